@@ -369,7 +369,7 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 /*
  * Whether launches are outstanding: 1 busy, or it cannot be known; 0 idle. Up to 100 ns: no system
  * call. For processes of this user only, which the caller trusts: their pages are mapped at the
- * first call, and one that truncates its own file ends the caller with SIGBUS. -EPERM another
+ * first call, and one that truncates its own file ends the caller with a bus error. -EPERM another
  * user's process; -EINVAL records are off in it.
  */
 int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader);

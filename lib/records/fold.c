@@ -57,16 +57,40 @@ static inline uint64_t clock_ns(const struct control_clock *clock, uint64_t coun
 	return clock->ns + (int64_t)((__int128)since * clock->scale >> 32);
 }
 
-/* A launch that ended at @end was seen at @ns: the GPU's clock is behind by no more than that. */
-static inline void clock_learn(struct control_clock *clock, uint64_t ns, uint64_t end)
+/*
+ * A new rate, from all the time since the first look. GPU time goes on from where it was, so that
+ * offsets which were learned at the old rate hold.
+ */
+__attribute__((noinline, cold)) static void clock_renew(struct control_clock *clock)
 {
-	int64_t offset = end - ns;
+	const struct control_clock was = *clock;
 
-	if (__builtin_expect(ns - clock->ns > SECOND, 0)) {
-		clock->offset = clock->next_offset;
-		clock->next_offset = OFFSET_NONE;
-		clock_set(clock);
-	}
+	clock_set(clock);
+	clock->next_offset = OFFSET_NONE;
+	clock->offset = was.next_offset;
+	if (was.next_offset != OFFSET_NONE)
+		clock->offset += clock_ns(&was, clock->counter) - clock->ns;
+}
+
+/*
+ * How long a rate is good for: it was measured for the time up to @clock, and is as wrong after the
+ * same time again.
+ */
+static inline uint64_t clock_window(const struct control_clock *clock)
+{
+	uint64_t measured = clock->ns - base.ns;
+
+	return measured < SECOND ? measured : SECOND;
+}
+
+/* A launch that ended at @end was seen at @counter: the GPU's clock is behind by no more. */
+static inline void clock_learn(struct control_clock *clock, uint64_t counter, uint64_t end)
+{
+	int64_t offset;
+
+	if (__builtin_expect(clock_ns(clock, counter) - clock->ns > clock_window(clock), 0))
+		clock_renew(clock);
+	offset = end - clock_ns(clock, counter);
 	if (offset > clock->next_offset)
 		clock->next_offset = offset;
 	if (offset > clock->offset)
@@ -315,7 +339,7 @@ unsigned int fold_ring(struct control_records *totals, const struct records_ring
 	shown->folded = seq;
 	totals->untimed += untimed;
 	if (time)
-		clock_learn(&totals->clock, clock_ns(&totals->clock, records_counter()), time);
+		clock_learn(&totals->clock, records_counter(), time);
 	return max;
 }
 

@@ -111,7 +111,13 @@ static int recorded_open(struct source *s)
 
 static int rm_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
-	return topo_rm_reg(((struct source *)reader)->rm, offset, value);
+	struct source *s = (struct source *)reader;
+
+	if (!topo_rm_reg(s->rm, offset, value))
+		return 0;
+	return ctx_fail(s->gp, -EACCES,
+			"NVIDIA's driver does not read register 0x%x (status 0x%x): root may",
+			offset, *value);
 }
 
 /* The table of engines and, from it, where the runlists are. */

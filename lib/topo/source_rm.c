@@ -480,13 +480,8 @@ int topo_rm_reg(struct rm_conn *conn, uint32_t offset, uint32_t *value)
 	struct rm_reg_ops ops = { .nr = 1, .ops = (uintptr_t)&op };
 	int64_t status = rm_control(conn, conn->subdevice, RM_GPU_EXEC_REG_OPS, &ops, sizeof(ops));
 
-	if (!status && !op.status) {
-		*value = op.value;
-		return 0;
-	}
-	return ctx_fail(conn->gp, -EACCES,
-			"NVIDIA's driver %s does not read register 0x%x (%s, its status 0x%x): root may",
-			rm_driver(conn), offset, rm_status_text(status).text, op.status);
+	*value = status ? status : op.status ? op.status : op.value;
+	return status || op.status ? -EACCES : 0;
 }
 
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max)

@@ -88,7 +88,7 @@ GPUPART_PRIVATE
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
 /*
  * Registers of the GPU that @gpu selects, read by NVIDIA's driver for root: -EACCES for others.
- * The conn is closed by topo_rm_regs_close().
+ * The driver's status is in *@value then. The conn is closed by topo_rm_regs_close().
  */
 struct rm_conn;
 GPUPART_PRIVATE

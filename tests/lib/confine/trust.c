@@ -250,7 +250,7 @@ static void prepare_captures(const struct scenario *s)
 	write_captures();
 }
 
-/* The cache's one file. */
+/* The cache's one file of a map that was checked; what was proven of records is beside it. */
 static char *cache_file(char path[4096])
 {
 	struct dirent *entry;
@@ -260,7 +260,7 @@ static char *cache_file(char path[4096])
 	dir = opendir(path);
 	key[0] = 0;
 	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
+		if (entry->d_name[0] != '.' && strncmp(entry->d_name, "records-", 8))
 			snprintf(key, sizeof(key), "%.31s", entry->d_name);
 	if (dir)
 		closedir(dir);

@@ -539,7 +539,7 @@ static int nr_checked(void)
 	snprintf(path, sizeof(path), "%s/gpupart/checked", cache);
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir)))
-		nr += entry->d_name[0] != '.';
+		nr += entry->d_name[0] != '.' && strncmp(entry->d_name, "records-", 8);
 	if (dir)
 		closedir(dir);
 	return nr;

@@ -117,6 +117,9 @@ static bool tell(struct other *o, const char *words)
 	return true;
 }
 
+static int started[NR_KILLS + 100];
+static unsigned int nr_started;
+
 static bool other_start(struct other *o, uid_t uid)
 {
 	int to[2], from[2];
@@ -131,6 +134,8 @@ static bool other_start(struct other *o, uid_t uid)
 		close(from[0]);
 		other_main(o, uid);
 	}
+	if (nr_started < sizeof(started) / sizeof(started[0]))
+		started[nr_started++] = o->pid;
 	close(to[0]);
 	close(from[1]);
 	o->out = to[1];
@@ -149,17 +154,19 @@ static void other_end(struct other *o, int signal)
 	waitpid(o->pid, NULL, 0);
 }
 
-static unsigned int nr_files(uid_t uid)
+/* Files of those that this test has started so far: other tests have some there, too. */
+static unsigned int nr_files(void)
 {
 	struct dirent *entry;
 	unsigned int nr = 0;
 	char path[64];
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "/dev/shm/gpupart-%u", uid);
+	snprintf(path, sizeof(path), "/dev/shm/gpupart-%u", geteuid());
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir)))
-		nr += entry->d_name[0] != '.';
+		for (unsigned int i = 0; i < nr_started; i++)
+			nr += atoi(entry->d_name) == started[i];
 	if (dir)
 		closedir(dir);
 	return nr;
@@ -282,27 +289,32 @@ static void killed(void)
 	gpupart_process_list(gp, NULL, 0, sizeof(struct gpupart_process));
 	tap_ok(nr == NR_KILLS && before[0] == hash_of(path[0]) && before[1] == hash_of(path[1]),
 	       "%u are killed in the middle of launches: its files are as they were", nr);
-	tap_ok(nr_files(geteuid()) == 2, "and are all that there are");
+	tap_ok(nr_files() == 2, "and are all that there are");
 	other_end(&stays, 0);
-	tap_ok(nr_files(geteuid()) == 0, "one that ends takes its files away");
+	tap_ok(nr_files() == 0, "one that ends takes its files away");
 }
 
 static void of_another_user(void)
 {
+	/* One that has no folder of another test or user. */
+	uid_t uid = 1000000000 + getpid();
 	struct gpupart_records_reader *reader;
+	char folder[64];
 	struct other o;
 
 	if (geteuid()) {
 		tap_skip("another user's process: only root may read it");
 		return;
 	}
-	if (!tap_ok(other_start(&o, 65534) && tell(&o, "lle") &&
+	if (!tap_ok(other_start(&o, uid) && tell(&o, "lle") &&
 		    !gpupart_records_open(gp, o.pid, PCI, &reader), "another user's process"))
 		return;
 	tap_ok(gpupart_records_busy(gp, reader) == -EPERM, "is not mapped by root");
 	tap_ok(tell(&o, "e"), "it goes on");
 	gpupart_records_close(reader);
-	other_end(&o, SIGKILL);
+	other_end(&o, 0);
+	snprintf(folder, sizeof(folder), "/dev/shm/gpupart-%u", uid);
+	tap_ok(!rmdir(folder), "and leaves nothing");
 }
 
 int main(void)
