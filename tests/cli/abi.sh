@@ -54,7 +54,7 @@ else
 	# The size of a type, and the type of a member.
 	same_layouts debian/libgpupart0.abi "$lib" "/class-decl name='gpupart_tpc'/s/size-in-bits='[0-9]*'/size-in-bits='640'/"
 	same_layouts debian/libgpupart-manage0.abi "$manage" \
-		"/layout-offset-in-bits/{n;/name='optimal'/{x;s/.*/1/;x;s/type-id='[^']*'/type-id='type-id-1'/}}"
+		"/layout-offset-in-bits/{n;/name='optimal'/{x;s/.*/1/;x;s/type-id='[^']*'/type-id='$(sed -n "s/.*name='unsigned long int'.* id='\([^']*\)'.*/\1/p" debian/libgpupart-manage0.abi)'/}}"
 fi
 
 version=$(sed -n 's/^VERSION	*:= //p' Makefile)

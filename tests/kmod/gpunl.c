@@ -474,7 +474,8 @@ static void become(unsigned int uid, bool perfmon)
 	if (perfmon)
 		caps[1].effective = caps[1].permitted = 1u << (38 - 32);
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_KEEP_CAPS, 0, 0, 0) ||
-	    setresgid(uid, uid, uid) || setresuid(uid, uid, uid) || syscall(SYS_capset, &head, caps))
+	    setresgid(uid, uid, uid) || setresuid(uid, uid, uid) ||
+	    syscall(SYS_capset, &head, caps))
 		die("become");
 }
 

@@ -225,8 +225,8 @@ static void switched_off(void)
 	if (!begin())
 		return;
 	tap_ok(is_off("GPUPART_RECORDS=0"), "GPUPART_RECORDS=0: launches run, and have none");
-	snprintf(path, sizeof(path), "ls /dev/shm/gpupart-%u | grep -q '^%d[.].*records'", geteuid(),
-		 getpid());
+	snprintf(path, sizeof(path), "ls /dev/shm/gpupart-%u | grep -q '^%d[.].*records'",
+		 geteuid(), getpid());
 	tap_ok(system(path), "and there is no file of them");
 }
 
