@@ -73,7 +73,6 @@ LIB_STATE_SRC := \
 
 LIB_CONFINE_SRC := \
 	lib/confine/attach.c \
-	lib/confine/calls.c \
 	lib/confine/check_cache.c \
 	lib/confine/gpu.c \
 	lib/confine/graph.c \
@@ -86,7 +85,8 @@ LIB_CONFINE_SRC := \
 	lib/confine/scope.c \
 	lib/confine/self_check.c \
 	lib/confine/sm_count.c \
-	lib/confine/stream.c
+	lib/confine/stream.c \
+	lib/confine/watched_functions.c
 
 LIB_CONFINE_MANAGE_SRC := \
 	lib/confine/report_run.c
@@ -104,10 +104,10 @@ LIB_RECORDS_MANAGE_SRC := \
 
 LIB_STAT_SRC := \
 	lib/stat/block.c \
-	lib/stat/calls.c \
 	lib/stat/fold.c \
 	lib/stat/stat.c \
-	lib/stat/time.c
+	lib/stat/time.c \
+	lib/stat/watched_functions.c
 
 LIB_STAT_MANAGE_SRC := \
 	lib/stat/block_run.c
@@ -121,12 +121,12 @@ LIB_MEMORY_SRC := \
 	lib/memory/account.c \
 	lib/memory/allocations.c \
 	lib/memory/call_state.c \
-	lib/memory/calls.c \
 	lib/memory/calls_begin_end.c \
 	lib/memory/device.c \
 	lib/memory/nvml_usage.c \
 	lib/memory/overhead.c \
-	lib/memory/tenant.c
+	lib/memory/tenant.c \
+	lib/memory/watched_functions.c
 
 LIB_MEMORY_MANAGE_SRC := \
 	lib/memory/size_parse.c

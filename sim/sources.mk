@@ -5,7 +5,7 @@
 SIM_SRC := \
 	sim/cuda/capture.c \
 	sim/cuda/context.c \
-	sim/cuda/dispatch.c \
+	sim/cuda/dispatch_kernel.c \
 	sim/cuda/driver.c \
 	sim/cuda/engine.c \
 	sim/cuda/event.c \

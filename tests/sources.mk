@@ -3,7 +3,6 @@
 # What is in no list is not run; `make lint` names it.
 
 UNIT_SRC := \
-	tests/unit/fail.c \
 	tests/unit/cli/args.c \
 	tests/unit/cli/async_writer.c \
 	tests/unit/cli/bench.c \
@@ -25,13 +24,14 @@ UNIT_SRC := \
 	tests/unit/driver/callback.c \
 	tests/unit/driver/cuda.c \
 	tests/unit/driver/device.c \
+	tests/unit/fail.c \
 	tests/unit/ledger/kill.c \
 	tests/unit/ledger/ledger.c \
 	tests/unit/ledger/order.c \
 	tests/unit/memory/begin_end.c \
-	tests/unit/memory/calls.c \
 	tests/unit/memory/nvml_usage.c \
 	tests/unit/memory/tenant.c \
+	tests/unit/memory/watched_functions.c \
 	tests/unit/plan/exact.c \
 	tests/unit/plan/known.c \
 	tests/unit/records/fold.c \
@@ -40,8 +40,8 @@ UNIT_SRC := \
 	tests/unit/slurm/allocate.c \
 	tests/unit/slurm/environment.c \
 	tests/unit/slurm/orphans.c \
-	tests/unit/stat/calls.c \
 	tests/unit/stat/fold.c \
+	tests/unit/stat/watched_functions.c \
 	tests/unit/state/budget.c \
 	tests/unit/state/grant.c \
 	tests/unit/state/limit.c \

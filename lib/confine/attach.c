@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "lib/confine/calls.h"
+#include "lib/confine/watched_functions.h"
 #include "lib/confine/gpu.h"
 #include "lib/confine/launch.h"
 #include "lib/confine/module.h"

@@ -2,7 +2,7 @@
 /* The public face of an attached GPU: gives sets to its scopes. Any thread. */
 #include <errno.h>
 #include <string.h>
-#include "lib/confine/calls.h"
+#include "lib/confine/watched_functions.h"
 #include "lib/confine/gpu.h"
 #include "lib/confine/graph.h"
 #include "lib/confine/probe.h"

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include "lib/confine/calls.h"
+#include "lib/confine/watched_functions.h"
 #include "lib/confine/graph.h"
 #include "lib/confine/launch.h"
 #include "lib/confine/module.h"

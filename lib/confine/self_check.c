@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "lib/confine/calls.h"
+#include "lib/confine/watched_functions.h"
 #include "lib/confine/check_cache.h"
 #include "lib/confine/launch.h"
 #include "lib/confine/recording.h"

@@ -9,7 +9,7 @@
 
 #include "lib/memory/account.h"
 #include "lib/memory/allocations.h"
-#include "lib/memory/calls.h"
+#include "lib/memory/watched_functions.h"
 
 struct memory_now;
 

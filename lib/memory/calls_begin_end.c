@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory quota inside a process: what happens at the driver calls that calls.h lists. At the
- * begin of a call its memory is charged, or its arguments are changed so that the driver refuses
- * it; at the end what it got is recorded, or given back.
+ * The memory quota inside a process: what happens at the driver calls that watched_functions.h
+ * lists. At the begin of a call its memory is charged, or its arguments are changed so that the
+ * driver refuses it; at the end what it got is recorded, or given back.
  */
 #include <errno.h>
 #include <pthread.h>

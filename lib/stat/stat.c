@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "lib/stat/block.h"
-#include "lib/stat/calls.h"
+#include "lib/stat/watched_functions.h"
 #include "lib/stat/time.h"
 
 static const struct cuda_api *cuda;

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 /* Of one stream, and of those that joined by waiting for an event of it. */
 struct sim_capture {

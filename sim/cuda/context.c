@@ -2,7 +2,7 @@
 /* Contexts and which one a thread has current. Must not know what runs in them. */
 #include <stdlib.h>
 #include <string.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 #define MAX_DEPTH 64
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/topo/topology.h"
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 bool sim_ready;

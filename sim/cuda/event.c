@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Events: a moment of a stream's work. Must not know what that work is. */
 #include <stdlib.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 static struct sim_event *events;	/* never freed: a stale handle is found dead */
 

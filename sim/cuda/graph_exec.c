@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"
 
 #define NO_STEP UINT_MAX

@@ -3,7 +3,7 @@
  * Memory that nodes of graphs get: taken when a graph is first launched, kept until somebody
  * trims. Must not know how nodes run.
  */
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"
 
 static uint64_t exec_memory(const struct sim_exec *exec)

@@ -4,7 +4,7 @@
  * Must not know how it is launched.
  */
 #include <string.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"
 
 /* Where the driver would build the same TMD again, it builds none. */

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 #define SPLIT_SPREAD	1	/* CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING */
 #define GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM: must be said */

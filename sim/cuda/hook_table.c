@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 #define NR_SLOTS	16	/* at most; how many the table says that it has is a setting */
 #define SLOT_SUBSCRIBE	3

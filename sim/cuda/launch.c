@@ -5,7 +5,7 @@
  * anything runs on.
  */
 #include <string.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 static int nr_hung;
 

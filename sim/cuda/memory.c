@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 #define ALIGN		512
 #define KERNEL_BYTES	65536	/* from here on the driver fills and copies with a kernel */

@@ -7,7 +7,7 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 /* A cubin has a section of constants for each kernel, by this and its name. */
 #define CONSTANTS ".nv.constant0."

@@ -3,7 +3,7 @@
  * What a program may ask about how many blocks and clusters of a kernel the GPU holds.
  * Must not know what runs.
  */
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 /* The function with sim_lock taken either way. */
 static struct sim_function *enter_function(CUfunction function, CUresult *error)

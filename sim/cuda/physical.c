@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 /* ------------------------------------------------------------------------ arrays */
 

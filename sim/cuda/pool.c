@@ -6,7 +6,7 @@
  * kept there.
  */
 #include <stdlib.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 #define POOL_UNIT (32ull << 20)
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 #define CU_HOST_REGISTER_PORTABLE	1	/* for all contexts */
 #define CU_HOST_REGISTER_DEVICEMAP	2

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 #define UNIT	(2ull << 20)
 #define SMALL	(1ull << 20)

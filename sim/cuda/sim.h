@@ -375,7 +375,7 @@ uint64_t release_late(const struct sim_gpu *gpu, uint64_t time);
 /* Those of the context that are late do not come any more. */
 void release_ctx_ends(const struct sim_ctx *ctx);
 
-/* --------------------------------------------------------------- dispatch.c */
+/* --------------------------------------------------------------- dispatch_kernel.c */
 
 /* One SM of the simulated GPUs, and how fast they are. */
 const struct pipe_chip *sim_chip(void);

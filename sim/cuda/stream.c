@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/core/hash.h"
-#include "sim/cuda/api.h"
+#include "sim/cuda/callback_numbers.h"
 
 #define OBJECT_BYTES	0x1400
 #define OBJECT_WORDS	(OBJECT_BYTES / 8)

@@ -4,8 +4,8 @@
  * their end: numbers as CUPTI's cupti_driver_cbid.h has them. Must not know what the
  * calls do.
  */
-#ifndef GPUPART_SIM_CUDA_API_H
-#define GPUPART_SIM_CUDA_API_H
+#ifndef GPUPART_SIM_CUDA_CALLBACK_NUMBERS_H
+#define GPUPART_SIM_CUDA_CALLBACK_NUMBERS_H
 
 #include "sim/cuda/sim.h"
 

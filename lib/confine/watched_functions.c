@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * See calls.h. How the driver reports its functions was measured:
+ * See watched_functions.h. How the driver reports its functions was measured:
  * Documentation/internals/hardware.md, "Functions". A function whose name is not the expected one
  * is left alone.
  */
 #include <errno.h>
 #include <stdatomic.h>
-#include "lib/confine/calls.h"
+#include "lib/confine/watched_functions.h"
 #include "lib/confine/graph.h"
 #include "lib/confine/module.h"
 #include "lib/confine/recording.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <gpupart_manage.h>
-#include "lib/stat/calls.h"
+#include "lib/stat/watched_functions.h"
 #include "tests/tap.h"
 
 #define STREAM ((void *)0x1234560)

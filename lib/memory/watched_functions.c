@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: see calls.h. Layouts of arguments as in generated_cuda_meta.h; structures as in cuda.h.
+ * DATA: see watched_functions.h. Layouts of arguments as in generated_cuda_meta.h; structures as in
+ * cuda.h.
  */
 #include <string.h>
-#include "lib/memory/calls.h"
+#include "lib/memory/watched_functions.h"
 
 #define ROW(name, group, kind, device_at)	{ { CBID_##name, group, MEMORY_##kind }, device_at }
 #define NOW(name, kind)			ROW(name, 0, kind, 0)

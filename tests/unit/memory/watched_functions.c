@@ -2,7 +2,7 @@
 /* Which functions memory is counted at: numbers as CUPTI's header has them, where it is. */
 #include <stdio.h>
 #include <string.h>
-#include "lib/memory/calls.h"
+#include "lib/memory/watched_functions.h"
 #include "tests/tap.h"
 
 #define HEADER "/usr/local/cuda/include/cupti_driver_cbid.h"

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 #include "lib/private.h"
-#include "lib/stat/calls.h"
+#include "lib/stat/watched_functions.h"
 
 /* Where a stream is, beside an offset. */
 #define AT_CURRENT	(-1)	/* a default stream */

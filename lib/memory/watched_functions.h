@@ -3,8 +3,8 @@
  * Which of the driver's functions get, give back or tell of a GPU's memory, and where their
  * arguments say how much.
  */
-#ifndef GPUPART_LIB_MEMORY_CALLS_H
-#define GPUPART_LIB_MEMORY_CALLS_H
+#ifndef GPUPART_LIB_MEMORY_WATCHED_FUNCTIONS_H
+#define GPUPART_LIB_MEMORY_WATCHED_FUNCTIONS_H
 
 #include <stdbool.h>
 #include "lib/driver/callback.h"

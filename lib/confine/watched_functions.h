@@ -3,8 +3,8 @@
  * The begin and the end of those driver functions that decide what a launch belongs to
  * (launches, graphs, captures) or that tell of SMs. Routes them; knows nothing of sets.
  */
-#ifndef GPUPART_LIB_CONFINE_CALLS_H
-#define GPUPART_LIB_CONFINE_CALLS_H
+#ifndef GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H
+#define GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H
 
 #include "lib/driver/cuda.h"
 

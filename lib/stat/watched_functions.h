@@ -3,8 +3,8 @@
  * Which of the driver's functions `gpupart stat` looks at, and where their arguments say what
  * it wants to know.
  */
-#ifndef GPUPART_LIB_STAT_CALLS_H
-#define GPUPART_LIB_STAT_CALLS_H
+#ifndef GPUPART_LIB_STAT_WATCHED_FUNCTIONS_H
+#define GPUPART_LIB_STAT_WATCHED_FUNCTIONS_H
 
 #include "lib/driver/callback.h"
 
@@ -20,7 +20,7 @@ enum stat_kind {
 struct stat_call {
 	struct driver_function fn;	/* its kind: enum stat_kind */
 	uint8_t flags;
-	int8_t stream_at;	/* offset in the arguments, or one of calls.c's own */
+	int8_t stream_at;	/* offset in the arguments, or one of watched_functions.c's own */
 	uint8_t size;		/* how the bytes are found */
 	uint8_t direction;	/* enum gpupart_stat_direction */
 };
