@@ -246,7 +246,8 @@ static bool show_topology(char *room)
 		MUST(err == -EOPNOTSUPP || reader.fault.err == err);
 		return false;
 	}
-	MUST(!(refused && fs.complete) && (fs.complete || reader.fault.err));
+	/* A map that cannot be is as incomplete as one that was refused. */
+	MUST(!(refused && fs.complete) && (fs.complete || reader.fault.err || *fs.map_why));
 	any = !fs.complete;
 	check_present(&fs);
 	check_map(&fs);
