@@ -281,10 +281,9 @@ static void ask_feature(struct doctor *d)
 
 	if (d->check.err)
 		say(d, SKIP, NULL, "not attached");
-	else if (*lack)
-		say(d, NOTE, NULL, "%s: %s", d->question->note, lack);
 	else
-		say(d, OK, NULL, "%s", d->question->good);
+		say(d, *lack ? NOTE : OK, NULL, "%s%s%s",
+		    *lack ? d->question->note : d->question->good, *lack ? ": " : "", lack);
 }
 
 static void ask_config(struct doctor *d)
@@ -599,9 +598,8 @@ static const struct question questions[] = {
 	{ "graphs", ask_feature, .advice = "set limits before a program launches its graphs",
 	  .launches = true, .note = "graphs keep their first set",
 	  .good = "graphs follow sets that change", .lack = offsetof(struct check, graphs) },
-	{ "records", ask_feature, .launches = true,
-	  .advice = "nothing: programs are confined all the same; what 'stat -p' shows is missing",
-	  .note = "the GPU writes no record of launches",
+	{ "records", ask_feature, .advice = "nothing: programs are confined all the same",
+	  .launches = true, .note = "the GPU writes no record of launches",
 	  .good = "the GPU writes when each launch of a program ended",
 	  .lack = offsetof(struct check, records) },
 	{ .name = "inject-library", .ask = ask_injection },
@@ -684,7 +682,7 @@ int cmd_doctor(int argc, char **argv)
 	bool no_launch = false;
 	const struct args_option own[] = { { .name = "no-launch", .given = &no_launch }, { 0 } };
 	struct args args = { 0 };
-	struct doctor doctor = { .args = &args };
+	struct doctor doctor = { .args = &args, .gp = cmd_gp };
 	int status;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT, own, doctor_help,
@@ -693,13 +691,10 @@ int cmd_doctor(int argc, char **argv)
 		return status;
 	doctor.simulated = args.simulated;
 	doctor.may_launch = !no_launch;
-	if (gpupart_open(&doctor.gp))
-		return failure("no memory");
 	/* CUDA_VISIBLE_DEVICES that leaves no GPU is told by the rows. */
 	doctor.gpu = args.gpu;
 	status = EXIT_FAILED;
 	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") || !args_gpu(&args, &doctor.gpu))
 		status = examine(&doctor);
-	gpupart_close(doctor.gp);
 	return status;
 }
