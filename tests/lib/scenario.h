@@ -241,6 +241,17 @@ static pid_t child_start(const struct scenario *s, int out)
 	return pid;
 }
 
+/* Runs ourselves as @s, whose lines are no part of the test's; its wait status, or -1. */
+__attribute__((unused))
+static int child_quiet(const struct scenario *s)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status = -1;
+
+	waitpid(child_start(s, null), &status, 0);
+	close(null);
+	return status;
+}
+
 static void run_scenario(const struct scenario *s)
 {
 	char line[1024], command[2 * sizeof(scratch) + 64];

@@ -227,16 +227,15 @@ static void path_of(const char *dir, const char *name, char path[4096])
 static void learn_before(const struct scenario *s, char map[4096])
 {
 	struct scenario learns = *s;
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), status = -1;
 	char path[4096];
 	struct dirent *entry;
 	DIR *dir;
+	int status;
 
 	learns.name = "learns";
 	learns.env[1] = learns.env[2] = learns.env[3] = NULL;
 	prepare_board(s);
-	waitpid(child_start(&learns, null), &status, 0);
-	close(null);
+	status = child_quiet(&learns);
 	map[0] = key[0] = 0;
 	dir = opendir(expand("@/cache/gpupart/checked", path, sizeof(path)));
 	while (dir && (entry = readdir(dir))) {
