@@ -86,12 +86,13 @@ int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_
 	return 0;
 }
 
-static struct records_context *find(struct records *records, const void *ctx)
+unsigned int records_context_of(struct records *records, const void *ctx)
 {
-	for (unsigned int i = 0; i < RECORDS_MAX_CONTEXTS; i++)
-		if (atomic_load(&records->contexts[i].ctx) == ctx)
-			return &records->contexts[i];
-	return NULL;
+	unsigned int n = 0;
+
+	while (n < RECORDS_MAX_CONTEXTS && (!ctx || atomic_load(&records->contexts[n].ctx) != ctx))
+		n++;
+	return n;
 }
 
 /* Shown with all rings where no launch has been. */
@@ -193,11 +194,12 @@ bool records_context(struct records *records, const struct cuda_api *cuda, void 
 	struct gpupart gp = { "" };
 	bool was, good;
 
-	if (find(records, ctx))
+	if (records_context_of(records, ctx) < RECORDS_MAX_CONTEXTS)
 		return true;
 	was = driver_own(true);
 	pthread_mutex_lock(&lock);
-	good = find(records, ctx) || !add(&gp, records, cuda, ctx);
+	good = records_context_of(records, ctx) < RECORDS_MAX_CONTEXTS ||
+	       !add(&gp, records, cuda, ctx);
 	if (good)
 		__atomic_store_n(&records->shown->on, 1, __ATOMIC_RELEASE);
 	else

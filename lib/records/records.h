@@ -190,6 +190,8 @@ void records_launch_ends(int result);
 /* The stream whose TMD is at @tmd goes; or all streams of @ctx, with that context. */
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
+/* The place of @ctx in @records->contexts; RECORDS_MAX_CONTEXTS: it has none. */
+unsigned int records_context_of(struct records *records, const void *ctx);
 
 /* ------------------------------------------------------------------- check */
 

@@ -29,16 +29,6 @@ static bool ring_drained(const struct records_ring *ring)
 	return true;
 }
 
-/* Its place; RECORDS_MAX_CONTEXTS: it has none. */
-static unsigned int context_of(struct records *records, const void *ctx)
-{
-	unsigned int n = 0;
-
-	while (n < RECORDS_MAX_CONTEXTS && (!ctx || atomic_load(&records->contexts[n].ctx) != ctx))
-		n++;
-	return n;
-}
-
 /* ------------------------------------------------------------------- claiming */
 
 /* A ring that no stream has; NULL: all 64 are in use. */
@@ -91,7 +81,7 @@ static __attribute__((noinline)) struct records_ring *ring_claim(struct records 
 {
 	struct records_slot *slot;
 	struct records_ring *ring;
-	unsigned int n = context_of(records, ctx);
+	unsigned int n = records_context_of(records, ctx);
 
 	slot = n < RECORDS_MAX_CONTEXTS ? slot_take(records, tmd) : NULL;
 	if (!slot)
@@ -138,7 +128,7 @@ void records_stream_gone(struct records *records, uint64_t tmd)
 
 void records_context_gone(struct records *records, const void *ctx)
 {
-	unsigned int place = context_of(records, ctx);
+	unsigned int place = records_context_of(records, ctx);
 
 	if (place == RECORDS_MAX_CONTEXTS)
 		return;
