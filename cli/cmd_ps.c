@@ -73,15 +73,15 @@ struct look {
 	uint64_t at_ns;
 };
 
-static int take_look(const char *cmd, struct gpupart *gp, struct look *look)
+static int take_look(struct look *look)
 {
 	free(look->list);
 	look->at_ns = process_now_ns();
 	/* Forgets those that ended. */
-	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
-	look->nr = shown_processes(gp, &look->list);
+	gpupart_job_list(cmd_gp, NULL, 0, sizeof(struct gpupart_job));
+	look->nr = shown_processes(cmd_gp, &look->list);
 	if (look->nr < 0)
-		return cmd_fail(cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+		return failure("%s", gpupart_error(cmd_gp));
 	tenants_drop(&look->tenants);
 	return tenants_take(&look->tenants);
 }
@@ -296,7 +296,6 @@ int cmd_ps(int argc, char **argv)
 {
 	struct args args = { 0 };
 	struct look look = { 0 };
-	struct gpupart *gp;
 	struct out out;
 	const char *delay = NULL;
 	bool engines = false;
@@ -317,8 +316,7 @@ int cmd_ps(int argc, char **argv)
 		return status;
 	if (engines)
 		return engines_show(&args, seconds);
-	gp = alloc_gpupart();
-	status = take_look(args.cmd, gp, &look) ?: out_open(&out, &args);
+	status = take_look(&look) ?: out_open(&out, &args);
 	if (!status) {
 		if (args.json)
 			print_json(&out, &look);
@@ -327,7 +325,6 @@ int cmd_ps(int argc, char **argv)
 		status = out_close(&out);
 	}
 	drop_look(&look);
-	gpupart_close(gp);
 	return status;
 }
 
@@ -347,7 +344,7 @@ static void wait_for(double seconds)
 	nanosleep(&pause, NULL);
 }
 
-static int watch(const struct args *args, struct gpupart *gp, double delay, unsigned long count)
+static int watch(const struct args *args, double delay, unsigned long count)
 {
 	struct look looks[2] = { 0 };
 	bool screen = isatty(1);
@@ -361,7 +358,7 @@ static int watch(const struct args *args, struct gpupart *gp, double delay, unsi
 			wait_for(delay);
 		if (interrupted)
 			break;
-		status = take_look(args->cmd, gp, now) ?: out_open(&out, args);
+		status = take_look(now) ?: out_open(&out, args);
 		if (status)
 			break;
 		if (screen)
@@ -384,7 +381,6 @@ int cmd_top(int argc, char **argv)
 					   { 0 } };
 	struct sigaction action = { .sa_handler = on_interrupt };
 	struct args args = { 0 };
-	struct gpupart *gp;
 	unsigned long looks = 0;
 	double seconds = 1;
 	int status = args_parse(&args, 0, own, top_help, argc, argv);
@@ -396,11 +392,9 @@ int cmd_top(int argc, char **argv)
 	if (status)
 		return status;
 	if (count && !args_whole(count, ULONG_MAX, &looks))
-		return cmd_fail(args.cmd, EXIT_USAGE, "-n '%s': wants a number, 1 or more", count);
-	gp = alloc_gpupart();
+		return usage_error("-n '%s': wants a number, 1 or more", count);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	status = watch(&args, gp, seconds, looks);
-	gpupart_close(gp);
+	status = watch(&args, seconds, looks);
 	return status;
 }

@@ -4,6 +4,7 @@
 #include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/target/engines.h"
+#include "cli/util/alloc.h"
 #include "cli/util/out.h"
 #include "lib/private.h"
 
@@ -87,26 +88,16 @@ static void print_json(struct out *out, const struct gpupart_gpu_info *info, dou
 
 int engines_show(struct args *args, double seconds)
 {
-	struct gpupart_engine_use *list = calloc(GPUPART_MAX_ENGINES, sizeof(*list));
-	struct gpupart *gp = alloc_gpupart();
+	struct gpupart_engine_use *list = alloc_zeroed(GPUPART_MAX_ENGINES, sizeof(*list));
 	struct gpupart_gpu_info info;
 	struct out out;
-	int nr, status = 0;
+	int nr = gpupart_engine_uses(cmd_gp, args->gpu, args->source, seconds, &info, list);
+	int status = nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : out_open(&out, args);
 
-	if (!list)
-		status = failure("no memory to sample engines");
-	if (!status) {
-		nr = gpupart_engine_uses(gp, args->gpu, args->source, seconds, &info, list);
-		if (nr < 0)
-			status = failure("%s", gpupart_error(gp));
-	}
-	if (!status)
-		status = out_open(&out, args);
 	if (!status) {
 		(args->json ? print_json : print_table)(&out, &info, seconds, list, nr);
 		status = out_close(&out);
 	}
-	gpupart_close(gp);
 	free(list);
 	return status;
 }
