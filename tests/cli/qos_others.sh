@@ -44,8 +44,10 @@ two
 until_true has_rows "$name-works" 1
 try qos run $e -f "$tmp/t.yaml" --dry-run
 is "$status $(grep -c "TPCs 10-20,30-31,40-42 are others' now" "$tmp/out")" "0 1" "what others have is said in a dry run"
-is "$(echo "$err" | grep -c "left out, are now:.*10-20 ($name-works, pid $(pid_of "$name-works")).*30-31 ($name-sleeps, pid.*40-42 ($name-env, pid")" \
-	1 "in one line, with who has it"
+said=$(echo "$err" | grep "left out, are now:")
+has "$said" "10-20 ($name-works, pid $(pid_of "$name-works"))" "in one line, with who has it"
+has "$said" "30-31 ($name-sleeps, pid" "also what is not on the GPU"
+has "$said" "40-42 ($name-env, pid" "and what only its environment names"
 try qos run $e -f "$tmp/t.yaml" --epochs 5 --log "$tmp/begin.log"
 is "$status $(others "$tmp/begin.log" | jq -c '.[0] | sort') $(kept "$tmp/begin.log")" '0 ["10-20","30-31","40-42"] true' \
 	"none of it is given, also to what it starts"
