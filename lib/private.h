@@ -30,9 +30,12 @@ static inline const char *gpupart_list_part(const char *list, char separator, un
 /*
  * The same for a library that the driver loads at cuInit: makes no launch and no
  * CUDA context, so the mask bits must have been checked before, by this user's cache
- * or as @key says (struct gpupart_check, from a process that checked; may be NULL).
+ * or as @key says (struct gpupart_check, from a process that checked; may be NULL), with
+ * GPUPART_KEY_RECORDS behind it where that process proved that the GPU writes records, too.
  * Stream sets need a gpupart_attach() later. -EOPNOTSUPP where they were not checked.
  */
+#define GPUPART_KEY_LEN 16
+#define GPUPART_KEY_RECORDS "1"
 int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 			 struct gpupart_gpu **attached);
 

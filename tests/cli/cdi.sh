@@ -469,6 +469,9 @@ for _ in $(seq 100); do
 done
 try doctor --no-launch $e
 has "$out" " inside on TPCs 0-7 " "doctor outside sees it, its name and its set"
+pid=$("$gpupart" ps --json | python3 -c 'import json, sys
+print(*(p["pid"] for p in json.load(sys.stdin)["processes"] if p["name"] == "inside"))')
+is "$(find "$blocks" -name "$pid.*.records" | wc -l)" 1 "its launches have records, though its user has no cache there"
 exec 3>&-
 wait $child
 is $? 101 "it ends"
