@@ -6,9 +6,11 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli/target/args.h"
 #include "cli/target/blocks.h"
@@ -70,7 +72,8 @@ const char cdi_help[] =
 "      --uid UID[:INSIDE]\n"
 "                      the user that the container's processes are, outside and, where\n"
 "                      it has users of its own, inside; without it the caller\n"
-"  -o, --output FILE   write there, the whole file or nothing, and not to stdout\n"
+"  -o, --output FILE   write there, the whole file or nothing, and not to stdout; a file\n"
+"                      that has it already stays\n"
 "\n"
 "To be written anew after the driver, gpupart or the GPU changes. After a reboot its\n"
 "folder below " BLOCKS_ROOT " must be there again: gpupart(1), Containers, says how.\n"
@@ -310,26 +313,32 @@ static int add_blocks(struct cdi *cdi)
 			 blocks_path(cdi->uid_inside, inside), true);
 }
 
-/* The simulated driver and its captures, as run -i sets them. */
+/*
+ * The simulated driver and its captures, as run -i sets them. A capture has its own path inside, by
+ * which programs there tell those outside of their GPU.
+ */
 static int add_simulated(struct cdi *cdi)
 {
 	const char *captures = getenv("GPUPART_SIM");
-	char path[PATH_MAX], one[PATH_MAX], inside[64], sim[1024] = "";
+	char path[PATH_MAX], one[PATH_MAX];
+	char *sim = NULL, *before;
 	int err, status = add_package(cdi, PATHS_SIM "/" LIBCUDA, INSIDE_SIM "/" LIBCUDA);
 
 	/* The places of several are their addresses: all, and in this order. */
-	for (int i = 0; captures && *captures && !status; i++) {
+	while (captures && *captures && !status) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);
 		captures += strcspn(captures, ":");
 		captures += *captures == ':';
 		err = paths_full(one, path, sizeof(path));
 		if (err)
 			return failure("%s: %s", one, strerror(-err));
-		snprintf(inside, sizeof(inside), INSIDE_SIM "/%d.capture", i);
-		out_append(sim, sizeof(sim), "%s%s", i ? ":" : "", inside);
-		status = add_mount(cdi, path, inside, false);
+		before = sim;
+		sim = alloc_text("%s%s%s", before ?: "", before ? ":" : "", path);
+		free(before);
+		status = add_mount(cdi, path, path, false);
 	}
-	add_env(cdi->env, "GPUPART_SIM=%s", sim);
+	add_env(cdi->env, "GPUPART_SIM=%s", sim ?: "");
+	free(sim);
 	add_env(cdi->env, "LD_LIBRARY_PATH=" INSIDE_SIM);
 	return status;
 }
@@ -416,6 +425,29 @@ static char *text_of(const struct cdi *cdi)
 	return line;
 }
 
+/* Whether the file at @path, which is no link, has @text and nothing else. */
+static bool is_written(const char *path, const char *text)
+{
+	size_t len = strlen(text), n = 0;
+	char *found = alloc_zeroed(len + 1, 1);
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	bool same = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+		    !(st.st_mode & 07000) && (size_t)st.st_size == len;
+
+	while (same && n < len) {
+		ssize_t more = read(fd, found + n, len - n);
+
+		same = more > 0;
+		n += same ? more : 0;
+	}
+	same = same && !memcmp(found, text, len);
+	if (fd >= 0)
+		close(fd);
+	free(found);
+	return same;
+}
+
 static int write_out(const struct cdi *cdi)
 {
 	const char *path = cdi->args->output;
@@ -424,7 +456,8 @@ static int write_out(const struct cdi *cdi)
 	int err, status;
 
 	if (path) {
-		err = whole_write(path, text);
+		/* Runtimes that watch the folder have nothing to read again. */
+		err = is_written(path, text) ? 0 : whole_write(path, text);
 		status = err ? failure("-o %s: %s", path, whole_words(err)) : 0;
 	} else {
 		out_open(&out, NULL);

@@ -217,6 +217,13 @@ is "$? $(stat -c %a "$tmp/new.json") $(python3 "$tmp/valid.py" "$tmp/new.json")"
 chmod 400 "$tmp/new.json"
 "$gpupart" cdi $e -g 0 -o "$tmp/new.json" 2>/dev/null
 is "$? $(stat -c %a "$tmp/new.json")" "0 400" "-o: the mode of a file that is there stays"
+kept=$(stat -c %i "$tmp/new.json")
+"$gpupart" cdi $e -g 0 -o "$tmp/new.json" 2>/dev/null
+is "$? $(stat -c %i "$tmp/new.json")" "0 $kept" "-o: the same again: the file stays"
+"$gpupart" cdi $e -g 1 -o "$tmp/new.json" 2>/dev/null
+[ "$(stat -c %i "$tmp/new.json")" != "$kept" ]
+ok $? "-o: another set: another file"
+"$gpupart" cdi $e -g 0 -o "$tmp/new.json" 2>/dev/null
 mkdir "$tmp/links"
 ln -s ../file.json "$tmp/links/link.json"
 try cdi $e -g 0 -o "$tmp/links/link.json"
@@ -472,6 +479,8 @@ has "$out" " inside on TPCs 0-7 " "doctor outside sees it, its name and its set"
 pid=$("$gpupart" ps --json | python3 -c 'import json, sys
 print(*(p["pid"] for p in json.load(sys.stdin)["processes"] if p["name"] == "inside"))')
 is "$(find "$blocks" -name "$pid.*.records" | wc -l)" 1 "its launches have records, though its user has no cache there"
+try set inside -t 4-7
+is "$status $("$gpupart" ps --json | grep -c '"list": "4-7"')" "0 1" "set outside changes its set"
 exec 3>&-
 wait $child
 is $? 101 "it ends"
