@@ -127,6 +127,7 @@ CLI_UTIL_SRC := \
 	cli/util/alloc.c \
 	cli/util/atomic_file.c \
 	cli/util/child.c \
+	cli/util/container.c \
 	cli/util/message.c \
 	cli/util/namespaces.c \
 	cli/util/out.c \
