@@ -16,7 +16,9 @@
 #include "cli/target/blocks.h"
 #include "cli/target/check.h"
 #include "cli/target/clusters.h"
+#include "cli/target/hold.h"
 #include "cli/cmd.h"
+#include "cli/mps/mps_daemon.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
 #include "cli/plan/file.h"
@@ -29,9 +31,12 @@
  * is higher is refused by the runtimes of today's distributions, podman 4.3 among them.
  */
 #define CDI_VERSION "0.5.0"
-#define KIND "gpupart.dev/set"
+#define VENDOR "gpupart.dev"
+#define CLASS "set"
 /* Who asks for a set never gets a simulated one. */
-#define KIND_SIMULATED "gpupart.dev/simulated"
+#define CLASS_SIMULATED "simulated"
+#define KIND VENDOR "/" CLASS
+#define KIND_SIMULATED VENDOR "/" CLASS_SIMULATED
 
 /* Inside the container; no folder of a package, so that an image may have its own gpupart. */
 #define INSIDE "/usr/lib/gpupart-host"
@@ -45,10 +50,10 @@
 
 const char cdi_help[] =
 "Usage: gpupart cdi [SET] [-i CAPTURE] [--gpu GPU] [--device NAME]\n"
-"                   [--name NAME [--mem SIZE]] [--strict] [--uid UID[:INSIDE]]\n"
-"                   [-o FILE]\n"
+"                   [--name NAME [--mem SIZE]] [--strict] [--hold] [--mps]\n"
+"                   [--uid UID[:INSIDE]] [-o FILE]\n"
 "       gpupart cdi --plan FILE [-i CAPTURE] [--gpu GPU] [--device PREFIX]\n"
-"                   [--strict] [--uid UID[:INSIDE]] [-o FILE]\n"
+"                   [--strict] [--hold] [--mps] [--uid UID[:INSIDE]] [-o FILE]\n"
 "Writes what a container needs to run inside a set of TPCs, as a specification of the\n"
 "Container Device Interface (CDI), which docker, podman, containerd and CRI-O read\n"
 "from /etc/cdi: the limit, the injected library, the folder in which its processes\n"
@@ -69,6 +74,10 @@ const char cdi_help[] =
 "      --strict        a process that cannot be confined finds no GPU, and after its\n"
 "                      first launch outside of the set later ones fail; so with\n"
 "                      strict = yes in the node's /etc/gpupart/config, without it\n"
+"      --hold          the set, the quota and --strict hold whatever a program in the\n"
+"                      container does to its variables, for user 0 too; for root\n"
+"      --mps           the container's programs join the node's MPS daemon, in\n"
+"                      " MPS_DAEMON_NODE ", which must run\n"
 "      --uid UID[:INSIDE]\n"
 "                      the user that the container's processes are, outside and, where\n"
 "                      it has users of its own, inside; without it the caller\n"
@@ -98,8 +107,9 @@ struct share {
 struct cdi {
 	const struct args *args;
 	const char *device, *name, *mem, *plan;	/* options, or NULL */
-	bool strict;
+	bool strict, hold, mps;
 	uid_t uid, uid_inside;
+	unsigned int nr_tpcs;		/* of the GPU */
 	char pci[20], key[20];
 	struct plan_file *file;		/* @plan, read */
 	unsigned int nr;
@@ -203,6 +213,8 @@ static int take_options(struct cdi *cdi, const struct args *args, const char *ui
 		status = usage_error("--device '%s': " DEVICE_NAME_RULE, cdi->device);
 	if (status)
 		return status;
+	if (cdi->hold && geteuid())
+		return usage_error("--hold: only root can hold a container's programs to a set");
 	if (cdi->plan && (args->nr_terms || cdi->name || cdi->mem))
 		return usage_error("--plan %s and %s: take one", cdi->plan,
 				   args->nr_terms ? args->terms[0].option :
@@ -227,16 +239,20 @@ static void add_env(json_t *env, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* @path there is @inside in the container. Libraries are read, blocks are written. */
-static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool written)
+static json_t *mount_of(const char *path, const char *inside, bool written)
 {
 	json_t *options = written ? json_pack("[s,s,s,s,s]", "rw", "nosuid", "nodev", "noexec",
 					      "bind") :
 				    json_pack("[s,s,s,s]", "ro", "nosuid", "nodev", "bind");
 
-	if (!json_array_append_new(cdi->mounts,
-				   json_pack("{s:s, s:s, s:o}", "hostPath", path,
-					     "containerPath", inside, "options", options)))
+	return json_pack("{s:s, s:s, s:o}", "hostPath", path, "containerPath", inside, "options",
+			 options);
+}
+
+/* @path there is @inside in the container. Libraries are read, blocks are written. */
+static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool written)
+{
+	if (!json_array_append_new(cdi->mounts, mount_of(path, inside, written)))
 		return 0;
 	return failure("%s: a path that is no UTF-8 cannot be told", path);
 }
@@ -351,6 +367,17 @@ static bool has_quota(const struct cdi *cdi)
 	return false;
 }
 
+/* The pipes of the node's daemon; clients find it by the variable. */
+static int add_mps(struct cdi *cdi)
+{
+	struct mps_daemon daemon = { .why = "" };
+
+	if (mps_daemon_find_node(&daemon))
+		return failure("--mps: %s", daemon.why);
+	add_env(cdi->env, MPS_DAEMON_PIPES "=" MPS_DAEMON_NODE);
+	return add_mount(cdi, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
+}
+
 /* What tells programs that ask NVML of the quota, and asks it for what a process really has. */
 static int add_nvml(struct cdi *cdi)
 {
@@ -382,14 +409,41 @@ static int add_all(struct cdi *cdi)
 		status = add_nvml(cdi);
 	if (!status)
 		status = cdi->args->simulated ? add_simulated(cdi) : add_nodes(cdi);
+	if (!status && cdi->mps)
+		status = add_mps(cdi);
 	/* Last: it leaves a folder behind. */
 	return status ?: add_blocks(cdi);
 }
 
-/* The device of one share, added to @devices. */
-static void add_device(const struct share *share, json_t *devices)
+/* The grant by which a container of @share is held to it, as its mount into @edits. */
+static int add_hold(const struct cdi *cdi, const struct share *share, json_t *edits)
 {
-	json_t *env = json_array();
+	const struct args *args = cdi->args;
+	struct gpupart_grant grant = {
+		.uid = cdi->uid, .nr_tpcs = cdi->nr_tpcs, .set = share->set,
+		.memory = share->mem, .strict = cdi->strict,
+	};
+	char folder[PATH_MAX], source[PATH_MAX];
+	int status;
+
+	snprintf(grant.name, sizeof(grant.name), "%s", share->name ?: "container");
+	snprintf(grant.pci, sizeof(grant.pci), "%s", cdi->pci);
+	if (!args->simulated || paths_full(args->source, source, sizeof(source)))
+		strcpy(source, "rm");
+	snprintf(grant.source, sizeof(grant.source), "%.511s", source);
+	snprintf(grant.key, sizeof(grant.key), "%s", cdi->key);
+	status = hold_container(args->simulated ? CLASS_SIMULATED : CLASS, share->device, &grant,
+				folder);
+	if (!status)
+		json_object_set_new(edits, "mounts",
+				    json_pack("[o]", mount_of(folder, GPUPART_GRANT_ROOT, false)));
+	return status;
+}
+
+/* The device of one share, added to @devices: 0, or an error. */
+static int add_device(const struct cdi *cdi, const struct share *share, json_t *devices)
+{
+	json_t *env = json_array(), *edits = json_pack("{s:o}", "env", env);
 
 	add_env(env, "GPUPART_SET=%s", share->list);
 	if (share->name)
@@ -399,22 +453,21 @@ static void add_device(const struct share *share, json_t *devices)
 		add_env(env, "GPUPART_MEM=%llu", (unsigned long long)share->mem);
 		add_env(env, "LD_AUDIT=" INSIDE_PACKAGE "/" PATHS_NVML);
 	}
-	json_array_append_new(devices, json_pack("{s:s, s:{s:o}}", "name", share->device,
-						 "containerEdits", "env", env));
+	json_array_append_new(devices, json_pack("{s:s, s:o}", "name", share->device,
+						 "containerEdits", edits));
+	return cdi->hold ? add_hold(cdi, share, edits) : 0;
 }
 
 /* ---------------------------------------------------------------- the whole */
 
-static char *text_of(const struct cdi *cdi)
+static char *text_of(const struct cdi *cdi, json_t *devices)
 {
-	json_t *edits = json_pack("{s:O}", "env", cdi->env), *devices = json_array(), *root;
+	json_t *edits = json_pack("{s:O}", "env", cdi->env), *root;
 	char *text, *line;
 
 	if (json_array_size(cdi->nodes))
 		json_object_set(edits, "deviceNodes", cdi->nodes);
 	json_object_set(edits, "mounts", cdi->mounts);
-	for (unsigned int i = 0; i < cdi->nr; i++)
-		add_device(&cdi->shares[i], devices);
 	root = json_pack("{s:s, s:s, s:o, s:o}", "cdiVersion", CDI_VERSION,
 			 "kind", cdi->args->simulated ? KIND_SIMULATED : KIND,
 			 "containerEdits", edits, "devices", devices);
@@ -451,10 +504,18 @@ static bool is_written(const char *path, const char *text)
 static int write_out(const struct cdi *cdi)
 {
 	const char *path = cdi->args->output;
-	char *text = text_of(cdi);
+	json_t *devices = json_array();
 	struct out out;
-	int err, status;
+	int err, status = 0;
+	char *text;
 
+	for (unsigned int i = 0; i < cdi->nr && !status; i++)
+		status = add_device(cdi, &cdi->shares[i], devices);
+	if (status) {
+		json_decref(devices);
+		return status;
+	}
+	text = text_of(cdi, devices);
 	if (path) {
 		/* Runtimes that watch the folder have nothing to read again. */
 		err = is_written(path, text) ? 0 : whole_write(path, text);
@@ -541,6 +602,7 @@ static int specify(struct cdi *cdi, const struct gpupart_topology *topo)
 	if (status)
 		return status;
 	snprintf(cdi->key, sizeof(cdi->key), "%s", check.key);
+	cdi->nr_tpcs = gpupart_topology_nr_tpcs(topo);
 	out_json_alloc();
 	cdi->env = json_array();
 	cdi->nodes = json_array();
@@ -565,6 +627,8 @@ int cmd_cdi(int argc, char **argv)
 					   { .name = "mem", .value = &cdi.mem },
 					   { .name = "plan", .value = &cdi.plan },
 					   { .name = "strict", .given = &cdi.strict },
+					   { .name = "hold", .given = &cdi.hold },
+					   { .name = "mps", .given = &cdi.mps },
 					   { .name = "uid", .value = &uid }, { 0 } };
 	struct gpupart_topology *topo;
 	int status;

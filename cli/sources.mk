@@ -112,6 +112,7 @@ CLI_TARGET_SRC := \
 	cli/target/cuda.c \
 	cli/target/driver.c \
 	cli/target/engines.c \
+	cli/target/hold.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
 	cli/target/pack.c \
