@@ -124,6 +124,7 @@ TEST_SH := \
 	tests/cli/parent.sh \
 	tests/cli/pictures.sh \
 	tests/cli/plan.sh \
+	tests/cli/podman.sh \
 	tests/cli/proof.sh \
 	tests/cli/qos.sh \
 	tests/cli/qos_others.sh \
