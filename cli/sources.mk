@@ -112,6 +112,7 @@ CLI_TARGET_SRC := \
 	cli/target/cuda.c \
 	cli/target/driver.c \
 	cli/target/engines.c \
+	cli/target/hold.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
 	cli/target/pack.c \
@@ -127,6 +128,7 @@ CLI_UTIL_SRC := \
 	cli/util/alloc.c \
 	cli/util/atomic_file.c \
 	cli/util/child.c \
+	cli/util/container.c \
 	cli/util/message.c \
 	cli/util/namespaces.c \
 	cli/util/out.c \

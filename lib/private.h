@@ -30,9 +30,12 @@ static inline const char *gpupart_list_part(const char *list, char separator, un
 /*
  * The same for a library that the driver loads at cuInit: makes no launch and no
  * CUDA context, so the mask bits must have been checked before, by this user's cache
- * or as @key says (struct gpupart_check, from a process that checked; may be NULL).
+ * or as @key says (struct gpupart_check, from a process that checked; may be NULL), with
+ * GPUPART_KEY_RECORDS behind it where that process proved that the GPU writes records, too.
  * Stream sets need a gpupart_attach() later. -EOPNOTSUPP where they were not checked.
  */
+#define GPUPART_KEY_LEN 16
+#define GPUPART_KEY_RECORDS "1"
 int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 			 struct gpupart_gpu **attached);
 
@@ -81,19 +84,29 @@ int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source,
 /* The compute class that the driver, or the capture, tells: 0xcbc0 is GH100's; 0 unknown. */
 unsigned int gpupart_topology_compute_class(const struct gpupart_topology *topo);
 
+/* The id of the grant of a container, which binds each user of it. No job of a node has it. */
+#define GPUPART_GRANT_CONTAINER "0-0"
+
 /*
  * Writes one, or another in its place: whole or not at all, whenever the caller dies. Who
- * plans around others must take turns. -EINVAL another id, name or address; -EACCES, .. who
- * is not root.
+ * plans around others must take turns. Into @folder, of which a container gets a view that is read
+ * only in place of the node's folder: there root is not exempt. NULL: the node's.
+ * -EINVAL another id, name or address; -EPERM others can write to @folder; -EACCES, .. who is not
+ * root.
  */
-int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant);
+int gpupart_grant_put_in(struct gpupart *gp, const char *folder, const struct gpupart_grant *grant);
+
+static inline int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
+{
+	return gpupart_grant_put_in(gp, NULL, grant);
+}
 
 /* No error where there is none. -EINVAL another id; -EACCES, .. who is not root. */
 int gpupart_grant_drop(struct gpupart *gp, const char *id);
 
 /*
  * Whether @uid is the machine's root, whom no grant binds. User 0 of a user namespace without the
- * machine's root is not.
+ * machine's root is not, nor is one who has the folder of grants read only.
  */
 bool gpupart_grant_exempts(unsigned int uid);
 

@@ -7,6 +7,7 @@ UNIT_SRC := \
 	tests/unit/cli/async_writer.c \
 	tests/unit/cli/bench.c \
 	tests/unit/cli/child.c \
+	tests/unit/cli/container.c \
 	tests/unit/cli/doctor.c \
 	tests/unit/cli/mps.c \
 	tests/unit/cli/neighbours.c \
@@ -123,6 +124,7 @@ TEST_SH := \
 	tests/cli/parent.sh \
 	tests/cli/pictures.sh \
 	tests/cli/plan.sh \
+	tests/cli/podman.sh \
 	tests/cli/proof.sh \
 	tests/cli/qos.sh \
 	tests/cli/qos_others.sh \
