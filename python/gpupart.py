@@ -257,6 +257,8 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_process_limit_set": (c_int, [c_void_p, c_int, c_char_p, c_void_p, c_void_p]),
     "gpupart_records_open": (c_int, [c_void_p, c_int, c_char_p, POINTER(c_void_p)]),
     "gpupart_records_read": (c_int, [c_void_p, c_void_p, POINTER(_CRecords), c_size_t]),
+    "gpupart_records_stream": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(_CRecords),
+                                       c_size_t]),
     "gpupart_records_busy": (c_int, [c_void_p, c_void_p]),
     "gpupart_records_close": (None, [c_void_p]),
     "gpupart_job_list": (c_int, [c_void_p, POINTER(_CJob), c_uint, c_size_t]),
@@ -980,6 +982,10 @@ def records(pci: str, pid: int = 0) -> Records:
         _done(_lib.gpupart_records_read(_thread.context, reader, byref(c), ctypes.sizeof(c)))
     finally:
         _lib.gpupart_records_close(reader)
+    return _records(c)
+
+
+def _records(c: _CRecords) -> Records:
     plain = [name for name, _ in _CRecords._fields_[1:-2]]
     return Records(_str(c.pci), *(getattr(c, name) for name in plain),
                    [KernelTime(_str(f.name), f.count, f.ns, f.longest_ns)
@@ -2034,6 +2040,8 @@ class Part:
         self.stream = stream
         self._gpu = gpu
         self._place = gpu.stream(stream) if gpu else None
+        #: Why the last reading of .records(), .outstanding or .busy_ns gave None; else None.
+        self.records_why: Optional[str] = None
         self._set: Optional[TpcSet] = None
 
     @property
@@ -2061,6 +2069,46 @@ class Part:
     def process(self) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
         """The same for launches of all threads."""
         return self._within()
+
+    def records(self) -> Optional[Records]:
+        """
+        Of the launches on its stream, since the first: see Records, of which .functions is empty
+        here. None where launches have no records: .records_why is the reason then.
+        """
+        self.records_why = None if self._gpu else "gpupart is not available"
+        if self._gpu is None:
+            return None
+        c = _CRecords()
+        err = _lib.gpupart_records_stream(_thread.context, self._gpu._pointer,
+                                          _stream_handle(self.stream), byref(c), ctypes.sizeof(c))
+        if err:
+            self.records_why = str(_fail(err))
+            return None
+        return _records(c)
+
+    @property
+    def outstanding(self) -> Optional[int]:
+        """
+        Launches on its stream that have not ended; None if that is not known, for .records_why:
+        launches of graphs, for example, have no records.
+        """
+        read = self.records()
+        if read is None:
+            return None
+        if not read.all_known:
+            self.records_why = (f"{read.unknown} launches of this process have no record, "
+                                f"{read.graphs} of them of graphs")
+            return None
+        return read.outstanding
+
+    @property
+    def busy_ns(self) -> Optional[int]:
+        """
+        How long launches on its stream ran, ns, since the first; those of graphs are not in it.
+        None where launches have no records, for .records_why.
+        """
+        read = self.records()
+        return None if read is None else read.busy_ns
 
     def __repr__(self) -> str:
         return f"<Part {self.name}: {self._set if self._set else 'no set'}>"
@@ -2207,6 +2255,12 @@ def split(shape: str = "balanced", *, gpu: Optional[str] = None,
     >>> parts.change(prefill="25%", decode="rest")
     >>> len(parts["prefill"].set), len(parts["decode"].set)
     (17, 49)
+
+    What is outstanding on a part, and how long it was busy, as the GPU itself wrote it:
+
+    >>> used = parts.prefill.records()
+    >>> used.issued, parts.prefill.outstanding, parts.prefill.busy_ns > 0, parts.decode.busy_ns
+    (1, 0, True, 0)
 
     What is launched on other streams, in a thread that works for one part:
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """split(): shapes on every capture, streams, changes between steps, and where there is no GPU."""
+import ctypes
 import errno
 import glob
 import itertools
@@ -162,6 +163,12 @@ def streams():
         raises(AttributeError, "no part c", lambda: parts.c, "another part")
         handle = parts.a.stream
     same(gpu.stream_get(handle), None, "its end takes the sets away")
+    with split(a="50%", b="rest") as parts:
+        for _ in range(5):
+            gpu.census(parts.a.stream)
+        same([(part.outstanding, part.records().ended, part.busy_ns > 0)
+              for part in parts.values()], [(0, 5, True), (0, 0, False)], "records of each part")
+        same([part.records_why for part in parts.values()], [None, None], "and no reason")
     gpu.limit = "gpc:0-3"
     with split("gpcs", a="50%", b="rest") as parts:
         same(parts.a.set | parts.b.set, topology.gpc_tpcs("0-3"), "inside of the limit")
@@ -188,6 +195,22 @@ def streams():
     with split(a="50%", b="rest") as parts:
         same(gpu.census(parts.a.stream), parts.a.set, "a thread without a context")
         parts.a.stream.synchronize()
+        graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
+        driver("cuGraphCreate", ctypes.byref(graph), 0)
+        driver("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong())
+        driver("cuGraphLaunch", executable, ctypes.c_void_p(parts.a.stream.cuda_stream))
+        same(parts.a.outstanding, None, "a graph was launched")
+        ok("1 of them of graphs" in parts.a.records_why, f"the reason: {parts.a.records_why}")
+        same((parts.a.busy_ns is None, parts.a.records_why), (False, None), "it is as busy as was")
+
+
+def no_records():
+    """GPUPART_RECORDS=0."""
+    Driver()
+    with split(a="50%", b="rest") as parts:
+        same((parts.why, parts.a.records_why), (None, None), "not asked")
+        same((parts.a.outstanding, parts.b.busy_ns), (None, None), "no records")
+        ok("GPUPART_RECORDS=0" in parts.b.records_why, f"the reason: {parts.b.records_why}")
 
 
 def without(reason, has_streams):
@@ -199,6 +222,8 @@ def without(reason, has_streams):
         if has_streams:
             same(len({part.stream.cuda_stream for part in parts.values()}), 2, "two of them")
             parts.a.stream.synchronize()
+        same((parts.a.outstanding, parts.a.busy_ns, parts.a.records(), parts.a.records_why),
+             (None, None, None, "gpupart is not available"), "no records")
         with parts.a.thread() as tpcs, parts.b.process() as others:
             same((tpcs, others), (None, None), "thread() and process() do nothing")
         parts.change(a="25%", b="rest")
@@ -206,6 +231,7 @@ def without(reason, has_streams):
 
 
 {"shapes": one_gpu, "streams": streams,
+ "no_records": no_records,
  "disabled": lambda: without("GPUPART_DISABLE", True),
  "no_table": lambda: without("", True),
  "no_streams": lambda: without("no stream sets here", True),
