@@ -27,7 +27,7 @@ static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 	gpu->nr_gpcs = gpupart_topology_nr_gpcs(topo);
 	gpu->nr_bindable = gpupart_topology_nr_ugpus(topo);
 	gpu->nr_ugpus = gpu->nr_bindable + 1;
-	gpu->sms_per_tpc = cluster_sms_per_tpc(topo);
+	gpu->sms_per_tpc = topo_sms_per_tpc(topo);
 	for (unsigned int i = 0; i < gpu->nr_gpcs; i++) {
 		const struct gpupart_gpc *gpc = gpupart_topology_gpc(topo, i);
 		struct plan_gpc *g = &gpu->gpcs[i];
@@ -227,7 +227,7 @@ static int make_sets(struct making *m)
 /* Whether the set could hold a cluster of GPUPART_PORTABLE_CLUSTER blocks by its size alone. */
 static bool is_large(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
-	return gpupart_tpcset_count(set) * cluster_sms_per_tpc(topo) >= GPUPART_PORTABLE_CLUSTER;
+	return gpupart_tpcset_count(set) * topo_sms_per_tpc(topo) >= GPUPART_PORTABLE_CLUSTER;
 }
 
 static bool holds(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)

@@ -198,6 +198,7 @@ void control_lock(void);
 void control_unlock(void);
 
 /* Of the calling process too where this is its own block's file; no descriptor is opened then. */
+GPUPART_PRIVATE
 bool control_is_own(int dir, const char *file);
 /* GPUs that @block, which another process writes, may be read of. */
 static inline uint32_t control_nr_gpus(const struct control_block *block)
