@@ -319,6 +319,16 @@ install-python:
 	$(Q)$(PYTHON) -c 'import sys; sys.exit("$(pythondir)" in sys.path)' 2>/dev/null && [ -z '$(DESTDIR)' ] && \
 		echo 'install-python: $(PYTHON) does not look there: export PYTHONPATH=$(pythondir)' >&2 || :
 
+# gpupart.py with all that it and the command need inside, but libc: $(B)/wheel/*.whl.
+WHEEL	= bin/gpupart=$(CLI) lib/$(SONAME)=$(B)/lib/$(SONAME) lib/$(MANAGE_SONAME)=$(B)/lib/$(MANAGE_SONAME) \
+	lib/gpupart/libgpupart-inject.so=$(INJECT) lib/gpupart/libgpupart-nvml.so=$(NVML) \
+	lib/gpupart/sim/libcuda.so.1=$(SIM_PLAIN) lib/gpupart/sim/libnvidia-ml.so.1=$(SIM_NVML_PLAIN) \
+	$(foreach f,$(CAPTURES),share/gpupart/captures/$(notdir $(f))=$(f)) \
+	$(foreach f,$(SCENARIOS),share/gpupart/scenarios/$(notdir $(f))=$(f))
+wheel: all
+	$(call say,WHEEL,$(B)/wheel)
+	$(Q)$(PYTHON) scripts/wheel.py $(B)/wheel python/gpupart.py $(WHEEL)
+
 # Debian's, built in a clean chroot and tried in another; PACKAGES=DIR keeps them.
 packages:
 	@scripts/packages $(if $(PACKAGES),-o '$(PACKAGES)')
@@ -331,5 +341,5 @@ clean:
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d) $(SPANK_OBJ:.o=.d)
 
-.PHONY: all install install-python packages clean check check-podman check-slurm check-gpu lint bench fuzz
+.PHONY: all install install-python wheel packages clean check check-podman check-slurm check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

@@ -375,6 +375,15 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader);
 void gpupart_records_close(struct gpupart_records_reader *reader);
 
+/*
+ * The same of the calling process's launches on one @stream that was created, since its first one:
+ * busy_ns is their time, one after the other. What is not told by stream (untimed, late_ns,
+ * graphs) is the process's, and so is what makes all_known false; functions are not told.
+ * -EOPNOTSUPP there are no records, with the reason; -EINVAL a default stream, or none.
+ */
+int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+			   struct gpupart_records *records, size_t size);
+
 /* ---------------------------------------------------------------------- jobs */
 
 /*

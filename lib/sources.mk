@@ -92,6 +92,7 @@ LIB_CONFINE_SRC := \
 	lib/confine/watched_functions.c
 
 LIB_CONFINE_MANAGE_SRC := \
+	lib/confine/recording_stream.c \
 	lib/confine/report_run.c
 
 LIB_RECORDS_SRC := \

@@ -146,7 +146,8 @@ TEST_SH := \
 	tests/lib/memory/gpus.sh \
 	tests/lib/nvml/nvml.sh \
 	tests/lib/smctrl/header.sh \
-	tests/python/python.sh
+	tests/python/python.sh \
+	tests/python/wheel.sh
 
 SLURM_SH := \
 	tests/slurm/jobs.sh \

@@ -17,6 +17,14 @@ void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream)
  */
 void recording_known(struct gpupart_gpu *gpu, const char *key);
 
+/*
+ * The ring of @stream's launches on @gpu; *ring NULL: it had none yet. -EINVAL it is no stream that
+ * was created, -EOPNOTSUPP with the reason: there are no records.
+ */
+GPUPART_PRIVATE
+int recording_ring(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+		   const struct records_ring **ring);
+
 /* Nothing more is recorded, for @why. */
 void recording_stop(const char *why);
 

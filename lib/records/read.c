@@ -428,6 +428,55 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 	return 0;
 }
 
+/* Of all rings @ring alone, and of that no launch of an earlier stream. */
+static void leave_ring(struct control_records *copy, const struct records_ring *ring)
+{
+	uint64_t first = ring ? atomic_load(&ring->first) : 0;
+
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
+		if (!ring || n != ring->number)
+			copy->rings[n] = (struct control_ring){ .issued = 0 };
+		else if (copy->rings[n].folded <= first) {
+			copy->rings[n].folded = first;
+			copy->rings[n].busy_ns = 0;
+			copy->rings[n].last_end = 0;
+		}
+	memset(copy->functions, 0, sizeof(copy->functions));
+}
+
+int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
+		      const struct records_ring *ring, struct gpupart_records *records,
+		      size_t size)
+{
+	struct gpupart_records own = { .on = false };
+	const struct control_ring *shown;
+	uint64_t earlier;
+
+	if (!size || size > MAX_SIZE)
+		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
+				MAX_SIZE);
+	copy_records(reader);
+	leave_ring(&reader->copy, ring);
+	fold_rest(reader);
+	memset(reader->copy.functions, 0, sizeof(reader->copy.functions));
+	fill(reader, &own);
+	strcpy(own.pci, reader->pci);
+	own.last_end_ns = own.busy_ns = 0;
+	if (ring) {
+		shown = &reader->copy.rings[ring->number];
+		earlier = atomic_load(&ring->first) - records_base(ring->number);
+		own.issued -= earlier;
+		own.ended -= earlier;
+		own.unrecorded -= ring->unrecorded;
+		own.last_end_ns = shown->last_end;
+		own.busy_ns = shown->busy_ns;
+	}
+	own.kernels_ns = own.busy_ns;
+	memset(records, 0, size);
+	memcpy(records, &own, size < sizeof(own) ? size : sizeof(own));
+	return 0;
+}
+
 /* ------------------------------------------------------------------- busy */
 
 static bool map_all(struct gpupart_records_reader *reader)

@@ -92,6 +92,7 @@ struct control_ring {
 	uint64_t waiting;	/* the last ones of these have ended when launch @after has */
 	uint64_t after;
 	uint64_t lost;		/* 1: its context is gone, what is outstanding stays unknown */
+	uint64_t busy_ns;	/* launches of its stream that are folded, all together */
 };
 
 struct control_function {

@@ -130,6 +130,13 @@ static void counts(void)
 	       r.functions[0].count + r.untimed == all && r.busy_ns && r.last_end_ns &&
 	       r.busy_ns <= r.kernels_ns, "%llu of %s, busy for %llu ns",
 	       (U64)r.functions[0].count, r.functions[0].name, (U64)r.busy_ns);
+	for (int t = 0; t < NR_THREADS; t++)
+		tap_ok(!gpupart_records_stream(gp, gpu, streams[t], &r, sizeof(r)) && r.on &&
+		       r.issued == NR_LAUNCHES && r.ended == NR_LAUNCHES && r.busy_ns &&
+		       r.busy_ns == r.kernels_ns, "stream %d had a quarter of them, %llu ns", t,
+		       (U64)r.busy_ns);
+	tap_ok(gpupart_records_stream(gp, gpu, NULL, &r, sizeof(r)) == -EINVAL,
+	       "no default stream: %s", gpupart_error(gp));
 	tap_ok(child_reads(all), "another process reads the same");
 	tap_ok(launch_all() && reads(0, 2 * all, 0, 0), "and it goes on");
 }
