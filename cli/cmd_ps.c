@@ -344,7 +344,7 @@ int cmd_ps(int argc, char **argv)
 	if (status)
 		return status;
 	if (engines)
-		return engines_show(&args, seconds);
+		return args_input(&args) ?: engines_show(&args, seconds);
 	status = take_look(&look) ?: out_open(&out, &args);
 	if (!status) {
 		if (args.json)

@@ -26,7 +26,7 @@ const char stat_help[] =
 "CPU for the GPU, whether copies ran beside kernels, and so whether it is CPU-bound or\n"
 "GPU-bound. The report is on stderr: stdout is the program's.\n"
 "\n"
-"SET as for run: -t, -g, -u, -n, --hex; see 'gpupart help run'.\n"
+"SET as for run: -t, -g, -u, -n, --sms, --hex, --shape; see 'gpupart help run'.\n"
 "\n"
 "  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       the set's: an index in PCI order, a PCI address or a UUID\n"

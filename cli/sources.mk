@@ -104,6 +104,7 @@ CLI_STAT_SRC := \
 	cli/stat/show.c
 
 CLI_TARGET_SRC := \
+	cli/target/amount.c \
 	cli/target/args.c \
 	cli/target/audit.c \
 	cli/target/blocks.c \
@@ -115,7 +116,7 @@ CLI_TARGET_SRC := \
 	cli/target/hold.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
-	cli/target/pack.c \
+	cli/target/settings.c \
 	cli/target/shown.c \
 	cli/target/tenants.c \
 	cli/target/which_gpu.c

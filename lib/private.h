@@ -211,6 +211,55 @@ void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len);
 int gpupart_strict_start(struct gpupart *gp, bool refuse);
 
 /*
+ * Of libgpupart-manage.so.0. How @nr TPCs of @from lie:
+ * packed: in the smallest uGPU that holds them, there in whole GPCs as far as they go;
+ * gpcs: whole GPCs of any uGPU as far as they go, the rest packed;
+ * balanced: whole GPCs, the same number of each uGPU;
+ * spread: as even over GPCs as @from allows, and of 4 TPCs or more a cluster of
+ * GPUPART_PORTABLE_CLUSTER blocks fits in one, where @from allows it; even over uGPUs next.
+ * The same for the same arguments. -ENOSPC where @from has no such set, and the sentence says
+ * which numbers would do; -EOPNOTSUPP GPCs or uGPUs are not told.
+ */
+enum gpupart_shape {
+	GPUPART_SHAPE_PACKED,
+	GPUPART_SHAPE_GPCS,
+	GPUPART_SHAPE_BALANCED,
+	GPUPART_SHAPE_SPREAD,
+};
+int gpupart_set_shape(struct gpupart *gp, const struct gpupart_topology *topo,
+		      enum gpupart_shape shape, const struct gpupart_tpcset *from, unsigned int nr,
+		      struct gpupart_tpcset *set);
+
+/* The shape called @text. -EINVAL: the sentence has those there are. */
+int gpupart_shape_parse(struct gpupart *gp, const char *text, enum gpupart_shape *shape);
+
+/* A configuration file that is read line by line. */
+#define GPUPART_CONFIG "/etc/gpupart/config"
+struct gpupart_config {
+	const char *path;
+	bool own;		/* this user may have written it; else root alone */
+	unsigned int line;
+	char *key, *value, *rest;
+	char text[4096];	/* the stack of a thread that begins to use CUDA may be small */
+};
+
+/* Reads nothing as yet. */
+static inline void gpupart_config_open(struct gpupart_config *config, const char *path, bool own)
+{
+	config->path = path;
+	config->own = own;
+	config->line = 0;
+}
+
+/*
+ * The next line that has a key, and its value, valid as long as @config: 1, 0 after the last (or
+ * where there is no such file), or a negative errno. -EPERM: another user could have written the
+ * file, which is to be ignored. -EINVAL a line without a key, -EFBIG 4096 bytes or more; -EACCES,
+ * -EISDIR, .. where it cannot be read.
+ */
+int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config);
+
+/*
  * Whether /etc/gpupart/config, which root writes, has the line "strict = yes": 1 or 0. -EPERM
  * where another user could have written it, which is then ignored. Else it may ask for that, and
  * counts as if it did: -EINVAL for another key or value, -EFBIG; -EACCES, -EISDIR, .. where it

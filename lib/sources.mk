@@ -50,9 +50,11 @@ LIB_TMD_SRC := \
 LIB_PLAN_SRC := \
 	lib/plan/arithmetic.c \
 	lib/plan/explain.c \
+	lib/plan/pack.c \
 	lib/plan/place.c \
 	lib/plan/plan.c \
-	lib/plan/search.c
+	lib/plan/search.c \
+	lib/plan/shape.c
 
 LIB_DRIVER_SRC := \
 	lib/driver/callback.c \

@@ -35,6 +35,7 @@ UNIT_SRC := \
 	tests/unit/memory/watched_functions.c \
 	tests/unit/plan/exact.c \
 	tests/unit/plan/known.c \
+	tests/unit/plan/shape.c \
 	tests/unit/records/fold.c \
 	tests/unit/records/read.c \
 	tests/unit/records/ring.c \
