@@ -136,7 +136,7 @@ static void spread_more(const struct gpupart_topology *topo, const struct gpupar
 static struct gpupart_tpcset shape_spread(const struct gpupart_topology *topo,
 					  const struct gpupart_tpcset *from, unsigned int nr)
 {
-	unsigned int sms = cluster_sms_per_tpc(topo);
+	unsigned int sms = topo_sms_per_tpc(topo);
 	unsigned int home = (GPUPART_PORTABLE_CLUSTER + sms - 1) / sms;
 	struct gpupart_tpcset set = { 0 }, part, with;
 
