@@ -252,7 +252,7 @@ static unsigned int read_ring(struct gpupart_records_reader *reader, unsigned in
 
 	if (!read_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])))
 		return 0;
-	for (seq = first; seq <= last; seq++) {
+	for (seq = first; seq <= last && nr < entries; seq++) {
 		const struct records_cell *cell = &reader->cells[seq % entries];
 
 		if (!records_reached(cell, seq))
