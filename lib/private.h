@@ -202,6 +202,36 @@ int gpupart_profilers(struct gpupart *gp);
 void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len);
 
 /*
+ * Of libgpupart-manage.so.0. What the launches of a process that were recorded did from the first
+ * call of gpupart_records_watch() up to the last but one. Of the offset between the clocks of CPU
+ * and GPU two bounds are known, so that the time of a launch, from its submission or the end before
+ * it on its stream until its end, is between two values.
+ */
+struct gpupart_records_kernel {
+	char name[96];			/* "": the process did not tell it */
+	uint64_t count;			/* launches that ended */
+	uint64_t least_ns, most_ns;	/* all of them together */
+	uint64_t longest_ns;		/* at most */
+};
+
+struct gpupart_records_watched {
+	uint64_t ns;			/* how long it was watched */
+	uint64_t least_ns, most_ns;	/* of which launches were outstanding: the union */
+	uint64_t missed;		/* launches that ended unseen: none of those below */
+	unsigned int nr_kernels;
+	struct gpupart_records_kernel kernels[GPUPART_RECORDS_NR_FUNCTIONS];	/* most first */
+};
+
+/*
+ * Reads @reader's records into @now, and looks for what has ended since the last call; takes up to
+ * a millisecond. The next call is due after *pause_us. 0; -ENOMEM, and as gpupart_records_read().
+ */
+int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *reader,
+			  struct gpupart_records *now, unsigned int *pause_us);
+void gpupart_records_watched(struct gpupart_records_reader *reader,
+			     struct gpupart_records_watched *watched);
+
+/*
  * A strict process: after the first launch that ran outside of its limit each call of the driver
  * that launches fails with 800 (operation not permitted). @refuse: each of them fails from now
  * on, and so does what initializes CUDA or makes a context: for one that cannot be confined.

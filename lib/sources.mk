@@ -106,7 +106,9 @@ LIB_RECORDS_SRC := \
 	lib/records/ring.c
 
 LIB_RECORDS_MANAGE_SRC := \
-	lib/records/read.c
+	lib/records/clocks.c \
+	lib/records/read.c \
+	lib/records/watch.c
 
 LIB_STAT_SRC := \
 	lib/stat/block.c \

@@ -39,6 +39,7 @@ UNIT_SRC := \
 	tests/unit/records/fold.c \
 	tests/unit/records/read.c \
 	tests/unit/records/ring.c \
+	tests/unit/records/watch.c \
 	tests/unit/slurm/allocate.c \
 	tests/unit/slurm/environment.c \
 	tests/unit/slurm/orphans.c \
