@@ -101,6 +101,8 @@ CLI_START_SRC := \
 
 CLI_STAT_SRC := \
 	cli/stat/judge.c \
+	cli/stat/running.c \
+	cli/stat/running_show.c \
 	cli/stat/show.c
 
 CLI_TARGET_SRC := \

@@ -138,6 +138,7 @@ TEST_SH := \
 	tests/cli/slurm.sh \
 	tests/cli/sm-count.sh \
 	tests/cli/stat.sh \
+	tests/cli/stat_p.sh \
 	tests/cli/strict.sh \
 	tests/cli/tls.sh \
 	tests/cli/topology.sh \

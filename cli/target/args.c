@@ -275,7 +275,8 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 				own[i].value || own[i].values ? ":" : "");
 	}
 	opterr = 0;
-	optind = 1;
+	/* 0: glibc takes "+" anew; a command may parse twice. */
+	optind = 0;
 	for (;;) {
 		opt = getopt_long(argc, argv, letters, options, &at);
 		if (opt == -1 && takes & ARGS_SET && optind < argc && argv[optind][0] == '@' &&
