@@ -454,7 +454,8 @@ int cmd_plan(int argc, char **argv)
 		return status;
 	if (!wishes.form && !args.json && out_is_svg(args.output))
 		wishes.form = "svg";
-	status = args_input(&args) ?: check_wishes(&args, &wishes) ?: read_demands(&wishes, &demands);
+	status = args_input(&args) ?: check_wishes(&args, &wishes) ?:
+		 read_demands(&wishes, &demands);
 	if (!status && is_live(args.source))
 		run_inherit_gpu(&args);
 	if (!status && !args.source)
