@@ -36,8 +36,9 @@ is "$status $err" "0 " "ps has no use for it"
 try slurm-node --list
 is "$(echo "$err" | grep -c 'h200-e')" 0 "nor slurm-node --list"
 # shellcheck disable=SC2016 # of the program
-try run -t 0-7 -- sh -c 'GPUPART_INPUT=sample:h200 "$0" run -t 3 -- sh -c "echo \$GPUPART_SET"' "$gpupart"
-is "$status $out" "0 3" "inside a simulated run it is that run's GPU"
+try run -t 0-7 -- sh -c 'GPUPART_INPUT=sample:h200 "$0" run -t 3 -- sh -c "echo \$GPUPART_SET \$GPUPART_SIM"' "$gpupart"
+has "$status $out" "0 3 " "inside a simulated run it is no way out of its set"
+has "$out" "/h200-e.capture" "and that run's GPU is used"
 for source in nosuch sample:nosuch /dev/null; do
 	export GPUPART_INPUT=$source
 	for command in topology verify "plan --tenant a" "cdi -n 4"; do
