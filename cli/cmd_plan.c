@@ -36,8 +36,8 @@ const char plan_help[] =
 "                        weight=N      of its share of what is left over\n"
 "                        pack, spread  few GPCs for isolation (the default), or many\n"
 "                                      for speed\n"
-"                        shape=SHAPE   packed, gpcs, spread, or balanced: whole GPCs, as\n"
-"                                      many of each uGPU\n"
+"                        shape=SHAPE   packed, gpcs, spread, or balanced: whole GPCs,\n"
+"                                      as many of each uGPU\n"
 "                        mem=SIZE      a quota of GPU memory: as run --mem\n"
 "                      Without demands: 1 TPC at least, and its share\n"
 "  -f, --file FILE     tenants from a YAML file:\n"
@@ -454,7 +454,8 @@ int cmd_plan(int argc, char **argv)
 		return status;
 	if (!wishes.form && !args.json && out_is_svg(args.output))
 		wishes.form = "svg";
-	status = args_input(&args) ?: check_wishes(&args, &wishes) ?: read_demands(&wishes, &demands);
+	status = args_input(&args) ?: check_wishes(&args, &wishes) ?:
+		 read_demands(&wishes, &demands);
 	if (!status && is_live(args.source))
 		run_inherit_gpu(&args);
 	if (!status && !args.source)

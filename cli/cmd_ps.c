@@ -15,6 +15,7 @@
 #include "cli/target/shown.h"
 #include "cli/target/tenants.h"
 #include "cli/util/container.h"
+#include "cli/util/number.h"
 #include "cli/util/out.h"
 #include "cli/util/process.h"
 
@@ -420,7 +421,7 @@ int cmd_top(int argc, char **argv)
 		status = args_seconds("-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
-	if (count && !args_whole(count, ULONG_MAX, &looks))
+	if (count && !number_whole(count, ULONG_MAX, &looks))
 		return usage_error("-n '%s': wants a number, 1 or more", count);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

@@ -186,7 +186,8 @@ int cmd_run(int argc, char **argv)
 	if (status)
 		return status;
 	if (!args.nr_terms && !wishes.plan && !wishes.mem)
-		return failure("no set: give one with -t, -g, -u, -n, --sms, --hex, @NAME or --plan");
+		return failure(
+			"no set: give one with -t, -g, -u, -n, --sms, --hex, @NAME or --plan");
 	status = args_input(&args);
 	if (!status && wishes.plan)
 		status = take_plan(&args, &wishes, &file);

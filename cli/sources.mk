@@ -19,7 +19,8 @@ CLI_COMMANDS_SRC := \
 	cli/cmd_topology.c \
 	cli/cmd_trace.c \
 	cli/cmd_verify.c \
-	cli/gpupart.c
+	cli/gpupart.c \
+	cli/overview.c
 
 CLI_BENCH_SRC := \
 	cli/bench/cell.c \
@@ -134,6 +135,7 @@ CLI_UTIL_SRC := \
 	cli/util/container.c \
 	cli/util/message.c \
 	cli/util/namespaces.c \
+	cli/util/number.c \
 	cli/util/out.c \
 	cli/util/out_json.c \
 	cli/util/out_text.c \

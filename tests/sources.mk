@@ -145,6 +145,7 @@ TEST_SH := \
 	tests/cli/trace.sh \
 	tests/cli/tutorial.sh \
 	tests/cli/upgrade.sh \
+	tests/cli/words.sh \
 	tests/lib/confine/inside.sh \
 	tests/lib/memory/gpus.sh \
 	tests/lib/nvml/nvml.sh \

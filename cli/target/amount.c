@@ -6,6 +6,7 @@
 #include "cli/target/clusters.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
+#include "cli/util/number.h"
 
 static unsigned int fewest_sms(const struct gpupart_topology *topo)
 {
@@ -22,7 +23,7 @@ static int parse_sms(const char *text, const struct gpupart_topology *topo, unsi
 	unsigned int sms = fewest_sms(topo);
 	unsigned long value;
 
-	if (!args_whole(text, GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC, &value))
+	if (!number_whole(text, GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC, &value))
 		return usage_error("--sms %s: wants a number of SMs, 1 to %d",
 				   *text ? text : "''", GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC);
 	if (!sms)
@@ -44,7 +45,7 @@ static bool parse_share(const char *text, unsigned int of, unsigned int *nr)
 	if (strcmp(text + len, "%") || len >= sizeof(number))
 		return false;
 	snprintf(number, sizeof(number), "%.*s", (int)len, text);
-	if (!args_decimal(number, &share) || !(share > 0 && share <= 100))
+	if (!number_decimal(number, &share) || !(share > 0 && share <= 100))
 		return false;
 	*nr = of * share / 100 + 1e-6;
 	*nr += !*nr;
@@ -58,11 +59,12 @@ int amount_parse(const char *option, const char *text, const struct gpupart_topo
 
 	if (strcmp(option, "-n"))
 		return parse_sms(text, topo, nr);
-	if (args_whole(text, GPUPART_MAX_TPCS, &value))
+	if (number_whole(text, GPUPART_MAX_TPCS, &value))
 		*nr = value;
 	else if (!parse_share(text, gpupart_tpcset_count(around), nr))
-		return usage_error("-n %s: wants a number of TPCs, 1 to %d, or a share such as 50%%",
-				   *text ? text : "''", GPUPART_MAX_TPCS);
+		return usage_error(
+			"-n %s: wants a number of TPCs, 1 to %d, or a share such as 50%%",
+			*text ? text : "''", GPUPART_MAX_TPCS);
 	return 0;
 }
 

@@ -3,7 +3,6 @@
 #ifndef GPUPART_CLI_TARGET_AMOUNT_H
 #define GPUPART_CLI_TARGET_AMOUNT_H
 
-#include "cli/target/args.h"
 #include "lib/private.h"
 
 /* The TPCs of @around that @text, the value of @option, asks for, in *nr: 0, or an error. */

@@ -10,12 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/target/amount.h"
+#include "cli/target/args.h"
 #include "cli/target/clusters.h"
 #include "cli/target/cuda.h"
 #include "cli/target/neighbours.h"
 #include "cli/target/settings.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
+#include "cli/util/number.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
 #include "lib/private.h"
@@ -186,17 +188,6 @@ static int take_own(const struct args_option *own, int opt)
 	return NOT_OWN;
 }
 
-/* getopt_long() takes the beginning of an option for it: of --sm-count where --sms was meant. */
-static int check_whole(char **argv, const char *option)
-{
-	/* The value may be the argument after the option's. */
-	const char *word = argv[optind - (optarg == argv[optind - 1] ? 2 : 1)];
-
-	if (strcspn(word + 2, "=") == strlen(option))
-		return 0;
-	return usage_error("unknown option '%s': --%s has to be written out", word, option);
-}
-
 /* Whether -o asks for JSON by its file's name, and no option for another form. */
 static bool output_is_json(const struct args *args, const struct args_option *own)
 {
@@ -206,6 +197,17 @@ static bool output_is_json(const struct args *args, const struct args_option *ow
 		if (!strcmp(own->name, "of") && *own->value)
 			return false;
 	return ending && !strcasecmp(ending, ".json");
+}
+
+/* getopt_long() takes the beginning of an option for it: of --sm-count where --sms was meant. */
+static int check_whole(char **argv, const char *option)
+{
+	/* The value may be the argument after the option's. */
+	const char *word = argv[optind - (optarg == argv[optind - 1] ? 2 : 1)];
+
+	if (strcspn(word + 2, "=") == strlen(option))
+		return 0;
+	return usage_error("unknown option '%s': --%s has to be written out", word, option);
 }
 
 /* The shared options that a command takes; how many. @letters: their short forms, added. */
@@ -228,7 +230,7 @@ static int take_named(struct args *args, const char *name)
 	struct option options[MAX_OPTIONS] = { 0 };
 	const struct setting *setting;
 	char letters[MAX_OPTIONS] = "+:", *words[ARGS_MAX_TERMS] = { (char *)name }, *text, *word;
-	int argc = 1, at = optind + 1, opt, status = settings_set(name, &setting);
+	int argc = 1, at = optind + 1, opt, is = -1, status = settings_set(name, &setting);
 
 	if (status)
 		return status;
@@ -239,13 +241,16 @@ static int take_named(struct args *args, const char *name)
 			words[argc++] = word;
 	take_shared(ARGS_SET, letters, options);
 	optind = 0;
-	while (!status && (opt = getopt_long(argc, words, letters, options, NULL)) != -1)
-		if (opt == '?' || opt == ':' || opt == OPT_HELP)
+	while (!status && (opt = getopt_long(argc, words, letters, options, &is)) != -1) {
+		if (opt == '?' || opt == ':' || opt == 'h' || opt == OPT_HELP)
 			status = usage_error(
 				"%s%s = %s: wants options of a set, as -t, -n, --sms or --shape",
 				setting->from, setting->key, setting->value);
 		else
-			status = take(args, opt, NULL);
+			status = (is >= 0 ? check_whole(words, options[is].name) : 0) ?:
+				 take(args, opt, "");
+		is = -1;
+	}
 	if (!status && (optind < argc || word))
 		status = usage_error("%s%s = %s: '%s' is no option of a set", setting->from,
 				     setting->key, setting->value, word ? word : words[optind]);
@@ -483,6 +488,7 @@ int args_simulate(struct args *args)
 			"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
 			args->source);
 	status = capture_path(args, path, sizeof(path)) ?: paths_enter_sim(path);
+	settings_note();
 	return status ?: choose_simulated(args, path);
 }
 
@@ -526,6 +532,7 @@ int args_topology(struct args *args, struct gpupart_topology **topo)
 		 args_gpu(args, &gpu);
 	if (status)
 		return status;
+	settings_note();
 	err = gpupart_topology_open(cmd_gp, args->source, args->simulated ? NULL : gpu, topo);
 	if (err && args->source && args->source_from)
 		return error_of(err, "%s%s: %s", args->source_from, args->source,
@@ -544,37 +551,19 @@ int args_memory(const char *text, uint64_t *bytes)
 	return status;
 }
 
-bool args_whole(const char *text, unsigned long most, unsigned long *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoul(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno && *value && *value <= most;
-}
-
 int args_pid(const char *text, int *pid)
 {
 	unsigned long value;
 
-	if (!args_whole(text, INT_MAX, &value))
+	if (!number_whole(text, INT_MAX, &value))
 		return usage_error("-p '%s': wants a process's number", text);
 	*pid = value;
 	return 0;
 }
 
-bool args_decimal(const char *text, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	/* strtod() knows 0x10 as well, and words. */
-	return end != text && !*end && strspn(text, "0123456789.eE+-") == strlen(text);
-}
-
 int args_seconds(const char *option, const char *text, double least, double *seconds)
 {
-	if (args_decimal(text, seconds) && *seconds >= least && *seconds <= 3600)
+	if (number_decimal(text, seconds) && *seconds >= least && *seconds <= 3600)
 		return 0;
 	return usage_error("%s '%s': wants seconds, %g to 3600", option, text, least);
 }
@@ -604,8 +593,10 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 	char *text;
 	enum gpupart_shape shape = GPUPART_SHAPE_PACKED;
 	unsigned int nr = 0, more = 0;
+	bool sms = false;
 	int status, err;
 
+	settings_note();
 	if (!args->nr_terms)
 		return usage_error("no set: give one with -t, -g, -u, -n, --sms or --hex");
 	memset(set, 0, sizeof(*set));
@@ -617,6 +608,7 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 			if (!strcmp(words[j].option, option))
 				word = words[j].word;
 		if (!word) {
+			sms |= strcmp(option, "-n") != 0;
 			status = amount_parse(option, value, topo, &around, &more);
 			if (status)
 				return status;
@@ -644,7 +636,8 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 		return status;
 	free_tpcs = gpupart_tpcset_andnot(&around, set);
 	if (nr > gpupart_tpcset_count(&free_tpcs))
-		return usage_error("-n %u: %u TPCs are free to choose from%s", nr,
+		return usage_error("%s%u%s: %u TPCs are free to choose from%s",
+				   sms ? "--sms: " : "-n ", nr, sms ? " TPCs" : "",
 				   gpupart_tpcset_count(&free_tpcs),
 				   !within   ? "" :
 				   args->job ? " inside the set of the run around it" :

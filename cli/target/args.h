@@ -50,14 +50,8 @@ int args_fail_gpu(const struct args *args, int err, const char *why);
 /* The bytes that @text, --mem's, is: 0, or an error. */
 int args_memory(const char *text, uint64_t *bytes);
 
-/* Whether @text is a whole number from 1 to @most: it is *value. */
-bool args_whole(const char *text, unsigned long most, unsigned long *value);
-
 /* The number of a process, -p's: 0, or an error. */
 int args_pid(const char *text, int *pid);
-
-/* All of @text is a number, in decimal. */
-bool args_decimal(const char *text, double *value);
 
 /*
  * The seconds that @text, the value of @option, is: @least to 3600, in decimal: 0, or an error.

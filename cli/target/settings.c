@@ -96,10 +96,15 @@ static int read_files(void)
 	if (path)
 		status = read_file(path, true);
 	free(path);
-	if (!status && ignored[true])
-		remark("%s", ignored[true]);
-	/* Of the node's, 'gpupart run' and doctor say it where it matters to strict. */
 	return status ?: read_file(GPUPART_CONFIG, false);
+}
+
+void settings_note(void)
+{
+	if (ignored[true])
+		remark("%s", ignored[true]);
+	free(ignored[true]);
+	ignored[true] = NULL;
 }
 
 int settings_default(const char *key, const struct setting **setting)
@@ -118,6 +123,7 @@ int settings_set(const char *name, const struct setting **setting)
 	*setting = find("set.", name);
 	if (status || *setting)
 		return status;
+	settings_note();
 	if (ignored[false])
 		remark("%s", ignored[false]);
 	for (unsigned int i = 0; i < nr_settings; i++)
@@ -128,6 +134,6 @@ int settings_set(const char *name, const struct setting **setting)
 	if (*names)
 		return usage_error("@%.64s: there is no such set: there are %s", name, names);
 	return usage_error(
-		"@%.64s: there is no such set: a line such as 'set.%.64s = -u 0' in ~/.config/gpupart/config or " GPUPART_CONFIG " makes one",
-		name, *name ? name : "NAME");
+		"@%.64s: there is no such set: a line such as 'set.%.64s = -u 0' in ~/.config/gpupart/config or %s makes one",
+		name, *name ? name : "NAME", GPUPART_CONFIG);
 }

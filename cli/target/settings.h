@@ -20,4 +20,10 @@ int settings_default(const char *key, const struct setting **setting);
 /* The set called @name, as "-u 0": 0, or an error, which lists those there are. */
 int settings_set(const char *name, const struct setting **setting);
 
+/*
+ * Says once that the user's file is ignored, if it is and was asked. Not before args_simulate(),
+ * which may start the command anew. Of the node's file, 'gpupart run' and doctor say it.
+ */
+void settings_note(void);
+
 #endif

@@ -117,15 +117,17 @@ static void spread_more(const struct gpupart_topology *topo, const struct gpupar
 	}
 	for (unsigned int left = nr - gpupart_tpcset_count(set); left; left--) {
 		struct gpupart_tpcset room = gpupart_tpcset_andnot(from, set);
-		int best = -1;
+		unsigned int best = nr_gpcs;
 
 		for (unsigned int gpc = 0; gpc < nr_gpcs; gpc++) {
 			part = gpc_part(topo, gpc, &room);
 			if (!gpupart_tpcset_empty(&part) &&
-			    (best < 0 || has[gpc] < has[best] ||
+			    (best == nr_gpcs || has[gpc] < has[best] ||
 			     (has[gpc] == has[best] && of_ugpu[ugpu[gpc]] < of_ugpu[ugpu[best]])))
 				best = gpc;
 		}
+		if (best == nr_gpcs)
+			return;
 		part = gpc_part(topo, best, &room);
 		gpupart_tpcset_add(set, gpupart_tpcset_next(&part, 0));
 		has[best]++;

@@ -5,6 +5,7 @@
 #include "cli/target/args.c"
 #include "cli/target/clusters.c"
 #include "cli/util/alloc.c"
+#include "cli/util/number.c"
 
 static int probe_err, nr_probes;
 static char said[512];
@@ -89,6 +90,10 @@ int settings_default(const char *key, const struct setting **setting)
 	(void)key;
 	*setting = NULL;
 	return 0;
+}
+
+void settings_note(void)
+{
 }
 
 int settings_set(const char *name, const struct setting **setting)
