@@ -298,7 +298,8 @@ install: all $(MAN3)
 	$(Q)install -m 755 share/completion/words $(DESTDIR)$(datadir)/gpupart/completion/words
 	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/gpupart.bash >$(DESTDIR)$(bashcompdir)/gpupart
 	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/_gpupart >$(DESTDIR)$(zshcompdir)/_gpupart
-	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/gpupart-qos@.service >$(DESTDIR)$(unitdir)/gpupart-qos@.service
+	$(Q)for f in gpupart-qos@.service gpupart-cdi.service gpupart-cdi.path; do \
+		sed 's|@bindir@|$(bindir)|; s|@libdir@|$(libdir)|' share/systemd/$$f >$(DESTDIR)$(unitdir)/$$f || exit; done
 	$(Q)install -m 644 share/systemd/gpupart-mps.service $(DESTDIR)$(unitdir)/gpupart-mps.service
 	$(Q)install -m 644 $(EXAMPLE_SRC) $(DESTDIR)$(docdir)/examples
 	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/drop-in.conf >$(DESTDIR)$(docdir)/examples/drop-in.conf

@@ -102,6 +102,7 @@ TEST_SH := \
 	tests/cli/bad-input.sh \
 	tests/cli/bench.sh \
 	tests/cli/cdi.sh \
+	tests/cli/cdi_unit.sh \
 	tests/cli/clusters.sh \
 	tests/cli/completion.sh \
 	tests/cli/container.sh \

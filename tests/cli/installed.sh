@@ -64,6 +64,10 @@ mps=$dest/lib/systemd/system/gpupart-mps.service
 is "$(sed -n 's/^ExecStart=[^ ]*//p' "$mps")" " -d -M" "the node's MPS daemon is one of several users"
 is "$(sed -n 's/^Environment=CUDA_MPS_PIPE_DIRECTORY=//p' "$mps")" "$(sed -n 's/^#define MPS_DAEMON_NODE "\(.*\)"/\1/p' cli/mps/mps_daemon.h)" "it is where the command and the plugin look for it"
 is "$(sed -n 's|^RuntimeDirectory=|/run/|p; s|^PIDFile=\(.*\)/nvidia-cuda-mps-control.pid|\1|p' "$mps" | uniq)" /run/gpupart/mps "so are its directory and its pid file"
+has "$(sed -n 's/^ExecStart=//p' "$dest/lib/systemd/system/gpupart-cdi.service")" "/usr/bin/gpupart cdi --plan " "the unit of CDI devices starts it, too"
+library=$(sed -n 's/^PathChanged=\(.*libgpupart.*\)/\1/p' "$dest/lib/systemd/system/gpupart-cdi.path")
+[ -e "$dest$library" ]
+ok $? "and watches the library that was installed"
 if command -v systemd-analyze >/dev/null 2>&1; then
 	sed "s|^ExecStart=/usr/bin/gpupart|ExecStart=$gpupart|" "$unit" >"$tmp/gpupart-qos@.service"
 	cp "$tmp/gpupart-qos@.service" "$tmp/gpupart-qos@root.service"
