@@ -150,10 +150,10 @@ static int look_all(struct running *running, bool last, unsigned int *left)
 
 static int watch(struct running *running)
 {
-	const uint64_t start_ns = process_now_ns();
 	double next = running->interval, seconds = 0;
-	unsigned int left = 1;
-	int status = 0;
+	unsigned int left;
+	int status = look_all(running, true, &left);
+	const uint64_t start_ns = process_now_ns();
 
 	while (!status && left && !interrupted && seconds < running->seconds) {
 		status = look_all(running, false, &left);

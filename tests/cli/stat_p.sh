@@ -42,7 +42,7 @@ print($1)" "$tmp/json"
 until_true() {
 	wanted=$1
 	shift
-	for _ in $(seq 20); do
+	for _ in $(seq 100); do
 		rm -f "$tmp/json"
 		try stat "$@" --json -o "$tmp/json"
 		[ "$status" = 0 ] || break
@@ -89,8 +89,8 @@ is "$(ask '[p["launches_ended"], p["busy"]["least"] > 0.9, p["kernels"]]')" "[0,
 stop
 
 # ------------------------------------------------------------- an idle program
-# Kernels for 1.5 s, then as long on the host.
-begin "$prog" late_wait 1500
+# Kernels for 3 s, then as long on the host.
+begin "$prog" late_wait 3000
 until_true 'p["outstanding"] > 0' -p $pid -d 0.1
 until_true 'not p["outstanding"] and not p["launches_ended"]' -p $pid -d 0.3
 is "$(ask '[p["all_known"], p["busy"], p["idle"], p["cpus"] > 0, p["kernels"]]')" \
