@@ -152,7 +152,7 @@ static int watch(struct running *running)
 {
 	double next = running->interval, seconds = 0;
 	unsigned int left;
-	int status = look_all(running, false, &left);
+	int status = look_all(running, true, &left);
 	/* What is shown begins with the first look. */
 	const uint64_t start_ns = process_now_ns();
 

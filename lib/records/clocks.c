@@ -77,7 +77,7 @@ static int by_end(const void *a, const void *b)
 int64_t points_hull_at(const struct points *points, uint64_t end)
 {
 	const struct point *first = points->hull, *last = first + points->nr_hull - 1, *middle;
-	const struct point *p = end < first->end ? first : last;
+	const struct point *p = end <= first->end ? first : last;
 	int64_t far = end - p->end;
 
 	if (end <= first->end || end >= last->end)

@@ -27,6 +27,7 @@
 /* So much of the time between two readings a record may be late, and no bound is wrong. */
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
+#define MAX_LAUNCHES	(1u << 20)	/* in a window: a process may write times of next year */
 #define MAX_NS		(1ull << 61)
 
 /* ------------------------------------------------------------------- what was seen */
@@ -293,7 +294,7 @@ static bool entry_add(struct watch *watch, const struct reader_entry *entry, boo
 	struct watch_ring *ring = &watch->rings[entry->ring];
 	struct launch *launch;
 
-	if (!is_sane(&entry->launch)) {
+	if (!is_sane(&entry->launch) || watch->nr == MAX_LAUNCHES) {
 		watch->totals.missed += !before;
 		ring->missed = !before;
 		return true;

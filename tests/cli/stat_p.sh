@@ -42,7 +42,7 @@ print($1)" "$tmp/json"
 until_true() {
 	wanted=$1
 	shift
-	for _ in $(seq 20); do
+	for _ in $(seq 100); do
 		rm -f "$tmp/json"
 		try stat "$@" --json -o "$tmp/json"
 		[ "$status" = 0 ] || break

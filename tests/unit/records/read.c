@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <gpupart_manage.h>
 #include "lib/core/hash.h"
+#include "lib/private.h"
 #include "tests/unit/records/gpu.h"
 
 #define CTX		((void *)(uintptr_t)0x7000)
@@ -237,17 +238,23 @@ static void lying(void)
 {
 	struct gpupart_records_reader *reader;
 	struct gpupart_records r;
-	unsigned int nr = 0;
+	static struct gpupart_records_watched watched;
+	unsigned int nr = 0, pause_us;
 	struct other o;
 
 	if (!tap_ok(other_start(&o, 0) && tell(&o, "llle") &&
 		    !gpupart_records_open(gp, o.pid, PCI, &reader), "one that lies"))
 		return;
-	for (int i = 0; i < NR_LIES; i++)
+	for (int i = 0; i < NR_LIES; i++) {
 		nr += tell(&o, "x") && !gpupart_records_read(gp, reader, &r, sizeof(r)) &&
 		      r.nr_functions <= GPUPART_RECORDS_NR_FUNCTIONS &&
-		      gpupart_records_busy(gp, reader) >= 0;
-	tap_ok(nr == NR_LIES, "it is read %u times", nr);
+		      gpupart_records_busy(gp, reader) >= 0 &&
+		      !gpupart_records_watch(gp, reader, &r, &pause_us);
+		gpupart_records_watched(reader, &watched);
+		nr -= watched.most_ns > watched.ns || watched.least_ns > watched.ns ||
+		      watched.nr_kernels > GPUPART_RECORDS_NR_FUNCTIONS;
+	}
+	tap_ok(nr == NR_LIES, "it is read and watched %u times", nr);
 	gpupart_records_close(reader);
 	other_end(&o, SIGKILL);
 }
