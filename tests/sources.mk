@@ -136,6 +136,7 @@ TEST_SH := \
 	tests/cli/stat.sh \
 	tests/cli/strict.sh \
 	tests/cli/tls.sh \
+	tests/cli/top.sh \
 	tests/cli/topology.sh \
 	tests/cli/trace.sh \
 	tests/cli/tutorial.sh \

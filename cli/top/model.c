@@ -252,28 +252,32 @@ static void add_program(struct top *top, unsigned int n)
 		job->problem = p->problem;
 }
 
-/* A job that was there before keeps its letter; another has the lowest that is free. */
-static void give_letters(struct top *top, const struct top *before)
+/*
+ * Of each GPU: a job that was there before keeps its letter; another has the lowest that is free.
+ */
+static void give_letters(struct top *top, const struct top *before, unsigned int gpu)
 {
-	bool *taken = alloc_zeroed(top->nr_letters + top->nr_rows + 1, sizeof(*taken));
-	unsigned int next = 0, nr = 0;
-	const struct top_row *old;
+	bool *taken = alloc_zeroed(before->nr_letters + top->nr_rows + 1, sizeof(*taken));
+	unsigned int next = 0;
 
 	for (int pass = 0; pass < 2; pass++)
 		for (unsigned int i = 0; i < top->nr_rows; i++) {
 			struct top_row *row = &top->rows[i];
+			const struct top_row *old;
 
-			old = row->job < 0 ? top_find(before, row->key) : NULL;
-			if (row->job >= 0 || (old ? 0 : 1) != pass)
+			if (row->job >= 0 || row->gpu != gpu)
+				continue;
+			old = top_find(before, row->key);
+			if ((old ? 0 : 1) != pass)
 				continue;
 			while (pass && taken[next])
 				next++;
-			row->letter = pass ? next : old->letter;
+			row->letter = pass ? next++ : old->letter;
 			row->open = old && old->open;
 			taken[row->letter] = true;
-			nr = row->letter >= nr ? row->letter + 1 : nr;
+			if (row->letter >= top->nr_letters)
+				top->nr_letters = row->letter + 1;
 		}
-	top->nr_letters = nr;
 	free(taken);
 }
 
@@ -304,7 +308,7 @@ static void take_processes(struct top *top)
 
 int top_take(struct top *top)
 {
-	struct top before = { .rows = top->rows, .nr_rows = top->nr_rows };
+	struct top before = *top;
 	/* Jobs without a program change seldom. */
 	int status = look_take(&top->look, top->nr_looks++ % 2 == 0);
 
@@ -319,7 +323,9 @@ int top_take(struct top *top)
 		add_program(top, i);
 	for (unsigned int i = 0; i < top->nr_rows; i++)
 		find_gpu_busy(top, &top->rows[i]);
-	give_letters(top, &before);
+	top->nr_letters = 0;
+	for (unsigned int i = 0; i < top->nr_gpus; i++)
+		give_letters(top, &before, i);
 	free(before.rows);
 	look_at_gpus(top);
 	return 0;
