@@ -245,7 +245,7 @@ $(SLURM_LUA) $(SLURM_HEALTH): $(B)/lib/gpupart/%: slurm/%
 $(CLI): $(CLI_OBJ) $(PIPE) $(QOS) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) $(QOS) -L$(B)/lib -lgpupart -ljansson -lyaml -ldl -lpthread -lm \
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) $(QOS) -L$(B)/lib -lgpupart -ljansson -lyaml -lncursesw -ltinfo -ldl -lpthread -lm \
 		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
 # sample:h200 is board b: like a's tables, with measured bits.

@@ -166,14 +166,15 @@ static int list_processes(struct targets *t)
 	return 0;
 }
 
-/* The jobs for which @wanted holds: all of that name, or the one that @pid began. */
+/* The jobs of that name or id, or without @name the one that @pid began. */
 static int find_jobs(struct targets *t, const char *name, int pid)
 {
 	struct gpupart_job *jobs;
 	int nr = shown_jobs(cmd_gp, &jobs);
 
 	for (int i = 0; i < nr; i++)
-		if (name ? !strcmp(jobs[i].name, name) : jobs[i].pid == pid)
+		if (name ? !strcmp(jobs[i].name, name) || !strcmp(jobs[i].id, name) :
+			   jobs[i].pid == pid)
 			add_job(t, &jobs[i]);
 	free(t->jobs);
 	t->jobs = jobs;

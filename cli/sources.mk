@@ -16,6 +16,7 @@ CLI_COMMANDS_SRC := \
 	cli/cmd_slurm_conf.c \
 	cli/cmd_slurm_node.c \
 	cli/cmd_stat.c \
+	cli/cmd_top.c \
 	cli/cmd_topology.c \
 	cli/cmd_trace.c \
 	cli/cmd_verify.c \
@@ -117,12 +118,22 @@ CLI_TARGET_SRC := \
 	cli/target/driver.c \
 	cli/target/engines.c \
 	cli/target/hold.c \
+	cli/target/look.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
 	cli/target/settings.c \
 	cli/target/shown.c \
 	cli/target/tenants.c \
+	cli/target/usage.c \
 	cli/target/which_gpu.c
+
+CLI_TOP_SRC := \
+	cli/top/cells.c \
+	cli/top/frame.c \
+	cli/top/keys.c \
+	cli/top/map.c \
+	cli/top/model.c \
+	cli/top/screen.c
 
 CLI_TRACE_SRC := \
 	cli/trace/draw.c \
@@ -156,6 +167,6 @@ QOS_SRC := \
 
 # The last are in Slurm's plugin too.
 CLI_PARTS_SRC := $(CLI_BENCH_SRC) $(CLI_DRAW_SRC) $(CLI_MPS_SRC) $(CLI_PLAN_SRC) \
-	$(CLI_QOS_SRC) $(CLI_SIM_SRC) $(CLI_SLURM_SRC) $(CLI_START_SRC) $(CLI_STAT_SRC) $(CLI_TARGET_SRC) $(CLI_TRACE_SRC) $(CLI_UTIL_SRC) \
+	$(CLI_QOS_SRC) $(CLI_SIM_SRC) $(CLI_SLURM_SRC) $(CLI_START_SRC) $(CLI_STAT_SRC) $(CLI_TARGET_SRC) $(CLI_TOP_SRC) $(CLI_TRACE_SRC) $(CLI_UTIL_SRC) \
 	slurm/node_gpu.c slurm/orphans.c
 CLI_SRC := $(CLI_COMMANDS_SRC) $(CLI_PARTS_SRC)

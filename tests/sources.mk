@@ -143,6 +143,7 @@ TEST_SH := \
 	tests/cli/stat_p.sh \
 	tests/cli/strict.sh \
 	tests/cli/tls.sh \
+	tests/cli/top.sh \
 	tests/cli/topology.sh \
 	tests/cli/trace.sh \
 	tests/cli/tutorial.sh \

@@ -21,6 +21,7 @@ static int (*find)(const char *pci, void **device);
 static int (*list)(void *device, unsigned int *nr, struct process_info *infos);
 static int (*clock_of)(void *device, int clock, unsigned int *mhz);
 static int (*power_of)(void *device, unsigned int *mw);
+static int (*memory_of)(void *device, unsigned long long total_free_used[3]);
 
 static bool ready(void)
 {
@@ -40,26 +41,33 @@ static bool ready(void)
 		*(void **)&list = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3");
 		*(void **)&clock_of = dlsym(lib, "nvmlDeviceGetClockInfo");
 		*(void **)&power_of = dlsym(lib, "nvmlDeviceGetPowerUsage");
+		*(void **)&memory_of = dlsym(lib, "nvmlDeviceGetMemoryInfo");
 		started = true;
 	}
 	return started;
+}
+
+static char listed_pci[20];
+
+void nvml_forget(void)
+{
+	*listed_pci = 0;
 }
 
 int64_t nvml_memory(const char *pci, int pid)
 {
 	static struct process_info infos[MAX_PROCESSES];
 	static unsigned int nr;
-	static char of[20];
 	void *device;
 
 	if (!ready())
 		return -1;
 	/* A list a GPU: who asks for many processes asks GPU by GPU, and within a moment. */
-	if (strcmp(of, pci)) {
+	if (strcmp(listed_pci, pci)) {
 		nr = MAX_PROCESSES;
 		if (!list || find(pci, &device) || list(device, &nr, infos))
 			nr = 0;
-		strncpy(of, pci, sizeof(of) - 1);
+		strncpy(listed_pci, pci, sizeof(listed_pci) - 1);
 	}
 	for (unsigned int i = 0; i < nr && i < MAX_PROCESSES; i++)
 		if ((int)infos[i].pid == pid && infos[i].used != NOT_TOLD)
@@ -94,4 +102,16 @@ bool nvml_state(const char *pci, struct nvml_state *state)
 	state->sm_mhz = told_clock(device, CLOCK_SM);
 	state->memory_mhz = told_clock(device, CLOCK_MEMORY);
 	return state->power_mw >= 0 || state->sm_mhz >= 0 || state->memory_mhz >= 0;
+}
+
+bool nvml_gpu_memory(const char *pci, uint64_t *used, uint64_t *total)
+{
+	unsigned long long sizes[3];
+	void *device;
+
+	if (!ready() || !memory_of || find(pci, &device) || memory_of(device, sizes))
+		return false;
+	*total = sizes[0];
+	*used = sizes[2];
+	return true;
 }

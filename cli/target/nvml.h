@@ -6,8 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes of the GPU at @pci that process @pid has; -1 where that is not told. */
+/*
+ * Bytes of the GPU at @pci that process @pid has; -1 where that is not told. The processes of one
+ * GPU are listed once, until another GPU is asked for or nvml_forget() is called.
+ */
 int64_t nvml_memory(const char *pci, int pid);
+void nvml_forget(void);
+
+/* Bytes of the GPU at @pci that are used, and all of them. False: not told. */
+bool nvml_gpu_memory(const char *pci, uint64_t *used, uint64_t *total);
 
 /* The clock of the SMs of the GPU at @pci now, MHz; -1 where that is not told. */
 int nvml_sm_clock(const char *pci);

@@ -29,9 +29,10 @@ is "$("$words" 1 "$gpupart" help)" "help	how to use a command, with examples; al
 is "$("$words" 1 "$gpupart" '' | grep -vc '^[a-z-]*	[a-z]')" 0 "without a column of the help's"
 is "$(offers 2 help '' | line)" "$(echo "$commands" | grep -vx help | line)" "help: each of them"
 
-# An option is known if the command says something else than that it does not know it.
+# An option is known if the command says something else than that it does not know it. The first line
+# is enough: 'top' ends when nobody reads on.
 known() {
-	"$gpupart" "$@" 2>&1 </dev/null | grep -q 'unknown option'
+	"$gpupart" "$@" 2>&1 </dev/null | head -n 1 | grep -q 'unknown option'
 	[ $? -eq 1 ]
 }
 for command in $(echo "$commands" | grep -vx help); do

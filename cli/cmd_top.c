@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+/* gpupart top: what runs under gpupart, live: on a terminal's screen, as text or as JSON. */
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+#include "cli/cmd.h"
+#include "cli/draw/picture.h"
+#include "cli/target/args.h"
+#include "cli/top/top.h"
+#include "cli/util/number.h"
+
+const char top_help[] =
+"Usage: gpupart top [-d SECONDS] [-n COUNT] [--once | --json] [-i SOURCE]\n"
+"What runs under gpupart, live: each GPU's map with the letter of each job in its TPCs,\n"
+"and a row a job: how busy it keeps its set and the GPU, memory, launches a second, those\n"
+"outside of the set. Your own programs, as root everybody's. Keys: h says them.\n"
+"\n"
+"  -d, --delay SECONDS between two looks, 0.1-3600 (1)\n"
+"  -n, --count COUNT   ends after so many looks\n"
+"      --once          one frame of each GPU as text, after one delay\n"
+"      --json          a line a look, schema gpupart/1\n"
+"  -i, --input SOURCE  the simulated GPU made of a capture, also where nothing runs on it\n"
+"\n"
+"Where stdout is no terminal, or one without a cursor that moves, each look is printed\n"
+"below the one before, as 'gpupart ps' prints it, with launches a second.\n"
+"\n"
+"Busy times are upper bounds: when a kernel began is not recorded, so that it counts from\n"
+"its launch or from the end of the one before it on its stream. '-' (JSON: null) is not\n"
+"known: records are off, as on a real GPU without GPUPART_RECORDS=1. '+' (partial): there\n"
+"were launches without a record, as those of graphs.\n"
+"\n"
+"Examples:\n"
+"  gpupart top\n"
+"  gpupart top -d 5 -n 12 >minute.txt\n"
+"  gpupart top --json | jq -c '.jobs[] | [.name, .busy]'\n";
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+static void wait_for(double seconds)
+{
+	struct timespec pause = { .tv_sec = (time_t)seconds };
+
+	pause.tv_nsec = (long)((seconds - (double)pause.tv_sec) * 1e9);
+	nanosleep(&pause, NULL);
+}
+
+/* ------------------------------------------------------------------- JSON */
+
+static json_t *json_share(double value)
+{
+	return value < 0 ? json_null() : json_real(value);
+}
+
+static json_t *json_bytes(int64_t bytes)
+{
+	return bytes < 0 ? json_null() : json_integer(bytes);
+}
+
+/* A job, or a program of one. */
+static json_t *json_row(const struct top_row *row)
+{
+	const struct gpupart_process *p = row->job < 0 ? NULL : row->process;
+	json_t *root = json_pack(
+		"{s:o, s:I, s:s, s:b, s:o, s:o, s:o, s:b, s:o, s:I, s:I, s:o, s:o, s:o}",
+		"name", out_json_text(row->name), "uid", (json_int_t)row->uid,
+		"user", top_user(row->uid), "limited", row->limited,
+		"set", out_json_tpcs(&row->set), "busy", json_share(row->busy),
+		"gpu_busy", json_share(row->gpu_busy), "partial", row->partial,
+		"launches_per_s", json_share(row->launches_per_s),
+		"launches", (json_int_t)row->launches, "outside", (json_int_t)row->outside,
+		"memory_bytes", json_bytes(row->memory),
+		"quota_bytes", json_bytes(row->quota ? (int64_t)row->quota : -1),
+		"problem", out_json_text(row->problem));
+
+	if (p) {
+		json_object_set_new(root, "pid", p->pid ? json_integer(p->pid) : json_null());
+		json_object_set_new(root, "counters", p->other_version ? json_null() :
+				    out_json_counters(&p->counters));
+	}
+	return root;
+}
+
+static json_t *json_job(const struct top *top, const struct top_row *job)
+{
+	json_t *root = json_row(job), *programs = json_array();
+	char tag[PICTURE_TAG_LEN];
+
+	for (unsigned int i = 0; i < top->nr_rows; i++)
+		if (top->rows[i].job == job - top->rows)
+			json_array_append_new(programs, json_row(&top->rows[i]));
+	json_object_set_new(root, "job", out_json_text(job->id));
+	json_object_set_new(root, "letter", json_string(picture_tag(job->letter, tag)));
+	json_object_set_new(root, "gpu", json_integer(job->gpu));
+	json_object_set_new(root, "programs", programs);
+	return root;
+}
+
+static json_t *json_gpu(const struct top_gpu *gpu)
+{
+	json_t *root = gpu->topo ? out_json_gpu(gpupart_topology_info(gpu->topo)) : json_object();
+	json_t *more = json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"pci", out_json_text(gpu->pci), "simulated", gpu->simulated,
+		"nr_tpcs", gpu->topo ? json_integer(gpupart_topology_nr_tpcs(gpu->topo)) :
+				       json_null(),
+		"power_mw", out_json_index(gpu->state.power_mw),
+		"sm_mhz", out_json_index(gpu->state.sm_mhz),
+		"memory_mhz", out_json_index(gpu->state.memory_mhz),
+		"memory_bytes", json_bytes(gpu->memory ? (int64_t)gpu->memory : -1),
+		"memory_used_bytes", json_bytes(gpu->memory ? (int64_t)gpu->memory_used : -1));
+
+	json_object_update(root, more);
+	json_decref(more);
+	return root;
+}
+
+static void print_json(struct out *out, const struct top *top)
+{
+	json_t *root, *gpus = json_array(), *jobs = json_array();
+	bool simulated = false;
+
+	for (unsigned int i = 0; i < top->nr_gpus; i++) {
+		simulated |= top->gpus[i].simulated;
+		json_array_append_new(gpus, json_gpu(&top->gpus[i]));
+	}
+	for (unsigned int i = 0; i < top->nr_rows; i++)
+		if (top->rows[i].job < 0)
+			json_array_append_new(jobs, json_job(top, &top->rows[i]));
+	root = out_json_new("top", simulated);
+	json_object_set_new(root, "gpus", gpus);
+	json_object_set_new(root, "jobs", jobs);
+	json_dumpf(root, out->file, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(4));
+	fputc('\n', out->file);
+	json_decref(root);
+}
+
+/* ------------------------------------------------------------------- text */
+
+static void print_frames(struct out *out, const struct top *top)
+{
+	/* A footer that is not empty takes the place of the keys. */
+	struct top_view view = { .footer = " " };
+	const char *columns = getenv("COLUMNS");
+	struct winsize size = { 0 };
+	unsigned long width = 80;
+
+	if (!ioctl(fileno(out->file), TIOCGWINSZ, &size) && size.ws_col)
+		width = size.ws_col;
+	else if (columns)
+		number_whole(columns, 1000, &width);
+	if (width < TOP_LEAST_WIDTH)
+		width = TOP_LEAST_WIDTH;
+	do {
+		if (view.gpu)
+			fputc('\n', out->file);
+		top_frame(&view, top, width, 36 + top->nr_rows);
+		top_print(out, &view);
+	} while (++view.gpu < top->nr_gpus);
+	free(view.cells);
+}
+
+/* Looks from now on, each in the form that is asked for. */
+static int watch(struct top *top, const struct args *args, double delay, unsigned long count,
+		 bool once)
+{
+	struct look before = { 0 };
+	int status = 0;
+
+	for (unsigned long n = 0; !status && !interrupted && (!count || n < count); n++) {
+		struct out out;
+
+		if (n)
+			wait_for(delay);
+		if (interrupted)
+			break;
+		if (!args->json && !once) {
+			look_drop(&before);
+			before = top->look;
+			memset(&top->look, 0, sizeof(top->look));
+		}
+		status = args->json || once ? top_take(top) : look_take(&top->look, true);
+		status = status ?: out_open(&out, args);
+		if (status || (once && n + 1 < count))
+			continue;
+		if (args->json) {
+			print_json(&out, top);
+		} else if (once) {
+			print_frames(&out, top);
+		} else {
+			if (n)
+				fputc('\n', out.file);
+			look_print(&out, &top->look, &before);
+		}
+		status = out_close(&out);
+	}
+	look_drop(&before);
+	return status;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	const char *delay = NULL, *count = NULL;
+	bool once = false;
+	const struct args_option own[] = { { .name = "delay", .letter = 'd', .value = &delay },
+					   { .name = "count", .letter = 'n', .value = &count },
+					   { .name = "once", .given = &once },
+					   { 0 } };
+	struct sigaction action = { .sa_handler = on_interrupt };
+	struct args args = { 0 };
+	struct top top = { .set = cmd_set };
+	unsigned long looks = 0;
+	double seconds = 1;
+	int status = args_parse(&args, ARGS_SIM | ARGS_JSON, own, top_help, argc, argv);
+
+	if (status)
+		return status;
+	if (delay)
+		status = args_seconds("-d", delay, 0.1, &seconds);
+	if (status)
+		return status;
+	if (count && !number_whole(count, ULONG_MAX, &looks))
+		return usage_error("-n '%s': wants a number, 1 or more", count);
+	if (once && count)
+		return usage_error("both --once and -n %s: one of them", count);
+	status = args_simulate(&args);
+	if (status)
+		return status;
+	/* Lists have room for thousands, which costs nothing in mappings. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	top_begin(&top, &args);
+	/* Rates are known from the second look on. */
+	if (once)
+		looks = 2;
+	if (!once && !args.json && top_has_screen()) {
+		status = top_show(&top, seconds, looks);
+	} else {
+		sigaction(SIGINT, &action, NULL);
+		sigaction(SIGTERM, &action, NULL);
+		status = watch(&top, &args, seconds, looks, once);
+	}
+	top_end(&top);
+	return status;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+/* What runs confined at one moment: taken, and printed as a table or as JSON. */
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/target/look.h"
+#include "cli/target/nvml.h"
+#include "cli/target/shown.h"
+#include "cli/util/alloc.h"
+#include "cli/util/container.h"
+#include "cli/util/process.h"
+
+int look_take(struct look *look, bool with_jobs)
+{
+	struct look before = *look;
+
+	if (!with_jobs)
+		look->jobs = NULL;
+	look_drop(look);
+	nvml_forget();
+	look->at_ns = process_now_ns();
+	look->jobs = before.jobs;
+	look->nr_jobs = before.nr_jobs;
+	/* Forgets those that ended. */
+	if (with_jobs)
+		look->nr_jobs = shown_jobs(cmd_gp, &look->jobs);
+	look->nr = shown_processes(cmd_gp, &look->list);
+	if (look->nr < 0)
+		return failure("%s", gpupart_error(cmd_gp));
+	return tenants_take(&look->tenants);
+}
+
+static uint64_t nr_widened(const struct gpupart_counters *c)
+{
+	return c->widened_empty + c->widened_driver + c->widened_cluster + c->widened_cooperative;
+}
+
+static uint64_t nr_unconfined(const struct gpupart_counters *c)
+{
+	return c->unconfinable_version + c->unconfinable_map + c->unconfinable_gpu;
+}
+
+static const char *memory_text(char *text, size_t len, const struct gpupart_process *p)
+{
+	int64_t bytes = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
+
+	if (bytes < 0)
+		snprintf(text, len, "-");
+	else
+		snprintf(text, len, "%lld MiB", (long long)(bytes >> 20));
+	return text;
+}
+
+/* Launches a second since the look before; negative where there was none of it. */
+static double rate_of(const struct gpupart_process *p, const struct look *now,
+		      const struct look *before)
+{
+	double seconds = (now->at_ns - before->at_ns) / 1e9;
+
+	for (int i = 0; before->list && i < before->nr; i++)
+		if (before->list[i].pid == p->pid && !strcmp(before->list[i].job, p->job) &&
+		    p->counters.launches >= before->list[i].counters.launches && seconds > 0)
+			return (p->counters.launches - before->list[i].counters.launches) / seconds;
+	return 0;
+}
+
+/* Topologies of the GPUs that were seen, each opened once; NULL: it could not be. */
+#define MAX_GPUS 64
+
+const struct gpupart_topology *look_topology(const struct gpupart_process *p)
+{
+	static struct {
+		char pci[20], source[512];
+		unsigned int uid;
+		struct gpupart_topology *topo;
+	} known[MAX_GPUS];
+	const struct shown_gpu gpu = {
+		.source = p->source, .pci = p->pci, .simulated = p->simulated, .uid = p->uid,
+	};
+	static unsigned int nr;
+	unsigned int i = 0;
+	char why[160];
+
+	if (!*p->pci)
+		return NULL;
+	while (i < nr && (strcmp(known[i].pci, p->pci) || strcmp(known[i].source, p->source) ||
+			  known[i].uid != p->uid))
+		i++;
+	if (i < nr)
+		return known[i].topo;
+	if (nr == MAX_GPUS)
+		return NULL;
+	snprintf(known[nr].pci, sizeof(known[nr].pci), "%s", p->pci);
+	snprintf(known[nr].source, sizeof(known[nr].source), "%s", p->source);
+	known[nr].uid = p->uid;
+	known[nr].topo = NULL;
+	/* What others name fills no place of ours unless there is something. */
+	if (shown_topology(&gpu, false, &known[nr].topo, why, sizeof(why)) && p->uid != geteuid())
+		return NULL;
+	return known[nr++].topo;
+}
+
+static const char *set_text(char *text, size_t len, const struct gpupart_process *p)
+{
+	const struct gpupart_topology *topo;
+	struct gpupart_tpcset set;
+
+	if (*p->problem)
+		return "not confined";
+	if (!*p->limit)
+		return "all";
+	topo = look_topology(p);
+	if (!topo || gpupart_tpcset_parse_list(NULL, p->limit, &set))
+		return p->limit;
+	return out_set(text, len, topo, &set);
+}
+
+static const char *pid_text(char *text, size_t len, int pid)
+{
+	/* Its pids are another namespace's. */
+	if (pid)
+		snprintf(text, len, "%d", pid);
+	else
+		snprintf(text, len, "?");
+	return text;
+}
+
+/* Whether a node's jobs are there, and of somebody else: then it is asked whose they are. */
+static bool has_others(const struct look *now)
+{
+	if (gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant)) <= 0)
+		return false;
+	for (int i = 0; i < now->nr; i++)
+		if (now->list[i].uid != geteuid())
+			return true;
+	return false;
+}
+
+/* " games" in nine columns, or a number where it has no name here. */
+static const char *user_text(char *text, size_t len, unsigned int uid)
+{
+	const struct passwd *user = getpwuid(uid);
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", uid);
+	snprintf(text, len, "%-8.16s ", user ? user->pw_name : number);
+	return out_clean(text);
+}
+
+static bool any_in_container(const struct look *now)
+{
+	char id[CONTAINER_ID_LEN];
+
+	for (int i = 0; i < now->nr; i++)
+		if (container_of(now->list[i].pid, id))
+			return true;
+	return false;
+}
+
+/* The first twelve digits, as docker and podman list them, in thirteen columns. */
+static const char *container_text(char text[16], const struct gpupart_process *p)
+{
+	char id[CONTAINER_ID_LEN];
+
+	snprintf(text, 16, "%-12.12s ", container_of(p->pid, id) ? id : "-");
+	return text;
+}
+
+/* Another version's counters are not known. */
+static const char *count_text(char text[24], const struct gpupart_process *p, uint64_t nr)
+{
+	snprintf(text, 24, p->other_version ? "-" : "%llu", (unsigned long long)nr);
+	return text;
+}
+
+/* The columns but the last, SET, which has all the room there is. */
+static void print_rows(struct out *out, const struct look *now, const struct look *before)
+{
+	bool users = has_others(now), containers = any_in_container(now);
+
+	fprintf(out->file, "%s%7s %s%s%-16s %-12s %9s %12s%s %8s %10s  SET%s\n", out->bold, "PID",
+		users ? "USER     " : "", containers ? "CONTAINER    " : "", "NAME", "GPU",
+		"MEMORY", "LAUNCHES", before ? "       /S" : "", "WIDENED", "UNCONFINED",
+		out->plain);
+	for (int i = 0; i < now->nr; i++) {
+		const struct gpupart_process *p = &now->list[i];
+		char launches[24], widened[24], unconfined[24];
+		char pid[16], user[32] = "", memory[32], rate[32] = "", set[OUT_SET_STRLEN];
+		char container[16] = "";
+		double per_second = before ? rate_of(p, now, before) : -1;
+
+		if (before && per_second >= 0)
+			snprintf(rate, sizeof(rate), " %8.0f", per_second);
+		else if (before)
+			snprintf(rate, sizeof(rate), " %8s", "-");
+		if (users)
+			user_text(user, sizeof(user), p->uid);
+		if (containers)
+			container_text(container, p);
+		fprintf(out->file, "%7s %s%s%-16s %-12s %9s %12s%s %8s %10s  %s%s%s%s\n",
+			pid_text(pid, sizeof(pid), p->pid), user, container,
+			*p->name ? p->name : "-", *p->pci ? p->pci : "-",
+			memory_text(memory, sizeof(memory), p),
+			count_text(launches, p, p->counters.launches), rate,
+			count_text(widened, p, nr_widened(&p->counters)),
+			count_text(unconfined, p, nr_unconfined(&p->counters)),
+			set_text(set, sizeof(set), p),
+			p->nr_gpus > 1 ? ", and other GPUs" : "",
+			p->other_version ? ", of another version" : "",
+			p->simulated ? " (simulated)" : "");
+		if (*p->problem)
+			fprintf(out->file, "%7s %s\n", "", p->problem);
+	}
+}
+
+void look_print(struct out *out, const struct look *now, const struct look *before)
+{
+	print_rows(out, now, before);
+	tenants_print(out, &now->tenants);
+}
+
+void look_drop(struct look *look)
+{
+	free(look->list);
+	free(look->jobs);
+	tenants_drop(&look->tenants);
+	memset(look, 0, sizeof(*look));
+}
+
+static json_t *json_process(const struct gpupart_process *p)
+{
+	int64_t bytes = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
+	struct gpupart_tpcset set = { { 0 } };
+	char container[CONTAINER_ID_LEN];
+
+	if (*p->limit && gpupart_tpcset_parse_list(NULL, p->limit, &set))
+		memset(&set, 0, sizeof(set));
+	container_of(p->pid, container);
+	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:b}",
+			 "pid", p->pid ? json_integer(p->pid) : json_null(),
+			 "uid", (json_int_t)p->uid,
+			 "container", out_json_text(container),
+			 "name", out_json_text(p->name), "job", out_json_text(p->job),
+			 "gpu", out_json_text(p->pci), "simulated", p->simulated,
+			 "nr_gpus", p->nr_gpus, "set", out_json_tpcs(&set),
+			 "memory_bytes", bytes < 0 ? json_null() : json_integer(bytes),
+			 "problem", out_json_text(p->problem),
+			 "counters", p->other_version ? json_null() :
+							out_json_counters(&p->counters),
+			 "other_version", p->other_version);
+}
+
+void look_json(struct out *out, const struct look *look)
+{
+	json_t *root, *list = json_array();
+	bool simulated = false;
+
+	for (int i = 0; i < look->nr; i++) {
+		simulated |= look->list[i].simulated;
+		json_array_append_new(list, json_process(&look->list[i]));
+	}
+	for (int i = 0; i < look->tenants.nr; i++)
+		simulated |= look->tenants.list[i].simulated;
+	root = out_json_new("ps", simulated);
+	json_object_set_new(root, "processes", list);
+	json_object_set_new(root, "tenants", tenants_json(&look->tenants));
+	out_json_write(out, root);
+}

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: MIT
+/* Frames of gpupart top: the GPU, its map, a row a job or program; a job's kernels; the keys. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "cli/draw/palette.h"
+#include "cli/draw/picture.h"
+#include "cli/top/top.h"
+#include "cli/util/alloc.h"
+
+#define HEAD	3	/* lines about the GPU */
+#define TEXT	24	/* bytes of a figure */
+#define WIDE	120	/* columns of a terminal from which on columns are wide */
+
+static const char *const sort_names[TOP_NR_SORTS] = {
+	"letter", "busy time", "launches", "memory", "name", "user",
+};
+
+static const char help[] =
+	"Up Down PgUp PgDn Home End   choose a job or a program\n"
+	"Enter    its details and its ten top kernels; again: back\n"
+	"Space    show a job's programs, or hide them; + and - those of all jobs\n"
+	"F4 /     show what has a text in its name, user, pid or set; Esc: all again\n"
+	"F6 > <   the order: letter, busy time, launches, memory, name, user; I turns it\n"
+	"s        change the set of a job or a program: words as for 'gpupart set'\n"
+	"k        end a program, or all of a job: asks first\n"
+	"g Tab    the next GPU          h F1  this help          q F10  ends\n"
+	"\n"
+	"The map has a job's letter in each of its TPCs: AB two jobs, A+ more.\n"
+	"BUSY  share of the time in which a kernel of it ran: of its set\n"
+	"GPU%  the same of the whole GPU: BUSY times the set's share of its TPCs\n"
+	"      Both are upper bounds: a kernel begins, for them, when it was launched\n"
+	"      or when the one before it on its stream ended. + is launches without\n"
+	"      a record, as those of graphs. A job's is the sum, 100% at most.\n"
+	"MEM   of the GPU; the bar is of the quota, or else of the GPU's memory\n"
+	"/S    launches a second      OUT  launches outside of the set\n"
+	"-     not known: records are off, as on a real GPU without GPUPART_RECORDS=1\n";
+
+/* ------------------------------------------------------------------- figures */
+
+static const char *size_text(char text[TEXT], int64_t bytes)
+{
+	double value = bytes;
+	int unit = 0;
+
+	for (; value >= 1000 && unit < 4; unit++)
+		value /= 1024;
+	snprintf(text, TEXT, bytes < 0 ? "-" : "%.*f%c", unit > 2 && value < 100, value,
+		 "BKMGT"[unit]);
+	return text;
+}
+
+static void share_text(char text[TEXT], double share, bool partial)
+{
+	snprintf(text, TEXT, share < 0 ? "-" : "%.*f%%%s", share > 0 && share < 0.0995, share * 100,
+		 partial ? "+" : "");
+}
+
+/* "[|||  ] 12.3G", and behind it, where there is room, all that it could be. */
+static void memory_text(char *text, size_t len, bool wide, int64_t bytes, uint64_t all)
+{
+	int bar = wide ? 12 : 4, filled;
+	char is[TEXT], of[TEXT];
+
+	size_text(is, bytes);
+	filled = !all ? 0 : bytes >= (int64_t)all ? bar : bar * (double)bytes / all + 0.5;
+	if (bytes < 0 || !all)
+		snprintf(text, len, "%s", is);
+	else
+		snprintf(text, len, "[%.*s%*s]%5s%s%s", filled, "||||||||||||", bar - filled, "",
+			 is, wide ? "/" : "", wide ? size_text(of, all) : "");
+}
+
+static const char *told(char text[TEXT], int value, int unit)
+{
+	snprintf(text, TEXT, value < 0 ? "?" : "%d", value / unit);
+	return text;
+}
+
+static const char *set_text(char *text, size_t len, const struct top *top,
+			    const struct top_row *row)
+{
+	const struct gpupart_topology *topo = top->gpus[row->gpu].topo;
+
+	if (*row->problem || !row->limited)
+		snprintf(text, len, *row->problem ? "not confined" : "all");
+	else if (topo)
+		out_set(text, len, topo, &row->set);
+	else
+		gpupart_tpcset_format_list(&row->set, text, len);
+	return text;
+}
+
+/* The name of a row: of a program without one of its own that of its executable. */
+static const char *name_text(char name[64], const struct top_row *row)
+{
+	int pid = row->process ? row->process->pid : 0;
+	char path[32];
+	FILE *file;
+
+	snprintf(name, 64, "%s", *row->name ? row->name : "-");
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = pid && (row->job >= 0 || !*row->name) ? fopen(path, "re") : NULL;
+	if (file && fgets(name, 64, file))
+		name[strcspn(name, "\n")] = 0;
+	if (file)
+		fclose(file);
+	for (char *c = name; *c; c++)
+		*c = *c < ' ' || *c > '~' ? '?' : *c;
+	return name;
+}
+
+/* ------------------------------------------------------------------- which rows */
+
+static const struct top_view *sorted_for;
+
+static int compare(const void *a, const void *b)
+{
+	const struct top_row *x = *(const struct top_row *const *)a;
+	const struct top_row *y = *(const struct top_row *const *)b;
+	double less = 0;
+
+	switch (sorted_for->sort) {
+	case TOP_BY_BUSY:	less = y->busy - x->busy; break;
+	case TOP_BY_LAUNCHES:	less = y->launches_per_s - x->launches_per_s; break;
+	case TOP_BY_MEMORY:	less = y->memory - x->memory; break;
+	case TOP_BY_NAME:	less = strcmp(x->name, y->name); break;
+	case TOP_BY_USER:	less = strcmp(top_user(x->uid), top_user(y->uid)); break;
+	default:		break;
+	}
+	if (!less)
+		less = (double)x->letter - y->letter;
+	return ((less > 0) - (less < 0)) * (sorted_for->reverse ? -1 : 1);
+}
+
+static bool has_text(const struct top *top, const struct top_row *row, const char *text)
+{
+	char set[OUT_SET_STRLEN], pid[TEXT];
+
+	snprintf(pid, sizeof(pid), "%d", row->process ? row->process->pid : 0);
+	return strcasestr(row->name, text) || strcasestr(top_user(row->uid), text) ||
+	       strstr(pid, text) || strcasestr(set_text(set, sizeof(set), top, row), text);
+}
+
+/* A job is there where it or a program of it has the text of the filter. */
+static bool is_wanted(const struct top_view *view, const struct top *top, unsigned int job)
+{
+	bool wanted = !*view->filter || has_text(top, &top->rows[job], view->filter);
+
+	for (unsigned int i = 0; !wanted && i < top->nr_rows; i++)
+		wanted = top->rows[i].job == (int)job && has_text(top, &top->rows[i], view->filter);
+	return wanted && top->rows[job].job < 0 && top->rows[job].gpu == view->gpu;
+}
+
+unsigned int top_shown(const struct top_view *view, const struct top *top,
+		       const struct top_row ***shown)
+{
+	const struct top_row **jobs = alloc_zeroed(top->nr_rows + 1, sizeof(*jobs));
+	unsigned int nr_jobs = 0, nr = 0;
+
+	*shown = alloc_zeroed(top->nr_rows + 1, sizeof(**shown));
+	for (unsigned int i = 0; i < top->nr_rows; i++)
+		if (is_wanted(view, top, i))
+			jobs[nr_jobs++] = &top->rows[i];
+	sorted_for = view;
+	qsort(jobs, nr_jobs, sizeof(*jobs), compare);
+	for (unsigned int n = 0; n < nr_jobs; n++) {
+		(*shown)[nr++] = jobs[n];
+		for (unsigned int i = 0; jobs[n]->open && i < top->nr_rows; i++)
+			if (top->rows[i].job == jobs[n] - top->rows)
+				(*shown)[nr++] = &top->rows[i];
+	}
+	free(jobs);
+	return nr;
+}
+
+/* ------------------------------------------------------------------- the list */
+
+/* A column is there from @least columns of the terminal on; the last has the rest. */
+enum { LETTER, NAME, USER, PID, BUSY, GPU, MEMORY, RATE, OUTSIDE, SET, NR_COLUMNS };
+static const struct {
+	char title[8];
+	unsigned char width, wide, least;
+	bool left;
+} columns[NR_COLUMNS] = {
+	{ "", 2, 3, 0, true }, { "NAME", 12, 24, 0, true }, { "USER", 8, 12, 66, true },
+	{ "PID", 7, 8, 56, false }, { "BUSY", 6, 6, 0, false }, { "GPU%", 5, 6, 74, false },
+	{ "MEM", 11, 26, 70, false }, { "/S", 6, 8, 0, false }, { "OUT", 5, 8, 78, false },
+	{ "SET", 0, 0, 0, true },
+};
+
+/* @texts, NULL: the titles. */
+static void put_columns(struct top_view *view, unsigned int y, const unsigned char *styles,
+			char texts[NR_COLUMNS][OUT_SET_STRLEN])
+{
+	unsigned int x = 0;
+
+	for (int i = 0; i < NR_COLUMNS; i++) {
+		int width = view->width >= WIDE ? columns[i].wide : columns[i].width;
+		const char *text = texts ? texts[i] : columns[i].title;
+
+		if (view->width < columns[i].least)
+			continue;
+		if (i == SET)
+			width = view->width - x;
+		/* What is cut shows that it is. */
+		if (texts && strlen(text) > (size_t)width)
+			texts[i][width - 1] = '+';
+		top_put(view, y, x, texts ? styles[i] : TOP_BOLD, "%*.*s",
+			columns[i].left ? -width : width, width, text);
+		x += width + (i != LETTER);
+	}
+}
+
+static void put_row(struct top_view *view, const struct top *top, const struct top_row *row,
+		    unsigned int y)
+{
+	const uint64_t gpu_memory = top->gpus[row->gpu].memory;
+	const struct gpupart_process *p = row->nr == 1 ? row->process : NULL;
+	char texts[NR_COLUMNS][OUT_SET_STRLEN] = { "" }, name[64];
+	unsigned char styles[NR_COLUMNS];
+
+	memset(styles, row->job < 0 ? TOP_PLAIN : TOP_DIM, sizeof(styles));
+	if (row->job < 0) {
+		picture_tag(row->letter, texts[LETTER]);
+		styles[LETTER] = TOP_TENANT + row->letter % PALETTE_TENANTS;
+	}
+	snprintf(texts[NAME], 80, "%s%s", row->job < 0 ? "" : "  ", name_text(name, row));
+	snprintf(texts[USER], 64, "%s", top_user(row->uid));
+	if (p && p->pid)
+		snprintf(texts[PID], TEXT, "%d", p->pid);
+	else
+		snprintf(texts[PID], TEXT, p ? "?" : row->nr ? "(%u)" : "-", row->nr);
+	share_text(texts[BUSY], row->busy, row->partial);
+	share_text(texts[GPU], row->gpu_busy, row->partial);
+	memory_text(texts[MEMORY], 64, view->width >= WIDE, row->memory,
+		    row->quota ? row->quota : gpu_memory);
+	snprintf(texts[RATE], TEXT, row->launches_per_s < 0 ? "-" : row->launches_per_s < 1e6 ?
+		 "%.0f" : "%.2g", row->launches_per_s);
+	snprintf(texts[OUTSIDE], TEXT, p && p->other_version ? "-" : "%llu",
+		 (unsigned long long)row->outside);
+	set_text(texts[SET], OUT_SET_STRLEN, top, row);
+	styles[OUTSIDE] = row->outside ? TOP_RED : styles[OUTSIDE];
+	styles[SET] = *row->problem ? TOP_RED : styles[SET];
+	put_columns(view, y, styles, texts);
+	for (unsigned int x = 2; x < view->width && !strcmp(row->key, view->key); x++)
+		view->cells[y * view->width + x].style = TOP_REVERSE;
+}
+
+static void put_list(struct top_view *view, const struct top *top, unsigned int y)
+{
+	const struct top_row **shown;
+	unsigned int nr = top_shown(view, top, &shown), last = nr ? nr - 1 : 0;
+
+	put_columns(view, y++, NULL, NULL);
+	view->room = view->height - 1 - y;
+	/* The chosen one, or the one in its place where it is gone. */
+	for (unsigned int i = 0; i < nr; i++)
+		if (!strcmp(shown[i]->key, view->key))
+			view->row = i;
+	if (view->row > last)
+		view->row = last;
+	if (*view->key)
+		strcpy(view->key, nr ? shown[view->row]->key : "");
+	if (view->row >= view->first + view->room)
+		view->first = view->row - view->room + 1;
+	if (view->first + view->room > nr)
+		view->first = nr > view->room ? nr - view->room : 0;
+	if (view->first > view->row)
+		view->first = view->row;
+	for (unsigned int i = view->first; i < nr && i < view->first + view->room; i++)
+		put_row(view, top, shown[i], y++);
+	if (!nr)
+		top_put(view, y, 0, TOP_DIM, *view->filter ? "nothing here has that text" :
+			"nothing runs under gpupart on this GPU");
+	free(shown);
+}
+
+/* ------------------------------------------------------------------- details */
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct gpupart_records_function *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static void add_kernel(struct gpupart_records_function *list, unsigned int *nr,
+		       const struct gpupart_records_function *from)
+{
+	unsigned int n = 0;
+
+	while (n < *nr && strcmp(list[n].name, from->name))
+		n++;
+	if (n == *nr)
+		strcpy(list[(*nr)++].name, from->name);
+	list[n].count += from->count;
+	list[n].ns += from->ns;
+	if (from->longest_ns > list[n].longest_ns)
+		list[n].longest_ns = from->longest_ns;
+}
+
+static void put_kernels(struct top_view *view, const struct top *top, const struct top_row *of,
+			unsigned int y)
+{
+	struct gpupart_records_function *list =
+		alloc_zeroed(of->nr + 1, GPUPART_RECORDS_NR_FUNCTIONS * sizeof(*list));
+	unsigned int nr = 0, nr_recorded = 0;
+	uint64_t ns = 0;
+
+	for (unsigned int i = 0; i < top->nr_rows; i++) {
+		const struct top_row *row = &top->rows[i];
+		const struct gpupart_records *records = row->job < 0 ? NULL : &row->usage->records;
+
+		if (!records || !records->on || (row != of && &top->rows[row->job] != of))
+			continue;
+		nr_recorded++;
+		ns += records->kernels_ns;
+		for (unsigned int n = 0; n < records->nr_functions; n++)
+			add_kernel(list, &nr, &records->functions[n]);
+	}
+	qsort(list, nr, sizeof(*list), by_ns);
+	top_put(view, y, 0, TOP_BOLD, nr_recorded ? "  TIME   LAUNCHES   MEAN us  LONGEST  KERNEL" :
+		of->nr ? "Its kernels are not known: its records are off." :
+		"No program of it has used this GPU yet.");
+	for (unsigned int i = 0; i < nr && i < 10 && y + 2 < view->height; i++)
+		top_put(view, ++y, 0, TOP_PLAIN, "%5.1f%% %10llu %9.1f %8.1f  %s",
+			ns ? 100.0 * list[i].ns / ns : 0, (unsigned long long)list[i].count,
+			list[i].ns / 1e3 / list[i].count, list[i].longest_ns / 1e3,
+			*list[i].name ? list[i].name : "(name not known)");
+	free(list);
+}
+
+static void put_details(struct top_view *view, const struct top *top, unsigned int y)
+{
+	const struct top_row *row = top_find(top, view->key);
+	char text[OUT_SET_STRLEN], tag[PICTURE_TAG_LEN], name[64], line[1024];
+	const char *rest = text;
+
+	if (!row) {
+		top_put(view, y, 0, TOP_DIM, "It has ended.");
+		return;
+	}
+	if (row->job < 0)
+		y = y + !!top_put(view, y, 0, TOP_BOLD, "Job %s %s of %s, %u program%s",
+				  picture_tag(row->letter, tag), name_text(name, row),
+				  top_user(row->uid), row->nr, row->nr == 1 ? "" : "s");
+	else
+		y = y + !!top_put(view, y, 0, TOP_BOLD, "Program %d %s of %s", row->process->pid,
+				  name_text(name, row), top_user(row->uid));
+	top_put(view, y++, 0, TOP_PLAIN, "%llu launches, %llu outside of the set",
+		(unsigned long long)row->launches, (unsigned long long)row->outside);
+	set_text(text, sizeof(text), top, row);
+	if (*row->problem)
+		snprintf(text, sizeof(text), "not confined: %s", row->problem);
+	do {
+		rest = picture_line(rest, view->width - 5, line, sizeof(line));
+		top_put(view, y++, 0, TOP_PLAIN, "Set: %s", line);
+	} while (*rest && y + 5 < view->height);
+	put_kernels(view, top, row, y + 1);
+}
+
+static void put_help(struct top_view *view, unsigned int y)
+{
+	unsigned int nr = 0, room = view->height - 1 - y;
+	const char *c = help;
+
+	for (const char *end = help; *end; end++)
+		nr += *end == '\n';
+	if (view->first + room > nr)
+		view->first = nr > room ? nr - room : 0;
+	for (unsigned int n = 0; *c && n < view->first + room; c += strcspn(c, "\n") + 1, n++)
+		if (n >= view->first)
+			top_put(view, y + n - view->first, 0, TOP_PLAIN, "%.*s",
+				(int)strcspn(c, "\n"), c);
+}
+
+/* ------------------------------------------------------------------- all of it */
+
+static void put_head(struct top_view *view, const struct top *top)
+{
+	const struct top_gpu *gpu = &top->gpus[view->gpu];
+	const struct gpupart_gpu_info *info = gpu->topo ? gpupart_topology_info(gpu->topo) : NULL;
+	char used[TEXT] = "?", all[TEXT] = "?", watts[TEXT], sm[TEXT], memory[TEXT];
+	struct gpupart_tpcset taken = { { 0 } };
+	unsigned int nr_jobs = 0, nr = 0, x;
+
+	if (gpu->memory) {
+		size_text(used, gpu->memory_used);
+		size_text(all, gpu->memory);
+	}
+	x = top_put(view, 0, 0, TOP_BOLD, "%s %s ", info && *info->name ? info->name : "GPU",
+		    *gpu->pci ? gpu->pci : "none: programs that are on no GPU");
+	if (gpu->simulated)
+		x = top_put(view, 0, x, TOP_RED, "simulated ");
+	if (top->nr_gpus > 1)
+		top_put(view, 0, x, TOP_PLAIN, "GPU %u of %u", view->gpu + 1, top->nr_gpus);
+	top_put(view, 1, 0, TOP_PLAIN, "%s of %s used  %s W  SM %s MHz  memory %s MHz  driver %s",
+		used, all, told(watts, gpu->state.power_mw, 1000),
+		told(sm, gpu->state.sm_mhz, 1), told(memory, gpu->state.memory_mhz, 1),
+		info && *info->driver ? info->driver : "?");
+	for (unsigned int i = 0; i < top->nr_rows; i++) {
+		const struct top_row *row = &top->rows[i];
+
+		if (row->gpu != view->gpu || row->job >= 0)
+			continue;
+		nr_jobs++;
+		nr += row->nr;
+		if (row->limited)
+			taken = gpupart_tpcset_or(&taken, &row->set);
+	}
+	x = top_put(view, 2, 0, TOP_PLAIN, "%u job%s, %u program%s", nr_jobs,
+		    nr_jobs == 1 ? "" : "s", nr, nr == 1 ? "" : "s");
+	if (gpu->topo)
+		x = top_put(view, 2, x, TOP_PLAIN, ", %u of %u TPCs in sets",
+			    gpupart_tpcset_count(&taken), gpupart_topology_nr_tpcs(gpu->topo));
+	if (*view->filter)
+		x = top_put(view, 2, x, TOP_RED, ", only '%s'", view->filter);
+	top_put(view, 2, x, TOP_PLAIN, ", by %s%s", sort_names[view->sort],
+		view->reverse ? " turned" : "");
+}
+
+static void put_footer(struct top_view *view)
+{
+	static const char *const keys[][2] = {
+		{ "h", "Help" }, { "q", "Quit" }, { "Enter", "Kernels" }, { "Spc", "Open" },
+		{ "s", "Set" }, { "k", "End" }, { "/", "Filter" }, { ">", "Sort" }, { "g", "GPU" },
+	};
+	unsigned int x = 0, y = view->height - 1;
+
+	if (*view->footer) {
+		top_put(view, y, 0, TOP_BOLD, "%s", view->footer);
+		return;
+	}
+	for (unsigned int i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (x + strlen(keys[i][0]) + strlen(keys[i][1]) > view->width)
+			break;
+		x = top_put(view, y, x, TOP_BOLD, "%s", keys[i][0]);
+		x = top_put(view, y, x, TOP_REVERSE, "%s", keys[i][1]) + 1;
+	}
+}
+
+void top_frame(struct top_view *view, const struct top *top, unsigned int width,
+	       unsigned int height)
+{
+	unsigned int y = HEAD;
+
+	free(view->cells);
+	view->cells = alloc_zeroed(width * height + 1, sizeof(*view->cells));
+	view->width = width;
+	view->height = height;
+	if (width < TOP_LEAST_WIDTH || height < TOP_LEAST_HEIGHT) {
+		top_put(view, 0, 0, TOP_PLAIN, "%ux%u is too small:", width, height);
+		top_put(view, 1, 0, TOP_PLAIN, "%ux%u at least", TOP_LEAST_WIDTH, TOP_LEAST_HEIGHT);
+		return;
+	}
+	put_footer(view);
+	if (!top->nr_gpus)
+		top_put(view, 0, 0, TOP_PLAIN, "No GPU is here, and nothing runs under gpupart.");
+	else
+		put_head(view, top);
+	if (view->page == TOP_HELP) {
+		put_help(view, y);
+		return;
+	}
+	if (!top->nr_gpus)
+		return;
+	/* At most a third of the screen, so that four rows fit below on the least one. */
+	y += top_map(view, top, y, height < 12 ? 2 : height / 3);
+	if (view->page == TOP_DETAILS)
+		put_details(view, top, y);
+	else
+		put_list(view, top, y);
+}

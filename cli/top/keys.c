@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+/* What keys do: choosing rows, questions at the foot, changing sets, ending programs. */
+#include <errno.h>
+#include <ncurses.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/top/top.h"
+#include "cli/util/alloc.h"
+#include "cli/util/child.h"
+
+#define SET_SECONDS	20
+#define MAX_WORDS	64
+
+static enum { ASK_NOTHING, ASK_FILTER, ASK_SET, ASK_END } question;
+static char answer[160];
+/* What the question is about: it may not be chosen any more when the answer comes. */
+static char asked[TOP_KEY_STRLEN];
+
+/* ------------------------------------------------------------------- choosing */
+
+/* Row @n of the list, or the last one, is chosen from now on. */
+static void choose(const struct top *top, struct top_view *view, long n)
+{
+	const struct top_row **shown;
+	long nr = top_shown(view, top, &shown);
+
+	n = n >= nr ? nr - 1 : n;
+	view->row = n < 0 ? 0 : n;
+	strcpy(view->key, nr ? shown[view->row]->key : "");
+	free(shown);
+}
+
+static void go(const struct top *top, struct top_view *view, long by)
+{
+	if (view->page == TOP_HELP)
+		view->first = (long)view->first + by < 0 ? 0 : view->first + by;
+	else
+		choose(top, view, *view->key ? (long)view->row + by : 0);
+}
+
+/* ------------------------------------------------------------------- changing */
+
+struct words {
+	int (*set)(int argc, char **argv);
+	int argc;
+	char *argv[MAX_WORDS];
+};
+
+static void set_in_child(void *arg, void *result)
+{
+	const struct words *words = arg;
+
+	cmd_name = "set";
+	*(int *)result = cmd_exit_status(words->set(words->argc, (char **)words->argv + 1), false);
+}
+
+/* Runs 'gpupart set' with @whose and the words of the answer. 0, or what failed. */
+static int change_set(const struct top *top, struct top_view *view, const char *option,
+		      const char *whose)
+{
+	struct words words = { .set = top->set, .argv = { "gpupart", "set" } };
+	char text[sizeof(answer)], said[4096], why[160], *rest = text, *line;
+	off_t start = lseek(2, 0, SEEK_CUR);
+	int status = 0, nr = 2, err;
+	ssize_t len;
+
+	if (option)
+		words.argv[nr++] = (char *)option;
+	words.argv[nr++] = (char *)whose;
+	strcpy(text, answer);
+	while (nr < MAX_WORDS - 1 && (words.argv[nr] = strsep(&rest, " ")))
+		nr += *words.argv[nr] != 0;
+	words.argv[nr] = NULL;
+	words.argc = nr - 1;
+	err = child_call(set_in_child, &words, &status, sizeof(status), SET_SECONDS, why,
+			 sizeof(why));
+	/* What it said is in the file that keeps words meanwhile. */
+	len = start < 0 ? -1 : pread(2, said, sizeof(said) - 1, start);
+	said[len > 0 ? len : 0] = 0;
+	if (start >= 0 && !ftruncate(2, start))
+		lseek(2, start, SEEK_SET);
+	snprintf(view->footer, sizeof(view->footer), "%s", err ? why : status ? said : "");
+	for (line = strtok(said, "\n"); line && !status; line = strtok(NULL, "\n"))
+		if (strstr(line, " new set: ") || !*view->footer)
+			snprintf(view->footer, sizeof(view->footer), "%s", line);
+	view->footer[strcspn(view->footer, "\n")] = 0;
+	return err ?: status;
+}
+
+/* Whether @row is a program of what was asked about, or that itself. */
+static bool is_program(const struct top *top, const struct top_row *row, const struct top_row *of)
+{
+	return row->job >= 0 && (row == of || &top->rows[row->job] == of);
+}
+
+static void set_all(const struct top *top, struct top_view *view, const struct top_row *of)
+{
+	char pid[16];
+
+	/* Another user's job is changed by root, process by process. */
+	if (of->job < 0 && *of->id && of->uid == geteuid()) {
+		change_set(top, view, NULL, of->id);
+		return;
+	}
+	for (unsigned int i = 0; i < top->nr_rows; i++) {
+		if (!is_program(top, &top->rows[i], of))
+			continue;
+		snprintf(pid, sizeof(pid), "%d", top->rows[i].process->pid);
+		if (change_set(top, view, "-p", pid))
+			return;
+	}
+}
+
+static void end_all(const struct top *top, struct top_view *view, const struct top_row *of,
+		    int sig)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < top->nr_rows; i++) {
+		if (!is_program(top, &top->rows[i], of))
+			continue;
+		if (gpupart_process_signal(cmd_gp, top->rows[i].process, sig, NULL, NULL))
+			snprintf(view->footer, sizeof(view->footer), "%s", gpupart_error(cmd_gp));
+		else
+			nr++;
+	}
+	if (!*view->footer)
+		snprintf(view->footer, sizeof(view->footer), "SIG%s was sent to %u program%s",
+			 sigabbrev_np(sig), nr, nr == 1 ? "" : "s");
+}
+
+/* ------------------------------------------------------------------- questions */
+
+static void show_question(const struct top *top, struct top_view *view)
+{
+	const struct top_row *row = top_find(top, asked);
+	char whose[96] = "it";
+
+	if (row && row->job >= 0)
+		snprintf(whose, sizeof(whose), "program %d", row->process->pid);
+	else if (row)
+		snprintf(whose, sizeof(whose), "%.40s (%u program%s)", *row->name ? row->name :
+			 row->id, row->nr, row->nr == 1 ? "" : "s");
+	if (question == ASK_FILTER)
+		snprintf(view->footer, sizeof(view->footer), "Only what has: %s_", answer);
+	else if (question == ASK_SET)
+		snprintf(view->footer, sizeof(view->footer), "Set of %s, as -g 0 or -n 8: %s_",
+			 whose, answer);
+	else
+		snprintf(view->footer, sizeof(view->footer),
+			 "End %s? y: SIGTERM, K: SIGKILL, any other key: no", whose);
+}
+
+static void ask(const struct top *top, struct top_view *view, int what)
+{
+	if (what != ASK_FILTER && !top_find(top, view->key)) {
+		snprintf(view->footer, sizeof(view->footer), "Choose a row first: Up, Down");
+		return;
+	}
+	question = what;
+	strcpy(asked, view->key);
+	strcpy(answer, what == ASK_FILTER ? view->filter : "");
+	show_question(top, view);
+}
+
+static void do_answer(const struct top *top, struct top_view *view, int what, int key)
+{
+	const struct top_row *row = top_find(top, asked);
+
+	question = ASK_NOTHING;
+	*view->footer = 0;
+	if (key == 27 || what == ASK_FILTER || (what == ASK_SET && !*answer))
+		return;
+	view->stale = true;
+	if (!row)
+		snprintf(view->footer, sizeof(view->footer), "It has ended.");
+	else if (what == ASK_SET)
+		set_all(top, view, row);
+	else if (key == 'y' || key == 'K')
+		end_all(top, view, row, key == 'y' ? SIGTERM : SIGKILL);
+}
+
+static void answer_key(const struct top *top, struct top_view *view, int key)
+{
+	size_t len = strlen(answer), room = question == ASK_FILTER ? sizeof(view->filter) :
+								      sizeof(answer);
+	int what = question;
+
+	if (key == 27 || key == '\n' || key == '\r' || key == KEY_ENTER || what == ASK_END) {
+		if (key == 27)
+			*answer = 0;
+		do_answer(top, view, what, key);
+	} else {
+		if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && len)
+			answer[len - 1] = 0;
+		else if (key >= ' ' && key <= '~' && len + 1 < room)
+			memcpy(answer + len, (char[]){ key, 0 }, 2);
+		show_question(top, view);
+	}
+	if (what == ASK_FILTER)
+		strcpy(view->filter, answer);
+}
+
+/* ------------------------------------------------------------------- keys */
+
+static void turn_page(struct top_view *view, enum top_page page)
+{
+	view->page = view->page == page ? TOP_LIST : page;
+	view->first = 0;
+}
+
+bool top_key(struct top *top, struct top_view *view, int key)
+{
+	struct top_row *row = top_find(top, view->key);
+
+	if (key != KEY_RESIZE && question != ASK_NOTHING) {
+		answer_key(top, view, key);
+		return true;
+	}
+	if (key != KEY_RESIZE)
+		*view->footer = 0;
+	switch (key) {
+	case 'q': case KEY_F(10):
+		if (view->page == TOP_LIST)
+			return false;
+		view->page = TOP_LIST;
+		break;
+	case 27:
+		if (view->page == TOP_LIST)
+			*view->filter = 0;
+		view->page = TOP_LIST;
+		break;
+	case KEY_UP:	go(top, view, -1); break;
+	case KEY_DOWN:	go(top, view, 1); break;
+	case KEY_PPAGE:	go(top, view, -(long)view->room); break;
+	case KEY_NPAGE:	go(top, view, view->room); break;
+	case KEY_HOME:	go(top, view, -(1l << 30)); break;
+	case KEY_END:	go(top, view, 1l << 30); break;
+	case '\n': case '\r': case KEY_ENTER:
+		if (row)
+			turn_page(view, TOP_DETAILS);
+		break;
+	case ' ':
+		if (row && row->job < 0)
+			row->open = !row->open;
+		break;
+	case '+': case '-':
+		for (unsigned int i = 0; i < top->nr_rows; i++)
+			top->rows[i].open = key == '+';
+		break;
+	case '/': case KEY_F(4): ask(top, view, ASK_FILTER); break;
+	case 's':	ask(top, view, ASK_SET); break;
+	case 'k':	ask(top, view, ASK_END); break;
+	case 'h': case '?': case KEY_F(1): turn_page(view, TOP_HELP); break;
+	case 'I':	view->reverse = !view->reverse; break;
+	case '>': case KEY_F(6): view->sort = (view->sort + 1) % TOP_NR_SORTS; break;
+	case '<':	view->sort = (view->sort + TOP_NR_SORTS - 1) % TOP_NR_SORTS; break;
+	case 'g': case '\t':
+		view->gpu = top->nr_gpus ? (view->gpu + 1) % top->nr_gpus : 0;
+		*view->key = 0;
+		break;
+	}
+	return true;
+}

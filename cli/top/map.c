@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+/* The map of a GPU: its TPCs by GPC, with the letter and the colour of the jobs that have them. */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/draw/palette.h"
+#include "cli/draw/picture.h"
+#include "cli/top/top.h"
+#include "cli/util/alloc.h"
+
+#define LABEL 7		/* "uGPU 0 " at the begin of a line, "GPC 12 " before a GPC */
+
+/* A tenant for each letter. Jobs without a limit have what those with one leave. */
+static void find_owners(struct picture *picture, const struct top *top, unsigned int gpu)
+{
+	struct picture_tenant *tenants = alloc_zeroed(top->nr_letters + 1, sizeof(*tenants));
+	struct gpupart_tpcset taken = { { 0 } };
+
+	picture->tenants = tenants;
+	picture->nr_tenants = top->nr_letters;
+	for (unsigned int pass = 0; pass < 2; pass++)
+		for (unsigned int i = 0; i < top->nr_rows; i++) {
+			const struct top_row *job = &top->rows[i];
+
+			if (job->job >= 0 || job->gpu != gpu || job->limited == pass)
+				continue;
+			tenants[job->letter].set = pass ? gpupart_tpcset_andnot(&job->set, &taken) :
+							  job->set;
+			taken = pass ? taken : gpupart_tpcset_or(&taken, &job->set);
+		}
+}
+
+/* A TPC in @width columns: 1 the letter of its first job, 2 its jobs, 6 its number before them. */
+static void put_tpc(struct top_view *view, const struct picture *picture, unsigned int tpc,
+		    unsigned int y, unsigned int x, unsigned int width)
+{
+	unsigned int first, nr = picture_owners(picture, tpc, &first, 1);
+	char tags[8] = ".";
+
+	if (nr)
+		picture_tags(picture, tpc, tags);
+	if (width == 6)
+		x = top_put(view, y, x, TOP_DIM, "%3u ", tpc);
+	top_put(view, y, x, nr ? TOP_TENANT + first % PALETTE_TENANTS : TOP_DIM, "%-*.*s",
+		width > 1 ? 2 : 1, width > 1 ? 2 : 1, tags);
+}
+
+/* Draws it in lines below @y + @lines. Returns how many it takes. */
+static unsigned int put_map(struct top_view *view, const struct picture *picture, unsigned int y,
+			    unsigned int lines, unsigned int width)
+{
+	const bool apart = width > 1;
+	unsigned int start = apart ? LABEL : 0, x = start, line = 0, columns;
+	struct picture_layout layout;
+	int ugpu = -2;
+
+	picture_layout(&layout, picture->topo);
+	columns = start + layout.max_boxes * (width + apart);
+	if (apart && start + columns > view->width + 1)
+		return -1;
+	for (unsigned int i = 0; i < layout.nr_panels; i++) {
+		const struct picture_panel *panel = &layout.panels[i];
+		unsigned int at;
+
+		if (apart && x > start && (x + columns > view->width + 1 || panel->ugpu != ugpu)) {
+			line++;
+			x = start;
+		}
+		if (apart && line < lines) {
+			if (panel->ugpu != ugpu && panel->ugpu >= 0)
+				top_put(view, y + line, 0, TOP_BOLD, "uGPU %d", panel->ugpu);
+			top_put(view, y + line, x, TOP_DIM, "GPC %u", panel->gpc);
+		}
+		ugpu = panel->ugpu;
+		at = x + start;
+		for (int tpc = gpupart_tpcset_next(&panel->tpcs, 0); tpc >= 0;
+		     tpc = gpupart_tpcset_next(&panel->tpcs, tpc + 1)) {
+			if (at >= view->width) {
+				line++;
+				at = 0;
+			}
+			if (line < lines)
+				put_tpc(view, picture, tpc, y + line, at, width);
+			at += width + apart;
+		}
+		x = apart ? x + columns : at + 1;
+	}
+	return layout.nr_panels ? line + 1 : 0;
+}
+
+unsigned int top_map(struct top_view *view, const struct top *top, unsigned int y,
+		     unsigned int lines)
+{
+	static const unsigned int widths[] = { 6, 2, 1 };
+	struct picture picture = { .topo = top->gpus[view->gpu].topo };
+	unsigned int nr = 0;
+
+	if (!picture.topo)
+		return 0;
+	find_owners(&picture, top, view->gpu);
+	for (unsigned int i = 0; i < sizeof(widths) / sizeof(widths[0]) && !nr; i++)
+		if (put_map(view, &picture, y, 0, widths[i]) <= lines)
+			nr = put_map(view, &picture, y, lines, widths[i]);
+	free((void *)picture.tenants);
+	return nr;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+/* The terminal of gpupart top: frames on its alternate screen by ncurses, keys, signals. */
+#include <errno.h>
+#include <ncurses.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "cli/draw/palette.h"
+#include "cli/top/top.h"
+#include "cli/util/process.h"
+/* Last: it defines words such as "lines". */
+#include <term.h>
+
+#define PAIR_RED	1
+#define PAIR_TENANT	2
+
+static volatile sig_atomic_t ended;
+static int real_stderr = -1;
+
+static void on_end(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
+bool top_has_screen(void)
+{
+	const char *name = getenv("TERM"), *cup;
+	int err;
+
+	if (!isatty(0) || !isatty(1) || !name || setupterm(NULL, 1, &err) != OK)
+		return false;
+	cup = tigetstr("cup");
+	return cup && cup != (char *)-1;
+}
+
+static void begin_colours(void)
+{
+	static const short dark[] = { COLOR_BLUE, COLOR_YELLOW, COLOR_RED, COLOR_CYAN,
+				      COLOR_GREEN, COLOR_MAGENTA, COLOR_WHITE, COLOR_BLACK };
+	const char *none = getenv("NO_COLOR");
+
+	if ((none && *none) || !has_colors() || start_color() == ERR)
+		return;
+	use_default_colors();
+	init_pair(PAIR_RED, COLOR_RED, -1);
+	for (int i = 0; i < PALETTE_TENANTS; i++) {
+		const struct palette_colour *colour = palette_tenant(i);
+
+		if (COLORS >= 256)
+			init_pair(PAIR_TENANT + i, colour->terminal_ink, colour->terminal_fill);
+		else
+			init_pair(PAIR_TENANT + i, i & 1 || i == 4 || i == 6 ? COLOR_BLACK :
+				  COLOR_WHITE, dark[i]);
+	}
+}
+
+/* Words on stderr would stand in the frame: they are kept until the end. */
+static void keep_words(void)
+{
+	int fd = memfd_create("words", MFD_CLOEXEC);
+
+	real_stderr = fd < 0 ? -1 : dup(2);
+	if (real_stderr >= 0)
+		dup2(fd, 2);
+	close(fd);
+}
+
+static void leave(void)
+{
+	char words[4096];
+	ssize_t len;
+
+	if (!isendwin())
+		endwin();
+	if (real_stderr < 0)
+		return;
+	len = pread(2, words, sizeof(words), 0);
+	dup2(real_stderr, 2);
+	close(real_stderr);
+	real_stderr = -1;
+	if (len > 0)
+		(void)!write(2, words, len);
+}
+
+static bool enter(void)
+{
+	if (!newterm(NULL, stdout, stdin))
+		return false;
+	keep_words();
+	atexit(leave);
+	set_escdelay(50);
+	cbreak();
+	noecho();
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	curs_set(0);
+	begin_colours();
+	return true;
+}
+
+static int attributes(unsigned int style)
+{
+	bool colour = COLOR_PAIRS > PAIR_TENANT + PALETTE_TENANTS && has_colors() &&
+		      pair_content(PAIR_RED, &(short){ 0 }, &(short){ 0 }) != ERR;
+
+	switch (style) {
+	case TOP_PLAIN:
+		return A_NORMAL;
+	case TOP_BOLD:
+		return A_BOLD;
+	case TOP_DIM:
+		return A_DIM;
+	case TOP_RED:
+		return A_BOLD | (colour ? COLOR_PAIR(PAIR_RED) : 0);
+	case TOP_REVERSE:
+		return A_REVERSE;
+	default:
+		return colour ? COLOR_PAIR(PAIR_TENANT + style - TOP_TENANT) : A_BOLD;
+	}
+}
+
+/* The first GPU that has a job. */
+static unsigned int first_gpu(const struct top *top)
+{
+	unsigned int gpu = top->nr_gpus;
+
+	for (unsigned int i = 0; i < top->nr_rows; i++)
+		gpu = top->rows[i].gpu < gpu ? top->rows[i].gpu : gpu;
+	return gpu < top->nr_gpus ? gpu : 0;
+}
+
+static void show(const struct top_view *view)
+{
+	int style = -1;
+
+	erase();
+	for (unsigned int y = 0; y < view->height; y++)
+		for (unsigned int x = 0; x < view->width; x++) {
+			const struct top_cell *cell = &view->cells[y * view->width + x];
+
+			if (!*cell->bytes && !cell->style)
+				continue;
+			if (cell->style != style)
+				attrset(attributes(style = cell->style));
+			mvaddstr(y, x, *cell->bytes ? cell->bytes : " ");
+		}
+	attrset(A_NORMAL);
+	refresh();
+}
+
+/* Waits for keys until @until and does them. False: it ends. */
+static bool do_keys(struct top *top, struct top_view *view, uint64_t until)
+{
+	struct pollfd terminal = { .fd = 0, .events = POLLIN };
+	uint64_t now = process_now_ns();
+	int ready, key, there = 0;
+
+	ready = poll(&terminal, 1, now < until ? (until - now) / 1000000 + 1 : 0);
+	/* A terminal that is gone is readable, and nothing can be read from it. */
+	if (terminal.revents & (POLLERR | POLLNVAL) ||
+	    (ready > 0 && (ioctl(0, FIONREAD, &there) || !there)))
+		return false;
+	while ((key = getch()) != ERR)
+		if (!top_key(top, view, key))
+			return false;
+	return true;
+}
+
+int top_show(struct top *top, double seconds, unsigned long count)
+{
+	struct top_view view = { .gpu = 0 };
+	struct sigaction action = { .sa_handler = on_end };
+	uint64_t next = process_now_ns();
+	unsigned long n = 0;
+	int status = 0;
+
+	for (int i = 0; i < 3; i++)
+		sigaction((const int[]){ SIGINT, SIGTERM, SIGHUP }[i], &action, NULL);
+	if (!enter())
+		return failure("the terminal %s cannot be used", getenv("TERM"));
+	while (!status && !ended) {
+		if (process_now_ns() >= next || view.stale) {
+			if (count && n == count)
+				break;
+			if (view.stale)
+				top->nr_looks = 0;
+			view.stale = false;
+			status = top_take(top);
+			if (!n++)
+				view.gpu = first_gpu(top);
+			next = process_now_ns() + (uint64_t)(seconds * 1e9);
+		}
+		top_frame(&view, top, COLS, LINES);
+		show(&view);
+		if (!do_keys(top, &view, next))
+			break;
+	}
+	leave();
+	free(view.cells);
+	return status;
+}
