@@ -45,11 +45,17 @@ static bool ready(void)
 	return started;
 }
 
+static char of[20];	/* the GPU whose list nvml_memory() has; "": none */
+
+void nvml_forget_memory(void)
+{
+	*of = 0;
+}
+
 int64_t nvml_memory(const char *pci, int pid)
 {
 	static struct process_info infos[MAX_PROCESSES];
 	static unsigned int nr;
-	static char of[20];
 	void *device;
 
 	if (!ready())

@@ -8,6 +8,8 @@
 
 /* Bytes of the GPU at @pci that process @pid has; -1 where that is not told. */
 int64_t nvml_memory(const char *pci, int pid);
+/* The next one asks the GPU again: for who looks again and again. */
+void nvml_forget_memory(void);
 
 /* The clock of the SMs of the GPU at @pci now, MHz; -1 where that is not told. */
 int nvml_sm_clock(const char *pci);
