@@ -54,6 +54,9 @@ CLI_DRAW_SRC := \
 	cli/draw/topology_json.c \
 	cli/draw/topology_text.c
 
+CLI_METRICS_SRC := \
+	cli/metrics/cgroup.c
+
 CLI_MPS_SRC := \
 	cli/mps/mps.c \
 	cli/mps/mps_daemon.c
@@ -148,7 +151,7 @@ QOS_SRC := \
 	cli/qos/policy/words.c
 
 # The last are in Slurm's plugin too.
-CLI_PARTS_SRC := $(CLI_BENCH_SRC) $(CLI_DRAW_SRC) $(CLI_MPS_SRC) $(CLI_PLAN_SRC) \
+CLI_PARTS_SRC := $(CLI_BENCH_SRC) $(CLI_DRAW_SRC) $(CLI_METRICS_SRC) $(CLI_MPS_SRC) $(CLI_PLAN_SRC) \
 	$(CLI_QOS_SRC) $(CLI_SIM_SRC) $(CLI_SLURM_SRC) $(CLI_START_SRC) $(CLI_STAT_SRC) $(CLI_TARGET_SRC) $(CLI_TRACE_SRC) $(CLI_UTIL_SRC) \
 	slurm/node_gpu.c slurm/orphans.c
 CLI_SRC := $(CLI_COMMANDS_SRC) $(CLI_PARTS_SRC)

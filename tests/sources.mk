@@ -6,6 +6,7 @@ UNIT_SRC := \
 	tests/unit/cli/args.c \
 	tests/unit/cli/async_writer.c \
 	tests/unit/cli/bench.c \
+	tests/unit/cli/cgroup.c \
 	tests/unit/cli/child.c \
 	tests/unit/cli/doctor.c \
 	tests/unit/cli/mps.c \
