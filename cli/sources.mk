@@ -7,6 +7,7 @@ CLI_COMMANDS_SRC := \
 	cli/cmd_cdi.c \
 	cli/cmd_demo.c \
 	cli/cmd_doctor.c \
+	cli/cmd_metrics.c \
 	cli/cmd_plan.c \
 	cli/cmd_ps.c \
 	cli/cmd_qos.c \
@@ -55,7 +56,14 @@ CLI_DRAW_SRC := \
 	cli/draw/topology_text.c
 
 CLI_METRICS_SRC := \
-	cli/metrics/cgroup.c
+	cli/metrics/cgroup.c \
+	cli/metrics/collect.c \
+	cli/metrics/text.c \
+	cli/metrics/totals.c
+
+# A library of its own, with libmicrohttpd.
+HTTP_SRC := \
+	cli/metrics/http.c
 
 CLI_MPS_SRC := \
 	cli/mps/mps.c \

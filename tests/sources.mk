@@ -118,6 +118,7 @@ TEST_SH := \
 	tests/cli/live.sh \
 	tests/cli/manpages.sh \
 	tests/cli/mem.sh \
+	tests/cli/metrics.sh \
 	tests/cli/mps.sh \
 	tests/cli/output.sh \
 	tests/cli/pages.sh \

@@ -70,6 +70,8 @@ if command -v systemd-analyze >/dev/null 2>&1; then
 	is "$(systemd-analyze verify --man=no "$tmp/gpupart-qos@root.service" 2>&1 | grep gpupart)" "" "systemd-analyze verify finds nothing"
 	sed "s|/usr/bin/nvidia-cuda-mps-control|$gpupart|" "$mps" >"$tmp/gpupart-mps.service"
 	is "$(systemd-analyze verify --man=no "$tmp/gpupart-mps.service" 2>&1 | grep gpupart)" "" "nor in the unit of the node's MPS daemon"
+	sed "s|/usr/bin/gpupart|$gpupart|" "$dest/lib/systemd/system/gpupart-metrics.service" >"$tmp/gpupart-metrics.service"
+	is "$(systemd-analyze verify --man=no "$tmp/gpupart-metrics.service" 2>&1 | grep gpupart)" "" "nor in that of the metrics"
 else
 	skip "no systemd-analyze"
 fi
