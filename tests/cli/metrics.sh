@@ -38,18 +38,28 @@ e="-i $tmp/board"
 one=one$$ two=two$$ qos=qos$$
 odd='a"b\c'
 
+# not_served WHERE WORDS: refused with 1, and not served instead.
+printf '#!/bin/sh\nexec timeout 20 "%s" "$@"\n' "$gpupart" >"$tmp/limited"
+chmod 755 "$tmp/limited"
+command=$gpupart
+not_served() {
+	gpupart=$tmp/limited
+	refused 1 "--listen $1: $2" metrics --listen "$1"
+	gpupart=$command
+}
+
 # ------------------------------------------------------------------------- bad words
 refused 2 "--of xml: wants openmetrics or prometheus" metrics --of xml
 refused 2 "-o: is not for what is served" metrics --listen 127.0.0.1:1 -o "$tmp/x"
 for where in 127.0.0.1 :9000 127.0.0.1: 127.0.0.1:0 127.0.0.1:65536 127.0.0.1:80x ::1:9000 '[::1:9000' '[::1]9000' '' '[]:80'; do
 	refused 2 "--listen $where: " metrics --listen "$where"
 done
-refused 1 "--listen 192.0.2.1:19400: Cannot assign requested address" metrics --listen 192.0.2.1:19400
-refused 1 "--listen $tmp/none/sock: No such file" metrics --listen "$tmp/none/sock"
+not_served "192.0.2.1:19400" "Cannot assign requested address"
+not_served "$tmp/none/sock" "No such file"
 long=$tmp/$(printf '%0100d' 0)
-refused 1 "--listen $long: File name too long" metrics --listen "$long"
+not_served "$long" "File name too long"
 echo text >"$tmp/file"
-refused 1 "--listen $tmp/file: Address already in use" metrics --listen "$tmp/file"
+not_served "$tmp/file" "Address already in use"
 is "$(cat "$tmp/file")" text "a file that is no socket stays"
 refused 1 "-o $tmp/none/x.prom.totals: No such file" metrics -o "$tmp/none/x.prom"
 
@@ -167,7 +177,7 @@ serve() {
 sock=$tmp/metrics.sock
 serve "$sock"
 is "$(stat -c '%a %F' "$sock")" "600 socket" "a socket for its user alone"
-refused 1 "--listen $sock: Address already in use" metrics --listen "$sock"
+not_served "$sock" "Address already in use"
 has "$(ask --unix-socket "$sock" http://x/metrics)" "gpupart_launches_total{" "it answers there"
 kill -9 $server
 wait $server 2>/dev/null
@@ -188,7 +198,7 @@ else
 fi
 serve "127.0.0.1:$port"
 at=http://127.0.0.1:$port
-refused 1 "--listen 127.0.0.1:$port: Address already in use" metrics --listen "127.0.0.1:$port"
+not_served "127.0.0.1:$port" "Address already in use"
 is "$(ask -o /dev/null -w '%{http_code} %{content_type}' "$at/metrics")" "200 text/plain; version=0.0.4; charset=utf-8" "Prometheus' own format"
 is "$(ask -H 'Accept: application/openmetrics-text;version=1.0.0' -o "$tmp/out" -w '%{http_code} %{content_type}' "$at/metrics") $(tail -n 1 "$tmp/out")" \
 	"200 application/openmetrics-text; version=1.0.0; charset=utf-8 # EOF" "OpenMetrics to a reader that takes it"
