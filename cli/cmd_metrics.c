@@ -104,12 +104,15 @@ static void look(void)
 	look_now(NULL, false, LIST_AGE);
 }
 
+/* NULL: it could not be read. */
 static char *text_now(bool openmetrics)
 {
 	char *text;
 
-	look_now(&text, openmetrics, LIST_MOST);
-	return text;
+	if (!look_now(&text, openmetrics, LIST_MOST))
+		return text;
+	free(text);
+	return NULL;
 }
 
 static bool is_path(const char *where)
@@ -203,7 +206,6 @@ static int serve_at(const char *where)
 	int err = paths_package(METRICS_HTTP, path, sizeof(path)), status, fd = -1;
 	void *lib = err || access(path, F_OK) ? NULL : dlopen(path, RTLD_NOW);
 	metrics_serve *serve = NULL;
-	struct rlimit files;
 
 	if (lib)
 		*(void **)&serve = dlsym(lib, "gpupart_metrics_serve");
@@ -211,11 +213,6 @@ static int serve_at(const char *where)
 		return usage_error("nothing can be served: %s", err || access(path, F_OK) ?
 				   METRICS_HTTP " was not built: that needs libmicrohttpd-dev" :
 				   dlerror());
-	/* Readers of records stay open, three files each. */
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
 	/* First what can go wrong, so that nothing connects in vain. */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
@@ -235,6 +232,7 @@ int cmd_metrics(int argc, char **argv)
 					   { .name = "listen", .value = &where },
 					   { .name = "qos-log", .values = &logs }, { 0 } };
 	struct args args = { 0 };
+	struct rlimit files;
 	int status = args_parse(&args, ARGS_OUTPUT, own, metrics_help, argc, argv);
 	size_t len = args.output ? strlen(args.output) : 0;
 
@@ -244,6 +242,11 @@ int cmd_metrics(int argc, char **argv)
 		openmetrics = false;
 	else if (form && strcmp(form, "openmetrics"))
 		return usage_error("--of %s: wants openmetrics or prometheus", form);
+	/* Readers of records stay open, three files each. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	if (!where)
 		return write_once(&args, openmetrics);
 	if (form || args.output)

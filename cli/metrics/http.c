@@ -33,6 +33,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *client, con
 	bool openmetrics = accept && strstr(accept, "application/openmetrics-text");
 	char *(*const *text)(bool) = user;
 	bool seen = *state;
+	char *page;
 
 	(void)version;
 	(void)upload;
@@ -48,7 +49,11 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *client, con
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return answer(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n",
 			      MHD_RESPMEM_PERSISTENT, "text/plain");
-	return answer(client, MHD_HTTP_OK, (*text)(openmetrics), MHD_RESPMEM_MUST_FREE,
+	page = (*text)(openmetrics);
+	if (!page)
+		return answer(client, MHD_HTTP_INTERNAL_SERVER_ERROR, "nothing could be read\n",
+			      MHD_RESPMEM_PERSISTENT, "text/plain");
+	return answer(client, MHD_HTTP_OK, page, MHD_RESPMEM_MUST_FREE,
 		      openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8" :
 				    "text/plain; version=0.0.4; charset=utf-8");
 }

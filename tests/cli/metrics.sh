@@ -204,6 +204,23 @@ is "$(ask -H 'Accept: application/openmetrics-text;version=1.0.0' -o "$tmp/out" 
 	"200 application/openmetrics-text; version=1.0.0; charset=utf-8 # EOF" "OpenMetrics to a reader that takes it"
 is "$(ask -o /dev/null -w '%{http_code}' "$at/") $(ask -o /dev/null -w '%{http_code}' -d x=y "$at/metrics") $(ask -I -o /dev/null -w '%{http_code}' "$at/metrics")" \
 	"404 405 200" "another page, POST, HEAD"
+# What cannot be read is an error, and no empty page: in a mount namespace of its own.
+if [ "$(id -u)" -eq 0 ] && setpriv --bounding-set -all unshare --version >/dev/null 2>&1 && unshare -m true 2>/dev/null; then
+	# shellcheck disable=SC2016 # for the inner shell
+	is "$(unshare -m --propagation private sh -c 'mount -t tmpfs shm /dev/shm || exit
+		setpriv --bounding-set -all "$0" metrics --listen "$1" 2>"$1.err" &
+		for _ in $(seq 600); do
+			grep -qs "answers http" "$1.err" && break
+			sleep 0.1
+		done
+		chmod 0 /dev/shm
+		curl -s --max-time 20 --unix-socket "$1" -w "%{http_code}" http://x/metrics
+		kill $!
+		wait $!' "$gpupart" "$tmp/closed")" "nothing could be read
+500" "/dev/shm cannot be read: an error"
+else
+	skip "/dev/shm that cannot be read: not root, or no namespaces"
+fi
 # A client that says half of a request and then nothing.
 python3 -c 'import socket, sys, time
 s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
