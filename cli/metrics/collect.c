@@ -290,8 +290,6 @@ static void add_scores(struct metrics *metrics, const char *path)
 	json_decref(line);
 }
 
-/* -------------------------------------------------------------------------- all */
-
 static struct gpupart_job *jobs;
 static int nr_jobs = -1;
 static struct tenants tenants;

@@ -61,8 +61,8 @@ int metrics_totals_write(const char *path);
 
 /*
  * The one function of METRICS_HTTP, the library that alone is linked with libmicrohttpd: serves on
- * @fd, which listens, until SIGTERM or SIGINT. @text is called for each request (NULL: nothing could
- * be read), @look at least once a second, by several threads. 0 or -errno.
+ * @fd, which listens, until SIGTERM or SIGINT. @text is called for each request (NULL: nothing
+ * could be read), @look at least once a second, by several threads. 0 or -errno.
  */
 #define METRICS_HTTP	"libgpupart-http.so"
 typedef int metrics_serve(int fd, char *(*text)(bool openmetrics), void (*look)(void));
