@@ -98,6 +98,11 @@ SIM	   := $(B)/lib/gpupart/sim/libcuda.so.1
 SIM_NVML   := $(B)/lib/gpupart/sim/libnvidia-ml.so.1
 SMCTRL	   := $(B)/lib/libsmctrl.so
 CLI	   := $(B)/bin/gpupart
+# What serves metrics, where the headers of libmicrohttpd are.
+HTTP_OBJ   := $(HTTP_SRC:%.c=$(B)/obj/%.o)
+ifneq ($(wildcard $(SYSROOT)/usr/include/microhttpd.h),)
+HTTP	   := $(B)/lib/gpupart/libgpupart-http.so
+endif
 # Slurm's plugin, where Slurm's headers are; it has the library inside, so that slurmd's
 # processes load nothing else.
 SPANK_OBJ  := $(SPANK_SRC:%.c=$(B)/obj/%.o)
@@ -112,7 +117,7 @@ endif
 
 all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(NVML) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(SIM_NVML) \
 	$(SIM_PLAIN) $(SIM_NVML_PLAIN) \
-	$(CLI) $(CAPTURES) $(SCENARIOS) $(SLURM)
+	$(CLI) $(HTTP) $(CAPTURES) $(SCENARIOS) $(SLURM)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
@@ -248,6 +253,12 @@ $(CLI): $(CLI_OBJ) $(PIPE) $(QOS) $(LIBGPUPART)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) $(QOS) -L$(B)/lib -lgpupart -ljansson -lyaml -lncursesw -ltinfo -ldl -lpthread -lm \
 		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
+# Opened by `gpupart metrics --listen` alone: no other command loads what it needs.
+$(B)/lib/gpupart/libgpupart-http.so: $(HTTP_OBJ)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-http.so -Wl,-z,defs,-z,relro,-z,now -o $@ $^ -lmicrohttpd
+
 # sample:h200 is board b: like a's tables, with measured bits.
 $(B)/share/gpupart/captures/h200.capture: tests/data/gh100-h200-b/capture.txt
 	@mkdir -p $(@D)
@@ -287,6 +298,7 @@ install: all $(MAN3)
 	$(Q)install -m 644 include/libsmctrl.h $(DESTDIR)$(includedir)/libsmctrl.h
 	$(Q)install -m 755 $(SIM_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
 	$(Q)install -m 755 $(SIM_NVML_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
+	$(Q)for f in $(HTTP); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
 	$(Q)for f in $(SLURM); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
 	$(Q)install -m 644 $(HEADERS) $(DESTDIR)$(includedir)
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
@@ -301,6 +313,9 @@ install: all $(MAN3)
 	$(Q)for f in gpupart-qos@.service gpupart-cdi.service gpupart-cdi.path; do \
 		sed 's|@bindir@|$(bindir)|; s|@libdir@|$(libdir)|' share/systemd/$$f >$(DESTDIR)$(unitdir)/$$f || exit; done
 	$(Q)install -m 644 share/systemd/gpupart-mps.service $(DESTDIR)$(unitdir)/gpupart-mps.service
+	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/gpupart-metrics.service >$(DESTDIR)$(unitdir)/gpupart-metrics.service
+	$(Q)install -d $(DESTDIR)$(datadir)/gpupart/grafana
+	$(Q)install -m 644 share/grafana/gpupart.json $(DESTDIR)$(datadir)/gpupart/grafana/gpupart.json
 	$(Q)install -m 644 $(EXAMPLE_SRC) $(DESTDIR)$(docdir)/examples
 	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/drop-in.conf >$(DESTDIR)$(docdir)/examples/drop-in.conf
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
@@ -354,7 +369,7 @@ clean:
 
 -include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(SIM_PLAIN_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(QOS_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) \
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
-	$(CLI_OBJ:.o=.d) $(SPANK_OBJ:.o=.d)
+	$(CLI_OBJ:.o=.d) $(HTTP_OBJ:.o=.d) $(SPANK_OBJ:.o=.d)
 
 .PHONY: all install install-python uninstall wheel packages clean check check-podman check-slurm check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

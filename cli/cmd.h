@@ -30,6 +30,7 @@ struct cmd {
 	C("set", set, false, "change the set of a running process or job") \
 	C("ps", ps, false, "what runs under gpupart") \
 	C("top", top, false, "the same live: a map, and a row a job") \
+	C("metrics", metrics, false, "the same for Prometheus") \
 	C("cdi", cdi, false, "what a container needs to run inside a set") \
 	C("plan", plan, false, "make disjoint sets of what tenants ask for") \
 	C("trace", trace, false, "which block runs on which SM, and when") \

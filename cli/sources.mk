@@ -7,6 +7,7 @@ CLI_COMMANDS_SRC := \
 	cli/cmd_cdi.c \
 	cli/cmd_demo.c \
 	cli/cmd_doctor.c \
+	cli/cmd_metrics.c \
 	cli/cmd_plan.c \
 	cli/cmd_ps.c \
 	cli/cmd_qos.c \
@@ -55,6 +56,15 @@ CLI_DRAW_SRC := \
 	cli/draw/topology.c \
 	cli/draw/topology_json.c \
 	cli/draw/topology_text.c
+
+CLI_METRICS_SRC := \
+	cli/metrics/collect.c \
+	cli/metrics/text.c \
+	cli/metrics/totals.c
+
+# A library of its own, with libmicrohttpd.
+HTTP_SRC := \
+	cli/metrics/http.c
 
 CLI_MPS_SRC := \
 	cli/mps/mps.c \
@@ -112,6 +122,7 @@ CLI_TARGET_SRC := \
 	cli/target/args.c \
 	cli/target/audit.c \
 	cli/target/blocks.c \
+	cli/target/cgroup.c \
 	cli/target/check.c \
 	cli/target/clusters.c \
 	cli/target/cuda.c \
@@ -143,7 +154,6 @@ CLI_UTIL_SRC := \
 	cli/util/alloc.c \
 	cli/util/atomic_file.c \
 	cli/util/child.c \
-	cli/util/container.c \
 	cli/util/message.c \
 	cli/util/namespaces.c \
 	cli/util/number.c \
@@ -166,7 +176,7 @@ QOS_SRC := \
 	cli/qos/policy/words.c
 
 # The last are in Slurm's plugin too.
-CLI_PARTS_SRC := $(CLI_BENCH_SRC) $(CLI_DRAW_SRC) $(CLI_MPS_SRC) $(CLI_PLAN_SRC) \
+CLI_PARTS_SRC := $(CLI_BENCH_SRC) $(CLI_DRAW_SRC) $(CLI_METRICS_SRC) $(CLI_MPS_SRC) $(CLI_PLAN_SRC) \
 	$(CLI_QOS_SRC) $(CLI_SIM_SRC) $(CLI_SLURM_SRC) $(CLI_START_SRC) $(CLI_STAT_SRC) $(CLI_TARGET_SRC) $(CLI_TOP_SRC) $(CLI_TRACE_SRC) $(CLI_UTIL_SRC) \
 	slurm/node_gpu.c slurm/orphans.c
 CLI_SRC := $(CLI_COMMANDS_SRC) $(CLI_PARTS_SRC)

@@ -50,7 +50,7 @@ program id <<END
 cat $tmp/uid
 END
 
-all='gcc make libc6-dev libnl-3-dev libnl-genl-3-dev libjansson-dev libncurses-dev libyaml-dev'
+all='gcc make libc6-dev libnl-3-dev libnl-genl-3-dev libjansson-dev libncurses-dev libyaml-dev libmicrohttpd-dev'
 # given UID PACKAGE...: a machine with these packages.
 given() {
 	echo "$1" >"$tmp/uid"
@@ -78,11 +78,11 @@ ok "bootstrap: everything there, an ordinary user"
 given 1000 gcc make libc6-dev
 boot build </dev/null
 [ $? -eq 2 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ] && [ ! -s "$tmp/apt" ] &&
-	grep -q 'apt-get install -y --no-install-recommends libnl-3-dev libnl-genl-3-dev libjansson-dev libncurses-dev libyaml-dev$' "$tmp/said"
+	grep -q 'apt-get install -y --no-install-recommends libnl-3-dev libnl-genl-3-dev libjansson-dev libncurses-dev libyaml-dev libmicrohttpd-dev$' "$tmp/said"
 ok "bootstrap: an ordinary user is told one line and gets status 2"
 given 0 gcc make
 boot build <&- && [ "$(sed -n 1p "$tmp/apt" | grep -c update)" -eq 1 ] &&
-	sed -n 2p "$tmp/apt" | grep -q 'install -y --no-install-recommends libc6-dev libnl-3-dev libnl-genl-3-dev libjansson-dev libncurses-dev libyaml-dev frontend=noninteractive'
+	sed -n 2p "$tmp/apt" | grep -q 'install -y --no-install-recommends libc6-dev libnl-3-dev libnl-genl-3-dev libjansson-dev libncurses-dev libyaml-dev libmicrohttpd-dev frontend=noninteractive'
 ok "bootstrap: root, standard input closed: update, then install what is missing"
 boot build <&- && [ "$(wc -l <"$tmp/apt")" -eq 2 ]
 ok "bootstrap: a second time apt is not called"
@@ -180,7 +180,7 @@ exit \$(cat $tmp/\$target.status 2>/dev/null || echo 0)
 END
 program clang </dev/null
 # shellcheck disable=SC2046,SC2086
-given 1000 $all valgrind jq xz-utils clang libclang-rt-dev cppcheck shellcheck munge slurmctld slurmd slurm-client libslurm-dev gcc-aarch64-linux-gnu qemu-user-static mandoc bash-completion zsh tmux abigail-tools \
+given 1000 $all valgrind jq xz-utils clang libclang-rt-dev cppcheck shellcheck munge slurmctld slurmd slurm-client libslurm-dev gcc-aarch64-linux-gnu qemu-user-static mandoc bash-completion zsh tmux abigail-tools prometheus curl \
 	$(sed 's/#.*//' "$top/scripts/packages-kmod")
 check() {
 	: >"$tmp/made"

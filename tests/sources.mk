@@ -6,8 +6,8 @@ UNIT_SRC := \
 	tests/unit/cli/args.c \
 	tests/unit/cli/async_writer.c \
 	tests/unit/cli/bench.c \
+	tests/unit/cli/cgroup.c \
 	tests/unit/cli/child.c \
-	tests/unit/cli/container.c \
 	tests/unit/cli/doctor.c \
 	tests/unit/cli/mps.c \
 	tests/unit/cli/neighbours.c \
@@ -122,6 +122,7 @@ TEST_SH := \
 	tests/cli/live.sh \
 	tests/cli/manpages.sh \
 	tests/cli/mem.sh \
+	tests/cli/metrics.sh \
 	tests/cli/mps.sh \
 	tests/cli/output.sh \
 	tests/cli/pages.sh \

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "cli/target/cgroup.h"
 #include "cli/target/look.h"
 #include "cli/target/nvml.h"
 #include "cli/target/shown.h"
 #include "cli/util/alloc.h"
-#include "cli/util/container.h"
 #include "cli/util/process.h"
 
 int look_take(struct look *look, bool with_jobs)
@@ -150,20 +150,20 @@ static const char *user_text(char *text, size_t len, unsigned int uid)
 
 static bool any_in_container(const struct look *now)
 {
-	char id[CONTAINER_ID_LEN];
+	struct cgroup_ids ids = { .container = "" };
 
-	for (int i = 0; i < now->nr; i++)
-		if (container_of(now->list[i].pid, id))
-			return true;
-	return false;
+	for (int i = 0; !*ids.container && i < now->nr; i++)
+		cgroup_read(now->list[i].pid, &ids);
+	return *ids.container;
 }
 
 /* The first twelve digits, as docker and podman list them, in thirteen columns. */
 static const char *container_text(char text[16], const struct gpupart_process *p)
 {
-	char id[CONTAINER_ID_LEN];
+	struct cgroup_ids ids;
 
-	snprintf(text, 16, "%-12.12s ", container_of(p->pid, id) ? id : "-");
+	cgroup_read(p->pid, &ids);
+	snprintf(text, 16, "%-12.12s ", *ids.container ? ids.container : "-");
 	return text;
 }
 
@@ -232,15 +232,15 @@ static json_t *json_process(const struct gpupart_process *p)
 {
 	int64_t bytes = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
 	struct gpupart_tpcset set = { { 0 } };
-	char container[CONTAINER_ID_LEN];
+	struct cgroup_ids ids;
 
 	if (*p->limit && gpupart_tpcset_parse_list(NULL, p->limit, &set))
 		memset(&set, 0, sizeof(set));
-	container_of(p->pid, container);
+	cgroup_read(p->pid, &ids);
 	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:b}",
 			 "pid", p->pid ? json_integer(p->pid) : json_null(),
 			 "uid", (json_int_t)p->uid,
-			 "container", out_json_text(container),
+			 "container", out_json_text(ids.container),
 			 "name", out_json_text(p->name), "job", out_json_text(p->job),
 			 "gpu", out_json_text(p->pci), "simulated", p->simulated,
 			 "nr_gpus", p->nr_gpus, "set", out_json_tpcs(&set),

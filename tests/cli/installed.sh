@@ -78,6 +78,8 @@ if command -v systemd-analyze >/dev/null 2>&1; then
 	printf '[Service]\nExecStart=/bin/true\n' >"$tmp/serve.service"
 	sed "s|^ExecStart=/usr/bin/gpupart|ExecStart=$gpupart|" "$dest/usr/share/doc/gpupart/examples/drop-in.conf" >"$tmp/serve.service.d/gpupart.conf"
 	is "$(systemd-analyze verify --man=no "$tmp/serve.service" 2>&1 | grep -e serve -e gpupart)" "" "nor in a unit with the drop-in"
+	sed "s|/usr/bin/gpupart|$gpupart|" "$dest/lib/systemd/system/gpupart-metrics.service" >"$tmp/gpupart-metrics.service"
+	is "$(systemd-analyze verify --man=no "$tmp/gpupart-metrics.service" 2>&1 | grep gpupart)" "" "nor in that of the metrics"
 else
 	skip "no systemd-analyze"
 fi

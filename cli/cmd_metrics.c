@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+/* gpupart metrics: figures of what runs, for Prometheus, once or served. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "cli/cmd.h"
+#include "cli/metrics/metrics.h"
+#include "cli/target/args.h"
+#include "cli/util/atomic_file.h"
+#include "cli/util/number.h"
+#include "cli/util/out.h"
+#include "cli/util/paths.h"
+
+#define BACKLOG		64
+
+const char metrics_help[] =
+"Usage: gpupart metrics [--of FORM] [-o FILE] [--qos-log LOG]...\n"
+"       gpupart metrics --listen WHERE [--qos-log LOG]...\n"
+"What runs under gpupart, for Prometheus: your own jobs, as root all users'.\n"
+"\n"
+"      --of FORM       openmetrics (the default) or prometheus, the older text format,\n"
+"                      which node_exporter reads; what -o FILE.prom writes without it\n"
+"  -o, --output FILE   replace FILE, whole; FILE.totals keeps what ended processes had\n"
+"      --listen WHERE  answer HTTP at ADDRESS:PORT (127.0.0.1:19400, [::1]:19400), to\n"
+"                      whoever reaches it, or at the path of a socket, to this user\n"
+"      --qos-log LOG   scores from the log that 'gpupart qos run --log' writes now\n"
+"\n"
+"The unit gpupart-metrics answers at /run/gpupart/metrics.sock. There is no default\n"
+"port: 9400 is that of NVIDIA's dcgm-exporter. A process that ends counts for its job\n"
+"as it was last seen: each second where metrics are served, at the run before with -o;\n"
+"without both its counts are lost.\n"
+"\n"
+"Documentation/user/metrics.md explains each metric and label.\n"
+"\n"
+"Exit status: 0 done, 1 it could not be read, written or served, 2 a bad option.\n"
+"\n"
+"Examples:\n"
+"  gpupart metrics\n"
+"  sudo gpupart metrics -o /var/lib/prometheus/node-exporter/gpupart.prom\n"
+"  gpupart metrics --listen 127.0.0.1:19400\n";
+
+static struct args_texts logs;
+static struct metrics metrics;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Seconds; a reader waits for no list that the looks in between make. */
+#define LIST_AGE	5
+#define LIST_MOST	60
+
+/* 0, or an error; @text, of the caller's, may be NULL. */
+static int look_now(char **text, bool openmetrics, int age)
+{
+	int status;
+
+	pthread_mutex_lock(&lock);
+	status = metrics_collect(&metrics, logs.texts, logs.nr, age);
+	if (text)
+		*text = metrics_text(&metrics, openmetrics);
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+static int write_once(const struct args *args, bool openmetrics)
+{
+	struct stat st;
+	/* What ended processes had is kept beside a file, and nowhere beside a pipe. */
+	bool keep = args->output && (stat(args->output, &st) ? errno == ENOENT :
+							      S_ISREG(st.st_mode));
+	char *totals = alloc_text("%s.totals", args->output ?: ""), *text;
+	int err = keep ? metrics_totals_read(totals) : 0, status;
+	struct out out;
+
+	if (err)
+		remark("%s: %s: counts of ended processes are lost", totals,
+		       err == -EPERM ? "is no file of this user" : whole_words(err));
+	status = look_now(&text, openmetrics, 0);
+	err = !status && keep ? metrics_totals_write(totals) : 0;
+	if (err)
+		status = failure("-o %s: %s", totals, whole_words(err));
+	err = !status && args->output ? whole_write(args->output, text) : 0;
+	if (err)
+		status = failure("-o %s: %s", args->output, whole_words(err));
+	if (!status && !args->output) {
+		out_open(&out, args);
+		fputs(text, out.file);
+		status = out_close(&out);
+	}
+	free(text);
+	free(totals);
+	return status;
+}
+
+/* ----------------------------------------------------------------------- served */
+
+static void look(void)
+{
+	look_now(NULL, false, LIST_AGE);
+}
+
+/* NULL: it could not be read. */
+static char *text_now(bool openmetrics)
+{
+	char *text;
+
+	if (!look_now(&text, openmetrics, LIST_MOST))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static bool is_path(const char *where)
+{
+	return *where == '/' || *where == '.';
+}
+
+/* A socket that no server answers at was left by one that was killed. */
+static bool is_stale(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat st;
+	bool stale = !lstat(address->sun_path, &st) && S_ISSOCK(st.st_mode) &&
+		     connect(fd, (const struct sockaddr *)address, sizeof(*address)) &&
+		     errno == ECONNREFUSED;
+
+	close(fd);
+	return stale;
+}
+
+/* A descriptor or -errno. */
+static int listen_path(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct sockaddr *at = (const struct sockaddr *)&address;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+	mode_t mask = umask(0177);
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) >=
+	    (int)sizeof(address.sun_path)) {
+		err = -ENAMETOOLONG;
+	} else {
+		err = bind(fd, at, sizeof(address)) ? -errno : 0;
+		if (err == -EADDRINUSE && is_stale(&address) && !unlink(path))
+			err = bind(fd, at, sizeof(address)) ? -errno : 0;
+	}
+	umask(mask);
+	if (!err && listen(fd, BACKLOG))
+		err = -errno;
+	if (err)
+		close(fd);
+	return err ?: fd;
+}
+
+static int listen_address(const struct addrinfo *at)
+{
+	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, err;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (!bind(fd, at->ai_addr, at->ai_addrlen) && !listen(fd, BACKLOG))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Listens at ADDRESS:PORT, [ADDRESS]:PORT or a path: 0, or an error. */
+static int listen_at(const char *where, int *fd)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+	char *host = alloc_text("%s", where), *colon = strrchr(host, ':'), *end = colon;
+	struct addrinfo *found = NULL;
+	unsigned long port;
+	int err = 0;
+
+	if (is_path(where)) {
+		*fd = listen_path(where);
+	} else if (!colon || colon == host || !number_whole(colon + 1, 65535, &port) ||
+		   (*host == '[' ? *--end != ']' : strchr(host, ':') != colon)) {
+		err = usage_error("--listen %s: wants ADDRESS:PORT, [IPV6-ADDRESS]:PORT or a path",
+				  where);
+	} else {
+		*end = 0;
+		err = getaddrinfo(host + (*host == '['), colon + 1, &hints, &found);
+		if (err)
+			err = usage_error("--listen %s: %s", where, gai_strerror(err));
+		else
+			*fd = listen_address(found);
+	}
+	if (found)
+		freeaddrinfo(found);
+	free(host);
+	return err ?: *fd < 0 ? failure("--listen %s: %s", where, strerror(-*fd)) : 0;
+}
+
+static int serve_at(const char *where)
+{
+	char path[512];
+	int err = paths_package(METRICS_HTTP, path, sizeof(path)), status, fd = -1;
+	void *lib = err || access(path, F_OK) ? NULL : dlopen(path, RTLD_NOW);
+	metrics_serve *serve = NULL;
+
+	if (lib)
+		*(void **)&serve = dlsym(lib, "gpupart_metrics_serve");
+	if (!serve)
+		return usage_error("nothing can be served: %s", err || access(path, F_OK) ?
+				   METRICS_HTTP " was not built: that needs libmicrohttpd-dev" :
+				   dlerror());
+	/* First what can go wrong, so that nothing connects in vain. */
+	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
+	if (status)
+		return status;
+	remark("answers http at %s", where);
+	err = serve(fd, text_now, look);
+	if (is_path(where))
+		unlink(where);
+	return err ? failure("serving at %s: %s", where, strerror(-err)) : 0;
+}
+
+int cmd_metrics(int argc, char **argv)
+{
+	const char *form = NULL, *where = NULL;
+	bool openmetrics = true;
+	const struct args_option own[] = { { .name = "of", .value = &form },
+					   { .name = "listen", .value = &where },
+					   { .name = "qos-log", .values = &logs }, { 0 } };
+	struct args args = { 0 };
+	struct rlimit files;
+	int status = args_parse(&args, ARGS_OUTPUT, own, metrics_help, argc, argv);
+	size_t len = args.output ? strlen(args.output) : 0;
+
+	if (status)
+		return status;
+	if (form ? !strcmp(form, "prometheus") : len > 5 && !strcmp(args.output + len - 5, ".prom"))
+		openmetrics = false;
+	else if (form && strcmp(form, "openmetrics"))
+		return usage_error("--of %s: wants openmetrics or prometheus", form);
+	/* Readers of records stay open, three files each. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (!where)
+		return write_once(&args, openmetrics);
+	if (form || args.output)
+		return usage_error("%s: is not for what is served: each reader asks for a form",
+				   form ? "--of" : "-o");
+	return serve_at(where);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* Metrics of jobs and GPUs for Prometheus: how they are collected, kept and written. */
+#ifndef GPUPART_CLI_METRICS_METRICS_H
+#define GPUPART_CLI_METRICS_METRICS_H
+
+#include <gpupart_manage.h>
+#include "cli/target/cgroup.h"
+
+enum metric {
+	/* Counters. The first: a smaller number of it shows that a process is a new one. */
+	METRIC_LAUNCHES, METRIC_OUTSIDE, METRIC_UNRECORDED, METRIC_BUSY, METRIC_NR_COUNTERS,
+	METRIC_PROCESSES = METRIC_NR_COUNTERS, METRIC_SET_TPCS, METRIC_MEMORY, METRIC_QUOTA,
+	METRIC_SCORE, METRIC_GOAL_MET, METRIC_NR
+};
+
+/* A job on a GPU. Text may have any bytes in it, but @job and @pci are one word each. */
+struct metrics_row {
+	unsigned int uid;
+	char job[GPUPART_JOB_STRLEN], pci[20];	/* with @uid: which one it is */
+	char name[64], user[33];
+	const char *uuid;			/* or NULL */
+	struct cgroup_ids ids;
+	struct gpupart_tpcset set;
+	double values[METRIC_NR];		/* NAN: not known */
+};
+
+struct metrics_gpu {
+	char pci[20], source[512], uuid[48];
+	unsigned int uid, nr_tpcs;
+	bool simulated;
+};
+
+struct metrics {
+	struct metrics_row *rows;
+	unsigned int nr, nr_gpus;
+	const struct metrics_gpu *gpus;
+};
+
+/*
+ * What runs now, in place of what @metrics had; scores from @logs, which `gpupart qos run --log`
+ * writes. Lists of jobs and of tenants' memory take the longest: they may be @age seconds old.
+ * 0, or an error.
+ */
+int metrics_collect(struct metrics *metrics, const char *const *logs, unsigned int nr_logs,
+		    int age);
+
+/* As OpenMetrics, or else in Prometheus' own format. The caller frees it. */
+char *metrics_text(const struct metrics *metrics, bool openmetrics);
+
+/*
+ * totals.c reads records and keeps what ended processes of a job had. One look:
+ * metrics_totals_add() for each process of a row, which adds its records to the @counters that it
+ * shows and finds out the row's ids; metrics_totals_end(); metrics_totals_sum() for each row.
+ */
+void metrics_totals_add(struct metrics_row *row, int pid, double *counters);
+void metrics_totals_end(void);
+void metrics_totals_sum(struct metrics_row *row);
+/* From and to a file, for looks of several processes: 0 or -errno. A bad line is left out. */
+int metrics_totals_read(const char *path);
+int metrics_totals_write(const char *path);
+
+/*
+ * The one function of METRICS_HTTP, the library that alone is linked with libmicrohttpd: serves on
+ * @fd, which listens, until SIGTERM or SIGINT. @text is called for each request (NULL: nothing
+ * could be read), @look at least once a second, by several threads. 0 or -errno.
+ */
+#define METRICS_HTTP	"libgpupart-http.so"
+typedef int metrics_serve(int fd, char *(*text)(bool openmetrics), void (*look)(void));
+metrics_serve gpupart_metrics_serve;
+
+#endif

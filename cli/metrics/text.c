@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/* Metrics as text: OpenMetrics 1.0, or Prometheus' own format 0.0.4. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/metrics/metrics.h"
+#include "cli/util/alloc.h"
+#include "cli/util/message.h"
+
+/* A counter's name is without the "_total" that its samples have. */
+static const struct { const char *name, *unit, *help; } families[METRIC_NR] = {
+	[METRIC_LAUNCHES] = { "gpupart_launches", "", "Kernel launches." },
+	[METRIC_OUTSIDE] = { "gpupart_launches_outside", "",
+		"Launches that got TPCs outside of the set, or could not be confined." },
+	[METRIC_UNRECORDED] = { "gpupart_unrecorded_launches", "",
+		"Launches whose time is not in gpupart_busy_seconds." },
+	[METRIC_BUSY] = { "gpupart_busy_seconds", "seconds",
+		"Time in which a launch of a process ran, added up over processes." },
+	[METRIC_PROCESSES] = { "gpupart_processes", "", "Processes that use the GPU now." },
+	[METRIC_SET_TPCS] = { "gpupart_set_tpcs", "tpcs", "TPCs of the set, all without one." },
+	[METRIC_MEMORY] = { "gpupart_memory_bytes", "bytes", "Memory of the GPU in use." },
+	[METRIC_QUOTA] = { "gpupart_memory_quota_bytes", "bytes",
+		"Memory quota, shared by the jobs of one name." },
+	[METRIC_SCORE] = { "gpupart_qos_score", "",
+		"Progress against the goal in the last epoch, 1 meets it." },
+	[METRIC_GOAL_MET] = { "gpupart_qos_goal_met", "",
+		"Whether the goal was met in the last epoch." },
+};
+
+/* NAME="VALUE"; one that is not known is left out, which means the same as an empty one. */
+static void print_label(FILE *file, const char *name, const char *value, char *before)
+{
+	char *clean;
+
+	if (!value || !*value)
+		return;
+	clean = out_clean(alloc_text("%s", value));
+	fprintf(file, "%c%s=\"", *before, name);
+	*before = ',';
+	for (const char *c = clean; *c; c++)
+		fprintf(file, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
+	fputc('"', file);
+	free(clean);
+}
+
+static void print_head(FILE *file, const char *name, const char *type, const char *unit,
+		       const char *help)
+{
+	fprintf(file, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	if (unit && *unit)
+		fprintf(file, "# UNIT %s %s\n", name, unit);
+}
+
+/* Whether the GPU is told, and no one before it is the same: users can simulate one GPU. */
+static bool is_new(const struct metrics *metrics, unsigned int n)
+{
+	const struct metrics_gpu *gpus = metrics->gpus;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (!strcmp(gpus[i].pci, gpus[n].pci) && !strcmp(gpus[i].uuid, gpus[n].uuid))
+			return false;
+	return true;
+}
+
+static void print_gpus(FILE *file, const struct metrics *metrics, bool openmetrics)
+{
+	bool simulated = false;
+
+	for (unsigned int i = 0; i < metrics->nr_gpus; i++)
+		simulated |= metrics->gpus[i].simulated;
+	print_head(file, openmetrics ? "gpupart" : "gpupart_info", openmetrics ? "info" : "gauge",
+		   NULL, "The version of gpupart; whether any GPU here is simulated.");
+	fprintf(file, "gpupart_info{version=\"%s\",simulated=\"%s\"} 1\n", gpupart_version(),
+		simulated ? "true" : "false");
+	print_head(file, "gpupart_tpcs", "gauge", openmetrics ? "tpcs" : NULL, "TPCs of a GPU.");
+	for (unsigned int i = 0; i < metrics->nr_gpus; i++) {
+		const struct metrics_gpu *gpu = &metrics->gpus[i];
+		char before = '{';
+
+		if (!is_new(metrics, i))
+			continue;
+		fputs("gpupart_tpcs", file);
+		print_label(file, "uuid", gpu->uuid, &before);
+		print_label(file, "pci", gpu->pci, &before);
+		print_label(file, "simulated", gpu->simulated ? "true" : "", &before);
+		fprintf(file, "} %u\n", gpu->nr_tpcs);
+	}
+}
+
+static void print_row(FILE *file, const char *name, const struct metrics_row *row, double value)
+{
+	char before = '{';
+
+	fputs(name, file);
+	print_label(file, "job_id", row->job, &before);
+	print_label(file, "name", row->name, &before);
+	print_label(file, "user", row->user, &before);
+	print_label(file, "uuid", row->uuid, &before);
+	print_label(file, "pci", row->pci, &before);
+	print_label(file, "slurm_job", row->ids.slurm, &before);
+	print_label(file, "pod_uid", row->ids.pod, &before);
+	print_label(file, "container_id", row->ids.container, &before);
+	fprintf(file, "} %.15g\n", value);
+}
+
+char *metrics_text(const struct metrics *metrics, bool openmetrics)
+{
+	char *text, name[64];
+	size_t len;
+	FILE *file = alloc_file(&text, &len);
+
+	print_gpus(file, metrics, openmetrics);
+	for (int m = 0; m < METRIC_NR; m++) {
+		bool counter = m < METRIC_NR_COUNTERS;
+
+		snprintf(name, sizeof(name), "%s%s", families[m].name, counter ? "_total" : "");
+		print_head(file, openmetrics ? families[m].name : name,
+			   counter ? "counter" : "gauge", openmetrics ? families[m].unit : NULL,
+			   families[m].help);
+		for (unsigned int i = 0; i < metrics->nr; i++)
+			if (!isnan(metrics->rows[i].values[m]))
+				print_row(file, name, &metrics->rows[i],
+					  metrics->rows[i].values[m]);
+	}
+	if (openmetrics)
+		fputs("# EOF\n", file);
+	alloc_file_close(file);
+	return text;
+}
