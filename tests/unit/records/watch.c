@@ -108,15 +108,16 @@ static int by_before(const void *a, const void *b)
 static uint64_t truth(struct program *p, unsigned int nr, uint64_t from, uint64_t to, bool latest)
 {
 	struct logged *all;
-	unsigned int n = 0;
+	unsigned int n = 0, launched[3];
 	uint64_t ns = 0, end = from;
 
+	/* They go on meanwhile. */
 	for (unsigned int i = 0; i < nr; i++)
-		n += p[i].nr;
+		n += launched[i] = p[i].nr;
 	all = malloc((n + 1) * sizeof(*all));
 	n = 0;
 	for (unsigned int i = 0; i < nr; i++)
-		for (unsigned int k = 0, last = p[i].nr; k < last; k++, n++) {
+		for (unsigned int k = 0; k < launched[i]; k++, n++) {
 			all[n] = p[i].log[k];
 			if (latest)
 				all[n].before = all[n].after;
