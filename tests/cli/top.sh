@@ -49,6 +49,24 @@ try top --once $e
 has "$out" "simulated" "-i: a GPU on which nothing runs"
 has "$out" "nothing runs under gpupart on this GPU" "and that nothing does"
 
+# ------------------------------------------------------------- two GPUs, and what NVML tells
+on_two() {
+	env "GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt" \
+		LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" GPUPART_SIM_FAULTS=host-clock,nvml-state=412500:1980 "$gpupart" "$@"
+}
+on_two run --gpu all -g 0 --name "$name-two" -- "$tmp/work" "$go" 1000 20000 2>/dev/null &
+soon listed 1
+two=$("$gpupart" ps --json | jq '.processes[0].pid')
+on_two top --once -d 0.1 >"$tmp/out"
+on_two top --json -n 1 >"$tmp/json"
+is "$(grep -c "^A $name-two .* $two " "$tmp/out") $(grep -c 'GPU [12] of 2$' "$tmp/out")" "2 2" \
+	"a program on two GPUs: a frame of each"
+is "$(grep -c '0B of 140G used  412 W  SM 1980 MHz  memory ? MHz' "$tmp/out")" 2 "with memory, power and clocks"
+is "$(jq -c '[.jobs[] | .set.list] | sort' "$tmp/json")" \
+	'["4,12,20,28,35,42,49,56,63","6,14,22,30,37,44,51,58,60"]' "with its set on each"
+kill "$two"
+soon listed 0
+
 # ------------------------------------------------------------- text and JSON
 work "$name-a" 3000000 -t 0-7 --mem 2G
 a=$!
