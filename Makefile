@@ -341,5 +341,5 @@ clean:
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d) $(SPANK_OBJ:.o=.d)
 
-.PHONY: all install install-python wheel packages clean check check-slurm check-gpu lint bench fuzz
+.PHONY: all install install-python wheel packages clean check check-podman check-slurm check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

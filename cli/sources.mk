@@ -102,9 +102,12 @@ CLI_START_SRC := \
 
 CLI_STAT_SRC := \
 	cli/stat/judge.c \
+	cli/stat/running.c \
+	cli/stat/running_show.c \
 	cli/stat/show.c
 
 CLI_TARGET_SRC := \
+	cli/target/amount.c \
 	cli/target/args.c \
 	cli/target/audit.c \
 	cli/target/blocks.c \
@@ -113,9 +116,10 @@ CLI_TARGET_SRC := \
 	cli/target/cuda.c \
 	cli/target/driver.c \
 	cli/target/engines.c \
+	cli/target/hold.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
-	cli/target/pack.c \
+	cli/target/settings.c \
 	cli/target/shown.c \
 	cli/target/tenants.c \
 	cli/target/which_gpu.c
@@ -128,6 +132,7 @@ CLI_UTIL_SRC := \
 	cli/util/alloc.c \
 	cli/util/atomic_file.c \
 	cli/util/child.c \
+	cli/util/container.c \
 	cli/util/message.c \
 	cli/util/namespaces.c \
 	cli/util/out.c \

@@ -50,9 +50,11 @@ LIB_TMD_SRC := \
 LIB_PLAN_SRC := \
 	lib/plan/arithmetic.c \
 	lib/plan/explain.c \
+	lib/plan/pack.c \
 	lib/plan/place.c \
 	lib/plan/plan.c \
-	lib/plan/search.c
+	lib/plan/search.c \
+	lib/plan/shape.c
 
 LIB_DRIVER_SRC := \
 	lib/driver/callback.c \
@@ -106,7 +108,9 @@ LIB_RECORDS_SRC := \
 	lib/records/ring.c
 
 LIB_RECORDS_MANAGE_SRC := \
-	lib/records/read.c
+	lib/records/clocks.c \
+	lib/records/read.c \
+	lib/records/watch.c
 
 LIB_STAT_SRC := \
 	lib/stat/block.c \

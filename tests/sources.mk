@@ -7,6 +7,7 @@ UNIT_SRC := \
 	tests/unit/cli/async_writer.c \
 	tests/unit/cli/bench.c \
 	tests/unit/cli/child.c \
+	tests/unit/cli/container.c \
 	tests/unit/cli/doctor.c \
 	tests/unit/cli/mps.c \
 	tests/unit/cli/neighbours.c \
@@ -35,9 +36,11 @@ UNIT_SRC := \
 	tests/unit/memory/watched_functions.c \
 	tests/unit/plan/exact.c \
 	tests/unit/plan/known.c \
+	tests/unit/plan/shape.c \
 	tests/unit/records/fold.c \
 	tests/unit/records/read.c \
 	tests/unit/records/ring.c \
+	tests/unit/records/watch.c \
 	tests/unit/slurm/allocate.c \
 	tests/unit/slurm/environment.c \
 	tests/unit/slurm/orphans.c \
@@ -125,6 +128,7 @@ TEST_SH := \
 	tests/cli/parent.sh \
 	tests/cli/pictures.sh \
 	tests/cli/plan.sh \
+	tests/cli/podman.sh \
 	tests/cli/proof.sh \
 	tests/cli/qos.sh \
 	tests/cli/qos_others.sh \
@@ -137,6 +141,7 @@ TEST_SH := \
 	tests/cli/slurm.sh \
 	tests/cli/sm-count.sh \
 	tests/cli/stat.sh \
+	tests/cli/stat_p.sh \
 	tests/cli/strict.sh \
 	tests/cli/tls.sh \
 	tests/cli/topology.sh \

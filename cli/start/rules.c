@@ -47,7 +47,7 @@ static int read_options(const char *rule, char *words, struct args *args)
 		argv[argc++] = word;
 	}
 	status = args_parse(args, ARGS_SET, NULL, "", argc, argv);
-	return status ? usage_error("--rule '%s': SET is -t, -g, -u, -n or --hex", rule) : 0;
+	return status ? usage_error("--rule '%s': SET is -t, -g, -u, -n, --sms or --hex", rule) : 0;
 }
 
 static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
@@ -63,7 +63,7 @@ static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
 			   out_set(around, sizeof(around), topo, within));
 }
 
-/* What -n is not about is looked at first, so that the sentence is about the rule. */
+/* What -n and --sms are not about is looked at first, so that the sentence is about the rule. */
 static int set_of_options(const char *rule, char *words, const struct args *run,
 			  const struct gpupart_topology *topo, const char *pci,
 			  const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
@@ -76,8 +76,9 @@ static int set_of_options(const char *rule, char *words, const struct args *run,
 		return status;
 	named = args;
 	named.nr_terms = 0;
+	named.shape = NULL;
 	for (unsigned int i = 0; i < args.nr_terms; i++)
-		if (strcmp(args.terms[i].option, "-n"))
+		if (strcmp(args.terms[i].option, "-n") && strcmp(args.terms[i].option, "--sms"))
 			named.terms[named.nr_terms++] = args.terms[i];
 	if (named.nr_terms)
 		status = args_set(&named, topo, pci, NULL, set) ?:

@@ -93,6 +93,9 @@ is "$is_out" "24 SMs 8 to 31" "a run inside begins without the rules around it"
 kernels -t 0-31 --exec --rule "gpupart_census=-t 8" -- "$tmp/kernels" gpupart_census
 is "$is_out" "2 SMs 16 to 17" "--exec"
 
+kernels -t 0-31 --rule "gpupart_census=--sms 6" -- "$tmp/kernels" gpupart_census
+is "${is_out%% *}" 6 "--sms in a rule"
+
 two=$b:tests/data/gh100-h200-e/capture.txt
 sim="env LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$two"
 for device in 0 1; do
@@ -127,7 +130,7 @@ bad_rule 'census=' "wants PATTERN=SET"
 bad_rule 'census=-t 40' "TPCs 40 are outside of the run's set, 0-15"
 bad_rule 'census=gpc:9' "GPC 9"
 bad_rule 'census=-n 17' "-n 17"
-bad_rule 'census=-x 3' "SET is -t, -g, -u, -n or --hex"
+bad_rule 'census=-x 3' "SET is -t, -g, -u, -n, --sms or --hex"
 bad_rule "$(printf '%0256d' 0)=-n 1" "at most 255"
 
 # Kernels whose blocks wait for each other and that are no cooperative launches: nothing tells.
