@@ -76,6 +76,7 @@ struct result {
 	const struct gpupart_topology *topo;
 	const struct gpupart_plan *plan;
 	const uint64_t *mem;		/* the tenants' quotas, 0 for none */
+	const struct args_texts *rules;	/* and their rules by kernel name */
 	const char *only, *gpu;		/* NULL; "" where it is not told */
 	bool svg;			/* a picture's form */
 	struct gpupart_tpcset within;
@@ -176,6 +177,10 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 		return usage_error(
 			"--of env --only %s: it has mem=, which lines for a shell cannot give it: 'gpupart run --plan' does",
 			t->name);
+	if (r->rules[t - r->plan->tenants].nr)
+		return usage_error(
+			"--of env --only %s: it has rules, which lines for a shell cannot give it: 'gpupart run --plan' does",
+			t->name);
 	if (err)
 		return failure("%s is not installed: %s", PATHS_INJECT, strerror(-err));
 	gpupart_tpcset_format_list(&t->set, list, sizeof(list));
@@ -232,7 +237,8 @@ static int write_env(struct out *out, const struct result *r)
 static int write_json(struct out *out, const struct result *r)
 {
 	json_t *root = plan_file_json(r->topo, r->plan, &r->within, r->limit,
-				      r->mem, r->args->simulated), *tenants;
+				      r->mem, r->rules, r->args->simulated),
+	       *tenants;
 
 	tenants = json_object_get(root, "tenants");
 	for (unsigned int i = r->plan->nr_tenants; i-- > 0;)
@@ -404,6 +410,7 @@ static int plan(const struct args *args, const struct wishes *wishes,
 	r.plan = &made;
 	r.svg = !strcmp(form->name, "svg");
 	r.mem = demands->mem;
+	r.rules = demands->rules;
 	if (form->write == write_env && r.only && (args->simulated || !args->source))
 		status = check_in_child(r.gpu, &check);
 	if (status)

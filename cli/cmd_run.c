@@ -4,16 +4,17 @@
 #include <string.h>
 #include "cli/cmd.h"
 #include "cli/plan/file.h"
+#include "cli/start/rules.h"
 #include "cli/start/run.h"
 #include "cli/target/args.h"
 #include "cli/target/check.h"
 
 const char run_help[] =
 "Usage: gpupart run SET | --plan FILE:NAME [--mem SIZE] [-i CAPTURE] [--gpu GPU]\n"
-"                   [--name NAME] [--sm-count] [--mps]\n"
+"                   [--name NAME] [--rule PATTERN=SET]... [--sm-count] [--mps]\n"
 "                   [--profile] [--strict] [--no-device-launch] [--exec]\n"
 "                   -- PROGRAM ARGS\n"
-"       gpupart run --mem SIZE [OPTIONS] -- PROGRAM ARGS\n"
+"       gpupart run --mem SIZE | --rule PATTERN=SET [OPTIONS] -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
 "nothing inside the program escapes.\n"
 "\n"
@@ -45,6 +46,11 @@ const char run_help[] =
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID; several, parted\n"
 "                      by commas, or all: SET and SIZE are of each. Others stay free\n"
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
+"      --rule PATTERN=SET  kernels whose name matches get a smaller set, of the run's:\n"
+"                      --rule '*copy*=-n 4', --rule 'at::native::*=gpc:1'; of several\n"
+"                      rules the first that matches. The name is the driver's (mangled\n"
+"                      for C++), or its qualified name without arguments. For kernels\n"
+"                      that need all their blocks at once see gpupart(1), \"Rules\"\n"
 "      --sm-count      where it asks CUDA, tell it the SMs of the set, not the GPU's:\n"
 "                      persistent kernels and cooperative grids then fit the set;\n"
 "                      GPUPART_SM_COUNT=1 in the environment does the same\n"
@@ -69,11 +75,12 @@ const char run_help[] =
 "used CUDA and never were, launches outside of the set, by kernel, and a set of the\n"
 "same size that would have held them, and modules that were refused.\n"
 "\n"
-"The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME, with --sm-count\n"
-"GPUPART_SM_COUNT, with --mem GPUPART_TENANT, GPUPART_MEM and LD_AUDIT, and with\n"
-"CUDA_INJECTION64_PATH (LD_PRELOAD where another tool holds that) in its environment;\n"
-"GLIBC_TUNABLES there gets more room for the static TLS of libraries.\n"
-"Inside a run, a second one must stay inside the first one's set.\n"
+"The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME, with --rule\n"
+"GPUPART_RULES, with --sm-count GPUPART_SM_COUNT, with --mem GPUPART_TENANT,\n"
+"GPUPART_MEM and LD_AUDIT, and with CUDA_INJECTION64_PATH (LD_PRELOAD where another\n"
+"tool holds that) in its environment; GLIBC_TUNABLES there gets more room for the\n"
+"static TLS of libraries.\n"
+"Inside a run, a second one must stay inside the first one's set; its rules are its own.\n"
 "GPUPART_DISABLE=1 in the environment: the program is run untouched. GPUPART_LOG=FILE:\n"
 "what became of it is appended there, a line a process.\n"
 "A green context is a part of the set: its share of the GPU, of the set. Without\n"
@@ -127,6 +134,8 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)tenant->mem);
 		wishes->mem = bytes;
 	}
+	for (unsigned int i = 0; i < tenant->rules.nr && wishes->rules.nr < ARGS_MAX_TERMS; i++)
+		wishes->rules.texts[wishes->rules.nr++] = tenant->rules.texts[i];
 	/* A capture's GPU is the simulated one, whatever the address that it had. */
 	if (!args->gpu && !args->source && !getenv("GPUPART_SIM") && *file->pci)
 		args->gpu = file->pci;
@@ -176,6 +185,7 @@ int cmd_run(int argc, char **argv)
 					   { .name = "strict", .given = &wishes.strict },
 					   { .name = "no-device-launch",
 					     .given = &wishes.no_device_launch },
+					   { .name = "rule", .values = &wishes.rules },
 					   { .name = "exec", .given = &wishes.exec }, { 0 } };
 	struct args args = { 0 };
 	int status;
@@ -185,12 +195,14 @@ int cmd_run(int argc, char **argv)
 		 run_check_program(&args);
 	if (status)
 		return status;
-	if (!args.nr_terms && !wishes.plan && !wishes.mem)
+	if (!args.nr_terms && !wishes.plan && !wishes.mem && !wishes.rules.nr)
 		return failure(
 			"no set: give one with -t, -g, -u, -n, --sms, --hex, @NAME or --plan");
 	status = args_input(&args);
 	if (!status && wishes.plan)
 		status = take_plan(&args, &wishes, &file);
+	if (!status)
+		status = rules_check(&wishes.rules);
 	if (!status && wishes.mem)
 		status = take_mem(&wishes);
 	if (!status && wishes.name)

@@ -106,6 +106,7 @@ CLI_SLURM_SRC := \
 
 CLI_START_SRC := \
 	cli/start/parent.c \
+	cli/start/rules.c \
 	cli/start/run.c \
 	cli/start/run_parent.c \
 	cli/start/run_report.c \

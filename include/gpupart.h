@@ -293,6 +293,25 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
 int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *function,
 			 const struct gpupart_tpcset *set);
 
+/*
+ * Every launch on @gpu of the functions whose name matches the shell pattern @pattern (fnmatch(3),
+ * no flags; at most 255 bytes), as if each had been given @set by gpupart_function_set(); one that
+ * was keeps that. The name is the driver's, which is mangled for C++; or its qualified name
+ * without arguments, "at::native::copy_kernel". Of the process's rules, at most 32 on a GPU, the
+ * first that matches holds, in the order in which they came. A pattern that is there gets @set
+ * in its place; NULL takes it away, and of @pattern NULL all. Holds from the next launch on;
+ * names are asked for once a function.
+ *
+ * In the environment of `gpupart run --rule` the same is there from the start, and inherited. A
+ * kernel that needs all its blocks resident at once and is not launched as a cooperative one
+ * never ends in a set that is too small for it: gpupart cannot see that.
+ *
+ * -EINVAL no pattern, -ENOSPC too many, -EOPNOTSUPP a driver before CUDA 12.3, or one that does
+ * not tell of launches.
+ */
+int gpupart_rule_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
+		     const struct gpupart_tpcset *set);
+
 /* Every launch that the calling thread makes on @gpu, until it ends. -ENOMEM, -EAGAIN. */
 int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		       const struct gpupart_tpcset *set);

@@ -82,11 +82,13 @@ LIB_CONFINE_SRC := \
 	lib/confine/gpu.c \
 	lib/confine/graph.c \
 	lib/confine/graph_rebuild.c \
+	lib/confine/kernel_name.c \
 	lib/confine/launch.c \
 	lib/confine/module.c \
 	lib/confine/probe.c \
 	lib/confine/recording.c \
 	lib/confine/report.c \
+	lib/confine/rules.c \
 	lib/confine/scope.c \
 	lib/confine/self_check.c \
 	lib/confine/sm_count.c \

@@ -241,6 +241,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_process_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_stream_set": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
     "gpupart_function_set": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+    "gpupart_rule_set": (c_int, [c_void_p, c_void_p, c_char_p, c_void_p]),
     "gpupart_thread_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_next_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_limit_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
@@ -1321,6 +1322,26 @@ MB, .. (of 1000) or none, for bytes
         c = _CTpcSet()
         has = _function_get(self._pointer, _function_handle(function), byref(c))
         return TpcSet._of_c(c) if has else None
+
+    def rule(self, pattern: Optional[str], tpcs: Optional[TpcsLike]) -> None:
+        """
+        Gives kernels a set by their names, or takes the rule away with None; pattern=None: all
+        rules. @pattern is a shell pattern on the driver's name, or on its qualified name without
+        arguments; the first that matches holds. See gpupart_rule_set(3), also for kernels that
+        need all their blocks at once.
+
+        >>> gpu = attach()
+        >>> gpu.rule("*census", "gpc:3")
+        >>> gpu.census() == gpu.topology.gpcs[3].tpcs
+        True
+        >>> gpu.rule(None, None)
+        """
+        at = None
+        if tpcs is not None:
+            if not isinstance(tpcs, TpcSet):
+                tpcs = self.topology.set(tpcs)
+            at = tpcs._at
+        _done(_lib.gpupart_rule_set(_thread.context, self._pointer, _bytes(pattern), at))
 
     def next_set(self, tpcs: Optional[TpcsLike]) -> None:
         """The set of the calling thread's next kernel or graph launch on this GPU, once."""

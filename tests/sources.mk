@@ -17,6 +17,7 @@ UNIT_SRC := \
 	tests/unit/cli/witness.c \
 	tests/unit/confine/attach.c \
 	tests/unit/confine/graph_rebuild.c \
+	tests/unit/confine/kernel_name.c \
 	tests/unit/confine/module.c \
 	tests/unit/confine/probe.c \
 	tests/unit/confine/scope.c \
@@ -72,6 +73,7 @@ LIBT_SRC := \
 	tests/lib/confine/launch.c \
 	tests/lib/confine/learn.c \
 	tests/lib/confine/life.c \
+	tests/lib/confine/rules.c \
 	tests/lib/confine/sm_count.c \
 	tests/lib/confine/stress.c \
 	tests/lib/confine/trust.c \
@@ -134,6 +136,7 @@ TEST_SH := \
 	tests/cli/qos.sh \
 	tests/cli/qos_others.sh \
 	tests/cli/qos_trouble.sh \
+	tests/cli/rules.sh \
 	tests/cli/run.sh \
 	tests/cli/sim-bad.sh \
 	tests/cli/sim-own.sh \

@@ -324,6 +324,25 @@ static int take_value(struct file *f, const struct key *key, const yaml_node_t *
 	return take_key(f->demands, key->name, strlen(key->name), text, &f->where);
 }
 
+/* "rules: [PATTERN=SET, ..]", as run --rule has them. */
+static int take_rules(struct file *f, const yaml_node_t *value)
+{
+	struct args_texts *rules = &f->demands->rules[f->demands->nr - 1];
+	yaml_node_t *none, *item;
+	const char *text;
+
+	if (value->type != YAML_SEQUENCE_NODE)
+		return wrong(&f->where, "wants a list of rules, as '*copy*=-n 4'");
+	for (unsigned int i = 0; yaml_entry(&f->yaml, value, i, &none, &item); i++) {
+		text = yaml_scalar(item);
+		if (!text || !strchr(text, '=') || rules->nr == ARGS_MAX_TERMS)
+			return wrong(&f->where, "wants rules as '*copy*=-n 4', %d at most",
+				     ARGS_MAX_TERMS);
+		rules->texts[rules->nr++] = alloc_text("%s", text);
+	}
+	return 0;
+}
+
 static int take_node(struct file *f, const yaml_node_t *name, const yaml_node_t *demand)
 {
 	const char *tenant = yaml_scalar(name), *words = yaml_scalar(demand), *text;
@@ -348,7 +367,9 @@ static int take_node(struct file *f, const yaml_node_t *name, const yaml_node_t 
 		key = text ? find_key(text, strlen(text)) : NULL;
 		point(f, key ? value : node, tenant, key ? text : NULL);
 		status = key ? take_value(f, key, value) :
-			 wrong(&f->where, "'%s' is not a key: wants " KEY_NAMES, text ? text : "?");
+			 text && !strcmp(text, "rules") ? take_rules(f, value) :
+			 wrong(&f->where, "'%s' is not a key: wants rules, " KEY_NAMES,
+			       text ? text : "?");
 	}
 	point(f, demand, tenant, NULL);
 	return status ?: check_tenant(f->demands, &f->where);

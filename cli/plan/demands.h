@@ -4,6 +4,7 @@
 #define GPUPART_CLI_PLAN_DEMANDS_H
 
 #include <gpupart_manage.h>
+#include "cli/util/options.h"
 
 #define DEMANDS_TEXT 1088	/* 16 names of 63 letters, joined */
 
@@ -14,6 +15,7 @@ struct demands {
 		char name[64], same[DEMANDS_TEXT], apart[DEMANDS_TEXT];
 	} texts[GPUPART_PLAN_MAX_TENANTS];
 	uint64_t mem[GPUPART_PLAN_MAX_TENANTS];	/* bytes of each GPU; 0: no quota */
+	struct args_texts rules[GPUPART_PLAN_MAX_TENANTS];	/* PATTERN=SET; copies */
 };
 
 /* Adds "NAME:KEY=VALUE,KEY,.." (--tenant): 0, or an error. */

@@ -29,7 +29,7 @@ static json_t *json_ugpus(const struct gpupart_topology *topo, const struct gpup
 
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
 		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
-		       const uint64_t *mem, bool simulated)
+		       const uint64_t *mem, const struct args_texts *rules, bool simulated)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	json_t *root = out_json_new("plan", info->simulated || simulated), *tenants = json_array();
@@ -44,11 +44,16 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 	for (unsigned int i = 0; i < plan->nr_tenants; i++) {
 		const struct gpupart_plan_tenant *t = &plan->tenants[i];
 
-		json_array_append_new(tenants, json_pack("{s:s, s:o, s:o, s:o, s:o}",
+		json_t *words = json_array();
+
+		for (unsigned int n = 0; n < rules[i].nr; n++)
+			json_array_append_new(words, json_string(rules[i].texts[n]));
+		json_array_append_new(tenants, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}",
 			"name", t->name, "set", out_json_set(topo, &t->set),
 			"ugpus", json_ugpus(topo, &t->set),
 			"bound_to_ugpu", out_json_index(t->ugpu),
-			"mem_bytes", mem[i] ? json_integer(mem[i]) : json_null()));
+			"mem_bytes", mem[i] ? json_integer(mem[i]) : json_null(),
+			"rules", words));
 		left = gpupart_tpcset_andnot(&left, &t->set);
 	}
 	json_object_set_new(root, "left", out_json_set(topo, &left));
@@ -80,6 +85,20 @@ static bool read_mem(json_t *mem, uint64_t *bytes)
 	return *bytes || !mem || json_is_null(mem);
 }
 
+/* Of which a plan of an earlier version says nothing. */
+static bool read_rules(json_t *list, struct args_texts *rules)
+{
+	json_t *rule;
+	size_t i;
+
+	json_array_foreach(list, i, rule) {
+		if (!json_is_string(rule) || i == ARGS_MAX_TERMS)
+			return false;
+		rules->texts[rules->nr++] = alloc_text("%s", json_string_value(rule));
+	}
+	return !list || json_is_array(list);
+}
+
 static int read_tenant(const char *words, json_t *json, struct plan_file_tenant *t)
 {
 	const char *name = json_string_value(json_object_get(json, "name"));
@@ -94,6 +113,8 @@ static int read_tenant(const char *words, json_t *json, struct plan_file_tenant 
 			      name);
 	if (!read_mem(json_object_get(json, "mem_bytes"), &t->mem))
 		return refuse(words, "mem_bytes is no number of bytes", name);
+	if (!read_rules(json_object_get(json, "rules"), &t->rules))
+		return refuse(words, "rules is no list of texts", name);
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	gpupart_tpcset_format_list(&t->tpcs, t->set, sizeof(t->set));
 	return 0;

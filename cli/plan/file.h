@@ -3,6 +3,7 @@
 #ifndef GPUPART_CLI_PLAN_FILE_H
 #define GPUPART_CLI_PLAN_FILE_H
 
+#include "cli/util/options.h"
 #include "cli/util/out.h"
 
 /* What run and cdi take from it. */
@@ -11,6 +12,7 @@ struct plan_file_tenant {
 	char set[GPUPART_TPCSET_STRLEN];	/* list form */
 	struct gpupart_tpcset tpcs;	/* the same */
 	uint64_t mem;			/* bytes of its GPU; 0: no quota */
+	struct args_texts rules;	/* PATTERN=SET, kept as long as this process lives */
 };
 
 struct plan_file {
@@ -22,11 +24,11 @@ struct plan_file {
 
 /*
  * @within: what was planned; @limit: of the run that this is in, or NULL; @mem: the quota
- * of each tenant, 0 for none.
+ * of each tenant, 0 for none; @rules: their rules by kernel name.
  */
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
 		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
-		       const uint64_t *mem, bool simulated);
+		       const uint64_t *mem, const struct args_texts *rules, bool simulated);
 
 /* All of the plan at @path, "-" for stdin: 0, or an error. */
 int plan_file_read(const char *path, struct plan_file *file);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "cli/mps/mps.h"
 #include "cli/plan/file.h"
+#include "cli/start/rules.h"
 #include "cli/start/run.h"
 #include "cli/target/audit.h"
 #include "cli/target/blocks.h"
@@ -268,6 +269,7 @@ struct parts {
 	char *gpus, *sets, *keys;	/* as the environment has them */
 	unsigned int nr;
 	struct check check;		/* of the last GPU */
+	struct rules rules;
 };
 
 static bool has_part(const char *list, const char *wanted)
@@ -306,6 +308,8 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	memset(check, 0, sizeof(*check));
 	/* What takes long goes first: to work the set out may take a lock, for -n. */
 	status = check_in_child(gpu, check) ?: work_out_set(args, topo, gpu, &set);
+	if (!status)
+		status = rules_add(&parts->rules, &wishes->rules, args, topo, gpu, &set);
 	if (!status)
 		status = run_inject(wishes->strict);
 	if (*check->pci)
@@ -451,6 +455,7 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		setenv("GPUPART_SET", parts.sets, 1);
 		setenv("GPUPART_GPU", parts.gpus, 1);
 		setenv("GPUPART_CHECKED", parts.keys, 1);
+		rules_export(&parts.rules, &wishes->rules);
 		name_maps();
 	}
 	free(parts.gpus);

@@ -16,6 +16,7 @@ struct run_wishes {
 	uint64_t mem_bytes;
 	const char *gpus;	/* several, parted by commas, or "all"; NULL: the one of args */
 	bool names_gpus;	/* --gpu was given */
+	struct args_texts rules;	/* PATTERN=SET */
 	bool sm_count, mps, strict, exec, profile, no_device_launch;
 };
 

@@ -13,6 +13,7 @@
 #include "lib/confine/probe.h"
 #include "lib/confine/recording.h"
 #include "lib/confine/report.h"
+#include "lib/confine/rules.h"
 #include "lib/confine/self_check.h"
 #include "lib/core/environment.h"
 #include "lib/core/fork.h"
@@ -236,34 +237,71 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 	return -1;
 }
 
+/* The set in @words, of several GPUs' the one for number @n: 0, or -EINVAL with @variable. */
+static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const char *variable,
+			const char *words, int n, struct gpupart_tpcset *set)
+{
+	const char *one = words;
+	char part[2048];
+	int err, len;
+
+	if (strchr(words, ';')) {
+		len = environment_part(words, ';', n, part, sizeof(part));
+		one = len >= 0 && len < (int)sizeof(part) ? part : "";
+	}
+	err = gpupart_set_parse(gp, gpu->driver.topo, one, set);
+	if (!err)
+		err = gpu_may_set(gp, gpu, set);
+	return err ? ctx_fail_because(gp, err, "%s=%.100s", variable, words) : 0;
+}
+
+/* The rules that the environment has for @gpu, the @n'th that it names. */
+static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, const char *rules,
+				  int n)
+{
+	char line[RULES_PATTERN + 2048], *pattern;
+	struct gpupart_tpcset set;
+	int err = rules ? api_watch_names(gp) : 0, len;
+
+	for (unsigned int i = 0; rules && !err; i++) {
+		len = environment_part(rules, '\n', i, line, sizeof(line));
+		if (len < 0)
+			break;
+		pattern = strchr(line, ' ');
+		if (len >= (int)sizeof(line) || !pattern)
+			return ctx_fail(gp, -EINVAL, ENVIRONMENT_RULES ": no rule: %.100s", line);
+		*pattern++ = 0;
+		err = set_of_words(gp, gpu, ENVIRONMENT_RULES, line, n, &set);
+		if (!err)
+			err = rules_set(gp, gpu, pattern, &set);
+	}
+	return err;
+}
+
 /*
- * The limit that the environment has for @gpu: GPUPART_SET, which `gpupart run` gave this process,
- * for the GPUs of GPUPART_GPU (without it: any). It holds for programs that link the library too.
+ * The limit and the rules that the environment has for @gpu: GPUPART_SET and GPUPART_RULES, which
+ * `gpupart run` gave this process, for the GPUs of GPUPART_GPU (without it: any). They hold for
+ * programs that link the library too.
  */
 static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
-				const struct gpupart_gpu *gpu, const struct environment *outside,
+				struct gpupart_gpu *gpu, const struct environment *outside,
 				struct gpupart_tpcset *set, bool *found)
 {
-	const char *words = outside->set;
-	char part[2048];
-	int err, n = 0, len;
+	int err, n = 0;
 
 	*found = false;
-	if (!words)
+	if (!outside->set && !outside->rules)
 		return 0;
 	if (outside->gpu)
 		n = find_listed(gp, cuda, early, outside->gpu, gpu->driver.topo->info.pci);
 	if (n < 0)
 		return n == -1 ? 0 : n;
-	if (strchr(words, ';')) {
-		len = environment_part(words, ';', n, part, sizeof(part));
-		words = len >= 0 && len < (int)sizeof(part) ? part : "";
-	}
-	err = gpupart_set_parse(gp, gpu->driver.topo, words, set);
-	if (!err)
-		err = gpu_may_set(gp, gpu, set);
+	err = rules_from_environment(gp, gpu, outside->rules, n);
+	if (err || !outside->set)
+		return err;
+	err = set_of_words(gp, gpu, ENVIRONMENT_SET, outside->set, n, set);
 	*found = !err;
-	return err ? ctx_fail_because(gp, err, ENVIRONMENT_SET "=%.100s", outside->set) : 0;
+	return err;
 }
 
 /*
@@ -476,6 +514,7 @@ int gpupart_detach(struct gpupart *gp)
 		atomic_store_explicit(&gpu->trusted, false, memory_order_release);
 		scope_ring_set(gpu, &gpu->process, NULL);
 		scope_limit_set(gpu, LIMIT_INNER, NULL);
+		rules_set(gp, gpu, NULL, NULL);
 		scope_gone(gpu, &gpu->streams, 0, NULL, NULL);
 		scope_gone(gpu, &gpu->functions, 0, NULL, NULL);
 	}

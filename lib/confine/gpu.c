@@ -4,6 +4,7 @@
 #include <string.h>
 #include "lib/confine/watched_functions.h"
 #include "lib/confine/gpu.h"
+#include "lib/confine/rules.h"
 #include "lib/confine/graph.h"
 #include "lib/confine/probe.h"
 #include "lib/confine/self_check.h"
@@ -165,6 +166,8 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
 	int err = gpu_may_set(gp, gpu, set);
 
 	/* One that has a set already need not be looked at: it would have gone with its module. */
+	if (!err && !set)
+		rules_forget();
 	if (err || (function && scope_set_known(gpu, &gpu->functions, &id, set)))
 		return err;
 	err = stream_function(gp, cuda, gpu, function, &id.handle, &module);
@@ -172,6 +175,18 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
 		return err;
 	return scope_add(gp, gpu, &gpu->functions, "functions", &id, (uintptr_t)module, NULL,
 			 (uintptr_t)id.handle, set);
+}
+
+int gpupart_rule_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
+		     const struct gpupart_tpcset *set)
+{
+	int err = gpu_may_set(gp, gpu, set);
+
+	if (!err)
+		err = api_watch_names(gp);
+	if (!err)
+		err = check_launches(gp, gpu);
+	return err ? err : rules_set(gp, gpu, pattern, set);
 }
 
 bool gpupart_function_get(struct gpupart_gpu *gpu, void *function, struct gpupart_tpcset *set)

@@ -11,6 +11,7 @@
 #include "lib/confine/module.h"
 #include "lib/confine/recording.h"
 #include "lib/confine/report.h"
+#include "lib/confine/rules.h"
 #include "lib/confine/scope.h"
 #include "lib/confine/stream.h"
 #include "lib/core/environment.h"
@@ -281,6 +282,7 @@ static void module_goes(uint64_t module)
 	struct gpupart_gpu *gpu;
 
 	module_gone((const void *)(uintptr_t)module);
+	rules_forget();
 	recording_module_gone();
 	report_module_gone((const void *)(uintptr_t)module);
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
@@ -308,6 +310,7 @@ static void stream_goes(uint64_t object)
 static void context_goes(const void *ctx)
 {
 	recording_gone(0, ctx);
+	rules_forget();
 	streams_go(0, ctx, NULL);
 }
 

@@ -213,6 +213,8 @@ bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const s
 
 	pthread_mutex_lock(&set_lock);
 	entry = entry_of_id(table, id);
+	if (entry && entry->ctx == SCOPE_BY_RULE)
+		entry->ctx = NULL;
 	if (entry && set) {
 		publish(&entry->ring, &gpu->driver.map, set);
 	} else if (entry) {
@@ -289,6 +291,28 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 unlock:
 	pthread_mutex_unlock(&set_lock);
 	return err;
+}
+
+__attribute__((cold))
+int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
+		      const struct gpupart_tpcset *set)
+{
+	const struct scope_id id = { .handle = function };
+	const struct scope_entry *entry;
+	struct gpupart_tpcset before;
+	bool same;
+
+	pthread_mutex_lock(&set_lock);
+	entry = entry_of_id(&gpu->functions, &id);
+	/* Of what stays the same graphs need not be built again. */
+	same = entry ? entry->ctx != SCOPE_BY_RULE ||
+		       (set && ring_get(&entry->ring, &before) &&
+			gpupart_tpcset_equal(&before, set)) : !set;
+	pthread_mutex_unlock(&set_lock);
+	if (same || (!set && scope_set_known(gpu, &gpu->functions, &id, NULL)))
+		return 0;
+	return set ? scope_add(NULL, gpu, &gpu->functions, "functions", &id, (uintptr_t)module,
+			       SCOPE_BY_RULE, (uintptr_t)function, set) : 0;
 }
 
 __attribute__((cold))

@@ -40,8 +40,10 @@ struct scope_entry {
 	struct ring ring;
 	struct scope_id id;
 	uint64_t object;	/* it goes with this object of the driver's; 0: none */
-	const void *ctx;	/* and with this context */
+	const void *ctx;	/* and with this context, or, of a function: */
 };
+
+#define SCOPE_BY_RULE ((const void *)1)	/* a rule gave it its set */
 
 /* Open addressing by key. Readers take no lock. */
 struct scope_table {
@@ -49,6 +51,8 @@ struct scope_table {
 	struct scope_entry *entries;	/* SCOPE_TABLE_SIZE; NULL until the first is in use */
 	uint16_t used[SCOPE_MAX_ENTRIES]; /* which of them, the first nr count */
 };
+
+struct rules;
 
 struct gpupart_gpu {
 	struct driver_gpu driver;
@@ -59,6 +63,7 @@ struct gpupart_gpu {
 	bool has_environment;		/* it was looked at, what it says is the outer limit */
 	struct scope_table streams, functions;	/* with sets */
 	struct tmd_parts parts;		/* of green contexts */
+	struct rules *rules;		/* of kernel names: rules.c; NULL: never one yet */
 	atomic_uint function_sets;	/* counts up when a function's set changes */
 	bool learned;			/* check_gpu() went through */
 	/* How streams are told apart: filled by self_check.c. */
@@ -212,6 +217,10 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 GPUPART_PRIVATE
 bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 		     struct gpupart_tpcset *set, bool *has_set);
+
+/* What a rule has for @function; NULL: nothing. One that the program gave a set keeps it. */
+int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
+		      const struct gpupart_tpcset *set);
 
 /* Its object, context or thread goes: so do the entries. 0 or NULL matches nothing, three all. */
 void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,

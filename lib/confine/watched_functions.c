@@ -11,6 +11,7 @@
 #include "lib/confine/module.h"
 #include "lib/confine/recording.h"
 #include "lib/confine/report.h"
+#include "lib/confine/rules.h"
 #include "lib/confine/stream.h"
 #include "lib/core/environment.h"
 #include "lib/driver/callback.h"
@@ -303,13 +304,19 @@ static bool refuses(void)
 	return atomic_load_explicit(&refusing, memory_order_relaxed) != REFUSE_NOTHING;
 }
 
+/* The function that a launch names. */
+static inline void *function_of(const struct row *row, const struct arguments *a)
+{
+	return row->which == STREAM_OF_CONFIG ? a->second : a->first;
+}
+
 /*
  * Whether @row launches a kernel that can launch others: of a library, which loads code at its
  * first use, or of a module that was loaded where no call's end was told of. A graph may have one.
  */
 static bool launches_parent(const struct row *row, const struct arguments *a)
 {
-	void *function = row->which == STREAM_OF_CONFIG ? a->second : a->first, *module;
+	void *function = function_of(row, a), *module;
 	int result;
 
 	if (row->fn.kind != WHAT_LAUNCH || row->which == STREAM_OF_LIST)
@@ -373,6 +380,43 @@ static __attribute__((noinline)) void refuse(const struct row *row,
 		a->first = NULL;
 }
 
+static __attribute__((noinline)) void match(void *function, void *ctx, uint64_t key)
+{
+	driver_own(true);
+	rules_match(cuda, function, ctx, key);
+	driver_own(false);
+}
+
+static inline void match_launch(const struct row *row, const struct cuda_call_params *params)
+{
+	void *function = function_of(row, params->arguments);
+	uint64_t key = rules_key(function, params->ctx);
+
+	if (__builtin_expect(!rules_known(key), 0) && row->which != STREAM_OF_LIST)
+		match(function, params->ctx, key);
+}
+
+/* Nodes get their TMDs at the instantiation or the launch, where no function is named. */
+static void match_nodes(const struct row *row, const struct cuda_call_params *params,
+			const struct arguments *a)
+{
+	void *function;
+	uint64_t key;
+
+	if (row->fn.kind == WHAT_INSTANTIATE || row->fn.kind == WHAT_UPDATE) {
+		rules_match_graph(cuda, a->second, params->ctx);
+	} else if (row->fn.kind == WHAT_CHANGE && a->third &&
+		   (row->which == GRAPH_KERNEL || row->which == GRAPH_KERNEL_OLD)) {
+		const struct cuda_kernel_node *kernel = a->third;
+
+		function = kernel->function || row->which == GRAPH_KERNEL_OLD ? kernel->function :
+									kernel->kernel;
+		key = rules_key(function, params->ctx);
+		if (!rules_known(key))
+			rules_match(cuda, function, params->ctx, key);
+	}
+}
+
 static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
@@ -381,9 +425,11 @@ static __attribute__((noinline)) void call_rare(const struct row *row,
 		scope_graph_call(params->site == CUDA_SITE_BEGIN);
 	if (row->fn.kind == WHAT_LAUNCH)
 		launch_ends(stream_of_launch(row, params->arguments), params);
-	else if (params->site == CUDA_SITE_BEGIN)
+	else if (params->site == CUDA_SITE_BEGIN) {
+		if (atomic_load(&rules_used))
+			match_nodes(row, params, params->arguments);
 		at_begin(row, params, params->arguments);
-	else
+	} else
 		at_end(row, params, params->arguments);
 	driver_own(false);
 }
@@ -406,6 +452,9 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	launch = row->fn.kind == WHAT_LAUNCH;
 	if (__builtin_expect(launch, 1))
 		scope_thread.in_launch = params->site == CUDA_SITE_BEGIN;
+	if (__builtin_expect(atomic_load_explicit(&rules_used, memory_order_acquire), 0) &&
+	    launch && scope_thread.in_launch && !scope_thread.own)
+		match_launch(row, params);
 	/*
 	 * The usual one calls nothing of the driver's. One of our own is none that a set waits
 	 * for.
@@ -502,6 +551,19 @@ void api_watch_launches(void)
 {
 	if (__builtin_expect(!atomic_load_explicit(&launches_asked, memory_order_acquire), 0))
 		watch_launches();
+}
+
+__attribute__((cold))
+int api_watch_names(struct gpupart *gp)
+{
+	if (!cuda->func_name || !cuda->func_module || !cuda->graph_nodes || !cuda->node_type ||
+	    !cuda->graph_child || !cuda->kernel_get)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"no rules by kernel name: this driver does not tell kernels' names (CUDA 12.3 does)");
+	if (!watch_launches())
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"no rules by kernel name: this driver does not tell of launches");
+	return 0;
 }
 
 int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse)

@@ -18,6 +18,9 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched);
 /* From now on those of launch functions are seen; any number of times, after api_watch(). */
 void api_watch_launches(void);
 
+/* The same for rules by kernel name. -EOPNOTSUPP: this driver tells of no launches or no names. */
+int api_watch_names(struct gpupart *gp);
+
 /*
  * The launch function that was expected where the driver was seen to have another, and its
  * number; NULL: none yet.

@@ -33,6 +33,7 @@ struct environment environment_read(void)
 		.records = is_one(ENVIRONMENT_RECORDS),
 		.set = value_of(ENVIRONMENT_SET),
 		.gpu = value_of(ENVIRONMENT_GPU),
+		.rules = value_of(ENVIRONMENT_RULES),
 		.job = value_of(ENVIRONMENT_JOB),
 		.tenant = value_of(ENVIRONMENT_TENANT),
 		.mem = value_of(ENVIRONMENT_MEM),

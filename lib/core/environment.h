@@ -14,6 +14,7 @@
 #define ENVIRONMENT_OFF		"GPUPART_DISABLE"
 #define ENVIRONMENT_SET		"GPUPART_SET"
 #define ENVIRONMENT_GPU		"GPUPART_GPU"
+#define ENVIRONMENT_RULES	"GPUPART_RULES"
 #define ENVIRONMENT_JOB		"GPUPART_JOB"
 #define ENVIRONMENT_TENANT	"GPUPART_TENANT"
 #define ENVIRONMENT_MEM		"GPUPART_MEM"
@@ -44,6 +45,11 @@ struct environment {
 	 * set for each, parted by semicolons, or one for all.
 	 */
 	const char *set, *gpu;
+	/*
+	 * Lines of a set, or one for each GPU as above, a blank, and the pattern of the kernels'
+	 * names that it is for.
+	 */
+	const char *rules;
 	const char *job;	/* id of the job that the process belongs to */
 	const char *tenant;	/* whose memory quota holds for it */
 	const char *mem;	/* bytes of it on each GPU that has no quota yet */

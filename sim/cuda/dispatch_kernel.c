@@ -91,6 +91,12 @@ static bool can_finish(const struct sim_gpu *gpu, const struct sim_kernel *kerne
 			 grid->clustered ? "clusters" : "blocks");
 		return false;
 	}
+	if (kernel->code->resident && room < units) {
+		snprintf(why, 160,
+			 "its blocks wait for each other, and its mask holds %llu of %llu at once",
+			 (unsigned long long)room, (unsigned long long)units);
+		return false;
+	}
 	return true;
 }
 

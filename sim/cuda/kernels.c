@@ -175,35 +175,38 @@ static void finish_copy(const struct sim_kernel *kernel, const struct sim_block 
 		(char *)(uintptr_t)kernel->args.from + offset, bytes);
 }
 
-#define RECORD(name, ask, finish) { name, 16, 2, sizeof(struct record), 0, ask, finish }
-#define SLOT(name, ask) { name, 32, 5, 0, sizeof(struct slot), ask, finish_slot }
+#define RECORD(name, ask, finish) { name, 16, 2, sizeof(struct record), 0, ask, finish, false }
+#define SLOT(name, ask) { name, 32, 5, 0, sizeof(struct slot), ask, finish_slot, false }
 
 static const struct sim_code known[] = {
-	{ "gpupart_empty", 8, 0, 0, 0, ask_nothing, NULL },
+	{ "gpupart_empty", 8, 0, 0, 0, ask_nothing, NULL, false },
 	RECORD("gpupart_census", ask_time, finish_census),
 	RECORD("gpupart_work", ask_work, finish_census),
 	RECORD("gpupart_trace_timed", ask_time, finish_census),
 	RECORD("gpupart_trace_counted", ask_work, finish_census),
 	RECORD("gpupart_cluster", ask_time, finish_cluster),
 	RECORD("gpupart_parent", ask_time, finish_parent),
-	{ "bench_empty", 8, 0, 0, 0, ask_nothing, NULL },
+	{ "gpupart_barrier", 32, 0, 0, 0, ask_unknown, NULL, true },
+	{ "bench_empty", 8, 0, 0, 0, ask_nothing, NULL, false },
 	SLOT("bench_fma", ask_fma), SLOT("bench_virtual", ask_virtual),
 	SLOT("bench_read", ask_read), SLOT("bench_chase", ask_time),
 	SLOT("bench_hold", ask_time),
 };
 
-static const struct sim_code unknown = { "unknown", 32, 0, 0, 0, ask_unknown, NULL };
+static const struct sim_code unknown = { "unknown", 32, 0, 0, 0, ask_unknown, NULL, false };
 
-const struct sim_code kernels_set8 = { "memset", 16, 0, 0, 0, ask_fill, finish_set8 };
-const struct sim_code kernels_set32 = { "memset", 16, 0, 0, 0, ask_fill, finish_set32 };
-const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, 0, ask_copy, finish_copy };
+const struct sim_code kernels_set8 = { "memset", 16, 0, 0, 0, ask_fill, finish_set8, false };
+const struct sim_code kernels_set32 = { "memset", 16, 0, 0, 0, ask_fill, finish_set32, false };
+const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, 0, ask_copy, finish_copy, false };
 
+/* A C++ function of that name is one, too. */
 const struct sim_code *kernels_find(const char *name)
 {
 	unsigned int i;
 
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i].name, name))
+		if (!strcmp(known[i].name, name) ||
+		    (!strncmp(name, "_Z", 2) && strstr(name, known[i].name)))
 			return &known[i];
 	return &unknown;
 }

@@ -436,6 +436,7 @@ struct sim_code {
 	void (*demand)(struct pipe_kernel *asked, const struct sim_kernel *kernel);
 	/* At a block's end; may be NULL. */
 	void (*finish)(const struct sim_kernel *kernel, const struct sim_block *block);
+	bool resident;			/* its blocks wait for each other, and nothing says so */
 };
 
 /* Never NULL: a name that is not known runs as 1 us of nothing. */

@@ -62,6 +62,8 @@ int main(int argc, char **argv)
 	set = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 1)->tpcs;
 	if ((strstr(what, "process") && gpupart_process_set(gp, gpu, &set)) ||
 	    (strstr(what, "stream") && gpupart_stream_set(gp, gpu, stream, &set)) ||
+	    (strstr(what, "function") && gpupart_function_set(gp, gpu, function, &set)) ||
+	    (strstr(what, "rule") && gpupart_rule_set(gp, gpu, "gpupart_empt[xy]", &set)) ||
 	    (strstr(what, "limit") && gpupart_limit_set(gp, gpu, &set)))
 		return 1;
 	for (int i = 0; i < nr; i++) {

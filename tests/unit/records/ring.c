@@ -214,7 +214,7 @@ static void stream_reused(void)
 	tap_ok(reads(65, 65, 0, 2, 2), "and all is counted");
 }
 
-/* One stream's launches, which are @issued, of which so many are outstanding; *busy is their time. */
+/* One stream's launches: @issued, of which @outstanding; *busy is the time of the others. */
 static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstanding, uint64_t *busy)
 {
 	struct gpupart_records_reader *reader;

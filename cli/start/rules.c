@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/* See rules.h. A rule is PATTERN=SET: the first = parts them, SET is run's options or set words. */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/start/rules.h"
+#include "cli/util/alloc.h"
+#include "cli/util/message.h"
+#include "cli/util/out.h"
+
+#define MAX_RULES	32	/* as gpupart_rule_set() has them */
+#define MAX_PATTERN	255
+#define MAX_WORDS	32
+
+static const char *set_of(const char *rule)
+{
+	return strchr(rule, '=') + 1;
+}
+
+int rules_check(const struct args_texts *texts)
+{
+	for (unsigned int i = 0; i < texts->nr; i++) {
+		const char *rule = texts->texts[i], *end = strchr(rule, '=');
+
+		if (!end || end == rule || !end[1 + strspn(end + 1, " ")])
+			return usage_error("--rule '%s': wants PATTERN=SET, as '*copy*=-n 4'",
+					   rule);
+		if (end - rule > MAX_PATTERN || memchr(rule, '\n', end - rule))
+			return usage_error(
+				"--rule '%.40s..': a pattern has at most %d letters, and no line's end",
+				rule, MAX_PATTERN);
+	}
+	if (texts->nr > MAX_RULES)
+		return usage_error("--rule '%s': more than %d rules", texts->texts[MAX_RULES],
+				   MAX_RULES);
+	return 0;
+}
+
+/* @words, which are cut up, as options of run: 0, or an error. */
+static int read_options(const char *rule, char *words, struct args *args)
+{
+	char *argv[MAX_WORDS + 2] = { "run" }, *next;
+	int argc = 1, status;
+
+	for (char *word = strtok_r(words, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
+		if (argc == MAX_WORDS)
+			return usage_error("--rule '%s': more than %d words", rule, MAX_WORDS);
+		argv[argc++] = word;
+	}
+	status = args_parse(args, ARGS_SET, NULL, "", argc, argv);
+	return status ? usage_error("--rule '%s': SET is -t, -g, -u, -n, --sms or --hex", rule) : 0;
+}
+
+static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
+			  const struct gpupart_tpcset *set, const struct gpupart_tpcset *within)
+{
+	struct gpupart_tpcset outside = gpupart_tpcset_andnot(set, within);
+	char text[OUT_SET_STRLEN], around[OUT_SET_STRLEN];
+
+	if (gpupart_tpcset_empty(&outside))
+		return 0;
+	return usage_error("--rule '%s': TPCs %s are outside of the run's set, %s", rule,
+			   out_set(text, sizeof(text), topo, &outside),
+			   out_set(around, sizeof(around), topo, within));
+}
+
+/* What -n and --sms are not about is looked at first, so that the sentence is about the rule. */
+static int set_of_options(const char *rule, char *words, const struct args *run,
+			  const struct gpupart_topology *topo, const char *pci,
+			  const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+{
+	struct args args = { .ignored_name = run->ignored_name, .ignored_pid = run->ignored_pid },
+		    named;
+	int status = read_options(rule, words, &args);
+
+	if (status)
+		return status;
+	named = args;
+	named.nr_terms = 0;
+	named.shape = NULL;
+	for (unsigned int i = 0; i < args.nr_terms; i++)
+		if (strcmp(args.terms[i].option, "-n") && strcmp(args.terms[i].option, "--sms"))
+			named.terms[named.nr_terms++] = args.terms[i];
+	if (named.nr_terms)
+		status = args_set(&named, topo, pci, NULL, set) ?:
+			 refuse_outside(rule, topo, set, within);
+	return status ?: args_set(&args, topo, pci, within, set);
+}
+
+static int work_out(const char *rule, const struct args *args, const struct gpupart_topology *topo,
+		    const char *pci, const struct gpupart_tpcset *within,
+		    struct gpupart_tpcset *set)
+{
+	char *words = alloc_text("%s", set_of(rule) + strspn(set_of(rule), " "));
+	int status;
+
+	if (*words == '-')
+		status = set_of_options(rule, words, args, topo, pci, within, set);
+	else
+		status = gpupart_set_parse(cmd_gp, topo, words, set) ?
+			 usage_error("--rule '%s': %s", rule, gpupart_error(cmd_gp)) :
+			 refuse_outside(rule, topo, set, within);
+	free(words);
+	return status;
+}
+
+int rules_add(struct rules *rules, const struct args_texts *texts, const struct args *args,
+	      const struct gpupart_topology *topo, const char *pci,
+	      const struct gpupart_tpcset *within)
+{
+	char list[GPUPART_TPCSET_STRLEN], *longer;
+	struct gpupart_tpcset set;
+	int status;
+
+	for (unsigned int i = 0; i < texts->nr; i++) {
+		status = work_out(texts->texts[i], args, topo, pci, within, &set);
+		if (status)
+			return status;
+		gpupart_tpcset_format_list(&set, list, sizeof(list));
+		longer = alloc_text("%s%s%s", rules->sets[i] ? rules->sets[i] : "",
+				    rules->sets[i] ? ";" : "", list);
+		free(rules->sets[i]);
+		rules->sets[i] = longer;
+	}
+	return 0;
+}
+
+void rules_export(struct rules *rules, const struct args_texts *texts)
+{
+	char *all = alloc_text("%s", ""), *longer;
+
+	for (unsigned int i = 0; i < texts->nr; i++) {
+		longer = alloc_text("%s%s%s %.*s", all, i ? "\n" : "", rules->sets[i],
+				    (int)strcspn(texts->texts[i], "="), texts->texts[i]);
+		free(rules->sets[i]);
+		free(all);
+		all = longer;
+	}
+	/* Those of a run around this one are for its sets. */
+	if (texts->nr)
+		setenv("GPUPART_RULES", all, 1);
+	else
+		unsetenv("GPUPART_RULES");
+	free(all);
+}

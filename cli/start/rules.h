@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads --rule PATTERN=SET of run: sets of kernels by their names. */
+#ifndef GPUPART_CLI_START_RULES_H
+#define GPUPART_CLI_START_RULES_H
+
+#include "cli/target/args.h"
+
+/* The sets of rules, by rule; a part for each GPU that was worked out. */
+struct rules {
+	char *sets[ARGS_MAX_TERMS];
+};
+
+/* Whether each of @texts is a rule: 0, or an error. Before anything else is done. */
+int rules_check(const struct args_texts *texts);
+
+/*
+ * Works out the set of each rule on the GPU at @pci, inside @within, the run's: 0, or an error,
+ * which names the rule and @within.
+ */
+int rules_add(struct rules *rules, const struct args_texts *texts, const struct args *args,
+	      const struct gpupart_topology *topo, const char *pci,
+	      const struct gpupart_tpcset *within);
+
+/* Into the environment, and frees @rules; without any there are none in there. */
+void rules_export(struct rules *rules, const struct args_texts *texts);
+
+#endif

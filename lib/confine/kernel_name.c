@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See kernel_name.h. The grammar: itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Template
+ * arguments are passed over by their brackets, which end with E.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/confine/kernel_name.h"
+
+#define MAX_DEPTH 64
+
+/* The name at @p, whose length stands before it: *name, and where it ends; NULL: none. */
+static const char *source_name(const char *p, const char **name, size_t *len)
+{
+	char *end;
+
+	*len = strtoul(p, &end, 10);
+	*name = end;
+	return *len && strnlen(end, *len) == *len ? end + *len : NULL;
+}
+
+/* Behind a sequence number, as of S0_, T_ and A3_. */
+static const char *past_number(const char *p)
+{
+	while (isdigit((unsigned char)*p) || isupper((unsigned char)*p))
+		p++;
+	return *p == '_' ? p + 1 : NULL;
+}
+
+/* Behind "S_", "S1_", "St", "Sa", ... */
+static const char *past_substitution(const char *p)
+{
+	return islower((unsigned char)p[1]) ? p + 2 : past_number(p + 1);
+}
+
+/* Behind the value of a literal and its E. */
+static const char *past_value(const char *p)
+{
+	p += strcspn(p, "E");
+	return *p ? p + 1 : NULL;
+}
+
+/* Behind the E that closes what @p, in template arguments, is in; NULL: not understood. */
+static const char *past_arguments(const char *p)
+{
+	char open[MAX_DEPTH] = "I", *top = open;
+	const char *name;
+	size_t len;
+
+	while (p && *p) {
+		bool whole = true;	/* what follows ends here: a literal's type, for one */
+
+		if (isdigit((unsigned char)*p)) {
+			p = source_name(p, &name, &len);
+		} else if (*p == 'E') {
+			p = *top == 'U' ? past_number(p + 1) : p + 1;
+			if (top == open)
+				return p;
+			top--;
+		} else if (*p == 'L' && p[1] == '_' && p[2] == 'Z') {
+			whole = false;
+			p += 3;
+			*++top = 'Z';
+		} else if (*p == 'L' && islower((unsigned char)p[1])) {
+			p = past_value(p + 2);
+		} else if (strchr("LINXJFZ", *p) || (*p == 'U' && p[1] == 'l')) {
+			whole = false;
+			*++top = *p;
+			p += *p == 'U' ? 2 : 1;
+		} else if (*p == 'S') {
+			p = past_substitution(p);
+		} else if (*p == 'T' || *p == 'A') {
+			p = past_number(p + 1);
+		} else if (*p == 'D' && p[1] == 'v') {
+			p = past_number(p + 2);
+		} else if (*p == 'D' && (p[1] == 't' || p[1] == 'T')) {
+			whole = false;
+			*++top = 'D';
+			p += 2;
+		} else if (*p == 'U' && p[1] == 't') {
+			p = past_number(p + 2);
+		} else if (islower((unsigned char)*p)) {
+			p++;
+		} else if (strchr("PROKVGCMD", *p)) {
+			whole = false;
+			p += *p == 'D' ? 2 : 1;
+		} else {
+			return NULL;
+		}
+		if (p && whole && *top == 'L') {
+			p = past_value(p);
+			top--;
+		}
+		if (top == open + MAX_DEPTH - 1)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* "std", or a name of the program's own, at @p: *part, and where it ends; NULL: neither. */
+static const char *name_part(const char *p, const char **part, size_t *len)
+{
+	static const char anonymous[] = "(anonymous namespace)";
+
+	if (p[0] == 'S' && p[1] == 't') {
+		*part = "std";
+		*len = 3;
+		return p + 2;
+	}
+	if (*p == 'L')		/* of its file alone */
+		p++;
+	if (!isdigit((unsigned char)*p))
+		return NULL;
+	p = source_name(p, part, len);
+	if (p && *len == 12 && !memcmp(*part, "_GLOBAL__N_1", 12)) {
+		*part = anonymous;
+		*len = sizeof(anonymous) - 1;
+	}
+	return p;
+}
+
+bool kernel_name_read(const char *mangled, char *name, size_t len)
+{
+	bool nested = !strncmp(mangled, "_ZN", 3), more = true;
+	const char *p = mangled + (nested ? 3 : 2), *part;
+	size_t used = 0, part_len;
+
+	if (strncmp(mangled, "_Z", 2))
+		return false;
+	if (nested)
+		p += strspn(p, "KVRO");
+	while (more && p) {
+		if (nested && *p == 'I' && used) {
+			p = past_arguments(p + 1);
+		} else {
+			p = name_part(p, &part, &part_len);
+			if (!p || used + part_len + 3 > len)
+				return false;
+			used += sprintf(name + used, "%s%.*s", used ? "::" : "", (int)part_len,
+					part);
+		}
+		/* What is not nested may stand in std. */
+		more = nested ? p && *p != 'E' : used == 3 && p == mangled + 4;
+	}
+	return p;
+}

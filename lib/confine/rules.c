@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+/* See rules.h. Any thread. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/confine/kernel_name.h"
+#include "lib/confine/rules.h"
+#include "lib/confine/stream.h"
+#include "lib/core/fork.h"
+#include "lib/state/process_block.h"
+
+#define SEEN_SIZE	((1u << RULES_SEEN_BITS) + RULES_SEEN_PROBES)
+#define SEEN_MOST	(1u << (RULES_SEEN_BITS - 1))
+
+struct rules {
+	unsigned int nr;
+	struct rule {
+		char pattern[RULES_PATTERN];
+		struct gpupart_tpcset set;
+	} list[RULES_MAX];
+};
+
+atomic_bool rules_used;
+atomic_uint rules_generation;
+_Atomic uint64_t *_Atomic rules_seen;
+static unsigned int nr_seen;
+
+static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_TAKES(rules_lock, 1);
+
+void rules_forget(void)
+{
+	atomic_fetch_add_explicit(&rules_generation, 1, memory_order_release);
+}
+
+/* ------------------------------------------------------------------- matching */
+
+/* Under the lock. NULL: no rule is for @name. */
+static const struct gpupart_tpcset *set_of_name(const struct rules *rules, const char *name)
+{
+	char read[512];
+	bool has_read = kernel_name_read(name, read, sizeof(read));
+
+	for (unsigned int n = 0; n < rules->nr; n++)
+		if (!fnmatch(rules->list[n].pattern, name, 0) ||
+		    (has_read && !fnmatch(rules->list[n].pattern, read, 0)))
+			return &rules->list[n].set;
+	return NULL;
+}
+
+static void mark_seen(uint64_t key)
+{
+	_Atomic uint64_t *at = rules_seen + (key >> (64 - RULES_SEEN_BITS));
+	unsigned int n = 0;
+
+	while (n < RULES_SEEN_PROBES && atomic_load(&at[n]) && atomic_load(&at[n]) != key)
+		n++;
+	/* Who finds nothing meanwhile matches once more. */
+	if (n == RULES_SEEN_PROBES || nr_seen == SEEN_MOST) {
+		for (unsigned int i = 0; i < SEEN_SIZE; i++)
+			atomic_store(&rules_seen[i], 0);
+		nr_seen = n = 0;
+	}
+	nr_seen++;
+	atomic_store_explicit(&at[n], key, memory_order_relaxed);
+}
+
+/* A launch whose function has no name is not left to chance: who looks from outside is told. */
+static void unnamed(const char *why)
+{
+	snprintf(control_self->problem, sizeof(control_self->problem),
+		 "a rule by kernel name may not hold: cuFuncGetName: %.150s", why);
+}
+
+__attribute__((cold))
+void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_t key)
+{
+	struct gpupart_gpu *gpu = scope_gpu_of(driver_gpu_of_context(ctx));
+	const struct gpupart_tpcset *found;
+	struct gpupart_tpcset set;
+	const char *name = NULL;
+	void *module;
+	int result;
+
+	if (!gpu) {
+		pthread_mutex_lock(&rules_lock);
+		mark_seen(key);
+		pthread_mutex_unlock(&rules_lock);
+		return;
+	}
+	/* There is no function: the launch fails. */
+	if (!function || stream_module(cuda, &function, &module))
+		return;
+	result = cuda->func_name(&name, function);
+	if (result || !name) {
+		unnamed(cuda_words(cuda, result));
+		return;
+	}
+	pthread_mutex_lock(&rules_lock);
+	found = gpu->rules ? set_of_name(gpu->rules, name) : NULL;
+	if (found)
+		set = *found;
+	if (scope_set_by_rule(gpu, function, module, found ? &set : NULL))
+		unnamed("more functions have sets than there is room for");
+	mark_seen(key);
+	pthread_mutex_unlock(&rules_lock);
+}
+
+__attribute__((cold))
+void rules_match_graph(const struct cuda_api *cuda, void *graph, void *ctx)
+{
+	struct cuda_kernel_node kernel;
+	void **nodes, *function, *child;
+	size_t nr = 0;
+	int type;
+
+	if (cuda->graph_nodes(graph, NULL, &nr) || !nr)
+		return;
+	nodes = calloc(nr, sizeof(*nodes));
+	if (!nodes || cuda->graph_nodes(graph, nodes, &nr)) {
+		unnamed("no memory for a graph's nodes");
+		nr = 0;
+	}
+	for (size_t n = 0; n < nr; n++) {
+		if (cuda->node_type(nodes[n], &type))
+			continue;
+		if (type == CUDA_NODE_GRAPH && !cuda->graph_child(nodes[n], &child))
+			rules_match_graph(cuda, child, ctx);
+		if (type != CUDA_NODE_KERNEL || cuda->kernel_get(nodes[n], &kernel))
+			continue;
+		function = kernel.function ? kernel.function : kernel.kernel;
+		if (!rules_known(rules_key(function, ctx)))
+			rules_match(cuda, function, ctx, rules_key(function, ctx));
+	}
+	free(nodes);
+}
+
+/* ------------------------------------------------------------------- setting */
+
+static void rule_drop(struct rules *rules, unsigned int n)
+{
+	rules->nr--;
+	memmove(&rules->list[n], &rules->list[n + 1],
+		(rules->nr - n) * sizeof(rules->list[0]));
+}
+
+/* Under the lock. */
+static int change(struct gpupart *gp, struct rules *rules, const char *pattern,
+		  const struct gpupart_tpcset *set)
+{
+	unsigned int n = 0;
+
+	if (!pattern) {
+		rules->nr = 0;
+		return 0;
+	}
+	while (n < rules->nr && strcmp(rules->list[n].pattern, pattern))
+		n++;
+	if (!set) {
+		if (n < rules->nr)
+			rule_drop(rules, n);
+		return 0;
+	}
+	if (n == RULES_MAX)
+		return ctx_fail(gp, -ENOSPC, "rule %.100s: %d rules are there", pattern, RULES_MAX);
+	strcpy(rules->list[n].pattern, pattern);
+	rules->list[n].set = *set;
+	rules->nr += n == rules->nr;
+	return 0;
+}
+
+static int begin(struct gpupart *gp, struct gpupart_gpu *gpu)
+{
+	if (!rules_seen)
+		rules_seen = calloc(SEEN_SIZE, sizeof(*rules_seen));
+	if (!gpu->rules)
+		gpu->rules = calloc(1, sizeof(*gpu->rules));
+	return rules_seen && gpu->rules ? 0 : ctx_fail(gp, -ENOMEM, "no memory for rules");
+}
+
+__attribute__((cold))
+int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
+	      const struct gpupart_tpcset *set)
+{
+	int err;
+
+	if (pattern && (!*pattern || strlen(pattern) >= RULES_PATTERN))
+		return ctx_fail(gp, -EINVAL, "a pattern of %zu bytes: 1 to %d are possible",
+				strlen(pattern), RULES_PATTERN - 1);
+	if (!pattern && set)
+		return ctx_fail(gp, -EINVAL, "a rule without a pattern");
+	pthread_mutex_lock(&rules_lock);
+	err = begin(gp, gpu);
+	if (!err)
+		err = change(gp, gpu->rules, pattern, set);
+	pthread_mutex_unlock(&rules_lock);
+	if (err)
+		return err;
+	rules_forget();
+	/* Also to take sets away. */
+	atomic_store_explicit(&rules_used, true, memory_order_release);
+	return 0;
+}
