@@ -110,6 +110,12 @@ $(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/internals/hardware
 $(B)/tests/kmod-guest-%-quick.sh: $(B)/tests/kmod-guest-%.sh
 	$(Q)printf '#!/bin/sh\nKMOD_PARTS="library tegra" exec $(abspath $<)\n' >$@ && chmod +x $@
 
+# With 2 and 4 processors, for what only races show.
+KMOD_SMP_PARTS := plug netlink runlists power cache others leaks
+$(B)/tests/kmod-guest-%-smp2.sh $(B)/tests/kmod-guest-%-smp4.sh: $(B)/tests/kmod-guest-%.sh
+	$(Q)for n in 2 4; do printf '#!/bin/sh\nVM_MEMORY=1024 VM_SMP=%d exec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_SMP_PARTS)\n' $$n \
+		>$(B)/tests/kmod-guest-$*-smp$$n.sh && chmod +x $(B)/tests/kmod-guest-$*-smp$$n.sh || exit; done
+
 # The pure files in user space: seconds, no kernel needed.
 check-kmod-pure: $(KMOD_TESTS)
 	@tests/runtests.sh $(KMOD_TESTS)
@@ -129,7 +135,8 @@ check-kmod-debug: $(B)/tests/kmod-guest-debug.sh
 check-kmod-arm64: $(B)/tests/kmod-guest-6.1-arm64.sh $(B)/tests/kmod-guest-6.12-arm64.sh
 check-kmod-arm64-quick: $(B)/tests/kmod-guest-6.1-arm64-quick.sh
 check-kmod-both: $(KMOD_TESTS) $(KMOD_GUESTS) $(B)/tests/kmod-guest-6.1-arm64-quick.sh
-check-kmod-arm64 check-kmod-arm64-quick check-kmod-both:
+check-kmod-smp: $(B)/tests/kmod-guest-6.1-smp2.sh $(B)/tests/kmod-guest-6.1-smp4.sh
+check-kmod-arm64 check-kmod-arm64-quick check-kmod-both check-kmod-smp:
 	@$(KMOD_RUN) $^
 
 # The oldest and the newest kernel: 5.10 boots, 7.2 is built for only.
@@ -137,4 +144,4 @@ check-kmod-compat: $(B)/tests/kmod-guest-5.10.sh $(B)/kmod/7.2/.built
 	@VM_TIMEOUT=500 TEST_TIMEOUT=600 tests/runtests.sh $<
 
 .PHONY: hardware-chips modules modules_install dkms check-kmod-pure check-kmod check-kmod-debug \
-	check-kmod-compat check-kmod-arm64 check-kmod-arm64-quick check-kmod-both
+	check-kmod-compat check-kmod-arm64 check-kmod-arm64-quick check-kmod-both check-kmod-smp

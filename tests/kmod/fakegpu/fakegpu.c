@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * PCI GPUs for a guest whose emulator has no x-pci-proxy-dev (QEMU's virt machine): a host
- * bridge for each, config space answered here, BAR0 in memory that the kernel leaves alone
+ * PCI GPUs for a guest that has no x-pci-proxy-dev (QEMU's virt machine) or cannot use it (several
+ * processors): a host bridge for each, config space answered here, BAR0 in memory that the kernel leaves alone
  * (base=). /proc/fakegpu takes the lines that tests/kmod/vm takes on x86, and answers each
  * when read. Reads are counted where the module under test makes them: a probe on its
  * pci_gpu_rd32(). An integrated GPU of the device tree is taken away at first; "node" makes the
@@ -22,7 +22,6 @@
 
 #define NR_GPUS		8
 #define BAR_SIZE	(16u << 20)
-#define USED		0x823000	/* of it, as kmod/regs.h has it */
 #define NO_SUCH_ADDRESS	0xbadf5040
 #define MAX_REGS	65536
 
@@ -43,7 +42,7 @@ struct fake {
 	unsigned int nr_regs;
 	struct reg bad;
 	bool has_bad;
-	unsigned long nr_reads;
+	unsigned long nr_reads, nr_slept;
 	unsigned long *asked;		/* a bit a word */
 };
 
@@ -89,11 +88,24 @@ static void put(struct fake *f, u32 offset, u32 value)
 
 	for (i = 0; i < f->nr_regs && f->regs[i].offset != offset; i++)
 		;
-	if (i == MAX_REGS || offset >= USED)
+	if (i == MAX_REGS || offset >= BAR_SIZE)
 		return;
 	f->nr_regs += i == f->nr_regs;
 	f->regs[i].offset = offset;
 	f->regs[i].value = value;
+}
+
+static void poke(struct fake *f, char *words, u32 offset)
+{
+	char *word;
+	u32 value;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		strsep(&words, " ");
+	for (; (word = strsep(&words, " ")) && !kstrtou32(word, 0, &value); offset += 4)
+		put(f, offset, value);
+	show(f);
 }
 
 static void load(struct fake *f, char *rest)
@@ -130,11 +142,12 @@ struct under_test {
 
 static int on_read(struct kprobe *probe, struct pt_regs *regs)
 {
-	const struct under_test *private = (const void *)regs->regs[0];
-	u32 offset = regs->regs[1];
+	const struct under_test *private = (const void *)regs_get_kernel_argument(regs, 0);
+	u32 offset = regs_get_kernel_argument(regs, 1);
 	struct fake *f = &fakes[(private->pdev->bus->number - 1) % NR_GPUS];
 
 	f->nr_reads++;
+	f->nr_slept += (f->config[0x64] & 3) != 0;
 	if (offset < BAR_SIZE)
 		set_bit(offset / 4, f->asked);
 	return 0;
@@ -303,9 +316,8 @@ static void command(char *text)
 	} else if (!strcmp(word, "load")) {
 		load(f, rest);
 	} else if (!strcmp(word, "poke") && nr == 4) {
-		put(f, at, value);
-		show(f);
-	} else if (!strcmp(word, "bad") && nr == 4 && at < USED) {
+		poke(f, line, at);
+	} else if (!strcmp(word, "bad") && nr == 4 && at < BAR_SIZE) {
 		good(f);
 		f->bad = (struct reg){ at, value };
 		f->has_bad = true;
@@ -317,6 +329,8 @@ static void command(char *text)
 		show(f);
 	} else if (!strcmp(word, "reads")) {
 		snprintf(answer, sizeof(answer), "%lu", xchg(&f->nr_reads, 0));
+	} else if (!strcmp(word, "slept")) {
+		snprintf(answer, sizeof(answer), "%lu", f->nr_slept);
 	} else if (!strcmp(word, "asked")) {
 		tell_asked(f);
 	} else if (!strcmp(word, "writes")) {
@@ -359,6 +373,11 @@ static const struct proc_ops proc_ops = { .proc_read = fakegpu_read, .proc_write
 
 /* --------------------------------------------------------------- machine */
 
+#ifdef CONFIG_X86
+/* Domain 0, as the machine's own bus 0. */
+static struct pci_sysdata sysdata = { .node = NUMA_NO_NODE };
+#endif
+
 static int make_bus(struct fake *f, unsigned int n)
 {
 	resource_size_t start = base + (resource_size_t)n * BAR_SIZE;
@@ -380,7 +399,11 @@ static int make_bus(struct fake *f, unsigned int n)
 	pci_add_resource(&f->bridge->windows, &f->buses);
 	pci_add_resource(&f->bridge->windows, &f->window);
 	f->bridge->busnr = n + 1;
+#ifdef CONFIG_X86
+	f->bridge->sysdata = &sysdata;
+#else
 	f->bridge->domain_nr = 0;
+#endif
 	f->bridge->ops = &config_ops;
 	err = pci_scan_root_bus_bridge(f->bridge);
 	if (err)
@@ -402,7 +425,7 @@ static int make(struct fake *f, unsigned int n)
 	f->asked = vzalloc(BAR_SIZE / 4 / 8);
 	if (!f->bar || !f->regs || !f->asked)
 		return -ENOMEM;
-	for (at = 0; at < USED; at += 4)
+	for (at = 0; at < BAR_SIZE; at += 4)
 		writel(NO_SUCH_ADDRESS, f->bar + at);
 	reset(f);
 	f->present = true;

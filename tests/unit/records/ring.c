@@ -215,7 +215,8 @@ static void stream_reused(void)
 }
 
 /* One stream's launches: @issued, of which @outstanding; *busy is the time of the others. */
-static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstanding, uint64_t *busy)
+static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstanding,
+		     uint64_t *busy)
 {
 	struct gpupart_records_reader *reader;
 	struct gpupart_records r;
