@@ -140,6 +140,8 @@ TEST_SH := \
 	tests/cli/trace.sh \
 	tests/cli/tutorial.sh \
 	tests/cli/upgrade.sh \
+	tests/kubernetes/operations.sh \
+	tests/kubernetes/protocol.sh \
 	tests/lib/confine/inside.sh \
 	tests/lib/memory/gpus.sh \
 	tests/lib/nvml/nvml.sh \
