@@ -44,6 +44,7 @@ struct connection {
 struct grpc_server {
 	const struct grpc_method *methods;
 	nghttp2_session_callbacks *callbacks;
+	nghttp2_option *option;
 	struct connection *connections;	/* the latest first */
 	unsigned int nr_connections;
 	size_t bytes;
@@ -368,7 +369,8 @@ static struct connection *add(struct grpc_server *server, int fd)
 		return NULL;
 	connection->server = server;
 	connection->fd = fd;
-	if (nghttp2_session_server_new(&connection->session, server->callbacks, connection)) {
+	if (nghttp2_session_server_new2(&connection->session, server->callbacks, connection,
+					server->option)) {
 		free(connection);
 		return NULL;
 	}
@@ -467,10 +469,13 @@ struct grpc_server *grpc_open(const struct grpc_method *methods)
 {
 	struct grpc_server *server = calloc(1, sizeof(*server));
 
-	if (!server || nghttp2_session_callbacks_new(&server->callbacks)) {
+	if (!server || nghttp2_session_callbacks_new(&server->callbacks) ||
+	    nghttp2_option_new(&server->option)) {
 		free(server);
 		return NULL;
 	}
+	/* Kubelet's gRPC sends the socket's path as :authority, which nghttp2 takes for a fault. */
+	nghttp2_option_set_no_http_messaging(server->option, 1);
 	server->methods = methods;
 	server->fd = -1;
 	nghttp2_session_callbacks_set_on_begin_headers_callback(server->callbacks,
@@ -493,6 +498,7 @@ void grpc_close(struct grpc_server *server)
 	if (server->fd >= 0)
 		close(server->fd);
 	nghttp2_session_callbacks_del(server->callbacks);
+	nghttp2_option_del(server->option);
 	free(server);
 }
 

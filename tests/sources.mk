@@ -154,6 +154,11 @@ SLURM_SH := \
 	tests/slurm/stream.sh \
 	tests/slurm/strict.sh
 
+KUBERNETES_SH := \
+	tests/kubernetes/cluster.sh \
+	tests/kubernetes/operations.sh \
+	tests/kubernetes/protocol.sh
+
 BENCH_SRC := \
 	tests/bench/audit.c \
 	tests/bench/callback.c \

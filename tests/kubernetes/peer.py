@@ -105,7 +105,9 @@ class Kubelet:
     def connect(self, endpoint):
         if self.channel:
             self.channel.close()
-        channel = self.channel = grpc.insecure_channel("unix:" + self.plugins + "/" + endpoint)
+        # As kubelet's gRPC names the server.
+        path = self.plugins + "/" + endpoint
+        channel = self.channel = grpc.insecure_channel("unix:" + path, options=[("grpc.default_authority", path)])
         try:
             for update in self.method("ListAndWatch", self.pb.DeviceList, True, channel)(self.pb.Empty(), wait_for_ready=True):
                 if self.channel is not channel:
