@@ -315,7 +315,8 @@ install: all $(MAN3)
 	$(Q)install -m 644 include/libsmctrl.h $(DESTDIR)$(includedir)/libsmctrl.h
 	$(Q)install -m 755 $(SIM_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
 	$(Q)install -m 755 $(SIM_NVML_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
-	$(Q)for f in $(KUBERNETES); do install -m 755 "$$f" $(DESTDIR)$(bindir) || exit; done
+	$(Q)for f in $(KUBERNETES); do install -m 755 "$$f" $(DESTDIR)$(bindir) && sed 's|@bindir@|$(bindir)|' share/systemd/$${f##*/}.service \
+		>$(DESTDIR)$(unitdir)/$${f##*/}.service || exit; done
 	$(Q)for f in $(SLURM); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
 	$(Q)install -m 644 $(HEADERS) $(DESTDIR)$(includedir)
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h

@@ -276,7 +276,7 @@ void node_edits(const struct node *node, unsigned int gpu, const struct gpupart_
 		const char *folder, Kubelet__ContainerEdits *edits)
 {
 	json_t *all = json_object_get(node->edits[gpu], "containerEdits"), *entry, *own;
-	char list[GPUPART_TPCSET_STRLEN], bytes[24];
+	char list[GPUPART_TPCSET_STRLEN], number[24];
 	const char *inside, *option;
 	size_t i;
 
@@ -298,9 +298,9 @@ void node_edits(const struct node *node, unsigned int gpu, const struct gpupart_
 	add_variable(edits, "GPUPART_NAME", grant->name);
 	add_variable(edits, "GPUPART_JOB", grant->id);
 	if (grant->memory) {
-		snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)grant->memory);
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)grant->memory);
 		add_variable(edits, "GPUPART_TENANT", grant->name);
-		add_variable(edits, "GPUPART_MEM", bytes);
+		add_variable(edits, "GPUPART_MEM", number);
 	}
 	add_mount(edits, folder, GPUPART_GRANT_ROOT, true);
 	if (node->mps) {
@@ -311,8 +311,12 @@ void node_edits(const struct node *node, unsigned int gpu, const struct gpupart_
 	/* NVIDIA's container runtime, where it is the node's, gives no other GPU than this. */
 	add_variable(edits, "NVIDIA_VISIBLE_DEVICES",
 		     node->driver == NODE_DRIVER_RUNTIME ? node->names[gpu] : "void");
-	if (node->boards.gpus[gpu].simulated)
+	/* Of a real GPU the container has no other's device node. */
+	if (node->boards.gpus[gpu].simulated) {
+		snprintf(number, sizeof(number), "%u", gpu);
+		add_variable(edits, "CUDA_VISIBLE_DEVICES", number);
 		return;
+	}
 	if (node->driver == NODE_DRIVER_FILES)
 		add_driver(edits);
 	else if (node->driver == NODE_DRIVER_CDI)

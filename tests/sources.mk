@@ -176,6 +176,7 @@ FUZZ_TARGETS := \
 	tests/fuzz/fuzz_demands.c \
 	tests/fuzz/fuzz_environ.c \
 	tests/fuzz/fuzz_grant.c \
+	tests/fuzz/fuzz_grpc.c \
 	tests/fuzz/fuzz_job.c \
 	tests/fuzz/fuzz_ledger.c \
 	tests/fuzz/fuzz_mask.c \

@@ -85,6 +85,9 @@ def work_files():
         for line in subprocess.run(["ldd", one], capture_output=True, text=True).stdout.splitlines():
             libraries |= {w for w in line.split() if w.startswith("/") and not w.startswith(peer.build)}
     files = [("work", read(program), 0o755), ("probe.ptx", read(tmp + "/probe.ptx"), 0o644)]
+    # An image's loader is beside its C library too, where what LD_AUDIT names looks for it by name.
+    loader = [path for path in libraries if "/ld-linux" in path][0]
+    libraries |= {os.path.dirname(path) + "/" + os.path.basename(loader) for path in libraries if "/libc.so" in path}
     return files + [(path[1:], read(path), 0o755) for path in libraries if path != program]
 
 
@@ -259,6 +262,12 @@ end = time.monotonic() + 4 * number + 180
 active = set()
 
 
+def tpcs_of(text):
+    """A container's last line is "TIME stdout F TPCS MIB"; what it says on stderr comes before."""
+    words = [line.split()[3:] for line in text.splitlines() if " stdout F " in line]
+    return peer.tpcs(words[-1][0]) if words else set()
+
+
 def output(name):
     found = glob.glob("/var/log/pods/default_%s_*/c/0.log" % name)
     return open(found[0]).read() if found else ""
@@ -276,13 +285,13 @@ while (waiting or active) and time.monotonic() < end:
         reason = pod["status"].get("reason", "")
         active.discard(name)
         if phase == "Succeeded":
-            until(lambda: output(name), 5)
+            until(lambda: tpcs_of(output(name)), 10)
             done[name] = output(name)
         else:
             reasons[reason + ": " + pod["status"].get("message", "")[:150]] += 1
             # What a Deployment or a Job does: the same again. Only what a restart explains.
             if reason not in ("UnexpectedAdmissionError", "OutOfgpupart.dev/tpcs"):
-                done[name] = ""
+                done[name] = output(name) + json.dumps(pod["status"].get("containerStatuses"))
             else:
                 again += 1
                 fresh = name.split("-")[0] + "-%d" % again
@@ -303,26 +312,25 @@ seconds = time.monotonic() - began
 gone = until(lambda: not [f for f in os.listdir("/run/gpupart/jobs") if f.startswith("0-0-")], 60)
 watch.ended = True
 watch.join()
-ran = [name for name, text in done.items() if text]
+ran = [name for name, text in done.items() if tpcs_of(text)]
+told = {name: text for name, text in done.items() if len(text.splitlines()) != 1 or not tpcs_of(text)}
 print("# seed %d: %d pods in %.0f s, %d kills (%d of kubelet), %d made again, %d looks, %d TPCs of one GPU at most" % (
     seed, len(ran), seconds, len(kills), sum(v == "kubelet" for t, v in kills), again, watch.looks, watch.most))
 for reason, times in reasons.items():
     print("# %d times %s" % (times, reason))
 ok(len(ran) == number, "%d pods of mixed sizes ran" % number, "%d ran; left: %s" % (len(ran), sorted(active)[:20]))
+write("told.json", json.dumps(told, indent=1))
+ok(not told, "and none had anything to say of how it is confined", json.dumps(told, indent=1))
 ok(not watch.faults and watch.looks > 5 * seconds, "ten times a second: no two pods with a TPC in common", "\n".join(watch.faults[:10]))
 ok(len(kills) >= number / 20, "while kubelet and the plugin were killed %d times" % len(kills))
 bad = []
 for name in ran:
-    words = done[name].split()
-    # "TIME stdout F TPCS MIB"
-    seen = peer.tpcs(words[-2].replace(" ", ","))
-    if len(seen) != asked[name]:
+    if len(tpcs_of(done[name])) != asked[name]:
         bad.append("%s asked for %d: %s" % (name, asked[name], done[name]))
 ok(not bad, "each ran on as many TPCs as it asked for, seen by its blocks", "\n".join(bad[:5]))
 ok(watch.most <= 66 and watch.most >= 50, "the GPUs were shared, and no more given than there is", watch.most)
 ok(gone, "in the end nothing is given", os.listdir("/run/gpupart/jobs"))
-with open(tmp + "/record.json", "w") as file:
-    json.dump({"spans": watch.spans, "kills": kills, "seconds": seconds, "seed": seed}, file)
+write("record.json", json.dumps({"spans": watch.spans, "kills": kills, "seconds": seconds, "seed": seed}))
 print("1..%d" % count)
 sys.stdout.flush()
 os._exit(failed != 0)

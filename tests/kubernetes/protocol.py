@@ -141,15 +141,21 @@ ok(status == 0 and held() == before, "a node of Slurm's, which has no jobs, take
 # Another program of this node has TPCs.
 sim = {"GPUPART_SIM": "%s/h200-e.capture:%s/h200-c.capture" % (captures, captures), "LD_LIBRARY_PATH": peer.build + "/lib/gpupart/sim"}
 run = subprocess.Popen([gpupart, "run", "--gpu", gpus[1], "-t", "0-9", "--", "sleep", "1000"], stderr=subprocess.DEVNULL, env={**os.environ, **sim})
+until(lambda: open("/proc/%d/cmdline" % run.pid).read().startswith("sleep"))
 ok(until(lambda: [i.startswith(gpus[1]) for i, health in kubelet.devices.items() if health != "Healthy"] == [True] * 10),
    "as many ids of its GPU are unhealthy", kubelet.devices)
 refused(lambda: kubelet.allocate(ids[1][:60]), "the most that one GPU of this node has free is 56", "more than it leaves", code.RESOURCE_EXHAUSTED)
 beside = kubelet.give("beside", ids[1][:56])
 ok(peer.tpcs(peer.variables(beside)["GPUPART_SET"]) == set(range(10, 66)), "a container has none of its TPCs", beside)
+inside = peer.container(beside, ["%s/census" % tmp, "%s/probe.ptx" % tmp, "7"], stdout=subprocess.PIPE)
+seen = {int(sm) // 2 for sm in inside.communicate()[0].split()}
+ok(inside.returncode == 7 and seen == set(range(10, 66)), "and runs on its own, on the second GPU", (inside.returncode, seen))
 run.kill()
 run.wait()
 ok(until(lambda: set(kubelet.devices.values()) == {"Healthy"}), "when it has ended all are healthy again")
 del kubelet.given["beside"]
+kubelet.note()
+ok(until(lambda: len(held()) == 2), "and what the container had is free", held())
 
 # ------------------------------------------------------------------- bytes
 def raw():
