@@ -56,8 +56,9 @@ static int read_config(struct node *node, const char *path)
 		line[strcspn(line, "#\n")] = 0;
 		nr = sscanf(line, " %63[^= \t] = %127s %c", key, value, &more);
 		if (nr > 0 && (nr != 2 || !take(node, key, value)))
-			status = failure("%s, line %d: '%s': wants memory-per-tpc = SIZE, mps = yes or no, uid = N, driver = files, cdi or runtime",
-					 path, row, line);
+			status = failure(
+				"%s, line %d: '%s': wants memory-per-tpc = SIZE, mps = yes or no, uid = N, driver = files, cdi or runtime",
+				path, row, line);
 	}
 	fclose(file);
 	return status;
@@ -133,10 +134,11 @@ int node_open(struct node *node, const char *config)
 
 		snprintf(node->names[i], sizeof(node->names[i]), "%s", *uuid ? uuid : board->pci);
 		if (board->memory && nr * node->memory_per_tpc > board->memory)
-			status = failure("%s: memory-per-tpc: %u TPCs of GPU %s would have %llu MiB of its %llu MiB",
-					 config, nr, board->pci,
-					 (unsigned long long)(nr * node->memory_per_tpc >> 20),
-					 (unsigned long long)(board->memory >> 20));
+			status = failure(
+				"%s: memory-per-tpc: %u TPCs of GPU %s would have %llu MiB of its %llu MiB",
+				config, nr, board->pci,
+				(unsigned long long)(nr * node->memory_per_tpc >> 20),
+				(unsigned long long)(board->memory >> 20));
 		status = status ?: read_edits(node, i, command);
 	}
 	return status;

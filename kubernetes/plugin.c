@@ -77,8 +77,8 @@ static void pre_start(const uint8_t *data, size_t len, struct grpc_reply *reply)
 }
 
 /*
- * All ids. Those of a lost GPU are unhealthy, and of each GPU as many that no container has as other
- * programs have TPCs: the scheduler then counts what is there.
+ * All ids. Those of a lost GPU are unhealthy. So are, of each GPU, as many that no container has as
+ * other programs have TPCs: the scheduler then counts what is there.
  */
 static void list_devices(struct grpc_reply *reply)
 {

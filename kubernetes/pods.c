@@ -187,9 +187,9 @@ static void folder_of(const char *id, char folder[PODS_FOLDER_LEN])
 }
 
 /*
- * The folder that a container has in the place of GPUPART_GRANT_ROOT, with its grant alone. It has
- * the owner that root's files have in a user namespace without root, and the link is another user's:
- * by that the grant holds for every user in the container, user 0 too (lib/state/grant.c).
+ * The folder that a container has in the place of GPUPART_GRANT_ROOT, with its grant alone. Its
+ * owner is the one that root's files have in a user namespace without root, and the link is another
+ * user's: so the grant holds for every user in the container, user 0 too (lib/state/grant.c).
  */
 static int write_folder(const char *id)
 {
@@ -324,7 +324,7 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 			seen->listed = true;
 			continue;
 		}
-		/* A kubelet that began anew lists pods when it knows of them again: it noted all. */
+		/* A kubelet that began anew lists pods once it knows of them: it noted all. */
 		if (pod->lives || (!gpupart_tpcset_empty(ids) &&
 				   (pod->is_young ||
 				    (!seen->listed &&

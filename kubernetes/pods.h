@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What containers hold of this node's GPUs: a grant each, of root, which Slurm and the other planners
- * of the node see. A grant is found again after any crash: all of its state is in its file.
+ * What containers hold of this node's GPUs: a grant each, of root, which Slurm and the other
+ * planners of the node see. After a crash they are found again: all of their state is in files.
  */
 #ifndef GPUPART_KUBERNETES_PODS_H
 #define GPUPART_KUBERNETES_PODS_H
@@ -49,9 +49,9 @@ struct gpupart_tpcset pods_free(const struct node *node, const struct pods *pods
 int pods_drop(const struct pod *pod);
 
 /*
- * Takes back what containers had that have ended: those that kubelet neither lists (@listed, ids by
- * GPU) nor, if it began anew and did not list them yet, noted in its own file (@noted), and that have
- * no process. @pods is without them afterwards.
+ * Takes back what containers had that have ended: they have no process, and kubelet does not list
+ * them (@listed, ids by GPU). If it began anew and has not listed them yet, it has not noted them
+ * in its own file either (@noted). @pods is without them afterwards.
  */
 void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	       const struct gpupart_tpcset *noted);

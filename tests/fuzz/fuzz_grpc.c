@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what a peer may send to the device plugin's socket. The first byte says what the rest
- * is: HTTP/2 behind the preface; or the body of a request, whose frame and message are read as for
- * kubelet's. What is one whole message is the same when it is packed and read again.
+ * Fuzz target: what a peer may send to the device plugin's socket. The first byte says what the
+ * rest is: HTTP/2 behind the preface; or the body of a request, whose frame and message are read as
+ * for kubelet's. What is one whole message is the same when it is packed and read again.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Plays kubelet for the device plugin, over Debian's python3-grpcio: an implementation of gRPC that is
-not the plugin's own. Messages are made of kubernetes/kubelet.proto by protoc."""
+"""Plays kubelet for the device plugin, over Debian's python3-grpcio: gRPC that is not the plugin's.
+
+Messages are made of kubernetes/kubelet.proto by protoc."""
 import json
 import os
 import signal
@@ -18,7 +19,9 @@ build = os.environ.get("BUILD", top + "/build")
 
 
 def messages(folder):
-    subprocess.check_call(["protoc", "-I", top + "/kubernetes", "--python_out", folder, "kubelet.proto"])
+    subprocess.check_call(
+        ["protoc", "-I", top + "/kubernetes", "--python_out", folder, "kubelet.proto"]
+    )
     sys.path.insert(0, folder)
     import kubelet_pb2
 
@@ -45,7 +48,9 @@ class Plugin:
         self.process = None
 
     def start(self):
-        self.process = subprocess.Popen(self.words, stderr=open(self.log, "a"), stdin=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            self.words, stderr=open(self.log, "a"), stdin=subprocess.DEVNULL
+        )
 
     def stop(self, sig=signal.SIGKILL):
         self.process.send_signal(sig)
@@ -76,12 +81,22 @@ class Kubelet:
         pb = self.pb
         self.server = grpc.server(futures.ThreadPoolExecutor(4))
         handler = grpc.unary_unary_rpc_method_handler
-        self.server.add_generic_rpc_handlers([
-            grpc.method_handlers_generic_handler("v1beta1.Registration", {"Register": handler(
-                self.register, pb.RegisterRequest.FromString, pb.Empty.SerializeToString)}),
-            grpc.method_handlers_generic_handler("v1.PodResourcesLister", {"List": handler(
-                self.list, pb.Empty.FromString, pb.PodList.SerializeToString)}),
-        ])
+        self.server.add_generic_rpc_handlers(
+            [
+                grpc.method_handlers_generic_handler(
+                    "v1beta1.Registration",
+                    {
+                        "Register": handler(
+                            self.register, pb.RegisterRequest.FromString, pb.Empty.SerializeToString
+                        )
+                    },
+                ),
+                grpc.method_handlers_generic_handler(
+                    "v1.PodResourcesLister",
+                    {"List": handler(self.list, pb.Empty.FromString, pb.PodList.SerializeToString)},
+                ),
+            ]
+        )
         if os.path.exists(self.lists + "/kubelet.sock"):
             os.unlink(self.lists + "/kubelet.sock")
         self.registered = []
@@ -107,9 +122,13 @@ class Kubelet:
             self.channel.close()
         # As kubelet's gRPC names the server.
         path = self.plugins + "/" + endpoint
-        channel = self.channel = grpc.insecure_channel("unix:" + path, options=[("grpc.default_authority", path)])
+        channel = self.channel = grpc.insecure_channel(
+            "unix:" + path, options=[("grpc.default_authority", path)]
+        )
         try:
-            for update in self.method("ListAndWatch", self.pb.DeviceList, True, channel)(self.pb.Empty(), wait_for_ready=True):
+            for update in self.method("ListAndWatch", self.pb.DeviceList, True, channel)(
+                self.pb.Empty(), wait_for_ready=True
+            ):
                 if self.channel is not channel:
                     break
                 self.devices = {device.id: device.health for device in update.devices}
@@ -121,7 +140,9 @@ class Kubelet:
         if not channel:
             raise ValueError("the plugin is not registered")
         make = channel.unary_stream if streams else channel.unary_unary
-        return make("/v1beta1.DevicePlugin/" + name, lambda m: m.SerializeToString(), reply.FromString)
+        return make(
+            "/v1beta1.DevicePlugin/" + name, lambda m: m.SerializeToString(), reply.FromString
+        )
 
     def list(self, request, context):
         self.lists_seen += 1
@@ -134,9 +155,18 @@ class Kubelet:
         return reply
 
     def note(self):
-        entries = [{"PodUID": name, "ContainerName": "c", "ResourceName": RESOURCE, "DeviceIDs": {"-1": sorted(ids)}}
-                   for name, ids in self.given.items()]
-        text = json.dumps({"Data": {"PodDeviceEntries": entries or None, "RegisteredDevices": {}}, "Checksum": 1})
+        entries = [
+            {
+                "PodUID": name,
+                "ContainerName": "c",
+                "ResourceName": RESOURCE,
+                "DeviceIDs": {"-1": sorted(ids)},
+            }
+            for name, ids in self.given.items()
+        ]
+        text = json.dumps(
+            {"Data": {"PodDeviceEntries": entries or None, "RegisteredDevices": {}}, "Checksum": 1}
+        )
         with open(self.plugins + "/new", "w") as file:
             file.write(text)
         os.rename(self.plugins + "/new", self.plugins + "/kubelet_internal_checkpoint")
@@ -148,7 +178,11 @@ class Kubelet:
     def preferred(self, ids, size, included=()):
         request = self.pb.PreferredRequest()
         request.containers.add(available=ids, included=included, size=size)
-        return list(self.method("GetPreferredAllocation", self.pb.IdsByContainer)(request, timeout=10).containers[0].ids)
+        return list(
+            self.method("GetPreferredAllocation", self.pb.IdsByContainer)(request, timeout=10)
+            .containers[0]
+            .ids
+        )
 
     def allocate(self, *lists, timeout=20):
         request = self.pb.IdsByContainer()
@@ -178,17 +212,32 @@ def tpcs(text):
 
 
 def container(edits, words, **more):
-    """A process with the mounts and the variables of a reply, in a root of its own over this machine's."""
-    script = ["set -e", "mount --make-rprivate /", "r=$(mktemp -d)", "mount -t tmpfs none $r",
-              "mkdir $r/up $r/work $r/root", "mount -t overlay -o lowerdir=/,upperdir=$r/up,workdir=$r/work none $r/root",
-              "r=$r/root", "mount --rbind /proc $r/proc", "mount --rbind /dev $r/dev", "mkdir -p $r/own",
-              "mount -t tmpfs -o mode=1777 none $r/dev/shm", "mount -t tmpfs none $r/run"]
+    """A process with the mounts and variables of a reply, in a root over this machine's."""
+    script = [
+        "set -e",
+        "mount --make-rprivate /",
+        "r=$(mktemp -d)",
+        "mount -t tmpfs none $r",
+        "mkdir $r/up $r/work $r/root",
+        "mount -t overlay -o lowerdir=/,upperdir=$r/up,workdir=$r/work none $r/root",
+        "r=$r/root",
+        "mount --rbind /proc $r/proc",
+        "mount --rbind /dev $r/dev",
+        "mkdir -p $r/own",
+        "mount -t tmpfs -o mode=1777 none $r/dev/shm",
+        "mount -t tmpfs none $r/run",
+    ]
     for mount in edits.mounts:
         place = "$r" + mount.inside
-        script.append("[ -d %s ] && mkdir -p %s || { mkdir -p $(dirname %s); touch %s; }" % (mount.outside, place, place, place))
+        script.append(
+            "[ -d %s ] && mkdir -p %s || { mkdir -p $(dirname %s); touch %s; }"
+            % (mount.outside, place, place, place)
+        )
         script.append("mount --bind %s %s" % (mount.outside, place))
         if mount.read_only:
             script.append("mount -o remount,bind,ro %s" % place)
     script.append('exec chroot $r env -i PATH=/usr/bin:/bin "$@"')
     words = ["%s=%s" % pair for pair in {**variables(edits), **more.pop("env", {})}.items()] + words
-    return subprocess.Popen(["unshare", "-m", "sh", "-c", "\n".join(script), "sh"] + words, text=True, **more)
+    return subprocess.Popen(
+        ["unshare", "-m", "sh", "-c", "\n".join(script), "sh"] + words, text=True, **more
+    )
