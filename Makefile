@@ -55,7 +55,7 @@ say = @printf '  %-7s %s\n' $(1) $(2)
 endif
 
 # Which file is part of what. What is below includes by its path from here: "lib/topo/topology.h".
-include lib/sources.mk sim/sources.mk cli/sources.mk slurm/sources.mk share/sources.mk tests/sources.mk
+include lib/sources.mk sim/sources.mk cli/sources.mk slurm/sources.mk kubernetes/sources.mk share/sources.mk tests/sources.mk
 
 LIB_OBJ	   := $(LIB_SRC:%.c=$(B)/obj/%.o)
 # The simulated driver reads captures with the library's own reader, and takes no more of it.
@@ -115,9 +115,17 @@ SLURM	   := $(SPANK) $(SLURM_LUA) $(SLURM_HEALTH)
 endif
 endif
 
+# Kubernetes' device plugin, where its libraries are. What protoc-c makes is included by its name.
+KUBERNETES_OBJ := $(KUBERNETES_SRC:%.c=$(B)/obj/%.o) $(B)/gen/kubelet.pb-c.o
+ifneq ($(and $(wildcard $(SYSROOT)/usr/include/nghttp2/nghttp2.h),$(wildcard $(SYSROOT)/usr/include/protobuf-c/protobuf-c.h),$(shell command -v protoc-c)),)
+KUBERNETES := $(B)/bin/gpupart-device-plugin
+endif
+# The command without its commands, for programs that are linked with parts of it.
+CLI_PARTS  := $(B)/obj/cli/parts.a
+
 all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(NVML) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(SIM_NVML) \
 	$(SIM_PLAIN) $(SIM_NVML_PLAIN) \
-	$(CLI) $(HTTP) $(CAPTURES) $(SCENARIOS) $(SLURM)
+	$(CLI) $(HTTP) $(CAPTURES) $(SCENARIOS) $(SLURM) $(KUBERNETES)
 
 # Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
 include tests/Makefile.inc
@@ -259,6 +267,26 @@ $(B)/lib/gpupart/libgpupart-http.so: $(HTTP_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-http.so -Wl,-z,defs,-z,relro,-z,now -o $@ $^ -lmicrohttpd
 
+$(CLI_PARTS): $(filter-out $(B)/obj/cli/bench/%.o,$(CLI_PARTS_SRC:%.c=$(B)/obj/%.o))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: kubernetes/%.proto
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)protoc-c --proto_path=kubernetes --c_out=$(@D) $<
+
+$(B)/gen/%.o: $(B)/gen/%.c
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+$(KUBERNETES_SRC:%.c=$(B)/obj/%.o): ALL_CFLAGS += -I$(B)/gen
+$(KUBERNETES_SRC:%.c=$(B)/obj/%.o): | $(B)/gen/kubelet.pb-c.h
+$(KUBERNETES): $(KUBERNETES_OBJ) $(B)/obj/slurm/node_file.o $(B)/obj/slurm/node_lock.o $(CLI_PARTS) $(LIBGPUPART)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CLI_PARTS) -L$(B)/lib -lgpupart -lnghttp2 -lprotobuf-c -ljansson -lyaml \
+		-ldl -lpthread -lm -Wl,--gc-sections,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
+
 # sample:h200 is board b: like a's tables, with measured bits.
 $(B)/share/gpupart/captures/h200.capture: tests/data/gh100-h200-b/capture.txt
 	@mkdir -p $(@D)
@@ -299,6 +327,8 @@ install: all $(MAN3)
 	$(Q)install -m 755 $(SIM_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
 	$(Q)install -m 755 $(SIM_NVML_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
 	$(Q)for f in $(HTTP); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
+	$(Q)for f in $(KUBERNETES); do install -m 755 "$$f" $(DESTDIR)$(bindir) && sed 's|@bindir@|$(bindir)|' share/systemd/$${f##*/}.service \
+		>$(DESTDIR)$(unitdir)/$${f##*/}.service || exit; done
 	$(Q)for f in $(SLURM); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
 	$(Q)install -m 644 $(HEADERS) $(DESTDIR)$(includedir)
 	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
@@ -369,7 +399,7 @@ clean:
 
 -include $(LIB_OBJ:.o=.d) $(SIM_OBJ:.o=.d) $(SIM_PLAIN_OBJ:.o=.d) $(PIPE_OBJ:.o=.d) $(QOS_OBJ:.o=.d) $(INJECT_OBJ:.o=.d) \
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
-	$(CLI_OBJ:.o=.d) $(HTTP_OBJ:.o=.d) $(SPANK_OBJ:.o=.d)
+	$(CLI_OBJ:.o=.d) $(HTTP_OBJ:.o=.d) $(SPANK_OBJ:.o=.d) $(KUBERNETES_OBJ:.o=.d)
 
 .PHONY: all install install-python uninstall wheel packages clean check check-podman check-slurm check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

@@ -55,6 +55,23 @@ static int take_held(struct held *held)
 	return held->nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
+/* Whether @id is of a job of Slurm's, "0-" and its number: a pod's has more hyphens. */
+static bool is_slurms(const char *id)
+{
+	return !strncmp(id, "0-", 2) && !strchr(id + 2, '-');
+}
+
+static int take_jobs(struct held *held)
+{
+	int status = take_held(held), nr = 0;
+
+	for (int i = 0; i < held->nr; i++)
+		if (is_slurms(held->list[i].id))
+			held->list[nr++] = held->list[i];
+	held->nr = status ? held->nr : nr;
+	return status;
+}
+
 /* ------------------------------------------------------------- Slurm's word */
 
 /* The jobs, and the users of those jobs. */
@@ -255,7 +272,7 @@ static int clean(void)
 	struct left left = { NULL, 0 };
 	const char *why;
 	unsigned int nr_left;
-	int status = take_held(&held);
+	int status = take_jobs(&held);
 
 	if (!status && held.nr)
 		status = ask_slurm(&running);
@@ -295,7 +312,7 @@ static int check_processes(const struct running *running)
 	int nr = shown_processes(cmd_gp, &list), found = 0;
 
 	for (int i = 0; i < nr; i++)
-		if (!strncmp(list[i].job, "0-", 2) && !runs(running, list[i].name) &&
+		if (is_slurms(list[i].job) && !runs(running, list[i].name) &&
 		    !has_job(running, list[i].uid)) {
 			remark("pid %d of user %u is left of job %s, and uses %s", list[i].pid,
 			       list[i].uid, list[i].name, list[i].pci);
@@ -309,7 +326,7 @@ static int check(void)
 {
 	struct running running = { 0 };
 	struct held held;
-	int found = 0, status = take_held(&held) ?: ask_slurm(&running);
+	int found = 0, status = take_jobs(&held) ?: ask_slurm(&running);
 
 	for (int i = 0; !status && i < held.nr; i++)
 		if (!runs(&running, held.list[i].name)) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which folder of lib/, cli/, sim/ and slurm/ needs which other, by the objects' undefined symbols.
+"""Which folder of lib/, cli/, sim/, slurm/ and kubernetes/ needs which other, by undefined symbols.
 
 folder-graph.py [-g]: prints a line for each fault: a circle between folders, an arrow of lib/ that
 goes up or sideways in LAYERS (by includes, too, since macros and types leave no symbol), a circle
@@ -42,6 +42,7 @@ LINKED = {
     "lib/smctrl": ["lib/smctrl", "lib"],
     "sim": ["sim", "lib"],
     "slurm": ["slurm", "lib"],
+    "kubernetes": ["kubernetes", "cli", "slurm", "lib"],
 }
 
 

@@ -4,20 +4,17 @@
  * all of the node see it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "slurm/allocate.h"
 #include "slurm/node_file.h"
+#include "slurm/node_lock.h"
 #include "slurm/orphans.h"
 #include "lib/private.h"
 
-#define LOCK_FILE "/run/gpupart/lock"
 #define LOCK_SECONDS 5
 #define FIRST_PAUSE_NS 20000000
 #define MOST_PAUSE_NS 800000000
@@ -32,36 +29,6 @@ static void name_job(unsigned int job, struct gpupart_grant *grant)
 {
 	snprintf(grant->id, sizeof(grant->id), "0-%x", job);
 	snprintf(grant->name, sizeof(grant->name), "%u", job);
-}
-
-/* Of root alone: nobody else can keep it. The kernel gives it up for who dies. */
-static int lock(int seconds, char *why, size_t len)
-{
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	int fd, err;
-
-	if (mkdir("/run/gpupart", 0755) && errno != EEXIST) {
-		err = -errno;
-		snprintf(why, len, "/run/gpupart: %s", strerror(-err));
-		return err;
-	}
-	fd = open(LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		err = -errno;
-		snprintf(why, len, LOCK_FILE ": %s", strerror(-err));
-		return err;
-	}
-	for (int ms = 0; flock(fd, LOCK_EX | LOCK_NB); ms++) {
-		if (ms == seconds * 1000)
-			goto close_fd;
-		nanosleep(&pause, NULL);
-	}
-	return fd;
-
-close_fd:
-	close(fd);
-	snprintf(why, len, LOCK_FILE ": another job's start has held it for %d s", seconds);
-	return -EBUSY;
 }
 
 /* What others have of a GPU. */
@@ -263,7 +230,7 @@ static int give_on(const struct give_job *job, const struct node_gpu *board,
 	bool placed = false;
 	int fd, err;
 
-	fd = lock(job->again ? 0 : LOCK_SECONDS, why, len);
+	fd = node_lock(NODE_LOCK, job->again ? 0 : LOCK_SECONDS, why, len);
 	if (fd < 0)
 		return fd;
 	err = look(grant->id, board->pci, &taken, &own);

@@ -8,6 +8,7 @@ SPANK_SRC := \
 	slurm/mps.c \
 	slurm/node_file.c \
 	slurm/node_gpu.c \
+	slurm/node_lock.c \
 	slurm/options.c \
 	slurm/orphans.c \
 	slurm/plugin.c \

@@ -180,7 +180,7 @@ exit \$(cat $tmp/\$target.status 2>/dev/null || echo 0)
 END
 program clang </dev/null
 # shellcheck disable=SC2046,SC2086
-given 1000 $all valgrind jq xz-utils clang libclang-rt-dev cppcheck shellcheck munge slurmctld slurmd slurm-client libslurm-dev gcc-aarch64-linux-gnu qemu-user-static mandoc bash-completion zsh tmux abigail-tools prometheus curl \
+given 1000 $all valgrind jq xz-utils clang libclang-rt-dev cppcheck shellcheck munge slurmctld slurmd slurm-client libslurm-dev gcc-aarch64-linux-gnu qemu-user-static mandoc bash-completion zsh tmux abigail-tools prometheus curl libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3-grpcio python3-protobuf \
 	$(sed 's/#.*//' "$top/scripts/packages-kmod")
 check() {
 	: >"$tmp/made"

@@ -153,6 +153,8 @@ TEST_SH := \
 	tests/cli/tutorial.sh \
 	tests/cli/upgrade.sh \
 	tests/cli/words.sh \
+	tests/kubernetes/operations.sh \
+	tests/kubernetes/protocol.sh \
 	tests/lib/confine/inside.sh \
 	tests/lib/memory/gpus.sh \
 	tests/lib/nvml/nvml.sh \
@@ -165,6 +167,11 @@ SLURM_SH := \
 	tests/slurm/mps.sh \
 	tests/slurm/stream.sh \
 	tests/slurm/strict.sh
+
+KUBERNETES_SH := \
+	tests/kubernetes/cluster.sh \
+	tests/kubernetes/operations.sh \
+	tests/kubernetes/protocol.sh
 
 BENCH_SRC := \
 	tests/bench/audit.c \
@@ -183,6 +190,7 @@ FUZZ_TARGETS := \
 	tests/fuzz/fuzz_demands.c \
 	tests/fuzz/fuzz_environ.c \
 	tests/fuzz/fuzz_grant.c \
+	tests/fuzz/fuzz_grpc.c \
 	tests/fuzz/fuzz_job.c \
 	tests/fuzz/fuzz_ledger.c \
 	tests/fuzz/fuzz_mask.c \

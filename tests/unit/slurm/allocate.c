@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include "slurm/node_file.c"
 #include "slurm/node_gpu.c"
+#include "slurm/node_lock.c"
 #include "slurm/options.c"
 #include "slurm/allocate.c"
 #include "tests/tap.h"
@@ -30,7 +31,7 @@ static unsigned int nr_plans, nr_locked;
 
 static bool is_locked(void)
 {
-	int fd = open(LOCK_FILE, O_RDWR | O_CLOEXEC);
+	int fd = open(NODE_LOCK, O_RDWR | O_CLOEXEC);
 	bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB);
 
 	if (fd >= 0)
@@ -120,7 +121,7 @@ static void hold_lock(void)
 	const struct timespec pause = { .tv_sec = 7 };
 	char why[512];
 
-	if (lock(1, why, sizeof(why)) >= 0)
+	if (node_lock(NODE_LOCK, 1, why, sizeof(why)) >= 0)
 		nanosleep(&pause, NULL);
 }
 

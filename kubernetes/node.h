@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* This node's GPUs and settings, and what a container needs of a GPU. */
+#ifndef GPUPART_KUBERNETES_NODE_H
+#define GPUPART_KUBERNETES_NODE_H
+
+#include <jansson.h>
+#include "cli/slurm/node_gpus.h"
+#include "kubelet.pb-c.h"
+
+#define NODE_CONFIG "/etc/gpupart/kubernetes"
+#define NODE_RESOURCE "gpupart.dev/tpcs"
+#define NODE_ID_LEN 64		/* kubelet takes 63 letters */
+
+enum node_driver { NODE_DRIVER_FILES, NODE_DRIVER_CDI, NODE_DRIVER_RUNTIME };
+
+struct node {
+	uint64_t memory_per_tpc;	/* bytes; 0: no quota */
+	bool mps;		/* pods are clients of the node's MPS daemon */
+	unsigned int uid;	/* whose folder of blocks pods have */
+	enum node_driver driver;	/* who brings the driver's files into a container */
+	struct node_gpus boards;
+	char names[NODE_GPUS_MAX][48];	/* UUIDs; where there is none the address */
+	json_t *edits[NODE_GPUS_MAX];	/* what `gpupart cdi` writes */
+};
+
+/*
+ * Reads the settings in @config, which need not be there, and the GPUs, which
+ * 'gpupart slurm-node' looks at unless they are simulated. 0, or an error.
+ */
+int node_open(struct node *node, const char *config);
+
+/* The id of @tpc of GPU @gpu, as kubelet counts them; and what an id says, or false. */
+void node_id(const struct node *node, unsigned int gpu, unsigned int tpc, char id[NODE_ID_LEN]);
+bool node_find(const struct node *node, const char *id, unsigned int *gpu, unsigned int *tpc);
+
+/* Whether GPU @gpu is there. */
+bool node_is_healthy(const struct node *node, unsigned int gpu);
+
+/* Adds to @edits what a container with @grant, whose grants lie in @folder, is to have. */
+void node_edits(const struct node *node, unsigned int gpu, const struct gpupart_grant *grant,
+		const char *folder, Kubelet__ContainerEdits *edits);
+
+#endif

@@ -1,0 +1,469 @@
+# SPDX-License-Identifier: MIT
+"""protocol.py TMP: see protocol.sh. Prints TAP."""
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import grpc
+
+import peer
+from peer import until
+
+tmp = sys.argv[1]
+pb = peer.messages(tmp)
+folder = tmp + "/kubelet"
+os.mkdir(folder)
+gpupart = peer.build + "/bin/gpupart"
+captures = peer.build + "/share/gpupart/captures"
+begun = time.monotonic()
+count = failed = 0
+
+
+def ok(good, words, more=""):
+    global count, failed
+    count += 1
+    failed += not good
+    print("%sok %d - %s" % ("" if good else "not ", count, words))
+    if os.environ.get("TIMES"):
+        print("# %.1f s" % (time.monotonic() - begun))
+    if not good:
+        print("# " + str(more).replace("\n", "\n# "))
+
+
+def refused(call, part, words, code=None):
+    try:
+        reply = call()
+    except grpc.RpcError as error:
+        ok(
+            part in error.details() and code in (None, error.code()),
+            words,
+            "%s %s" % (error.code(), error.details()),
+        )
+    else:
+        ok(False, words, reply)
+
+
+def held():
+    out = subprocess.check_output([gpupart, "slurm-node", "--list", "--json"], text=True)
+    return {row["job"]: row for row in json.loads(out)["jobs"]}
+
+
+config = tmp + "/config"
+
+
+def write_config(text):
+    with open(config, "w") as file:
+        file.write(text)
+    os.chmod(config, 0o644)
+
+
+# ---------------------------------------------------------------- without kubelet
+write_config("memory-per-tpc = 1G\n")
+plugin = peer.Plugin(folder, config)
+plugin.start()
+ok(until(lambda: "no kubelet at" in plugin.said()), "without a kubelet it says so", plugin.said())
+time.sleep(1)
+ok(
+    plugin.process.poll() is None and plugin.said().count("no kubelet at") == 1,
+    "and waits, and says it once",
+    plugin.said(),
+)
+kubelet = peer.Kubelet(folder, pb)
+kubelet.start()
+ok(until(lambda: kubelet.registered), "a kubelet that comes is registered with", plugin.said())
+register = kubelet.registered[0]
+ok(
+    (register.version, register.resource_name, register.endpoint)
+    == ("v1beta1", "gpupart.dev/tpcs", "gpupart.sock"),
+    "with API v1beta1, the resource and the socket",
+    register,
+)
+ok(
+    until(lambda: len(kubelet.devices) == 132),
+    "it offers 66 TPCs of each of two GPUs",
+    len(kubelet.devices),
+)
+ok(set(kubelet.devices.values()) == {"Healthy"}, "all healthy")
+ok(
+    os.stat(folder + "/device-plugins/gpupart.sock").st_mode & 0o077 == 0,
+    "its socket is root's alone",
+)
+options = kubelet.method("GetDevicePluginOptions", pb.Options)(pb.Empty(), timeout=5)
+ok(options.preferred_allocation and not options.pre_start_required, "GetDevicePluginOptions")
+gpus = sorted({i.rpartition("/")[0] for i in kubelet.devices})
+ids = [["%s/%d" % (gpu, n) for n in range(66)] for gpu in gpus]
+
+# ------------------------------------------------------------------ what is given
+chosen = kubelet.preferred(ids[0][:5] + ids[1][:20], 8)
+ok(len(chosen) == 8 and set(chosen) <= set(ids[1]), "preferred: ids of one GPU", chosen)
+chosen = kubelet.preferred(ids[0] + ids[1], 4, [ids[1][9]])
+ok(
+    len(chosen) == 4 and set(chosen) <= set(ids[1]) and ids[1][9] in chosen,
+    "with those that must be among them",
+    chosen,
+)
+first = kubelet.give("first", ids[0][:16])
+env = peer.variables(first)
+mine = peer.tpcs(env["GPUPART_SET"])
+ok(len(mine) == 16, "16 ids: 16 TPCs", env)
+ok(env.get("GPUPART_MEM") == str(16 << 30), "memory follows in the node's ratio", env)
+ok(
+    env["GPUPART_GPU"] == gpus[0] and env["NVIDIA_VISIBLE_DEVICES"] == "void",
+    "of that GPU, and of no other",
+    env,
+)
+grants = [m for m in first.mounts if m.inside == "/run/gpupart/jobs"]
+ok(len(grants) == 1 and grants[0].read_only, "its grant is mounted, read only", first.mounts)
+row = held().get(env["GPUPART_NAME"])
+ok(row and row["nr_tpcs"] == 16 and row["simulated"], "the node's planners see it", held())
+second = kubelet.give("second", ids[0][16:56])
+given = time.monotonic()
+ok(not mine & peer.tpcs(peer.variables(second)["GPUPART_SET"]), "a second one has others")
+
+run = peer.container(first, ["%s/census" % tmp, "%s/probe.ptx" % tmp, "7"], stdout=subprocess.PIPE)
+seen = {int(sm) // 2 for sm in run.communicate()[0].split()}
+ok(
+    run.returncode == 7 and seen == mine,
+    "a program in the container runs on its TPCs",
+    (run.returncode, seen, mine),
+)
+for words, change in (
+    ("another set in its environment", {"GPUPART_SET": "0-65"}),
+    ("GPUPART_DISABLE=1", {"GPUPART_DISABLE": "1"}),
+    ("no job", {"GPUPART_JOB": "", "GPUPART_SET": "40-65"}),
+):
+    run = peer.container(
+        first, ["%s/census" % tmp, "%s/probe.ptx" % tmp, "7"], stdout=subprocess.PIPE, env=change
+    )
+    seen = {int(sm) // 2 for sm in run.communicate()[0].split()}
+    ok(
+        run.returncode == 7 and seen and seen <= mine,
+        "user 0 with %s: none but those" % words,
+        (run.returncode, seen),
+    )
+run = peer.container(
+    first,
+    [
+        "setpriv",
+        "--reuid=1234",
+        "--clear-groups",
+        "env",
+        "GPUPART_SET=0-65",
+        "%s/census" % tmp,
+        "%s/probe.ptx" % tmp,
+        "7",
+    ],
+    stdout=subprocess.PIPE,
+)
+os.chmod(tmp, 0o755)
+seen = {int(sm) // 2 for sm in run.communicate()[0].split()}
+ok(run.returncode == 7 and seen == mine, "another user too", (run.returncode, seen))
+
+# ---------------------------------------------------------------- what is refused
+code = grpc.StatusCode
+refused(
+    lambda: kubelet.allocate(ids[1][:60] + ids[1][60:] + ids[0][60:61]),
+    "2 GPUs",
+    "ids of two GPUs",
+    code.INVALID_ARGUMENT,
+)
+refused(
+    lambda: kubelet.allocate(ids[1][:6] + ids[0][60:61]),
+    "the most that one GPU of this node has free is 66, on GPU " + gpus[1],
+    "it names the largest size",
+)
+refused(
+    lambda: kubelet.allocate(["GPU-1/0"]),
+    "'GPU-1/0' is no TPC",
+    "an id of no GPU",
+    code.INVALID_ARGUMENT,
+)
+for bad in (
+    "%s/66" % gpus[0],
+    "%s/-1" % gpus[0],
+    "%s/01" % gpus[0],
+    gpus[0],
+    "",
+    "/",
+    "\x1b[0m",
+    "%s/0/0" % gpus[0],
+    "x" * 5000,
+):
+    refused(lambda: kubelet.allocate([bad]), "is no TPC", "id %r" % bad[:20], code.INVALID_ARGUMENT)
+refused(lambda: kubelet.allocate([]), "no TPC is asked for", "0 ids", code.INVALID_ARGUMENT)
+refused(lambda: kubelet.allocate(), "not understood", "no container", code.INVALID_ARGUMENT)
+refused(lambda: kubelet.allocate([ids[1][0]] * 2), "twice", "an id twice", code.INVALID_ARGUMENT)
+refused(
+    lambda: kubelet.channel.unary_unary("/v1beta1.DevicePlugin/Allocate")(b"\xff\xff", timeout=5),
+    "not understood",
+    "bytes that are no message",
+    code.INVALID_ARGUMENT,
+)
+refused(
+    lambda: kubelet.channel.unary_unary("/v1beta1.DevicePlugin/Nothing")(b"", timeout=5),
+    "no such method",
+    "an unknown method",
+    code.UNIMPLEMENTED,
+)
+refused(
+    lambda: kubelet.channel.unary_unary("/v1beta1.DevicePlugin/Allocate")(
+        b"x" * (2 << 20), timeout=5
+    ),
+    "too long",
+    "2 MiB",
+    code.RESOURCE_EXHAUSTED,
+)
+ok(len(held()) == 2, "nothing of these was given", held())
+
+with open(tmp + "/squeue", "w") as file:
+    file.write("#!/bin/sh\n")
+os.chmod(tmp + "/squeue", 0o755)
+before = held()
+status = subprocess.run(
+    [gpupart, "slurm-node", "--clean"], env={**os.environ, "PATH": tmp + ":" + os.environ["PATH"]}
+).returncode
+ok(
+    status == 0 and held() == before,
+    "a node of Slurm's, which has no jobs, takes nothing from pods",
+    (status, held()),
+)
+
+# Another program of this node has TPCs.
+sim = {
+    "GPUPART_SIM": "%s/h200-e.capture:%s/h200-c.capture" % (captures, captures),
+    "LD_LIBRARY_PATH": peer.build + "/lib/gpupart/sim",
+}
+run = subprocess.Popen(
+    [gpupart, "run", "--gpu", gpus[1], "-t", "0-9", "--", "sleep", "1000"],
+    stderr=subprocess.DEVNULL,
+    env={**os.environ, **sim},
+)
+until(lambda: open("/proc/%d/cmdline" % run.pid).read().startswith("sleep"))
+ok(
+    until(
+        lambda: [
+            i.startswith(gpus[1]) for i, health in kubelet.devices.items() if health != "Healthy"
+        ]
+        == [True] * 10
+    ),
+    "as many ids of its GPU are unhealthy",
+    kubelet.devices,
+)
+refused(
+    lambda: kubelet.allocate(ids[1][:60]),
+    "the most that one GPU of this node has free is 56",
+    "more than it leaves",
+    code.RESOURCE_EXHAUSTED,
+)
+beside = kubelet.give("beside", ids[1][:56])
+ok(
+    peer.tpcs(peer.variables(beside)["GPUPART_SET"]) == set(range(10, 66)),
+    "a container has none of its TPCs",
+    beside,
+)
+inside = peer.container(
+    beside, ["%s/census" % tmp, "%s/probe.ptx" % tmp, "7"], stdout=subprocess.PIPE
+)
+seen = {int(sm) // 2 for sm in inside.communicate()[0].split()}
+ok(
+    inside.returncode == 7 and seen == set(range(10, 66)),
+    "and runs on its own, on the second GPU",
+    (inside.returncode, seen),
+)
+run.kill()
+run.wait()
+ok(
+    until(lambda: set(kubelet.devices.values()) == {"Healthy"}),
+    "when it has ended all are healthy again",
+)
+del kubelet.given["beside"]
+kubelet.note()
+ok(until(lambda: len(held()) == 2), "and what the container had is free", held())
+
+
+# ------------------------------------------------------------------- bytes
+def raw():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(5)
+    s.connect(folder + "/device-plugins/gpupart.sock")
+    return s
+
+
+def answers(words):
+    good = len(kubelet.preferred(ids[0], 1)) == 1 and plugin.process.poll() is None
+    ok(good, words + ": kubelet is served", plugin.said())
+
+
+preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+s = raw()
+s.sendall(b"GET / HTTP/1.1\r\n\r\n" * 100)
+until(lambda: not s.recv(65536), 5)
+answers("HTTP/1.1")
+s = raw()
+s.sendall(preface + struct.pack(">IBI", 0xFFFFFF00, 0, 1)[:9])
+answers("a frame of 16 MiB")
+s = raw()
+s.sendall(preface + b"\0\0\5\1")
+answers("half a frame")
+s.close()
+answers("a connection that is cut")
+for n in range(0, 200, 7):
+    cut = raw()
+    cut.sendall((preface + os.urandom(200))[:n])
+    cut.close()
+answers("connections that end anywhere")
+many = []
+
+
+def one_more():
+    try:
+        many.append(raw())
+    except BlockingIOError:
+        return False
+    return True
+
+
+ok(all(until(one_more) for n in range(1000)), "1000 connections", len(many))
+answers("1000 connections")
+del many
+stub = kubelet.channel.stream_unary("/v1beta1.DevicePlugin/Allocate")
+refused(lambda: stub(iter([b"", b""]), timeout=5), "one whole message", "two messages in a request")
+channel = grpc.insecure_channel(
+    "unix:" + folder + "/device-plugins/gpupart.sock",
+    options=[("grpc.use_local_subchannel_pool", 1)],
+)
+watches = [
+    kubelet.method("ListAndWatch", pb.DeviceList, True, channel)(pb.Empty()) for n in range(8)
+]
+ok(all(len(next(w).devices) == 132 for w in watches), "eight watches on one connection")
+for w in watches:
+    w.cancel()
+channel.close()
+answers("streams that are cancelled")
+
+# ---------------------------------------------------------------- restarts
+plugin.stop()
+before = held()
+plugin.start()
+ok(
+    until(lambda: len(kubelet.registered) == 2),
+    "a plugin that was killed registers again",
+    plugin.said(),
+)
+ok(until(lambda: len(kubelet.devices) == 132) and held() == before, "and what it gave is given")
+third = kubelet.give("third", ids[0][56:])
+sets = [peer.tpcs(peer.variables(e)["GPUPART_SET"]) for e in (first, second, third)]
+ok(len(set.union(*sets)) == 66, "a third container gets what the two have not", sets)
+kubelet.stop()
+kubelet.knows_pods = False
+kubelet.start()
+ok(
+    until(lambda: kubelet.registered),
+    "a kubelet that begins anew, and removed the plugin's socket, is registered with",
+    plugin.said(),
+)
+# Both are older than what kubelet may not have noted yet.
+until(lambda: time.monotonic() > given + 11)
+lists = kubelet.lists_seen
+until(lambda: kubelet.lists_seen > lists + 1)
+ok(len(held()) == 3, "while it knows of no pods nothing is taken back", held())
+kubelet.knows_pods = True
+lists = kubelet.lists_seen
+until(lambda: kubelet.lists_seen > lists + 1)
+os.unlink(folder + "/device-plugins/gpupart.sock")
+kubelet.registered = []
+ok(until(lambda: kubelet.registered), "its own socket is deleted: it is made anew", plugin.said())
+
+# ----------------------------------------------------------------- what ended
+until(lambda: len(kubelet.devices) == 132)
+life = peer.container(second, ["sleep", "1000"])
+until(lambda: "sleep" in open("/proc/%d/cmdline" % life.pid).read())
+del kubelet.given["second"], kubelet.given["third"]
+name = peer.variables(third)["GPUPART_NAME"]
+ok(
+    until(lambda: name not in held()),
+    "a container that kubelet does not list any more: its TPCs are free",
+    held(),
+)
+name = peer.variables(second)["GPUPART_NAME"]
+ok(name in held(), "but not those of one whose process lives")
+refused(
+    lambda: kubelet.allocate(ids[0][16:66]),
+    "the most that one GPU of this node has free is 66",
+    "they are not given again",
+    code.RESOURCE_EXHAUSTED,
+)
+life.kill()
+life.wait()
+ok(until(lambda: name not in held()), "they are when it has ended", held())
+ok(
+    not os.path.exists("/run/gpupart/kubernetes/" + env["GPUPART_JOB"][:-1])
+    and len(os.listdir("/run/gpupart/kubernetes")) == 1,
+    "no folder is left",
+    os.listdir("/run/gpupart/kubernetes"),
+)
+
+# An init container's ids are the pod's other containers' too.
+init = peer.variables(kubelet.give("pod", ids[1][:10]))
+main = peer.variables(kubelet.give("pod", ids[1][:20]))
+ok(
+    peer.tpcs(init["GPUPART_SET"]) <= peer.tpcs(main["GPUPART_SET"]),
+    "an init container's TPCs are those of its pod",
+    (init, main),
+)
+
+# ------------------------------------------------------------------------- MPS
+plugin.stop(signal.SIGTERM)
+ok(
+    plugin.process.returncode == 0 and not os.path.exists(folder + "/device-plugins/gpupart.sock"),
+    "SIGTERM: it ends, and its socket goes",
+)
+write_config("mps = yes\n")
+kubelet.registered = []
+plugin.start()
+until(lambda: kubelet.registered)
+until(lambda: len(kubelet.devices) == 132)
+refused(
+    lambda: kubelet.allocate(ids[1][30:34]),
+    "no MPS daemon answers in /run/gpupart/mps",
+    "mps = yes without a daemon",
+    code.UNAVAILABLE,
+)
+os.mkdir("/run/gpupart/mps", 0o755)
+daemon = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+daemon.bind("/run/gpupart/mps/control")
+daemon.listen()
+reply = kubelet.give("mps", ids[1][30:34])
+env = peer.variables(reply)
+ok(
+    env.get("CUDA_MPS_PIPE_DIRECTORY") == "/run/gpupart/mps"
+    and "/run/gpupart/mps" in [m.inside for m in reply.mounts],
+    "with one the container is its client",
+    env,
+)
+ok("GPUPART_MEM" not in env, "without a ratio there is no quota")
+plugin.stop()
+for text, part in (
+    ("colour = red\n", "line 1"),
+    ("mps = maybe\n", "line 1"),
+    ("memory-per-tpc = 1T\n", "memory-per-tpc"),
+    ("uid = x\n", "uid = x"),
+):
+    write_config(text)
+    status = subprocess.run(plugin.words, capture_output=True, text=True)
+    ok(status.returncode == 1 and part in status.stderr, "settings %r are refused" % text, status)
+os.chmod(config, 0o666)
+status = subprocess.run(plugin.words, capture_output=True, text=True)
+ok(
+    status.returncode == 1 and "only root" in status.stderr,
+    "and those that others can write",
+    status,
+)
+print("1..%d" % count)
+sys.stdout.flush()
+os._exit(failed != 0)

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The device plugin beside a kubelet that tests/kubernetes/peer.py plays: what a container gets, what
+# is refused, restarts and kills of either side, bytes that are no gRPC.
+. "$(dirname "$0")/../cli/tap.subr"
+. tests/kubernetes/node.subr
+missing=$(node_missing)
+[ -z "$missing" ] || { skip "$missing"; tap_done; }
+"${CC:-cc}" -o "$tmp/census" tests/cli/census.c -ldl || exit 1
+cp lib/confine/probe.ptx "$tmp"
+captures=$BUILD/share/gpupart/captures
+export BUILD
+trap 'rm -rf "$tmp"' EXIT
+node_run "$captures/h200-e.capture:$captures/h200-c.capture" "$python" -u tests/kubernetes/protocol.py "$tmp"
