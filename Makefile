@@ -298,9 +298,11 @@ install: all $(MAN3)
 	$(Q)install -m 755 share/completion/words $(DESTDIR)$(datadir)/gpupart/completion/words
 	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/gpupart.bash >$(DESTDIR)$(bashcompdir)/gpupart
 	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/_gpupart >$(DESTDIR)$(zshcompdir)/_gpupart
-	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/gpupart-qos@.service >$(DESTDIR)$(unitdir)/gpupart-qos@.service
+	$(Q)for f in gpupart-qos@.service gpupart-cdi.service gpupart-cdi.path; do \
+		sed 's|@bindir@|$(bindir)|; s|@libdir@|$(libdir)|' share/systemd/$$f >$(DESTDIR)$(unitdir)/$$f || exit; done
 	$(Q)install -m 644 share/systemd/gpupart-mps.service $(DESTDIR)$(unitdir)/gpupart-mps.service
 	$(Q)install -m 644 $(EXAMPLE_SRC) $(DESTDIR)$(docdir)/examples
+	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/drop-in.conf >$(DESTDIR)$(docdir)/examples/drop-in.conf
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
 		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -lgpupart' 'Libs.private: $(LIBS)' 'Cflags: -I$${includedir}' \
@@ -319,6 +321,29 @@ install-python:
 	$(Q)$(PYTHON) -c 'import sys; sys.exit("$(pythondir)" in sys.path)' 2>/dev/null && [ -z '$(DESTDIR)' ] && \
 		echo 'install-python: $(PYTHON) does not look there: export PYTHONPATH=$(pythondir)' >&2 || :
 
+# gpupart.py with all that it and the command need inside, but libc: $(B)/wheel/*.whl.
+WHEEL	= bin/gpupart=$(CLI) lib/$(SONAME)=$(B)/lib/$(SONAME) lib/$(MANAGE_SONAME)=$(B)/lib/$(MANAGE_SONAME) \
+	lib/gpupart/libgpupart-inject.so=$(INJECT) lib/gpupart/libgpupart-nvml.so=$(NVML) \
+	lib/gpupart/sim/libcuda.so.1=$(SIM_PLAIN) lib/gpupart/sim/libnvidia-ml.so.1=$(SIM_NVML_PLAIN) \
+	$(foreach f,$(CAPTURES),share/gpupart/captures/$(notdir $(f))=$(f)) \
+	$(foreach f,$(SCENARIOS),share/gpupart/scenarios/$(notdir $(f))=$(f))
+wheel: all
+	$(call say,WHEEL,$(B)/wheel)
+	$(Q)$(PYTHON) scripts/wheel.py $(B)/wheel python/gpupart.py $(WHEEL)
+
+# What install and install-python put there with the same prefix=, DESTDIR= and so on: they do so
+# once more, below $(B), and each file of that is removed. Folders of gpupart's own go where they are empty.
+uninstall:
+	$(call say,UNINSTALL,$(DESTDIR)$(prefix))
+	$(Q)rm -rf $(B)/uninstall
+	$(Q)$(MAKE) -s install DESTDIR='$(abspath $(B))/uninstall'
+	$(Q)[ -z '$(pythondir)' ] || $(MAKE) -s install-python DESTDIR='$(abspath $(B))/uninstall'
+	$(Q)cd $(B)/uninstall && find . ! -type d | sed 's|^\.||' | while IFS= read -r file; do \
+		rm -f "$(DESTDIR)$$file" || exit; done
+	$(Q)cd $(B)/uninstall && find . -depth -type d -path '*/gpupart*' | sed 's|^\.||' | while IFS= read -r folder; do \
+		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder" || exit; done
+	$(Q)rm -rf $(B)/uninstall
+
 # Debian's, built in a clean chroot and tried in another; PACKAGES=DIR keeps them.
 packages:
 	@scripts/packages $(if $(PACKAGES),-o '$(PACKAGES)')
@@ -331,5 +356,5 @@ clean:
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d) $(SPANK_OBJ:.o=.d)
 
-.PHONY: all install install-python packages clean check check-slurm check-gpu lint bench fuzz
+.PHONY: all install install-python uninstall wheel packages clean check check-podman check-slurm check-gpu lint bench fuzz
 .DELETE_ON_ERROR:

@@ -6,15 +6,19 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli/target/args.h"
 #include "cli/target/blocks.h"
 #include "cli/target/check.h"
 #include "cli/target/clusters.h"
+#include "cli/target/hold.h"
 #include "cli/cmd.h"
+#include "cli/mps/mps_daemon.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
 #include "cli/plan/file.h"
@@ -27,9 +31,12 @@
  * is higher is refused by the runtimes of today's distributions, podman 4.3 among them.
  */
 #define CDI_VERSION "0.5.0"
-#define KIND "gpupart.dev/set"
+#define VENDOR "gpupart.dev"
+#define CLASS "set"
 /* Who asks for a set never gets a simulated one. */
-#define KIND_SIMULATED "gpupart.dev/simulated"
+#define CLASS_SIMULATED "simulated"
+#define KIND VENDOR "/" CLASS
+#define KIND_SIMULATED VENDOR "/" CLASS_SIMULATED
 
 /* Inside the container; no folder of a package, so that an image may have its own gpupart. */
 #define INSIDE "/usr/lib/gpupart-host"
@@ -43,17 +50,17 @@
 
 const char cdi_help[] =
 "Usage: gpupart cdi [SET] [-i CAPTURE] [--gpu GPU] [--device NAME]\n"
-"                   [--name NAME [--mem SIZE]] [--strict] [--uid UID[:INSIDE]]\n"
-"                   [-o FILE]\n"
+"                   [--name NAME [--mem SIZE]] [--strict] [--hold] [--mps]\n"
+"                   [--uid UID[:INSIDE]] [-o FILE]\n"
 "       gpupart cdi --plan FILE [-i CAPTURE] [--gpu GPU] [--device PREFIX]\n"
-"                   [--strict] [--uid UID[:INSIDE]] [-o FILE]\n"
+"                   [--strict] [--hold] [--mps] [--uid UID[:INSIDE]] [-o FILE]\n"
 "Writes what a container needs to run inside a set of TPCs, as a specification of the\n"
 "Container Device Interface (CDI), which docker, podman, containerd and CRI-O read\n"
 "from /etc/cdi: the limit, the injected library, the folder in which its processes\n"
 "show themselves. The driver comes from NVIDIA's own CDI device, given beside it.\n"
 "\n"
-"SET as run has it, -t, -g, -u, -n, --hex; without it all TPCs. With --plan a device\n"
-"for each tenant of a plan.\n"
+"SET as run has it, -t, -g, -u, -n, --sms, --hex, --shape; without it all TPCs.\n"
+"With --plan a device for each tenant of a plan.\n"
 "  -i, --input CAPTURE for the simulated GPU made of it (sample:h200 or a file); the\n"
 "                      kind is then " KIND_SIMULATED "\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
@@ -67,10 +74,15 @@ const char cdi_help[] =
 "      --strict        a process that cannot be confined finds no GPU, and after its\n"
 "                      first launch outside of the set later ones fail; so with\n"
 "                      strict = yes in the node's /etc/gpupart/config, without it\n"
+"      --hold          the set, the quota and --strict hold whatever a program in the\n"
+"                      container does to its variables, for user 0 too; for root\n"
+"      --mps           the container's programs join the node's MPS daemon, in\n"
+"                      " MPS_DAEMON_NODE ", which must run\n"
 "      --uid UID[:INSIDE]\n"
 "                      the user that the container's processes are, outside and, where\n"
 "                      it has users of its own, inside; without it the caller\n"
-"  -o, --output FILE   write there, the whole file or nothing, and not to stdout\n"
+"  -o, --output FILE   write there, the whole file or nothing, and not to stdout;\n"
+"                      a file that has it already stays\n"
 "\n"
 "To be written anew after the driver, gpupart or the GPU changes. After a reboot its\n"
 "folder below " BLOCKS_ROOT " must be there again: gpupart(1), Containers, says how.\n"
@@ -95,8 +107,9 @@ struct share {
 struct cdi {
 	const struct args *args;
 	const char *device, *name, *mem, *plan;	/* options, or NULL */
-	bool strict;
+	bool strict, hold, mps;
 	uid_t uid, uid_inside;
+	unsigned int nr_tpcs;		/* of the GPU */
 	char pci[20], key[20];
 	struct plan_file *file;		/* @plan, read */
 	unsigned int nr;
@@ -200,6 +213,8 @@ static int take_options(struct cdi *cdi, const struct args *args, const char *ui
 		status = usage_error("--device '%s': " DEVICE_NAME_RULE, cdi->device);
 	if (status)
 		return status;
+	if (cdi->hold && geteuid())
+		return usage_error("--hold: only root can hold a container's programs to a set");
 	if (cdi->plan && (args->nr_terms || cdi->name || cdi->mem))
 		return usage_error("--plan %s and %s: take one", cdi->plan,
 				   args->nr_terms ? args->terms[0].option :
@@ -224,16 +239,20 @@ static void add_env(json_t *env, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* @path there is @inside in the container. Libraries are read, blocks are written. */
-static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool written)
+static json_t *mount_of(const char *path, const char *inside, bool written)
 {
 	json_t *options = written ? json_pack("[s,s,s,s,s]", "rw", "nosuid", "nodev", "noexec",
 					      "bind") :
 				    json_pack("[s,s,s,s]", "ro", "nosuid", "nodev", "bind");
 
-	if (!json_array_append_new(cdi->mounts,
-				   json_pack("{s:s, s:s, s:o}", "hostPath", path,
-					     "containerPath", inside, "options", options)))
+	return json_pack("{s:s, s:s, s:o}", "hostPath", path, "containerPath", inside, "options",
+			 options);
+}
+
+/* @path there is @inside in the container. Libraries are read, blocks are written. */
+static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool written)
+{
+	if (!json_array_append_new(cdi->mounts, mount_of(path, inside, written)))
 		return 0;
 	return failure("%s: a path that is no UTF-8 cannot be told", path);
 }
@@ -310,26 +329,32 @@ static int add_blocks(struct cdi *cdi)
 			 blocks_path(cdi->uid_inside, inside), true);
 }
 
-/* The simulated driver and its captures, as run -i sets them. */
+/*
+ * The simulated driver and its captures, as run -i sets them. A capture has its own path inside, by
+ * which programs there tell those outside of their GPU.
+ */
 static int add_simulated(struct cdi *cdi)
 {
 	const char *captures = getenv("GPUPART_SIM");
-	char path[PATH_MAX], one[PATH_MAX], inside[64], sim[1024] = "";
+	char path[PATH_MAX], one[PATH_MAX];
+	char *sim = NULL, *before;
 	int err, status = add_package(cdi, PATHS_SIM "/" LIBCUDA, INSIDE_SIM "/" LIBCUDA);
 
 	/* The places of several are their addresses: all, and in this order. */
-	for (int i = 0; captures && *captures && !status; i++) {
+	while (captures && *captures && !status) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);
 		captures += strcspn(captures, ":");
 		captures += *captures == ':';
 		err = paths_full(one, path, sizeof(path));
 		if (err)
 			return failure("%s: %s", one, strerror(-err));
-		snprintf(inside, sizeof(inside), INSIDE_SIM "/%d.capture", i);
-		out_append(sim, sizeof(sim), "%s%s", i ? ":" : "", inside);
-		status = add_mount(cdi, path, inside, false);
+		before = sim;
+		sim = alloc_text("%s%s%s", before ?: "", before ? ":" : "", path);
+		free(before);
+		status = add_mount(cdi, path, path, false);
 	}
-	add_env(cdi->env, "GPUPART_SIM=%s", sim);
+	add_env(cdi->env, "GPUPART_SIM=%s", sim ?: "");
+	free(sim);
 	add_env(cdi->env, "LD_LIBRARY_PATH=" INSIDE_SIM);
 	return status;
 }
@@ -340,6 +365,17 @@ static bool has_quota(const struct cdi *cdi)
 		if (cdi->shares[i].mem)
 			return true;
 	return false;
+}
+
+/* The pipes of the node's daemon; clients find it by the variable. */
+static int add_mps(struct cdi *cdi)
+{
+	struct mps_daemon daemon = { .why = "" };
+
+	if (mps_daemon_find_node(&daemon))
+		return failure("--mps: %s", daemon.why);
+	add_env(cdi->env, MPS_DAEMON_PIPES "=" MPS_DAEMON_NODE);
+	return add_mount(cdi, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
 }
 
 /* What tells programs that ask NVML of the quota, and asks it for what a process really has. */
@@ -373,14 +409,41 @@ static int add_all(struct cdi *cdi)
 		status = add_nvml(cdi);
 	if (!status)
 		status = cdi->args->simulated ? add_simulated(cdi) : add_nodes(cdi);
+	if (!status && cdi->mps)
+		status = add_mps(cdi);
 	/* Last: it leaves a folder behind. */
 	return status ?: add_blocks(cdi);
 }
 
-/* The device of one share, added to @devices. */
-static void add_device(const struct share *share, json_t *devices)
+/* The grant by which a container of @share is held to it, as its mount into @edits. */
+static int add_hold(const struct cdi *cdi, const struct share *share, json_t *edits)
 {
-	json_t *env = json_array();
+	const struct args *args = cdi->args;
+	struct gpupart_grant grant = {
+		.uid = cdi->uid, .nr_tpcs = cdi->nr_tpcs, .set = share->set,
+		.memory = share->mem, .strict = cdi->strict,
+	};
+	char folder[PATH_MAX], source[PATH_MAX];
+	int status;
+
+	snprintf(grant.name, sizeof(grant.name), "%s", share->name ?: "container");
+	snprintf(grant.pci, sizeof(grant.pci), "%s", cdi->pci);
+	if (!args->simulated || paths_full(args->source, source, sizeof(source)))
+		strcpy(source, "rm");
+	snprintf(grant.source, sizeof(grant.source), "%.511s", source);
+	snprintf(grant.key, sizeof(grant.key), "%s", cdi->key);
+	status = hold_container(args->simulated ? CLASS_SIMULATED : CLASS, share->device, &grant,
+				folder);
+	if (!status)
+		json_object_set_new(edits, "mounts",
+				    json_pack("[o]", mount_of(folder, GPUPART_GRANT_ROOT, false)));
+	return status;
+}
+
+/* The device of one share, added to @devices: 0, or an error. */
+static int add_device(const struct cdi *cdi, const struct share *share, json_t *devices)
+{
+	json_t *env = json_array(), *edits = json_pack("{s:o}", "env", env);
 
 	add_env(env, "GPUPART_SET=%s", share->list);
 	if (share->name)
@@ -390,22 +453,21 @@ static void add_device(const struct share *share, json_t *devices)
 		add_env(env, "GPUPART_MEM=%llu", (unsigned long long)share->mem);
 		add_env(env, "LD_AUDIT=" INSIDE_PACKAGE "/" PATHS_NVML);
 	}
-	json_array_append_new(devices, json_pack("{s:s, s:{s:o}}", "name", share->device,
-						 "containerEdits", "env", env));
+	json_array_append_new(devices, json_pack("{s:s, s:o}", "name", share->device,
+						 "containerEdits", edits));
+	return cdi->hold ? add_hold(cdi, share, edits) : 0;
 }
 
 /* ---------------------------------------------------------------- the whole */
 
-static char *text_of(const struct cdi *cdi)
+static char *text_of(const struct cdi *cdi, json_t *devices)
 {
-	json_t *edits = json_pack("{s:O}", "env", cdi->env), *devices = json_array(), *root;
+	json_t *edits = json_pack("{s:O}", "env", cdi->env), *root;
 	char *text, *line;
 
 	if (json_array_size(cdi->nodes))
 		json_object_set(edits, "deviceNodes", cdi->nodes);
 	json_object_set(edits, "mounts", cdi->mounts);
-	for (unsigned int i = 0; i < cdi->nr; i++)
-		add_device(&cdi->shares[i], devices);
 	root = json_pack("{s:s, s:s, s:o, s:o}", "cdiVersion", CDI_VERSION,
 			 "kind", cdi->args->simulated ? KIND_SIMULATED : KIND,
 			 "containerEdits", edits, "devices", devices);
@@ -416,15 +478,47 @@ static char *text_of(const struct cdi *cdi)
 	return line;
 }
 
+/* Whether the file at @path, which is no link, has @text and nothing else. */
+static bool is_written(const char *path, const char *text)
+{
+	size_t len = strlen(text), n = 0;
+	char *found = alloc_zeroed(len + 1, 1);
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	bool same = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+		    !(st.st_mode & 07000) && (size_t)st.st_size == len;
+
+	while (same && n < len) {
+		ssize_t more = read(fd, found + n, len - n);
+
+		same = more > 0;
+		n += same ? more : 0;
+	}
+	same = same && !memcmp(found, text, len);
+	if (fd >= 0)
+		close(fd);
+	free(found);
+	return same;
+}
+
 static int write_out(const struct cdi *cdi)
 {
 	const char *path = cdi->args->output;
-	char *text = text_of(cdi);
+	json_t *devices = json_array();
 	struct out out;
-	int err, status;
+	int err, status = 0;
+	char *text;
 
+	for (unsigned int i = 0; i < cdi->nr && !status; i++)
+		status = add_device(cdi, &cdi->shares[i], devices);
+	if (status) {
+		json_decref(devices);
+		return status;
+	}
+	text = text_of(cdi, devices);
 	if (path) {
-		err = whole_write(path, text);
+		/* Runtimes that watch the folder have nothing to read again. */
+		err = is_written(path, text) ? 0 : whole_write(path, text);
 		status = err ? failure("-o %s: %s", path, whole_words(err)) : 0;
 	} else {
 		out_open(&out, NULL);
@@ -508,6 +602,7 @@ static int specify(struct cdi *cdi, const struct gpupart_topology *topo)
 	if (status)
 		return status;
 	snprintf(cdi->key, sizeof(cdi->key), "%s", check.key);
+	cdi->nr_tpcs = gpupart_topology_nr_tpcs(topo);
 	out_json_alloc();
 	cdi->env = json_array();
 	cdi->nodes = json_array();
@@ -532,6 +627,8 @@ int cmd_cdi(int argc, char **argv)
 					   { .name = "mem", .value = &cdi.mem },
 					   { .name = "plan", .value = &cdi.plan },
 					   { .name = "strict", .given = &cdi.strict },
+					   { .name = "hold", .given = &cdi.hold },
+					   { .name = "mps", .given = &cdi.mps },
 					   { .name = "uid", .value = &uid }, { 0 } };
 	struct gpupart_topology *topo;
 	int status;

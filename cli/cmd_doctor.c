@@ -681,7 +681,7 @@ int cmd_doctor(int argc, char **argv)
 {
 	bool no_launch = false;
 	const struct args_option own[] = { { .name = "no-launch", .given = &no_launch }, { 0 } };
-	struct args args = { 0 };
+	struct args args = { .lenient = true };
 	struct doctor doctor = { .args = &args, .gp = cmd_gp };
 	int status;
 

@@ -36,6 +36,8 @@ const char plan_help[] =
 "                        weight=N      of its share of what is left over\n"
 "                        pack, spread  few GPCs for isolation (the default), or many\n"
 "                                      for speed\n"
+"                        shape=SHAPE   packed, gpcs, spread, or balanced: whole GPCs,\n"
+"                                      as many of each uGPU\n"
 "                        mem=SIZE      a quota of GPU memory: as run --mem\n"
 "                      Without demands: 1 TPC at least, and its share\n"
 "  -f, --file FILE     tenants from a YAML file:\n"
@@ -424,11 +426,12 @@ static int check_wishes(const struct args *args, const struct wishes *wishes)
 	if (wishes->form && args->json)
 		return usage_error("--json and --of %s: take one", wishes->form);
 	if (wishes->beside && !is_live(args->source))
-		return usage_error("--beside and -i %s: nothing runs on a capture", args->source);
+		return usage_error("--beside and %s%s: nothing runs on a capture",
+				   args_source_from(args), args->source);
 	if (env && wishes->only && !is_live(args->source) && limit && *limit)
 		return usage_error(
-			"--of env and -i %s: this runs inside the limit %.100s (GPUPART_SET), which the set of another GPU cannot replace",
-			args->source, limit);
+			"--of env and %s%s: this runs inside the limit %.100s (GPUPART_SET), which the set of another GPU cannot replace",
+			args_source_from(args), args->source, limit);
 	return 0;
 }
 
@@ -451,7 +454,8 @@ int cmd_plan(int argc, char **argv)
 		return status;
 	if (!wishes.form && !args.json && out_is_svg(args.output))
 		wishes.form = "svg";
-	status = check_wishes(&args, &wishes) ?: read_demands(&wishes, &demands);
+	status = args_input(&args) ?: check_wishes(&args, &wishes) ?:
+		 read_demands(&wishes, &demands);
 	if (!status && is_live(args.source))
 		run_inherit_gpu(&args);
 	if (!status && !args.source)

@@ -25,6 +25,7 @@ const char ps_help[] =
 "WIDENED    of these, those that had to get more TPCs than asked for: not hanging wins\n"
 "UNCONFINED of these, those that could not be confined\n"
 "USER       whose it is, on a node of Slurm's\n"
+"CONTAINER  the first digits of its id, where a process is in one\n"
 "SET        its TPCs; 'of another version': another gpupart confines it, and only the\n"
 "           'gpupart set' of that version changes it\n"
 "MEMORY     of the GPU, as NVIDIA's management library tells it\n"
@@ -65,7 +66,7 @@ int cmd_ps(int argc, char **argv)
 	if (status)
 		return status;
 	if (engines)
-		return engines_show(&args, seconds);
+		return args_input(&args) ?: engines_show(&args, seconds);
 	status = look_take(&look, true) ?: out_open(&out, &args);
 	if (!status) {
 		if (args.json)

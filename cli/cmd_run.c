@@ -24,8 +24,15 @@ const char run_help[] =
 "  -n, --nr-tpcs N     N more TPCs, packed: in the smallest uGPU that holds them, as\n"
 "                      many as possible in whole GPCs, the rest from the smallest\n"
 "                      GPC left, where it can with room for clusters of 8 blocks;\n"
-"                      clear of the sets of other runs, or it says that they overlap\n"
+"                      clear of the sets of other runs, or it says that they overlap;\n"
+"                      50%: that share of the GPU's TPCs, rounded down\n"
+"      --sms N         N SMs, as -n: whole TPCs, rounded up\n"
+"      --shape SHAPE   how the TPCs of -n and --sms lie: packed (the default); gpcs,\n"
+"                      whole GPCs of any uGPU first; balanced, whole GPCs, as many of\n"
+"                      each uGPU; spread, as evenly over GPCs as can be\n"
 "      --hex MASK      bit i allows TPC i\n"
+"  @NAME               the set of that name in ~/.config/gpupart/config or\n"
+"                      /etc/gpupart/config\n"
 "      --plan FILE:NAME  the set of tenant NAME in a plan that 'gpupart plan --json'\n"
 "                      wrote; it gives --gpu and --name where they are not given\n"
 "\n"
@@ -179,8 +186,10 @@ int cmd_run(int argc, char **argv)
 	if (status)
 		return status;
 	if (!args.nr_terms && !wishes.plan && !wishes.mem)
-		return failure("no set: give one with -t, -g, -u, -n, --hex or --plan");
-	if (wishes.plan)
+		return failure(
+			"no set: give one with -t, -g, -u, -n, --sms, --hex, @NAME or --plan");
+	status = args_input(&args);
+	if (!status && wishes.plan)
 		status = take_plan(&args, &wishes, &file);
 	if (!status && wishes.mem)
 		status = take_mem(&wishes);

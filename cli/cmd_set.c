@@ -15,19 +15,25 @@
 #include "lib/private.h"
 
 const char set_help[] =
-"Usage: gpupart set -p PID SET [--gpu GPU] [--json]\n"
-"       gpupart set NAME SET [--gpu GPU] [--json]\n"
+"Usage: gpupart set -p PID [SET] [--gpu GPU] [--json]\n"
+"       gpupart set NAME [SET] [--gpu GPU] [--json]\n"
 "       gpupart set -p PID | NAME --mem SIZE [--gpu GPU] [--json]\n"
 "Changes the limit of a running process, or of all processes of the jobs NAME (of\n"
 "'gpupart run --name NAME'), those that begin later included: from the next launch on.\n"
 "Prints the old set and the new one. Your own processes; root's -p takes any.\n"
+"Without a SET shows the one there is.\n"
 "\n"
 "SET, several add up:\n"
 "  -t, --tpcs LIST     TPCs: 0,5,8-11 or 0-10:2\n"
 "  -g, --gpcs LIST     whole GPCs\n"
 "  -u, --ugpus LIST    whole uGPUs (halves of the L2)\n"
 "  -n, --nr-tpcs N     N more TPCs, packed, clear of the sets of others; for a job\n"
-"                      begun inside another, of that one's set\n"
+"                      begun inside another, of that one's set; 50%: that share of\n"
+"                      the GPU's TPCs\n"
+"      --sms N         N SMs, as -n: whole TPCs, rounded up\n"
+"      --shape SHAPE   how the TPCs of -n and --sms lie: packed, gpcs, balanced or\n"
+"                      spread, as run has it\n"
+"  @NAME               the set of that name in the configuration file\n"
 "      --hex MASK      bit i allows TPC i\n"
 "  -a, --all           all TPCs of the GPU\n"
 "\n"
@@ -50,6 +56,7 @@ const char set_help[] =
 "or a set that it may not have.\n"
 "\n"
 "Examples:\n"
+"  gpupart set train\n"
 "  gpupart set -p 4711 -g 0-3\n"
 "  gpupart set train -u 0\n"
 "  gpupart set train --mem 24G\n";
@@ -69,7 +76,7 @@ struct target {
 
 struct targets {
 	const struct args *args;
-	bool all;
+	bool all, show;			/* show: nothing changes */
 	struct target *list;
 	unsigned int nr;
 	struct which_gpu which;
@@ -291,6 +298,8 @@ static int work_out(struct targets *t, struct target *target)
 			return usage_error(
 				"-n %s: the GPU of process %d is simulated from user %u's capture: -t, -g and -u can be used",
 				args.terms[i].text, target->pid, target->uid);
+	if (t->show)
+		return 0;
 	outer = outer_limit(t, target, &around);
 	if (!t->all)
 		return args_set(&args, topo, target->pci, outer, &target->set);
@@ -346,18 +355,39 @@ static const char *set_text(char *text, const struct target *target,
 					   out_set(text, OUT_SET_STRLEN, target->topo, set);
 }
 
+static const char *whose_text(char *text, size_t len, const struct target *target)
+{
+	if (target->pid)
+		snprintf(text, len, "pid %d's", target->pid);
+	else
+		snprintf(text, len, "job %s's", *target->name ? target->name : target->job);
+	return text;
+}
+
+/* As a row of @rows, NULL: as text. */
+static void report_set(struct out *out, json_t *rows, const struct target *target,
+		       const struct gpupart_tpcset *set)
+{
+	char text[OUT_SET_STRLEN], whose[96];
+
+	if (rows)
+		json_array_append_new(rows, json_pack("{s:o, s:o, s:o, s:s, s:o}",
+			"pid", target->pid ? json_integer(target->pid) : json_null(),
+			"job", out_json_text(target->job), "name", out_json_text(target->name),
+			"gpu", target->pci, "set", out_json_tpcs(set)));
+	else
+		fprintf(out->file, "%s current set: %s%s\n",
+			whose_text(whose, sizeof(whose), target), set_text(text, target, set),
+			target->simulated ? " (simulated)" : "");
+}
+
 static void print_change(struct out *out, const struct target *target,
 			 const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
 {
 	char text[OUT_SET_STRLEN], whose[96];
 
-	if (target->pid)
-		snprintf(whose, sizeof(whose), "pid %d's", target->pid);
-	else
-		snprintf(whose, sizeof(whose), "job %s's", *target->name ? target->name
-									: target->job);
-	fprintf(out->file, "%s current set: %s%s\n", whose, set_text(text, target, before),
-		target->simulated ? " (simulated)" : "");
+	report_set(out, NULL, target, before);
+	whose_text(whose, sizeof(whose), target);
 	fprintf(out->file, "%s new set: %s%s\n", whose, set_text(text, target, now),
 		target->simulated ? " (simulated)" : "");
 }
@@ -524,9 +554,46 @@ static int change_all(struct targets *t)
 	return failed ?: status;
 }
 
+/* Shows the sets there are: of a job its own, and of each of its processes. */
+static int show_all(struct targets *t)
+{
+	json_t *rows = t->args->json ? json_array() : NULL, *root;
+	bool simulated = false;
+	struct out out;
+	int status = out_open(&out, t->args);
+
+	if (status)
+		return status;
+	for (unsigned int i = 0; i < t->nr; i++) {
+		const struct target *target = &t->list[i];
+
+		simulated |= target->simulated;
+		report_set(&out, rows, target, &target->before);
+		for (int k = 0; k < t->nr_processes && *target->job; k++) {
+			struct gpupart_process *p = &t->processes[k];
+			struct target one = { .pid = p->pid, .simulated = p->simulated,
+					      .topo = target->topo };
+
+			if (!p->pid || !is_reported(t, p->job, target))
+				continue;
+			snprintf(one.name, sizeof(one.name), "%s", p->name);
+			snprintf(one.pci, sizeof(one.pci), "%s", p->pci);
+			if (*p->limit)
+				gpupart_tpcset_parse_list(NULL, p->limit, &one.before);
+			report_set(&out, rows, &one, &one.before);
+		}
+	}
+	if (rows) {
+		root = out_json_new("set", simulated);
+		json_object_set_new(root, "sets", rows);
+		out_json_write(&out, root);
+	}
+	return out_close(&out);
+}
+
 static int set(const struct args *args, const char *pid, const char *name, bool all)
 {
-	struct targets t = { .args = args, .all = all };
+	struct targets t = { .args = args, .all = all, .show = !all && !args->nr_terms };
 	int status;
 
 	t.which = (struct which_gpu){ .selector = args->gpu };
@@ -536,7 +603,7 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	for (unsigned int i = 0; !status && i < t.nr; i++)
 		status = work_out(&t, &t.list[i]);
 	if (!status)
-		status = change_all(&t);
+		status = t.show ? show_all(&t) : change_all(&t);
 	for (unsigned int i = 0; i < t.nr; i++)
 		gpupart_topology_close(t.list[i].topo);
 	free(t.list);
@@ -580,8 +647,8 @@ int cmd_set(int argc, char **argv)
 		status = args_memory(mem, &bytes);
 		return status ?: tenants_set(&args, name, pid, bytes);
 	}
-	if (!args.nr_terms && !all)
-		return usage_error("no set: give one with -t, -g, -u, -n, --hex or -a");
+	if (args.shape && !args.nr_terms)
+		return usage_error("--shape %s: goes with -n or --sms", args.shape);
 	if (args.nr_terms && all)
 		return usage_error("both -a and %s %s: one of them", args.terms[0].option,
 				   args.terms[0].text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * gpupart stat: starts a program as run does, with the injected library told to measure
- * it, and shows what was found.
+ * it, and shows what was found; or shows what records say of a program that runs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/start/run.h"
+#include "cli/stat/running.h"
 #include "cli/stat/stat.h"
 #include "cli/target/args.h"
 #include "cli/util/out.h"
@@ -21,12 +22,14 @@
 const char stat_help[] =
 "Usage: gpupart stat [SET] [-i CAPTURE] [--gpu GPU] [--interval SECONDS] [--json]\n"
 "                    [-o FILE] -- PROGRAM ARGS\n"
+"       gpupart stat -p PID | NAME [-d SECONDS] [--interval SECONDS] [--json]\n"
+"                    [-o FILE]\n"
 "Runs an unmodified program, inside a set or on the whole GPU, and tells how many\n"
 "kernels, graphs and copies it launched, how long the GPU waited for the CPU and the\n"
 "CPU for the GPU, whether copies ran beside kernels, and so whether it is CPU-bound or\n"
 "GPU-bound. The report is on stderr: stdout is the program's.\n"
 "\n"
-"SET as for run: -t, -g, -u, -n, --hex; see 'gpupart help run'.\n"
+"SET as for run: -t, -g, -u, -n, --sms, --hex, --shape; see 'gpupart help run'.\n"
 "\n"
 "  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
 "      --gpu GPU       the set's: an index in PCI order, a PCI address or a UUID\n"
@@ -41,6 +44,17 @@ const char stat_help[] =
 "copies alone ran 40 % of it or more, and longer than kernels. Else: neither.\n"
 "gpupart(1), \"What bounds a program\", says how the time of work is taken.\n"
 "\n"
+"With -p or NAME: of what runs already under gpupart, a process or all processes of a\n"
+"job, from the records that the GPU writes when a launch ends. The report, on stdout:\n"
+"how busy the GPU was with it, launches, how many of them were outstanding, and the\n"
+"ten kernels with the most time that ended in this time. A kernel's begin is not\n"
+"recorded: its time is taken from its submission or the end of the launch before it\n"
+"on its stream. \"31.0 to 44.2%\": the clocks of CPU and GPU leave open which. Graphs\n"
+"have no records, and may be busy all the time.\n"
+"\n"
+"  -p, --pid PID       this process; your own, as root any\n"
+"  -d, --delay SECONDS for so long, 0.1-3600 (1); Ctrl-C ends it before\n"
+"\n"
 "The program is started with GPUPART_STAT and CUDA_INJECTION64_PATH in its\n"
 "environment; what it starts is measured, too, each process by itself. With\n"
 "GPUPART_DISABLE=1 it is run untouched. Profilers that use CUPTI cannot be used at\n"
@@ -51,7 +65,8 @@ const char stat_help[] =
 "\n"
 "Examples:\n"
 "  gpupart stat -- python3 infer.py\n"
-"  gpupart stat -n 16 --json -o stat.json -- ./serve\n";
+"  gpupart stat -n 16 --json -o stat.json -- ./serve\n"
+"  gpupart stat train -d 10 --interval 1\n";
 
 struct session {
 	struct args *args;
@@ -363,10 +378,51 @@ static int check_alone(const struct args *args)
 			id);
 }
 
+/* The command's own options, as they were given. */
+struct wishes {
+	const char *interval, *pid, *delay;
+};
+
+/* A word that is no path and does not follow "--" is the name of what runs. */
+static bool is_running(const struct args *args, const struct wishes *wishes)
+{
+	return wishes->pid || (*args->program && !strchr(*args->program, '/') &&
+			       strcmp(args->program[-1], "--"));
+}
+
+/* Once more: options may follow NAME, and those of a program are refused. */
+static int show_running(struct wishes *wishes, const struct args_option *own, int argc,
+			char **argv)
+{
+	struct args args = { 0 };
+	struct running running = { .args = &args, .seconds = 1 };
+	int status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own, stat_help, argc,
+				argv);
+
+	if (!status && wishes->pid && *args.program)
+		status = usage_error("-p %s and '%s': one of them", wishes->pid, *args.program);
+	if (!status && *args.program && args.program[1])
+		status = usage_error("'%s': one NAME is possible; a program follows after --",
+				     args.program[1]);
+	if (!status && wishes->delay)
+		status = args_seconds("-d", wishes->delay, 0.1, &running.seconds);
+	if (!status && wishes->interval)
+		status = args_seconds("--interval", wishes->interval, 0.1, &running.interval);
+	if (!status)
+		status = running_find(&running, wishes->pid, *args.program) ?:
+			 running_measure(&running);
+	running_drop(&running);
+	return status;
+}
+
 int cmd_stat(int argc, char **argv)
 {
-	const char *disable = getenv("GPUPART_DISABLE"), *interval = NULL;
-	const struct args_option own[] = { { .name = "interval", .value = &interval }, { 0 } };
+	const char *disable = getenv("GPUPART_DISABLE");
+	struct wishes given = { 0 };
+	const struct args_option own[] = { { .name = "interval", .value = &given.interval },
+					   { .name = "pid", .letter = 'p', .value = &given.pid },
+					   { .name = "delay", .letter = 'd',
+					     .value = &given.delay }, { 0 } };
 	const struct run_wishes wishes = { 0 };
 	struct args args = { 0 };
 	struct session session = { .args = &args };
@@ -374,10 +430,14 @@ int cmd_stat(int argc, char **argv)
 	int status;
 
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT |
-			    ARGS_PROGRAM, own, stat_help, argc, argv) ?:
-		 run_check_program(&args);
-	if (!status && interval)
-		status = args_seconds("--interval", interval, 0.1, &session.interval);
+			    ARGS_PROGRAM, own, stat_help, argc, argv);
+	if (!status && is_running(&args, &given))
+		return show_running(&given, own, argc, argv);
+	if (!status && given.delay)
+		status = usage_error("-d %s is for -p and NAME", given.delay);
+	status = status ?: run_check_program(&args);
+	if (!status && given.interval)
+		status = args_seconds("--interval", given.interval, 0.1, &session.interval);
 	if (status)
 		return status;
 	run_inherit_gpu(&args);

@@ -12,6 +12,7 @@
 #include "cli/draw/picture.h"
 #include "cli/target/args.h"
 #include "cli/top/top.h"
+#include "cli/util/number.h"
 
 const char top_help[] =
 "Usage: gpupart top [-d SECONDS] [-n COUNT] [--once | --json] [-i SOURCE]\n"
@@ -157,7 +158,7 @@ static void print_frames(struct out *out, const struct top *top)
 	if (!ioctl(fileno(out->file), TIOCGWINSZ, &size) && size.ws_col)
 		width = size.ws_col;
 	else if (columns)
-		args_whole(columns, 1000, &width);
+		number_whole(columns, 1000, &width);
 	if (width < TOP_LEAST_WIDTH)
 		width = TOP_LEAST_WIDTH;
 	do {
@@ -228,7 +229,7 @@ int cmd_top(int argc, char **argv)
 		status = args_seconds("-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
-	if (count && !args_whole(count, ULONG_MAX, &looks))
+	if (count && !number_whole(count, ULONG_MAX, &looks))
 		return usage_error("-n '%s': wants a number, 1 or more", count);
 	if (once && count)
 		return usage_error("both --once and -n %s: one of them", count);

@@ -6,6 +6,7 @@
 #include "cli/draw/topology.h"
 #include "cli/target/args.h"
 #include "cli/trace/trace.h"
+#include "cli/util/number.h"
 
 const char trace_help[] =
 "Usage: gpupart trace [-i CAPTURE] [--gpu GPU] [--json | --of FORM] [-o FILE]\n"
@@ -48,7 +49,7 @@ static int take_number(const char *option, const char *text, unsigned int max, u
 
 	if (!text)
 		return 0;
-	if (!args_whole(text, max, &value))
+	if (!number_whole(text, max, &value))
 		return usage_error("%s %s: wants a number from 1 to %u", option,
 				   *text ? text : "''", max);
 	*nr = value;

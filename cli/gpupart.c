@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <gpupart_manage.h>
 #include "cli/cmd.h"
+#include "cli/overview.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
 
@@ -72,8 +73,10 @@ int main(int argc, char **argv)
 	/* Started anew by paths_enter_sim(), it would be shown as "exe". */
 	prctl(PR_SET_NAME, "gpupart");
 	paths_set_argv(argv);
-	if (argc < 2)
-		return cmd_fail(NULL, EXIT_USAGE, "no command: see 'gpupart --help'");
+	if (argc < 2) {
+		cmd_gp = alloc_gpupart();
+		return cmd_exit_status(overview(), false);
+	}
 	if (!strcmp(argv[1], "--version"))
 		return argc > 2 ? extra(argv[2]) : print(gpupart_version(), "\n");
 	help = !strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");

@@ -20,7 +20,8 @@ CLI_COMMANDS_SRC := \
 	cli/cmd_topology.c \
 	cli/cmd_trace.c \
 	cli/cmd_verify.c \
-	cli/gpupart.c
+	cli/gpupart.c \
+	cli/overview.c
 
 CLI_BENCH_SRC := \
 	cli/bench/cell.c \
@@ -102,9 +103,12 @@ CLI_START_SRC := \
 
 CLI_STAT_SRC := \
 	cli/stat/judge.c \
+	cli/stat/running.c \
+	cli/stat/running_show.c \
 	cli/stat/show.c
 
 CLI_TARGET_SRC := \
+	cli/target/amount.c \
 	cli/target/args.c \
 	cli/target/audit.c \
 	cli/target/blocks.c \
@@ -113,10 +117,11 @@ CLI_TARGET_SRC := \
 	cli/target/cuda.c \
 	cli/target/driver.c \
 	cli/target/engines.c \
+	cli/target/hold.c \
 	cli/target/look.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
-	cli/target/pack.c \
+	cli/target/settings.c \
 	cli/target/shown.c \
 	cli/target/tenants.c \
 	cli/target/usage.c \
@@ -138,8 +143,10 @@ CLI_UTIL_SRC := \
 	cli/util/alloc.c \
 	cli/util/atomic_file.c \
 	cli/util/child.c \
+	cli/util/container.c \
 	cli/util/message.c \
 	cli/util/namespaces.c \
+	cli/util/number.c \
 	cli/util/out.c \
 	cli/util/out_json.c \
 	cli/util/out_text.c \

@@ -100,7 +100,8 @@ struct gpupart_demand {
 	unsigned int min_tpcs;	/* at least; 0 is 1 */
 	unsigned int max_tpcs;	/* at most; 0 is no bound */
 	bool gpcs;		/* whole GPCs, shared with nobody */
-	bool spread;		/* over GPCs, for speed; else packed, for isolation */
+	/* Over GPCs, for speed; else packed, for isolation. With @gpcs: as many of each uGPU. */
+	bool spread;
 	unsigned int cluster;	/* blocks of the largest cluster that it launches; 0 none */
 	unsigned int weight;	/* of its share, 1 .. 1000; 0 is 1 */
 	const char *same;	/* tenants, joined by '+', that share its uGPU; may be NULL */
@@ -126,7 +127,8 @@ struct gpupart_plan {
  * for the same topology and demands, whatever their order.
  *
  * What always holds: each tenant has at least its minimum and at most its maximum; who
- * asks for whole GPCs has such and nobody else has a TPC of them; who names others in
+ * asks for whole GPCs has such and nobody else has a TPC of them, who asks for them spread the
+ * same number of each uGPU; who names others in
  * `same` or `apart`, or is named there, lies in one uGPU, that of the ones in `same` and
  * of none in `apart`; who launches clusters of N blocks has a home: N / 2 TPCs (with two SMs
  * a TPC; rounded up to a power of two, so 6 blocks take the room of 8) in the largest
@@ -164,7 +166,8 @@ struct gpupart_plan {
  * done for one tenant after the other in rank order. If there is no such plan, the demands as
  * they are come first: gpupart_set_cluster() tells which sets hold none.
  *
- * -EINVAL a demand that contradicts itself or names nobody, -EOPNOTSUPP the source does not
+ * -EINVAL a demand that contradicts itself (as GPCs of each uGPU for one that is bound to a
+ * uGPU) or names nobody, -EOPNOTSUPP the source does not
  * tell GPCs, or not the uGPUs that are asked for, -ENOSPC: the sentence says whose demand
  * cannot be met and what would do: each was planned; what that would take too long for is not
  * said. -E2BIG: not decided within 100 million steps, about half a second. Never a plan that is
@@ -374,6 +377,15 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
  */
 int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader);
 void gpupart_records_close(struct gpupart_records_reader *reader);
+
+/*
+ * The same of the calling process's launches on one @stream that was created, since its first one:
+ * busy_ns is their time, one after the other. What is not told by stream (untimed, late_ns,
+ * graphs) is the process's, and so is what makes all_known false; functions are not told.
+ * -EOPNOTSUPP there are no records, with the reason; -EINVAL a default stream, or none.
+ */
+int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+			   struct gpupart_records *records, size_t size);
 
 /* ---------------------------------------------------------------------- jobs */
 

@@ -204,6 +204,25 @@ static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const s
 	return 0;
 }
 
+/* The GPU that @index or @name names, if the caller may ask, and memory for its engines. */
+static int dump_begin(struct netlink_callback *cb, struct nlattr *index, struct nlattr *name,
+		      struct gpu **gpu, struct gpu_engines **engines)
+{
+	int err = may_ask(cb);
+
+	if (err)
+		return err;
+	*gpu = netlink_named_gpu(index, name, cb->extack);
+	if (IS_ERR(*gpu))
+		return PTR_ERR(*gpu);
+	cb->seq = gpu_generation();
+	*engines = kmalloc(sizeof(**engines), GFP_KERNEL);
+	if (*engines)
+		return 0;
+	gpu_put(*gpu);
+	return -ENOMEM;
+}
+
 /* args[0]: the runlist that was told last, args[1]: all of them were. */
 int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
@@ -217,17 +236,10 @@ int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	if (cb->args[1])
 		return 0;
-	err = may_ask(cb);
+	err = dump_begin(cb, attrs[GPUPART_A_RUNLIST_INDEX], attrs[GPUPART_A_RUNLIST_BUS_NAME],
+			 &gpu, &engines);
 	if (err)
 		return err;
-	gpu = netlink_named_gpu(attrs[GPUPART_A_RUNLIST_INDEX],
-				attrs[GPUPART_A_RUNLIST_BUS_NAME], cb->extack);
-	if (IS_ERR(gpu))
-		return PTR_ERR(gpu);
-	cb->seq = gpu_generation();
-	engines = kmalloc(sizeof(*engines), GFP_KERNEL);
-	if (!engines)
-		err = -ENOMEM;
 	while (!err) {
 		after = cb->args[0];
 		if (only && nla_get_u32(only))
@@ -313,18 +325,11 @@ int scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	if (cb->args[1])
 		return 0;
-	err = may_ask(cb);
+	err = dump_begin(cb, attrs[GPUPART_A_CHANNEL_INDEX], attrs[GPUPART_A_CHANNEL_BUS_NAME],
+			 &gpu, &engines);
 	if (err)
 		return err;
-	gpu = netlink_named_gpu(attrs[GPUPART_A_CHANNEL_INDEX],
-				attrs[GPUPART_A_CHANNEL_BUS_NAME], cb->extack);
-	if (IS_ERR(gpu))
-		return PTR_ERR(gpu);
-	cb->seq = gpu_generation();
-	engines = kmalloc(sizeof(*engines), GFP_KERNEL);
-	err = -ENOMEM;
-	if (engines)
-		err = dump_channels(skb, cb, gpu, engines, base ? nla_get_u32(base) : 0);
+	err = dump_channels(skb, cb, gpu, engines, base ? nla_get_u32(base) : 0);
 	kfree(engines);
 	gpu_put(gpu);
 	cb->args[1] = !err;

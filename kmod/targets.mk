@@ -107,28 +107,34 @@ $(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/internals/hardware
 	$(Q)printf '#!/bin/sh\n%s | cmp - %s && echo "ok 1 - Documentation/internals/hardware-chips.md is the table" && echo 1..1\n' \
 		$(abspath $<) $(CURDIR)/Documentation/internals/hardware-chips.md >$@ && chmod +x $@
 
+$(B)/tests/kmod-guest-%-quick.sh: $(B)/tests/kmod-guest-%.sh
+	$(Q)printf '#!/bin/sh\nKMOD_PARTS="library tegra" exec $(abspath $<)\n' >$@ && chmod +x $@
+
 # The pure files in user space: seconds, no kernel needed.
 check-kmod-pure: $(KMOD_TESTS)
 	@tests/runtests.sh $(KMOD_TESTS)
 
-# And the module itself in virtual machines.
+# And the module itself in virtual machines, one a processor at a time.
+KMOD_RUN := VM_TIMEOUT=900 TEST_TIMEOUT=1000 TEST_JOBS=$$(nproc) tests/runtests.sh
 check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
-	@VM_TIMEOUT=900 TEST_TIMEOUT=1000 tests/runtests.sh $(KMOD_TESTS) $(KMOD_GUESTS)
+	@$(KMOD_RUN) $^
 
 # The same on a kernel with KASAN, UBSAN, lockdep, kmemleak and fault injection, which is
 # built once (some minutes) and kept.
 check-kmod-debug: $(B)/tests/kmod-guest-debug.sh
 	@VM_TIMEOUT=2400 TEST_TIMEOUT=2500 tests/runtests.sh $<
 
-# On arm64; quick: the library on the module's answers, and integrated GPUs.
+# On arm64; quick: the library on the module's answers, and integrated GPUs. both: what scripts/check
+# runs, which is check-kmod with the quick one of arm64.
 check-kmod-arm64: $(B)/tests/kmod-guest-6.1-arm64.sh $(B)/tests/kmod-guest-6.12-arm64.sh
-	@VM_TIMEOUT=900 TEST_TIMEOUT=1000 tests/runtests.sh $^
-check-kmod-arm64-quick: $(B)/tests/kmod-guest-6.1-arm64.sh
-	@KMOD_PARTS="library tegra" TEST_TIMEOUT=500 tests/runtests.sh $<
+check-kmod-arm64-quick: $(B)/tests/kmod-guest-6.1-arm64-quick.sh
+check-kmod-both: $(KMOD_TESTS) $(KMOD_GUESTS) $(B)/tests/kmod-guest-6.1-arm64-quick.sh
+check-kmod-arm64 check-kmod-arm64-quick check-kmod-both:
+	@$(KMOD_RUN) $^
 
 # The oldest and the newest kernel: 5.10 boots, 7.2 is built for only.
 check-kmod-compat: $(B)/tests/kmod-guest-5.10.sh $(B)/kmod/7.2/.built
 	@VM_TIMEOUT=500 TEST_TIMEOUT=600 tests/runtests.sh $<
 
 .PHONY: hardware-chips modules modules_install dkms check-kmod-pure check-kmod check-kmod-debug \
-	check-kmod-compat check-kmod-arm64 check-kmod-arm64-quick
+	check-kmod-compat check-kmod-arm64 check-kmod-arm64-quick check-kmod-both

@@ -30,9 +30,12 @@ static inline const char *gpupart_list_part(const char *list, char separator, un
 /*
  * The same for a library that the driver loads at cuInit: makes no launch and no
  * CUDA context, so the mask bits must have been checked before, by this user's cache
- * or as @key says (struct gpupart_check, from a process that checked; may be NULL).
+ * or as @key says (struct gpupart_check, from a process that checked; may be NULL), with
+ * GPUPART_KEY_RECORDS behind it where that process proved that the GPU writes records, too.
  * Stream sets need a gpupart_attach() later. -EOPNOTSUPP where they were not checked.
  */
+#define GPUPART_KEY_LEN 16
+#define GPUPART_KEY_RECORDS "1"
 int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 			 struct gpupart_gpu **attached);
 
@@ -81,19 +84,29 @@ int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source,
 /* The compute class that the driver, or the capture, tells: 0xcbc0 is GH100's; 0 unknown. */
 unsigned int gpupart_topology_compute_class(const struct gpupart_topology *topo);
 
+/* The id of the grant of a container, which binds each user of it. No job of a node has it. */
+#define GPUPART_GRANT_CONTAINER "0-0"
+
 /*
  * Writes one, or another in its place: whole or not at all, whenever the caller dies. Who
- * plans around others must take turns. -EINVAL another id, name or address; -EACCES, .. who
- * is not root.
+ * plans around others must take turns. Into @folder, of which a container gets a view that is read
+ * only in place of the node's folder: there root is not exempt. NULL: the node's.
+ * -EINVAL another id, name or address; -EPERM others can write to @folder; -EACCES, .. who is not
+ * root.
  */
-int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant);
+int gpupart_grant_put_in(struct gpupart *gp, const char *folder, const struct gpupart_grant *grant);
+
+static inline int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
+{
+	return gpupart_grant_put_in(gp, NULL, grant);
+}
 
 /* No error where there is none. -EINVAL another id; -EACCES, .. who is not root. */
 int gpupart_grant_drop(struct gpupart *gp, const char *id);
 
 /*
  * Whether @uid is the machine's root, whom no grant binds. User 0 of a user namespace without the
- * machine's root is not.
+ * machine's root is not, nor is one who has the folder of grants read only.
  */
 bool gpupart_grant_exempts(unsigned int uid);
 
@@ -189,6 +202,36 @@ int gpupart_profilers(struct gpupart *gp);
 void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len);
 
 /*
+ * Of libgpupart-manage.so.0. What the launches of a process that were recorded did from the first
+ * call of gpupart_records_watch() up to the last but one. Of the offset between the clocks of CPU
+ * and GPU two bounds are known, so that the time of a launch, from its submission or the end before
+ * it on its stream until its end, is between two values.
+ */
+struct gpupart_records_kernel {
+	char name[96];			/* "": the process did not tell it */
+	uint64_t count;			/* launches that ended */
+	uint64_t least_ns, most_ns;	/* all of them together */
+	uint64_t longest_ns;		/* at most */
+};
+
+struct gpupart_records_watched {
+	uint64_t ns;			/* how long it was watched */
+	uint64_t least_ns, most_ns;	/* of which launches were outstanding: the union */
+	uint64_t missed;		/* launches that ended unseen: none of those below */
+	unsigned int nr_kernels;
+	struct gpupart_records_kernel kernels[GPUPART_RECORDS_NR_FUNCTIONS];	/* most first */
+};
+
+/*
+ * Reads @reader's records into @now, and looks for what has ended since the last call; takes up to
+ * a millisecond. The next call is due after *pause_us. 0; -ENOMEM, and as gpupart_records_read().
+ */
+int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *reader,
+			  struct gpupart_records *now, unsigned int *pause_us);
+void gpupart_records_watched(struct gpupart_records_reader *reader,
+			     struct gpupart_records_watched *watched);
+
+/*
  * A strict process: after the first launch that ran outside of its limit each call of the driver
  * that launches fails with 800 (operation not permitted). @refuse: each of them fails from now
  * on, and so does what initializes CUDA or makes a context: for one that cannot be confined.
@@ -196,6 +239,55 @@ void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len);
  * tell of its functions.
  */
 int gpupart_strict_start(struct gpupart *gp, bool refuse);
+
+/*
+ * Of libgpupart-manage.so.0. How @nr TPCs of @from lie:
+ * packed: in the smallest uGPU that holds them, there in whole GPCs as far as they go;
+ * gpcs: whole GPCs of any uGPU as far as they go, the rest packed;
+ * balanced: whole GPCs, the same number of each uGPU;
+ * spread: as even over GPCs as @from allows, and of 4 TPCs or more a cluster of
+ * GPUPART_PORTABLE_CLUSTER blocks fits in one, where @from allows it; even over uGPUs next.
+ * The same for the same arguments. -ENOSPC where @from has no such set, and the sentence says
+ * which numbers would do; -EOPNOTSUPP GPCs or uGPUs are not told.
+ */
+enum gpupart_shape {
+	GPUPART_SHAPE_PACKED,
+	GPUPART_SHAPE_GPCS,
+	GPUPART_SHAPE_BALANCED,
+	GPUPART_SHAPE_SPREAD,
+};
+int gpupart_set_shape(struct gpupart *gp, const struct gpupart_topology *topo,
+		      enum gpupart_shape shape, const struct gpupart_tpcset *from, unsigned int nr,
+		      struct gpupart_tpcset *set);
+
+/* The shape called @text. -EINVAL: the sentence has those there are. */
+int gpupart_shape_parse(struct gpupart *gp, const char *text, enum gpupart_shape *shape);
+
+/* A configuration file that is read line by line. */
+#define GPUPART_CONFIG "/etc/gpupart/config"
+struct gpupart_config {
+	const char *path;
+	bool own;		/* this user may have written it; else root alone */
+	unsigned int line;
+	char *key, *value, *rest;
+	char text[4096];	/* the stack of a thread that begins to use CUDA may be small */
+};
+
+/* Reads nothing as yet. */
+static inline void gpupart_config_open(struct gpupart_config *config, const char *path, bool own)
+{
+	config->path = path;
+	config->own = own;
+	config->line = 0;
+}
+
+/*
+ * The next line that has a key, and its value, valid as long as @config: 1, 0 after the last (or
+ * where there is no such file), or a negative errno. -EPERM: another user could have written the
+ * file, which is to be ignored. -EINVAL a line without a key, -EFBIG 4096 bytes or more; -EACCES,
+ * -EISDIR, .. where it cannot be read.
+ */
+int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config);
 
 /*
  * Whether /etc/gpupart/config, which root writes, has the line "strict = yes": 1 or 0. -EPERM

@@ -18,7 +18,6 @@ LIB_CORE_MANAGE_SRC := \
 	lib/core/memfd_make.c
 
 LIB_TOPO_SRC := \
-	lib/topo/cluster.c \
 	lib/topo/rm_client.c \
 	lib/topo/set_parse.c \
 	lib/topo/source_rm.c \
@@ -34,6 +33,7 @@ LIB_TOPO_MANAGE_SRC := \
 	kmod/topo.c \
 	lib/topo/capture.c \
 	lib/topo/capture_read.c \
+	lib/topo/cluster.c \
 	lib/topo/engine_use.c \
 	lib/topo/open.c \
 	lib/topo/sample.c \
@@ -50,9 +50,11 @@ LIB_TMD_SRC := \
 LIB_PLAN_SRC := \
 	lib/plan/arithmetic.c \
 	lib/plan/explain.c \
+	lib/plan/pack.c \
 	lib/plan/place.c \
 	lib/plan/plan.c \
-	lib/plan/search.c
+	lib/plan/search.c \
+	lib/plan/shape.c
 
 LIB_DRIVER_SRC := \
 	lib/driver/callback.c \
@@ -68,7 +70,10 @@ LIB_STATE_SRC := \
 	lib/state/limit.c \
 	lib/state/process.c \
 	lib/state/process_block.c \
-	lib/state/progress.c \
+	lib/state/progress.c
+
+LIB_STATE_MANAGE_SRC := \
+	lib/state/job_set.c \
 	lib/state/remote.c
 
 LIB_CONFINE_SRC := \
@@ -89,6 +94,7 @@ LIB_CONFINE_SRC := \
 	lib/confine/watched_functions.c
 
 LIB_CONFINE_MANAGE_SRC := \
+	lib/confine/recording_stream.c \
 	lib/confine/report_run.c
 
 LIB_RECORDS_SRC := \
@@ -100,7 +106,9 @@ LIB_RECORDS_SRC := \
 	lib/records/ring.c
 
 LIB_RECORDS_MANAGE_SRC := \
-	lib/records/read.c
+	lib/records/clocks.c \
+	lib/records/read.c \
+	lib/records/watch.c
 
 LIB_STAT_SRC := \
 	lib/stat/block.c \
@@ -164,7 +172,7 @@ LIB_PROGRAM_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_DRIVER_S
 
 # libgpupart-manage.so.0: what programs that manage GPUs use, and no injected process needs.
 LIB_MANAGE_SRC := $(LIB_CORE_MANAGE_SRC) $(LIB_TOPO_MANAGE_SRC) $(LIB_CONFINE_MANAGE_SRC) $(LIB_MEMORY_MANAGE_SRC) \
-	$(LIB_RECORDS_MANAGE_SRC) $(LIB_STAT_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
+	$(LIB_RECORDS_MANAGE_SRC) $(LIB_STATE_MANAGE_SRC) $(LIB_STAT_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
 
 LIB_SRC := $(LIB_PROGRAM_SRC) $(LIB_MANAGE_SRC)
 

@@ -21,8 +21,11 @@ PyTorch hands its streams out of a pool, again and again, and destroys none: a s
 with Gpu.stream() stays with the stream after its Python object has gone, until it is
 taken away. partition() puts back what was there.
 
-The library is looked for by GPUPART_LIBRARY (a path, and no other is tried then), by the
-loader, and where a build or an installation has it beside this file.
+The library is looked for by GPUPART_LIBRARY (a path, and no other is tried then), in the
+wheel, by the loader, and where a build or an installation has it beside this file.
+`python -m gpupart` is the command.
+
+An engine with two phases: split() gives each a stream with TPCs of its own.
 
 The examples run on a capture, and on the simulated driver:
 
@@ -40,6 +43,8 @@ import functools
 import inspect
 import operator
 import os
+import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -50,11 +55,11 @@ from typing import Any, Optional, Union
 
 __version__ = "0.1.0"
 __all__ = ["Check", "Counters", "Demand", "Error", "Gpc", "Gpu", "GpuInfo", "Job",
-           "KernelTime", "Plan", "Process", "Records", "Result", "Stream", "Tenant",
-           "TenantProcess", "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc", "attach",
-           "available", "counters", "detach", "gpus", "jobs", "latency_report", "partition",
-           "plan", "processes", "progress_add", "publish", "records", "tenant_processes",
-           "tenants"]
+           "KernelTime", "Part", "Plan", "Process", "Records", "Result", "Split", "Stream",
+           "Tenant", "TenantProcess", "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc",
+           "attach", "available", "counters", "detach", "gpus", "jobs", "latency_report",
+           "partition", "plan", "processes", "progress_add", "publish", "records", "split",
+           "tenant_processes", "tenants"]
 
 
 def __dir__():
@@ -252,6 +257,8 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_process_limit_set": (c_int, [c_void_p, c_int, c_char_p, c_void_p, c_void_p]),
     "gpupart_records_open": (c_int, [c_void_p, c_int, c_char_p, POINTER(c_void_p)]),
     "gpupart_records_read": (c_int, [c_void_p, c_void_p, POINTER(_CRecords), c_size_t]),
+    "gpupart_records_stream": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(_CRecords),
+                                       c_size_t]),
     "gpupart_records_busy": (c_int, [c_void_p, c_void_p]),
     "gpupart_records_close": (None, [c_void_p]),
     "gpupart_job_list": (c_int, [c_void_p, POINTER(_CJob), c_uint, c_size_t]),
@@ -272,17 +279,30 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
 
 
 _MANAGE = "libgpupart-manage.so.0"
+_HERE = os.path.dirname(os.path.realpath(__file__))
+_WHEEL = os.path.join(_HERE, "gpupart.libs")
+
+
+def _is_loaded(name: str) -> bool:
+    try:
+        return bool(ctypes.CDLL(name, mode=os.RTLD_NOLOAD))
+    except OSError:
+        return False
 
 
 def _library_paths() -> list[str]:
-    """Where libgpupart.so.0 may be, best first. A name without a slash is the loader's to find."""
+    """
+    Where libgpupart.so.0 may be, best first. A name without a slash is the loader's to find. One
+    that `gpupart run` has put into the process goes before a wheel's: there is one in a process.
+    """
     named = os.environ.get("GPUPART_LIBRARY")
     if named:
         return [os.path.abspath(named)]
-    here = os.path.dirname(os.path.realpath(__file__))
+    if os.path.isdir(_WHEEL) and not _is_loaded("libgpupart.so.0"):
+        return [os.path.join(_WHEEL, "lib", "libgpupart.so.0")]
     return ["libgpupart.so.0",
-            os.path.join(here, "..", "build", "lib", "libgpupart.so.0"),   # a source tree
-            os.path.join(here, "..", "..", "libgpupart.so.0")]     # installed: PREFIX/lib
+            os.path.join(_HERE, "..", "build", "lib", "libgpupart.so.0"),  # a source tree
+            os.path.join(_HERE, "..", "..", "libgpupart.so.0")]    # installed: PREFIX/lib
 
 
 def _load() -> ctypes.CDLL:
@@ -962,6 +982,10 @@ def records(pci: str, pid: int = 0) -> Records:
         _done(_lib.gpupart_records_read(_thread.context, reader, byref(c), ctypes.sizeof(c)))
     finally:
         _lib.gpupart_records_close(reader)
+    return _records(c)
+
+
+def _records(c: _CRecords) -> Records:
     plain = [name for name, _ in _CRecords._fields_[1:-2]]
     return Records(_str(c.pci), *(getattr(c, name) for name in plain),
                    [KernelTime(_str(f.name), f.count, f.ns, f.longest_ns)
@@ -1825,3 +1849,444 @@ class _ThreadPlace:
 
 
 _Place = Union[Stream, _ProcessPlace, _ThreadPlace]
+
+
+# --------------------------------------------------------------------------- split
+
+SizeLike = Union[int, str]
+_SHAPES = ("packed", "gpcs", "balanced", "spread")
+
+
+def _share(name: str, size: SizeLike) -> Optional[Union[int, float]]:
+    """A number of TPCs, a part of 1.0 for a percentage, None for the rest."""
+    if isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= MAX_TPCS:
+        return size
+    if size == "rest":
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)%", size) if isinstance(size, str) else None
+    if not found or not 0 < float(found[1]) <= 100:
+        raise Error(errno.EINVAL, f"part {name}: {size!r}: wants a number of TPCs, \"50%\" or "
+                                  "\"rest\"")
+    return float(found[1]) / 100
+
+
+def _shares(sizes: Mapping[str, SizeLike], shape: str) -> dict[str, Optional[Union[int, float]]]:
+    """What does not depend on the GPU is refused on any machine. The rest is the last."""
+    if shape not in _SHAPES:
+        raise Error(errno.EINVAL, f"shape={shape!r}: wants one of {', '.join(_SHAPES)}")
+    if not sizes:
+        raise TypeError("split() wants parts, as split(prefill=\"50%\", decode=\"rest\")")
+    shares = {name: _share(name, size) for name, size in sizes.items()}
+    rest = [name for name, share in shares.items() if share is None]
+    if len(rest) > 1:
+        raise Error(errno.EINVAL, f"parts {rest[0]} and {rest[1]}: one can be the rest")
+    total = sum(share for share in shares.values() if isinstance(share, float))
+    if total > 1 + 1e-9:
+        raise Error(errno.EINVAL, f"the parts are {total:.0%} of the GPU together")
+    # Percentages of all of it: whole GPCs are not rounded twice.
+    if total > 1 - 1e-9 and all(isinstance(share, float) for share in shares.values()):
+        rest = [list(shares)[-1]]
+    for name in rest:
+        del shares[name]
+        shares[name] = None
+    return shares
+
+
+def _unions(groups: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, ...]]:
+    """
+    Of GPCs and the TPCs of each: for a number of GPCs and their TPCs together, the ones with the
+    lowest numbers.
+    """
+    made: dict[tuple[int, int], tuple[int, ...]] = {(0, 0): ()}
+    for gpc, nr in groups:
+        for (count, total), gpcs in list(made.items()):
+            at = (count + 1, total + nr)
+            made[at] = min(made.get(at, (MAX_TPCS,)), (*gpcs, gpc))
+    return made
+
+
+def _whole_gpcs(gpcs: Mapping[int, TpcSet], ugpus: Iterable[Iterable[int]], wanted: float,
+                most: int) -> tuple[int, ...]:
+    """
+    The best of whole GPCs, of each of @ugpus the same number, with @most TPCs; () where there are
+    none. At least @wanted if that is an int, else the nearest to it.
+    """
+    made: dict[tuple[int, int], tuple[int, ...]] = {}
+    for n, ugpu in enumerate(ugpus):
+        more = _unions((gpc, len(gpcs[gpc])) for gpc in ugpu if gpcs[gpc])
+        if n:
+            joined: dict[tuple[int, int], tuple[int, ...]] = {}
+            for (count, total), chosen in made.items():
+                for (other, extra), added in more.items():
+                    at = (count, total + extra)
+                    if other == count:
+                        joined[at] = min(joined.get(at, (MAX_TPCS,)), chosen + added)
+            more = joined
+        made = more
+    fits = [(abs(total - wanted), count, chosen) for (count, total), chosen in made.items()
+            if count and total <= most and (isinstance(wanted, float) or total >= wanted)]
+    return min(fits)[2] if fits else ()
+
+
+def _shape_sets(topology: Topology, within: TpcSet,
+                shares: Mapping[str, Optional[Union[int, float]]], shape: str) -> dict[str, TpcSet]:
+    """
+    Disjoint sets of @within, the same for the same arguments. A number of TPCs is met or refused;
+    of whole GPCs a percentage takes what is nearest to it.
+    """
+    gpcs = {gpc.gpc: gpc.tpcs & within for gpc in topology.gpcs if gpc.tpcs & within}
+    ugpu_of = {gpc.gpc: gpc.ugpu if shape == "balanced" else None for gpc in topology.gpcs}
+    ugpus = [[gpc for gpc in gpcs if ugpu_of[gpc] == ugpu]
+             for ugpu in sorted({ugpu_of[gpc] for gpc in gpcs}, key=str)]
+    if shape == "spread":
+        order = [tpc for _, tpc in sorted((rank, tpc) for gpc in gpcs.values()
+                                          for rank, tpc in enumerate(gpc))]
+    else:
+        order = [tpc for gpc in sorted(gpcs, key=lambda gpc: (str(topology.gpcs[gpc].ugpu), gpc))
+                 for tpc in gpcs[gpc]]
+    sets: dict[str, TpcSet] = {}
+    before = 0.0
+    for name, share in shares.items():
+        free = [tpc for tpc in order if not any(tpc in tpcs for tpcs in sets.values())]
+        if share is None:
+            tpcs = TpcSet(free)
+        elif shape in ("gpcs", "balanced"):
+            left = {gpc: tpcs & TpcSet(free) for gpc, tpcs in gpcs.items()}
+            wanted = share if isinstance(share, int) else share * len(within)
+            later = len(sets) + 1 < len(shares)
+            chosen = _whole_gpcs(left, ugpus, wanted, len(free) - later)
+            tpcs = TpcSet(*(left[gpc] for gpc in chosen))
+        elif isinstance(share, int):
+            tpcs = TpcSet(free[:share] if share <= len(free) else ())
+        else:
+            # Rounded where a part ends: parts of 50% and 50% are all of it.
+            first, before = round(before * len(within)), before + share
+            tpcs = TpcSet(free[:max(round(before * len(within)) - first, 1)])
+        if not tpcs:
+            asked = "the rest" if share is None else share if isinstance(share, int) else \
+                f"{share:.0%}"
+            raise Error(errno.ENOSPC, f"part {name}: {asked} of {len(within)} TPCs, shape "
+                                      f"{shape}: {len(free)} TPCs are left for it, which will "
+                                      "not do")
+        sets[name] = tpcs
+    return sets
+
+
+class _RawStream:
+    """
+    A stream of the driver's own, for programs without PyTorch. In the current context; where there
+    is none, the device's primary one becomes it, as by CUDA's runtime.
+    """
+
+    def __init__(self, device: int) -> None:
+        ctypes.CDLL("libcuda.so.1")
+        cu, handle, context = _driver(), c_void_p(), c_void_p()
+        result = 0 if _current_context() else (
+            cu.cuInit(0) or cu.cuDevicePrimaryCtxRetain(byref(context), device) or
+            cu.cuCtxSetCurrent(context))
+        result = result or cu.cuStreamCreate(byref(handle), 1)
+        if result:
+            raise Error(errno.EIO, f"the driver makes no stream: error {result}")
+        #: The CUstream.
+        self.cuda_stream = handle.value or 0
+        self.close = weakref.finalize(self, cu.cuStreamDestroy_v2, c_void_p(self.cuda_stream))
+        self.close.atexit = False
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.cuda_stream
+
+    def synchronize(self) -> None:
+        """Waits for what was launched on it."""
+        result = _driver().cuStreamSynchronize(c_void_p(self.cuda_stream))
+        if result:
+            raise Error(errno.EIO, f"cuStreamSynchronize: error {result}")
+
+
+def _cuda_device(pci: Optional[str]) -> int:
+    """CUDA's number of the GPU at @pci; None: of the first."""
+    device = c_int()
+    if pci is None:
+        return 0
+    result = _driver().cuDeviceGetByPCIBusId(byref(device), _bytes(pci))
+    if result:
+        raise Error(errno.ENODEV, f"CUDA does not show the GPU at {pci}: error {result}")
+    return device.value
+
+
+def _new_stream(pci: Optional[str], taken: AbstractSet[int]) -> Any:
+    """
+    PyTorch's where the program has imported it and it has CUDA. Its pool gives 32 streams away
+    again and again: one that another part has will not do.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return _RawStream(_cuda_device(pci))
+    device = _cuda_device(pci)
+    for _ in range(len(taken) * 64 + 1):
+        stream = torch.cuda.Stream(device=device)
+        if _stream_handle(stream) not in taken:
+            return stream
+    raise Error(errno.ENOSPC, "PyTorch has no stream that no other part has")
+
+
+class Part:
+    """One part of split(): a stream, and the set of what is launched on it."""
+
+    def __init__(self, name: str, stream: Any, gpu: Optional[Gpu]) -> None:
+        """Not to be called: see split()."""
+        #: As it was given to split().
+        self.name = name
+        #: PyTorch's, or an object with .cuda_stream; None where there is no driver at all.
+        self.stream = stream
+        self._gpu = gpu
+        self._place = gpu.stream(stream) if gpu else None
+        #: Why the last reading of .records(), .outstanding or .busy_ns gave None; else None.
+        self.records_why: Optional[str] = None
+        self._set: Optional[TpcSet] = None
+
+    @property
+    def set(self) -> Optional[TpcSet]:
+        """Its TPCs now; None where gpupart is not available."""
+        return self._set
+
+    def _give(self, tpcs: Optional[TpcSet]) -> None:
+        if self._place is not None:
+            self._place.set = tpcs
+        self._set = tpcs
+
+    def _within(self, **where: bool) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
+        if self._gpu is None or self._set is None:
+            return contextlib.nullcontext()
+        return partition(set=self._set, gpu=self._gpu, **where)
+
+    def thread(self) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
+        """
+        For a `with`: launches of the calling thread, on streams that have no set, get the set
+        that the part has when this is called.
+        """
+        return self._within(thread=True)
+
+    def process(self) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
+        """The same for launches of all threads."""
+        return self._within()
+
+    def records(self) -> Optional[Records]:
+        """
+        Of the launches on its stream, since the first: see Records, of which .functions is empty
+        here. None where launches have no records: .records_why is the reason then.
+        """
+        self.records_why = None if self._gpu else "gpupart is not available"
+        if self._gpu is None:
+            return None
+        c = _CRecords()
+        err = _lib.gpupart_records_stream(_thread.context, self._gpu._pointer,
+                                          _stream_handle(self.stream), byref(c), ctypes.sizeof(c))
+        if err:
+            self.records_why = str(_fail(err))
+            return None
+        return _records(c)
+
+    @property
+    def outstanding(self) -> Optional[int]:
+        """
+        Launches on its stream that have not ended; None if that is not known, for .records_why:
+        launches of graphs, for example, have no records.
+        """
+        read = self.records()
+        if read is None:
+            return None
+        if not read.all_known:
+            self.records_why = (f"{read.unknown} launches of this process have no record, "
+                                f"{read.graphs} of them of graphs")
+            return None
+        return read.outstanding
+
+    @property
+    def busy_ns(self) -> Optional[int]:
+        """
+        How long launches on its stream ran, ns, since the first; those of graphs are not in it.
+        None where launches have no records, for .records_why.
+        """
+        read = self.records()
+        return None if read is None else read.busy_ns
+
+    def __repr__(self) -> str:
+        return f"<Part {self.name}: {self._set if self._set else 'no set'}>"
+
+
+class Split(Mapping[str, Part]):
+    """
+    Parts of one GPU by name, as items and as attributes. See split(). For a `with`, or closed by
+    close().
+    """
+
+    def __init__(self, gpu: Optional[str], within: Optional[TpcsLike], shape: str,
+                 sizes: Mapping[str, SizeLike]) -> None:
+        """Not to be called: see split()."""
+        shares = _shares(sizes, shape)
+        #: None, or why the parts are ordinary streams.
+        self.why: Optional[str] = None
+        self._gpu: Optional[Gpu] = None
+        self._known: dict[Any, dict[str, TpcSet]] = {}
+        self._shape, self._sizes = shape, dict(sizes)
+        self._parts: dict[str, Part] = {}
+        try:
+            self._gpu = attach(gpu)
+        except Error as error:
+            self.why = str(error)
+        if self._gpu is not None:
+            topology = self._gpu.topology
+            self._within = (topology.set(within) if within is not None
+                            else self._gpu.limit or topology.all)
+            wanted = self._sets(shape, sizes)
+            self._make(shares)
+            try:
+                self._apply(wanted)
+            except Error as error:
+                self.why, self._gpu = str(error), None
+                self.close()
+        if self._gpu is None:
+            self._make_ordinary(shares)
+
+    def _make(self, names: Iterable[str]) -> None:
+        pci = self._gpu.topology.info.pci if self._gpu else None
+        for name in names:
+            taken = {_stream_handle(part.stream) for part in self._parts.values()}
+            self._parts[name] = Part(name, _new_stream(pci, taken), self._gpu)
+
+    def _make_ordinary(self, names: Iterable[str]) -> None:
+        try:
+            self._make(names)
+        except (Error, OSError) as error:
+            self._parts = {name: Part(name, None, None) for name in names}
+            self.why = f"{self.why}; and no streams: {error}"
+
+    def _sets(self, shape: str, sizes: Mapping[str, SizeLike]) -> dict[str, TpcSet]:
+        key = (shape, *sizes.items())
+        known = self._known.get(key)
+        if known is None:
+            assert self._gpu is not None
+            known = self._known[key] = _shape_sets(self._gpu.topology, self._within,
+                                                   _shares(sizes, shape), shape)
+        return known
+
+    def _apply(self, wanted: Mapping[str, TpcSet]) -> None:
+        """First what all give up, then what they get: they overlap at no launch in between."""
+        for name, part in self._parts.items():
+            keeps = part._set & wanted[name] if part._set else TpcSet()
+            if keeps and keeps != part._set:
+                part._give(keeps)
+        for name, part in self._parts.items():
+            if part._set != wanted[name]:
+                part._give(wanted[name])
+
+    def change(self, shape: Optional[str] = None, **sizes: SizeLike) -> None:
+        """
+        Other sizes for the same parts, or another shape, from their next launches on: what was
+        launched before stays where it is. A split that was had before costs some us.
+        """
+        shape, sizes = shape or self._shape, sizes or self._sizes
+        if set(sizes) != set(self._parts):
+            raise TypeError(f"change() wants sizes of {', '.join(self._parts)}, or none")
+        if self._gpu is None:
+            _shares(sizes, shape)
+        else:
+            self._apply(self._sets(shape, sizes))
+        self._shape, self._sizes = shape, dict(sizes)
+
+    def close(self) -> None:
+        """Takes the sets away; streams that are not PyTorch's are destroyed when unused."""
+        for part in self._parts.values():
+            if part._set is not None:
+                part._give(None)
+        self._parts = {}
+
+    def __getitem__(self, name: str) -> Part:
+        return self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getattr__(self, name: str) -> Part:
+        parts: dict[str, Part] = self.__dict__.get("_parts", {})
+        try:
+            return parts[name]
+        except KeyError:
+            raise AttributeError(f"there is no part {name}") from None
+
+    def __enter__(self) -> Split:
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        why = f": {self.why}" if self.why else ""
+        return f"<Split {', '.join(map(repr, self._parts.values()))}{why}>"
+
+
+def split(shape: str = "balanced", *, gpu: Optional[str] = None,
+          within: Optional[TpcsLike] = None, **parts: SizeLike) -> Split:
+    """
+    Disjoint parts of a GPU by name, each with a stream of its own: PyTorch's if the program has
+    imported torch. A part is a number of TPCs, a percentage ("50%") or, one of them, the "rest".
+
+    @shape: "packed", TPCs side by side; "gpcs", whole GPCs; "balanced", whole GPCs, of each uGPU
+    the same number, faster than one uGPU for what streams from DRAM; "spread", some TPCs of
+    every GPC. In whole GPCs a number of TPCs is the least that the part gets, and a percentage
+    takes the number that is nearest to it.
+
+    @gpu as for attach(). @within: what the parts are taken from; None is the limit, or all.
+
+    Where gpupart is not available the parts have ordinary streams, and .why has the reason.
+
+    >>> parts = split(prefill="50%", decode="rest")
+    >>> len(parts.prefill.set), len(parts.decode.set), parts.prefill.set & parts.decode.set
+    (33, 33, TpcSet())
+    >>> gpu = attach()
+    >>> gpu.census(parts.prefill.stream) == parts.prefill.set == gpu.topology.gpc_tpcs("0-3")
+    True
+
+    Between two steps, when the backlog has changed:
+
+    >>> parts.change(prefill="25%", decode="rest")
+    >>> len(parts["prefill"].set), len(parts["decode"].set)
+    (17, 49)
+
+    What is outstanding on a part, and how long it was busy, as the GPU itself wrote it:
+
+    >>> used = parts.prefill.records()
+    >>> used.issued, parts.prefill.outstanding, parts.prefill.busy_ns > 0, parts.decode.busy_ns
+    (1, 0, True, 0)
+
+    What is launched on other streams, in a thread that works for one part:
+
+    >>> with parts.decode.thread() as tpcs:
+    ...     gpu.census() == tpcs == parts.decode.set
+    True
+    >>> parts.close()
+    >>> with split("spread", small=8, large="rest") as parts:
+    ...     print(parts.small)
+    <Part small: 0-7>
+    >>> split(a="60%", b="50%")
+    Traceback (most recent call last):
+    gpupart.Error: the parts are 110% of the GPU together
+    """
+    return Split(gpu, within, shape, parts)
+
+
+def _main() -> None:
+    """The command that belongs to this file, in place of this process."""
+    for place in (os.path.join(_WHEEL, "bin"), os.path.join(_HERE, "..", "build", "bin"),
+                  os.path.join(_HERE, "..", "..", "..", "bin")):
+        command = os.path.realpath(os.path.join(place, "gpupart"))
+        if os.access(command, os.X_OK):
+            os.execv(command, ["gpupart", *sys.argv[1:]])
+    sys.exit(f"gpupart: no command lies where this file's belongs: reinstall gpupart ({_HERE})")
+
+
+if __name__ == "__main__":
+    _main()

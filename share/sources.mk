@@ -35,6 +35,7 @@ SCENARIO_SRC := \
 	share/scenarios/turing-puzzle.yaml
 
 EXAMPLE_SRC := \
+	share/examples/config.example \
 	share/examples/plan.yaml \
 	share/examples/qos.yaml \
 	share/examples/scenario.yaml

@@ -4,7 +4,8 @@
 # limit, and adds them up. A test that dies, hangs or prints no plan counts as one
 # failed; exit status 77 as one skipped. Prints what failed, then the totals.
 # What steers CUDA, gpupart or the simulated driver is kept from them, unless
-# TEST_ENVIRONMENT=keep says otherwise (tests on a GPU).
+# TEST_ENVIRONMENT=keep says otherwise (tests on a GPU). TEST_JOBS tests run at a time (1), each
+# by a run of this script that is shown when it has ended.
 if [ "$TEST_ENVIRONMENT" != keep ]; then
 	for name in $(env | sed -n 's/^\(CUDA_[A-Za-z0-9_]*\|GPUPART_[A-Za-z0-9_]*\)=.*/\1/p'); do
 		unset "$name"
@@ -13,6 +14,21 @@ if [ "$TEST_ENVIRONMENT" != keep ]; then
 fi
 limit=${TEST_TIMEOUT:-300}
 passed=0 failed=0 skipped=0
+if [ "${TEST_JOBS:-1}" -gt 1 ]; then
+	totals=$(mktemp) || exit 1
+	trap 'rm -f "$totals"' EXIT INT TERM
+	# shellcheck disable=SC2016
+	printf '%s\n' "$@" | TEST_TOTALS=$totals xargs -d '\n' -n 1 -P "$TEST_JOBS" \
+		sh -c 'said=$(TEST_JOBS=1 "$0" "$1"); printf "%s\n" "$said" | sed "\$d"' "$0"
+	while read -r p f s; do
+		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	done <"$totals"
+	lost=$(($# - $(wc -l <"$totals")))
+	[ $lost -eq 0 ] || echo "  $lost tests ended without their totals"
+	failed=$((failed + lost))
+	rm -f "$totals"
+	set --
+fi
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT INT TERM
 for test in "$@"; do

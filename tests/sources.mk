@@ -7,6 +7,7 @@ UNIT_SRC := \
 	tests/unit/cli/async_writer.c \
 	tests/unit/cli/bench.c \
 	tests/unit/cli/child.c \
+	tests/unit/cli/container.c \
 	tests/unit/cli/doctor.c \
 	tests/unit/cli/mps.c \
 	tests/unit/cli/neighbours.c \
@@ -34,9 +35,12 @@ UNIT_SRC := \
 	tests/unit/memory/watched_functions.c \
 	tests/unit/plan/exact.c \
 	tests/unit/plan/known.c \
+	tests/unit/plan/shape.c \
+	tests/unit/records/clocks.c \
 	tests/unit/records/fold.c \
 	tests/unit/records/read.c \
 	tests/unit/records/ring.c \
+	tests/unit/records/watch.c \
 	tests/unit/slurm/allocate.c \
 	tests/unit/slurm/environment.c \
 	tests/unit/slurm/orphans.c \
@@ -99,6 +103,7 @@ TEST_SH := \
 	tests/cli/bad-input.sh \
 	tests/cli/bench.sh \
 	tests/cli/cdi.sh \
+	tests/cli/cdi_unit.sh \
 	tests/cli/clusters.sh \
 	tests/cli/completion.sh \
 	tests/cli/container.sh \
@@ -123,6 +128,7 @@ TEST_SH := \
 	tests/cli/parent.sh \
 	tests/cli/pictures.sh \
 	tests/cli/plan.sh \
+	tests/cli/podman.sh \
 	tests/cli/proof.sh \
 	tests/cli/qos.sh \
 	tests/cli/qos_others.sh \
@@ -134,6 +140,7 @@ TEST_SH := \
 	tests/cli/slurm.sh \
 	tests/cli/sm-count.sh \
 	tests/cli/stat.sh \
+	tests/cli/stat_p.sh \
 	tests/cli/strict.sh \
 	tests/cli/tls.sh \
 	tests/cli/top.sh \
@@ -141,11 +148,13 @@ TEST_SH := \
 	tests/cli/trace.sh \
 	tests/cli/tutorial.sh \
 	tests/cli/upgrade.sh \
+	tests/cli/words.sh \
 	tests/lib/confine/inside.sh \
 	tests/lib/memory/gpus.sh \
 	tests/lib/nvml/nvml.sh \
 	tests/lib/smctrl/header.sh \
-	tests/python/python.sh
+	tests/python/python.sh \
+	tests/python/wheel.sh
 
 SLURM_SH := \
 	tests/slurm/jobs.sh \

@@ -13,7 +13,7 @@
 
 #define NONE ((size_t)-1)
 
-enum form { NUMBER, FLAG, UNFLAG, NAMES, SIZE };
+enum form { NUMBER, FLAG, UNFLAG, NAMES, SIZE, SHAPE };
 
 /* Where a number or flag goes, by offset; and a second place. A size is no demand on a plan. */
 static const struct key {
@@ -31,12 +31,13 @@ static const struct key {
 	{ "gpcs", FLAG, offsetof(struct gpupart_demand, gpcs), NONE, 0 },
 	{ "spread", FLAG, offsetof(struct gpupart_demand, spread), NONE, 0 },
 	{ "pack", UNFLAG, offsetof(struct gpupart_demand, spread), NONE, 0 },
+	{ "shape", SHAPE, 0, NONE, 0 },
 	{ "same", NAMES, 0, NONE, 0 },
 	{ "apart", NAMES, 1, NONE, 0 },
 	{ "mem", SIZE, 0, NONE, 0 },
 };
 
-#define KEY_NAMES "min, max, tpcs, gpcs, cluster, same, apart, weight, spread, pack or mem"
+#define KEY_NAMES "min, max, tpcs, gpcs, cluster, same, apart, weight, shape, spread, pack or mem"
 
 /* Whose text is read, for the line about what is wrong with it. */
 struct where {
@@ -155,11 +156,23 @@ static int take_size(struct demands *demands, const struct key *key, const char 
 	return status;
 }
 
+static int take_shape(struct gpupart_demand *d, const char *value, const struct where *where)
+{
+	enum gpupart_shape shape;
+
+	if (gpupart_shape_parse(cmd_gp, value, &shape))
+		return wrong(where, "shape=%s: %s", value, gpupart_error(cmd_gp));
+	d->gpcs = shape == GPUPART_SHAPE_GPCS || shape == GPUPART_SHAPE_BALANCED;
+	d->spread = shape == GPUPART_SHAPE_SPREAD || shape == GPUPART_SHAPE_BALANCED;
+	return 0;
+}
+
 /* The key that was given already and says otherwise, or NULL. */
 static const struct key *contradicted(const struct where *where, const struct key *key)
 {
 	static const char *const pairs[][2] = {
 		{ "pack", "spread" }, { "tpcs", "min" }, { "tpcs", "max" },
+		{ "shape", "gpcs" }, { "shape", "spread" }, { "shape", "pack" },
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
@@ -195,6 +208,8 @@ static int take_key(struct demands *demands, const char *name, size_t len, const
 		return take_names(demands, key, value, where);
 	case SIZE:
 		return take_size(demands, key, value, where);
+	case SHAPE:
+		return take_shape(d, value, where);
 	default:
 		return take_flag(d, key, value, where);
 	}
@@ -219,6 +234,16 @@ static int take_tenant(struct demands *demands, const char *name, size_t len,
 	return 0;
 }
 
+/* Of the tenant whose keys have all been read. */
+static int check_tenant(const struct demands *demands, const struct where *where)
+{
+	const struct gpupart_demand *d = &demands->list[demands->nr - 1];
+
+	if (d->gpcs && d->spread && !(where->given & 1u << (find_key("shape", 5) - keys)))
+		return wrong(where, "gpcs and spread: take one, or shape=balanced");
+	return 0;
+}
+
 /* "KEY=VALUE,KEY,..", which may be empty. */
 static int take_words(struct demands *demands, const char *words, struct where *where)
 {
@@ -238,7 +263,7 @@ static int take_words(struct demands *demands, const char *words, struct where *
 		if (*words && !*++words && !status)
 			status = wrong(where, "nothing follows the last comma");
 	}
-	return status;
+	return status ?: check_tenant(demands, where);
 }
 
 int demands_add(struct demands *demands, const char *text)
@@ -325,7 +350,8 @@ static int take_node(struct file *f, const yaml_node_t *name, const yaml_node_t 
 		status = key ? take_value(f, key, value) :
 			 wrong(&f->where, "'%s' is not a key: wants " KEY_NAMES, text ? text : "?");
 	}
-	return status;
+	point(f, demand, tenant, NULL);
+	return status ?: check_tenant(f->demands, &f->where);
 }
 
 static int take_document(struct file *f)

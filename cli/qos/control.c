@@ -17,6 +17,7 @@
 #include "cli/start/run.h"
 #include "cli/target/shown.h"
 #include "cli/util/alloc.h"
+#include "cli/util/number.h"
 
 /* ------------------------------------------------------------------------- set up */
 
@@ -43,7 +44,7 @@ static int read_number(struct control *c, const char *option, const char *text, 
 
 	if (!text)
 		return 0;
-	if (!args_whole(text, most, &value))
+	if (!number_whole(text, most, &value))
 		return usage_error("%s '%s': wants a number from 1 to %u", option, text, most);
 	c->number = value;
 	return 0;

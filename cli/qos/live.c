@@ -11,6 +11,7 @@
 #include "cli/qos/live.h"
 #include "cli/target/blocks.h"
 #include "cli/target/shown.h"
+#include "cli/util/number.h"
 
 /*
  * Reports: the second one began after the change. Launches are asked for ahead of time: they
@@ -379,7 +380,7 @@ static bool read_milli(const char *text, uint64_t *milli)
 	double value;
 
 	errno = 0;
-	if (!args_decimal(text, &value) || errno || !(value >= 0 && value < 1e15))
+	if (!number_decimal(text, &value) || errno || !(value >= 0 && value < 1e15))
 		return false;
 	*milli = value * 1000 + 0.5;
 	return true;

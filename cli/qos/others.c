@@ -257,13 +257,14 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 
 void live_tell_others(const struct live *live, const char *what)
 {
-	char text[2 * GPUPART_TPCSET_STRLEN] = "", list[GPUPART_TPCSET_STRLEN], pid[24] = "";
+	char text[2 * GPUPART_TPCSET_STRLEN] = "", list[GPUPART_TPCSET_STRLEN], pid[24];
 	size_t len = 0;
 
 	for (unsigned int i = 0; i < live->others.nr && len < 400; i++) {
 		const struct qos_other *o = &live->others.list[i];
 
 		gpupart_tpcset_format_list(&o->set, list, sizeof(list));
+		pid[0] = '\0';
 		if (o->pid)
 			snprintf(pid, sizeof(pid), ", pid %d", o->pid);
 		len += snprintf(text + len, sizeof(text) - len, "%s%.200s (%s%s)", i ? "; " : "",

@@ -11,7 +11,7 @@ static const char *const directions[] = {
 };
 
 __attribute__((format(printf, 3, 4)))
-static void row(struct out *out, const char *label, const char *fmt, ...)
+void stat_row(struct out *out, const char *label, const char *fmt, ...)
 {
 	char text[512], left[LEFT + 1];
 	va_list ap;
@@ -48,35 +48,35 @@ static void print_copies(struct out *out, const struct gpupart_stat_process *sum
 			out_append(text, sizeof(text), "%s%s %llu (%s)", *text ? ", " : "",
 				   words[i], (unsigned long long)sum->copies[i],
 				   bytes_text(size, sizeof(size), sum->bytes[i]));
-	row(out, "copies", "%s", *text ? text : "none");
+	stat_row(out, "copies", "%s", *text ? text : "none");
 }
 
 static void print_gpu(struct out *out, const struct stat_result *r)
 {
 	const struct gpupart_stat_gpu *gpu = &r->sum.gpus[0];
 
-	row(out, "GPU busy",
+	stat_row(out, "GPU busy",
 	    "%.1f%% of the time: kernels %.1f%%, copies %.1f%%, both at once %.1f%%",
 	    100 * r->shares[STAT_BUSY], 100 * r->shares[STAT_KERNELS],
 	    100 * r->shares[STAT_COPIES], 100 * r->shares[STAT_BOTH]);
-	row(out, "GPU idle",
+	stat_row(out, "GPU idle",
 	    "%.1f%% with nothing submitted (of that, %.0f%% while the CPU waited, too), %.1f%% while what was submitted waited for something else",
 	    100 * r->shares[STAT_STARVED], 100 * r->starved_waiting,
 	    100 * r->shares[STAT_HELD]);
-	row(out, "queue",
+	stat_row(out, "queue",
 	    "%llu before it in the median, %.1f on average, %llu at most, at a submission; %.1f%% of the time the CPU had no room for more",
 	    (unsigned long long)r->depth_median, r->depth, (unsigned long long)gpu->depth_max,
 	    100 * r->blocked);
-	row(out, "CPU",
+	stat_row(out, "CPU",
 	    "waits %.1f%% of the time, in %llu calls and %llu questions; launches %.1f%%",
 	    100 * r->cpu_waits, (unsigned long long)r->sum.syncs,
 	    (unsigned long long)r->sum.queries, 100 * r->cpu_launches);
-	row(out, "measured",
+	stat_row(out, "measured",
 	    "%llu of %llu launches, fills and copies, in %.2f s; measuring took %.1f%% of the time",
 	    (unsigned long long)gpu->timed, (unsigned long long)(gpu->timed + gpu->untimed),
 	    gpu->stretches_ns / 1e9, 100 * r->cost);
 	if (r->sum.unresolved)
-		row(out, "", "%llu more were not seen to end before the program did",
+		stat_row(out, "", "%llu more were not seen to end before the program did",
 		    (unsigned long long)r->sum.unresolved);
 }
 
@@ -92,14 +92,14 @@ static void print_processes(struct out *out, const struct stat_result *r)
 			stretches += p->gpus[g].stretches_ns;
 		}
 		snprintf(name, sizeof(name), "%.*s", (int)sizeof(p->name), p->name);
-		row(out, i ? "" : "processes",
+		stat_row(out, i ? "" : "processes",
 		    "%llu %s: %llu launches, GPU busy %.1f%%, CPU waits %.2f s",
 		    (unsigned long long)p->pid, out_clean(name),
 		    (unsigned long long)(p->kernels + p->graphs),
 		    stretches ? 100.0 * busy / stretches : 0, p->wait_ns / 1e9);
 	}
 	if (r->nr_lost)
-		row(out, "", "%u more are not in this", r->nr_lost);
+		stat_row(out, "", "%u more are not in this", r->nr_lost);
 }
 
 void stat_text(struct out *out, const struct stat_result *r)
@@ -109,10 +109,10 @@ void stat_text(struct out *out, const struct stat_result *r)
 
 	snprintf(ended, sizeof(ended), r->signal ? "ended by signal %d" : "ended with status %d",
 		 r->signal ? r->signal : r->status);
-	row(out, "program", "%s after %.2f s%s%s%s", ended, r->seconds,
+	stat_row(out, "program", "%s after %.2f s%s%s%s", ended, r->seconds,
 	    r->set ? ", on TPCs " : "", r->set ? r->set : "", r->simulated ? ", simulated" : "");
 	if (r->nr_processes) {
-		row(out, "launches",
+		stat_row(out, "launches",
 		    "%llu kernels, %llu graphs, in %.2f s: %.0f a second; %llu fills",
 		    (unsigned long long)sum->kernels, (unsigned long long)sum->graphs, r->span,
 		    r->rate, (unsigned long long)sum->fills);

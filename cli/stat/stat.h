@@ -51,6 +51,10 @@ void stat_add_up(struct stat_result *result);
 /* The same, with the verdict. */
 void stat_judge(struct stat_result *result);
 
+/* "LABEL         text", on below itself. */
+__attribute__((format(printf, 3, 4)))
+void stat_row(struct out *out, const char *label, const char *fmt, ...);
+
 void stat_text(struct out *out, const struct stat_result *result);
 void stat_json(json_t *root, const struct stat_result *result);
 

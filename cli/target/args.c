@@ -9,13 +9,15 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "cli/target/amount.h"
 #include "cli/target/args.h"
 #include "cli/target/clusters.h"
 #include "cli/target/cuda.h"
 #include "cli/target/neighbours.h"
-#include "cli/target/pack.h"
+#include "cli/target/settings.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
+#include "cli/util/number.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
 #include "lib/private.h"
@@ -25,6 +27,8 @@
 #define OPT_GPU 257
 #define OPT_JSON 258
 #define OPT_HEX 259
+#define OPT_SMS 260
+#define OPT_SHAPE 261
 #define NOT_OWN (-2)
 #define OPT_OWN 300	/* the i'th of the command's own is OPT_OWN + i */
 
@@ -38,7 +42,9 @@ static const struct {
 	{ ARGS_SET, "g:", { "gpcs", required_argument, NULL, 'g' } },
 	{ ARGS_SET, "u:", { "ugpus", required_argument, NULL, 'u' } },
 	{ ARGS_SET, "n:", { "nr-tpcs", required_argument, NULL, 'n' } },
+	{ ARGS_SET, "", { "sms", required_argument, NULL, OPT_SMS } },
 	{ ARGS_SET, "", { "hex", required_argument, NULL, OPT_HEX } },
+	{ ARGS_SET, "", { "shape", required_argument, NULL, OPT_SHAPE } },
 	{ ARGS_GPU, "", { "gpu", required_argument, NULL, OPT_GPU } },
 	{ ARGS_SOURCE | ARGS_SIM, "i:", { "input", required_argument, NULL, 'i' } },
 	{ ARGS_JSON, "", { "json", no_argument, NULL, OPT_JSON } },
@@ -77,8 +83,27 @@ static int take_text(const char *option, const char *wants, const char **value)
 	return 0;
 }
 
+/* --shape, or the default of the configuration files: 0, or an error. */
+static int find_shape(const struct args *args, enum gpupart_shape *shape)
+{
+	const struct setting *setting = NULL;
+	int status = args->shape ? 0 : settings_default("shape", &setting);
+
+	*shape = GPUPART_SHAPE_PACKED;
+	if (status || (!args->shape && !setting))
+		return status;
+	if (gpupart_shape_parse(cmd_gp, args->shape ? args->shape : setting->value, shape))
+		status = usage_error("%s%s %s: %s", setting ? setting->from : "",
+				     setting ? "default.shape =" : "--shape",
+				     args->shape ? args->shape : setting->value,
+				     gpupart_error(cmd_gp));
+	return status;
+}
+
 static int take(struct args *args, int opt, const char *help)
 {
+	enum gpupart_shape shape;
+
 	switch (opt) {
 	case 't':
 		return add_term(args, "-t", optarg);
@@ -88,8 +113,13 @@ static int take(struct args *args, int opt, const char *help)
 		return add_term(args, "-u", optarg);
 	case 'n':
 		return add_term(args, "-n", optarg);
+	case OPT_SMS:
+		return add_term(args, "--sms", optarg);
 	case OPT_HEX:
 		return add_term(args, "--hex", optarg);
+	case OPT_SHAPE:
+		args->shape = optarg;
+		return find_shape(args, &shape);
 	case OPT_GPU:
 		return take_text("--gpu", "an index, a PCI address or a UUID", &args->gpu);
 	case OPT_JSON:
@@ -158,17 +188,6 @@ static int take_own(const struct args_option *own, int opt)
 	return NOT_OWN;
 }
 
-/* getopt_long() takes the beginning of an option for it: of --sm-count where --sms was meant. */
-static int check_whole(char **argv, const char *option)
-{
-	/* The value may be the argument after the option's. */
-	const char *word = argv[optind - (optarg == argv[optind - 1] ? 2 : 1)];
-
-	if (strcspn(word + 2, "=") == strlen(option))
-		return 0;
-	return usage_error("unknown option '%s': --%s has to be written out", word, option);
-}
-
 /* Whether -o asks for JSON by its file's name, and no option for another form. */
 static bool output_is_json(const struct args *args, const struct args_option *own)
 {
@@ -180,23 +199,78 @@ static bool output_is_json(const struct args *args, const struct args_option *ow
 	return ending && !strcasecmp(ending, ".json");
 }
 
-int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
-	       const char *help, int argc, char **argv)
+/* getopt_long() takes the beginning of an option for it: of --sm-count where --sms was meant. */
+static int check_whole(char **argv, const char *option)
 {
-	struct option options[MAX_OPTIONS] = { 0 };
-	char letters[2 * MAX_OPTIONS];
-	unsigned int nr = 0;
-	int opt, status, at = -1;
+	/* The value may be the argument after the option's. */
+	const char *word = argv[optind - (optarg == argv[optind - 1] ? 2 : 1)];
 
-	/* Options end at a PROGRAM, and not at a name. */
-	strcpy(letters, takes & ARGS_NAMES ? ":" : "+:");
-	args->cmd = argv[0];
+	if (strcspn(word + 2, "=") == strlen(option))
+		return 0;
+	return usage_error("unknown option '%s': --%s has to be written out", word, option);
+}
+
+/* The shared options that a command takes; how many. @letters: their short forms, added. */
+static unsigned int take_shared(unsigned int takes, char *letters, struct option *options)
+{
+	unsigned int nr = 0;
+
 	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
 		if (!(shared[i].takes & takes) && shared[i].option.val != OPT_HELP)
 			continue;
 		strcat(letters, shared[i].short_form);
 		options[nr++] = shared[i].option;
 	}
+	return nr;
+}
+
+/* Takes the options of the set that is called @name, in the middle of getopt()'s work. */
+static int take_named(struct args *args, const char *name)
+{
+	struct option options[MAX_OPTIONS] = { 0 };
+	const struct setting *setting;
+	char letters[MAX_OPTIONS] = "+:", *words[ARGS_MAX_TERMS] = { (char *)name }, *text, *word;
+	int argc = 1, at = optind + 1, opt, is = -1, status = settings_set(name, &setting);
+
+	if (status)
+		return status;
+	/* What the options point to stays. */
+	text = alloc_text("%s", setting->value);
+	while ((word = strsep(&text, " \t")) && argc < ARGS_MAX_TERMS - 1)
+		if (*word)
+			words[argc++] = word;
+	take_shared(ARGS_SET, letters, options);
+	optind = 0;
+	while (!status && (opt = getopt_long(argc, words, letters, options, &is)) != -1) {
+		if (opt == '?' || opt == ':' || opt == 'h' || opt == OPT_HELP)
+			status = usage_error(
+				"%s%s = %s: wants options of a set, as -t, -n, --sms or --shape",
+				setting->from, setting->key, setting->value);
+		else
+			status = (is >= 0 ? check_whole(words, options[is].name) : 0) ?:
+				 take(args, opt, "");
+		is = -1;
+	}
+	if (!status && (optind < argc || word))
+		status = usage_error("%s%s = %s: '%s' is no option of a set", setting->from,
+				     setting->key, setting->value, word ? word : words[optind]);
+	/* Begins anew behind the name, as getopt() was there. */
+	optind = at;
+	return status;
+}
+
+int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
+	       const char *help, int argc, char **argv)
+{
+	struct option options[MAX_OPTIONS] = { 0 };
+	char letters[2 * MAX_OPTIONS];
+	unsigned int nr;
+	int opt, status, at = -1;
+
+	/* Options end at a PROGRAM, and not at a name. */
+	strcpy(letters, takes & ARGS_NAMES ? ":" : "+:");
+	args->cmd = argv[0];
+	nr = take_shared(takes, letters, options);
 	for (int i = 0; own && own[i].name; i++) {
 		options[nr++] = (struct option){ own[i].name, own[i].value || own[i].values ?
 						 required_argument : no_argument, NULL,
@@ -206,8 +280,19 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 				own[i].value || own[i].values ? ":" : "");
 	}
 	opterr = 0;
-	optind = 1;
-	while ((opt = getopt_long(argc, argv, letters, options, &at)) != -1) {
+	/* 0: glibc takes "+" anew; a command may parse twice. */
+	optind = 0;
+	for (;;) {
+		opt = getopt_long(argc, argv, letters, options, &at);
+		if (opt == -1 && takes & ARGS_SET && optind < argc && argv[optind][0] == '@' &&
+		    (optind < 2 || strcmp(argv[optind - 1], "--"))) {
+			status = take_named(args, argv[optind] + 1);
+			if (status)
+				return status;
+			continue;
+		}
+		if (opt == -1)
+			break;
 		if (opt == '?' || opt == ':')
 			return bad_option(args, opt, argv, options);
 		status = at >= 0 ? check_whole(argv, options[at].name) : 0;
@@ -235,6 +320,7 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
  */
 static int check_file(const struct args *args)
 {
+	const char *from = args_source_from(args);
 	struct stat st;
 	int err;
 
@@ -243,7 +329,7 @@ static int check_file(const struct args *args)
 	if (stat(args->source, &st)) {
 		err = errno;
 		return error_of(
-			-err, "-i %s: %s%s", args->source, strerror(err),
+			-err, "%s%s: %s%s", from, args->source, strerror(err),
 			strchr(args->source, '/') ?
 				"" :
 				"; captures that ship are named sample:NAME, as in sample:h200");
@@ -251,8 +337,8 @@ static int check_file(const struct args *args)
 	if (S_ISREG(st.st_mode))
 		return 0;
 	return usage_error(
-		"-i %s: no regular file: a capture is read more than once; write it into a file first",
-		args->source);
+		"%s%s: no regular file: a capture is read more than once; write it into a file first",
+		from, args->source);
 }
 
 /* The simulated driver has what TMD V04_00 has: 128 mask bits. */
@@ -283,13 +369,14 @@ static int check_bits(const struct args *args, const struct gpupart_topology *to
 	if (!*why)
 		return 0;
 	return usage_error(
-		"-i %s: this capture cannot be simulated: %s; sample:h200 and sample:h200-e can",
-		args->source, why);
+		"%s%s: this capture cannot be simulated: %s; sample:h200 and sample:h200-e can",
+		args_source_from(args), args->source, why);
 }
 
 /* The capture that -i means opens, and its full path: 0, or an error. */
 static int capture_path(const struct args *args, char *path, size_t len)
 {
+	const char *from = args_source_from(args);
 	struct gpupart_topology *topo;
 	const char *found;
 	int err, status = check_file(args);
@@ -299,7 +386,7 @@ static int capture_path(const struct args *args, char *path, size_t len)
 	/* --gpu is for the driver made of it, which has an address where the capture has none. */
 	err = gpupart_topology_open(cmd_gp, args->source, NULL, &topo);
 	if (err) {
-		status = error_of(err, "-i %s: %s", args->source, gpupart_error(cmd_gp));
+		status = error_of(err, "%s%s: %s", from, args->source, gpupart_error(cmd_gp));
 		goto close_gp;
 	}
 	/* A sample's path is known to the library only, which cuts it to fit ("...end"). */
@@ -307,10 +394,10 @@ static int capture_path(const struct args *args, char *path, size_t len)
 		gpupart_topology_info(topo)->source;
 	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
 	if (err == -ENAMETOOLONG)
-		status = usage_error("-i %s: its path is too long: give a capture's path instead",
-				     args->source);
+		status = usage_error("%s%s: its path is too long: give a capture's path instead",
+				     from, args->source);
 	else if (err)
-		status = usage_error("-i %s: %s", args->source, strerror(-err));
+		status = usage_error("%s%s: %s", from, args->source, strerror(-err));
 	else
 		status = check_bits(args, topo);
 	gpupart_topology_close(topo);
@@ -325,7 +412,7 @@ static int choose_simulated(struct args *args, const char *captures)
 	static char first[4096];
 	int err = cuda_find_simulated(args->gpu, &found);
 
-	if (!found.simulated && !args->source)
+	if (!found.simulated && !args->source && !args->wants_sim)
 		return 0;
 	if (!found.simulated)
 		return usage_error("the simulated driver is not used: %s",
@@ -353,12 +440,47 @@ int args_fail_gpu(const struct args *args, int err, const char *why)
 		"no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU");
 }
 
+const char *args_source_from(const struct args *args)
+{
+	return args->source_from ? args->source_from : "-i ";
+}
+
+int args_input(struct args *args)
+{
+	const char *source = getenv("GPUPART_INPUT"), *from = "GPUPART_INPUT=";
+	const char *sim = getenv("GPUPART_SIM");
+	const struct setting *setting = NULL;
+	int status = 0;
+
+	if (args->source || args->has_defaults)
+		return 0;
+	args->has_defaults = true;
+	if (!source || !*source) {
+		status = settings_default("input", &setting);
+		source = setting ? setting->value : NULL;
+		from = setting ? alloc_text("%s%s = ", setting->from, setting->key) : NULL;
+	}
+	if (status && !args->lenient)
+		return status;
+	args->wants_sim = source && !paths_is_live(source);
+	if (sim && *sim)
+		return 0;
+	args->source = source;
+	args->source_from = from;
+	return 0;
+}
+
 int args_simulate(struct args *args)
 {
 	static char path[4096];
 	const char *sim = getenv("GPUPART_SIM");
-	int status;
+	int status = args_input(args);
 
+	if (status)
+		return status;
+	/* A default that names where topologies are read means the GPU itself here. */
+	if (args->source_from && args->source && paths_is_live(args->source))
+		args->source = NULL;
 	if (!args->source)
 		return sim && *sim ? choose_simulated(args, sim) : 0;
 	if (paths_is_live(args->source))
@@ -366,6 +488,7 @@ int args_simulate(struct args *args)
 			"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
 			args->source);
 	status = capture_path(args, path, sizeof(path)) ?: paths_enter_sim(path);
+	settings_note();
 	return status ?: choose_simulated(args, path);
 }
 
@@ -404,10 +527,16 @@ int args_topology(struct args *args, struct gpupart_topology **topo)
 	const char *gpu;
 	int status, err;
 
-	status = (args->source && !args->simulated ? check_file(args) : 0) ?: args_gpu(args, &gpu);
+	status = args_input(args) ?:
+		 (args->source && !args->simulated ? check_file(args) : 0) ?:
+		 args_gpu(args, &gpu);
 	if (status)
 		return status;
+	settings_note();
 	err = gpupart_topology_open(cmd_gp, args->source, args->simulated ? NULL : gpu, topo);
+	if (err && args->source && args->source_from)
+		return error_of(err, "%s%s: %s", args->source_from, args->source,
+				gpupart_error(cmd_gp));
 	if (err)
 		return args_fail_gpu(args, err, gpupart_error(cmd_gp));
 	return 0;
@@ -422,75 +551,21 @@ int args_memory(const char *text, uint64_t *bytes)
 	return status;
 }
 
-bool args_whole(const char *text, unsigned long most, unsigned long *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoul(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno && *value && *value <= most;
-}
-
 int args_pid(const char *text, int *pid)
 {
 	unsigned long value;
 
-	if (!args_whole(text, INT_MAX, &value))
+	if (!number_whole(text, INT_MAX, &value))
 		return usage_error("-p '%s': wants a process's number", text);
 	*pid = value;
 	return 0;
 }
 
-bool args_decimal(const char *text, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	/* strtod() knows 0x10 as well, and words. */
-	return end != text && !*end && strspn(text, "0123456789.eE+-") == strlen(text);
-}
-
 int args_seconds(const char *option, const char *text, double least, double *seconds)
 {
-	if (args_decimal(text, seconds) && *seconds >= least && *seconds <= 3600)
+	if (number_decimal(text, seconds) && *seconds >= least && *seconds <= 3600)
 		return 0;
 	return usage_error("%s '%s': wants seconds, %g to 3600", option, text, least);
-}
-
-static int parse_number(const char *text, unsigned int *nr)
-{
-	unsigned long value;
-
-	if (!args_whole(text, GPUPART_MAX_TPCS, &value))
-		return usage_error("-n %s: wants a number of TPCs, 1 to %d", *text ? text : "''",
-				   GPUPART_MAX_TPCS);
-	*nr = value;
-	return 0;
-}
-
-/* -n: adds @nr TPCs of @from to @set, of these where it can such that @others do not have. */
-static void choose_tpcs(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
-			const struct gpupart_tpcset *others, unsigned int nr,
-			struct gpupart_tpcset *set)
-{
-	struct gpupart_tpcset unused = gpupart_tpcset_andnot(from, others), part;
-	unsigned int nr_unused = gpupart_tpcset_count(&unused);
-	char text[GPUPART_TPCSET_STRLEN];
-
-	if (nr_unused >= nr) {
-		part = pack_tpcs(topo, &unused, nr);
-		clusters_add(topo, &part, &unused, set);
-		return;
-	}
-	/* All that are free, and the rest packed from what others have too. */
-	*set = gpupart_tpcset_or(set, &unused);
-	unused = gpupart_tpcset_andnot(from, set);
-	part = pack_tpcs(topo, &unused, nr - nr_unused);
-	clusters_add(topo, &part, &unused, set);
-	part = gpupart_tpcset_and(set, &unused);
-	gpupart_tpcset_format_list(&part, text, sizeof(text));
-	remark("-n %u: TPCs %s overlap with programs that run now: only %u were free of them", nr,
-	       text, nr_unused);
 }
 
 int args_inside(const struct args *args, const struct gpupart_topology *topo,
@@ -516,11 +591,14 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 	const struct gpupart_tpcset around = within ? *within : gpupart_topology_all(topo);
 	struct gpupart_tpcset part, others, free_tpcs;
 	char *text;
+	enum gpupart_shape shape = GPUPART_SHAPE_PACKED;
 	unsigned int nr = 0, more = 0;
+	bool sms = false;
 	int status, err;
 
+	settings_note();
 	if (!args->nr_terms)
-		return usage_error("no set: give one with -t, -g, -u, -n or --hex");
+		return usage_error("no set: give one with -t, -g, -u, -n, --sms or --hex");
 	memset(set, 0, sizeof(*set));
 	for (unsigned int i = 0; i < args->nr_terms; i++) {
 		const char *option = args->terms[i].option, *value = args->terms[i].text;
@@ -530,7 +608,8 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 			if (!strcmp(words[j].option, option))
 				word = words[j].word;
 		if (!word) {
-			status = parse_number(value, &more);
+			sms |= strcmp(option, "-n") != 0;
+			status = amount_parse(option, value, topo, &around, &more);
 			if (status)
 				return status;
 			nr += more;
@@ -549,11 +628,16 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 		*set = gpupart_tpcset_or(set, &part);
 	}
 	status = args_inside(args, topo, set, &around);
+	if (!status && args->shape && !nr)
+		status = usage_error("--shape %s: goes with -n or --sms", args->shape);
+	if (!status && nr)
+		status = find_shape(args, &shape);
 	if (status)
 		return status;
 	free_tpcs = gpupart_tpcset_andnot(&around, set);
 	if (nr > gpupart_tpcset_count(&free_tpcs))
-		return usage_error("-n %u: %u TPCs are free to choose from%s", nr,
+		return usage_error("%s%u%s: %u TPCs are free to choose from%s",
+				   sms ? "--sms: " : "-n ", nr, sms ? " TPCs" : "",
 				   gpupart_tpcset_count(&free_tpcs),
 				   !within   ? "" :
 				   args->job ? " inside the set of the run around it" :
@@ -569,7 +653,9 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 		return status;
 	others = neighbours_tpcs(args, topo, pci, within);
 	if (nr)
-		choose_tpcs(topo, &free_tpcs, &others, nr, set);
+		status = amount_choose(topo, shape, &free_tpcs, &others, nr, set);
+	if (status)
+		return status;
 	free_tpcs = gpupart_tpcset_andnot(&around, &others);
 	clusters_note("", topo, set, &free_tpcs);
 	return 0;

@@ -7,7 +7,7 @@
 #include "cli/util/options.h"
 
 /* Which of the shared options a command takes. */
-#define ARGS_SET	1	/* -t, -g, -u, -n, --hex */
+#define ARGS_SET	1	/* -t, -g, -u, -n, --sms, --hex, --shape, @NAME */
 #define ARGS_GPU	2	/* --gpu */
 #define ARGS_SOURCE	4	/* -i: any source */
 #define ARGS_SIM	8	/* -i: a capture, the simulated GPU made of it */
@@ -22,6 +22,16 @@
  */
 int args_parse(struct args *args, unsigned int takes, const struct args_option *own,
 	       const char *help, int argc, char **argv);
+
+/*
+ * Takes GPUPART_INPUT, or else the default of the configuration files, for @source where -i is not
+ * given, once: 0, or an error. Inside a simulated run its GPU is the default. args_simulate() and
+ * args_topology() do this, too.
+ */
+int args_input(struct args *args);
+
+/* What @source was given by, for messages: "-i " or "GPUPART_INPUT=". */
+const char *args_source_from(const struct args *args);
 
 /*
  * Goes on as a process on the simulated GPU where -i asks for one, or stays one inside
@@ -40,14 +50,8 @@ int args_fail_gpu(const struct args *args, int err, const char *why);
 /* The bytes that @text, --mem's, is: 0, or an error. */
 int args_memory(const char *text, uint64_t *bytes);
 
-/* Whether @text is a whole number from 1 to @most: it is *value. */
-bool args_whole(const char *text, unsigned long most, unsigned long *value);
-
 /* The number of a process, -p's: 0, or an error. */
 int args_pid(const char *text, int *pid);
-
-/* All of @text is a number, in decimal. */
-bool args_decimal(const char *text, double *value);
 
 /*
  * The seconds that @text, the value of @option, is: @least to 3600, in decimal: 0, or an error.
@@ -64,9 +68,10 @@ int args_topology(struct args *args, struct gpupart_topology **topo);
 int args_gpu(struct args *args, const char **gpu);
 
 /*
- * The set that -t, -g, -u, -n and --hex add up to. -n takes its TPCs from those
- * of @within (NULL: all) that the others leave, and of these where it can from those
- * that no other program's limit on the GPU at @pci has; where it cannot it says so.
+ * The set that -t, -g, -u, -n, --sms and --hex add up to. -n and --sms take their TPCs from
+ * those of @within (NULL: all) that the others leave, in the shape of --shape, and of these where
+ * they can from those that no other program's limit on the GPU at @pci has; where they cannot
+ * they say so.
  * 0, or an error: one is that the others are not in @within.
  */
 int args_set(const struct args *args, const struct gpupart_topology *topo, const char *pci,

@@ -50,7 +50,8 @@ void check_attach_gpu(void *selector, void *result)
 	gpupart_records_lack(gpu, check->records, sizeof(check->records));
 	if (gpupart_profilers(gp))
 		snprintf(check->profilers, sizeof(check->profilers), "%s", gpupart_error(gp));
-	snprintf(check->key, sizeof(check->key), "%s", found.key);
+	snprintf(check->key, sizeof(check->key), "%.*s%s", GPUPART_KEY_LEN, found.key,
+		 *check->records ? "" : GPUPART_KEY_RECORDS);
 	gpupart_driver_get(gp, &check->driver);
 	snprintf(check->pci, sizeof(check->pci), "%s",
 		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);

@@ -15,7 +15,7 @@ struct check {
 	char records[256];	/* why the GPU writes no records of launches, or "" */
 	char profilers[256];	/* why they are not let in, where GPUPART_PROFILE=1 asked; or "" */
 	char green[256];	/* why no green context can be made; check_attach_tools() alone */
-	char key[20];
+	char key[20];		/* as gpupart_attach_early() takes it */
 	struct gpupart_driver driver;
 	char pci[20];		/* of the GPU that was checked */
 	uint64_t memory;	/* its bytes; 0: not told */

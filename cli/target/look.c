@@ -8,6 +8,7 @@
 #include "cli/target/nvml.h"
 #include "cli/target/shown.h"
 #include "cli/util/alloc.h"
+#include "cli/util/container.h"
 #include "cli/util/process.h"
 
 int look_take(struct look *look, bool with_jobs)
@@ -147,6 +148,25 @@ static const char *user_text(char *text, size_t len, unsigned int uid)
 	return out_clean(text);
 }
 
+static bool any_in_container(const struct look *now)
+{
+	char id[CONTAINER_ID_LEN];
+
+	for (int i = 0; i < now->nr; i++)
+		if (container_of(now->list[i].pid, id))
+			return true;
+	return false;
+}
+
+/* The first twelve digits, as docker and podman list them, in thirteen columns. */
+static const char *container_text(char text[16], const struct gpupart_process *p)
+{
+	char id[CONTAINER_ID_LEN];
+
+	snprintf(text, 16, "%-12.12s ", container_of(p->pid, id) ? id : "-");
+	return text;
+}
+
 /* Another version's counters are not known. */
 static const char *count_text(char text[24], const struct gpupart_process *p, uint64_t nr)
 {
@@ -157,15 +177,17 @@ static const char *count_text(char text[24], const struct gpupart_process *p, ui
 /* The columns but the last, SET, which has all the room there is. */
 static void print_rows(struct out *out, const struct look *now, const struct look *before)
 {
-	bool users = has_others(now);
+	bool users = has_others(now), containers = any_in_container(now);
 
-	fprintf(out->file, "%s%7s %s%-16s %-12s %9s %12s%s %8s %10s  SET%s\n", out->bold, "PID",
-		users ? "USER     " : "", "NAME", "GPU", "MEMORY", "LAUNCHES",
-		before ? "       /S" : "", "WIDENED", "UNCONFINED", out->plain);
+	fprintf(out->file, "%s%7s %s%s%-16s %-12s %9s %12s%s %8s %10s  SET%s\n", out->bold, "PID",
+		users ? "USER     " : "", containers ? "CONTAINER    " : "", "NAME", "GPU",
+		"MEMORY", "LAUNCHES", before ? "       /S" : "", "WIDENED", "UNCONFINED",
+		out->plain);
 	for (int i = 0; i < now->nr; i++) {
 		const struct gpupart_process *p = &now->list[i];
 		char launches[24], widened[24], unconfined[24];
 		char pid[16], user[32] = "", memory[32], rate[32] = "", set[OUT_SET_STRLEN];
+		char container[16] = "";
 		double per_second = before ? rate_of(p, now, before) : -1;
 
 		if (before && per_second >= 0)
@@ -174,9 +196,12 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 			snprintf(rate, sizeof(rate), " %8s", "-");
 		if (users)
 			user_text(user, sizeof(user), p->uid);
-		fprintf(out->file, "%7s %s%-16s %-12s %9s %12s%s %8s %10s  %s%s%s%s\n",
-			pid_text(pid, sizeof(pid), p->pid), user, *p->name ? p->name : "-",
-			*p->pci ? p->pci : "-", memory_text(memory, sizeof(memory), p),
+		if (containers)
+			container_text(container, p);
+		fprintf(out->file, "%7s %s%s%-16s %-12s %9s %12s%s %8s %10s  %s%s%s%s\n",
+			pid_text(pid, sizeof(pid), p->pid), user, container,
+			*p->name ? p->name : "-", *p->pci ? p->pci : "-",
+			memory_text(memory, sizeof(memory), p),
 			count_text(launches, p, p->counters.launches), rate,
 			count_text(widened, p, nr_widened(&p->counters)),
 			count_text(unconfined, p, nr_unconfined(&p->counters)),
@@ -207,12 +232,15 @@ static json_t *json_process(const struct gpupart_process *p)
 {
 	int64_t bytes = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
 	struct gpupart_tpcset set = { { 0 } };
+	char container[CONTAINER_ID_LEN];
 
 	if (*p->limit && gpupart_tpcset_parse_list(NULL, p->limit, &set))
 		memset(&set, 0, sizeof(set));
-	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:b}",
+	container_of(p->pid, container);
+	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:b}",
 			 "pid", p->pid ? json_integer(p->pid) : json_null(),
 			 "uid", (json_int_t)p->uid,
+			 "container", out_json_text(container),
 			 "name", out_json_text(p->name), "job", out_json_text(p->job),
 			 "gpu", out_json_text(p->pci), "simulated", p->simulated,
 			 "nr_gpus", p->nr_gpus, "set", out_json_tpcs(&set),

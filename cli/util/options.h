@@ -27,10 +27,15 @@ struct args {
 	int ignored_pid;	/* whose set -n need not avoid, and the processes of that name */
 	const char *ignored_name;
 	const char *job;	/* that the set is for; NULL: the one that this process is in */
-	const char *source;	/* -i or NULL */
+	const char *source;	/* -i, or what stands for it, or NULL */
+	const char *source_from;	/* "GPUPART_INPUT=", NULL: -i */
+	bool has_defaults;	/* they were looked for */
+	bool wants_sim;		/* the default of -i is a capture */
+	bool lenient;		/* a wrong configuration file is reported, and no error */
 	const char *gpu;	/* --gpu or NULL */
 	const char *output;	/* -o or NULL */
 	bool json;
+	const char *shape;	/* --shape or NULL */
 	unsigned int nr_terms;
 	struct {
 		const char *option;	/* "-t" */

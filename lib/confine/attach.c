@@ -499,7 +499,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	if (!err && !atomic_load_explicit(&gpu->trusted, memory_order_relaxed))
 		err = check_gpu_known(gp, gpu, key);
 	if (!err)
-		recording_known(gpu);
+		recording_known(gpu, key);
 	if (!err) {
 		control_show_map(gpu->shared, &gpu->driver.map);
 		err = limit_from_outside(gp, cuda, true, gpu);

@@ -10,6 +10,7 @@
 #include "lib/confine/self_check.h"
 #include "lib/core/environment.h"
 #include "lib/core/peek.h"
+#include "lib/private.h"
 #include "lib/records/records.h"
 
 /* Errors after which nothing in a context works any more, nor anything of MPS. */
@@ -87,38 +88,42 @@ static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
 	return err;
 }
 
-void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream)
+/*
+ * Looks whether records were proven, by @key (may be NULL) or by the cache, or proves them by
+ * launches with @arg, for launch(); NULL: no launches.
+ */
+static void begin(struct gpupart_gpu *gpu, const char *key, void *arg)
 {
-	void *arg[] = { probe, stream };
 	struct gpupart gp = { "" };
 	char name[NAME_LEN];
 	int err;
 
-	if (!atomic_load(&gpu->recorder)) {
-		err = allowed(&gp, gpu);
-		name_make(gpu, name);
-		if (!err && !was_proven(name)) {
-			err = records_check(&gp, probe->cuda, &gpu->driver.map, launch, arg);
-			if (!err)
-				cache_write(NULL, name, PROVEN, sizeof(PROVEN) - 1);
-		}
-		start(&gp, gpu, err);
+	if (atomic_load(&gpu->recorder))
+		return;
+	err = allowed(&gp, gpu);
+	name_make(gpu, name);
+	if (!err && !(key && !strncmp(key, gpu->check.key, GPUPART_KEY_LEN) &&
+		      key[GPUPART_KEY_LEN] == *GPUPART_KEY_RECORDS) && !was_proven(name)) {
+		if (arg)
+			err = records_check(&gp, cuda_loaded(), &gpu->driver.map, launch, arg);
+		else
+			err = ctx_fail(&gp, -EOPNOTSUPP,
+				       "not checked yet on this GPU and driver");
+		if (!err)
+			cache_write(NULL, name, PROVEN, sizeof(PROVEN) - 1);
 	}
+	start(&gp, gpu, err);
+}
+
+void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream)
+{
+	begin(gpu, NULL, (void *[]){ probe, stream });
 	recording_context(probe->cuda, probe->ctx);
 }
 
-void recording_known(struct gpupart_gpu *gpu)
+void recording_known(struct gpupart_gpu *gpu, const char *key)
 {
-	struct gpupart gp = { "" };
-	char name[NAME_LEN];
-	int err = allowed(&gp, gpu);
-
-	name_make(gpu, name);
-	if (!err && !was_proven(name))
-		err = ctx_fail(&gp, -EOPNOTSUPP,
-			       "not checked yet on this GPU and driver");
-	if (!atomic_load(&gpu->recorder))
-		start(&gp, gpu, err);
+	begin(gpu, key, NULL);
 }
 
 void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len)
@@ -128,6 +133,25 @@ void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len)
 	snprintf(why, len, "%s", atomic_load(&gpu->records) ? "" :
 		 !recorder ? gpu->records_why :
 		 *recorder->why ? recorder->why : "no context was seen yet");
+}
+
+__attribute__((cold))
+int recording_ring(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+		   const struct records_ring **ring)
+{
+	struct records *records = atomic_load(&gpu->records);
+	uint64_t object, tmd;
+	char why[192];
+
+	if (!records || !gpu->streams_known) {
+		gpupart_records_lack(gpu, why, sizeof(why));
+		return ctx_fail(gp, -EOPNOTSUPP, "no records: %s", *why ? why : gpu->streams_why);
+	}
+	if (!peek_word(stream, &object) ||
+	    !peek_word((char *)(uintptr_t)object + gpu->stream_tmd_offset, &tmd))
+		return ctx_fail(gp, -EINVAL, "%p is no stream that was created", stream);
+	*ring = records_ring_of(records, tmd);
+	return 0;
 }
 
 void recording_stop(const char *why)

@@ -11,8 +11,19 @@
 /* With launches on @stream, unless they were made before; with the probe entered. */
 void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream);
 
-/* Without launches: where recording_prove() was right on this GPU and driver before. */
-void recording_known(struct gpupart_gpu *gpu);
+/*
+ * Without launches: where recording_prove() was right on this GPU and driver before, which the
+ * user's cache says or @key (as check_gpu_known() has it; may be NULL).
+ */
+void recording_known(struct gpupart_gpu *gpu, const char *key);
+
+/*
+ * The ring of @stream's launches on @gpu; *ring NULL: it had none yet. -EINVAL it is no stream that
+ * was created, -EOPNOTSUPP with the reason: there are no records.
+ */
+GPUPART_PRIVATE
+int recording_ring(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+		   const struct records_ring **ring);
 
 /* Nothing more is recorded, for @why. */
 void recording_stop(const char *why);

@@ -19,6 +19,7 @@
 #include "lib/core/hash.h"
 #include "lib/core/peek.h"
 #include "lib/driver/callback.h"
+#include "lib/private.h"
 
 #define NR_ROUNDS	3	/* launches that leave a TPC out before it counts as proven */
 #define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
@@ -164,7 +165,7 @@ static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 	/* From below: the usual 88 costs few looks into the cache. */
 	for (uint32_t size = LAUNCH_MIN_PARAMS_SIZE; launch_params_possible(size); size += 8) {
 		key_make(gpu, size, found);
-		if ((key && !strcmp(key, found)) || cache_has(found))
+		if ((key && !strncmp(key, found, GPUPART_KEY_LEN)) || cache_has(found))
 			return size;
 	}
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A node's settings: /etc/gpupart/config, lines of "key = value", '#' begins a comment. Root's
- * alone to write: a file that another user could have written is ignored.
+ * Reads configuration files: lines of "KEY = VALUE", '#' begins a comment. A file that another user
+ * could have written is ignored.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/core/ctx.h"
+#include "lib/private.h"
 
-#define CONFIG_PATH "/etc/gpupart/config"
-#define MAX_BYTES 4096	/* the stack of a thread that begins to use CUDA may be small */
 #define BLANKS " \t\r"
 
 /* As which root and his files, /etc too, are seen where a user namespace does not map him. */
@@ -25,47 +24,44 @@ static bool is_unmapped_roots(const char *path)
 	return !stat(path, &st) && st.st_uid == UNMAPPED_UID && !(st.st_mode & 022);
 }
 
-static bool is_roots_alone(const struct stat *st)
+static bool is_trusted(const struct stat *st, bool own)
 {
 	if (st->st_mode & 022)
 		return false;
-	return !st->st_uid || (st->st_uid == UNMAPPED_UID && is_unmapped_roots("/etc") &&
-			       is_unmapped_roots("/etc/gpupart"));
+	return !st->st_uid || (own && st->st_uid == geteuid()) ||
+	       (st->st_uid == UNMAPPED_UID && is_unmapped_roots("/etc") &&
+		is_unmapped_roots("/etc/gpupart"));
 }
 
-/*
- * The text of the file, with its end: its length, 0 where there is none, or a negative errno.
- * -EPERM: the file is ignored.
- */
-static int read_config(struct gpupart *gp, char *text)
+/* The text of the file, with its end: its length, 0 where there is none, or a negative errno. */
+static int read_config(struct gpupart *gp, struct gpupart_config *config)
 {
-	int fd = open(CONFIG_PATH, O_RDONLY | O_NONBLOCK | O_CLOEXEC), err = 0;
+	int fd = open(config->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), err = 0;
+	const char *why;
 	struct stat st;
 	ssize_t len;
 
 	/* A link that leads nowhere is no absence of a file. */
-	if (fd < 0)
-		return (errno == ENOENT || errno == ENOTDIR) && lstat(CONFIG_PATH, &st) ? 0 :
-			ctx_fail(gp, errno == EPERM ? -EACCES : -errno, CONFIG_PATH ": %s",
-				 strerror(errno));
-	len = fstat(fd, &st) ? -1 : 0;
-	if (!len && S_ISREG(st.st_mode) && !is_roots_alone(&st))
-		err = ctx_fail(gp, -EPERM, CONFIG_PATH
-			       " is ignored: it is not a file that root alone can write");
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && lstat(config->path, &st))
+		return 0;
+	len = fd < 0 || fstat(fd, &st) ? -1 : 0;
+	if (!len && S_ISREG(st.st_mode) && !is_trusted(&st, config->own))
+		err = -EPERM, why = "ignored: others can write it";
 	else if (!len)
-		len = read(fd, text, MAX_BYTES);
+		len = read(fd, config->text, sizeof(config->text));
 	if (len < 0)
-		err = ctx_fail(gp, errno == EPERM ? -EACCES : -errno, CONFIG_PATH ": %s",
-			       strerror(errno));
+		err = errno == EPERM ? -EACCES : -errno, why = strerror(errno);
 	else if (!err && !S_ISREG(st.st_mode))
-		err = ctx_fail(gp, -EISDIR, CONFIG_PATH ": is no regular file");
-	else if (!err && len == MAX_BYTES)
-		err = ctx_fail(gp, -EFBIG, CONFIG_PATH ": has %d bytes or more", MAX_BYTES);
-	else if (!err && memchr(text, 0, len))
-		err = ctx_fail(gp, -EINVAL, CONFIG_PATH ": has a NUL byte");
+		err = -EISDIR, why = "is no regular file";
+	else if (len == sizeof(config->text))
+		err = -EFBIG, why = "has 4096 bytes or more";
+	else if (memchr(config->text, 0, len))
+		err = -EINVAL, why = "has a NUL byte";
 	close(fd);
-	text[err ? 0 : len] = 0;
-	return err ? err : (int)len;
+	if (err)
+		return ctx_fail(gp, err, "%s%s %s", config->path, err == -EPERM ? " is" : ":", why);
+	config->text[len] = 0;
+	return len;
 }
 
 static char *trim(char *text)
@@ -79,38 +75,56 @@ static char *trim(char *text)
 	return text;
 }
 
+int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config)
+{
+	char *line;
+	int len;
+
+	if (!config->line) {
+		len = read_config(gp, config);
+		if (len <= 0)
+			return len;
+		/* Some editors begin a file with this mark. */
+		config->rest = config->text + 3 * !strncmp(config->text, "\xef\xbb\xbf", 3);
+	}
+	while ((line = strsep(&config->rest, "\n"))) {
+		config->line++;
+		line[strcspn(line, "#")] = 0;
+		config->value = line;
+		config->key = trim(strsep(&config->value, "="));
+		if (config->value) {
+			config->value = trim(config->value);
+			return 1;
+		}
+		if (*config->key)
+			return ctx_fail(gp, -EINVAL,
+					"%s:%u: '%.40s' is not understood: wants KEY = VALUE",
+					config->path, config->line, config->key);
+	}
+	return 0;
+}
+
 int gpupart_config_strict(struct gpupart *gp)
 {
-	char text[MAX_BYTES], *rest = text, *line, *value;
-	int len = read_config(gp, text), strict = -1;
-	unsigned int nr = 0;
+	struct gpupart_config config;
+	int err, strict = -1;
 
-	if (len <= 0)
-		return len;
-	/* Some editors begin a file with this mark. */
-	if (!strncmp(rest, "\xef\xbb\xbf", 3))
-		rest += 3;
-	while ((line = strsep(&rest, "\n"))) {
-		nr++;
-		line[strcspn(line, "#")] = 0;
-		value = line;
-		line = trim(strsep(&value, "="));
-		if (!value && !*line)
+	gpupart_config_open(&config, GPUPART_CONFIG, false);
+	while ((err = gpupart_config_next(gp, &config)) > 0) {
+		bool is_strict = !strcasecmp(config.key, "strict");
+
+		/* Of the command: set.NAME and others. */
+		if (strchr(config.key, '.'))
 			continue;
-		if (!value)
-			return ctx_fail(gp, -EINVAL, CONFIG_PATH
-					":%u: '%.40s' is not understood: wants KEY = VALUE", nr,
-					line);
 		/* A misspelt key must not leave a node without its setting, nor a second one. */
-		if (strict >= 0 || strcasecmp(line, "strict"))
-			return ctx_fail(gp, -EINVAL, CONFIG_PATH ":%u: '%.40s' is %s", nr, line,
-					strcasecmp(line, "strict") ? "no key: wants strict" :
-								     "given twice");
-		value = trim(value);
-		if (strcmp(value, "yes") && strcmp(value, "no"))
-			return ctx_fail(gp, -EINVAL, CONFIG_PATH
-					":%u: strict = %.40s: wants yes or no", nr, value);
-		strict = !strcmp(value, "yes");
+		if (strict >= 0 || !is_strict)
+			return ctx_fail(gp, -EINVAL, "%s:%u: '%.40s' is %s", config.path,
+					config.line, config.key,
+					is_strict ? "given twice" : "no key: wants strict");
+		strict = !strcmp(config.value, "yes");
+		if (!strict && strcmp(config.value, "no"))
+			return ctx_fail(gp, -EINVAL, "%s:%u: strict = %.40s: wants yes or no",
+					config.path, config.line, config.value);
 	}
-	return strict > 0;
+	return err ? err : strict > 0;
 }

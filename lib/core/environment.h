@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "lib/core/ctx.h"
 
 #define ENVIRONMENT_OFF		"GPUPART_DISABLE"
 #define ENVIRONMENT_SET		"GPUPART_SET"
@@ -62,6 +63,7 @@ struct environment {
 };
 
 /* As it is now: what is to hold for the life of the process its caller keeps. */
+GPUPART_PRIVATE
 struct environment environment_read(void);
 
 /*

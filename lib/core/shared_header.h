@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <gpupart.h>
+#include "lib/core/ctx.h"
 
 #define SHARED_MAX_GPUS	32	/* that a reader looks at */
 
@@ -77,6 +78,7 @@ struct shared_seen {
 };
 
 /* For what writes @header but its magic: of the layout @layout, GPUs behind it, @size bytes. */
+GPUPART_PRIVATE
 void shared_init(struct shared_header *header, uint32_t layout, uint64_t size);
 
 bool shared_is(const struct shared_header *header, enum shared_kind kind, uint32_t layout);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <unistd.h>
+#include "lib/core/ctx.h"
 
 #define CONTROL_ROOT "/dev/shm"
 /* Of another user's folder no more is looked at: no user has that many processes on GPUs. */
@@ -32,10 +33,13 @@ __attribute__((visibility("default"))) bool control_name_good(const char *name);
 __attribute__((visibility("default")))
 int control_open_dir(uid_t uid, bool make);
 /* Lists the folder @dir, which is closed with the list or on failure; NULL: it cannot be listed. */
+GPUPART_PRIVATE
 DIR *control_read_dir(int dir);
 /* Whole or not at all, whenever we die: another file takes the place of the old one. 0, -errno. */
+GPUPART_PRIVATE
 int control_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode);
 /* flock(): 0; -EBUSY: another has held it for 5 s, who may have been stopped; -errno. */
+GPUPART_PRIVATE
 int control_lock_file(int fd);
 /*
  * Work for the files of another user: a second of this thread's CPU time, however many there are
@@ -50,6 +54,7 @@ bool control_folder_uid(const char *name, uid_t *uid);
 __attribute__((visibility("default")))
 void control_copy_text(char *to, size_t len, const char *from, size_t room);
 /* When a process began, in clock ticks of the first time namespace; 0: it is none, or dead. */
+GPUPART_PRIVATE
 uint64_t control_process_start(pid_t pid);
 /* Whether @pid is the process that began at @start; false where that is 0. */
 bool control_process_lives(pid_t pid, uint64_t start);

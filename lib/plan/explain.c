@@ -113,7 +113,12 @@ static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 	value = largest_cluster(why, t);
 	if (value)
 		add(words, "%scluster=%u", *words->text ? ", or " : "", value);
-	if (t->whole) {
+	if (t->balanced) {
+		t->balanced = false;
+		if (!decide(why))
+			add(words, "%sshape=gpcs", *words->text ? ", or " : "");
+		t->balanced = true;
+	} else if (t->whole) {
 		t->whole = false;
 		if (!decide(why))
 			add(words, "%sno gpcs", *words->text ? ", or " : "");
@@ -134,7 +139,7 @@ static void describe(const struct plan_ask *ask, unsigned int tenant, struct wor
 	if (t->max < GPUPART_MAX_TPCS)
 		add(words, ",max=%u", t->max);
 	if (t->whole)
-		add(words, ",gpcs");
+		add(words, t->balanced ? ",shape=balanced" : ",gpcs");
 	if (t->cluster > ask->gpu.sms_per_tpc)
 		add(words, ",cluster=%u", t->cluster);
 	for (unsigned int i = 0; i < ask->nr; i++)

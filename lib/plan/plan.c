@@ -27,7 +27,7 @@ static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 	gpu->nr_gpcs = gpupart_topology_nr_gpcs(topo);
 	gpu->nr_bindable = gpupart_topology_nr_ugpus(topo);
 	gpu->nr_ugpus = gpu->nr_bindable + 1;
-	gpu->sms_per_tpc = cluster_sms_per_tpc(topo);
+	gpu->sms_per_tpc = topo_sms_per_tpc(topo);
 	for (unsigned int i = 0; i < gpu->nr_gpcs; i++) {
 		const struct gpupart_gpc *gpc = gpupart_topology_gpc(topo, i);
 		struct plan_gpc *g = &gpu->gpcs[i];
@@ -99,7 +99,8 @@ static int read_demand(struct gpupart *gp, const struct gpupart_demand *d, struc
 		.name = d->name, .min = d->min_tpcs ? d->min_tpcs : 1,
 		.max = d->max_tpcs ? d->max_tpcs : GPUPART_MAX_TPCS,
 		.weight = d->weight ? d->weight : 1, .cluster = d->cluster,
-		.whole = d->gpcs, .spread = d->spread,
+		.whole = d->gpcs, .spread = d->spread && !d->gpcs,
+		.balanced = d->gpcs && d->spread,
 	};
 	if (t->min > GPUPART_MAX_TPCS || d->max_tpcs > GPUPART_MAX_TPCS)
 		return ctx_fail(gp, -EINVAL, "tenant %s: %s=%u: a GPU has at most %d TPCs", d->name,
@@ -115,9 +116,9 @@ static int read_demand(struct gpupart *gp, const struct gpupart_demand *d, struc
 	if (t->cluster > MAX_CLUSTER)
 		return ctx_fail(gp, -EINVAL, "tenant %s: cluster=%u: wants at most %d blocks",
 				d->name, t->cluster, MAX_CLUSTER);
-	if (t->whole && t->spread)
-		return ctx_fail(gp, -EINVAL,
-				"tenant %s: gpcs and spread: who has GPCs whole has nothing to spread",
+	if (t->balanced && !gpu->nr_bindable)
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"tenant %s: shape=balanced: which uGPU each GPC is in is not known here",
 				d->name);
 	t->home = plan_home(gpu, t->cluster);
 	if (t->home > t->max)
@@ -157,6 +158,11 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 		t[i / nr].same |= (t[i % nr].same >> i / nr & 1) << i % nr;
 		t[i / nr].apart |= (t[i % nr].apart >> i / nr & 1) << i % nr;
 	}
+	for (unsigned int i = 0; i < nr; i++)
+		if (t[i].balanced && (t[i].same | t[i].apart))
+			return ctx_fail(gp, -EINVAL,
+					"tenant %s: shape=balanced takes GPCs of each uGPU, and same or apart binds it to one",
+					t[i].name);
 	ask->nr = nr;
 	plan_rank(ask);
 	return 0;
@@ -227,7 +233,7 @@ static int make_sets(struct making *m)
 /* Whether the set could hold a cluster of GPUPART_PORTABLE_CLUSTER blocks by its size alone. */
 static bool is_large(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
-	return gpupart_tpcset_count(set) * cluster_sms_per_tpc(topo) >= GPUPART_PORTABLE_CLUSTER;
+	return gpupart_tpcset_count(set) * topo_sms_per_tpc(topo) >= GPUPART_PORTABLE_CLUSTER;
 }
 
 static bool holds(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)

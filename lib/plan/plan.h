@@ -33,6 +33,7 @@ struct plan_tenant {
 	unsigned int cluster;	/* as asked for, blocks */
 	unsigned int home;	/* TPCs in one virtual GPC that this takes: a power of two */
 	bool whole, spread;
+	bool balanced;		/* whole GPCs, the same number of each uGPU */
 	uint32_t same, apart;	/* bit i: the i'th of the caller's list; of both sides */
 };
 

@@ -120,10 +120,10 @@ static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned
 
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
 
-/* A set of more TPCs would do without one of its GPCs. */
+/* A set of more TPCs would do without one of its GPCs; a balanced one, without one of each uGPU. */
 static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_tenant *t)
 {
-	unsigned int most = t->min + ask->gpu.largest;
+	unsigned int most = t->min + ask->gpu.largest * (t->balanced ? ask->gpu.nr_bindable : 1);
 
 	most = most < t->max ? most : t->max;
 	return most < GPUPART_MAX_TPCS ? most : GPUPART_MAX_TPCS;
@@ -215,10 +215,23 @@ static bool may_fit(struct plan_search *s, struct node *n)
 	return true;
 }
 
+/* Whether @tenant may have these GPCs together. */
+static bool is_shaped(const struct plan_search *s, unsigned int tenant, uint32_t set)
+{
+	unsigned int nr = s->ask->gpu.nr_bindable, each = __builtin_popcount(set & s->in_ugpu[0]);
+
+	if (!s->ask->tenants[tenant].balanced)
+		return true;
+	for (unsigned int u = 1; u < nr; u++)
+		if (__builtin_popcount(set & s->in_ugpu[u]) != (int)each)
+			return false;
+	return __builtin_popcount(set) == (int)(each * nr);
+}
+
 /* One tenant's sets of one sum, while they are gone through. */
 struct cover {
 	unsigned int tenant, sum;
-	uint32_t others;
+	uint32_t others, all;		/* all that it chooses from */
 	struct reach reach[PLAN_MAX_GPCS + 1];	/* of positions from the i'th on */
 };
 
@@ -230,7 +243,8 @@ static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, u
 		  unsigned int need, bool home)
 {
 	if (!need)
-		return !home && fits(s, c->others, left);
+		return !home && is_shaped(s, c->tenant, c->all & ~left) &&
+		       fits(s, c->others, left);
 	while (from && spend(s, 1)) {
 		unsigned int at = __builtin_ctz(from), nr = s->gpcs[at]->nr;
 		const struct reach *reach = &c->reach[at];
@@ -240,7 +254,8 @@ static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, u
 		from &= from - 1;
 		/* Later ones are smaller: what does without its last GPC is no set to look at. */
 		if (is_in(s, c->tenant, at) && nr <= need &&
-		    (nr < need || home || c->sum - nr < s->ask->tenants[c->tenant].min) &&
+		    (nr < need || home || s->ask->tenants[c->tenant].balanced ||
+		     c->sum - nr < s->ask->tenants[c->tenant].min) &&
 		    cover(s, c, from, left & ~(1u << at), need - nr,
 			  home && !is_homely(s, c->tenant, at)))
 			return true;
@@ -253,7 +268,8 @@ static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, u
 static bool branch(struct plan_search *s, const struct node *n)
 {
 	const struct want *want = &n->wants[n->next];
-	struct cover c = { .tenant = n->next, .others = n->tenants & ~(1u << n->next) };
+	struct cover c = { .tenant = n->next, .others = n->tenants & ~(1u << n->next),
+			   .all = n->left };
 
 	c.reach[s->nr_gpcs] = (struct reach){ .any = { { 1 } } };
 	for (unsigned int at = s->nr_gpcs; at-- > 0;) {
@@ -393,7 +409,7 @@ static void choose_more(struct plan_search *s, struct choice *c, unsigned int i,
 {
 	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
 
-	if (p.sum >= t->min && p.home) {
+	if (p.sum >= t->min && p.home && is_shaped(s, c->tenant, p.set)) {
 		unsigned int rank = rank_set(s, distance(p.sum, c->share),
 					     __builtin_popcountll(p.ugpus), p.sum);
 
@@ -528,11 +544,13 @@ static bool bind_groups(struct plan_search *s, unsigned int group)
 static void find_positions(struct plan_search *s)
 {
 	const struct plan_gpu *gpu = &s->ask->gpu;
-	bool homes = false;
+	bool homes = false, ugpus = s->nr_groups;
 
 	plan_room_clear(&s->broken, gpu->nr_ugpus);
-	for (unsigned int i = 0; i < s->ask->nr; i++)
+	for (unsigned int i = 0; i < s->ask->nr; i++) {
 		homes |= s->ask->tenants[i].home > 1;
+		ugpus |= s->ask->tenants[i].balanced;
+	}
 	for (unsigned int i = 0; i < gpu->nr_gpcs; i++) {
 		const struct plan_gpc *gpc = &gpu->gpcs[i];
 		unsigned int at = s->nr_gpcs;
@@ -552,7 +570,7 @@ static void find_positions(struct plan_search *s)
 			const struct plan_gpc *a = s->gpcs[i], *b = s->gpcs[j];
 
 			if (a->nr == b->nr && (!homes || a->nr_main == b->nr_main) &&
-			    (!s->nr_groups || a->ugpu == b->ugpu))
+			    (!ugpus || a->ugpu == b->ugpu))
 				s->alike[i] |= 1u << j;
 		}
 	for (unsigned int i = 0; i < s->nr_gpcs; i++)

@@ -201,6 +201,7 @@ struct batch {
 	struct control_records *totals;
 	uint64_t last_end;		/* of the ring */
 	uint64_t begin;			/* of launches without a gap, up to last_end */
+	uint64_t kernels_ns;		/* as it was in the totals */
 	struct control_function *function;	/* of the last launch; NULL: none yet */
 	uint64_t clock_ns, clock_counter, clock_scale;	/* with the offset */
 };
@@ -212,6 +213,7 @@ static inline void batch_begin(struct batch *batch, struct control_records *tota
 
 	*batch = (struct batch){
 		.totals = totals, .last_end = ring->last_end, .begin = ring->last_end,
+		.kernels_ns = totals->kernels_ns,
 		.clock_ns = clock->ns + clock->offset, .clock_counter = clock->counter,
 		.clock_scale = clock->scale,
 	};
@@ -264,6 +266,7 @@ static inline void batch_end(struct batch *batch, struct control_ring *ring)
 {
 	batch_flush(batch);
 	ring->last_end = batch->last_end;
+	ring->busy_ns += batch->totals->kernels_ns - batch->kernels_ns;
 	if (batch->last_end > batch->totals->last_end)
 		batch->totals->last_end = batch->last_end;
 }
@@ -299,7 +302,7 @@ unsigned int fold_ring(struct control_records *totals, const struct records_ring
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_acquire), seq, last;
 	struct control_ring *shown = ring->shown;
 	const uint64_t mask = ring->mask;
-	uint64_t time = 0, end, submitted, function, untimed = 0;
+	uint64_t time = 0, end, submitted, function, untimed = 0, first;
 	struct batch batch;
 
 	seq = shown->folded;
@@ -309,6 +312,13 @@ unsigned int fold_ring(struct control_records *totals, const struct records_ring
 		seq = issued - mask - 1;
 	}
 	last = issued - seq > max ? seq + max : issued;
+	/* What is left of an earlier stream is not this one's. */
+	first = atomic_load_explicit(&ring->first, memory_order_relaxed);
+	if (__builtin_expect(seq <= first, 0)) {
+		if (seq < first && last > first)
+			last = first;
+		shown->busy_ns = 0;
+	}
 	max = 0;
 	if (seq != last && records_has(&ring->cells[(seq + 1) & mask], seq + 1))
 		clock_first(&totals->clock, ring->cells[(seq + 1) & mask].time);

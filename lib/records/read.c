@@ -12,38 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <gpupart_manage.h>
-#include "lib/records/records.h"
+#include "lib/records/reader.h"
 #include "lib/state/holder.h"
 
 #define MAX_SIZE	(64 << 10)	/* bytes of a caller's struct */
 #define TRIES		100
-
-struct entry {
-	struct records_entry launch;
-	uint64_t key;		/* its time, or a later one of a launch before it in its ring */
-	uint64_t seq;
-	unsigned int ring;
-};
-
-struct gpupart_records_reader {
-	int pid;			/* 0: this process */
-	uid_t uid;
-	unsigned int gpu;		/* its place in the block */
-	char pci[20];
-	int dir, block_fd, records_fd;	/* -1: not open */
-	char file[48];
-	/* For gpupart_records_busy(): mapped at the first call. */
-	const struct control_block *block;
-	unsigned char *section;
-	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this one have ended */
-	/* For one reading. */
-	struct control_records copy;
-	struct records_cell cells[RECORDS_LONG];
-	struct records_note notes[RECORDS_LONG];
-	bool timed[RECORDS_LONG];
-	unsigned int nr_entries;
-	struct entry entries[RECORDS_NR_CELLS];
-};
 
 /* ------------------------------------------------------------------- opening */
 
@@ -159,6 +132,8 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 	if (reader->section && reader->pid)
 		munmap(reader->section, RECORDS_SECTION);
 	close_files(reader);
+	if (reader->watch)
+		reader->watch_free(reader->watch);
 	free(reader);
 }
 
@@ -220,8 +195,7 @@ static bool open_records(struct gpupart_records_reader *reader)
 	return false;
 }
 
-/* @len bytes of the section, behind @at. A file that is shorter has none. */
-static bool read_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
+bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
 {
 	const off_t start = RECORDS_HEAD + (off_t)reader->gpu * RECORDS_STRIDE;
 	const char *section;
@@ -235,12 +209,8 @@ static bool read_section(struct gpupart_records_reader *reader, size_t at, void 
 	return section;
 }
 
-/*
- * The launches of ring @n from @first up to @last, which have ended, into reader->entries: how
- * many they are. A time counts where the launch's number was seen before it was read.
- */
-static unsigned int read_ring(struct gpupart_records_reader *reader, unsigned int n,
-			      uint64_t first, uint64_t last)
+unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, uint64_t first,
+			 uint64_t last)
 {
 	const unsigned int entries = records_entries(n);
 	const size_t cells = records_first(n) * sizeof(struct records_cell);
@@ -250,9 +220,9 @@ static unsigned int read_ring(struct gpupart_records_reader *reader, unsigned in
 	uint64_t issued, seq, key = 0;
 	unsigned int nr = 0;
 
-	if (!read_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])))
+	if (!reader_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])))
 		return 0;
-	for (seq = first; seq <= last; seq++) {
+	for (seq = first; seq <= last && nr < entries; seq++) {
 		const struct records_cell *cell = &reader->cells[seq % entries];
 
 		if (!records_reached(cell, seq))
@@ -260,16 +230,16 @@ static unsigned int read_ring(struct gpupart_records_reader *reader, unsigned in
 		/* Else it is in use again, and has ended. */
 		reader->timed[nr++] = records_has(cell, seq);
 	}
-	if (!read_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])) ||
-	    !read_section(reader, notes, reader->notes, entries * sizeof(reader->notes[0])) ||
+	if (!reader_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])) ||
+	    !reader_section(reader, notes, reader->notes, entries * sizeof(reader->notes[0])) ||
 	    !read_block(reader, issued_at, &issued, sizeof(issued)))
 		return 0;
 	for (unsigned int i = 0; i < nr; i++) {
-		struct entry *entry = &reader->entries[reader->nr_entries++];
+		struct reader_entry *entry = &reader->entries[reader->nr_entries++];
 		unsigned int at = (first + i) % entries;
 		bool whole = reader->timed[i] && issued - (first + i) < entries - 1;
 
-		*entry = (struct entry){ .ring = n, .seq = first + i };
+		*entry = (struct reader_entry){ .ring = n, .seq = first + i };
 		entry->launch.time = reader->cells[at].time;
 		if (whole) {
 			entry->launch.submitted = reader->notes[at].submitted;
@@ -284,7 +254,7 @@ static unsigned int read_ring(struct gpupart_records_reader *reader, unsigned in
 
 static int by_time(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct reader_entry *x = a, *y = b;
 
 	if (x->key != y->key)
 		return (x->key > y->key) - (x->key < y->key);
@@ -311,7 +281,7 @@ static void fold_rest(struct gpupart_records_reader *reader)
 			copy->untimed += ring->issued - entries - ring->folded;
 			ring->folded = ring->issued - entries;
 		}
-		read_ring(reader, n, ring->folded + 1, ring->issued);
+		reader_ring(reader, n, ring->folded + 1, ring->issued);
 	}
 	qsort(reader->entries, reader->nr_entries, sizeof(reader->entries[0]), by_time);
 	for (unsigned int i = 0; i < reader->nr_entries; i++)
@@ -425,6 +395,55 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 	}
 	memcpy(records, &own, both);
 	memset((char *)records + both, 0, size - both);
+	return 0;
+}
+
+/* Of all rings @ring alone, and of that no launch of an earlier stream. */
+static void leave_ring(struct control_records *copy, const struct records_ring *ring)
+{
+	uint64_t first = ring ? atomic_load(&ring->first) : 0;
+
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
+		if (!ring || n != ring->number)
+			copy->rings[n] = (struct control_ring){ .issued = 0 };
+		else if (copy->rings[n].folded <= first) {
+			copy->rings[n].folded = first;
+			copy->rings[n].busy_ns = 0;
+			copy->rings[n].last_end = 0;
+		}
+	memset(copy->functions, 0, sizeof(copy->functions));
+}
+
+int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
+		      const struct records_ring *ring, struct gpupart_records *records,
+		      size_t size)
+{
+	struct gpupart_records own = { .on = false };
+	const struct control_ring *shown;
+	uint64_t earlier;
+
+	if (!size || size > MAX_SIZE)
+		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
+				MAX_SIZE);
+	copy_records(reader);
+	leave_ring(&reader->copy, ring);
+	fold_rest(reader);
+	memset(reader->copy.functions, 0, sizeof(reader->copy.functions));
+	fill(reader, &own);
+	strcpy(own.pci, reader->pci);
+	own.last_end_ns = own.busy_ns = 0;
+	if (ring) {
+		shown = &reader->copy.rings[ring->number];
+		earlier = atomic_load(&ring->first) - records_base(ring->number);
+		own.issued -= earlier;
+		own.ended -= earlier;
+		own.unrecorded -= ring->unrecorded;
+		own.last_end_ns = shown->last_end;
+		own.busy_ns = shown->busy_ns;
+	}
+	own.kernels_ns = own.busy_ns;
+	memset(records, 0, size);
+	memcpy(records, &own, size < sizeof(own) ? size : sizeof(own));
 	return 0;
 }
 

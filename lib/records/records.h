@@ -142,6 +142,8 @@ struct records_ring {
 	uint64_t address;		/* of the cells, in the address space of: */
 	const void *ctx;
 	struct control_ring *shown;
+	_Atomic uint64_t first;		/* up to this launch it was another stream's */
+	uint64_t unrecorded;		/* of that one, and those before */
 	_Atomic unsigned char busy;	/* a launch is in the callback, or: */
 	unsigned char context;		/* its place in contexts[] */
 	unsigned char number;
@@ -190,6 +192,8 @@ void records_launch_ends(int result);
 /* The stream whose TMD is at @tmd goes; or all streams of @ctx, with that context. */
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
+/* The ring of the stream whose TMD is at @tmd; NULL: it has none. */
+const struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
 /* The place of @ctx in @records->contexts; RECORDS_MAX_CONTEXTS: it has none. */
 unsigned int records_context_of(struct records *records, const void *ctx);
 
@@ -246,6 +250,14 @@ void records_fold_entry(struct control_records *totals, struct control_ring *rin
 
 /* A launch, or several without a gap, into the union; in any order. @end is behind @begin. */
 void records_add(struct control_records *totals, uint64_t begin, uint64_t end);
+
+/*
+ * gpupart_records_read() of this process for one stream's launches; @ring NULL: it had none yet.
+ * What is not told by stream is the process's.
+ */
+int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
+		      const struct records_ring *ring, struct gpupart_records *records,
+		      size_t size);
 
 /* In the launch callback, now and then: launches of @ring that have ended, and of another one. */
 void records_fold(struct records *records, struct records_ring *ring);

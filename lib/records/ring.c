@@ -93,6 +93,8 @@ static __attribute__((noinline)) struct records_ring *ring_claim(struct records 
 	}
 	ring->ctx = ctx;
 	ring->context = n;
+	ring->unrecorded = ring->shown->unrecorded;
+	atomic_store(&ring->first, atomic_load(&ring->issued));
 	ring->address = records->contexts[n].address +
 			records_first(ring->number) * sizeof(struct records_cell);
 	atomic_store(&slot->ring, ring);
@@ -113,6 +115,13 @@ static __attribute__((noinline)) struct records_slot *slot_search(struct records
 			break;
 	}
 	return NULL;
+}
+
+const struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
+{
+	struct records_slot *slot = slot_search(records, tmd);
+
+	return slot ? atomic_load(&slot->ring) : NULL;
 }
 
 void records_stream_gone(struct records *records, uint64_t tmd)

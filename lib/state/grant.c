@@ -57,9 +57,14 @@ static bool is_roots(const struct stat *st)
 	return !st->st_uid || st->st_uid == machine_root();
 }
 
+/*
+ * Root of the machine gives and drops grants. One who cannot write to their folder is root of a
+ * container, which has it read only with the grants that hold there.
+ */
 static bool exempts(unsigned int uid, unsigned int root)
 {
-	return uid == root && uid != UNMAPPED_UID;
+	return uid == root && uid != UNMAPPED_UID &&
+	       (!access(GPUPART_GRANT_ROOT, W_OK) || errno == ENOENT);
 }
 
 bool gpupart_grant_exempts(unsigned int uid)
@@ -96,6 +101,11 @@ static void translate_user(int dir, unsigned int root, struct gpupart_grant *gra
 	char name[LINK_LEN];
 	struct stat st;
 
+	/* Of the container that this is in: its users are all held. */
+	if (!strcmp(grant->id, GPUPART_GRANT_CONTAINER)) {
+		grant->uid = geteuid();
+		return;
+	}
 	link_name(grant->id, name);
 	if (!root || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return;
@@ -109,15 +119,11 @@ static void translate_user(int dir, unsigned int root, struct gpupart_grant *gra
 		grant->uid = maps_nobody() ? HIDDEN_UID : -1u;
 }
 
-int node_open_dir(bool make)
+static int open_dir(const char *folder)
 {
 	struct stat st;
-	int fd;
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (make && ((mkdir("/run/gpupart", 0755) && errno != EEXIST) ||
-		     (mkdir(GPUPART_GRANT_ROOT, 0755) && errno != EEXIST)))
-		return -errno;
-	fd = open(GPUPART_GRANT_ROOT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
 	/* Not one that somebody else could have filled. */
@@ -126,6 +132,14 @@ int node_open_dir(bool make)
 		return -EPERM;
 	}
 	return fd;
+}
+
+int node_open_dir(bool make)
+{
+	if (make && ((mkdir("/run/gpupart", 0755) && errno != EEXIST) ||
+		     (mkdir(GPUPART_GRANT_ROOT, 0755) && errno != EEXIST)))
+		return -errno;
+	return open_dir(GPUPART_GRANT_ROOT);
 }
 
 /* Whether all texts end, it has a job's id and name, and check_gpu() would name a map like that. */
@@ -349,10 +363,11 @@ bool node_limit(unsigned int uid, const char *pci, const char *tenant, struct no
 	return sum.found;
 }
 
-static int write_file(const struct gpupart_grant *grant)
+/* Into @folder; NULL: the node's. */
+static int write_file(const char *folder, const struct gpupart_grant *grant)
 {
 	struct node_file file;
-	CONTROL_CLOSED int dir = node_open_dir(true);
+	CONTROL_CLOSED int dir = folder ? open_dir(folder) : node_open_dir(true);
 	char link[LINK_LEN];
 
 	if (dir < 0)
@@ -384,7 +399,8 @@ static int write_file(const struct gpupart_grant *grant)
 	return control_write_file(dir, grant->id, &file, sizeof(file), 0644);
 }
 
-int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
+int gpupart_grant_put_in(struct gpupart *gp, const char *folder,
+			 const struct gpupart_grant *grant)
 {
 	char list[GPUPART_TPCSET_STRLEN];
 	int err;
@@ -397,13 +413,13 @@ int gpupart_grant_put(struct gpupart *gp, const struct gpupart_grant *grant)
 		return ctx_fail(gp, -EINVAL,
 				"job %s: TPCs %s of the %u of GPU \"%s\" cannot be given",
 				grant->name, *list ? list : "-", grant->nr_tpcs, grant->pci);
-	err = write_file(grant);
+	err = write_file(folder, grant);
 	if (err == -EPROTO)
 		return ctx_fail(gp, err,
 				"job %s was noted by another version of gpupart: only that version changes it",
 				grant->name);
-	return err ? ctx_fail(gp, err, "job %s cannot be noted below " GPUPART_GRANT_ROOT ": %s",
-			      grant->name, strerror(-err))
+	return err ? ctx_fail(gp, err, "job %s cannot be noted below %s: %s", grant->name,
+			      folder ? folder : GPUPART_GRANT_ROOT, strerror(-err))
 		   : 0;
 }
 

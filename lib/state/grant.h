@@ -7,14 +7,18 @@
 #define GPUPART_LIB_STATE_GRANT_H
 
 #include <gpupart_manage.h>
+#include "lib/core/ctx.h"
 
 /* A job's id that is one of those: no user's job has it, whose ids begin with a pid. */
+GPUPART_PRIVATE
 bool node_is_id(const char *id);
 
 /* False where there is no such job, or nothing was given to it. */
+GPUPART_PRIVATE
 bool node_get(const char *id, struct gpupart_grant *grant);
 
 /* The folder, to take turns by a lock on it; a negative errno where there is none. */
+GPUPART_PRIVATE
 int node_open_dir(bool make);
 
 #define GRANT_HIDDEN "this user namespace hides which grant is this user's, and they share no TPC"
@@ -29,6 +33,7 @@ struct node_limit {
  * The sum of @uid's grants on the GPU at @pci (NULL: on any); of memory that of the job named
  * @tenant (may be NULL), if it has any. False: no grant binds @uid.
  */
+GPUPART_PRIVATE
 bool node_limit(unsigned int uid, const char *pci, const char *tenant, struct node_limit *limit);
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef GPUPART_LIB_STATE_LIMIT_H
 #define GPUPART_LIB_STATE_LIMIT_H
 
+#include "lib/core/ctx.h"
 #include "lib/state/ring.h"
 
 /*
@@ -42,6 +43,7 @@ struct limit_sets {
  */
 bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
 		      const struct gpupart_tpcset *set);
+GPUPART_PRIVATE
 bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 		       const struct gpupart_tpcset *set, struct limit_sets *before);
 
@@ -52,6 +54,7 @@ bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set);
 
 /* Never torn; false where writers were faster each of many times. */
+GPUPART_PRIVATE
 bool limit_get(const struct limit *limit, struct limit_sets *sets);
 
 #endif

@@ -473,7 +473,7 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 
 	if (pidfd < 0 && process->pid > 0 && errno != ESRCH)
 		return ctx_fail(gp, -errno,
-				"process %d is not signalled, since its number may be another process's by now: pidfd_open (Linux 5.3) fails: %s",
+				"process %d is not signalled: its number may be another process's: pidfd_open fails: %s",
 				process->pid, strerror(errno));
 	/* From here on the number cannot become another process's unnoticed. */
 	if (pidfd < 0 || !read_process(process->pid, process->uid, &now) ||

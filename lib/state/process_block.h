@@ -92,6 +92,7 @@ struct control_ring {
 	uint64_t waiting;	/* the last ones of these have ended when launch @after has */
 	uint64_t after;
 	uint64_t lost;		/* 1: its context is gone, what is outstanding stays unknown */
+	uint64_t busy_ns;	/* launches of its stream that are folded, all together */
 };
 
 struct control_function {
@@ -197,6 +198,7 @@ void control_lock(void);
 void control_unlock(void);
 
 /* Of the calling process too where this is its own block's file; no descriptor is opened then. */
+GPUPART_PRIVATE
 bool control_is_own(int dir, const char *file);
 /* GPUs that @block, which another process writes, may be read of. */
 static inline uint32_t control_nr_gpus(const struct control_block *block)

@@ -12,7 +12,6 @@
 #include "lib/tmd/layouts.h"
 #include "lib/tmd/part.h"
 #include "lib/tmd/tmd.h"
-#include "lib/topo/cluster.h"
 
 /* --------------------------------------------------------------- field access */
 
@@ -255,7 +254,7 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	map->layout = layout;
 	map->nr_tpcs = topo->nr_tpcs;
 	map->nr_words = (nr_bits + 63) / 64;
-	map->sms_per_tpc = cluster_sms_per_tpc(topo);
+	map->sms_per_tpc = topo_sms_per_tpc(topo);
 	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
 		unsigned int tmd_bit = 0;
 

@@ -39,16 +39,6 @@ struct gpupart_tpcset cluster_tpcs(const struct gpupart_topology *topo,
 	return best;
 }
 
-unsigned int cluster_sms_per_tpc(const struct gpupart_topology *topo)
-{
-	unsigned int fewest = GPUPART_MAX_SMS_PER_TPC;
-
-	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++)
-		if (topo->tpcs[tpc].nr_sms < fewest)
-			fewest = topo->tpcs[tpc].nr_sms;
-	return fewest;
-}
-
 unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 				 const struct gpupart_tpcset *set)
 {
@@ -56,7 +46,7 @@ unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 
 	there = gpupart_tpcset_and(set, &all);
 	best = cluster_tpcs(topo, &there);
-	return gpupart_tpcset_count(&best) * cluster_sms_per_tpc(topo);
+	return gpupart_tpcset_count(&best) * topo_sms_per_tpc(topo);
 }
 
 /*
@@ -82,7 +72,7 @@ int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
 		     const struct gpupart_tpcset *keep, const struct gpupart_tpcset *prefer,
 		     const struct gpupart_tpcset *from, unsigned int nr, struct gpupart_tpcset *set)
 {
-	unsigned int sms = cluster_sms_per_tpc(topo), need = cluster / sms + !!(cluster % sms);
+	unsigned int sms = topo_sms_per_tpc(topo), need = cluster / sms + !!(cluster % sms);
 	struct gpupart_tpcset all = gpupart_topology_all(topo), left, wanted, best = { 0 };
 	int most = -1;
 

@@ -148,6 +148,9 @@ void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
 	*object = 0;
 }
 
+#define NOT_OPENED \
+	"may not be opened by this user: mode 0666, or membership in its group, would be right"
+
 static int rm_no_access(struct rm_conn *s, const char *path)
 {
 	int mode = mode_of(path);
@@ -155,9 +158,7 @@ static int rm_no_access(struct rm_conn *s, const char *path)
 
 	if (mode >= 0)
 		snprintf(now, sizeof(now), " (mode 0%03o)", mode);
-	return ctx_fail(s->gp, -EACCES,
-			"%s%s may not be opened by this user: mode 0666, or membership in its group, would be right",
-			path, now);
+	return ctx_fail(s->gp, -EACCES, "%s%s %s", path, now, NOT_OPENED);
 }
 
 static int rm_open_ctl(struct rm_conn *s)
@@ -197,8 +198,7 @@ static void rm_open_nodes(struct rm_conn *s)
 		} else if (fd == -EACCES || fd == -EPERM) {
 			mode = mode_of(path);
 			rm_trouble(s, -EACCES,
-				   "%s (mode 0%03o) may not be opened by this user: mode 0666, or membership in its group, would be right",
-				   path, mode < 0 ? 0 : mode);
+				   "%s (mode 0%03o) %s", path, mode < 0 ? 0 : mode, NOT_OPENED);
 		} else if (fd != -ENOENT) {
 			rm_trouble(s, -ENODEV, "%s does not open (%s)", path, strerror(-fd));
 		}

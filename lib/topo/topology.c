@@ -617,3 +617,13 @@ void topo_take_vgpcs(struct gpupart_topology *topo, const struct gpupart_topolog
 	}
 	topo->end_vgpc = other->end_vgpc;
 }
+
+unsigned int topo_sms_per_tpc(const struct gpupart_topology *topo)
+{
+	unsigned int fewest = GPUPART_MAX_SMS_PER_TPC;
+
+	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++)
+		if (topo->tpcs[tpc].nr_sms < fewest)
+			fewest = topo->tpcs[tpc].nr_sms;
+	return fewest;
+}

@@ -79,6 +79,10 @@ void topo_take_vgpcs(struct gpupart_topology *topo, const struct gpupart_topolog
 GPUPART_PRIVATE
 unsigned int topo_sms_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 
+/* SMs of a TPC that a cluster can count on: the fewest that any TPC has. */
+GPUPART_PRIVATE
+unsigned int topo_sms_per_tpc(const struct gpupart_topology *topo);
+
 /* The sources. Each opens one GPU; @gpu is a selector as in gpupart.h or NULL. */
 int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
 int topo_kernel_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);

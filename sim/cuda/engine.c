@@ -133,7 +133,7 @@ bool engine_open(struct sim_gpu *gpu)
 
 /* ------------------------------------------------------------------ the two clocks */
 
-/* Of the host, from where a GPU's begins at the first question. */
+/* Of the host, from where a GPU's begins at the first question, and as much faster as is asked. */
 static uint64_t host_ns(void)
 {
 	static uint64_t first;
@@ -144,7 +144,8 @@ static uint64_t host_ns(void)
 	ns = ts.tv_sec * 1000000000ull + ts.tv_nsec;
 	if (!first)
 		first = ns;
-	return ns - first;
+	ns -= first;
+	return ns + ns / 1000000 * sim_faults()->clock_drift;
 }
 
 /* The pipeline is out of memory, or at the end of its clock: nothing will ever be done. */
@@ -232,17 +233,40 @@ void engine_sleep(uint64_t ns)
 	nanosleep(&left, NULL);
 }
 
-#define THREAD_NS 200000
+#define NEAR_NS 50000	/* a thread that sleeps wakes up later by as much */
 
-/* By the host's clock what is due happens although nobody calls, as on a GPU. */
+static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
+
+/*
+ * By the host's clock what is due happens although nobody calls, and at once, as on a GPU.
+ */
 static void *thread_runs(void *arg)
 {
+	struct timespec until;
+	uint64_t due, now, next;
+
+	sim_enter();
 	for (;;) {
-		sim_enter();
-		for (unsigned int i = 0; i < sim_nr_gpus; i++)
-			catch_up(sim_gpus[i]);
-		sim_leave();
-		engine_sleep(THREAD_NS);
+		due = 1000000000;
+		for (unsigned int i = 0; i < sim_nr_gpus; i++) {
+			now = catch_up(sim_gpus[i]);
+			next = pipe_fed_next(sim_gpus[i]->fed);
+			if (next != UINT64_MAX && next - now < due)
+				due = next - now;
+			next = late(sim_gpus[i]);
+			if (next != UINT64_MAX && next - SIM_CLOCK_START - now < due)
+				due = next - SIM_CLOCK_START - now;
+		}
+		if (due > NEAR_NS) {
+			clock_gettime(CLOCK_MONOTONIC, &until);
+			until.tv_nsec += due - NEAR_NS;
+			until.tv_sec += until.tv_nsec / 1000000000;
+			until.tv_nsec %= 1000000000;
+			pthread_cond_clockwait(&queued, &sim_lock, CLOCK_MONOTONIC, &until);
+		} else {
+			sim_leave();
+			sim_enter();
+		}
 	}
 	return arg;
 }
@@ -362,6 +386,7 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 		return false;
 	}
 	op->last = number;
+	pthread_cond_signal(&queued);
 	engine_moment_put(op->after);
 	op->after = NULL;
 	if (op->moment) {

@@ -49,6 +49,7 @@ static const struct known {
 } known[] = {
 	{ "capturing", AT(FLAG, capturing) },
 	{ "cc", AT(PAIR, cc) },
+	{ "clock-drift", AT(NUMBER, clock_drift) },
 	{ "clusters", AT(NUMBER, nr_clusters) },
 	{ "drop-callback", AT(FLAG, drop_callback) },
 	{ "features", AT(NUMBER, features) },

@@ -314,6 +314,7 @@ struct sim_faults {
 	bool stale_tmd;			/* slot 4 of cbid 1 stays a copy of the first launch's */
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock, host_thread;
+	uint64_t clock_drift;		/* of the host's clock: ppm */
 	bool fixed_arguments, no_memory_figure;
 	bool lazy_libraries;		/* a library's code is loaded when a kernel of it is used */
 	uint64_t other_memory;		/* bytes that another process gets each time one looks */

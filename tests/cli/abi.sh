@@ -7,14 +7,14 @@
 lib=$BUILD/lib/libgpupart.so.0
 manage=$BUILD/lib/libgpupart-manage.so.0
 
-# public LIBRARY: its functions, without what is for libraries of the same build.
+# public LIBRARY: its name and its functions, without what is for libraries of the same build.
 public() {
 	readelf --dyn-syms -W "$1" |
-		awk '$4 == "FUNC" && $7 != "UND" && $8 !~ /@GPUPART_PRIVATE/ { sub(/@@/, "@", $8); print $8 }'
+		awk -v lib="${1##*/}" '$4 == "FUNC" && $7 != "UND" && $8 !~ /@GPUPART_PRIVATE/ { sub(/@@/, "@", $8); print lib, $8 }'
 }
 { public "$lib"; public "$manage"; } | sort >"$tmp/built"
-sed -n 's/^ \(gpupart_[^ ]*\) [0-9].*/\1/p' debian/libgpupart0.symbols | sort >"$tmp/listed"
-sed 's/@.*//' "$tmp/built" >"$tmp/names"
+awk '/^lib/ { lib = $1 } /^ gpupart_/ { print lib, $1 }' debian/libgpupart0.symbols | sort >"$tmp/listed"
+sed 's/.* //; s/@.*//' "$tmp/built" | sort >"$tmp/names"
 # A prototype begins a line, its name stands before the first bracket.
 sed -n '/visibility push/,/visibility pop/s/^[a-z].*[ *]\(gpupart_[a-z0-9_]*\)(.*/\1/p' include/gpupart.h include/gpupart_manage.h | sort >"$tmp/declared"
 [ "$(wc -l <"$tmp/built")" -gt 50 ]
@@ -22,7 +22,7 @@ ok $? "the library has functions: $(wc -l <"$tmp/built")"
 is "$(comm -13 "$tmp/built" "$tmp/listed" | tr '\n' ' ')" "" \
 	"no symbol of debian/libgpupart0.symbols went: programs need it; a new soname then"
 is "$(comm -23 "$tmp/built" "$tmp/listed" | tr '\n' ' ')" "" \
-	"every symbol is in debian/libgpupart0.symbols, with the version that it came in"
+	"every symbol is in debian/libgpupart0.symbols, below its library, with the version that it came in"
 is "$(comm -3 "$tmp/names" "$tmp/declared" | tr -s '\t\n' ' ')" "" "and is declared in a public header"
 is "$(sed 1q debian/libgpupart0.symbols | cut -d ' ' -f 1)" "$(readelf -d "$lib" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" \
 	"the soname"

@@ -4,7 +4,6 @@
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
 
-refused 2 "no command"
 refused 2 nosuch nosuch
 refused 2 nosuch help nosuch
 refused 2 "'set' is not expected" help run set

@@ -217,6 +217,13 @@ is "$? $(stat -c %a "$tmp/new.json") $(python3 "$tmp/valid.py" "$tmp/new.json")"
 chmod 400 "$tmp/new.json"
 "$gpupart" cdi $e -g 0 -o "$tmp/new.json" 2>/dev/null
 is "$? $(stat -c %a "$tmp/new.json")" "0 400" "-o: the mode of a file that is there stays"
+kept=$(stat -c %i "$tmp/new.json")
+"$gpupart" cdi $e -g 0 -o "$tmp/new.json" 2>/dev/null
+is "$? $(stat -c %i "$tmp/new.json")" "0 $kept" "-o: the same again: the file stays"
+"$gpupart" cdi $e -g 1 -o "$tmp/new.json" 2>/dev/null
+[ "$(stat -c %i "$tmp/new.json")" != "$kept" ]
+ok $? "-o: another set: another file"
+"$gpupart" cdi $e -g 0 -o "$tmp/new.json" 2>/dev/null
 mkdir "$tmp/links"
 ln -s ../file.json "$tmp/links/link.json"
 try cdi $e -g 0 -o "$tmp/links/link.json"
@@ -380,6 +387,7 @@ for m in edits.get("mounts", []):
     mount("-o", ",".join(["remount"] + m["options"]), inside)
 os.chroot(root)
 os.chdir("/")
+os.setuid(int(os.environ.get("CONTAINED_UID", os.getuid())))
 environment = dict(e.split("=", 1) for e in edits.get("env", []))
 environment.update(e.split("=", 1) for e in arguments if "=" in e)
 os.execve("/program", ["/program", "/probe.ptx"] + [a for a in arguments if "=" not in a], environment)
@@ -409,6 +417,63 @@ is "$err" "" "and nothing is said"
 contained "$tmp/strict" GPUPART_SIM_FAULTS=no-table
 is "$status $out" "100 " "strict: one that cannot be confined gets no CUDA"
 has "$err" "gpupart: strict: no CUDA for this process" "and says so"
+# Held: no variable changes the set, for user 0 and for whoever it becomes. The grant is noted below a
+# /run of the test's own.
+held() {
+	cat >"$tmp/held" <<-END
+		mount -t tmpfs none /run && mkdir -p /run/gpupart/jobs || exit 120
+		"$gpupart" cdi $e -t 0-7 --name inside --hold $1 --device held -o "$tmp/held.json" || exit 121
+		exec python3 "$tmp/contain.py" "$tmp/held.json" "$tmp/root" "$tmp/census" 42 $2
+	END
+	unshare -m sh "$tmp/held" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	out=$(cat "$tmp/out")
+	err=$(cat "$tmp/err")
+}
+if [ "$(id -u)" = 0 ]; then
+	for change in X= GPUPART_DISABLE=1 GPUPART_SET=0-65 GPUPART_SET= GPUPART_CHECKED=; do
+		held "" "$change"
+		is "$status $out" "42 $smids" "--hold: on the SMs of the set, $change"
+		export CONTAINED_UID=4711
+		held "" "$change"
+		is "$status $out" "42 $smids" "--hold: and as another user"
+		unset CONTAINED_UID
+	done
+	is "$(python3 "$tmp/valid.py" "$tmp/held.json")" "" "--hold: valid"
+	held --strict GPUPART_STRICT=0
+	is "$status $out" "42 $smids" "--hold --strict: on the SMs of the set"
+	held --strict "GPUPART_SIM_FAULTS=no-table GPUPART_STRICT=0"
+	is "$status $out" "100 " "--hold --strict: one that cannot be confined gets no CUDA"
+	is "$(unshare -m sh -c 'mount -t tmpfs none /run; "$@" >/dev/null; cd /run/gpupart/cdi && find . -type f' - \
+		"$gpupart" cdi $e --hold --plan "$tmp/plan.json" 2>"$tmp/err" | sort | tr '\n' ' ')" \
+		"./simulated/a.b/0-0 ./simulated/batch/0-0 ./simulated/llm/0-0 " "--hold: a grant for each device of a plan"
+	if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
+		apart setpriv --reuid 1234 --clear-groups "$gpupart" cdi $e -g 0 --hold >"$tmp/out" 2>"$tmp/err"
+		has "$? $(cat "$tmp/err")" "2 gpupart cdi: --hold: only root" "--hold: refused for another user"
+	fi
+	# The node's daemon, which a file that others take for a listener stands for.
+	mkdir "$tmp/bin"
+	ln -s "$root/tests/other_mps.sh" "$tmp/bin/nvidia-cuda-mps-control"
+	unshare -m sh -c 'mount -t tmpfs none /run; "$@"' - "$gpupart" cdi $e -g 0 --mps >"$tmp/out" 2>"$tmp/err"
+	has "$? $(cat "$tmp/err")" "1 gpupart cdi: --mps: /run/gpupart/mps: No such file" "--mps: no daemon: refused, and nothing is written"
+	is "$(wc -c <"$tmp/out")" 0 "nothing on stdout"
+	cat >"$tmp/node" <<-END
+		mount -t tmpfs none /run && mkdir -p /run/gpupart/mps || exit 120
+		export CUDA_MPS_PIPE_DIRECTORY=/run/gpupart/mps FAKE_MPS=/run PATH="$tmp/bin:\$PATH"
+		nvidia-cuda-mps-control -d
+		while [ ! -e /run/gpupart/mps/control ]; do sleep 0.05; done
+		unset CUDA_MPS_PIPE_DIRECTORY
+		"$gpupart" cdi $e -g 0 --mps
+		kill \$(cat /run/gpupart/mps/*.pid)
+	END
+	unshare -m sh "$tmp/node" >"$tmp/spec" 2>"$tmp/err"
+	is "$(ask 'v.get("CUDA_MPS_PIPE_DIRECTORY"), v.get("CUDA_MPS_PIPE_DIRECTORY") in m')" "/run/gpupart/mps True" \
+		"--mps: its pipes are there, and named"
+	is "$(python3 "$tmp/valid.py" "$tmp/spec")" "" "--mps: valid"
+else
+	skip "only root can hold"
+fi
+"$gpupart" cdi $e -t 0-7 --name inside -o "$tmp/spec" 2>/dev/null
 # Shares of a plan: each on its set, none on the other's, and the quota is what there is.
 "$gpupart" plan $e --tenant one:tpcs=8,gpcs,mem=2G --tenant two:tpcs=5 --json |
 	"$gpupart" cdi $e --plan - -o "$tmp/shares" 2>/dev/null
@@ -469,6 +534,11 @@ for _ in $(seq 100); do
 done
 try doctor --no-launch $e
 has "$out" " inside on TPCs 0-7 " "doctor outside sees it, its name and its set"
+pid=$("$gpupart" ps --json | python3 -c 'import json, sys
+print(*(p["pid"] for p in json.load(sys.stdin)["processes"] if p["name"] == "inside"))')
+is "$(find "$blocks" -name "$pid.*.records" | wc -l)" 1 "its launches have records, though its user has no cache there"
+try set inside -t 4-7
+is "$status $("$gpupart" ps --json | grep -c '"list": "4-7"')" "0 1" "set outside changes its set"
 exec 3>&-
 wait $child
 is $? 101 "it ends"

@@ -17,7 +17,7 @@ for command in $commands; do
 		grep -qE "(Fl|,) $(echo "$long" | cut -c 2-)( |$)" $man
 		ok $? "man page: $command $long"
 		case $long in
-		--tpcs | --gpcs | --ugpus | --nr-tpcs | --hex) echo "$synopsis" | grep -q '^\.\(Op \)*Ar SET' ;;
+		--tpcs | --gpcs | --ugpus | --nr-tpcs | --hex | --sms | --shape) echo "$synopsis" | grep -q '^\.\(Op \)*Ar SET' ;;
 		*) echo "$synopsis" | grep -qE "Fl (${short#-}|$(echo "$long" | cut -c 2-))( |$)" ;;
 		esac
 		ok $? "man page: $command $long in the synopsis"

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 	return argc > 2 ? gpupart_grant_put(NULL, &grant) : gpupart_grant_drop(NULL, argv[1]);
 }
 END
-${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib" || exit 1
+${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" "$BUILD/lib/libgpupart-manage.so.0" -Wl,-rpath,"$BUILD/lib" || exit 1
 chmod 755 "$tmp"
 cat >"$tmp/as" <<END
 mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm || exit 120
@@ -123,7 +123,7 @@ int main(void)
 	return 1;
 }
 END
-${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/set" "$tmp/set.c" "$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib" || exit 1
+${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/set" "$tmp/set.c" "$BUILD/lib/libgpupart.so.0" "$BUILD/lib/libgpupart-manage.so.0" -Wl,-rpath,"$BUILD/lib" || exit 1
 is "$(unshare -m sh -c 'mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm && "$0/give" 0-7 0 || exit 120
 	setpriv --reuid 4711 --clear-groups flock /run/gpupart/jobs sleep 60 >/dev/null &
 	while flock -n /run/gpupart/jobs true; do sleep 0.1; done

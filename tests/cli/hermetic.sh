@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/runtests.sh: no test sees what is set for CUDA, gpupart or the simulated driver.
+# tests/runtests.sh: no test sees what is set for CUDA, gpupart or the simulated driver; several at
+# a time add up as one after another do.
 . "$(dirname "$0")/tap.subr"
 
 cat >"$tmp/test" <<'END'
@@ -19,4 +20,33 @@ run TEST_ENVIRONMENT=
 is "$? $(tail -n 1 "$tmp/out")" "0 1 passed, 0 failed, 0 skipped" "a test sees none of them"
 run TEST_ENVIRONMENT=keep
 is $? 1 "TEST_ENVIRONMENT=keep leaves them"
+
+# Two that meet, which one after another cannot; one that fails; one whose run is killed.
+program() {
+	{ echo "#!/bin/sh"; cat; } >"$tmp/$1"
+	chmod +x "$tmp/$1"
+}
+for i in 1 2; do
+	program meet$i <<-END
+	touch "$tmp/here$i"
+	n=300
+	while [ ! -e "$tmp/here$((3 - i))" ] && [ \$n -gt 0 ]; do n=\$((n - 1)); sleep 0.1; done
+	[ \$n -gt 0 ] && echo "ok 1 - met" || echo "not ok 1 - alone"
+	echo 1..1
+	END
+done
+program fails <<'END'
+echo "not ok 1 - this one"
+echo 1..1
+END
+program killed <<'END'
+kill -9 "$(cut -d' ' -f4 /proc/$PPID/stat)"
+END
+: >"$tmp/totals"
+TEST_JOBS=2 TEST_TOTALS="$tmp/totals" tests/runtests.sh "$tmp/meet1" "$tmp/meet2" >"$tmp/out" 2>&1
+is "$? $(tail -n 1 "$tmp/out")" "0 2 passed, 0 failed, 0 skipped" "TEST_JOBS=2: two tests at a time"
+is "$(cat "$tmp/totals")" "2 0 0" "one line of totals for both"
+TEST_JOBS=2 TEST_TOTALS= tests/runtests.sh "$tmp/fails" "$tmp/meet1" "$tmp/killed" >"$tmp/out" 2>&1
+is "$? $(tail -n 1 "$tmp/out")" "1 1 passed, 2 failed, 0 skipped" "one that fails and one whose run is killed"
+is "$(grep -c 'this one$\|1 tests ended without their totals' "$tmp/out")" 2 "both are said"
 tap_done

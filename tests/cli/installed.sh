@@ -64,18 +64,36 @@ mps=$dest/lib/systemd/system/gpupart-mps.service
 is "$(sed -n 's/^ExecStart=[^ ]*//p' "$mps")" " -d -M" "the node's MPS daemon is one of several users"
 is "$(sed -n 's/^Environment=CUDA_MPS_PIPE_DIRECTORY=//p' "$mps")" "$(sed -n 's/^#define MPS_DAEMON_NODE "\(.*\)"/\1/p' cli/mps/mps_daemon.h)" "it is where the command and the plugin look for it"
 is "$(sed -n 's|^RuntimeDirectory=|/run/|p; s|^PIDFile=\(.*\)/nvidia-cuda-mps-control.pid|\1|p' "$mps" | uniq)" /run/gpupart/mps "so are its directory and its pid file"
+has "$(sed -n 's/^ExecStart=//p' "$dest/lib/systemd/system/gpupart-cdi.service")" "/usr/bin/gpupart cdi --plan " "the unit of CDI devices starts it, too"
+library=$(sed -n 's/^PathChanged=\(.*libgpupart.*\)/\1/p' "$dest/lib/systemd/system/gpupart-cdi.path")
+[ -e "$dest$library" ]
+ok $? "and watches the library that was installed"
 if command -v systemd-analyze >/dev/null 2>&1; then
 	sed "s|^ExecStart=/usr/bin/gpupart|ExecStart=$gpupart|" "$unit" >"$tmp/gpupart-qos@.service"
 	cp "$tmp/gpupart-qos@.service" "$tmp/gpupart-qos@root.service"
 	is "$(systemd-analyze verify --man=no "$tmp/gpupart-qos@root.service" 2>&1 | grep gpupart)" "" "systemd-analyze verify finds nothing"
 	sed "s|/usr/bin/nvidia-cuda-mps-control|$gpupart|" "$mps" >"$tmp/gpupart-mps.service"
 	is "$(systemd-analyze verify --man=no "$tmp/gpupart-mps.service" 2>&1 | grep gpupart)" "" "nor in the unit of the node's MPS daemon"
+	mkdir -p "$tmp/serve.service.d"
+	printf '[Service]\nExecStart=/bin/true\n' >"$tmp/serve.service"
+	sed "s|^ExecStart=/usr/bin/gpupart|ExecStart=$gpupart|" "$dest/usr/share/doc/gpupart/examples/drop-in.conf" >"$tmp/serve.service.d/gpupart.conf"
+	is "$(systemd-analyze verify --man=no "$tmp/serve.service" 2>&1 | grep -e serve -e gpupart)" "" "nor in a unit with the drop-in"
 else
 	skip "no systemd-analyze"
 fi
 
+# The drop-in, as systemd reads it: %N is the unit's name, %% a per cent sign, $PART is split at blanks.
+drop=$dest/usr/share/doc/gpupart/examples/drop-in.conf
+start=$(sed -n 's/%N/serve/; s|^ExecStart=/usr/bin/\(gpupart .*\) -- .*|\1|p' "$drop")
+PART=$(sed -n 's/%%/%/; s/^Environment="PART=\(.*\)"$/\1/p' "$drop")
+is "$start" 'gpupart run --exec --name serve $PART' "the drop-in runs what was installed"
+# shellcheck disable=SC2016 # of the program
+out=$(PATH=$BUILD/bin:$PATH GPUPART_INPUT=sample:h200 sh -c 'PART=$1; eval "exec $2 -- env"' sh "$PART" "$start" 2>"$tmp/err" | grep -E '^GPUPART_(NAME|MEM|SET)=' | sort | tr '\n' ' ')
+has "$out" "GPUPART_MEM=21474836480 GPUPART_NAME=serve GPUPART_SET=0" "its unit gets a quota, a name and a set: $out"
+is "$(sed -n '/^ExecStart=/p' "$drop" | sed -n '1p;$=' | tr '\n' ' ')" "ExecStart= 2 " "and replaces the unit's own ExecStart"
+
 # The example configurations are what the commands take.
-is "$(ls "$dest/usr/share/doc/gpupart/examples" | tr '\n' ' ')" "plan.yaml qos.yaml scenario.yaml " "three examples, all of which are tried here"
+is "$(ls "$dest/usr/share/doc/gpupart/examples" | tr '\n' ' ')" "config.example drop-in.conf plan.yaml qos.yaml scenario.yaml " "five examples, all of which are tried here"
 cd "$dest/usr/share/doc/gpupart/examples" || exit 1
 try plan -i sample:h200 -f plan.yaml --json -o "$tmp/plan.json"
 is "$status $err" "0 " "plan.yaml"
@@ -86,6 +104,17 @@ has "$status $out" "serve" "qos.yaml"
 is "$status" 0 "qos.yaml: is right"
 try sim scenario.yaml
 has "$status $(echo "$out" | tail -n 1)" "0 " "scenario.yaml"
+# As it is, and with the defaults that are comments in it.
+mkdir -p "$XDG_CONFIG_HOME/gpupart"
+for text in 's/^#default.input/default.input/' 's/^#default/default/'; do
+	sed "$text" config.example >"$XDG_CONFIG_HOME/gpupart/config"
+	for name in $(sed -n 's/^set\.\([a-z]*\) = .*/\1/p' config.example); do
+		try run "@$name" -- true
+		has "$status $err" ", simulated" "config.example: @$name"
+		is "$status" 0 "config.example: is right"
+	done
+done
+rm "$XDG_CONFIG_HOME/gpupart/config"
 cd "$root" || exit 1
 
 # So are the pages that README and the manual send to; the index of them has README's name.
@@ -111,4 +140,16 @@ for file in $installed; do
 	[ -n "$found" ] || left="$left $file"
 done
 is "$left" "" "each file that is installed belongs to a package: $(echo "$installed" | wc -l)"
+
+# Away again, and nothing that is not ours.
+mkdir -p "$dest/usr/share/gpupart/captures" "$dest/etc/gpupart"
+: >"$dest/usr/share/gpupart/captures/mine.capture"
+: >"$dest/etc/gpupart/config"
+env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s uninstall B="$BUILD" DESTDIR="$dest" prefix=/usr libdir=/usr/lib/here \
+	datadir=/usr/share bashcompdir=/usr/share/bash-completion/completions zshcompdir=/usr/share/zsh/site-functions \
+	unitdir=/lib/systemd/system pythondir=/usr/lib/python3/dist-packages >"$tmp/log" 2>&1
+is "$? $(cd "$dest" && find . ! -type d | sort | tr '\n' ' ')" "0 ./etc/gpupart/config ./usr/share/gpupart/captures/mine.capture " \
+	"make uninstall: of $(echo "$installed" | wc -l) files what others put there is left"
+is "$(cd "$dest" && find . -type d -path '*gpupart*' | sort | tr '\n' ' ')" "./etc/gpupart ./usr/share/gpupart ./usr/share/gpupart/captures " \
+	"and of our folders those with such files"
 tap_done

@@ -28,7 +28,7 @@ for file in $examples/pods.yaml Documentation/user/kubernetes.md; do
 	is "$strange" "" "$file: asks for shares that there are"
 	has "$(cat $file)" gpupart.dev/set-llm "$file: and for one"
 done
-for file in $examples/device-plugin.yaml Documentation/user/kubernetes.md $examples/gpupart-cdi.service; do
+for file in $examples/device-plugin.yaml Documentation/user/kubernetes.md share/systemd/gpupart-cdi.service; do
 	has "$(cat $file)" /etc/cdi/gpupart.json "$file: the specification's path"
 done
 for file in $examples/device-plugin.yaml Documentation/user/kubernetes.md; do
@@ -37,12 +37,10 @@ done
 for file in $examples/pods.yaml Documentation/user/kubernetes.md; do
 	is "$(grep -o 'runAsUser: [0-9]*' $file | sort -u)" "runAsUser: 1000" "$file: the user"
 done
-for file in $examples/gpupart-cdi.service Documentation/user/kubernetes.md; do
-	is "$(grep -o -- '--uid [0-9]*' $file | sort -u)" "--uid 1000" "$file: the same"
-done
+is "$(grep -o -- '--uid [0-9]*' Documentation/user/kubernetes.md | sort -u)" "--uid 1000" "and the same for gpupart cdi"
 # What the unit starts the command takes, as it stands there.
-line=$(sed -n 's/^ExecStart=[^ ]*gpupart //p' $examples/gpupart-cdi.service |
-	sed "s,/etc/gpupart/plan.json,$tmp/plan.json,;s,/etc/cdi/gpupart.json,$tmp/unit.json,;s,--uid 1000,--uid $(id -u),")
+line=$(sed -n 's/^ExecStart=[^ ]*gpupart //p' share/systemd/gpupart-cdi.service |
+	sed "s,/etc/gpupart/plan.json,$tmp/plan.json,;s,/etc/cdi/gpupart.json,$tmp/unit.json,;s,[$]OPTIONS,--uid $(id -u),")
 # shellcheck disable=SC2086
 try $line -i sample:h200-e
 is "$status" 0 "the unit's command works"

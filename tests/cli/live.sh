@@ -155,7 +155,12 @@ bad 2 "'-3'" set -p -3 -t 1
 bad 2 "''" set -p "" -t 1
 bad 2 "TPC 66" set -p $pid -t 0,66
 bad 2 "GPC 9" set "$name" -g 9
-bad 2 "no set" set -p $pid
+try set -p $pid
+is "$status $err" "0 " "set -p $pid without a set changes nothing"
+has "$out" "pid $pid's current set: " "and shows the one there is"
+try set "$name" --json
+is "$status $(echo "$out" | jq -r '.command, (.sets | length), .sets[0].set.nr_tpcs > 0, (.sets[] | select(.pid == '$pid') | .name)' | sort -u | tr '\n' ' ')" \
+	"0 $(printf '%s\n' set "$("$gpupart" set "$name" | wc -l)" true "$name" | sort -u | tr '\n' ' ')" "the same of a job, as JSON"
 bad 2 "whose set" set -t 1
 bad 2 "one of them" set "$name" -p $pid -t 1
 bad 2 "one of them" set -p $pid -a -t 1

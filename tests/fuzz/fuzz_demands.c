@@ -116,6 +116,12 @@ static void expect_key(struct gpupart_demand *d, const char *key, const char *va
 	}
 	if (!strcmp(key, "mem"))
 		return;
+	if (!strcmp(key, "shape")) {
+		MUST(value && strstr("packed gpcs balanced spread", value));
+		d->gpcs = *value == 'g' || *value == 'b';
+		d->spread = *value == 's' || *value == 'b';
+		return;
+	}
 	for (int i = 0; i < 4 && value; i++)
 		is = !strcasecmp(value, yes[i]) ? 1 : !strcasecmp(value, no[i]) ? 0 : is;
 	MUST(is >= 0);

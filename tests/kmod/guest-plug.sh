@@ -73,6 +73,7 @@ while [ ! -e /tmp/stop ]; do
 	echo x >>/tmp/rounds.$1
 done
 END
+reading() { ps | grep -q '[/]tmp/reader'; }
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do sh /tmp/reader $i & done
 for i in 1 2 3; do
 	for d in 2 4 7; do echo 1 >$pci/0000:0$d:00.0/remove; done
@@ -85,6 +86,8 @@ done
 host unplug 7 >/dev/null
 until_true 80 gone /proc/gpu7
 check $? "unplugged under sixteen readers"
+reading
+check $? "which are there"
 rmmod gpupart
 check $? "unloaded under sixteen readers"
 insmod /gpupart.ko
@@ -93,7 +96,8 @@ check $? "and loaded"
 until_true 300 sh -c '[ "$(cat /tmp/rounds.* 2>/dev/null | wc -l)" -ge 16 ]'
 touch /tmp/stop
 # wait would wait for what the shell holds open too.
-until_true 60 sh -c '! pgrep -f /tmp/reader >/dev/null'
+none_reads() { ! reading; }
+until_true 300 none_reads
 check $? "the readers end"
 same "$(ls /tmp/cut.* 2>/dev/null)" "" "pages without their last line"
 [ "$(cat /tmp/rounds.* | wc -l)" -ge 16 ]

@@ -38,11 +38,7 @@ gpunl channels 0 0xc00000 >/tmp/out
 check $? "a dump of channels"
 same "$(wc -l </tmp/out) $(sed -n 1p /tmp/out)" "16 index 0 runlist-pri-base 0xc00000 channel 10 state 0xc6 " "channels in use, and the first"
 same "$(sed -n '/channel 31 /s/.*state //p' /tmp/out)" "0xcce " "the state of channel 31"
-i=0
-while [ $i -lt 2048 ]; do
-	printf 'poke 0 0x%x 0x%x\n' $((0xc20000 + 4 * i)) $((2 + 4 * (i & 1)))
-	i=$((i + 1))
-done | while read -r line; do host "$line"; done >/dev/null
+host poke 0 0xc20000 $(awk 'BEGIN {for (i = 0; i < 1024; i++) print "0x2 0x6"}') >/dev/null
 host reads 0 >/dev/null
 gpunl channels 0 0xc00000 >/tmp/out
 same "$(awk '{n++; if ($6 != n - 1 || $8 != (n % 2 ? "0x2" : "0x6")) bad++} END {print n, bad + 0}' /tmp/out)" \

@@ -33,7 +33,7 @@ try -y -k /gpupart.ko /tmp/report
 check $? "refused: $(tail -n 1 /tmp/out)"
 rmdir /tmp/report
 
-echo yes | /try-module -t "${TRY_SECONDS:-20}" -k /gpupart.ko -l 'while :; do :; done' /tmp/report >/tmp/out 2>&1
+echo yes | /try-module -t "${TRY_SECONDS:-10}" -k /gpupart.ko -l 'while :; do :; done' /tmp/report >/tmp/out 2>&1
 check $? "a whole run"
 sed 's/^/# /' /tmp/report/report.txt
 same "$(sed -n 's/.*; \([0-9]* GPUs\)$/\1/p' /tmp/report/report.txt)" "8 GPUs" "GPUs in the report"

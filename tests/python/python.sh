@@ -68,6 +68,12 @@ program doctests "$sim" GPUPART_SIM=$b
 at=$(realpath --relative-to=. "$BUILD")/lib
 program doctests "LD_LIBRARY_PATH=$at/gpupart/sim:$at" GPUPART_LIBRARY= GPUPART_SIM=$b
 program scopes "$sim" GPUPART_SIM=$b
+program split -- shapes
+program split "$sim" GPUPART_SIM=$b -- streams
+program split "$sim" GPUPART_SIM=$b GPUPART_RECORDS=0 -- no_records
+program split "$sim" GPUPART_SIM=$b GPUPART_DISABLE=1 -- disabled
+program split "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=no-table -- no_table
+program split "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=no-stream-pointer -- no_streams
 for first in library driver; do
 	program injected "$sim" GPUPART_SIM=$b GPUPART_SET=5-9 CUDA_INJECTION64_PATH="$BUILD/lib/gpupart/libgpupart-inject.so" -- $first
 done
@@ -87,6 +93,7 @@ if [ -e /dev/nvidiactl ]; then
 	echo "ok $count # SKIP no_driver: there is a driver here"
 else
 	program faults -- no_driver
+	program split -- no_driver
 fi
 program library -- "$root/python" "$BUILD/lib/libgpupart.so.0" "$tmp"
 

@@ -130,6 +130,13 @@ static void counts(void)
 	       r.functions[0].count + r.untimed == all && r.busy_ns && r.last_end_ns &&
 	       r.busy_ns <= r.kernels_ns, "%llu of %s, busy for %llu ns",
 	       (U64)r.functions[0].count, r.functions[0].name, (U64)r.busy_ns);
+	for (int t = 0; t < NR_THREADS; t++)
+		tap_ok(!gpupart_records_stream(gp, gpu, streams[t], &r, sizeof(r)) && r.on &&
+		       r.issued == NR_LAUNCHES && r.ended == NR_LAUNCHES && r.busy_ns &&
+		       r.busy_ns == r.kernels_ns, "stream %d had a quarter of them, %llu ns", t,
+		       (U64)r.busy_ns);
+	tap_ok(gpupart_records_stream(gp, gpu, NULL, &r, sizeof(r)) == -EINVAL,
+	       "no default stream: %s", gpupart_error(gp));
 	tap_ok(child_reads(all), "another process reads the same");
 	tap_ok(launch_all() && reads(0, 2 * all, 0, 0), "and it goes on");
 }
@@ -346,6 +353,63 @@ static void killed(void)
 	       "and nothing is left of them");
 }
 
+/* The key of the checked map, which a process of its own finds; it fills no cache of ours. */
+static bool learn_key(char found[20])
+{
+	struct gpupart_check check;
+	int ends[2], status = 1;
+	bool got;
+	pid_t pid;
+
+	if (pipe(ends))
+		return false;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (attach(NULL))
+			_exit(1);
+		gpupart_gpu_check(gpu, &check);
+		_exit(write(ends[1], check.key, 20) != 20);
+	}
+	close(ends[1]);
+	got = read(ends[0], found, 20) == 20;
+	close(ends[0]);
+	return got && waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* Without a cache, as in a container: what a process is told was proven. */
+static void told(void)
+{
+	static const struct {
+		const char *behind, *lacks;
+	} rows[] = {
+		{ "", "not checked yet on this GPU and driver" },
+		{ "0", "not checked yet on this GPU and driver" },
+		{ GPUPART_KEY_RECORDS, "no context was seen yet" },
+	};
+	char found[20] = "", whole[24], why[256];
+
+	if (!tap_ok(learn_key(found) && strlen(found) == GPUPART_KEY_LEN,
+		    "the key is %s", found))
+		return;
+	setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int status;
+
+		snprintf(whole, sizeof(whole), "%s%s", found, rows[i].behind);
+		fflush(stdout);
+		if (!fork()) {
+			if (gpupart_open(&gp) || driver_open() || cuInit(0) ||
+			    gpupart_attach_early(gp, NULL, whole, &gpu))
+				_exit(1);
+			gpupart_records_lack(gpu, why, sizeof(why));
+			_exit(strcmp(why, rows[i].lacks) ? 2 : 0);
+		}
+		wait(&status);
+		tap_ok(!status, "key '%s': %s", whole, rows[i].lacks);
+	}
+}
+
 static const struct scenario scenarios[] = {
 	{ "proves", proves, "@b", { NULL }, NULL },
 	{ "counts", counts, "@b", { NULL }, NULL },
@@ -362,6 +426,7 @@ static const struct scenario scenarios[] = {
 	{ "injected", injected, "@b", { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=0-3" },
 	  prepare },
 	{ "killed", killed, "@b", { NULL }, NULL },
+	{ "told", told, "@b", { NULL }, NULL },
 };
 
 int main(int argc, char **argv)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Which GPU the options and CUDA_VISIBLE_DEVICES mean, without a driver to ask. */
 #include "tests/tap.h"
+#include "cli/target/amount.c"
 #include "cli/target/args.c"
 #include "cli/target/clusters.c"
 #include "cli/util/alloc.c"
+#include "cli/util/number.c"
 
 static int probe_err, nr_probes;
 static char said[512];
@@ -83,12 +85,22 @@ void out_append(char *text, size_t len, const char *fmt, ...)
 	(void)fmt;
 }
 
-struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
-				const struct gpupart_tpcset *from, unsigned int nr)
+int settings_default(const char *key, const struct setting **setting)
 {
-	(void)topo;
-	(void)nr;
-	return *from;
+	(void)key;
+	*setting = NULL;
+	return 0;
+}
+
+void settings_note(void)
+{
+}
+
+int settings_set(const char *name, const struct setting **setting)
+{
+	(void)name;
+	*setting = NULL;
+	return EXIT_USAGE;
 }
 
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,

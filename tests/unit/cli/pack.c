@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tests/tap.h"
-#include "cli/target/pack.c"
+#include "lib/plan/pack.c"
 #include "cli/target/clusters.c"
 
 const char *cmd_name;

@@ -68,6 +68,16 @@ static bool related(unsigned int a, unsigned int b, bool same)
 
 /* --------------------------------------------------------- all that is possible */
 
+/* Of a tenant that wants GPCs spread: as many of each uGPU. */
+static bool balanced(const struct way *w, unsigned int t)
+{
+	unsigned int nr[MAX_U] = { 0 };
+
+	for (unsigned int g = 0; g < nr_g; g++)
+		nr[gpc_ugpu[g]] += w->x[t][g] > 0;
+	return nr_u < 2 || nr[0] == nr[1];
+}
+
 static bool good(const struct way *w)
 {
 	for (unsigned int t = 0; t < nr_t; t++) {
@@ -87,7 +97,7 @@ static bool good(const struct way *w)
 				return false;
 			homely |= main_size[g] >= home_size[t];
 		}
-		if (demands[t].gpcs && !homely)
+		if (demands[t].gpcs && (!homely || (demands[t].spread && !balanced(w, t))))
 			return false;
 		if (w->home[t] >= 0 && w->x[t][w->home[t]] < home_size[t])
 			return false;
@@ -505,6 +515,8 @@ static struct gpupart_topology *make_gpu(unsigned int max_size)
 	return topo_build(NULL, &info, sms, 2 * tpc, NULL, 0, &topo) ? NULL : topo;
 }
 
+static unsigned int nr_balanced;
+
 static void ask(unsigned int most, bool whole_only)
 {
 	static const char *const letters[MAX_T] = { "a", "b", "c", "d", "e" };
@@ -538,6 +550,10 @@ static void ask(unsigned int most, bool whole_only)
 		max[t] = d->max_tpcs ? d->max_tpcs : 256;
 		weight[t] = d->weight;
 		rank[t] = t;
+	}
+	for (unsigned int t = 0; t < nr_t; t++) {
+		demands[t].spread |= demands[t].gpcs && !bound[t] && !below(3);
+		nr_balanced += demands[t].gpcs && demands[t].spread && nr_u == 2;
 	}
 	qsort(rank, nr_t, sizeof(rank[0]), rank_order);
 }
@@ -675,6 +691,12 @@ static void check_advice(struct gpupart *gp, const struct gpupart_topology *topo
 		nr_bad_advice += plan_now(gp, topo) != 0;
 		demands[t].cluster = 2 * value;
 		nr_bad_advice += plan_now(gp, topo) != -ENOSPC;
+		demands[t] = d;
+	}
+	if (strstr(ways, "shape=gpcs")) {
+		nr_advice++;
+		demands[t].spread = false;
+		nr_bad_advice += plan_now(gp, topo) != 0;
 		demands[t] = d;
 	}
 	if (strstr(ways, "no gpcs")) {
@@ -856,6 +878,8 @@ int main(void)
 	kind(gp, "4 GPCs of 2, 4 tenants", 2000, 4, 4, 2, 50, false);
 	tap_ok(nr_held > 200 && nr_not_held > 50,
 	       "%u sets hold a cluster of 8 by the rule for that, %u cannot", nr_held, nr_not_held);
+	tap_ok(nr_balanced > 1000, "%u demands for GPCs of both uGPUs, as many of each",
+	       nr_balanced);
 	tap_ok(!nr_bad_advice && nr_advice > 200,
 	       "what would do does, and one more would not: %u sentences, %u wrong", nr_advice,
 	       nr_bad_advice);

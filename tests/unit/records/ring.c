@@ -214,6 +214,92 @@ static void stream_reused(void)
 	tap_ok(reads(65, 65, 0, 2, 2), "and all is counted");
 }
 
+/* One stream's launches, which are @issued, of which so many are outstanding; *busy is their time. */
+static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstanding, uint64_t *busy)
+{
+	struct gpupart_records_reader *reader;
+	struct gpupart_records r;
+	bool good = !gpupart_records_open(gp, 0, PCI, &reader) &&
+		    !records_read_ring(gp, reader, records_ring_of(records, (uintptr_t)s->tmd), &r,
+				       sizeof(r));
+
+	gpupart_records_close(reader);
+	*busy = r.busy_ns;
+	good = good && r.on && r.issued == issued && r.outstanding == outstanding &&
+	       r.ended + outstanding == issued && r.kernels_ns == r.busy_ns && !r.nr_functions;
+	if (!good)
+		printf("# issued %lu ended %lu outstanding %lu busy %lu\n", r.issued, r.ended,
+		       r.outstanding, r.busy_ns);
+	return good;
+}
+
+#define SECOND 1000000000ull
+
+/*
+ * Launches behind each other, all of them submitted before the first ends: each has its time, but
+ * for the first, which may have begun later.
+ */
+static bool run(struct stream *s, unsigned int nr, uint64_t ns, uint64_t *at)
+{
+	struct launched launched[32];
+
+	for (unsigned int i = 0; i < nr; i++)
+		launched[i] = launch(s);
+	for (unsigned int i = 0; i < nr; i++) {
+		if (!launched[i].cell)
+			return false;
+		*at += ns;
+		end_at(launched[i], *at);
+	}
+	return true;
+}
+
+/* So that the first launches are folded, and the clock is as late as @at. */
+static void warm(struct stream *s, uint64_t *at)
+{
+	run(s, 16, 0, at);
+	run(s, 16, 0, at);
+}
+
+static void of_streams(void)
+{
+	struct stream *a = &many[0], *b = &many[1], *later = &many[64];
+	uint64_t at = gpu_now() + SECOND, end_of_b, busy, before;
+
+	for (int i = 0; i <= 64; i++)
+		many[i].ctx = CTX(0);
+	tap_ok(reads_of(a, 0, 0, &busy) && !busy, "a stream that nothing was launched on");
+	warm(a, &at);
+	reads_of(a, 32, 0, &before);
+	run(a, 20, SECOND, &at);
+	tap_ok(reads_of(a, 52, 0, &busy) && busy - before <= 20 * SECOND &&
+	       busy - before > 19 * SECOND, "20 launches of 1 s: busy for %lu ns", busy - before);
+	tap_ok(run(b, 16, 500 * SECOND, &at) && reads_of(a, 52, 0, &before) && before == busy,
+	       "another stream is not counted");
+	launch(a);
+	tap_ok(reads_of(a, 53, 1, &before) && before == busy && reads_of(b, 16, 0, &before) &&
+	       reads(69, 68, 1, 0, 0), "one outstanding");
+	for (int i = 2; i < 64; i++)
+		run(&many[i], 1, 1, &at);
+	warm(&many[2], &at);
+	end_of_b = at;
+	run(b, 20, 500 * SECOND, &end_of_b);
+	records_stream_gone(records, (uintptr_t)b->tmd);
+	run(later, 1, 0, &at);
+	tap_ok(reads_of(later, 1, 0, &before) && before < 400 * SECOND,
+	       "a stream with another's ring, of which not all was folded, begins with %lu ns",
+	       before);
+	warm(later, &at);
+	tap_ok(reads_of(later, 33, 0, &before) && before < 400 * SECOND,
+	       "and when that is folded, still with %lu ns", before);
+	at = end_of_b;
+	warm(later, &at);
+	reads_of(later, 65, 0, &before);
+	tap_ok(run(later, 30, SECOND, &at) && reads_of(later, 95, 0, &busy) &&
+	       busy - before <= 30 * SECOND && busy - before > 29 * SECOND,
+	       "30 launches of 1 s: busy for %lu ns", busy - before);
+}
+
 static void contexts(void)
 {
 	struct stream *s = &many[0];
@@ -347,7 +433,8 @@ static void forked(void)
 int main(void)
 {
 	static void (*const tests[])(void) = {
-		of_threads, of_one, full_ring, used_slot, many_streams, stream_reused, contexts,
+		of_threads, of_one, full_ring, used_slot, many_streams, stream_reused, of_streams,
+		contexts,
 		failed_launch, two_at_once, names, forked,
 	};
 

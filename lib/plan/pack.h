@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* "-n N": which N TPCs. Pure. */
-#ifndef GPUPART_CLI_TARGET_PACK_H
-#define GPUPART_CLI_TARGET_PACK_H
+/* Which TPCs a number of them is, packed. Pure. */
+#ifndef GPUPART_LIB_PLAN_PACK_H
+#define GPUPART_LIB_PLAN_PACK_H
 
 #include <gpupart_manage.h>
 
@@ -14,6 +14,10 @@
  * "Whole" is what @from has of it. Where uGPUs or GPCs are not told, the GPU counts as one.
  */
 struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
+				const struct gpupart_tpcset *from, unsigned int nr);
+
+/* The last two of these rules alone: of @from, whatever uGPUs it is in. */
+struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* "-n N": which N TPCs. */
+/* Packs a number of TPCs: into few uGPUs and few GPCs. */
 #include <string.h>
-#include "cli/target/pack.h"
+#include "lib/plan/pack.h"
 
 static struct gpupart_tpcset lowest(const struct gpupart_tpcset *from, unsigned int nr)
 {
@@ -13,13 +13,12 @@ static struct gpupart_tpcset lowest(const struct gpupart_tpcset *from, unsigned 
 	return set;
 }
 
-/* @nr TPCs of one uGPU's @from, whole GPCs first. */
-static struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
-				       const struct gpupart_tpcset *from, unsigned int nr)
+struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
+				const struct gpupart_tpcset *from, unsigned int nr)
 {
 	/* fewest[i][n]: how few of GPCs i.. make exactly n TPCs, NONE if none do. */
 	enum { NONE = GPUPART_MAX_GPCS + 1 };
-	static unsigned char fewest[GPUPART_MAX_GPCS + 1][GPUPART_MAX_TPCS + 1];
+	unsigned char fewest[GPUPART_MAX_GPCS + 1][GPUPART_MAX_TPCS + 1];
 	struct gpupart_tpcset parts[GPUPART_MAX_GPCS], set = { 0 }, part;
 	unsigned int size[GPUPART_MAX_GPCS], nr_gpcs = gpupart_topology_nr_gpcs(topo), whole = nr;
 	int rest = -1;

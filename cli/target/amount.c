@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/* How many TPCs -n and --sms ask for, and which TPCs these become. */
+#include <stdio.h>
+#include <string.h>
+#include "cli/target/amount.h"
+#include "cli/target/clusters.h"
+#include "cli/util/alloc.h"
+#include "cli/util/message.h"
+#include "cli/util/number.h"
+
+static unsigned int fewest_sms(const struct gpupart_topology *topo)
+{
+	unsigned int fewest = GPUPART_MAX_SMS_PER_TPC;
+
+	for (unsigned int tpc = 0; tpc < gpupart_topology_nr_tpcs(topo); tpc++)
+		if (gpupart_topology_tpc(topo, tpc)->nr_sms < fewest)
+			fewest = gpupart_topology_tpc(topo, tpc)->nr_sms;
+	return fewest;
+}
+
+static int parse_sms(const char *text, const struct gpupart_topology *topo, unsigned int *nr)
+{
+	unsigned int sms = fewest_sms(topo);
+	unsigned long value;
+
+	if (!number_whole(text, GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC, &value))
+		return usage_error("--sms %s: wants a number of SMs, 1 to %d",
+				   *text ? text : "''", GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC);
+	if (!sms)
+		return usage_error("--sms %s: %s does not tell the SMs of each TPC: use -n", text,
+				   gpupart_topology_info(topo)->source);
+	*nr = (value + sms - 1) / sms;
+	if (value % sms)
+		remark("--sms %lu: rounded up to %u whole TPCs, %u SMs", value, *nr, *nr * sms);
+	return 0;
+}
+
+/* "12.5%" of @of TPCs, rounded down, as two halves must fit; one TPC at least. */
+static bool parse_share(const char *text, unsigned int of, unsigned int *nr)
+{
+	size_t len = strcspn(text, "%");
+	char number[16];
+	double share;
+
+	if (strcmp(text + len, "%") || len >= sizeof(number))
+		return false;
+	snprintf(number, sizeof(number), "%.*s", (int)len, text);
+	if (!number_decimal(number, &share) || !(share > 0 && share <= 100))
+		return false;
+	*nr = of * share / 100 + 1e-6;
+	*nr += !*nr;
+	return true;
+}
+
+int amount_parse(const char *option, const char *text, const struct gpupart_topology *topo,
+		 const struct gpupart_tpcset *around, unsigned int *nr)
+{
+	unsigned long value;
+
+	if (strcmp(option, "-n"))
+		return parse_sms(text, topo, nr);
+	if (number_whole(text, GPUPART_MAX_TPCS, &value))
+		*nr = value;
+	else if (!parse_share(text, gpupart_tpcset_count(around), nr))
+		return usage_error(
+			"-n %s: wants a number of TPCs, 1 to %d, or a share such as 50%%",
+			*text ? text : "''", GPUPART_MAX_TPCS);
+	return 0;
+}
+
+static void note_overlap(unsigned int nr, const struct gpupart_tpcset *part, const char *why)
+{
+	char text[GPUPART_TPCSET_STRLEN];
+
+	gpupart_tpcset_format_list(part, text, sizeof(text));
+	remark("-n %u: TPCs %s overlap with programs that run now: %s", nr, text, why);
+}
+
+/* Packed, with all TPCs that are free and the rest of what others have too. */
+static void choose_packed(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
+			  const struct gpupart_tpcset *unused, unsigned int nr,
+			  struct gpupart_tpcset *set)
+{
+	unsigned int nr_unused = gpupart_tpcset_count(unused);
+	struct gpupart_tpcset left, part;
+	char why[48];
+
+	*set = gpupart_tpcset_or(set, unused);
+	left = gpupart_tpcset_andnot(from, set);
+	gpupart_set_shape(cmd_gp, topo, GPUPART_SHAPE_PACKED, &left, nr - nr_unused, &part);
+	clusters_add(topo, &part, &left, set);
+	part = gpupart_tpcset_and(set, &left);
+	snprintf(why, sizeof(why), "only %u were free of them", nr_unused);
+	note_overlap(nr, &part, why);
+}
+
+int amount_choose(const struct gpupart_topology *topo, enum gpupart_shape shape,
+		  const struct gpupart_tpcset *from, const struct gpupart_tpcset *others,
+		  unsigned int nr, struct gpupart_tpcset *set)
+{
+	struct gpupart_tpcset unused = gpupart_tpcset_andnot(from, others), part;
+	int err = gpupart_set_shape(cmd_gp, topo, shape, &unused, nr, &part);
+
+	if (err && shape == GPUPART_SHAPE_PACKED) {
+		choose_packed(topo, from, &unused, nr, set);
+		return 0;
+	}
+	if (err) {
+		unused = *from;
+		err = gpupart_set_shape(cmd_gp, topo, shape, from, nr, &part);
+	}
+	if (err)
+		return error_of(err, "--shape with -n %u: %s", nr, gpupart_error(cmd_gp));
+	/* Whole GPCs hold clusters, and one TPC more or less would be another shape. */
+	if (shape == GPUPART_SHAPE_BALANCED)
+		*set = gpupart_tpcset_or(set, &part);
+	else
+		clusters_add(topo, &part, &unused, set);
+	part = gpupart_tpcset_and(set, others);
+	part = gpupart_tpcset_and(&part, from);
+	if (!gpupart_tpcset_empty(&part))
+		note_overlap(nr, &part, "the free ones have no set of this shape");
+	return 0;
+}

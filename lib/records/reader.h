@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* A reader of the records of one process on one GPU: shared by read.c and watch.c. One thread. */
+#ifndef GPUPART_LIB_RECORDS_READER_H
+#define GPUPART_LIB_RECORDS_READER_H
+
+#include <sys/types.h>
+#include <gpupart_manage.h>
+#include "lib/records/records.h"
+
+struct reader_entry {
+	struct records_entry launch;
+	uint64_t key;		/* its time, or a later one of a launch before it in its ring */
+	uint64_t seq;
+	unsigned int ring;
+};
+
+struct gpupart_records_reader {
+	int pid;			/* 0: this process */
+	uid_t uid;
+	unsigned int gpu;		/* its place in the block */
+	char pci[20];
+	int dir, block_fd, records_fd;	/* -1: not open */
+	char file[48];
+	struct watch *watch;		/* NULL: gpupart_records_watch() was not called */
+	void (*watch_free)(struct watch *watch);
+	/* For gpupart_records_busy(): mapped at the first call. */
+	const struct control_block *block;
+	unsigned char *section;
+	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this one have ended */
+	/* For one reading. */
+	struct control_records copy;
+	struct records_cell cells[RECORDS_LONG];
+	struct records_note notes[RECORDS_LONG];
+	bool timed[RECORDS_LONG];
+	unsigned int nr_entries;
+	struct reader_entry entries[RECORDS_NR_CELLS];
+};
+
+/*
+ * The launches of ring @n from @first up to @last, which have ended, into reader->entries: how
+ * many they are. A time counts where the launch's number was seen before it was read.
+ */
+unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, uint64_t first,
+			 uint64_t last);
+
+/* @len bytes of the section, behind @at. A file that is shorter has none. */
+bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
+
+#endif

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Watches the launches of a process while they end, by reading its rings again and again: for how
+ * long it was busy, with both bounds of what the offset between the CPU's clock and the GPU's
+ * leaves open. Times are nanoseconds of the CPU unless they say otherwise.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/private.h"
+#include "lib/records/clocks.h"
+#include "lib/records/reader.h"
+
+#define WINDOW_NS	1000000000	/* launches are kept so long, points twice as long */
+#define PAUSE_US	20000		/* between two readings; less where rings fill faster */
+#define PAUSE_LEAST_US	500
+#define PAUSE_CLOCKS_US	3000		/* while little is known of the clocks */
+#define POLL_NS		500000		/* for the end of a launch, at each reading */
+#define POLL_ENDS	4
+#define NARROW_NS	10000		/* between two polls; else others ran on this CPU */
+#define NR_NARROW	8		/* ends that were seen so, in a window, are enough */
+/*
+ * From the end of a kernel until the CPU sees its record, at most. Assumed: on an H200 it sees that
+ * of an empty kernel 8.3 us after the launch call began, and most of that is the launch.
+ */
+#define TRAVEL_NS	3000
+/* So much of the time between two readings a record may be late, and no bound is wrong. */
+#define LATE_PART	16
+#define MAX_FUNCTIONS	1024
+#define MAX_LAUNCHES	(1u << 20)	/* in a window: a process may write times of next year */
+#define MAX_NS		(1ull << 61)
+
+/* ------------------------------------------------------------------- what was seen */
+
+enum { MOST, LEAST };	/* busy time, by the least and by the most offset of the clocks */
+
+struct launch {
+	uint64_t end;			/* GPU */
+	uint64_t submitted, function;	/* CPU's counter */
+	unsigned char ring;
+	bool after_missed;		/* launches before it in its ring are not known */
+	bool before;			/* it ended before the first reading */
+};
+
+struct watch_ring {
+	uint64_t known;			/* launches up to this one were read */
+	uint64_t not_ended;		/* the CPU's counter when the next one had not ended yet */
+	uint64_t running;		/* that one's submission, 0: none is outstanding */
+	int64_t last_end[2];		/* of launches that are in the totals */
+	uint64_t last_time;		/* the same, GPU */
+	int64_t later_end[2];		/* in a window: of those that the next one has, too */
+	bool missed, stopped;
+};
+
+struct span {
+	int64_t begin, end;
+};
+
+struct spans {
+	struct span *list;
+	unsigned int nr, room;
+};
+
+struct function {
+	uint64_t key;
+	struct gpupart_records_kernel kernel;
+};
+
+struct watch {
+	bool begun;
+	int64_t from;			/* all before is in the totals */
+	int64_t looked, looked_before;	/* the last two readings */
+	uint64_t unrecorded;
+	bool all_known;
+	unsigned int pause_us;
+	unsigned int recent;		/* the ring in which a launch was last seen to have ended */
+	int64_t active;			/* when */
+	unsigned int nr_narrow;		/* ends seen within NARROW_NS; halved with each window */
+	struct points points[2];
+	struct watch_ring rings[CONTROL_NR_RINGS];
+	struct launch *launches;
+	unsigned int nr, room;
+	struct spans spans[2];
+	struct function functions[MAX_FUNCTIONS];
+	unsigned int nr_functions;
+	struct gpupart_records_watched totals;
+};
+
+static void watch_free(struct watch *watch)
+{
+	free(watch->launches);
+	free(watch->spans[MOST].list);
+	free(watch->spans[LEAST].list);
+	free(watch);
+}
+
+/* One more of @size bytes at the end of *list; NULL: no memory. */
+static void *grown(void *list, unsigned int nr, unsigned int *room, size_t size)
+{
+	if (nr == *room) {
+		unsigned int more = *room ? 2 * *room : 1024;
+		void *new = realloc(*(void **)list, more * size);
+
+		if (!new)
+			return NULL;
+		*(void **)list = new;
+		*room = more;
+	}
+	return *(char **)list + nr * size;
+}
+
+/* ------------------------------------------------------------------- a window */
+
+/* Neighbours of a ring come one after the other, and are put together. */
+static void span_add(struct watch *watch, int mode, int64_t begin, int64_t end, int64_t to)
+{
+	struct spans *spans = &watch->spans[mode];
+	struct span *last = spans->nr ? &spans->list[spans->nr - 1] : NULL;
+
+	begin = begin > watch->from ? begin : watch->from;
+	end = end < to ? end : to;
+	if (begin >= end)
+		return;
+	if (last && last->end == begin) {
+		last->end = end;
+		return;
+	}
+	last = grown(&spans->list, spans->nr, &spans->room, sizeof(*last));
+	if (last) {
+		*last = (struct span){ begin, end };
+		spans->nr++;
+	}
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static uint64_t spans_union(struct spans *spans)
+{
+	int64_t end = INT64_MIN;
+	uint64_t ns = 0;
+
+	if (spans->nr)
+		qsort(spans->list, spans->nr, sizeof(spans->list[0]), by_begin);
+	for (unsigned int i = 0; i < spans->nr; i++) {
+		const struct span *s = &spans->list[i];
+
+		if (s->end <= end)
+			continue;
+		ns += s->end - (s->begin > end ? s->begin : end);
+		end = s->end;
+	}
+	spans->nr = 0;
+	return ns;
+}
+
+/* It took between @least and @most, and no longer than @since: then the one before it ended. */
+static void function_count(struct watch *watch, uint64_t key, uint64_t since, uint64_t least,
+			   uint64_t most)
+{
+	struct function *f = watch->functions;
+
+	while (f < watch->functions + watch->nr_functions && f->key != key)
+		f++;
+	/* Of more functions than there is room for the rest is one without a name. */
+	if (f == watch->functions + watch->nr_functions) {
+		if (watch->nr_functions == MAX_FUNCTIONS)
+			f--;
+		else
+			watch->nr_functions++;
+		f->key = watch->nr_functions == MAX_FUNCTIONS ? 0 : key;
+	}
+	f->kernel.count++;
+	most = most < since ? most : since;
+	f->kernel.least_ns += least < most ? least : most;
+	f->kernel.most_ns += most;
+	if (most > f->kernel.longest_ns)
+		f->kernel.longest_ns = most;
+}
+
+/* Puts it into the window that ends at @to; false: it belongs to the next one, too. */
+static bool launch_add(struct watch *watch, const struct launch *launch, int64_t to)
+{
+	struct watch_ring *ring = &watch->rings[launch->ring];
+	const int64_t submitted = clocks_cpu_ns(launch->submitted);
+	const int64_t low = points_hull_at(&watch->points[MOST], launch->end);
+	int64_t high = watch->points[LEAST].nr_hull ?
+		       -points_hull_at(&watch->points[LEAST], launch->end) : low;
+	int64_t end[2], begin[2];
+	uint64_t since;
+
+	/* No record is seen before it has come. */
+	high = high > low + TRAVEL_NS ? high : low + TRAVEL_NS;
+	end[MOST] = launch->end - low;
+	end[LEAST] = launch->end - high;
+	for (int mode = MOST; mode <= LEAST; mode++) {
+		if (end[mode] < submitted)
+			end[mode] = submitted;
+		begin[mode] = submitted > ring->later_end[mode] ? submitted : ring->later_end[mode];
+		if (begin[mode] > end[mode])
+			begin[mode] = end[mode];
+	}
+	if (launch->after_missed) {
+		begin[MOST] = ring->later_end[MOST];
+		begin[LEAST] = end[LEAST];
+	}
+	if (!launch->before)
+		for (int mode = MOST; mode <= LEAST; mode++)
+			span_add(watch, mode, begin[mode], end[mode], to);
+	memcpy(ring->later_end, end, sizeof(end));
+	if (ring->stopped || end[MOST] > to)
+		return false;
+	memcpy(ring->last_end, end, sizeof(end));
+	since = launch->end - ring->last_time;
+	ring->last_time = launch->end;
+	watch->totals.missed += launch->after_missed;
+	if (!launch->before && !launch->after_missed)
+		function_count(watch, launch->function, since, end[LEAST] - submitted,
+			       end[MOST] - submitted);
+	return true;
+}
+
+static void window_launches(struct watch *watch, int64_t to)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+		struct watch_ring *ring = &watch->rings[n];
+
+		ring->stopped = false;
+		memcpy(ring->later_end, ring->last_end, sizeof(ring->last_end));
+	}
+	for (unsigned int i = 0; i < watch->nr; i++) {
+		const struct launch *launch = &watch->launches[i];
+		struct watch_ring *ring = &watch->rings[launch->ring];
+
+		if (launch_add(watch, launch, to))
+			continue;
+		ring->stopped = true;
+		watch->launches[kept++] = *launch;
+	}
+	watch->nr = kept;
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+		const struct watch_ring *ring = &watch->rings[n];
+
+		for (int mode = MOST; ring->running && mode <= LEAST; mode++) {
+			const int64_t submitted = clocks_cpu_ns(ring->running);
+
+			span_add(watch, mode, submitted > ring->later_end[mode] ? submitted :
+				 ring->later_end[mode], to, to);
+		}
+	}
+}
+
+/* All up to the reading before the last goes into the totals: it is known what ended until then. */
+static void window_close(struct watch *watch)
+{
+	const int64_t to = watch->looked_before;
+	const uint64_t ns = to - watch->from;
+
+	if (to <= watch->from)
+		return;
+	points_hull(&watch->points[MOST], NULL);
+	if (watch->points[MOST].nr_hull)
+		points_hull(&watch->points[LEAST], &watch->points[MOST]);
+	window_launches(watch, to);
+	points_forget(&watch->points[MOST], 2 * WINDOW_NS);
+	points_forget(&watch->points[LEAST], 2 * WINDOW_NS);
+	watch->totals.ns += ns;
+	watch->totals.least_ns += spans_union(&watch->spans[LEAST]);
+	watch->totals.most_ns += watch->all_known ? spans_union(&watch->spans[MOST]) : ns;
+	watch->spans[MOST].nr = 0;
+	watch->all_known = true;
+	watch->nr_narrow /= 2;
+	watch->from = to;
+}
+
+/* ------------------------------------------------------------------- a reading */
+
+/* Another process says so: with such times nothing overflows. */
+static bool is_sane(const struct records_entry *launch)
+{
+	return launch->submitted && launch->time < MAX_NS &&
+	       (uint64_t)clocks_cpu_ns(launch->submitted) < MAX_NS;
+}
+
+/* Into the list; false: no memory. */
+static bool entry_add(struct watch *watch, const struct reader_entry *entry, bool before)
+{
+	struct watch_ring *ring = &watch->rings[entry->ring];
+	struct launch *launch;
+
+	if (!is_sane(&entry->launch) || watch->nr == MAX_LAUNCHES) {
+		watch->totals.missed += !before;
+		ring->missed = !before;
+		return true;
+	}
+	launch = grown(&watch->launches, watch->nr, &watch->room, sizeof(*launch));
+	if (!launch)
+		return false;
+	*launch = (struct launch){
+		.end = entry->launch.time, .submitted = entry->launch.submitted,
+		.function = entry->launch.function, .ring = entry->ring,
+		.after_missed = ring->missed, .before = before,
+	};
+	ring->missed = false;
+	watch->nr++;
+	return true;
+}
+
+static int64_t ahead_of(const struct records_entry *launch)
+{
+	return launch->time - clocks_cpu_ns(launch->submitted);
+}
+
+/* The launches of ring @n that have ended since the last reading. */
+static bool ring_look(struct gpupart_records_reader *reader, unsigned int n, uint64_t before)
+{
+	const struct control_ring *shown = &reader->copy.rings[n];
+	const unsigned int entries = records_entries(n);
+	struct watch *watch = reader->watch;
+	struct watch_ring *ring = &watch->rings[n];
+	const struct records_entry *last = NULL, *best = NULL;
+	uint64_t known = ring->known;
+	int64_t seen;
+	bool first = !watch->begun;
+
+	if (first)
+		known = shown->folded > records_base(n) ? shown->folded - 1 : shown->folded;
+	if (shown->folded > known && shown->folded - known >= entries) {
+		watch->totals.missed += shown->folded - known - entries + 1;
+		known = shown->folded - entries + 1;
+		ring->missed = true;
+	}
+	reader->nr_entries = 0;
+	if (shown->folded > known)
+		reader_ring(reader, n, known + 1, shown->folded);
+	seen = clocks_cpu_ns(records_counter());
+	for (unsigned int i = 0; i < reader->nr_entries; i++) {
+		const struct records_entry *launch = &reader->entries[i].launch;
+
+		if (!entry_add(watch, &reader->entries[i], first))
+			return false;
+		if (!is_sane(launch))
+			continue;
+		last = launch;
+		if (!best || ahead_of(launch) < ahead_of(best))
+			best = launch;
+	}
+	if (last) {
+		watch->recent = n;
+		watch->active = watch->looked;
+		points_add(&watch->points[MOST], last->time, seen);
+		points_add(&watch->points[LEAST], best->time, clocks_cpu_ns(best->submitted));
+		if (ring->not_ended && is_sane(&reader->entries[0].launch))
+			points_add(&watch->points[LEAST], reader->entries[0].launch.time,
+				   clocks_cpu_ns(ring->not_ended) - TRAVEL_NS -
+				   (seen - clocks_cpu_ns(ring->not_ended)) / LATE_PART);
+	}
+	known += reader->nr_entries;
+	ring->known = first ? shown->folded : known;
+	ring->not_ended = shown->issued > known ? before : 0;
+	if (reader->nr_entries > entries / 4 && watch->pause_us > PAUSE_LEAST_US)
+		watch->pause_us /= 2;
+	return true;
+}
+
+/* The launch that is the next of ring @n to end, if it is outstanding. */
+static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
+{
+	const struct control_ring *shown = &reader->copy.rings[n];
+	struct watch_ring *ring = &reader->watch->rings[n];
+	const uint64_t seq = ring->known + 1;
+	struct records_note note;
+
+	ring->running = 0;
+	if (shown->issued >= seq && !shown->lost &&
+	    reader_section(reader, RECORDS_REGISTERED + (records_first(n) +
+			   seq % records_entries(n)) * sizeof(note), &note, sizeof(note)))
+		ring->running = (uint64_t)clocks_cpu_ns(note.submitted) < MAX_NS ?
+				note.submitted : 0;
+}
+
+/*
+ * A launch that has not ended at one moment and has at the next one gives both bounds of the
+ * offset, so the ring with the last end is polled for a while.
+ */
+static void poll_ends(struct gpupart_records_reader *reader)
+{
+	struct watch *watch = reader->watch;
+	const unsigned int n = watch->recent, entries = records_entries(n);
+	uint64_t seq = watch->rings[n].known + 1;
+	const int64_t start = clocks_cpu_ns(records_counter());
+	struct records_cell cell;
+	int64_t asked, answered, not_ended = 0;
+
+	for (int ends = 0; ends < POLL_ENDS; ) {
+		const size_t at = (records_first(n) + seq % entries) * sizeof(cell);
+
+		asked = clocks_cpu_ns(records_counter());
+		if (asked - start > POLL_NS || !reader_section(reader, at, &cell, sizeof(cell)))
+			return;
+		answered = clocks_cpu_ns(records_counter());
+		if (!records_reached(&cell, seq)) {
+			not_ended = asked;
+			continue;
+		}
+		/* Who has seen the number reads its time. */
+		if (not_ended && reader_section(reader, at, &cell, sizeof(cell)) &&
+		    records_has(&cell, seq) && cell.time < MAX_NS) {
+			points_add(&watch->points[MOST], cell.time, answered);
+			/* The first ones are held against those: one record may be late. */
+			if (answered - not_ended < NARROW_NS && watch->nr_narrow++ > NR_NARROW / 2)
+				points_add(&watch->points[LEAST], cell.time, not_ended - TRAVEL_NS);
+			ends++;
+		}
+		not_ended = 0;
+		seq++;
+	}
+}
+
+int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *reader,
+			  struct gpupart_records *now, unsigned int *pause_us)
+{
+	struct watch *watch = reader->watch;
+	uint64_t before;
+	int err;
+
+	clocks_measure();
+	before = records_counter();
+	err = gpupart_records_read(gp, reader, now, sizeof(*now));
+	*pause_us = PAUSE_US;
+	if (err || !now->on)
+		return err;
+	if (!watch)
+		watch = reader->watch = calloc(1, sizeof(*watch));
+	if (!watch)
+		return ctx_fail(gp, -ENOMEM, "no memory to watch process %d", reader->pid);
+	reader->watch_free = watch_free;
+	if (!watch->begun) {
+		watch->from = watch->looked = clocks_cpu_ns(before);
+		watch->points[MOST].sign = 1;
+		watch->points[LEAST].sign = -1;
+		watch->unrecorded = now->unrecorded;
+		watch->all_known = true;
+	}
+	watch->looked_before = watch->looked;
+	watch->looked = clocks_cpu_ns(before);
+	if (!now->all_known || now->unrecorded != watch->unrecorded)
+		watch->all_known = false;
+	watch->unrecorded = now->unrecorded;
+	watch->pause_us += watch->pause_us / 8;
+	if (!watch->pause_us || watch->pause_us > PAUSE_US)
+		watch->pause_us = PAUSE_US;
+	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+		if (!ring_look(reader, n, before))
+			return ctx_fail(gp, -ENOMEM, "no memory to watch process %d",
+					reader->pid);
+		ring_running(reader, n);
+	}
+	watch->begun = true;
+	if (watch->looked - watch->active < WINDOW_NS)
+		poll_ends(reader);
+	if ((uint64_t)(watch->looked - watch->from) > WINDOW_NS)
+		window_close(watch);
+	*pause_us = watch->pause_us;
+	if (watch->nr_narrow < NR_NARROW && watch->looked - watch->active < WINDOW_NS &&
+	    *pause_us > PAUSE_CLOCKS_US)
+		*pause_us = PAUSE_CLOCKS_US;
+	return 0;
+}
+
+/* ------------------------------------------------------------------- what it is told of */
+
+static int by_most(const void *a, const void *b)
+{
+	const struct gpupart_records_kernel *x = a, *y = b;
+
+	return (x->most_ns < y->most_ns) - (x->most_ns > y->most_ns);
+}
+
+/* The driver's name of it, where the process's page has it. */
+static void name_find(const struct control_records *copy, struct function *f)
+{
+	for (unsigned int i = 0; !f->kernel.name[0] && i < CONTROL_NR_FUNCTIONS; i++)
+		if ((copy->functions[i].key | 1) == (f->key | 1))
+			control_copy_text(f->kernel.name, sizeof(f->kernel.name),
+					  copy->functions[i].name,
+					  sizeof(copy->functions[i].name));
+}
+
+void gpupart_records_watched(struct gpupart_records_reader *reader,
+			     struct gpupart_records_watched *watched)
+{
+	struct watch *watch = reader->watch;
+	struct gpupart_records_kernel *to;
+
+	memset(watched, 0, sizeof(*watched));
+	if (!watch)
+		return;
+	window_close(watch);
+	*watched = watch->totals;
+	for (unsigned int i = 0; i < watch->nr_functions; i++) {
+		struct function *f = &watch->functions[i];
+
+		name_find(&reader->copy, f);
+	}
+	/* One that was loaded again has several keys. */
+	for (unsigned int i = 0; i < watch->nr_functions; i++) {
+		const struct gpupart_records_kernel *from = &watch->functions[i].kernel;
+
+		for (to = watched->kernels; to < watched->kernels + watched->nr_kernels; to++)
+			if (!strcmp(to->name, from->name))
+				break;
+		if (to == watched->kernels + GPUPART_RECORDS_NR_FUNCTIONS)
+			to--;
+		else if (to == watched->kernels + watched->nr_kernels)
+			watched->nr_kernels++;
+		memcpy(to->name, from->name, sizeof(to->name));
+		to->count += from->count;
+		to->least_ns += from->least_ns;
+		to->most_ns += from->most_ns;
+		if (from->longest_ns > to->longest_ns)
+			to->longest_ns = from->longest_ns;
+	}
+	qsort(watched->kernels, watched->nr_kernels, sizeof(watched->kernels[0]), by_most);
+}

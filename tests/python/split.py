@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+"""split(): shapes on every capture, streams, changes between steps, and where there is no GPU."""
+import ctypes
+import errno
+import glob
+import itertools
+import os
+import sys
+import types
+
+from tap import Driver, ROOT, done, ok, raises, same
+
+import gpupart
+from gpupart import Error, TpcSet, split
+
+SHAPES = ("packed", "gpcs", "balanced", "spread")
+
+
+def sets_of(topology, shape, within=None, **sizes):
+    """As split() computes them, without a GPU."""
+    return gpupart._shape_sets(topology, within or topology.all,
+                               gpupart._shares(sizes, shape), shape)
+
+
+def gpcs_of(topology, tpcs):
+    """Of each uGPU, the GPCs that @tpcs has a part of."""
+    found = {}
+    for gpc in topology.gpcs:
+        if gpc.tpcs & tpcs:
+            found.setdefault(gpc.ugpu, []).append(gpc.gpc)
+    return found
+
+
+def whole(topology, tpcs, within):
+    return all(gpc.tpcs & within <= tpcs for gpc in topology.gpcs if gpc.tpcs & tpcs)
+
+
+def one_gpu():
+    """Everything that needs no GPU, on the topologies of all captures."""
+    captures = sorted(glob.glob(os.path.join(ROOT, "tests/data/*/capture.txt")))
+    ok(len(captures) >= 7, f"{len(captures)} captures")
+    for path in captures:
+        topology = gpupart.Topology.open(path)
+        name = os.path.basename(os.path.dirname(path))
+        bad = []
+        tried = 0
+        for shape, share in itertools.product(SHAPES, (10, 25, 33.3, 50, 75, 90)):
+            tried += 1
+            made = sets_of(topology, shape, a=f"{share}%", b="rest")
+            again = sets_of(topology, shape, a=f"{share}%", b="rest")
+            if (made != again or made["a"] & made["b"] or made["a"] | made["b"] != topology.all):
+                bad.append((shape, share, "not disjoint, not all, or not the same again"))
+            if shape in ("packed", "spread"):
+                if abs(len(made["a"]) - topology.nr_tpcs * share / 100) > 0.5:
+                    bad.append((shape, share, len(made["a"])))
+                continue
+            largest = max(len(gpc.tpcs) for gpc in topology.gpcs)
+            if not whole(topology, made["a"], topology.all):
+                bad.append((shape, share, "no whole GPCs"))
+            # Nearest: half a step, which is a GPC, or one of each uGPU.
+            step = largest * (topology.nr_ugpus if shape == "balanced" else 1)
+            if abs(len(made["a"]) - topology.nr_tpcs * share / 100) > step * 0.75:
+                bad.append((shape, share, len(made["a"])))
+            each = [len(gpcs) for gpcs in gpcs_of(topology, made["a"]).values()]
+            if shape == "balanced" and each != [each[0]] * topology.nr_ugpus:
+                bad.append((shape, share, each))
+        ok(not bad, f"{name}: {tried} splits are disjoint, cover all, and have their shape: {bad}")
+        bad = []
+        for nr in range(1, topology.nr_tpcs):
+            for shape in SHAPES:
+                try:
+                    made = sets_of(topology, shape, a=nr, b="rest")
+                except Error as error:
+                    if error.errno != errno.ENOSPC or shape in ("packed", "spread"):
+                        bad.append((shape, nr, str(error)))
+                    continue
+                exact = shape in ("packed", "spread")
+                if len(made["a"]) < nr or (exact and len(made["a"]) != nr):
+                    bad.append((shape, nr, len(made["a"])))
+        ok(not bad, f"{name}: a number of TPCs is met: {bad}")
+        thirds = sets_of(topology, "spread", a="33.3%", b="33.3%", c="rest")
+        each = [[len(gpc.tpcs & tpcs) for gpc in topology.gpcs] for tpcs in thirds.values()]
+        ok(all(max(nr) - min(nr) <= 3 for nr in each), f"{name}: spread over all GPCs: {each}")
+        four = sets_of(topology, "gpcs", a="25%", b="25%", c="25%", d="25%")
+        same((TpcSet(*four.values()), sum(map(len, four.values()))), (topology.all, 66),
+             f"{name}: four quarters are all")
+        within = topology.gpc_tpcs("0-3") - TpcSet(topology.gpcs[0].tpcs.__iter__().__next__())
+        made = sets_of(topology, "gpcs", within, a="50%", b="rest")
+        ok(made["a"] | made["b"] == within and whole(topology, made["a"], within),
+           f"{name}: inside of a limit that has a part of a GPC")
+
+    b = gpupart.Topology.open("sample:h200-b")
+    half = sets_of(b, "balanced", a="50%", b="rest")
+    same(gpcs_of(b, half["a"]), {0: [0, 1], 1: [2, 3]}, "half of it: two GPCs of each uGPU")
+    same(len(sets_of(b, "balanced", a=34, b="rest")["a"]), 34, "34 TPCs: the two of 9 among them")
+    same(len(sets_of(b, "balanced", a=17, b="rest")["a"]), 17, "17 TPCs: one of 9, one of 8")
+    same(gpcs_of(b, sets_of(b, "packed", a=8, b="rest")["a"]), {0: [0]}, "packed: one GPC")
+
+    for words, part, sizes in (
+            ("two rests", "one can be the rest", {"a": "rest", "b": "rest"}),
+            ("more than all", "110%", {"a": "60%", "b": "50%"}),
+            ("words", "'half'", {"a": "half"}), ("nothing", "0", {"a": 0}),
+            ("no per cent", "'0%'", {"a": "0%"}), ("True", "True", {"a": True})):
+        raises(Error, part, lambda sizes=sizes: split(**sizes), words, errno.EINVAL)
+    raises(Error, "'round'", lambda: split("round", a=1), "a shape", errno.EINVAL)
+    raises(TypeError, "wants parts", split, "no part")
+    raises(Error, "part b: 30 of 66", lambda: sets_of(b, "packed", a=40, b=30), "too many",
+           errno.ENOSPC)
+    raises(Error, "part b: the rest", lambda: sets_of(b, "packed", a=66, b="rest"), "no rest",
+           errno.ENOSPC)
+    raises(Error, "part b: 20 of 66 TPCs, shape balanced: 16", lambda: sets_of(
+        b, "balanced", a=50, b=20), "too many in whole GPCs", errno.ENOSPC)
+
+
+class Stream:
+    """What PyTorch's pool does: the same few streams again and again."""
+    made = 0
+    pool = []
+
+    def __init__(self, device=None):
+        assert device == 0
+        if len(Stream.pool) < 3:
+            Stream.pool.append(Stream.driver.stream())
+        self.cuda_stream = Stream.pool[Stream.made // 2 % 3]
+        Stream.made += 1
+
+
+def streams():
+    """On the simulated driver."""
+    driver = Driver()
+    gpu = gpupart.attach()
+    topology = gpu.topology
+    with split(a="50%", b="rest") as parts:
+        same((parts.why, list(parts), len(parts)), (None, ["a", "b"], 2), "two parts")
+        same([gpu.census(part.stream) for part in parts.values()],
+             [part.set for part in parts.values()], "launches are where the sets are")
+        a, b = parts.a.set, parts.b.set
+        ok(not a & b and a | b == topology.all, "disjoint")
+        same(gpu.census(), topology.all, "other streams have all")
+        with parts.b.thread() as tpcs:
+            same((tpcs, gpu.census()), (b, b), "thread()")
+        with parts.b.process() as tpcs:
+            same((tpcs, gpu.census(), gpu.process), (b, b, b), "process()")
+        same((gpu.census(), gpu.process), (topology.all, None), "and put back")
+        seen = []
+        give = gpupart.Part._give
+
+        def watched(part, tpcs):
+            give(part, tpcs)
+            seen.append({p.name: gpu.stream_get(p.stream) for p in parts.values()})
+
+        gpupart.Part._give = watched
+        parts.change(a="25%", b="rest")
+        parts.change(a="75%", b="rest")
+        parts.change("spread")
+        gpupart.Part._give = give
+        ok(len(seen) >= 6 and not any(now["a"] & now["b"] for now in seen[:4]),
+           f"sets never overlap while a split grows or shrinks: {len(seen)} changes")
+        same((len(parts.a.set), gpu.census(parts.a.stream)), (50, parts.a.set), "then spread")
+        parts.change("balanced", a="50%", b="rest")
+        same((parts.a.set, parts.b.set), (a, b), "a split that was had before is the same")
+        raises(TypeError, "wants sizes of a, b", lambda: parts.change(a=3), "sizes of one part")
+        raises(AttributeError, "no part c", lambda: parts.c, "another part")
+        handle = parts.a.stream
+    same(gpu.stream_get(handle), None, "its end takes the sets away")
+    with split(a="50%", b="rest") as parts:
+        for _ in range(5):
+            gpu.census(parts.a.stream)
+        same([(part.outstanding, part.records().ended, part.busy_ns > 0)
+              for part in parts.values()], [(0, 5, True), (0, 0, False)], "records of each part")
+        same([part.records_why for part in parts.values()], [None, None], "and no reason")
+    gpu.limit = "gpc:0-3"
+    with split("gpcs", a="50%", b="rest") as parts:
+        same(parts.a.set | parts.b.set, topology.gpc_tpcs("0-3"), "inside of the limit")
+    gpu.limit = None
+    with split("packed", within="0-9", a=4, b="rest") as parts:
+        same(parts.a.set | parts.b.set, TpcSet("0-9"), "within=")
+
+    Stream.driver = driver
+    sys.modules["torch"] = types.SimpleNamespace(
+        cuda=types.SimpleNamespace(is_available=lambda: True, Stream=Stream))
+    with split(a="50%", b="25%", c="rest") as parts:
+        same({type(part.stream) for part in parts.values()}, {Stream}, "streams of PyTorch")
+        same(len({part.stream.cuda_stream for part in parts.values()}), 3,
+             "none twice, though its pool gives them again")
+        same([gpu.census(part.stream) for part in parts.values()],
+             [part.set for part in parts.values()], "and their sets hold")
+    raises(Error, "no other part has", lambda: split(a=1, b=1, c=1, d=1), "its pool has too few",
+           errno.ENOSPC)
+    sys.modules["torch"].cuda.is_available = lambda: False
+    with split(a="50%", b="rest") as parts:
+        same(type(parts.a.stream), gpupart._RawStream, "a PyTorch without CUDA")
+    del sys.modules["torch"]
+    driver("cuCtxSetCurrent", None)
+    with split(a="50%", b="rest") as parts:
+        same(gpu.census(parts.a.stream), parts.a.set, "a thread without a context")
+        parts.a.stream.synchronize()
+        graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
+        driver("cuGraphCreate", ctypes.byref(graph), 0)
+        driver("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong())
+        driver("cuGraphLaunch", executable, ctypes.c_void_p(parts.a.stream.cuda_stream))
+        same(parts.a.outstanding, None, "a graph was launched")
+        ok("1 of them of graphs" in parts.a.records_why, f"the reason: {parts.a.records_why}")
+        same((parts.a.busy_ns is None, parts.a.records_why), (False, None), "it is as busy as was")
+
+
+def no_records():
+    """GPUPART_RECORDS=0."""
+    Driver()
+    with split(a="50%", b="rest") as parts:
+        same((parts.why, parts.a.records_why), (None, None), "not asked")
+        same((parts.a.outstanding, parts.b.busy_ns), (None, None), "no records")
+        ok("GPUPART_RECORDS=0" in parts.b.records_why, f"the reason: {parts.b.records_why}")
+
+
+def without(reason, has_streams):
+    """Where launches cannot be confined."""
+    with split(a="50%", b="rest") as parts:
+        ok(parts.why and reason in parts.why, f"the reason: {parts.why}")
+        same([part.set for part in parts.values()], [None, None], "no sets")
+        same([part.stream is not None for part in parts.values()], [has_streams] * 2, "streams")
+        if has_streams:
+            same(len({part.stream.cuda_stream for part in parts.values()}), 2, "two of them")
+            parts.a.stream.synchronize()
+        same((parts.a.outstanding, parts.a.busy_ns, parts.a.records(), parts.a.records_why),
+             (None, None, None, "gpupart is not available"), "no records")
+        with parts.a.thread() as tpcs, parts.b.process() as others:
+            same((tpcs, others), (None, None), "thread() and process() do nothing")
+        parts.change(a="25%", b="rest")
+        raises(Error, "110%", lambda: parts.change(a="60%", b="50%"), "what is wrong everywhere")
+
+
+{"shapes": one_gpu, "streams": streams,
+ "no_records": no_records,
+ "disabled": lambda: without("GPUPART_DISABLE", True),
+ "no_table": lambda: without("", True),
+ "no_streams": lambda: without("no stream sets here", True),
+ "no_driver": lambda: without("libcuda.so.1", False)}[sys.argv[1]]()
+done()

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gpupart_records_watch() of launches whose times are known: the busy time that it tells is between
+ * its two bounds, whatever the clocks do, and the bounds become narrow.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <gpupart_manage.h>
+#include "lib/private.h"
+#include "lib/records/clocks.h"
+#include "tests/unit/records/gpu.h"
+
+#define CTX		((void *)(uintptr_t)0x7000)
+#define MAX_LOG		2000000
+#define PATIENCE	60	/* seconds until bounds are narrow, on a machine with much to do */
+
+#define LATE_NS		3000	/* a GPU's record comes sooner after the end of its kernel */
+
+/*
+ * A launch, in ns of the CPU: it was submitted between @before and @after. A record that this
+ * machine let come late is no GPU's: until then, @seen, the launch may count as outstanding.
+ */
+struct logged {
+	uint64_t before, after, end;
+	_Atomic uint64_t seen;
+};
+
+/* What a thread plays: kernels of @ns on a stream, @pause after the launch before them. */
+struct program {
+	struct stream stream;
+	uint64_t ns, pause, waits;	/* @waits: it begins as much later than it could */
+	uint64_t ppm;			/* of the GPU's clock */
+	atomic_bool stop;
+	_Atomic unsigned int nr;
+	struct logged *log;
+	pthread_t thread;
+};
+
+static uint64_t epoch;
+
+static uint64_t cpu_now(void)
+{
+	return gpu_now() - GPU_AHEAD;
+}
+
+static uint64_t gpu_time(const struct program *p, uint64_t cpu)
+{
+	return cpu + GPU_AHEAD + (cpu - epoch) / 1000 * p->ppm / 1000;
+}
+
+/* Asleep for the most of it, so that others run. */
+static void wait_until(uint64_t ns)
+{
+	for (uint64_t now = cpu_now(); now < ns; now = cpu_now())
+		if (ns - now > 150000)
+			usleep((ns - now - 100000) / 1000);
+}
+
+static void *play(void *arg)
+{
+	struct program *p = arg;
+	struct launched launched;
+	struct logged *l;
+	uint64_t next = cpu_now();
+
+	while (!atomic_load(&p->stop) && p->nr < MAX_LOG) {
+		wait_until(next);
+		l = &p->log[p->nr];
+		l->before = cpu_now();
+		launched = launch(&p->stream);
+		l->after = cpu_now();
+		l->end = l->after + p->ns + p->waits;
+		l->seen = UINT64_MAX;
+		p->nr++;
+		next = l->before + p->pause;
+		wait_until(l->end);
+		end_at(launched, gpu_time(p, l->end));
+		l->seen = cpu_now();
+	}
+	return NULL;
+}
+
+static void play_start(struct program *p)
+{
+	p->log = malloc(MAX_LOG * sizeof(*p->log));
+	p->stream.ctx = CTX;
+	pthread_create(&p->thread, NULL, play, p);
+}
+
+static void play_end(struct program *p)
+{
+	atomic_store(&p->stop, true);
+	pthread_join(p->thread, NULL);
+	free(p->log);
+}
+
+/* ------------------------------------------------------------------- the truth */
+
+static int by_before(const void *a, const void *b)
+{
+	const struct logged *x = a, *y = b;
+
+	return (x->before > y->before) - (x->before < y->before);
+}
+
+/* The union of all launches between @from and @to; @latest: with the latest begin possible. */
+static uint64_t truth(struct program *p, unsigned int nr, uint64_t from, uint64_t to, bool latest)
+{
+	struct logged *all;
+	unsigned int n = 0;
+	uint64_t ns = 0, end = from;
+
+	for (unsigned int i = 0; i < nr; i++)
+		n += p[i].nr;
+	all = malloc((n + 1) * sizeof(*all));
+	n = 0;
+	for (unsigned int i = 0; i < nr; i++)
+		for (unsigned int k = 0, last = p[i].nr; k < last; k++, n++) {
+			all[n] = p[i].log[k];
+			if (latest)
+				all[n].before = all[n].after;
+			else if (all[n].seen - all[n].end > LATE_NS)
+				all[n].end = all[n].seen;
+		}
+	qsort(all, n, sizeof(*all), by_before);
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t begin = all[i].before > end ? all[i].before : end;
+		uint64_t until = all[i].end < to ? all[i].end : to;
+
+		if (until <= begin)
+			continue;
+		ns += until - begin;
+		end = until;
+	}
+	free(all);
+	return ns;
+}
+
+/* Watches @p: the truth is always inside, and the bounds at last no further apart than @points. */
+static void watch_them(struct program *p, unsigned int nr, double points, const char *what)
+{
+	struct gpupart_records_watched was = { 0 }, now;
+	struct gpupart_records_reader *reader;
+	struct gpupart_records r;
+	unsigned int pause_us, windows = 0, good = 0;
+	double least = 0, most = 1;
+	uint64_t from[2], to[2] = { 0 }, last[2], begin = cpu_now();
+	bool narrow = false;
+
+	for (unsigned int i = 0; i < nr; i++)
+		play_start(&p[i]);
+	if (gpupart_records_open(gp, 0, PCI, &reader))
+		abort();
+	clocks_measure();
+	from[0] = cpu_now();
+	gpupart_records_watch(gp, reader, &r, &pause_us);
+	last[0] = from[0];
+	from[1] = last[1] = cpu_now();
+	while (!narrow && cpu_now() - begin < PATIENCE * 1000000000ull) {
+		uint64_t until = cpu_now() + 500000000;
+
+		while (cpu_now() < until) {
+			usleep(pause_us);
+			memcpy(to, last, sizeof(to));
+			last[0] = cpu_now();
+			gpupart_records_watch(gp, reader, &r, &pause_us);
+			last[1] = cpu_now();
+		}
+		gpupart_records_watched(reader, &now);
+		least = (double)(now.least_ns - was.least_ns) / (now.ns - was.ns);
+		most = (double)(now.most_ns - was.most_ns) / (now.ns - was.ns);
+		windows++;
+		good += now.least_ns - was.least_ns <= truth(p, nr, from[0], to[1], false) &&
+			now.most_ns - was.most_ns >= truth(p, nr, from[1], to[0], true);
+		if (good < windows)
+			printf("# window %u: %.3f to %.3f, is %.3f to %.3f\n", windows, least, most,
+			       truth(p, nr, from[1], to[0], true) / (double)(now.ns - was.ns),
+			       truth(p, nr, from[0], to[1], false) / (double)(now.ns - was.ns));
+		was = now;
+		from[0] = to[0];
+		from[1] = to[1];
+		narrow = windows > 2 && most - least <= points / 100;
+	}
+	tap_ok(good == windows, "%s: the truth is between the bounds in %u of %u windows", what,
+	       good, windows);
+	tap_ok(narrow, "which are %.1f%% and %.1f%%, at most %.0f apart", 100 * least, 100 * most,
+	       points);
+	for (unsigned int i = 0; i < nr; i++)
+		play_end(&p[i]);
+	gpupart_records_close(reader);
+}
+
+int main(void)
+{
+	static struct program one = { .ns = 20000, .pause = 220000 };
+	static struct program fast = { .ns = 20000, .pause = 220000, .ppm = 50 };
+	static struct program three[3] = {
+		{ .ns = 300000, .pause = 900000 }, { .ns = 100000, .pause = 700000 },
+		{ .ns = 500000, .pause = 2000000 },
+	};
+	static struct program waits[2] = {
+		{ .ns = 200000, .pause = 1000000 },
+		{ .ns = 100000, .pause = 1000000, .waits = 300000 },
+	};
+
+	epoch = cpu_now();
+	if (!tap_ok(start() && records_context(records, &cuda, CTX), "records of this process"))
+		return tap_done();
+	watch_them(&one, 1, 4, "20 us each 220");
+	watch_them(&fast, 1, 4, "the same, with a clock that is faster");
+	watch_them(three, 3, 4, "three streams");
+	watch_them(waits, 2, 4, "a stream that waits");
+	return tap_done();
+}
