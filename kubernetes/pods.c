@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include "cli/target/blocks.h"
 #include "cli/target/neighbours.h"
-#include "cli/target/pack.h"
 #include "cli/target/shown.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
@@ -338,6 +337,18 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	}
 }
 
+/* @nr TPCs of @from, which has so many. */
+static struct gpupart_tpcset packed(const struct node *node, unsigned int gpu,
+				    const struct gpupart_tpcset *from, unsigned int nr)
+{
+	struct gpupart_tpcset set = { 0 };
+
+	if (nr)
+		gpupart_set_shape(cmd_gp, node->boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED, from,
+				  nr, &set);
+	return set;
+}
+
 /*
  * Kubelet gives ids anew that it gave before: the container that had them has ended, or it is an
  * init container of the same pod, whose ids the pod's others have too. Such a one was given just
@@ -365,7 +376,7 @@ static int take_ids_back(const struct node *node, struct pods *pods, unsigned in
 			err = gpupart_grant_put(cmd_gp, &pod->grant);
 		} else if (pod->is_young && !know(pod->grant.id)->ran &&
 			   gpupart_tpcset_count(&pod->grant.set) >= nr) {
-			both = pack_tpcs(node->boards.gpus[gpu].topo, &pod->grant.set, nr);
+			both = packed(node, gpu, &pod->grant.set, nr);
 			*shared = gpupart_tpcset_or(shared, &both);
 			pod->grant.set = gpupart_tpcset_andnot(&pod->grant.set, &both);
 			pod->gave_on = true;
@@ -419,8 +430,7 @@ static int place(const struct node *node, struct pods *pods, unsigned int gpu,
 		return -ENOSPC;
 	}
 	if (!err) {
-		rest = pack_tpcs(node->boards.gpus[gpu].topo, &left,
-				 nr - gpupart_tpcset_count(&shared));
+		rest = packed(node, gpu, &left, nr - gpupart_tpcset_count(&shared));
 		grant->set = gpupart_tpcset_or(&shared, &rest);
 		err = gpupart_grant_put(cmd_gp, grant);
 	}
