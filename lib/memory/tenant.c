@@ -203,15 +203,19 @@ struct living {
 
 static void ask(struct living *living)
 {
-	int room = gpupart_job_list(NULL, NULL, 0, sizeof(struct gpupart_job)) + 16;
+	int room = 0, nr = 64;
 
 	living->asked = true;
-	living->jobs = calloc(room, sizeof(*living->jobs));
-	living->nr_jobs = living->jobs ? gpupart_job_list(NULL, living->jobs, room,
-							  sizeof(struct gpupart_job)) : -1;
-	/* Some may have begun in between. */
-	living->unsure = living->nr_jobs < 0 || living->nr_jobs > room;
-	living->nr_jobs = living->unsure ? 0 : living->nr_jobs;
+	/* Once, but where there are more than expected: a list of jobs costs more than ours. */
+	while (nr > room) {
+		free(living->jobs);
+		room = nr + 16;
+		living->jobs = calloc(room, sizeof(*living->jobs));
+		nr = living->jobs ? gpupart_job_list(NULL, living->jobs, room,
+						     sizeof(struct gpupart_job)) : -1;
+	}
+	living->unsure = nr < 0;
+	living->nr_jobs = nr < 0 ? 0 : nr;
 }
 
 static const struct gpupart_job *job_of(const struct living *living, const char *tenant)
