@@ -117,7 +117,8 @@ endif
 
 # Kubernetes' device plugin, where its libraries are. What protoc-c makes is included by its name.
 KUBERNETES_OBJ := $(KUBERNETES_SRC:%.c=$(B)/obj/%.o) $(B)/gen/kubelet.pb-c.o
-ifneq ($(and $(wildcard $(SYSROOT)/usr/include/nghttp2/nghttp2.h),$(wildcard $(SYSROOT)/usr/include/protobuf-c/protobuf-c.h),$(shell command -v protoc-c)),)
+KUBERNETES_LIB := $(SYSROOT)/usr/lib/$(or $(CROSS_COMPILE:%-=%),*)/libnghttp2.so
+ifneq ($(and $(wildcard $(KUBERNETES_LIB)),$(wildcard $(SYSROOT)/usr/include/nghttp2/nghttp2.h),$(wildcard $(SYSROOT)/usr/include/protobuf-c/protobuf-c.h),$(shell command -v protoc-c)),)
 KUBERNETES := $(B)/bin/gpupart-device-plugin
 endif
 # The command without its commands, for programs that are linked with parts of it.

@@ -88,7 +88,7 @@ static void list_devices(struct grpc_reply *reply)
 	Kubelet__Device *devices, **at;
 	char (*ids)[NODE_ID_LEN];
 
-	pods_read(&node, &pods);
+	pods_read(&node, -1, &pods);
 	for (unsigned int g = 0; g < node.boards.nr; g++)
 		total += gpupart_topology_nr_tpcs(node.boards.gpus[g].topo);
 	devices = alloc_zeroed(total, sizeof(*devices));
@@ -220,7 +220,7 @@ static void get_preferred(const uint8_t *data, size_t len, struct grpc_reply *re
 	answer = alloc_zeroed(1, sizeof(*answer));
 	kubelet__ids_by_container__init(answer);
 	answer->containers = alloc_zeroed(request->n_containers + 1, sizeof(Kubelet__Ids *));
-	pods_read(&node, &pods);
+	pods_read(&node, -1, &pods);
 	for (size_t i = 0; i < request->n_containers; i++) {
 		Kubelet__Ids *chosen = alloc_zeroed(1, sizeof(*chosen));
 
@@ -254,7 +254,7 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 	snprintf(why, len, asked->n_ids ? "an id is there twice" : "no TPC is asked for");
 	if (nr_gpus < 2)
 		return false;
-	pods_read(&node, &pods);
+	pods_read(&node, -1, &pods);
 	most = pods_most(&node, &pods, &best);
 	snprintf(why, len,
 		 "%zu TPCs of %u GPUs: a container has TPCs of one GPU; the most that one GPU of this node has free is %u, on GPU %s",
@@ -354,7 +354,7 @@ static void poll_kubelet(void)
 	struct pods pods;
 	char why[256];
 
-	if (pods_read(&node, &pods))
+	if (pods_read(&node, -1, &pods))
 		return;
 	if (kubelet_list(lister, &node, now, why, sizeof(why))) {
 		if (!told && !access(lister, F_OK))

@@ -88,7 +88,7 @@ static void sort_ids(struct pods *pods)
 	}
 }
 
-int pods_read(const struct node *node, struct pods *pods)
+int pods_read(const struct node *node, int gpu, struct pods *pods)
 {
 	struct gpupart_grant *list;
 	int nr = shown_grants(cmd_gp, &list);
@@ -115,9 +115,11 @@ int pods_read(const struct node *node, struct pods *pods)
 	for (unsigned int g = 0; g < node->boards.nr; g++) {
 		const struct node_gpu *board = &node->boards.gpus[g];
 		struct args args = { .cmd = cmd_name, .simulated = board->simulated };
-		struct gpupart_tpcset beside = neighbours_tpcs(&args, board->topo, board->pci,
-							       NULL);
+		struct gpupart_tpcset beside;
 
+		if (gpu >= 0 && g != (unsigned int)gpu)
+			continue;
+		beside = neighbours_tpcs(&args, board->topo, board->pci, NULL);
 		pods->taken[g] = gpupart_tpcset_or(&pods->taken[g], &beside);
 	}
 	return 0;
@@ -422,6 +424,8 @@ static int place(const struct node *node, struct pods *pods, unsigned int gpu,
 	shared = gpupart_tpcset_andnot(&shared, &pods->taken[gpu]);
 	room = gpupart_tpcset_count(&shared) + gpupart_tpcset_count(&left);
 	if (!err && nr > room) {
+		free(pods->list);
+		pods_read(node, -1, pods);
 		most = pods_most(node, pods, &best);
 		snprintf(why, len,
 			 "no %u TPCs are free on GPU %s, whose ids kubelet chose: %u are; the most that one GPU of this node has free is %u, on GPU %s",
@@ -469,7 +473,7 @@ int pods_give(const struct node *node, unsigned int gpu, const struct gpupart_tp
 	if (err)
 		return err;
 	name_grant(node, gpu, ids, grant);
-	err = pods_read(node, &pods);
+	err = pods_read(node, gpu, &pods);
 	if (err)
 		snprintf(why, len, "%s", gpupart_error(cmd_gp));
 	else if (grant->memory &&

@@ -27,8 +27,11 @@ struct pods {
 	uint64_t memory[NODE_GPUS_MAX];	/* bytes that other grants have */
 };
 
-/* All of them: 0, or -errno. The caller frees list. */
-int pods_read(const struct node *node, struct pods *pods);
+/*
+ * All of them: 0, or -errno. Programs are looked at on GPU @gpu alone, or on all if that is
+ * negative. The caller frees list.
+ */
+int pods_read(const struct node *node, int gpu, struct pods *pods);
 
 /* Fills in pod.lives. */
 void pods_look_for_processes(struct pods *pods);

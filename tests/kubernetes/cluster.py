@@ -464,7 +464,7 @@ while (waiting or active) and time.monotonic() < end:
             until(lambda: tpcs_of(output(name)), 10)
             done[name] = output(name)
         else:
-            reasons[reason + ": " + pod["status"].get("message", "")[:150]] += 1
+            reasons[reason + ": " + pod["status"].get("message", "")[:150].strip()] += 1
             # What a Deployment or a Job does: the same again. Only what a restart explains.
             if reason not in ("UnexpectedAdmissionError", "OutOfgpupart.dev/tpcs") and not cut(pod):
                 done[name] = output(name) + json.dumps(pod["status"].get("containerStatuses"))
