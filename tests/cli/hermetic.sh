@@ -46,7 +46,7 @@ END
 TEST_JOBS=2 TEST_TOTALS="$tmp/totals" tests/runtests.sh "$tmp/meet1" "$tmp/meet2" >"$tmp/out" 2>&1
 is "$? $(tail -n 1 "$tmp/out")" "0 2 passed, 0 failed, 0 skipped" "TEST_JOBS=2: two tests at a time"
 is "$(cat "$tmp/totals")" "2 0 0" "one line of totals for both"
-TEST_JOBS=2 TEST_TOTALS="" tests/runtests.sh "$tmp/fails" "$tmp/meet1" "$tmp/killed" >"$tmp/out" 2>&1
+TEST_JOBS=2 TEST_TOTALS='' tests/runtests.sh "$tmp/fails" "$tmp/meet1" "$tmp/killed" >"$tmp/out" 2>&1
 is "$? $(tail -n 1 "$tmp/out")" "1 1 passed, 2 failed, 0 skipped" "one that fails and one whose run is killed"
 is "$(grep -c 'this one$\|1 tests ended without their totals' "$tmp/out")" 2 "both are said"
 tap_done

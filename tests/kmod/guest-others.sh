@@ -36,7 +36,9 @@ rmmod sleepy
 
 # An ordinary user, and one that is root in a user namespace, may ask what anybody may.
 insmod /gpupart.ko
-for who in user userns; do
+[ -e /proc/self/ns/user ] && who=userns || who=
+[ -n "$who" ] || echo "ok - # SKIP root in a user namespace: this kernel has none"
+for who in user $who; do
 	gpunl $who gpunl gpus >/tmp/out
 	same "$? $(wc -l </tmp/out)" "0 8" "$who: GPUs by netlink"
 	gpunl $who gpunl topology 0 >/tmp/out
@@ -121,8 +123,8 @@ if [ -e $gpu0/reset ]; then
 	(while [ ! -e /tmp/reset-over ]; do cat /proc/gpu0/timer && echo x >>/tmp/reset-reads; done >/dev/null 2>&1) &
 	i=0
 	while [ $i -lt 20 ] && echo 1 >$gpu0/reset; do
-		sleep 0.1
 		i=$((i + 1))
+		until_true 100 sh -c "[ \$(wc -l </tmp/reset-reads) -gt $i ]" 2>/dev/null
 	done
 	touch /tmp/reset-over
 	wait

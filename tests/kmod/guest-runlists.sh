@@ -38,7 +38,7 @@ gpunl channels 0 0xc00000 >/tmp/out
 check $? "a dump of channels"
 same "$(wc -l </tmp/out) $(sed -n 1p /tmp/out)" "16 index 0 runlist-pri-base 0xc00000 channel 10 state 0xc6 " "channels in use, and the first"
 same "$(sed -n '/channel 31 /s/.*state //p' /tmp/out)" "0xcce " "the state of channel 31"
-# shellcheck disable=SC2046 # two words each
+# shellcheck disable=SC2046
 host poke 0 0xc20000 $(awk 'BEGIN {for (i = 0; i < 1024; i++) print "0x2 0x6"}') >/dev/null
 host reads 0 >/dev/null
 gpunl channels 0 0xc00000 >/tmp/out

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * PCI GPUs for a guest that has no x-pci-proxy-dev (QEMU's virt machine) or cannot use it (several
- * processors): a host bridge for each, config space answered here, BAR0 in memory that the kernel leaves alone
- * (base=). /proc/fakegpu takes the lines that tests/kmod/vm takes on x86, and answers each
- * when read. Reads are counted where the module under test makes them: a probe on its
+ * processors): a host bridge for each, config space answered here, BAR0 in memory that the kernel
+ * leaves alone (base=). /proc/fakegpu takes the lines that tests/kmod/vm takes on x86, and answers
+ * each when read. Reads are counted where the module under test makes them: a probe on its
  * pci_gpu_rd32(). An integrated GPU of the device tree is taken away at first; "node" makes the
  * device of it, "nonode" takes it away. Guest only.
  */
