@@ -70,7 +70,7 @@ static void write_notes(struct input *in)
 	char path[96];
 
 	for (unsigned int i = 0; i < NR_NOTES; i++) {
-		struct record record;
+		struct job_record record;
 		struct input part = { in->at, in->left / (NR_NOTES - i) };
 		unsigned int parent = input_u8(&part);
 		int fd;
@@ -112,7 +112,7 @@ static void check_listed(const struct gpupart_job *job)
 	MUST(!job->limit[0] || !gpupart_tpcset_parse_list(NULL, job->limit, &set));
 }
 
-static void read_notes(struct record notes[NR_NOTES])
+static void read_notes(struct job_record notes[NR_NOTES])
 {
 	char path[96];
 	int fd;
@@ -129,9 +129,9 @@ static void read_notes(struct record notes[NR_NOTES])
 /* Nothing but the set of the job that it is set for is written. */
 static void set_limit(struct gpupart *gp, unsigned int nr, const struct gpupart_tpcset *set)
 {
-	static struct record notes[NR_NOTES], after[NR_NOTES];
+	static struct job_record notes[NR_NOTES], after[NR_NOTES];
 	struct gpupart_tpcset before, now;
-	struct record *record = &after[nr];
+	struct job_record *record = &after[nr];
 	int err, dir;
 
 	read_notes(notes);
@@ -149,7 +149,7 @@ static void set_limit(struct gpupart *gp, unsigned int nr, const struct gpupart_
 	MUST(gpupart_tpcset_equal(&record->gpu.tpcs, set));
 	MUST(gpupart_tpcset_next(set, record->gpu.nr_tpcs) < 0);
 	dir = __wrap_control_open_dir(geteuid(), false);
-	now = effective(dir, record);
+	now = job_effective(dir, record);
 	close(dir);
 	MUST(*record->header.parent || gpupart_tpcset_equal(&now, set));
 	for (unsigned int i = 0; i < NR_NOTES; i++)
