@@ -81,10 +81,11 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 	said[len > 0 ? len : 0] = 0;
 	if (start >= 0 && !ftruncate(2, start))
 		lseek(2, start, SEEK_SET);
-	snprintf(view->footer, sizeof(view->footer), "%s", err ? why : status ? said : "");
+	snprintf(view->footer, sizeof(view->footer), "%.500s",
+		 err ? why : status ? said : "");
 	for (line = strtok(said, "\n"); line && !status; line = strtok(NULL, "\n"))
 		if (strstr(line, " new set: ") || !*view->footer)
-			snprintf(view->footer, sizeof(view->footer), "%s", line);
+			snprintf(view->footer, sizeof(view->footer), "%.500s", line);
 	view->footer[strcspn(view->footer, "\n")] = 0;
 	return err ?: status;
 }
