@@ -63,7 +63,7 @@ change() {
 bump='/^#define [A-Z]*_LAYOUT/s/[0-9][0-9]*/77/'
 change state/process_block.h "$bump;s/^	char problem\[256\];/	char before[4096];&/;s/^	struct limit limit;/	char inserted[320];&/" 3
 change ledger/file.h "$bump;s/^	struct ledger_account gpus/	char inserted[512];&/" 2
-change state/job.c "$bump;s/^	char source\[512\];/	char inserted[64];&/" 2
+change state/job_record.h "$bump;s/^	char source\[512\];/	char inserted[64];&/" 2
 change state/grant.c "$bump;/^struct node_file/,/^}/s/^	struct gpupart_grant grant;/	char inserted[64];&/" 2
 build_other() {
 	make -s -j2 -C "$tmp/src" B="$tmp/b" CFLAGS=-O0 CROSS_COMPILE= "$tmp/b/lib/libgpupart.so" "$tmp/b/lib/gpupart/libgpupart-inject.so" \
