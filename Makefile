@@ -385,9 +385,9 @@ uninstall:
 	$(Q)$(MAKE) -s install DESTDIR='$(abspath $(B))/uninstall'
 	$(Q)[ -z '$(pythondir)' ] || $(MAKE) -s install-python DESTDIR='$(abspath $(B))/uninstall'
 	$(Q)cd $(B)/uninstall && find . ! -type d | sed 's|^\.||' | while IFS= read -r file; do \
-		rm -f "$(DESTDIR)$$file" || exit; done
+		rm -f "$(if $(DESTDIR),$(abspath $(DESTDIR)))$$file" || exit; done
 	$(Q)cd $(B)/uninstall && find . -depth -type d -path '*/gpupart*' | sed 's|^\.||' | while IFS= read -r folder; do \
-		[ ! -d "$(DESTDIR)$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder" || exit; done
+		[ ! -d "$(if $(DESTDIR),$(abspath $(DESTDIR)))$$folder" ] || rmdir --ignore-fail-on-non-empty "$(if $(DESTDIR),$(abspath $(DESTDIR)))$$folder" || exit; done
 	$(Q)rm -rf $(B)/uninstall
 
 # Debian's, built in a clean chroot and tried in another; PACKAGES=DIR keeps them.

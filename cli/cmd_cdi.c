@@ -121,13 +121,15 @@ struct cdi {
 /* ------------------------------------------------------------------- options */
 
 /* A device's name, by the rules of CDI; of one letter podman 4 dies. */
+#define DEVICE_NAME_MOST 250	/* of what a user names; a plan puts a tenant's name behind it */
+
 static bool is_device_name(const char *name)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				      "0123456789_-.:";
 	size_t len = strlen(name), nr_alnum = strlen(letters) - 4;
 
-	return len >= 2 && strspn(name, letters) == len &&
+	return len >= 2 && len <= DEVICE_NAME_MOST && strspn(name, letters) == len &&
 	       memchr(letters, name[0], nr_alnum) && memchr(letters, name[len - 1], nr_alnum);
 }
 
@@ -162,7 +164,7 @@ static int take_uid(struct cdi *cdi, const char *text)
 }
 
 #define DEVICE_NAME_RULE \
-	"wants two or more letters, digits, '_', '-', '.' or ':', the first and the last a letter or digit"
+	"wants 2 to 250 letters, digits, '_', '-', '.' or ':', the first and the last a letter or digit"
 
 /* A device that stands for one tenant has that one's name and its quota. */
 static int take_mem(struct cdi *cdi)
@@ -486,7 +488,7 @@ static bool is_written(const char *path, const char *text)
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	bool same = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-		    !(st.st_mode & 07000) && (size_t)st.st_size == len;
+		    !(st.st_mode & 07022) && (size_t)st.st_size == len;
 
 	while (same && n < len) {
 		ssize_t more = read(fd, found + n, len - n);

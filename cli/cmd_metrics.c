@@ -81,6 +81,8 @@ static int write_once(const struct args *args, bool openmetrics)
 	if (err)
 		remark("%s: %s: counts of ended processes are lost", totals,
 		       err == -EPERM ? "is no file of this user" : whole_words(err));
+	/* Nor is it written: it may be a FIFO that nobody reads. */
+	keep = keep && err != -EPERM;
 	status = look_now(&text, openmetrics, 0);
 	err = !status && keep ? metrics_totals_write(totals) : 0;
 	if (err)

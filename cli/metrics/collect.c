@@ -200,11 +200,16 @@ static void add_process(struct look *look, const struct gpupart_process *p)
 		const struct gpupart_job *other = &look->jobs[i];
 		double records[] = { NAN, NAN, NAN, NAN };
 
-		if (other->uid == p->uid && strcmp(other->pci, p->pci) &&
-		    shown_is_inside(look->jobs, look->nr_jobs, p->job, other->id))
-			add_use(look, row_of(look, other->id, p->name, &(struct shown_gpu){
-				.source = other->source, .pci = other->pci, .uid = other->uid,
-				.simulated = other->simulated }), p, records);
+		struct metrics_row *on_other;
+
+		if (other->uid != p->uid || !strcmp(other->pci, p->pci) ||
+		    !shown_is_inside(look->jobs, look->nr_jobs, p->job, other->id))
+			continue;
+		on_other = row_of(look, other->id, p->name, &(struct shown_gpu){
+			.source = other->source, .pci = other->pci, .uid = other->uid,
+			.simulated = other->simulated });
+		add_limit(on_other, other->limit);
+		add_use(look, on_other, p, records);
 	}
 }
 

@@ -95,12 +95,10 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
 	if (!function || stream_module(cuda, &function, &module))
 		return;
 	result = cuda->func_name(&name, function);
-	if (result || !name) {
-		unnamed(cuda_words(cuda, result));
-		return;
-	}
 	pthread_mutex_lock(&rules_lock);
-	found = gpu->rules ? set_of_name(gpu->rules, name) : NULL;
+	if (result || !name)
+		unnamed(cuda_words(cuda, result));
+	found = name && gpu->rules ? set_of_name(gpu->rules, name) : NULL;
 	if (found)
 		set = *found;
 	if (scope_set_by_rule(gpu, function, module, found ? &set : NULL))

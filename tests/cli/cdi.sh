@@ -185,6 +185,7 @@ done
 "$gpupart" plan $e --tenant a --json >"$tmp/short.json"
 refused 2 "--plan $tmp/other.json: the plan was made for topology" cdi $e --plan "$tmp/other.json" -o "$tmp/file.json"
 refused 2 "'a' cannot be a device's name" cdi $e --plan "$tmp/short.json" -o "$tmp/file.json"
+refused 2 "'$(printf '%251s' '' | tr ' ' a)': wants 2 to 250 letters" cdi $e --device "$(printf '%251s' '' | tr ' ' a)" -o "$tmp/file.json"
 refused 2 "--plan $tmp/plan.json and -t: take one" cdi $e --plan "$tmp/plan.json" -t 0 -o "$tmp/file.json"
 refused 2 "--plan $tmp/plan.json and --name: take one" cdi $e --plan "$tmp/plan.json" --name x -o "$tmp/file.json"
 refused 2 "--plan $tmp/plan.json and --mem: take one" cdi $e --plan "$tmp/plan.json" --mem 1G -o "$tmp/file.json"

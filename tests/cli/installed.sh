@@ -84,9 +84,9 @@ else
 	skip "no systemd-analyze"
 fi
 
-# The drop-in, as systemd reads it: %N is the unit's name, %% a per cent sign, $PART is split at blanks.
+# The drop-in, as systemd reads it: %p is the unit's name, %% a per cent sign, $PART is split at blanks.
 drop=$dest/usr/share/doc/gpupart/examples/drop-in.conf
-start=$(sed -n 's/%N/serve/; s|^ExecStart=/usr/bin/\(gpupart .*\) -- .*|\1|p' "$drop")
+start=$(sed -n 's/%p/serve/; s|^ExecStart=/usr/bin/\(gpupart .*\) -- .*|\1|p' "$drop")
 PART=$(sed -n 's/%%/%/; s/^Environment="PART=\(.*\)"$/\1/p' "$drop")
 is "$start" 'gpupart run --exec --name serve $PART' "the drop-in runs what was installed"
 # shellcheck disable=SC2016 # of the program
@@ -147,7 +147,8 @@ is "$left" "" "each file that is installed belongs to a package: $(echo "$instal
 mkdir -p "$dest/usr/share/gpupart/captures" "$dest/etc/gpupart"
 : >"$dest/usr/share/gpupart/captures/mine.capture"
 : >"$dest/etc/gpupart/config"
-env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s uninstall B="$BUILD" DESTDIR="$dest" prefix=/usr libdir=/usr/lib/here \
+# By a path from here, as it may be given to install too.
+env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s uninstall B="$BUILD" DESTDIR="$(realpath --relative-to=. "$dest")" prefix=/usr libdir=/usr/lib/here \
 	datadir=/usr/share bashcompdir=/usr/share/bash-completion/completions zshcompdir=/usr/share/zsh/site-functions \
 	unitdir=/lib/systemd/system pythondir=/usr/lib/python3/dist-packages >"$tmp/log" 2>&1
 is "$? $(cd "$dest" && find . ! -type d | sort | tr '\n' ' ')" "0 ./etc/gpupart/config ./usr/share/gpupart/captures/mine.capture " \

@@ -64,7 +64,7 @@ is "$(cat "$tmp/file")" text "a file that is no socket stays"
 refused 1 "-o $tmp/none/x.prom.totals: No such file" metrics -o "$tmp/none/x.prom"
 
 # ------------------------------------------------------------------------- what is said
-touch "$go" "$go.second" "$go.other"
+touch "$go" "$go.second" "$go.other" "$go.both"
 "$gpupart" run --exec $e -t 0-3 --name "$one" --mem 2G -- "$tmp/work" "$go" 2>/dev/null &
 "$gpupart" run $e -t 4-5 --name "$two" -- sh -c "'$tmp/work' '$go' & exec '$tmp/work' '$go.second'" 2>/dev/null &
 "$gpupart" run --exec $e -t 6 --name odd -- env GPUPART_NAME="$odd" "$tmp/work" "$go" 2>/dev/null &
@@ -106,6 +106,13 @@ is "$(value gpupart_memory_bytes "$one") $(value gpupart_memory_quota_bytes "$on
 is "$(grep -c "^gpupart_memory_quota_bytes" "$tmp/out")" 1 "a job without a quota has no sample of one"
 [ "$(value gpupart_busy_seconds_total "$one")" -gt 0 ]
 ok $? "the GPU was busy with it: $(value gpupart_busy_seconds_total "$one") s of the simulated GPU"
+boards=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt
+env GPUPART_SIM="$boards" LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" "$gpupart" run --exec --gpu all -t 3,7 --name "both$$" -- "$tmp/work" "$go.both" 2>/dev/null &
+until_true sh -c "'$gpupart' ps | grep -q both$$"
+try metrics
+is "$(grep '^gpupart_set_tpcs' "$tmp/out" | grep "both$$" | awk '{ print $NF }' | tr '\n' ' ')" "2 2 " "a run on two GPUs: its set on each"
+rm -f "$go.both"
+until_true sh -c "! '$gpupart' ps | grep -q both$$"
 GPUPART_RECORDS=0 "$gpupart" run --exec $e -t 7 --name "dark$$" -- "$tmp/work" "$go" 2>/dev/null &
 until_true sh -c "'$gpupart' ps | grep -q dark$$"
 try metrics
@@ -138,6 +145,10 @@ try metrics -o "$prom"
 is "$status $out $err" "0  " "-o says nothing"
 cp "$prom" "$tmp/out"
 is "$(value gpupart_processes "$two") $(value gpupart_launches_total "$two") $(value gpupart_busy_seconds_total "$two")" "1 $before" "a process of a job ends: its counters do not fall"
+# Where what ended had would be kept somebody else's FIFO may be, which nobody reads.
+mkfifo "$tmp/fifo.prom.totals"
+timeout 60 "$gpupart" metrics -o "$tmp/fifo.prom" 2>"$tmp/err"
+is "$? $(grep -c "is no file of this user: counts of ended processes are lost" "$tmp/err")" "0 1" "a FIFO beside the file is not written to"
 "$gpupart" metrics --of prometheus >"$tmp/out"
 [ "$(value gpupart_launches_total "$two")" -lt "${before% *}" ]
 ok $? "without a file nothing keeps them"
