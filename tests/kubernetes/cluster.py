@@ -114,7 +114,7 @@ def work_files():
             libraries |= {
                 w for w in line.split() if w.startswith("/") and not w.startswith(peer.build)
             }
-    files = [("work", read(program), 0o755), ("probe.ptx", read(tmp + "/probe.ptx"), 0o644)]
+    files = [("program", read(program), 0o755), ("probe.ptx", read(tmp + "/probe.ptx"), 0o644)]
     # An image's loader is beside its C library too, where what LD_AUDIT names looks for it by name.
     loader = [path for path in libraries if "/ld-linux" in path][0]
     libraries |= {
@@ -278,7 +278,7 @@ def start_all():
         "int main(void) { signal(SIGTERM, _exit); for (;;) pause(); }\n",
     )
     image("gpupart.dev/pause:1", [("pause", read(pause), 0o755)], ["/pause"])
-    image("gpupart.dev/work:1", work_files(), ["/work", "/probe.ptx"])
+    image("gpupart.dev/work:1", work_files(), ["/program", "/probe.ptx"])
     write("kubernetes.conf", "memory-per-tpc = 1G\n")
     start_plugin()
     start_kubelet()
