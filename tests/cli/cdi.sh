@@ -489,29 +489,8 @@ print(next(e[12:] for d in json.load(open('$tmp/shares'))['devices'] if d['name'
 done
 is "$(cat "$tmp/got.one" "$tmp/got.two" | wc -l) $(cat "$tmp/got.one" "$tmp/got.two" | sort | uniq -d | wc -l)" "26 0" \
 	"two shares: 13 TPCs, no SM of both"
-cat >"$tmp/memory.c" <<'END'
-/* What a CUDA program sees of the GPU's memory, and whether it gets 512 MiB of it and 1 GiB more. */
-#include <dlfcn.h>
-#include <stdio.h>
-int main(void)
-{
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx;
-	size_t free, total;
-	unsigned long long at;
-	int first;
-#define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
-	if (!lib || CALL("cuInit", (unsigned int), (0)) ||
-	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
-	    CALL("cuMemGetInfo_v2", (size_t *, size_t *), (&free, &total)))
-		return 100;
-	first = CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&at, 512ul << 20));
-	printf("%zu MiB, %d %d\n", total >> 20, first,
-	       CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&at, 1ul << 30)));
-	return 42;
-}
-END
 mv "$tmp/census" "$tmp/census.kept"
-${CC:-cc} -o "$tmp/census" "$tmp/memory.c" -ldl
+${CC:-cc} -o "$tmp/census" tests/cli/memory_seen.c -ldl
 DEVICE=one contained "$tmp/shares" X=
 is "$status $out" "42 2048 MiB, 0 2" "share one: 2 GiB of memory, and no more to be had"
 is "$err" "" "and nothing is said"

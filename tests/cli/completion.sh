@@ -116,23 +116,7 @@ is "$(offers 4 trace -i sample:h200 'a&|b=ug' | line)" 'a&|b=ugpu:0 a&|b=ugpu:1'
 is "$(offers 5 run -i sample:h200 -g '0\t,' | line)" "$(for i in 0 1 2 3 4 5 6 7; do printf '%s ' "0\t,$i"; done | sed 's/ $//')" "-g: what is typed stays"
 
 # ---------------------------------------------------------------------- what runs now
-# A program that uses the GPU until its standard input ends.
-cat >"$tmp/hold.c" <<'END'
-#include <dlfcn.h>
-#include <stdio.h>
-int main(void)
-{
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
-	int (*init)(unsigned int) = lib ? (int (*)(unsigned int))dlsym(lib, "cuInit") : NULL;
-
-	if (!init || init(0))
-		return 1;
-	puts("ready");
-	fflush(stdout);
-	return getchar() == 0;
-}
-END
-${CC:-gcc} -o "$tmp/hold" "$tmp/hold.c" -ldl || exit 1
+${CC:-gcc} -o "$tmp/hold" tests/cli/hold.c -ldl || exit 1
 mkfifo "$tmp/hold.in" "$tmp/hold.out"
 "$gpupart" run --exec -i sample:h200 --name held-$$ --mem 1G -t 3-9 -- "$tmp/hold" <"$tmp/hold.in" >"$tmp/hold.out" 2>"$tmp/err" &
 exec 8>"$tmp/hold.in" 9<"$tmp/hold.out"

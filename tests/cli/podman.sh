@@ -35,27 +35,6 @@ fi
 # ------------------------------------------------- an image: the C library, and programs
 image=$tmp/image
 mkdir -p "$image/proc" "$image/sys" "$image/dev" "$image/tmp" "$image/run" "$image/etc" "$image/lib64"
-cat >"$tmp/memory.c" <<'EOF'
-/* What a program sees of the GPU's memory, and whether it gets 512 MiB of it and 1 GiB more. */
-#include <dlfcn.h>
-#include <stdio.h>
-int main(void)
-{
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx;
-	size_t free, total;
-	unsigned long long at;
-	int first;
-#define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
-	if (!lib || CALL("cuInit", (unsigned int), (0)) ||
-	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
-	    CALL("cuMemGetInfo_v2", (size_t *, size_t *), (&free, &total)))
-		return 100;
-	first = CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&at, 512ul << 20));
-	printf("%zu MiB, %d %d\n", total >> 20, first,
-	       CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&at, 1ul << 30)));
-	return 42;
-}
-EOF
 cat >"$tmp/pipes.c" <<'EOF'
 /* Whether a client of MPS finds its daemon where the variable says. */
 #include <stdio.h>
@@ -89,7 +68,7 @@ int main(int argc, char **argv)
 }
 EOF
 built() {
-	${CC:-cc} -o "$image/census" tests/cli/census.c -ldl && ${CC:-cc} -o "$image/memory" "$tmp/memory.c" -ldl &&
+	${CC:-cc} -o "$image/census" tests/cli/census.c -ldl && ${CC:-cc} -o "$image/memory" tests/cli/memory_seen.c -ldl &&
 		${CC:-cc} -o "$image/pipes" "$tmp/pipes.c" &&
 		${CC:-cc} -I include -I include/uapi -o "$tmp/records" "$tmp/records.c" "$BUILD/lib/libgpupart-manage.so.0" \
 			"$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib"

@@ -246,23 +246,7 @@ GPUPART_INPUT=nosuch try
 has "$status $out" "0 gpupart" "a GPU that is not there is said"
 has "$out" "nosuch: No such file" "by name"
 is "$(echo "$out" | grep -c 'doctor')" 1 "with what to do"
-# A program that uses the GPU until its standard input ends.
-cat >"$tmp/hold.c" <<'END'
-#include <dlfcn.h>
-#include <stdio.h>
-int main(void)
-{
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
-	int (*init)(unsigned int) = lib ? (int (*)(unsigned int))dlsym(lib, "cuInit") : NULL;
-
-	if (!init || init(0))
-		return 1;
-	puts("ready");
-	fflush(stdout);
-	return getchar() == 0;
-}
-END
-${CC:-gcc} -o "$tmp/hold" "$tmp/hold.c" -ldl || exit 1
+${CC:-gcc} -o "$tmp/hold" tests/cli/hold.c -ldl || exit 1
 # running: how many programs it says that there are.
 running() {
 	try
