@@ -69,6 +69,7 @@ struct target {
 	bool simulated;
 	bool elsewhere;			/* a job of another pid namespace */
 	bool other_version;		/* of gpupart: not to be changed */
+	bool several;			/* others are on other GPUs */
 	unsigned int uid;		/* whose it is */
 	struct gpupart_topology *topo;	/* of its GPU */
 	struct gpupart_tpcset before, set;
@@ -83,9 +84,13 @@ struct targets {
 	char others[256];		/* GPUs that --gpu does not mean */
 	struct gpupart_process *processes;
 	int nr_processes;
+	struct gpupart_process *rows;	/* for jobs: the same, one for each of their GPUs */
+	int nr_rows;
 	struct gpupart_job *jobs;	/* all of them, as they were at first */
 	int nr_jobs;
 };
+
+#define MAX_GPUS 64
 
 /* -------------------------------------------------------------------- whom */
 
@@ -121,8 +126,6 @@ static void add_row(struct targets *t, const struct gpupart_process *p)
 		gpupart_tpcset_parse_list(NULL, p->limit, &target->before);
 }
 
-#define MAX_GPUS 64
-
 static void add_process(struct targets *t, const struct gpupart_process *p)
 {
 	struct gpupart_process *rows;
@@ -156,6 +159,23 @@ static void add_job(struct targets *t, const struct gpupart_job *job)
 	target->other_version = job->other_version;
 	target->uid = job->uid;
 	gpupart_tpcset_parse_list(NULL, job->limit, &target->before);
+}
+
+/* A row for each GPU of each process: their number; the caller frees *@rows. */
+static int list_rows(const struct gpupart_process *list, int nr, struct gpupart_process **rows)
+{
+	int found, nr_rows = 0;
+
+	*rows = NULL;
+	for (int i = 0; i < nr; i++) {
+		if (!list[i].pid)
+			continue;
+		*rows = alloc_resized(*rows, nr_rows + MAX_GPUS, sizeof(**rows));
+		found = gpupart_process_gpu_list(cmd_gp, &list[i], *rows + nr_rows, MAX_GPUS,
+						 sizeof(**rows));
+		nr_rows += found < 0 ? 0 : found < MAX_GPUS ? found : MAX_GPUS;
+	}
+	return nr_rows;
 }
 
 static int list_processes(struct targets *t)
@@ -355,12 +375,17 @@ static const char *set_text(char *text, const struct target *target,
 					   out_set(text, OUT_SET_STRLEN, target->topo, set);
 }
 
-static const char *whose_text(char *text, size_t len, const struct target *target)
+/* Which of @target's sets it is, as in "pid 4711's new set". */
+static const char *which_text(char *text, size_t len, const struct target *target,
+			      const char *when)
 {
+	const char *on = target->several ? " on " : "", *pci = target->several ? target->pci : "";
+
 	if (target->pid)
-		snprintf(text, len, "pid %d's", target->pid);
+		snprintf(text, len, "pid %d's %s set%s%s", target->pid, when, on, pci);
 	else
-		snprintf(text, len, "job %s's", *target->name ? target->name : target->job);
+		snprintf(text, len, "job %s's %s set%s%s",
+			 *target->name ? target->name : target->job, when, on, pci);
 	return text;
 }
 
@@ -368,7 +393,7 @@ static const char *whose_text(char *text, size_t len, const struct target *targe
 static void report_set(struct out *out, json_t *rows, const struct target *target,
 		       const struct gpupart_tpcset *set)
 {
-	char text[OUT_SET_STRLEN], whose[96];
+	char text[OUT_SET_STRLEN], which[128];
 
 	if (rows)
 		json_array_append_new(rows, json_pack("{s:o, s:o, s:o, s:s, s:o}",
@@ -376,20 +401,19 @@ static void report_set(struct out *out, json_t *rows, const struct target *targe
 			"job", out_json_text(target->job), "name", out_json_text(target->name),
 			"gpu", target->pci, "set", out_json_tpcs(set)));
 	else
-		fprintf(out->file, "%s current set: %s%s\n",
-			whose_text(whose, sizeof(whose), target), set_text(text, target, set),
-			target->simulated ? " (simulated)" : "");
+		fprintf(out->file, "%s: %s%s\n",
+			which_text(which, sizeof(which), target, "current"),
+			set_text(text, target, set), target->simulated ? " (simulated)" : "");
 }
 
 static void print_change(struct out *out, const struct target *target,
 			 const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
 {
-	char text[OUT_SET_STRLEN], whose[96];
+	char text[OUT_SET_STRLEN], which[128];
 
 	report_set(out, NULL, target, before);
-	whose_text(whose, sizeof(whose), target);
-	fprintf(out->file, "%s new set: %s%s\n", whose, set_text(text, target, now),
-		target->simulated ? " (simulated)" : "");
+	fprintf(out->file, "%s: %s%s\n", which_text(which, sizeof(which), target, "new"),
+		set_text(text, target, now), target->simulated ? " (simulated)" : "");
 }
 
 static json_t *json_change(const struct target *target, const struct gpupart_tpcset *before,
@@ -412,13 +436,17 @@ static void report_change(struct out *out, json_t *rows, const struct target *ta
 		print_change(out, target, before, now);
 }
 
-/* Whether a process of job @id is to be reported with @job: once, with the last that it is in. */
-static bool is_reported(const struct targets *t, const char *id, const struct target *job)
+/* Whether @row is to be reported with @job: once, with the last that its process is in. */
+static bool is_reported(const struct targets *t, const struct gpupart_process *row,
+			const struct target *job)
 {
-	bool inside = shown_is_inside(t->jobs, t->nr_jobs, id, job->job);
+	const char *id = row->job;
+	bool inside = !strcmp(row->pci, job->pci) &&
+		      shown_is_inside(t->jobs, t->nr_jobs, id, job->job);
 
 	for (const struct target *later = job + 1; inside && later < t->list + t->nr; later++)
-		inside = !*later->job || !shown_is_inside(t->jobs, t->nr_jobs, id, later->job);
+		inside = !*later->job || strcmp(later->pci, job->pci) ||
+			 !shown_is_inside(t->jobs, t->nr_jobs, id, later->job);
 	return inside;
 }
 
@@ -458,6 +486,20 @@ static int change_others(struct targets *t, const struct target *job,
 	return failed;
 }
 
+/* A process of @job's as a target, whose set is the one before. */
+static struct target as_target(const struct gpupart_process *row, const struct target *job)
+{
+	struct target one = {
+		.pid = row->pid, .simulated = row->simulated, .topo = job->topo,
+		.several = job->several,
+	};
+
+	snprintf(one.name, sizeof(one.name), "%s", row->name);
+	snprintf(one.pci, sizeof(one.pci), "%s", row->pci);
+	gpupart_tpcset_parse_list(NULL, row->limit, &one.before);
+	return one;
+}
+
 /*
  * What a job's processes have now, beside what they had when we looked first; where the job
  * @failed to change whole, of those that did.
@@ -465,30 +507,26 @@ static int change_others(struct targets *t, const struct target *job,
 static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			     const struct target *job, bool failed)
 {
-	struct gpupart_process *now;
-	int nr = shown_processes(cmd_gp, &now);
+	struct gpupart_process *list, *now;
+	int nr = shown_processes(cmd_gp, &list);
 
+	nr = list_rows(list, nr, &now);
 	for (int i = 0; i < nr; i++) {
-		struct target one = {
-			.pid = now[i].pid, .simulated = now[i].simulated, .topo = job->topo,
-		};
-		struct gpupart_tpcset before = { 0 }, set = { 0 };
+		struct gpupart_tpcset before = { 0 };
+		struct target one;
 
-		if (!now[i].pid || !is_reported(t, now[i].job, job))
+		if (!is_reported(t, &now[i], job))
 			continue;
-		snprintf(one.name, sizeof(one.name), "%s", now[i].name);
-		snprintf(one.pci, sizeof(one.pci), "%s", now[i].pci);
-		for (int k = 0; k < t->nr_processes; k++)
-			if (t->processes[k].pid == now[i].pid &&
-			    t->processes[k].uid == now[i].uid && *t->processes[k].limit)
-				gpupart_tpcset_parse_list(NULL, t->processes[k].limit, &before);
-		if (*now[i].limit)
-			gpupart_tpcset_parse_list(NULL, now[i].limit, &set);
-		if (failed && gpupart_tpcset_equal(&before, &set))
-			continue;
-		report_change(out, rows, &one, &before, &set);
+		for (int k = 0; k < t->nr_rows; k++)
+			if (t->rows[k].pid == now[i].pid && t->rows[k].uid == now[i].uid &&
+			    !strcmp(t->rows[k].pci, now[i].pci))
+				gpupart_tpcset_parse_list(NULL, t->rows[k].limit, &before);
+		one = as_target(&now[i], job);
+		if (!failed || !gpupart_tpcset_equal(&before, &one.before))
+			report_change(out, rows, &one, &before, &one.before);
 	}
 	free(now);
+	free(list);
 }
 
 /* Whether any process of a job is to be seen; of one that began here its program is. */
@@ -569,18 +607,11 @@ static int show_all(struct targets *t)
 
 		simulated |= target->simulated;
 		report_set(&out, rows, target, &target->before);
-		for (int k = 0; k < t->nr_processes && *target->job; k++) {
-			struct gpupart_process *p = &t->processes[k];
-			struct target one = { .pid = p->pid, .simulated = p->simulated,
-					      .topo = target->topo };
+		for (int k = 0; k < t->nr_rows && *target->job; k++) {
+			struct target one = as_target(&t->rows[k], target);
 
-			if (!p->pid || !is_reported(t, p->job, target))
-				continue;
-			snprintf(one.name, sizeof(one.name), "%s", p->name);
-			snprintf(one.pci, sizeof(one.pci), "%s", p->pci);
-			if (*p->limit)
-				gpupart_tpcset_parse_list(NULL, p->limit, &one.before);
-			report_set(&out, rows, &one, &one.before);
+			if (is_reported(t, &t->rows[k], target))
+				report_set(&out, rows, &one, &one.before);
 		}
 	}
 	if (rows) {
@@ -600,8 +631,13 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	status = list_processes(&t) ?:
 		 pid ? find_pid(&t, pid) : find_name(&t, name);
 	/* All sets before the first change: a bad one changes nothing. */
-	for (unsigned int i = 0; !status && i < t.nr; i++)
+	for (unsigned int i = 0; !status && i < t.nr; i++) {
+		for (unsigned int k = 0; k < t.nr; k++)
+			t.list[i].several |= strcmp(t.list[i].pci, t.list[k].pci) != 0;
+		if (*t.list[i].job && !t.rows)
+			t.nr_rows = list_rows(t.processes, t.nr_processes, &t.rows);
 		status = work_out(&t, &t.list[i]);
+	}
 	if (!status)
 		status = t.show ? show_all(&t) : change_all(&t);
 	for (unsigned int i = 0; i < t.nr; i++)
@@ -609,6 +645,7 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 	free(t.list);
 	free(t.jobs);
 	free(t.processes);
+	free(t.rows);
 	return status;
 }
 

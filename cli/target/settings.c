@@ -67,7 +67,7 @@ static int read_file(const char *path, bool own)
 		status = add_line(&config, first);
 	if (status || !found)
 		return status;
-	if (found == -EINVAL || found == -EFBIG)
+	if (found != -EPERM && found != -EACCES)
 		return error_of(-EINVAL, "%s", gpupart_error(cmd_gp));
 	ignored[own] = alloc_text("%s", gpupart_error(cmd_gp));
 	return 0;

@@ -172,11 +172,20 @@ lines 1
 is "$(sed -n 1p "$tmp/lines" | xargs)" "$(both "-g 0")" "as it began"
 try set "$name" -g 1
 is "$status $(grep -c "^job .* new set" "$tmp/out")" "0 2" "set NAME: both GPUs' sets"
+is "$(grep -c "^job .* new set on $a: .*" "$tmp/out") $(grep -c "^job .* current set on $b: .*" "$tmp/out")" "1 1" \
+	"each line names its GPU"
+try set "$name"
+is "$status $(sed 's/^pid [0-9]*/pid/;s/: .*//' "$tmp/out" | sort | paste -sd,)" \
+	"0 job $name's current set on $a,job $name's current set on $b,pid's current set on $a,pid's current set on $b" \
+	"the sets there are: of the job and of its process on each GPU"
+try set "$name" --gpu $b
+is "$status $(grep -c "^job .* current set: " "$tmp/out")" "0 1" "of one GPU none is named"
 echo >&9
 lines 2
 is "$(sed -n 2p "$tmp/lines" | xargs)" "$(both "-g 1")" "the program obeys on both"
 try set "$name" --gpu $b -t 5
-is "$status $(grep -c 'new set: 5 ' "$tmp/out")" "0 1" "set NAME --gpu: one of them"
+is "$status $(grep -c '^job .* new set: 5 ' "$tmp/out") $(grep -c '^pid .* new set: 5 ' "$tmp/out")" "0 1 1" \
+	"set NAME --gpu: one of them, and its process there"
 echo >&9
 lines 3
 is "$(sed -n 3p "$tmp/lines" | xargs)" "$(both "-g 1" "-t 5")" "it obeys on that one"

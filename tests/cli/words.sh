@@ -121,6 +121,17 @@ for mode in 666 664 622; do
 done
 chmod 600 "$config"
 is "$(set_of $h200 @serve)" "$(set_of $h200 -u 0)" "mode 600 is right"
+mv "$config" "$tmp/kept"
+for kind in folder pipe link; do
+	case $kind in
+	folder) mkdir "$config" && why="Is a directory" ;;
+	pipe) mkfifo "$config" && why="is no regular file" ;;
+	link) ln -s nowhere "$config" && why="No such file or directory" ;;
+	esac
+	refused 125 "$config: $why" run $h200 -n 4 -- true
+	rm -rf "$config"
+done
+mv "$tmp/kept" "$config"
 unset XDG_CONFIG_HOME
 mkdir -p "$tmp/home/.config"
 mv "${config%/*}" "$tmp/home/.config/"
