@@ -133,6 +133,7 @@ CLI_TARGET_SRC := \
 	cli/target/look.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
+	cli/target/scores.c \
 	cli/target/settings.c \
 	cli/target/shown.c \
 	cli/target/tenants.c \
