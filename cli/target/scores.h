@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scores of the tenants of a running `gpupart qos run`: it writes them each epoch into a file beside
- * the pages that its user's processes show themselves in, for that user and root.
+ * Scores of the tenants of a running `gpupart qos run`, which writes them each epoch into a file
+ * beside the pages of its user's processes, for that user and root.
  */
 #ifndef GPUPART_CLI_TARGET_SCORES_H
 #define GPUPART_CLI_TARGET_SCORES_H
