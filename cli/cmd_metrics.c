@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,8 +21,8 @@
 #define BACKLOG		64
 
 const char metrics_help[] =
-"Usage: gpupart metrics [--of FORM] [-o FILE] [--qos-log LOG]...\n"
-"       gpupart metrics --listen WHERE [--qos-log LOG]...\n"
+"Usage: gpupart metrics [--of FORM] [-o FILE]\n"
+"       gpupart metrics --listen WHERE\n"
 "What runs under gpupart, for Prometheus: your own jobs, as root all users'.\n"
 "\n"
 "      --of FORM       openmetrics (the default) or prometheus, the older text format,\n"
@@ -31,7 +30,6 @@ const char metrics_help[] =
 "  -o, --output FILE   replace FILE, whole; FILE.totals keeps what ended processes had\n"
 "      --listen WHERE  answer HTTP at ADDRESS:PORT (127.0.0.1:19400, [::1]:19400), to\n"
 "                      whoever reaches it, or at the path of a socket, to this user\n"
-"      --qos-log LOG   scores from the log that 'gpupart qos run --log' writes now\n"
 "\n"
 "The unit gpupart-metrics answers at /run/gpupart/metrics.sock. There is no default\n"
 "port: 9400 is that of NVIDIA's dcgm-exporter. A process that ends counts for its job\n"
@@ -47,7 +45,6 @@ const char metrics_help[] =
 "  sudo gpupart metrics -o /var/lib/prometheus/node-exporter/gpupart.prom\n"
 "  gpupart metrics --listen 127.0.0.1:19400\n";
 
-static struct args_texts logs;
 static struct metrics metrics;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -61,7 +58,7 @@ static int look_now(char **text, bool openmetrics, int age)
 	int status;
 
 	pthread_mutex_lock(&lock);
-	status = metrics_collect(&metrics, logs.texts, logs.nr, age);
+	status = metrics_collect(&metrics, age);
 	if (text)
 		*text = metrics_text(&metrics, openmetrics);
 	pthread_mutex_unlock(&lock);
@@ -143,6 +140,7 @@ static int listen_path(const char *path)
 	const struct sockaddr *at = (const struct sockaddr *)&address;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
 	mode_t mask = umask(0177);
+	struct stat st;
 
 	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) >=
 	    (int)sizeof(address.sun_path)) {
@@ -151,6 +149,8 @@ static int listen_path(const char *path)
 		err = bind(fd, at, sizeof(address)) ? -errno : 0;
 		if (err == -EADDRINUSE && is_stale(&address) && !unlink(path))
 			err = bind(fd, at, sizeof(address)) ? -errno : 0;
+		if (err == -EADDRINUSE && !stat(path, &st) && S_ISDIR(st.st_mode))
+			err = -EISDIR;
 	}
 	umask(mask);
 	if (!err && listen(fd, BACKLOG))
@@ -232,10 +232,8 @@ int cmd_metrics(int argc, char **argv)
 	const char *form = NULL, *where = NULL;
 	bool openmetrics = true;
 	const struct args_option own[] = { { .name = "of", .value = &form },
-					   { .name = "listen", .value = &where },
-					   { .name = "qos-log", .values = &logs }, { 0 } };
+					   { .name = "listen", .value = &where }, { 0 } };
 	struct args args = { 0 };
-	struct rlimit files;
 	int status = args_parse(&args, ARGS_OUTPUT, own, metrics_help, argc, argv);
 	size_t len = args.output ? strlen(args.output) : 0;
 
@@ -245,15 +243,9 @@ int cmd_metrics(int argc, char **argv)
 		openmetrics = false;
 	else if (form && strcmp(form, "openmetrics"))
 		return usage_error("--of %s: wants openmetrics or prometheus", form);
-	/* Readers of records stay open, three files each. */
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	if (!where)
-		return write_once(&args, openmetrics);
-	if (form || args.output)
+	if (where && (form || args.output))
 		return usage_error("%s: is not for what is served: each reader asks for a form",
 				   form ? "--of" : "-o");
-	return serve_at(where);
+	model_begin(&metrics.model, NULL, NULL);
+	return where ? serve_at(where) : write_once(&args, openmetrics);
 }

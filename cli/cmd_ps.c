@@ -67,7 +67,7 @@ int cmd_ps(int argc, char **argv)
 		return status;
 	if (engines)
 		return args_input(&args) ?: engines_show(&args, seconds);
-	status = look_take(&look, true) ?: out_open(&out, &args);
+	status = look_take(&look, 0) ?: out_open(&out, &args);
 	if (!status) {
 		if (args.json)
 			look_json(&out, &look);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpupart top: what runs under gpupart, live: on a terminal's screen, as text or as JSON. */
 #include <limits.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,9 @@
 const char top_help[] =
 "Usage: gpupart top [-d SECONDS] [-n COUNT] [--once | --json] [-i SOURCE]\n"
 "What runs under gpupart, live: each GPU's map with the letter of each job in its\n"
-"TPCs, and a row a job: how busy it keeps its set and the GPU, memory, launches a\n"
-"second, those outside of the set. Your own programs, as root everybody's. Key h\n"
-"shows the keys.\n"
+"TPCs, and a row a job: how busy it keeps its set and the GPU, its score under\n"
+"'gpupart qos run', memory, launches a second, those outside of the set. Your own\n"
+"programs, as root everybody's. Key h shows the keys.\n"
 "\n"
 "  -d, --delay SECONDS between two looks, 0.1-3600 (1)\n"
 "  -n, --count COUNT   ends after so many looks\n"
@@ -63,65 +62,59 @@ static json_t *json_share(double value)
 	return value < 0 ? json_null() : json_real(value);
 }
 
-static json_t *json_bytes(int64_t bytes)
-{
-	return bytes < 0 ? json_null() : json_integer(bytes);
-}
-
 /* A job, or a program of one. */
-static json_t *json_row(const struct top_row *row)
+static json_t *json_row(const struct model_row *row)
 {
 	const struct gpupart_process *p = row->job < 0 ? NULL : row->process;
 	json_t *root = json_pack(
-		"{s:o, s:I, s:s, s:b, s:o, s:o, s:o, s:b, s:o, s:I, s:I, s:o, s:o, s:o}",
+		"{s:o, s:I, s:s, s:b, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"name", out_json_text(row->name), "uid", (json_int_t)row->uid,
-		"user", top_user(row->uid), "limited", row->limited,
+		"user", look_user(row->uid), "limited", row->limited,
 		"set", out_json_tpcs(&row->set), "busy", json_share(row->busy),
 		"gpu_busy", json_share(row->gpu_busy), "partial", row->partial,
 		"launches_per_s", json_share(row->launches_per_s),
-		"launches", (json_int_t)row->launches, "outside", (json_int_t)row->outside,
-		"memory_bytes", json_bytes(row->memory),
-		"quota_bytes", json_bytes(row->quota ? (int64_t)row->quota : -1),
+		"launches", out_json_index(row->launches), "outside", out_json_index(row->outside),
+		"memory_bytes", out_json_index(row->memory),
+		"quota_bytes", out_json_index(row->quota), "qos_score", json_share(row->score),
+		"qos_goal_met", row->score < 0 ? json_null() : json_boolean(row->goal_met),
 		"problem", out_json_text(row->problem));
 
 	if (p) {
 		json_object_set_new(root, "pid", p->pid ? json_integer(p->pid) : json_null());
-		json_object_set_new(root, "counters", p->other_version ? json_null() :
+		json_object_set_new(root, "counters", row->launches < 0 ? json_null() :
 				    out_json_counters(&p->counters));
 	}
 	return root;
 }
 
-static json_t *json_job(const struct top *top, const struct top_row *job)
+static json_t *json_job(const struct top *top, const struct model_row *job)
 {
 	json_t *root = json_row(job), *programs = json_array();
 	char tag[PICTURE_TAG_LEN];
 
-	for (unsigned int i = 0; i < top->nr_rows; i++)
-		if (top->rows[i].job == job - top->rows)
-			json_array_append_new(programs, json_row(&top->rows[i]));
-	json_object_set_new(root, "job", out_json_text(job->id));
+	for (unsigned int i = 0; i < top->model.nr_rows; i++)
+		if (top->model.rows[i].job == job - top->model.rows)
+			json_array_append_new(programs, json_row(&top->model.rows[i]));
+	json_object_set_new(root, "job", out_json_text(*job->id ? job->run : ""));
 	json_object_set_new(root, "letter", json_string(picture_tag(job->letter, tag)));
 	json_object_set_new(root, "gpu", json_integer(job->gpu));
 	json_object_set_new(root, "programs", programs);
 	return root;
 }
 
-static json_t *json_gpu(const struct top_gpu *gpu)
+static json_t *json_gpu(const struct model_gpu *gpu, const struct top_gpu *now)
 {
 	json_t *root = gpu->topo ? out_json_gpu(gpupart_topology_info(gpu->topo)) : json_object();
-	json_t *more = json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"pci", out_json_text(gpu->pci), "simulated", gpu->simulated,
-		"nr_tpcs", gpu->topo ? json_integer(gpupart_topology_nr_tpcs(gpu->topo)) :
-				       json_null(),
-		"power_mw", out_json_index(gpu->state.power_mw),
-		"sm_mhz", out_json_index(gpu->state.sm_mhz),
-		"memory_mhz", out_json_index(gpu->state.memory_mhz),
-		"memory_bytes", json_bytes(gpu->memory ? (int64_t)gpu->memory : -1),
-		"memory_used_bytes", json_bytes(gpu->memory ? (int64_t)gpu->memory_used : -1));
 
-	json_object_update(root, more);
-	json_decref(more);
+	json_object_update_new(root, json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"pci", out_json_text(gpu->pci), "simulated", gpu->simulated, "nr_tpcs",
+		out_json_index(gpu->topo ? (int)gpupart_topology_nr_tpcs(gpu->topo) : -1),
+		"power_mw", out_json_index(now->state.power_mw),
+		"sm_mhz", out_json_index(now->state.sm_mhz),
+		"memory_mhz", out_json_index(now->state.memory_mhz),
+		"memory_bytes", out_json_index(now->memory ? (json_int_t)now->memory : -1),
+		"memory_used_bytes",
+		out_json_index(now->memory ? (json_int_t)now->memory_used : -1)));
 	return root;
 }
 
@@ -130,13 +123,13 @@ static void print_json(struct out *out, const struct top *top)
 	json_t *root, *gpus = json_array(), *jobs = json_array();
 	bool simulated = false;
 
-	for (unsigned int i = 0; i < top->nr_gpus; i++) {
-		simulated |= top->gpus[i].simulated;
-		json_array_append_new(gpus, json_gpu(&top->gpus[i]));
+	for (unsigned int i = 0; i < top->model.nr_gpus; i++) {
+		simulated |= top->model.gpus[i].simulated;
+		json_array_append_new(gpus, json_gpu(&top->model.gpus[i], &top->gpus[i]));
 	}
-	for (unsigned int i = 0; i < top->nr_rows; i++)
-		if (top->rows[i].job < 0)
-			json_array_append_new(jobs, json_job(top, &top->rows[i]));
+	for (unsigned int i = 0; i < top->model.nr_rows; i++)
+		if (top->model.rows[i].job < 0)
+			json_array_append_new(jobs, json_job(top, &top->model.rows[i]));
 	root = out_json_new("top", simulated);
 	json_object_set_new(root, "gpus", gpus);
 	json_object_set_new(root, "jobs", jobs);
@@ -164,9 +157,9 @@ static void print_frames(struct out *out, const struct top *top)
 	do {
 		if (view.gpu)
 			fputc('\n', out->file);
-		top_frame(&view, top, width, 36 + top->nr_rows);
+		top_frame(&view, top, width, 36 + top->model.nr_rows);
 		top_print(out, &view);
-	} while (++view.gpu < top->nr_gpus);
+	} while (++view.gpu < top->model.nr_gpus);
 	free(view.cells);
 }
 
@@ -174,7 +167,7 @@ static void print_frames(struct out *out, const struct top *top)
 static int watch(struct top *top, const struct args *args, double delay, unsigned long count,
 		 bool once)
 {
-	struct look before = { 0 };
+	struct look before = { 0 }, *look = &top->model.look;
 	int status = 0;
 
 	for (unsigned long n = 0; !status && !interrupted && (!count || n < count); n++) {
@@ -186,10 +179,10 @@ static int watch(struct top *top, const struct args *args, double delay, unsigne
 			break;
 		if (!args->json && !once) {
 			look_drop(&before);
-			before = top->look;
-			memset(&top->look, 0, sizeof(top->look));
+			before = *look;
+			memset(look, 0, sizeof(*look));
 		}
-		status = args->json || once ? top_take(top) : look_take(&top->look, true);
+		status = args->json || once ? top_take(top, TOP_LISTS_AGE) : look_take(look, 0);
 		status = status ?: out_open(&out, args);
 		if (status || (once && n + 1 < count))
 			continue;
@@ -200,7 +193,7 @@ static int watch(struct top *top, const struct args *args, double delay, unsigne
 		} else {
 			if (n)
 				fputc('\n', out.file);
-			look_print(&out, &top->look, &before);
+			look_print(&out, look, &before);
 		}
 		status = out_close(&out);
 	}
@@ -236,9 +229,7 @@ int cmd_top(int argc, char **argv)
 	status = args_simulate(&args);
 	if (status)
 		return status;
-	/* Lists have room for thousands, which costs nothing in mappings. */
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);
-	top_begin(&top, &args);
+	model_begin(&top.model, args.gpu, args.simulated ? args.source : NULL);
 	/* Rates are known from the second look on. */
 	if (once)
 		looks = 2;
@@ -249,6 +240,6 @@ int cmd_top(int argc, char **argv)
 		sigaction(SIGTERM, &action, NULL);
 		status = watch(&top, &args, seconds, looks, once);
 	}
-	top_end(&top);
+	model_end(&top.model);
 	return status;
 }

@@ -131,8 +131,10 @@ CLI_TARGET_SRC := \
 	cli/target/engines.c \
 	cli/target/hold.c \
 	cli/target/look.c \
+	cli/target/model.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
+	cli/target/scores.c \
 	cli/target/settings.c \
 	cli/target/shown.c \
 	cli/target/tenants.c \
@@ -140,12 +142,11 @@ CLI_TARGET_SRC := \
 	cli/target/which_gpu.c
 
 CLI_TOP_SRC := \
-	cli/top/cells.c \
 	cli/top/frame.c \
 	cli/top/keys.c \
 	cli/top/map.c \
-	cli/top/model.c \
-	cli/top/screen.c
+	cli/top/screen.c \
+	cli/top/top.c
 
 CLI_TRACE_SRC := \
 	cli/trace/draw.c \

@@ -3,8 +3,7 @@
 #ifndef GPUPART_CLI_METRICS_METRICS_H
 #define GPUPART_CLI_METRICS_METRICS_H
 
-#include <gpupart_manage.h>
-#include "cli/target/cgroup.h"
+#include "cli/target/model.h"
 
 enum metric {
 	/* Counters. The first: a smaller number of it shows that a process is a new one. */
@@ -17,42 +16,29 @@ enum metric {
 struct metrics_row {
 	unsigned int uid;
 	char job[GPUPART_JOB_STRLEN], pci[20];	/* with @uid: which one it is */
-	char name[64], user[33];
-	const char *uuid;			/* or NULL */
+	const char *name, *user, *uuid;		/* of the model; @uuid may be NULL */
 	struct cgroup_ids ids;
-	struct gpupart_tpcset set;
 	double values[METRIC_NR];		/* NAN: not known */
 };
 
-struct metrics_gpu {
-	char pci[20], source[512], uuid[48];
-	unsigned int uid, nr_tpcs;
-	bool simulated;
-};
-
+/* Begins as all zero, with model_begin(). */
 struct metrics {
+	struct model model;
 	struct metrics_row *rows;
-	unsigned int nr, nr_gpus;
-	const struct metrics_gpu *gpus;
+	unsigned int nr;
 };
 
-/*
- * What runs now, in place of what @metrics had; scores from @logs, which `gpupart qos run --log`
- * writes. Lists of jobs and of tenants' memory take the longest: they may be @age seconds old.
- * 0, or an error.
- */
-int metrics_collect(struct metrics *metrics, const char *const *logs, unsigned int nr_logs,
-		    int age);
+/* What runs now, in place of what @metrics had; @age as for model_take(): 0, or an error. */
+int metrics_collect(struct metrics *metrics, int age);
 
 /* As OpenMetrics, or else in Prometheus' own format. The caller frees it. */
 char *metrics_text(const struct metrics *metrics, bool openmetrics);
 
 /*
- * totals.c reads records and keeps what ended processes of a job had. One look:
- * metrics_totals_add() for each process of a row, which adds its records to the @counters that it
- * shows and finds out the row's ids; metrics_totals_end(); metrics_totals_sum() for each row.
+ * totals.c keeps what ended processes of a job had. One look: metrics_totals_add() for each process
+ * of a row, metrics_totals_end(), metrics_totals_sum() for each row.
  */
-void metrics_totals_add(struct metrics_row *row, int pid, double *counters);
+void metrics_totals_add(const struct metrics_row *row, int pid, const double *counters);
 void metrics_totals_end(void);
 void metrics_totals_sum(struct metrics_row *row);
 /* From and to a file, for looks of several processes: 0 or -errno. A bad line is left out. */

@@ -51,39 +51,40 @@ static void print_head(FILE *file, const char *name, const char *type, const cha
 		fprintf(file, "# UNIT %s %s\n", name, unit);
 }
 
-/* Whether the GPU is told, and no one before it is the same: users can simulate one GPU. */
-static bool is_new(const struct metrics *metrics, unsigned int n)
+/* Whether the GPU is known, and none before it is the same: users can simulate one GPU. */
+static bool is_new(const struct model_gpu *gpus, unsigned int n)
 {
-	const struct metrics_gpu *gpus = metrics->gpus;
+	const char *uuid = gpus[n].topo ? gpupart_topology_info(gpus[n].topo)->uuid : NULL;
 
-	for (unsigned int i = 0; i < n; i++)
-		if (!strcmp(gpus[i].pci, gpus[n].pci) && !strcmp(gpus[i].uuid, gpus[n].uuid))
+	for (unsigned int i = 0; uuid && i < n; i++)
+		if (gpus[i].topo && !strcmp(gpus[i].pci, gpus[n].pci) &&
+		    !strcmp(gpupart_topology_info(gpus[i].topo)->uuid, uuid))
 			return false;
-	return true;
+	return uuid;
 }
 
-static void print_gpus(FILE *file, const struct metrics *metrics, bool openmetrics)
+static void print_gpus(FILE *file, const struct model *model, bool openmetrics)
 {
 	bool simulated = false;
 
-	for (unsigned int i = 0; i < metrics->nr_gpus; i++)
-		simulated |= metrics->gpus[i].simulated;
+	for (unsigned int i = 0; i < model->nr_gpus; i++)
+		simulated |= model->gpus[i].simulated;
 	print_head(file, openmetrics ? "gpupart" : "gpupart_info", openmetrics ? "info" : "gauge",
 		   NULL, "The version of gpupart; whether any GPU here is simulated.");
 	fprintf(file, "gpupart_info{version=\"%s\",simulated=\"%s\"} 1\n", gpupart_version(),
 		simulated ? "true" : "false");
 	print_head(file, "gpupart_tpcs", "gauge", openmetrics ? "tpcs" : NULL, "TPCs of a GPU.");
-	for (unsigned int i = 0; i < metrics->nr_gpus; i++) {
-		const struct metrics_gpu *gpu = &metrics->gpus[i];
+	for (unsigned int i = 0; i < model->nr_gpus; i++) {
+		const struct model_gpu *gpu = &model->gpus[i];
 		char before = '{';
 
-		if (!is_new(metrics, i))
+		if (!is_new(model->gpus, i))
 			continue;
 		fputs("gpupart_tpcs", file);
-		print_label(file, "uuid", gpu->uuid, &before);
+		print_label(file, "uuid", gpupart_topology_info(gpu->topo)->uuid, &before);
 		print_label(file, "pci", gpu->pci, &before);
 		print_label(file, "simulated", gpu->simulated ? "true" : "", &before);
-		fprintf(file, "} %u\n", gpu->nr_tpcs);
+		fprintf(file, "} %u\n", gpupart_topology_nr_tpcs(gpu->topo));
 	}
 }
 
@@ -109,7 +110,7 @@ char *metrics_text(const struct metrics *metrics, bool openmetrics)
 	size_t len;
 	FILE *file = alloc_file(&text, &len);
 
-	print_gpus(file, metrics, openmetrics);
+	print_gpus(file, &metrics->model, openmetrics);
 	for (int m = 0; m < METRIC_NR; m++) {
 		bool counter = m < METRIC_NR_COUNTERS;
 

@@ -20,36 +20,33 @@
 #define ENDED		(-1)	/* in place of a pid: the sum of processes that ended */
 
 struct total {
-	struct metrics_row row;	/* of which uid, job, pci and the counters count */
+	unsigned int uid;
+	char job[GPUPART_JOB_STRLEN], pci[20];
 	int pid;
 	bool seen;		/* in this look */
-	bool placed;		/* row.ids are known */
-	struct gpupart_records_reader *reader;	/* of its records, or NULL */
 	long long at;		/* when its row was seen, seconds since 1970 */
+	double values[METRIC_NR_COUNTERS];
 };
 
 static struct total *totals;
 static unsigned int nr_totals, room;
 
-static bool is_of(const struct total *total, const struct metrics_row *row)
+/* The number of @like in totals[], which moves when one is made. */
+static unsigned int find(const struct total *like)
 {
-	return total->row.uid == row->uid && !strcmp(total->row.job, row->job) &&
-	       !strcmp(total->row.pci, row->pci);
-}
+	unsigned int n = 0;
 
-/* Its number in totals[], which moves when one is made. */
-static unsigned int find(const struct metrics_row *row, int pid)
-{
-	for (unsigned int n = 0; n < nr_totals; n++)
-		if (totals[n].pid == pid && is_of(&totals[n], row))
+	for (; n < nr_totals; n++)
+		if (totals[n].pid == like->pid && totals[n].uid == like->uid &&
+		    !strcmp(totals[n].job, like->job) && !strcmp(totals[n].pci, like->pci))
 			return n;
 	if (nr_totals == room) {
 		room = room * 2 + 64;
 		totals = alloc_resized(totals, room, sizeof(*totals));
 	}
-	totals[nr_totals] = (struct total){ .row = *row, .pid = pid, .at = time(NULL) };
+	totals[nr_totals] = *like;
 	for (int i = 0; i < METRIC_NR_COUNTERS; i++)
-		totals[nr_totals].row.values[i] = NAN;
+		totals[nr_totals].values[i] = NAN;
 	return nr_totals++;
 }
 
@@ -63,52 +60,41 @@ static void add(double *sums, const double *values)
 /* The process is gone, or its number is another's: what it had stays with its job. */
 static void end_process(unsigned int n)
 {
-	const struct metrics_row row = totals[n].row;
-	unsigned int ended;
+	struct total ended = totals[n];
+	unsigned int place;
 
-	if (strncmp(row.job, "pid-", 4)) {
-		ended = find(&row, ENDED);
-		add(totals[ended].row.values, row.values);
+	ended.pid = ENDED;
+	if (strncmp(ended.job, "pid-", 4)) {
+		place = find(&ended);
+		add(totals[place].values, ended.values);
 	}
 	for (int i = 0; i < METRIC_NR_COUNTERS; i++)
-		totals[n].row.values[i] = NAN;
+		totals[n].values[i] = NAN;
 }
 
-/* The counters of its records, where it has any; the reader is kept for the next look. */
-static void take_records(struct total *total, double *counters)
+static struct total total_of(const struct metrics_row *row, int pid)
 {
-	static struct gpupart_records records;
+	struct total total = { .uid = row->uid, .pid = pid, .at = time(NULL) };
 
-	if (!total->pid || (!total->reader && gpupart_records_open(cmd_gp, total->pid,
-								   total->row.pci, &total->reader)))
-		return;
-	if (gpupart_records_read(cmd_gp, total->reader, &records, sizeof(records))) {
-		gpupart_records_close(total->reader);
-		total->reader = NULL;
-	} else if (records.on) {
-		counters[METRIC_UNRECORDED] = records.unrecorded + records.graphs + records.untimed;
-		counters[METRIC_BUSY] = records.busy_ns / 1e9;
-	}
+	strcpy(total.job, row->job);
+	strcpy(total.pci, row->pci);
+	return total;
 }
 
-void metrics_totals_add(struct metrics_row *row, int pid, double *counters)
+void metrics_totals_add(const struct metrics_row *row, int pid, const double *counters)
 {
-	unsigned int n = find(row, pid);
+	const struct total like = total_of(row, pid);
+	unsigned int n = find(&like);
 	double *last;
 
-	take_records(&totals[n], counters);
-	if (pid && !totals[n].placed)
-		cgroup_read(pid, &totals[n].row.ids);
-	totals[n].placed = true;
-	row->ids = totals[n].row.ids;
 	if (totals[n].seen) {
 		/* Several that have no number here are one. */
-		add(totals[n].row.values, counters);
+		add(totals[n].values, counters);
 		return;
 	}
-	if (counters[METRIC_LAUNCHES] < totals[n].row.values[METRIC_LAUNCHES])
+	if (counters[METRIC_LAUNCHES] < totals[n].values[METRIC_LAUNCHES])
 		end_process(n);
-	last = totals[n].row.values;
+	last = totals[n].values;
 	for (int i = 0; i < METRIC_NR_COUNTERS; i++)
 		last[i] = fmax(last[i], counters[i]);
 	totals[n].seen = true;
@@ -123,10 +109,8 @@ void metrics_totals_end(void)
 		if (totals[n].pid != ENDED && !totals[n].seen)
 			end_process(n);
 	for (unsigned int n = 0; n < nr_totals; n++) {
-		if (totals[n].pid == ENDED ? totals[n].at < oldest : !totals[n].seen) {
-			gpupart_records_close(totals[n].reader);
+		if (totals[n].pid == ENDED ? totals[n].at < oldest : !totals[n].seen)
 			continue;
-		}
 		totals[kept] = totals[n];
 		totals[kept++].seen = false;
 	}
@@ -135,11 +119,11 @@ void metrics_totals_end(void)
 
 void metrics_totals_sum(struct metrics_row *row)
 {
-	for (unsigned int n = 0; n < nr_totals; n++) {
-		if (!is_of(&totals[n], row))
+	for (struct total *t = totals; t < totals + nr_totals; t++) {
+		if (t->uid != row->uid || strcmp(t->job, row->job) || strcmp(t->pci, row->pci))
 			continue;
-		totals[n].at = time(NULL);
-		add(row->values, totals[n].row.values);
+		t->at = time(NULL);
+		add(row->values, t->values);
 	}
 }
 
@@ -160,14 +144,14 @@ int metrics_totals_read(const char *path)
 		return -EPERM;
 	}
 	while (nr_totals < 2 * MAX_TOTALS && fgets(line, sizeof(line), file)) {
-		struct total t = { .pid = 0 };
-		double *v = t.row.values;
+		struct total t = { 0 };
+		double *v = t.values;
 		unsigned int n;
 
-		if (sscanf(line, "%u %63s %19s %d %lld %lf %lf %lf %lf", &t.row.uid, t.row.job,
-			   t.row.pci, &t.pid, &t.at, &v[0], &v[1], &v[2], &v[3]) != 9)
+		if (sscanf(line, "%u %63s %19s %d %lld %lf %lf %lf %lf", &t.uid, t.job,
+			   t.pci, &t.pid, &t.at, &v[0], &v[1], &v[2], &v[3]) != 9)
 			continue;
-		n = find(&t.row, t.pid);
+		n = find(&t);
 		totals[n] = t;
 	}
 	fclose(file);
@@ -182,10 +166,10 @@ int metrics_totals_write(const char *path)
 	int err;
 
 	for (const struct total *t = totals; t < totals + nr_totals; t++) {
-		const double *v = t->row.values;
+		const double *v = t->values;
 
-		fprintf(file, "%u %s %s %d %lld %.15g %.15g %.15g %.15g\n", t->row.uid, t->row.job,
-			t->row.pci, t->pid, t->at, v[0], v[1], v[2], v[3]);
+		fprintf(file, "%u %s %s %d %lld %.15g %.15g %.15g %.15g\n", t->uid, t->job,
+			t->pci, t->pid, t->at, v[0], v[1], v[2], v[3]);
 	}
 	alloc_file_close(file);
 	err = whole_write(path, text);

@@ -8,6 +8,7 @@
 #include "cli/qos/control.h"
 #include "cli/start/run.h"
 #include "cli/target/blocks.h"
+#include "cli/target/scores.h"
 #include "cli/util/message.h"
 
 #define SWAP_POLLS 8	/* looks an epoch, while something drains */
@@ -22,6 +23,7 @@ struct run {
 	bool all_gone;			/* as the last epoch has it: its log says so */
 	uint64_t begin_ns, epoch_began_ns;
 	uint64_t next_look_ns;		/* at the GPU's power and clocks */
+	bool unwritten;			/* scores could not be written, which was said */
 };
 
 /*
@@ -209,6 +211,30 @@ static void show(struct run *run)
 	fflush(run->out.file);
 }
 
+/* For top and metrics: of best effort there is no score; of one that waits or idles, none now. */
+static void publish(struct run *run)
+{
+	struct score scores[SCORES_MAX];
+	unsigned int nr = 0;
+	int err;
+
+	_Static_assert(SCORES_MAX >= QOS_MAX_TENANTS, "each has a place");
+	for (unsigned int i = 0; i < run->c.live.nr; i++) {
+		const struct qos_verdict *v = &run->session.now.tenants[i];
+		const struct live_tenant *t = &run->c.live.tenants[i];
+		bool missed = v->state == QOS_MISSED || v->state == QOS_STUCK;
+
+		if (!missed && (v->state != QOS_GOOD || !v->score))
+			continue;
+		scores[nr] = (struct score){ .pid = t->pid, .milli = v->score, .met = !missed };
+		strcpy(scores[nr++].job, t->pid ? "" : t->job);
+	}
+	err = scores_write(run->c.live.pci, scores, nr);
+	if (err && !run->unwritten)
+		remark("top and metrics show no scores: %s", strerror(-err));
+	run->unwritten |= !!err;
+}
+
 /* Gives each tenant its set, and shows what was decided. */
 static int carry_out(struct qos_session *s, json_t *line)
 {
@@ -220,6 +246,9 @@ static int carry_out(struct qos_session *s, json_t *line)
 		if ((s->now.tenants[i].changed || live->tenants[i].changed) &&
 		    live_set(live, i, &s->now.tenants[i].set))
 			remark("%s: %s", live->tenants[i].name, gpupart_error(cmd_gp));
+	/* In the midst of a swap no epoch has ended. */
+	if (!s->options->dry_run && !s->now.swapping)
+		publish(run);
 	show(run);
 	return 0;
 }
@@ -245,6 +274,8 @@ static int run_tenants(struct run *run, const struct args *args)
 	run->out.bold = run->out.plain = run->out.dim = run->out.red = "";
 	run->screen = isatty(1) && !s->options->dry_run;
 	status = qos_session_run(s);
+	if (!s->options->dry_run)
+		scores_remove(live->pci);
 	if (status)
 		return status;
 	if (run->c.ended_by)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What runs confined at one moment: taken, and printed as a table or as JSON. */
+#include <malloc.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,24 +12,72 @@
 #include "cli/util/alloc.h"
 #include "cli/util/process.h"
 
-int look_take(struct look *look, bool with_jobs)
+void look_save_memory(void)
 {
-	struct look before = *look;
+	/* Lists have room for thousands, which costs nothing in mappings. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	mallopt(M_ARENA_MAX, 1);
+}
 
-	if (!with_jobs)
-		look->jobs = NULL;
-	look_drop(look);
+/* Whether jobs and tenants may stay: not if a process of this user is in a job not known yet. */
+static bool is_recent(const struct look *look, double age)
+{
+	bool recent = look->listed_ns && look->at_ns - look->listed_ns < age * 1e9;
+
+	for (int i = 0; recent && i < look->nr; i++) {
+		const struct gpupart_process *p = &look->list[i];
+		int n = 0;
+
+		while (n < look->nr_jobs && strcmp(look->jobs[n].id, p->job))
+			n++;
+		recent = n < look->nr_jobs || !*p->job || p->uid != geteuid();
+	}
+	return recent;
+}
+
+int look_take(struct look *look, double age)
+{
+	free(look->list);
 	nvml_forget();
 	look->at_ns = process_now_ns();
-	look->jobs = before.jobs;
-	look->nr_jobs = before.nr_jobs;
-	/* Forgets those that ended. */
-	if (with_jobs)
-		look->nr_jobs = shown_jobs(cmd_gp, &look->jobs);
 	look->nr = shown_processes(cmd_gp, &look->list);
 	if (look->nr < 0)
 		return failure("%s", gpupart_error(cmd_gp));
+	if (is_recent(look, age))
+		return 0;
+	free(look->jobs);
+	tenants_drop(&look->tenants);
+	look->listed_ns = look->at_ns;
+	look->nr_jobs = shown_jobs(cmd_gp, &look->jobs);
 	return tenants_take(&look->tenants);
+}
+
+const char *look_user(unsigned int uid)
+{
+	static struct {
+		unsigned int uid;
+		char name[33];
+	} known[64];
+	static unsigned int nr;
+	const struct passwd *user;
+	unsigned int i = 0;
+
+	while (i < nr && known[i].uid != uid)
+		i++;
+	if (i < nr)
+		return known[i].name;
+	/* More users than that are asked for again and again. */
+	i = nr < 64 ? nr++ : 63;
+	user = getpwuid(uid);
+	known[i].uid = uid;
+	if (user)
+		snprintf(known[i].name, sizeof(known[i].name), "%s", user->pw_name);
+	else
+		snprintf(known[i].name, sizeof(known[i].name), "%u", uid);
+	for (char *c = known[i].name; *c; c++)
+		if (*c <= ' ' || *c > '~')
+			*c = '?';
+	return known[i].name;
 }
 
 static uint64_t nr_widened(const struct gpupart_counters *c)
@@ -101,19 +150,24 @@ const struct gpupart_topology *look_topology(const struct gpupart_process *p)
 	return known[nr++].topo;
 }
 
-static const char *set_text(char *text, size_t len, const struct gpupart_process *p)
+const char *look_set(char text[OUT_SET_STRLEN], const struct gpupart_topology *topo,
+		     const struct gpupart_tpcset *set, const char *problem)
 {
-	const struct gpupart_topology *topo;
+	if (*problem || !set)
+		return *problem ? "not confined" : "all";
+	if (topo)
+		return out_set(text, OUT_SET_STRLEN, topo, set);
+	gpupart_tpcset_format_list(set, text, OUT_SET_STRLEN);
+	return text;
+}
+
+static const char *set_text(char text[OUT_SET_STRLEN], const struct gpupart_process *p)
+{
 	struct gpupart_tpcset set;
 
-	if (*p->problem)
-		return "not confined";
-	if (!*p->limit)
-		return "all";
-	topo = look_topology(p);
-	if (!topo || gpupart_tpcset_parse_list(NULL, p->limit, &set))
+	if (*p->limit && gpupart_tpcset_parse_list(NULL, p->limit, &set))
 		return p->limit;
-	return out_set(text, len, topo, &set);
+	return look_set(text, look_topology(p), *p->limit ? &set : NULL, p->problem);
 }
 
 static const char *pid_text(char *text, size_t len, int pid)
@@ -135,17 +189,6 @@ static bool has_others(const struct look *now)
 		if (now->list[i].uid != geteuid())
 			return true;
 	return false;
-}
-
-/* " games" in nine columns, or a number where it has no name here. */
-static const char *user_text(char *text, size_t len, unsigned int uid)
-{
-	const struct passwd *user = getpwuid(uid);
-	char number[16];
-
-	snprintf(number, sizeof(number), "%u", uid);
-	snprintf(text, len, "%-8.16s ", user ? user->pw_name : number);
-	return out_clean(text);
 }
 
 static bool any_in_container(const struct look *now)
@@ -195,7 +238,7 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 		else if (before)
 			snprintf(rate, sizeof(rate), " %8s", "-");
 		if (users)
-			user_text(user, sizeof(user), p->uid);
+			snprintf(user, sizeof(user), "%-8.16s ", look_user(p->uid));
 		if (containers)
 			container_text(container, p);
 		fprintf(out->file, "%7s %s%s%-16s %-12s %9s %12s%s %8s %10s  %s%s%s%s\n",
@@ -205,7 +248,7 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 			count_text(launches, p, p->counters.launches), rate,
 			count_text(widened, p, nr_widened(&p->counters)),
 			count_text(unconfined, p, nr_unconfined(&p->counters)),
-			set_text(set, sizeof(set), p),
+			set_text(set, p),
 			p->nr_gpus > 1 ? ", and other GPUs" : "",
 			p->other_version ? ", of another version" : "",
 			p->simulated ? " (simulated)" : "");

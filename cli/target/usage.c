@@ -36,6 +36,7 @@ static struct usage_row *make(const struct gpupart_process *p)
 	row->uid = p->uid;
 	snprintf(row->pci, sizeof(row->pci), "%s", p->pci);
 	snprintf(row->job, sizeof(row->job), "%s", p->job);
+	cgroup_read(p->pid, &row->ids);
 	return row;
 }
 

@@ -7,6 +7,7 @@
 #define GPUPART_CLI_TARGET_USAGE_H
 
 #include <gpupart_manage.h>
+#include "cli/target/cgroup.h"
 
 /* So many processes have their records read, with three descriptors each; of others none is. */
 #define USAGE_MAX_READERS 512
@@ -16,6 +17,7 @@ struct usage_row {
 	int pid;
 	unsigned int uid;
 	char pci[20], job[GPUPART_JOB_STRLEN];
+	struct cgroup_ids ids;
 	/* @records.on: they are on, and were read now. */
 	struct gpupart_records records;
 	/*

@@ -13,7 +13,7 @@
 #define WIDE	120	/* columns of a terminal from which on columns are wide */
 
 static const char *const sort_names[TOP_NR_SORTS] = {
-	"letter", "busy time", "launches", "memory", "name", "user",
+	"letter", "busy time", "launches", "memory", "QoS score", "name", "user",
 };
 
 static const char help[] =
@@ -21,7 +21,8 @@ static const char help[] =
 	"Enter    its details and its ten top kernels; again: back\n"
 	"Space    show a job's programs, or hide them; + and - those of all jobs\n"
 	"F4 /     show what has a text in its name, user, pid or set; Esc: all again\n"
-	"F6 > <   the order: letter, busy time, launches, memory, name, user; I turns it\n"
+	"F6 > <   the order: letter, busy time, launches, memory, QoS score, name, user\n"
+	"I        turns the order\n"
 	"s        change the set of a job or a program: words as for 'gpupart set'\n"
 	"k        end a program, or all of a job: asks first\n"
 	"g Tab    the next GPU          h F1  this help          q F10  ends\n"
@@ -34,6 +35,7 @@ static const char help[] =
 	"      a record, as those of graphs. A job's is the sum, 100% at most.\n"
 	"MEM   of the GPU; the bar is of the quota, or else of the GPU's memory\n"
 	"/S    launches a second      OUT  launches outside of the set\n"
+	"QOS   progress against the goal of 'gpupart qos run': 1 meets it, red: missed\n"
 	"-     not known: records are off, as on a real GPU without GPUPART_RECORDS=1\n";
 
 /* ------------------------------------------------------------------- figures */
@@ -77,22 +79,15 @@ static const char *told(char text[TEXT], int value, int unit)
 	return text;
 }
 
-static const char *set_text(char *text, size_t len, const struct top *top,
-			    const struct top_row *row)
+static const char *set_text(char text[OUT_SET_STRLEN], const struct top *top,
+			    const struct model_row *row)
 {
-	const struct gpupart_topology *topo = top->gpus[row->gpu].topo;
-
-	if (*row->problem || !row->limited)
-		snprintf(text, len, *row->problem ? "not confined" : "all");
-	else if (topo)
-		out_set(text, len, topo, &row->set);
-	else
-		gpupart_tpcset_format_list(&row->set, text, len);
-	return text;
+	return look_set(text, top->model.gpus[row->gpu].topo, row->limited ? &row->set : NULL,
+			row->problem);
 }
 
 /* The name of a row: of a program without one of its own that of its executable. */
-static const char *name_text(char name[64], const struct top_row *row)
+static const char *name_text(char name[64], const struct model_row *row)
 {
 	int pid = row->process ? row->process->pid : 0;
 	char path[32];
@@ -116,16 +111,17 @@ static const struct top_view *sorted_for;
 
 static int compare(const void *a, const void *b)
 {
-	const struct top_row *x = *(const struct top_row *const *)a;
-	const struct top_row *y = *(const struct top_row *const *)b;
+	const struct model_row *x = *(const struct model_row *const *)a;
+	const struct model_row *y = *(const struct model_row *const *)b;
 	double less = 0;
 
 	switch (sorted_for->sort) {
 	case TOP_BY_BUSY:	less = y->busy - x->busy; break;
 	case TOP_BY_LAUNCHES:	less = y->launches_per_s - x->launches_per_s; break;
 	case TOP_BY_MEMORY:	less = y->memory - x->memory; break;
+	case TOP_BY_SCORE:	less = y->score - x->score; break;
 	case TOP_BY_NAME:	less = strcmp(x->name, y->name); break;
-	case TOP_BY_USER:	less = strcmp(top_user(x->uid), top_user(y->uid)); break;
+	case TOP_BY_USER:	less = strcmp(look_user(x->uid), look_user(y->uid)); break;
 	default:		break;
 	}
 	if (!less)
@@ -133,42 +129,43 @@ static int compare(const void *a, const void *b)
 	return ((less > 0) - (less < 0)) * (sorted_for->reverse ? -1 : 1);
 }
 
-static bool has_text(const struct top *top, const struct top_row *row, const char *text)
+static bool has_text(const struct top *top, const struct model_row *row, const char *text)
 {
 	char set[OUT_SET_STRLEN], pid[TEXT];
 
 	snprintf(pid, sizeof(pid), "%d", row->process ? row->process->pid : 0);
-	return strcasestr(row->name, text) || strcasestr(top_user(row->uid), text) ||
-	       strstr(pid, text) || strcasestr(set_text(set, sizeof(set), top, row), text);
+	return strcasestr(row->name, text) || strcasestr(look_user(row->uid), text) ||
+	       strstr(pid, text) || strcasestr(set_text(set, top, row), text);
 }
 
 /* A job is there where it or a program of it has the text of the filter. */
 static bool is_wanted(const struct top_view *view, const struct top *top, unsigned int job)
 {
-	bool wanted = !*view->filter || has_text(top, &top->rows[job], view->filter);
+	bool wanted = !*view->filter || has_text(top, &top->model.rows[job], view->filter);
 
-	for (unsigned int i = 0; !wanted && i < top->nr_rows; i++)
-		wanted = top->rows[i].job == (int)job && has_text(top, &top->rows[i], view->filter);
-	return wanted && top->rows[job].job < 0 && top->rows[job].gpu == view->gpu;
+	for (unsigned int i = 0; !wanted && i < top->model.nr_rows; i++)
+		wanted = top->model.rows[i].job == (int)job &&
+			 has_text(top, &top->model.rows[i], view->filter);
+	return wanted && top->model.rows[job].job < 0 && top->model.rows[job].gpu == view->gpu;
 }
 
 unsigned int top_shown(const struct top_view *view, const struct top *top,
-		       const struct top_row ***shown)
+		       const struct model_row ***shown)
 {
-	const struct top_row **jobs = alloc_zeroed(top->nr_rows + 1, sizeof(*jobs));
+	const struct model_row **jobs = alloc_zeroed(top->model.nr_rows + 1, sizeof(*jobs));
 	unsigned int nr_jobs = 0, nr = 0;
 
-	*shown = alloc_zeroed(top->nr_rows + 1, sizeof(**shown));
-	for (unsigned int i = 0; i < top->nr_rows; i++)
+	*shown = alloc_zeroed(top->model.nr_rows + 1, sizeof(**shown));
+	for (unsigned int i = 0; i < top->model.nr_rows; i++)
 		if (is_wanted(view, top, i))
-			jobs[nr_jobs++] = &top->rows[i];
+			jobs[nr_jobs++] = &top->model.rows[i];
 	sorted_for = view;
 	qsort(jobs, nr_jobs, sizeof(*jobs), compare);
 	for (unsigned int n = 0; n < nr_jobs; n++) {
 		(*shown)[nr++] = jobs[n];
-		for (unsigned int i = 0; jobs[n]->open && i < top->nr_rows; i++)
-			if (top->rows[i].job == jobs[n] - top->rows)
-				(*shown)[nr++] = &top->rows[i];
+		for (unsigned int i = 0; jobs[n]->open && i < top->model.nr_rows; i++)
+			if (top->model.rows[i].job == jobs[n] - top->model.rows)
+				(*shown)[nr++] = &top->model.rows[i];
 	}
 	free(jobs);
 	return nr;
@@ -177,7 +174,7 @@ unsigned int top_shown(const struct top_view *view, const struct top *top,
 /* ------------------------------------------------------------------- the list */
 
 /* A column is there from @least columns of the terminal on; the last has the rest. */
-enum { LETTER, NAME, USER, PID, BUSY, GPU, MEMORY, RATE, OUTSIDE, SET, NR_COLUMNS };
+enum { LETTER, NAME, USER, PID, BUSY, GPU, QOS, MEMORY, RATE, OUTSIDE, SET, NR_COLUMNS };
 static const struct {
 	char title[8];
 	unsigned char width, wide, least;
@@ -185,7 +182,8 @@ static const struct {
 } columns[NR_COLUMNS] = {
 	{ "", 2, 3, 0, true }, { "NAME", 12, 24, 0, true }, { "USER", 8, 12, 66, true },
 	{ "PID", 7, 8, 56, false }, { "BUSY", 6, 6, 0, false }, { "GPU%", 5, 6, 74, false },
-	{ "MEM", 11, 26, 70, false }, { "/S", 6, 8, 0, false }, { "OUT", 5, 8, 78, false },
+	{ "QOS", 5, 5, 46, false }, { "MEM", 11, 26, 70, false },
+	{ "/S", 6, 8, 0, false }, { "OUT", 5, 8, 78, false },
 	{ "SET", 0, 0, 0, true },
 };
 
@@ -199,7 +197,8 @@ static void put_columns(struct top_view *view, unsigned int y, const unsigned ch
 		int width = view->width >= WIDE ? columns[i].wide : columns[i].width;
 		const char *text = texts ? texts[i] : columns[i].title;
 
-		if (view->width < columns[i].least)
+		if (view->width < columns[i].least || (i == QOS && !view->has_scores) ||
+		    (i == USER && view->has_scores && view->width < WIDE))
 			continue;
 		if (i == SET)
 			width = view->width - x;
@@ -212,12 +211,12 @@ static void put_columns(struct top_view *view, unsigned int y, const unsigned ch
 	}
 }
 
-static void put_row(struct top_view *view, const struct top *top, const struct top_row *row,
+static void put_row(struct top_view *view, const struct top *top, const struct model_row *row,
 		    unsigned int y)
 {
 	const uint64_t gpu_memory = top->gpus[row->gpu].memory;
 	const struct gpupart_process *p = row->nr == 1 ? row->process : NULL;
-	char texts[NR_COLUMNS][OUT_SET_STRLEN] = { "" }, name[64];
+	char texts[NR_COLUMNS][OUT_SET_STRLEN] = { "" }, set[OUT_SET_STRLEN], name[64];
 	unsigned char styles[NR_COLUMNS];
 
 	memset(styles, row->job < 0 ? TOP_PLAIN : TOP_DIM, sizeof(styles));
@@ -226,7 +225,7 @@ static void put_row(struct top_view *view, const struct top *top, const struct t
 		styles[LETTER] = TOP_TENANT + row->letter % PALETTE_TENANTS;
 	}
 	snprintf(texts[NAME], 80, "%s%s", row->job < 0 ? "" : "  ", name_text(name, row));
-	snprintf(texts[USER], 64, "%s", top_user(row->uid));
+	snprintf(texts[USER], 64, "%s", look_user(row->uid));
 	if (p && p->pid)
 		snprintf(texts[PID], TEXT, "%d", p->pid);
 	else
@@ -234,13 +233,15 @@ static void put_row(struct top_view *view, const struct top *top, const struct t
 	share_text(texts[BUSY], row->busy, row->partial);
 	share_text(texts[GPU], row->gpu_busy, row->partial);
 	memory_text(texts[MEMORY], 64, view->width >= WIDE, row->memory,
-		    row->quota ? row->quota : gpu_memory);
+		    row->quota >= 0 ? (uint64_t)row->quota : gpu_memory);
 	snprintf(texts[RATE], TEXT, row->launches_per_s < 0 ? "-" : row->launches_per_s < 1e6 ?
 		 "%.0f" : "%.2g", row->launches_per_s);
-	snprintf(texts[OUTSIDE], TEXT, p && p->other_version ? "-" : "%llu",
-		 (unsigned long long)row->outside);
-	set_text(texts[SET], OUT_SET_STRLEN, top, row);
-	styles[OUTSIDE] = row->outside ? TOP_RED : styles[OUTSIDE];
+	snprintf(texts[OUTSIDE], TEXT, row->outside < 0 ? "-" : "%lld", (long long)row->outside);
+	snprintf(texts[QOS], TEXT, row->score < 0 ? "-" : "%.*f", row->score < 100 ? 2 : 0,
+		 row->score);
+	snprintf(texts[SET], OUT_SET_STRLEN, "%s", set_text(set, top, row));
+	styles[OUTSIDE] = row->outside > 0 ? TOP_RED : styles[OUTSIDE];
+	styles[QOS] = row->score >= 0 && !row->goal_met ? TOP_RED : styles[QOS];
 	styles[SET] = *row->problem ? TOP_RED : styles[SET];
 	put_columns(view, y, styles, texts);
 	for (unsigned int x = 2; x < view->width && !strcmp(row->key, view->key); x++)
@@ -249,9 +250,12 @@ static void put_row(struct top_view *view, const struct top *top, const struct t
 
 static void put_list(struct top_view *view, const struct top *top, unsigned int y)
 {
-	const struct top_row **shown;
+	const struct model_row **shown;
 	unsigned int nr = top_shown(view, top, &shown), last = nr ? nr - 1 : 0;
 
+	view->has_scores = false;
+	for (unsigned int i = 0; i < nr; i++)
+		view->has_scores |= shown[i]->score >= 0;
 	put_columns(view, y++, NULL, NULL);
 	view->room = view->height - 1 - y;
 	/* The chosen one, or the one in its place where it is gone. */
@@ -300,7 +304,7 @@ static void add_kernel(struct gpupart_records_function *list, unsigned int *nr,
 		list[n].longest_ns = from->longest_ns;
 }
 
-static void put_kernels(struct top_view *view, const struct top *top, const struct top_row *of,
+static void put_kernels(struct top_view *view, const struct top *top, const struct model_row *of,
 			unsigned int y)
 {
 	struct gpupart_records_function *list =
@@ -308,11 +312,11 @@ static void put_kernels(struct top_view *view, const struct top *top, const stru
 	unsigned int nr = 0, nr_recorded = 0;
 	uint64_t ns = 0;
 
-	for (unsigned int i = 0; i < top->nr_rows; i++) {
-		const struct top_row *row = &top->rows[i];
+	for (unsigned int i = 0; i < top->model.nr_rows; i++) {
+		const struct model_row *row = &top->model.rows[i];
 		const struct gpupart_records *records = row->job < 0 ? NULL : &row->usage->records;
 
-		if (!records || !records->on || (row != of && &top->rows[row->job] != of))
+		if (!records || !records->on || (row != of && &top->model.rows[row->job] != of))
 			continue;
 		nr_recorded++;
 		ns += records->kernels_ns;
@@ -333,8 +337,8 @@ static void put_kernels(struct top_view *view, const struct top *top, const stru
 
 static void put_details(struct top_view *view, const struct top *top, unsigned int y)
 {
-	const struct top_row *row = top_find(top, view->key);
-	char text[OUT_SET_STRLEN], tag[PICTURE_TAG_LEN], name[64], line[1024];
+	const struct model_row *row = model_find(&top->model, view->key);
+	char text[OUT_SET_STRLEN], set[OUT_SET_STRLEN], tag[PICTURE_TAG_LEN], name[64], line[1024];
 	const char *rest = text;
 
 	if (!row) {
@@ -344,15 +348,19 @@ static void put_details(struct top_view *view, const struct top *top, unsigned i
 	if (row->job < 0)
 		y = y + !!top_put(view, y, 0, TOP_BOLD, "Job %s %s of %s, %u program%s",
 				  picture_tag(row->letter, tag), name_text(name, row),
-				  top_user(row->uid), row->nr, row->nr == 1 ? "" : "s");
+				  look_user(row->uid), row->nr, row->nr == 1 ? "" : "s");
 	else
 		y = y + !!top_put(view, y, 0, TOP_BOLD, "Program %d %s of %s", row->process->pid,
-				  name_text(name, row), top_user(row->uid));
-	top_put(view, y++, 0, TOP_PLAIN, "%llu launches, %llu outside of the set",
-		(unsigned long long)row->launches, (unsigned long long)row->outside);
-	set_text(text, sizeof(text), top, row);
-	if (*row->problem)
-		snprintf(text, sizeof(text), "not confined: %s", row->problem);
+				  name_text(name, row), look_user(row->uid));
+	if (row->launches >= 0)
+		top_put(view, y++, 0, TOP_PLAIN, "%lld launches, %lld outside of the set",
+			(long long)row->launches, (long long)row->outside);
+	if (row->score >= 0)
+		top_put(view, y++, 0, row->goal_met ? TOP_PLAIN : TOP_RED,
+			"QoS score %.2f: the goal is %s", row->score,
+			row->goal_met ? "met" : "missed");
+	snprintf(text, sizeof(text), "%s%s%s", set_text(set, top, row), *row->problem ? ": " : "",
+		 row->problem);
 	do {
 		rest = picture_line(rest, view->width - 5, line, sizeof(line));
 		top_put(view, y++, 0, TOP_PLAIN, "Set: %s", line);
@@ -380,7 +388,8 @@ static void put_help(struct top_view *view, unsigned int y)
 static void put_head(struct top_view *view, const struct top *top)
 {
 	const struct top_gpu *gpu = &top->gpus[view->gpu];
-	const struct gpupart_gpu_info *info = gpu->topo ? gpupart_topology_info(gpu->topo) : NULL;
+	const struct model_gpu *of = &top->model.gpus[view->gpu];
+	const struct gpupart_gpu_info *info = of->topo ? gpupart_topology_info(of->topo) : NULL;
 	char used[TEXT] = "?", all[TEXT] = "?", watts[TEXT], sm[TEXT], memory[TEXT];
 	struct gpupart_tpcset taken = { { 0 } };
 	unsigned int nr_jobs = 0, nr = 0, x;
@@ -390,17 +399,17 @@ static void put_head(struct top_view *view, const struct top *top)
 		size_text(all, gpu->memory);
 	}
 	x = top_put(view, 0, 0, TOP_BOLD, "%s %s ", info && *info->name ? info->name : "GPU",
-		    *gpu->pci ? gpu->pci : "none: programs that are on no GPU");
-	if (gpu->simulated)
+		    *of->pci ? of->pci : "none: programs that are on no GPU");
+	if (of->simulated)
 		x = top_put(view, 0, x, TOP_RED, "simulated ");
-	if (top->nr_gpus > 1)
-		top_put(view, 0, x, TOP_PLAIN, "GPU %u of %u", view->gpu + 1, top->nr_gpus);
+	if (top->model.nr_gpus > 1)
+		top_put(view, 0, x, TOP_PLAIN, "GPU %u of %u", view->gpu + 1, top->model.nr_gpus);
 	top_put(view, 1, 0, TOP_PLAIN, "%s of %s used  %s W  SM %s MHz  memory %s MHz  driver %s",
 		used, all, told(watts, gpu->state.power_mw, 1000),
 		told(sm, gpu->state.sm_mhz, 1), told(memory, gpu->state.memory_mhz, 1),
 		info && *info->driver ? info->driver : "?");
-	for (unsigned int i = 0; i < top->nr_rows; i++) {
-		const struct top_row *row = &top->rows[i];
+	for (unsigned int i = 0; i < top->model.nr_rows; i++) {
+		const struct model_row *row = &top->model.rows[i];
 
 		if (row->gpu != view->gpu || row->job >= 0)
 			continue;
@@ -411,9 +420,9 @@ static void put_head(struct top_view *view, const struct top *top)
 	}
 	x = top_put(view, 2, 0, TOP_PLAIN, "%u job%s, %u program%s", nr_jobs,
 		    nr_jobs == 1 ? "" : "s", nr, nr == 1 ? "" : "s");
-	if (gpu->topo)
+	if (of->topo)
 		x = top_put(view, 2, x, TOP_PLAIN, ", %u of %u TPCs in sets",
-			    gpupart_tpcset_count(&taken), gpupart_topology_nr_tpcs(gpu->topo));
+			    gpupart_tpcset_count(&taken), gpupart_topology_nr_tpcs(of->topo));
 	if (*view->filter)
 		x = top_put(view, 2, x, TOP_RED, ", only '%s'", view->filter);
 	top_put(view, 2, x, TOP_PLAIN, ", by %s%s", sort_names[view->sort],
@@ -455,7 +464,7 @@ void top_frame(struct top_view *view, const struct top *top, unsigned int width,
 		return;
 	}
 	put_footer(view);
-	if (!top->nr_gpus)
+	if (!top->model.nr_gpus)
 		top_put(view, 0, 0, TOP_PLAIN, "No GPU is here, and nothing runs under gpupart.");
 	else
 		put_head(view, top);
@@ -463,7 +472,7 @@ void top_frame(struct top_view *view, const struct top *top, unsigned int width,
 		put_help(view, y);
 		return;
 	}
-	if (!top->nr_gpus)
+	if (!top->model.nr_gpus)
 		return;
 	/* At most a third of the screen, so that four rows fit below on the least one. */
 	y += top_map(view, top, y, height < 12 ? 2 : height / 3);

@@ -16,14 +16,14 @@
 static enum { ASK_NOTHING, ASK_FILTER, ASK_SET, ASK_END } question;
 static char answer[160];
 /* What the question is about: it may not be chosen any more when the answer comes. */
-static char asked[TOP_KEY_STRLEN];
+static char asked[MODEL_KEY_STRLEN];
 
 /* ------------------------------------------------------------------- choosing */
 
 /* Row @n of the list, or the last one, is chosen from now on. */
 static void choose(const struct top *top, struct top_view *view, long n)
 {
-	const struct top_row **shown;
+	const struct model_row **shown;
 	long nr = top_shown(view, top, &shown);
 
 	n = n >= nr ? nr - 1 : n;
@@ -91,12 +91,13 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 }
 
 /* Whether @row is a program of what was asked about, or that itself. */
-static bool is_program(const struct top *top, const struct top_row *row, const struct top_row *of)
+static bool is_program(const struct top *top, const struct model_row *row,
+		       const struct model_row *of)
 {
-	return row->job >= 0 && (row == of || &top->rows[row->job] == of);
+	return row->job >= 0 && (row == of || &top->model.rows[row->job] == of);
 }
 
-static void set_all(const struct top *top, struct top_view *view, const struct top_row *of)
+static void set_all(const struct top *top, struct top_view *view, const struct model_row *of)
 {
 	char pid[16];
 
@@ -105,24 +106,24 @@ static void set_all(const struct top *top, struct top_view *view, const struct t
 		change_set(top, view, NULL, of->id);
 		return;
 	}
-	for (unsigned int i = 0; i < top->nr_rows; i++) {
-		if (!is_program(top, &top->rows[i], of))
+	for (unsigned int i = 0; i < top->model.nr_rows; i++) {
+		if (!is_program(top, &top->model.rows[i], of))
 			continue;
-		snprintf(pid, sizeof(pid), "%d", top->rows[i].process->pid);
+		snprintf(pid, sizeof(pid), "%d", top->model.rows[i].process->pid);
 		if (change_set(top, view, "-p", pid))
 			return;
 	}
 }
 
-static void end_all(const struct top *top, struct top_view *view, const struct top_row *of,
+static void end_all(const struct top *top, struct top_view *view, const struct model_row *of,
 		    int sig)
 {
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < top->nr_rows; i++) {
-		if (!is_program(top, &top->rows[i], of))
+	for (unsigned int i = 0; i < top->model.nr_rows; i++) {
+		if (!is_program(top, &top->model.rows[i], of))
 			continue;
-		if (gpupart_process_signal(cmd_gp, top->rows[i].process, sig, NULL, NULL))
+		if (gpupart_process_signal(cmd_gp, top->model.rows[i].process, sig, NULL, NULL))
 			snprintf(view->footer, sizeof(view->footer), "%s", gpupart_error(cmd_gp));
 		else
 			nr++;
@@ -136,7 +137,7 @@ static void end_all(const struct top *top, struct top_view *view, const struct t
 
 static void show_question(const struct top *top, struct top_view *view)
 {
-	const struct top_row *row = top_find(top, asked);
+	const struct model_row *row = model_find(&top->model, asked);
 	char whose[96] = "it";
 
 	if (row && row->job >= 0)
@@ -156,7 +157,7 @@ static void show_question(const struct top *top, struct top_view *view)
 
 static void ask(const struct top *top, struct top_view *view, int what)
 {
-	if (what != ASK_FILTER && !top_find(top, view->key)) {
+	if (what != ASK_FILTER && !model_find(&top->model, view->key)) {
 		snprintf(view->footer, sizeof(view->footer), "Choose a row first: Up, Down");
 		return;
 	}
@@ -168,7 +169,7 @@ static void ask(const struct top *top, struct top_view *view, int what)
 
 static void do_answer(const struct top *top, struct top_view *view, int what, int key)
 {
-	const struct top_row *row = top_find(top, asked);
+	const struct model_row *row = model_find(&top->model, asked);
 
 	question = ASK_NOTHING;
 	*view->footer = 0;
@@ -214,7 +215,7 @@ static void turn_page(struct top_view *view, enum top_page page)
 
 bool top_key(struct top *top, struct top_view *view, int key)
 {
-	struct top_row *row = top_find(top, view->key);
+	struct model_row *row = model_find(&top->model, view->key);
 
 	if (key != KEY_RESIZE && question != ASK_NOTHING) {
 		answer_key(top, view, key);
@@ -248,8 +249,8 @@ bool top_key(struct top *top, struct top_view *view, int key)
 			row->open = !row->open;
 		break;
 	case '+': case '-':
-		for (unsigned int i = 0; i < top->nr_rows; i++)
-			top->rows[i].open = key == '+';
+		for (unsigned int i = 0; i < top->model.nr_rows; i++)
+			top->model.rows[i].open = key == '+';
 		break;
 	case '/': case KEY_F(4): ask(top, view, ASK_FILTER); break;
 	case 's':	ask(top, view, ASK_SET); break;
@@ -259,7 +260,7 @@ bool top_key(struct top *top, struct top_view *view, int key)
 	case '>': case KEY_F(6): view->sort = (view->sort + 1) % TOP_NR_SORTS; break;
 	case '<':	view->sort = (view->sort + TOP_NR_SORTS - 1) % TOP_NR_SORTS; break;
 	case 'g': case '\t':
-		view->gpu = top->nr_gpus ? (view->gpu + 1) % top->nr_gpus : 0;
+		view->gpu = top->model.nr_gpus ? (view->gpu + 1) % top->model.nr_gpus : 0;
 		*view->key = 0;
 		break;
 	}

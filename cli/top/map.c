@@ -18,8 +18,8 @@ static void find_owners(struct picture *picture, const struct top *top, unsigned
 	picture->tenants = tenants;
 	picture->nr_tenants = top->nr_letters;
 	for (unsigned int pass = 0; pass < 2; pass++)
-		for (unsigned int i = 0; i < top->nr_rows; i++) {
-			const struct top_row *job = &top->rows[i];
+		for (unsigned int i = 0; i < top->model.nr_rows; i++) {
+			const struct model_row *job = &top->model.rows[i];
 
 			if (job->job >= 0 || job->gpu != gpu || job->limited == pass)
 				continue;
@@ -91,7 +91,7 @@ unsigned int top_map(struct top_view *view, const struct top *top, unsigned int 
 		     unsigned int lines)
 {
 	static const unsigned int widths[] = { 6, 2, 1 };
-	struct picture picture = { .topo = top->gpus[view->gpu].topo };
+	struct picture picture = { .topo = top->model.gpus[view->gpu].topo };
 	unsigned int nr = 0;
 
 	if (!picture.topo)

@@ -89,6 +89,9 @@ static void leave(void)
 
 static bool enter(void)
 {
+	/* Else their size would win over the terminal's own. */
+	unsetenv("COLUMNS");
+	unsetenv("LINES");
 	if (!newterm(NULL, stdout, stdin))
 		return false;
 	keep_words();
@@ -127,11 +130,11 @@ static int attributes(unsigned int style)
 /* The first GPU that has a job. */
 static unsigned int first_gpu(const struct top *top)
 {
-	unsigned int gpu = top->nr_gpus;
+	unsigned int gpu = top->model.nr_gpus;
 
-	for (unsigned int i = 0; i < top->nr_rows; i++)
-		gpu = top->rows[i].gpu < gpu ? top->rows[i].gpu : gpu;
-	return gpu < top->nr_gpus ? gpu : 0;
+	for (unsigned int i = 0; i < top->model.nr_rows; i++)
+		gpu = top->model.rows[i].gpu < gpu ? top->model.rows[i].gpu : gpu;
+	return gpu < top->model.nr_gpus ? gpu : 0;
 }
 
 static void show(const struct top_view *view)
@@ -187,10 +190,8 @@ int top_show(struct top *top, double seconds, unsigned long count)
 		if (process_now_ns() >= next || view.stale) {
 			if (count && n == count)
 				break;
-			if (view.stale)
-				top->nr_looks = 0;
+			status = top_take(top, view.stale ? 0 : TOP_LISTS_AGE);
 			view.stale = false;
-			status = top_take(top);
 			if (!n++)
 				view.gpu = first_gpu(top);
 			next = process_now_ns() + (uint64_t)(seconds * 1e9);

@@ -85,7 +85,7 @@ void out_json_alloc(void);
 json_t *out_json_new(const char *command, bool simulated);
 
 /* null where @value is negative or @text is empty. */
-json_t *out_json_index(int value);
+json_t *out_json_index(json_int_t value);
 json_t *out_json_text(const char *text);
 /* null where @value is 0. */
 json_t *out_json_count(unsigned int value);

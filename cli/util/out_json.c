@@ -25,7 +25,7 @@ json_t *out_json_new(const char *command, bool simulated)
 			 "simulated", simulated);
 }
 
-json_t *out_json_index(int value)
+json_t *out_json_index(json_int_t value)
 {
 	return value < 0 ? json_null() : json_integer(value);
 }

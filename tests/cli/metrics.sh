@@ -60,8 +60,25 @@ long=$tmp/$(printf '%0100d' 0)
 not_served "$long" "File name too long"
 echo text >"$tmp/file"
 not_served "$tmp/file" "Address already in use"
+not_served . "Is a directory"
 is "$(cat "$tmp/file")" text "a file that is no socket stays"
 refused 1 "-o $tmp/none/x.prom.totals: No such file" metrics -o "$tmp/none/x.prom"
+
+# ------------------------------------------------------------------------- another user's alone
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1; then
+	mkdir -m 700 "$tmp/theirs"
+	cp tests/data/gh100-h200-b/capture.txt "$tmp/theirs/capture"
+	chown -R 4732 "$tmp/theirs"
+	touch "$go.theirs"
+	XDG_CACHE_HOME=$tmp/theirs setpriv --reuid 4732 --clear-groups "$gpupart" run --exec -i "$tmp/theirs/capture" -t 3 --name "theirs$$" -- "$tmp/work" "$go.theirs" 2>/dev/null &
+	until_true has_rows "theirs$$" 1
+	is "$("$gpupart" metrics | grep -c -e 'gpupart_info.*simulated="true"' -e "^gpupart_launches_total.*user=\"4732\"") $("$gpupart" top --once -d 0.1 | head -n 1 | grep -o simulated)" \
+		"2 simulated" "root sees only another user's job, on a capture of that user's: metrics and top say simulated"
+	rm "$go.theirs"
+	wait
+else
+	skip "another user's capture: not root, or no setpriv"
+fi
 
 # ------------------------------------------------------------------------- what is said
 touch "$go" "$go.second" "$go.other" "$go.both"
@@ -69,11 +86,11 @@ touch "$go" "$go.second" "$go.other" "$go.both"
 "$gpupart" run $e -t 4-5 --name "$two" -- sh -c "'$tmp/work' '$go' & exec '$tmp/work' '$go.second'" 2>/dev/null &
 "$gpupart" run --exec $e -t 6 --name odd -- env GPUPART_NAME="$odd" "$tmp/work" "$go" 2>/dev/null &
 # The programs that have ended are zombies to nobody: sh above is the parent of one.
-"$gpupart" qos run $e --tenant "$qos:rate=1" --epoch 200ms --log "$tmp/qos.log" -- "$tmp/work" "$go" >/dev/null 2>&1 &
+"$gpupart" qos run $e --tenant "$qos:rate=1" --epoch 200ms -- "$tmp/work" "$go" >/dev/null 2>&1 &
 until_true has_rows "$one" 1 && until_true has_rows "$two" 2 && until_true has_rows "$odd" 1 && until_true has_rows "$qos" 1
 ok $? "five programs run"
-until_true sh -c "'$gpupart' metrics --qos-log '$tmp/qos.log' | grep -q '^gpupart_qos_goal_met'"
-try metrics --qos-log "$tmp/qos.log"
+until_true sh -c "'$gpupart' metrics | grep -q '^gpupart_qos_goal_met'"
+try metrics
 is "$status $err $(tail -n 1 "$tmp/out")" "0  # EOF" "metrics: OpenMetrics"
 is "$(sed -n 's/^gpupart_info//p' "$tmp/out")" "{version=\"$("$gpupart" --version)\",simulated=\"true\"} 1" "it says that the GPU is simulated"
 is "$(sed -n 's/^gpupart_tpcs//p' "$tmp/out")" "{uuid=\"$uuid\",pci=\"0000:01:00.0\",simulated=\"true\"} 66" "and the GPU's TPCs"
@@ -111,6 +128,8 @@ env GPUPART_SIM="$boards" LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" "$gpupart" ru
 until_true sh -c "'$gpupart' ps | grep -q both$$"
 try metrics
 is "$(grep '^gpupart_set_tpcs' "$tmp/out" | grep "both$$" | awk '{ print $NF }' | tr '\n' ' ')" "2 2 " "a run on two GPUs: its set on each"
+is "$(grep "both$$" "$tmp/out" | grep -o 'job_id="[^"]*"' | sort -u | wc -l)" 1 "and one job_id for both"
+is "$(grep '^gpupart_launches_total' "$tmp/out" | grep -c "both$$")" 1 "its launches are counted once"
 rm -f "$go.both"
 until_true sh -c "! '$gpupart' ps | grep -q both$$"
 GPUPART_RECORDS=0 "$gpupart" run --exec $e -t 7 --name "dark$$" -- "$tmp/work" "$go" 2>/dev/null &
@@ -130,7 +149,7 @@ fi
 
 # ------------------------------------------------------------------------- to a file
 prom=$tmp/gpupart.prom
-"$gpupart" metrics -o "$prom" --qos-log "$tmp/qos.log"
+"$gpupart" metrics -o "$prom"
 is "$? $(grep -c -e EOF -e UNIT "$prom") $(grep -c '^# TYPE gpupart_launches_total counter' "$prom")" "0 0 1" "-o FILE.prom: Prometheus' own format"
 if command -v promtool >/dev/null 2>&1; then
 	is "$(promtool check metrics <"$prom" 2>&1)" "" "promtool check metrics finds nothing"
@@ -180,7 +199,7 @@ ask() {
 }
 # serve WHERE: in the background, until it answers; leaves $server.
 serve() {
-	"$gpupart" metrics --listen "$1" --qos-log "$tmp/qos.log" 2>"$tmp/serve.err" &
+	"$gpupart" metrics --listen "$1" 2>"$tmp/serve.err" &
 	server=$!
 	servers="$servers $server"
 	until_true grep -q "answers http at" "$tmp/serve.err"

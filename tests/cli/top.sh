@@ -20,7 +20,7 @@ terminal=0
 go=$tmp/go
 touch "$go"
 name=top$$
-trap 'rm -f "$go"; t kill-server; kill $jobs 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'rm -f "$go" "$go.q"; t kill-server; kill $jobs 2>/dev/null; rm -rf "$tmp"' EXIT
 jobs=
 
 # soon COMMAND: until it succeeds, 30 s at most.
@@ -64,8 +64,37 @@ is "$(grep -c "^A $name-two .* $two " "$tmp/out") $(grep -c 'GPU [12] of 2$' "$t
 is "$(grep -c '0B of 140G used  412 W  SM 1980 MHz  memory ? MHz' "$tmp/out")" 2 "with memory, power and clocks"
 is "$(jq -c '[.jobs[] | .set.list] | sort' "$tmp/json")" \
 	'["4,12,20,28,35,42,49,56,63","6,14,22,30,37,44,51,58,60"]' "with its set on each"
+is "$(jq -c '[.jobs[] | .launches > 0] | sort' "$tmp/json") $(jq '[.jobs[].job] | unique | length' "$tmp/json")" "[false,true] 1" \
+	"its launches on the first alone, and one job"
 kill "$two"
 soon listed 0
+
+# ------------------------------------------------------------- scores
+touch "$go.q"
+"$gpupart" qos run $e --tenant "$name-q:rate=1" --epoch 200ms -- "$tmp/work" "$go.q" 1000 20000 >/dev/null 2>&1 &
+qos=$!
+# scored JQ: what it makes of the job in JSON.
+scored() {
+	"$gpupart" top --json -n 1 | jq -e ".jobs[] | select(.name == \"$name-q\") | $1" >/dev/null
+}
+soon scored '.qos_score > 1 and .qos_goal_met and .programs[0].qos_score > 1'
+ok $? "the score of a tenant of qos run, and that its goal is met"
+"$gpupart" top --once -d 0.1 >"$tmp/out"
+is "$(grep -c "^  NAME  *PID  *BUSY  *GPU%  *QOS " "$tmp/out") $(grep -cE "^A $name-q .*% +[0-9]+\.?[0-9]* " "$tmp/out")" "1 1" "as a column"
+kill -9 $qos
+soon scored '.qos_score == null and .qos_goal_met == null and (.programs | length) == 1'
+ok $? "qos is killed: no score, and the program runs on"
+rm "$go.q"
+soon listed 0
+touch "$go.q"
+"$gpupart" qos run $e --tenant "$name-q:rate=100000" --epoch 200ms -- "$tmp/work" "$go.q" 1000 20000 >/dev/null 2>&1 &
+qos=$!
+soon scored '.qos_score < 1 and .qos_goal_met == false'
+ok $? "a goal that is missed"
+rm "$go.q"
+wait $qos
+soon listed 0
+is "$(find /dev/shm/gpupart-"$(id -u)" -name 'qos-*.scores')" "" "a qos that ends takes its scores away"
 
 # ------------------------------------------------------------- text and JSON
 work "$name-a" 3000000 -t 0-7 --mem 2G
@@ -166,6 +195,9 @@ for plain in NO_COLOR=1 TERM=vt100; do
 	case $(t capture-pane -e -p) in *'8;5;'* | *'[3'[1-7]m*) false ;; esac
 	ok $? "$plain: no colours"
 done
+open 80 24 "env COLUMNS=200 LINES=100 $top"
+shows "^[A-C] $name-b" "COLUMNS and LINES that are wrong: rows"
+has "$(tail -n 1 "$tmp/screen")" "hHelp qQuit" "the terminal's own size holds"
 open 80 24 "env LC_ALL=C $top"
 shows "^[A-C] $name-b" "LC_ALL=C: rows"
 is "$(LC_ALL=C grep -c '[^ -~]' "$tmp/screen")" 0 "all of it ASCII"

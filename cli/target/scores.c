@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/* Scores of QoS tenants, as a file: its writer in the first line, then a line a tenant. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cli/target/blocks.h"
+#include "cli/target/scores.h"
+#include "cli/util/alloc.h"
+#include "cli/util/atomic_file.h"
+#include "cli/util/process.h"
+
+#define FILE_STRLEN	40
+#define MAX_BYTES	8192
+
+static const char *file_of(char file[FILE_STRLEN], const char *pci)
+{
+	snprintf(file, FILE_STRLEN, "qos-%.19s.scores", pci);
+	return file;
+}
+
+static char *path_of(const char *pci)
+{
+	char folder[BLOCKS_PATH_LEN], file[FILE_STRLEN];
+
+	return alloc_text("%s/%s", blocks_path(geteuid(), folder), file_of(file, pci));
+}
+
+int scores_write(const char *pci, const struct score *list, unsigned int nr)
+{
+	char *path = path_of(pci), *text;
+	struct process self;
+	size_t len;
+	FILE *file = alloc_file(&text, &len);
+	int err;
+
+	process_find(getpid(), &self);
+	fprintf(file, "%d %llu\n", self.pid, self.start);
+	for (const struct score *score = list; score < list + nr; score++)
+		fprintf(file, "%s %d %u %d\n", *score->job ? score->job : "-", score->pid,
+			score->milli, score->met);
+	alloc_file_close(file);
+	err = whole_write(path, text);
+	free(text);
+	free(path);
+	return err;
+}
+
+void scores_remove(const char *pci)
+{
+	char *path = path_of(pci);
+
+	unlink(path);
+	free(path);
+}
+
+/* Reads user @uid's file, which can be anything, into @text: false where it is no such file. */
+static bool read_file(unsigned int uid, const char *file, char text[MAX_BYTES])
+{
+	char folder[BLOCKS_PATH_LEN];
+	int dir = open(blocks_path(uid, folder), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = dir < 0 ? -1 : openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+				       O_CLOEXEC);
+	ssize_t nr = -1;
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == uid &&
+	    st.st_size < MAX_BYTES)
+		nr = read(fd, text, MAX_BYTES - 1);
+	if (fd >= 0)
+		close(fd);
+	if (dir >= 0)
+		close(dir);
+	text[nr > 0 ? nr : 0] = 0;
+	return nr > 0;
+}
+
+unsigned int scores_read(unsigned int uid, const char *pci, struct score *list)
+{
+	char text[MAX_BYTES], file[FILE_STRLEN], *line, *save;
+	struct process writer;
+	unsigned int nr = 0;
+
+	/* The address is another user's word. */
+	if (!*pci || strchr(pci, '/') || !read_file(uid, file_of(file, pci), text) ||
+	    sscanf(text, "%d %llu", &writer.pid, &writer.start) != 2 || !process_lives(&writer))
+		return 0;
+	strtok_r(text, "\n", &save);
+	while (nr < SCORES_MAX && (line = strtok_r(NULL, "\n", &save))) {
+		struct score *score = &list[nr];
+		int met;
+
+		if (sscanf(line, "%63s %d %u %d", score->job, &score->pid, &score->milli,
+			   &met) != 4)
+			continue;
+		if (!strcmp(score->job, "-"))
+			*score->job = 0;
+		score->met = met;
+		nr++;
+	}
+	return nr;
+}
