@@ -11,10 +11,13 @@
 #include "cli/target/args.h"
 #include "cli/util/atomic_file.h"
 #include "cli/util/child.h"
+#include "cli/util/number.h"
 #include "cli/util/out.h"
 
 const char bench_help[] =
 "Usage: gpupart bench [NAME ...] [--quick] [-i CAPTURE] [--gpu GPU] [--json] [-o DIR]\n"
+"       gpupart bench peers --a PROGRAM --b PROGRAM [--both PROGRAM] [--goal GOAL]\n"
+"                     [--seconds S] [--rounds N] [--only WAYS] [OPTIONS]\n"
 "Measures on this GPU what a partition is worth. A table and a sentence a part, and\n"
 "figures that are held to; all parts take a few minutes. Without NAME all of them:\n"
 "\n"
@@ -27,6 +30,7 @@ const char bench_help[] =
 "  software    the same share by blocks that loop instead of a mask\n"
 "  overhead    launches, sets, changes from outside; green contexts and MPS beside\n"
 "  criteria    never more than the share, what isolation costs, beside as alone\n"
+"  peers       two programs in every way to share a GPU; only where it is named\n"
 "\n"
 "      --quick         fewer launches of each\n"
 "  -i, --input CAPTURE on the simulated GPU made of it: every step, no figure judged\n"
@@ -34,6 +38,18 @@ const char bench_help[] =
 "      --json          as JSON, schema gpupart/1\n"
 "  -o, --output DIR    write Markdown, JSON and SVG there too; README.md is the index\n"
 "                      of all parts there, also of earlier runs\n"
+"\n"
+"Of peers; a PROGRAM is for the shell, and prints a line for each unit of work that\n"
+"ended, the ms that it took (share/examples/peers.py has some):\n"
+"      --a PROGRAM     the one whose latency counts\n"
+"      --b PROGRAM     the other one\n"
+"      --both PROGRAM  both in one process, for priorities and green contexts: called\n"
+"                      with 'priority' or 'green' and the files for A's and B's lines\n"
+"      --goal GOAL     of A, for qos, as in its files: 'latency: 8ms'\n"
+"      --seconds S     of a way in a round (5)\n"
+"      --rounds N      in each all ways are measured (3)\n"
+"      --only WAYS     some of alone,slices,mps,mps-percent,priority,green,packed,\n"
+"                      gpcs,balanced,spread,qos\n"
 "\n"
 "The GPU should be idle: what others do on it is measured as well.\n"
 "\n"
@@ -43,22 +59,25 @@ const char bench_help[] =
 "Examples:\n"
 "  gpupart bench -o results\n"
 "  gpupart bench isolation protect --quick\n"
-"  gpupart bench -i sample:h200 --quick -o simulated\n";
+"  gpupart bench -i sample:h200 --quick -o simulated\n"
+"  gpupart bench peers --a 'python3 peers.py decode' --b 'python3 peers.py train'\n";
 
 #define REPORT_BYTES	(4 << 20)
 #define PART_SECONDS	240
 #define PROBE_SECONDS	60
+#define PEERS_SECONDS	86400	/* each way has an end of its own */
 
 const struct bench_part bench_parts[] = {
-	{ "isolation", "a victim beside a neighbour", bench_isolation, false },
-	{ "scaling", "time against TPCs", bench_scaling, false },
-	{ "overlap", "overlapping sets", bench_overlap, false },
-	{ "slots", "slots of the work distributor", bench_slots, false },
-	{ "dynamic", "a set at each launch", bench_dynamic, false },
-	{ "protect", "beside a faulty program", bench_protect, false },
-	{ "software", "a share by software", bench_software, false },
-	{ "overhead", "what it costs the host", bench_overhead, true },
-	{ "criteria", "when sharing is acceptable", bench_criteria, false },
+	{ "isolation", "a victim beside a neighbour", bench_isolation, false, false },
+	{ "scaling", "time against TPCs", bench_scaling, false, false },
+	{ "overlap", "overlapping sets", bench_overlap, false, false },
+	{ "slots", "slots of the work distributor", bench_slots, false, false },
+	{ "dynamic", "a set at each launch", bench_dynamic, false, false },
+	{ "protect", "beside a faulty program", bench_protect, false, false },
+	{ "software", "a share by software", bench_software, false, false },
+	{ "overhead", "what it costs the host", bench_overhead, true, false },
+	{ "criteria", "when sharing is acceptable", bench_criteria, false, false },
+	{ "peers", "ways to share a GPU", bench_peers, true, true },
 };
 
 const unsigned int bench_nr_parts = sizeof(bench_parts) / sizeof(bench_parts[0]);
@@ -138,7 +157,8 @@ static json_t *measure(const struct session *s, const struct bench_part *part)
 	char *text = alloc_zeroed(1, REPORT_BYTES), why[256];
 	json_t *report;
 
-	if (child_call(be_part, &call, text, REPORT_BYTES, PART_SECONDS, why, sizeof(why)))
+	if (child_call(be_part, &call, text, REPORT_BYTES,
+		       part->takes_programs ? PEERS_SECONDS : PART_SECONDS, why, sizeof(why)))
 		report = failed_report(part, why);
 	else
 		report = json_loads(text, 0, NULL);
@@ -384,7 +404,7 @@ static bool is_wanted(const struct args *args, const struct bench_part *part)
 	for (char **name = args->program; *name; name++)
 		if (!strcmp(*name, part->name))
 			return true;
-	return !*args->program;
+	return !*args->program && !part->takes_programs;
 }
 
 static int run_part(struct session *s, const struct bench_part *part)
@@ -484,17 +504,68 @@ static int probe(struct session *s)
 	return 0;
 }
 
+/* What the part peers takes, as it was given; NULL: not. */
+struct peers_words {
+	const char *a, *b, *seconds, *rounds;
+	struct peers_options options;
+};
+
+static int read_count(const char *option, const char *text, unsigned int fallback,
+		      unsigned int *count)
+{
+	unsigned long value = fallback;
+
+	if (text && !number_whole(text, 3600, &value))
+		return usage_error("%s %s: wants a number, 1 to 3600", option, text);
+	*count = value;
+	return 0;
+}
+
+static int check_peers(const struct args *args, struct peers_words *words, struct bench *b)
+{
+	struct peers_options *options = &words->options;
+	bool named = false, given = words->a || words->b || words->seconds || words->rounds ||
+				    options->both || options->goal || options->only;
+
+	for (char **name = args->program; *name; name++)
+		named |= !strcmp(*name, "peers");
+	if (given && !named)
+		return usage_error(
+			"--a, --b, --both, --goal, --seconds, --rounds and --only are of the part peers: 'gpupart bench peers ...'");
+	if (named && (!words->a || !*words->a || !words->b || !*words->b))
+		return usage_error("peers: wants --a PROGRAM and --b PROGRAM");
+	options->programs[0] = words->a;
+	options->programs[1] = words->b;
+	b->peers = options;
+	return peers_check(options) ?:
+	       read_count("--seconds", words->seconds, 5, &options->seconds) ?:
+	       read_count("--rounds", words->rounds, 3, &options->rounds);
+}
+
 int cmd_bench(int argc, char **argv)
 {
+	struct peers_words words = { 0 };
 	bool quick = false;
-	const struct args_option own[] = { { .name = "quick", .given = &quick }, { 0 } };
+	const struct args_option own[] = {
+		{ .name = "quick", .given = &quick },
+		{ .name = "a", .value = &words.a },
+		{ .name = "b", .value = &words.b },
+		{ .name = "both", .value = &words.options.both },
+		{ .name = "goal", .value = &words.options.goal },
+		{ .name = "only", .value = &words.options.only },
+		{ .name = "rounds", .value = &words.rounds },
+		{ .name = "seconds", .value = &words.seconds },
+		{ 0 },
+	};
 	struct args args = { 0 };
 	struct session s = { .args = &args };
+	struct gpupart_topology *topo = NULL;
 	int status;
 
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own,
 			    bench_help, argc, argv) ?:
 		 check_names(&args) ?:
+		 check_peers(&args, &words, &s.bench) ?:
 		 args_simulate(&args);
 	if (status)
 		return status;
@@ -503,9 +574,13 @@ int cmd_bench(int argc, char **argv)
 	/* A queue of its own for as many streams as there can be; before CUDA starts. */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	status = args_gpu(&args, &s.bench.selector) ?: probe(&s);
+	if (!status && words.a)
+		status = args_topology(&args, &topo);
+	s.bench.topo = topo;
 	if (!status && s.dir)
 		status = check_dir(&s);
 	if (!status)
 		status = run_all(&s);
+	gpupart_topology_close(topo);
 	return status;
 }

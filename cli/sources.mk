@@ -34,6 +34,8 @@ CLI_BENCH_SRC := \
 	cli/bench/overhead.c \
 	cli/bench/overhead_others.c \
 	cli/bench/overlap.c \
+	cli/bench/peers.c \
+	cli/bench/peers_figures.c \
 	cli/bench/protect.c \
 	cli/bench/report.c \
 	cli/bench/report_svg.c \

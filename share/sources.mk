@@ -36,6 +36,7 @@ SCENARIO_SRC := \
 
 EXAMPLE_SRC := \
 	share/examples/config.example \
+	share/examples/peers.py \
 	share/examples/plan.yaml \
 	share/examples/qos.yaml \
 	share/examples/scenario.yaml

@@ -129,6 +129,7 @@ TEST_SH := \
 	tests/cli/output.sh \
 	tests/cli/pages.sh \
 	tests/cli/parent.sh \
+	tests/cli/peers.sh \
 	tests/cli/pictures.sh \
 	tests/cli/plan.sh \
 	tests/cli/podman.sh \

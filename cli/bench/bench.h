@@ -22,6 +22,15 @@ enum bench_code {
 	BENCH_NR_CODES,
 };
 
+/* The part peers: two programs that print a number of ms for each unit of work. */
+struct peers_options {
+	const char *programs[2];	/* for the shell */
+	const char *both;		/* both in one, its mode and two pipes behind it */
+	const char *goal;		/* of A for qos, "latency: 8ms"; NULL: without qos */
+	const char *only;		/* names of families of ways; NULL: all */
+	unsigned int seconds, rounds;
+};
+
 struct bench {
 	const char *selector;		/* of the GPU, as gpupart_attach() takes it */
 	char pci[20];			/* of the GPU, for CUDA and NVML */
@@ -33,6 +42,7 @@ struct bench {
 	unsigned int l2_bytes;
 	struct sets sets;
 	char why[512];
+	const struct peers_options *peers;	/* NULL: that part was not asked for */
 };
 
 /* A part: what it is called and what it does to a report. */
@@ -40,6 +50,7 @@ struct bench_part {
 	const char *name, *title;
 	int (*run)(struct bench *b, json_t *report);
 	bool attaches_itself;		/* begins before CUDA was started */
+	bool takes_programs;		/* measured only where it is named */
 };
 
 extern const struct bench_part bench_parts[];
@@ -54,6 +65,9 @@ int bench_protect(struct bench *b, json_t *report);
 int bench_software(struct bench *b, json_t *report);
 int bench_overhead(struct bench *b, json_t *report);
 int bench_criteria(struct bench *b, json_t *report);
+int bench_peers(struct bench *b, json_t *report);
+/* Whether its options name what there is: 0, or an error. */
+int peers_check(const struct peers_options *options);
 
 /* Attaches, starts CUDA, loads the kernels, warms the GPU up. */
 int bench_attach(struct bench *b);

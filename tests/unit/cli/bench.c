@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "tests/tap.h"
+#include "cli/bench/peers_figures.c"
 #include "cli/bench/report.c"
 #include "cli/bench/report_svg.c"
 #include "cli/bench/sets.c"
@@ -236,6 +237,65 @@ static void test_board(struct gpupart *gp, const char *board)
 	gpupart_topology_close(topo);
 }
 
+/* @nr seconds of @rate units that took @ms, every hundredth ten times that; B did @other. */
+static struct peers_second *seconds_of(unsigned int nr, unsigned int rate, float ms,
+				       unsigned int other)
+{
+	struct peers_second *seconds = calloc(nr, sizeof(*seconds));
+
+	for (unsigned int i = 0; i < nr; i++) {
+		/* One more or less, or nothing could be chance. */
+		seconds[i] = (struct peers_second){ NULL, rate + i % 3, other + i % 2 };
+		seconds[i].ms = calloc(rate + 3, sizeof(float));
+		for (unsigned int k = 0; k < seconds[i].nr_a; k++)
+			seconds[i].ms[k] = k % 100 ? ms : 10 * ms;
+	}
+	return seconds;
+}
+
+static void figures_for(unsigned int rate, float ms, unsigned int other,
+			struct peers_value figures[PEERS_NR])
+{
+	struct peers_second *seconds = seconds_of(15, rate, ms, other);
+
+	peers_figures(seconds, 15, figures);
+	for (int i = 0; i < 15; i++)
+		free(seconds[i].ms);
+	free(seconds);
+}
+
+static void test_peers(void)
+{
+	static const float values[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+	struct peers_value peer[PEERS_NR], ours[PEERS_NR], none[PEERS_NR];
+
+	tap_ok(peers_quantile(values, 10, 500) == 5 && peers_quantile(values, 10, 990) == 10 &&
+	       peers_quantile(values, 10, 1) == 1 && peers_quantile(values, 0, 500) == 0,
+	       "peers: quantiles");
+	figures_for(200, 2, 50, peer);
+	tap_ok(near(peer[PEERS_RATE].value, 201) && peer[PEERS_P50].value == 2 &&
+	       peer[PEERS_P999].value == 20 && near(peer[PEERS_OTHER].value, 50 + 7 / 15.0),
+	       "peers: the figures of 15 seconds (%g, %g, %g, %g)", peer[PEERS_RATE].value,
+	       peer[PEERS_P50].value, peer[PEERS_P999].value, peer[PEERS_OTHER].value);
+	tap_ok(peer[PEERS_RATE].low < 201 && peer[PEERS_RATE].high > 201 &&
+	       peer[PEERS_RATE].low > 200 && peer[PEERS_RATE].high < 202,
+	       "peers: the rate's interval is within those of the seconds (%g to %g)",
+	       peer[PEERS_RATE].low, peer[PEERS_RATE].high);
+	tap_ok(peers_compare(peer, peer) == PEERS_EQUAL, "peers: the same is equal");
+	figures_for(200, 2, 56, ours);
+	tap_ok(peers_compare(ours, peer) == PEERS_BETTER, "peers: B 12%% faster is better");
+	tap_ok(peers_compare(peer, ours) == PEERS_WORSE, "peers: and the other way round worse");
+	figures_for(200, 2, 54, ours);
+	tap_ok(peers_compare(ours, peer) == PEERS_EQUAL, "peers: 8%% is not 10%%");
+	figures_for(200, 3, 70, ours);
+	tap_ok(peers_compare(ours, peer) == PEERS_WORSE,
+	       "peers: A slower is worse, whatever B gains");
+	figures_for(150, 2, 70, ours);
+	tap_ok(peers_compare(ours, peer) == PEERS_WORSE, "peers: so is a lower rate of A");
+	peers_figures(NULL, 0, none);
+	tap_ok(none[PEERS_RATE].value == 0 && none[PEERS_P99].high == 0, "peers: of nothing 0");
+}
+
 int main(void)
 {
 	static const char *const boards[] = { "a", "b", "e" };
@@ -248,6 +308,7 @@ int main(void)
 	test_spans();
 	test_axes();
 	test_charts();
+	test_peers();
 	for (int i = 0; i < 3; i++)
 		test_board(gp, boards[i]);
 	gpupart_close(gp);

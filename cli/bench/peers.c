@@ -1,0 +1,610 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Two programs of the user beside each other, in every way there is to share a GPU, interleaved.
+ * Each prints a line for each unit of work that has ended: how long it took, in ms. Ways are
+ * command lines, so that each is what a user would type.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cli/bench/bench.h"
+#include "cli/bench/peers.h"
+#include "cli/util/alloc.h"
+#include "cli/util/message.h"
+#include "cli/util/number.h"
+#include "cli/util/paths.h"
+#include "cli/util/process.h"
+#include "lib/private.h"
+
+#define MAX_WAYS	40
+#define PATH_LEN	600
+#define BEGIN_NS	120000000000	/* a program loads its model, and compiles */
+#define WARM_NS		2000000000	/* from the first unit of the last one on */
+#define QOS_WARM_NS	10000000000	/* the controller learns */
+#define END_NS		10000000000
+#define SECOND_NS	1000000000
+#define LEAST_SECONDS	10		/* of fewer an interval means nothing */
+
+static const char families[] =
+	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos";
+
+enum kind { ALONE, PEER, OURS };
+
+struct way {
+	char name[48];
+	const char *family;		/* ways that are one line in the picture */
+	enum kind kind;
+	char *command[2];		/* of A and of B; NULL: it is not started */
+	uint64_t warm_ns;
+	struct peers_second *seconds;
+	unsigned int nr_seconds;
+	char why[200];			/* "" measured */
+	struct peers_value figures[PEERS_NR];
+};
+
+struct peers {
+	struct bench *b;
+	const struct peers_options *options;
+	char dir[512];			/* pipes, and the controller's file */
+	const char *programs[2];
+	struct way ways[MAX_WAYS];
+	unsigned int nr;
+};
+
+/* ---------------------------------------------------------------------- the ways */
+
+static bool is_in(const char *list, const char *word)
+{
+	bool found = false;
+	char *part;
+
+	for (unsigned int i = 0; !found && (part = alloc_part(list, ',', i)); i++) {
+		found = !strcmp(part, word);
+		free(part);
+	}
+	return found;
+}
+
+static struct way *add_way(struct peers *p, enum kind kind, const char *family, const char *name)
+{
+	struct way *way = &p->ways[p->nr];
+
+	if (p->nr == MAX_WAYS || (p->options->only && !is_in(p->options->only, family)))
+		return NULL;
+	*way = (struct way){ .family = family, .kind = kind, .warm_ns = WARM_NS };
+	snprintf(way->name, sizeof(way->name), "%s", name);
+	p->nr++;
+	return way;
+}
+
+/* Program @n of PEERS_A and PEERS_B, as the shell reads it, into its pipe. */
+static char *bare(unsigned int n)
+{
+	return alloc_text("eval \"$PEERS_%c\" >\"$PEERS_DIR/%c\"", 'A' + n, 'a' + n);
+}
+
+/* The same behind @before, which ends in a blank or is "". */
+__attribute__((format(printf, 2, 3)))
+static char *behind(unsigned int n, const char *fmt, ...)
+{
+	char before[GPUPART_TPCSET_STRLEN + 128], *program = bare(n), *command;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(before, sizeof(before), fmt, ap);
+	va_end(ap);
+	command = alloc_text("exec %s sh -c '%s'", before, program);
+	free(program);
+	return command;
+}
+
+static void add_alone(struct peers *p)
+{
+	for (unsigned int n = 0; n < 2; n++) {
+		struct way *way = add_way(p, ALONE, "alone", n ? "B alone" : "A alone");
+
+		if (way)
+			way->command[n] = bare(n);
+	}
+}
+
+/* MPS as everybody has it: the run that starts its daemon leaves the programs alone. */
+static void add_mps(struct peers *p, const char *name, unsigned int percent)
+{
+	struct way *way = add_way(p, PEER, percent ? "mps-percent" : "mps", name);
+	char words[64] = "";
+
+	for (unsigned int n = 0; way && n < 2; n++) {
+		if (percent)
+			snprintf(words, sizeof(words), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%u ",
+				 n ? 100 - percent : percent);
+		way->command[n] = behind(n, "\"$PEERS_GPUPART\" run --mps -t 0-%u -- env "
+					 "GPUPART_DISABLE=1 %s",
+					 gpupart_topology_nr_tpcs(p->b->topo) - 1, words);
+	}
+}
+
+static void add_peers(struct peers *p)
+{
+	static const unsigned int percents[] = { 30, 50, 70 };
+	struct way *way = add_way(p, PEER, "slices", "time slices");
+	char name[48];
+
+	for (unsigned int n = 0; way && n < 2; n++)
+		way->command[n] = bare(n);
+	add_mps(p, "MPS", 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "MPS %u%% / %u%%", percents[i], 100 - percents[i]);
+		add_mps(p, name, percents[i]);
+	}
+	for (unsigned int i = 0; p->options->both && i < 2; i++) {
+		const char *how = i ? "green" : "priority";
+
+		way = add_way(p, PEER, how, i ? "green contexts" : "priorities");
+		if (way)
+			way->command[0] = alloc_text("exec %s %s \"$PEERS_DIR/a\" "
+						     "\"$PEERS_DIR/b\"", p->options->both, how);
+	}
+}
+
+/* The set of about @nr TPCs of that shape: those nearest to it that there are. */
+static bool near_set(const struct bench *b, enum gpupart_shape shape, unsigned int nr,
+		     struct gpupart_tpcset *set)
+{
+	const struct gpupart_tpcset all = gpupart_topology_all(b->topo);
+	unsigned int most = gpupart_tpcset_count(&all);
+
+	for (unsigned int by = 0; by <= most / 8; by++)
+		for (int sign = -1; sign <= 1; sign += 2)
+			if (nr + sign * (int)by > 0 && nr + sign * (int)by < most &&
+			    !gpupart_set_shape(cmd_gp, b->topo, shape, &all, nr + sign * (int)by,
+					       set))
+				return true;
+	return false;
+}
+
+static void add_sets(struct peers *p)
+{
+	static const char *const shapes[] = { "packed", "gpcs", "balanced", "spread" };
+	const struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
+	char list[GPUPART_TPCSET_STRLEN], name[48];
+	struct gpupart_tpcset sets[2];
+	enum gpupart_shape shape;
+	struct way *way;
+
+	for (unsigned int i = 0; i < 4 * 3; i++) {
+		if (gpupart_shape_parse(cmd_gp, shapes[i / 3], &shape) ||
+		    !near_set(p->b, shape, gpupart_tpcset_count(&all) * (1 + i % 3) / 4, &sets[0]))
+			continue;
+		sets[1] = gpupart_tpcset_andnot(&all, &sets[0]);
+		snprintf(name, sizeof(name), "%s %u / %u", shapes[i / 3],
+			 gpupart_tpcset_count(&sets[0]), gpupart_tpcset_count(&sets[1]));
+		way = add_way(p, OURS, shapes[i / 3], name);
+		for (unsigned int n = 0; way && n < 2; n++) {
+			gpupart_tpcset_format_list(&sets[n], list, sizeof(list));
+			way->command[n] = behind(n, "\"$PEERS_GPUPART\" run --mps -t %s --",
+						 list);
+		}
+	}
+}
+
+static void add_qos(struct peers *p)
+{
+	struct way *way = p->options->goal ? add_way(p, OURS, "qos", "qos") : NULL;
+	char *a, *b, *path;
+	FILE *file;
+
+	if (!way)
+		return;
+	path = alloc_text("%s/qos.yaml", p->dir);
+	a = bare(0);
+	b = bare(1);
+	file = fopen(path, "we");
+	if (file) {
+		fprintf(file, "tenants:\n  a: { goal: { %s }, program: [sh, -c, '%s'] }\n"
+			"  b: { program: [sh, -c, '%s'] }\n", p->options->goal, a, b);
+		fclose(file);
+	}
+	way->command[0] = alloc_text("exec \"$PEERS_GPUPART\" qos run --mps "
+				     "-f \"$PEERS_DIR/qos.yaml\" -o \"$PEERS_DIR/qos\"");
+	way->warm_ns = QOS_WARM_NS;
+	free(a);
+	free(b);
+	free(path);
+}
+
+/* ---------------------------------------------------------------------- a round */
+
+struct stream {
+	int fd;
+	char line[64];
+	unsigned int len;
+};
+
+/* One way, one time. */
+struct round {
+	struct peers *p;
+	struct way *way;
+	struct stream streams[2];
+	pid_t pids[2];
+	uint64_t begin;			/* of the measurement; 0: not yet */
+	bool seen[2], wanted[2];
+	unsigned int first;		/* of this round's seconds */
+};
+
+static volatile sig_atomic_t is_stopped;
+
+static void note_stop(int signal)
+{
+	(void)signal;
+	is_stopped = 1;
+}
+
+static pid_t start(const char *command, const char *errors)
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (pid)
+		return pid;
+	setsid();
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	fd = open(errors, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		dup2(fd, STDOUT_FILENO);
+		dup2(fd, STDERR_FILENO);
+	}
+	execl("/bin/sh", "sh", "-c", command, NULL);
+	_exit(127);
+}
+
+static bool is_running(pid_t *pid)
+{
+	if (*pid > 0 && waitpid(*pid, NULL, WNOHANG) == *pid)
+		*pid = 0;
+	return *pid > 0;
+}
+
+/* With all that they started: asked first, for a daemon of MPS ends with its last client. */
+static void stop(struct round *r)
+{
+	uint64_t until = process_now_ns() + END_NS;
+
+	for (unsigned int n = 0; n < 2; n++)
+		if (r->pids[n] > 0)
+			kill(-r->pids[n], SIGTERM);
+	while ((is_running(&r->pids[0]) | is_running(&r->pids[1])) && process_now_ns() < until)
+		usleep(20000);
+	for (unsigned int n = 0; n < 2; n++)
+		if (r->pids[n] > 0) {
+			kill(-r->pids[n], SIGKILL);
+			waitpid(r->pids[n], NULL, 0);
+		}
+}
+
+static void take_line(struct round *r, unsigned int n)
+{
+	struct peers_second *second;
+	unsigned long at;
+	double ms;
+
+	if (!number_decimal(r->streams[n].line, &ms) || !(ms >= 0))
+		return;
+	r->seen[n] = true;
+	if (!r->begin)
+		return;
+	at = (process_now_ns() - r->begin) / SECOND_NS;
+	if (process_now_ns() < r->begin || at >= r->p->options->seconds)
+		return;
+	second = &r->way->seconds[r->first + at];
+	if (n) {
+		second->nr_b++;
+		return;
+	}
+	second->ms = alloc_resized(second->ms, second->nr_a + 1, sizeof(*second->ms));
+	second->ms[second->nr_a++] = ms;
+}
+
+static void take(struct round *r, unsigned int n)
+{
+	struct stream *s = &r->streams[n];
+	char text[4096];
+	ssize_t len = read(s->fd, text, sizeof(text));
+
+	for (ssize_t i = 0; i < len; i++) {
+		if (text[i] != '\n') {
+			s->line[s->len] = text[i];
+			s->len += s->len + 1 < sizeof(s->line);
+			continue;
+		}
+		s->line[s->len] = 0;
+		s->len = 0;
+		take_line(r, n);
+	}
+}
+
+/* Why it is over before its time: what was written last on stderr, or that it ended. */
+static void say_ended(struct round *r, unsigned int n)
+{
+	char path[PATH_LEN], line[160], last[160] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/error-%c", r->p->dir, 'a' + n);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (*line != '\n')
+			snprintf(last, sizeof(last), "%.*s", (int)strcspn(line, "\n"), line);
+	if (file)
+		fclose(file);
+	snprintf(r->way->why, sizeof(r->way->why), "%c ended: %.160s", 'A' + n,
+		 *last ? last : "it said nothing");
+}
+
+/* Until the round is over; false: with a reason in the way. */
+static bool watch(struct round *r)
+{
+	uint64_t until = process_now_ns() + BEGIN_NS;
+	struct pollfd fds[2] = { { .fd = r->streams[0].fd, .events = POLLIN },
+				 { .fd = r->streams[1].fd, .events = POLLIN } };
+
+	while (process_now_ns() < until && !is_stopped) {
+		poll(fds, 2, 100);
+		for (unsigned int n = 0; n < 2; n++) {
+			if (fds[n].revents & POLLIN)
+				take(r, n);
+			if (r->way->command[n] && !is_running(&r->pids[n])) {
+				say_ended(r, n);
+				return false;
+			}
+		}
+		if (!r->begin && r->seen[0] >= r->wanted[0] && r->seen[1] >= r->wanted[1]) {
+			r->begin = process_now_ns() + r->way->warm_ns;
+			until = r->begin + r->p->options->seconds * (uint64_t)SECOND_NS;
+		}
+	}
+	if (!r->begin)
+		snprintf(r->way->why, sizeof(r->way->why), "%s printed no number of ms in %d s",
+			 r->seen[0] >= r->wanted[0] ? "B" : "A", (int)(BEGIN_NS / SECOND_NS));
+	return r->begin;
+}
+
+static void measure(struct peers *p, struct way *way)
+{
+	struct round r = { .p = p, .way = way, .first = way->nr_seconds };
+	char path[PATH_LEN];
+
+	for (unsigned int n = 0; n < 2; n++) {
+		/* Both ends: there is a reader before the program opens it, and no end of file. */
+		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
+		r.streams[n].fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		r.wanted[n] = way->command[n] || way->kind != ALONE;
+	}
+	way->nr_seconds += p->options->seconds;
+	way->seconds = alloc_resized(way->seconds, way->nr_seconds, sizeof(*way->seconds));
+	memset(way->seconds + r.first, 0, p->options->seconds * sizeof(*way->seconds));
+	for (unsigned int n = 0; n < 2; n++) {
+		snprintf(path, sizeof(path), "%s/error-%c", p->dir, 'a' + n);
+		if (way->command[n])
+			r.pids[n] = start(way->command[n], path);
+	}
+	watch(&r);
+	stop(&r);
+	for (unsigned int n = 0; n < 2; n++)
+		close(r.streams[n].fd);
+}
+
+/* ---------------------------------------------------------------------- the report */
+
+static const struct way *alone(const struct peers *p, unsigned int n)
+{
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (p->ways[i].kind == ALONE && p->ways[i].command[n] && !*p->ways[i].why)
+			return &p->ways[i];
+	return NULL;
+}
+
+static double part(const struct way *alone, const struct way *way, enum peers_figure f)
+{
+	return alone && alone->figures[f].value > 0 ?
+	       way->figures[f].value / alone->figures[f].value : 0;
+}
+
+static void tell_ways(struct peers *p, json_t *report)
+{
+	json_t *table = report_table(report, "Ways to share the GPU", "way|A a second|from|to|"
+				     "of alone|p50 ms|p99 ms|from|to|p99.9 ms|B a second|from|to|"
+				     "of alone");
+	json_t *chart = report_chart(report, "peers.svg", REPORT_LINES, "One program's speed "
+				     "against the other's", "A, of alone", "B, of alone", false);
+	const struct way *a = alone(p, 0), *b = alone(p, 1);
+	const char *family = "";
+	json_t *series = NULL;
+
+	for (unsigned int i = 0; i < p->nr; i++) {
+		struct way *way = &p->ways[i];
+		const struct peers_value *f = way->figures;
+
+		if (*way->why) {
+			report_note(report, "Not measured: %s: %s.", way->name,
+				    out_clean(way->why));
+			continue;
+		}
+		report_row(table, "[s,f,f,f,f,f,f,f,f,f,f,f,f,f]", way->name, f[PEERS_RATE].value,
+			   f[PEERS_RATE].low, f[PEERS_RATE].high, part(a, way, PEERS_RATE),
+			   f[PEERS_P50].value, f[PEERS_P99].value, f[PEERS_P99].low,
+			   f[PEERS_P99].high, f[PEERS_P999].value, f[PEERS_OTHER].value,
+			   f[PEERS_OTHER].low, f[PEERS_OTHER].high, part(b, way, PEERS_OTHER));
+		if (way->kind == ALONE)
+			continue;
+		if (strcmp(family, way->family))
+			series = report_series(chart, way->family);
+		family = way->family;
+		report_point(series, part(a, way, PEERS_RATE), part(b, way, PEERS_OTHER));
+	}
+}
+
+static void judge(struct peers *p, json_t *report)
+{
+	json_t *table = report_table(report, "Peers", "peer|not worse|10% better");
+	unsigned int nr = 0, nr_held = 0, nr_better = 0;
+
+	for (unsigned int i = 0; i < p->nr; i++) {
+		const struct way *peer = &p->ways[i], *best[PEERS_BETTER + 1] = { NULL };
+
+		if (peer->kind != PEER || *peer->why)
+			continue;
+		for (unsigned int k = 0; k < p->nr; k++)
+			if (p->ways[k].kind == OURS && !*p->ways[k].why)
+				best[peers_compare(p->ways[k].figures, peer->figures)] =
+					&p->ways[k];
+		if (!best[PEERS_EQUAL])
+			best[PEERS_EQUAL] = best[PEERS_BETTER];
+		report_row(table, "[s,s,s]", peer->name,
+			   best[PEERS_EQUAL] ? best[PEERS_EQUAL]->name : "none",
+			   best[PEERS_BETTER] ? best[PEERS_BETTER]->name : "none");
+		nr++;
+		nr_held += best[PEERS_EQUAL] != NULL;
+		nr_better += best[PEERS_BETTER] != NULL;
+	}
+	if (!nr)
+		return;
+	if (p->options->rounds * p->options->seconds < LEAST_SECONDS) {
+		report_note(report, "Less than %d s of each way are not judged.", LEAST_SECONDS);
+		return;
+	}
+	report_check(report, !p->b->simulated, "share of the peers with a way of ours that is "
+		     "not worse in either program", (double)nr_held / nr, REPORT_AT_LEAST, 1);
+	report_check(report, !p->b->simulated, "share with one that is 10% better in one, and not "
+		     "worse in the other", (double)nr_better / nr, REPORT_AT_LEAST, 0.5);
+}
+
+/* ---------------------------------------------------------------------- all of it */
+
+static int make_pipes(struct peers *p)
+{
+	char path[PATH_LEN], exe[4096], *folder = getenv("TMPDIR");
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	snprintf(p->dir, sizeof(p->dir), "%s/gpupart-peers-XXXXXX",
+		 folder && *folder ? folder : "/tmp");
+	if (len < 0 || !mkdtemp(p->dir))
+		return bench_fail(p->b, -errno, "%s: %s", p->dir, strerror(errno));
+	exe[len] = 0;
+	setenv("PEERS_GPUPART", exe, 1);
+	setenv("PEERS_DIR", p->dir, 1);
+	setenv("PEERS_A", p->programs[0], 1);
+	setenv("PEERS_B", p->programs[1], 1);
+	for (unsigned int n = 0; n < 2; n++) {
+		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
+		if (mkfifo(path, 0600))
+			return bench_fail(p->b, -errno, "%s: %s", path, strerror(errno));
+	}
+	return 0;
+}
+
+static void remove_all(const struct peers *p)
+{
+	static const char *const names[] = { "a", "b", "error-a", "error-b", "qos.yaml", "qos" };
+	char path[PATH_LEN];
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", p->dir, names[i]);
+		unlink(path);
+	}
+	rmdir(p->dir);
+}
+
+/* In another order each time: what changes meanwhile, as clocks do, meets all of them. */
+static void measure_all(struct peers *p)
+{
+	unsigned int order[MAX_WAYS], seed = 1, nr_rounds = p->options->rounds;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		order[i] = i;
+	for (unsigned int round = 0; round < nr_rounds; round++)
+		for (unsigned int i = 0; i < p->nr && !is_stopped; i++) {
+			unsigned int k = i + rand_r(&seed) % (p->nr - i), way = order[k];
+
+			order[k] = order[i];
+			order[i] = way;
+			if (*p->ways[way].why)
+				continue;
+			remark("peers: round %u of %u, %u of %u: %s", round + 1, nr_rounds, i + 1,
+			       p->nr, p->ways[way].name);
+			measure(p, &p->ways[way]);
+			if (*p->ways[way].why)
+				remark("peers: %s is not measured: %s", p->ways[way].name,
+				       out_clean(p->ways[way].why));
+		}
+}
+
+static unsigned int nr_measured(const struct peers *p)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < p->nr; i++)
+		nr += !*p->ways[i].why;
+	return nr;
+}
+
+int peers_check(const struct peers_options *options)
+{
+	char *word;
+	int status = 0;
+
+	for (unsigned int i = 0; options->only && !status &&
+	     (word = alloc_part(options->only, ',', i)); i++) {
+		if (!is_in(families, word))
+			status = usage_error("--only %s: '%s' is none of %s", options->only, word,
+					     families);
+		free(word);
+	}
+	return status;
+}
+
+int bench_peers(struct bench *b, json_t *report)
+{
+	static struct peers p;
+	int err;
+
+	p.b = b;
+	p.options = b->peers;
+	p.programs[0] = p.options->programs[0];
+	p.programs[1] = p.options->programs[1];
+	err = make_pipes(&p);
+	if (err)
+		return err;
+	signal(SIGINT, note_stop);
+	signal(SIGTERM, note_stop);
+	signal(SIGHUP, note_stop);
+	/* Whoever ends the command ends the programs. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	add_alone(&p);
+	add_peers(&p);
+	add_sets(&p);
+	add_qos(&p);
+	measure_all(&p);
+	remove_all(&p);
+	if (is_stopped)
+		return bench_fail(b, -EINTR, "stopped by a signal");
+	for (unsigned int i = 0; i < p.nr; i++)
+		peers_figures(p.ways[i].seconds, p.ways[i].nr_seconds, p.ways[i].figures);
+	if (!nr_measured(&p))
+		return bench_fail(b, -ECHILD, "nothing could be measured: %s",
+				  p.nr ? p.ways[0].why : "--only leaves no way");
+	report_mean(report, "A: %s. B: %s. Each line is %u x %u s, the ways in another order each "
+		    "time; from and to hold the figure in 95 of 100 cases.", p.programs[0],
+		    p.programs[1], p.options->rounds, p.options->seconds);
+	tell_ways(&p, report);
+	judge(&p, report);
+	return 0;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+/* Figures of ways to share a GPU, their intervals, and which of two is better: see peers.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "cli/bench/peers.h"
+#include "cli/util/alloc.h"
+
+#define DRAWS	400
+#define BETTER	1.10
+
+static int by_ms(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli)
+{
+	return nr ? sorted[((unsigned long)nr * milli + 999) / 1000 - 1] : 0;
+}
+
+/* Of the seconds whose numbers are @drawn. @room has place for all their latencies. */
+static void figures_of(const struct peers_second *seconds, const unsigned int *drawn,
+		       unsigned int nr, float *room, double figures[PEERS_NR])
+{
+	unsigned int nr_a = 0, nr_b = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct peers_second *second = &seconds[drawn[i]];
+
+		if (second->nr_a)
+			memcpy(room + nr_a, second->ms, second->nr_a * sizeof(*room));
+		nr_a += second->nr_a;
+		nr_b += second->nr_b;
+	}
+	qsort(room, nr_a, sizeof(*room), by_ms);
+	figures[PEERS_RATE] = nr ? (double)nr_a / nr : 0;
+	figures[PEERS_P50] = peers_quantile(room, nr_a, 500);
+	figures[PEERS_P99] = peers_quantile(room, nr_a, 990);
+	figures[PEERS_P999] = peers_quantile(room, nr_a, 999);
+	figures[PEERS_OTHER] = nr ? (double)nr_b / nr : 0;
+}
+
+static int by_draw(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+void peers_figures(const struct peers_second *seconds, unsigned int nr,
+		   struct peers_value figures[PEERS_NR])
+{
+	unsigned int most = 1, *drawn = alloc_zeroed(nr + 1, sizeof(*drawn)), seed = 1;
+	double all[PEERS_NR], (*draws)[DRAWS] = alloc_zeroed(PEERS_NR, sizeof(*draws));
+	float *room;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		drawn[i] = i;
+		most = seconds[i].nr_a > most ? seconds[i].nr_a : most;
+	}
+	room = alloc_zeroed((size_t)most * (nr + 1), sizeof(*room));
+	figures_of(seconds, drawn, nr, room, all);
+	for (unsigned int k = 0; k < DRAWS && nr; k++) {
+		double one[PEERS_NR];
+
+		for (unsigned int i = 0; i < nr; i++)
+			drawn[i] = rand_r(&seed) % nr;
+		figures_of(seconds, drawn, nr, room, one);
+		for (unsigned int f = 0; f < PEERS_NR; f++)
+			draws[f][k] = one[f];
+	}
+	for (unsigned int f = 0; f < PEERS_NR; f++) {
+		qsort(draws[f], DRAWS, sizeof(**draws), by_draw);
+		figures[f] = (struct peers_value){
+			all[f], draws[f][DRAWS / 40], draws[f][DRAWS - 1 - DRAWS / 40],
+		};
+	}
+	free(room);
+	free(draws);
+	free(drawn);
+}
+
+/* @sign 1: more is better, -1: less is. */
+static bool is_worse(const struct peers_value *ours, const struct peers_value *peer, int sign)
+{
+	return sign > 0 ? ours->high < peer->low : ours->low > peer->high;
+}
+
+static bool is_better(const struct peers_value *ours, const struct peers_value *peer, int sign)
+{
+	return is_worse(peer, ours, sign) &&
+	       (sign > 0 ? ours->value >= BETTER * peer->value :
+			   BETTER * ours->value <= peer->value);
+}
+
+enum peers_verdict peers_compare(const struct peers_value ours[PEERS_NR],
+				 const struct peers_value peer[PEERS_NR])
+{
+	static const struct {
+		enum peers_figure figure;
+		int sign;
+	} judged[] = { { PEERS_P99, -1 }, { PEERS_RATE, 1 }, { PEERS_OTHER, 1 } };
+	bool better = false;
+
+	for (unsigned int i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
+		enum peers_figure f = judged[i].figure;
+
+		if (is_worse(&ours[f], &peer[f], judged[i].sign))
+			return PEERS_WORSE;
+		better |= is_better(&ours[f], &peer[f], judged[i].sign);
+	}
+	return better ? PEERS_BETTER : PEERS_EQUAL;
+}

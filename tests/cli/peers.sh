@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart bench peers on the simulated GPU, with programs that use none: each way is started as it
+# should be, its lines are counted, what ends or says nothing is named, nothing is left behind.
+. "$(dirname "$0")/tap.subr"
+mkdir "$tmp/x"
+TMPDIR=$tmp/x
+export TMPDIR
+cat >"$tmp/a" <<'E2'
+#!/bin/sh
+env | grep '^GPUPART_SET=\|^GPUPART_DISABLE=\|^CUDA_MPS_ACTIVE' | sort | paste -sd' ' >>"$LOG.${0##*/}"
+while :; do echo "${MS-2.5}"; echo "no number"; sleep 0.05; done
+E2
+chmod +x "$tmp/a"
+cp "$tmp/a" "$tmp/b"
+LOG=$tmp/log
+export LOG
+peers() { try bench peers -i sample:h200 --a "$tmp/a" --b "MS=7 $tmp/b" --seconds 1 --rounds 2 "$@"; }
+peers --only alone,slices,mps,mps-percent,packed -o "$tmp/results"
+is "$status" 0 "it runs"
+has "$out" "(simulated): times mean nothing" "it says simulated"
+ask() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"; }
+rows='{r[0]: r[1:] for t in d["tables"] for r in t["rows"] if len(r) > 4}'
+names='A alone,B alone,MPS,MPS 30% / 70%,MPS 50% / 50%,MPS 70% / 30%,packed 16 / 50,packed 33 / 33,packed 49 / 17,time slices'
+if python3 -c '' 2>/dev/null; then
+	is "$(ask "$tmp/results/peers.json" "','.join(sorted($rows))")" "$names" "all ways"
+	is "$(ask "$tmp/results/peers.json" "[k for k, r in $rows.items() if k != 'B alone' and not (4 < r[0] < 25 and r[4] == r[5] == 2.5)]")" "[]" \
+		"A's units a second and latencies"
+	is "$(ask "$tmp/results/peers.json" "[k for k, r in $rows.items() if k != 'A alone' and not 4 < r[9] < 25]")" "[]" "B's units"
+	is "$(ask "$tmp/results/peers.json" "$rows['A alone'][9]")" 0.0 "B does not run while A is alone"
+	is "$(ask "$tmp/results/peers.json" "[c['result'] for c in d['checks']]")" "[]" "so few seconds are not judged"
+else
+	skip "peers.json: no python3"
+fi
+is "$(grep -c . "$tmp/log.a") $(grep -c '^$' "$tmp/log.a")" "14 4" "A was started twice a way; alone and in time slices with nothing"
+is "$(grep -c 'GPUPART_SET=0-65' "$tmp/log.a")" "8" "under MPS gpupart only starts the daemon"
+is "$(grep 'GPUPART_DISABLE=1' "$tmp/log.a" | sed 's/ GPUPART_SET.*//' | sort | uniq -c | xargs)" \
+	"2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=30 GPUPART_DISABLE=1 2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50 GPUPART_DISABLE=1 2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=70 GPUPART_DISABLE=1 2 GPUPART_DISABLE=1" \
+	"and is off in the programs"
+grep -q '>simulated</text>' "$tmp/results/peers.svg"
+ok $? "a picture, which says simulated"
+
+try bench peers -i sample:h200 --a "$tmp/a" --b 'echo it is broken >&2; exit 3' --seconds 1 --rounds 1 --only slices,mps
+is "$status" 1 "a program that ends"
+has "$err" "time slices is not measured: B ended: it is broken" "is named, with its last line"
+has "$out" "nothing could be measured: B ended: it is broken" "and nothing is left to tell"
+try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --both 'for f; do :; done; echo 1 >"$f"; sleep 9; :' --seconds 1 --rounds 1 --only slices,nosuch
+is "$status" 2 "a way that there is not"
+has "$err" "--only slices,nosuch: 'nosuch' is none of alone,slices" "is named"
+for bad in "--seconds 0" "--rounds x" "--a x"; do
+	# shellcheck disable=SC2086 # two words
+	try bench peers -i sample:h200 $bad
+	is "$status" 2 "peers $bad: refused"
+done
+try bench isolation --seconds 3
+has "$status $err" "2 gpupart bench: --a, --b" "options of peers without peers"
+
+until_true() {
+	for _ in $(seq 600); do
+		"$@" && return 0
+		sleep 0.05
+	done
+	return 1
+}
+"$gpupart" bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --only packed --seconds 60 >"$tmp/out" 2>&1 &
+pid=$!
+: >"$tmp/log.b"
+until_true test -s "$tmp/log.b"
+kill -TERM $pid
+wait $pid
+nobody() { ! pgrep -f "^/bin/sh $tmp/[ab]\$" >/dev/null; }
+until_true nobody
+ok $? "whoever ends it ends the programs"
+left() { ! ls -d "$tmp"/x/gpupart-peers-* >/dev/null 2>&1; }
+until_true left
+ok $? "and nothing is left in TMPDIR"
+tap_done
