@@ -165,15 +165,20 @@ int control_write_file(int dir, const char *file, const void *data, size_t len, 
 int control_lock_file(int fd)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
+	struct timespec now;
+	time_t until = 0;
 
-	for (int i = 0; i < LOCK_SECONDS * 1000; i++) {
-		if (!flock(fd, LOCK_EX | LOCK_NB))
-			return 0;
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (!until)
+			until = now.tv_sec + LOCK_SECONDS;
+		if (now.tv_sec >= until)
+			return -EBUSY;
 		nanosleep(&pause, NULL);
 	}
-	return -EBUSY;
+	return 0;
 }
 
 static uint64_t cpu_ns(void)

@@ -166,7 +166,9 @@ is "$status $(ask '[len(d["processes"]), t["kernels"], sorted(p["kernels"] for p
 
 is "$(ask '0.02 < d["span_seconds"] <= d["seconds"] and s["busy"] <= 1 and s["starved"] + s["held"] < 0.2')" True \
 	"at once, so no longer than the program took, and a GPU is busy once"
-measure -- sh -c "for i in 1 2 3 4; do $prog host 300 & done; wait"
+# On a loaded machine they may run one after the other.
+measure_until "s['busy'] > 1.5 * max(p['gpus'][0]['busy_seconds'] for p in d['processes']) / d['span_seconds']" \
+	-- sh -c "for i in 1 2 3 4; do $prog host 300 & done; wait"
 is "$(ask '[len(d["processes"]), t["kernels"], d["span_seconds"] <= d["seconds"], d["launches_per_second"] >= 1200 / d["seconds"]]')" \
 	"[4, 1200, True, True]" "four at once: launches a second by the clock on the wall"
 is "$(ask 'abs(s["busy"] + s["starved"] + s["held"] - 1) < 0.01 and

@@ -75,6 +75,8 @@ static void *play(void *arg)
 		p->nr++;
 		next = l->before + p->pause;
 		wait_until(l->end);
+		/* Not as it was planned: this thread may have had to wait for a CPU. */
+		l->end = cpu_now();
 		end_at(launched, gpu_time(p, l->end));
 		l->seen = cpu_now();
 	}
