@@ -19,6 +19,7 @@
 #include "cli/target/hold.h"
 #include "cli/cmd.h"
 #include "cli/mps/mps_daemon.h"
+#include "cli/start/rules.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
 #include "cli/plan/file.h"
@@ -60,7 +61,7 @@ const char cdi_help[] =
 "show themselves. The driver comes from NVIDIA's own CDI device, given beside it.\n"
 "\n"
 "SET as run has it, -t, -g, -u, -n, --sms, --hex, --shape; without it all TPCs.\n"
-"With --plan a device for each tenant of a plan.\n"
+"With --plan a device for each tenant of a plan, with its rules by kernel name.\n"
 "  -i, --input CAPTURE for the simulated GPU made of it (sample:h200 or a file); the\n"
 "                      kind is then " KIND_SIMULATED "\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
@@ -102,6 +103,8 @@ struct share {
 	char list[GPUPART_TPCSET_STRLEN];
 	struct gpupart_tpcset set;
 	uint64_t mem;			/* bytes; 0: no quota */
+	const struct args_texts *texts;	/* of a plan's tenant: its rules by kernel name */
+	char *rules;			/* GPUPART_RULES, or NULL */
 };
 
 struct cdi {
@@ -189,7 +192,8 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 	share->name = tenant->name;
 	share->set = tenant->tpcs;
 	share->mem = tenant->mem;
-	return 0;
+	share->texts = &tenant->rules;
+	return rules_check(share->texts);
 }
 
 /* Once it is known who reads: stdin can be read by one process only. */
@@ -448,6 +452,8 @@ static int add_device(const struct cdi *cdi, const struct share *share, json_t *
 	json_t *env = json_array(), *edits = json_pack("{s:o}", "env", env);
 
 	add_env(env, "GPUPART_SET=%s", share->list);
+	if (share->rules)
+		add_env(env, "GPUPART_RULES=%s", share->rules);
 	if (share->name)
 		add_env(env, "GPUPART_NAME=%s", share->name);
 	if (share->mem) {
@@ -513,6 +519,8 @@ static int write_out(const struct cdi *cdi)
 
 	for (unsigned int i = 0; i < cdi->nr && !status; i++)
 		status = add_device(cdi, &cdi->shares[i], devices);
+	for (unsigned int i = 0; i < cdi->nr; i++)
+		free(cdi->shares[i].rules);
 	if (status) {
 		json_decref(devices);
 		return status;
@@ -566,8 +574,15 @@ static int work_out_shares(struct cdi *cdi, const struct gpupart_topology *topo,
 		left = gpupart_tpcset_andnot(&left, &cdi->shares[i].set);
 	}
 	for (unsigned int i = 0; i < cdi->nr && cdi->plan && !status; i++) {
-		snprintf(whose, sizeof(whose), "tenant %s: ", cdi->shares[i].name);
-		clusters_note(whose, topo, &cdi->shares[i].set, &left);
+		struct share *share = &cdi->shares[i];
+		struct rules rules = { 0 };
+
+		status = rules_add(&rules, share->texts, cdi->args, topo, gpu, &share->set);
+		if (status)
+			break;
+		share->rules = rules_take(&rules, share->texts);
+		snprintf(whose, sizeof(whose), "tenant %s: ", share->name);
+		clusters_note(whose, topo, &share->set, &left);
 	}
 	if (!status && !cdi->plan)
 		name_device(cdi, &cdi->shares[0]);

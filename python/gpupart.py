@@ -2050,6 +2050,11 @@ def _new_stream(pci: Optional[str], taken: AbstractSet[int]) -> Any:
     raise Error(errno.ENOSPC, "PyTorch has no stream that no other part has")
 
 
+#: Those whose streams no other split gets, until they are closed or nobody has them.
+_live_parts: weakref.WeakSet[Part] = weakref.WeakSet()
+_live_lock = threading.Lock()
+
+
 class Part:
     """One part of split(): a stream, and the set of what is launched on it."""
 
@@ -2151,6 +2156,7 @@ class Split(Mapping[str, Part]):
         self._known: dict[Any, dict[str, TpcSet]] = {}
         self._shape, self._sizes = shape, dict(sizes)
         self._parts: dict[str, Part] = {}
+        self._lock = threading.RLock()
         try:
             self._gpu = attach(gpu)
         except Error as error:
@@ -2160,20 +2166,24 @@ class Split(Mapping[str, Part]):
             self._within = (topology.set(within) if within is not None
                             else self._gpu.limit or topology.all)
             wanted = self._sets(shape, sizes)
-            self._make(shares)
             try:
+                self._make(shares)
                 self._apply(wanted)
             except Error as error:
-                self.why, self._gpu = str(error), None
                 self.close()
+                if error.errno == errno.ENOSPC:
+                    raise
+                self.why, self._gpu = str(error), None
         if self._gpu is None:
             self._make_ordinary(shares)
 
     def _make(self, names: Iterable[str]) -> None:
         pci = self._gpu.topology.info.pci if self._gpu else None
         for name in names:
-            taken = {_stream_handle(part.stream) for part in self._parts.values()}
-            self._parts[name] = Part(name, _new_stream(pci, taken), self._gpu)
+            with _live_lock:
+                taken = {_stream_handle(part.stream) for part in _live_parts}
+                part = self._parts[name] = Part(name, _new_stream(pci, taken), self._gpu)
+                _live_parts.add(part)
 
     def _make_ordinary(self, names: Iterable[str]) -> None:
         try:
@@ -2206,21 +2216,26 @@ class Split(Mapping[str, Part]):
         Other sizes for the same parts, or another shape, from their next launches on: what was
         launched before stays where it is. A split that was had before costs some us.
         """
-        shape, sizes = shape or self._shape, sizes or self._sizes
-        if set(sizes) != set(self._parts):
-            raise TypeError(f"change() wants sizes of {', '.join(self._parts)}, or none")
-        if self._gpu is None:
-            _shares(sizes, shape)
-        else:
-            self._apply(self._sets(shape, sizes))
-        self._shape, self._sizes = shape, dict(sizes)
+        with self._lock:
+            shape, sizes = shape or self._shape, sizes or self._sizes
+            if not self._parts:
+                raise RuntimeError("the split is closed: make another one")
+            if set(sizes) != set(self._parts):
+                raise TypeError(f"change() wants sizes of {', '.join(self._parts)}, or none")
+            if self._gpu is None:
+                _shares(sizes, shape)
+            else:
+                self._apply(self._sets(shape, sizes))
+            self._shape, self._sizes = shape, dict(sizes)
 
     def close(self) -> None:
         """Takes the sets away; streams that are not PyTorch's are destroyed when unused."""
-        for part in self._parts.values():
-            if part._set is not None:
-                part._give(None)
-        self._parts = {}
+        with self._lock:
+            for part in self._parts.values():
+                if part._set is not None:
+                    part._give(None)
+                _live_parts.discard(part)
+            self._parts = {}
 
     def __getitem__(self, name: str) -> Part:
         return self._parts[name]

@@ -124,21 +124,30 @@ int rules_add(struct rules *rules, const struct args_texts *texts, const struct 
 	return 0;
 }
 
-void rules_export(struct rules *rules, const struct args_texts *texts)
+/* Whether one before the @n'th has its pattern: of two, the first holds. */
+static bool is_repeated(const struct args_texts *texts, unsigned int n)
 {
-	char *all = alloc_text("%s", ""), *longer;
+	size_t len = strcspn(texts->texts[n], "=") + 1;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (!strncmp(texts->texts[i], texts->texts[n], len))
+			return true;
+	return false;
+}
+
+char *rules_take(struct rules *rules, const struct args_texts *texts)
+{
+	char *all = NULL, *longer;
 
 	for (unsigned int i = 0; i < texts->nr; i++) {
-		longer = alloc_text("%s%s%s %.*s", all, i ? "\n" : "", rules->sets[i],
-				    (int)strcspn(texts->texts[i], "="), texts->texts[i]);
+		if (!is_repeated(texts, i)) {
+			longer = alloc_text("%s%s%s %.*s", all ? all : "", all ? "\n" : "",
+					    rules->sets[i], (int)strcspn(texts->texts[i], "="),
+					    texts->texts[i]);
+			free(all);
+			all = longer;
+		}
 		free(rules->sets[i]);
-		free(all);
-		all = longer;
 	}
-	/* Those of a run around this one are for its sets. */
-	if (texts->nr)
-		setenv("GPUPART_RULES", all, 1);
-	else
-		unsetenv("GPUPART_RULES");
-	free(all);
+	return all;
 }

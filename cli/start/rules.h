@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads --rule PATTERN=SET of run: sets of kernels by their names. */
+/* Reads --rule PATTERN=SET of run and rules of plans: sets of kernels by their names. */
 #ifndef GPUPART_CLI_START_RULES_H
 #define GPUPART_CLI_START_RULES_H
 
@@ -21,7 +21,7 @@ int rules_add(struct rules *rules, const struct args_texts *texts, const struct 
 	      const struct gpupart_topology *topo, const char *pci,
 	      const struct gpupart_tpcset *within);
 
-/* Into the environment, and frees @rules; without any there are none in there. */
-void rules_export(struct rules *rules, const struct args_texts *texts);
+/* The value of GPUPART_RULES, to be freed, or NULL without any. Frees what is in @rules. */
+char *rules_take(struct rules *rules, const struct args_texts *texts);
 
 #endif

@@ -443,6 +443,7 @@ static void name_maps(void)
 int run_confine(struct args *args, const struct run_wishes *wishes)
 {
 	struct parts parts = { 0 };
+	char *rules;
 	int status;
 
 	if (gpupart_open(&cmd_gp))
@@ -455,7 +456,12 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		setenv("GPUPART_SET", parts.sets, 1);
 		setenv("GPUPART_GPU", parts.gpus, 1);
 		setenv("GPUPART_CHECKED", parts.keys, 1);
-		rules_export(&parts.rules, &wishes->rules);
+		/* Those of a run around this one are for its sets. */
+		unsetenv("GPUPART_RULES");
+		rules = rules_take(&parts.rules, &wishes->rules);
+		if (rules)
+			setenv("GPUPART_RULES", rules, 1);
+		free(rules);
 		name_maps();
 	}
 	free(parts.gpus);

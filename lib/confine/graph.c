@@ -11,6 +11,7 @@
 #include <string.h>
 #include "lib/confine/graph.h"
 #include "lib/confine/graph_rebuild.h"
+#include "lib/confine/rules.h"
 #include "lib/confine/stream.h"
 #include "lib/core/fork.h"
 #include "lib/core/hash.h"
@@ -57,6 +58,7 @@ struct executable {
 	bool built;		/* launched or uploaded once */
 	bool settled;		/* and all of its nodes with what @print stands for */
 	bool partial;		/* all but some, which the driver refuses to change */
+	unsigned int rules;	/* rules_generation when its functions were matched last */
 	uint64_t print;
 };
 
@@ -530,6 +532,24 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /* ------------------------------------------------------------------------ launch */
 
+/*
+ * No call of the driver names the functions that a graph launches: rules that are newer than @e
+ * are matched here. Without a clone nobody knows what is in it.
+ */
+static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
+						  struct executable *e)
+{
+	unsigned int rules = atomic_load_explicit(&rules_generation, memory_order_acquire);
+
+	if (e->rules == rules)
+		return;
+	e->rules = rules;
+	if (e->clone)
+		rules_match_graph(cuda, e->clone);
+	else if (e->built)
+		control_count(CONTROL_GRAPH_STALE);
+}
+
 void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
 			bool launch)
 {
@@ -539,6 +559,8 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	memset(scope, 0, sizeof(*scope));
 	now.launched = e;
 	now.stale = now.rebuilt = now.partial = false;
+	if (e && atomic_load_explicit(&rules_used, memory_order_acquire))
+		match_rules(cuda, e);
 	scope->gpu = place->gpu;
 	scope->nodes = e ? e->nodes : NULL;
 	now.next = launch && place->gpu && scope_next_take(place->gpu, &scope->set);

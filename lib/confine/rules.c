@@ -72,7 +72,7 @@ static void mark_seen(uint64_t key)
 static void unnamed(const char *why)
 {
 	snprintf(control_self->problem, sizeof(control_self->problem),
-		 "a rule by kernel name may not hold: cuFuncGetName: %.150s", why);
+		 "a rule by kernel name may not hold: %.190s", why);
 }
 
 __attribute__((cold))
@@ -107,32 +107,50 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
 	pthread_mutex_unlock(&rules_lock);
 }
 
-__attribute__((cold))
-void rules_match_graph(const struct cuda_api *cuda, void *graph, void *ctx)
+/* The driver's result. Kernels of a node's own context, which need not be the current one. */
+static int match_node(const struct cuda_api *cuda, void *node)
 {
 	struct cuda_kernel_node kernel;
-	void **nodes, *function, *child;
-	size_t nr = 0;
-	int type;
+	void *function, *child;
+	uint64_t key;
+	int type, result = cuda->node_type(node, &type);
 
+	if (!result && type == CUDA_NODE_GRAPH) {
+		result = cuda->graph_child(node, &child);
+		if (!result)
+			rules_match_graph(cuda, child);
+	} else if (!result && type == CUDA_NODE_CONDITIONAL) {
+		unnamed("the driver lists no kernels of conditional nodes");
+	} else if (!result && type == CUDA_NODE_KERNEL) {
+		result = cuda->kernel_get(node, &kernel);
+		if (result || (!kernel.ctx && cuda->ctx_current(&kernel.ctx)))
+			return result;
+		function = kernel.function ? kernel.function : kernel.kernel;
+		key = rules_key(function, kernel.ctx);
+		if (!rules_known(key) && !cuda->ctx_push(kernel.ctx)) {
+			rules_match(cuda, function, kernel.ctx, key);
+			cuda->ctx_pop(&kernel.ctx);
+		}
+	}
+	return result;
+}
+
+__attribute__((cold))
+void rules_match_graph(const struct cuda_api *cuda, void *graph)
+{
+	void **nodes;
+	size_t nr = 0;
+	int result;
+
+	/* It is no graph: the program's call fails too. */
 	if (cuda->graph_nodes(graph, NULL, &nr) || !nr)
 		return;
 	nodes = calloc(nr, sizeof(*nodes));
-	if (!nodes || cuda->graph_nodes(graph, nodes, &nr)) {
-		unnamed("no memory for a graph's nodes");
-		nr = 0;
-	}
-	for (size_t n = 0; n < nr; n++) {
-		if (cuda->node_type(nodes[n], &type))
-			continue;
-		if (type == CUDA_NODE_GRAPH && !cuda->graph_child(nodes[n], &child))
-			rules_match_graph(cuda, child, ctx);
-		if (type != CUDA_NODE_KERNEL || cuda->kernel_get(nodes[n], &kernel))
-			continue;
-		function = kernel.function ? kernel.function : kernel.kernel;
-		if (!rules_known(rules_key(function, ctx)))
-			rules_match(cuda, function, ctx, rules_key(function, ctx));
-	}
+	result = nodes ? cuda->graph_nodes(graph, nodes, &nr) : CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t n = 0; !result && n < nr; n++)
+		result = match_node(cuda, nodes[n]);
+	if (result)
+		unnamed(cuda_words(cuda, result));
 	free(nodes);
 }
 

@@ -54,8 +54,8 @@ static inline bool rules_known(uint64_t key)
  */
 void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_t key);
 
-/* The same for every kernel node of @graph in the current context @ctx. */
-void rules_match_graph(const struct cuda_api *cuda, void *graph, void *ctx);
+/* The same for every kernel node of @graph that rules_known() does not know. */
+void rules_match_graph(const struct cuda_api *cuda, void *graph);
 
 /* A function's address may be another's from now on. Takes no lock. */
 void rules_forget(void);

@@ -404,7 +404,7 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 	uint64_t key;
 
 	if (row->fn.kind == WHAT_INSTANTIATE || row->fn.kind == WHAT_UPDATE) {
-		rules_match_graph(cuda, a->second, params->ctx);
+		rules_match_graph(cuda, a->second);
 	} else if (row->fn.kind == WHAT_CHANGE && a->third &&
 		   (row->which == GRAPH_KERNEL || row->which == GRAPH_KERNEL_OLD)) {
 		const struct cuda_kernel_node *kernel = a->third;

@@ -117,6 +117,18 @@ is "$(echo "$is_out" | sed 's/ SMs[^,]*//g')" "2,4" "run --plan takes the tenant
 kernels --plan "$tmp/plan.json:a" --rule '*=-n 3' -- "$tmp/kernels" gpupart_census
 is "${is_out%% *}" 6 "behind those of the command line"
 
+kernels --plan "$tmp/plan.json:a" --rule 'gpupart_census=-n 3' -- "$tmp/kernels" gpupart_census
+is "${is_out%% *}" 6 "also where the tenant has the same pattern"
+kernels -t 0-31 --rule 'gpupart_census=-n 3' --rule 'gpupart_census=-n 1' -- "$tmp/kernels" gpupart_census
+is "${is_out%% *}" 6 "the first of two with the same pattern"
+try cdi -i $b --plan "$tmp/plan.json" --device sim
+has "$(cat "$tmp/out")" '"GPUPART_RULES=6 gpupart_census\n6,14 *census*"' "so does its container"
+sed 's/-n 1"/-t 0"/' "$tmp/plan.json" >"$tmp/outside.json"
+try cdi -i $b --plan "$tmp/outside.json" --device sim
+[ "$status" != 0 ] && ! [ -s "$tmp/out" ]
+ok $? "a rule outside of the tenant's set: no container"
+has "$(cat "$tmp/err")" "TPCs 0 are outside of" "which is said"
+
 # What is refused, before anything starts.
 bad_rule() {	# bad_rule RULE WORDS
 	try run -i $b -t 0-15 --rule "$1" -- "$tmp/kernels" gpupart_census

@@ -6,6 +6,7 @@ import glob
 import itertools
 import os
 import sys
+import threading
 import types
 
 from tap import Driver, ROOT, done, ok, raises, same
@@ -125,6 +126,61 @@ class Stream:
         Stream.made += 1
 
 
+def changed_by_two(gpu):
+    """The first thread stands between its two parts until the second has ended, or waits."""
+    give, inside, waits = gpupart.Part._give, threading.Event(), threading.Event()
+
+    def second():
+        inside.wait()
+        try:
+            parts._lock = Watched(parts._lock)
+            parts.change(a=16, b="rest")
+        finally:
+            waits.set()
+
+    class Watched:
+        """Says when it is waited for."""
+        def __init__(self, lock):
+            self.lock = lock
+
+        def __enter__(self):
+            waits.set()
+            return self.lock.__enter__()
+
+        def __exit__(self, *exception):
+            return self.lock.__exit__(*exception)
+
+    def slow(part, tpcs):
+        give(part, tpcs)
+        if threading.current_thread() is threading.main_thread() and not inside.is_set():
+            inside.set()
+            waits.wait()
+
+    with split("packed", a=8, b="rest") as parts:
+        thread = threading.Thread(target=second)
+        thread.start()
+        gpupart.Part._give = slow
+        parts.change(a=32, b="rest")
+        gpupart.Part._give = give
+        thread.join()
+        sets = {name: gpu.stream_get(part.stream) for name, part in parts.items()}
+        same((sets, sets["a"] & sets["b"], len(sets["a"])),
+             ({name: part.set for name, part in parts.items()}, TpcSet(), 16),
+             "two threads change a split: the last one's sets hold, all of them")
+
+
+def used_after_fork():
+    """The driver is not usable there."""
+    child = os.fork()
+    if not child:
+        try:
+            parts = split(a="50%", b="rest")
+            os._exit(0 if parts.why and parts.a.stream is None and parts.a.set is None else 2)
+        except BaseException:
+            os._exit(1)
+    same(os.waitpid(child, 0)[1], 0, "after a fork: no streams, and why")
+
+
 def streams():
     """On the simulated driver."""
     driver = Driver()
@@ -163,6 +219,9 @@ def streams():
         raises(AttributeError, "no part c", lambda: parts.c, "another part")
         handle = parts.a.stream
     same(gpu.stream_get(handle), None, "its end takes the sets away")
+    raises(RuntimeError, "closed", lambda: parts.change(a=3, b="rest"), "no change after it")
+    changed_by_two(gpu)
+    used_after_fork()
     with split(a="50%", b="rest") as parts:
         for _ in range(5):
             gpu.census(parts.a.stream)
@@ -187,6 +246,14 @@ def streams():
              [part.set for part in parts.values()], "and their sets hold")
     raises(Error, "no other part has", lambda: split(a=1, b=1, c=1, d=1), "its pool has too few",
            errno.ENOSPC)
+    with split(a="50%", b="rest") as parts:
+        raises(Error, "no other part has", lambda: split(c=1, d=1), "nor takes another split's",
+               errno.ENOSPC)
+        one = split(c=1)
+        ok(not {part.stream.cuda_stream for part in parts.values()} & {one.c.stream.cuda_stream},
+           "two splits share no stream")
+        del one
+        ok(split(c=1).c.set, "one that nobody has any more gives its stream back")
     sys.modules["torch"].cuda.is_available = lambda: False
     with split(a="50%", b="rest") as parts:
         same(type(parts.a.stream), gpupart._RawStream, "a PyTorch without CUDA")

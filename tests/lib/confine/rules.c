@@ -2,6 +2,7 @@
 /* Rules by kernel name, on the simulated driver: which launches get a rule's set, and when. */
 #include <pthread.h>
 #include "lib/driver/cuda.h"
+#include "lib/state/process_block.h"
 #include "tests/lib/scenario.h"
 
 #define MANGLED "_ZN2at6native14gpupart_censusILi4EEEvPvi"
@@ -171,18 +172,25 @@ static void kernels(void)
 	       !cuFuncSetAttribute(own, 8, 200000) && ran_on(&p, stream, &all), "not another one");
 }
 
-static void graphs(void)
+static CU (*create)(P *, U), (*add)(P *, P, const P *, size_t, const struct cuda_kernel_node *);
+static CU (*instantiate)(P *, P, U64), (*launch)(P, P);
+static CU (*child)(P *, P, const P *, size_t, P);
+static CU (*change)(P, P, const struct cuda_kernel_node *);
+
+static unsigned int grid_ns = 1000;
+static P args[] = { &p.out, &grid_ns };
+
+/* A kernel node of @function. */
+static struct cuda_kernel_node node_of(P function)
 {
-	CU (*create)(P *, U), (*add)(P *, P, const P *, size_t, const struct cuda_kernel_node *);
-	CU (*instantiate)(P *, P, U64), (*launch)(P, P), (*child)(P *, P, const P *, size_t, P);
-	CU (*change)(P, P, const struct cuda_kernel_node *);
-	static struct { unsigned int smid, cluster; U64 start, end; } records[264];
+	return (struct cuda_kernel_node){ .function = function, .grid = { 264, 1, 1 },
+					  .block = { 32, 1, 1 }, .shared = 200000,
+					  .params = args };
+}
+
+static bool graph_begin(void)
+{
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
-	struct gpupart_tpcset seen[3] = { 0 };
-	struct cuda_kernel_node kernel = { .grid = { 264, 1, 1 }, .block = { 32, 1, 1 },
-					   .shared = 200000 };
-	unsigned int ns = 1000;
-	P graph, outer, node, child_node, exec, args[] = { &p.out, &ns };
 
 	*(void **)&create = dlsym(lib, "cuGraphCreate");
 	*(void **)&add = dlsym(lib, "cuGraphAddKernelNode_v2");
@@ -190,30 +198,86 @@ static void graphs(void)
 	*(void **)&instantiate = dlsym(lib, "cuGraphInstantiateWithFlags");
 	*(void **)&change = dlsym(lib, "cuGraphExecKernelNodeSetParams_v2");
 	*(void **)&launch = dlsym(lib, "cuGraphLaunch");
-	if (!begin() || rule("at::*", &a) || rule("other::*", &b))
+	return begin();
+}
+
+/* A graph's launch ran on all of @want and nothing else. */
+static bool graph_ran_on(P exec, const struct gpupart_tpcset *want)
+{
+	static struct { unsigned int smid, cluster; U64 start, end; } records[264];
+	struct gpupart_tpcset seen = { 0 };
+
+	if (launch(exec, stream) || cuStreamSynchronize(stream) ||
+	    cuMemcpyDtoH(records, p.out, sizeof(records)))
+		return false;
+	for (int n = 0; n < 264; n++)
+		gpupart_tpcset_add(&seen, gpupart_topology_sm_tpc(gpupart_gpu_topology(gpu),
+								  records[n].smid));
+	return gpupart_tpcset_equal(&seen, want);
+}
+
+static void graphs(void)
+{
+	struct cuda_kernel_node kernel;
+	P graph, outer, node, child_node, exec;
+
+	if (!graph_begin() || rule("at::*", &a) || rule("other::*", &b))
 		return;
-	kernel.function = p.function;
-	kernel.params = args;
+	kernel = node_of(p.function);
 	if (!tap_ok(!create(&graph, 0) && !add(&node, graph, NULL, 0, &kernel) &&
 		    !create(&outer, 0) && !child(&child_node, outer, NULL, 0, graph) &&
 		    !instantiate(&exec, outer, 0), "a graph in a graph, never launched before"))
 		return;
-	for (int i = 0; i < 3; i++) {
-		if (i == 1 && (instantiate(&exec, graph, 0) || !take(module, OTHER)))
-			return;
-		kernel.function = p.function;
-		if (i == 2 && change(exec, node, &kernel))
-			return;
-		if (launch(exec, stream) || cuStreamSynchronize(stream) ||
-		    cuMemcpyDtoH(records, p.out, sizeof(records)))
-			return;
-		for (int n = 0; n < 264; n++)
-			gpupart_tpcset_add(&seen[i], gpupart_topology_sm_tpc(
-						gpupart_gpu_topology(gpu), records[n].smid));
-	}
-	tap_ok(gpupart_tpcset_equal(&seen[0], &a) && gpupart_tpcset_equal(&seen[1], &a),
+	tap_ok(graph_ran_on(exec, &a) && !instantiate(&exec, graph, 0) && graph_ran_on(exec, &a),
 	       "its kernel runs in the rule's set");
-	tap_ok(gpupart_tpcset_equal(&seen[2], &b), "so does one that takes its place");
+	if (!take(module, OTHER))
+		return;
+	kernel = node_of(p.function);
+	tap_ok(!change(exec, node, &kernel) && graph_ran_on(exec, &b),
+	       "so does one that takes its place");
+}
+
+/* Kernels that are launched by graphs alone, whose rules change afterwards. */
+static void live_graphs(void)
+{
+	struct cuda_kernel_node kernel;
+	P graph, node, exec;
+
+	if (!graph_begin())
+		return;
+	kernel = node_of(p.function);
+	if (create(&graph, 0) || add(&node, graph, NULL, 0, &kernel) ||
+	    instantiate(&exec, graph, 0))
+		return;
+	tap_ok(graph_ran_on(exec, &all), "an executable graph, no rule");
+	tap_ok(!rule("at::*", &a) && graph_ran_on(exec, &a), "a rule that is new to it");
+	tap_ok(!rule("at::*", &b) && graph_ran_on(exec, &b), "which has another set");
+	tap_ok(!rule(NULL, NULL) && graph_ran_on(exec, &all), "and goes");
+}
+
+static CU type_conditional(P node, int *type)
+{
+	(void)node;
+	*type = CUDA_NODE_CONDITIONAL;
+	return 0;
+}
+
+/* The driver lists no nodes of their bodies. */
+static void conditional(void)
+{
+	struct cuda_kernel_node kernel;
+	struct cuda_api *api;
+	P graph, node, exec;
+
+	if (!graph_begin() || rule("at::*", &a))
+		return;
+	api = (struct cuda_api *)(uintptr_t)cuda_loaded();
+	api->node_type = type_conditional;
+	kernel = node_of(p.function);
+	tap_ok(!create(&graph, 0) && !add(&node, graph, NULL, 0, &kernel) &&
+	       !*control_self->problem && !instantiate(&exec, graph, 0) &&
+	       strstr(control_self->problem, "conditional"),
+	       "a graph with a conditional node: %s", control_self->problem);
 }
 
 static void injected(void)
@@ -298,6 +362,8 @@ static const struct scenario scenarios[] = {
 	{ "modules", modules, "@b", { NULL }, NULL },
 	{ "kernels", kernels, "@b", { NULL }, NULL },
 	{ "graphs", graphs, "@b", { NULL }, NULL },
+	{ "live-graphs", live_graphs, "@b", { NULL }, NULL },
+	{ "conditional", conditional, "@b", { NULL }, NULL },
 	{ "threads", threads, "@b", { NULL }, NULL },
 	{ "injected", injected, "@b", { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=0-30",
 	  "GPUPART_RULES=0-3 at::*\n8-11 *other*" }, NULL },
