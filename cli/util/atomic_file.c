@@ -81,6 +81,11 @@ static int make_beside(const char *path, char *beside, size_t len)
 
 int whole_write(const char *path, const char *text)
 {
+	return whole_write_with(path, text, NULL, NULL);
+}
+
+int whole_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg)
+{
 	char real[PATH_MAX], beside[PATH_MAX];
 	int is_link = whole_link(path), fd, err;
 	mode_t mode = 0644;
@@ -92,7 +97,7 @@ int whole_write(const char *path, const char *text)
 		if (S_ISDIR(st.st_mode))
 			return -EISDIR;
 		if (!S_ISREG(st.st_mode))
-			return write_through(path, text);
+			return write_through(path, text) ?: then ? then(arg) : 0;
 		/* Another user's mode could let that user write to what this user trusts. */
 		if (st.st_uid == geteuid())
 			mode = st.st_mode & 0777;
@@ -108,6 +113,8 @@ int whole_write(const char *path, const char *text)
 		err = -errno;
 	if (close(fd) && !err)
 		err = -errno;
+	if (!err && then)
+		err = then(arg);
 	if (!err && rename(beside, path))
 		err = -errno;
 	if (err)

@@ -11,6 +11,12 @@
 int whole_write(const char *path, const char *text);
 
 /*
+ * The same, and calls @then when all of @text is on the disk, before others see it at @path. If
+ * that fails, its -errno is returned and @path stays as it was.
+ */
+int whole_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg);
+
+/*
  * Whether @path is a link: 0 it is none, 1 this user's or root's, -ELOOP another user's, which
  * could lead to any file of this user's.
  */
