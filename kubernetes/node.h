@@ -9,7 +9,6 @@
 
 #define NODE_CONFIG "/etc/gpupart/kubernetes"
 #define NODE_RESOURCE "gpupart.dev/tpcs"
-#define NODE_ID_LEN 64		/* kubelet takes 63 letters */
 
 enum node_driver { NODE_DRIVER_FILES, NODE_DRIVER_CDI, NODE_DRIVER_RUNTIME };
 
@@ -29,12 +28,17 @@ struct node {
  */
 int node_open(struct node *node, const char *config);
 
-/* The id of @tpc of GPU @gpu, as kubelet counts them; and what an id says, or false. */
-void node_id(const struct node *node, unsigned int gpu, unsigned int tpc, char id[NODE_ID_LEN]);
-bool node_find(const struct node *node, const char *id, unsigned int *gpu, unsigned int *tpc);
+/* The id of @tpc of GPU @gpu, as kubelet counts them, which the caller frees. */
+char *node_id(const struct node *node, unsigned int gpu, unsigned int tpc);
+
+/* Adds the @nr ids in @list to the sets by GPU. Returns one that is no TPC's, or NULL. */
+char *node_sort(const struct node *node, char **list, size_t nr, struct gpupart_tpcset *ids);
 
 /* Whether GPU @gpu is there. */
 bool node_is_healthy(const struct node *node, unsigned int gpu);
+
+/* One more message of @type in the list *@list of @nr pointers. */
+void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type);
 
 /* Adds to @edits what a container with @grant, whose grants lie in @folder, is to have. */
 void node_edits(const struct node *node, unsigned int gpu, const struct gpupart_grant *grant,
