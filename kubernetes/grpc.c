@@ -3,6 +3,7 @@
  * Both ends of gRPC over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md): see grpc.h. What a peer can make this
  * hold is bounded: connections, streams and bytes.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <nghttp2/nghttp2.h>
 #include <poll.h>
@@ -33,7 +34,7 @@ struct buffer {
 struct call {
 	int32_t id;		/* 0: none */
 	const struct grpc_method *method;	/* NULL: none that is served, or the client's end */
-	bool is_grpc, is_begun, is_over, is_lost, overflow;
+	bool is_begun, is_over, is_lost, overflow;
 	struct buffer in, out;	/* of a stream that has begun, @in is the last reply */
 	struct grpc_status status;
 };
@@ -155,11 +156,9 @@ static void encode(const char *text, char *to, size_t len)
 {
 	size_t at = 0;
 
-	for (const unsigned char *c = (const unsigned char *)text; *c && at + 4 < len; c++)
-		at += snprintf(to + at, len - at, *c >= ' ' && *c <= '~' && *c != '%' ? "%c" :
-											"%%%02X",
-			       *c);
-	to[at] = 0;
+	*to = 0;
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+		at += snprintf(to + at, len - at, isprint(*c) && *c != '%' ? "%c" : "%%%02X", *c);
 }
 
 static void handle(struct call *call)
@@ -187,13 +186,11 @@ static void handle(struct call *call)
 static int answer(nghttp2_session *session, struct call *call)
 {
 	nghttp2_data_provider provider = { .source.ptr = call, .read_callback = read_out };
-	nghttp2_nv headers[4] = { header(":status", call->is_grpc ? "200" : "415"),
+	nghttp2_nv headers[4] = { header(":status", "200"),
 				  header("content-type", "application/grpc") };
 	char code[12], why[3 * sizeof(call->status.why)];
 
 	call->is_begun = true;
-	if (!call->is_grpc)
-		call->method = NULL;
 	handle(call);
 	if (!call->status.code)
 		return nghttp2_submit_response(session, call->id, headers, 2, &provider);
@@ -232,9 +229,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	(void)flags;
 	if (!call || strlen(text) != len)
 		return 0;
-	if (!strcmp(key, "content-type"))
-		call->is_grpc = !strncmp(text, "application/grpc", 16) && strchr("+;", text[16]);
-	else if (!strcmp(key, "grpc-status"))
+	if (!strcmp(key, "grpc-status"))
 		call->status.code = atoi(text);
 	else if (!strcmp(key, "grpc-message"))
 		snprintf(call->status.why, sizeof(call->status.why), "%s", text);

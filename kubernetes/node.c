@@ -164,11 +164,18 @@ bool node_is_healthy(const struct node *node, unsigned int gpu)
 	return !access(board->simulated ? board->source : path, F_OK);
 }
 
-void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type)
+void *node_message(const ProtobufCMessageDescriptor *type)
 {
-	void ***at = list, *message = alloc_zeroed(1, type->sizeof_message);
+	void *message = alloc_zeroed(1, type->sizeof_message);
 
 	type->message_init(message);
+	return message;
+}
+
+void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type)
+{
+	void ***at = list, *message = node_message(type);
+
 	*at = alloc_resized(*nr ? *at : NULL, *nr + 1, sizeof(**at));
 	(*at)[(*nr)++] = message;
 	return message;

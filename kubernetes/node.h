@@ -37,7 +37,8 @@ char *node_sort(const struct node *node, char **list, size_t nr, struct gpupart_
 /* Whether GPU @gpu is there. */
 bool node_is_healthy(const struct node *node, unsigned int gpu);
 
-/* One more message of @type in the list *@list of @nr pointers. */
+/* A message of @type, and one more in the list *@list of @nr pointers. */
+void *node_message(const ProtobufCMessageDescriptor *type);
 void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type);
 
 /* Adds to @edits what a container with @grant, whose grants lie in @folder, is to have. */

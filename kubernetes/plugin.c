@@ -16,10 +16,12 @@
 #include "cli/util/message.h"
 #include "cli/util/process.h"
 #include "kubernetes/grpc.h"
-#include "kubernetes/kubelet.h"
 #include "kubernetes/pods.h"
 
 #define FOLDER "/var/lib/kubelet"
+#define ENDPOINT "gpupart.sock"
+#define REGISTER_MS 15000
+#define LIST_MS 2000
 #define WATCH_MS 500	/* of kubelet's socket and our own */
 #define POLL_TURNS 2	/* of these until kubelet is asked for what it has given */
 
@@ -42,17 +44,9 @@ static void on_end(int sig)
 	ended = sig;
 }
 
-static void *new_message(const ProtobufCMessageDescriptor *type)
-{
-	void *message = alloc_zeroed(1, type->sizeof_message);
-
-	type->message_init(message);
-	return message;
-}
-
 static void *get_options(const void *request, struct grpc_status *status)
 {
-	Kubelet__Options *options = new_message(&kubelet__options__descriptor);
+	Kubelet__Options *options = node_message(&kubelet__options__descriptor);
 
 	(void)request;
 	(void)status;
@@ -64,7 +58,7 @@ static void *pre_start(const void *request, struct grpc_status *status)
 {
 	(void)request;
 	(void)status;
-	return new_message(&kubelet__empty__descriptor);
+	return node_message(&kubelet__empty__descriptor);
 }
 
 /*
@@ -73,7 +67,7 @@ static void *pre_start(const void *request, struct grpc_status *status)
  */
 static void *list_devices(const void *request, struct grpc_status *status)
 {
-	Kubelet__DeviceList *list = new_message(&kubelet__device_list__descriptor);
+	Kubelet__DeviceList *list = node_message(&kubelet__device_list__descriptor);
 	struct pods pods;
 
 	(void)request;
@@ -148,7 +142,7 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 static void *get_preferred(const void *request, struct grpc_status *status)
 {
 	const Kubelet__PreferredRequest *asked = request;
-	Kubelet__IdsByContainer *reply = new_message(&kubelet__ids_by_container__descriptor);
+	Kubelet__IdsByContainer *reply = node_message(&kubelet__ids_by_container__descriptor);
 	struct pods pods;
 
 	(void)status;
@@ -191,6 +185,72 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 	return false;
 }
 
+/* Adds the ids that kubelet lists as given, by GPU; false: @status. */
+static bool read_list(struct gpupart_tpcset *ids, struct grpc_status *status)
+{
+	static struct grpc_server *nobody;	/* the caller may be in a request of kubelet's */
+	Kubelet__Empty request = KUBELET__EMPTY__INIT;
+	Kubelet__PodList *list;
+
+	nobody = nobody ?: grpc_open(NULL);
+	list = grpc_call(nobody, lister, "/v1.PodResourcesLister/List", &request,
+			 &kubelet__pod_list__descriptor, LIST_MS, status);
+	for (size_t p = 0; list && p < list->n_pods; p++)
+		for (size_t c = 0; c < list->pods[p]->n_containers; c++) {
+			const Kubelet__PodContainer *container = list->pods[p]->containers[c];
+
+			for (size_t d = 0; d < container->n_devices; d++)
+				if (!strcmp(container->devices[d]->resource, NODE_RESOURCE))
+					node_sort(&node, container->devices[d]->ids,
+						  container->devices[d]->n_ids, ids);
+		}
+	kubelet__pod_list__free_unpacked(list, NULL);
+	return list;
+}
+
+/* A list of ids, or, from 1.20 on, a list for each NUMA node. */
+static void add_json(json_t *value, struct gpupart_tpcset *ids)
+{
+	char *text = (char *)json_string_value(value);
+	const char *key;
+	json_t *entry;
+	size_t i;
+
+	node_sort(&node, &text, text != NULL, ids);
+	json_array_foreach(value, i, entry)
+		add_json(entry, ids);
+	json_object_foreach(value, key, entry)
+		add_json(entry, ids);
+}
+
+/*
+ * Adds the ids in the file in which kubelet notes what it gave. All of them where that file is not
+ * understood; none where there is none.
+ */
+static void read_notes(struct gpupart_tpcset *ids)
+{
+	char path[PATH_MAX + 32];
+	json_t *root, *list = NULL, *entry;
+	const char *resource;
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/kubelet_internal_checkpoint", plugins);
+	if (access(path, F_OK) && errno == ENOENT)
+		return;
+	root = json_load_file(path, 0, NULL);
+	json_unpack(root, "{s:{s:o}}", "Data", "PodDeviceEntries", &list);
+	json_array_foreach(list, i, entry) {
+		resource = json_string_value(json_object_get(entry, "ResourceName"));
+		if (resource && !strcmp(resource, NODE_RESOURCE))
+			add_json(json_object_get(entry, "DeviceIDs"), ids);
+	}
+	/* Without any entry the list is null. */
+	if (!json_is_array(list) && !json_is_null(list))
+		for (unsigned int g = 0; g < node.boards.nr; g++)
+			ids[g] = gpupart_topology_all(node.boards.gpus[g].topo);
+	json_decref(root);
+}
+
 /* Takes back what has ended. */
 static void poll_kubelet(void)
 {
@@ -201,14 +261,14 @@ static void poll_kubelet(void)
 
 	if (pods_read(&node, -1, &pods))
 		return;
-	if (!kubelet_list(lister, &node, now, &status)) {
+	if (!read_list(now, &status)) {
 		if (!told && !access(lister, F_OK))
 			remark("what containers have ended is not known: %s: %s", lister,
 			       status.why);
 		told = true;
 	} else {
 		told = false;
-		kubelet_noted(plugins, &node, noted);
+		read_notes(noted);
 		pods_reap(&pods, now, noted);
 	}
 	pods_follow(&pods);
@@ -254,7 +314,7 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 static void *allocate(const void *request, struct grpc_status *status)
 {
 	const Kubelet__IdsByContainer *asked = request;
-	Kubelet__AllocateReply *reply = new_message(&kubelet__allocate_reply__descriptor);
+	Kubelet__AllocateReply *reply = node_message(&kubelet__allocate_reply__descriptor);
 
 	if (!asked->n_containers)
 		grpc_fail(status, GRPC_INVALID_ARGUMENT,
@@ -282,6 +342,30 @@ static const struct grpc_method methods[] = {
 	{ NULL, NULL, NULL, false },
 };
 
+/* What kubelet is told of the plugin, which listens at ENDPOINT; false and a remark. */
+static bool register_plugin(void)
+{
+	Kubelet__Options options = KUBELET__OPTIONS__INIT;
+	Kubelet__RegisterRequest request = KUBELET__REGISTER_REQUEST__INIT;
+	char socket[PATH_MAX + 32];
+	struct grpc_status status;
+	Kubelet__Empty *reply;
+
+	options.preferred_allocation = true;
+	request.version = (char *)"v1beta1";
+	request.endpoint = (char *)ENDPOINT;
+	request.resource_name = (char *)NODE_RESOURCE;
+	request.options = &options;
+	snprintf(socket, sizeof(socket), "%s/kubelet.sock", plugins);
+	/* Kubelet may ask the plugin before it answers. */
+	reply = grpc_call(server, socket, "/v1beta1.Registration/Register", &request,
+			  &kubelet__empty__descriptor, REGISTER_MS, &status);
+	if (!reply)
+		remark("kubelet does not register the plugin: %s: %s", socket, status.why);
+	kubelet__empty__free_unpacked(reply, NULL);
+	return reply;
+}
+
 /* Our socket and kubelet's are there: the plugin is registered once with each kubelet. */
 static void watch_sockets(void)
 {
@@ -292,7 +376,7 @@ static void watch_sockets(void)
 	int err;
 
 	if (!grpc_listens(server)) {
-		snprintf(path, sizeof(path), "%s/" KUBELET_ENDPOINT, plugins);
+		snprintf(path, sizeof(path), "%s/" ENDPOINT, plugins);
 		err = grpc_listen(server, path);
 		is_known = false;
 		if (err && err != -ENOENT)
@@ -314,19 +398,17 @@ static void watch_sockets(void)
 		is_known = false;
 	}
 	registered = st.st_ctim;
-	is_known = is_known || kubelet_register(server, plugins);
+	is_known = is_known || register_plugin();
 }
 
 static void serve(void)
 {
 	long next = 0, left;
 
-	for (int turn = 0; !ended;) {
+	for (int turn = 0; !ended; grpc_serve(server, left > 0 ? left : 0)) {
 		left = next - process_now_ms();
-		if (left > 0) {
-			grpc_serve(server, left);
+		if (left > 0)
 			continue;
-		}
 		watch_sockets();
 		if (turn++ % POLL_TURNS == 0) {
 			poll_kubelet();
@@ -334,7 +416,6 @@ static void serve(void)
 		}
 		next = process_now_ms() + WATCH_MS;
 	}
-	grpc_close(server);
 }
 
 int main(int argc, char **argv)
@@ -365,5 +446,6 @@ int main(int argc, char **argv)
 		return EXIT_FAILED;
 	server = grpc_open(methods);
 	serve();
+	grpc_close(server);
 	return 0;
 }

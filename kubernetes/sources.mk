@@ -4,7 +4,6 @@
 
 KUBERNETES_SRC := \
 	kubernetes/grpc.c \
-	kubernetes/kubelet.c \
 	kubernetes/node.c \
 	kubernetes/plugin.c \
 	kubernetes/pods.c
