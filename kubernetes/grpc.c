@@ -44,7 +44,6 @@ struct connection {
 	int fd;
 	struct grpc_server *server;
 	struct call calls[MAX_STREAMS];
-	unsigned int nr_calls;
 	struct call *own;	/* a client's end has this one, which is grpc_call()'s */
 };
 
@@ -53,7 +52,6 @@ struct grpc_server {
 	nghttp2_session_callbacks *callbacks;
 	nghttp2_option *option;
 	struct connection connections[MAX_CONNECTIONS];
-	unsigned int turn;	/* the next to be dropped for want of room */
 	int fd;
 	struct sockaddr_un address;
 	struct stat made;
@@ -213,7 +211,6 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	if (call == end)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	call->id = frame->hd.stream_id;
-	connection->nr_calls++;
 	return nghttp2_session_set_stream_user_data(session, call->id, call);
 }
 
@@ -272,15 +269,11 @@ static void end_call(struct call *call)
 static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t error, void *arg)
 {
 	struct call *call = nghttp2_session_get_stream_user_data(session, id);
-	struct connection *connection = arg;
 
 	(void)error;
-	if (!call)
-		return 0;
-	connection->nr_calls--;
-	if (call == connection->own)
+	if (call && call == ((struct connection *)arg)->own)
 		call->is_over = true;
-	else
+	else if (call)
 		end_call(call);
 	return 0;
 }
@@ -307,28 +300,16 @@ static void drop(struct connection *connection)
 	memset(connection, 0, sizeof(*connection));
 }
 
-/* A free place, or that of a connection that waits for no answer; NULL: all of them wait. */
-static struct connection *make_room(struct grpc_server *server)
-{
-	for (int i = 0; i < 2 * MAX_CONNECTIONS; i++) {
-		struct connection *c = &server->connections[server->turn++ % MAX_CONNECTIONS];
-
-		if (c->session && !c->nr_calls && i >= MAX_CONNECTIONS)
-			drop(c);
-		if (!c->session)
-			return c;
-	}
-	return NULL;
-}
-
 /* The server's end, or the client's of @own. Takes @fd; NULL: there is no room. */
 static struct connection *add(struct grpc_server *server, int fd, struct call *own)
 {
 	const nghttp2_settings_entry most = { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
 					      MAX_STREAMS };
-	struct connection *connection = make_room(server);
+	struct connection *connection = server->connections, *end = connection + MAX_CONNECTIONS;
 
-	if (!connection) {
+	while (connection < end && connection->session)
+		connection++;
+	if (connection == end) {
 		close(fd);
 		return NULL;
 	}
@@ -338,7 +319,6 @@ static struct connection *add(struct grpc_server *server, int fd, struct call *o
 	connection->fd = fd;
 	connection->server = server;
 	connection->own = own;
-	connection->nr_calls = own != NULL;
 	nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, &most, 1);
 	return connection;
 }

@@ -13,39 +13,41 @@
 #include "lib/private.h"
 #include "slurm/node_file.h"
 
+struct node node;
+
 #define DRIVER_INSIDE "/usr/lib/gpupart-host/driver"
 
-static bool take(struct node *node, const char *key, const char *value)
+static bool take(const char *key, const char *value)
 {
 	static const char *const drivers[] = { "files", "cdi", "runtime" };
 	char *end;
 
 	if (!strcmp(key, "memory-per-tpc"))
-		return !gpupart_memory_parse(NULL, value, &node->memory_per_tpc);
+		return !gpupart_memory_parse(NULL, value, &node.memory_per_tpc);
 	if (!strcmp(key, "mps")) {
-		node->mps = !strcmp(value, "yes");
-		return node->mps || !strcmp(value, "no");
+		node.mps = !strcmp(value, "yes");
+		return node.mps || !strcmp(value, "no");
 	}
 	if (!strcmp(key, "uid")) {
-		node->uid = strtoul(value, &end, 10);
+		node.uid = strtoul(value, &end, 10);
 		return *value >= '0' && *value <= '9' && !*end;
 	}
 	for (int i = 0; !strcmp(key, "driver") && i < 3; i++)
 		if (!strcmp(value, drivers[i])) {
-			node->driver = i;
+			node.driver = i;
 			return true;
 		}
 	return false;
 }
 
-static int read_config(struct node *node, const char *path)
+static int read_config(const char *path)
 {
 	struct gpupart_config config;
 	int found;
 
 	gpupart_config_open(&config, path, false);
 	while ((found = gpupart_config_next(cmd_gp, &config)) > 0)
-		if (!take(node, config.key, config.value))
+		if (!take(config.key, config.value))
 			return failure(
 				"%s, line %u: '%s = %s': wants memory-per-tpc = SIZE, mps = yes or no, uid = N, driver = files, cdi or runtime",
 				path, config.line, config.key, config.value);
@@ -86,58 +88,58 @@ static int look(const char *command)
 }
 
 /* A quota of any size brings what makes quotas hold; its size and the set are each pod's own. */
-static int read_edits(struct node *node, unsigned int gpu, const char *command)
+static int read_edits(unsigned int gpu, const char *command)
 {
 	char line[4200];
 	FILE *pipe;
 
 	snprintf(line, sizeof(line), "'%s' cdi --gpu %s --uid %u --device pod %s", command,
-		 node->boards.gpus[gpu].pci, node->uid,
-		 node->memory_per_tpc ? "--name pod --mem 1G" : "");
+		 node.boards.gpus[gpu].pci, node.uid,
+		 node.memory_per_tpc ? "--name pod --mem 1G" : "");
 	pipe = popen(line, "re");
-	node->edits[gpu] = pipe ? json_loadf(pipe, 0, NULL) : NULL;
-	return !pipe || pclose(pipe) || !node->edits[gpu] ? failure("%s failed", line) : 0;
+	node.edits[gpu] = pipe ? json_loadf(pipe, 0, NULL) : NULL;
+	return !pipe || pclose(pipe) || !node.edits[gpu] ? failure("%s failed", line) : 0;
 }
 
-int node_open(struct node *node, const char *config)
+int node_open(const char *config)
 {
 	char command[4096];
-	int status = read_config(node, config) ?: command_path(command, sizeof(command)) ?:
-		     look(command) ?: node_gpus_read(&node->boards);
+	int status = read_config(config) ?: command_path(command, sizeof(command)) ?:
+		     look(command) ?: node_gpus_read(&node.boards);
 
-	for (unsigned int i = 0; !status && i < node->boards.nr; i++) {
-		const struct node_gpu *board = &node->boards.gpus[i];
+	for (unsigned int i = 0; !status && i < node.boards.nr; i++) {
+		const struct node_gpu *board = &node.boards.gpus[i];
 		const char *uuid = gpupart_topology_info(board->topo)->uuid;
 		unsigned int nr = gpupart_topology_nr_tpcs(board->topo);
 
-		snprintf(node->names[i], sizeof(node->names[i]), "%s", *uuid ? uuid : board->pci);
-		if (board->memory && nr * node->memory_per_tpc > board->memory)
+		snprintf(node.names[i], sizeof(node.names[i]), "%s", *uuid ? uuid : board->pci);
+		if (board->memory && nr * node.memory_per_tpc > board->memory)
 			status = failure(
 				"%s: memory-per-tpc: %u TPCs of GPU %s would have %llu MiB of its %llu MiB",
 				config, nr, board->pci,
-				(unsigned long long)(nr * node->memory_per_tpc >> 20),
+				(unsigned long long)(nr * node.memory_per_tpc >> 20),
 				(unsigned long long)(board->memory >> 20));
-		status = status ?: read_edits(node, i, command);
+		status = status ?: read_edits(i, command);
 	}
 	return status;
 }
 
-char *node_id(const struct node *node, unsigned int gpu, unsigned int tpc)
+char *node_id(unsigned int gpu, unsigned int tpc)
 {
-	return alloc_text("%s/%u", node->names[gpu], tpc);
+	return alloc_text("%s/%u", node.names[gpu], tpc);
 }
 
-static bool find(const struct node *node, const char *id, struct gpupart_tpcset *ids)
+static bool find(const char *id, struct gpupart_tpcset *ids)
 {
 	const char *slash = strrchr(id, '/');
 	unsigned int tpc = slash ? strtoul(slash + 1, NULL, 10) : 0;
 
-	for (unsigned int g = 0; g < node->boards.nr; g++) {
-		char *again = node_id(node, g, tpc);
+	for (unsigned int g = 0; g < node.boards.nr; g++) {
+		char *again = node_id(g, tpc);
 		bool same = !strcmp(id, again);
 
 		free(again);
-		if (!same || tpc >= gpupart_topology_nr_tpcs(node->boards.gpus[g].topo))
+		if (!same || tpc >= gpupart_topology_nr_tpcs(node.boards.gpus[g].topo))
 			continue;
 		gpupart_tpcset_add(&ids[g], tpc);
 		return true;
@@ -145,19 +147,19 @@ static bool find(const struct node *node, const char *id, struct gpupart_tpcset 
 	return false;
 }
 
-char *node_sort(const struct node *node, char **list, size_t nr, struct gpupart_tpcset *ids)
+char *node_sort(char **list, size_t nr, struct gpupart_tpcset *ids)
 {
 	char *unknown = NULL;
 
 	for (size_t i = 0; i < nr; i++)
-		if (!find(node, list[i], ids))
+		if (!find(list[i], ids))
 			unknown = list[i];
 	return unknown;
 }
 
-bool node_is_healthy(const struct node *node, unsigned int gpu)
+bool node_is_healthy(unsigned int gpu)
 {
-	const struct node_gpu *board = &node->boards.gpus[gpu];
+	const struct node_gpu *board = &node.boards.gpus[gpu];
 	char path[32];
 
 	snprintf(path, sizeof(path), "/dev/nvidia%u", board->number);
@@ -255,18 +257,18 @@ static void add_driver(Kubelet__ContainerEdits *edits)
 	add_env(edits, "LD_LIBRARY_PATH=" DRIVER_INSIDE);
 }
 
-void node_edits(const struct node *node, unsigned int gpu, const struct gpupart_grant *grant,
+void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
 		const char *folder, Kubelet__ContainerEdits *edits)
 {
-	const json_t *edit, *all = json_object_get(node->edits[gpu], "containerEdits");
+	const json_t *edit, *all = json_object_get(node.edits[gpu], "containerEdits");
 	char list[GPUPART_TPCSET_STRLEN];
 	Kubelet__CdiDevice *device;
 	const char *option;
 	json_t *entry;
 	size_t i;
 
-	add_list(edits, node->edits[gpu]);
-	edit = json_array_get(json_object_get(node->edits[gpu], "devices"), 0);
+	add_list(edits, node.edits[gpu]);
+	edit = json_array_get(json_object_get(node.edits[gpu], "devices"), 0);
 	add_list(edits, edit);
 	json_array_foreach(json_object_get(all, "deviceNodes"), i, entry)
 		add_node(edits, json_string_value(json_object_get(entry, "path")));
@@ -286,22 +288,22 @@ void node_edits(const struct node *node, unsigned int gpu, const struct gpupart_
 	}
 	add_mount(edits, folder, GPUPART_GRANT_ROOT, true);
 	/* A client of MPS shares memory with its server: it has all of /dev/shm. */
-	if (node->mps) {
+	if (node.mps) {
 		add_mount(edits, "/dev/shm", "/dev/shm", false);
 		add_mount(edits, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
 		add_env(edits, MPS_DAEMON_PIPES "=" MPS_DAEMON_NODE);
 	}
 	/* NVIDIA's container runtime, where it is the node's, gives no other GPU than this. */
 	add_env(edits, "NVIDIA_VISIBLE_DEVICES=%s",
-		node->driver == NODE_DRIVER_RUNTIME ? node->names[gpu] : "void");
+		node.driver == NODE_DRIVER_RUNTIME ? node.names[gpu] : "void");
 	/* Of a real GPU the container has no other's device node. */
-	if (node->boards.gpus[gpu].simulated) {
+	if (node.boards.gpus[gpu].simulated) {
 		add_env(edits, "CUDA_VISIBLE_DEVICES=%u", gpu);
-	} else if (node->driver == NODE_DRIVER_FILES) {
+	} else if (node.driver == NODE_DRIVER_FILES) {
 		add_driver(edits);
-	} else if (node->driver == NODE_DRIVER_CDI) {
+	} else if (node.driver == NODE_DRIVER_CDI) {
 		device = node_grow(&edits->cdi_devices, &edits->n_cdi_devices,
 				   &kubelet__cdi_device__descriptor);
-		device->name = alloc_text("nvidia.com/gpu=%s", node->names[gpu]);
+		device->name = alloc_text("nvidia.com/gpu=%s", node.names[gpu]);
 	}
 }

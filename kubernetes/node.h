@@ -22,27 +22,29 @@ struct node {
 	json_t *edits[NODE_GPUS_MAX];	/* what `gpupart cdi` writes */
 };
 
+extern struct node node;
+
 /*
  * Reads the settings in @config, which need not be there, and the GPUs, which
  * 'gpupart slurm-node' looks at unless they are simulated. 0, or an error.
  */
-int node_open(struct node *node, const char *config);
+int node_open(const char *config);
 
 /* The id of @tpc of GPU @gpu, as kubelet counts them, which the caller frees. */
-char *node_id(const struct node *node, unsigned int gpu, unsigned int tpc);
+char *node_id(unsigned int gpu, unsigned int tpc);
 
 /* Adds the @nr ids in @list to the sets by GPU. Returns one that is no TPC's, or NULL. */
-char *node_sort(const struct node *node, char **list, size_t nr, struct gpupart_tpcset *ids);
+char *node_sort(char **list, size_t nr, struct gpupart_tpcset *ids);
 
 /* Whether GPU @gpu is there. */
-bool node_is_healthy(const struct node *node, unsigned int gpu);
+bool node_is_healthy(unsigned int gpu);
 
 /* A message of @type, and one more in the list *@list of @nr pointers. */
 void *node_message(const ProtobufCMessageDescriptor *type);
 void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type);
 
 /* Adds to @edits what a container with @grant, whose grants lie in @folder, is to have. */
-void node_edits(const struct node *node, unsigned int gpu, const struct gpupart_grant *grant,
+void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
 		const char *folder, Kubelet__ContainerEdits *edits);
 
 #endif

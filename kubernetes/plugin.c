@@ -34,7 +34,6 @@ static const char help[] =
 "      --config FILE   the settings, in place of " NODE_CONFIG "\n"
 "  -h, --help\n";
 
-static struct node node;
 static struct grpc_server *server;
 static char plugins[PATH_MAX], lister[PATH_MAX];
 static volatile sig_atomic_t ended;
@@ -54,13 +53,6 @@ static void *get_options(const void *request, struct grpc_status *status)
 	return options;
 }
 
-static void *pre_start(const void *request, struct grpc_status *status)
-{
-	(void)request;
-	(void)status;
-	return node_message(&kubelet__empty__descriptor);
-}
-
 /*
  * All ids. Those of a lost GPU are unhealthy. So are, of each GPU, as many that no container has as
  * other programs have TPCs: the scheduler then counts what is there.
@@ -72,10 +64,10 @@ static void *list_devices(const void *request, struct grpc_status *status)
 
 	(void)request;
 	(void)status;
-	pods_read(&node, -1, &pods);
+	pods_read(-1, &pods);
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		struct gpupart_tpcset others = pods.taken[g], given = { 0 };
-		bool healthy = node_is_healthy(&node, g);
+		bool healthy = node_is_healthy(g);
 		unsigned int lost;
 
 		for (unsigned int i = 0; i < pods.nr; i++)
@@ -90,7 +82,7 @@ static void *list_devices(const void *request, struct grpc_status *status)
 			bool is_lost = lost && !gpupart_tpcset_has(&given, t);
 
 			lost -= is_lost;
-			device->id = node_id(&node, g, t);
+			device->id = node_id(g, t);
 			device->health = alloc_text(healthy && !is_lost ? "Healthy" : "Unhealthy");
 		}
 	}
@@ -105,14 +97,13 @@ static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpc
 	unsigned int best = 0, best_rank = ~0u;
 
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
-		struct gpupart_tpcset left = pods_free(&node, pods, g);
+		struct gpupart_tpcset left = pods_free(pods, g);
 		unsigned int room = gpupart_tpcset_count(&left), nr = gpupart_tpcset_count(&ids[g]);
 		unsigned int rank;
 
 		room = nr < room ? nr : room;
-		rank = room >= size ? room : 2 * GPUPART_MAX_TPCS - room;
-		if (!gpupart_tpcset_empty(&included[g]))
-			return g;
+		rank = !gpupart_tpcset_empty(&included[g]) ? 0 :
+		       room >= size ? 1 + room : 2 * GPUPART_MAX_TPCS - room;
 		if (rank < best_rank) {
 			best = g;
 			best_rank = rank;
@@ -127,8 +118,8 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 	struct gpupart_tpcset ids[NODE_GPUS_MAX] = { 0 }, included[NODE_GPUS_MAX] = { 0 };
 	unsigned int gpu, size = asked->size > 0 ? asked->size : 0;
 
-	if (node_sort(&node, asked->available, asked->n_available, ids) ||
-	    node_sort(&node, asked->included, asked->n_included, included))
+	if (node_sort(asked->available, asked->n_available, ids) ||
+	    node_sort(asked->included, asked->n_included, included))
 		return;
 	gpu = prefer_gpu(pods, ids, included, size);
 	chosen->ids = alloc_zeroed(GPUPART_MAX_TPCS, sizeof(*chosen->ids));
@@ -136,7 +127,7 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 	for (int pass = 0; pass < 2; pass++)
 		for (int t = -1; chosen->n_ids < size &&
 		     (t = gpupart_tpcset_next(pass ? &ids[gpu] : &included[gpu], t + 1)) >= 0;)
-			chosen->ids[chosen->n_ids++] = node_id(&node, gpu, t);
+			chosen->ids[chosen->n_ids++] = node_id(gpu, t);
 }
 
 static void *get_preferred(const void *request, struct grpc_status *status)
@@ -146,7 +137,7 @@ static void *get_preferred(const void *request, struct grpc_status *status)
 	struct pods pods;
 
 	(void)status;
-	pods_read(&node, -1, &pods);
+	pods_read(-1, &pods);
 	for (size_t i = 0; i < asked->n_containers; i++)
 		prefer_ids(asked->containers[i], &pods,
 			   node_grow(&reply->containers, &reply->n_containers,
@@ -160,7 +151,7 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 		    struct grpc_status *status)
 {
 	struct gpupart_tpcset sorted[NODE_GPUS_MAX] = { 0 };
-	char *unknown = node_sort(&node, asked->ids, asked->n_ids, sorted), *most;
+	char *unknown = node_sort(asked->ids, asked->n_ids, sorted), *most;
 	unsigned int nr_gpus = 0;
 
 	if (unknown)
@@ -177,7 +168,7 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 	if (nr_gpus < 2)
 		return grpc_fail(status, GRPC_INVALID_ARGUMENT,
 				 nr_gpus ? "an id is there twice" : "no TPC is asked for");
-	most = pods_most(&node);
+	most = pods_most();
 	grpc_fail(status, GRPC_INVALID_ARGUMENT,
 		  "%zu TPCs of %u GPUs: a container has TPCs of one GPU; %s", asked->n_ids,
 		  nr_gpus, most);
@@ -201,7 +192,7 @@ static bool read_list(struct gpupart_tpcset *ids, struct grpc_status *status)
 
 			for (size_t d = 0; d < container->n_devices; d++)
 				if (!strcmp(container->devices[d]->resource, NODE_RESOURCE))
-					node_sort(&node, container->devices[d]->ids,
+					node_sort(container->devices[d]->ids,
 						  container->devices[d]->n_ids, ids);
 		}
 	kubelet__pod_list__free_unpacked(list, NULL);
@@ -216,7 +207,7 @@ static void add_json(json_t *value, struct gpupart_tpcset *ids)
 	json_t *entry;
 	size_t i;
 
-	node_sort(&node, &text, text != NULL, ids);
+	node_sort(&text, text != NULL, ids);
 	json_array_foreach(value, i, entry)
 		add_json(entry, ids);
 	json_object_foreach(value, key, entry)
@@ -259,7 +250,7 @@ static void poll_kubelet(void)
 	struct grpc_status status;
 	struct pods pods;
 
-	if (pods_read(&node, -1, &pods))
+	if (pods_read(-1, &pods))
 		return;
 	if (!read_list(now, &status)) {
 		if (!told && !access(lister, F_OK))
@@ -294,18 +285,18 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 			  ": see 'systemctl status gpupart-mps'");
 		return;
 	}
-	err = pods_give(&node, gpu, &ids, &grant, folder, why, sizeof(why));
+	err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
 	if (err == -ENOSPC) {
 		/* Perhaps of containers that have ended. */
 		poll_kubelet();
-		err = pods_give(&node, gpu, &ids, &grant, folder, why, sizeof(why));
+		err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
 	}
 	if (err) {
 		grpc_fail(status, err == -ENOSPC ? GRPC_RESOURCE_EXHAUSTED : GRPC_UNAVAILABLE, "%s",
 			  why);
 		return;
 	}
-	node_edits(&node, gpu, &grant, folder, edits);
+	node_edits(gpu, &grant, folder, edits);
 	gpupart_tpcset_format_list(&grant.set, list, sizeof(list));
 	remark("%s: TPCs %s of GPU %s%s", grant.name, list, grant.pci,
 	       node.boards.gpus[gpu].simulated ? " (simulated)" : "");
@@ -338,7 +329,6 @@ static const struct grpc_method methods[] = {
 	METHOD("GetDevicePluginOptions", empty, get_options),
 	METHOD("GetPreferredAllocation", preferred_request, get_preferred),
 	METHOD("Allocate", ids_by_container, allocate),
-	METHOD("PreStartContainer", empty, pre_start),
 	{ NULL, NULL, NULL, false },
 };
 
@@ -442,7 +432,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGINT, &end, NULL);
 	cmd_gp = alloc_gpupart();
-	if (node_open(&node, config))
+	if (node_open(config))
 		return EXIT_FAILED;
 	server = grpc_open(methods);
 	serve();

@@ -40,12 +40,12 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* The GPU of a grant; node->boards.nr: none of this node. */
-static unsigned int gpu_of(const struct node *node, const struct gpupart_grant *grant)
+/* The GPU of a grant; node.boards.nr: none of this node. */
+static unsigned int gpu_of(const struct gpupart_grant *grant)
 {
 	unsigned int g = 0;
 
-	while (g < node->boards.nr && strcmp(node->boards.gpus[g].pci, grant->pci))
+	while (g < node.boards.nr && strcmp(node.boards.gpus[g].pci, grant->pci))
 		g++;
 	return g;
 }
@@ -58,7 +58,7 @@ static void read_pod(const struct gpupart_grant *grant, unsigned int gpu, struct
 	pod->is_young = now_ns() < pod->born + GRACE_NS;
 }
 
-int pods_read(const struct node *node, int gpu, struct pods *pods)
+int pods_read(int gpu, struct pods *pods)
 {
 	struct gpupart_tpcset beside;
 	struct gpupart_grant *list;
@@ -71,9 +71,9 @@ int pods_read(const struct node *node, int gpu, struct pods *pods)
 	}
 	pods->list = alloc_zeroed(nr + 1, sizeof(*pods->list));
 	for (int i = 0; i < nr; i++) {
-		unsigned int g = gpu_of(node, &list[i]);
+		unsigned int g = gpu_of(&list[i]);
 
-		if (g == node->boards.nr)
+		if (g == node.boards.nr)
 			continue;
 		if (!strncmp(list[i].id, PREFIX, strlen(PREFIX)) &&
 		    !strncmp(list[i].asked, IDS, strlen(IDS))) {
@@ -91,8 +91,8 @@ int pods_read(const struct node *node, int gpu, struct pods *pods)
 			if (a->gpu == b->gpu && b->born > a->born)
 				a->own = gpupart_tpcset_andnot(&a->own, &b->ids);
 	}
-	for (unsigned int g = 0; g < node->boards.nr; g++) {
-		const struct node_gpu *board = &node->boards.gpus[g];
+	for (unsigned int g = 0; g < node.boards.nr; g++) {
+		const struct node_gpu *board = &node.boards.gpus[g];
 		struct args args = { .cmd = cmd_name, .simulated = board->simulated };
 
 		if (gpu >= 0 && g != (unsigned int)gpu)
@@ -200,9 +200,9 @@ static int drop(const struct pod *pod)
 	return err;
 }
 
-struct gpupart_tpcset pods_free(const struct node *node, const struct pods *pods, unsigned int gpu)
+struct gpupart_tpcset pods_free(const struct pods *pods, unsigned int gpu)
 {
-	struct gpupart_tpcset left = gpupart_topology_all(node->boards.gpus[gpu].topo);
+	struct gpupart_tpcset left = gpupart_topology_all(node.boards.gpus[gpu].topo);
 
 	left = gpupart_tpcset_andnot(&left, &pods->taken[gpu]);
 	for (unsigned int i = 0; i < pods->nr; i++)
@@ -211,14 +211,14 @@ struct gpupart_tpcset pods_free(const struct node *node, const struct pods *pods
 	return left;
 }
 
-char *pods_most(const struct node *node)
+char *pods_most(void)
 {
 	unsigned int most = 0, best = 0;
 	struct pods pods;
 
-	pods_read(node, -1, &pods);
-	for (unsigned int g = 0; g < node->boards.nr; g++) {
-		struct gpupart_tpcset left = pods_free(node, &pods, g);
+	pods_read(-1, &pods);
+	for (unsigned int g = 0; g < node.boards.nr; g++) {
+		struct gpupart_tpcset left = pods_free(&pods, g);
 
 		if (gpupart_tpcset_count(&left) > most) {
 			most = gpupart_tpcset_count(&left);
@@ -227,7 +227,7 @@ char *pods_most(const struct node *node)
 	}
 	free(pods.list);
 	return alloc_text("the most that one GPU of this node has free is %u, on GPU %s", most,
-			  node->boards.gpus[best].pci);
+			  node.boards.gpus[best].pci);
 }
 
 void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
@@ -254,13 +254,13 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 }
 
 /* @nr TPCs of @from, which has so many. */
-static struct gpupart_tpcset packed(const struct node *node, unsigned int gpu,
+static struct gpupart_tpcset packed(unsigned int gpu,
 				    const struct gpupart_tpcset *from, unsigned int nr)
 {
 	struct gpupart_tpcset set = { 0 };
 
 	if (nr)
-		gpupart_set_shape(cmd_gp, node->boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED, from,
+		gpupart_set_shape(cmd_gp, node.boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED, from,
 				  nr, &set);
 	return set;
 }
@@ -271,7 +271,7 @@ static struct gpupart_tpcset packed(const struct node *node, unsigned int gpu,
  * before gives on a TPC for each id, into *@shared, and its grant keeps the rest. What still runs
  * keeps its TPCs.
  */
-static int take_ids_back(const struct node *node, struct pods *pods, unsigned int gpu,
+static int take_ids_back(struct pods *pods, unsigned int gpu,
 			 const struct gpupart_tpcset *ids, struct gpupart_tpcset *shared)
 {
 	bool looked = false;
@@ -291,7 +291,7 @@ static int take_ids_back(const struct node *node, struct pods *pods, unsigned in
 			strcpy(pod->grant.asked, IDS "0");
 			err = gpupart_grant_put(cmd_gp, &pod->grant);
 		} else if (pod->is_young && gpupart_tpcset_count(&pod->grant.set) >= nr) {
-			both = packed(node, gpu, &pod->grant.set, nr);
+			both = packed(gpu, &pod->grant.set, nr);
 			*shared = gpupart_tpcset_or(shared, &both);
 			pod->grant.set = gpupart_tpcset_andnot(&pod->grant.set, &both);
 			pod->gave_on = true;
@@ -303,10 +303,10 @@ static int take_ids_back(const struct node *node, struct pods *pods, unsigned in
 	return err;
 }
 
-static void name_grant(const struct node *node, unsigned int gpu, const struct gpupart_tpcset *ids,
+static void name_grant(unsigned int gpu, const struct gpupart_tpcset *ids,
 		       struct gpupart_grant *grant)
 {
-	const struct node_gpu *board = &node->boards.gpus[gpu];
+	const struct node_gpu *board = &node.boards.gpus[gpu];
 	unsigned long long number = now_ns();
 	char hex[GPUPART_TPCSET_STRLEN];
 
@@ -319,26 +319,26 @@ static void name_grant(const struct node *node, unsigned int gpu, const struct g
 	gpupart_tpcset_format_hex(ids, hex, sizeof(hex));
 	snprintf(grant->asked, sizeof(grant->asked), IDS "%.100s", hex);
 	grant->nr_tpcs = gpupart_topology_nr_tpcs(board->topo);
-	grant->memory = gpupart_tpcset_count(ids) * node->memory_per_tpc;
+	grant->memory = gpupart_tpcset_count(ids) * node.memory_per_tpc;
 	grant->strict = config_is_strict(gpupart_config_strict(cmd_gp));
 }
 
 /* Under the locks. */
-static int place(const struct node *node, struct pods *pods, unsigned int gpu,
+static int place(struct pods *pods, unsigned int gpu,
 		 const struct gpupart_tpcset *ids, struct gpupart_grant *grant, char *why,
 		 size_t len)
 {
 	unsigned int nr = gpupart_tpcset_count(ids), nr_shared, room;
 	struct gpupart_tpcset shared = { 0 }, left, rest;
-	int err = take_ids_back(node, pods, gpu, ids, &shared);
+	int err = take_ids_back(pods, gpu, ids, &shared);
 
-	left = pods_free(node, pods, gpu);
+	left = pods_free(pods, gpu);
 	left = gpupart_tpcset_andnot(&left, &shared);
 	shared = gpupart_tpcset_andnot(&shared, &pods->taken[gpu]);
 	nr_shared = gpupart_tpcset_count(&shared);
 	room = nr_shared + gpupart_tpcset_count(&left);
 	if (!err && nr > room) {
-		char *most = pods_most(node);
+		char *most = pods_most();
 
 		snprintf(why, len, "no %u TPCs are free on GPU %s, whose ids kubelet chose: %u are; %s",
 			 nr, grant->pci, room, most);
@@ -346,7 +346,7 @@ static int place(const struct node *node, struct pods *pods, unsigned int gpu,
 		return -ENOSPC;
 	}
 	if (!err) {
-		rest = packed(node, gpu, &left, nr - nr_shared);
+		rest = packed(gpu, &left, nr - nr_shared);
 		grant->set = gpupart_tpcset_or(&shared, &rest);
 		err = gpupart_grant_put(cmd_gp, grant);
 	}
@@ -374,7 +374,7 @@ static int lock(int fds[2], char *why, size_t len)
 	return fds[1] < 0 ? fds[1] : 0;
 }
 
-int pods_give(const struct node *node, unsigned int gpu, const struct gpupart_tpcset *ids,
+int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
 	      struct gpupart_grant *grant, char folder[PODS_FOLDER_LEN], char *why, size_t len)
 {
 	struct pods pods;
@@ -382,18 +382,18 @@ int pods_give(const struct node *node, unsigned int gpu, const struct gpupart_tp
 
 	if (err)
 		return err;
-	name_grant(node, gpu, ids, grant);
-	err = pods_read(node, gpu, &pods);
+	name_grant(gpu, ids, grant);
+	err = pods_read(gpu, &pods);
 	if (err)
 		snprintf(why, len, "%s", gpupart_error(cmd_gp));
 	else if (grant->memory &&
-		 pods.memory[gpu] + grant->memory > node->boards.gpus[gpu].memory)
+		 pods.memory[gpu] + grant->memory > node.boards.gpus[gpu].memory)
 		err = -ENOSPC;
 	if (err == -ENOSPC)
 		snprintf(why, len, "no %llu MiB are free on GPU %s: other jobs have %llu MiB of it",
 			 (unsigned long long)(grant->memory >> 20), grant->pci,
 			 (unsigned long long)(pods.memory[gpu] >> 20));
-	err = err ?: place(node, &pods, gpu, ids, grant, why, len);
+	err = err ?: place(&pods, gpu, ids, grant, why, len);
 	free(pods.list);
 	close(fds[1]);
 	close(fds[0]);

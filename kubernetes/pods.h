@@ -31,19 +31,19 @@ struct pods {
  * All of them: 0, or -errno. Programs are looked at on GPU @gpu alone, or on all if that is
  * negative. The caller frees list.
  */
-int pods_read(const struct node *node, int gpu, struct pods *pods);
+int pods_read(int gpu, struct pods *pods);
 
 /*
  * Gives a container TPCs of GPU @gpu for kubelet's @ids: 0, and @grant and its @folder, or
  * -ENOSPC, .. with a sentence in @why.
  */
 #define PODS_FOLDER_LEN 96
-int pods_give(const struct node *node, unsigned int gpu, const struct gpupart_tpcset *ids,
+int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
 	      struct gpupart_grant *grant, char folder[PODS_FOLDER_LEN], char *why, size_t len);
 
 /* The TPCs of a GPU that are free, and a sentence of the most on one, which the caller frees. */
-struct gpupart_tpcset pods_free(const struct node *node, const struct pods *pods, unsigned int gpu);
-char *pods_most(const struct node *node);
+struct gpupart_tpcset pods_free(const struct pods *pods, unsigned int gpu);
+char *pods_most(void);
 
 /*
  * Takes back what containers had that have ended: they have no process, and kubelet does not list

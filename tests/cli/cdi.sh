@@ -464,7 +464,7 @@ if [ "$(id -u)" = 0 ]; then
 		"touch '$tmp/mounted'; mount --bind '$tmp/mounted' '$tmp/mounted'; $cdi -o '$tmp/mounted'"
 	holds_nothing "a grant that cannot be written" "cannot be noted" \
 		"mkdir -p /run/gpupart/cdi/simulated; touch /run/gpupart/cdi/simulated/llm; $cdi -o '$tmp/unheld'"
-	ok $([ ! -e "$tmp/unheld" ]; echo $?) "and then no specification is written"
+	ok "$([ ! -e "$tmp/unheld" ]; echo $?)" "and then no specification is written"
 	deep=$tmp/$(printf '%0200d/%0200d/%0200d' 0 0 0)
 	mkdir -p "$deep"
 	cp "$BUILD/share/gpupart/captures/h200-e.capture" "$deep/a.capture"
