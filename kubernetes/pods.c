@@ -171,7 +171,9 @@ void pods_follow(const struct pods *pods)
 		snprintf(to, sizeof(to), "%s/" GPUPART_GRANT_CONTAINER, folder);
 		/* One that gave TPCs on to others of its pod still runs in them. */
 		if (gpupart_tpcset_equal(&pod->own, &pod->ids) && !stat(from, &grant) &&
-		    (stat(to, &copy) || copy.st_mtim.tv_sec < grant.st_mtim.tv_sec))
+		    (stat(to, &copy) || copy.st_mtim.tv_sec < grant.st_mtim.tv_sec ||
+		     (copy.st_mtim.tv_sec == grant.st_mtim.tv_sec &&
+		      copy.st_mtim.tv_nsec < grant.st_mtim.tv_nsec)))
 			hold_container(folder, &pod->grant);
 	}
 	dir = opendir(FOLDERS);
