@@ -342,7 +342,8 @@ static int place(struct pods *pods, unsigned int gpu,
 	if (!err && nr > room) {
 		char *most = pods_most();
 
-		snprintf(why, len, "no %u TPCs are free on GPU %s, whose ids kubelet chose: %u are; %s",
+		snprintf(why, len,
+			 "no %u TPCs are free on GPU %s, whose ids kubelet chose: %u are; %s",
 			 nr, grant->pci, room, most);
 		free(most);
 		return -ENOSPC;
