@@ -311,7 +311,7 @@ install: all $(MAN3)
 	$(call say,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
 		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(datadir)/gpupart/scenarios \
-		$(addprefix $(DESTDIR)$(mandir)/man,1 3 4 7) $(DESTDIR)$(unitdir) $(DESTDIR)$(bashcompdir) \
+		$(addprefix $(DESTDIR)$(mandir)/man,1 3 4 7 8) $(DESTDIR)$(unitdir) $(DESTDIR)$(bashcompdir) \
 		$(DESTDIR)$(zshcompdir) $(DESTDIR)$(docdir)/examples $(DESTDIR)$(datadir)/gpupart/completion
 	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
 	$(Q)install -m 755 $(B)/lib/$(SONAME) $(B)/lib/$(MANAGE_SONAME) $(DESTDIR)$(libdir)

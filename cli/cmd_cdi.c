@@ -105,6 +105,7 @@ struct share {
 	uint64_t mem;			/* bytes; 0: no quota */
 	const struct args_texts *texts;	/* of a plan's tenant: its rules by kernel name */
 	char *rules;			/* GPUPART_RULES, or NULL */
+	bool is_new;			/* this command wrote its grant, and there was none */
 };
 
 struct cdi {
@@ -421,35 +422,65 @@ static int add_all(struct cdi *cdi)
 	return status ?: add_blocks(cdi);
 }
 
-/* The grant by which a container of @share is held to it, as its mount into @edits. */
-static int add_hold(const struct cdi *cdi, const struct share *share, json_t *edits)
+static const char *class_of(const struct cdi *cdi)
 {
-	const struct args *args = cdi->args;
+	return cdi->args->simulated ? CLASS_SIMULATED : CLASS;
+}
+
+static void hold_path(const struct cdi *cdi, const struct share *share, char folder[PATH_MAX])
+{
+	snprintf(folder, PATH_MAX, HOLD_ROOT "/%s/%s", class_of(cdi), share->device);
+}
+
+/* The grant by which containers of @share are held to it. */
+static int hold_share(const struct cdi *cdi, struct share *share)
+{
 	struct gpupart_grant grant = {
 		.uid = cdi->uid, .nr_tpcs = cdi->nr_tpcs, .set = share->set,
-		.memory = share->mem, .strict = cdi->strict,
+		.memory = share->mem, .strict = cdi->strict, .source = "rm",
 	};
-	char folder[PATH_MAX], source[PATH_MAX];
-	int status;
+	char folder[PATH_MAX];
+	int err = 0;
 
 	snprintf(grant.name, sizeof(grant.name), "%s", share->name ?: "container");
 	snprintf(grant.pci, sizeof(grant.pci), "%s", cdi->pci);
-	if (!args->simulated || paths_full(args->source, source, sizeof(source)))
-		strcpy(source, "rm");
-	snprintf(grant.source, sizeof(grant.source), "%.511s", source);
 	snprintf(grant.key, sizeof(grant.key), "%s", cdi->key);
-	status = hold_container(args->simulated ? CLASS_SIMULATED : CLASS, share->device, &grant,
-				folder);
-	if (!status)
-		json_object_set_new(edits, "mounts",
-				    json_pack("[o]", mount_of(folder, GPUPART_GRANT_ROOT, false)));
-	return status;
+	if (cdi->args->simulated)
+		err = paths_full(cdi->args->source, grant.source, sizeof(grant.source));
+	if (err)
+		return failure("--hold: %s: %s", cdi->args->source, strerror(-err));
+	hold_path(cdi, share, folder);
+	share->is_new = access(folder, F_OK) != 0;
+	return hold_container(folder, &grant);
 }
 
-/* The device of one share, added to @devices: 0, or an error. */
-static int add_device(const struct cdi *cdi, const struct share *share, json_t *devices)
+/* 0, or -ECANCELED if one cannot be held, which was said. */
+static int hold_shares(void *arg)
+{
+	struct cdi *cdi = arg;
+	int status = 0;
+
+	for (unsigned int i = 0; cdi->hold && i < cdi->nr && !status; i++)
+		status = hold_share(cdi, &cdi->shares[i]);
+	return status ? -ECANCELED : 0;
+}
+
+static void release_shares(const struct cdi *cdi)
+{
+	char folder[PATH_MAX];
+
+	for (unsigned int i = 0; i < cdi->nr; i++) {
+		hold_path(cdi, &cdi->shares[i], folder);
+		if (cdi->shares[i].is_new)
+			hold_remove(folder);
+	}
+}
+
+/* The device of one share, added to @devices. */
+static void add_device(const struct cdi *cdi, const struct share *share, json_t *devices)
 {
 	json_t *env = json_array(), *edits = json_pack("{s:o}", "env", env);
+	char folder[PATH_MAX];
 
 	add_env(env, "GPUPART_SET=%s", share->list);
 	if (share->rules)
@@ -461,9 +492,12 @@ static int add_device(const struct cdi *cdi, const struct share *share, json_t *
 		add_env(env, "GPUPART_MEM=%llu", (unsigned long long)share->mem);
 		add_env(env, "LD_AUDIT=" INSIDE_PACKAGE "/" PATHS_NVML);
 	}
+	hold_path(cdi, share, folder);
+	if (cdi->hold)
+		json_object_set_new(edits, "mounts",
+				    json_pack("[o]", mount_of(folder, GPUPART_GRANT_ROOT, false)));
 	json_array_append_new(devices, json_pack("{s:s, s:o}", "name", share->device,
 						 "containerEdits", edits));
-	return cdi->hold ? add_hold(cdi, share, edits) : 0;
 }
 
 /* ---------------------------------------------------------------- the whole */
@@ -486,56 +520,34 @@ static char *text_of(const struct cdi *cdi, json_t *devices)
 	return line;
 }
 
-/* Whether the file at @path, which is no link, has @text and nothing else. */
-static bool is_written(const char *path, const char *text)
-{
-	size_t len = strlen(text), n = 0;
-	char *found = alloc_zeroed(len + 1, 1);
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-	bool same = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-		    !(st.st_mode & 07022) && (size_t)st.st_size == len;
-
-	while (same && n < len) {
-		ssize_t more = read(fd, found + n, len - n);
-
-		same = more > 0;
-		n += same ? more : 0;
-	}
-	same = same && !memcmp(found, text, len);
-	if (fd >= 0)
-		close(fd);
-	free(found);
-	return same;
-}
-
-static int write_out(const struct cdi *cdi)
+/* Last the grants: what fails leaves none that was not there before. */
+static int write_out(struct cdi *cdi)
 {
 	const char *path = cdi->args->output;
 	json_t *devices = json_array();
 	struct out out;
-	int err, status = 0;
+	int err, status;
 	char *text;
 
-	for (unsigned int i = 0; i < cdi->nr && !status; i++)
-		status = add_device(cdi, &cdi->shares[i], devices);
-	for (unsigned int i = 0; i < cdi->nr; i++)
+	for (unsigned int i = 0; i < cdi->nr; i++) {
+		add_device(cdi, &cdi->shares[i], devices);
 		free(cdi->shares[i].rules);
-	if (status) {
-		json_decref(devices);
-		return status;
 	}
 	text = text_of(cdi, devices);
 	if (path) {
 		/* Runtimes that watch the folder have nothing to read again. */
-		err = is_written(path, text) ? 0 : whole_write(path, text);
-		status = err ? failure("-o %s: %s", path, whole_words(err)) : 0;
+		err = whole_is_there(path, text) ? hold_shares(cdi) :
+					       whole_write_with(path, text, hold_shares, cdi);
+		status = err == -ECANCELED ? EXIT_FAILED :
+			 err ? failure("-o %s: %s", path, whole_words(err)) : 0;
 	} else {
 		out_open(&out, NULL);
 		fputs(text, out.file);
-		status = out_close(&out);
+		status = out_close(&out) ?: hold_shares(cdi) ? EXIT_FAILED : 0;
 	}
 	free(text);
+	if (status)
+		release_shares(cdi);
 	return status;
 }
 

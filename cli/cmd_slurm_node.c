@@ -422,23 +422,9 @@ static int look(struct args *args)
 	return status;
 }
 
-/* Whether simulated GPUs were noted since the node booted: no driver tells of those. */
-static bool noted_simulated(void)
-{
-	FILE *file = fopen(NODE_GPU_FILE, "re");
-	char line[NODE_GPU_ROW];
-	struct node_gpu gpu;
-	bool simulated = file && fgets(line, sizeof(line), file) && node_gpu_read(line, &gpu) &&
-			 gpu.simulated;
-
-	if (file)
-		fclose(file);
-	return simulated;
-}
-
 static int boot(struct args *args)
 {
-	int status = (noted_simulated() ? 0 : look(args)) ?: note_slurmd();
+	int status = (node_gpus_simulated() ? 0 : look(args)) ?: note_slurmd();
 
 	/* Without slurmctld nothing can be said of jobs: the next try is when room is short. */
 	clean();

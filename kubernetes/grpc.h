@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* gRPC on Unix sockets: a server for one thread, and a client that waits. */
+/*
+ * gRPC on Unix sockets, for one thread: a server, and calls that wait. Without memory the program
+ * ends.
+ */
 #ifndef GPUPART_KUBERNETES_GRPC_H
 #define GPUPART_KUBERNETES_GRPC_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <protobuf-c/protobuf-c.h>
 
 /* Status codes of gRPC (grpc/doc/statuscodes.md) that are used here. */
 enum {
-	GRPC_OK = 0,
 	GRPC_INVALID_ARGUMENT = 3,
 	GRPC_RESOURCE_EXHAUSTED = 8,
 	GRPC_UNIMPLEMENTED = 12,
-	GRPC_INTERNAL = 13,
 	GRPC_UNAVAILABLE = 14,
 };
 
-#define GRPC_MAX_MESSAGE (1u << 20)	/* bytes of a request, or of a reply to the client */
-
-struct grpc_reply {
-	int status;
-	char message[512];	/* the error's text */
-	uint8_t *data;		/* malloc'ed, or NULL: an empty message */
-	size_t len;
+struct grpc_status {
+	int code;		/* 0: no error */
+	char why[512];
 };
+
+/* Fills in @status; returns NULL. */
+__attribute__((format(printf, 3, 4)))
+void *grpc_fail(struct grpc_status *status, int code, const char *fmt, ...);
 
 struct grpc_method {
 	const char *path;	/* "/PACKAGE.SERVICE/METHOD" */
-	/* Fills @reply, which is zero; @data is the request's message. */
-	void (*handle)(const uint8_t *data, size_t len, struct grpc_reply *reply);
-	bool streams;		/* the reply is the first of several: grpc_send() adds more */
+	const ProtobufCMessageDescriptor *request;
+	/* Returns the reply, which is freed as an unpacked message is, or what grpc_fail() does. */
+	void *(*handle)(const void *request, struct grpc_status *status);
+	bool streams;		/* grpc_refresh() sends more replies */
 };
 
 struct grpc_server;
 
-/* @methods ends with a NULL path and outlives the server. NULL: no memory. */
+/* @methods ends with a NULL path and outlives the server. */
 struct grpc_server *grpc_open(const struct grpc_method *methods);
 void grpc_close(struct grpc_server *server);
 
@@ -48,31 +49,28 @@ int grpc_listen(struct grpc_server *server, const char *path);
 /* Whether the socket at the path is still the one that grpc_listen() made. */
 bool grpc_listens(const struct grpc_server *server);
 
-/* Serves what comes in @ms milliseconds. */
-void grpc_serve(struct grpc_server *server, int ms);
+/* Serves requests that arrive in @ms milliseconds; false: a signal arrived. */
+bool grpc_serve(struct grpc_server *server, int ms);
 
-/* One more message for each open stream of @method. */
-void grpc_send(struct grpc_server *server, const struct grpc_method *method, const uint8_t *data,
-	       size_t len);
+/* Calls @method with no request, and sends its reply to each stream whose last one differs. */
+void grpc_refresh(struct grpc_server *server, const struct grpc_method *method);
 
-/* Feeds @len bytes of a peer to a connection of its own, without a socket. */
-void grpc_feed(struct grpc_server *server, const uint8_t *data, size_t len);
-
-/*
- * The message in @data, the body of a request or reply that has exactly one: false if it is cut,
- * compressed, or followed by more.
- */
-bool grpc_unframe(const uint8_t *data, size_t len, const uint8_t **message, size_t *message_len);
-
-/* Five bytes before a message of @len: no compression, and the length. */
-#define GRPC_FRAME 5
-void grpc_frame(size_t len, uint8_t frame[GRPC_FRAME]);
+/* Serves the peer of @fd, which it takes, besides those that connect. */
+void grpc_add(struct grpc_server *server, int fd);
 
 /*
- * Calls @path of the server at @socket: 0, and *@reply has the status and the message, which the
- * caller frees; or -errno: no answer within @ms milliseconds, or none of gRPC's.
+ * Calls @path of the server at @socket, and serves as @server meanwhile. Returns the reply, which
+ * the caller frees as an unpacked message; NULL: @status, also if there is no answer in @ms
+ * milliseconds.
  */
-int grpc_call(const char *socket, const char *path, const uint8_t *data, size_t len, int ms,
-	      struct grpc_reply *reply);
+void *grpc_call(struct grpc_server *server, const char *socket, const char *path,
+		const void *request, const ProtobufCMessageDescriptor *reply, int ms,
+		struct grpc_status *status);
+
+/* @message behind its frame, which the caller frees. */
+uint8_t *grpc_pack(const ProtobufCMessage *message, size_t *len);
+
+/* The message in @data; NULL if that is not one whole message, or is compressed. */
+void *grpc_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len);
 
 #endif

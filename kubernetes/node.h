@@ -9,7 +9,6 @@
 
 #define NODE_CONFIG "/etc/gpupart/kubernetes"
 #define NODE_RESOURCE "gpupart.dev/tpcs"
-#define NODE_ID_LEN 64		/* kubelet takes 63 letters */
 
 enum node_driver { NODE_DRIVER_FILES, NODE_DRIVER_CDI, NODE_DRIVER_RUNTIME };
 
@@ -23,21 +22,29 @@ struct node {
 	json_t *edits[NODE_GPUS_MAX];	/* what `gpupart cdi` writes */
 };
 
+extern struct node node;
+
 /*
  * Reads the settings in @config, which need not be there, and the GPUs, which
  * 'gpupart slurm-node' looks at unless they are simulated. 0, or an error.
  */
-int node_open(struct node *node, const char *config);
+int node_open(const char *config);
 
-/* The id of @tpc of GPU @gpu, as kubelet counts them; and what an id says, or false. */
-void node_id(const struct node *node, unsigned int gpu, unsigned int tpc, char id[NODE_ID_LEN]);
-bool node_find(const struct node *node, const char *id, unsigned int *gpu, unsigned int *tpc);
+/* The id of @tpc of GPU @gpu, as kubelet counts them, which the caller frees. */
+char *node_id(unsigned int gpu, unsigned int tpc);
+
+/* Adds the @nr ids in @list to the sets by GPU. Returns one that is no TPC's, or NULL. */
+char *node_sort(char **list, size_t nr, struct gpupart_tpcset *ids);
 
 /* Whether GPU @gpu is there. */
-bool node_is_healthy(const struct node *node, unsigned int gpu);
+bool node_is_healthy(unsigned int gpu);
+
+/* A message of @type, and one more in the list *@list of @nr pointers. */
+void *node_message(const ProtobufCMessageDescriptor *type);
+void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type);
 
 /* Adds to @edits what a container with @grant, whose grants lie in @folder, is to have. */
-void node_edits(const struct node *node, unsigned int gpu, const struct gpupart_grant *grant,
+void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
 		const char *folder, Kubelet__ContainerEdits *edits);
 
 #endif

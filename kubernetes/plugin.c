@@ -10,19 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include "cli/mps/mps_daemon.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/process.h"
 #include "kubernetes/grpc.h"
-#include "kubernetes/kubelet.h"
 #include "kubernetes/pods.h"
 
 #define FOLDER "/var/lib/kubelet"
+#define ENDPOINT "gpupart.sock"
+#define REGISTER_MS 15000
+#define LIST_MS 2000
 #define WATCH_MS 500	/* of kubelet's socket and our own */
-#define POLL_MS 1000	/* of what kubelet has given */
+#define POLL_TURNS 2	/* of these until kubelet is asked for what it has given */
 
 static const char help[] =
 "Usage: gpupart-device-plugin [--kubelet DIR] [--config FILE]\n"
@@ -33,7 +34,6 @@ static const char help[] =
 "      --config FILE   the settings, in place of " NODE_CONFIG "\n"
 "  -h, --help\n";
 
-static struct node node;
 static struct grpc_server *server;
 static char plugins[PATH_MAX], lister[PATH_MAX];
 static volatile sig_atomic_t ended;
@@ -43,61 +43,31 @@ static void on_end(int sig)
 	ended = sig;
 }
 
-/* ------------------------------------------------------------------- replies */
-
-#define UNPACK(type, data, len) kubelet__##type##__unpack(NULL, len, data)
-
-static void fail(struct grpc_reply *reply, int status, const char *why)
+static void *get_options(const void *request, struct grpc_status *status)
 {
-	reply->status = status;
-	snprintf(reply->message, sizeof(reply->message), "%s", why);
-}
+	Kubelet__Options *options = node_message(&kubelet__options__descriptor);
 
-static void pack(const ProtobufCMessage *message, struct grpc_reply *reply)
-{
-	reply->data = alloc_zeroed(1, protobuf_c_message_get_packed_size(message) + 1);
-	reply->len = protobuf_c_message_pack(message, reply->data);
-}
-
-static void get_options(const uint8_t *data, size_t len, struct grpc_reply *reply)
-{
-	Kubelet__Options options = KUBELET__OPTIONS__INIT;
-
-	(void)data;
-	(void)len;
-	options.preferred_allocation = true;
-	pack(&options.base, reply);
-}
-
-static void pre_start(const uint8_t *data, size_t len, struct grpc_reply *reply)
-{
-	(void)data;
-	(void)len;
-	(void)reply;
+	(void)request;
+	(void)status;
+	options->preferred_allocation = true;
+	return options;
 }
 
 /*
  * All ids. Those of a lost GPU are unhealthy. So are, of each GPU, as many that no container has as
  * other programs have TPCs: the scheduler then counts what is there.
  */
-static void list_devices(struct grpc_reply *reply)
+static void *list_devices(const void *request, struct grpc_status *status)
 {
-	Kubelet__DeviceList list = KUBELET__DEVICE_LIST__INIT;
-	unsigned int nr = 0, total = 0;
-	struct pods pods = { 0 };
-	Kubelet__Device *devices, **at;
-	char (*ids)[NODE_ID_LEN];
+	Kubelet__DeviceList *list = node_message(&kubelet__device_list__descriptor);
+	struct pods pods;
 
-	pods_read(&node, -1, &pods);
-	for (unsigned int g = 0; g < node.boards.nr; g++)
-		total += gpupart_topology_nr_tpcs(node.boards.gpus[g].topo);
-	devices = alloc_zeroed(total, sizeof(*devices));
-	ids = alloc_zeroed(total, sizeof(*ids));
-	at = alloc_zeroed(total, sizeof(Kubelet__Device *));
+	(void)request;
+	(void)status;
+	pods_read(-1, &pods);
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
-		unsigned int nr_tpcs = gpupart_topology_nr_tpcs(node.boards.gpus[g].topo);
 		struct gpupart_tpcset others = pods.taken[g], given = { 0 };
-		bool healthy = node_is_healthy(&node, g);
+		bool healthy = node_is_healthy(g);
 		unsigned int lost;
 
 		for (unsigned int i = 0; i < pods.nr; i++)
@@ -106,80 +76,37 @@ static void list_devices(struct grpc_reply *reply)
 				given = gpupart_tpcset_or(&given, &pods.list[i].ids);
 			}
 		lost = gpupart_tpcset_count(&others);
-		for (unsigned int t = nr_tpcs; t--; nr++) {
+		for (unsigned int t = gpupart_topology_nr_tpcs(node.boards.gpus[g].topo); t--;) {
+			Kubelet__Device *device = node_grow(&list->devices, &list->n_devices,
+							    &kubelet__device__descriptor);
 			bool is_lost = lost && !gpupart_tpcset_has(&given, t);
 
 			lost -= is_lost;
-			kubelet__device__init(&devices[nr]);
-			node_id(&node, g, t, ids[nr]);
-			devices[nr].id = ids[nr];
-			devices[nr].health = (char *)(healthy && !is_lost ? "Healthy" :
-									    "Unhealthy");
-			at[nr] = &devices[nr];
+			device->id = node_id(g, t);
+			device->health = alloc_text(healthy && !is_lost ? "Healthy" : "Unhealthy");
 		}
 	}
-	list.n_devices = nr;
-	list.devices = at;
-	pack(&list.base, reply);
 	free(pods.list);
-	free(at);
-	free(ids);
-	free(devices);
-}
-
-static struct grpc_reply listed;	/* what kubelet was told last */
-
-static void watch_devices(const uint8_t *data, size_t len, struct grpc_reply *reply)
-{
-	(void)data;
-	(void)len;
-	list_devices(reply);
-	free(listed.data);
-	listed = *reply;
-	listed.data = alloc_zeroed(1, reply->len + 1);
-	memcpy(listed.data, reply->data, reply->len);
-}
-
-/* ----------------------------------------------------------------- allocation */
-
-static unsigned int count_ids(const struct gpupart_tpcset *ids)
-{
-	return gpupart_tpcset_count(ids);
-}
-
-/* Ids of each GPU; false: one is none of this node's. */
-static bool sort_ids(char **list, size_t nr, struct gpupart_tpcset *ids, char *why, size_t len)
-{
-	unsigned int gpu, tpc;
-
-	for (size_t i = 0; i < nr; i++) {
-		if (!node_find(&node, list[i], &gpu, &tpc)) {
-			snprintf(why, len, "'%.80s' is no TPC of this node",
-				 out_clean(list[i]));
-			return false;
-		}
-		gpupart_tpcset_add(&ids[gpu], tpc);
-	}
-	return true;
+	return list;
 }
 
 /* The GPU with room that this leaves the least of; where none has room, the one with the most. */
 static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpcset *ids,
 			       const struct gpupart_tpcset *included, unsigned int size)
 {
-	unsigned int best = 0, best_room = 0;
+	unsigned int best = 0, best_rank = ~0u;
 
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
-		struct gpupart_tpcset left = pods_free(&node, pods, g);
-		unsigned int room = gpupart_tpcset_count(&left), nr = count_ids(&ids[g]);
+		struct gpupart_tpcset left = pods_free(pods, g);
+		unsigned int room = gpupart_tpcset_count(&left), nr = gpupart_tpcset_count(&ids[g]);
+		unsigned int rank;
 
-		if (count_ids(&included[g]))
-			return g;
 		room = nr < room ? nr : room;
-		if (room >= size ? best_room < size || room < best_room :
-				   best_room < size && room > best_room) {
+		rank = !gpupart_tpcset_empty(&included[g]) ? 0 :
+		       room >= size ? 1 + room : 2 * GPUPART_MAX_TPCS - room;
+		if (rank < best_rank) {
 			best = g;
-			best_room = room;
+			best_rank = rank;
 		}
 	}
 	return best;
@@ -190,208 +117,243 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 {
 	struct gpupart_tpcset ids[NODE_GPUS_MAX] = { 0 }, included[NODE_GPUS_MAX] = { 0 };
 	unsigned int gpu, size = asked->size > 0 ? asked->size : 0;
-	char why[256], id[NODE_ID_LEN];
 
-	kubelet__ids__init(chosen);
-	if (!sort_ids(asked->available, asked->n_available, ids, why, sizeof(why)) ||
-	    !sort_ids(asked->included, asked->n_included, included, why, sizeof(why)))
+	if (node_sort(asked->available, asked->n_available, ids) ||
+	    node_sort(asked->included, asked->n_included, included))
 		return;
 	gpu = prefer_gpu(pods, ids, included, size);
 	chosen->ids = alloc_zeroed(GPUPART_MAX_TPCS, sizeof(*chosen->ids));
 	ids[gpu] = gpupart_tpcset_andnot(&ids[gpu], &included[gpu]);
 	for (int pass = 0; pass < 2; pass++)
 		for (int t = -1; chosen->n_ids < size &&
-		     (t = gpupart_tpcset_next(pass ? &ids[gpu] : &included[gpu], t + 1)) >= 0;) {
-			node_id(&node, gpu, t, id);
-			chosen->ids[chosen->n_ids++] = alloc_text("%s", id);
-		}
+		     (t = gpupart_tpcset_next(pass ? &ids[gpu] : &included[gpu], t + 1)) >= 0;)
+			chosen->ids[chosen->n_ids++] = node_id(gpu, t);
 }
 
-static void get_preferred(const uint8_t *data, size_t len, struct grpc_reply *reply)
+static void *get_preferred(const void *request, struct grpc_status *status)
 {
-	Kubelet__PreferredRequest *request = UNPACK(preferred_request, data, len);
-	Kubelet__IdsByContainer *answer;
-	struct pods pods = { 0 };
+	const Kubelet__PreferredRequest *asked = request;
+	Kubelet__IdsByContainer *reply = node_message(&kubelet__ids_by_container__descriptor);
+	struct pods pods;
 
-	if (!request) {
-		fail(reply, GRPC_INVALID_ARGUMENT, "the request is not understood");
-		return;
-	}
-	answer = alloc_zeroed(1, sizeof(*answer));
-	kubelet__ids_by_container__init(answer);
-	answer->containers = alloc_zeroed(request->n_containers + 1, sizeof(Kubelet__Ids *));
-	pods_read(&node, -1, &pods);
-	for (size_t i = 0; i < request->n_containers; i++) {
-		Kubelet__Ids *chosen = alloc_zeroed(1, sizeof(*chosen));
-
-		prefer_ids(request->containers[i], &pods, chosen);
-		answer->containers[answer->n_containers++] = chosen;
-	}
-	pack(&answer->base, reply);
+	(void)status;
+	pods_read(-1, &pods);
+	for (size_t i = 0; i < asked->n_containers; i++)
+		prefer_ids(asked->containers[i], &pods,
+			   node_grow(&reply->containers, &reply->n_containers,
+				     &kubelet__ids__descriptor));
 	free(pods.list);
-	kubelet__ids_by_container__free_unpacked(answer, NULL);
-	kubelet__preferred_request__free_unpacked(request, NULL);
+	return reply;
 }
 
 /* The one GPU of @asked: its ids, or false. */
 static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart_tpcset *ids,
-		    char *why, size_t len)
+		    struct grpc_status *status)
 {
 	struct gpupart_tpcset sorted[NODE_GPUS_MAX] = { 0 };
-	unsigned int nr_gpus = 0, most, best;
-	struct pods pods = { 0 };
+	char *unknown = node_sort(asked->ids, asked->n_ids, sorted), *most;
+	unsigned int nr_gpus = 0;
 
-	if (!sort_ids(asked->ids, asked->n_ids, sorted, why, len))
-		return false;
+	if (unknown)
+		return grpc_fail(status, GRPC_INVALID_ARGUMENT, "'%.80s' is no TPC of this node",
+				 out_clean(unknown));
 	for (unsigned int g = 0; g < node.boards.nr; g++)
-		if (count_ids(&sorted[g])) {
+		if (!gpupart_tpcset_empty(&sorted[g])) {
 			nr_gpus++;
 			*gpu = g;
 			*ids = sorted[g];
 		}
-	if (nr_gpus == 1 && count_ids(ids) == asked->n_ids)
+	if (nr_gpus == 1 && gpupart_tpcset_count(ids) == asked->n_ids)
 		return true;
-	snprintf(why, len, asked->n_ids ? "an id is there twice" : "no TPC is asked for");
 	if (nr_gpus < 2)
-		return false;
-	pods_read(&node, -1, &pods);
-	most = pods_most(&node, &pods, &best);
-	snprintf(why, len,
-		 "%zu TPCs of %u GPUs: a container has TPCs of one GPU; the most that one GPU of this node has free is %u, on GPU %s",
-		 asked->n_ids, nr_gpus, most, node.boards.gpus[best].pci);
-	free(pods.list);
+		return grpc_fail(status, GRPC_INVALID_ARGUMENT,
+				 nr_gpus ? "an id is there twice" : "no TPC is asked for");
+	most = pods_most();
+	grpc_fail(status, GRPC_INVALID_ARGUMENT,
+		  "%zu TPCs of %u GPUs: a container has TPCs of one GPU; %s", asked->n_ids,
+		  nr_gpus, most);
+	free(most);
 	return false;
 }
 
-static void poll_kubelet(void);
-
-/* Asks no daemon, only the kernel: it is to take no time. */
-static bool mps_is_there(char *why, size_t len)
+/* Adds the ids that kubelet lists as given, by GPU; false: @status. */
+static bool read_list(struct gpupart_tpcset *ids, struct grpc_status *status)
 {
-	static struct mps_daemon daemon = { .dir = MPS_DAEMON_NODE };
+	static struct grpc_server *nobody;	/* the caller may be in a request of kubelet's */
+	Kubelet__Empty request = KUBELET__EMPTY__INIT;
+	Kubelet__PodList *list;
 
-	if (!node.mps || mps_daemon_answers(&daemon))
-		return true;
-	snprintf(why, len, "mps = yes in " NODE_CONFIG ", and no MPS daemon answers in "
-		 MPS_DAEMON_NODE ": see 'systemctl status gpupart-mps'");
-	return false;
+	nobody = nobody ?: grpc_open(NULL);
+	list = grpc_call(nobody, lister, "/v1.PodResourcesLister/List", &request,
+			 &kubelet__pod_list__descriptor, LIST_MS, status);
+	for (size_t p = 0; list && p < list->n_pods; p++)
+		for (size_t c = 0; c < list->pods[p]->n_containers; c++) {
+			const Kubelet__PodContainer *container = list->pods[p]->containers[c];
+
+			for (size_t d = 0; d < container->n_devices; d++)
+				if (!strcmp(container->devices[d]->resource, NODE_RESOURCE))
+					node_sort(container->devices[d]->ids,
+						  container->devices[d]->n_ids, ids);
+		}
+	kubelet__pod_list__free_unpacked(list, NULL);
+	return list;
 }
 
-static int give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits, char *why, size_t len)
+/* A list of ids, or, from 1.20 on, a list for each NUMA node. */
+static void add_json(json_t *value, struct gpupart_tpcset *ids)
 {
-	struct gpupart_tpcset ids;
-	char folder[PODS_FOLDER_LEN], list[GPUPART_TPCSET_STRLEN];
-	struct gpupart_grant grant;
-	unsigned int gpu;
-	int err;
+	char *text = (char *)json_string_value(value);
+	const char *key;
+	json_t *entry;
+	size_t i;
 
-	if (!one_gpu(asked, &gpu, &ids, why, len))
-		return GRPC_INVALID_ARGUMENT;
-	if (!mps_is_there(why, len))
-		return GRPC_UNAVAILABLE;
-	err = pods_give(&node, gpu, &ids, &grant, folder, why, len);
-	if (err == -ENOSPC) {
-		/* Perhaps of containers that have ended. */
-		poll_kubelet();
-		err = pods_give(&node, gpu, &ids, &grant, folder, why, len);
-	}
-	if (err)
-		return err == -ENOSPC ? GRPC_RESOURCE_EXHAUSTED : GRPC_UNAVAILABLE;
-	node_edits(&node, gpu, &grant, folder, edits);
-	gpupart_tpcset_format_list(&grant.set, list, sizeof(list));
-	remark("%s: TPCs %s of GPU %s%s", grant.name, list, grant.pci,
-	       node.boards.gpus[gpu].simulated ? " (simulated)" : "");
-	return 0;
+	node_sort(&text, text != NULL, ids);
+	json_array_foreach(value, i, entry)
+		add_json(entry, ids);
+	json_object_foreach(value, key, entry)
+		add_json(entry, ids);
 }
 
-static void allocate(const uint8_t *data, size_t len, struct grpc_reply *reply)
+/*
+ * Adds the ids in the file in which kubelet notes what it gave. All of them where that file is not
+ * understood; none where there is none.
+ */
+static void read_notes(struct gpupart_tpcset *ids)
 {
-	Kubelet__IdsByContainer *request = UNPACK(ids_by_container, data, len);
-	Kubelet__AllocateReply *answer;
-	char why[480] = "the request is not understood";
-	int status = request && request->n_containers ? 0 : GRPC_INVALID_ARGUMENT;
+	char path[PATH_MAX + 32];
+	json_t *root, *list = NULL, *entry;
+	const char *resource;
+	size_t i;
 
-	answer = alloc_zeroed(1, sizeof(*answer));
-	kubelet__allocate_reply__init(answer);
-	answer->containers = alloc_zeroed(request ? request->n_containers + 1 : 1,
-					  sizeof(Kubelet__ContainerEdits *));
-	for (size_t i = 0; !status && i < request->n_containers; i++) {
-		Kubelet__ContainerEdits *edits = alloc_zeroed(1, sizeof(*edits));
-
-		kubelet__container_edits__init(edits);
-		answer->containers[answer->n_containers++] = edits;
-		status = give(request->containers[i], edits, why, sizeof(why));
+	snprintf(path, sizeof(path), "%s/kubelet_internal_checkpoint", plugins);
+	if (access(path, F_OK) && errno == ENOENT)
+		return;
+	root = json_load_file(path, 0, NULL);
+	json_unpack(root, "{s:{s:o}}", "Data", "PodDeviceEntries", &list);
+	json_array_foreach(list, i, entry) {
+		resource = json_string_value(json_object_get(entry, "ResourceName"));
+		if (resource && !strcmp(resource, NODE_RESOURCE))
+			add_json(json_object_get(entry, "DeviceIDs"), ids);
 	}
-	if (status) {
-		remark("nothing is given: %s", why);
-		fail(reply, status, why);
-	} else {
-		pack(&answer->base, reply);
-	}
-	kubelet__allocate_reply__free_unpacked(answer, NULL);
-	if (request)
-		kubelet__ids_by_container__free_unpacked(request, NULL);
+	/* Without any entry the list is null. */
+	if (!json_is_array(list) && !json_is_null(list))
+		for (unsigned int g = 0; g < node.boards.nr; g++)
+			ids[g] = gpupart_topology_all(node.boards.gpus[g].topo);
+	json_decref(root);
 }
 
-#define SERVICE "/v1beta1.DevicePlugin/"
-
-static const struct grpc_method methods[] = {
-	{ SERVICE "GetDevicePluginOptions", get_options, false },
-	{ SERVICE "GetPreferredAllocation", get_preferred, false },
-	{ SERVICE "Allocate", allocate, false },
-	{ SERVICE "PreStartContainer", pre_start, false },
-	{ SERVICE "ListAndWatch", watch_devices, true },
-	{ NULL, NULL, false },
-};
-
-/* --------------------------------------------------------------------- kubelet */
-
-/* Takes back what has ended, and tells kubelet of what became of the GPUs. */
+/* Takes back what has ended. */
 static void poll_kubelet(void)
 {
 	struct gpupart_tpcset now[NODE_GPUS_MAX] = { 0 }, noted[NODE_GPUS_MAX] = { 0 };
 	static bool told;
+	struct grpc_status status;
 	struct pods pods;
-	char why[256];
 
-	if (pods_read(&node, -1, &pods))
+	if (pods_read(-1, &pods))
 		return;
-	if (kubelet_list(lister, &node, now, why, sizeof(why))) {
+	if (!read_list(now, &status)) {
 		if (!told && !access(lister, F_OK))
-			remark("what containers have ended is not known: %s", why);
+			remark("what containers have ended is not known: %s: %s", lister,
+			       status.why);
 		told = true;
 	} else {
 		told = false;
-		kubelet_noted(plugins, &node, noted);
+		read_notes(noted);
 		pods_reap(&pods, now, noted);
 	}
 	pods_follow(&pods);
 	free(pods.list);
 }
 
-static void tell_devices(void)
+static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
+		 struct grpc_status *status)
 {
-	struct grpc_reply reply = { 0 };
+	static struct mps_daemon daemon = { .dir = MPS_DAEMON_NODE };
+	char folder[PODS_FOLDER_LEN], list[GPUPART_TPCSET_STRLEN], why[sizeof(status->why)];
+	struct gpupart_grant grant;
+	struct gpupart_tpcset ids;
+	unsigned int gpu = 0;
+	int err;
 
-	list_devices(&reply);
-	if (listed.data && (reply.len != listed.len ||
-			    memcmp(reply.data, listed.data, reply.len))) {
-		grpc_send(server, &methods[4], reply.data, reply.len);
-		free(listed.data);
-		listed = reply;
-	} else {
-		free(reply.data);
+	if (!one_gpu(asked, &gpu, &ids, status))
+		return;
+	/* Asks no daemon, only the kernel: it is to take no time. */
+	if (node.mps && !mps_daemon_answers(&daemon)) {
+		grpc_fail(status, GRPC_UNAVAILABLE, "mps = yes in " NODE_CONFIG
+			  ", and no MPS daemon answers in " MPS_DAEMON_NODE
+			  ": see 'systemctl status gpupart-mps'");
+		return;
 	}
+	err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
+	if (err == -ENOSPC) {
+		/* Perhaps of containers that have ended. */
+		poll_kubelet();
+		err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
+	}
+	if (err) {
+		grpc_fail(status, err == -ENOSPC ? GRPC_RESOURCE_EXHAUSTED : GRPC_UNAVAILABLE, "%s",
+			  why);
+		return;
+	}
+	node_edits(gpu, &grant, folder, edits);
+	gpupart_tpcset_format_list(&grant.set, list, sizeof(list));
+	remark("%s: TPCs %s of GPU %s%s", grant.name, list, grant.pci,
+	       node.boards.gpus[gpu].simulated ? " (simulated)" : "");
 }
 
-/* In a child: kubelet may ask us before it answers. */
-static pid_t register_anew(void)
+static void *allocate(const void *request, struct grpc_status *status)
 {
-	pid_t pid = fork();
+	const Kubelet__IdsByContainer *asked = request;
+	Kubelet__AllocateReply *reply = node_message(&kubelet__allocate_reply__descriptor);
 
-	if (!pid)
-		_exit(kubelet_register(plugins) ? EXIT_FAILURE : 0);
-	return pid;
+	if (!asked->n_containers)
+		grpc_fail(status, GRPC_INVALID_ARGUMENT,
+			  "the request is not understood: it is for no container");
+	for (size_t i = 0; !status->code && i < asked->n_containers; i++)
+		give(asked->containers[i], node_grow(&reply->containers, &reply->n_containers,
+						     &kubelet__container_edits__descriptor),
+		     status);
+	if (!status->code)
+		return reply;
+	remark("nothing is given: %s", status->why);
+	kubelet__allocate_reply__free_unpacked(reply, NULL);
+	return NULL;
+}
+
+#define METHOD(name, request, handle) \
+	{ "/v1beta1.DevicePlugin/" name, &kubelet__##request##__descriptor, handle, false }
+
+static const struct grpc_method methods[] = {
+	{ "/v1beta1.DevicePlugin/ListAndWatch", &kubelet__empty__descriptor, list_devices, true },
+	METHOD("GetDevicePluginOptions", empty, get_options),
+	METHOD("GetPreferredAllocation", preferred_request, get_preferred),
+	METHOD("Allocate", ids_by_container, allocate),
+	{ NULL, NULL, NULL, false },
+};
+
+/* What kubelet is told of the plugin, which listens at ENDPOINT; false and a remark. */
+static bool register_plugin(void)
+{
+	Kubelet__Options options = KUBELET__OPTIONS__INIT;
+	Kubelet__RegisterRequest request = KUBELET__REGISTER_REQUEST__INIT;
+	char socket[PATH_MAX + 32];
+	struct grpc_status status;
+	Kubelet__Empty *reply;
+
+	options.preferred_allocation = true;
+	request.version = (char *)"v1beta1";
+	request.endpoint = (char *)ENDPOINT;
+	request.resource_name = (char *)NODE_RESOURCE;
+	request.options = &options;
+	snprintf(socket, sizeof(socket), "%s/kubelet.sock", plugins);
+	/* Kubelet may ask the plugin before it answers. */
+	reply = grpc_call(server, socket, "/v1beta1.Registration/Register", &request,
+			  &kubelet__empty__descriptor, REGISTER_MS, &status);
+	if (!reply)
+		remark("kubelet does not register the plugin: %s: %s", socket, status.why);
+	kubelet__empty__free_unpacked(reply, NULL);
+	return reply;
 }
 
 /* Our socket and kubelet's are there: the plugin is registered once with each kubelet. */
@@ -399,17 +361,12 @@ static void watch_sockets(void)
 {
 	static struct timespec registered;
 	static bool waits, is_known;
-	static pid_t child;
 	char path[PATH_MAX + 32];
 	struct stat st;
-	int status, err;
+	int err;
 
-	if (child > 0 && waitpid(child, &status, WNOHANG) == child) {
-		child = 0;
-		is_known = !status;
-	}
 	if (!grpc_listens(server)) {
-		snprintf(path, sizeof(path), "%s/" KUBELET_ENDPOINT, plugins);
+		snprintf(path, sizeof(path), "%s/" ENDPOINT, plugins);
 		err = grpc_listen(server, path);
 		is_known = false;
 		if (err && err != -ENOENT)
@@ -423,36 +380,32 @@ static void watch_sockets(void)
 		is_known = false;
 		return;
 	}
-	if (child > 0 || (is_known && !memcmp(&registered, &st.st_ctim, sizeof(registered))))
-		return;
 	if (waits)
 		remark("kubelet is at %s", path);
 	waits = false;
-	if (memcmp(&registered, &st.st_ctim, sizeof(registered)))
+	if (memcmp(&registered, &st.st_ctim, sizeof(registered))) {
 		pods_forget_lists();
+		is_known = false;
+	}
 	registered = st.st_ctim;
-	child = register_anew();
+	is_known = is_known || register_plugin();
 }
 
-static int serve(void)
+static void serve(void)
 {
-	long now = process_now_ms(), watch = now, poll = now;
+	long next = 0, left;
 
-	while (!ended) {
-		now = process_now_ms();
-		if (now >= watch) {
-			watch_sockets();
-			watch = now + WATCH_MS;
-		}
-		if (now >= poll) {
+	for (int turn = 0; !ended; grpc_serve(server, left > 0 ? left : 0)) {
+		left = next - process_now_ms();
+		if (left > 0)
+			continue;
+		watch_sockets();
+		if (turn++ % POLL_TURNS == 0) {
 			poll_kubelet();
-			tell_devices();
-			poll = process_now_ms() + POLL_MS;
+			grpc_refresh(server, &methods[0]);
 		}
-		grpc_serve(server, watch > now ? watch - now : 0);
+		next = process_now_ms() + WATCH_MS;
 	}
-	grpc_close(server);
-	return 0;
 }
 
 int main(int argc, char **argv)
@@ -479,10 +432,10 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGINT, &end, NULL);
 	cmd_gp = alloc_gpupart();
-	if (node_open(&node, config))
+	if (node_open(config))
 		return EXIT_FAILED;
 	server = grpc_open(methods);
-	if (!server)
-		alloc_failed();
-	return serve();
+	serve();
+	grpc_close(server);
+	return 0;
 }

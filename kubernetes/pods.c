@@ -2,7 +2,6 @@
 /* See pods.h. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cli/target/blocks.h"
+#include "cli/target/hold.h"
 #include "cli/target/neighbours.h"
 #include "cli/target/shown.h"
 #include "cli/util/alloc.h"
@@ -22,33 +22,14 @@
 #define PREFIX "0-0-"		/* no job of Slurm's, whose ids have one hyphen */
 #define IDS "pod ids="
 #define LOCK_SECONDS 3
-/* DEFAULT_OVERFLOWUID of the kernel: see write_folder(). */
-#define UNMAPPED_UID 65534
+#define GRACE_NS 10000000000ull	/* kubelet notes a grant after Allocate */
 
-/* What was seen of a container since this program began. */
-struct known {
-	char id[GPUPART_JOB_STRLEN];
-	bool ran;	/* it had a process */
-	bool listed;	/* the kubelet that runs now told of it */
-};
-static struct known *known;
-static unsigned int nr_known;
-
-static struct known *know(const char *id)
-{
-	for (unsigned int i = 0; i < nr_known; i++)
-		if (!strcmp(known[i].id, id))
-			return &known[i];
-	known = alloc_resized(known, nr_known + 1, sizeof(*known));
-	memset(&known[nr_known], 0, sizeof(*known));
-	strcpy(known[nr_known].id, id);
-	return &known[nr_known++];
-}
+/* The ids that the kubelet that runs now has listed. */
+static struct gpupart_tpcset seen[NODE_GPUS_MAX];
 
 void pods_forget_lists(void)
 {
-	for (unsigned int i = 0; i < nr_known; i++)
-		known[i].listed = false;
+	memset(seen, 0, sizeof(seen));
 }
 
 static uint64_t now_ns(void)
@@ -59,37 +40,27 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-static bool read_pod(const struct node *node, const struct gpupart_grant *grant, struct pod *pod)
+/* The GPU of a grant; node.boards.nr: none of this node. */
+static unsigned int gpu_of(const struct gpupart_grant *grant)
 {
-	if (strncmp(grant->id, PREFIX, strlen(PREFIX)) ||
-	    strncmp(grant->asked, IDS, strlen(IDS)))
-		return false;
-	memset(pod, 0, sizeof(*pod));
-	pod->grant = *grant;
-	for (pod->gpu = 0; pod->gpu < node->boards.nr; pod->gpu++)
-		if (!strcmp(node->boards.gpus[pod->gpu].pci, grant->pci))
-			break;
+	unsigned int g = 0;
+
+	while (g < node.boards.nr && strcmp(node.boards.gpus[g].pci, grant->pci))
+		g++;
+	return g;
+}
+
+static void read_pod(const struct gpupart_grant *grant, unsigned int gpu, struct pod *pod)
+{
+	*pod = (struct pod){ .grant = *grant, .gpu = gpu };
 	gpupart_tpcset_parse_hex(NULL, grant->asked + strlen(IDS), &pod->ids);
 	pod->born = strtoull(grant->id + strlen(PREFIX), NULL, 16);
-	pod->is_young = now_ns() < pod->born + PODS_GRACE * 1000000000ull;
-	return pod->gpu < node->boards.nr;
+	pod->is_young = now_ns() < pod->born + GRACE_NS;
 }
 
-/* What kubelet gave to another container since is that one's. */
-static void sort_ids(struct pods *pods)
+int pods_read(int gpu, struct pods *pods)
 {
-	for (unsigned int i = 0; i < pods->nr; i++) {
-		struct pod *pod = &pods->list[i];
-
-		pod->own = pod->ids;
-		for (unsigned int j = 0; j < pods->nr; j++)
-			if (pods->list[j].gpu == pod->gpu && pods->list[j].born > pod->born)
-				pod->own = gpupart_tpcset_andnot(&pod->own, &pods->list[j].ids);
-	}
-}
-
-int pods_read(const struct node *node, int gpu, struct pods *pods)
-{
+	struct gpupart_tpcset beside;
 	struct gpupart_grant *list;
 	int nr = shown_grants(cmd_gp, &list);
 
@@ -100,22 +71,29 @@ int pods_read(const struct node *node, int gpu, struct pods *pods)
 	}
 	pods->list = alloc_zeroed(nr + 1, sizeof(*pods->list));
 	for (int i = 0; i < nr; i++) {
-		if (read_pod(node, &list[i], &pods->list[pods->nr])) {
-			pods->nr++;
+		unsigned int g = gpu_of(&list[i]);
+
+		if (g == node.boards.nr)
+			continue;
+		if (!strncmp(list[i].id, PREFIX, strlen(PREFIX)) &&
+		    !strncmp(list[i].asked, IDS, strlen(IDS))) {
+			read_pod(&list[i], g, &pods->list[pods->nr++]);
 			continue;
 		}
-		for (unsigned int g = 0; g < node->boards.nr; g++)
-			if (!strcmp(node->boards.gpus[g].pci, list[i].pci)) {
-				pods->taken[g] = gpupart_tpcset_or(&pods->taken[g], &list[i].set);
-				pods->memory[g] += list[i].memory;
-			}
+		pods->taken[g] = gpupart_tpcset_or(&pods->taken[g], &list[i].set);
+		pods->memory[g] += list[i].memory;
 	}
 	free(list);
-	sort_ids(pods);
-	for (unsigned int g = 0; g < node->boards.nr; g++) {
-		const struct node_gpu *board = &node->boards.gpus[g];
+	/* What kubelet gave to another container since is that one's. */
+	for (struct pod *a = pods->list, *end = a + pods->nr; a < end; a++) {
+		a->own = a->ids;
+		for (struct pod *b = pods->list; b < end; b++)
+			if (a->gpu == b->gpu && b->born > a->born)
+				a->own = gpupart_tpcset_andnot(&a->own, &b->ids);
+	}
+	for (unsigned int g = 0; g < node.boards.nr; g++) {
+		const struct node_gpu *board = &node.boards.gpus[g];
 		struct args args = { .cmd = cmd_name, .simulated = board->simulated };
-		struct gpupart_tpcset beside;
 
 		if (gpu >= 0 && g != (unsigned int)gpu)
 			continue;
@@ -124,8 +102,6 @@ int pods_read(const struct node *node, int gpu, struct pods *pods)
 	}
 	return 0;
 }
-
-/* ---------------------------------------------------------------- processes */
 
 static ino_t namespace_of(const char *pid)
 {
@@ -154,138 +130,81 @@ static void look_at_mounts(const char *pid, struct pods *pods)
 		fclose(file);
 }
 
-void pods_look_for_processes(struct pods *pods)
+static void look_for_processes(struct pods *pods)
 {
+	ino_t own = namespace_of("self"), last = own, at;
 	DIR *proc = opendir("/proc");
-	ino_t own = namespace_of("self"), *seen = NULL, at;
-	unsigned int nr = 0, i;
 	struct dirent *entry;
 
+	/* A container's processes mostly have numbers in a row. */
 	while (proc && (entry = readdir(proc))) {
 		if (*entry->d_name < '1' || *entry->d_name > '9')
 			continue;
 		at = namespace_of(entry->d_name);
-		for (i = 0; i < nr && seen[i] != at; i++)
-			;
-		if (!at || at == own || i < nr)
-			continue;
-		seen = alloc_resized(seen, nr + 1, sizeof(*seen));
-		seen[nr++] = at;
-		look_at_mounts(entry->d_name, pods);
+		if (at && at != own && at != last)
+			look_at_mounts(entry->d_name, pods);
+		last = at;
 	}
-	free(seen);
 	if (proc)
 		closedir(proc);
-	for (i = 0; i < pods->nr; i++)
-		know(pods->list[i].grant.id)->ran |= pods->list[i].lives;
 }
 
-/* ------------------------------------------------------------------- folders */
-
+/* The folder that a container has in the place of GPUPART_GRANT_ROOT. */
 static void folder_of(const char *id, char folder[PODS_FOLDER_LEN])
 {
-	snprintf(folder, PODS_FOLDER_LEN, FOLDERS "/%s", id);
-}
-
-/*
- * The folder that a container has in the place of GPUPART_GRANT_ROOT, with its grant alone. Its
- * owner is the one that root's files have in a user namespace without root, and the link is another
- * user's: so the grant holds for every user in the container, user 0 too (lib/state/grant.c).
- */
-static int write_folder(const char *id)
-{
-	char folder[PODS_FOLDER_LEN], from[PODS_FOLDER_LEN], to[2 * PODS_FOLDER_LEN],
-		fresh[2 * PODS_FOLDER_LEN + 8], data[16384];
-	int in, out, err = 0;
-	ssize_t n = -1;
-
-	folder_of(id, folder);
-	snprintf(from, sizeof(from), GPUPART_GRANT_ROOT "/%s", id);
-	snprintf(to, sizeof(to), "%s/%s", folder, id);
-	snprintf(fresh, sizeof(fresh), "%s.new", to);
-	if ((mkdir(FOLDERS, 0700) && errno != EEXIST) || (mkdir(folder, 0755) && errno != EEXIST) ||
-	    chmod(folder, 0755))
-		return -errno;
-	in = open(from, O_RDONLY | O_CLOEXEC);
-	out = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (in >= 0 && out >= 0)
-		n = read(in, data, sizeof(data));
-	if (n <= 0 || write(out, data, n) != n || fchmod(out, 0644) ||
-	    fchown(out, UNMAPPED_UID, UNMAPPED_UID) || rename(fresh, to))
-		err = -(errno ?: EIO);
-	if (in >= 0)
-		close(in);
-	if (out >= 0)
-		close(out);
-	snprintf(to, sizeof(to), "%s/.%s.user", folder, id);
-	if (!err && symlink("user", to) && errno != EEXIST)
-		err = -errno;
-	return err ?: chown(folder, UNMAPPED_UID, UNMAPPED_UID) ? -errno : 0;
-}
-
-static void remove_folder(const char *id)
-{
-	char folder[PODS_FOLDER_LEN], path[PODS_FOLDER_LEN + 300];
-	struct dirent *entry;
-	DIR *dir;
-
-	folder_of(id, folder);
-	dir = opendir(folder);
-	while (dir && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		unlink(path);
-	}
-	if (dir)
-		closedir(dir);
-	rmdir(folder);
+	snprintf(folder, PODS_FOLDER_LEN, FOLDERS "/%.60s", id);
 }
 
 void pods_follow(const struct pods *pods)
 {
-	char from[PODS_FOLDER_LEN], to[2 * PODS_FOLDER_LEN];
+	char folder[PODS_FOLDER_LEN], from[PODS_FOLDER_LEN], to[PODS_FOLDER_LEN + 8];
 	struct stat grant, copy;
 	struct dirent *entry;
 	unsigned int i;
 	DIR *dir;
 
 	for (i = 0; i < pods->nr; i++) {
-		const char *id = pods->list[i].grant.id;
+		const struct pod *pod = &pods->list[i];
 
-		snprintf(from, sizeof(from), GPUPART_GRANT_ROOT "/%s", id);
-		snprintf(to, sizeof(to), FOLDERS "/%s/%s", id, id);
+		snprintf(from, sizeof(from), GPUPART_GRANT_ROOT "/%s", pod->grant.id);
+		folder_of(pod->grant.id, folder);
+		snprintf(to, sizeof(to), "%s/" GPUPART_GRANT_CONTAINER, folder);
 		/* One that gave TPCs on to others of its pod still runs in them. */
-		if (gpupart_tpcset_equal(&pods->list[i].own, &pods->list[i].ids) &&
-		    !stat(from, &grant) &&
-		    (stat(to, &copy) || copy.st_mtim.tv_sec < grant.st_mtim.tv_sec))
-			write_folder(id);
+		if (gpupart_tpcset_equal(&pod->own, &pod->ids) && !stat(from, &grant) &&
+		    (stat(to, &copy) || copy.st_mtim.tv_sec < grant.st_mtim.tv_sec ||
+		     (copy.st_mtim.tv_sec == grant.st_mtim.tv_sec &&
+		      copy.st_mtim.tv_nsec < grant.st_mtim.tv_nsec)))
+			hold_container(folder, &pod->grant);
 	}
 	dir = opendir(FOLDERS);
 	while (dir && (entry = readdir(dir))) {
 		for (i = 0; i < pods->nr && strcmp(pods->list[i].grant.id, entry->d_name); i++)
 			;
+		folder_of(entry->d_name, folder);
 		if (i == pods->nr && !strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
-			remove_folder(entry->d_name);
+			hold_remove(folder);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-/* --------------------------------------------------------------------- giving */
-
-int pods_drop(const struct pod *pod)
+/* Takes back what @pod had. */
+static int drop(const struct pod *pod)
 {
+	char folder[PODS_FOLDER_LEN];
 	int err = gpupart_grant_drop(cmd_gp, pod->grant.id);
 
+	folder_of(pod->grant.id, folder);
 	if (err)
 		remark("%s", gpupart_error(cmd_gp));
 	else
-		remove_folder(pod->grant.id);
+		hold_remove(folder);
 	return err;
 }
 
-struct gpupart_tpcset pods_free(const struct node *node, const struct pods *pods, unsigned int gpu)
+struct gpupart_tpcset pods_free(const struct pods *pods, unsigned int gpu)
 {
-	struct gpupart_tpcset left = gpupart_topology_all(node->boards.gpus[gpu].topo);
+	struct gpupart_tpcset left = gpupart_topology_all(node.boards.gpus[gpu].topo);
 
 	left = gpupart_tpcset_andnot(&left, &pods->taken[gpu]);
 	for (unsigned int i = 0; i < pods->nr; i++)
@@ -294,70 +213,67 @@ struct gpupart_tpcset pods_free(const struct node *node, const struct pods *pods
 	return left;
 }
 
-unsigned int pods_most(const struct node *node, const struct pods *pods, unsigned int *gpu)
+char *pods_most(void)
 {
-	unsigned int most = 0;
+	unsigned int most = 0, best = 0;
+	struct pods pods;
 
-	*gpu = 0;
-	for (unsigned int g = 0; g < node->boards.nr; g++) {
-		struct gpupart_tpcset left = pods_free(node, pods, g);
+	pods_read(-1, &pods);
+	for (unsigned int g = 0; g < node.boards.nr; g++) {
+		struct gpupart_tpcset left = pods_free(&pods, g);
 
 		if (gpupart_tpcset_count(&left) > most) {
 			most = gpupart_tpcset_count(&left);
-			*gpu = g;
+			best = g;
 		}
 	}
-	return most;
+	free(pods.list);
+	return alloc_text("the most that one GPU of this node has free is %u, on GPU %s", most,
+			  node.boards.gpus[best].pci);
 }
 
 void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	       const struct gpupart_tpcset *noted)
 {
-	pods_look_for_processes(pods);
+	look_for_processes(pods);
+	for (unsigned int g = 0; g < NODE_GPUS_MAX; g++)
+		seen[g] = gpupart_tpcset_or(&seen[g], &listed[g]);
 	for (unsigned int i = 0; i < pods->nr; i++) {
 		struct pod *pod = &pods->list[i];
-		struct known *seen = know(pod->grant.id);
-		const struct gpupart_tpcset *ids;
-
+		bool is_back = gpupart_tpcset_empty(&pod->own);
 		/* An init container is there as long as the others that have its ids. */
-		ids = gpupart_tpcset_empty(&pod->own) ? &pod->ids : &pod->own;
-		if (gpupart_tpcset_intersects(ids, &listed[pod->gpu])) {
-			seen->listed = true;
-			continue;
-		}
+		const struct gpupart_tpcset *ids = is_back ? &pod->ids : &pod->own;
+
 		/* A kubelet that began anew lists pods once it knows of them: it noted all. */
-		if (pod->lives || (!gpupart_tpcset_empty(ids) &&
-				   (pod->is_young ||
-				    (!seen->listed &&
-				     gpupart_tpcset_intersects(ids, &noted[pod->gpu])))))
+		if (pod->lives || gpupart_tpcset_intersects(ids, &listed[pod->gpu]) ||
+		    (!gpupart_tpcset_empty(ids) && pod->is_young) ||
+		    (!gpupart_tpcset_intersects(ids, &seen[pod->gpu]) &&
+		     gpupart_tpcset_intersects(ids, &noted[pod->gpu])))
 			continue;
-		if (!pods_drop(pod)) {
-			*seen = known[--nr_known];
-			*pod = pods->list[--pods->nr];
-			i--;
-		}
+		if (!drop(pod))
+			pods->list[i--] = pods->list[--pods->nr];
 	}
 }
 
 /* @nr TPCs of @from, which has so many. */
-static struct gpupart_tpcset packed(const struct node *node, unsigned int gpu,
+static struct gpupart_tpcset packed(unsigned int gpu,
 				    const struct gpupart_tpcset *from, unsigned int nr)
 {
 	struct gpupart_tpcset set = { 0 };
 
 	if (nr)
-		gpupart_set_shape(cmd_gp, node->boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED, from,
+		gpupart_set_shape(cmd_gp, node.boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED, from,
 				  nr, &set);
 	return set;
 }
 
 /*
  * Kubelet gives ids anew that it gave before: the container that had them has ended, or it is an
- * init container of the same pod, whose ids the pod's others have too. Such a one was given just
- * before and has not begun: it gives on a TPC for each id, into *@shared, and its grant keeps the
- * rest. What still runs keeps its TPCs.
+ * init container of the same pod, whose ids the pod's others have too. One that was given just
+ * before gives on a TPC for each id, into *@shared, and its grant keeps the rest. What still runs
+ * keeps its TPCs.
  */
-static int take_ids_back(const struct node *node, struct pods *pods, unsigned int gpu,
+static int take_ids_back(struct pods *pods, unsigned int gpu,
 			 const struct gpupart_tpcset *ids, struct gpupart_tpcset *shared)
 {
 	bool looked = false;
@@ -371,70 +287,69 @@ static int take_ids_back(const struct node *node, struct pods *pods, unsigned in
 		if (pod->gpu != gpu || !nr)
 			continue;
 		if (!looked)
-			pods_look_for_processes(pods);
+			look_for_processes(pods);
 		looked = true;
 		if (pod->lives) {
 			strcpy(pod->grant.asked, IDS "0");
 			err = gpupart_grant_put(cmd_gp, &pod->grant);
-		} else if (pod->is_young && !know(pod->grant.id)->ran &&
-			   gpupart_tpcset_count(&pod->grant.set) >= nr) {
-			both = packed(node, gpu, &pod->grant.set, nr);
+		} else if (pod->is_young && gpupart_tpcset_count(&pod->grant.set) >= nr) {
+			both = packed(gpu, &pod->grant.set, nr);
 			*shared = gpupart_tpcset_or(shared, &both);
 			pod->grant.set = gpupart_tpcset_andnot(&pod->grant.set, &both);
 			pod->gave_on = true;
 		} else {
-			err = pods_drop(pod);
+			err = drop(pod);
 			memset(&pod->grant.set, 0, sizeof(pod->grant.set));
 		}
 	}
 	return err;
 }
 
-static void name_grant(const struct node *node, unsigned int gpu, const struct gpupart_tpcset *ids,
+static void name_grant(unsigned int gpu, const struct gpupart_tpcset *ids,
 		       struct gpupart_grant *grant)
 {
-	const struct node_gpu *board = &node->boards.gpus[gpu];
+	const struct node_gpu *board = &node.boards.gpus[gpu];
 	unsigned long long number = now_ns();
 	char hex[GPUPART_TPCSET_STRLEN];
 
 	memset(grant, 0, sizeof(*grant));
 	snprintf(grant->id, sizeof(grant->id), PREFIX "%016llx", number);
 	snprintf(grant->name, sizeof(grant->name), "pod-%016llx", number);
-	snprintf(grant->pci, sizeof(grant->pci), "%s", board->pci);
-	snprintf(grant->source, sizeof(grant->source), "%s", board->source);
-	snprintf(grant->key, sizeof(grant->key), "%s", board->key);
+	strcpy(grant->pci, board->pci);
+	strcpy(grant->source, board->source);
+	strcpy(grant->key, board->key);
 	gpupart_tpcset_format_hex(ids, hex, sizeof(hex));
 	snprintf(grant->asked, sizeof(grant->asked), IDS "%.100s", hex);
 	grant->nr_tpcs = gpupart_topology_nr_tpcs(board->topo);
-	grant->memory = gpupart_tpcset_count(ids) * node->memory_per_tpc;
+	grant->memory = gpupart_tpcset_count(ids) * node.memory_per_tpc;
 	grant->strict = config_is_strict(gpupart_config_strict(cmd_gp));
 }
 
 /* Under the locks. */
-static int place(const struct node *node, struct pods *pods, unsigned int gpu,
+static int place(struct pods *pods, unsigned int gpu,
 		 const struct gpupart_tpcset *ids, struct gpupart_grant *grant, char *why,
 		 size_t len)
 {
-	unsigned int nr = gpupart_tpcset_count(ids), room, most, best;
+	unsigned int nr = gpupart_tpcset_count(ids), nr_shared, room;
 	struct gpupart_tpcset shared = { 0 }, left, rest;
-	int err = take_ids_back(node, pods, gpu, ids, &shared);
+	int err = take_ids_back(pods, gpu, ids, &shared);
 
-	left = pods_free(node, pods, gpu);
+	left = pods_free(pods, gpu);
 	left = gpupart_tpcset_andnot(&left, &shared);
 	shared = gpupart_tpcset_andnot(&shared, &pods->taken[gpu]);
-	room = gpupart_tpcset_count(&shared) + gpupart_tpcset_count(&left);
+	nr_shared = gpupart_tpcset_count(&shared);
+	room = nr_shared + gpupart_tpcset_count(&left);
 	if (!err && nr > room) {
-		free(pods->list);
-		pods_read(node, -1, pods);
-		most = pods_most(node, pods, &best);
+		char *most = pods_most();
+
 		snprintf(why, len,
-			 "no %u TPCs are free on GPU %s, whose ids kubelet chose: %u are; the most that one GPU of this node has free is %u, on GPU %s",
-			 nr, node->boards.gpus[gpu].pci, room, most,
-			 node->boards.gpus[best].pci);
+			 "no %u TPCs are free on GPU %s, whose ids kubelet chose: %u are; %s",
+			 nr, grant->pci, room, most);
+		free(most);
 		return -ENOSPC;
 	}
 	if (!err) {
-		rest = packed(node, gpu, &left, nr - gpupart_tpcset_count(&shared));
+		rest = packed(gpu, &left, nr - nr_shared);
 		grant->set = gpupart_tpcset_or(&shared, &rest);
 		err = gpupart_grant_put(cmd_gp, grant);
 	}
@@ -452,10 +367,8 @@ static int lock(int fds[2], char *why, size_t len)
 	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8];
 	int err = blocks_make(0, why, len);
 
-	if (err)
-		return err;
 	snprintf(path, sizeof(path), "%s/lock", blocks_path(0, folder));
-	fds[0] = node_lock(path, LOCK_SECONDS, why, len);
+	fds[0] = err ?: node_lock(path, LOCK_SECONDS, why, len);
 	if (fds[0] < 0)
 		return fds[0];
 	fds[1] = node_lock(NODE_LOCK, LOCK_SECONDS, why, len);
@@ -464,7 +377,7 @@ static int lock(int fds[2], char *why, size_t len)
 	return fds[1] < 0 ? fds[1] : 0;
 }
 
-int pods_give(const struct node *node, unsigned int gpu, const struct gpupart_tpcset *ids,
+int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
 	      struct gpupart_grant *grant, char folder[PODS_FOLDER_LEN], char *why, size_t len)
 {
 	struct pods pods;
@@ -472,27 +385,27 @@ int pods_give(const struct node *node, unsigned int gpu, const struct gpupart_tp
 
 	if (err)
 		return err;
-	name_grant(node, gpu, ids, grant);
-	err = pods_read(node, gpu, &pods);
+	name_grant(gpu, ids, grant);
+	err = pods_read(gpu, &pods);
 	if (err)
 		snprintf(why, len, "%s", gpupart_error(cmd_gp));
 	else if (grant->memory &&
-		 pods.memory[gpu] + grant->memory > node->boards.gpus[gpu].memory)
+		 pods.memory[gpu] + grant->memory > node.boards.gpus[gpu].memory)
 		err = -ENOSPC;
 	if (err == -ENOSPC)
 		snprintf(why, len, "no %llu MiB are free on GPU %s: other jobs have %llu MiB of it",
 			 (unsigned long long)(grant->memory >> 20), grant->pci,
 			 (unsigned long long)(pods.memory[gpu] >> 20));
-	err = err ?: place(node, &pods, gpu, ids, grant, why, len);
+	err = err ?: place(&pods, gpu, ids, grant, why, len);
 	free(pods.list);
 	close(fds[1]);
 	close(fds[0]);
 	if (err)
 		return err;
 	folder_of(grant->id, folder);
-	err = write_folder(grant->id);
+	err = hold_container(folder, grant);
 	if (err) {
-		snprintf(why, len, "%s: %s", folder, strerror(-err));
+		snprintf(why, len, "%s cannot be written", folder);
 		gpupart_grant_drop(cmd_gp, grant->id);
 	}
 	return err;

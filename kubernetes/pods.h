@@ -16,8 +16,8 @@ struct pod {
 	struct gpupart_tpcset own;	/* of them, those that it gave to no other since */
 	uint64_t born;		/* nanoseconds of CLOCK_REALTIME, in the grant's id */
 	bool is_young;		/* kubelet may not have noted it yet */
-	bool lives;		/* pods_look_for_processes(): one of its processes does */
-	bool gave_on;		/* pods_give(): TPCs of it are another's now */
+	bool lives;		/* one of its processes does, where that was looked at */
+	bool gave_on;		/* TPCs of it are another's now */
 };
 
 struct pods {
@@ -31,25 +31,19 @@ struct pods {
  * All of them: 0, or -errno. Programs are looked at on GPU @gpu alone, or on all if that is
  * negative. The caller frees list.
  */
-int pods_read(const struct node *node, int gpu, struct pods *pods);
-
-/* Fills in pod.lives. */
-void pods_look_for_processes(struct pods *pods);
+int pods_read(int gpu, struct pods *pods);
 
 /*
- * Gives a container @nr TPCs of GPU @gpu for kubelet's @ids: 0, and @grant and its @folder, or
+ * Gives a container TPCs of GPU @gpu for kubelet's @ids: 0, and @grant and its @folder, or
  * -ENOSPC, .. with a sentence in @why.
  */
 #define PODS_FOLDER_LEN 96
-int pods_give(const struct node *node, unsigned int gpu, const struct gpupart_tpcset *ids,
+int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
 	      struct gpupart_grant *grant, char folder[PODS_FOLDER_LEN], char *why, size_t len);
 
-/* The most TPCs that one GPU has free now, *@gpu. */
-unsigned int pods_most(const struct node *node, const struct pods *pods, unsigned int *gpu);
-struct gpupart_tpcset pods_free(const struct node *node, const struct pods *pods, unsigned int gpu);
-
-/* Takes back what @pod had. */
-int pods_drop(const struct pod *pod);
+/* The TPCs of a GPU that are free, and a sentence of the most on one, which the caller frees. */
+struct gpupart_tpcset pods_free(const struct pods *pods, unsigned int gpu);
+char *pods_most(void);
 
 /*
  * Takes back what containers had that have ended: they have no process, and kubelet does not list
@@ -62,10 +56,7 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 /* Another kubelet runs now, which listed none of them yet. */
 void pods_forget_lists(void);
 
-/* Folders of grants follow grants that were changed, and those of no grant go. */
+/* Folders of grants follow grants that were changed, and those of no grant are removed. */
 void pods_follow(const struct pods *pods);
-
-/* Seconds for which a grant may be unknown to kubelet: it is noted there after Allocate. */
-#define PODS_GRACE 10
 
 #endif

@@ -43,6 +43,7 @@ EXAMPLE_SRC := \
 
 MAN_SRC := \
 	Documentation/man/gpupart-device-launches.7 \
+	Documentation/man/gpupart-device-plugin.8 \
 	Documentation/man/gpupart.1 \
 	Documentation/man/gpupart.4 \
 	Documentation/man/gpupart.7

@@ -180,3 +180,16 @@ int node_gpus_read(struct node_gpus *node)
 	fclose(file);
 	return status;
 }
+
+bool node_gpus_simulated(void)
+{
+	FILE *file = fopen(NODE_GPU_FILE, "re");
+	char line[NODE_GPU_ROW];
+	struct node_gpu gpu;
+	bool simulated = file && fgets(line, sizeof(line), file) && node_gpu_read(line, &gpu) &&
+			 gpu.simulated;
+
+	if (file)
+		fclose(file);
+	return simulated;
+}

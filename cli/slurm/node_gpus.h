@@ -23,6 +23,9 @@ int node_gpus_look(struct args *args, struct node_gpus *node);
 int node_gpus_write(const struct node_gpus *node);
 int node_gpus_read(struct node_gpus *node);
 
+/* Whether simulated GPUs were noted since the node booted: no driver tells of those. */
+bool node_gpus_simulated(void);
+
 void node_gpus_close(struct node_gpus *node);
 
 #endif

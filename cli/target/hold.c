@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Writes the grant that holds the containers of one CDI device to its set. See hold.h. */
+/* The grants that hold containers to their sets, in a folder each. See hold.h. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/target/hold.h"
 #include "lib/private.h"
-
-#define HOLD_ROOT "/run/gpupart/cdi"
 
 /* Makes the folders of @path that are not there, with mode 0755 whatever the umask is. */
 static int make_folders(char *path)
@@ -25,15 +25,38 @@ static int make_folders(char *path)
 	return 0;
 }
 
-int hold_container(const char *class, const char *device, struct gpupart_grant *grant,
-		   char folder[PATH_MAX])
+int hold_container(const char *folder, const struct gpupart_grant *grant)
 {
-	int status;
+	struct gpupart_grant copy = *grant;
+	char path[PATH_MAX];
+	int status, err = 0;
 
-	snprintf(folder, PATH_MAX, HOLD_ROOT "/%s/%s", class, device);
-	strcpy(grant->id, GPUPART_GRANT_CONTAINER);
-	status = make_folders(folder);
-	if (!status && gpupart_grant_put_in(cmd_gp, folder, grant))
-		status = failure("%s", gpupart_error(cmd_gp));
-	return status;
+	snprintf(path, sizeof(path), "%s", folder);
+	status = make_folders(path);
+	if (status)
+		return status;
+	/* User 0 of the container has both grants: their memory adds up. */
+	copy.memory = 0;
+	if (*copy.id)
+		err = gpupart_grant_put_in(cmd_gp, folder, &copy);
+	copy.memory = grant->memory;
+	strcpy(copy.id, GPUPART_GRANT_CONTAINER);
+	if (err || gpupart_grant_put_in(cmd_gp, folder, &copy))
+		return failure("%s", gpupart_error(cmd_gp));
+	return 0;
+}
+
+void hold_remove(const char *folder)
+{
+	char path[PATH_MAX];
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		unlink(path);
+	}
+	if (dir)
+		closedir(dir);
+	rmdir(folder);
 }

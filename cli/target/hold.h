@@ -6,12 +6,16 @@
 #include <limits.h>
 #include <gpupart_manage.h>
 
+/* Of the devices that `gpupart cdi` describes: a folder by class and device. */
+#define HOLD_ROOT "/run/gpupart/cdi"
+
 /*
- * Notes @grant for the containers of @device, of the CDI class @class, and hands back the folder
- * that takes the place of GPUPART_GRANT_ROOT in them. Fills in the grant's id. For root: 0, or an
+ * Notes @grant in @folder, which takes the place of GPUPART_GRANT_ROOT in the container: as one
+ * that binds each user there, and if it has an id by that too, for GPUPART_JOB. For root: 0, or an
  * error.
  */
-int hold_container(const char *class, const char *device, struct gpupart_grant *grant,
-		   char folder[PATH_MAX]);
+int hold_container(const char *folder, const struct gpupart_grant *grant);
+
+void hold_remove(const char *folder);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "cli/util/alloc.h"
 #include "cli/util/atomic_file.h"
 #include "cli/util/paths.h"
 
@@ -81,6 +82,11 @@ static int make_beside(const char *path, char *beside, size_t len)
 
 int whole_write(const char *path, const char *text)
 {
+	return whole_write_with(path, text, NULL, NULL);
+}
+
+int whole_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg)
+{
 	char real[PATH_MAX], beside[PATH_MAX];
 	int is_link = whole_link(path), fd, err;
 	mode_t mode = 0644;
@@ -92,7 +98,7 @@ int whole_write(const char *path, const char *text)
 		if (S_ISDIR(st.st_mode))
 			return -EISDIR;
 		if (!S_ISREG(st.st_mode))
-			return write_through(path, text);
+			return write_through(path, text) ?: then ? then(arg) : 0;
 		/* Another user's mode could let that user write to what this user trusts. */
 		if (st.st_uid == geteuid())
 			mode = st.st_mode & 0777;
@@ -108,9 +114,33 @@ int whole_write(const char *path, const char *text)
 		err = -errno;
 	if (close(fd) && !err)
 		err = -errno;
+	if (!err && then)
+		err = then(arg);
 	if (!err && rename(beside, path))
 		err = -errno;
 	if (err)
 		unlink(beside);
 	return err;
+}
+
+bool whole_is_there(const char *path, const char *text)
+{
+	size_t len = strlen(text), n = 0;
+	char *found = alloc_zeroed(len + 1, 1);
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	bool same = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+		    !(st.st_mode & 07022) && (size_t)st.st_size == len;
+
+	while (same && n < len) {
+		ssize_t more = read(fd, found + n, len - n);
+
+		same = more > 0;
+		n += same ? more : 0;
+	}
+	same = same && !memcmp(found, text, len);
+	if (fd >= 0)
+		close(fd);
+	free(found);
+	return same;
 }

@@ -448,6 +448,28 @@ if [ "$(id -u)" = 0 ]; then
 	is "$(unshare -m sh -c 'mount -t tmpfs none /run; "$@" >/dev/null; cd /run/gpupart/cdi && find . -type f' - \
 		"$gpupart" cdi $e --hold --plan "$tmp/plan.json" 2>"$tmp/err" | sort | tr '\n' ' ')" \
 		"./simulated/a.b/0-0 ./simulated/batch/0-0 ./simulated/llm/0-0 " "--hold: a grant for each device of a plan"
+	# What fails holds nothing: a full device, a folder that is not there, a file that cannot be replaced,
+	# a second grant that cannot be written, a capture whose path has no room in a grant.
+	holds_nothing() {	# WORDS MESSAGE COMMANDS
+		unshare -m sh -c 'mount -t tmpfs none /run; eval "$1"; echo "$?"; find /run/gpupart/cdi -name 0-0 2>/dev/null' - "$3" \
+			>"$tmp/out" 2>"$tmp/err"
+		is "$(cat "$tmp/out")" 1 "--hold, $1: fails and holds nothing"
+		has "$(cat "$tmp/err")" "$2" "and says it"
+	}
+	cdi="'$gpupart' cdi $e --hold --plan '$tmp/plan.json'"
+	holds_nothing "-o to a full device" "No space left" "$cdi -o /dev/full"
+	holds_nothing "a full stdout" "No space left" "$cdi >/dev/full"
+	holds_nothing "no folder" "No such file" "$cdi -o '$tmp/nowhere/spec'"
+	holds_nothing "a file that something is mounted on" "busy" \
+		"touch '$tmp/mounted'; mount --bind '$tmp/mounted' '$tmp/mounted'; $cdi -o '$tmp/mounted'"
+	holds_nothing "a grant that cannot be written" "cannot be noted" \
+		"mkdir -p /run/gpupart/cdi/simulated; touch /run/gpupart/cdi/simulated/llm; $cdi -o '$tmp/unheld'"
+	ok "$([ ! -e "$tmp/unheld" ]; echo $?)" "and then no specification is written"
+	deep=$tmp/$(printf '%0200d/%0200d/%0200d' 0 0 0)
+	mkdir -p "$deep"
+	cp "$BUILD/share/gpupart/captures/h200-e.capture" "$deep/a.capture"
+	holds_nothing "a path that no grant has room for" "--hold: $deep/a.capture: File name too long" \
+		"'$gpupart' cdi -i '$deep/a.capture' -g 0 --hold >/dev/null"
 	if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
 		apart setpriv --reuid 1234 --clear-groups "$gpupart" cdi $e -g 0 --hold >"$tmp/out" 2>"$tmp/err"
 		has "$? $(cat "$tmp/err")" "2 gpupart cdi: --hold: only root" "--hold: refused for another user"

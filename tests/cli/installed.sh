@@ -19,7 +19,7 @@ for share in "${built%/gpupart/captures}" /elsewhere/share; do
 done
 for file in bin/gpupart lib/here/libgpupart.so lib/here/libgpupart.so.0 lib/here/libgpupart-manage.so.0 lib/here/libgpupart.a lib/here/gpupart/libgpupart-inject.so \
 	lib/here/gpupart/sim/libcuda.so.1 include/gpupart.h include/gpupart_manage.h include/gpupart_tpcset.h include/linux/gpupart.h lib/here/pkgconfig/libgpupart.pc \
-	share/man/man1/gpupart.1 share/man/man3/gpupart_attach.3 share/man/man4/gpupart.4 share/man/man7/gpupart.7 \
+	share/man/man1/gpupart.1 share/man/man3/gpupart_attach.3 share/man/man4/gpupart.4 share/man/man7/gpupart.7 share/man/man8/gpupart-device-plugin.8 \
 	share/bash-completion/completions/gpupart share/zsh/site-functions/_gpupart share/gpupart/completion/words \
 	share/gpupart/captures/h200.capture share/doc/gpupart/examples/qos.yaml lib/python3/dist-packages/gpupart.py; do
 	[ -e "$dest/usr/$file" ]

@@ -6,73 +6,117 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include "kubelet.pb-c.h"
 #include "kubernetes/grpc.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The client's preface and empty SETTINGS (RFC 9113, 3.4). */
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0"
+#define FRAME 5
 
-static void read_ids(const uint8_t *data, size_t len, struct grpc_reply *reply)
+/* The same message, packed and read again. */
+static void *again(const Kubelet__IdsByContainer *ids)
 {
-	Kubelet__IdsByContainer *ids = kubelet__ids_by_container__unpack(NULL, len, data), *again;
-	size_t nr;
+	size_t len, len_again, nr;
+	uint8_t *data = grpc_pack(&ids->base, &len), *data_again;
+	Kubelet__IdsByContainer *copy = grpc_unpack(&kubelet__ids_by_container__descriptor, data,
+						    len);
 
-	MUST(len <= GRPC_MAX_MESSAGE && !reply->status && !reply->data);
-	if (!ids) {
-		reply->status = GRPC_INVALID_ARGUMENT;
-		memset(reply->message, 0xff, sizeof(reply->message) - 1);
-		return;
-	}
-	reply->data = malloc(kubelet__ids_by_container__get_packed_size(ids) + 1);
-	MUST(reply->data);
-	reply->len = kubelet__ids_by_container__pack(ids, reply->data);
-	again = kubelet__ids_by_container__unpack(NULL, reply->len, reply->data);
-	MUST(again && again->n_containers == ids->n_containers);
+	MUST(copy && copy->n_containers == ids->n_containers);
 	for (nr = 0; nr < ids->n_containers; nr++)
-		MUST(again->containers[nr]->n_ids == ids->containers[nr]->n_ids);
-	kubelet__ids_by_container__free_unpacked(again, NULL);
-	kubelet__ids_by_container__free_unpacked(ids, NULL);
+		MUST(copy->containers[nr]->n_ids == ids->containers[nr]->n_ids);
+	data_again = grpc_pack(&copy->base, &len_again);
+	MUST(len == len_again && len >= FRAME && !memcmp(data, data_again, len));
+	MUST(!grpc_unpack(&kubelet__ids_by_container__descriptor, data, len - 1));
+	free(data_again);
+	free(data);
+	return copy;
+}
+
+static void *give(const void *request, struct grpc_status *status)
+{
+	const Kubelet__IdsByContainer *ids = request;
+
+	MUST(!status->code);
+	if (ids->n_containers)
+		return again(ids);
+	memset(status->why, 0xff, sizeof(status->why) - 1);
+	status->code = GRPC_INVALID_ARGUMENT;
+	return NULL;
+}
+
+/* Another list each time. */
+static void *watch(const void *request, struct grpc_status *status)
+{
+	static unsigned int nr;
+	Kubelet__DeviceList *list = calloc(1, sizeof(*list));
+
+	(void)request;
+	MUST(list && !status->code);
+	kubelet__device_list__init(list);
+	list->n_devices = nr++ % 2;
+	list->devices = calloc(1, sizeof(*list->devices));
+	MUST(list->devices);
+	if (list->n_devices) {
+		list->devices[0] = malloc(sizeof(**list->devices));
+		MUST(list->devices[0]);
+		kubelet__device__init(list->devices[0]);
+	}
+	return list;
 }
 
 static const struct grpc_method methods[] = {
-	{ "/v1beta1.DevicePlugin/Allocate", read_ids, false },
-	{ "/v1beta1.DevicePlugin/ListAndWatch", read_ids, true },
-	{ NULL, NULL, false },
+	{ "/v1beta1.DevicePlugin/Allocate", &kubelet__ids_by_container__descriptor, give, false },
+	{ "/v1beta1.DevicePlugin/ListAndWatch", &kubelet__empty__descriptor, watch, true },
+	{ NULL, NULL, NULL, false },
 };
 
-static void feed(const uint8_t *data, size_t size)
+/* Sends all of @data, as far as the server reads it. */
+static void feed(struct grpc_server *server, int fd, const uint8_t *data, size_t size)
+{
+	ssize_t n = 1;
+
+	for (; size && n > 0; size -= n > 0 ? n : 0) {
+		n = send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+		data += n > 0 ? n : 0;
+		grpc_serve(server, 0);
+	}
+}
+
+static void feed_all(const uint8_t *data, size_t size)
 {
 	struct grpc_server *server = grpc_open(methods);
-	size_t len = sizeof(PREFACE) + size;
-	uint8_t *bytes = malloc(len);
+	int fds[2];
 
-	MUST(server && bytes);
-	memcpy(bytes, PREFACE, sizeof(PREFACE));
-	memcpy(bytes + sizeof(PREFACE), data, size);
-	grpc_feed(server, bytes, len);
-	grpc_send(server, &methods[1], (const uint8_t *)"x", 1);
+	MUST(server && !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds));
+	grpc_add(server, fds[0]);
+	feed(server, fds[1], (const uint8_t *)PREFACE, sizeof(PREFACE));
+	feed(server, fds[1], data, size);
+	/* What is left in the socket is read 16 KiB at a time. */
+	for (size_t i = 0; i < 2 + size / 16384; i++)
+		grpc_serve(server, 0);
+	grpc_refresh(server, &methods[1]);
 	grpc_close(server);
-	free(bytes);
+	close(fds[1]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct grpc_reply reply = { 0 };
-	uint8_t frame[GRPC_FRAME];
-	const uint8_t *message;
-	size_t len;
+	Kubelet__IdsByContainer *ids;
 
 	if (!size)
 		return 0;
 	if (data[0] & 1) {
-		feed(data + 1, size - 1);
-	} else if (grpc_unframe(data + 1, size - 1, &message, &len)) {
-		MUST(message == data + 1 + GRPC_FRAME && len == size - 1 - GRPC_FRAME);
-		grpc_frame(len, frame);
-		MUST(!memcmp(frame, data + 1, GRPC_FRAME));
-		read_ids(message, len, &reply);
-		free(reply.data);
+		feed_all(data + 1, size - 1);
+	} else {
+		ids = grpc_unpack(&kubelet__ids_by_container__descriptor, data + 1, size - 1);
+		if (ids) {
+			MUST(size - 1 >= FRAME && !data[1]);
+			kubelet__ids_by_container__free_unpacked(again(ids), NULL);
+			kubelet__ids_by_container__free_unpacked(ids, NULL);
+		}
 	}
 	return 0;
 }

@@ -164,6 +164,30 @@ os.chmod(tmp, 0o755)
 seen = {int(sm) // 2 for sm in run.communicate()[0].split()}
 ok(run.returncode == 7 and seen == mine, "another user too", (run.returncode, seen))
 
+
+def census():
+    run = peer.container(
+        first, ["%s/census" % tmp, "%s/probe.ptx" % tmp, "7"], stdout=subprocess.PIPE
+    )
+    return {int(sm) // 2 for sm in run.communicate()[0].split()}
+
+
+# Some of its own and one that is free: neither its variables nor what they share with the grant.
+other = set(sorted(mine)[:4]) | {
+    min(set(range(66)) - mine - peer.tpcs(peer.variables(second)["GPUPART_SET"]))
+}
+for tpcs in (other, mine):
+    status = subprocess.run(
+        [gpupart, "set", env["GPUPART_NAME"], "-t", ",".join(map(str, sorted(tpcs)))],
+        capture_output=True,
+        text=True,
+    )
+    ok(
+        status.returncode == 0 and until(lambda: census() == tpcs),
+        "`gpupart set` on the node: %d TPCs for what the container starts later" % len(tpcs),
+        (status, census(), tpcs),
+    )
+
 # ---------------------------------------------------------------- what is refused
 code = grpc.StatusCode
 refused(
