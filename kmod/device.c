@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * List, lifetime, lock and cache. A GPU is {name, rd32, private}; nothing here knows
- * PCI, /proc or netlink.
+ * PCI, and of /proc and netlink only what is to be told of a GPU's life.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -14,19 +14,9 @@
 #error "an xarray's entry must hold a whole register"
 #endif
 
-#define MAX_FACES 2
-
-static const struct gpu_face *faces[MAX_FACES];
-static unsigned int nr_faces;
-
 static LIST_HEAD(gpus);			/* by ascending index */
 static unsigned int generation = 1;
 static DEFINE_MUTEX(gpus_lock);		/* both; no other lock is taken inside it */
-
-void gpu_register_face(const struct gpu_face *face)
-{
-	faces[nr_faces++] = face;
-}
 
 /* ---------------------------------------------------------------- sessions */
 
@@ -139,19 +129,8 @@ int gpu_identify(struct gpu_session *session)
 	return err;
 }
 
-static void tell_changed(struct gpu *gpu)
-{
-	unsigned int i;
-
-	for (i = 0; gpu->announced && i < nr_faces; i++)
-		if (faces[i]->changed)
-			faces[i]->changed(gpu);
-}
-
 static void take_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 {
-	unsigned int i;
-
 	gpu->fs_stamp = stamp_now();
 	/* Where no table is loaded now, the last one that was stands. */
 	if (gpu->has_fs && gpu->fs.order == TOPO_ORDER_READ && fs->unloaded)
@@ -160,11 +139,10 @@ static void take_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 		return;
 	memcpy(&gpu->fs, fs, sizeof(*fs));
 	gpu->has_fs = true;
-	for (i = 0; !gpu->known && i < nr_faces; i++)
-		if (faces[i]->known)
-			faces[i]->known(gpu);
+	if (!gpu->known)
+		proc_known(gpu);
 	gpu->known = true;
-	tell_changed(gpu);
+	netlink_changed(gpu);
 }
 
 int gpu_topology(struct gpu_session *session)
@@ -205,13 +183,13 @@ void gpu_put(struct gpu *gpu)
 	kref_put(&gpu->kref, gpu_free);
 }
 
-struct gpu *gpu_get(unsigned int index)
+struct gpu *gpu_get(unsigned int index, const char *bus_name)
 {
 	struct gpu *gpu, *found = NULL;
 
 	mutex_lock(&gpus_lock);
 	list_for_each_entry(gpu, &gpus, node) {
-		if (gpu->index < index)
+		if (gpu->index < index || (bus_name && strcmp(gpu->bus_name, bus_name)))
 			continue;
 		kref_get(&gpu->kref);
 		found = gpu;
@@ -238,22 +216,6 @@ static void list_changed(void)
 		generation = 1;
 }
 
-struct gpu *gpu_get_by_bus_name(const char *bus_name)
-{
-	struct gpu *gpu, *found = NULL;
-
-	mutex_lock(&gpus_lock);
-	list_for_each_entry(gpu, &gpus, node) {
-		if (strcmp(gpu->bus_name, bus_name))
-			continue;
-		kref_get(&gpu->kref);
-		found = gpu;
-		break;
-	}
-	mutex_unlock(&gpus_lock);
-	return found;
-}
-
 void gpu_read(struct gpu *gpu)
 {
 	struct gpu_session session;
@@ -269,7 +231,6 @@ struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_na
 	struct gpu *gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
 	struct list_head *after = &gpus;
 	struct gpu *other;
-	unsigned int i;
 
 	if (!gpu) {
 		ops->release(private);
@@ -295,14 +256,10 @@ struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_na
 	list_changed();
 	mutex_unlock(&gpus_lock);
 
-	for (i = 0; i < nr_faces; i++)
-		if (faces[i]->added)
-			faces[i]->added(gpu);
+	proc_added(gpu);
 	/* What cannot be read now is read when somebody asks. */
 	gpu_read(gpu);
-	for (i = 0; i < nr_faces; i++)
-		if (faces[i]->present)
-			faces[i]->present(gpu);
+	netlink_added(gpu);
 	mutex_lock(&gpu->lock);
 	gpu->announced = true;
 	mutex_unlock(&gpu->lock);
@@ -311,15 +268,12 @@ struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_na
 
 void gpu_remove(struct gpu *gpu)
 {
-	unsigned int i;
-
 	mutex_lock(&gpu->lock);
 	gpu->gone = true;
 	gpu->announced = false;
 	mutex_unlock(&gpu->lock);
-	for (i = 0; i < nr_faces; i++)
-		if (faces[i]->removed)
-			faces[i]->removed(gpu);
+	proc_removed(gpu);
+	netlink_removed(gpu);
 	/* Its number is free only now that nobody shows it. */
 	mutex_lock(&gpus_lock);
 	list_del(&gpu->node);
@@ -335,6 +289,6 @@ void gpu_forget(struct gpu *gpu)
 	memset(&gpu->id, 0, sizeof(gpu->id));
 	gpu->identified = false;
 	gpu->has_fs = false;
-	tell_changed(gpu);
+	netlink_changed(gpu);
 	mutex_unlock(&gpu->lock);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The GPUs that are there, their lifetime, the lock under which one is read and what
- * was read of it before. Providers (pci.c, platform.c) add and remove them, the faces (proc.c,
- * netlink.c) show them. Knows no bus, no page and no message.
+ * was read of it before. Providers (pci.c, platform.c) add and remove them; proc.c, netlink.c and
+ * scheduling.c show them.
  */
 #ifndef GPUPART_KMOD_DEVICE_H
 #define GPUPART_KMOD_DEVICE_H
@@ -12,6 +12,12 @@
 #include <linux/mutex.h>
 #include <linux/xarray.h>
 #include "text.h"
+
+struct netlink_callback;
+struct netlink_ext_ack;
+struct nlattr;
+struct proc_ops;
+struct sk_buff;
 
 /* How a provider lets a GPU be read. Called under the GPU's lock. */
 struct gpu_ops {
@@ -75,23 +81,6 @@ int gpu_identify(struct gpu_session *session);
  */
 int gpu_topology(struct gpu_session *session);
 
-/* What follows each life; any may be NULL. Called with no lock of this file's held but as said. */
-struct gpu_face {
-	/* It is in the list, nothing of it was read yet. */
-	void (*added)(struct gpu *gpu);
-	/* The fuses are known for the first time; under gpu->lock. */
-	void (*known)(struct gpu *gpu);
-	/* What could be read of it at once was read. */
-	void (*present)(struct gpu *gpu);
-	/* After that: what is known of it is another, or nothing any more; under gpu->lock. */
-	void (*changed)(struct gpu *gpu);
-	/* It is gone for readers; the last call. */
-	void (*removed)(struct gpu *gpu);
-};
-
-/* Both faces register before the first GPU is added. */
-void gpu_register_face(const struct gpu_face *face);
-
 /* The provider's: adds a GPU, or ERR_PTR. @private is released with it, also on failure. */
 struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name);
 /* No read is made after it returns. */
@@ -101,11 +90,43 @@ void gpu_read(struct gpu *gpu);
 /* What was read may no longer hold: another driver took it. */
 void gpu_forget(struct gpu *gpu);
 
-/* The first GPU whose index is at least @index, with a reference, or NULL. */
-struct gpu *gpu_get(unsigned int index);
+/* The first GPU of at least this @index, and of this @bus_name if not NULL, with a reference. */
+struct gpu *gpu_get(unsigned int index, const char *bus_name);
 /* Changes, and is never 0, whenever a GPU comes or goes. */
 unsigned int gpu_generation(void);
-struct gpu *gpu_get_by_bus_name(const char *bus_name);
 void gpu_put(struct gpu *gpu);
+
+/* pci.c, platform.c. */
+int pci_gpus_init(void);
+void pci_gpus_fini(void);
+int platform_gpus_init(void);
+void platform_gpus_fini(void);
+
+/* proc.c: /proc; see Documentation/internals/abi-proc.md. Nothing of a GPU was read yet. */
+int proc_init(void);
+void proc_fini(void);
+void proc_added(struct gpu *gpu);
+/* The fuses are known for the first time; under gpu->lock. */
+void proc_known(struct gpu *gpu);
+void proc_removed(struct gpu *gpu);
+
+/* netlink.c: Documentation/netlink/specs/gpupart.yaml. What could be read at once was read. */
+int netlink_init(void);
+void netlink_fini(void);
+void netlink_added(struct gpu *gpu);
+/* After that: what is known is another, or nothing any more; under gpu->lock. */
+void netlink_changed(struct gpu *gpu);
+void netlink_removed(struct gpu *gpu);
+/* The GPU that a request names, with a reference, or ERR_PTR with the sentence set. */
+struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
+			      struct netlink_ext_ack *extack);
+/* The sentence of why a session could not read. */
+void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault);
+
+/* scheduling.c. A file's data is its struct gpu. */
+extern const struct proc_ops scheduling_runlists_ops;
+/* -EPERM without CAP_PERFMON or CAP_SYS_ADMIN. */
+int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
 #endif

@@ -3,19 +3,16 @@
  * Order of coming and going, nothing else.
  */
 #include <linux/module.h>
-#include "netlink.h"
-#include "pci.h"
-#include "platform.h"
-#include "proc.h"
+#include "device.h"
 
 static int __init gpupart_init(void)
 {
 	int err;
 
-	err = proc_face_init();
+	err = proc_init();
 	if (err)
 		return err;
-	err = netlink_face_init();
+	err = netlink_init();
 	if (err)
 		goto proc;
 	/* Integrated ones first, as nvdebug numbers them. */
@@ -29,9 +26,9 @@ static int __init gpupart_init(void)
 platform:
 	platform_gpus_fini();
 netlink:
-	netlink_face_fini();
+	netlink_fini();
 proc:
-	proc_face_fini();
+	proc_fini();
 	return err;
 }
 
@@ -39,8 +36,8 @@ static void __exit gpupart_exit(void)
 {
 	pci_gpus_fini();
 	platform_gpus_fini();
-	netlink_face_fini();
-	proc_face_fini();
+	netlink_fini();
+	proc_fini();
 }
 
 module_init(gpupart_init);

@@ -8,8 +8,6 @@
 #include <linux/slab.h>
 #include <net/genetlink.h>
 #include "device.h"
-#include "netlink.h"
-#include "scheduling.h"
 
 static struct genl_family family;
 
@@ -50,7 +48,7 @@ struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 		return ERR_PTR(-EINVAL);
 	}
 	if (index) {
-		gpu = gpu_get(nla_get_u32(index));
+		gpu = gpu_get(nla_get_u32(index), NULL);
 		if (gpu && gpu->index == nla_get_u32(index))
 			return gpu;
 		if (gpu)
@@ -60,7 +58,7 @@ struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 			      nla_get_u32(index));
 		return ERR_PTR(-ENODEV);
 	}
-	gpu = gpu_get_by_bus_name(nla_data(bus_name));
+	gpu = gpu_get(0, nla_data(bus_name));
 	if (gpu)
 		return gpu;
 	NL_SET_BAD_ATTR(extack, bus_name);
@@ -160,7 +158,7 @@ static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	int err;
 
 	cb->seq = gpu_generation();
-	while ((gpu = gpu_get(cb->args[0]))) {
+	while ((gpu = gpu_get(cb->args[0], NULL))) {
 		err = put_gpu(skb, gpu, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI,
 			      GPUPART_CMD_GPU_GET, cb, false);
 		if (!err)
@@ -188,26 +186,21 @@ static void notify(struct gpu *gpu, u8 cmd, bool locked)
 	compat_multicast_allns(&family, skb, 0);
 }
 
-static void netlink_present(struct gpu *gpu)
+void netlink_added(struct gpu *gpu)
 {
 	notify(gpu, GPUPART_CMD_GPU_ADD_NTF, false);
 }
 
-static void netlink_removed(struct gpu *gpu)
+void netlink_removed(struct gpu *gpu)
 {
 	notify(gpu, GPUPART_CMD_GPU_DEL_NTF, false);
 }
 
-static void netlink_changed(struct gpu *gpu)
+void netlink_changed(struct gpu *gpu)
 {
-	notify(gpu, GPUPART_CMD_GPU_CHANGE_NTF, true);
+	if (gpu->announced)
+		notify(gpu, GPUPART_CMD_GPU_CHANGE_NTF, true);
 }
-
-static const struct gpu_face netlink_face = {
-	.present = netlink_present,
-	.changed = netlink_changed,
-	.removed = netlink_removed,
-};
 
 /* ---------------------------------------------------------------- topology */
 
@@ -410,7 +403,7 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		gpu_put(gpu);
 	}
 	cb->args[2] = 1;
-	while (!err && (gpu = gpu_get(cb->args[0]))) {
+	while (!err && (gpu = gpu_get(cb->args[0], NULL))) {
 		if (index && gpu->index != nla_get_u32(index)) {
 			gpu_put(gpu);
 			break;
@@ -481,16 +474,12 @@ static struct genl_family family = {
 	COMPAT_RESV_START_OP(GPUPART_CMD_GPU_GET)
 };
 
-int netlink_face_init(void)
+int netlink_init(void)
 {
-	int err = genl_register_family(&family);
-
-	if (!err)
-		gpu_register_face(&netlink_face);
-	return err;
+	return genl_register_family(&family);
 }
 
-void netlink_face_fini(void)
+void netlink_fini(void)
 {
 	genl_unregister_family(&family);
 }

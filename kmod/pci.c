@@ -12,7 +12,6 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "device.h"
-#include "pci.h"
 #include "regs.h"
 
 struct pci_gpu {

@@ -16,7 +16,6 @@
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
 #include "device.h"
-#include "platform.h"
 #include "regs.h"
 
 struct platform_gpu {

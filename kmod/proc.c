@@ -12,9 +12,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include "device.h"
-#include "proc.h"
 #include "regs.h"
-#include "scheduling.h"
 
 #define PAGE_START	16384	/* most pages fit at once; seq_file doubles it where one does not */
 #define MAX_REG_FILES	128
@@ -311,7 +309,7 @@ static int all_seq_show(struct seq_file *m, void *v)
 	unsigned int index = 0;
 	struct gpu *gpu;
 
-	while ((gpu = gpu_get(index))) {
+	while ((gpu = gpu_get(index, NULL))) {
 		struct gpu_session session;
 		int err;
 
@@ -386,7 +384,7 @@ static bool is_taken(const char *name)
 	return true;
 }
 
-static void proc_added(struct gpu *gpu)
+void proc_added(struct gpu *gpu)
 {
 	struct proc_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
 
@@ -408,7 +406,7 @@ static void proc_added(struct gpu *gpu)
 }
 
 /* nvdebug's files, of which it has those the chip has registers for. */
-static void proc_known(struct gpu *gpu)
+void proc_known(struct gpu *gpu)
 {
 	const struct chip *chip = gpu->id.chip;
 	const struct chip_cell *fuse = chip_cell(chip, CHIP_FUSE_GPC);
@@ -458,7 +456,7 @@ static void proc_known(struct gpu *gpu)
 }
 
 /* proc_remove() waits for reads under way; a file that is still open reads EIO after it. */
-static void proc_removed(struct gpu *gpu)
+void proc_removed(struct gpu *gpu)
 {
 	struct proc_gpu *p = gpu->proc;
 
@@ -469,13 +467,7 @@ static void proc_removed(struct gpu *gpu)
 	kfree(p);
 }
 
-static const struct gpu_face proc_face = {
-	.added = proc_added,
-	.known = proc_known,
-	.removed = proc_removed,
-};
-
-int proc_face_init(void)
+int proc_init(void)
 {
 	gpu_dir = proc_mkdir("gpu", NULL);
 	if (!gpu_dir)
@@ -484,11 +476,10 @@ int proc_face_init(void)
 		proc_remove(gpu_dir);
 		return -ENOMEM;
 	}
-	gpu_register_face(&proc_face);
 	return 0;
 }
 
-void proc_face_fini(void)
+void proc_fini(void)
 {
 	proc_remove(gpu_dir);
 }

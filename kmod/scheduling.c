@@ -12,8 +12,6 @@
 #include <linux/slab.h>
 #include <net/genetlink.h>
 #include "device.h"
-#include "netlink.h"
-#include "scheduling.h"
 
 #define ASLEEP "asleep: runlists are read only while something else keeps the GPU awake"
 

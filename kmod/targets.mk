@@ -2,7 +2,7 @@
 # The kernel module: build, install, package, test. Included by the top Makefile.
 KMOD_CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gpupart-kmod
 KMOD_PURE  := $(addprefix kmod/,chip.c engines.c memory.c order.c read.c runlists.c text.c topo.c)
-KMOD_HDR   := $(addprefix kmod/,chip.h compat.h device.h netlink.h pci.h platform.h proc.h regs.h scheduling.h text.h topo.h) \
+KMOD_HDR   := $(addprefix kmod/,chip.h compat.h device.h regs.h text.h topo.h) \
 	      include/uapi/linux/gpupart.h
 KMOD_SRC   := $(KMOD_PURE) $(addprefix kmod/,device.c main.c netlink.c pci.c platform.c proc.c scheduling.c)
 KMOD_FAKES := $(addprefix tests/kmod/,sleepy/Kbuild sleepy/sleepy.c fakegpu/Kbuild fakegpu/fakegpu.c fakegpu/tegra.c)
