@@ -16,7 +16,6 @@
 struct netlink_callback;
 struct netlink_ext_ack;
 struct nlattr;
-struct proc_ops;
 struct sk_buff;
 
 /* How a provider lets a GPU be read. Called under the GPU's lock. */
@@ -120,11 +119,14 @@ void netlink_removed(struct gpu *gpu);
 /* The GPU that a request names, with a reference, or ERR_PTR with the sentence set. */
 struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 			      struct netlink_ext_ack *extack);
+/* A dump's next message. */
+void *netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd);
+int netlink_put_number(struct sk_buff *skb, int attribute, int number);	/* none below 0 */
 /* The sentence of why a session could not read. */
 void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault);
 
-/* scheduling.c. A file's data is its struct gpu. */
-extern const struct proc_ops scheduling_runlists_ops;
+/* scheduling.c. */
+int scheduling_runlists_page(struct gpu *gpu, struct text *text);
 /* -EPERM without CAP_PERFMON or CAP_SYS_ADMIN. */
 int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb);

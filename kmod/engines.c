@@ -97,16 +97,11 @@ static void indexed_row(unsigned int index, u32 row, struct gpu_engine *engine)
 void topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
 		     struct gpu_engine *engine)
 {
-	if (index == 0) {
-		memset(engine, 0, sizeof(*engine));
-		engine->type = 0xffff;
-		engine->engine_id = -1;
-		engine->runlist = -1;
-		engine->intr = -1;
-		engine->reset = -1;
-		engine->fault = -1;
-		engine->rleng = -1;
-	}
+	if (index == 0)
+		*engine = (struct gpu_engine){
+			.type = 0xffff, .engine_id = -1, .runlist = -1, .intr = -1,
+			.reset = -1, .fault = -1, .rleng = -1,
+		};
 	if (chip->cells[CHIP_ENGINES].kind == CHIP_ENGINES_TAGGED)
 		tagged_row(row, engine);
 	else
@@ -130,10 +125,9 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 			return err;
 		nr_rows = NV_PTOP_DEVICE_INFO_CFG_NUM_ROWS(config);
 		/* 2: GA100 to GB100; 3: GB20C, the same rows (nvgpu hw_top_gb20c.h). */
-		if (NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 2 &&
-		    NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 3)
-			return topo_nonsense(reader, at, config);
-		if (!nr_rows || nr_rows > TOPO_MAX_ROWS)
+		if ((NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 2 &&
+		     NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 3) ||
+		    !nr_rows || nr_rows > TOPO_MAX_ROWS)
 			return topo_nonsense(reader, at, config);
 		topo_keep(reader, at, config);
 	}

@@ -11,30 +11,11 @@
 
 static struct genl_family family;
 
-static const struct nla_policy gpu_policy[GPUPART_A_GPU_MAX + 1] = {
+/* What all requests take: each as far as its operation's .maxattr. */
+static const struct nla_policy policy[] = {
 	[GPUPART_A_GPU_INDEX] = { .type = NLA_U32 },
 	[GPUPART_A_GPU_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
-};
-
-static const struct nla_policy topology_policy[GPUPART_A_TOPOLOGY_MAX + 1] = {
-	[GPUPART_A_TOPOLOGY_INDEX] = { .type = NLA_U32 },
-	[GPUPART_A_TOPOLOGY_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
-};
-
-static const struct nla_policy engine_policy[GPUPART_A_ENGINE_MAX + 1] = {
-	[GPUPART_A_ENGINE_INDEX] = { .type = NLA_U32 },
-};
-
-static const struct nla_policy runlist_policy[GPUPART_A_RUNLIST_MAX + 1] = {
-	[GPUPART_A_RUNLIST_INDEX] = { .type = NLA_U32 },
-	[GPUPART_A_RUNLIST_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
 	[GPUPART_A_RUNLIST_PRI_BASE] = { .type = NLA_U32 },
-};
-
-static const struct nla_policy channel_policy[GPUPART_A_CHANNEL_MAX + 1] = {
-	[GPUPART_A_CHANNEL_INDEX] = { .type = NLA_U32 },
-	[GPUPART_A_CHANNEL_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
-	[GPUPART_A_CHANNEL_RUNLIST_PRI_BASE] = { .type = NLA_U32 },
 };
 
 struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
@@ -82,23 +63,29 @@ void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *faul
 
 /* --------------------------------------------------------------------- GPU */
 
+void *netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
+{
+	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
+				   NLM_F_MULTI, cmd);
+
+	if (header)
+		genl_dump_check_consistent(cb, header);
+	return header;
+}
+
 /*
  * -EMSGSIZE where it does not fit. A GPU that cannot be read is told of with the reason; of one
  * that is @locked already, what is known.
  */
-static int put_gpu(struct sk_buff *skb, struct gpu *gpu, u32 portid, u32 seq, int flags, u8 cmd,
-		   struct netlink_callback *cb, bool locked)
+static int put_gpu(struct sk_buff *skb, void *header, struct gpu *gpu, bool locked)
 {
 	struct gpu_session session;
 	struct gpu_id id = { 0 };
 	char why[TOPO_FAULT_LEN] = "";
-	void *header = genlmsg_put(skb, portid, seq, &family, flags, cmd);
 	int err = 0;
 
 	if (!header)
 		return -EMSGSIZE;
-	if (cb)
-		genl_dump_check_consistent(cb, header);
 	if (nla_put_u32(skb, GPUPART_A_GPU_INDEX, gpu->index) ||
 	    nla_put_string(skb, GPUPART_A_GPU_BUS_NAME, gpu->bus_name))
 		goto full;
@@ -142,8 +129,8 @@ static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 		return PTR_ERR(gpu);
 	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	if (skb)
-		err = put_gpu(skb, gpu, info->snd_portid, info->snd_seq, 0, GPUPART_CMD_GPU_GET,
-			      NULL, false);
+		err = put_gpu(skb, genlmsg_put_reply(skb, info, &family, 0, GPUPART_CMD_GPU_GET),
+			      gpu, false);
 	gpu_put(gpu);
 	if (!err)
 		return genlmsg_reply(skb, info);
@@ -159,8 +146,7 @@ static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	cb->seq = gpu_generation();
 	while ((gpu = gpu_get(cb->args[0], NULL))) {
-		err = put_gpu(skb, gpu, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI,
-			      GPUPART_CMD_GPU_GET, cb, false);
+		err = put_gpu(skb, netlink_dump_header(skb, cb, GPUPART_CMD_GPU_GET), gpu, false);
 		if (!err)
 			cb->args[0] = gpu->index + 1;
 		gpu_put(gpu);
@@ -178,7 +164,7 @@ static void notify(struct gpu *gpu, u8 cmd, bool locked)
 
 	if (!skb)
 		return;
-	if (put_gpu(skb, gpu, 0, 0, 0, cmd, NULL, locked)) {
+	if (put_gpu(skb, genlmsg_put(skb, 0, 0, &family, 0, cmd), gpu, locked)) {
 		nlmsg_free(skb);
 		return;
 	}
@@ -212,6 +198,10 @@ static int put_topology(struct sk_buff *skb, const struct gpu *gpu)
 	u8 order_tag = GPUPART_TAG_NONE;
 	unsigned int tpc;
 
+	BUILD_BUG_ON((int)GPUPART_A_TOPOLOGY_BUS_NAME != (int)GPUPART_A_GPU_BUS_NAME ||
+		     (int)GPUPART_A_RUNLIST_BUS_NAME != (int)GPUPART_A_GPU_BUS_NAME ||
+		     (int)GPUPART_A_CHANNEL_BUS_NAME != (int)GPUPART_A_GPU_BUS_NAME ||
+		     (int)GPUPART_A_CHANNEL_RUNLIST_PRI_BASE != (int)GPUPART_A_RUNLIST_PRI_BASE);
 	BUILD_BUG_ON((int)GPUPART_ORDER_READ != (int)TOPO_ORDER_READ ||
 		     (int)GPUPART_ORDER_COMPUTED != (int)TOPO_ORDER_COMPUTED ||
 		     (int)GPUPART_TAG_VERIFIED != (int)CHIP_VERIFIED ||
@@ -276,15 +266,13 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 		goto put;
 	}
 	err = gpu_topology(&session);
-	if (err == -EOPNOTSUPP) {
+	if (err == -EOPNOTSUPP)
 		compat_extack(info->extack, gpu->id.why, "chip 0x%x: %s", gpu->id.chip_id,
 			      gpu->id.why);
-		goto close;
-	}
-	if (err) {
+	else if (err)
 		netlink_fault(info->extack, &session.reader.fault);
+	if (err)
 		goto close;
-	}
 	err = -ENOMEM;
 	/* Three arrays of the most there can be, and less than this of all else. */
 	skb = genlmsg_new(GPUPART_MAX_GPCS * 6 + GPUPART_MAX_TPCS * 2 + 1024, GFP_KERNEL);
@@ -308,7 +296,7 @@ put:
 
 /* ----------------------------------------------------------------- engines */
 
-static int put_number(struct sk_buff *skb, int attribute, int number)
+int netlink_put_number(struct sk_buff *skb, int attribute, int number)
 {
 	return number < 0 ? 0 : nla_put_u32(skb, attribute, number);
 }
@@ -316,32 +304,27 @@ static int put_number(struct sk_buff *skb, int attribute, int number)
 static int put_engine(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
 		      const struct gpu_engine *engine, const char *unreadable)
 {
-	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
-				   NLM_F_MULTI, GPUPART_CMD_ENGINE_GET);
+	void *header = netlink_dump_header(skb, cb, GPUPART_CMD_ENGINE_GET);
 	const char *name = engine ? topo_engine_name(engine->type) : NULL;
 
 	if (!header)
 		return -EMSGSIZE;
-	genl_dump_check_consistent(cb, header);
-	if (nla_put_u32(skb, GPUPART_A_ENGINE_INDEX, gpu->index))
-		goto full;
-	if (unreadable && nla_put_string(skb, GPUPART_A_ENGINE_UNREADABLE, unreadable))
-		goto full;
-	if (name && nla_put_string(skb, GPUPART_A_ENGINE_NAME, name))
+	if (nla_put_u32(skb, GPUPART_A_ENGINE_INDEX, gpu->index) ||
+	    (unreadable && nla_put_string(skb, GPUPART_A_ENGINE_UNREADABLE, unreadable)) ||
+	    (name && nla_put_string(skb, GPUPART_A_ENGINE_NAME, name)))
 		goto full;
 	if (engine &&
 	    (nla_put_u32(skb, GPUPART_A_ENGINE_TYPE, engine->type) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_INSTANCE, engine->instance) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_DIE, engine->die) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_PRI_BASE, engine->pri_base) ||
-	     put_number(skb, GPUPART_A_ENGINE_RUNLIST, engine->runlist) ||
-	     put_number(skb, GPUPART_A_ENGINE_RUNLIST_ENGINE, engine->rleng) ||
-	     put_number(skb, GPUPART_A_ENGINE_RESET_ID, engine->reset) ||
-	     put_number(skb, GPUPART_A_ENGINE_FAULT_ID, engine->fault) ||
-	     put_number(skb, GPUPART_A_ENGINE_INTR_ID, engine->intr)))
-		goto full;
-	if (engine && engine->runlist_pri_base &&
-	    nla_put_u32(skb, GPUPART_A_ENGINE_RUNLIST_PRI_BASE, engine->runlist_pri_base))
+	     netlink_put_number(skb, GPUPART_A_ENGINE_RUNLIST, engine->runlist) ||
+	     netlink_put_number(skb, GPUPART_A_ENGINE_RUNLIST_ENGINE, engine->rleng) ||
+	     netlink_put_number(skb, GPUPART_A_ENGINE_RESET_ID, engine->reset) ||
+	     netlink_put_number(skb, GPUPART_A_ENGINE_FAULT_ID, engine->fault) ||
+	     netlink_put_number(skb, GPUPART_A_ENGINE_INTR_ID, engine->intr) ||
+	     (engine->runlist_pri_base &&
+	      nla_put_u32(skb, GPUPART_A_ENGINE_RUNLIST_PRI_BASE, engine->runlist_pri_base))))
 		goto full;
 	genlmsg_end(skb, header);
 	return 0;
@@ -431,27 +414,22 @@ static const struct genl_ops ops[] = {
 		.cmd = GPUPART_CMD_GPU_GET,
 		.doit = gpu_get_doit,
 		.dumpit = gpu_get_dumpit,
-		.policy = gpu_policy,
 		.maxattr = GPUPART_A_GPU_BUS_NAME,
 	}, {
 		.cmd = GPUPART_CMD_TOPOLOGY_GET,
 		.doit = topology_get_doit,
-		.policy = topology_policy,
 		.maxattr = GPUPART_A_TOPOLOGY_BUS_NAME,
 	}, {
 		.cmd = GPUPART_CMD_ENGINE_GET,
 		.dumpit = engine_get_dumpit,
-		.policy = engine_policy,
 		.maxattr = GPUPART_A_ENGINE_INDEX,
 	}, {
 		.cmd = GPUPART_CMD_RUNLIST_GET,
 		.dumpit = scheduling_runlist_dumpit,
-		.policy = runlist_policy,
 		.maxattr = GPUPART_A_RUNLIST_PRI_BASE,
 	}, {
 		.cmd = GPUPART_CMD_CHANNEL_GET,
 		.dumpit = scheduling_channel_dumpit,
-		.policy = channel_policy,
 		.maxattr = GPUPART_A_CHANNEL_RUNLIST_PRI_BASE,
 	},
 };
@@ -464,6 +442,7 @@ static struct genl_family family = {
 	.name = GPUPART_FAMILY_NAME,
 	.version = GPUPART_FAMILY_VERSION,
 	.netnsok = true,
+	.policy = policy,
 	/* A request may wait for a GPU to wake: it must not hold up other families. */
 	.parallel_ops = true,
 	.module = THIS_MODULE,

@@ -149,6 +149,8 @@ const char *topo_unreadable(int err)
 		return "being reset or configured: ask again";
 	case -EPERM:
 		return "reserved for a virtual machine: it is not read";
+	case -EOPNOTSUPP:
+		return "not published for this chip";
 	case -ENOMEM:
 		return "no memory to read it with";
 	default:

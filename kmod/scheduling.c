@@ -6,9 +6,7 @@
  */
 #include <linux/capability.h>
 #include <linux/gpupart.h>
-#include <linux/proc_fs.h>
 #include <linux/sched.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <net/genetlink.h>
 #include "device.h"
@@ -62,56 +60,30 @@ static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 
 /* -------------------------------------------------------------------- page */
 
-static int runlists_show(struct seq_file *m, void *v)
+int scheduling_runlists_page(struct gpu *gpu, struct text *text)
 {
 	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
-	struct gpu *gpu = m->private;
 	struct gpu_runlist runlist = { 0 };
 	struct topo_fault fault;
-	struct text text = { 0 };
 	bool complete = true;
 	int err;
 
 	if (!engines)
 		return -ENOMEM;
-	text.size = seq_get_buf(m, &text.buf);
-	text.overflow = text.size == 0;
 	while (!(err = read_next(gpu, engines, runlist.base, &runlist, &fault))) {
-		if (!text.len)
-			text_runlists_head(&text, gpu->id.chip);
-		if (!fault.err) {
-			text_runlist(&text, &runlist);
-			continue;
-		}
-		complete = false;
-		text_add(&text, "%#8x unreadable: ", runlist.base);
-		text_fault(&text, &fault);
-		text_add(&text, "\n");
+		if (!text->len)
+			text_runlists_head(text, gpu->id.chip);
+		text_runlist(text, &runlist, &fault);
+		complete &= !fault.err;
 	}
 	kfree(engines);
 	if (err == -EHOSTDOWN)
-		text_add(&text, "unreadable  " ASLEEP "\n");
+		text_add(text, "unreadable  " ASLEEP "\n");
 	else if (err != -ENOENT)
-		return err == -EOPNOTSUPP || err == -ENOMEM || err == -EINTR ? err : -EIO;
-	text_add(&text, "\ncomplete    %s\n", complete && err == -ENOENT ? "yes" : "no");
-	seq_commit(m, text.overflow ? -1 : (int)text.len);
+		return err;
+	text_add(text, "\ncomplete    %s\n", complete && err == -ENOENT ? "yes" : "no");
 	return 0;
 }
-
-/* The file's mode alone would let in a container's root, who has no capability. */
-static int runlists_open(struct inode *inode, struct file *file)
-{
-	if (!perfmon_capable())
-		return -EPERM;
-	return single_open_size(file, runlists_show, pde_data(inode), 16384);
-}
-
-const struct proc_ops scheduling_runlists_ops = {
-	.proc_open = runlists_open,
-	.proc_read = seq_read,
-	.proc_lseek = seq_lseek,
-	.proc_release = single_release,
-};
 
 /* ----------------------------------------------------------------- netlink */
 
@@ -137,24 +109,9 @@ static int refuse(struct netlink_callback *cb, int err, const struct topo_fault 
 	return err;
 }
 
-static void *put_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
-{
-	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-				   compat_dump_family(cb), NLM_F_MULTI, cmd);
-
-	if (header)
-		genl_dump_check_consistent(cb, header);
-	return header;
-}
-
 static int put_flag(struct sk_buff *skb, int attribute, bool set)
 {
 	return set ? nla_put_flag(skb, attribute) : 0;
-}
-
-static int put_number(struct sk_buff *skb, int attribute, int number)
-{
-	return number < 0 ? 0 : nla_put_u32(skb, attribute, number);
 }
 
 static int put_engine(struct sk_buff *skb, const struct gpu_runlist *r,
@@ -169,9 +126,9 @@ static int put_engine(struct sk_buff *skb, const struct gpu_runlist *r,
 	       nla_put_u32(skb, GPUPART_A_RUNLIST_TYPE, e->type) ||
 	       nla_put_u32(skb, GPUPART_A_RUNLIST_INSTANCE, e->instance) ||
 	       nla_put_u32(skb, GPUPART_A_RUNLIST_CONTEXT, e->context) ||
-	       put_number(skb, GPUPART_A_RUNLIST_TSG, e->tsg) ||
-	       put_number(skb, GPUPART_A_RUNLIST_NEXT_TSG, e->next_tsg) ||
-	       put_number(skb, GPUPART_A_RUNLIST_CHANNEL, e->channel) ||
+	       netlink_put_number(skb, GPUPART_A_RUNLIST_TSG, e->tsg) ||
+	       netlink_put_number(skb, GPUPART_A_RUNLIST_NEXT_TSG, e->next_tsg) ||
+	       netlink_put_number(skb, GPUPART_A_RUNLIST_CHANNEL, e->channel) ||
 	       put_flag(skb, GPUPART_A_RUNLIST_BUSY, e->busy) ||
 	       put_flag(skb, GPUPART_A_RUNLIST_FAULTED, e->faulted);
 }
@@ -188,7 +145,7 @@ static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const s
 	if (fault->err)
 		topo_fault_text(fault, why, sizeof(why));
 	do {
-		header = put_header(skb, cb, GPUPART_CMD_RUNLIST_GET);
+		header = netlink_dump_header(skb, cb, GPUPART_CMD_RUNLIST_GET);
 		if (!header || nla_put_u32(skb, GPUPART_A_RUNLIST_INDEX, gpu->index) ||
 		    nla_put_string(skb, GPUPART_A_RUNLIST_BUS_NAME, gpu->bus_name) ||
 		    nla_put_u32(skb, GPUPART_A_RUNLIST_PRI_BASE, r->base) ||
@@ -268,7 +225,7 @@ int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 static int put_channel(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
 		       u32 base, unsigned int channel, u32 state)
 {
-	void *header = put_header(skb, cb, GPUPART_CMD_CHANNEL_GET);
+	void *header = netlink_dump_header(skb, cb, GPUPART_CMD_CHANNEL_GET);
 
 	if (!header)
 		return -EMSGSIZE;

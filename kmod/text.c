@@ -121,45 +121,67 @@ static void add_chip(struct text *text, const struct gpu_id *id)
 		text_add(text, "note        %s\n", id->chip->note);
 }
 
+/* The fault of the read that ended with @err. */
+static struct topo_fault fault_of(struct topo_reader *reader, int err)
+{
+	struct topo_fault fault = reader->fault;
+
+	fault.err = err;
+	return fault;
+}
+
+void text_topology_memory(struct text_topology *topology, struct topo_reader *reader)
+{
+	const struct chip *chip = topology->id->chip;
+	int err = topo_read_memory(chip, reader, &topology->memory);
+
+	topology->memory_fault = fault_of(reader, err);
+	err = topo_read_local_memory(chip, reader, &topology->local_memory);
+	topology->local_memory_fault = fault_of(reader, err);
+}
+
+static bool is_fault(const struct topo_fault *fault)
+{
+	return fault->err && fault->err != -EOPNOTSUPP;
+}
+
+/* The beginning of a line, and its end where there is a fault. */
+static bool add_known(struct text *text, const char *what, const struct topo_fault *fault)
+{
+	text_add(text, "%s%s", what, fault->err ? "unknown: " : "");
+	if (!fault->err)
+		return true;
+	text_fault(text, fault);
+	text_add(text, "\n");
+	return false;
+}
+
 static void add_partitions_and_memory(struct text *text, const struct text_topology *topology)
 {
-	const struct gpu_memory *memory = topology->memory;
+	const struct gpu_memory *memory = &topology->memory;
 	const struct chip *chip = topology->id->chip;
 
-	if (topology->memory_fault.err) {
-		text_add(text, "partitions  unknown: ");
-		text_fault(text, &topology->memory_fault);
-		text_add(text, "\n");
-	} else if (memory) {
-		text_add(text, "partitions  %u of %u FBPs present 0x%x [%s]", memory->nr_fbps,
+	if (add_known(text, "partitions  ", &topology->memory_fault)) {
+		text_add(text, "%u of %u FBPs present 0x%x [%s]", memory->nr_fbps,
 			 memory->max_fbps, memory->present_fbps, tag_of(chip, CHIP_FUSE_FBP));
 		if (memory->nr_ltcs >= 0)
 			text_add(text, ", %d of %u LTCs of %u slices [%s]", memory->nr_ltcs,
 				 memory->max_fbps * memory->ltcs_per_fbp, memory->slices_per_ltc,
 				 tag_of(chip, CHIP_FUSE_LTC));
 		text_add(text, "\n");
-	} else {
-		text_add(text, "partitions  unknown: not published for this chip\n");
 	}
-	if (topology->local_memory_fault.err) {
-		text_add(text, "memory      unknown: ");
-		text_fault(text, &topology->local_memory_fault);
-		text_add(text, "\n");
-	} else if (topology->local_memory) {
-		text_add(text, "memory      %llu MiB [%s]\n",
-			 (unsigned long long)(*topology->local_memory >> 20),
+	if (add_known(text, "memory      ", &topology->local_memory_fault))
+		text_add(text, "%llu MiB [%s]\n",
+			 (unsigned long long)(topology->local_memory >> 20),
 			 tag_of(chip, CHIP_MEMORY));
-	} else {
-		text_add(text, "memory      unknown: not published for this chip\n");
-	}
 }
 
 void text_topology(struct text *text, const struct text_topology *topology)
 {
 	const struct gpu_floorsweep *fs = topology->fs;
 	const struct chip *chip = fs->chip;
-	bool complete = fs->complete && !topology->memory_fault.err &&
-			!topology->local_memory_fault.err;
+	bool complete = fs->complete && !is_fault(&topology->memory_fault) &&
+			!is_fault(&topology->local_memory_fault);
 
 	text_add(text, "gpu         %s %s\n", topology->name, topology->bus_name);
 	add_chip(text, topology->id);
@@ -217,6 +239,11 @@ static void add_number(struct text *text, int width, int number)
 		text_add(text, " %*d", width, number);
 }
 
+void text_engines_copy(struct text_engines *page, struct topo_reader *reader)
+{
+	page->copy_fault = fault_of(reader, topo_read_copy(page->chip, reader, &page->copy));
+}
+
 void text_engines(struct text *text, const struct text_engines *page)
 {
 	const struct gpu_engines *engines = page->engines;
@@ -245,11 +272,9 @@ void text_engines(struct text *text, const struct text_engines *page)
 		add_number(text, 5, e->intr);
 		text_add(text, " %s\n", name ? name : "?");
 	}
-	if (page->copy_fault.err) {
-		text_add(text, "\ncopy engines unknown: ");
-		text_fault(text, &page->copy_fault);
-		text_add(text, "\n");
-	} else if (page->copy) {
+	if (is_fault(&page->copy_fault)) {
+		add_known(text, "\ncopy engines ", &page->copy_fault);
+	} else if (!page->copy_fault.err) {
 		text_add(text,
 			 "\n# copy engines: which physical ones serve each logical one [%s]\n",
 			 tag_of(page->chip, CHIP_PCE));
@@ -257,7 +282,7 @@ void text_engines(struct text *text, const struct text_engines *page)
 			bool any = false;
 
 			for (pce = 0; pce < 32; pce++) {
-				if (page->copy->pce_lce[pce] != lce)
+				if (page->copy.pce_lce[pce] != lce)
 					continue;
 				if (!any)
 					text_add(text, "LCE%02u PCE ", lce);
@@ -267,12 +292,12 @@ void text_engines(struct text *text, const struct text_engines *page)
 			if (any)
 				text_add(text, "\n");
 		}
-		for (lce = 0; lce < page->copy->nr_grces; lce++)
-			if (page->copy->grce_lce[lce] != TOPO_UNKNOWN)
+		for (lce = 0; lce < page->copy.nr_grces; lce++)
+			if (page->copy.grce_lce[lce] != TOPO_UNKNOWN)
 				text_add(text, "GRCE%u shares LCE%02u\n", lce,
-					 page->copy->grce_lce[lce]);
+					 page->copy.grce_lce[lce]);
 	}
-	text_add(text, "\ncomplete    %s\n", page->copy_fault.err ? "no" : "yes");
+	text_add(text, "\ncomplete    %s\n", is_fault(&page->copy_fault) ? "no" : "yes");
 }
 
 void text_runlists_head(struct text *text, const struct chip *chip)
@@ -283,7 +308,8 @@ void text_runlists_head(struct text *text, const struct chip *chip)
 		 tag_of(chip, CHIP_RUNLISTS));
 }
 
-void text_runlist(struct text *text, const struct gpu_runlist *runlist)
+void text_runlist(struct text *text, const struct gpu_runlist *runlist,
+		  const struct topo_fault *fault)
 {
 	static const char *const contexts[] = {
 		[GPUPART_CONTEXT_NONE] = "none", [GPUPART_CONTEXT_VALID] = "valid",
@@ -292,6 +318,12 @@ void text_runlist(struct text *text, const struct gpu_runlist *runlist)
 	};
 	unsigned int i;
 
+	if (fault->err) {
+		text_add(text, "%#8x unreadable: ", runlist->base);
+		text_fault(text, fault);
+		text_add(text, "\n");
+		return;
+	}
 	for (i = 0; i < runlist->nr; i++) {
 		const struct gpu_runlist_engine *e = &runlist->engines[i];
 

@@ -36,7 +36,7 @@ const char *topo_bad_read(u32 value);
 /* Such a refusal does not change with time. */
 bool topo_bad_for_good(u32 value);
 
-/* Why no read could be made, for an errno of rd32. */
+/* Why no read could be made, for an errno of rd32; -EOPNOTSUPP: there is nothing to read. */
 const char *topo_unreadable(int err);
 
 /* "0x820c1c reads 0xbadf5040: no such address" */

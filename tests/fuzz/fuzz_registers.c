@@ -225,11 +225,10 @@ static bool show_topology(char *room)
 	struct topo_reader reader = { .rd32 = rd32 };
 	struct text text = { .buf = room, .size = PAGE_BYTES };
 	struct text_topology shown = { .name = "gpu0", .bus_name = "0000:01:00.0" };
+	const struct gpu_memory *memory = &shown.memory;
 	struct gpu_floorsweep fs;
-	struct gpu_memory memory;
 	struct gpu_id id;
 	bool any;
-	u64 bytes;
 	int err;
 
 	refused = false;
@@ -254,17 +253,12 @@ static bool show_topology(char *room)
 	check_order(&fs);
 	shown.id = &id;
 	shown.fs = &fs;
-	err = topo_read_memory(id.chip, &reader, &memory);
-	if (err && err != -EOPNOTSUPP)
-		shown.memory_fault = reader.fault;
-	shown.memory = err ? NULL : &memory;
+	text_topology_memory(&shown, &reader);
+	err = shown.memory_fault.err;
 	any |= err && err != -EOPNOTSUPP;
-	MUST(err || memory.nr_fbps == (unsigned int)__builtin_popcount(memory.present_fbps));
-	MUST(err || memory.nr_ltcs <= (int)(memory.nr_fbps * memory.ltcs_per_fbp));
-	err = topo_read_local_memory(id.chip, &reader, &bytes);
-	if (err && err != -EOPNOTSUPP)
-		shown.local_memory_fault = reader.fault;
-	shown.local_memory = err ? NULL : &bytes;
+	MUST(err || memory->nr_fbps == (unsigned int)__builtin_popcount(memory->present_fbps));
+	MUST(err || memory->nr_ltcs <= (int)(memory->nr_fbps * memory->ltcs_per_fbp));
+	err = shown.local_memory_fault.err;
 	any |= err && err != -EOPNOTSUPP;
 	MUST(any || !refused);
 	text_topology(&text, &shown);
@@ -279,7 +273,7 @@ static void show_engines(void)
 	struct topo_reader reader = { .rd32 = rd32 };
 	struct text text = { .buf = page, .size = sizeof(page) };
 	struct text_engines shown = { .engines = &engines };
-	struct gpu_copy copy;
+	const struct gpu_copy *copy = &shown.copy;
 	struct gpu_id id;
 	u64 ns;
 	int err;
@@ -292,20 +286,18 @@ static void show_engines(void)
 	MUST(!refused && engines.nr <= TOPO_MAX_ENGINES && engines.nr_rows <= TOPO_MAX_ROWS);
 	MUST(engines.rows_die1 <= engines.nr_rows);
 	shown.chip = id.chip;
-	err = topo_read_copy(id.chip, &reader, &copy);
+	text_engines_copy(&shown, &reader);
+	err = shown.copy_fault.err;
 	MUST(err || !refused);
-	shown.copy = err ? NULL : &copy;
-	if (err && err != -EOPNOTSUPP)
-		shown.copy_fault = reader.fault;
 	for (unsigned int i = 0; i < 32 && !err; i++)
-		MUST(copy.pce_lce[i] == TOPO_UNKNOWN ||
-		     (copy.pce_lce[i] < 16 && copy.present_pces >> i & 1));
+		MUST(copy->pce_lce[i] == TOPO_UNKNOWN ||
+		     (copy->pce_lce[i] < 16 && copy->present_pces >> i & 1));
 	text_engines(&text, &shown);
-	check_page(&text, !shown.copy_fault.err);
+	check_page(&text, !err || err == -EOPNOTSUPP);
 	text = (struct text){ .buf = page, .size = sizeof(page) };
 	text_device_info(&text, id.chip, &engines);
 	if (!err)
-		text_copy_topology(&text, &copy);
+		text_copy_topology(&text, copy);
 	MUST(!text.overflow);
 	/* Of a clock that stands still nothing is said, and it is not waited for. */
 	err = topo_read_timer(id.chip, &reader, &ns);

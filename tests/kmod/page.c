@@ -23,48 +23,31 @@ static int topology_page(struct text *text, const struct gpu_id *id, const char 
 			 const char *bus)
 {
 	struct gpu_floorsweep fs;
-	struct gpu_memory memory;
-	u64 bytes;
 	struct text_topology page = { .name = name, .bus_name = bus, .id = id, .fs = &fs };
-	int err;
 
 	if (topo_read(id->chip, &file.reader, &fs))
 		return unreadable();
-	err = topo_read_memory(id->chip, &file.reader, &memory);
-	if (!err)
-		page.memory = &memory;
-	else if (err != -EOPNOTSUPP)
-		page.memory_fault = file.reader.fault;
-	err = topo_read_local_memory(id->chip, &file.reader, &bytes);
-	if (!err)
-		page.local_memory = &bytes;
-	else if (err != -EOPNOTSUPP)
-		page.local_memory_fault = file.reader.fault;
+	text_topology_memory(&page, &file.reader);
 	text_topology(text, &page);
 	return 0;
 }
 
 static int engines_page(struct text *text, const struct gpu_id *id)
 {
-	struct gpu_copy copy;
 	struct text_engines page = { .chip = id->chip, .engines = &engines };
-	int err;
 
 	if (topo_read_engines(id->chip, &file.reader, &engines))
 		return unreadable();
-	err = topo_read_copy(id->chip, &file.reader, &copy);
-	if (!err)
-		page.copy = &copy;
-	else if (err != -EOPNOTSUPP)
-		page.copy_fault = file.reader.fault;
+	text_engines_copy(&page, &file.reader);
 	text_engines(text, &page);
 	return 0;
 }
 
 static int runlists_page(struct text *text, const struct gpu_id *id)
 {
+	const struct topo_fault none = { 0 };
 	struct gpu_runlist runlist = { 0 };
-	bool complete = true;
+	bool complete = true, good;
 	u32 base = 0;
 
 	if (!chip_cell(id->chip, CHIP_RUNLISTS) ||
@@ -72,14 +55,9 @@ static int runlists_page(struct text *text, const struct gpu_id *id)
 		return 2;
 	text_runlists_head(text, id->chip);
 	while ((base = topo_next_runlist(&engines, base))) {
-		if (!topo_read_runlist(&file.reader, &engines, base, &runlist)) {
-			text_runlist(text, &runlist);
-			continue;
-		}
-		complete = false;
-		text_add(text, "%#8x unreadable: ", base);
-		text_fault(text, &file.reader.fault);
-		text_add(text, "\n");
+		good = !topo_read_runlist(&file.reader, &engines, base, &runlist);
+		text_runlist(text, &runlist, good ? &none : &file.reader.fault);
+		complete &= good;
 	}
 	text_add(text, "\ncomplete    %s\n", complete ? "yes" : "no");
 	return 0;

@@ -73,10 +73,8 @@ static bool all_pages(char *out, struct gpu_engines *table)
 	struct text_topology topology = { .name = "gpu0", .bus_name = "bus" };
 	struct text_engines text_of = { .engines = table };
 	struct gpu_floorsweep fs;
-	struct gpu_memory memory;
-	struct gpu_copy copy;
 	struct gpu_id id;
-	u64 bytes, ns;
+	u64 ns;
 	int err;
 
 	out[0] = 0;
@@ -84,14 +82,7 @@ static bool all_pages(char *out, struct gpu_engines *table)
 		return false;
 	topology.id = &id;
 	topology.fs = &fs;
-	err = topo_read_memory(id.chip, &file.reader, &memory);
-	topology.memory = err ? NULL : &memory;
-	if (err && err != -EOPNOTSUPP)
-		topology.memory_fault = file.reader.fault;
-	err = topo_read_local_memory(id.chip, &file.reader, &bytes);
-	topology.local_memory = err ? NULL : &bytes;
-	if (err && err != -EOPNOTSUPP)
-		topology.local_memory_fault = file.reader.fault;
+	text_topology_memory(&topology, &file.reader);
 	text_topology(&text, &topology);
 	err = topo_read_engines(id.chip, &file.reader, table);
 	if (err == -EOPNOTSUPP)
@@ -99,10 +90,7 @@ static bool all_pages(char *out, struct gpu_engines *table)
 	if (err)
 		return false;
 	text_of.chip = id.chip;
-	err = topo_read_copy(id.chip, &file.reader, &copy);
-	text_of.copy = err ? NULL : &copy;
-	if (err && err != -EOPNOTSUPP)
-		text_of.copy_fault = file.reader.fault;
+	text_engines_copy(&text_of, &file.reader);
 	text_engines(&text, &text_of);
 	if (topo_read_timer(id.chip, &file.reader, &ns))
 		return false;
