@@ -81,11 +81,11 @@ static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	}
 	*value = gpu->ops->rd32(gpu->private, offset);
 	if (!reader->live)
-		keep(gpu, offset, *value, topo_bad_for_good(*value) ? 0 : stamp_now());
+		keep(gpu, offset, *value, gp_topo_bad_for_good(*value) ? 0 : stamp_now());
 	return 0;
 }
 
-int gpu_open(struct gpu *gpu, struct gpu_session *session)
+int gp_gpu_open(struct gpu *gpu, struct gpu_session *session)
 {
 	int err;
 
@@ -105,7 +105,7 @@ int gpu_open(struct gpu *gpu, struct gpu_session *session)
 	return err;
 }
 
-void gpu_close(struct gpu_session *session)
+void gp_gpu_close(struct gpu_session *session)
 {
 	struct gpu *gpu = session->gpu;
 
@@ -114,14 +114,14 @@ void gpu_close(struct gpu_session *session)
 	mutex_unlock(&gpu->lock);
 }
 
-int gpu_identify(struct gpu_session *session)
+int gp_gpu_identify(struct gpu_session *session)
 {
 	struct gpu *gpu = session->gpu;
 	int err;
 
 	if (gpu->identified)
 		return 0;
-	err = topo_identify(&session->reader, &gpu->id);
+	err = gp_topo_identify(&session->reader, &gpu->id);
 	if (err)
 		memset(&gpu->id, 0, sizeof(gpu->id));
 	else
@@ -140,18 +140,18 @@ static void take_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 	memcpy(&gpu->fs, fs, sizeof(*fs));
 	gpu->has_fs = true;
 	if (!gpu->known)
-		proc_known(gpu);
+		gp_proc_known(gpu);
 	gpu->known = true;
-	netlink_changed(gpu);
+	gp_netlink_changed(gpu);
 }
 
-int gpu_topology(struct gpu_session *session)
+int gp_gpu_topology(struct gpu_session *session)
 {
 	struct gpu *gpu = session->gpu;
 	struct gpu_floorsweep *fs;
 	int err;
 
-	err = gpu_identify(session);
+	err = gp_gpu_identify(session);
 	if (err)
 		return err;
 	if (!gpu->id.chip)
@@ -159,7 +159,7 @@ int gpu_topology(struct gpu_session *session)
 	if (gpu->has_fs && is_fresh(gpu->fs_stamp))
 		return 0;
 	fs = kmalloc(sizeof(*fs), GFP_KERNEL);
-	err = fs ? topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
+	err = fs ? gp_topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
 	if (!err)
 		take_topology(gpu, fs);
 	kfree(fs);
@@ -178,12 +178,12 @@ static void gpu_free(struct kref *kref)
 	kfree(gpu);
 }
 
-void gpu_put(struct gpu *gpu)
+void gp_gpu_put(struct gpu *gpu)
 {
 	kref_put(&gpu->kref, gpu_free);
 }
 
-struct gpu *gpu_get(unsigned int index, const char *bus_name)
+struct gpu *gp_gpu_get(unsigned int index, const char *bus_name)
 {
 	struct gpu *gpu, *found = NULL;
 
@@ -199,7 +199,7 @@ struct gpu *gpu_get(unsigned int index, const char *bus_name)
 	return found;
 }
 
-unsigned int gpu_generation(void)
+unsigned int gp_gpu_generation(void)
 {
 	unsigned int now;
 
@@ -216,17 +216,17 @@ static void list_changed(void)
 		generation = 1;
 }
 
-void gpu_read(struct gpu *gpu)
+void gp_gpu_read(struct gpu *gpu)
 {
 	struct gpu_session session;
 
-	if (gpu_open(gpu, &session))
+	if (gp_gpu_open(gpu, &session))
 		return;
-	gpu_topology(&session);
-	gpu_close(&session);
+	gp_gpu_topology(&session);
+	gp_gpu_close(&session);
 }
 
-struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name)
+struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name)
 {
 	struct gpu *gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
 	struct list_head *after = &gpus;
@@ -256,39 +256,39 @@ struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_na
 	list_changed();
 	mutex_unlock(&gpus_lock);
 
-	proc_added(gpu);
+	gp_proc_added(gpu);
 	/* What cannot be read now is read when somebody asks. */
-	gpu_read(gpu);
-	netlink_added(gpu);
+	gp_gpu_read(gpu);
+	gp_netlink_added(gpu);
 	mutex_lock(&gpu->lock);
 	gpu->announced = true;
 	mutex_unlock(&gpu->lock);
 	return gpu;
 }
 
-void gpu_remove(struct gpu *gpu)
+void gp_gpu_remove(struct gpu *gpu)
 {
 	mutex_lock(&gpu->lock);
 	gpu->gone = true;
 	gpu->announced = false;
 	mutex_unlock(&gpu->lock);
-	proc_removed(gpu);
-	netlink_removed(gpu);
+	gp_proc_removed(gpu);
+	gp_netlink_removed(gpu);
 	/* Its number is free only now that nobody shows it. */
 	mutex_lock(&gpus_lock);
 	list_del(&gpu->node);
 	list_changed();
 	mutex_unlock(&gpus_lock);
-	gpu_put(gpu);
+	gp_gpu_put(gpu);
 }
 
-void gpu_forget(struct gpu *gpu)
+void gp_gpu_forget(struct gpu *gpu)
 {
 	mutex_lock(&gpu->lock);
 	xa_destroy(&gpu->registers);
 	memset(&gpu->id, 0, sizeof(gpu->id));
 	gpu->identified = false;
 	gpu->has_fs = false;
-	netlink_changed(gpu);
+	gp_netlink_changed(gpu);
 	mutex_unlock(&gpu->lock);
 }

@@ -37,7 +37,7 @@ struct gpu_ops {
 };
 
 struct gpu {
-	struct list_head node;		/* in the list, by index; see gpu_get() */
+	struct list_head node;		/* in the list, by index; see gp_gpu_get() */
 	struct kref kref;
 	unsigned int index;		/* N of /proc/gpuN */
 	char name[16];
@@ -68,67 +68,67 @@ struct gpu_session {
  * -ENODEV: gone, -EINTR: the caller is being killed. Does not wake the GPU: only a read that is
  * not cached does.
  */
-int gpu_open(struct gpu *gpu, struct gpu_session *session);
-void gpu_close(struct gpu_session *session);
+int gp_gpu_open(struct gpu *gpu, struct gpu_session *session);
+void gp_gpu_close(struct gpu_session *session);
 
 /* 0 with gpu->id filled in (its chip NULL if refused), or why not. */
-int gpu_identify(struct gpu_session *session);
+int gp_gpu_identify(struct gpu_session *session);
 
 /*
  * 0 with gpu->fs filled in: as known if nothing newer can be had without a wake-up. -EOPNOTSUPP:
  * refused chip.
  */
-int gpu_topology(struct gpu_session *session);
+int gp_gpu_topology(struct gpu_session *session);
 
 /* The provider's: adds a GPU, or ERR_PTR. @private is released with it, also on failure. */
-struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name);
+struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name);
 /* No read is made after it returns. */
-void gpu_remove(struct gpu *gpu);
+void gp_gpu_remove(struct gpu *gpu);
 /* Reads what is not known of it. */
-void gpu_read(struct gpu *gpu);
+void gp_gpu_read(struct gpu *gpu);
 /* What was read may no longer hold: another driver took it. */
-void gpu_forget(struct gpu *gpu);
+void gp_gpu_forget(struct gpu *gpu);
 
 /* The first GPU of at least this @index, and of this @bus_name if not NULL, with a reference. */
-struct gpu *gpu_get(unsigned int index, const char *bus_name);
+struct gpu *gp_gpu_get(unsigned int index, const char *bus_name);
 /* Changes, and is never 0, whenever a GPU comes or goes. */
-unsigned int gpu_generation(void);
-void gpu_put(struct gpu *gpu);
+unsigned int gp_gpu_generation(void);
+void gp_gpu_put(struct gpu *gpu);
 
 /* pci.c, platform.c. */
-int pci_gpus_init(void);
-void pci_gpus_fini(void);
-int platform_gpus_init(void);
-void platform_gpus_fini(void);
+int gp_pci_gpus_init(void);
+void gp_pci_gpus_fini(void);
+int gp_platform_gpus_init(void);
+void gp_platform_gpus_fini(void);
 
 /* proc.c: /proc; see Documentation/internals/abi-proc.md. Nothing of a GPU was read yet. */
-int proc_init(void);
-void proc_fini(void);
-void proc_added(struct gpu *gpu);
+int gp_proc_init(void);
+void gp_proc_fini(void);
+void gp_proc_added(struct gpu *gpu);
 /* The fuses are known for the first time; under gpu->lock. */
-void proc_known(struct gpu *gpu);
-void proc_removed(struct gpu *gpu);
+void gp_proc_known(struct gpu *gpu);
+void gp_proc_removed(struct gpu *gpu);
 
 /* netlink.c: Documentation/netlink/specs/gpupart.yaml. What could be read at once was read. */
-int netlink_init(void);
-void netlink_fini(void);
-void netlink_added(struct gpu *gpu);
+int gp_netlink_init(void);
+void gp_netlink_fini(void);
+void gp_netlink_added(struct gpu *gpu);
 /* After that: what is known is another, or nothing any more; under gpu->lock. */
-void netlink_changed(struct gpu *gpu);
-void netlink_removed(struct gpu *gpu);
+void gp_netlink_changed(struct gpu *gpu);
+void gp_netlink_removed(struct gpu *gpu);
 /* The GPU that a request names, with a reference, or ERR_PTR with the sentence set. */
-struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
-			      struct netlink_ext_ack *extack);
+struct gpu *gp_netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
+				 struct netlink_ext_ack *extack);
 /* A dump's next message. */
-void *netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd);
-int netlink_put_number(struct sk_buff *skb, int attribute, int number);	/* none below 0 */
+void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd);
+int gp_netlink_put_number(struct sk_buff *skb, int attribute, int number);	/* none below 0 */
 /* The sentence of why a session could not read. */
-void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault);
+void gp_netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault);
 
 /* scheduling.c. */
-int scheduling_runlists_page(struct gpu *gpu, struct text *text);
+int gp_scheduling_runlists_page(struct gpu *gpu, struct text *text);
 /* -EPERM without CAP_PERFMON or CAP_SYS_ADMIN. */
-int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
-int scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int gp_scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int gp_scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
 #endif

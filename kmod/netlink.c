@@ -18,8 +18,8 @@ static const struct nla_policy policy[] = {
 	[GPUPART_A_RUNLIST_PRI_BASE] = { .type = NLA_U32 },
 };
 
-struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
-			      struct netlink_ext_ack *extack)
+struct gpu *gp_netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
+				 struct netlink_ext_ack *extack)
 {
 	struct gpu *gpu;
 
@@ -29,17 +29,17 @@ struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 		return ERR_PTR(-EINVAL);
 	}
 	if (index) {
-		gpu = gpu_get(nla_get_u32(index), NULL);
+		gpu = gp_gpu_get(nla_get_u32(index), NULL);
 		if (gpu && gpu->index == nla_get_u32(index))
 			return gpu;
 		if (gpu)
-			gpu_put(gpu);
+			gp_gpu_put(gpu);
 		NL_SET_BAD_ATTR(extack, index);
 		compat_extack(extack, "there is no GPU of this index", "there is no GPU %u",
 			      nla_get_u32(index));
 		return ERR_PTR(-ENODEV);
 	}
-	gpu = gpu_get(0, nla_data(bus_name));
+	gpu = gp_gpu_get(0, nla_data(bus_name));
 	if (gpu)
 		return gpu;
 	NL_SET_BAD_ATTR(extack, bus_name);
@@ -49,11 +49,11 @@ struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 }
 
 /* Why a session could not read. */
-void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault)
+void gp_netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault)
 {
-	const char *why = fault->err == -EIO ? topo_bad_read(fault->value) :
+	const char *why = fault->err == -EIO ? gp_topo_bad_read(fault->value) :
 			  fault->err == -ERANGE ? "a register's value cannot be" :
-			  topo_unreadable(fault->err);
+			  gp_topo_unreadable(fault->err);
 
 	if (fault->err == -EIO || fault->err == -ERANGE)
 		compat_extack(extack, why, "0x%x reads 0x%x: %s", fault->offset, fault->value, why);
@@ -63,7 +63,7 @@ void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *faul
 
 /* --------------------------------------------------------------------- GPU */
 
-void *netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
+void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
 {
 	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
 				   NLM_F_MULTI, cmd);
@@ -90,16 +90,16 @@ static int put_gpu(struct sk_buff *skb, void *header, struct gpu *gpu, bool lock
 	    nla_put_string(skb, GPUPART_A_GPU_BUS_NAME, gpu->bus_name))
 		goto full;
 	if (!locked)
-		err = gpu_open(gpu, &session);
+		err = gp_gpu_open(gpu, &session);
 	if (!locked && !err) {
-		err = gpu_identify(&session);
+		err = gp_gpu_identify(&session);
 		id = gpu->id;
-		gpu_close(&session);
+		gp_gpu_close(&session);
 	} else if (locked) {
 		id = gpu->id;
 	}
 	if (err) {
-		topo_fault_text(&session.reader.fault, why, sizeof(why));
+		gp_topo_fault_text(&session.reader.fault, why, sizeof(why));
 		if (nla_put_string(skb, GPUPART_A_GPU_UNREADABLE, why))
 			goto full;
 	} else if (id.boot_0) {
@@ -120,7 +120,7 @@ full:
 
 static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 {
-	struct gpu *gpu = netlink_named_gpu(info->attrs[GPUPART_A_GPU_INDEX],
+	struct gpu *gpu = gp_netlink_named_gpu(info->attrs[GPUPART_A_GPU_INDEX],
 				    info->attrs[GPUPART_A_GPU_BUS_NAME], info->extack);
 	struct sk_buff *skb;
 	int err = -ENOMEM;
@@ -131,7 +131,7 @@ static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 	if (skb)
 		err = put_gpu(skb, genlmsg_put_reply(skb, info, &family, 0, GPUPART_CMD_GPU_GET),
 			      gpu, false);
-	gpu_put(gpu);
+	gp_gpu_put(gpu);
 	if (!err)
 		return genlmsg_reply(skb, info);
 	nlmsg_free(skb);
@@ -144,12 +144,13 @@ static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	struct gpu *gpu;
 	int err;
 
-	cb->seq = gpu_generation();
-	while ((gpu = gpu_get(cb->args[0], NULL))) {
-		err = put_gpu(skb, netlink_dump_header(skb, cb, GPUPART_CMD_GPU_GET), gpu, false);
+	cb->seq = gp_gpu_generation();
+	while ((gpu = gp_gpu_get(cb->args[0], NULL))) {
+		err = put_gpu(skb, gp_netlink_dump_header(skb, cb, GPUPART_CMD_GPU_GET), gpu,
+			      false);
 		if (!err)
 			cb->args[0] = gpu->index + 1;
-		gpu_put(gpu);
+		gp_gpu_put(gpu);
 		if (err)
 			break;
 	}
@@ -172,17 +173,17 @@ static void notify(struct gpu *gpu, u8 cmd, bool locked)
 	compat_multicast_allns(&family, skb, 0);
 }
 
-void netlink_added(struct gpu *gpu)
+void gp_netlink_added(struct gpu *gpu)
 {
 	notify(gpu, GPUPART_CMD_GPU_ADD_NTF, false);
 }
 
-void netlink_removed(struct gpu *gpu)
+void gp_netlink_removed(struct gpu *gpu)
 {
 	notify(gpu, GPUPART_CMD_GPU_DEL_NTF, false);
 }
 
-void netlink_changed(struct gpu *gpu)
+void gp_netlink_changed(struct gpu *gpu)
 {
 	if (gpu->announced)
 		notify(gpu, GPUPART_CMD_GPU_CHANGE_NTF, true);
@@ -251,7 +252,7 @@ static int put_topology(struct sk_buff *skb, const struct gpu *gpu)
 
 static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 {
-	struct gpu *gpu = netlink_named_gpu(info->attrs[GPUPART_A_TOPOLOGY_INDEX],
+	struct gpu *gpu = gp_netlink_named_gpu(info->attrs[GPUPART_A_TOPOLOGY_INDEX],
 				    info->attrs[GPUPART_A_TOPOLOGY_BUS_NAME], info->extack);
 	struct gpu_session session;
 	struct sk_buff *skb = NULL;
@@ -260,17 +261,17 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 
 	if (IS_ERR(gpu))
 		return PTR_ERR(gpu);
-	err = gpu_open(gpu, &session);
+	err = gp_gpu_open(gpu, &session);
 	if (err) {
-		netlink_fault(info->extack, &session.reader.fault);
+		gp_netlink_fault(info->extack, &session.reader.fault);
 		goto put;
 	}
-	err = gpu_topology(&session);
+	err = gp_gpu_topology(&session);
 	if (err == -EOPNOTSUPP)
 		compat_extack(info->extack, gpu->id.why, "chip 0x%x: %s", gpu->id.chip_id,
 			      gpu->id.why);
 	else if (err)
-		netlink_fault(info->extack, &session.reader.fault);
+		gp_netlink_fault(info->extack, &session.reader.fault);
 	if (err)
 		goto close;
 	err = -ENOMEM;
@@ -285,9 +286,9 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 	if (!err)
 		genlmsg_end(skb, header);
 close:
-	gpu_close(&session);
+	gp_gpu_close(&session);
 put:
-	gpu_put(gpu);
+	gp_gpu_put(gpu);
 	if (!err)
 		return genlmsg_reply(skb, info);
 	nlmsg_free(skb);
@@ -296,7 +297,7 @@ put:
 
 /* ----------------------------------------------------------------- engines */
 
-int netlink_put_number(struct sk_buff *skb, int attribute, int number)
+int gp_netlink_put_number(struct sk_buff *skb, int attribute, int number)
 {
 	return number < 0 ? 0 : nla_put_u32(skb, attribute, number);
 }
@@ -304,8 +305,8 @@ int netlink_put_number(struct sk_buff *skb, int attribute, int number)
 static int put_engine(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
 		      const struct gpu_engine *engine, const char *unreadable)
 {
-	void *header = netlink_dump_header(skb, cb, GPUPART_CMD_ENGINE_GET);
-	const char *name = engine ? topo_engine_name(engine->type) : NULL;
+	void *header = gp_netlink_dump_header(skb, cb, GPUPART_CMD_ENGINE_GET);
+	const char *name = engine ? gp_topo_engine_name(engine->type) : NULL;
 
 	if (!header)
 		return -EMSGSIZE;
@@ -318,11 +319,11 @@ static int put_engine(struct sk_buff *skb, struct netlink_callback *cb, const st
 	     nla_put_u32(skb, GPUPART_A_ENGINE_INSTANCE, engine->instance) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_DIE, engine->die) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_PRI_BASE, engine->pri_base) ||
-	     netlink_put_number(skb, GPUPART_A_ENGINE_RUNLIST, engine->runlist) ||
-	     netlink_put_number(skb, GPUPART_A_ENGINE_RUNLIST_ENGINE, engine->rleng) ||
-	     netlink_put_number(skb, GPUPART_A_ENGINE_RESET_ID, engine->reset) ||
-	     netlink_put_number(skb, GPUPART_A_ENGINE_FAULT_ID, engine->fault) ||
-	     netlink_put_number(skb, GPUPART_A_ENGINE_INTR_ID, engine->intr) ||
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_RUNLIST, engine->runlist) ||
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_RUNLIST_ENGINE, engine->rleng) ||
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_RESET_ID, engine->reset) ||
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_FAULT_ID, engine->fault) ||
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_INTR_ID, engine->intr) ||
 	     (engine->runlist_pri_base &&
 	      nla_put_u32(skb, GPUPART_A_ENGINE_RUNLIST_PRI_BASE, engine->runlist_pri_base))))
 		goto full;
@@ -343,20 +344,20 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 
 	if (!engines)
 		return -ENOMEM;
-	err = gpu_open(gpu, &session);
+	err = gp_gpu_open(gpu, &session);
 	if (!err) {
-		err = gpu_identify(&session);
+		err = gp_gpu_identify(&session);
 		if (!err)
 			err = gpu->id.chip
-				      ? topo_read_engines(gpu->id.chip, &session.reader, engines)
+				      ? gp_topo_read_engines(gpu->id.chip, &session.reader, engines)
 				      : -EOPNOTSUPP;
-		gpu_close(&session);
+		gp_gpu_close(&session);
 	}
 	if (err == -EOPNOTSUPP) {
 		/* A chip that is refused, or too old to have the table: it has none to tell. */
 		err = 0;
 	} else if (err) {
-		topo_fault_text(&session.reader.fault, why, sizeof(why));
+		gp_topo_fault_text(&session.reader.fault, why, sizeof(why));
 		err = put_engine(skb, cb, gpu, NULL, why);
 	} else {
 		while (!err && cb->args[1] < engines->nr) {
@@ -376,19 +377,19 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	struct gpu *gpu;
 	int err = 0;
 
-	cb->seq = gpu_generation();
+	cb->seq = gp_gpu_generation();
 	if (index && !cb->args[2]) {
 		/* A GPU that is not there is an error, not an empty list. */
-		gpu = netlink_named_gpu(index, NULL, cb->extack);
+		gpu = gp_netlink_named_gpu(index, NULL, cb->extack);
 		if (IS_ERR(gpu))
 			return PTR_ERR(gpu);
 		cb->args[0] = gpu->index;
-		gpu_put(gpu);
+		gp_gpu_put(gpu);
 	}
 	cb->args[2] = 1;
-	while (!err && (gpu = gpu_get(cb->args[0], NULL))) {
+	while (!err && (gpu = gp_gpu_get(cb->args[0], NULL))) {
 		if (index && gpu->index != nla_get_u32(index)) {
-			gpu_put(gpu);
+			gp_gpu_put(gpu);
 			break;
 		}
 		/* The one it stopped in is gone: the next from its start. */
@@ -396,7 +397,7 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			cb->args[1] = 0;
 		cb->args[0] = gpu->index;
 		err = dump_engines(skb, cb, gpu);
-		gpu_put(gpu);
+		gp_gpu_put(gpu);
 		if (!err) {
 			cb->args[0]++;
 			cb->args[1] = 0;
@@ -425,11 +426,11 @@ static const struct genl_ops ops[] = {
 		.maxattr = GPUPART_A_ENGINE_INDEX,
 	}, {
 		.cmd = GPUPART_CMD_RUNLIST_GET,
-		.dumpit = scheduling_runlist_dumpit,
+		.dumpit = gp_scheduling_runlist_dumpit,
 		.maxattr = GPUPART_A_RUNLIST_PRI_BASE,
 	}, {
 		.cmd = GPUPART_CMD_CHANNEL_GET,
-		.dumpit = scheduling_channel_dumpit,
+		.dumpit = gp_scheduling_channel_dumpit,
 		.maxattr = GPUPART_A_CHANNEL_RUNLIST_PRI_BASE,
 	},
 };
@@ -453,12 +454,12 @@ static struct genl_family family = {
 	COMPAT_RESV_START_OP(GPUPART_CMD_GPU_GET)
 };
 
-int netlink_init(void)
+int gp_netlink_init(void)
 {
 	return genl_register_family(&family);
 }
 
-void netlink_fini(void)
+void gp_netlink_fini(void)
 {
 	genl_unregister_family(&family);
 }

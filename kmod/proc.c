@@ -42,9 +42,9 @@ static struct proc_dir_entry *gpu_dir;
 
 static void add_state(struct text *text, struct gpu *gpu, const struct topo_fault *fault)
 {
-	text_add(text, "gpu         %s %s\nunreadable  ", gpu->name, gpu->bus_name);
-	text_fault(text, fault);
-	text_add(text, "\n\ncomplete    no\n");
+	gp_text_add(text, "gpu         %s %s\nunreadable  ", gpu->name, gpu->bus_name);
+	gp_text_fault(text, fault);
+	gp_text_add(text, "\n\ncomplete    no\n");
 }
 
 /*
@@ -57,34 +57,34 @@ static int topology_page(struct gpu_session *session, struct text *text)
 	struct text_topology page = {
 		.name = gpu->name, .bus_name = gpu->bus_name, .id = &gpu->id, .fs = &gpu->fs,
 	};
-	int err = gpu_topology(session);
+	int err = gp_gpu_topology(session);
 
 	if (err == -EHOSTDOWN || err == -ENXIO || err == -EBUSY || err == -EPERM) {
 		add_state(text, gpu, &session->reader.fault);
 		return 0;
 	}
 	if (err == -EOPNOTSUPP) {
-		text_add(text, "gpu         %s %s\n", gpu->name, gpu->bus_name);
-		text_refused(text, &gpu->id);
+		gp_text_add(text, "gpu         %s %s\n", gpu->name, gpu->bus_name);
+		gp_text_refused(text, &gpu->id);
 		return 0;
 	}
 	if (err)
 		return err;
-	text_topology_memory(&page, &session->reader);
-	text_topology(text, &page);
+	gp_text_topology_memory(&page, &session->reader);
+	gp_text_topology(text, &page);
 	return 0;
 }
 
 static int chip_page(struct gpu_session *session, struct text *text)
 {
-	int err = gpu_identify(session);
+	int err = gp_gpu_identify(session);
 
 	if (err)
 		return err;
 	if (session->gpu->id.chip)
-		text_chip(text, &session->gpu->id);
+		gp_text_chip(text, &session->gpu->id);
 	else
-		text_refused(text, &session->gpu->id);
+		gp_text_refused(text, &session->gpu->id);
 	return 0;
 }
 
@@ -99,14 +99,14 @@ static int show_engines(struct gpu_session *session, struct text *text, bool as_
 {
 	struct text_engines page = { .chip = session->gpu->id.chip };
 	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
-	int err = engines ? topo_read_engines(page.chip, &session->reader, engines) : -ENOMEM;
+	int err = engines ? gp_topo_read_engines(page.chip, &session->reader, engines) : -ENOMEM;
 
 	page.engines = engines;
 	if (!err && as_nvdebug) {
-		text_device_info(text, page.chip, engines);
+		gp_text_device_info(text, page.chip, engines);
 	} else if (!err) {
-		text_engines_copy(&page, &session->reader);
-		text_engines(text, &page);
+		gp_text_engines_copy(&page, &session->reader);
+		gp_text_engines(text, &page);
 	}
 	kfree(engines);
 	return err;
@@ -125,30 +125,30 @@ static int device_info_page(struct gpu_session *session, struct text *text)
 static int timer_page(struct gpu_session *session, struct text *text)
 {
 	u64 ns;
-	int err = topo_read_timer(session->gpu->id.chip, &session->reader, &ns);
+	int err = gp_topo_read_timer(session->gpu->id.chip, &session->reader, &ns);
 
 	if (!err)
-		text_add(text, "%llu ns\n", (unsigned long long)ns);
+		gp_text_add(text, "%llu ns\n", (unsigned long long)ns);
 	return err;
 }
 
 static int copy_topology_page(struct gpu_session *session, struct text *text)
 {
 	struct gpu_copy copy;
-	int err = topo_read_copy(session->gpu->id.chip, &session->reader, &copy);
+	int err = gp_topo_read_copy(session->gpu->id.chip, &session->reader, &copy);
 
 	if (!err)
-		text_copy_topology(text, &copy);
+		gp_text_copy_topology(text, &copy);
 	return err;
 }
 
 static int local_memory_page(struct gpu_session *session, struct text *text)
 {
 	u64 bytes;
-	int err = topo_read_local_memory(session->gpu->id.chip, &session->reader, &bytes);
+	int err = gp_topo_read_local_memory(session->gpu->id.chip, &session->reader, &bytes);
 
 	if (!err)
-		text_add(text, "%llu bytes\n", (unsigned long long)bytes);
+		gp_text_add(text, "%llu bytes\n", (unsigned long long)bytes);
 	return err;
 }
 
@@ -156,16 +156,17 @@ static int show_register(const struct proc_file *file, struct topo_reader *reade
 			 struct text *text)
 {
 	u32 value, more = 0;
-	int err = file->guard ? topo_rd32(reader, file->guard, &value) : 0;
+	int err = file->guard ? gp_topo_rd32(reader, file->guard, &value) : 0;
 
 	if (!err)
-		err = topo_rd32(reader, file->at, &value);
+		err = gp_topo_rd32(reader, file->at, &value);
 	if (!err && file->at2)
-		err = topo_rd32(reader, file->at2, &more);
+		err = gp_topo_rd32(reader, file->at2, &more);
 	if (err)
 		return err;
 	value |= more;
-	text_add(text, "%#0x\n", file->bits ? value >> file->shift & topo_mask(file->bits) : value);
+	gp_text_add(text, "%#0x\n",
+		    file->bits ? value >> file->shift & topo_mask(file->bits) : value);
 	return 0;
 }
 
@@ -176,16 +177,16 @@ static int show_all(struct text *text)
 	unsigned int index = 0;
 	struct gpu *gpu;
 
-	while ((gpu = gpu_get(index, NULL))) {
+	while ((gpu = gp_gpu_get(index, NULL))) {
 		index = gpu->index + 1;
-		if (!gpu_open(gpu, &session)) {
+		if (!gp_gpu_open(gpu, &session)) {
 			if (text->len)
-				text_add(text, "\n");
+				gp_text_add(text, "\n");
 			if (topology_page(&session, text))
 				add_state(text, gpu, &session.reader.fault);
-			gpu_close(&session);
+			gp_gpu_close(&session);
 		}
-		gpu_put(gpu);
+		gp_gpu_put(gpu);
 	}
 	return 0;
 }
@@ -201,18 +202,18 @@ static int show(const struct proc_file *file, struct text *text)
 		return show_all(text);
 	if (file->live)
 		return file->live(file->gpu, text);
-	err = gpu_open(file->gpu, &session);
+	err = gp_gpu_open(file->gpu, &session);
 	if (err)
 		return err;
 	if (file->page && !file->any_chip) {
-		err = gpu_identify(&session);
+		err = gp_gpu_identify(&session);
 		if (!err && !file->gpu->id.chip)
 			err = -EOPNOTSUPP;
 	}
 	if (!err)
 		err = file->page ? file->page(&session, text) :
 				   show_register(file, &session.reader, text);
-	gpu_close(&session);
+	gp_gpu_close(&session);
 	return err;
 }
 
@@ -286,7 +287,7 @@ static bool is_taken(const char *name)
 	return true;
 }
 
-void proc_added(struct gpu *gpu)
+void gp_proc_added(struct gpu *gpu)
 {
 	struct proc_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
 
@@ -308,13 +309,13 @@ void proc_added(struct gpu *gpu)
 }
 
 /* nvdebug's files, of which it has those the chip has registers for. */
-void proc_known(struct gpu *gpu)
+void gp_proc_known(struct gpu *gpu)
 {
 	const struct chip *chip = gpu->id.chip;
-	const struct chip_cell *fuse = chip_cell(chip, CHIP_FUSE_GPC);
-	const struct chip_cell *tpc_fuse = chip_cell(chip, CHIP_FUSE_TPC);
-	const struct chip_cell *cwd = chip_cell(chip, CHIP_CWD);
-	const struct chip_cell *ctl = chip_cell(chip, CHIP_CWD_CTL);
+	const struct chip_cell *fuse = gp_chip_cell(chip, CHIP_FUSE_GPC);
+	const struct chip_cell *tpc_fuse = gp_chip_cell(chip, CHIP_FUSE_TPC);
+	const struct chip_cell *cwd = gp_chip_cell(chip, CHIP_CWD);
+	const struct chip_cell *ctl = gp_chip_cell(chip, CHIP_CWD_CTL);
 	unsigned int i;
 
 	if (!gpu->proc)
@@ -342,20 +343,21 @@ void proc_known(struct gpu *gpu)
 		add_file(gpu, CWD(.at = ctl->at2), "CWD_CG0");
 		add_file(gpu, CWD(.at = ctl->at2 + 4), "CWD_CG1");
 	}
-	if (chip_cell(chip, CHIP_ENGINES))
+	if (gp_chip_cell(chip, CHIP_ENGINES))
 		add_file(gpu, PAGE(device_info_page, false), "device_info");
-	if (chip_cell(chip, CHIP_RUNLISTS))
-		add_file(gpu, (struct proc_file){ .live = scheduling_runlists_page }, "runlists");
-	if (chip_cell(chip, CHIP_PCE)) {
+	if (gp_chip_cell(chip, CHIP_RUNLISTS))
+		add_file(gpu, (struct proc_file){ .live = gp_scheduling_runlists_page },
+			 "runlists");
+	if (gp_chip_cell(chip, CHIP_PCE)) {
 		add_file(gpu, REGISTER(.at = NV_CE_PCE_MAP), "pce_map");
 		add_file(gpu, PAGE(copy_topology_page, false), "copy_topology");
 	}
-	if (chip_cell(chip, CHIP_MEMORY))
+	if (gp_chip_cell(chip, CHIP_MEMORY))
 		add_file(gpu, PAGE(local_memory_page, false), "local_memory");
 }
 
 /* proc_remove() waits for reads under way; a file that is still open reads EIO after it. */
-void proc_removed(struct gpu *gpu)
+void gp_proc_removed(struct gpu *gpu)
 {
 	struct proc_gpu *p = gpu->proc;
 
@@ -366,7 +368,7 @@ void proc_removed(struct gpu *gpu)
 	kfree(p);
 }
 
-int proc_init(void)
+int gp_proc_init(void)
 {
 	gpu_dir = proc_mkdir("gpu", NULL);
 	if (!gpu_dir)
@@ -378,7 +380,7 @@ int proc_init(void)
 	return 0;
 }
 
-void proc_fini(void)
+void gp_proc_fini(void)
 {
 	proc_remove(gpu_dir);
 }

@@ -14,9 +14,9 @@ struct text {
 	bool overflow;
 };
 
-__printf(2, 3) void text_add(struct text *text, const char *fmt, ...);
+__printf(2, 3) void gp_text_add(struct text *text, const char *fmt, ...);
 
-void text_fault(struct text *text, const struct topo_fault *fault);
+void gp_text_fault(struct text *text, const struct topo_fault *fault);
 
 /*
  * What a topology page is made of. A part with a fault was not to be had: the page
@@ -32,14 +32,14 @@ struct text_topology {
 };
 
 /* Reads the memory of @topology's chip, or fills in its faults. */
-void text_topology_memory(struct text_topology *topology, struct topo_reader *reader);
-void text_topology(struct text *text, const struct text_topology *topology);
+void gp_text_topology_memory(struct text_topology *topology, struct topo_reader *reader);
+void gp_text_topology(struct text *text, const struct text_topology *topology);
 
 /* A chip that is refused, with what it is. */
-void text_refused(struct text *text, const struct gpu_id *id);
+void gp_text_refused(struct text *text, const struct gpu_id *id);
 
 /* The row: every cell with where it is, how far it is trusted and why. */
-void text_chip(struct text *text, const struct gpu_id *id);
+void gp_text_chip(struct text *text, const struct gpu_id *id);
 
 /* Engines with their runlists, then copy engines. A fault as above. */
 struct text_engines {
@@ -49,17 +49,17 @@ struct text_engines {
 	struct topo_fault copy_fault;
 };
 
-void text_engines_copy(struct text_engines *page, struct topo_reader *reader);
-void text_engines(struct text *text, const struct text_engines *engines);
+void gp_text_engines_copy(struct text_engines *page, struct topo_reader *reader);
+void gp_text_engines(struct text *text, const struct text_engines *engines);
 
 /* The page of runlists: its head, then each runlist. */
-void text_runlists_head(struct text *text, const struct chip *chip);
-void text_runlist(struct text *text, const struct gpu_runlist *runlist,
-		  const struct topo_fault *fault);
+void gp_text_runlists_head(struct text *text, const struct chip *chip);
+void gp_text_runlist(struct text *text, const struct gpu_runlist *runlist,
+		     const struct topo_fault *fault);
 
 /* nvdebug's files, to the letter. */
-void text_device_info(struct text *text, const struct chip *chip,
-		      const struct gpu_engines *engines);
-void text_copy_topology(struct text *text, const struct gpu_copy *copy);
+void gp_text_device_info(struct text *text, const struct chip *chip,
+			 const struct gpu_engines *engines);
+void gp_text_copy_topology(struct text *text, const struct gpu_copy *copy);
 
 #endif
