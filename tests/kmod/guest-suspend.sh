@@ -2,7 +2,8 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # The machine sleeps (S3; QEMU 7.2 wakes nothing from s2idle) and its clock wakes it, with readers and with a GPU not read yet.
 alarm=/sys/class/rtc/rtc0/wakealarm
-if grep -qs mem /sys/power/state && [ -e $alarm ]; then
+# A machine without S3 calls s2idle by the same name.
+if grep -qs '\[deep\]' /sys/power/mem_sleep && [ -e $alarm ]; then
 	# machine_sleeps SECONDS: 0 where it slept and was woken.
 	machine_sleeps() {
 		before=$(cat /sys/power/suspend_stats/success 2>/dev/null || sed -n 's/^success: //p' /sys/kernel/debug/suspend_stats)
