@@ -194,7 +194,7 @@
 	{ .id = (i), .name = (n), .family = (f), .note = (remark), .cells = { __VA_ARGS__ } }
 
 /* Ids: OGKM nv_arch.h, ctrl2080mc.h; nouveau engine/device/base.c for what came before. */
-const struct chip chips[] = {
+const struct chip gp_chips[] = {
 	CHIP(0x0c0, "GF100", "Fermi", FERMI),
 	CHIP(0x0c1, "GF108", "Fermi", FERMI),
 	CHIP(0x0c3, "GF106", "Fermi", FERMI),
@@ -269,26 +269,26 @@ const struct chip chips[] = {
 	CHIP(0x1bc, "GB20C", "Blackwell", BLACKWELL_2(V, GB20C, 2, 1, I)),
 };
 
-const unsigned int nr_chips = ARRAY_SIZE(chips);
+const unsigned int gp_nr_chips = ARRAY_SIZE(gp_chips);
 
-const struct chip *chip_find(u32 id)
+const struct chip *gp_chip_find(u32 id)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr_chips; i++)
-		if (chips[i].id == id)
-			return &chips[i];
+	for (i = 0; i < gp_nr_chips; i++)
+		if (gp_chips[i].id == id)
+			return &gp_chips[i];
 	return NULL;
 }
 
-const struct chip_cell *chip_cell(const struct chip *chip, enum chip_column column)
+const struct chip_cell *gp_chip_cell(const struct chip *chip, enum chip_column column)
 {
 	const struct chip_cell *cell = &chip->cells[column];
 
 	return cell->tag == CHIP_ABSENT ? NULL : cell;
 }
 
-const char *chip_column_name(enum chip_column column)
+const char *gp_chip_column_name(enum chip_column column)
 {
 	static const char *const names[CHIP_COLUMNS] = {
 		[CHIP_MAXIMA] = "maxima",
@@ -313,7 +313,7 @@ const char *chip_column_name(enum chip_column column)
 	return names[column];
 }
 
-const char *chip_tag_name(u8 tag)
+const char *gp_chip_tag_name(u8 tag)
 {
 	static const char *const names[] = { "-", "verified", "reported", "inferred" };
 

@@ -77,16 +77,16 @@ struct chip {
 	struct chip_cell cells[CHIP_COLUMNS];
 };
 
-extern const struct chip chips[];
-extern const unsigned int nr_chips;
+extern const struct chip gp_chips[];
+extern const unsigned int gp_nr_chips;
 
 /* NULL where no row has that very id: a neighbour's is never taken. */
-const struct chip *chip_find(u32 id);
+const struct chip *gp_chip_find(u32 id);
 
 /* The cell, or NULL where the chip has none. */
-const struct chip_cell *chip_cell(const struct chip *chip, enum chip_column column);
+const struct chip_cell *gp_chip_cell(const struct chip *chip, enum chip_column column);
 
-const char *chip_column_name(enum chip_column column);
-const char *chip_tag_name(u8 tag);
+const char *gp_chip_column_name(enum chip_column column);
+const char *gp_chip_tag_name(u8 tag);
 
 #endif

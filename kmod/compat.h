@@ -37,10 +37,8 @@
 /* 6.6 moved a dump's attributes. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define compat_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
-#define compat_dump_family(cb) (genl_dumpit_info(cb)->family)
 #else
 #define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
-#define compat_dump_family(cb) (genl_info_dump(cb)->family)
 #endif
 
 /* 5.19 has the drivers that hand their device to others say so. */

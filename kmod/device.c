@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * List, lifetime, lock and cache. A GPU is {name, rd32, private}; nothing here knows
- * PCI, /proc or netlink.
+ * PCI, and of /proc and netlink only what is to be told of a GPU's life.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -14,19 +14,9 @@
 #error "an xarray's entry must hold a whole register"
 #endif
 
-#define MAX_FACES 2
-
-static const struct gpu_face *faces[MAX_FACES];
-static unsigned int nr_faces;
-
 static LIST_HEAD(gpus);			/* by ascending index */
 static unsigned int generation = 1;
 static DEFINE_MUTEX(gpus_lock);		/* both; no other lock is taken inside it */
-
-void gpu_register_face(const struct gpu_face *face)
-{
-	faces[nr_faces++] = face;
-}
 
 /* ---------------------------------------------------------------- sessions */
 
@@ -91,11 +81,11 @@ static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	}
 	*value = gpu->ops->rd32(gpu->private, offset);
 	if (!reader->live)
-		keep(gpu, offset, *value, topo_bad_for_good(*value) ? 0 : stamp_now());
+		keep(gpu, offset, *value, gp_topo_bad_for_good(*value) ? 0 : stamp_now());
 	return 0;
 }
 
-int gpu_open(struct gpu *gpu, struct gpu_session *session)
+int gp_gpu_open(struct gpu *gpu, struct gpu_session *session)
 {
 	int err;
 
@@ -115,7 +105,7 @@ int gpu_open(struct gpu *gpu, struct gpu_session *session)
 	return err;
 }
 
-void gpu_close(struct gpu_session *session)
+void gp_gpu_close(struct gpu_session *session)
 {
 	struct gpu *gpu = session->gpu;
 
@@ -124,14 +114,14 @@ void gpu_close(struct gpu_session *session)
 	mutex_unlock(&gpu->lock);
 }
 
-int gpu_identify(struct gpu_session *session)
+int gp_gpu_identify(struct gpu_session *session)
 {
 	struct gpu *gpu = session->gpu;
 	int err;
 
 	if (gpu->identified)
 		return 0;
-	err = topo_identify(&session->reader, &gpu->id);
+	err = gp_topo_identify(&session->reader, &gpu->id);
 	if (err)
 		memset(&gpu->id, 0, sizeof(gpu->id));
 	else
@@ -139,19 +129,8 @@ int gpu_identify(struct gpu_session *session)
 	return err;
 }
 
-static void tell_changed(struct gpu *gpu)
-{
-	unsigned int i;
-
-	for (i = 0; gpu->announced && i < nr_faces; i++)
-		if (faces[i]->changed)
-			faces[i]->changed(gpu);
-}
-
 static void take_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 {
-	unsigned int i;
-
 	gpu->fs_stamp = stamp_now();
 	/* Where no table is loaded now, the last one that was stands. */
 	if (gpu->has_fs && gpu->fs.order == TOPO_ORDER_READ && fs->unloaded)
@@ -160,20 +139,19 @@ static void take_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 		return;
 	memcpy(&gpu->fs, fs, sizeof(*fs));
 	gpu->has_fs = true;
-	for (i = 0; !gpu->known && i < nr_faces; i++)
-		if (faces[i]->known)
-			faces[i]->known(gpu);
+	if (!gpu->known)
+		gp_proc_known(gpu);
 	gpu->known = true;
-	tell_changed(gpu);
+	gp_netlink_changed(gpu);
 }
 
-int gpu_topology(struct gpu_session *session)
+int gp_gpu_topology(struct gpu_session *session)
 {
 	struct gpu *gpu = session->gpu;
 	struct gpu_floorsweep *fs;
 	int err;
 
-	err = gpu_identify(session);
+	err = gp_gpu_identify(session);
 	if (err)
 		return err;
 	if (!gpu->id.chip)
@@ -181,7 +159,7 @@ int gpu_topology(struct gpu_session *session)
 	if (gpu->has_fs && is_fresh(gpu->fs_stamp))
 		return 0;
 	fs = kmalloc(sizeof(*fs), GFP_KERNEL);
-	err = fs ? topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
+	err = fs ? gp_topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
 	if (!err)
 		take_topology(gpu, fs);
 	kfree(fs);
@@ -200,18 +178,18 @@ static void gpu_free(struct kref *kref)
 	kfree(gpu);
 }
 
-void gpu_put(struct gpu *gpu)
+void gp_gpu_put(struct gpu *gpu)
 {
 	kref_put(&gpu->kref, gpu_free);
 }
 
-struct gpu *gpu_get(unsigned int index)
+struct gpu *gp_gpu_get(unsigned int index, const char *bus_name)
 {
 	struct gpu *gpu, *found = NULL;
 
 	mutex_lock(&gpus_lock);
 	list_for_each_entry(gpu, &gpus, node) {
-		if (gpu->index < index)
+		if (gpu->index < index || (bus_name && strcmp(gpu->bus_name, bus_name)))
 			continue;
 		kref_get(&gpu->kref);
 		found = gpu;
@@ -221,7 +199,7 @@ struct gpu *gpu_get(unsigned int index)
 	return found;
 }
 
-unsigned int gpu_generation(void)
+unsigned int gp_gpu_generation(void)
 {
 	unsigned int now;
 
@@ -238,38 +216,21 @@ static void list_changed(void)
 		generation = 1;
 }
 
-struct gpu *gpu_get_by_bus_name(const char *bus_name)
-{
-	struct gpu *gpu, *found = NULL;
-
-	mutex_lock(&gpus_lock);
-	list_for_each_entry(gpu, &gpus, node) {
-		if (strcmp(gpu->bus_name, bus_name))
-			continue;
-		kref_get(&gpu->kref);
-		found = gpu;
-		break;
-	}
-	mutex_unlock(&gpus_lock);
-	return found;
-}
-
-void gpu_read(struct gpu *gpu)
+void gp_gpu_read(struct gpu *gpu)
 {
 	struct gpu_session session;
 
-	if (gpu_open(gpu, &session))
+	if (gp_gpu_open(gpu, &session))
 		return;
-	gpu_topology(&session);
-	gpu_close(&session);
+	gp_gpu_topology(&session);
+	gp_gpu_close(&session);
 }
 
-struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name)
+struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name)
 {
 	struct gpu *gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
 	struct list_head *after = &gpus;
 	struct gpu *other;
-	unsigned int i;
 
 	if (!gpu) {
 		ops->release(private);
@@ -295,46 +256,39 @@ struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_na
 	list_changed();
 	mutex_unlock(&gpus_lock);
 
-	for (i = 0; i < nr_faces; i++)
-		if (faces[i]->added)
-			faces[i]->added(gpu);
+	gp_proc_added(gpu);
 	/* What cannot be read now is read when somebody asks. */
-	gpu_read(gpu);
-	for (i = 0; i < nr_faces; i++)
-		if (faces[i]->present)
-			faces[i]->present(gpu);
+	gp_gpu_read(gpu);
+	gp_netlink_added(gpu);
 	mutex_lock(&gpu->lock);
 	gpu->announced = true;
 	mutex_unlock(&gpu->lock);
 	return gpu;
 }
 
-void gpu_remove(struct gpu *gpu)
+void gp_gpu_remove(struct gpu *gpu)
 {
-	unsigned int i;
-
 	mutex_lock(&gpu->lock);
 	gpu->gone = true;
 	gpu->announced = false;
 	mutex_unlock(&gpu->lock);
-	for (i = 0; i < nr_faces; i++)
-		if (faces[i]->removed)
-			faces[i]->removed(gpu);
+	gp_proc_removed(gpu);
+	gp_netlink_removed(gpu);
 	/* Its number is free only now that nobody shows it. */
 	mutex_lock(&gpus_lock);
 	list_del(&gpu->node);
 	list_changed();
 	mutex_unlock(&gpus_lock);
-	gpu_put(gpu);
+	gp_gpu_put(gpu);
 }
 
-void gpu_forget(struct gpu *gpu)
+void gp_gpu_forget(struct gpu *gpu)
 {
 	mutex_lock(&gpu->lock);
 	xa_destroy(&gpu->registers);
 	memset(&gpu->id, 0, sizeof(gpu->id));
 	gpu->identified = false;
 	gpu->has_fs = false;
-	tell_changed(gpu);
+	gp_netlink_changed(gpu);
 	mutex_unlock(&gpu->lock);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The GPUs that are there, their lifetime, the lock under which one is read and what
- * was read of it before. Providers (pci.c, platform.c) add and remove them, the faces (proc.c,
- * netlink.c) show them. Knows no bus, no page and no message.
+ * was read of it before. Providers (pci.c, platform.c) add and remove them; proc.c, netlink.c and
+ * scheduling.c show them.
  */
 #ifndef GPUPART_KMOD_DEVICE_H
 #define GPUPART_KMOD_DEVICE_H
@@ -12,6 +12,11 @@
 #include <linux/mutex.h>
 #include <linux/xarray.h>
 #include "text.h"
+
+struct netlink_callback;
+struct netlink_ext_ack;
+struct nlattr;
+struct sk_buff;
 
 /* How a provider lets a GPU be read. Called under the GPU's lock. */
 struct gpu_ops {
@@ -32,7 +37,7 @@ struct gpu_ops {
 };
 
 struct gpu {
-	struct list_head node;		/* in the list, by index; see gpu_get() */
+	struct list_head node;		/* in the list, by index; see gp_gpu_get() */
 	struct kref kref;
 	unsigned int index;		/* N of /proc/gpuN */
 	char name[16];
@@ -63,49 +68,67 @@ struct gpu_session {
  * -ENODEV: gone, -EINTR: the caller is being killed. Does not wake the GPU: only a read that is
  * not cached does.
  */
-int gpu_open(struct gpu *gpu, struct gpu_session *session);
-void gpu_close(struct gpu_session *session);
+int gp_gpu_open(struct gpu *gpu, struct gpu_session *session);
+void gp_gpu_close(struct gpu_session *session);
 
 /* 0 with gpu->id filled in (its chip NULL if refused), or why not. */
-int gpu_identify(struct gpu_session *session);
+int gp_gpu_identify(struct gpu_session *session);
 
 /*
  * 0 with gpu->fs filled in: as known if nothing newer can be had without a wake-up. -EOPNOTSUPP:
  * refused chip.
  */
-int gpu_topology(struct gpu_session *session);
-
-/* What follows each life; any may be NULL. Called with no lock of this file's held but as said. */
-struct gpu_face {
-	/* It is in the list, nothing of it was read yet. */
-	void (*added)(struct gpu *gpu);
-	/* The fuses are known for the first time; under gpu->lock. */
-	void (*known)(struct gpu *gpu);
-	/* What could be read of it at once was read. */
-	void (*present)(struct gpu *gpu);
-	/* After that: what is known of it is another, or nothing any more; under gpu->lock. */
-	void (*changed)(struct gpu *gpu);
-	/* It is gone for readers; the last call. */
-	void (*removed)(struct gpu *gpu);
-};
-
-/* Both faces register before the first GPU is added. */
-void gpu_register_face(const struct gpu_face *face);
+int gp_gpu_topology(struct gpu_session *session);
 
 /* The provider's: adds a GPU, or ERR_PTR. @private is released with it, also on failure. */
-struct gpu *gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name);
+struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name);
 /* No read is made after it returns. */
-void gpu_remove(struct gpu *gpu);
+void gp_gpu_remove(struct gpu *gpu);
 /* Reads what is not known of it. */
-void gpu_read(struct gpu *gpu);
+void gp_gpu_read(struct gpu *gpu);
 /* What was read may no longer hold: another driver took it. */
-void gpu_forget(struct gpu *gpu);
+void gp_gpu_forget(struct gpu *gpu);
 
-/* The first GPU whose index is at least @index, with a reference, or NULL. */
-struct gpu *gpu_get(unsigned int index);
+/* The first GPU of at least this @index, and of this @bus_name if not NULL, with a reference. */
+struct gpu *gp_gpu_get(unsigned int index, const char *bus_name);
 /* Changes, and is never 0, whenever a GPU comes or goes. */
-unsigned int gpu_generation(void);
-struct gpu *gpu_get_by_bus_name(const char *bus_name);
-void gpu_put(struct gpu *gpu);
+unsigned int gp_gpu_generation(void);
+void gp_gpu_put(struct gpu *gpu);
+
+/* pci.c, platform.c. */
+int gp_pci_gpus_init(void);
+void gp_pci_gpus_fini(void);
+int gp_platform_gpus_init(void);
+void gp_platform_gpus_fini(void);
+
+/* proc.c: /proc; see Documentation/internals/abi-proc.md. Nothing of a GPU was read yet. */
+int gp_proc_init(void);
+void gp_proc_fini(void);
+void gp_proc_added(struct gpu *gpu);
+/* The fuses are known for the first time; under gpu->lock. */
+void gp_proc_known(struct gpu *gpu);
+void gp_proc_removed(struct gpu *gpu);
+
+/* netlink.c: Documentation/netlink/specs/gpupart.yaml. What could be read at once was read. */
+int gp_netlink_init(void);
+void gp_netlink_fini(void);
+void gp_netlink_added(struct gpu *gpu);
+/* After that: what is known is another, or nothing any more; under gpu->lock. */
+void gp_netlink_changed(struct gpu *gpu);
+void gp_netlink_removed(struct gpu *gpu);
+/* The GPU that a request names, with a reference, or ERR_PTR with the sentence set. */
+struct gpu *gp_netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
+				 struct netlink_ext_ack *extack);
+/* A dump's next message. */
+void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd);
+int gp_netlink_put_number(struct sk_buff *skb, int attribute, int number);	/* none below 0 */
+/* The sentence of why a session could not read. */
+void gp_netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault);
+
+/* scheduling.c. */
+int gp_scheduling_runlists_page(struct gpu *gpu, struct text *text);
+/* -EPERM without CAP_PERFMON or CAP_SYS_ADMIN. */
+int gp_scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int gp_scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
 #endif

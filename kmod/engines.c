@@ -38,7 +38,7 @@ static const struct {
 	{ 0x35, "HUBMMU" },
 };
 
-const char *topo_engine_name(unsigned int type)
+const char *gp_topo_engine_name(unsigned int type)
 {
 	unsigned int i;
 
@@ -94,19 +94,14 @@ static void indexed_row(unsigned int index, u32 row, struct gpu_engine *engine)
 	}
 }
 
-void topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
-		     struct gpu_engine *engine)
+void gp_topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
+			struct gpu_engine *engine)
 {
-	if (index == 0) {
-		memset(engine, 0, sizeof(*engine));
-		engine->type = 0xffff;
-		engine->engine_id = -1;
-		engine->runlist = -1;
-		engine->intr = -1;
-		engine->reset = -1;
-		engine->fault = -1;
-		engine->rleng = -1;
-	}
+	if (index == 0)
+		*engine = (struct gpu_engine){
+			.type = 0xffff, .engine_id = -1, .runlist = -1, .intr = -1,
+			.reset = -1, .fault = -1, .rleng = -1,
+		};
 	if (chip->cells[CHIP_ENGINES].kind == CHIP_ENGINES_TAGGED)
 		tagged_row(row, engine);
 	else
@@ -125,22 +120,21 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 	if (cell->kind == CHIP_ENGINES_ROWS) {
 		u32 at = NV_PTOP_DEVICE_INFO_CFG + die * NV_PTOP_DIE_STRIDE, config;
 
-		err = topo_rd32(reader, at, &config);
+		err = gp_topo_rd32(reader, at, &config);
 		if (err)
 			return err;
 		nr_rows = NV_PTOP_DEVICE_INFO_CFG_NUM_ROWS(config);
 		/* 2: GA100 to GB100; 3: GB20C, the same rows (nvgpu hw_top_gb20c.h). */
-		if (NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 2 &&
-		    NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 3)
-			return topo_nonsense(reader, at, config);
-		if (!nr_rows || nr_rows > TOPO_MAX_ROWS)
-			return topo_nonsense(reader, at, config);
-		topo_keep(reader, at, config);
+		if ((NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 2 &&
+		     NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 3) ||
+		    !nr_rows || nr_rows > TOPO_MAX_ROWS)
+			return gp_topo_nonsense(reader, at, config);
+		gp_topo_keep(reader, at, config);
 	}
 	for (i = 0; i < nr_rows; i++) {
 		u32 row;
 
-		err = topo_rd32(reader, base + 4 * i, &row);
+		err = gp_topo_rd32(reader, base + 4 * i, &row);
 		if (err)
 			return err;
 		/* There are empty rows between and inside the groups of rows. */
@@ -150,15 +144,15 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		if (cell->kind == CHIP_ENGINES_ROWS && !index && !NV_PTOP_DEVICE_INFO_CHAIN(row))
 			continue;
 		if (engines->nr_rows == TOPO_MAX_ROWS || index > 8)
-			return topo_nonsense(reader, base + 4 * i, row);
+			return gp_topo_nonsense(reader, base + 4 * i, row);
 		engines->rows[engines->nr_rows] = row;
 		engines->row_index[engines->nr_rows++] = index;
-		topo_engine_row(chip, index, row, &engine);
+		gp_topo_engine_row(chip, index, row, &engine);
 		index++;
 		if (NV_PTOP_DEVICE_INFO_CHAIN(row))
 			continue;
 		if (engines->nr == TOPO_MAX_ENGINES)
-			return topo_nonsense(reader, base + 4 * i, row);
+			return gp_topo_nonsense(reader, base + 4 * i, row);
 		engine.die = die;
 		engines->engines[engines->nr++] = engine;
 		index = 0;
@@ -167,16 +161,16 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 	for (i = 0; reader->keep && engines->nr && i < nr_rows; i++) {
 		u32 row;
 
-		if (!topo_rd32(reader, base + 4 * i, &row))
-			topo_keep(reader, base + 4 * i, row);
+		if (!gp_topo_rd32(reader, base + 4 * i, &row))
+			gp_topo_keep(reader, base + 4 * i, row);
 	}
 	return 0;
 }
 
-int topo_read_engines(const struct chip *chip, struct topo_reader *reader,
-		      struct gpu_engines *engines)
+int gp_topo_read_engines(const struct chip *chip, struct topo_reader *reader,
+			 struct gpu_engines *engines)
 {
-	const struct chip_cell *cell = chip_cell(chip, CHIP_ENGINES);
+	const struct chip_cell *cell = gp_chip_cell(chip, CHIP_ENGINES);
 	unsigned int die;
 	int err;
 
@@ -195,10 +189,10 @@ int topo_read_engines(const struct chip *chip, struct topo_reader *reader,
 
 /* ------------------------------------------------------------ copy engines */
 
-int topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct gpu_copy *copy)
+int gp_topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct gpu_copy *copy)
 {
-	const struct chip_cell *pces = chip_cell(chip, CHIP_PCE);
-	const struct chip_cell *grces = chip_cell(chip, CHIP_GRCE);
+	const struct chip_cell *pces = gp_chip_cell(chip, CHIP_PCE);
+	const struct chip_cell *grces = gp_chip_cell(chip, CHIP_GRCE);
 	unsigned int pce, grce;
 	u32 word = 0;
 	int err;
@@ -208,7 +202,7 @@ int topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct g
 	memset(copy->grce_lce, TOPO_UNKNOWN, sizeof(copy->grce_lce));
 	if (!pces || !grces)
 		return -EOPNOTSUPP;
-	err = topo_rd32(reader, NV_CE_PCE_MAP, &copy->present_pces);
+	err = gp_topo_rd32(reader, NV_CE_PCE_MAP, &copy->present_pces);
 	if (err)
 		return err;
 	for (pce = 0; pce < 32; pce++) {
@@ -218,14 +212,14 @@ int topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct g
 			continue;
 		if (pces->kind == CHIP_PCE_NIBBLES) {
 			if (pce >= 8)
-				return topo_nonsense(reader, NV_CE_PCE_MAP, copy->present_pces);
-			err = topo_rd32(reader, pces->at, &word);
+				return gp_topo_nonsense(reader, NV_CE_PCE_MAP, copy->present_pces);
+			err = gp_topo_rd32(reader, pces->at, &word);
 			lce = word >> (4 * pce) & 0xf;
 			none = NV_CE_PCE2LCE_LCE_NONE_GP100;
 		} else {
 			if (pces->nr && pce >= pces->nr)
-				return topo_nonsense(reader, NV_CE_PCE_MAP, copy->present_pces);
-			err = topo_rd32(reader, pces->at + 4 * pce, &word);
+				return gp_topo_nonsense(reader, NV_CE_PCE_MAP, copy->present_pces);
+			err = gp_topo_rd32(reader, pces->at + 4 * pce, &word);
 			lce = NV_CE_PCE2LCE_LCE(word);
 			none = NV_CE_PCE2LCE_LCE_NONE;
 		}
@@ -237,12 +231,12 @@ int topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct g
 	copy->nr_grces = grces->nr;
 	for (grce = 0; grce < grces->nr; grce++) {
 		if (pces->kind == CHIP_PCE_NIBBLES) {
-			err = topo_rd32(reader, grces->at, &word);
+			err = gp_topo_rd32(reader, grces->at, &word);
 			word = word >> (8 * grce) & 0xff;
 			if (!err && word & 0x8)
 				copy->grce_lce[grce] = word & 0x7;
 		} else {
-			err = topo_rd32(reader, grces->at + 4 * grce, &word);
+			err = gp_topo_rd32(reader, grces->at + 4 * grce, &word);
 			if (!err &&
 			    NV_CE_GRCE_CONFIG_SHARED_LCE(word) != NV_CE_GRCE_CONFIG_SHARED_LCE_NONE)
 				copy->grce_lce[grce] = NV_CE_GRCE_CONFIG_SHARED_LCE(word);

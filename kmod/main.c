@@ -3,44 +3,41 @@
  * Order of coming and going, nothing else.
  */
 #include <linux/module.h>
-#include "netlink.h"
-#include "pci.h"
-#include "platform.h"
-#include "proc.h"
+#include "device.h"
 
 static int __init gpupart_init(void)
 {
 	int err;
 
-	err = proc_face_init();
+	err = gp_proc_init();
 	if (err)
 		return err;
-	err = netlink_face_init();
+	err = gp_netlink_init();
 	if (err)
 		goto proc;
 	/* Integrated ones first, as nvdebug numbers them. */
-	err = platform_gpus_init();
+	err = gp_platform_gpus_init();
 	if (err)
 		goto netlink;
-	err = pci_gpus_init();
+	err = gp_pci_gpus_init();
 	if (err)
 		goto platform;
 	return 0;
 platform:
-	platform_gpus_fini();
+	gp_platform_gpus_fini();
 netlink:
-	netlink_face_fini();
+	gp_netlink_fini();
 proc:
-	proc_face_fini();
+	gp_proc_fini();
 	return err;
 }
 
 static void __exit gpupart_exit(void)
 {
-	pci_gpus_fini();
-	platform_gpus_fini();
-	netlink_face_fini();
-	proc_face_fini();
+	gp_pci_gpus_fini();
+	gp_platform_gpus_fini();
+	gp_netlink_fini();
+	gp_proc_fini();
 }
 
 module_init(gpupart_init);

@@ -5,11 +5,11 @@
 
 /* ------------------------------------------------------------------ memory */
 
-int topo_read_memory(const struct chip *chip, struct topo_reader *reader,
-		     struct gpu_memory *memory)
+int gp_topo_read_memory(const struct chip *chip, struct topo_reader *reader,
+			struct gpu_memory *memory)
 {
-	const struct chip_cell *fbps = chip_cell(chip, CHIP_FUSE_FBP);
-	const struct chip_cell *ltcs = chip_cell(chip, CHIP_FUSE_LTC);
+	const struct chip_cell *fbps = gp_chip_cell(chip, CHIP_FUSE_FBP);
+	const struct chip_cell *ltcs = gp_chip_cell(chip, CHIP_FUSE_LTC);
 	unsigned int fbp;
 	u32 present;
 	int err;
@@ -18,25 +18,26 @@ int topo_read_memory(const struct chip *chip, struct topo_reader *reader,
 	memory->nr_ltcs = -1;
 	if (!fbps)
 		return -EOPNOTSUPP;
-	err = topo_read_maximum(reader, NV_PTOP_SCAL_NUM_FBPS, 31, &memory->max_fbps);
+	err = gp_topo_read_maximum(reader, NV_PTOP_SCAL_NUM_FBPS, 31, &memory->max_fbps);
 	if (!err)
-		err = topo_read_present(reader, fbps, 0, memory->max_fbps, &memory->present_fbps);
+		err = gp_topo_read_present(reader, fbps, 0, memory->max_fbps,
+					   &memory->present_fbps);
 	if (err)
 		return err;
 	memory->nr_fbps = popcount32(memory->present_fbps);
 	if (!ltcs)
 		return 0;
-	err = topo_read_maximum(reader, NV_PTOP_SCAL_NUM_LTC_PER_FBP, 31, &memory->ltcs_per_fbp);
+	err = gp_topo_read_maximum(reader, NV_PTOP_SCAL_NUM_LTC_PER_FBP, 31, &memory->ltcs_per_fbp);
 	if (!err)
-		err = topo_read_maximum(reader, NV_PTOP_SCAL_NUM_SLICES_PER_LTC, 31,
-					&memory->slices_per_ltc);
+		err = gp_topo_read_maximum(reader, NV_PTOP_SCAL_NUM_SLICES_PER_LTC, 31,
+					   &memory->slices_per_ltc);
 	if (err)
 		return err;
 	memory->nr_ltcs = 0;
 	for (fbp = 0; fbp < memory->max_fbps; fbp++) {
 		if (!(memory->present_fbps & 1u << fbp))
 			continue;
-		err = topo_read_present(reader, ltcs, fbp, memory->ltcs_per_fbp, &present);
+		err = gp_topo_read_present(reader, ltcs, fbp, memory->ltcs_per_fbp, &present);
 		if (err)
 			return err;
 		memory->nr_ltcs += popcount32(present);
@@ -44,15 +45,15 @@ int topo_read_memory(const struct chip *chip, struct topo_reader *reader,
 	return 0;
 }
 
-int topo_read_local_memory(const struct chip *chip, struct topo_reader *reader, u64 *bytes)
+int gp_topo_read_local_memory(const struct chip *chip, struct topo_reader *reader, u64 *bytes)
 {
-	const struct chip_cell *cell = chip_cell(chip, CHIP_MEMORY);
+	const struct chip_cell *cell = gp_chip_cell(chip, CHIP_MEMORY);
 	u32 word, magnitude;
 	int err;
 
 	if (!cell)
 		return -EOPNOTSUPP;
-	err = topo_rd32(reader, cell->at, &word);
+	err = gp_topo_rd32(reader, cell->at, &word);
 	if (err)
 		return err;
 	if (cell->kind == CHIP_MEMORY_MAG6)

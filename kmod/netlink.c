@@ -8,39 +8,18 @@
 #include <linux/slab.h>
 #include <net/genetlink.h>
 #include "device.h"
-#include "netlink.h"
-#include "scheduling.h"
 
 static struct genl_family family;
 
-static const struct nla_policy gpu_policy[GPUPART_A_GPU_MAX + 1] = {
+/* What all requests take: each as far as its operation's .maxattr. */
+static const struct nla_policy policy[] = {
 	[GPUPART_A_GPU_INDEX] = { .type = NLA_U32 },
 	[GPUPART_A_GPU_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
-};
-
-static const struct nla_policy topology_policy[GPUPART_A_TOPOLOGY_MAX + 1] = {
-	[GPUPART_A_TOPOLOGY_INDEX] = { .type = NLA_U32 },
-	[GPUPART_A_TOPOLOGY_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
-};
-
-static const struct nla_policy engine_policy[GPUPART_A_ENGINE_MAX + 1] = {
-	[GPUPART_A_ENGINE_INDEX] = { .type = NLA_U32 },
-};
-
-static const struct nla_policy runlist_policy[GPUPART_A_RUNLIST_MAX + 1] = {
-	[GPUPART_A_RUNLIST_INDEX] = { .type = NLA_U32 },
-	[GPUPART_A_RUNLIST_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
 	[GPUPART_A_RUNLIST_PRI_BASE] = { .type = NLA_U32 },
 };
 
-static const struct nla_policy channel_policy[GPUPART_A_CHANNEL_MAX + 1] = {
-	[GPUPART_A_CHANNEL_INDEX] = { .type = NLA_U32 },
-	[GPUPART_A_CHANNEL_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
-	[GPUPART_A_CHANNEL_RUNLIST_PRI_BASE] = { .type = NLA_U32 },
-};
-
-struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
-			      struct netlink_ext_ack *extack)
+struct gpu *gp_netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
+				 struct netlink_ext_ack *extack)
 {
 	struct gpu *gpu;
 
@@ -50,17 +29,17 @@ struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 		return ERR_PTR(-EINVAL);
 	}
 	if (index) {
-		gpu = gpu_get(nla_get_u32(index));
+		gpu = gp_gpu_get(nla_get_u32(index), NULL);
 		if (gpu && gpu->index == nla_get_u32(index))
 			return gpu;
 		if (gpu)
-			gpu_put(gpu);
+			gp_gpu_put(gpu);
 		NL_SET_BAD_ATTR(extack, index);
 		compat_extack(extack, "there is no GPU of this index", "there is no GPU %u",
 			      nla_get_u32(index));
 		return ERR_PTR(-ENODEV);
 	}
-	gpu = gpu_get_by_bus_name(nla_data(bus_name));
+	gpu = gp_gpu_get(0, nla_data(bus_name));
 	if (gpu)
 		return gpu;
 	NL_SET_BAD_ATTR(extack, bus_name);
@@ -70,11 +49,11 @@ struct gpu *netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 }
 
 /* Why a session could not read. */
-void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault)
+void gp_netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault)
 {
-	const char *why = fault->err == -EIO ? topo_bad_read(fault->value) :
+	const char *why = fault->err == -EIO ? gp_topo_bad_read(fault->value) :
 			  fault->err == -ERANGE ? "a register's value cannot be" :
-			  topo_unreadable(fault->err);
+			  gp_topo_unreadable(fault->err);
 
 	if (fault->err == -EIO || fault->err == -ERANGE)
 		compat_extack(extack, why, "0x%x reads 0x%x: %s", fault->offset, fault->value, why);
@@ -84,37 +63,43 @@ void netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *faul
 
 /* --------------------------------------------------------------------- GPU */
 
+void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
+{
+	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
+				   NLM_F_MULTI, cmd);
+
+	if (header)
+		genl_dump_check_consistent(cb, header);
+	return header;
+}
+
 /*
  * -EMSGSIZE where it does not fit. A GPU that cannot be read is told of with the reason; of one
  * that is @locked already, what is known.
  */
-static int put_gpu(struct sk_buff *skb, struct gpu *gpu, u32 portid, u32 seq, int flags, u8 cmd,
-		   struct netlink_callback *cb, bool locked)
+static int put_gpu(struct sk_buff *skb, void *header, struct gpu *gpu, bool locked)
 {
 	struct gpu_session session;
 	struct gpu_id id = { 0 };
 	char why[TOPO_FAULT_LEN] = "";
-	void *header = genlmsg_put(skb, portid, seq, &family, flags, cmd);
 	int err = 0;
 
 	if (!header)
 		return -EMSGSIZE;
-	if (cb)
-		genl_dump_check_consistent(cb, header);
 	if (nla_put_u32(skb, GPUPART_A_GPU_INDEX, gpu->index) ||
 	    nla_put_string(skb, GPUPART_A_GPU_BUS_NAME, gpu->bus_name))
 		goto full;
 	if (!locked)
-		err = gpu_open(gpu, &session);
+		err = gp_gpu_open(gpu, &session);
 	if (!locked && !err) {
-		err = gpu_identify(&session);
+		err = gp_gpu_identify(&session);
 		id = gpu->id;
-		gpu_close(&session);
+		gp_gpu_close(&session);
 	} else if (locked) {
 		id = gpu->id;
 	}
 	if (err) {
-		topo_fault_text(&session.reader.fault, why, sizeof(why));
+		gp_topo_fault_text(&session.reader.fault, why, sizeof(why));
 		if (nla_put_string(skb, GPUPART_A_GPU_UNREADABLE, why))
 			goto full;
 	} else if (id.boot_0) {
@@ -135,7 +120,7 @@ full:
 
 static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 {
-	struct gpu *gpu = netlink_named_gpu(info->attrs[GPUPART_A_GPU_INDEX],
+	struct gpu *gpu = gp_netlink_named_gpu(info->attrs[GPUPART_A_GPU_INDEX],
 				    info->attrs[GPUPART_A_GPU_BUS_NAME], info->extack);
 	struct sk_buff *skb;
 	int err = -ENOMEM;
@@ -144,9 +129,9 @@ static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 		return PTR_ERR(gpu);
 	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	if (skb)
-		err = put_gpu(skb, gpu, info->snd_portid, info->snd_seq, 0, GPUPART_CMD_GPU_GET,
-			      NULL, false);
-	gpu_put(gpu);
+		err = put_gpu(skb, genlmsg_put_reply(skb, info, &family, 0, GPUPART_CMD_GPU_GET),
+			      gpu, false);
+	gp_gpu_put(gpu);
 	if (!err)
 		return genlmsg_reply(skb, info);
 	nlmsg_free(skb);
@@ -159,13 +144,13 @@ static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	struct gpu *gpu;
 	int err;
 
-	cb->seq = gpu_generation();
-	while ((gpu = gpu_get(cb->args[0]))) {
-		err = put_gpu(skb, gpu, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, NLM_F_MULTI,
-			      GPUPART_CMD_GPU_GET, cb, false);
+	cb->seq = gp_gpu_generation();
+	while ((gpu = gp_gpu_get(cb->args[0], NULL))) {
+		err = put_gpu(skb, gp_netlink_dump_header(skb, cb, GPUPART_CMD_GPU_GET), gpu,
+			      false);
 		if (!err)
 			cb->args[0] = gpu->index + 1;
-		gpu_put(gpu);
+		gp_gpu_put(gpu);
 		if (err)
 			break;
 	}
@@ -180,7 +165,7 @@ static void notify(struct gpu *gpu, u8 cmd, bool locked)
 
 	if (!skb)
 		return;
-	if (put_gpu(skb, gpu, 0, 0, 0, cmd, NULL, locked)) {
+	if (put_gpu(skb, genlmsg_put(skb, 0, 0, &family, 0, cmd), gpu, locked)) {
 		nlmsg_free(skb);
 		return;
 	}
@@ -188,26 +173,21 @@ static void notify(struct gpu *gpu, u8 cmd, bool locked)
 	compat_multicast_allns(&family, skb, 0);
 }
 
-static void netlink_present(struct gpu *gpu)
+void gp_netlink_added(struct gpu *gpu)
 {
 	notify(gpu, GPUPART_CMD_GPU_ADD_NTF, false);
 }
 
-static void netlink_removed(struct gpu *gpu)
+void gp_netlink_removed(struct gpu *gpu)
 {
 	notify(gpu, GPUPART_CMD_GPU_DEL_NTF, false);
 }
 
-static void netlink_changed(struct gpu *gpu)
+void gp_netlink_changed(struct gpu *gpu)
 {
-	notify(gpu, GPUPART_CMD_GPU_CHANGE_NTF, true);
+	if (gpu->announced)
+		notify(gpu, GPUPART_CMD_GPU_CHANGE_NTF, true);
 }
-
-static const struct gpu_face netlink_face = {
-	.present = netlink_present,
-	.changed = netlink_changed,
-	.removed = netlink_removed,
-};
 
 /* ---------------------------------------------------------------- topology */
 
@@ -219,6 +199,10 @@ static int put_topology(struct sk_buff *skb, const struct gpu *gpu)
 	u8 order_tag = GPUPART_TAG_NONE;
 	unsigned int tpc;
 
+	BUILD_BUG_ON((int)GPUPART_A_TOPOLOGY_BUS_NAME != (int)GPUPART_A_GPU_BUS_NAME ||
+		     (int)GPUPART_A_RUNLIST_BUS_NAME != (int)GPUPART_A_GPU_BUS_NAME ||
+		     (int)GPUPART_A_CHANNEL_BUS_NAME != (int)GPUPART_A_GPU_BUS_NAME ||
+		     (int)GPUPART_A_CHANNEL_RUNLIST_PRI_BASE != (int)GPUPART_A_RUNLIST_PRI_BASE);
 	BUILD_BUG_ON((int)GPUPART_ORDER_READ != (int)TOPO_ORDER_READ ||
 		     (int)GPUPART_ORDER_COMPUTED != (int)TOPO_ORDER_COMPUTED ||
 		     (int)GPUPART_TAG_VERIFIED != (int)CHIP_VERIFIED ||
@@ -268,7 +252,7 @@ static int put_topology(struct sk_buff *skb, const struct gpu *gpu)
 
 static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 {
-	struct gpu *gpu = netlink_named_gpu(info->attrs[GPUPART_A_TOPOLOGY_INDEX],
+	struct gpu *gpu = gp_netlink_named_gpu(info->attrs[GPUPART_A_TOPOLOGY_INDEX],
 				    info->attrs[GPUPART_A_TOPOLOGY_BUS_NAME], info->extack);
 	struct gpu_session session;
 	struct sk_buff *skb = NULL;
@@ -277,21 +261,19 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 
 	if (IS_ERR(gpu))
 		return PTR_ERR(gpu);
-	err = gpu_open(gpu, &session);
+	err = gp_gpu_open(gpu, &session);
 	if (err) {
-		netlink_fault(info->extack, &session.reader.fault);
+		gp_netlink_fault(info->extack, &session.reader.fault);
 		goto put;
 	}
-	err = gpu_topology(&session);
-	if (err == -EOPNOTSUPP) {
+	err = gp_gpu_topology(&session);
+	if (err == -EOPNOTSUPP)
 		compat_extack(info->extack, gpu->id.why, "chip 0x%x: %s", gpu->id.chip_id,
 			      gpu->id.why);
+	else if (err)
+		gp_netlink_fault(info->extack, &session.reader.fault);
+	if (err)
 		goto close;
-	}
-	if (err) {
-		netlink_fault(info->extack, &session.reader.fault);
-		goto close;
-	}
 	err = -ENOMEM;
 	/* Three arrays of the most there can be, and less than this of all else. */
 	skb = genlmsg_new(GPUPART_MAX_GPCS * 6 + GPUPART_MAX_TPCS * 2 + 1024, GFP_KERNEL);
@@ -304,9 +286,9 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 	if (!err)
 		genlmsg_end(skb, header);
 close:
-	gpu_close(&session);
+	gp_gpu_close(&session);
 put:
-	gpu_put(gpu);
+	gp_gpu_put(gpu);
 	if (!err)
 		return genlmsg_reply(skb, info);
 	nlmsg_free(skb);
@@ -315,7 +297,7 @@ put:
 
 /* ----------------------------------------------------------------- engines */
 
-static int put_number(struct sk_buff *skb, int attribute, int number)
+int gp_netlink_put_number(struct sk_buff *skb, int attribute, int number)
 {
 	return number < 0 ? 0 : nla_put_u32(skb, attribute, number);
 }
@@ -323,32 +305,27 @@ static int put_number(struct sk_buff *skb, int attribute, int number)
 static int put_engine(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
 		      const struct gpu_engine *engine, const char *unreadable)
 {
-	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
-				   NLM_F_MULTI, GPUPART_CMD_ENGINE_GET);
-	const char *name = engine ? topo_engine_name(engine->type) : NULL;
+	void *header = gp_netlink_dump_header(skb, cb, GPUPART_CMD_ENGINE_GET);
+	const char *name = engine ? gp_topo_engine_name(engine->type) : NULL;
 
 	if (!header)
 		return -EMSGSIZE;
-	genl_dump_check_consistent(cb, header);
-	if (nla_put_u32(skb, GPUPART_A_ENGINE_INDEX, gpu->index))
-		goto full;
-	if (unreadable && nla_put_string(skb, GPUPART_A_ENGINE_UNREADABLE, unreadable))
-		goto full;
-	if (name && nla_put_string(skb, GPUPART_A_ENGINE_NAME, name))
+	if (nla_put_u32(skb, GPUPART_A_ENGINE_INDEX, gpu->index) ||
+	    (unreadable && nla_put_string(skb, GPUPART_A_ENGINE_UNREADABLE, unreadable)) ||
+	    (name && nla_put_string(skb, GPUPART_A_ENGINE_NAME, name)))
 		goto full;
 	if (engine &&
 	    (nla_put_u32(skb, GPUPART_A_ENGINE_TYPE, engine->type) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_INSTANCE, engine->instance) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_DIE, engine->die) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_PRI_BASE, engine->pri_base) ||
-	     put_number(skb, GPUPART_A_ENGINE_RUNLIST, engine->runlist) ||
-	     put_number(skb, GPUPART_A_ENGINE_RUNLIST_ENGINE, engine->rleng) ||
-	     put_number(skb, GPUPART_A_ENGINE_RESET_ID, engine->reset) ||
-	     put_number(skb, GPUPART_A_ENGINE_FAULT_ID, engine->fault) ||
-	     put_number(skb, GPUPART_A_ENGINE_INTR_ID, engine->intr)))
-		goto full;
-	if (engine && engine->runlist_pri_base &&
-	    nla_put_u32(skb, GPUPART_A_ENGINE_RUNLIST_PRI_BASE, engine->runlist_pri_base))
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_RUNLIST, engine->runlist) ||
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_RUNLIST_ENGINE, engine->rleng) ||
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_RESET_ID, engine->reset) ||
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_FAULT_ID, engine->fault) ||
+	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_INTR_ID, engine->intr) ||
+	     (engine->runlist_pri_base &&
+	      nla_put_u32(skb, GPUPART_A_ENGINE_RUNLIST_PRI_BASE, engine->runlist_pri_base))))
 		goto full;
 	genlmsg_end(skb, header);
 	return 0;
@@ -367,20 +344,20 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 
 	if (!engines)
 		return -ENOMEM;
-	err = gpu_open(gpu, &session);
+	err = gp_gpu_open(gpu, &session);
 	if (!err) {
-		err = gpu_identify(&session);
+		err = gp_gpu_identify(&session);
 		if (!err)
 			err = gpu->id.chip
-				      ? topo_read_engines(gpu->id.chip, &session.reader, engines)
+				      ? gp_topo_read_engines(gpu->id.chip, &session.reader, engines)
 				      : -EOPNOTSUPP;
-		gpu_close(&session);
+		gp_gpu_close(&session);
 	}
 	if (err == -EOPNOTSUPP) {
 		/* A chip that is refused, or too old to have the table: it has none to tell. */
 		err = 0;
 	} else if (err) {
-		topo_fault_text(&session.reader.fault, why, sizeof(why));
+		gp_topo_fault_text(&session.reader.fault, why, sizeof(why));
 		err = put_engine(skb, cb, gpu, NULL, why);
 	} else {
 		while (!err && cb->args[1] < engines->nr) {
@@ -400,19 +377,19 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	struct gpu *gpu;
 	int err = 0;
 
-	cb->seq = gpu_generation();
+	cb->seq = gp_gpu_generation();
 	if (index && !cb->args[2]) {
 		/* A GPU that is not there is an error, not an empty list. */
-		gpu = netlink_named_gpu(index, NULL, cb->extack);
+		gpu = gp_netlink_named_gpu(index, NULL, cb->extack);
 		if (IS_ERR(gpu))
 			return PTR_ERR(gpu);
 		cb->args[0] = gpu->index;
-		gpu_put(gpu);
+		gp_gpu_put(gpu);
 	}
 	cb->args[2] = 1;
-	while (!err && (gpu = gpu_get(cb->args[0]))) {
+	while (!err && (gpu = gp_gpu_get(cb->args[0], NULL))) {
 		if (index && gpu->index != nla_get_u32(index)) {
-			gpu_put(gpu);
+			gp_gpu_put(gpu);
 			break;
 		}
 		/* The one it stopped in is gone: the next from its start. */
@@ -420,7 +397,7 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			cb->args[1] = 0;
 		cb->args[0] = gpu->index;
 		err = dump_engines(skb, cb, gpu);
-		gpu_put(gpu);
+		gp_gpu_put(gpu);
 		if (!err) {
 			cb->args[0]++;
 			cb->args[1] = 0;
@@ -438,27 +415,22 @@ static const struct genl_ops ops[] = {
 		.cmd = GPUPART_CMD_GPU_GET,
 		.doit = gpu_get_doit,
 		.dumpit = gpu_get_dumpit,
-		.policy = gpu_policy,
 		.maxattr = GPUPART_A_GPU_BUS_NAME,
 	}, {
 		.cmd = GPUPART_CMD_TOPOLOGY_GET,
 		.doit = topology_get_doit,
-		.policy = topology_policy,
 		.maxattr = GPUPART_A_TOPOLOGY_BUS_NAME,
 	}, {
 		.cmd = GPUPART_CMD_ENGINE_GET,
 		.dumpit = engine_get_dumpit,
-		.policy = engine_policy,
 		.maxattr = GPUPART_A_ENGINE_INDEX,
 	}, {
 		.cmd = GPUPART_CMD_RUNLIST_GET,
-		.dumpit = scheduling_runlist_dumpit,
-		.policy = runlist_policy,
+		.dumpit = gp_scheduling_runlist_dumpit,
 		.maxattr = GPUPART_A_RUNLIST_PRI_BASE,
 	}, {
 		.cmd = GPUPART_CMD_CHANNEL_GET,
-		.dumpit = scheduling_channel_dumpit,
-		.policy = channel_policy,
+		.dumpit = gp_scheduling_channel_dumpit,
 		.maxattr = GPUPART_A_CHANNEL_RUNLIST_PRI_BASE,
 	},
 };
@@ -471,6 +443,7 @@ static struct genl_family family = {
 	.name = GPUPART_FAMILY_NAME,
 	.version = GPUPART_FAMILY_VERSION,
 	.netnsok = true,
+	.policy = policy,
 	/* A request may wait for a GPU to wake: it must not hold up other families. */
 	.parallel_ops = true,
 	.module = THIS_MODULE,
@@ -481,16 +454,12 @@ static struct genl_family family = {
 	COMPAT_RESV_START_OP(GPUPART_CMD_GPU_GET)
 };
 
-int netlink_face_init(void)
+int gp_netlink_init(void)
 {
-	int err = genl_register_family(&family);
-
-	if (!err)
-		gpu_register_face(&netlink_face);
-	return err;
+	return genl_register_family(&family);
 }
 
-void netlink_face_fini(void)
+void gp_netlink_fini(void)
 {
 	genl_unregister_family(&family);
 }

@@ -45,14 +45,14 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 	}
 }
 
-int topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
-		    struct gpu_floorsweep *fs)
+int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
+		       struct gpu_floorsweep *fs)
 {
 	u32 seen[GPUPART_MAX_GPCS] = { 0 };
 	unsigned int nr_tpcs, nr_gpcs, tpc;
 	u32 word = 0;
 
-	if (topo_rd32(reader, NV_PGRAPH_PRI_CWD_FS, &word))
+	if (gp_topo_rd32(reader, NV_PGRAPH_PRI_CWD_FS, &word))
 		goto fault;
 	nr_tpcs = NV_PGRAPH_PRI_CWD_FS_NUM_TPCS(word);
 	nr_gpcs = NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(word);
@@ -69,7 +69,7 @@ int topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 	for (tpc = 0; tpc < nr_tpcs; tpc++) {
 		struct gpu_tpc *entry = &fs->tpcs[tpc];
 
-		if (tpc % 4 == 0 && topo_rd32(reader, cell->at + tpc, &word))
+		if (tpc % 4 == 0 && gp_topo_rd32(reader, cell->at + tpc, &word))
 			goto fault;
 		entry->tpc_in_gpc = NV_PGRAPH_PRI_CWD_GPC_TPC_ID_TPC(word, tpc % 4);
 		entry->gpc = NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GPC(word, tpc % 4);
@@ -94,7 +94,7 @@ int topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 	return 0;
 fault:
 	fs->unloaded = true;
-	topo_fault_text(&reader->fault, fs->order_why, sizeof(fs->order_why));
+	gp_topo_fault_text(&reader->fault, fs->order_why, sizeof(fs->order_why));
 	fs->complete = false;
 	return -EIO;
 }
@@ -186,7 +186,7 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 
 	if (fs->nr_gpcs > GREEDY_MAX_GPCS || fs->max_tpcs_per_gpc > GREEDY_MAX_TPCS)
 		return -ENODATA;
-	err = topo_read_maximum(reader, NV_PTOP_SCAL_NUM_PES_PER_GPC, GREEDY_MAX_PES, &g.nr_pes);
+	err = gp_topo_read_maximum(reader, NV_PTOP_SCAL_NUM_PES_PER_GPC, GREEDY_MAX_PES, &g.nr_pes);
 	if (err)
 		return err;
 	for (gpc = 0; gpc < g.nr_gpcs; gpc++) {
@@ -194,11 +194,11 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 			u32 at = cell->at + 4 * pes + NV_PGRAPH_GPC_STRIDE * gpc;
 			u32 word;
 
-			err = topo_rd32(reader, at, &word);
+			err = gp_topo_rd32(reader, at, &word);
 			if (err)
 				return err;
 			if (word & ~topo_mask(fs->max_tpcs_per_gpc) || word & g.left[gpc])
-				return topo_nonsense(reader, at, word);
+				return gp_topo_nonsense(reader, at, word);
 			g.pes[gpc][pes] = word;
 			g.left[gpc] |= word;
 		}
@@ -243,9 +243,9 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 	return 0;
 }
 
-void topo_order_compute(struct topo_reader *reader, struct gpu_floorsweep *fs)
+void gp_topo_order_compute(struct topo_reader *reader, struct gpu_floorsweep *fs)
 {
-	const struct chip_cell *cell = chip_cell(fs->chip, CHIP_ORDER);
+	const struct chip_cell *cell = gp_chip_cell(fs->chip, CHIP_ORDER);
 	int err;
 
 	if (!cell)

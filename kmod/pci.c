@@ -12,7 +12,6 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "device.h"
-#include "pci.h"
 #include "regs.h"
 
 struct pci_gpu {
@@ -139,18 +138,20 @@ static void pci_gpu_describe(void *private, struct text *text)
 	struct pci_gpu *p = private;
 	struct pci_dev *pdev = p->pdev;
 
-	text_add(text, "address     %s\n", pci_name(pdev));
-	text_add(text, "id          %04x:%04x\n", pdev->vendor, pdev->device);
-	text_add(text, "subsystem   %04x:%04x\n", pdev->subsystem_vendor, pdev->subsystem_device);
-	text_add(text, "class       %06x\n", pdev->class);
-	text_add(text, "revision    %02x\n", pdev->revision);
-	text_add(text, "bar0        0x%llx %llu\n", (unsigned long long)pci_resource_start(pdev, 0),
-		 (unsigned long long)pci_resource_len(pdev, 0));
-	text_add(text, "numa-node   %d\n", dev_to_node(&pdev->dev));
-	text_add(text, "driver      %s\n",
-		 pdev->dev.driver ? dev_driver_string(&pdev->dev) : "none");
-	text_add(text, "power       %s\n", pm_runtime_suspended(&pdev->dev) ? "asleep" :
-		 pci_power_name(pdev->current_state));
+	gp_text_add(text, "address     %s\n", pci_name(pdev));
+	gp_text_add(text, "id          %04x:%04x\n", pdev->vendor, pdev->device);
+	gp_text_add(text, "subsystem   %04x:%04x\n", pdev->subsystem_vendor,
+		    pdev->subsystem_device);
+	gp_text_add(text, "class       %06x\n", pdev->class);
+	gp_text_add(text, "revision    %02x\n", pdev->revision);
+	gp_text_add(text, "bar0        0x%llx %llu\n",
+		    (unsigned long long)pci_resource_start(pdev, 0),
+		    (unsigned long long)pci_resource_len(pdev, 0));
+	gp_text_add(text, "numa-node   %d\n", dev_to_node(&pdev->dev));
+	gp_text_add(text, "driver      %s\n",
+		    pdev->dev.driver ? dev_driver_string(&pdev->dev) : "none");
+	gp_text_add(text, "power       %s\n", pm_runtime_suspended(&pdev->dev) ? "asleep" :
+		    pci_power_name(pdev->current_state));
 }
 
 static void pci_gpu_release(void *private)
@@ -200,7 +201,7 @@ static bool add_one(struct pci_dev *pdev)
 	if (!p)
 		return false;
 	p->pdev = pci_dev_get(pdev);
-	gpu = gpu_add(&pci_gpu_ops, p, pci_name(pdev));
+	gpu = gp_gpu_add(&pci_gpu_ops, p, pci_name(pdev));
 	if (IS_ERR(gpu))
 		return false;
 	p->gpu = gpu;
@@ -212,7 +213,7 @@ static bool add_one(struct pci_dev *pdev)
 static void remove_one(struct pci_gpu *p)
 {
 	list_del(&p->node);
-	gpu_remove(p->gpu);
+	gp_gpu_remove(p->gpu);
 }
 
 /* Domain, bus, device, function: the order that a user knows from lspci. */
@@ -248,7 +249,7 @@ static void read_again(struct work_struct *work)
 	mutex_lock(&pci_gpus_lock);
 	list_for_each_entry(p, &pci_gpus, node) {
 		if (p->again)
-			gpu_read(p->gpu);
+			gp_gpu_read(p->gpu);
 		p->again = false;
 	}
 	mutex_unlock(&pci_gpus_lock);
@@ -302,7 +303,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long event, void 
 		mutex_lock(&pci_gpus_lock);
 		p = find_known(pdev);
 		if (p)
-			gpu_forget(p->gpu);
+			gp_gpu_forget(p->gpu);
 		mutex_unlock(&pci_gpus_lock);
 		break;
 	}
@@ -311,7 +312,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long event, void 
 
 static struct notifier_block bus_events = { .notifier_call = on_bus_event };
 
-int pci_gpus_init(void)
+int gp_pci_gpus_init(void)
 {
 	int err = bus_register_notifier(&pci_bus_type, &bus_events);
 
@@ -321,7 +322,7 @@ int pci_gpus_init(void)
 	return 0;
 }
 
-void pci_gpus_fini(void)
+void gp_pci_gpus_fini(void)
 {
 	struct pci_gpu *p, *next;
 

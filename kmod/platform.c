@@ -16,7 +16,6 @@
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
 #include "device.h"
-#include "platform.h"
 #include "regs.h"
 
 struct platform_gpu {
@@ -124,16 +123,16 @@ static void platform_gpu_describe(void *private, struct text *text)
 	struct device *dev = &p->pdev->dev;
 	const char *compatible;
 
-	text_add(text, "address     %s\n", dev_name(dev));
+	gp_text_add(text, "address     %s\n", dev_name(dev));
 	if (!of_property_read_string(dev->of_node, "compatible", &compatible))
-		text_add(text, "compatible  %s\n", compatible);
+		gp_text_add(text, "compatible  %s\n", compatible);
 	if (p->regs)
-		text_add(text, "bar0        0x%llx %llu\n", (unsigned long long)p->regs->start,
-			 (unsigned long long)resource_size(p->regs));
-	text_add(text, "numa-node   %d\n", dev_to_node(dev));
-	text_add(text, "driver      %s\n", p->bound ? dev_driver_string(dev) : "none");
-	text_add(text, "power       %s\n", power(p));
-	text_add(text, "evidence    tested on an emulated machine, never on hardware\n");
+		gp_text_add(text, "bar0        0x%llx %llu\n", (unsigned long long)p->regs->start,
+			    (unsigned long long)resource_size(p->regs));
+	gp_text_add(text, "numa-node   %d\n", dev_to_node(dev));
+	gp_text_add(text, "driver      %s\n", p->bound ? dev_driver_string(dev) : "none");
+	gp_text_add(text, "power       %s\n", power(p));
+	gp_text_add(text, "evidence    tested on an emulated machine, never on hardware\n");
 }
 
 static void platform_gpu_release(void *private)
@@ -191,7 +190,7 @@ static void add_locked(struct device *dev)
 	p->pdev = to_platform_device(dev);
 	p->regs = platform_get_resource(p->pdev, IORESOURCE_MEM, 0);
 	p->bound = dev->driver;
-	gpu = gpu_add(&platform_gpu_ops, p, dev_name(dev));
+	gpu = gp_gpu_add(&platform_gpu_ops, p, dev_name(dev));
 	if (IS_ERR(gpu))
 		return;
 	p->gpu = gpu;
@@ -215,7 +214,7 @@ static int add(struct device *dev, void *unused)
 static void remove_one(struct platform_gpu *p)
 {
 	list_del(&p->node);
-	gpu_remove(p->gpu);
+	gp_gpu_remove(p->gpu);
 }
 
 /* Reads that are under way end first. Who takes a GPU may load its tables anew. */
@@ -224,7 +223,7 @@ static void set_bound(struct platform_gpu *p, bool bound)
 	mutex_lock(&p->gpu->lock);
 	p->bound = bound;
 	mutex_unlock(&p->gpu->lock);
-	gpu_forget(p->gpu);
+	gp_gpu_forget(p->gpu);
 }
 
 static void follow(unsigned long event, struct device *dev)
@@ -261,7 +260,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long event, void 
 
 static struct notifier_block bus_events = { .notifier_call = on_bus_event };
 
-int platform_gpus_init(void)
+int gp_platform_gpus_init(void)
 {
 	int err = bus_register_notifier(&platform_bus_type, &bus_events);
 
@@ -271,7 +270,7 @@ int platform_gpus_init(void)
 	return 0;
 }
 
-void platform_gpus_fini(void)
+void gp_platform_gpus_fini(void)
 {
 	struct platform_gpu *p, *next;
 

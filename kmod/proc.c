@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * /proc/gpu and /proc/gpuN: pages for people and the files nvdebug's users read. All
- * 0444. Knows no bus; what is said is text.c's. A page is whole or an error, or it
- * ends with "complete no".
+ * 0444 but runlists. Knows no bus; what is said is text.c's. A page is whole or an error, or
+ * it ends with "complete no".
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/capability.h>
 #include <linux/namei.h>
 #include <linux/path.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include "device.h"
-#include "proc.h"
 #include "regs.h"
-#include "scheduling.h"
 
 #define PAGE_START	16384	/* most pages fit at once; seq_file doubles it where one does not */
-#define MAX_REG_FILES	128
+#define MAX_FILES	160
 
-/* A file that is one register, or two OR'ed, or @bits of one from bit @shift on. */
-struct reg_file {
+/* A page, or a register: two of them OR'ed, or @bits of one from bit @shift on. */
+struct proc_file {
 	struct gpu *gpu;
+	int (*page)(struct gpu_session *session, struct text *text);
+	bool any_chip;		/* the page is of a chip that has no row too */
+	/* A page for CAP_PERFMON that opens sessions of its own. */
+	int (*live)(struct gpu *gpu, struct text *text);
 	u32 at, at2;
 	u32 guard;		/* where this one is refused the others would be too; 0 none */
 	u8 shift, bits;		/* bits 0: all */
@@ -30,7 +33,7 @@ struct reg_file {
 struct proc_gpu {
 	struct proc_dir_entry *dir;
 	unsigned int nr;
-	struct reg_file files[MAX_REG_FILES];
+	struct proc_file files[MAX_FILES];
 };
 
 static struct proc_dir_entry *gpu_dir;
@@ -39,9 +42,9 @@ static struct proc_dir_entry *gpu_dir;
 
 static void add_state(struct text *text, struct gpu *gpu, const struct topo_fault *fault)
 {
-	text_add(text, "gpu         %s %s\nunreadable  ", gpu->name, gpu->bus_name);
-	text_fault(text, fault);
-	text_add(text, "\n\ncomplete    no\n");
+	gp_text_add(text, "gpu         %s %s\nunreadable  ", gpu->name, gpu->bus_name);
+	gp_text_fault(text, fault);
+	gp_text_add(text, "\n\ncomplete    no\n");
 }
 
 /*
@@ -54,290 +57,194 @@ static int topology_page(struct gpu_session *session, struct text *text)
 	struct text_topology page = {
 		.name = gpu->name, .bus_name = gpu->bus_name, .id = &gpu->id, .fs = &gpu->fs,
 	};
-	struct gpu_memory memory;
-	u64 bytes;
-	int err;
+	int err = gp_gpu_topology(session);
 
-	err = gpu_topology(session);
 	if (err == -EHOSTDOWN || err == -ENXIO || err == -EBUSY || err == -EPERM) {
 		add_state(text, gpu, &session->reader.fault);
 		return 0;
 	}
 	if (err == -EOPNOTSUPP) {
-		text_add(text, "gpu         %s %s\n", gpu->name, gpu->bus_name);
-		text_refused(text, &gpu->id);
+		gp_text_add(text, "gpu         %s %s\n", gpu->name, gpu->bus_name);
+		gp_text_refused(text, &gpu->id);
 		return 0;
 	}
 	if (err)
 		return err;
-	err = topo_read_memory(gpu->id.chip, &session->reader, &memory);
-	if (!err)
-		page.memory = &memory;
-	else if (err != -EOPNOTSUPP)
-		page.memory_fault = session->reader.fault;
-	err = topo_read_local_memory(gpu->id.chip, &session->reader, &bytes);
-	if (!err)
-		page.local_memory = &bytes;
-	else if (err != -EOPNOTSUPP)
-		page.local_memory_fault = session->reader.fault;
-	text_topology(text, &page);
+	gp_text_topology_memory(&page, &session->reader);
+	gp_text_topology(text, &page);
 	return 0;
 }
 
-static int show_topology(struct gpu_session *session, struct text *text)
+static int chip_page(struct gpu_session *session, struct text *text)
 {
-	return topology_page(session, text);
-}
-
-/* 0 and a chip that has a row, or why not. */
-static int known_chip(struct gpu_session *session)
-{
-	int err = gpu_identify(session);
+	int err = gp_gpu_identify(session);
 
 	if (err)
 		return err;
-	return session->gpu->id.chip ? 0 : -EOPNOTSUPP;
-}
-
-static int show_chip(struct gpu_session *session, struct text *text)
-{
-	int err = known_chip(session);
-
-	if (err == -EOPNOTSUPP)
-		text_refused(text, &session->gpu->id);
-	else if (!err)
-		text_chip(text, &session->gpu->id);
+	if (session->gpu->id.chip)
+		gp_text_chip(text, &session->gpu->id);
 	else
-		return err;
+		gp_text_refused(text, &session->gpu->id);
 	return 0;
 }
 
-static int show_bus(struct gpu_session *session, struct text *text)
+static int bus_page(struct gpu_session *session, struct text *text)
 {
 	session->gpu->ops->describe(session->gpu->private, text);
 	return 0;
 }
 
-static int show_engines(struct gpu_session *session, struct text *text)
+/* Of the pages from here on the chip is known. */
+static int show_engines(struct gpu_session *session, struct text *text, bool as_nvdebug)
 {
-	struct gpu *gpu = session->gpu;
-	struct text_engines page = { 0 };
-	struct gpu_engines *engines;
-	struct gpu_copy copy;
-	int err = known_chip(session);
+	struct text_engines page = { .chip = session->gpu->id.chip };
+	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
+	int err = engines ? gp_topo_read_engines(page.chip, &session->reader, engines) : -ENOMEM;
 
-	if (err)
-		return err;
-	engines = kmalloc(sizeof(*engines), GFP_KERNEL);
-	if (!engines)
-		return -ENOMEM;
-	err = topo_read_engines(gpu->id.chip, &session->reader, engines);
-	if (err)
-		goto free;
-	page.chip = gpu->id.chip;
 	page.engines = engines;
-	err = topo_read_copy(gpu->id.chip, &session->reader, &copy);
-	if (!err)
-		page.copy = &copy;
-	else if (err != -EOPNOTSUPP)
-		page.copy_fault = session->reader.fault;
-	err = 0;
-	text_engines(text, &page);
-free:
+	if (!err && as_nvdebug) {
+		gp_text_device_info(text, page.chip, engines);
+	} else if (!err) {
+		gp_text_engines_copy(&page, &session->reader);
+		gp_text_engines(text, &page);
+	}
 	kfree(engines);
 	return err;
 }
 
-static int show_timer(struct gpu_session *session, struct text *text)
+static int engines_page(struct gpu_session *session, struct text *text)
+{
+	return show_engines(session, text, false);
+}
+
+static int device_info_page(struct gpu_session *session, struct text *text)
+{
+	return show_engines(session, text, true);
+}
+
+static int timer_page(struct gpu_session *session, struct text *text)
 {
 	u64 ns;
-	int err = known_chip(session);
+	int err = gp_topo_read_timer(session->gpu->id.chip, &session->reader, &ns);
 
 	if (!err)
-		err = topo_read_timer(session->gpu->id.chip, &session->reader, &ns);
-	if (!err)
-		text_add(text, "%llu ns\n", (unsigned long long)ns);
+		gp_text_add(text, "%llu ns\n", (unsigned long long)ns);
 	return err;
 }
 
-/* nvdebug's three that are not one register. */
-
-static int show_device_info(struct gpu_session *session, struct text *text)
-{
-	const struct chip *chip;
-	struct gpu_engines *engines;
-	int err = known_chip(session);
-
-	if (err)
-		return err;
-	engines = kmalloc(sizeof(*engines), GFP_KERNEL);
-	if (!engines)
-		return -ENOMEM;
-	chip = session->gpu->id.chip;
-	err = topo_read_engines(chip, &session->reader, engines);
-	if (!err)
-		text_device_info(text, chip, engines);
-	kfree(engines);
-	return err;
-}
-
-static int show_copy_topology(struct gpu_session *session, struct text *text)
+static int copy_topology_page(struct gpu_session *session, struct text *text)
 {
 	struct gpu_copy copy;
-	int err = known_chip(session);
+	int err = gp_topo_read_copy(session->gpu->id.chip, &session->reader, &copy);
 
 	if (!err)
-		err = topo_read_copy(session->gpu->id.chip, &session->reader, &copy);
-	if (!err)
-		text_copy_topology(text, &copy);
+		gp_text_copy_topology(text, &copy);
 	return err;
 }
 
-static int show_local_memory(struct gpu_session *session, struct text *text)
+static int local_memory_page(struct gpu_session *session, struct text *text)
 {
 	u64 bytes;
-	int err = known_chip(session);
+	int err = gp_topo_read_local_memory(session->gpu->id.chip, &session->reader, &bytes);
 
 	if (!err)
-		err = topo_read_local_memory(session->gpu->id.chip, &session->reader, &bytes);
-	if (!err)
-		text_add(text, "%llu bytes\n", (unsigned long long)bytes);
+		gp_text_add(text, "%llu bytes\n", (unsigned long long)bytes);
 	return err;
+}
+
+static int show_register(const struct proc_file *file, struct topo_reader *reader,
+			 struct text *text)
+{
+	u32 value, more = 0;
+	int err = file->guard ? gp_topo_rd32(reader, file->guard, &value) : 0;
+
+	if (!err)
+		err = gp_topo_rd32(reader, file->at, &value);
+	if (!err && file->at2)
+		err = gp_topo_rd32(reader, file->at2, &more);
+	if (err)
+		return err;
+	value |= more;
+	gp_text_add(text, "%#0x\n",
+		    file->bits ? value >> file->shift & topo_mask(file->bits) : value);
+	return 0;
+}
+
+/* All GPUs on one page. One that cannot be read does not hide the others. */
+static int show_all(struct text *text)
+{
+	struct gpu_session session;
+	unsigned int index = 0;
+	struct gpu *gpu;
+
+	while ((gpu = gp_gpu_get(index, NULL))) {
+		index = gpu->index + 1;
+		if (!gp_gpu_open(gpu, &session)) {
+			if (text->len)
+				gp_text_add(text, "\n");
+			if (topology_page(&session, text))
+				add_state(text, gpu, &session.reader.fault);
+			gp_gpu_close(&session);
+		}
+		gp_gpu_put(gpu);
+	}
+	return 0;
 }
 
 /* ------------------------------------------------------------------- files */
 
+static int show(const struct proc_file *file, struct text *text)
+{
+	struct gpu_session session;
+	int err;
+
+	if (!file)
+		return show_all(text);
+	if (file->live)
+		return file->live(file->gpu, text);
+	err = gp_gpu_open(file->gpu, &session);
+	if (err)
+		return err;
+	if (file->page && !file->any_chip) {
+		err = gp_gpu_identify(&session);
+		if (!err && !file->gpu->id.chip)
+			err = -EOPNOTSUPP;
+	}
+	if (!err)
+		err = file->page ? file->page(&session, text) :
+				   show_register(file, &session.reader, text);
+	gp_gpu_close(&session);
+	return err;
+}
+
 /* seq_file's own buffer as a text; it makes a larger one and asks again where one does not fit. */
-static struct text text_of(struct seq_file *m)
+static int file_show(struct seq_file *m, void *v)
 {
 	struct text text = { 0 };
+	int err;
 
 	text.size = seq_get_buf(m, &text.buf);
 	text.overflow = text.size == 0;
-	return text;
-}
-
-static void text_done(struct seq_file *m, const struct text *text)
-{
-	seq_commit(m, text->overflow ? -1 : (int)text->len);
-}
-
-/* What a reader is told: a register that is refused, a GPU that cannot be read, is EIO. */
-static int file_errno(int err)
-{
-	return err == -ENOMEM || err == -EOPNOTSUPP ? err : -EIO;
-}
-
-static int show_page(struct seq_file *m, int (*show)(struct gpu_session *, struct text *))
-{
-	struct text text = text_of(m);
-	struct gpu_session session;
-	int err = gpu_open(m->private, &session);
-
+	err = show(m->private, &text);
+	/* A register that is refused, a GPU that cannot be read, is EIO. */
 	if (err)
-		return file_errno(err);
-	err = show(&session, &text);
-	gpu_close(&session);
-	if (err)
-		return file_errno(err);
-	text_done(m, &text);
+		return err == -ENOMEM || err == -EOPNOTSUPP ? err : -EIO;
+	seq_commit(m, text.overflow ? -1 : (int)text.len);
 	return 0;
 }
 
-#define PAGE_FILE(page) \
-static int page ## _seq_show(struct seq_file *m, void *v) \
-{ \
-	return show_page(m, show_ ## page); \
-} \
-static int page ## _seq_open(struct inode *inode, struct file *file) \
-{ \
-	return single_open_size(file, page ## _seq_show, pde_data(inode), PAGE_START); \
-} \
-static const struct proc_ops page ## _ops = { \
-	.proc_open = page ## _seq_open, \
-	.proc_read = seq_read, \
-	.proc_lseek = seq_lseek, \
-	.proc_release = single_release, \
-}
-
-PAGE_FILE(topology);
-PAGE_FILE(chip);
-PAGE_FILE(bus);
-PAGE_FILE(engines);
-PAGE_FILE(timer);
-PAGE_FILE(device_info);
-PAGE_FILE(copy_topology);
-PAGE_FILE(local_memory);
-
-static int reg_show(struct seq_file *m, void *v)
+static int file_open(struct inode *inode, struct file *file)
 {
-	const struct reg_file *file = m->private;
-	struct gpu_session session;
-	u32 value, more = 0;
-	int err = gpu_open(file->gpu, &session);
+	const struct proc_file *shown = pde_data(inode);
 
-	if (err)
-		return file_errno(err);
-	err = file->guard ? topo_rd32(&session.reader, file->guard, &value) : 0;
-	if (!err)
-		err = topo_rd32(&session.reader, file->at, &value);
-	if (!err && file->at2)
-		err = topo_rd32(&session.reader, file->at2, &more);
-	gpu_close(&session);
-	if (err)
-		return file_errno(err);
-	value |= more;
-	seq_printf(m, "%#0x\n",
-		   file->bits ? value >> file->shift & topo_mask(file->bits) : value);
-	return 0;
+	/* The file's mode alone would let in a container's root, who has no capability. */
+	if (shown && shown->live && !perfmon_capable())
+		return -EPERM;
+	return single_open_size(file, file_show, pde_data(inode), PAGE_START);
 }
 
-static int reg_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, reg_show, pde_data(inode));
-}
-
-static const struct proc_ops reg_ops = {
-	.proc_open = reg_open,
-	.proc_read = seq_read,
-	.proc_lseek = seq_lseek,
-	.proc_release = single_release,
-};
-
-/* All GPUs on one page. One that cannot be read does not hide the others. */
-static int all_seq_show(struct seq_file *m, void *v)
-{
-	struct text text = text_of(m);
-	unsigned int index = 0;
-	struct gpu *gpu;
-
-	while ((gpu = gpu_get(index))) {
-		struct gpu_session session;
-		int err;
-
-		index = gpu->index + 1;
-		err = gpu_open(gpu, &session);
-		if (!err) {
-			if (text.len)
-				text_add(&text, "\n");
-			err = topology_page(&session, &text);
-			if (err)
-				add_state(&text, gpu, &session.reader.fault);
-			gpu_close(&session);
-		}
-		gpu_put(gpu);
-	}
-	text_done(m, &text);
-	return 0;
-}
-
-static int all_seq_open(struct inode *inode, struct file *file)
-{
-	return single_open_size(file, all_seq_show, NULL, PAGE_START);
-}
-
-static const struct proc_ops all_ops = {
-	.proc_open = all_seq_open,
+static const struct proc_ops file_ops = {
+	.proc_open = file_open,
 	.proc_read = seq_read,
 	.proc_lseek = seq_lseek,
 	.proc_release = single_release,
@@ -345,33 +252,27 @@ static const struct proc_ops all_ops = {
 
 /* ------------------------------------------------------------- directories */
 
-__printf(5, 6)
-static void add_reg_file(struct proc_gpu *p, struct gpu *gpu, u32 at, u32 at2, const char *fmt, ...)
+__printf(3, 4)
+static void add_file(struct gpu *gpu, struct proc_file file, const char *fmt, ...)
 {
-	struct reg_file *file = &p->files[p->nr];
+	struct proc_gpu *p = gpu->proc;
 	char name[32];
 	va_list ap;
 
-	if (WARN_ON_ONCE(p->nr == MAX_REG_FILES))
+	if (WARN_ON_ONCE(p->nr == MAX_FILES))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(name, sizeof(name), fmt, ap);
 	va_end(ap);
-	file->gpu = gpu;
-	file->at = at;
-	file->at2 = at2;
-	if (proc_create_data(name, 0444, p->dir, &reg_ops, file))
+	file.gpu = gpu;
+	p->files[p->nr] = file;
+	if (proc_create_data(name, file.live ? 0400 : 0444, p->dir, &file_ops, &p->files[p->nr]))
 		p->nr++;
 }
 
-/* A file of the @bits from bit @shift on. */
-static void add_field_file(struct proc_gpu *p, struct gpu *gpu, u32 at, u8 shift, u8 bits,
-			   const char *name)
-{
-	p->files[p->nr].shift = shift;
-	p->files[p->nr].bits = bits;
-	add_reg_file(p, gpu, at, 0, "%s", name);
-}
+#define PAGE(function, any)	((struct proc_file){ .page = (function), .any_chip = (any) })
+#define REGISTER(...)		((struct proc_file){ __VA_ARGS__ })
+#define CWD(...)		REGISTER(.guard = NV_PGRAPH_PRI_CWD_FS, __VA_ARGS__)
 
 /* By nvdebug: of a name that is there proc_mkdir() warns with a stack, where some machines end. */
 static bool is_taken(const char *name)
@@ -386,7 +287,7 @@ static bool is_taken(const char *name)
 	return true;
 }
 
-static void proc_added(struct gpu *gpu)
+void gp_proc_added(struct gpu *gpu)
 {
 	struct proc_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
 
@@ -400,65 +301,63 @@ static void proc_added(struct gpu *gpu)
 		return;
 	}
 	gpu->proc = p;
-	proc_create_data("topology", 0444, p->dir, &topology_ops, gpu);
-	proc_create_data("chip", 0444, p->dir, &chip_ops, gpu);
-	proc_create_data(gpu->ops->bus, 0444, p->dir, &bus_ops, gpu);
-	proc_create_data("engines", 0444, p->dir, &engines_ops, gpu);
-	proc_create_data("timer", 0444, p->dir, &timer_ops, gpu);
+	add_file(gpu, PAGE(topology_page, true), "topology");
+	add_file(gpu, PAGE(chip_page, true), "chip");
+	add_file(gpu, PAGE(bus_page, true), "%s", gpu->ops->bus);
+	add_file(gpu, PAGE(engines_page, false), "engines");
+	add_file(gpu, PAGE(timer_page, false), "timer");
 }
 
 /* nvdebug's files, of which it has those the chip has registers for. */
-static void proc_known(struct gpu *gpu)
+void gp_proc_known(struct gpu *gpu)
 {
 	const struct chip *chip = gpu->id.chip;
-	const struct chip_cell *fuse = chip_cell(chip, CHIP_FUSE_GPC);
-	const struct chip_cell *tpc_fuse = chip_cell(chip, CHIP_FUSE_TPC);
-	const struct chip_cell *cwd = chip_cell(chip, CHIP_CWD);
-	const struct chip_cell *ctl = chip_cell(chip, CHIP_CWD_CTL);
-	struct proc_gpu *p = gpu->proc;
-	unsigned int i, guarded;
+	const struct chip_cell *fuse = gp_chip_cell(chip, CHIP_FUSE_GPC);
+	const struct chip_cell *tpc_fuse = gp_chip_cell(chip, CHIP_FUSE_TPC);
+	const struct chip_cell *cwd = gp_chip_cell(chip, CHIP_CWD);
+	const struct chip_cell *ctl = gp_chip_cell(chip, CHIP_CWD_CTL);
+	unsigned int i;
 
-	if (!p)
+	if (!gpu->proc)
 		return;
-	add_reg_file(p, gpu, NV_PTOP_SCAL_NUM_GPCS, 0, "num_gpcs");
-	add_reg_file(p, gpu, NV_PTOP_SCAL_NUM_TPC_PER_GPC, 0, "num_tpc_per_gpc");
-	add_reg_file(p, gpu, NV_PTOP_SCAL_NUM_CES, 0, "num_ces");
-	add_reg_file(p, gpu, fuse->at, fuse->at2, "gpc_mask");
+	add_file(gpu, REGISTER(.at = NV_PTOP_SCAL_NUM_GPCS), "num_gpcs");
+	add_file(gpu, REGISTER(.at = NV_PTOP_SCAL_NUM_TPC_PER_GPC), "num_tpc_per_gpc");
+	add_file(gpu, REGISTER(.at = NV_PTOP_SCAL_NUM_CES), "num_ces");
+	add_file(gpu, REGISTER(.at = fuse->at, .at2 = fuse->at2), "gpc_mask");
 	for (i = 0; i < gpu->fs.max_gpcs; i++)
 		if (gpu->fs.present_gpcs & 1u << i)
-			add_reg_file(p, gpu, tpc_fuse->at + 4 * i,
-				     tpc_fuse->at2 ? tpc_fuse->at2 + 4 * i : 0, "gpc%u_tpc_mask",
-				     i);
-	guarded = p->nr;
+			add_file(gpu, REGISTER(.at = tpc_fuse->at + 4 * i,
+					       .at2 = tpc_fuse->at2 ? tpc_fuse->at2 + 4 * i : 0),
+				 "gpc%u_tpc_mask", i);
 	for (i = 0; cwd && i < cwd->nr; i++) {
-		add_reg_file(p, gpu, cwd->at + 4 * i, 0, "CWD_GPC_TPC_ID%u", i);
-		add_reg_file(p, gpu, cwd->at2 + 4 * i, 0, "CWD_SM_ID%u", i);
+		add_file(gpu, CWD(.at = cwd->at + 4 * i), "CWD_GPC_TPC_ID%u", i);
+		add_file(gpu, CWD(.at = cwd->at2 + 4 * i), "CWD_SM_ID%u", i);
 	}
 	if (cwd) {
-		add_field_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, 0, 8, "CWD_FS_NUM_GPCS");
-		add_field_file(p, gpu, NV_PGRAPH_PRI_CWD_FS, 8, 8, "CWD_FS_NUM_TPCS");
+		add_file(gpu, CWD(.at = NV_PGRAPH_PRI_CWD_FS, .bits = 8), "CWD_FS_NUM_GPCS");
+		add_file(gpu, CWD(.at = NV_PGRAPH_PRI_CWD_FS, .shift = 8, .bits = 8),
+			 "CWD_FS_NUM_TPCS");
 	}
 	if (ctl) {
-		add_reg_file(p, gpu, ctl->at, 0, "partition_ctl");
-		add_reg_file(p, gpu, ctl->at2, 0, "CWD_CG0");
-		add_reg_file(p, gpu, ctl->at2 + 4, 0, "CWD_CG1");
+		add_file(gpu, CWD(.at = ctl->at), "partition_ctl");
+		add_file(gpu, CWD(.at = ctl->at2), "CWD_CG0");
+		add_file(gpu, CWD(.at = ctl->at2 + 4), "CWD_CG1");
 	}
-	for (i = guarded; i < p->nr; i++)
-		p->files[i].guard = NV_PGRAPH_PRI_CWD_FS;
-	if (chip_cell(chip, CHIP_ENGINES))
-		proc_create_data("device_info", 0444, p->dir, &device_info_ops, gpu);
-	if (chip_cell(chip, CHIP_RUNLISTS))
-		proc_create_data("runlists", 0400, p->dir, &scheduling_runlists_ops, gpu);
-	if (chip_cell(chip, CHIP_PCE)) {
-		add_reg_file(p, gpu, NV_CE_PCE_MAP, 0, "pce_map");
-		proc_create_data("copy_topology", 0444, p->dir, &copy_topology_ops, gpu);
+	if (gp_chip_cell(chip, CHIP_ENGINES))
+		add_file(gpu, PAGE(device_info_page, false), "device_info");
+	if (gp_chip_cell(chip, CHIP_RUNLISTS))
+		add_file(gpu, (struct proc_file){ .live = gp_scheduling_runlists_page },
+			 "runlists");
+	if (gp_chip_cell(chip, CHIP_PCE)) {
+		add_file(gpu, REGISTER(.at = NV_CE_PCE_MAP), "pce_map");
+		add_file(gpu, PAGE(copy_topology_page, false), "copy_topology");
 	}
-	if (chip_cell(chip, CHIP_MEMORY))
-		proc_create_data("local_memory", 0444, p->dir, &local_memory_ops, gpu);
+	if (gp_chip_cell(chip, CHIP_MEMORY))
+		add_file(gpu, PAGE(local_memory_page, false), "local_memory");
 }
 
 /* proc_remove() waits for reads under way; a file that is still open reads EIO after it. */
-static void proc_removed(struct gpu *gpu)
+void gp_proc_removed(struct gpu *gpu)
 {
 	struct proc_gpu *p = gpu->proc;
 
@@ -469,26 +368,19 @@ static void proc_removed(struct gpu *gpu)
 	kfree(p);
 }
 
-static const struct gpu_face proc_face = {
-	.added = proc_added,
-	.known = proc_known,
-	.removed = proc_removed,
-};
-
-int proc_face_init(void)
+int gp_proc_init(void)
 {
 	gpu_dir = proc_mkdir("gpu", NULL);
 	if (!gpu_dir)
 		return -ENOMEM;
-	if (!proc_create("topology", 0444, gpu_dir, &all_ops)) {
+	if (!proc_create("topology", 0444, gpu_dir, &file_ops)) {
 		proc_remove(gpu_dir);
 		return -ENOMEM;
 	}
-	gpu_register_face(&proc_face);
 	return 0;
 }
 
-void proc_face_fini(void)
+void gp_proc_fini(void)
 {
 	proc_remove(gpu_dir);
 }

@@ -67,7 +67,7 @@ static const struct {
 	{ 0x48, "unit's clock is off" },
 };
 
-const char *topo_bad_read(u32 value)
+const char *gp_topo_bad_read(u32 value)
 {
 	unsigned int i;
 
@@ -91,16 +91,16 @@ const char *topo_bad_read(u32 value)
 	return "refused, reason not known";
 }
 
-bool topo_bad_for_good(u32 value)
+bool gp_topo_bad_for_good(u32 value)
 {
 	return value == 0xbadf5040;	/* no such address */
 }
 
-int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
+int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
 	int err = reader->rd32(reader, offset, value);
 
-	if (!err && topo_bad_read(*value))
+	if (!err && gp_topo_bad_read(*value))
 		err = -EIO;
 	if (err) {
 		reader->fault.err = err;
@@ -110,13 +110,13 @@ int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return err;
 }
 
-void topo_keep(struct topo_reader *reader, u32 offset, u32 value)
+void gp_topo_keep(struct topo_reader *reader, u32 offset, u32 value)
 {
 	if (reader->keep)
 		reader->keep(reader, offset, value, true);
 }
 
-int topo_nonsense(struct topo_reader *reader, u32 offset, u32 value)
+int gp_topo_nonsense(struct topo_reader *reader, u32 offset, u32 value)
 {
 	reader->fault.err = -ERANGE;
 	reader->fault.offset = offset;
@@ -124,19 +124,19 @@ int topo_nonsense(struct topo_reader *reader, u32 offset, u32 value)
 	return -ERANGE;
 }
 
-void topo_fault_text(const struct topo_fault *fault, char *text, size_t len)
+void gp_topo_fault_text(const struct topo_fault *fault, char *text, size_t len)
 {
 	if (fault->err == -EIO)
 		snprintf(text, len, "0x%x reads 0x%x: %s", fault->offset, fault->value,
-			 topo_bad_read(fault->value));
+			 gp_topo_bad_read(fault->value));
 	else if (fault->err == -ERANGE)
 		snprintf(text, len, "0x%x reads 0x%x, which cannot be", fault->offset,
 			 fault->value);
 	else
-		snprintf(text, len, "%s", topo_unreadable(fault->err));
+		snprintf(text, len, "%s", gp_topo_unreadable(fault->err));
 }
 
-const char *topo_unreadable(int err)
+const char *gp_topo_unreadable(int err)
 {
 	switch (err) {
 	case -ENODEV:
@@ -149,6 +149,8 @@ const char *topo_unreadable(int err)
 		return "being reset or configured: ask again";
 	case -EPERM:
 		return "reserved for a virtual machine: it is not read";
+	case -EOPNOTSUPP:
+		return "not published for this chip";
 	case -ENOMEM:
 		return "no memory to read it with";
 	default:
@@ -158,35 +160,35 @@ const char *topo_unreadable(int err)
 
 /* ------------------------------------------------------------ fuses, maxima */
 
-int topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
-		      unsigned int index, unsigned int nr, u32 *present)
+int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
+			 unsigned int index, unsigned int nr, u32 *present)
 {
 	u32 floorswept, by_software = 0;
 	int err;
 
-	err = topo_rd32(reader, fuse->at + 4 * index, &floorswept);
+	err = gp_topo_rd32(reader, fuse->at + 4 * index, &floorswept);
 	if (!err && fuse->at2)
-		err = topo_rd32(reader, fuse->at2 + 4 * index, &by_software);
+		err = gp_topo_rd32(reader, fuse->at2 + 4 * index, &by_software);
 	if (err)
 		return err;
 	*present = ~(floorswept | by_software) & topo_mask(nr);
-	topo_keep(reader, fuse->at + 4 * index, floorswept);
+	gp_topo_keep(reader, fuse->at + 4 * index, floorswept);
 	if (fuse->at2)
-		topo_keep(reader, fuse->at2 + 4 * index, by_software);
+		gp_topo_keep(reader, fuse->at2 + 4 * index, by_software);
 	return 0;
 }
 
-int topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value)
+int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value)
 {
 	u32 word;
-	int err = topo_rd32(reader, offset, &word);
+	int err = gp_topo_rd32(reader, offset, &word);
 
 	if (err)
 		return err;
 	*value = NV_PTOP_SCAL_VALUE(word);
 	if (*value == 0 || *value > limit)
-		return topo_nonsense(reader, offset, word);
-	topo_keep(reader, offset, word);
+		return gp_topo_nonsense(reader, offset, word);
+	gp_topo_keep(reader, offset, word);
 	return 0;
 }
 
@@ -201,7 +203,7 @@ static int read_timer_low(struct topo_reader *reader, u32 at, u32 *low)
 	u32 before;
 	int err = reader->rd32(reader, at, &before);
 
-	if (!err && !topo_bad_read(before)) {
+	if (!err && !gp_topo_bad_read(before)) {
 		*low = before;
 		return 0;
 	}
@@ -215,9 +217,9 @@ static int read_timer_low(struct topo_reader *reader, u32 at, u32 *low)
 	return reader->fault.err;
 }
 
-int topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns)
+int gp_topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns)
 {
-	const struct chip_cell *cell = chip_cell(chip, CHIP_TIMER);
+	const struct chip_cell *cell = gp_chip_cell(chip, CHIP_TIMER);
 	u32 low, high, again;
 	unsigned int tries;
 	int err;
@@ -225,12 +227,12 @@ int topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns
 	if (!cell)
 		return -EOPNOTSUPP;
 	reader->live = true;
-	err = topo_rd32(reader, NV_PTIMER_TIME_1, &high);
+	err = gp_topo_rd32(reader, NV_PTIMER_TIME_1, &high);
 	/* High changes every 4.3 s: more than one repeat is a broken timer. */
 	for (tries = 0; !err && tries < 4; tries++) {
 		err = read_timer_low(reader, cell->at, &low);
 		if (!err)
-			err = topo_rd32(reader, NV_PTIMER_TIME_1, &again);
+			err = gp_topo_rd32(reader, NV_PTIMER_TIME_1, &again);
 		if (!err && again == high) {
 			*ns = (u64)NV_PTIMER_TIME_1_NSEC(high) << 32 | NV_PTIMER_TIME_0_NSEC(low);
 			goto out;
@@ -238,7 +240,7 @@ int topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns
 		high = again;
 	}
 	if (!err)
-		err = topo_nonsense(reader, NV_PTIMER_TIME_1, again);
+		err = gp_topo_nonsense(reader, NV_PTIMER_TIME_1, again);
 	if (err == -EIO && reader->keep)
 		reader->keep(reader, reader->fault.offset, reader->fault.value, false);
 out:

@@ -6,7 +6,7 @@
 #include "topo.h"
 #include "regs.h"
 
-u32 topo_next_runlist(const struct gpu_engines *engines, u32 after)
+u32 gp_topo_next_runlist(const struct gpu_engines *engines, u32 after)
 {
 	u32 next = 0, base;
 	unsigned int i;
@@ -27,16 +27,16 @@ static int read_engine(struct topo_reader *reader, u32 base, const struct gpu_en
 		[6] = GPUPART_CONTEXT_LOAD, [7] = GPUPART_CONTEXT_SWITCH,
 	};
 	u32 at = base + NV_RUNLIST_ENGINE_STATUS0(engine->rleng), status, channel, context;
-	int err = topo_rd32(reader, at, &status);
+	int err = gp_topo_rd32(reader, at, &status);
 
 	if (!err)
-		err = topo_rd32(reader, base + NV_RUNLIST_ENGINE_STATUS_CHANNEL(engine->rleng),
-				&channel);
+		err = gp_topo_rd32(reader, base + NV_RUNLIST_ENGINE_STATUS_CHANNEL(engine->rleng),
+				   &channel);
 	if (err)
 		return err;
 	context = NV_RUNLIST_ENGINE_STATUS0_CTX_STATUS(status);
 	if (context && !contexts[context])
-		return topo_nonsense(reader, at, status);
+		return gp_topo_nonsense(reader, at, status);
 	e->type = engine->type;
 	e->instance = engine->instance;
 	e->rleng = engine->rleng;
@@ -59,19 +59,19 @@ static int read_config(struct topo_reader *reader, struct gpu_runlist *runlist)
 	int err;
 
 	if (base > NV_BAR0_SIZE - NV_RUNLIST_SIZE)
-		return topo_nonsense(reader, base, base);
-	err = topo_rd32(reader, base + NV_RUNLIST_CHANNEL_CONFIG, &config);
+		return gp_topo_nonsense(reader, base, base);
+	err = gp_topo_rd32(reader, base + NV_RUNLIST_CHANNEL_CONFIG, &config);
 	if (err)
 		return err;
 	runlist->nr_channels = NV_RUNLIST_CHANNEL_CONFIG_NUM_CHANNELS(config);
 	runlist->chram = NV_RUNLIST_CHANNEL_CONFIG_CHRAM(config);
 	if (!runlist->chram || runlist->chram > NV_BAR0_SIZE - 4 * runlist->nr_channels)
-		return topo_nonsense(reader, base + NV_RUNLIST_CHANNEL_CONFIG, config);
+		return gp_topo_nonsense(reader, base + NV_RUNLIST_CHANNEL_CONFIG, config);
 	return 0;
 }
 
-int topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
-		      struct gpu_runlist *runlist)
+int gp_topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
+			 struct gpu_runlist *runlist)
 {
 	u32 doorbell, disable, info;
 	unsigned int i;
@@ -81,11 +81,11 @@ int topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engi
 	runlist->base = base;
 	err = read_config(reader, runlist);
 	if (!err)
-		err = topo_rd32(reader, base + NV_RUNLIST_DOORBELL_CONFIG, &doorbell);
+		err = gp_topo_rd32(reader, base + NV_RUNLIST_DOORBELL_CONFIG, &doorbell);
 	if (!err)
-		err = topo_rd32(reader, base + NV_RUNLIST_SCHED_DISABLE, &disable);
+		err = gp_topo_rd32(reader, base + NV_RUNLIST_SCHED_DISABLE, &disable);
 	if (!err)
-		err = topo_rd32(reader, base + NV_RUNLIST_INFO, &info);
+		err = gp_topo_rd32(reader, base + NV_RUNLIST_INFO, &info);
 	if (err)
 		return err;
 	runlist->id = NV_RUNLIST_DOORBELL_CONFIG_ID(doorbell);
@@ -105,14 +105,14 @@ int topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engi
 	return 0;
 }
 
-int topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
-		       u32 words[TOPO_CHANNELS_AT_ONCE])
+int gp_topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
+			  u32 words[TOPO_CHANNELS_AT_ONCE])
 {
 	struct gpu_runlist runlist = { .base = base };
 	int err = read_config(reader, &runlist);
 	unsigned int i;
 
 	for (i = 0; !err && i < TOPO_CHANNELS_AT_ONCE && first + i < runlist.nr_channels; i++)
-		err = topo_rd32(reader, runlist.chram + 4 * (first + i), &words[i]);
+		err = gp_topo_rd32(reader, runlist.chram + 4 * (first + i), &words[i]);
 	return err ? err : (int)i;
 }

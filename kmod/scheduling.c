@@ -6,32 +6,28 @@
  */
 #include <linux/capability.h>
 #include <linux/gpupart.h>
-#include <linux/proc_fs.h>
 #include <linux/sched.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <net/genetlink.h>
 #include "device.h"
-#include "netlink.h"
-#include "scheduling.h"
 
 #define ASLEEP "asleep: runlists are read only while something else keeps the GPU awake"
 
 /* An open session whose next reads are live, with the table of engines, or -errno. */
 static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_engines *engines)
 {
-	int err = gpu_open(gpu, session);
+	int err = gp_gpu_open(gpu, session);
 
 	if (err)
 		return err;
 	session->no_wake = true;
-	err = gpu_identify(session);
-	if (!err && (!gpu->id.chip || !chip_cell(gpu->id.chip, CHIP_RUNLISTS)))
+	err = gp_gpu_identify(session);
+	if (!err && (!gpu->id.chip || !gp_chip_cell(gpu->id.chip, CHIP_RUNLISTS)))
 		err = -EOPNOTSUPP;
 	if (!err)
-		err = topo_read_engines(gpu->id.chip, &session->reader, engines);
+		err = gp_topo_read_engines(gpu->id.chip, &session->reader, engines);
 	if (err)
-		gpu_close(session);
+		gp_gpu_close(session);
 	session->reader.live = true;
 	return err;
 }
@@ -49,10 +45,11 @@ static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 	memset(runlist, 0, sizeof(*runlist));
 	memset(fault, 0, sizeof(*fault));
 	if (!err) {
-		u32 base = topo_next_runlist(engines, after);
+		u32 base = gp_topo_next_runlist(engines, after);
 
-		err = base ? topo_read_runlist(&session.reader, engines, base, runlist) : -ENOENT;
-		gpu_close(&session);
+		err = base ? gp_topo_read_runlist(&session.reader, engines, base, runlist) :
+			     -ENOENT;
+		gp_gpu_close(&session);
 	}
 	if (err && err != -ENOENT)
 		*fault = session.reader.fault;
@@ -64,56 +61,30 @@ static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 
 /* -------------------------------------------------------------------- page */
 
-static int runlists_show(struct seq_file *m, void *v)
+int gp_scheduling_runlists_page(struct gpu *gpu, struct text *text)
 {
 	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
-	struct gpu *gpu = m->private;
 	struct gpu_runlist runlist = { 0 };
 	struct topo_fault fault;
-	struct text text = { 0 };
 	bool complete = true;
 	int err;
 
 	if (!engines)
 		return -ENOMEM;
-	text.size = seq_get_buf(m, &text.buf);
-	text.overflow = text.size == 0;
 	while (!(err = read_next(gpu, engines, runlist.base, &runlist, &fault))) {
-		if (!text.len)
-			text_runlists_head(&text, gpu->id.chip);
-		if (!fault.err) {
-			text_runlist(&text, &runlist);
-			continue;
-		}
-		complete = false;
-		text_add(&text, "%#8x unreadable: ", runlist.base);
-		text_fault(&text, &fault);
-		text_add(&text, "\n");
+		if (!text->len)
+			gp_text_runlists_head(text, gpu->id.chip);
+		gp_text_runlist(text, &runlist, &fault);
+		complete &= !fault.err;
 	}
 	kfree(engines);
 	if (err == -EHOSTDOWN)
-		text_add(&text, "unreadable  " ASLEEP "\n");
+		gp_text_add(text, "unreadable  " ASLEEP "\n");
 	else if (err != -ENOENT)
-		return err == -EOPNOTSUPP || err == -ENOMEM || err == -EINTR ? err : -EIO;
-	text_add(&text, "\ncomplete    %s\n", complete && err == -ENOENT ? "yes" : "no");
-	seq_commit(m, text.overflow ? -1 : (int)text.len);
+		return err;
+	gp_text_add(text, "\ncomplete    %s\n", complete && err == -ENOENT ? "yes" : "no");
 	return 0;
 }
-
-/* The file's mode alone would let in a container's root, who has no capability. */
-static int runlists_open(struct inode *inode, struct file *file)
-{
-	if (!perfmon_capable())
-		return -EPERM;
-	return single_open_size(file, runlists_show, pde_data(inode), 16384);
-}
-
-const struct proc_ops scheduling_runlists_ops = {
-	.proc_open = runlists_open,
-	.proc_read = seq_read,
-	.proc_lseek = seq_lseek,
-	.proc_release = single_release,
-};
 
 /* ----------------------------------------------------------------- netlink */
 
@@ -135,28 +106,13 @@ static int refuse(struct netlink_callback *cb, int err, const struct topo_fault 
 	else if (err == -ENOENT)
 		NL_SET_ERR_MSG(cb->extack, "there is no runlist at that pri-base");
 	else if (fault->err)
-		netlink_fault(cb->extack, fault);
+		gp_netlink_fault(cb->extack, fault);
 	return err;
-}
-
-static void *put_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd)
-{
-	void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-				   compat_dump_family(cb), NLM_F_MULTI, cmd);
-
-	if (header)
-		genl_dump_check_consistent(cb, header);
-	return header;
 }
 
 static int put_flag(struct sk_buff *skb, int attribute, bool set)
 {
 	return set ? nla_put_flag(skb, attribute) : 0;
-}
-
-static int put_number(struct sk_buff *skb, int attribute, int number)
-{
-	return number < 0 ? 0 : nla_put_u32(skb, attribute, number);
 }
 
 static int put_engine(struct sk_buff *skb, const struct gpu_runlist *r,
@@ -171,9 +127,9 @@ static int put_engine(struct sk_buff *skb, const struct gpu_runlist *r,
 	       nla_put_u32(skb, GPUPART_A_RUNLIST_TYPE, e->type) ||
 	       nla_put_u32(skb, GPUPART_A_RUNLIST_INSTANCE, e->instance) ||
 	       nla_put_u32(skb, GPUPART_A_RUNLIST_CONTEXT, e->context) ||
-	       put_number(skb, GPUPART_A_RUNLIST_TSG, e->tsg) ||
-	       put_number(skb, GPUPART_A_RUNLIST_NEXT_TSG, e->next_tsg) ||
-	       put_number(skb, GPUPART_A_RUNLIST_CHANNEL, e->channel) ||
+	       gp_netlink_put_number(skb, GPUPART_A_RUNLIST_TSG, e->tsg) ||
+	       gp_netlink_put_number(skb, GPUPART_A_RUNLIST_NEXT_TSG, e->next_tsg) ||
+	       gp_netlink_put_number(skb, GPUPART_A_RUNLIST_CHANNEL, e->channel) ||
 	       put_flag(skb, GPUPART_A_RUNLIST_BUSY, e->busy) ||
 	       put_flag(skb, GPUPART_A_RUNLIST_FAULTED, e->faulted);
 }
@@ -188,9 +144,9 @@ static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const s
 	void *header;
 
 	if (fault->err)
-		topo_fault_text(fault, why, sizeof(why));
+		gp_topo_fault_text(fault, why, sizeof(why));
 	do {
-		header = put_header(skb, cb, GPUPART_CMD_RUNLIST_GET);
+		header = gp_netlink_dump_header(skb, cb, GPUPART_CMD_RUNLIST_GET);
 		if (!header || nla_put_u32(skb, GPUPART_A_RUNLIST_INDEX, gpu->index) ||
 		    nla_put_string(skb, GPUPART_A_RUNLIST_BUS_NAME, gpu->bus_name) ||
 		    nla_put_u32(skb, GPUPART_A_RUNLIST_PRI_BASE, r->base) ||
@@ -212,19 +168,19 @@ static int dump_begin(struct netlink_callback *cb, struct nlattr *index, struct 
 
 	if (err)
 		return err;
-	*gpu = netlink_named_gpu(index, name, cb->extack);
+	*gpu = gp_netlink_named_gpu(index, name, cb->extack);
 	if (IS_ERR(*gpu))
 		return PTR_ERR(*gpu);
-	cb->seq = gpu_generation();
+	cb->seq = gp_gpu_generation();
 	*engines = kmalloc(sizeof(**engines), GFP_KERNEL);
 	if (*engines)
 		return 0;
-	gpu_put(*gpu);
+	gp_gpu_put(*gpu);
 	return -ENOMEM;
 }
 
 /* args[0]: the runlist that was told last, args[1]: all of them were. */
-int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+int gp_scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr **attrs = compat_dump_attrs(cb), *only = attrs[GPUPART_A_RUNLIST_PRI_BASE];
 	struct gpu_engines *engines;
@@ -261,7 +217,7 @@ int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	}
 	cb->args[1] = !err || err == -ENOENT;
 	kfree(engines);
-	gpu_put(gpu);
+	gp_gpu_put(gpu);
 	if (err == -EMSGSIZE || (err == -ENOENT && cb->args[0]))
 		return skb->len;
 	return err ? err : (int)skb->len;
@@ -270,7 +226,7 @@ int scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 static int put_channel(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
 		       u32 base, unsigned int channel, u32 state)
 {
-	void *header = put_header(skb, cb, GPUPART_CMD_CHANNEL_GET);
+	void *header = gp_netlink_dump_header(skb, cb, GPUPART_CMD_CHANNEL_GET);
 
 	if (!header)
 		return -EMSGSIZE;
@@ -298,9 +254,9 @@ static int dump_channels(struct sk_buff *skb, struct netlink_callback *cb, struc
 		err = open_live(gpu, &session, engines);
 		if (err)
 			return refuse(cb, err, &session.reader.fault);
-		nr = !base || topo_next_runlist(engines, base - 1) != base ? -ENOENT :
-		     topo_read_channels(&session.reader, base, cb->args[0], words);
-		gpu_close(&session);
+		nr = !base || gp_topo_next_runlist(engines, base - 1) != base ? -ENOENT :
+		     gp_topo_read_channels(&session.reader, base, cb->args[0], words);
+		gp_gpu_close(&session);
 		if (nr < 0)
 			return refuse(cb, nr, &session.reader.fault);
 		for (i = 0; i < nr; i++) {
@@ -315,7 +271,7 @@ static int dump_channels(struct sk_buff *skb, struct netlink_callback *cb, struc
 }
 
 /* args[0]: the channel to go on with, args[1]: all of them were told. */
-int scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+int gp_scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr **attrs = compat_dump_attrs(cb);
 	struct nlattr *base = attrs[GPUPART_A_CHANNEL_RUNLIST_PRI_BASE];
@@ -331,7 +287,7 @@ int scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		return err;
 	err = dump_channels(skb, cb, gpu, engines, base ? nla_get_u32(base) : 0);
 	kfree(engines);
-	gpu_put(gpu);
+	gp_gpu_put(gpu);
 	cb->args[1] = !err;
 	return err && err != -EMSGSIZE ? err : (int)skb->len;
 }

@@ -2,7 +2,7 @@
 # The kernel module: build, install, package, test. Included by the top Makefile.
 KMOD_CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/gpupart-kmod
 KMOD_PURE  := $(addprefix kmod/,chip.c engines.c memory.c order.c read.c runlists.c text.c topo.c)
-KMOD_HDR   := $(addprefix kmod/,chip.h compat.h device.h netlink.h pci.h platform.h proc.h regs.h scheduling.h text.h topo.h) \
+KMOD_HDR   := $(addprefix kmod/,chip.h compat.h device.h regs.h text.h topo.h) \
 	      include/uapi/linux/gpupart.h
 KMOD_SRC   := $(KMOD_PURE) $(addprefix kmod/,device.c main.c netlink.c pci.c platform.c proc.c scheduling.c)
 KMOD_FAKES := $(addprefix tests/kmod/,sleepy/Kbuild sleepy/sleepy.c fakegpu/Kbuild fakegpu/fakegpu.c fakegpu/tegra.c)
@@ -71,7 +71,7 @@ dkms:
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink runlists ynl library power cache others tegra faults try leaks
+KMOD_PARTS  := pages plug netlink runlists ynl library power cache others suspend tegra faults try leaks
 
 $(B)/kmod/%/.built: $(KMOD_SRC) $(KMOD_HDR) kmod/Kbuild $(KMOD_FAKES) tests/kmod/kernels tests/kmod/build
 	$(Q)nice tests/kmod/kernels $* >/dev/null

@@ -14,48 +14,52 @@ struct text {
 	bool overflow;
 };
 
-__printf(2, 3) void text_add(struct text *text, const char *fmt, ...);
+__printf(2, 3) void gp_text_add(struct text *text, const char *fmt, ...);
 
-void text_fault(struct text *text, const struct topo_fault *fault);
+void gp_text_fault(struct text *text, const struct topo_fault *fault);
 
 /*
  * What a topology page is made of. A part with a fault was not to be had: the page
- * says so in its place and ends with "complete no".
+ * says so in its place, and ends with "complete no" unless the fault is -EOPNOTSUPP.
  */
 struct text_topology {
 	const char *name, *bus_name;
 	const struct gpu_id *id;
 	const struct gpu_floorsweep *fs;
-	const struct gpu_memory *memory;	/* NULL: the chip's is not published */
-	const u64 *local_memory;
+	struct gpu_memory memory;
+	u64 local_memory;
 	struct topo_fault memory_fault, local_memory_fault;
 };
 
-void text_topology(struct text *text, const struct text_topology *topology);
+/* Reads the memory of @topology's chip, or fills in its faults. */
+void gp_text_topology_memory(struct text_topology *topology, struct topo_reader *reader);
+void gp_text_topology(struct text *text, const struct text_topology *topology);
 
 /* A chip that is refused, with what it is. */
-void text_refused(struct text *text, const struct gpu_id *id);
+void gp_text_refused(struct text *text, const struct gpu_id *id);
 
 /* The row: every cell with where it is, how far it is trusted and why. */
-void text_chip(struct text *text, const struct gpu_id *id);
+void gp_text_chip(struct text *text, const struct gpu_id *id);
 
 /* Engines with their runlists, then copy engines. A fault as above. */
 struct text_engines {
 	const struct chip *chip;
 	const struct gpu_engines *engines;
-	const struct gpu_copy *copy;		/* NULL: none on this chip, or @copy_fault */
+	struct gpu_copy copy;
 	struct topo_fault copy_fault;
 };
 
-void text_engines(struct text *text, const struct text_engines *engines);
+void gp_text_engines_copy(struct text_engines *page, struct topo_reader *reader);
+void gp_text_engines(struct text *text, const struct text_engines *engines);
 
 /* The page of runlists: its head, then each runlist. */
-void text_runlists_head(struct text *text, const struct chip *chip);
-void text_runlist(struct text *text, const struct gpu_runlist *runlist);
+void gp_text_runlists_head(struct text *text, const struct chip *chip);
+void gp_text_runlist(struct text *text, const struct gpu_runlist *runlist,
+		     const struct topo_fault *fault);
 
 /* nvdebug's files, to the letter. */
-void text_device_info(struct text *text, const struct chip *chip,
-		      const struct gpu_engines *engines);
-void text_copy_topology(struct text *text, const struct gpu_copy *copy);
+void gp_text_device_info(struct text *text, const struct chip *chip,
+			 const struct gpu_engines *engines);
+void gp_text_copy_topology(struct text *text, const struct gpu_copy *copy);
 
 #endif

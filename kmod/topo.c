@@ -5,38 +5,38 @@
 
 /* ---------------------------------------------------------------- identity */
 
-int topo_identify(struct topo_reader *reader, struct gpu_id *id)
+int gp_topo_identify(struct topo_reader *reader, struct gpu_id *id)
 {
 	u32 boot_1;
 	int err;
 
 	memset(id, 0, sizeof(*id));
-	err = topo_rd32(reader, NV_PMC_BOOT_0, &id->boot_0);
+	err = gp_topo_rd32(reader, NV_PMC_BOOT_0, &id->boot_0);
 	if (err)
 		return err;
 	/* Of a GPU in reset, or that has just come. */
 	if (!id->boot_0)
-		return topo_nonsense(reader, NV_PMC_BOOT_0, id->boot_0);
+		return gp_topo_nonsense(reader, NV_PMC_BOOT_0, id->boot_0);
 	if (!NV_PMC_BOOT_0_ARCH_1(id->boot_0) &&
 	    NV_PMC_BOOT_0_ARCH_0(id->boot_0) < NV_PMC_BOOT_0_ARCH_0_FERMI) {
 		id->chip_id = REG_FIELD(id->boot_0, 28, 20);
 		id->why = "older than any chip in the table";
 		return 0;
 	}
-	err = topo_rd32(reader, NV_PMC_BOOT_42, &id->boot_42);
+	err = gp_topo_rd32(reader, NV_PMC_BOOT_42, &id->boot_42);
 	if (err)
 		return err;
 	if (!id->boot_42)
-		return topo_nonsense(reader, NV_PMC_BOOT_42, id->boot_42);
+		return gp_topo_nonsense(reader, NV_PMC_BOOT_42, id->boot_42);
 	id->chip_id = NV_PMC_BOOT_42_CHIP_ID(id->boot_42);
-	err = topo_rd32(reader, NV_PMC_BOOT_1, &boot_1);
+	err = gp_topo_rd32(reader, NV_PMC_BOOT_1, &boot_1);
 	if (err)
 		return err;
 	if (NV_PMC_BOOT_1_VGPU(boot_1)) {
 		id->why = "a virtual function or vGPU, whose registers are not the GPU's";
 		return 0;
 	}
-	id->chip = chip_find(id->chip_id);
+	id->chip = gp_chip_find(id->chip_id);
 	if (!id->chip)
 		id->why = "not in the table of chips";
 	return 0;
@@ -62,8 +62,8 @@ static void map_smc(struct topo_reader *reader, const struct chip_cell *cell,
 	unsigned int gpc;
 
 	for (gpc = 0; gpc < fs->nr_gpcs; gpc++) {
-		if (topo_rd32(reader, cell->at + 4 * gpc, &word)) {
-			topo_fault_text(&reader->fault, fs->map_why, sizeof(fs->map_why));
+		if (gp_topo_rd32(reader, cell->at + 4 * gpc, &word)) {
+			gp_topo_fault_text(&reader->fault, fs->map_why, sizeof(fs->map_why));
 			fs->complete = false;
 			return;
 		}
@@ -86,7 +86,7 @@ static void map_smc(struct topo_reader *reader, const struct chip_cell *cell,
 
 static void read_map(struct topo_reader *reader, struct gpu_floorsweep *fs)
 {
-	const struct chip_cell *cell = chip_cell(fs->chip, CHIP_GPC_MAP);
+	const struct chip_cell *cell = gp_chip_cell(fs->chip, CHIP_GPC_MAP);
 
 	if (!cell)
 		snprintf(fs->map_why, sizeof(fs->map_why), "not published for this chip");
@@ -96,13 +96,13 @@ static void read_map(struct topo_reader *reader, struct gpu_floorsweep *fs)
 		map_smc(reader, cell, fs);
 }
 
-int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs)
+int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs)
 {
-	const struct chip_cell *gpc_fuse = chip_cell(chip, CHIP_FUSE_GPC);
-	const struct chip_cell *tpc_fuse = chip_cell(chip, CHIP_FUSE_TPC);
-	const struct chip_cell *cpc_fuse = chip_cell(chip, CHIP_FUSE_CPC);
-	const struct chip_cell *sms = chip_cell(chip, CHIP_SMS_PER_TPC);
-	const struct chip_cell *cwd = chip_cell(chip, CHIP_CWD);
+	const struct chip_cell *gpc_fuse = gp_chip_cell(chip, CHIP_FUSE_GPC);
+	const struct chip_cell *tpc_fuse = gp_chip_cell(chip, CHIP_FUSE_TPC);
+	const struct chip_cell *cpc_fuse = gp_chip_cell(chip, CHIP_FUSE_CPC);
+	const struct chip_cell *sms = gp_chip_cell(chip, CHIP_SMS_PER_TPC);
+	const struct chip_cell *cwd = gp_chip_cell(chip, CHIP_CWD);
 	unsigned int gpc_phys;
 	u32 word;
 	int err;
@@ -112,16 +112,16 @@ int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_fl
 	memset(fs->ugpu, TOPO_UNKNOWN, sizeof(fs->ugpu));
 	fs->chip = chip;
 	fs->complete = true;
-	if (!gpc_fuse || !tpc_fuse || !chip_cell(chip, CHIP_MAXIMA))
+	if (!gpc_fuse || !tpc_fuse || !gp_chip_cell(chip, CHIP_MAXIMA))
 		return -EOPNOTSUPP;
 	fs->sms_per_tpc = sms ? sms->nr : 0;
 
-	err = topo_read_maximum(reader, NV_PTOP_SCAL_NUM_GPCS, GPUPART_MAX_GPCS, &fs->max_gpcs);
+	err = gp_topo_read_maximum(reader, NV_PTOP_SCAL_NUM_GPCS, GPUPART_MAX_GPCS, &fs->max_gpcs);
 	if (!err)
-		err = topo_read_maximum(reader, NV_PTOP_SCAL_NUM_TPC_PER_GPC, 31,
-					&fs->max_tpcs_per_gpc);
+		err = gp_topo_read_maximum(reader, NV_PTOP_SCAL_NUM_TPC_PER_GPC, 31,
+					   &fs->max_tpcs_per_gpc);
 	if (!err)
-		err = topo_read_present(reader, gpc_fuse, 0, fs->max_gpcs, &fs->present_gpcs);
+		err = gp_topo_read_present(reader, gpc_fuse, 0, fs->max_gpcs, &fs->present_gpcs);
 	if (err)
 		return err;
 	fs->nr_gpcs = popcount32(fs->present_gpcs);
@@ -129,8 +129,8 @@ int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_fl
 		/* What a floorswept GPC's own fuses say means nothing. */
 		if (!(fs->present_gpcs & 1u << gpc_phys))
 			continue;
-		err = topo_read_present(reader, tpc_fuse, gpc_phys, fs->max_tpcs_per_gpc,
-					&fs->present_tpcs[gpc_phys]);
+		err = gp_topo_read_present(reader, tpc_fuse, gpc_phys, fs->max_tpcs_per_gpc,
+					   &fs->present_tpcs[gpc_phys]);
 		if (err)
 			return err;
 		fs->nr_tpcs += popcount32(fs->present_tpcs[gpc_phys]);
@@ -140,12 +140,12 @@ int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_fl
 		for (gpc_phys = 0; gpc_phys < fs->max_gpcs; gpc_phys++) {
 			if (!(fs->present_gpcs & 1u << gpc_phys))
 				continue;
-			if (topo_rd32(reader, cpc_fuse->at + 4 * gpc_phys, &word)) {
+			if (gp_topo_rd32(reader, cpc_fuse->at + 4 * gpc_phys, &word)) {
 				fs->has_cpcs = false;
 				fs->complete = false;
 				break;
 			}
-			topo_keep(reader, cpc_fuse->at + 4 * gpc_phys, word);
+			gp_topo_keep(reader, cpc_fuse->at + 4 * gpc_phys, word);
 			fs->floorswept_cpcs[gpc_phys] = popcount32(word);
 		}
 	}
@@ -153,14 +153,14 @@ int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_fl
 
 	if (!cwd)
 		snprintf(fs->order_why, sizeof(fs->order_why), "this chip has no such table");
-	if (!cwd || topo_order_read(reader, cwd, fs))
-		topo_order_compute(reader, fs);
+	if (!cwd || gp_topo_order_read(reader, cwd, fs))
+		gp_topo_order_compute(reader, fs);
 	if (fs->order == TOPO_ORDER_UNKNOWN)
 		memset(fs->tpcs, TOPO_UNKNOWN, sizeof(fs->tpcs));
 	return 0;
 }
 
-unsigned int topo_cwd_words(const struct gpu_floorsweep *fs)
+unsigned int gp_topo_cwd_words(const struct gpu_floorsweep *fs)
 {
 	return fs->order == TOPO_ORDER_READ ? (fs->nr_ordered + 3) / 4 : 0;
 }

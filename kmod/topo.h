@@ -31,33 +31,33 @@ struct topo_reader {
 };
 
 /* Why a value is no register's: a constant sentence, or NULL for a good value. */
-const char *topo_bad_read(u32 value);
+const char *gp_topo_bad_read(u32 value);
 
 /* Such a refusal does not change with time. */
-bool topo_bad_for_good(u32 value);
+bool gp_topo_bad_for_good(u32 value);
 
-/* Why no read could be made, for an errno of rd32. */
-const char *topo_unreadable(int err);
+/* Why no read could be made, for an errno of rd32; -EOPNOTSUPP: there is nothing to read. */
+const char *gp_topo_unreadable(int err);
 
 /* "0x820c1c reads 0xbadf5040: no such address" */
 #define TOPO_FAULT_LEN 96
-void topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
+void gp_topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
 
 /* A register that holds for good what was read of it. */
-void topo_keep(struct topo_reader *reader, u32 offset, u32 value);
+void gp_topo_keep(struct topo_reader *reader, u32 offset, u32 value);
 
 /* One checked read: 0, or -errno with reader->fault filled in. */
-int topo_rd32(struct topo_reader *reader, u32 offset, u32 *value);
+int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value);
 
 /* Refuses a value that was read and cannot be: -ERANGE with reader->fault filled in. */
-int topo_nonsense(struct topo_reader *reader, u32 offset, u32 value);
+int gp_topo_nonsense(struct topo_reader *reader, u32 offset, u32 value);
 
 /* A design maximum, from 1 to @limit. */
-int topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value);
+int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value);
 
 /* Present units of @nr: the @index'th fuse (and Kepler's software mask) has those that are not. */
-int topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
-		      unsigned int index, unsigned int nr, u32 *present);
+int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
+			 unsigned int index, unsigned int nr, u32 *present);
 
 static inline u32 topo_mask(unsigned int bits)
 {
@@ -72,7 +72,7 @@ struct gpu_id {
 };
 
 /* -EIO and the like where it cannot be read; 0 with chip NULL where it is not known. */
-int topo_identify(struct topo_reader *reader, struct gpu_id *id);
+int gp_topo_identify(struct topo_reader *reader, struct gpu_id *id);
 
 enum topo_order {
 	TOPO_ORDER_UNKNOWN,
@@ -110,17 +110,17 @@ struct gpu_floorsweep {
 	bool unloaded;				/* there is an order to read, but not now */
 };
 
-int topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
+int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
 
 /* Reads the order of the TPCs. 0: done; else fs->order_why says what was wrong with the table. */
-int topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
-		    struct gpu_floorsweep *fs);
+int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
+		       struct gpu_floorsweep *fs);
 
 /* Computes it where the chip's row has a rule. */
-void topo_order_compute(struct topo_reader *reader, struct gpu_floorsweep *fs);
+void gp_topo_order_compute(struct topo_reader *reader, struct gpu_floorsweep *fs);
 
 /* Number of words of the CWD table that hold TPCs; 0 where the order was not read. */
-unsigned int topo_cwd_words(const struct gpu_floorsweep *fs);
+unsigned int gp_topo_cwd_words(const struct gpu_floorsweep *fs);
 
 struct gpu_engine {
 	u16 type;
@@ -139,12 +139,12 @@ struct gpu_engines {
 };
 
 /* -EOPNOTSUPP: the chip has no table, or one of a form that is not known. */
-int topo_read_engines(const struct chip *chip, struct topo_reader *reader,
-		      struct gpu_engines *engines);
-const char *topo_engine_name(unsigned int type);
+int gp_topo_read_engines(const struct chip *chip, struct topo_reader *reader,
+			 struct gpu_engines *engines);
+const char *gp_topo_engine_name(unsigned int type);
 /* Takes one row into @engine, by the form of the chip's table. */
-void topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
-		     struct gpu_engine *engine);
+void gp_topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
+			struct gpu_engine *engine);
 
 #define TOPO_MAX_RUNLIST_ENGINES 3	/* NV_RUNLIST_ENGINE_STATUS0__SIZE_1 */
 #define TOPO_CHANNELS_AT_ONCE	64
@@ -169,13 +169,13 @@ struct gpu_runlist {
 };
 
 /* The lowest base of a runlist above @after, 0 for none. */
-u32 topo_next_runlist(const struct gpu_engines *engines, u32 after);
+u32 gp_topo_next_runlist(const struct gpu_engines *engines, u32 after);
 /* Only on a chip that has CHIP_RUNLISTS, and with BAR0 mapped up to NV_BAR0_SIZE. */
-int topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
-		      struct gpu_runlist *runlist);
+int gp_topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
+			 struct gpu_runlist *runlist);
 /* The words of channels from @first on, as the hardware has them: how many, 0 past the last. */
-int topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
-		       u32 words[TOPO_CHANNELS_AT_ONCE]);
+int gp_topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
+			  u32 words[TOPO_CHANNELS_AT_ONCE]);
 
 struct gpu_copy {
 	u32 present_pces;
@@ -184,7 +184,7 @@ struct gpu_copy {
 	u8 grce_lce[4];			/* [grce]: the LCE it shares with; TOPO_UNKNOWN none */
 };
 
-int topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct gpu_copy *copy);
+int gp_topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct gpu_copy *copy);
 
 struct gpu_memory {
 	unsigned int max_fbps, ltcs_per_fbp, slices_per_ltc;
@@ -193,12 +193,12 @@ struct gpu_memory {
 	int nr_ltcs;			/* -1 unknown */
 };
 
-int topo_read_memory(const struct chip *chip, struct topo_reader *reader,
-		     struct gpu_memory *memory);
+int gp_topo_read_memory(const struct chip *chip, struct topo_reader *reader,
+			struct gpu_memory *memory);
 /* Bytes of local memory. */
-int topo_read_local_memory(const struct chip *chip, struct topo_reader *reader, u64 *bytes);
+int gp_topo_read_local_memory(const struct chip *chip, struct topo_reader *reader, u64 *bytes);
 
 /* Nanoseconds. */
-int topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns);
+int gp_topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns);
 
 #endif

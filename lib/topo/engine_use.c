@@ -126,21 +126,21 @@ static int find_runlists(struct source *s)
 	struct gpu_id id;
 	char why[TOPO_FAULT_LEN];
 	u32 base = 0;
-	int err = topo_identify(&s->reader, &id);
+	int err = gp_topo_identify(&s->reader, &id);
 
-	if (!err && (!id.chip || !chip_cell(id.chip, CHIP_RUNLISTS)))
+	if (!err && (!id.chip || !gp_chip_cell(id.chip, CHIP_RUNLISTS)))
 		return ctx_fail(s->gp, -EOPNOTSUPP,
 				"chip 0x%x: where its runlists' registers are is not known",
 				id.chip_id);
 	if (!err)
-		err = topo_read_engines(id.chip, &s->reader, &s->engines);
+		err = gp_topo_read_engines(id.chip, &s->reader, &s->engines);
 	if (err == -EACCES)
 		return err;
 	if (err) {
-		topo_fault_text(&s->reader.fault, why, sizeof(why));
+		gp_topo_fault_text(&s->reader.fault, why, sizeof(why));
 		return ctx_fail(s->gp, err, "%s", why);
 	}
-	while (s->nr_bases < MAX_RUNLISTS && (base = topo_next_runlist(&s->engines, base)))
+	while (s->nr_bases < MAX_RUNLISTS && (base = gp_topo_next_runlist(&s->engines, base)))
 		s->bases[s->nr_bases++] = base;
 	return 0;
 }
@@ -229,7 +229,7 @@ static int kernel_open(struct source *s, const char *gpu)
 static int read_runlist(struct source *s, u32 base, struct gpu_runlist *r)
 {
 	if (!s->kernel.sock)
-		return topo_read_runlist(&s->reader, &s->engines, base, r);
+		return gp_topo_read_runlist(&s->reader, &s->engines, base, r);
 	memset(r, 0, sizeof(*r));
 	r->base = base;
 	return kernel_runlists(s, base, parse_runlist, r);
@@ -238,7 +238,7 @@ static int read_runlist(struct source *s, u32 base, struct gpu_runlist *r)
 static struct gpupart_engine_use *use_of(struct uses *uses, const struct gpu_runlist *r,
 					 const struct gpu_runlist_engine *e)
 {
-	const char *name = topo_engine_name(e->type);
+	const char *name = gp_topo_engine_name(e->type);
 	struct gpupart_engine_use *use;
 
 	for (unsigned int i = 0; i < uses->nr; i++)

@@ -68,7 +68,7 @@ static int rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	(void)reader;
 	MUST(offset < NV_BAR0_USED && !(offset & 3));
 	*value = answer->value;
-	refused |= answer->err || topo_bad_read(answer->value);
+	refused |= answer->err || gp_topo_bad_read(answer->value);
 	return answer->err;
 }
 
@@ -78,10 +78,10 @@ static void choose_chip(void)
 	unsigned int chip = input_u8(&in);
 
 	nr_answers = 0;
-	if (chip >= nr_chips)
+	if (chip >= gp_nr_chips)
 		return;
-	answers[0] = (struct answer){ NV_PMC_BOOT_0, (u32)chips[chip].id << 20 | 0xa1, 0 };
-	answers[1] = (struct answer){ NV_PMC_BOOT_42, (u32)chips[chip].id << 20 | 0xa1000, 0 };
+	answers[0] = (struct answer){ NV_PMC_BOOT_0, (u32)gp_chips[chip].id << 20 | 0xa1, 0 };
+	answers[1] = (struct answer){ NV_PMC_BOOT_42, (u32)gp_chips[chip].id << 20 | 0xa1000, 0 };
 	answers[2] = (struct answer){ NV_PMC_BOOT_1, 0, 0 };
 	nr_answers = 3;
 	/* Older ones tell of themselves in BOOT_0 only; these are not. */
@@ -114,13 +114,13 @@ static void check_present(const struct gpu_floorsweep *fs)
 
 	MUST(fs->max_gpcs && fs->max_gpcs <= GPUPART_MAX_GPCS);
 	MUST(fs->max_tpcs_per_gpc && fs->max_tpcs_per_gpc < 32);
-	MUST(fs->present_gpcs == present(chip_cell(fs->chip, CHIP_FUSE_GPC), 0, fs->max_gpcs));
+	MUST(fs->present_gpcs == present(gp_chip_cell(fs->chip, CHIP_FUSE_GPC), 0, fs->max_gpcs));
 	for (unsigned int gpc = 0; gpc < GPUPART_MAX_GPCS; gpc++) {
 		if (gpc >= fs->max_gpcs || !(fs->present_gpcs >> gpc & 1)) {
 			MUST(!fs->present_tpcs[gpc]);
 			continue;
 		}
-		MUST(fs->present_tpcs[gpc] == present(chip_cell(fs->chip, CHIP_FUSE_TPC), gpc,
+		MUST(fs->present_tpcs[gpc] == present(gp_chip_cell(fs->chip, CHIP_FUSE_TPC), gpc,
 						      fs->max_tpcs_per_gpc));
 		nr_tpcs += __builtin_popcount(fs->present_tpcs[gpc]);
 		nr_gpcs++;
@@ -179,7 +179,7 @@ static void check_order(const struct gpu_floorsweep *fs)
 	MUST(fuzz_printable(fs->order_why, sizeof(fs->order_why)));
 	MUST(fuzz_printable(fs->disagree, sizeof(fs->disagree)));
 	if (fs->order == TOPO_ORDER_UNKNOWN) {
-		MUST(*fs->order_why && !topo_cwd_words(fs));
+		MUST(*fs->order_why && !gp_topo_cwd_words(fs));
 		for (unsigned int i = 0; i < GPUPART_MAX_TPCS; i++)
 			MUST(fs->tpcs[i].gpc == TOPO_UNKNOWN);
 		return;
@@ -225,23 +225,22 @@ static bool show_topology(char *room)
 	struct topo_reader reader = { .rd32 = rd32 };
 	struct text text = { .buf = room, .size = PAGE_BYTES };
 	struct text_topology shown = { .name = "gpu0", .bus_name = "0000:01:00.0" };
+	const struct gpu_memory *memory = &shown.memory;
 	struct gpu_floorsweep fs;
-	struct gpu_memory memory;
 	struct gpu_id id;
 	bool any;
-	u64 bytes;
 	int err;
 
 	refused = false;
-	if (topo_identify(&reader, &id))
+	if (gp_topo_identify(&reader, &id))
 		return false;
 	MUST(!id.chip == !!id.why);
 	if (!id.chip) {
-		text_refused(&text, &id);
+		gp_text_refused(&text, &id);
 		return false;
 	}
 	MUST(!refused && id.chip->id == id.chip_id);
-	err = topo_read(id.chip, &reader, &fs);
+	err = gp_topo_read(id.chip, &reader, &fs);
 	if (err) {
 		MUST(err == -EOPNOTSUPP || reader.fault.err == err);
 		return false;
@@ -254,22 +253,17 @@ static bool show_topology(char *room)
 	check_order(&fs);
 	shown.id = &id;
 	shown.fs = &fs;
-	err = topo_read_memory(id.chip, &reader, &memory);
-	if (err && err != -EOPNOTSUPP)
-		shown.memory_fault = reader.fault;
-	shown.memory = err ? NULL : &memory;
+	gp_text_topology_memory(&shown, &reader);
+	err = shown.memory_fault.err;
 	any |= err && err != -EOPNOTSUPP;
-	MUST(err || memory.nr_fbps == (unsigned int)__builtin_popcount(memory.present_fbps));
-	MUST(err || memory.nr_ltcs <= (int)(memory.nr_fbps * memory.ltcs_per_fbp));
-	err = topo_read_local_memory(id.chip, &reader, &bytes);
-	if (err && err != -EOPNOTSUPP)
-		shown.local_memory_fault = reader.fault;
-	shown.local_memory = err ? NULL : &bytes;
+	MUST(err || memory->nr_fbps == (unsigned int)__builtin_popcount(memory->present_fbps));
+	MUST(err || memory->nr_ltcs <= (int)(memory->nr_fbps * memory->ltcs_per_fbp));
+	err = shown.local_memory_fault.err;
 	any |= err && err != -EOPNOTSUPP;
 	MUST(any || !refused);
-	text_topology(&text, &shown);
+	gp_text_topology(&text, &shown);
 	check_page(&text, !any);
-	text_chip(&text, &id);
+	gp_text_chip(&text, &id);
 	MUST(!text.overflow);
 	return true;
 }
@@ -279,36 +273,34 @@ static void show_engines(void)
 	struct topo_reader reader = { .rd32 = rd32 };
 	struct text text = { .buf = page, .size = sizeof(page) };
 	struct text_engines shown = { .engines = &engines };
-	struct gpu_copy copy;
+	const struct gpu_copy *copy = &shown.copy;
 	struct gpu_id id;
 	u64 ns;
 	int err;
 
-	MUST(!topo_identify(&reader, &id) && id.chip);
+	MUST(!gp_topo_identify(&reader, &id) && id.chip);
 	refused = false;
-	err = topo_read_engines(id.chip, &reader, &engines);
+	err = gp_topo_read_engines(id.chip, &reader, &engines);
 	if (err)
 		return;
 	MUST(!refused && engines.nr <= TOPO_MAX_ENGINES && engines.nr_rows <= TOPO_MAX_ROWS);
 	MUST(engines.rows_die1 <= engines.nr_rows);
 	shown.chip = id.chip;
-	err = topo_read_copy(id.chip, &reader, &copy);
+	gp_text_engines_copy(&shown, &reader);
+	err = shown.copy_fault.err;
 	MUST(err || !refused);
-	shown.copy = err ? NULL : &copy;
-	if (err && err != -EOPNOTSUPP)
-		shown.copy_fault = reader.fault;
 	for (unsigned int i = 0; i < 32 && !err; i++)
-		MUST(copy.pce_lce[i] == TOPO_UNKNOWN ||
-		     (copy.pce_lce[i] < 16 && copy.present_pces >> i & 1));
-	text_engines(&text, &shown);
-	check_page(&text, !shown.copy_fault.err);
+		MUST(copy->pce_lce[i] == TOPO_UNKNOWN ||
+		     (copy->pce_lce[i] < 16 && copy->present_pces >> i & 1));
+	gp_text_engines(&text, &shown);
+	check_page(&text, !err || err == -EOPNOTSUPP);
 	text = (struct text){ .buf = page, .size = sizeof(page) };
-	text_device_info(&text, id.chip, &engines);
+	gp_text_device_info(&text, id.chip, &engines);
 	if (!err)
-		text_copy_topology(&text, &copy);
+		gp_text_copy_topology(&text, copy);
 	MUST(!text.overflow);
 	/* Of a clock that stands still nothing is said, and it is not waited for. */
-	err = topo_read_timer(id.chip, &reader, &ns);
+	err = gp_topo_read_timer(id.chip, &reader, &ns);
 	MUST(err || !(ns & 0x1f));
 }
 

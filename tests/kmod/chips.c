@@ -25,39 +25,40 @@ int main(void)
 	     "published. A chip that is not here is named and refused.\n");
 	printf("| id | chip | family |");
 	for (column = 0; column < CHIP_COLUMNS; column++)
-		printf(" %s |", chip_column_name(column));
+		printf(" %s |", gp_chip_column_name(column));
 	printf("\n|---|---|---|");
 	for (column = 0; column < CHIP_COLUMNS; column++)
 		printf("---|");
 	putchar('\n');
-	for (i = 0; i < nr_chips; i++) {
-		printf("| 0x%03x | %s | %s |", chips[i].id, chips[i].name, chips[i].family);
+	for (i = 0; i < gp_nr_chips; i++) {
+		printf("| 0x%03x | %s | %s |", gp_chips[i].id, gp_chips[i].name,
+		       gp_chips[i].family);
 		for (column = 0; column < CHIP_COLUMNS; column++)
-			printf(" %c |", "-VRI"[chips[i].cells[column].tag]);
+			printf(" %c |", "-VRI"[gp_chips[i].cells[column].tag]);
 		putchar('\n');
 	}
-	for (i = 0; i < nr_chips; i++)
-		if (chips[i].note && (!i || chips[i - 1].note != chips[i].note))
-			printf("\n%s on: %s.\n", chips[i].name, chips[i].note);
+	for (i = 0; i < gp_nr_chips; i++)
+		if (gp_chips[i].note && (!i || gp_chips[i - 1].note != gp_chips[i].note))
+			printf("\n%s on: %s.\n", gp_chips[i].name, gp_chips[i].note);
 	puts("\n## Sources\n\n| what | at | tag | source | chips |\n|---|---|---|---|---|");
 	for (column = 0; column < CHIP_COLUMNS; column++) {
-		for (i = 0; i < nr_chips; i++) {
-			const struct chip_cell *cell = chip_cell(&chips[i], column);
+		for (i = 0; i < gp_nr_chips; i++) {
+			const struct chip_cell *cell = gp_chip_cell(&gp_chips[i], column);
 
 			for (j = 0; cell && j < i; j++)
-				if (same_cell(cell, &chips[j].cells[column]))
+				if (same_cell(cell, &gp_chips[j].cells[column]))
 					cell = NULL;
 			if (!cell)
 				continue;
-			printf("| %s | ", chip_column_name(column));
+			printf("| %s | ", gp_chip_column_name(column));
 			if (cell->at)
 				printf("0x%06x", cell->at);
 			if (cell->at2)
 				printf(", 0x%06x", cell->at2);
-			printf(" | %s | %s |", chip_tag_name(cell->tag), cell->source);
-			for (j = i; j < nr_chips; j++)
-				if (same_cell(cell, &chips[j].cells[column]))
-					printf(" %s", chips[j].name);
+			printf(" | %s | %s |", gp_chip_tag_name(cell->tag), cell->source);
+			for (j = i; j < gp_nr_chips; j++)
+				if (same_cell(cell, &gp_chips[j].cells[column]))
+					printf(" %s", gp_chips[j].name);
 			puts(" |");
 		}
 	}

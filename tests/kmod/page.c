@@ -14,7 +14,7 @@ static int unreadable(void)
 {
 	char sentence[TOPO_FAULT_LEN];
 
-	topo_fault_text(&file.reader.fault, sentence, sizeof(sentence));
+	gp_topo_fault_text(&file.reader.fault, sentence, sizeof(sentence));
 	printf("unreadable: %s\n", sentence);
 	return 2;
 }
@@ -23,65 +23,43 @@ static int topology_page(struct text *text, const struct gpu_id *id, const char 
 			 const char *bus)
 {
 	struct gpu_floorsweep fs;
-	struct gpu_memory memory;
-	u64 bytes;
 	struct text_topology page = { .name = name, .bus_name = bus, .id = id, .fs = &fs };
-	int err;
 
-	if (topo_read(id->chip, &file.reader, &fs))
+	if (gp_topo_read(id->chip, &file.reader, &fs))
 		return unreadable();
-	err = topo_read_memory(id->chip, &file.reader, &memory);
-	if (!err)
-		page.memory = &memory;
-	else if (err != -EOPNOTSUPP)
-		page.memory_fault = file.reader.fault;
-	err = topo_read_local_memory(id->chip, &file.reader, &bytes);
-	if (!err)
-		page.local_memory = &bytes;
-	else if (err != -EOPNOTSUPP)
-		page.local_memory_fault = file.reader.fault;
-	text_topology(text, &page);
+	gp_text_topology_memory(&page, &file.reader);
+	gp_text_topology(text, &page);
 	return 0;
 }
 
 static int engines_page(struct text *text, const struct gpu_id *id)
 {
-	struct gpu_copy copy;
 	struct text_engines page = { .chip = id->chip, .engines = &engines };
-	int err;
 
-	if (topo_read_engines(id->chip, &file.reader, &engines))
+	if (gp_topo_read_engines(id->chip, &file.reader, &engines))
 		return unreadable();
-	err = topo_read_copy(id->chip, &file.reader, &copy);
-	if (!err)
-		page.copy = &copy;
-	else if (err != -EOPNOTSUPP)
-		page.copy_fault = file.reader.fault;
-	text_engines(text, &page);
+	gp_text_engines_copy(&page, &file.reader);
+	gp_text_engines(text, &page);
 	return 0;
 }
 
 static int runlists_page(struct text *text, const struct gpu_id *id)
 {
+	const struct topo_fault none = { 0 };
 	struct gpu_runlist runlist = { 0 };
-	bool complete = true;
+	bool complete = true, good;
 	u32 base = 0;
 
-	if (!chip_cell(id->chip, CHIP_RUNLISTS) ||
-	    topo_read_engines(id->chip, &file.reader, &engines))
+	if (!gp_chip_cell(id->chip, CHIP_RUNLISTS) ||
+	    gp_topo_read_engines(id->chip, &file.reader, &engines))
 		return 2;
-	text_runlists_head(text, id->chip);
-	while ((base = topo_next_runlist(&engines, base))) {
-		if (!topo_read_runlist(&file.reader, &engines, base, &runlist)) {
-			text_runlist(text, &runlist);
-			continue;
-		}
-		complete = false;
-		text_add(text, "%#8x unreadable: ", base);
-		text_fault(text, &file.reader.fault);
-		text_add(text, "\n");
+	gp_text_runlists_head(text, id->chip);
+	while ((base = gp_topo_next_runlist(&engines, base))) {
+		good = !gp_topo_read_runlist(&file.reader, &engines, base, &runlist);
+		gp_text_runlist(text, &runlist, good ? &none : &file.reader.fault);
+		complete &= good;
 	}
-	text_add(text, "\ncomplete    %s\n", complete ? "yes" : "no");
+	gp_text_add(text, "\ncomplete    %s\n", complete ? "yes" : "no");
 	return 0;
 }
 
@@ -99,30 +77,30 @@ int main(int argc, char **argv)
 	}
 	page = argv[2];
 	regfile_load(&file, argv[1]);
-	if (topo_identify(&file.reader, &id))
+	if (gp_topo_identify(&file.reader, &id))
 		return unreadable();
 	if (!id.chip) {
 		if (!strcmp(page, "topology"))
-			text_add(&text, "gpu         gpu0 0000:01:00.0\n");
-		text_refused(&text, &id);
+			gp_text_add(&text, "gpu         gpu0 0000:01:00.0\n");
+		gp_text_refused(&text, &id);
 		status = 2;
 	} else if (!strcmp(page, "topology")) {
 		status = topology_page(&text, &id, argc > 3 ? argv[3] : "gpu0",
 				       argc > 4 ? argv[4] : "0000:01:00.0");
 	} else if (!strcmp(page, "chip")) {
-		text_chip(&text, &id);
+		gp_text_chip(&text, &id);
 	} else if (!strcmp(page, "engines")) {
 		status = engines_page(&text, &id);
 	} else if (!strcmp(page, "runlists")) {
 		status = runlists_page(&text, &id);
 	} else if (!strcmp(page, "device_info")) {
-		if (topo_read_engines(id.chip, &file.reader, &engines))
+		if (gp_topo_read_engines(id.chip, &file.reader, &engines))
 			return unreadable();
-		text_device_info(&text, id.chip, &engines);
+		gp_text_device_info(&text, id.chip, &engines);
 	} else if (!strcmp(page, "copy_topology")) {
-		if (topo_read_copy(id.chip, &file.reader, &copy))
+		if (gp_topo_read_copy(id.chip, &file.reader, &copy))
 			return unreadable();
-		text_copy_topology(&text, &copy);
+		gp_text_copy_topology(&text, &copy);
 	} else {
 		fprintf(stderr, "no page %s\n", page);
 		return 1;

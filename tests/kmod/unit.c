@@ -16,25 +16,26 @@ static void test_table(void)
 {
 	unsigned int i, column, tags = 0, sources = 0, ordered = 0;
 
-	for (i = 0; i < nr_chips; i++) {
-		if (i && chips[i].id <= chips[i - 1].id)
+	for (i = 0; i < gp_nr_chips; i++) {
+		if (i && gp_chips[i].id <= gp_chips[i - 1].id)
 			ordered++;
 		for (column = 0; column < CHIP_COLUMNS; column++) {
-			const struct chip_cell *cell = &chips[i].cells[column];
+			const struct chip_cell *cell = &gp_chips[i].cells[column];
 
 			tags += cell->tag > CHIP_INFERRED;
 			sources += (cell->tag != CHIP_ABSENT) != (cell->source && *cell->source);
 		}
 	}
-	tap_ok(nr_chips >= 60, "there are %u chips", nr_chips);
+	tap_ok(gp_nr_chips >= 60, "there are %u chips", gp_nr_chips);
 	tap_ok(ordered == 0, "their ids ascend, so none stands twice");
 	tap_ok(tags == 0 && sources == 0, "every cell has a tag and every tag a source");
-	tap_ok(chip_find(0x180) && !strcmp(chip_find(0x180)->name, "GH100"), "0x180 is GH100");
-	tap_ok(!chip_find(0x182) && !chip_find(0x1ff) && !chip_find(0),
+	tap_ok(gp_chip_find(0x180) && !strcmp(gp_chip_find(0x180)->name, "GH100"),
+	       "0x180 is GH100");
+	tap_ok(!gp_chip_find(0x182) && !gp_chip_find(0x1ff) && !gp_chip_find(0),
 	       "a neighbour's row is not taken");
-	tap_ok(chip_cell(chip_find(0x180), CHIP_ORDER) == NULL &&
-	       chip_cell(chip_find(0x192), CHIP_ORDER) == NULL &&
-	       chip_cell(chip_find(0x1b2), CHIP_ORDER) == NULL,
+	tap_ok(gp_chip_cell(gp_chip_find(0x180), CHIP_ORDER) == NULL &&
+	       gp_chip_cell(gp_chip_find(0x192), CHIP_ORDER) == NULL &&
+	       gp_chip_cell(gp_chip_find(0x1b2), CHIP_ORDER) == NULL,
 	       "no rule invents an order on Hopper, Ada or Blackwell");
 }
 
@@ -57,13 +58,14 @@ static void test_bad_reads(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		const char *meaning = topo_bad_read(cases[i].value);
+		const char *meaning = gp_topo_bad_read(cases[i].value);
 
 		tap_ok(meaning && !strcmp(meaning, cases[i].meaning), "%#x is: %s", cases[i].value,
 		       meaning ? meaning : "(a good value)");
 	}
-	tap_ok(!topo_bad_read(0) && !topo_bad_read(0xbacfffff) && !topo_bad_read(0xbae00000) &&
-	       !topo_bad_read(0x180000a1), "other values are values");
+	tap_ok(!gp_topo_bad_read(0) && !gp_topo_bad_read(0xbacfffff) &&
+	       !gp_topo_bad_read(0xbae00000) &&
+	       !gp_topo_bad_read(0x180000a1), "other values are values");
 }
 
 /* All that is read of a GPU, into one page; false where there is none to show. */
@@ -73,38 +75,27 @@ static bool all_pages(char *out, struct gpu_engines *table)
 	struct text_topology topology = { .name = "gpu0", .bus_name = "bus" };
 	struct text_engines text_of = { .engines = table };
 	struct gpu_floorsweep fs;
-	struct gpu_memory memory;
-	struct gpu_copy copy;
 	struct gpu_id id;
-	u64 bytes, ns;
+	u64 ns;
 	int err;
 
 	out[0] = 0;
-	if (topo_identify(&file.reader, &id) || !id.chip || topo_read(id.chip, &file.reader, &fs))
+	if (gp_topo_identify(&file.reader, &id) || !id.chip ||
+	    gp_topo_read(id.chip, &file.reader, &fs))
 		return false;
 	topology.id = &id;
 	topology.fs = &fs;
-	err = topo_read_memory(id.chip, &file.reader, &memory);
-	topology.memory = err ? NULL : &memory;
-	if (err && err != -EOPNOTSUPP)
-		topology.memory_fault = file.reader.fault;
-	err = topo_read_local_memory(id.chip, &file.reader, &bytes);
-	topology.local_memory = err ? NULL : &bytes;
-	if (err && err != -EOPNOTSUPP)
-		topology.local_memory_fault = file.reader.fault;
-	text_topology(&text, &topology);
-	err = topo_read_engines(id.chip, &file.reader, table);
+	gp_text_topology_memory(&topology, &file.reader);
+	gp_text_topology(&text, &topology);
+	err = gp_topo_read_engines(id.chip, &file.reader, table);
 	if (err == -EOPNOTSUPP)
 		return true;
 	if (err)
 		return false;
 	text_of.chip = id.chip;
-	err = topo_read_copy(id.chip, &file.reader, &copy);
-	text_of.copy = err ? NULL : &copy;
-	if (err && err != -EOPNOTSUPP)
-		text_of.copy_fault = file.reader.fault;
-	text_engines(&text, &text_of);
-	if (topo_read_timer(id.chip, &file.reader, &ns))
+	gp_text_engines_copy(&text_of, &file.reader);
+	gp_text_engines(&text, &text_of);
+	if (gp_topo_read_timer(id.chip, &file.reader, &ns))
 		return false;
 	return !text.overflow;
 }
@@ -144,7 +135,7 @@ static void test_each_register_bad(const char *path)
 			file.bad_value = 0;
 			regfile_rd32(&file.reader, offsets[i], &usual);
 			/* What is refused anyway shows nothing new. */
-			if (topo_bad_read(usual))
+			if (gp_topo_bad_read(usual))
 				continue;
 			file.bad_offset = offsets[i];
 			file.bad_value = values[v];
@@ -181,28 +172,28 @@ static void test_cwd_traps(const char *path)
 	unsigned int w;
 
 	regfile_load(&file, path);
-	topo_read(chip_find(0x180), &file.reader, &fs);
-	tap_ok(fs.order == TOPO_ORDER_READ && fs.nr_ordered == 66 && topo_cwd_words(&fs) == 17,
+	gp_topo_read(gp_chip_find(0x180), &file.reader, &fs);
+	tap_ok(fs.order == TOPO_ORDER_READ && fs.nr_ordered == 66 && gp_topo_cwd_words(&fs) == 17,
 	       "66 TPCs: words past 0x405b00's count are not read as TPCs");
 	regfile_set(&file, NV_PGRAPH_PRI_CWD_FS, 0x0800 | 0x08);
-	topo_read(chip_find(0x180), &file.reader, &fs);
+	gp_topo_read(gp_chip_find(0x180), &file.reader, &fs);
 	tap_ok(fs.order == TOPO_ORDER_READ && fs.nr_ordered == 8 && fs.disagree[0],
 	       "fewer TPCs there than by the fuses: %s", fs.disagree);
 	regfile_set(&file, NV_PGRAPH_PRI_CWD_FS, 0x4208);
 	for (w = 0; w < 24; w++)
 		regfile_set(&file, NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GH100 + 4 * w, 0);
-	topo_read(chip_find(0x180), &file.reader, &fs);
+	gp_topo_read(gp_chip_find(0x180), &file.reader, &fs);
 	tap_ok(fs.order == TOPO_ORDER_UNKNOWN, "a table of zeros is refused: %s", fs.order_why);
 	regfile_set(&file, NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GH100, 0x90302010);
-	topo_read(chip_find(0x180), &file.reader, &fs);
+	gp_topo_read(gp_chip_find(0x180), &file.reader, &fs);
 	tap_ok(fs.order == TOPO_ORDER_UNKNOWN && fs.tpcs[0].gpc == TOPO_UNKNOWN,
 	       "a GPC that is not there is refused: %s", fs.order_why);
 	regfile_set(&file, NV_PGRAPH_PRI_CWD_FS, 0xff08);
-	topo_read(chip_find(0x180), &file.reader, &fs);
+	gp_topo_read(gp_chip_find(0x180), &file.reader, &fs);
 	tap_ok(fs.order == TOPO_ORDER_UNKNOWN, "more TPCs than the table holds are refused: %s",
 	       fs.order_why);
 	regfile_set(&file, NV_PTOP_SCAL_NUM_GPCS, 0);
-	tap_ok(topo_read(chip_find(0x180), &file.reader, &fs) == -ERANGE,
+	tap_ok(gp_topo_read(gp_chip_find(0x180), &file.reader, &fs) == -ERANGE,
 	       "no GPC at all cannot be");
 }
 
@@ -224,16 +215,17 @@ static void test_timer(const char *path)
 	int err;
 
 	regfile_load(&file, path);
-	err = topo_read_timer(chip_find(0x180), &file.reader, &ns);
+	err = gp_topo_read_timer(gp_chip_find(0x180), &file.reader, &ns);
 	tap_ok(!err && ns == (0x18e9dfcbull << 32 | 0x800f6440), "the timer is %#llx ns",
 	       (unsigned long long)ns);
-	err = topo_read_timer(chip_find(0x180), &steps, &ns);
+	err = gp_topo_read_timer(gp_chip_find(0x180), &steps, &ns);
 	tap_ok(!err && ns >> 32 == 8 && (ns & 0xfff00000) == 0xbad00000,
 	       "a carry is seen, and a time that looks like a refusal is a time: %#llx",
 	       (unsigned long long)ns);
 	file.bad_offset = NV_PTIMER_TIME_0;
 	file.bad_value = 0xbadf5040;
-	tap_ok(topo_read_timer(chip_find(0x180), &file.reader, &ns) == -EIO, "a refusal stays one");
+	tap_ok(gp_topo_read_timer(gp_chip_find(0x180), &file.reader, &ns) == -EIO,
+	       "a refusal stays one");
 }
 
 static void test_overflow(void)
@@ -241,9 +233,9 @@ static void test_overflow(void)
 	char small[16];
 	struct text text = { .buf = small, .size = sizeof(small) };
 
-	text_add(&text, "%s", "fifteen letters");
+	gp_text_add(&text, "%s", "fifteen letters");
 	tap_ok(!text.overflow && text.len == 15, "what fits is there");
-	text_add(&text, "x");
+	gp_text_add(&text, "x");
 	tap_ok(text.overflow, "what does not makes the page unfit");
 }
 

@@ -7,10 +7,14 @@
  *   slow=	milliseconds that a wake-up takes
  *   d3=	they are put into D3 and stay there, which runtime PM knows nothing of
  *   entry=	a folder of /proc that it makes, as nvdebug does
+ *   nap=	milliseconds that the first of them takes when the machine is suspended; naps: it did
+ *   shows=	a file; appeared: it came into being in that time, early: it was there before
  *   as=	the driver's name; managed= it hands them to a virtual machine, as vfio-pci does
  */
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/namei.h>
+#include <linux/path.h>
 #include <linux/pci.h>
 #include <linux/pm_runtime.h>
 #include <linux/proc_fs.h>
@@ -25,10 +29,45 @@ static char *entry;
 module_param(entry, charp, 0444);
 static char *as = "sleepy";
 module_param(as, charp, 0444);
-static unsigned int slow;
+static unsigned int slow, nap, naps, appeared, early;
 module_param(slow, uint, 0644);
+module_param(nap, uint, 0644);
+module_param(naps, uint, 0644);
+module_param(appeared, uint, 0644);
+module_param(early, uint, 0644);
+static char *shows;
+module_param(shows, charp, 0444);
 
 static int sleepy_suspend(struct device *dev)
+{
+	return 0;
+}
+
+static bool is_there(void)
+{
+	struct path path;
+
+	if (!shows || kern_path(shows, 0, &path))
+		return false;
+	path_put(&path);
+	return true;
+}
+
+/* The machine goes to sleep: processes are frozen, the GPU still answers. */
+static int sleepy_machine_suspend(struct device *dev)
+{
+	bool before = is_there();
+
+	if (!nap || naps)
+		return 0;
+	naps = 1;
+	early = before;
+	msleep(nap);
+	appeared = !before && is_there();
+	return 0;
+}
+
+static int sleepy_machine_resume(struct device *dev)
 {
 	return 0;
 }
@@ -46,6 +85,9 @@ static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		pci_set_power_state(pdev, PCI_D0);
 		return pci_set_power_state(pdev, PCI_D3hot);
 	}
+	/* Or the machine's sleep passes it by where it sleeps already. */
+	if (shows)
+		dev_pm_set_driver_flags(&pdev->dev, DPM_FLAG_NO_DIRECT_COMPLETE);
 	/* A wake-up that failed before is forgotten only so. */
 	pm_runtime_set_active(&pdev->dev);
 	pm_runtime_allow(&pdev->dev);
@@ -64,6 +106,7 @@ static void sleepy_remove(struct pci_dev *pdev)
 }
 
 static const struct dev_pm_ops sleepy_pm = {
+	SET_SYSTEM_SLEEP_PM_OPS(sleepy_machine_suspend, sleepy_machine_resume)
 	SET_RUNTIME_PM_OPS(sleepy_suspend, sleepy_resume, NULL)
 };
 
