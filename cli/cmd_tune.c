@@ -51,6 +51,7 @@ struct wishes {
 	struct args_texts name, outputs;
 	bool apply;
 	char **programs[TUNE_PROGRAMS];	/* to be started; NULL: a job */
+	pid_t groups[TUNE_PROGRAMS];	/* of those that were started */
 	unsigned int nr;
 };
 
@@ -155,7 +156,7 @@ static int take_goal(struct wishes *w, struct tune *tune)
 }
 
 /* Takes the jobs, or starts the programs, two with a half of the TPCs each. 0, or an error. */
-static int begin(struct tune_run *run, const struct wishes *w)
+static int begin(struct tune_run *run, struct wishes *w)
 {
 	struct control *c = &run->c;
 	const struct qos_tenant *goal = &c->setup.tenants[run->tune.of];
@@ -202,6 +203,7 @@ static int begin(struct tune_run *run, const struct wishes *w)
 			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &run->room[0],
 					  nr / 2, &c->old[0]);
 		status = control_start(c, i, &c->old[i]);
+		w->groups[i] = c->live.tenants[i].child;
 	}
 	return status ?: control_guard(c);
 }
@@ -225,8 +227,8 @@ static int tune(struct tune_run *run, struct wishes *w)
 	}
 	control_guard_end(c);
 	for (unsigned int i = 0; i < w->nr && !run->applied; i++)
-		if (c->live.tenants[i].child)
-			control_end(c, i, c->live.tenants[i].child);
+		if (w->groups[i])
+			control_end(c, i, w->groups[i]);
 	status = status ?: tune_show(run, &w->outputs);
 	for (unsigned int i = 0; i < w->nr; i++)
 		if (w->programs[i])

@@ -178,6 +178,16 @@ is "$status $(rows "$a")" "0 1" "--apply: it goes on"
 [ "$("$gpupart" ps --json | jq --arg n "$a" '.processes[] | select(.name == $n).set.nr_tpcs')" -le 20 ]
 ok $? "with the best set: $(set_of "$a")"
 ended x "$a"
+touch "$go.x"
+"$gpupart" tune $e --name "$a" -- "$tmp/tuned" "$go.x" linear >/dev/null 2>&1 &
+pid=$!
+until_true has_rows "$a" 1
+sleep 1
+kill -KILL $pid
+wait $pid 2>/dev/null
+until_true has_rows "$a" 0
+ok $? "SIGKILL: programs that it started are ended"
+rm "$go.x"
 
 # ------------------------------------------------------------------------ what it refuses
 job "$a" 0-9 linear
