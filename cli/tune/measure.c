@@ -141,7 +141,7 @@ static int resume(struct tune_run *run, unsigned int i)
 static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, bool whole)
 {
 	struct live *live = &run->c.live;
-	uint64_t begin = process_now_ns(), slice = ns * 3 / 4 / TUNE_SLICES, from;
+	uint64_t begin = process_now_ns(), slice = ns * 3 / 4 / TUNE_SLICES, from, settled;
 	struct times times = { 0 };
 	int status = 0, stalled = -1;
 	bool drained = false;
@@ -159,24 +159,26 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 			drained &= live_drained(live, i, ns / 4);
 	}
 	live_forget(live);
+	settled = process_now_ns();
 	x->state = TUNE_MEASURED;
 	x->nr_slices = 0;
 	for (from = live->read_ns; !status && x->nr_slices < TUNE_SLICES; from = live->read_ns) {
-		while (!status && stalled < 0 && process_now_ns() < from + slice) {
+		/* A look at least, which may come late: a slice is as long as it was. */
+		do {
 			status = watch(run, from + slice);
 			stalled = find_stalled(run, x, 0);
-		}
+		} while (!status && stalled < 0 && process_now_ns() < from + slice);
 		if (status || stalled >= 0)
 			break;
 		take_slice(run, x, &times, live->read_ns - from);
-		if (whole || x->nr_slices < 3 || find_stalled(run, x, begin) >= 0 ||
+		if (whole || x->nr_slices < 3 || find_stalled(run, x, settled) >= 0 ||
 		    !tune_is_dominated(&run->tune, x))
 			continue;
 		x->state = TUNE_DOMINATED;
 		break;
 	}
 	if (!status && stalled < 0)
-		stalled = find_stalled(run, x, begin);
+		stalled = find_stalled(run, x, settled);
 	for (unsigned int i = 0; i < run->tune.nr && !status; i++)
 		if (live_is_changed(live, i))
 			x->state = TUNE_DISTURBED;

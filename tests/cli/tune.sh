@@ -122,7 +122,8 @@ ok $? "which a program that gains by each TPC has with nearly all"
 ended "$a"
 job "$a" 0-65 needs 30
 try tune "$a" --goal rate=35000 --seconds 6 --json
-is "$status $(column 1 '.[-1] | startswith("no progress")' | tr ' ' '\n' | awk 'NF && $1 >= 30' | wc -l)" "0 0" \
+# With more it may seem so on a loaded machine.
+is "$status $(jq '[.report.tables[0].rows[] | select(.[1] < 30 and (.[-1] | startswith("no progress") | not))] | length' "$tmp/out")" "0 0" \
 	"a program that stands still with fewer than 30 TPCs"
 [ "$(column 1 '.[-1] | startswith("no progress")' | wc -w)" -ge 1 ]
 ok $? "has its old set back each time: with $(column 1 '.[-1] | startswith("no progress")') TPCs"
