@@ -40,6 +40,7 @@ struct cmd {
 	C("doctor", doctor, false, "what works on this machine and what to do") \
 	C("sim", sim, false, "run a scenario on the simulated GPU's scheduling pipeline") \
 	C("qos", qos, false, "keep a program at its goal and give the rest away") \
+	C("tune", tune, false, "find the best sets of programs by measuring them") \
 	C("slurm-conf", slurm_conf, false, "what Slurm's files say of this node's GPUs") \
 	C("slurm-node", slurm_node, false, "this node's GPUs for Slurm's plugin; what jobs hold") \
 	C("demo", demo, false, "the main job in a minute")

@@ -20,6 +20,7 @@ CLI_COMMANDS_SRC := \
 	cli/cmd_top.c \
 	cli/cmd_topology.c \
 	cli/cmd_trace.c \
+	cli/cmd_tune.c \
 	cli/cmd_verify.c \
 	cli/gpupart.c \
 	cli/overview.c
@@ -154,6 +155,11 @@ CLI_TRACE_SRC := \
 	cli/trace/draw.c \
 	cli/trace/gpu.c
 
+CLI_TUNE_SRC := \
+	cli/tune/choose.c \
+	cli/tune/measure.c \
+	cli/tune/show.c
+
 CLI_UTIL_SRC := \
 	cli/util/alloc.c \
 	cli/util/atomic_file.c \
@@ -181,6 +187,6 @@ QOS_SRC := \
 
 # The last are in Slurm's plugin too.
 CLI_PARTS_SRC := $(CLI_BENCH_SRC) $(CLI_DRAW_SRC) $(CLI_METRICS_SRC) $(CLI_MPS_SRC) $(CLI_PLAN_SRC) \
-	$(CLI_QOS_SRC) $(CLI_SIM_SRC) $(CLI_SLURM_SRC) $(CLI_START_SRC) $(CLI_STAT_SRC) $(CLI_TARGET_SRC) $(CLI_TOP_SRC) $(CLI_TRACE_SRC) $(CLI_UTIL_SRC) \
+	$(CLI_QOS_SRC) $(CLI_SIM_SRC) $(CLI_SLURM_SRC) $(CLI_START_SRC) $(CLI_STAT_SRC) $(CLI_TARGET_SRC) $(CLI_TOP_SRC) $(CLI_TRACE_SRC) $(CLI_TUNE_SRC) $(CLI_UTIL_SRC) \
 	slurm/node_gpu.c slurm/orphans.c
 CLI_SRC := $(CLI_COMMANDS_SRC) $(CLI_PARTS_SRC)

@@ -14,6 +14,7 @@ UNIT_SRC := \
 	tests/unit/cli/pack.c \
 	tests/unit/cli/qos.c \
 	tests/unit/cli/qos_pace.c \
+	tests/unit/cli/tune.c \
 	tests/unit/cli/witness.c \
 	tests/unit/confine/attach.c \
 	tests/unit/confine/graph_rebuild.c \
@@ -151,6 +152,7 @@ TEST_SH := \
 	tests/cli/top.sh \
 	tests/cli/topology.sh \
 	tests/cli/trace.sh \
+	tests/cli/tune.sh \
 	tests/cli/tutorial.sh \
 	tests/cli/upgrade.sh \
 	tests/cli/words.sh \

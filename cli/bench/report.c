@@ -87,6 +87,7 @@ json_t *report_chart(json_t *report, const char *file, enum report_kind kind, co
 {
 	static const char *const kinds[] = {
 		[REPORT_LINES] = "lines", [REPORT_BARS] = "bars", [REPORT_TIMELINE] = "timeline",
+		[REPORT_POINTS] = "points",
 	};
 	json_t *chart = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:[], s:[]}", "file", file,
 				  "kind", kinds[kind], "title", title, "x", x, "y", y, "log", log,

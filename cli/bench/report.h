@@ -40,11 +40,12 @@ enum report_relation { REPORT_AT_MOST, REPORT_AT_LEAST };
 void report_check(json_t *report, bool judged, const char *what, double value,
 		  enum report_relation relation, double limit);
 
-enum report_kind { REPORT_LINES, REPORT_BARS, REPORT_TIMELINE };
+enum report_kind { REPORT_LINES, REPORT_BARS, REPORT_TIMELINE, REPORT_POINTS };
 
 /*
  * @file: "NAME.svg". Lines have series of points; bars a value a category; a timeline
- * bars from start to end in rows. @log: the value's axis is logarithmic.
+ * bars from start to end in rows; points are not joined, and have words. @log: the value's axis
+ * is logarithmic.
  */
 json_t *report_chart(json_t *report, const char *file, enum report_kind kind, const char *title,
 		     const char *x, const char *y, bool log);
@@ -62,6 +63,8 @@ json_t *report_series(json_t *chart, const char *label);
 	report_add(series, "points", "[f,f]", (double)(x), (double)(y))
 #define report_bar(series, category, value) \
 	report_add(series, "points", "[s,f]", category, (double)(value))
+#define report_mark(series, x, y, words) \
+	report_add(series, "points", "[f,f,s]", (double)(x), (double)(y), words)
 #define report_span(series, row, start, end) \
 	report_add(series, "points", "[s,f,f]", row, (double)(start), (double)(end))
 

@@ -200,6 +200,23 @@ static void draw_lines(const struct frame *f)
 	}
 }
 
+static void draw_points(const struct frame *f)
+{
+	json_t *series, *point;
+	size_t i, p;
+
+	grid_x(f);
+	grid_y(f);
+	json_array_foreach(f->series, i, series)
+		json_array_foreach(json_object_get(series, "points"), p, point) {
+			double x = at_x(f, number_at(point, 0)), y = at_y(f, number_at(point, 1));
+
+			svg_tag(f->file, x, y, i);
+			svg_text(f->file, x + 9, y - 5, TINY, "",
+				 json_string_value(json_array_get(point, 2)));
+		}
+}
+
 static int row_of(const struct frame *f, const json_t *point)
 {
 	const char *name = json_string_value(json_array_get(point, 0));
@@ -280,7 +297,8 @@ static void draw_spans(const struct frame *f)
 /* Rows and ends of axes, from the points. */
 static void look_at_points(struct frame *f, const char *kind)
 {
-	bool lines = !strcmp(kind, "lines"), any_x = false, any_y = false;
+	bool lines = !strcmp(kind, "lines") || !strcmp(kind, "points"), any_x = false,
+	     any_y = false;
 	json_t *series, *point;
 	size_t i, p;
 
@@ -328,6 +346,8 @@ void report_svg(FILE *file, const json_t *chart, bool simulated)
 	legend(&f);
 	if (!strcmp(kind, "lines"))
 		draw_lines(&f);
+	else if (!strcmp(kind, "points"))
+		draw_points(&f);
 	else if (spans)
 		draw_spans(&f);
 	else

@@ -65,7 +65,7 @@ static void print_table(struct out *out, const json_t *table)
 	json_t *row;
 
 	fprintf(out->file, "\n%s\n", report_at(table, "title"));
-	if (nr > MAX_TEXT_ROWS) {
+	if (nr > MAX_TEXT_ROWS && !json_is_true(json_object_get(table, "whole"))) {
 		fprintf(out->file, "  %zu rows: in the files that -o writes, and with --json\n",
 			nr);
 		return;

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* gpupart qos calibrate: the speed of each program alone on all TPCs. */
 #include <errno.h>
-#include <poll.h>
-#include <sys/wait.h>
 #include "cli/qos/control.h"
 
 #define LOOKS		4		/* in each half of the time */
-#define PATIENCE_NS	3000000000ull	/* for a program that is asked to end */
 
 struct alone {
 	bool ended;
@@ -14,36 +11,6 @@ struct alone {
 	struct qos_measured m;
 	uint64_t milli;			/* units a second; 0 not measured */
 };
-
-/* @group: what it has started as well, which may go on when it ended. */
-static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
-{
-	kill(-group, number);
-	for (unsigned int m = 0; m < t->nr_members; m++) {
-		const struct gpupart_process member = {
-			.pid = t->members[m].pid, .uid = geteuid(),
-		};
-
-		if (gpupart_process_signal(cmd_gp, &member, number, NULL, NULL) == -ENOSYS)
-			remark("%s: %s", t->name, gpupart_error(cmd_gp));
-	}
-}
-
-/* Nothing of it may go on beside the next one that is measured. */
-static void end_tenant(struct control *c, struct live_tenant *t, pid_t group)
-{
-	uint64_t until = process_now_ns() + PATIENCE_NS;
-
-	signal_tenant(t, group, SIGTERM);
-	while (t->child && process_now_ns() < until) {
-		poll(NULL, 0, 10);
-		control_reap(c);
-	}
-	signal_tenant(t, group, SIGKILL);
-	if (t->child)
-		waitpid(t->child, NULL, 0);
-	t->child = 0;
-}
 
 /* One program on all TPCs: the second half of the time counts. */
 static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
@@ -71,7 +38,7 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 	}
 	alone->ended = t->gone;
 	alone->status = t->status;
-	end_tenant(c, t, group);
+	control_end(c, i, group);
 	if (c->ended_by)
 		return CMD_ENDED | (128 + c->ended_by);
 	if (m->work == INT64_MAX)

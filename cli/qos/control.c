@@ -19,6 +19,8 @@
 #include "cli/util/alloc.h"
 #include "cli/util/number.h"
 
+#define PATIENCE_NS	3000000000ull	/* for a program that is asked to end */
+
 /* ------------------------------------------------------------------------- set up */
 
 static int take_lock(struct control *c)
@@ -34,7 +36,7 @@ static int take_lock(struct control *c)
 		return 0;
 	return failure("%s: %s", path,
 		       c->lock >= 0 && errno == EWOULDBLOCK ?
-			       "another gpupart qos runs on this GPU" :
+			       "another gpupart qos or tune runs on this GPU" :
 			       strerror(errno));
 }
 
@@ -294,6 +296,71 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 	return word.status;
 }
 
+/* ------------------------------------------------------------------------ old sets */
+
+void control_restore(struct control *c)
+{
+	char list[GPUPART_TPCSET_STRLEN];
+
+	for (unsigned int i = 0; i < c->live.nr; i++) {
+		if (!live_set(&c->live, i, &c->old[i]))
+			continue;
+		gpupart_tpcset_format_list(&c->old[i], list, sizeof(list));
+		remark("%s: %s; 'gpupart set %s -t %s' gives it its old set",
+		       c->live.tenants[i].name, gpupart_error(cmd_gp), c->live.tenants[i].name,
+		       list);
+	}
+}
+
+/* In a session of its own: what is sent to the command's group does not reach it. */
+static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
+{
+	sigset_t all;
+	ssize_t len;
+	char done;
+
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	do
+		len = read(fd, &done, 1);
+	while (len < 0 && errno == EINTR);
+	if (len == 1)
+		_exit(0);
+	control_restore(c);
+	for (unsigned int i = 0; i < c->live.nr; i++)
+		if (c->live.tenants[i].child)
+			kill(-c->live.tenants[i].child, SIGTERM);
+	_exit(0);
+}
+
+int control_guard(struct control *c)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC))
+		return failure("no pipe: %s", strerror(errno));
+	fflush(NULL);
+	c->guard_pid = fork();
+	if (!c->guard_pid) {
+		close(fds[1]);
+		be_guard(c, fds[0]);
+	}
+	close(fds[0]);
+	c->guard = fds[1];
+	return c->guard_pid > 0 ? 0 : failure("no process: %s", strerror(errno));
+}
+
+void control_guard_end(struct control *c)
+{
+	if (!c->guard)
+		return;
+	if (write(c->guard, "", 1) == 1)
+		waitpid(c->guard_pid, NULL, 0);
+	close(c->guard);
+	c->guard = 0;
+}
+
 /* ------------------------------------------------------------------------ signals */
 
 int control_take_signals(struct control *c)
@@ -329,6 +396,36 @@ void control_reap(struct control *c)
 			t->status = WIFSIGNALED(wstatus) ? 128 + WTERMSIG(wstatus)
 							 : WEXITSTATUS(wstatus);
 		}
+}
+
+/* @group: what it has started as well, which may go on when it ended. */
+static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
+{
+	kill(-group, number);
+	for (unsigned int m = 0; m < t->nr_members; m++) {
+		const struct gpupart_process member = {
+			.pid = t->members[m].pid, .uid = geteuid(),
+		};
+
+		if (gpupart_process_signal(cmd_gp, &member, number, NULL, NULL) == -ENOSYS)
+			remark("%s: %s", t->name, gpupart_error(cmd_gp));
+	}
+}
+
+void control_end(struct control *c, unsigned int i, pid_t group)
+{
+	struct live_tenant *t = &c->live.tenants[i];
+	uint64_t until = process_now_ns() + PATIENCE_NS;
+
+	signal_tenant(t, group, SIGTERM);
+	while (t->child && process_now_ns() < until) {
+		poll(NULL, 0, 10);
+		control_reap(c);
+	}
+	signal_tenant(t, group, SIGKILL);
+	if (t->child)
+		waitpid(t->child, NULL, 0);
+	t->child = 0;
 }
 
 bool control_all_gone(const struct control *c)

@@ -15,6 +15,9 @@ struct control {
 	int lock, signals;
 	sigset_t before;
 	int ended_by;			/* a signal to this command; 0 none */
+	struct gpupart_tpcset old[QOS_MAX_TENANTS];	/* that control_restore() gives back */
+	int guard;			/* a pipe to the process of control_guard(); 0 none */
+	pid_t guard_pid;
 };
 
 /* Those that return a number return 0, or an error. */
@@ -34,6 +37,19 @@ int control_take_signals(struct control *c);
 
 /* Starts tenant @i's program in a set; an error is that of what could not be started. */
 int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset *set);
+
+/* Ends tenant @i's program and its process group @group: none of it runs when this returns. */
+void control_end(struct control *c, unsigned int i, pid_t group);
+
+/* Gives each tenant its c->old. Where it cannot, it says how a user can. */
+void control_restore(struct control *c);
+
+/*
+ * Until control_guard_end() another process restores the sets, and ends the programs that were
+ * started, where this one dies by whatever signal. The GPU's lock is held until that is done.
+ */
+int control_guard(struct control *c);
+void control_guard_end(struct control *c);
 
 /* Takes the statuses of programs that ended. */
 void control_reap(struct control *c);

@@ -31,6 +31,7 @@ static void drop_member(struct live_tenant *t, unsigned int m)
 	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
 		t->rest[k] = pace_add(t->rest[k], pace_rest(&t->members[m].paces[k]));
 	gpupart_remote_close(t->members[m].remote);
+	gpupart_records_close(t->members[m].records);
 	t->members[m] = t->members[--t->nr_members];
 }
 
@@ -56,6 +57,8 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	if (gpupart_remote_open(cmd_gp, p->pid, live->pci, &m->remote))
 		return;
 	t->nr_members++;
+	if (t->by_records && gpupart_records_open(cmd_gp, p->pid, live->pci, &m->records))
+		m->records = NULL;
 	if (!t->adopted || gpupart_remote_progress(cmd_gp, m->remote, &m->last))
 		return;
 	m->paces[LIVE_UNITS].told_ns = m->last.told_ns;
@@ -150,6 +153,29 @@ static void tell_units(struct live_tenant *t, uint64_t work, uint64_t reports)
 	t->ever_units |= !!work;
 }
 
+/* @nr reports in @ns, counted in the place of their mean. */
+static void count_pauses(struct live_tenant *t, uint64_t ns, uint64_t nr)
+{
+	unsigned int b = GPUPART_NR_LATENCIES - 1;
+
+	while (b && gpupart_latency_least(b) > ns / nr)
+		b--;
+	t->pauses[b] += nr;
+}
+
+static void read_records(struct live_tenant *t, struct live_member *m)
+{
+	struct gpupart_records now;
+	uint64_t came;
+
+	if (!m->records || gpupart_records_read(cmd_gp, m->records, &now, sizeof(now)))
+		return;
+	came = m->ended ? more(now.ended, m->ended) : 0;
+	m->ended = now.ended;
+	t->ended += came;
+	t->since_change += came;
+}
+
 static void read_member(struct live_tenant *t, struct live_member *m,
 			const struct gpupart_progress *now)
 {
@@ -166,7 +192,12 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 	pace_told(&m->paces[LIVE_ANSWERS], milli(answers), answers, now->answered_ns);
 	tell_units(t, milli(units), reports);
 	t->launches += more(now->launches, last->launches);
-	t->since_change += !!units + answers;
+	if (reports && last->told_ns && now->told_ns > last->told_ns)
+		count_pauses(t, now->told_ns - last->told_ns, reports);
+	if (t->by_records)
+		read_records(t, m);
+	else
+		t->since_change += !!units + answers;
 	t->ever_told |= answers || units;
 	*last = *now;
 }
@@ -210,22 +241,23 @@ static uint64_t nr_requests(const struct live_tenant *t)
 	return nr;
 }
 
-/* Within a place of the table as if its requests were spread evenly. */
-static uint64_t percentile(const struct live_tenant *t, uint64_t nr, unsigned int thousandths)
+uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_t nr,
+			 unsigned int thousandths)
 {
 	uint64_t rank = (nr * thousandths + 999) / 1000, below = 0, least, width;
 	unsigned int b;
 
-	for (b = 0; b + 1 < GPUPART_NR_LATENCIES && below + t->latencies[b] < rank; b++)
-		below += t->latencies[b];
+	for (b = 0; b + 1 < GPUPART_NR_LATENCIES && below + latencies[b] < rank; b++)
+		below += latencies[b];
 	least = gpupart_latency_least(b);
 	width = b + 1 < GPUPART_NR_LATENCIES ? gpupart_latency_least(b + 1) - least : 0;
-	return t->latencies[b] ? least + width * (rank - below) / t->latencies[b] : least;
+	return latencies[b] ? least + width * (rank - below) / latencies[b] : least;
 }
 
 static void begin_anew(struct live_tenant *t)
 {
-	t->told_milli = t->reports = t->launches = 0;
+	t->told_milli = t->reports = t->launches = t->ended = 0;
+	memset(t->pauses, 0, sizeof(t->pauses));
 	memset(t->rest, 0, sizeof(t->rest));
 	memset(t->latencies, 0, sizeof(t->latencies));
 }
@@ -251,7 +283,7 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured)
 {
 	struct live_tenant *t = &live->tenants[i];
-	bool launches = spec->signal == QOS_SIGNAL_LAUNCHES ||
+	bool launches = t->by_records || spec->signal == QOS_SIGNAL_LAUNCHES ||
 			(spec->signal == QOS_SIGNAL_AUTO && !t->ever_told);
 	enum live_kind kind = t->ever_units ? LIVE_UNITS : LIVE_ANSWERS;
 	uint64_t work[LIVE_NR_KINDS], nr = nr_requests(t);
@@ -264,14 +296,14 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	work[LIVE_ANSWERS] = take_work(t, LIVE_ANSWERS, live->read_ns, nr, &exact[LIVE_ANSWERS]);
 	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = signed_most(nr) };
 	if (launches) {
-		measured->work = signed_most(milli(t->launches));
+		measured->work = signed_most(milli(t->by_records ? t->ended : t->launches));
 	} else {
 		measured->work = signed_most(work[kind]);
 		measured->reports = signed_most(reports);
 		measured->exact = reports && exact[kind];
 	}
 	if (tenant->goal == QOS_LATENCY && nr)
-		measured->latency_ns = percentile(t, nr, spec->percentile);
+		measured->latency_ns = live_percentile(t->latencies, nr, spec->percentile);
 	measured->valid = !t->gone && (t->nr_members || t->told_milli || nr);
 	begin_anew(t);
 }
@@ -431,7 +463,7 @@ static bool take_line(struct live *live, char *line)
 		return false;
 	}
 	t->ever_told = true;
-	t->since_change++;
+	t->since_change += !t->by_records;
 	return true;
 }
 

@@ -27,6 +27,8 @@ struct live_member {
 	int pid;
 	struct gpupart_remote *remote;
 	struct gpupart_progress last;	/* what was taken into account */
+	struct gpupart_records_reader *records;	/* of a tenant that is measured by them */
+	uint64_t ended;			/* launches, as they had it last */
 	struct pace paces[LIVE_NR_KINDS];
 	struct gpupart_tpcset given;	/* its set, when it was given or seen first; or empty */
 	bool seen;			/* it is still listed */
@@ -48,15 +50,17 @@ struct live_tenant {
 	struct gpupart_tpcset found;	/* .. this one */
 	uint64_t said_ns;		/* when that was said last */
 	bool many;			/* more processes than are watched, which was said */
+	bool by_records;		/* launches that ended count, and no report does */
 	/* Since the last take. */
-	uint64_t told_milli, reports, launches;
+	uint64_t told_milli, reports, launches, ended;
+	uint64_t pauses[GPUPART_NR_LATENCIES];	/* between reports of units */
 	uint64_t rest[LIVE_NR_KINDS];	/* of processes that ended, thousandths */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
 	bool ever_told;			/* it reported once */
 	bool ever_units;		/* .. units: requests are none then */
 	struct live_lines lines[LIVE_NR_KINDS];
 	struct pace paces[LIVE_NR_KINDS];	/* who sends them, as if it were one */
-	uint64_t since_change;		/* reports since its set changed */
+	uint64_t since_change;		/* reports, or launches that ended, since its set changed */
 	uint64_t changed_ns;		/* when that was */
 };
 
@@ -95,6 +99,12 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 /* A line: @what, and who has which TPCs. */
 void live_tell_others(const struct live *live, const char *what);
 
+/*
+ * What tenant @i may have: what the jobs around it leave to it, less what programs have that are
+ * no tenants.
+ */
+struct gpupart_tpcset live_room(const struct live *live, unsigned int i);
+
 /* Takes what came to the socket. */
 void live_listen(struct live *live);
 
@@ -104,6 +114,13 @@ void live_read(struct live *live);
 /* What tenant @i did since the last take, over @ns, as the policy wants it; begins anew. */
 void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenant,
 	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured);
+
+/*
+ * The percentile, in thousandths, of @nr requests that are counted in @latencies; those in one
+ * place of it as if they were spread evenly.
+ */
+uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_t nr,
+			 unsigned int thousandths);
 
 /* Begins to measure anew: what came before does not count. */
 void live_forget(struct live *live);

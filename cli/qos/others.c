@@ -255,6 +255,31 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 	live->others_changed = true;
 }
 
+struct gpupart_tpcset live_room(const struct live *live, unsigned int i)
+{
+	struct gpupart_tpcset room = gpupart_topology_all(live->topo), around = { 0 };
+	struct qos_others others = live->others;
+	const struct gpupart_job *job = NULL;
+	struct gpupart_job *jobs;
+	int nr = shown_jobs(cmd_gp, &jobs);
+
+	for (int j = 0; j < nr; j++)
+		if (!strcmp(jobs[j].id, live->tenants[i].job))
+			job = &jobs[j];
+	/* What is around it is not beside it. */
+	while (job && (job = shown_job_on(jobs, nr, job->parent, live->pci))) {
+		if (!gpupart_tpcset_parse_list(NULL, job->limit, &around))
+			room = gpupart_tpcset_and(&room, &around);
+		for (unsigned int n = 0; n < others.nr; n++)
+			if (job->pid && others.list[n].pid == job->pid)
+				others.list[n].set = (struct gpupart_tpcset){ 0 };
+	}
+	for (unsigned int n = 0; n < others.nr; n++)
+		room = gpupart_tpcset_andnot(&room, &others.list[n].set);
+	free(jobs);
+	return room;
+}
+
 void live_tell_others(const struct live *live, const char *what)
 {
 	char text[2 * GPUPART_TPCSET_STRLEN] = "", list[GPUPART_TPCSET_STRLEN], pid[24];

@@ -241,6 +241,7 @@ const char *qos_number(uint64_t thousandths, char *text, size_t len);
 struct qos_options {
 	const char *of, *log, *file, *epoch, *epochs, *seconds;
 	struct args_texts tenants;	/* in place of a file */
+	const char *words_from;		/* the option that gave them; NULL: --tenant */
 	bool dry_run, mps;
 	bool *started;			/* a program was, or one was adopted */
 };

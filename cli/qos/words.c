@@ -110,7 +110,7 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 		status = usage_error("'%s': each --tenant has a job or a pid: wants one without",
 				     program[0]);
 	if (!status)
-		status = yaml_open_text(yaml, "--tenant", text, len);
+		status = yaml_open_text(yaml, options->words_from ?: "--tenant", text, len);
 	free(text);
 	return status;
 }

@@ -8,7 +8,7 @@ is "$status $out" "0 $(sed -n 's/^VERSION.*:= //p' Makefile)" "--version"
 try --help
 has "$status $out" "0 Usage: gpupart COMMAND" "--help"
 listed=$(sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' "$tmp/out" | grep -v '^help$' | tr '\n' ' ')
-is "$listed" "topology run set ps top metrics cdi plan trace verify bench stat doctor sim qos slurm-conf slurm-node demo " "--help lists the commands there are"
+is "$listed" "topology run set ps top metrics cdi plan trace verify bench stat doctor sim qos tune slurm-conf slurm-node demo " "--help lists the commands there are"
 try help
 has "$status $out" "0 Usage: gpupart COMMAND" "help"
 for command in $listed; do

@@ -238,7 +238,7 @@ until_true has_rows "$name-a" 1
 until_true has_rows "$name-b" 1
 until_true has_lines "$tmp/live.log" 8
 is "$(rows "$name-a") $(rows "$name-b")" "1 1" "run starts its programs"
-refused 125 "another gpupart qos runs on this GPU" qos run $e -f "$tmp/two.yaml"
+refused 125 "another gpupart qos or tune runs on this GPU" qos run $e -f "$tmp/two.yaml"
 "$gpupart" qos run $e -f "$tmp/two.yaml" --dry-run --epochs 1 >"$tmp/dry" 2>&1
 is $? 0 "a dry run beside it is let by"
 has "$(cat "$tmp/dry")" " TPCs: " "and says what it would do"

@@ -143,6 +143,8 @@ static void test_charts(void)
 	test_chart(CHART("lines", "true", SERIES("s", "[1,500],[2,250.5],[66,9]")), "lines");
 	test_chart(CHART("timeline", "false", SERIES("s", "[\"1\",0,5],[\"2\",4,9]")),
 		   "a timeline");
+	test_chart(CHART("points", "false", SERIES("s", "[1,500,\"46\"],[2,250.5,\"&\"]")),
+		   "points");
 	test_chart(CHART("bars", "false", SERIES("s", "")), "no bars at all");
 }
 

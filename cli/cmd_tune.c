@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+/* gpupart tune: finds the best sets of programs by live changes of their sets. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/cmd.h"
+#include "cli/target/shown.h"
+#include "cli/tune/tune.h"
+
+const char tune_help[] =
+"Usage: gpupart tune NAME [NAME] [--goal GOAL] [--seconds S] [--wait S] [--apply]\n"
+"                    [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]...\n"
+"       gpupart tune [--name NAME]... [--mps] [OPTIONS] -- PROGRAM [: PROGRAM]\n"
+"Measures one or two jobs under about forty candidate sets, of different sizes and\n"
+"shapes, by changing their sets while they run, and names the best sets for a goal.\n"
+"Programs after -- are started, and ended afterwards.\n"
+"\n"
+"      --goal GOAL     sum: the most of both together, as parts of their speeds alone\n"
+"                      (the default); fair: the most for the one that has less; or\n"
+"                      [NAME:] and alpha=SHARE, rate=RATE, or latency=TIME with\n"
+"                      percentile=P: that for NAME (the first one), and the most for\n"
+"                      the other. Of one program the fewest TPCs that meet it;\n"
+"                      alpha=0.95 without it\n"
+"      --seconds S     for all candidates, 1-3600; 60 without it. The best three are\n"
+"                      measured again for half of that, for their percentiles\n"
+"      --wait S        for a program's first reports, 1-3600; 30 without it\n"
+"      --apply         leave programs running with the best sets; without it old sets\n"
+"                      come back\n"
+"      --name NAME     of a program that is started; its file's without it\n"
+"      --mps           at the same time, by NVIDIA's MPS: see 'gpupart help run'\n"
+"  -i, --input CAPTURE on the simulated GPU made of it; of a job the one that it is on\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
+"      --json          as JSON, schema gpupart/1\n"
+"  -o, --output FILE   write the best sets there as a plan, for 'gpupart run --plan';\n"
+"                      FILE.svg: a picture of all candidates\n"
+"\n"
+"Reports of programs count, or launches that ended, where these have records. Old sets\n"
+"come back at once where a program makes no progress, and where this command dies.\n"
+"Documentation/user/tune.md says how speeds alone are measured.\n"
+"\n"
+"Exit status: 0 done, 1 failed, or no candidate reaches the goal (the best is named),\n"
+"2 usage, 128 and a signal's number; 125 to 127 a program could not be started.\n"
+"\n"
+"Examples:\n"
+"  gpupart tune serve train --goal serve:latency=8ms --apply -o plan.json\n"
+"  gpupart tune train -o curve.svg\n"
+"  gpupart tune --mps --goal fair -- ./serve --batch 16 : ./train\n";
+
+struct wishes {
+	struct qos_options qos;
+	const char *goal, *seconds, *wait, *names[TUNE_PROGRAMS];
+	struct args_texts name, outputs;
+	bool apply;
+	char **programs[TUNE_PROGRAMS];	/* to be started; NULL: a job */
+	pid_t groups[TUNE_PROGRAMS];	/* of those that were started */
+	unsigned int nr;
+};
+
+/* Names, or "PROGRAM ARGS : PROGRAM ARGS": @nr_behind words were behind "--". 0, or an error. */
+static int take_words(struct wishes *w, char **words, int nr_behind)
+{
+	bool jobs = nr_behind < 0;
+	int nr = 0, len;
+
+	while (words[nr])
+		nr++;
+	if (!jobs && nr > nr_behind)
+		return usage_error("'%s' and a program after --: take one", words[0]);
+	if (jobs && (w->name.nr || w->qos.mps))
+		return usage_error("%s is for programs after --", w->qos.mps ? "--mps" : "--name");
+	for (int at = 0; at < nr; at += len + 1, w->nr++) {
+		for (len = jobs ? 0 : 1; !jobs && words[at + len] && strcmp(words[at + len], ":");)
+			len++;
+		if (w->nr == TUNE_PROGRAMS)
+			return usage_error("'%s': is one more than two programs", words[at]);
+		w->names[w->nr] = words[at];
+		if (jobs)
+			continue;
+		if (!strcmp(words[at], ":") || (at + len == nr - 1 && words[at + len]))
+			return usage_error("':' parts two programs: one is missing");
+		w->programs[w->nr] = &words[at];
+		words[at + len] = NULL;
+		w->names[w->nr] = strrchr(words[at], '/') ? strrchr(words[at], '/') + 1 : words[at];
+		if (w->nr < w->name.nr)
+			w->names[w->nr] = w->name.texts[w->nr];
+	}
+	if (!w->nr || (!jobs && w->name.nr > w->nr))
+		return usage_error("wants %s", w->nr ? "no more names than programs" :
+				   "the names of one or two jobs, or programs after --");
+	return w->nr < 2 || strcmp(w->names[0], w->names[1]) ? 0 :
+	       usage_error("two programs named %s: %s", w->names[0],
+			   jobs ? "one cannot have two sets" : "--name gives them others");
+}
+
+/* Jobs of this user's, on the GPU that is meant where no option says so. 0, or an error. */
+static int find_jobs(const struct wishes *w, struct args *args)
+{
+	struct gpupart_job *jobs;
+	int nr = shown_jobs(cmd_gp, &jobs), status = 0;
+
+	for (unsigned int i = 0; i < w->nr && !w->programs[i] && !status; i++) {
+		int found = -1;
+
+		for (int j = nr; j-- > 0; )
+			if (!strcmp(jobs[j].name, w->names[i])) {
+				found = j;
+				if (jobs[j].uid != geteuid() || jobs[j].other_version)
+					break;
+			}
+		if (found < 0)
+			status = usage_error("you have no running job named '%s': see 'gpupart ps'",
+					     w->names[i]);
+		else if (jobs[found].uid != geteuid())
+			status = usage_error("%s is a job of user %u: only that user tunes it",
+					     w->names[i], jobs[found].uid);
+		else if (jobs[found].other_version)
+			status = usage_error("%s runs under another version of gpupart",
+					     w->names[i]);
+		else if (jobs[found].simulated && !args->source)
+			args->source = alloc_text("%s", jobs[found].source);
+		else if (!jobs[found].simulated && !args->gpu)
+			args->gpu = alloc_text("%s", jobs[found].pci);
+	}
+	free(jobs);
+	return status;
+}
+
+/* Tenants in words, which the reader of a file of tenants reads. 0, or an error. */
+static int take_goal(struct wishes *w, struct tune *tune)
+{
+	const char *colon;
+	size_t len;
+
+	w->goal = w->goal ?: w->nr > 1 ? "sum" : "alpha=0.95";
+	tune->kind = !strcmp(w->goal, "sum") ? TUNE_SUM :
+		     !strcmp(w->goal, "fair") ? TUNE_FAIR : TUNE_GOAL;
+	tune->nr = w->nr;
+	if (tune->kind == TUNE_GOAL ? !strchr(w->goal, '=') : w->nr == 1)
+		return usage_error("--goal '%s': wants %s[NAME:]alpha=, rate= or latency=", w->goal,
+				   w->nr > 1 ? "sum, fair or " : "");
+	colon = strchr(w->goal, ':');
+	len = colon ? colon - w->goal : 0;
+	while (colon && tune->of < w->nr && (strlen(w->names[tune->of]) != len ||
+					     strncmp(w->names[tune->of], w->goal, len)))
+		tune->of++;
+	if (tune->of == w->nr)
+		return usage_error("--goal %s: is for none of the programs", w->goal);
+	w->qos.words_from = "--goal";
+	for (unsigned int i = 0; i < w->nr; i++)
+		w->qos.tenants.texts[w->qos.tenants.nr++] =
+			alloc_text("%s:job=%s%s%s", w->names[i], w->names[i],
+				   tune->kind == TUNE_GOAL && i == tune->of ? "," : "",
+				   tune->kind != TUNE_GOAL || i != tune->of ? ""
+				   : colon				    ? colon + 1
+									    : w->goal);
+	return 0;
+}
+
+/* Takes the jobs, or starts the programs, two with a half of the TPCs each. 0, or an error. */
+static int begin(struct tune_run *run, struct wishes *w)
+{
+	struct control *c = &run->c;
+	const struct qos_tenant *goal = &c->setup.tenants[run->tune.of];
+	char list[GPUPART_TPCSET_STRLEN];
+	unsigned int nr;
+	int status;
+
+	if (run->tune.kind == TUNE_GOAL && (goal->goal == QOS_BEST_EFFORT || goal->weight ||
+	    goal->floor || goal->ceiling || goal->alone || c->setup.specs[run->tune.of].signal))
+		return usage_error(
+			"--goal %s: wants alpha=, rate= or latency=, alone or with percentile=",
+			w->goal);
+	run->tune.goal = *goal;
+	for (unsigned int i = 0; i < w->nr; i++) {
+		c->setup.specs[i].program = w->programs[i];
+		c->live.tenants[i].by_records = true;
+	}
+	status = w->programs[0] ? 0 : control_adopt(c);
+	if (status || (status = control_take_signals(c)))
+		return status;
+	live_open_socket(&c->live);
+	live_find(&c->live, true);
+	if (c->live.others.nr)
+		live_tell_others(&c->live, "left out are TPCs of programs that are not tuned:");
+	c->live.others_changed = false;
+	for (unsigned int i = 0; i < w->nr && !status; i++) {
+		run->room[i] = c->old[i] = live_room(&c->live, i);
+		nr = gpupart_tpcset_count(&run->room[i]);
+		if (nr < w->nr)
+			return usage_error(
+				"%s: the limit around it and other programs leave it %u TPCs",
+				w->names[i], nr);
+		if (!w->programs[i]) {
+			if (!gpupart_tpcset_empty(&c->setup.tenants[i].adopted))
+				c->old[i] = c->setup.tenants[i].adopted;
+			gpupart_tpcset_format_list(&c->old[i], list, sizeof(list));
+			remark("%s has TPCs %s; should they not come back: gpupart set %s -t %s",
+			       w->names[i], list, w->names[i], list);
+			continue;
+		}
+		if (i)
+			c->old[i] = gpupart_tpcset_andnot(&run->room[i], &c->old[0]);
+		else if (w->nr > 1)
+			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &run->room[0],
+					  nr / 2, &c->old[0]);
+		status = control_start(c, i, &c->old[i]);
+		w->groups[i] = c->live.tenants[i].child;
+	}
+	return status ?: control_guard(c);
+}
+
+static int tune(struct tune_run *run, struct wishes *w)
+{
+	struct control *c = &run->c;
+	struct args inner = *run->args;
+	char *none = NULL;
+	int status;
+
+	/* What programs write is not to stand between lines of the table. */
+	inner.json = true;
+	inner.program = &none;
+	c->calibrating = true;
+	status = control_open(c, &inner, &w->qos) ?: begin(run, w) ?: tune_measure(run);
+	run->applied = !status && w->apply && tune_worth(&run->tune, run->tune.best) >= 0;
+	if (run->applied) {
+		memcpy(c->old, run->tune.best->sets, sizeof(run->tune.best->sets));
+		control_restore(c);
+	}
+	control_guard_end(c);
+	for (unsigned int i = 0; i < w->nr && !run->applied; i++)
+		if (w->groups[i])
+			control_end(c, i, w->groups[i]);
+	status = status ?: tune_show(run, &w->outputs);
+	for (unsigned int i = 0; i < w->nr; i++)
+		if (w->programs[i])
+			c->setup.specs[i].program = NULL;
+	control_close(c);
+	return status;
+}
+
+int cmd_tune(int argc, char **argv)
+{
+	static struct tune_run run;
+	struct wishes w = { 0 };
+	struct args args = { 0 };
+	const struct args_option own[] = {
+		{ .name = "goal", .value = &w.goal }, { .name = "seconds", .value = &w.seconds },
+		{ .name = "wait", .value = &w.wait }, { .name = "apply", .given = &w.apply },
+		{ .name = "name", .values = &w.name }, { .name = "mps", .given = &w.qos.mps },
+		{ .name = "output", .letter = 'o', .values = &w.outputs }, { 0 },
+	};
+	double seconds = 60, wait = 30;
+	char **words = alloc_zeroed(argc + 1, sizeof(*words));
+	int status, behind = -1;
+
+	/* main()'s own words stay as they are: on the simulated GPU it is started anew. */
+	memcpy(words, argv, argc * sizeof(*words));
+	for (int i = 1; i < argc && behind < 0; i++)
+		behind = !strcmp(argv[i], "--") ? argc - i - 1 : -1;
+	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_NAMES, own, tune_help,
+			    argc, words) ?: take_words(&w, args.program, behind);
+	if (!status && w.seconds)
+		status = args_seconds("--seconds", w.seconds, 1, &seconds);
+	if (!status && w.wait)
+		status = args_seconds("--wait", w.wait, 1, &wait);
+	status = status ?: take_goal(&w, &run.tune) ?: find_jobs(&w, &args) ?: args_simulate(&args);
+	run.args = &args;
+	run.goal = w.goal;
+	run.budget_ns = seconds * 1e9;
+	run.wait_ns = wait * 1e9;
+	status = status ?: tune(&run, &w);
+	free(words);
+	return status;
+}

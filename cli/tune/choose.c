@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/* Which sets `gpupart tune` tries, and which of them is the best for a goal. */
+#include <math.h>
+#include <string.h>
+#include "cli/bench/stats.h"
+#include "cli/tune/tune.h"
+
+#define NR_SHAPES	(GPUPART_SHAPE_SPREAD + 1)
+#define LEAST_TPCS	4 /* room for a cluster of 8 blocks, which launches of libraries use */
+#define LEAST_MARGIN	0.02	/* of a speed: less is no reason to stop a candidate early */
+
+static void add(struct tune *tune, const struct tune_candidate *x)
+{
+	for (unsigned int i = 0; i < tune->nr_candidates; i++)
+		if (gpupart_tpcset_equal(&tune->list[i].sets[0], &x->sets[0]) &&
+		    gpupart_tpcset_equal(&tune->list[i].sets[1], &x->sets[1]))
+			return;
+	if (tune->nr_candidates < TUNE_MOST)
+		tune->list[tune->nr_candidates++] = *x;
+}
+
+/* @nr TPCs of @from for the first program, the rest of @rest for the second. False: none. */
+static bool make(const struct tune *tune, const struct gpupart_topology *topo,
+		 const struct gpupart_tpcset *from, const struct gpupart_tpcset *rest,
+		 unsigned int nr, struct tune_candidate *x)
+{
+	if (gpupart_set_shape(cmd_gp, topo, x->shape, from, nr, &x->sets[0]))
+		return false;
+	if (tune->nr == TUNE_PROGRAMS)
+		x->sets[1] = gpupart_tpcset_andnot(rest, &x->sets[0]);
+	return tune->nr == 1 || !gpupart_tpcset_empty(&x->sets[1]);
+}
+
+int tune_list(struct tune *tune, const struct gpupart_topology *topo,
+	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr)
+{
+	unsigned int all = gpupart_tpcset_count(&room[0]), least, step, n;
+	struct gpupart_tpcset both = gpupart_tpcset_or(&room[0], &room[1]);
+	struct tune_candidate x = { 0 }, swapped;
+
+	tune->nr_tpcs = gpupart_tpcset_count(&both);
+	least = all < 2 * LEAST_TPCS ? 1 : LEAST_TPCS;
+	if (tune->nr == 1) {
+		x.sets[0] = room[0];
+		add(tune, &x);
+	} else if (make(tune, topo, &room[0], &room[1], least, &x)) {
+		/* Nearly all for one of them, where the sets that each may have allow it. */
+		swapped = x;
+		if (make(tune, topo, &room[1], &room[0], least, &swapped)) {
+			swapped.sets[1] = swapped.sets[0];
+			swapped.sets[0] = gpupart_tpcset_andnot(&room[0], &swapped.sets[1]);
+			if (!gpupart_tpcset_empty(&swapped.sets[0]))
+				add(tune, &swapped);
+		}
+		add(tune, &x);
+	}
+	nr = nr < tune->nr_candidates + NR_SHAPES ? 1 : (nr - tune->nr_candidates) / NR_SHAPES;
+	step = all / (nr + 1);
+	step = step ? step : 1;
+	for (unsigned int k = 1; k <= nr; k++) {
+		n = all * k / (nr + 1);
+		for (unsigned int shape = 0; shape < NR_SHAPES && n >= least; shape++) {
+			x = (struct tune_candidate){ .shape = shape };
+			/* Whole GPCs have few sizes: the nearest below that is no other's. */
+			for (unsigned int less = 0; less < step && less < n; less++)
+				if (make(tune, topo, &room[0], &room[1], n - less, &x)) {
+					add(tune, &x);
+					break;
+				}
+		}
+	}
+	return tune->nr_candidates >= 2 ? 0 :
+	       usage_error("%u TPCs are too few to choose from: other programs have the rest",
+			   tune->nr_tpcs);
+}
+
+void tune_sum_up(struct tune *tune, struct tune_candidate *x)
+{
+	double sorted[TUNE_SLICES], all[TUNE_MOST];
+	unsigned int nr;
+
+	for (unsigned int i = 0; i < tune->nr; i++) {
+		memcpy(sorted, x->slices[i], sizeof(sorted));
+		x->speed[i] = x->nr_slices ? stats_median(sorted, x->nr_slices) : 0;
+		x->noise[i] = x->speed[i] > 0 ? (stats_quantile(sorted, x->nr_slices, 75) -
+						 stats_quantile(sorted, x->nr_slices, 25)) /
+							2 / x->speed[i] : 0;
+		tune->alone[i] = 0;
+		nr = 0;
+		for (unsigned int n = 0; n < tune->nr_candidates; n++) {
+			const struct tune_candidate *one = &tune->list[n];
+
+			if (one->state != TUNE_MEASURED || !(one->speed[i] > 0))
+				continue;
+			tune->alone[i] = fmax(tune->alone[i], one->speed[i]);
+			all[nr++] = one->noise[i];
+		}
+		tune->noise[i] = nr ? stats_median(all, nr) : 0;
+	}
+}
+
+static double cost(const struct tune_candidate *x)
+{
+	return gpupart_tpcset_count(&x->sets[0]);
+}
+
+bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x)
+{
+	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
+		const struct tune_candidate *y = &tune->list[n];
+		bool better = y != x && y->state == TUNE_MEASURED;
+
+		for (unsigned int i = 0; i < tune->nr && better; i++)
+			better = y->speed[i] * (1 - fmax(LEAST_MARGIN, 3 * tune->noise[i])) >
+				 x->speed[i] * (1 + 2 * x->noise[i]);
+		if (better && (tune->nr > 1 || cost(y) <= cost(x)))
+			return true;
+	}
+	return false;
+}
+
+double tune_share(const struct tune *tune, const struct tune_candidate *x, unsigned int i)
+{
+	return tune->alone[i] > 0 ? x->speed[i] / tune->alone[i] : 0;
+}
+
+double tune_worth(const struct tune *tune, const struct tune_candidate *x)
+{
+	const struct qos_tenant *goal = &tune->goal;
+	const unsigned int of = tune->of;
+	double met = 0;
+
+	if (tune->kind == TUNE_SUM)
+		return tune_share(tune, x, 0) + tune_share(tune, x, 1);
+	if (tune->kind == TUNE_FAIR)
+		return fmin(tune_share(tune, x, 0), tune_share(tune, x, 1));
+	if (goal->goal == QOS_ALPHA)
+		met = tune_share(tune, x, of) * 1000 / goal->alpha;
+	else if (goal->goal == QOS_RATE)
+		met = x->speed[of] * 1000 / goal->rate;
+	else if (x->time_ns[of] > 0)
+		met = goal->latency_ns / x->time_ns[of];
+	if (met < 1)
+		return met - 1;
+	return tune->nr > 1 ? tune_share(tune, x, !of) : 1 - cost(x) / (tune->nr_tpcs + 1);
+}
+
+unsigned int tune_best(struct tune *tune, struct tune_candidate **best, unsigned int most)
+{
+	unsigned int nr = 0, at;
+
+	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
+		struct tune_candidate *x = &tune->list[n];
+
+		if (x->state != TUNE_MEASURED)
+			continue;
+		for (at = nr; at && tune_worth(tune, x) > tune_worth(tune, best[at - 1]); at--)
+			if (at < most)
+				best[at] = best[at - 1];
+		if (at < most)
+			best[at] = x;
+		nr += nr < most;
+	}
+	return nr;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+/* Measures the candidates of `gpupart tune` on programs that run. */
+#include <string.h>
+#include "cli/tune/tune.h"
+
+#define MOST_CANDIDATES	40
+#define LEAST_CANDIDATES 8
+#define LEAST_REPORTS	8		/* that a candidate's time is to have room for */
+#define LOOK_NS		2000000ull
+#define RECORDS_NS	2000000000ull	/* without a report: launches that end are the measure */
+#define STALL_NS	500000000ull	/* at least so long without progress is a stall */
+#define STALL_REPORTS	8		/* .. and so many times what a report takes */
+#define RESUME_NS	10000000000ull	/* for a program that has its old set back */
+
+static void give(struct tune_run *run, const struct gpupart_tpcset *sets)
+{
+	for (unsigned int i = 0; i < run->tune.nr; i++)
+		if (live_set(&run->c.live, i, &sets[i]))
+			remark("%s: %s", run->c.live.tenants[i].name, gpupart_error(cmd_gp));
+}
+
+/* Until @until_ns at most: signals, programs that end, progress. 0, or an error. */
+static int watch(struct tune_run *run, uint64_t until_ns)
+{
+	struct live *live = &run->c.live;
+	uint64_t now = process_now_ns();
+
+	control_wait(&run->c, until_ns < now + LOOK_NS ? until_ns : now + LOOK_NS);
+	if (run->c.ended_by)
+		return CMD_ENDED | (128 + run->c.ended_by);
+	live_listen(live);
+	live_read(live);
+	live_find(live, false);
+	if (live->others_changed)
+		live_tell_others(live, "TPCs of programs that are not tuned are now:");
+	live->others_changed = false;
+	for (unsigned int i = 0; i < run->tune.nr; i++) {
+		const struct live_tenant *t = &live->tenants[i];
+
+		if (t->gone)
+			return failure("%s ended before all was measured", t->name);
+		if (t->since_change != run->moved_to[i])
+			run->moved_ns[i] = process_now_ns();
+		run->moved_to[i] = t->since_change;
+	}
+	return 0;
+}
+
+/*
+ * A program without progress for much longer than its share of the TPCs explains, or, where
+ * @since_ns is not 0, without any since then: -1 if there is none.
+ */
+static int find_stalled(const struct tune_run *run, const struct tune_candidate *x,
+			uint64_t since_ns)
+{
+	uint64_t now = process_now_ns(), limit, had, has;
+
+	for (unsigned int i = 0; i < run->tune.nr; i++) {
+		if (run->moved_ns[i] <= since_ns)
+			return i;
+		had = gpupart_tpcset_count(&run->c.old[i]);
+		has = gpupart_tpcset_count(&x->sets[i]);
+		limit = STALL_REPORTS * run->each_ns[i];
+		limit = had > has ? limit * had / has : limit;
+		if (now - run->moved_ns[i] > (limit > STALL_NS ? limit : STALL_NS))
+			return i;
+	}
+	return -1;
+}
+
+/* What program @i is measured by, and how often that comes. 0, or an error. */
+static int find_measure(struct tune_run *run, unsigned int i)
+{
+	struct live_tenant *t = &run->c.live.tenants[i];
+	uint64_t begin = process_now_ns(), ns = 0;
+	int status = 0;
+
+	while (!status && (t->since_change < 3 || (t->by_records && ns < RECORDS_NS))) {
+		if (ns > run->wait_ns)
+			return failure(
+				"%s reported nothing for %g s, and no launch of it was recorded (a GPU records them with GPUPART_RECORDS=1): there is nothing to measure it by",
+				t->name, run->wait_ns / 1e9);
+		status = watch(run, begin + ns + LOOK_NS);
+		ns = process_now_ns() - begin;
+		if (t->by_records && t->ever_told) {
+			t->by_records = false;
+			t->since_change = 0;
+			begin = process_now_ns();
+		}
+	}
+	run->each_ns[i] = ns / (t->since_change ? t->since_change : 1);
+	return status;
+}
+
+struct times {
+	uint64_t requests[TUNE_PROGRAMS][GPUPART_NR_LATENCIES];
+	uint64_t pauses[TUNE_PROGRAMS][GPUPART_NR_LATENCIES];
+};
+
+static void take_slice(struct tune_run *run, struct tune_candidate *x, struct times *times,
+		       uint64_t ns)
+{
+	struct qos_measured m;
+
+	for (unsigned int i = 0; i < run->tune.nr; i++) {
+		const struct live_tenant *t = &run->c.live.tenants[i];
+		const struct qos_spec *spec = &run->c.setup.specs[i];
+		uint64_t nr = 0, nr_requests = 0;
+
+		for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++) {
+			nr_requests += times->requests[i][b] += t->latencies[b];
+			nr += times->pauses[i][b] += t->pauses[b];
+		}
+		x->nr_times[i] = nr_requests ? nr_requests : nr;
+		x->time_ns[i] = !x->nr_times[i] ? 0 :
+			live_percentile(nr_requests ? times->requests[i] : times->pauses[i],
+					x->nr_times[i], spec->percentile);
+		live_take(&run->c.live, i, &run->c.setup.tenants[i], spec, ns, &m);
+		x->slices[i][x->nr_slices] = m.work * 1e6 / ns;
+	}
+	x->nr_slices++;
+	tune_sum_up(&run->tune, x);
+}
+
+/* All have their old sets: the one that stalled goes on, or this ends. 0, or an error. */
+static int resume(struct tune_run *run, unsigned int i)
+{
+	uint64_t begin = process_now_ns();
+	int status = 0;
+
+	control_restore(&run->c);
+	run->moved_to[i] = 0;
+	while (!status && run->moved_ns[i] <= begin && process_now_ns() < begin + RESUME_NS)
+		status = watch(run, begin + RESUME_NS);
+	return status ?: run->moved_ns[i] > begin ? 0 :
+	       failure("%s makes no progress with its old set either",
+		       run->c.live.tenants[i].name);
+}
+
+/* @whole: it is not stopped where others are better. 0, or an error. */
+static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, bool whole)
+{
+	struct live *live = &run->c.live;
+	uint64_t begin = process_now_ns(), slice = ns * 3 / 4 / TUNE_SLICES, from, settled;
+	struct times times = { 0 };
+	int status = 0, stalled = -1;
+	bool drained = false;
+
+	give(run, x->sets);
+	for (unsigned int i = 0; i < run->tune.nr; i++) {
+		run->moved_ns[i] = begin;
+		run->moved_to[i] = 0;
+	}
+	/* What was launched with the sets before runs out first. */
+	while (!status && !drained) {
+		status = watch(run, begin + ns / 4);
+		drained = true;
+		for (unsigned int i = 0; i < run->tune.nr; i++)
+			drained &= live_drained(live, i, ns / 4);
+	}
+	live_forget(live);
+	settled = process_now_ns();
+	x->state = TUNE_MEASURED;
+	x->nr_slices = 0;
+	for (from = live->read_ns; !status && x->nr_slices < TUNE_SLICES; from = live->read_ns) {
+		/* A look at least, which may come late: a slice is as long as it was. */
+		do {
+			status = watch(run, from + slice);
+			stalled = find_stalled(run, x, 0);
+		} while (!status && stalled < 0 && process_now_ns() < from + slice);
+		if (status || stalled >= 0)
+			break;
+		take_slice(run, x, &times, live->read_ns - from);
+		if (whole || x->nr_slices < 3 || find_stalled(run, x, settled) >= 0 ||
+		    !tune_is_dominated(&run->tune, x))
+			continue;
+		x->state = TUNE_DOMINATED;
+		break;
+	}
+	if (!status && stalled < 0)
+		stalled = find_stalled(run, x, settled);
+	for (unsigned int i = 0; i < run->tune.nr && !status; i++)
+		if (live_is_changed(live, i))
+			x->state = TUNE_DISTURBED;
+	if (status || stalled >= 0)
+		x->state = status ? TUNE_WAITING : TUNE_STALLED;
+	if (!status && stalled >= 0)
+		status = resume(run, stalled);
+	tune_sum_up(&run->tune, x);
+	return status;
+}
+
+/* As many candidates as there is time for: each is to have room for some reports. */
+static unsigned int nr_fit(const struct tune_run *run)
+{
+	uint64_t most = run->each_ns[0] > run->each_ns[1] ? run->each_ns[0] : run->each_ns[1];
+	uint64_t nr = run->budget_ns * 3 / 4 / LEAST_REPORTS / (most ? most : 1);
+
+	if (nr < LEAST_CANDIDATES)
+		remark("a report takes up to %g s, and a candidate has %g s: --seconds gives more",
+		       most / 1e9, run->budget_ns / 1e9 / LEAST_CANDIDATES);
+	return nr < LEAST_CANDIDATES ? LEAST_CANDIDATES :
+	       nr < MOST_CANDIDATES ? nr : MOST_CANDIDATES;
+}
+
+static int measure_all(struct tune_run *run)
+{
+	struct tune *tune = &run->tune;
+	struct tune_candidate *best[TUNE_BEST];
+	uint64_t each = run->budget_ns / (tune->nr_candidates + 1);
+	int status = measure(run, &tune->before, each, true);
+	unsigned int nr;
+
+	for (unsigned int n = 0; n < tune->nr_candidates && !status; n++)
+		status = measure(run, &tune->list[n], each, tune->nr > 1 && n < 2);
+	nr = status ? 0 : tune_best(tune, best, TUNE_BEST);
+	for (unsigned int n = 0; n < nr && !status; n++) {
+		best[n]->again = true;
+		status = measure(run, best[n], run->budget_ns / 2 / TUNE_BEST, true);
+	}
+	status = status ?: measure(run, &tune->after, each, true);
+	/* Times of the others are of too few. */
+	for (unsigned int n = 0; n < nr && !status; n++)
+		if (best[n]->state == TUNE_MEASURED &&
+		    (!tune->best || tune_worth(tune, best[n]) > tune_worth(tune, tune->best)))
+			tune->best = best[n];
+	control_restore(&run->c);
+	return status ?: tune->best ? 0 : failure("no candidate could be measured to its end");
+}
+
+int tune_measure(struct tune_run *run)
+{
+	uint64_t begin = process_now_ns();
+	int status = 0;
+
+	for (unsigned int i = 0; i < run->tune.nr && !status; i++) {
+		status = find_measure(run, i);
+		run->tune.before.sets[i] = run->tune.after.sets[i] = run->c.old[i];
+	}
+	status = status ?: tune_list(&run->tune, run->c.live.topo, run->room, nr_fit(run)) ?:
+		 measure_all(run);
+	run->took_ns = process_now_ns() - begin;
+	return status;
+}

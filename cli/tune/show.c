@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/* What `gpupart tune` found: a table, JSON, a picture, a plan. */
+#include <math.h>
+#include "cli/bench/report.h"
+#include "cli/plan/file.h"
+#include "cli/tune/tune.h"
+
+static const char *const shapes[] = { "packed", "gpcs", "balanced", "spread" };
+static const char *const states[] = {
+	"not measured", "", "stopped early: another is better in all",
+	"no progress: old sets given back", "a set was changed by another command",
+};
+
+static void add_row(const struct tune_run *run, json_t *table, json_t *series, const char *shape,
+		    const struct tune_candidate *x)
+{
+	json_t *row = json_pack("[s]", shape);
+	unsigned int last = run->tune.nr - 1;
+	char size[8];
+
+	for (unsigned int i = 0; i < run->tune.nr; i++) {
+		json_array_append_new(row, json_integer(gpupart_tpcset_count(&x->sets[i])));
+		json_array_append_new(row, json_real(x->speed[i]));
+		json_array_append_new(row, json_real(100 * tune_share(&run->tune, x, i)));
+		json_array_append_new(row, json_real(100 * x->noise[i]));
+		json_array_append_new(row, x->again && x->time_ns[i] > 0 ?
+				      json_real(x->time_ns[i] / 1e6) : json_null());
+		json_array_append_new(row, x->again ? json_integer(x->nr_times[i]) : json_null());
+	}
+	json_array_append_new(row, json_string(x == run->tune.best ? "the best" :
+					       states[x->state]));
+	report_add(table, "rows", "o", row);
+	snprintf(size, sizeof(size), "%u", gpupart_tpcset_count(&x->sets[0]));
+	if (x->state == TUNE_MEASURED)
+		report_mark(series, last ? x->speed[0] : gpupart_tpcset_count(&x->sets[0]),
+			    x->speed[last], size);
+}
+
+/* Table, picture and sentences in the form of bench's. */
+static json_t *make_report(const struct tune_run *run)
+{
+	const struct tune *tune = &run->tune;
+	const char *names[] = { run->c.live.tenants[0].name, run->c.live.tenants[1].name };
+	char title[256], columns[512] = "shape", set[OUT_SET_STRLEN], x[96], y[96];
+	double noise = fmax(tune->noise[0], tune->noise[1]);
+	json_t *report, *table, *chart, *series[TUNE_PROGRAMS + 4];
+	unsigned int equal = 0;
+
+	snprintf(title, sizeof(title), "%u candidates on %u TPCs of %.60s, %s%s, in %.1f s",
+		 tune->nr_candidates, tune->nr_tpcs,
+		 gpupart_topology_info(run->c.live.topo)->name, run->c.live.pci,
+		 run->args->simulated ? " (simulated)" : "", run->took_ns / 1e9);
+	report = report_new("tune", title, run->args->simulated);
+	for (unsigned int i = 0; i < tune->nr; i++)
+		out_append(columns, sizeof(columns),
+			   "|%c TPCs|%c/s|%% alone|noise %%|ms at %g%%|of", 'A' + i, 'A' + i,
+			   run->c.setup.specs[i].percentile / 10.0);
+	out_append(columns, sizeof(columns), "| ");
+	snprintf(x, sizeof(x), tune->nr > 1 ? "%s, units a second" : "TPCs of %s", names[0]);
+	snprintf(y, sizeof(y), "%s, units a second", names[tune->nr - 1]);
+	table = report_table(report, tune->nr > 1 ? "A and B under each candidate" :
+			     "A under each candidate", columns);
+	json_object_set_new(table, "whole", json_true());
+	chart = report_chart(report, "tune.svg", REPORT_POINTS, title, x, y, false);
+	for (unsigned int s = 0; s < 4; s++)
+		series[s] = report_series(chart, shapes[s]);
+	add_row(run, table, report_series(chart, "before"), "before", &tune->before);
+	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
+		const struct tune_candidate *c = &tune->list[n];
+
+		add_row(run, table, series[c->shape], shapes[c->shape], c);
+		equal += c != tune->best && c->state == TUNE_MEASURED &&
+			 tune_worth(tune, c) >= tune_worth(tune, tune->best) - noise;
+	}
+	report_mark(report_series(chart, "the best"), tune->nr > 1 ? tune->best->speed[0] :
+		    gpupart_tpcset_count(&tune->best->sets[0]), tune->best->speed[tune->nr - 1],
+		    "");
+	for (unsigned int i = 0; i < tune->nr; i++)
+		report_mean(
+			report,
+			"%c is %s, measured by its %s: alone %.4g/s; noise %.1f%%; its old set was %+.1f%% faster at the end.",
+			'A' + i, names[i],
+			run->c.live.tenants[i].by_records ? "launches that ended" : "reports",
+			tune->alone[i], 100 * tune->noise[i],
+			tune->before.speed[i] > 0
+				? 100 * (tune->after.speed[i] / tune->before.speed[i] - 1)
+				: 0);
+	report_mean(report,
+		    "The best for %s%s: %s. %u others are not worse by more than the noise.",
+		    run->goal, tune_worth(tune, tune->best) < 0 ? ", which none reaches" : "",
+		    shapes[tune->best->shape], equal);
+	for (unsigned int i = 0; i < tune->nr; i++)
+		report_mean(report, "%s: %u TPCs: %s.", names[i],
+			    gpupart_tpcset_count(&tune->best->sets[i]),
+			    out_set(set, sizeof(set), run->c.live.topo, &tune->best->sets[i]));
+	report_mean(report, run->applied ? "Applied: the programs have these sets now." :
+		    "Not applied: old sets are back, programs that were started are ended.");
+	return report;
+}
+
+/* The best sets as a plan. */
+static json_t *make_plan(const struct tune_run *run)
+{
+	const struct gpupart_topology *topo = run->c.live.topo;
+	struct gpupart_tpcset all = gpupart_topology_all(topo);
+	const uint64_t mem[TUNE_PROGRAMS] = { 0 };
+	const struct args_texts rules[TUNE_PROGRAMS] = { 0 };
+	struct gpupart_plan plan = { gpupart_topology_hash(topo), .nr_tenants = run->tune.nr };
+
+	for (unsigned int i = 0; i < run->tune.nr; i++) {
+		plan.tenants[i] = (struct gpupart_plan_tenant){ .set = run->tune.best->sets[i],
+								.ugpu = -1 };
+		snprintf(plan.tenants[i].name, sizeof(plan.tenants[i].name), "%s",
+			 run->c.live.tenants[i].name);
+	}
+	return plan_file_json(topo, &plan, &all, NULL, mem, rules, run->args->simulated);
+}
+
+int tune_show(const struct tune_run *run, const struct args_texts *outputs)
+{
+	bool met = tune_worth(&run->tune, run->tune.best) >= 0;
+	json_t *report = make_report(run), *root = out_json_new("tune", run->args->simulated);
+	json_t *best = json_object();
+	struct args args = *run->args;
+	struct out out;
+	int status = out_open(&out, &args);
+
+	for (unsigned int i = 0; i < run->tune.nr; i++)
+		json_object_set_new(best, run->c.live.tenants[i].name,
+				    out_json_set(run->c.live.topo, &run->tune.best->sets[i]));
+	json_object_update_new(root,
+			       json_pack("{s:s, s:b, s:b, s:o, s:O}", "goal", run->goal, "met", met,
+					 "applied", run->applied, "best", best, "report", report));
+	if (!status && args.json)
+		out_json_write(&out, root);
+	else
+		json_decref(root);
+	if (!status && !args.json)
+		report_text(&out, report);
+	status = status ?: out_close(&out);
+	for (unsigned int i = 0; i < outputs->nr && !status; i++) {
+		args.output = outputs->texts[i];
+		if (!met && !out_is_svg(args.output))
+			continue;
+		status = out_open(&out, &args);
+		if (status)
+			break;
+		if (out_is_svg(args.output))
+			report_svg(out.file, json_array_get(json_object_get(report, "charts"), 0),
+				   args.simulated);
+		else
+			out_json_write(&out, make_plan(run));
+		status = out_close(&out);
+	}
+	json_decref(report);
+	if (status || met)
+		return status;
+	return failure("no candidate reaches %s: the best that was seen gives %s %u TPCs",
+		       run->goal, run->c.live.tenants[0].name,
+		       gpupart_tpcset_count(&run->tune.best->sets[0]));
+}

@@ -1,0 +1,222 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart tune on the simulated GPU: the best sets of programs whose speeds are known functions of
+# their sets; old sets come back however it ends; plans, pictures, what it refuses.
+. "$(dirname "$0")/tap.subr"
+. tests/cli/qos.subr
+if ! ${CC:-cc} -o "$tmp/tuned" tests/cli/tune_work.c -ldl 2>"$tmp/err"; then
+	cat "$tmp/err" >&2
+	skip "no C compiler"
+	tap_done
+fi
+
+# A GPU of our own: another file is another one, which nobody else is on.
+cp tests/data/gh100-h200-e/capture.txt "$tmp/board.txt"
+e="-i $tmp/board.txt"
+a=tune$$a
+b=tune$$b
+trap 'rm -f "$go" "$go".*; wait; rm -rf "$tmp"' EXIT
+# job NAME SET WORK..: a job of that name, until $go.NAME is gone.
+job() {
+	touch "$go.$1"
+	job_name=$1
+	job_set=$2
+	shift 2
+	"$gpupart" run --exec $e -t "$job_set" --name "$job_name" -- "$tmp/tuned" "$go.$job_name" "$@" 2>/dev/null &
+	until_true has_rows "$job_name" 1
+}
+# ended NAME..
+ended() {
+	for one; do
+		rm -f "$go.$one"
+	done
+	for one; do
+		until_true has_rows "$one" 0
+	done
+}
+has_set() {
+	[ "$(set_of "$1")" = "$2" ]
+}
+lacks_set() {
+	[ "$(set_of "$1")" != "$2" ]
+}
+# column NR FILTER: of the table's rows those that the filter takes, this column.
+column() {
+	jq -r "[.report.tables[0].rows[] | select($2)[$1]] | map(tostring) | join(\" \")" "$tmp/out"
+}
+
+# ------------------------------------------------------------------------- two programs
+job "$a" 0-32 linear
+job "$b" 33-65 most 20
+try tune "$a" "$b" --seconds 6 --json
+cp "$tmp/out" "$tmp/two.json"
+is "$status $(jq -c '[.schema, .command, .simulated, .goal, .met, .applied]' "$tmp/out")" \
+	'0 ["gpupart/1","tune",true,"sum",true,false]' "two jobs: the result says that it is simulated"
+nr=$(jq --arg n "$b" '.best[$n].nr_tpcs' "$tmp/out")
+[ "$nr" -ge 14 ] && [ "$nr" -le 40 ]
+ok $? "sum: the one that gains nothing beyond 20 TPCs has $nr, not 4 and not all"
+is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp/out")" 66 "and the other the rest"
+is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
+is "$(echo "$err" | grep -c "$a has TPCs 0-32; should they not come back: gpupart set $a -t 0-32")" 1 \
+	"and what they were is said before anything changes"
+# Speeds are what the sets make of them: a thousand units a TPC, each second.
+jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \
+	"$tmp/out" >/dev/null
+ok $? "speeds are those of the sets: $(jq -c '[.report.tables[0].rows[][1:3]]' "$tmp/out" | cut -c 1-70).."
+[ "$(column 5 '.[6] != null and .[6] >= 10' | wc -w)" -ge 1 ] && [ "$(column 5 '.[6] != null' | wc -w)" -le 3 ]
+ok $? "at most three have a percentile: $(column 5 '.[6] != null') ms"
+has "$(jq -r '.report.meaning[]' "$tmp/out")" "noise" "the noise is stated"
+try tune "$b" "$a" --goal "$b:rate=15000" --seconds 5 -o "$tmp/plan.json" -o "$tmp/tune.svg" --apply
+is "$status" 0 "a rate for one of them, applied"
+has "$out" "(simulated)" "the table says simulated"
+has "$out" "Applied" "and that it is applied"
+want=$(jq -r --arg n "$b" '.tenants[] | select(.name == $n).set.list' "$tmp/plan.json")
+is "$(set_of "$b") $(set_of "$a")" "$want $(jq -r --arg n "$a" '.tenants[] | select(.name == $n).set.list' "$tmp/plan.json")" \
+	"the programs have the sets of the plan: $want"
+nr=$(jq --arg n "$b" '.tenants[] | select(.name == $n).set.nr_tpcs' "$tmp/plan.json")
+[ "$nr" -ge 15 ] && [ "$nr" -le 40 ]
+ok $? "which has enough for the rate, and not much more: $nr"
+try run $e --plan "$tmp/plan.json:$b" -- true
+is "$status" 0 "'gpupart run' takes the plan"
+python3 -c 'import sys, xml.etree.ElementTree as t; print(t.parse(sys.argv[1]).getroot().tag[-3:])' "$tmp/tune.svg" >"$tmp/tag"
+is "$(cat "$tmp/tag") $(grep -c simulated "$tmp/tune.svg" | sed 's/^[1-9].*/some/')" "svg some" "the picture is SVG and says simulated"
+"$gpupart" set "$a" -t 0-32 >/dev/null
+"$gpupart" set "$b" -t 33-65 >/dev/null
+rm "$tmp/plan.json"
+try tune "$a" "$b" --goal rate=9000000 --seconds 2 --apply -o "$tmp/plan.json"
+is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best that was seen gives $a")" "1 1" \
+	"a goal that no set reaches: the best is named"
+is "$(set_of "$a") $(set_of "$b") $(ls "$tmp/plan.json" 2>/dev/null)" "0-32 33-65 " "nothing is applied, no plan is written"
+
+# ------------------------------------------------------------------ however it ends
+# tuning ARGS..: in the background, until sets are changed.
+tuning() {
+	"$gpupart" tune "$a" "$b" --seconds 60 >"$tmp/bg.out" 2>"$tmp/bg.err" &
+	pid=$!
+	until_true lacks_set "$a" 0-32
+}
+tuning
+refused 1 "another gpupart qos or tune runs on this GPU" tune $e -- true
+tenants "$a: { job: $a }"
+refused 125 "another gpupart qos or tune runs on this GPU" qos run $e -f "$tmp/t.yaml"
+kill -TERM $pid
+wait $pid
+is "$? $(set_of "$a") $(set_of "$b")" "143 0-32 33-65" "SIGTERM: old sets are back when it has ended"
+tuning
+kill -KILL $pid
+wait $pid 2>/dev/null
+until_true has_set "$a" 0-32
+until_true has_set "$b" 33-65
+is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "SIGKILL: old sets come back"
+tuning
+ended "$b"
+wait $pid
+is "$? $(grep -c "$b ended before all was measured" "$tmp/bg.err") $(set_of "$a")" "1 1 0-32" \
+	"a program that ends: said, and the other has its old set"
+
+# ------------------------------------------------------------------------ one program
+try tune "$a" --seconds 4 --json
+is "$status $(jq -r '.goal, .met' "$tmp/out" | tr '\n' ' ')" "0 alpha=0.95 true " "one program: 95% of its speed alone"
+[ "$(jq --arg n "$a" '.best[$n].nr_tpcs' "$tmp/out")" -ge 62 ]
+ok $? "which a program that gains by each TPC has with nearly all"
+ended "$a"
+job "$a" 0-65 needs 30
+try tune "$a" --goal rate=35000 --seconds 6 --json
+# With more it may seem so on a loaded machine.
+is "$status $(jq '[.report.tables[0].rows[] | select(.[1] < 30 and (.[-1] | startswith("no progress") | not))] | length' "$tmp/out")" "0 0" \
+	"a program that stands still with fewer than 30 TPCs"
+[ "$(column 1 '.[-1] | startswith("no progress")' | wc -w)" -ge 1 ]
+ok $? "has its old set back each time: with $(column 1 '.[-1] | startswith("no progress")') TPCs"
+is "$(set_of "$a")" 0-65 "and at the end"
+ended "$a"
+# What needs both uGPUs to be fast is not packed into one.
+left=$("$gpupart" topology $e --json | jq -r '[.tpcs[] | select(.ugpu == 0).smids[]] | map(tostring) | join(",")')
+job "$a" 0-65 even "$left"
+try tune "$a" --goal rate=25000 --seconds 5 --json
+is "$status $(jq -r '.report.meaning[1]' "$tmp/out" | grep -cE ': (spread|balanced|gpcs)[.]')" "0 1" \
+	"one that is fast on both uGPUs: $(jq -r '.report.meaning[1]' "$tmp/out")"
+[ "$(jq --arg n "$a" '.best[$n].nr_tpcs' "$tmp/out")" -le 46 ]
+ok $? "with few TPCs: $(jq --arg n "$a" '.best[$n].nr_tpcs' "$tmp/out")"
+ended "$a"
+job "$a" 0-65 times
+try tune "$a" --goal latency=8ms,percentile=90 --seconds 5 --json
+nr=$(jq --arg n "$a" '.best[$n].nr_tpcs' "$tmp/out")
+[ "$status" = 0 ] && [ "$nr" -ge 25 ] && [ "$nr" -le 45 ]
+ok $? "requests of 200 ms over its TPCs within 8 ms: $nr TPCs"
+ended "$a"
+job "$a" 0-65 records
+try tune "$a" --goal alpha=0.1 --seconds 2 --json
+has "$status $(jq -r '.report.meaning[0]' "$tmp/out")" "measured by its launches that ended" "one that reports nothing: its launches"
+ended "$a"
+"$gpupart" run --exec $e -t 0-9 --name "$a" -- sh -c "touch $go.sleeps; while [ -e $go.sleeps ]; do sleep 0.1; done" 2>/dev/null &
+until_true test -e "$go.sleeps"
+try tune "$a" --wait 1 --seconds 1
+is "$status $(echo "$err" | grep -c "$a reported nothing for 1 s, and no launch of it was recorded")" "1 1" \
+	"one that does nothing at all: refused"
+
+# ------------------------------------------------- limits, other programs, programs started
+job "$b" 0-15 linear
+ended "$b"
+rm "$go.sleeps"
+wait
+touch "$go.$b"
+"$gpupart" run --exec $e -t 0-29 --name outer$$ -- \
+	sh -c "'$gpupart' run --exec -t 0-19 --name $b -- '$tmp/tuned' '$go.$b' linear; exit" 2>/dev/null &
+until_true has_rows "$b" 1
+job "$a" 20-24 linear
+try tune "$b" --seconds 2 --json
+is "$status $(jq -r .report.title "$tmp/out" | grep -c "on 25 TPCs")" "0 1" \
+	"inside a limit of 30 TPCs, 5 of them another program's: $(jq -r .report.title "$tmp/out")"
+has "$err" "20-24 ($a, pid" "which is said"
+is "$(set_of "$a") $(set_of "$b")" "20-24 0-19" "neither has another set afterwards"
+ended "$a" "$b"
+touch "$go.x"
+try tune $e --name "$a" --name "$b" --goal fair --seconds 3 --json -- "$tmp/tuned" "$go.x" linear : "$tmp/tuned" "$go.x" most 20
+is "$status $(jq -r '.best | keys | join(" ")' "$tmp/out") $(rows "$a") $(rows "$b")" "0 $a $b 0 0" \
+	"programs that it starts are measured and ended"
+try tune $e --name "$a" --seconds 2 --goal alpha=0.1 --apply -- "$tmp/tuned" "$go.x" linear
+is "$status $(rows "$a")" "0 1" "--apply: it goes on"
+[ "$("$gpupart" ps --json | jq --arg n "$a" '.processes[] | select(.name == $n).set.nr_tpcs')" -le 20 ]
+ok $? "with the best set: $(set_of "$a")"
+ended x "$a"
+touch "$go.x"
+"$gpupart" tune $e --name "$a" -- "$tmp/tuned" "$go.x" linear >/dev/null 2>&1 &
+pid=$!
+until_true has_rows "$a" 1
+sleep 1
+kill -KILL $pid
+wait $pid 2>/dev/null
+until_true has_rows "$a" 0
+ok $? "SIGKILL: programs that it started are ended"
+rm "$go.x"
+
+# ------------------------------------------------------------------------ what it refuses
+job "$a" 0-9 linear
+refused 2 "you have no running job named 'none$$'" tune "none$$"
+refused 2 "wants the names of one or two jobs" tune
+refused 2 "more than two programs" tune "$a" "$a" "$a"
+refused 2 "one cannot have two sets" tune "$a" "$a"
+refused 2 "take one" tune "$a" -- true
+refused 2 "one is missing" tune $e -- true :
+refused 2 "two programs named true" tune $e -- true : true
+refused 2 "--mps is for programs after --" tune "$a" --mps
+refused 2 "--goal 'sum': wants [NAME:]alpha=" tune "$a" --goal sum
+refused 2 "--goal 'frobnicate': wants" tune "$a" --goal frobnicate
+refused 2 "is for none of the programs" tune "$a" --goal "b:rate=5"
+for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
+	try tune "$a" --goal "$goal"
+	is "$status $(echo "$err" | grep -c "^gpupart tune: --goal")" "2 1" "--goal $goal: $err"
+done
+refused 2 "--seconds '0': wants seconds" tune "$a" --seconds 0
+refused 2 "--wait '0': wants seconds" tune "$a" --wait 0
+try tune $e -- "$tmp/none"
+is "$status" 127 "a program that is not there"
+is "$(set_of "$a")" 0-9 "none of it changes a set"
+if [ "$(id -u)" = 0 ] && setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
+	err=$(setpriv --reuid 1234 --clear-groups env HOME=/ "$gpupart" tune "$a" 2>&1)
+	is "$? $(echo "$err" | grep -c "you have no running job named '$a'")" "2 1" "another user's job: refused"
+else
+	skip "another user's job: not root"
+fi
+ended "$a"
+tap_done
