@@ -47,11 +47,11 @@ def arguments() -> argparse.Namespace:
     parse.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parse.add_argument("--shares", default="75,50,25", help="of decode, per cent")
     parse.add_argument("--shape", default="balanced")
-    parse.add_argument("--chunk", type=int, help="the most prompt tokens of a step")
+    parse.add_argument("--chunk", type=int, default=512, help="the most prompt tokens of a step")
     parse.add_argument("--eager", action="store_true", help="without torch.compile")
     options = parse.parse_args()
     wide = options.map
-    options.rates = options.rates or ("4,8,12,16,20,24" if wide else "8,16")
+    options.rates = options.rates or ("4,8,12,16,20,24" if wide else "12")
     options.prompts = options.prompts or ("512,1020,2048,4096" if wide else "1020")
     options.seeds = options.seeds or ("1,2,3" if wide else "1")
     options.minutes = options.minutes or (8.0 if options.slice else 1e9)
@@ -60,7 +60,8 @@ def arguments() -> argparse.Namespace:
 
 def points(options: argparse.Namespace) -> list[dict[str, Any]]:
     """All points of the map; those of one process, a seed and a way, follow each other."""
-    setting = f"shares {options.shares} {options.shape} chunk {options.chunk}"
+    setting = (f"{options.device} {options.trace} shares {options.shares} {options.shape} "
+               f"chunk {options.chunk}")
     numbers = [[float(x) for x in words.split(",")] for words in (options.prompts, options.rates)]
     return [{"way": way, "setting": setting, "model": options.model, "prompt": prompt,
              "rate": rate, "seed": int(seed), "ttft": options.ttft, "tbt": options.tbt,
