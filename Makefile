@@ -312,7 +312,7 @@ install: all $(MAN3)
 	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
 		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(datadir)/gpupart/scenarios \
 		$(addprefix $(DESTDIR)$(mandir)/man,1 3 4 7 8) $(DESTDIR)$(unitdir) $(DESTDIR)$(bashcompdir) \
-		$(DESTDIR)$(zshcompdir) $(DESTDIR)$(docdir)/examples $(DESTDIR)$(datadir)/gpupart/completion
+		$(DESTDIR)$(zshcompdir) $(DESTDIR)$(docdir)/examples/engine $(DESTDIR)$(datadir)/gpupart/completion
 	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
 	$(Q)install -m 755 $(B)/lib/$(SONAME) $(B)/lib/$(MANAGE_SONAME) $(DESTDIR)$(libdir)
 	$(Q)install -m 644 $(LIBGPUPART) $(DESTDIR)$(libdir)/libgpupart.so
@@ -348,6 +348,7 @@ install: all $(MAN3)
 	$(Q)install -d $(DESTDIR)$(datadir)/gpupart/grafana
 	$(Q)install -m 644 share/grafana/gpupart.json $(DESTDIR)$(datadir)/gpupart/grafana/gpupart.json
 	$(Q)install -m 644 $(EXAMPLE_SRC) $(DESTDIR)$(docdir)/examples
+	$(Q)install -m 644 $(ENGINE_SRC) $(DESTDIR)$(docdir)/examples/engine
 	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/drop-in.conf >$(DESTDIR)$(docdir)/examples/drop-in.conf
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
 		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \

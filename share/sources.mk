@@ -41,6 +41,13 @@ EXAMPLE_SRC := \
 	share/examples/qos.yaml \
 	share/examples/scenario.yaml
 
+ENGINE_SRC := \
+	share/examples/engine/README.md \
+	share/examples/engine/engine.py \
+	share/examples/engine/model.py \
+	share/examples/engine/policy.py \
+	share/examples/engine/run.py
+
 MAN_SRC := \
 	Documentation/man/gpupart-device-launches.7 \
 	Documentation/man/gpupart-device-plugin.8 \

@@ -95,7 +95,7 @@ has "$out" "GPUPART_MEM=21474836480 GPUPART_NAME=serve GPUPART_SET=0" "its unit 
 is "$(sed -n '/^ExecStart=/p' "$drop" | sed -n '1p;$=' | tr '\n' ' ')" "ExecStart= 2 " "and replaces the unit's own ExecStart"
 
 # The example configurations are what the commands take.
-is "$(ls "$dest/usr/share/doc/gpupart/examples" | tr '\n' ' ')" "config.example drop-in.conf peers.py plan.yaml qos.yaml scenario.yaml " "six examples, all of which are tried here but peers.py, which needs PyTorch and a GPU"
+is "$(ls "$dest/usr/share/doc/gpupart/examples" | tr '\n' ' ')" "config.example drop-in.conf engine peers.py plan.yaml qos.yaml scenario.yaml " "seven examples, all of which are tried here but engine and peers.py, which need PyTorch and a GPU"
 cd "$dest/usr/share/doc/gpupart/examples" || exit 1
 try plan -i sample:h200 -f plan.yaml --json -o "$tmp/plan.json"
 is "$status $err" "0 " "plan.yaml"
@@ -106,6 +106,8 @@ has "$status $out" "serve" "qos.yaml"
 is "$status" 0 "qos.yaml: is right"
 try sim scenario.yaml
 has "$status $(echo "$out" | tail -n 1)" "0 " "scenario.yaml"
+out=$(python3 -B engine/run.py --help)
+has "$out" "--check-decode" "engine: finds its own files"
 # As it is, and with the defaults that are comments in it.
 mkdir -p "$XDG_CONFIG_HOME/gpupart"
 for text in 's/^#default.input/default.input/' 's/^#default/default/'; do

@@ -95,6 +95,13 @@ else
 	program faults -- no_driver
 	program split -- no_driver
 fi
+program engine_policy
+if "$PYTHON" -c 'import torch' 2>/dev/null; then
+	program engine_model
+else
+	count=$((count + 1))
+	echo "ok $count # SKIP engine_model: $PYTHON has no PyTorch"
+fi
 program library -- "$root/python" "$BUILD/lib/libgpupart.so.0" "$tmp"
 
 # Its types, where somebody can judge them.

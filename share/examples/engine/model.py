@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: MIT
+"""A transformer with paged KV and random weights: one forward() for decode, prefill and both.
+
+forward() reads its inputs from fixed buffers and waits for nothing, so that a CUDA graph of it
+can be launched again and again. Decode attends to the pages where they lie, each page as a batch
+of its own, and adds the pages up: each key and value is read once and nothing is gathered.
+"""
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+import torch
+import torch.nn.functional as F
+
+TRASH = 0               # the page for tokens of rows that have no request
+MASKED = -1e30          # finite: a page without tokens must not make NaN of its neighbours
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """Sizes of a model, and of what is kept for it."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head: int
+    ffn: int
+    vocab: int
+    page: int                           # tokens
+    pages: int
+    rows: tuple[int, ...]               # sizes that graphs are captured for, ascending
+    chunks: tuple[int, ...]
+    contexts: tuple[int, ...]
+    used: tuple[int, ...]               # pages
+
+    def limited(self, chunk: Optional[int]) -> Shape:
+        """With chunks of at most @chunk tokens."""
+        sizes = tuple(c for c in self.chunks if c <= (chunk or c))
+        return dataclasses.replace(self, chunks=sizes or (chunk,))
+
+
+SHAPES = {
+    "8b": Shape(32, 4096, 32, 8, 128, 14336, 128256, 256, 1024, (8, 32, 128),
+                (128, 512, 1024), (1024, 2048, 4096, 8192), (128, 256, 512, 1024)),
+    "tiny": Shape(2, 64, 4, 2, 16, 128, 256, 8, 64, (2, 8), (4, 16), (32, 64), (32, 64)),
+}
+
+
+def norm(x: Any, delta: Any, weight: Any) -> Any:
+    """The residual stream with @delta added, and that normalised."""
+    x = x + delta
+    wide = x.float()
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)
+    return x, wide.to(x.dtype) * weight
+
+
+def rotate(qkv: Any, cos: Any, sin: Any, heads: int, kv_heads: int) -> Any:
+    """Queries, keys and values of [tokens, all heads, head]; the first two with their position."""
+    both, v = qkv[:, :heads + kv_heads], qkv[:, heads + kv_heads:]
+    a, b = both.float().chunk(2, dim=-1)
+    both = torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(qkv.dtype)
+    return both[:, :heads].contiguous(), both[:, heads:].contiguous(), v.contiguous()
+
+
+def page_softmax(scores: Any, used: Any, scale: float) -> Any:
+    """Of [page, KV head, query, token]: powers, their greatest exponent, and their sum."""
+    token = torch.arange(scores.shape[-1], device=scores.device)
+    scores = torch.where(token < used[:, None, None, None], scores.float() * scale, MASKED)
+    most = scores.amax(-1)
+    powers = torch.exp(scores - most[..., None])
+    return powers.to(torch.bfloat16 if scores.is_cuda else torch.float32), most, powers.sum(-1)
+
+
+def weigh(out: Any, most: Any, total: Any, row_most: Any) -> Any:
+    """Each page's part of its row, and of the row's sum: [page, head, ..]."""
+    weight = torch.exp(most - row_most)
+    return (out.float() * weight[..., None]).to(out.dtype), total * weight
+
+
+def divide(out: Any, total: Any) -> Any:
+    return (out.float() / total[..., None].clamp(min=1e-20)).to(out.dtype)
+
+
+def gate(x: Any) -> Any:
+    a, b = x.chunk(2, dim=-1)
+    return F.silu(a) * b
+
+
+def attend(q: Any, k: Any, v: Any, bias: Any) -> Any:
+    """PyTorch's, where it has one (2.0)."""
+    if hasattr(F, "scaled_dot_product_attention"):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+    return torch.softmax(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5 + bias, -1) @ v
+
+
+class Buffer:
+    """Integers that the host writes, and their copy on the device: upload() in stream order."""
+
+    def __init__(self, device: str, **sizes: int) -> None:
+        self._host = torch.zeros(sum(sizes.values()), dtype=torch.int64, pin_memory=device != "cpu")
+        self._device = torch.zeros_like(self._host, device=device)
+        self.on, at = {}, 0
+        self.of: dict[str, Any] = {}
+        for name, size in sizes.items():
+            where = self._host.data_ptr() + at * 8
+            self.of[name] = (ctypes.c_int64 * size).from_address(where)
+            self.on[name] = self._device[at:at + size]
+            at += size
+
+    def upload(self) -> None:
+        self._device.copy_(self._host, non_blocking=True)
+
+
+class Model:
+    """Weights, pages and buffers; .decode and .prefill are what a step reads."""
+
+    def __init__(self, shape: Shape, device: str, seed: int = 0, fuse: bool = True) -> None:
+        self.shape, self.device = shape, device
+        s, self.dtype = shape, torch.bfloat16 if device != "cpu" else torch.float32
+        make = torch.Generator(device=device).manual_seed(seed)
+
+        def weight(rows: int, columns: int) -> Any:
+            empty = torch.empty(rows, columns, device=device, dtype=self.dtype)
+            return empty.normal_(0, rows ** -0.5, generator=make)
+        self.embed = weight(s.vocab, s.hidden).normal_(0, 1, generator=make)
+        self.unembed = weight(s.hidden, s.vocab)
+        self.one = torch.ones(s.hidden, device=device, dtype=self.dtype)
+        self.layers = [(weight(s.hidden, (s.heads + 2 * s.kv_heads) * s.head),
+                        weight(s.heads * s.head, s.hidden), weight(s.hidden, 2 * s.ffn),
+                        weight(s.ffn, s.hidden)) for _ in range(s.layers)]
+        pages = (s.layers, s.pages, s.kv_heads, s.page, s.head)
+        self.keys = torch.zeros(pages, device=device, dtype=self.dtype)
+        self.values = torch.zeros(pages, device=device, dtype=self.dtype)
+        turn = 500000.0 ** (-torch.arange(0, s.head, 2, device=device).float() / s.head)
+        at = torch.arange(2 * s.contexts[-1], device=device).float()[:, None] * turn
+        self.cos, self.sin = at.cos()[:, None], at.sin()[:, None]
+        rows = s.rows[-1]
+        self.decode = Buffer(device, position=rows, write=rows, fresh=rows, owner=s.pages,
+                             used=s.pages)
+        self.prefill = Buffer(device, token=s.chunks[-1], position=s.chunks[-1],
+                              write=s.chunks[-1], table=s.contexts[-1] // s.page, final=1, row=1)
+        #: The last token of each row: of a decode step, and of a prefill. Two, as a decode step
+        #: writes those of all its rows while a prefill may be under way.
+        self.last = torch.zeros(rows, dtype=torch.int64, device=device)
+        self.first = torch.zeros(rows, dtype=torch.int64, device=device)
+        small: Sequence[Callable[..., Any]] = (norm, rotate, page_softmax, weigh, divide, gate)
+        self.plain = {f.__name__: f for f in small}
+        self.op = dict(self.plain)
+        if fuse and device != "cpu" and hasattr(torch, "compile"):
+            self.op = {name: torch.compile(f, dynamic=True) for name, f in self.plain.items()}
+
+    @functools.cached_property
+    def weight_bytes(self) -> int:
+        """Of what each decode step reads: of the embedding, a row a token only."""
+        return sum(w.numel() * w.element_size()
+                   for w in (self.unembed, *(w for layer in self.layers for w in layer)))
+
+    @functools.cached_property
+    def token_bytes(self) -> int:
+        """Of the keys and values of one token."""
+        s = self.shape
+        return 2 * s.layers * s.kv_heads * s.head * self.keys.element_size()
+
+    def forward(self, rows: int, chunk: int, context: int, pages: int) -> None:
+        """
+        A token for each of @rows, whose KV lies in the first @pages; @chunk tokens of one prompt,
+        that has at most @context with them. Either may be 0. Results are in .last and .first.
+        """
+        s, op, dec, pre = self.shape, self.op, self.decode.on, self.prefill.on
+        token, position, write, take = [], [], [], []
+        if rows:
+            token.append(torch.where(dec["fresh"][:rows] > 0, self.first[:rows], self.last[:rows]))
+            position.append(dec["position"][:rows])
+            write.append(dec["write"][:rows])
+            owner, used = dec["owner"][:pages], dec["used"][:pages]
+            member = owner[None] == torch.arange(rows, device=self.device)[:, None]
+            pick = owner.clamp(max=rows - 1)
+            view = (member.to(self.dtype), member.float(), pick, used)
+            take.append(torch.arange(rows, device=self.device))
+        if chunk:
+            token.append(pre["token"][:chunk])
+            position.append(pre["position"][:chunk])
+            write.append(pre["write"][:chunk])
+            seen = torch.arange(context, device=self.device) <= position[-1][:, None]
+            bias = torch.zeros(chunk, context, device=self.device, dtype=self.dtype)
+            bias = bias.masked_fill(~seen, float("-inf")).repeat(s.heads // s.kv_heads, 1)
+            table = pre["table"][:context // s.page]
+            take.append(rows + pre["final"])
+        at, where = torch.cat(position), torch.cat(write)
+        x, delta = self.embed[torch.cat(token)], 0
+        cos, sin = self.cos[at], self.sin[at]
+        page, offset = where // s.page, where % s.page
+        for (wqkv, wo, wup, wdown), keys, values in zip(self.layers, self.keys, self.values):
+            x, h = op["norm"](x, delta, self.one)
+            q, k, v = op["rotate"]((h @ wqkv).view(-1, s.heads + 2 * s.kv_heads, s.head),
+                                   cos, sin, s.heads, s.kv_heads)
+            keys[page, :, offset] = k
+            values[page, :, offset] = v
+            out = []
+            if rows:
+                out.append(self._decode(q[:rows], keys[:pages], values[:pages], *view))
+            if chunk:
+                out.append(self._prefill(q[rows:], keys[table], values[table], bias))
+            h = torch.cat(out) if len(out) > 1 else out[0]
+            x, h = op["norm"](x, h @ wo, self.one)
+            delta = op["gate"](h @ wup) @ wdown
+        which = torch.cat(take)
+        _, h = op["norm"](x[which], delta[which], self.one)
+        best = (h @ self.unembed).argmax(-1)
+        if rows:
+            self.last[:rows] = best[:rows]
+        if chunk:
+            self.first.index_copy_(0, pre["row"], best[rows:])
+
+    def _decode(self, q: Any, keys: Any, values: Any, member: Any, member32: Any, pick: Any,
+                used: Any) -> Any:
+        s, nr = self.shape, q.shape[0]
+        group = s.heads // s.kv_heads
+        q = q.view(nr, s.kv_heads, group, s.head)[pick].flatten(0, 1)
+        scores = torch.bmm(q, keys.flatten(0, 1).transpose(1, 2))
+        powers, most, total = self.op["page_softmax"](
+            scores.view(-1, s.kv_heads, group, s.page), used, s.head ** -0.5)
+        out = torch.bmm(powers.flatten(0, 1), values.flatten(0, 1)).view(-1, s.heads, s.head)
+        most, total = most.view(-1, s.heads), total.view(-1, s.heads)
+        row_most = torch.full((nr, s.heads), MASKED, device=self.device)
+        row_most = row_most.scatter_reduce(0, pick[:, None].expand(-1, s.heads), most, "amax")
+        out, total = self.op["weigh"](out, most, total, row_most[pick])
+        out = (member @ out.flatten(1)).view(nr, s.heads, s.head)
+        return self.op["divide"](out, member32 @ total).flatten(1)
+
+    def _prefill(self, q: Any, keys: Any, values: Any, bias: Any) -> Any:
+        s, nr = self.shape, q.shape[0]
+        q = q.view(nr, s.kv_heads, -1, s.head).permute(1, 2, 0, 3).flatten(1, 2)
+        k, v = (x.transpose(0, 1).flatten(1, 2) for x in (keys, values))
+        out = attend(q[None], k[None], v[None], bias)[0]
+        return out.view(s.kv_heads, -1, nr, s.head).permute(2, 0, 1, 3).reshape(nr, -1)

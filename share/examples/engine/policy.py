@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""Requests, objectives and the choice of a split: pure functions, without torch. Times are s."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional
+
+# Medians of the Azure LLM inference traces of 2023, as section III of "Splitwise: Efficient
+# generative LLM inference using phase splitting" (ISCA 2024) gives them. The widths are this
+# example's own: the traces themselves are neither here nor needed.
+TRACES = {"conversation": {"prompt": (1020, 0.7), "output": (129, 1.0)},
+          "coding": {"prompt": (1500, 0.8), "output": (13, 1.0)}}
+
+
+@dataclasses.dataclass
+class Request:
+    """One request, and the times that the engine writes into it, since the start of the load."""
+
+    arrival: float
+    prompt: int
+    output: int
+    counted: bool = True
+    done: int = 0                       # prompt tokens that were processed
+    times: list[float] = dataclasses.field(default_factory=list)    # of its output tokens
+
+
+@dataclasses.dataclass(frozen=True)
+class Goals:
+    """Time to first token, and time between tokens."""
+
+    ttft: float
+    tbt: float
+
+
+def _length(draw: random.Random, median: float, width: float, most: int) -> int:
+    return max(1, min(most, round(math.exp(draw.gauss(math.log(median), width)))))
+
+
+def requests(seed: int, rate: float, seconds: float, warm: float = 0.0,
+             trace: str = "conversation", prompt: Optional[float] = None,
+             most: tuple[int, int] = (8192, 512)) -> list[Request]:
+    """
+    Poisson arrivals, @rate a second, lognormal lengths of at most @most tokens. @prompt is
+    another median of the prompt's length. Those of the first @warm seconds do not count.
+    """
+    draw = random.Random(f"{seed} {rate} {trace} {prompt}")
+    lengths, at, made = TRACES[trace], 0.0, []
+    median, width = lengths["prompt"]
+    while True:
+        at += draw.expovariate(rate)
+        if at >= warm + seconds:
+            return made
+        made.append(Request(at, _length(draw, prompt or median, width, most[0]),
+                            _length(draw, *lengths["output"], most[1]), at >= warm))
+
+
+def quantile(values: Iterable[float], part: float) -> Optional[float]:
+    """The smallest value that at least @part of @values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(part * len(ordered)) - 1)] if ordered else None
+
+
+def meets(request: Request, goals: Goals) -> bool:
+    """
+    It ended, its first token came in time, and 99 % of its gaps between tokens are within the
+    goal: all of them where it has fewer than 100.
+    """
+    times = request.times
+    if len(times) < request.output or times[0] - request.arrival > goals.ttft:
+        return False
+    worst = quantile((b - a for a, b in zip(times, times[1:])), 0.99)
+    return worst is None or worst <= goals.tbt
+
+
+def summary(done: Sequence[Request], goals: Goals, seconds: float, warm: float) -> dict[str, Any]:
+    """What a point of the map keeps of one run. met_by_second is what intervals are made of."""
+    counted = [r for r in done if r.counted]
+    met = [0] * math.ceil(seconds)
+    for request in counted:
+        if meets(request, goals):
+            met[min(len(met) - 1, int(request.arrival - warm))] += 1
+    first = [r.times[0] - r.arrival for r in counted if r.times]
+    gaps = [b - a for r in counted for a, b in zip(r.times, r.times[1:])]
+    return {"goodput": sum(met) / seconds, "offered": len(counted) / seconds,
+            "unfinished": sum(len(r.times) < r.output for r in counted), "met_by_second": met,
+            "ttft_p50": quantile(first, 0.5), "ttft_p99": quantile(first, 0.99),
+            "tbt_p50": quantile(gaps, 0.5), "tbt_p99": quantile(gaps, 0.99)}
+
+
+def interval(seconds: Sequence[int], rounds: int = 2000) -> tuple[float, float]:
+    """95 % of the mean, by a seeded bootstrap over blocks of four seconds."""
+    blocks = [seconds[i:i + 4] for i in range(0, len(seconds), 4)]
+    draw = random.Random(len(seconds))
+    means = []
+    for _ in range(rounds):
+        chosen = draw.choices(blocks, k=len(blocks))
+        means.append(sum(map(sum, chosen)) / sum(map(len, chosen)))
+    means.sort()
+    return means[int(0.025 * rounds)], means[int(0.975 * rounds)]
+
+
+def make_map(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """All runs of a JSON lines file as points, each with its seeds together and an interval."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    checks, failed = [], []
+    for line in lines:
+        if "check" in line:
+            checks.append(line["check"])
+        elif "error" in line:
+            failed.append(line)
+        else:
+            key = (line["prompt"], line["rate"], line["way"], line["setting"])
+            groups.setdefault(key, []).append(line)
+    points = []
+    for (prompt, rate, way, setting), runs in sorted(groups.items(), key=str):
+        met = [count for run in runs for count in run["met_by_second"]]
+        low, high = interval(met)
+        points.append({"prompt": prompt, "rate": rate, "way": way, "setting": setting,
+                       "goodput": sum(met) / len(met), "low": low, "high": high,
+                       "offered": sum(run["offered"] for run in runs) / len(runs),
+                       "seeds": sorted(run["seed"] for run in runs),
+                       "fallback": sorted({run["why"] for run in runs if run.get("why")})})
+    valid = bool(checks) and all(check["part"] >= 0.7 for check in checks)
+    return {"schema": "gpupart/1", "valid": valid, "checks": checks, "points": points,
+            "failed": failed}
+
+
+# ------------------------------------------------------------------------------- the split
+
+MIXED = "mixed"             # prefill and decode in one batch, without any split
+ALONE = "alone"             # only one of them has work: it has the whole GPU
+
+
+@dataclasses.dataclass
+class Estimate:
+    """Of one candidate: means that follow what was measured."""
+
+    decode_per_byte: float              # of a decode step, s a byte that it has to read
+    prefill_per_token: float
+    step: Optional[float] = None        # of a mixed step of a whole chunk: it is both
+
+    def learn(self, name: str, value: float, weight: float = 0.2) -> None:
+        before = getattr(self, name)
+        setattr(self, name, value if before is None else before + weight * (value - before))
+
+
+def holds(estimate: Estimate, nr_bytes: float, waiting: Sequence[tuple[int, float]],
+          goals: Goals, margin: float = 0.85) -> tuple[float, bool, bool]:
+    """
+    Its time between tokens, whether that is within the goal, and whether each of @waiting, tokens
+    still to prefill and time left, would begin in time, one after the other.
+    """
+    step = estimate.step if estimate.step is not None else estimate.decode_per_byte * nr_bytes
+    at, in_time = 0.0, True
+    for tokens, left in waiting:
+        at += tokens * estimate.prefill_per_token
+        # A request that is late whatever happens is no reason to change the split.
+        in_time = in_time and (at <= left * margin or left <= 0)
+    return step, step <= goals.tbt * margin, in_time
+
+
+def choose(candidates: Mapping[str, Estimate], nr_decoding: int, nr_bytes: float,
+           waiting: Sequence[tuple[int, float]], goals: Goals) -> str:
+    """
+    The split for the next step. @candidates stand in the order in which they are preferred: the
+    mixed batch, which is off, first, then splits from most TPCs for decode to fewest. The first
+    that keeps both goals; else, of those that keep the time between tokens, the one with the
+    fastest prefill; else the one with the shortest time between tokens.
+    """
+    if not waiting or not nr_decoding:
+        return ALONE
+    found = {name: holds(estimate, nr_bytes, waiting, goals)
+             for name, estimate in candidates.items()}
+    for name, (_, decodes, prefills) in found.items():
+        if decodes and prefills:
+            return name
+    able = [name for name, (_, decodes, _) in found.items() if decodes]
+    if able:
+        return min(able, key=lambda name: candidates[name].prefill_per_token)
+    return min(found, key=lambda name: found[name][0])

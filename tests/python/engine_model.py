@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""The example engine on a CPU: its tokens are those of a plain transformer, whichever way."""
+import itertools
+import os
+import sys
+
+from tap import ROOT, done, ok, same
+
+sys.path.insert(0, os.path.join(ROOT, "share/examples/engine"))
+import engine as module  # noqa: E402
+import torch  # noqa: E402
+from engine import WAYS, Cpu, Engine  # noqa: E402
+from model import SHAPES, Model  # noqa: E402
+from policy import ALONE, MIXED, Goals, Request  # noqa: E402
+
+torch.set_grad_enabled(False)
+torch.set_num_threads(1)
+# Of pages of 8 and chunks of 16 tokens: below, on and above both.
+LENGTHS = [(1, 3), (7, 12), (8, 9), (9, 1), (15, 2), (16, 17), (17, 20), (40, 24), (63, 1), (33, 9)]
+
+
+def reference(model, prompt, output):
+    """Without pages, chunks or a batch: all tokens anew for each one."""
+    s = model.shape
+    tokens = [(i * 7919 + prompt) % s.vocab for i in range(prompt)]
+
+    def normal(x):
+        return x / (x.pow(2).mean(-1, keepdim=True) + 1e-5).sqrt()
+
+    def turn(x):
+        a, b = x[..., :s.head // 2], x[..., s.head // 2:]
+        angle = torch.arange(len(x)).float()[:, None] * 500000.0 ** (
+            -torch.arange(0, s.head, 2).float() / s.head)
+        cos, sin = angle.cos()[:, None], angle.sin()[:, None]
+        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+    for _ in range(output):
+        x = model.embed[torch.tensor(tokens)]
+        for wqkv, wo, wup, wdown in model.layers:
+            q, k, v = (normal(x) @ wqkv).view(len(x), -1, s.head).split(
+                (s.heads, s.kv_heads, s.kv_heads), 1)
+            q, k = turn(q), turn(k)
+            k, v = (t.repeat_interleave(s.heads // s.kv_heads, 1) for t in (k, v))
+            scores = torch.einsum("qhd,khd->hqk", q, k) / s.head ** 0.5
+            scores = scores.masked_fill(torch.ones(len(x), len(x)).triu(1).bool(), float("-inf"))
+            x = x + torch.einsum("hqk,khd->qhd", scores.softmax(-1), v).flatten(1) @ wo
+            a, b = (normal(x) @ wup).chunk(2, -1)
+            x = x + (a * torch.sigmoid(a) * b) @ wdown
+        tokens.append(int((normal(x[-1]) @ model.unembed).argmax()))
+    return tokens[prompt:]
+
+
+def in_turn():
+    """In place of choose(): each candidate in turn, where there is a choice."""
+    turns = itertools.count()
+
+    def choose(candidates, nr_decoding, _nr_bytes, waiting, _goals):
+        names = list(candidates)
+        return names[next(turns) % len(names)] if waiting and nr_decoding else ALONE
+    return choose
+
+
+class Watched(Engine):
+    """Keeps the tokens of each request."""
+
+    tokens: dict
+
+    def _collect(self, zero):
+        for step in self.steps.values():
+            for running in step.rows:
+                self.tokens[id(running.request)].append(int(self.model.last[running.row]))
+            if step.chunk and step.chunk.request.done + step.size == step.chunk.request.prompt:
+                self.tokens[id(step.chunk.request)].append(int(self.model.first[step.chunk.row]))
+        super()._collect(zero)
+
+
+def serve(model, way, wanted):
+    engine = Watched(model, Cpu(), way, Goals(1.0, 0.03))
+    engine.prepare()
+    for again in range(2):
+        load = [Request(0.001 * i, *lengths) for i, lengths in enumerate(LENGTHS * 2)]
+        engine.tokens = {id(r): [] for r in load}
+        engine.serve(load, 120.0)
+        got = [engine.tokens[id(r)] for r in load]
+        same(got, wanted * 2, f"{way}, {again}: each request's tokens")
+        ok(all(len(r.times) == r.output and sorted(r.times) == r.times for r in load) and
+           sorted(engine.free_rows) == list(range(model.shape.rows[-1])) and
+           sorted(engine.free_pages) == list(range(1, model.shape.pages)),
+           f"{way}, {again}: all ended, and gave back rows and pages")
+    return engine
+
+
+def main():
+    model = Model(SHAPES["tiny"], "cpu")
+    wanted = [reference(model, *lengths) for lengths in LENGTHS]
+    ok(len({t for tokens in wanted for t in tokens}) > 20, "the model says more than one thing")
+    module.choose = in_turn()
+    for way in WAYS:
+        engine = serve(model, way, wanted)
+        parted = sum(n for name, n in engine.counts.items() if name not in (ALONE, MIXED))
+        ok((engine.counts[MIXED] > 0) == engine.mixes and
+           (parted > 0) == (way in ("green", "gpupart", "gpupart-fixed")),
+           f"{way}: took the steps that it stands for: {engine.counts}")
+    small = Model(SHAPES["tiny"].limited(4), "cpu")
+    same(serve(small, "chunked", wanted).model.shape.chunks, (4,), "smaller chunks")
+    model.values.fill_(0.5)
+    model.keys.fill_(0.5)
+    serve(model, "streams", wanted)
+
+
+main()
+done()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""The example engine's load, objectives, intervals and choice of a split, without torch."""
+import os
+import sys
+
+from tap import ROOT, done, ok, same
+
+sys.path.insert(0, os.path.join(ROOT, "share/examples/engine"))
+import policy  # noqa: E402
+from policy import ALONE, MIXED, Estimate, Goals, Request, choose  # noqa: E402
+
+GOALS = Goals(1.0, 0.03)
+# Of decode 1 ms for 100 bytes, in the order of preference; the less for decode the faster prefill.
+MANY = {MIXED: Estimate(0.0, 1e-5, 0.02), "75%": Estimate(1e-5, 4e-5), "50%": Estimate(2e-5, 3e-5),
+        "25%": Estimate(4e-5, 2e-5)}
+
+
+def load():
+    made = policy.requests(7, 20.0, 100.0, warm=10.0)
+    same(made, policy.requests(7, 20.0, 100.0, warm=10.0), "a seed gives the same requests again")
+    ok(made != policy.requests(8, 20.0, 100.0, warm=10.0), "another seed gives others")
+    ok(abs(len(made) / 110 - 20) < 2, f"the rate is the asked one: {len(made) / 110:.1f}")
+    median = policy.quantile((r.prompt for r in made), 0.5)
+    ok(920 < median < 1120, f"the median prompt is that of the trace: {median}")
+    median = policy.quantile((r.output for r in made), 0.5)
+    ok(110 < median < 150, f"the median output is that of the trace: {median}")
+    median = policy.quantile((r.prompt for r in policy.requests(7, 20.0, 100.0, prompt=300)), 0.5)
+    ok(260 < median < 340, f"another median may be asked for: {median}")
+    short = policy.requests(7, 20.0, 100.0, most=(50, 5))
+    same((max(r.prompt for r in short), max(r.output for r in short)), (50, 5),
+         "lengths end where they are told to")
+    same([r.counted for r in made], [r.arrival >= 10.0 for r in made], "the first do not count")
+
+
+def objectives():
+    def met(*times, output=None):
+        return policy.meets(Request(1.0, 5, output or len(times), times=list(times)), GOALS)
+    ok(met(2.0, 2.03 - 1e-9), "first token after exactly the goal, gap within it")
+    ok(not met(2.01, 2.02), "first token too late")
+    ok(not met(1.5, 1.54), "a gap too long")
+    ok(not met(1.5, 1.51, output=3), "a request that did not end")
+    ok(not met(output=3), "a request that did not begin")
+    steps = [1.5 + 0.01 * i for i in range(201)]
+    late = [t + (0.05 if i > 100 else 0.0) for i, t in enumerate(steps)]
+    ok(met(*late), "one gap of 200 may be long")
+    later = [t + (0.05 if i > 50 else 0.0) + (0.05 if i > 100 else 0.0) + (0.05 if i > 150 else 0.0)
+             for i, t in enumerate(steps)]
+    ok(not met(*later), "three of 200 may not")
+    run = [Request(0.5, 5, 1, False, times=[0.6]), Request(1.2, 5, 1, times=[1.3]),
+           Request(2.9, 5, 1, times=[3.0]), Request(2.5, 5, 1, times=[9.0]), Request(2.6, 5, 2)]
+    of = policy.summary(run, GOALS, 2.0, 1.0)
+    same((of["goodput"], of["offered"], of["unfinished"], of["met_by_second"]),
+         (1.0, 2.0, 1, [1, 1]), "a summary counts what counts")
+
+
+def intervals():
+    low, high = policy.interval([5, 7] * 20)
+    same((low, high), (6.0, 6.0), "blocks that are all alike leave no doubt")
+    low, high = policy.interval([0] * 20 + [10] * 20)
+    ok(0 < low < 4 and 6 < high < 10, f"others do: {low} to {high}")
+    same(policy.interval([1, 5, 2, 8, 9, 4]), policy.interval([1, 5, 2, 8, 9, 4]), "the same again")
+
+    def line(seed, met, way="chunked", **more):
+        return {"prompt": 1020, "rate": 8, "way": way, "setting": "", "seed": seed,
+                "met_by_second": met, "offered": 8.0, **more}
+    check = {"check": {"part": 0.72}}
+    made = policy.make_map([check, line(2, [4, 4]), line(1, [6, 6]), line(1, [2], "green", why="-"),
+                            {"error": "status 124", "way": "streams"}])
+    same([(p["way"], p["goodput"], p["seeds"], p["fallback"]) for p in made["points"]],
+         [("chunked", 5.0, [1, 2], []), ("green", 2.0, [1], ["-"])], "seeds become one point")
+    same((made["valid"], len(made["failed"])), (True, 1), "what failed is told")
+    for why, checks in (("no check", []), ("one is bad", [check, {"check": {"part": 0.69}}])):
+        ok(not policy.make_map([*checks, line(1, [1])])["valid"], f"invalid: {why}")
+
+
+def split():
+    same(choose(MANY, 4, 100.0, [], GOALS), ALONE, "nothing to prefill: decode has the GPU")
+    same(choose(MANY, 0, 100.0, [(500, 0.5)], GOALS), ALONE, "nothing to decode: prefill has it")
+    same(choose(MANY, 4, 100.0, [(500, 0.5)], GOALS), MIXED, "light load: off")
+    slow = {**MANY, MIXED: Estimate(0.0, 1e-5, 0.04)}
+    same(choose(slow, 4, 100.0, [(500, 0.5)], GOALS), "75%", "a mixed step too long: the most TPCs")
+    same(choose(slow, 4, 100.0, [(1000, 0.04)], GOALS), "50%", "time is short: less for decode")
+    same(choose(slow, 4, 100.0, [(1000, 0.03)], GOALS), "25%", "and less")
+    same(choose(slow, 4, 100.0, [(300, 0.5), (700, 0.04)], GOALS), "50%", "a backlog adds up")
+    same(choose(slow, 4, 100.0, [(10000, 0.03)], GOALS), "25%", "none is in time: fastest prefill")
+    same(choose(slow, 4, 1000.0, [(10000, 0.03)], GOALS), "50%", "of those with the other goal")
+    same(choose(slow, 4, 9000.0, [(10000, 0.03)], GOALS), MIXED, "none does: the shortest step")
+    same(choose(slow, 4, 100.0, [(500, -1.0)], GOALS), "75%", "what is late anyway changes nothing")
+    estimate = Estimate(1.0, 1.0)
+    estimate.learn("decode_per_byte", 2.0)
+    estimate.learn("step", 3.0)
+    same((estimate.decode_per_byte, estimate.step), (1.2, 3.0), "estimates follow")
+
+
+load()
+objectives()
+intervals()
+split()
+done()
