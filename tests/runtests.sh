@@ -12,7 +12,7 @@ if [ "$TEST_ENVIRONMENT" != keep ]; then
 	done
 	unset LD_PRELOAD NO_COLOR
 fi
-limit=${TEST_TIMEOUT:-300}
+limit=${TEST_TIMEOUT:-600}
 passed=0 failed=0 skipped=0
 if [ "${TEST_JOBS:-1}" -gt 1 ]; then
 	totals=$(mktemp) || exit 1

@@ -199,10 +199,12 @@ ask() {
 }
 # serve WHERE: in the background, until it answers; leaves $server.
 serve() {
+	# Not what the one before said.
+	rm -f "$tmp/serve.err"
 	"$gpupart" metrics --listen "$1" 2>"$tmp/serve.err" &
 	server=$!
 	servers="$servers $server"
-	until_true grep -q "answers http at" "$tmp/serve.err"
+	until_true grep -qs "answers http at" "$tmp/serve.err"
 }
 sock=$tmp/metrics.sock
 serve "$sock"

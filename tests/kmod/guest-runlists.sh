@@ -56,14 +56,22 @@ host load 0 gh100-runlists-busy >/dev/null
 	host poke 0 0xc00200 0x80072007
 	sleep 0.03
 done >/dev/null; touch /tmp/done) &
-engineuse 0 4 >/tmp/out
-check $? "engines sampled through the module: $(head -n 1 /tmp/out)"
+both_seen() {
+	awk 'NR == 2 {for (i = 1; i < NF; i++) if ($i == "tsg") {share[$(i + 1)] = $(i + 2)}
+		exit !(share[7] > 0 && share[11] > 0 && share[7] + share[11] >= 998 && share[7] + share[11] <= 1000)}' /tmp/out
+}
+# On a loaded machine the schedule may not change in 4 s.
+for _ in 1 2 3 4 5 6 7 8; do
+	engineuse 0 4 >/tmp/out
+	sampled=$?
+	both_seen && break
+done
+check $sampled "engines sampled through the module: $(head -n 1 /tmp/out)"
 touch /tmp/enough
 while [ ! -e /tmp/done ]; do sleep 0.1; done
 same "$(head -n 1 /tmp/out | cut -d' ' -f1-2)" "0000:01:00.0 kernel" "the GPU, the source"
 same "$(wc -l </tmp/out)" 2 "lines, one of them an engine that was not idle"
-awk 'NR == 2 {for (i = 1; i < NF; i++) if ($i == "tsg") {share[$(i + 1)] = $(i + 2)}
-	exit !(share[7] > 0 && share[11] > 0 && share[7] + share[11] >= 998 && share[7] + share[11] <= 1000)}' /tmp/out
+both_seen
 check $? "both TSGs were seen, and nothing else: $(sed -n 2p /tmp/out)"
 host load 0 gh100-runlists-busy >/dev/null
 engineuse 4 0.1 >/tmp/out
