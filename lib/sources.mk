@@ -73,7 +73,9 @@ LIB_STATE_SRC := \
 	lib/state/progress.c
 
 LIB_STATE_MANAGE_SRC := \
+	lib/state/grant_write.c \
 	lib/state/job_set.c \
+	lib/state/process_signal.c \
 	lib/state/remote.c
 
 LIB_CONFINE_SRC := \
