@@ -80,7 +80,7 @@ static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 	return true;
 }
 
-/* All nodes, or those that no other one waits for. A driver that lacks a part of an edge says so. */
+/* All nodes, or those that no other one waits for. Edges that say more are an error. */
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark)
 {
 	size_t nr = 0, nr_edges = 0;
@@ -241,7 +241,8 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 			graph->spoilt = true;
 			if (ended) {
 				shown->since = 0;
-				atomic_store(&cell->count, (uint32_t)shown->issued * shown->kernels);
+				atomic_store(&cell->count,
+					     (uint32_t)shown->issued * shown->kernels);
 			}
 			__atomic_store_n(&shown->lost, !ended, __ATOMIC_RELEASE);
 		}
@@ -260,7 +261,8 @@ static void node_clear(const struct records *records, const struct tmd_map *map,
 
 	for (unsigned int slot = 1; slot < tmd_release_slots(map); slot++)
 		for (unsigned int n = 0; n < RECORDS_MAX_CONTEXTS; n++)
-			if (records->contexts[n].address && tmd_release_read(map, tmd, slot, &seen) &&
+			if (records->contexts[n].address &&
+			    tmd_release_read(map, tmd, slot, &seen) &&
 			    seen.address - records->contexts[n].address - RECORDS_GRAPHS_AT < bytes)
 				tmd_release_clear(map, tmd, slot, seen.address);
 }

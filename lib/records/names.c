@@ -39,7 +39,8 @@ static void name_one(struct records *records, const struct cuda_api *cuda,
 	const char *name;
 
 	if (!key || key & GONE || f->name[0] ||
-	    cuda->func_name(&name, (void *)(uintptr_t)key) || !name || !records_totals_lock(records))
+	    cuda->func_name(&name, (void *)(uintptr_t)key) || !name ||
+	    !records_totals_lock(records))
 		return;
 	if (f->key == key)
 		snprintf(f->name, sizeof(f->name), "%s", name);

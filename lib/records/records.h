@@ -64,7 +64,7 @@ struct records_note {
 
 /* Of an executable graph; behind the cells of the rings. */
 struct records_graph_cell {
-	_Atomic uint32_t count;		/* of last kernels that have ended, by the GPU's additions */
+	_Atomic uint32_t count;		/* of last kernels that have ended, added by the GPU */
 	uint32_t pad[3];
 	struct records_cell end;	/* the last end; its payload is 1 */
 };

@@ -445,7 +445,8 @@ static void graphs_look(struct gpupart_records_reader *reader)
 	watch->nr_graphs = 0;
 	for (unsigned int n = 0; n < reader->copy.nr_graphs; n++) {
 		const struct records_entry times = {
-			.time = reader->graphs[n].end.time, .submitted = reader->copy.graph[n].since,
+			.time = reader->graphs[n].end.time,
+			.submitted = reader->copy.graph[n].since,
 		};
 
 		if (is_sane(&times))
