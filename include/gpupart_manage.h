@@ -315,7 +315,8 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  * release slot of its own. Times are nanoseconds of the GPU's %globaltimer. The begin of a kernel
  * is not recorded: it is taken as its submission or, if that is later, the end of the launch before
  * it on its stream. So busy times are upper bounds for a stream that waits for events, copies or a
- * time slice. Kernels of graphs are not in them. A process is read by others if it was published
+ * time slice. Launches of graphs are launches; while they follow each other their time is one: from
+ * the first one's submission to the last end. A process is read by others if it was published
  * (gpupart_process_publish()) before its first context was made or attached. A real GPU writes
  * records only for a process with GPUPART_RECORDS=1 in its environment.
  */
@@ -334,12 +335,13 @@ struct gpupart_records {
 	bool all_known;		/* no launch counts as unknown: idle if none is outstanding */
 	uint64_t issued;	/* launches that have a record */
 	uint64_t ended;		/* of which the GPU has written it */
-	uint64_t outstanding;	/* issued - ended - those of a lost context */
+	/* issued - ended - those of a lost context + graphs that are being launched right now */
+	uint64_t outstanding;
 	uint64_t unrecorded;	/* launches that have no record, since the process began */
 	/*
 	 * Launches of which nothing says whether they have ended: of a context that was lost or
-	 * destroyed, unrecorded ones with no later record on their stream, and all of graphs. Not
-	 * 0: not idle.
+	 * destroyed, unrecorded ones with no later record on their stream, and those of @graphs.
+	 * Not 0: not idle.
 	 */
 	uint64_t unknown;
 	uint64_t untimed;	/* ended, and their time was overwritten or never written */
@@ -347,7 +349,8 @@ struct gpupart_records {
 	uint64_t busy_ns;	/* one launch or more ran: the union of their times */
 	uint64_t kernels_ns;	/* the sum of their times */
 	uint64_t late_ns;	/* of kernels_ns: folded too late to be put into busy_ns */
-	uint64_t graphs;	/* launches of graphs, which have no records */
+	/* Launches of graphs that have no record: their last node is no kernel, for example. */
+	uint64_t graphs;
 	/* Those with the most time: while there are more functions counts may be too small. */
 	unsigned int nr_functions;
 	struct gpupart_records_function functions[GPUPART_RECORDS_NR_FUNCTIONS];

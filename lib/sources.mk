@@ -73,7 +73,9 @@ LIB_STATE_SRC := \
 	lib/state/progress.c
 
 LIB_STATE_MANAGE_SRC := \
+	lib/state/grant_write.c \
 	lib/state/job_set.c \
+	lib/state/process_signal.c \
 	lib/state/remote.c
 
 LIB_CONFINE_SRC := \
@@ -101,9 +103,11 @@ LIB_CONFINE_MANAGE_SRC := \
 
 LIB_RECORDS_SRC := \
 	lib/records/check.c \
+	lib/records/common.c \
 	lib/records/context.c \
 	lib/records/file.c \
 	lib/records/fold.c \
+	lib/records/graph.c \
 	lib/records/names.c \
 	lib/records/ring.c
 

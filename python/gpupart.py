@@ -958,7 +958,7 @@ class Records:
     busy_ns: int                #: one launch or more ran
     kernels_ns: int             #: the sum of their times
     late_ns: int                #: of kernels_ns, not in busy_ns
-    graphs: int                 #: launches of graphs, which have no records
+    graphs: int                 #: launches of graphs that have no record
     functions: list[KernelTime]  #: those with the most time
 
     @property
@@ -2116,7 +2116,7 @@ class Part:
     def outstanding(self) -> Optional[int]:
         """
         Launches on its stream that have not ended; None if that is not known, for .records_why:
-        launches of graphs, for example, have no records.
+        while a graph runs, for example, which may be on this stream.
         """
         read = self.records()
         if read is None:

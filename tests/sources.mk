@@ -82,6 +82,7 @@ LIBT_SRC := \
 	tests/lib/driver/unload.c \
 	tests/lib/driver/untold.c \
 	tests/lib/memory/memory.c \
+	tests/lib/records/graphs.c \
 	tests/lib/records/records.c \
 	tests/lib/smctrl/smctrl.c \
 	tests/lib/state/live.c \

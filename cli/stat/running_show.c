@@ -137,7 +137,7 @@ static bool print_row(struct out *out, const struct running_row *row)
 			 "%s: no launch was outstanding; it waits for the CPU or for copies, which are not told apart; its threads used %.2f CPUs",
 			 share_text(share, 1 - c.most, 1 - c.least), c.cpus);
 	stat_row(out, "launches",
-		 "%.0f a second: %llu, %llu graphs among them, in %.2f s; %llu ended",
+		 "%.0f a second: %llu, %llu graphs without a record among them, in %.2f s; %llu ended",
 		 c.launches / c.seconds, c.launches, c.graphs, c.seconds, c.ended);
 	stat_row(out, "outstanding", "%llu now, %.1f on average, %llu at most",
 		 (unsigned long long)r->outstanding, (double)row->outstanding_sum / row->looks,

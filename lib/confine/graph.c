@@ -22,6 +22,7 @@ struct graph_node {
 	uint64_t tmd;		/* where; 0: free */
 	uint64_t left;		/* hash of the mask as it was left */
 	struct tmd_mask drivers; /* as the driver built it */
+	bool counted;		/* its end is part of the graph's record */
 };
 
 /* Open addressing; of one executable graph, which one thread launches at a time. */
@@ -52,6 +53,7 @@ struct executable {
 	struct entry entry;
 	void *clone;		/* of its graph, with all changes; NULL: cannot be built again */
 	struct graph_nodes *nodes;
+	struct records_mark *mark;
 	struct origin origin;
 	unsigned int nr_users;	/* threads that launch it now */
 	bool gone;		/* whoever uses it last frees it */
@@ -87,6 +89,7 @@ static _Thread_local struct {
 	bool stale, rebuilt, partial;
 	bool next, captured;	/* it took the thread's next-launch set; and is none */
 	void *made;		/* by the instantiation that this thread is in */
+	struct records *records;	/* of the stream that it launches into; NULL: none */
 } now;
 
 /* ----------------------------------------------------------------------- nodes */
@@ -129,11 +132,19 @@ struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_
 	return node;
 }
 
-void graph_node_end(struct graph_node *node, const struct tmd_map *map, const void *tmd)
+void graph_node_end(struct graph_node *node, const struct tmd_map *map,
+		    const struct launch_params *params, struct records *records)
 {
+	struct records_mark *mark = scope_thread.graph->mark;
 	struct tmd_mask mask;
+	bool counted = records && records_mark_node(mark, records, map, params,
+						    node && node->counted);
 
-	if (tmd_mask_read(map, tmd, &mask))
+	if (!node && counted)
+		records_mark_unknown(mark);
+	if (node)
+		node->counted = counted;
+	if (node && tmd_mask_read(map, params->tmd, &mask))
 		node->left = mask_hash(&mask);
 }
 
@@ -270,6 +281,7 @@ static void executable_free(struct executable *e)
 	if (e->nr_users)
 		return;
 	throw_away(e->clone);
+	records_mark_free(e->mark);
 	free(e->nodes);
 	free(e);
 }
@@ -488,13 +500,26 @@ static bool any_in_use(void)
 
 /* ----------------------------------------------------------------- instantiation */
 
-void graph_instantiate_begin(const struct cuda_api *cuda, void *source)
+static struct records *records_of(const struct gpupart_gpu *gpu)
+{
+	return gpu ? atomic_load_explicit(&gpu->records, memory_order_acquire) : NULL;
+}
+
+/* Of several GPUs, one is not yet known to be that of the nodes. */
+static struct records *only_records(void)
+{
+	return scope_gpu(0) && scope_gpu(1) ? NULL : records_of(scope_gpu(0));
+}
+
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source, bool device)
 {
 	struct scope_graph *scope = &now.scope;
 
 	now.made = NULL;
 	memset(scope, 0, sizeof(*scope));
 	scope->nodes = nodes_new(count_nodes(cuda, source));
+	scope->mark = device ? NULL : records_mark_new(cuda, source);
+	records_graph_builds(scope->mark, only_records());
 	now.publications = publications();
 	now.print = print_of_all(scope);
 	scope_graph_begin(scope);
@@ -518,12 +543,14 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 		e = executable_of(now.made);
 	if (e) {
 		e->nodes = nodes;
+		e->mark = now.scope.mark;
 		e->clone = clone;
 		e->built = now.scope.nr_built;
 		e->settled = now.publications == publications();
 		e->print = now.print;
 	} else {
 		throw_away(clone);
+		records_mark_free(now.scope.mark);
 		free(nodes);
 	}
 	pthread_mutex_unlock(&graph_lock);
@@ -563,6 +590,12 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 		match_rules(cuda, e);
 	scope->gpu = place->gpu;
 	scope->nodes = e ? e->nodes : NULL;
+	scope->mark = e ? e->mark : NULL;
+	now.records = launch ? records_of(place->gpu) : NULL;
+	if (launch)
+		records_graph_begins(scope->mark, now.records);
+	else
+		records_graph_builds(scope->mark, records_of(place->gpu));
 	now.next = launch && place->gpu && scope_next_take(place->gpu, &scope->set);
 	now.captured = now.next && stream_is_captured(cuda, place->id.handle);
 	if (now.next && !now.captured) {
@@ -605,6 +638,7 @@ void graph_launch_end(int result)
 	bool any = now.scope.nr_built;
 
 	scope_graph_begin(NULL);
+	records_graph_ends(now.scope.mark, now.records, result);
 	now.launched = NULL;
 	if (now.next && (result || now.captured))
 		control_count(CONTROL_NEXT_DROPPED);
@@ -651,12 +685,27 @@ void graph_changes_unseen(void)
 
 void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 {
+	struct executable *e;
 	void *clone = NULL;
 
 	if (graph_can_rebuild(cuda) && cuda->graph_clone(&clone, graph))
 		clone = NULL;
 	clone_replace(exec, clone, graph);
+	e = executable_use(exec);
+	if (e) {
+		records_mark_updated(e->mark, cuda, graph);
+		executable_unuse(e);
+	}
 	collect(cuda);
+}
+
+/* Both kinds of parameters begin with it. */
+static bool has_function(const struct cuda_api *cuda, void *node, const void *params)
+{
+	struct cuda_kernel_node is;
+
+	return !cuda->kernel_get(node, &is) && is.function &&
+	       is.function == *(void *const *)params;
 }
 
 void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,
@@ -666,9 +715,12 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 	bool has_clone = e && e->clone;
 	void *copy = NULL;
 	int result = has_clone ? -1 : 0;
+	bool same = what == GRAPH_MEMSET || what == GRAPH_MEMCPY;
 
 	if (has_clone && what != GRAPH_OTHER && cuda->graph_find && params &&
 	    !cuda->graph_find(&copy, node, e->clone)) {
+		if (what == GRAPH_KERNEL || what == GRAPH_KERNEL_OLD)
+			same = has_function(cuda, copy, params);
 		if (what == GRAPH_KERNEL)
 			result = cuda->kernel_set(copy, params);
 		else if (what == GRAPH_KERNEL_OLD && cuda->kernel_set_old)
@@ -678,6 +730,8 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 		else if (what == GRAPH_MEMCPY)
 			result = cuda->memcpy_set(copy, params);
 	}
+	if (e && !same)
+		records_mark_unknown(e->mark);
 	if (e)
 		executable_unuse(e);
 	/* A clone that is another graph would undo what the program did. */

@@ -21,7 +21,9 @@ struct graph_node;
  */
 struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_map *map,
 				    void *tmd);
-void graph_node_end(struct graph_node *node, const struct tmd_map *map, const void *tmd);
+/* @node may be NULL; @records is where its GPU's records are, or NULL. */
+void graph_node_end(struct graph_node *node, const struct tmd_map *map,
+		    const struct launch_params *params, struct records *records);
 
 /* ------------------- around the driver's functions, on the thread that calls them */
 
@@ -41,8 +43,8 @@ void graph_destroyed(void *graph);
  */
 void graph_origin_gone(uint64_t object, const void *ctx, const void *thread);
 
-/* Of @source, which may be uploaded, and so built, meanwhile. */
-void graph_instantiate_begin(const struct cuda_api *cuda, void *source);
+/* Of @source, which may be uploaded, and so built, meanwhile. @device: the GPU may launch it. */
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source, bool device);
 void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result);
 
 /* The destruction of an executable graph has ended: what it left can be freed now. */

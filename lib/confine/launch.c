@@ -151,8 +151,8 @@ static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
 		graph_node_begin(scope_thread.graph, &gpu->driver.map, params->tmd);
 
 	apply_scopes(gpu, params, true);
-	if (node)
-		graph_node_end(node, &gpu->driver.map, params->tmd);
+	graph_node_end(node, &gpu->driver.map, params,
+		       atomic_load_explicit(&gpu->records, memory_order_acquire));
 }
 
 /* Out of line, so that a launch with no set at all saves no register for it. */
@@ -174,18 +174,23 @@ static inline void record(struct gpupart_gpu *gpu, const struct launch_params *p
 static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 						     const struct launch_params *params)
 {
+	struct scope_graph *graph = scope_thread.graph;
+
 	if (scope_thread.own && launch_own(scope_thread.own, gpu, params))
 		return;
-	if (module_any() && module_find(params->module))
+	if (module_any() && module_find(params->module)) {
 		control_count(CONTROL_DEVICE_LAUNCHES);
-	if (scope_thread.graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
+		/* It may have ended before what it launched. */
+		if (graph)
+			records_mark_unknown(graph->mark);
+	}
+	if (graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		apply_to_node(gpu, params);
 	else if (scope_in_use(gpu))
 		apply_scopes(gpu, params, true);
 	else
 		control_count(CONTROL_FREE);
-	/* A graph's node is built once and launched many times. */
-	if (!scope_thread.graph && !scope_thread.in_graph_call)
+	if (!graph && !scope_thread.in_graph_call)
 		record(gpu, params);
 }
 

@@ -135,25 +135,6 @@ void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len)
 		 *recorder->why ? recorder->why : "no context was seen yet");
 }
 
-__attribute__((cold))
-int recording_ring(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
-		   const struct records_ring **ring)
-{
-	struct records *records = atomic_load(&gpu->records);
-	uint64_t object, tmd;
-	char why[192];
-
-	if (!records || !gpu->streams_known) {
-		gpupart_records_lack(gpu, why, sizeof(why));
-		return ctx_fail(gp, -EOPNOTSUPP, "no records: %s", *why ? why : gpu->streams_why);
-	}
-	if (!peek_word(stream, &object) ||
-	    !peek_word((char *)(uintptr_t)object + gpu->stream_tmd_offset, &tmd))
-		return ctx_fail(gp, -EINVAL, "%p is no stream that was created", stream);
-	*ring = records_ring_of(records, tmd);
-	return 0;
-}
-
 void recording_stop(const char *why)
 {
 	struct gpupart_gpu *gpu;
@@ -205,14 +186,6 @@ void recording_gone(uint64_t object, const void *ctx)
 		if (ctx)
 			records_context_gone(records, ctx);
 	}
-}
-
-void recording_graph(const struct gpupart_gpu *gpu)
-{
-	struct records *records = gpu ? atomic_load(&gpu->records) : NULL;
-
-	if (records)
-		__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELAXED);
 }
 
 void recording_names(const struct cuda_api *cuda)

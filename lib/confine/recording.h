@@ -17,14 +17,6 @@ void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream)
  */
 void recording_known(struct gpupart_gpu *gpu, const char *key);
 
-/*
- * The ring of @stream's launches on @gpu; *ring NULL: it had none yet. -EINVAL it is no stream that
- * was created, -EOPNOTSUPP with the reason: there are no records.
- */
-GPUPART_PRIVATE
-int recording_ring(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
-		   const struct records_ring **ring);
-
 /* Nothing more is recorded, for @why. */
 void recording_stop(const char *why);
 
@@ -33,9 +25,6 @@ void recording_context(const struct cuda_api *cuda, void *ctx);
 
 /* The stream at @object goes; the streams of @ctx, with it. 0 and NULL: none. */
 void recording_gone(uint64_t object, const void *ctx);
-
-/* A graph was launched on @gpu (NULL: it is not attached). */
-void recording_graph(const struct gpupart_gpu *gpu);
 
 /* Outside of the launch callback: names of functions that were launched. */
 void recording_names(const struct cuda_api *cuda);

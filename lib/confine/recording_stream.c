@@ -1,14 +1,39 @@
 // SPDX-License-Identifier: MIT
 /* Reads the records of one stream of this process. Any thread. */
+#include <errno.h>
 #include "lib/confine/recording.h"
+#include "lib/core/peek.h"
+#include "lib/private.h"
 #include "lib/records/records.h"
+
+/*
+ * The ring of @stream's launches on @gpu; *ring NULL: it had none yet. -EINVAL it is no stream
+ * that was created, -EOPNOTSUPP with the reason: there are no records.
+ */
+static int ring_of(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
+		   const struct records_ring **ring)
+{
+	struct records *records = atomic_load(&gpu->records);
+	uint64_t object, tmd;
+	char why[192];
+
+	if (!records || !gpu->streams_known) {
+		gpupart_records_lack(gpu, why, sizeof(why));
+		return ctx_fail(gp, -EOPNOTSUPP, "no records: %s", *why ? why : gpu->streams_why);
+	}
+	if (!peek_word(stream, &object) ||
+	    !peek_word((char *)(uintptr_t)object + gpu->stream_tmd_offset, &tmd))
+		return ctx_fail(gp, -EINVAL, "%p is no stream that was created", stream);
+	*ring = records_ring_of(records, tmd);
+	return 0;
+}
 
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size)
 {
 	struct gpupart_records_reader *reader;
-	const struct records_ring *ring;
-	int err = recording_ring(gp, gpu, stream, &ring);
+	const struct records_ring *ring = NULL;
+	int err = ring_of(gp, gpu, stream, &ring);
 
 	if (err)
 		return err;

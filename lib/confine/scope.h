@@ -118,6 +118,7 @@ struct scope_graph {
 	struct tmd_allow set;
 	struct graph_nodes *nodes;	/* what was put into its nodes before; NULL: not known */
 	unsigned int nr_built;		/* TMDs built meanwhile */
+	struct records_mark *mark;	/* NULL: its completion is unknown */
 };
 
 #define SCOPE_MAX_GPUS DRIVER_MAX_GPUS	/* bits of next_gpus */

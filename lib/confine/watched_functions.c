@@ -32,6 +32,9 @@ enum what {
 /* Where the arguments of a launch say which stream it goes into. */
 enum { STREAM_CURRENT, STREAM_OF_LIST, STREAM_OF_KERNEL, STREAM_OF_CONFIG, STREAM_OF_GRID };
 
+/* Where an instantiation's flags are. */
+enum { FLAGS_NONE, FLAGS_THIRD, FLAGS_POINTED_TO };
+
 /* What is watched together. */
 enum { GRAPHS = 1, LAUNCHES, WAITS, BEGINS, GREENS };
 
@@ -44,7 +47,7 @@ enum { GRAPHS = 1, LAUNCHES, WAITS, BEGINS, GREENS };
 
 static const struct row {
 	struct driver_function fn;	/* its kind: enum what */
-	/* Of launches: where the stream is; of changes: what is changed. */
+	/* Of launches: where the stream is; of instantiations: the flags; of changes: what. */
 	uint8_t which;
 	bool per_thread;	/* stream 0 is the thread's own default stream */
 } rows[] = {
@@ -59,8 +62,8 @@ static const struct row {
 	BOTH(cuGraphLaunch, _ptsz, GRAPHS, WHAT_GRAPH_LAUNCH, 0),
 	ONE(cuGraphInstantiate, GRAPHS, WHAT_INSTANTIATE, 0),
 	ONE(cuGraphInstantiate_v2, GRAPHS, WHAT_INSTANTIATE, 0),
-	ONE(cuGraphInstantiateWithFlags, GRAPHS, WHAT_INSTANTIATE, 0),
-	BOTH(cuGraphInstantiateWithParams, _ptsz, GRAPHS, WHAT_INSTANTIATE, 0),
+	ONE(cuGraphInstantiateWithFlags, GRAPHS, WHAT_INSTANTIATE, FLAGS_THIRD),
+	BOTH(cuGraphInstantiateWithParams, _ptsz, GRAPHS, WHAT_INSTANTIATE, FLAGS_POINTED_TO),
 	BOTH(cuGraphUpload, _ptsz, GRAPHS, WHAT_UPLOAD, 0),
 	ONE(cuGraphExecUpdate, GRAPHS, WHAT_UPDATE, 0),
 	ONE(cuGraphExecUpdate_v2, GRAPHS, WHAT_UPDATE, 0),
@@ -202,6 +205,12 @@ static __attribute__((noinline)) void launch_ends(void *stream,
 		control_count(CONTROL_NEXT_DROPPED);
 }
 
+static uint64_t flags_of(const struct row *row, const struct arguments *a)
+{
+	return row->which == FLAGS_THIRD ? (uintptr_t)a->third :
+	       row->which == FLAGS_POINTED_TO && a->third ? *(const uint64_t *)a->third : 0;
+}
+
 static void at_begin(const struct row *row, const struct cuda_call_params *params,
 		     const struct arguments *a)
 {
@@ -209,7 +218,7 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 
 	switch (row->fn.kind) {
 	case WHAT_INSTANTIATE:
-		graph_instantiate_begin(cuda, a->second);
+		graph_instantiate_begin(cuda, a->second, flags_of(row, a) & CUDA_DEVICE_LAUNCH);
 		break;
 	case WHAT_GRAPH_LAUNCH:
 	case WHAT_UPLOAD:
@@ -235,8 +244,6 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		break;
 	case WHAT_GRAPH_LAUNCH:
 		graph_launch_end(result);
-		if (!result)
-			recording_graph(gpu_of_stream(a->second, params->ctx));
 		if (scope_thread.next_gpus)
 			launch_ends(a->second, params);
 		break;

@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "lib/core/ctx.h"
 
 /* Up to @len bytes from @at; how many were there before the first page that is not. No lock. */
+GPUPART_PRIVATE
 size_t peek(const void *at, void *into, size_t len);
 
 /* The word at @at; false where there is none. */

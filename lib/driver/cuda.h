@@ -113,6 +113,8 @@ enum {
 	CUDA_NODE_CONDITIONAL = 13,
 };
 
+#define CUDA_DEVICE_LAUNCH	4	/* CUgraphInstantiate_flags */
+
 /* CUDA_KERNEL_NODE_PARAMS_v2 */
 struct cuda_kernel_node {
 	void *function;
@@ -233,6 +235,7 @@ struct cuda_graph_update {
 	F(graph_clone, "cuGraphClone", (void **, void *))                                \
 	F(graph_destroy, "cuGraphDestroy", (void *))                                     \
 	F(graph_nodes, "cuGraphGetNodes", (void *, void **, size_t *))                   \
+	F(graph_edges, "cuGraphGetEdges", (void *, void **, void **, size_t *))          \
 	F(graph_find, "cuGraphNodeFindInClone", (void **, void *, void *))               \
 	F(graph_child, "cuGraphChildGraphNodeGetGraph", (void *, void **))               \
 	F(graph_update, "cuGraphExecUpdate_v2", (void *, void *, struct cuda_graph_update *)) \

@@ -35,6 +35,7 @@ static void rings_reset(struct records *records)
 	memset(records->slots, 0, sizeof(records->slots));
 	memset(records->contexts, 0, sizeof(records->contexts));
 	atomic_store(&records->leaving, 0);
+	memset(records->graphs, 0, sizeof(records->graphs));
 	atomic_store(&records->free, ~0ull);
 	atomic_store(&records->folding, false);
 	records->section = NULL;
@@ -84,15 +85,6 @@ int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_
 	pthread_mutex_unlock(&lock);
 	*started = records;
 	return 0;
-}
-
-unsigned int records_context_of(struct records *records, const void *ctx)
-{
-	unsigned int n = 0;
-
-	while (n < RECORDS_MAX_CONTEXTS && (!ctx || atomic_load(&records->contexts[n].ctx) != ctx))
-		n++;
-	return n;
 }
 
 /* Shown with all rings where no launch has been. */
@@ -151,10 +143,12 @@ static int register_in(struct gpupart *gp, const struct cuda_api *cuda, struct r
 	if (!again)
 		context->mapped = records_file_again(place_of(records));
 	if (!context->mapped)
-		return ctx_fail(gp, -ENOMEM, "no room to map records");
+		return ctx_fail(gp, -ENOMEM, "no memory for records");
 	result = cuda->host_register(context->mapped, RECORDS_REGISTERED, CUDA_HOST_DEVICEMAP);
-	if (!result && again)
+	if (!result && again) {
 		rings_revive(records, context - records->contexts);
+		records_graphs_gone(records, context - records->contexts, true);
+	}
 	if (!result)
 		result = cuda->host_pointer(&address, context->mapped, 0);
 	if (result)

@@ -294,10 +294,9 @@ void records_fold_entry(struct control_records *totals, struct control_ring *rin
 	batch_end(&batch, ring);
 }
 
-/* Up to @max launches of @ring; @own: the calling thread launches on it. How many it were. */
-static __attribute__((noinline))
-unsigned int fold_ring(struct control_records *totals, const struct records_ring *ring,
-		       unsigned int max, bool own)
+__attribute__((noinline))
+unsigned int records_fold_ring(struct control_records *totals, const struct records_ring *ring,
+			       unsigned int max, bool own)
 {
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_acquire), seq, last;
 	struct control_ring *shown = ring->shown;
@@ -376,10 +375,10 @@ void records_fold(struct records *records, struct records_ring *ring)
 	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
 		return;
 	records_totals_begin(totals);
-	n = fold_ring(totals, ring, FOLD_MAX, true);
+	n = records_fold_ring(totals, ring, FOLD_MAX, true);
 	other = n < FOLD_MAX ? waiting_ring(records) : NULL;
 	if (other && other != ring)
-		fold_ring(totals, other, FOLD_MAX - n, false);
+		records_fold_ring(totals, other, FOLD_MAX - n, false);
 	records_totals_end(totals);
 	atomic_store_explicit(&records->folding, false, memory_order_release);
 }

@@ -12,9 +12,9 @@
 #define GONE		1	/* the bit of a key whose function may be gone */
 
 atomic_bool records_unnamed;
-static atomic_uint nr_naming;	/* threads that ask the driver for a name */
+atomic_uint records_nr_naming;
 
-static bool totals_lock(struct records *records)
+bool records_totals_lock(struct records *records)
 {
 	for (int i = 0; i < PATIENCE; i++) {
 		if (!atomic_exchange_explicit(&records->folding, true, memory_order_acquire)) {
@@ -26,7 +26,7 @@ static bool totals_lock(struct records *records)
 	return false;
 }
 
-static void totals_unlock(struct records *records)
+void records_totals_unlock(struct records *records)
 {
 	records_totals_end(records->shown);
 	atomic_store_explicit(&records->folding, false, memory_order_release);
@@ -39,31 +39,12 @@ static void name_one(struct records *records, const struct cuda_api *cuda,
 	const char *name;
 
 	if (!key || key & GONE || f->name[0] ||
-	    cuda->func_name(&name, (void *)(uintptr_t)key) || !name || !totals_lock(records))
+	    cuda->func_name(&name, (void *)(uintptr_t)key) || !name ||
+	    !records_totals_lock(records))
 		return;
 	if (f->key == key)
 		snprintf(f->name, sizeof(f->name), "%s", name);
-	totals_unlock(records);
-}
-
-void records_name_copy(struct control_records *copy, const struct cuda_api *cuda)
-{
-	const char *name;
-	bool was;
-
-	if (!cuda || !cuda->func_name)
-		return;
-	was = driver_own(true);
-	atomic_fetch_add(&nr_naming, 1);
-	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++) {
-		struct control_function *f = &copy->functions[i];
-
-		if (f->key && !(f->key & GONE) && !f->name[0] &&
-		    !cuda->func_name(&name, (void *)(uintptr_t)f->key) && name)
-			snprintf(f->name, sizeof(f->name), "%s", name);
-	}
-	atomic_fetch_sub(&nr_naming, 1);
-	driver_own(was);
+	records_totals_unlock(records);
 }
 
 void records_names(struct records *records, const struct cuda_api *cuda)
@@ -74,10 +55,10 @@ void records_names(struct records *records, const struct cuda_api *cuda)
 		return;
 	was = driver_own(true);
 	/* Before the keys are read: who takes one away waits for us then. */
-	atomic_fetch_add(&nr_naming, 1);
+	atomic_fetch_add(&records_nr_naming, 1);
 	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
 		name_one(records, cuda, &records->shown->functions[i]);
-	atomic_fetch_sub(&nr_naming, 1);
+	atomic_fetch_sub(&records_nr_naming, 1);
 	driver_own(was);
 }
 
@@ -96,13 +77,13 @@ static void forget_rings(struct records *records)
 void records_module_gone(struct records *records)
 {
 	forget_rings(records);
-	if (totals_lock(records)) {
+	if (records_totals_lock(records)) {
 		for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
 			if (records->shown->functions[i].key)
 				records->shown->functions[i].key |= GONE;
-		totals_unlock(records);
+		records_totals_unlock(records);
 	}
 	/* Another thread may ask for a name; it may also wait for the unload, so not for long. */
-	for (int i = 0; i < PATIENCE && atomic_load(&nr_naming); i++)
+	for (int i = 0; i < PATIENCE && atomic_load(&records_nr_naming); i++)
 		sched_yield();
 }

@@ -166,6 +166,12 @@ static bool copy_records(struct gpupart_records_reader *reader)
 	for (int i = 0; i < TRIES; i++) {
 		if (!read_block(reader, 0, copy, sizeof(*copy)))
 			return false;
+		if (copy->nr_graphs > CONTROL_NR_GRAPHS)
+			copy->nr_graphs = CONTROL_NR_GRAPHS;
+		atomic_thread_fence(memory_order_acquire);
+		if (copy->nr_graphs && !reader_section(reader, RECORDS_GRAPHS_AT, reader->graphs,
+						       copy->nr_graphs * sizeof(reader->graphs[0])))
+			copy->nr_graphs = 0;
 		atomic_thread_fence(memory_order_acquire);
 		if (!read_block(reader, version, &after, sizeof(after)))
 			return false;
@@ -252,6 +258,17 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	return nr;
 }
 
+/* Launches of the graph in @entry that have not ended, of which each has several kernels. */
+uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry)
+{
+	const struct control_graph *graph = &reader->copy.graph[entry];
+	const int32_t left = records_graph_left(graph, &reader->graphs[entry]);
+	uint64_t launches = left > 0 && graph->kernels ?
+			    ((uint32_t)left + graph->kernels - 1) / graph->kernels : 0;
+
+	return launches < graph->issued ? launches : graph->issued;
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct reader_entry *x = a, *y = b;
@@ -287,13 +304,40 @@ static void fold_rest(struct gpupart_records_reader *reader)
 	for (unsigned int i = 0; i < reader->nr_entries; i++)
 		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],
 				   &reader->entries[i].launch);
+	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
+		struct control_ring ring = { .issued = 0 };
+
+		if (copy->graph[n].since)
+			records_fold_entry(copy, &ring, &(struct records_entry){
+				reader->graphs[n].end.time, copy->graph[n].since,
+				RECORDS_GRAPH_KEY });
+	}
+}
+
+static void sum_graphs(const struct gpupart_records_reader *reader,
+		       struct gpupart_records *records)
+{
+	const struct control_records *copy = &reader->copy;
+
+	records->graphs = copy->graphs;
+	records->unknown += copy->graphs;
+	records->outstanding += copy->launching;
+	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
+		const uint64_t left = reader_graph(reader, n);
+
+		records->issued += copy->graph[n].issued;
+		records->ended += copy->graph[n].issued - left;
+		if (copy->graph[n].lost)
+			records->unknown += left;
+		else
+			records->outstanding += left;
+	}
 }
 
 static void sum_rings(const struct control_records *copy, struct gpupart_records *records)
 {
-	records->unrecorded = copy->nowhere;
-	records->unknown = copy->nowhere + copy->graphs;
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+	records->unrecorded = records->unknown = copy->nowhere;
+	for (unsigned int n = 0; n < RECORDS_GRAPH_RING; n++) {
 		const struct control_ring *ring = &copy->rings[n];
 		uint64_t left = ring->issued > ring->folded ? ring->issued - ring->folded : 0;
 
@@ -309,7 +353,6 @@ static void sum_rings(const struct control_records *copy, struct gpupart_records
 		if (ring->lost || ring->folded < ring->after)
 			records->unknown += ring->waiting;
 	}
-	records->all_known = !records->unknown;
 }
 
 static int by_ns(const void *a, const void *b)
@@ -326,6 +369,8 @@ static void add_function(const struct control_function *from, struct gpupart_rec
 	char name[sizeof(to->name)];
 
 	control_copy_text(name, sizeof(name), from->name, sizeof(from->name));
+	if (from->key == RECORDS_GRAPH_KEY)
+		strcpy(name, RECORDS_GRAPH_NAME);
 	for (; to < records->functions + records->nr_functions; to++)
 		if (*name && !strcmp(to->name, name))
 			break;
@@ -345,12 +390,13 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 
 	records->on = true;
 	sum_rings(copy, records);
+	sum_graphs(reader, records);
+	records->all_known = !records->unknown;
 	records->untimed = copy->untimed;
 	records->last_end_ns = copy->last_end;
 	records->busy_ns = copy->busy_ns;
 	records->kernels_ns = copy->kernels_ns;
 	records->late_ns = copy->late_ns;
-	records->graphs = copy->graphs;
 	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
 		if (copy->functions[i].key && copy->functions[i].count)
 			add_function(&copy->functions[i], records);
@@ -374,6 +420,27 @@ static bool lives(const struct gpupart_records_reader *reader)
 	return pid == reader->pid;
 }
 
+/* A function with an odd key may be gone. */
+static void name_functions(struct control_records *copy, const struct cuda_api *cuda)
+{
+	const char *name;
+	bool was;
+
+	if (!cuda || !cuda->func_name)
+		return;
+	was = driver_own(true);
+	atomic_fetch_add(&records_nr_naming, 1);
+	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++) {
+		struct control_function *f = &copy->functions[i];
+
+		if (f->key && !(f->key & 1) && !f->name[0] &&
+		    !cuda->func_name(&name, (void *)(uintptr_t)f->key) && name)
+			snprintf(f->name, sizeof(f->name), "%s", name);
+	}
+	atomic_fetch_sub(&records_nr_naming, 1);
+	driver_own(was);
+}
+
 int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *reader,
 			 struct gpupart_records *records, size_t size)
 {
@@ -390,7 +457,7 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 	if (reader->copy.on) {
 		fold_rest(reader);
 		if (!reader->pid)
-			records_name_copy(&reader->copy, cuda_loaded());
+			name_functions(&reader->copy, cuda_loaded());
 		fill(reader, &own);
 	}
 	memcpy(records, &own, both);
@@ -419,6 +486,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      size_t size)
 {
 	struct gpupart_records own = { .on = false };
+	struct gpupart_records graphs = { .on = false };
 	const struct control_ring *shown;
 	uint64_t earlier;
 
@@ -430,8 +498,15 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	fold_rest(reader);
 	memset(reader->copy.functions, 0, sizeof(reader->copy.functions));
 	fill(reader, &own);
+	sum_graphs(reader, &graphs);
 	strcpy(own.pci, reader->pci);
 	own.last_end_ns = own.busy_ns = 0;
+	/* A graph's launch may be one of this stream. */
+	own.issued -= graphs.issued;
+	own.ended -= graphs.ended;
+	own.outstanding -= graphs.outstanding;
+	own.unknown += graphs.outstanding;
+	own.all_known = !own.unknown;
 	if (ring) {
 		shown = &reader->copy.rings[ring->number];
 		earlier = atomic_load(&ring->first) - records_base(ring->number);
@@ -492,6 +567,18 @@ static bool ring_busy(struct gpupart_records_reader *reader, const struct contro
 	       (waiting && done < __atomic_load_n(&ring->after, __ATOMIC_RELAXED));
 }
 
+static bool graph_busy(const struct gpupart_records_reader *reader,
+		       const struct control_records *records)
+{
+	const struct records_graph_cell *cells = records_graph_cells(reader->section);
+	uint64_t nr = __atomic_load_n(&records->nr_graphs, __ATOMIC_ACQUIRE);
+
+	for (unsigned int n = 0; n < nr && n < CONTROL_NR_GRAPHS; n++)
+		if (records_graph_left(&records->graph[n], &cells[n]) > 0)
+			return true;
+	return false;
+}
+
 int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader)
 {
 	const struct control_records *records;
@@ -505,7 +592,8 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 	}
 	records = &reader->block->records[reader->gpu];
 	if (__atomic_load_n(&records->nowhere, __ATOMIC_RELAXED) ||
-	    __atomic_load_n(&records->graphs, __ATOMIC_RELAXED))
+	    __atomic_load_n(&records->graphs, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&records->launching, __ATOMIC_ACQUIRE) || graph_busy(reader, records))
 		return 1;
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
 		const struct control_ring *ring = &records->rings[n];

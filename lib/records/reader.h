@@ -29,6 +29,7 @@ struct gpupart_records_reader {
 	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this one have ended */
 	/* For one reading. */
 	struct control_records copy;
+	struct records_graph_cell graphs[CONTROL_NR_GRAPHS];
 	struct records_cell cells[RECORDS_LONG];
 	struct records_note notes[RECORDS_LONG];
 	bool timed[RECORDS_LONG];
@@ -42,6 +43,8 @@ struct gpupart_records_reader {
  */
 unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, uint64_t first,
 			 uint64_t last);
+
+uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry);
 
 /* @len bytes of the section, behind @at. A file that is shorter has none. */
 bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len);

@@ -50,7 +50,7 @@ struct records_note {
 	_Atomic uint64_t function;
 };
 
-#define RECORDS_LAYOUT		1
+#define RECORDS_LAYOUT		2
 #define RECORDS_HEAD		65536
 #define RECORDS_STRIDE		(1u << 20)	/* from one section to the next */
 #define RECORDS_NR_LONG		8		/* rings with the lowest numbers */
@@ -61,6 +61,28 @@ struct records_note {
 #define RECORDS_REGISTERED	(512u << 10)	/* bytes of a section, from its start */
 #define RECORDS_SECTION		\
 	(RECORDS_REGISTERED + RECORDS_NR_CELLS * sizeof(struct records_note))
+
+/* Of an executable graph; behind the cells of the rings. */
+struct records_graph_cell {
+	_Atomic uint32_t count;		/* of last kernels that have ended, added by the GPU */
+	uint32_t pad[3];
+	struct records_cell end;	/* the last end; its payload is 1 */
+};
+
+#define RECORDS_GRAPHS_AT	(RECORDS_NR_CELLS * sizeof(struct records_cell))
+
+_Static_assert(RECORDS_GRAPHS_AT + CONTROL_NR_GRAPHS * sizeof(struct records_graph_cell) <=
+	       RECORDS_REGISTERED && sizeof(struct records_graph_cell) == 32,
+	       "graphs have room behind the rings");
+
+/* Kernels that @graph's launches have left to end; below 0: more ended than were launched. */
+static inline int32_t records_graph_left(const struct control_graph *graph,
+					 const struct records_graph_cell *cell)
+{
+	uint32_t all = (uint32_t)__atomic_load_n(&graph->issued, __ATOMIC_ACQUIRE) * graph->kernels;
+
+	return all - atomic_load_explicit(&cell->count, memory_order_acquire);
+}
 
 _Static_assert(sizeof(struct records_cell) == 16 && sizeof(struct records_note) == 16 &&
 	       RECORDS_NR_CELLS * sizeof(struct records_cell) <= RECORDS_REGISTERED &&
@@ -92,6 +114,11 @@ static inline struct records_cell *records_cells(void *section)
 	return section;
 }
 
+static inline struct records_graph_cell *records_graph_cells(void *section)
+{
+	return (void *)((char *)section + RECORDS_GRAPHS_AT);
+}
+
 static inline struct records_note *records_notes(void *section)
 {
 	return (void *)((char *)section + RECORDS_REGISTERED);
@@ -104,6 +131,14 @@ GPUPART_PRIVATE
 void *records_file_find(unsigned int n);
 /* The part of it that the GPU writes, mapped once more; NULL: no room. */
 void *records_file_again(unsigned int n);
+
+/*
+ * This ring is no stream's. Its entries are times in which launches of an executable graph followed
+ * each other, written when they are over, in no order.
+ */
+#define RECORDS_GRAPH_RING	(CONTROL_NR_RINGS - 1)
+#define RECORDS_GRAPH_KEY	3	/* their function: odd, so no name is asked for */
+#define RECORDS_GRAPH_NAME	"(CUDA graphs)"
 
 /* ------------------------------------------------------------------- GPUs */
 
@@ -163,6 +198,13 @@ struct records_context {
 	uint64_t address;		/* of that in the context's address space */
 };
 
+/* An entry of control_records.graph. */
+struct records_graph {
+	struct records_mark *owner;	/* of an executable graph that is there; NULL: none */
+	unsigned int context;		/* its place in contexts[] and 1; 0: none yet */
+	bool spoilt;			/* not used again before that context is gone */
+};
+
 struct records {
 	const struct tmd_release_place *place[2];	/* to use, the better one first */
 	struct control_records *shown;
@@ -172,6 +214,7 @@ struct records {
 	struct records_slot slots[RECORDS_NR_SLOTS];
 	struct records_ring rings[CONTROL_NR_RINGS];
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
+	struct records_graph graphs[CONTROL_NR_GRAPHS];
 	atomic_bool folding;		/* a thread writes the totals */
 	unsigned int next_ring;		/* it looks at this one next, for launches to fold */
 	struct control_gpu *gpu;
@@ -193,9 +236,46 @@ void records_launch_ends(int result);
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
 /* The ring of the stream whose TMD is at @tmd; NULL: it has none. */
+GPUPART_PRIVATE
 const struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
 /* The place of @ctx in @records->contexts; RECORDS_MAX_CONTEXTS: it has none. */
 unsigned int records_context_of(struct records *records, const void *ctx);
+
+/* Errors that say of the launch itself that it was not made; by others the context is lost. */
+bool records_not_made(int result);
+
+/* ------------------------------------------------------------------- graphs */
+
+/*
+ * What completion of an executable graph's launches is known by: all kernels with a function that
+ * its last kernels have count when they end. Used by one thread at a time, as the executable is.
+ */
+struct records_mark;
+
+/* Of an executable graph of @graph; NULL: the completion of its launches is unknown. */
+struct records_mark *records_mark_new(const struct cuda_api *cuda, void *graph);
+/* @mark NULL is ignored by these. What is still running of it goes on. */
+void records_mark_free(struct records_mark *mark);
+/* From now on the completion is unknown. */
+void records_mark_unknown(struct records_mark *mark);
+/* The executable was updated to @graph. */
+void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda, void *graph);
+
+/*
+ * In the launch callback, for each node that is built: takes out what an earlier build left, and
+ * puts the records in if the node is to be counted. @was: it was counted before. True: it is.
+ */
+bool records_mark_node(struct records_mark *mark, struct records *records,
+		       const struct tmd_map *map, const struct launch_params *params, bool was);
+
+/* Its nodes may be built now, for @records (may be NULL); outside of the launch callback. */
+void records_graph_builds(struct records_mark *mark, struct records *records);
+/* Around a launch; @mark NULL: unknown. */
+void records_graph_begins(struct records_mark *mark, struct records *records);
+void records_graph_ends(struct records_mark *mark, struct records *records, int result);
+
+/* The context with place @n goes; @ended: it is gone, and nothing writes for it any more. */
+void records_graphs_gone(struct records *records, unsigned int n, bool ended);
 
 /* ------------------------------------------------------------------- check */
 
@@ -248,6 +328,13 @@ GPUPART_PRIVATE
 void records_fold_entry(struct control_records *totals, struct control_ring *ring,
 			const struct records_entry *entry);
 
+/*
+ * Up to @max launches of @ring, with records->folding; @own: the calling thread launches on it. How
+ * many it were.
+ */
+unsigned int records_fold_ring(struct control_records *totals, const struct records_ring *ring,
+			       unsigned int max, bool own);
+
 /* A launch, or several without a gap, into the union; in any order. @end is behind @begin. */
 void records_add(struct control_records *totals, uint64_t begin, uint64_t end);
 
@@ -261,6 +348,10 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 
 /* In the launch callback, now and then: launches of @ring that have ended, and of another one. */
 void records_fold(struct records *records, struct records_ring *ring);
+
+/* Waits for moments; false: it is held all the time. Not in the launch callback. */
+bool records_totals_lock(struct records *records);
+void records_totals_unlock(struct records *records);
 
 /* Around what writes the totals, by the thread that has records->folding. */
 static inline void records_totals_begin(struct control_records *totals)
@@ -279,9 +370,9 @@ extern atomic_bool records_unnamed;
 
 /* Outside of the launch callback: asks the driver for the names of functions. */
 void records_names(struct records *records, const struct cuda_api *cuda);
-/* The same for a copy of this process's totals. */
+/* Threads that ask the driver for a name. */
 GPUPART_PRIVATE
-void records_name_copy(struct control_records *copy, const struct cuda_api *cuda);
+extern atomic_uint records_nr_naming;
 /* A module goes: functions that have no name yet get none. */
 void records_module_gone(struct records *records);
 

@@ -153,7 +153,7 @@ void records_context_gone(struct records *records, const void *ctx)
 		else
 			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
 	}
-	for (unsigned int i = 0; i < CONTROL_NR_RINGS; i++) {
+	for (unsigned int i = 0; i < RECORDS_GRAPH_RING; i++) {
 		struct records_ring *ring = &records->rings[i];
 		uint64_t bit = 1ull << i;
 
@@ -163,6 +163,7 @@ void records_context_gone(struct records *records, const void *ctx)
 		    atomic_fetch_and(&records->leaving, ~bit) & bit)
 			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
 	}
+	records_graphs_gone(records, place, false);
 	atomic_store(&records->contexts[place].ctx, NULL);
 }
 
@@ -303,21 +304,13 @@ void records_launch(struct records *records, const struct launch_params *params)
 	launch_rare(records, params);
 }
 
-/* Errors that say of the launch itself that it was not made; by others the context is lost. */
-static bool was_not_made(int result)
-{
-	return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_OUT_OF_MEMORY ||
-	       result == CUDA_ERROR_LAUNCH_RESOURCES || result == CUDA_ERROR_NOT_SUPPORTED ||
-	       result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_NOT_PERMITTED;
-}
-
 void records_launch_ends(int result)
 {
 	struct records_ring *ring = last.ring;
 	const uint64_t seq = last.seq;
 
 	last.ring = NULL;
-	if (!result || !ring || atomic_load(&ring->issued) != seq || !was_not_made(result) ||
+	if (!result || !ring || atomic_load(&ring->issued) != seq || !records_not_made(result) ||
 	    has_ended(ring, seq))
 		return;
 	atomic_store(&ring->notes[seq & ring->mask].submitted, 0);

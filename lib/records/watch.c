@@ -27,6 +27,7 @@
 /* So much of the time between two readings a record may be late, and no bound is wrong. */
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
+#define NR_FUNCTION_SLOTS	2048
 #define MAX_LAUNCHES	(1u << 20)	/* in a window: a process may write times of next year */
 #define MAX_NS		(1ull << 61)
 
@@ -40,6 +41,7 @@ struct launch {
 	unsigned char ring;
 	bool after_missed;		/* launches before it in its ring are not known */
 	bool before;			/* it ended before the first reading */
+	bool runs;			/* it has not ended, and @end is an earlier one's */
 };
 
 struct watch_ring {
@@ -83,6 +85,9 @@ struct watch {
 	struct spans spans[2];
 	struct function functions[MAX_FUNCTIONS];
 	unsigned int nr_functions;
+	unsigned short slots[NR_FUNCTION_SLOTS];	/* by key: place in functions[] and 1 */
+	struct launch graphs[CONTROL_NR_GRAPHS];	/* of the last reading */
+	unsigned int nr_graphs;
 	struct gpupart_records_watched totals;
 };
 
@@ -129,6 +134,9 @@ static void span_add(struct watch *watch, int mode, int64_t begin, int64_t end, 
 	if (last) {
 		*last = (struct span){ begin, end };
 		spans->nr++;
+	} else {
+		/* What is missing may have been busy. */
+		watch->all_known = false;
 	}
 }
 
@@ -158,22 +166,33 @@ static uint64_t spans_union(struct spans *spans)
 	return ns;
 }
 
+/* Of more functions than there is room for the rest is the last one, without a name. */
+static struct function *function_of(struct watch *watch, uint64_t key)
+{
+	unsigned int at = (key >> 4) * 0x9e3779b97f4a7c15ull >> 32;
+	struct function *f;
+
+	for (at %= NR_FUNCTION_SLOTS; watch->slots[at]; at = (at + 1) % NR_FUNCTION_SLOTS) {
+		f = &watch->functions[watch->slots[at] - 1];
+		if (f->key == key)
+			return f;
+	}
+	if (watch->nr_functions >= MAX_FUNCTIONS - 1) {
+		watch->nr_functions = MAX_FUNCTIONS;
+		return &watch->functions[MAX_FUNCTIONS - 1];
+	}
+	f = &watch->functions[watch->nr_functions++];
+	f->key = key;
+	watch->slots[at] = watch->nr_functions;
+	return f;
+}
+
 /* It took between @least and @most, and no longer than @since: then the one before it ended. */
 static void function_count(struct watch *watch, uint64_t key, uint64_t since, uint64_t least,
 			   uint64_t most)
 {
-	struct function *f = watch->functions;
+	struct function *f = function_of(watch, key);
 
-	while (f < watch->functions + watch->nr_functions && f->key != key)
-		f++;
-	/* Of more functions than there is room for the rest is one without a name. */
-	if (f == watch->functions + watch->nr_functions) {
-		if (watch->nr_functions == MAX_FUNCTIONS)
-			f--;
-		else
-			watch->nr_functions++;
-		f->key = watch->nr_functions == MAX_FUNCTIONS ? 0 : key;
-	}
 	f->kernel.count++;
 	most = most < since ? most : since;
 	f->kernel.least_ns += least < most ? least : most;
@@ -182,16 +201,22 @@ static void function_count(struct watch *watch, uint64_t key, uint64_t since, ui
 		f->kernel.longest_ns = most;
 }
 
-/* Puts it into the window that ends at @to; false: it belongs to the next one, too. */
-static bool launch_add(struct watch *watch, const struct launch *launch, int64_t to)
+/* Those of graphs are in no order, and do not wait for each other. */
+static bool is_graph(const struct launch *launch)
 {
-	struct watch_ring *ring = &watch->rings[launch->ring];
+	return launch->ring == RECORDS_GRAPH_RING;
+}
+
+static void launch_times(const struct watch *watch, const struct launch *launch, int64_t begin[2],
+			 int64_t end[2])
+{
+	const struct watch_ring *ring = &watch->rings[launch->ring];
 	const int64_t submitted = clocks_cpu_ns(launch->submitted);
-	const int64_t low = points_hull_at(&watch->points[MOST], launch->end);
+	const int64_t low = watch->points[MOST].nr_hull ?
+			    points_hull_at(&watch->points[MOST], launch->end) :
+			    (int64_t)launch->end - watch->looked;
 	int64_t high = watch->points[LEAST].nr_hull ?
 		       -points_hull_at(&watch->points[LEAST], launch->end) : low;
-	int64_t end[2], begin[2];
-	uint64_t since;
 
 	/* No record is seen before it has come. */
 	high = high > low + TRAVEL_NS ? high : low + TRAVEL_NS;
@@ -200,11 +225,25 @@ static bool launch_add(struct watch *watch, const struct launch *launch, int64_t
 	for (int mode = MOST; mode <= LEAST; mode++) {
 		if (end[mode] < submitted)
 			end[mode] = submitted;
-		begin[mode] = submitted > ring->later_end[mode] ? submitted : ring->later_end[mode];
+		begin[mode] = submitted > ring->later_end[mode] || is_graph(launch) ?
+			      submitted : ring->later_end[mode];
 		if (begin[mode] > end[mode])
 			begin[mode] = end[mode];
 	}
-	if (launch->after_missed) {
+}
+
+/* Puts it into the window that ends at @to; false: it belongs to the next one, too. */
+static bool launch_add(struct watch *watch, const struct launch *launch, int64_t to)
+{
+	struct watch_ring *ring = &watch->rings[launch->ring];
+	const int64_t submitted = clocks_cpu_ns(launch->submitted);
+	int64_t end[2], begin[2];
+	uint64_t since;
+
+	launch_times(watch, launch, begin, end);
+	if (launch->after_missed && is_graph(launch)) {
+		watch->all_known = false;
+	} else if (launch->after_missed) {
 		begin[MOST] = ring->later_end[MOST];
 		begin[LEAST] = end[LEAST];
 	}
@@ -215,13 +254,26 @@ static bool launch_add(struct watch *watch, const struct launch *launch, int64_t
 	if (ring->stopped || end[MOST] > to)
 		return false;
 	memcpy(ring->last_end, end, sizeof(end));
-	since = launch->end - ring->last_time;
+	since = is_graph(launch) ? UINT64_MAX : launch->end - ring->last_time;
 	ring->last_time = launch->end;
 	watch->totals.missed += launch->after_missed;
 	if (!launch->before && !launch->after_missed)
 		function_count(watch, launch->function, since, end[LEAST] - submitted,
 			       end[MOST] - submitted);
 	return true;
+}
+
+/* The times of graphs that are not over, or of which the process has not noted that they are. */
+static void window_graphs(struct watch *watch, int64_t to)
+{
+	for (unsigned int i = 0; i < watch->nr_graphs; i++) {
+		const struct launch *launch = &watch->graphs[i];
+		int64_t begin[2], end[2];
+
+		launch_times(watch, launch, begin, end);
+		for (int mode = MOST; mode <= LEAST; mode++)
+			span_add(watch, mode, begin[mode], launch->runs ? to : end[mode], to);
+	}
 }
 
 static void window_launches(struct watch *watch, int64_t to)
@@ -254,6 +306,7 @@ static void window_launches(struct watch *watch, int64_t to)
 				 ring->later_end[mode], to, to);
 		}
 	}
+	window_graphs(watch, to);
 }
 
 /* All up to the reading before the last goes into the totals: it is known what ended until then. */
@@ -385,6 +438,25 @@ static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 				note.submitted : 0;
 }
 
+static void graphs_look(struct gpupart_records_reader *reader)
+{
+	struct watch *watch = reader->watch;
+
+	watch->nr_graphs = 0;
+	for (unsigned int n = 0; n < reader->copy.nr_graphs; n++) {
+		const struct records_entry times = {
+			.time = reader->graphs[n].end.time,
+			.submitted = reader->copy.graph[n].since,
+		};
+
+		if (is_sane(&times))
+			watch->graphs[watch->nr_graphs++] = (struct launch){
+				.end = times.time, .submitted = times.submitted,
+				.ring = RECORDS_GRAPH_RING, .runs = reader_graph(reader, n),
+			};
+	}
+}
+
 /*
  * A launch that has not ended at one moment and has at the next one gives both bounds of the
  * offset, so the ring with the last end is polled for a while.
@@ -462,6 +534,7 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 					reader->pid);
 		ring_running(reader, n);
 	}
+	graphs_look(reader);
 	watch->begun = true;
 	if (watch->looked - watch->active < WINDOW_NS)
 		poll_ends(reader);
@@ -486,6 +559,8 @@ static int by_most(const void *a, const void *b)
 /* The driver's name of it, where the process's page has it. */
 static void name_find(const struct control_records *copy, struct function *f)
 {
+	if (f->key == RECORDS_GRAPH_KEY)
+		strcpy(f->kernel.name, RECORDS_GRAPH_NAME);
 	for (unsigned int i = 0; !f->kernel.name[0] && i < CONTROL_NR_FUNCTIONS; i++)
 		if ((copy->functions[i].key | 1) == (f->key | 1))
 			control_copy_text(f->kernel.name, sizeof(f->kernel.name),

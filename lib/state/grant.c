@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A node's jobs: what a scheduler, as root, gave users of this node's GPUs. A file each below
+ * Reads a node's jobs: what a scheduler, as root, gave users of this node's GPUs. A file each below
  * /run, which is empty after a boot.
  */
 #include <dirent.h>
@@ -18,19 +18,11 @@
 #include "lib/state/grant.h"
 #include "lib/topo/topology.h"
 
-#define NODE_LAYOUT	2	/* counted up with every change behind the header */
 #define NODE_PREFIX	"0-"
-#define LINK_LEN	(GPUPART_JOB_STRLEN + 8)
 /* Of users that a user namespace does not map: the kernel's DEFAULT_OVERFLOWUID. */
 #define UNMAPPED_UID	65534
 /* Of a grant that may be the caller's: its link's owner cannot be seen. */
 #define HIDDEN_UID	((unsigned int)-2)
-
-struct node_file {
-	struct shared_header header;	/* what other versions see of the grant */
-	struct shared_gpu gpu;
-	struct gpupart_grant grant;
-};
 
 bool node_is_id(const char *id)
 {
@@ -84,11 +76,6 @@ static bool maps_nobody(void)
 	return fd < 0 || read(fd, &first, 1) <= 0;
 }
 
-static void link_name(const char *id, char *name)
-{
-	snprintf(name, LINK_LEN, ".%s.user", id);
-}
-
 /*
  * Beside each grant lies a link that root gave to its user, who cannot change it: its owner is the
  * user as this user namespace sees him. In a namespace that maps him and not the machine's root, as
@@ -98,7 +85,7 @@ static void link_name(const char *id, char *name)
 static void translate_user(int dir, unsigned int root, struct gpupart_grant *grant)
 {
 	struct timespec times[] = { { 0 }, { .tv_nsec = UTIME_OMIT } };
-	char name[LINK_LEN];
+	char name[NODE_LINK_LEN];
 	struct stat st;
 
 	/* Of the container that this is in: its users are all held. */
@@ -106,7 +93,7 @@ static void translate_user(int dir, unsigned int root, struct gpupart_grant *gra
 		grant->uid = geteuid();
 		return;
 	}
-	link_name(grant->id, name);
+	node_link_name(grant->id, name);
 	if (!root || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return;
 	grant->uid = st.st_uid;
@@ -119,7 +106,7 @@ static void translate_user(int dir, unsigned int root, struct gpupart_grant *gra
 		grant->uid = maps_nobody() ? HIDDEN_UID : -1u;
 }
 
-static int open_dir(const char *folder)
+int node_open_folder(const char *folder)
 {
 	struct stat st;
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -139,11 +126,11 @@ int node_open_dir(bool make)
 	if (make && ((mkdir("/run/gpupart", 0755) && errno != EEXIST) ||
 		     (mkdir(GPUPART_GRANT_ROOT, 0755) && errno != EEXIST)))
 		return -errno;
-	return open_dir(GPUPART_GRANT_ROOT);
+	return node_open_folder(GPUPART_GRANT_ROOT);
 }
 
 /* Whether all texts end, it has a job's id and name, and check_gpu() would name a map like that. */
-static bool is_good(const struct gpupart_grant *grant)
+bool node_good(const struct gpupart_grant *grant)
 {
 #define ENDS(text) (strnlen(grant->text, sizeof(grant->text)) < sizeof(grant->text))
 	return ENDS(id) && ENDS(name) && ENDS(pci) && ENDS(source) && ENDS(key) && ENDS(asked) &&
@@ -153,7 +140,7 @@ static bool is_good(const struct gpupart_grant *grant)
 }
 
 /* Of whole texts: none that was given has a set of no GPU, or one that its GPU has not. */
-static bool set_good(const struct gpupart_grant *grant)
+bool node_set_good(const struct gpupart_grant *grant)
 {
 	char address[20];
 
@@ -211,11 +198,16 @@ static bool read_file(int dir, unsigned int root, const char *id, struct gpupart
 		return false;
 	else
 		read_bools(&file.grant);
-	if (!is_good(&file.grant) || strcmp(file.grant.id, id) || !set_good(&file.grant))
+	if (!node_good(&file.grant) || strcmp(file.grant.id, id) || !node_set_good(&file.grant))
 		return false;
 	*grant = file.grant;
 	translate_user(dir, root, grant);
 	return true;
+}
+
+bool node_read(int dir, const char *id, struct gpupart_grant *grant)
+{
+	return read_file(dir, machine_root(), id, grant);
 }
 
 bool node_get(const char *id, struct gpupart_grant *grant)
@@ -361,83 +353,4 @@ bool node_limit(unsigned int uid, const char *pci, const char *tenant, struct no
 		sum.found = true;
 	*limit = sum.limit;
 	return sum.found;
-}
-
-/* Into @folder; NULL: the node's. */
-static int write_file(const char *folder, const struct gpupart_grant *grant)
-{
-	struct node_file file;
-	CONTROL_CLOSED int dir = folder ? open_dir(folder) : node_open_dir(true);
-	char link[LINK_LEN];
-
-	if (dir < 0)
-		return dir;
-	/* One that was given nothing holds nothing: its job may be given something now. */
-	if (read_file(dir, machine_root(), grant->id, &file.grant) && file.grant.other_version &&
-	    !gpupart_tpcset_empty(&file.grant.set))
-		return -EPROTO;
-	memset(&file, 0, sizeof(file));
-	shared_init(&file.header, NODE_LAYOUT, sizeof(file));
-	strcpy(file.header.id, grant->id);
-	strcpy(file.header.name, grant->name);
-	strcpy(file.gpu.pci, grant->pci);
-	strcpy(file.gpu.key, grant->key);
-	file.header.uid = grant->uid;
-	file.gpu.nr_tpcs = grant->nr_tpcs;
-	file.gpu.simulated = strcmp(grant->source, "rm") && strcmp(grant->source, "kernel");
-	file.gpu.strict = grant->strict;
-	file.gpu.tpcs = grant->set;
-	file.gpu.memory = grant->memory;
-	atomic_init(&file.header.nr_gpus, 1);
-	atomic_init(&file.header.magic, SHARED_MAGIC(SHARED_GRANT));
-	file.grant = *grant;
-	link_name(grant->id, link);
-	/* A caller that may not do this is not root, and the grant does not count anyway. */
-	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
-	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))
-		return -errno;
-	return control_write_file(dir, grant->id, &file, sizeof(file), 0644);
-}
-
-int gpupart_grant_put_in(struct gpupart *gp, const char *folder,
-			 const struct gpupart_grant *grant)
-{
-	char list[GPUPART_TPCSET_STRLEN];
-	int err;
-
-	if (!is_good(grant))
-		return ctx_fail(gp, -EINVAL, "'%.63s' (%.63s) cannot be a job of this node",
-				grant->name, grant->id);
-	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
-	if (!set_good(grant))
-		return ctx_fail(gp, -EINVAL,
-				"job %s: TPCs %s of the %u of GPU \"%s\" cannot be given",
-				grant->name, *list ? list : "-", grant->nr_tpcs, grant->pci);
-	err = write_file(folder, grant);
-	if (err == -EPROTO)
-		return ctx_fail(gp, err,
-				"job %s was noted by another version of gpupart: only that version changes it",
-				grant->name);
-	return err ? ctx_fail(gp, err, "job %s cannot be noted below %s: %s", grant->name,
-			      folder ? folder : GPUPART_GRANT_ROOT, strerror(-err))
-		   : 0;
-}
-
-int gpupart_grant_drop(struct gpupart *gp, const char *id)
-{
-	CONTROL_CLOSED int dir = node_is_id(id) ? node_open_dir(false) : -EINVAL;
-	int err = dir < 0 ? dir : 0;
-	char link[LINK_LEN];
-
-	if (dir == -ENOENT)
-		return 0;
-	if (!err && unlinkat(dir, id, 0) && errno != ENOENT)
-		err = -errno;
-	if (!err) {
-		link_name(id, link);
-		unlinkat(dir, link, 0);
-	}
-	return err ? ctx_fail(gp, err, "job %.63s cannot be taken from below " GPUPART_GRANT_ROOT
-			      ": %s", id ? id : "''", strerror(-err))
-		   : 0;
 }

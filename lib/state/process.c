@@ -442,8 +442,7 @@ static bool is_of_user(const struct control_status *status, uid_t uid)
 	return !uid || status->uids[0] == uid || status->uids[2] == uid;
 }
 
-/* What process @pid shows of itself in the folder of @uid now: its numbers name the file. */
-static bool read_process(int pid, uid_t uid, struct gpupart_process *now)
+bool process_read(int pid, uid_t uid, struct gpupart_process *now)
 {
 	struct holder_table table = { .maps_max = MAX_MAPS };
 	struct look look = { .uid = uid, .table = &table };
@@ -463,28 +462,4 @@ static bool read_process(int pid, uid_t uid, struct gpupart_process *now)
 	holder_table_free(&table);
 	close(look.dir);
 	return found;
-}
-
-int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *process, int signal,
-			   bool (*still)(const struct gpupart_process *now, void *arg), void *arg)
-{
-	int pidfd = process->pid > 0 ? syscall(SYS_pidfd_open, process->pid, 0) : -1, err = 0;
-	struct gpupart_process now;
-
-	if (pidfd < 0 && process->pid > 0 && errno != ESRCH)
-		return ctx_fail(gp, -errno,
-				"process %d is not signalled: its number may be another process's: pidfd_open fails: %s",
-				process->pid, strerror(errno));
-	/* From here on the number cannot become another process's unnoticed. */
-	if (pidfd < 0 || !read_process(process->pid, process->uid, &now) ||
-	    (still && !still(&now, arg)))
-		err = -ESRCH;
-	else if (syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0))
-		err = -errno;
-	if (pidfd >= 0)
-		close(pidfd);
-	return !err ? 0 : ctx_fail(gp, err, "process %d of user %u is not signalled: %s",
-				   process->pid, process->uid, err == -ESRCH ?
-				   "it is gone, or is not the one that was listed" :
-				   strerror(-err));
 }

@@ -15,7 +15,7 @@
 #include "lib/state/limit.h"
 
 /* To be counted up with every change of the block, but of its header: shared_header.h. */
-#define CONTROL_LAYOUT	10
+#define CONTROL_LAYOUT	11
 
 /* Each launch is counted once in the first of them; their sum is the launches seen. */
 enum control_counter {
@@ -80,7 +80,7 @@ struct control_progress {
  * counts have one writer, the thread that launches on its stream; but @folded and @last_end, as the
  * totals, belong to the thread that folds.
  */
-#define CONTROL_NR_RINGS	64
+#define CONTROL_NR_RINGS	65	/* of 64 streams, and that of graphs */
 #define CONTROL_NR_GAPS		32
 #define CONTROL_NR_FUNCTIONS	64
 
@@ -93,6 +93,19 @@ struct control_ring {
 	uint64_t after;
 	uint64_t lost;		/* 1: its context is gone, what is outstanding stays unknown */
 	uint64_t busy_ns;	/* launches of its stream that are folded, all together */
+};
+
+/*
+ * Launches of executable graphs with records. Written by the thread that launches; @since while
+ * @version of the records is odd.
+ */
+#define CONTROL_NR_GRAPHS	256
+
+struct control_graph {
+	uint64_t issued;	/* launches, of all executable graphs that had this entry */
+	uint64_t since;		/* CPU's counter: from then on launches followed each other; or 0 */
+	uint32_t kernels;	/* of a launch, each of which the GPU counts in the entry's cell */
+	uint32_t lost;		/* 1: its context is gone, what is outstanding stays unknown */
 };
 
 struct control_function {
@@ -110,7 +123,10 @@ struct control_clock {
 struct control_records {
 	uint64_t on;		/* 0: what follows is not in use */
 	uint64_t nowhere;	/* launches without a record, on streams without a ring */
-	uint64_t graphs;	/* launches of graphs */
+	uint64_t graphs;	/* launches of graphs that have no record */
+	uint64_t launching;	/* threads inside a function that launches a graph */
+	uint64_t nr_graphs;	/* entries of graph[] in use, now or before */
+	struct control_graph graph[CONTROL_NR_GRAPHS];
 	struct control_ring rings[CONTROL_NR_RINGS];
 	/* From here on written by one thread at a time, while @version is odd. */
 	_Alignas(64) uint64_t version;

@@ -451,6 +451,7 @@ CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const
 				   const struct cu_edge_data *edges, size_t nr);
 CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph clone);
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr);
+CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *nr);
 CUresult cuGraphNodeGetType(CUgraphNode node, int *type);
 CUresult cuGraphKernelNodeGetParams(CUgraphNode node, struct cu_kernel_node_params_v1 *params);
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, struct cu_kernel_node_params *params);

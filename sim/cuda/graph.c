@@ -319,6 +319,28 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr)
 }
 
 /* A cycle is found when the graph is instantiated, as by the driver. */
+/* Both lists or none; a node's edges in the order of the nodes before it. */
+CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *nr)
+{
+	size_t edges = 0;
+	CUresult error;
+	unsigned int i, j;
+
+	if (!nr || !from != !to)
+		return CUDA_ERROR_INVALID_VALUE;
+	error = enter_graph(graph);
+	for (i = 0; !error && i < graph->nr_nodes; i++)
+		for (j = 0; j < graph->nodes[i]->nr_before; j++, edges++)
+			if (from && edges < *nr) {
+				from[edges] = graph->nodes[i]->before[j];
+				to[edges] = graph->nodes[i];
+			}
+	if (!error && (!from || *nr > edges))
+		*nr = edges;
+	sim_leave();
+	return error;
+}
+
 CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
 				size_t nr)
 {

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Records of executable graphs. A node's TMD is built once and launched many times, so each last
+ * kernel of a launch adds 1 to the graph's counter and writes its time over that of the launch
+ * before. The driver runs the launches of one executable one after the other, on whatever streams.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/core/fork.h"
+#include "lib/driver/cuda.h"
+#include "lib/records/records.h"
+
+#define MAX_FUNCTIONS	8	/* of last kernels */
+/* More would make the graph slower: additions to one word wait for each other. */
+#define MAX_KERNELS	32
+
+struct records_mark {
+	struct records *records;	/* NULL: no entry yet */
+	unsigned int entry;
+	void *ctx;			/* of the nodes; NULL: none was built */
+	unsigned int nr_built;		/* kernels that count, of: */
+	unsigned int nr_kernels;
+	unsigned int nr_functions;
+	void *functions[MAX_FUNCTIONS];
+	bool unknown;
+};
+
+/* Who has which entry. Never held across a call of the driver. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(lock);
+
+/* ------------------------------------------------------------------- which kernels count */
+
+static bool mark_has(const struct records_mark *mark, const void *function)
+{
+	unsigned int n = 0;
+
+	while (n < mark->nr_functions && mark->functions[n] != function)
+		n++;
+	return n < mark->nr_functions;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark);
+
+/* @last: it is a last node, and its function is to be counted; else it is counted if it has one. */
+static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
+		      struct records_mark *mark)
+{
+	struct cuda_kernel_node kernel;
+	void *function, *child;
+	int type;
+
+	if (cuda->node_type(node, &type) || type == CUDA_NODE_CONDITIONAL)
+		return false;
+	if (type == CUDA_NODE_GRAPH)
+		return !cuda->graph_child(node, &child) && walk(cuda, child, last, mark);
+	if (type != CUDA_NODE_KERNEL)
+		return !last;
+	if (cuda->kernel_get(node, &kernel))
+		return false;
+	function = kernel.function;
+	if (!function &&
+	    (!cuda->kernel_function || cuda->kernel_function(&function, kernel.kernel)))
+		return false;
+	if (!last)
+		return !mark_has(mark, function) || ++mark->nr_kernels <= MAX_KERNELS;
+	if (mark_has(mark, function))
+		return true;
+	if (mark->nr_functions == MAX_FUNCTIONS)
+		return false;
+	mark->functions[mark->nr_functions++] = function;
+	return true;
+}
+
+/* All nodes, or those that no other one waits for. Edges that say more are an error. */
+static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark)
+{
+	size_t nr = 0, nr_edges = 0;
+	void **nodes, **from;
+	bool good;
+
+	if (cuda->graph_nodes(graph, NULL, &nr) || !nr ||
+	    cuda->graph_edges(graph, NULL, NULL, &nr_edges))
+		return !nr && !last;
+	nodes = calloc(nr + 2 * nr_edges, sizeof(*nodes));
+	from = nodes + nr;
+	good = nodes && !cuda->graph_nodes(graph, nodes, &nr) &&
+	       (!nr_edges || !cuda->graph_edges(graph, from, from + nr_edges, &nr_edges));
+	if (good)
+		qsort(from, nr_edges, sizeof(*from), by_address);
+	for (size_t n = 0; good && n < nr; n++)
+		if (!last || !bsearch(&nodes[n], from, nr_edges, sizeof(*from), by_address))
+			good = walk_node(cuda, nodes[n], last, mark);
+	free(nodes);
+	return good;
+}
+
+static bool mark_fill(struct records_mark *mark, const struct cuda_api *cuda, void *graph)
+{
+	/* The others that it calls are no newer. */
+	return cuda->graph_edges && cuda->kernel_get && walk(cuda, graph, true, mark) &&
+	       walk(cuda, graph, false, mark);
+}
+
+struct records_mark *records_mark_new(const struct cuda_api *cuda, void *graph)
+{
+	struct records_mark *mark = calloc(1, sizeof(*mark));
+
+	if (mark && mark_fill(mark, cuda, graph))
+		return mark;
+	free(mark);
+	return NULL;
+}
+
+void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda, void *graph)
+{
+	struct records_mark now = { .records = NULL };
+	bool same;
+
+	if (!mark)
+		return;
+	same = mark_fill(&now, cuda, graph) && now.nr_kernels == mark->nr_kernels &&
+	       now.nr_functions == mark->nr_functions;
+	for (unsigned int n = 0; same && n < now.nr_functions; n++)
+		same = mark_has(mark, now.functions[n]);
+	if (!same)
+		records_mark_unknown(mark);
+}
+
+/* ------------------------------------------------------------------- entries */
+
+/* These with the lock held. */
+static struct records_graph *entry_of(struct records *records, unsigned int n,
+				      struct control_graph **shown,
+				      struct records_graph_cell **cell)
+{
+	*shown = &records->shown->graph[n];
+	*cell = &records_graph_cells(records->section)[n];
+	return &records->graphs[n];
+}
+
+/* All launches have ended: from the first one's submission to the last end is one time. */
+static void time_add(struct records *records, struct control_graph *shown,
+		     const struct records_graph_cell *cell)
+{
+	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
+	const uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
+
+	if (!shown->since || !records_totals_lock(records))
+		return;
+	ring->notes[at] = (struct records_note){ shown->since, RECORDS_GRAPH_KEY };
+	ring->cells[at] = (struct records_cell){ seq, atomic_load(&cell->end.time) };
+	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
+	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
+	ring->shown->last_end = 0;
+	records_fold_ring(records->shown, ring, 1, true);
+	shown->since = 0;
+	records_totals_unlock(records);
+}
+
+/* For an executable none of whose nodes is built. Without a free entry it is unknown. */
+static void entry_take(struct records *records, struct records_mark *mark)
+{
+	struct records_graph_cell *cell;
+	struct control_graph *shown;
+
+	for (unsigned int n = 0; n < CONTROL_NR_GRAPHS && records->section; n++) {
+		struct records_graph *graph = entry_of(records, n, &shown, &cell);
+
+		if (graph->owner || graph->spoilt || records_graph_left(shown, cell))
+			continue;
+		time_add(records, shown, cell);
+		/* With any number of kernels nothing of it is outstanding. */
+		__atomic_store_n(&shown->kernels, 0, __ATOMIC_RELEASE);
+		atomic_store(&cell->count, (uint32_t)shown->issued * mark->nr_kernels);
+		__atomic_store_n(&shown->kernels, mark->nr_kernels, __ATOMIC_RELEASE);
+		if (records->shown->nr_graphs <= n)
+			__atomic_store_n(&records->shown->nr_graphs, n + 1, __ATOMIC_RELEASE);
+		graph->owner = mark;
+		graph->context = 0;
+		mark->records = records;
+		mark->entry = n;
+		return;
+	}
+	mark->unknown = true;
+}
+
+static void spoil(struct records_mark *mark)
+{
+	if (mark->records)
+		mark->records->graphs[mark->entry].spoilt = true;
+	mark->unknown = true;
+}
+
+void records_mark_unknown(struct records_mark *mark)
+{
+	if (!mark)
+		return;
+	pthread_mutex_lock(&lock);
+	spoil(mark);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Its launches that have not ended keep the entry until they have. */
+void records_mark_free(struct records_mark *mark)
+{
+	if (!mark)
+		return;
+	pthread_mutex_lock(&lock);
+	if (mark->records)
+		mark->records->graphs[mark->entry].owner = NULL;
+	pthread_mutex_unlock(&lock);
+	free(mark);
+}
+
+void records_graphs_gone(struct records *records, unsigned int n, bool ended)
+{
+	struct records_graph_cell *cell;
+	struct control_graph *shown;
+
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < CONTROL_NR_GRAPHS; i++) {
+		struct records_graph *graph = entry_of(records, i, &shown, &cell);
+
+		if (graph->context != n + 1)
+			continue;
+		if (graph->owner) {
+			graph->owner->unknown = true;
+			graph->owner->records = NULL;
+			graph->owner = NULL;
+		}
+		if (records_graph_left(shown, cell)) {
+			graph->spoilt = true;
+			if (ended) {
+				shown->since = 0;
+				atomic_store(&cell->count,
+					     (uint32_t)shown->issued * shown->kernels);
+			}
+			__atomic_store_n(&shown->lost, !ended, __ATOMIC_RELEASE);
+		}
+		graph->spoilt &= !ended;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ------------------------------------------------------------------- in the launch callback */
+
+/* A node is built over what stood there, perhaps of an executable that is gone. */
+static void node_clear(const struct records *records, const struct tmd_map *map, void *tmd)
+{
+	const uint64_t bytes = CONTROL_NR_GRAPHS * sizeof(struct records_graph_cell);
+	struct tmd_release_seen seen;
+
+	for (unsigned int slot = 1; slot < tmd_release_slots(map); slot++)
+		for (unsigned int n = 0; n < RECORDS_MAX_CONTEXTS; n++)
+			if (records->contexts[n].address &&
+			    tmd_release_read(map, tmd, slot, &seen) &&
+			    seen.address - records->contexts[n].address - RECORDS_GRAPHS_AT < bytes)
+				tmd_release_clear(map, tmd, slot, seen.address);
+}
+
+/* The time in the slot before that of the count: whoever sees the count reads the time. */
+static bool node_put(const struct tmd_map *map, void *tmd, uint64_t address)
+{
+	const unsigned int slot = tmd_release_slots(map) - 1;
+	const struct tmd_release add = { address, 1, TMD_RELEASE_ADD };
+	const struct tmd_release time = {
+		address + offsetof(struct records_graph_cell, end), 1, TMD_RELEASE_TIME,
+	};
+
+	if (slot < 2 || !tmd_release_write(map, tmd, slot, &add))
+		return false;
+	if (tmd_release_write(map, tmd, slot - 1, &time))
+		return true;
+	tmd_release_clear(map, tmd, slot, address);
+	return false;
+}
+
+bool records_mark_node(struct records_mark *mark, struct records *records,
+		       const struct tmd_map *map, const struct launch_params *params, bool was)
+{
+	unsigned int n = records_context_of(records, params->ctx);
+
+	node_clear(records, map, params->tmd);
+	if (!mark || mark->unknown)
+		return false;
+	if (!mark_has(mark, params->function)) {
+		mark->unknown |= was;
+		return false;
+	}
+	if (!mark->ctx) {
+		mark->ctx = params->ctx;
+		if (mark->records)
+			mark->records->graphs[mark->entry].context = n + 1;
+	}
+	if (mark->records != records || mark->ctx != params->ctx || n == RECORDS_MAX_CONTEXTS ||
+	    !node_put(map, params->tmd, records->contexts[n].address + RECORDS_GRAPHS_AT +
+		      mark->entry * sizeof(struct records_graph_cell))) {
+		mark->unknown = true;
+		return false;
+	}
+	mark->nr_built += !was;
+	return true;
+}
+
+/* ------------------------------------------------------------------- around a launch */
+
+void records_graph_builds(struct records_mark *mark, struct records *records)
+{
+	if (!mark || !records)
+		return;
+	pthread_mutex_lock(&lock);
+	if (!mark->records && !mark->unknown)
+		entry_take(records, mark);
+	pthread_mutex_unlock(&lock);
+}
+
+void records_graph_begins(struct records_mark *mark, struct records *records)
+{
+	struct records_graph_cell *cell;
+	struct control_graph *shown;
+
+	if (!records)
+		return;
+	__atomic_fetch_add(&records->shown->launching, 1, __ATOMIC_RELEASE);
+	records_graph_builds(mark, records);
+	pthread_mutex_lock(&lock);
+	if (mark && !mark->unknown && mark->records == records && records->section) {
+		int32_t left;
+
+		entry_of(records, mark->entry, &shown, &cell);
+		left = records_graph_left(shown, cell);
+		/* It was launched and we were not told. */
+		if (left < 0)
+			spoil(mark);
+		else if (!left) {
+			time_add(records, shown, cell);
+			__atomic_store_n(&shown->since, records_counter(), __ATOMIC_RELAXED);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void records_graph_ends(struct records_mark *mark, struct records *records, int result)
+{
+	bool known, lost = false;
+
+	if (!records)
+		return;
+	pthread_mutex_lock(&lock);
+	known = mark && !mark->unknown && mark->records == records &&
+		mark->nr_built == mark->nr_kernels;
+	if (!result && known) {
+		__atomic_fetch_add(&records->shown->graph[mark->entry].issued, 1, __ATOMIC_RELEASE);
+	} else if (!result || !records_not_made(result)) {
+		lost = true;
+		__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELEASE);
+	}
+	if (mark && (lost || (!known && mark->nr_built)))
+		spoil(mark);
+	pthread_mutex_unlock(&lock);
+	__atomic_fetch_sub(&records->shown->launching, 1, __ATOMIC_RELEASE);
+}

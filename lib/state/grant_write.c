@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/* Gives and drops grants, as root: see grant.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "lib/core/ctx.h"
+#include "lib/core/state_dir.h"
+#include "lib/private.h"
+#include "lib/state/grant.h"
+
+/* Into @folder; NULL: the node's. */
+static int write_file(const char *folder, const struct gpupart_grant *grant)
+{
+	struct node_file file;
+	CONTROL_CLOSED int dir = folder ? node_open_folder(folder) : node_open_dir(true);
+	char link[NODE_LINK_LEN];
+
+	if (dir < 0)
+		return dir;
+	/* One that was given nothing holds nothing: its job may be given something now. */
+	if (node_read(dir, grant->id, &file.grant) && file.grant.other_version &&
+	    !gpupart_tpcset_empty(&file.grant.set))
+		return -EPROTO;
+	memset(&file, 0, sizeof(file));
+	shared_init(&file.header, NODE_LAYOUT, sizeof(file));
+	strcpy(file.header.id, grant->id);
+	strcpy(file.header.name, grant->name);
+	strcpy(file.gpu.pci, grant->pci);
+	strcpy(file.gpu.key, grant->key);
+	file.header.uid = grant->uid;
+	file.gpu.nr_tpcs = grant->nr_tpcs;
+	file.gpu.simulated = strcmp(grant->source, "rm") && strcmp(grant->source, "kernel");
+	file.gpu.strict = grant->strict;
+	file.gpu.tpcs = grant->set;
+	file.gpu.memory = grant->memory;
+	atomic_init(&file.header.nr_gpus, 1);
+	atomic_init(&file.header.magic, SHARED_MAGIC(SHARED_GRANT));
+	file.grant = *grant;
+	node_link_name(grant->id, link);
+	/* A caller that may not do this is not root, and the grant does not count anyway. */
+	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
+	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))
+		return -errno;
+	return control_write_file(dir, grant->id, &file, sizeof(file), 0644);
+}
+
+int gpupart_grant_put_in(struct gpupart *gp, const char *folder,
+			 const struct gpupart_grant *grant)
+{
+	char list[GPUPART_TPCSET_STRLEN];
+	int err;
+
+	if (!node_good(grant))
+		return ctx_fail(gp, -EINVAL, "'%.63s' (%.63s) cannot be a job of this node",
+				grant->name, grant->id);
+	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
+	if (!node_set_good(grant))
+		return ctx_fail(gp, -EINVAL,
+				"job %s: TPCs %s of the %u of GPU \"%s\" cannot be given",
+				grant->name, *list ? list : "-", grant->nr_tpcs, grant->pci);
+	err = write_file(folder, grant);
+	if (err == -EPROTO)
+		return ctx_fail(gp, err,
+				"job %s was noted by another version of gpupart: only that version changes it",
+				grant->name);
+	return err ? ctx_fail(gp, err, "job %s cannot be noted below %s: %s", grant->name,
+			      folder ? folder : GPUPART_GRANT_ROOT, strerror(-err))
+		   : 0;
+}
+
+int gpupart_grant_drop(struct gpupart *gp, const char *id)
+{
+	CONTROL_CLOSED int dir = node_is_id(id) ? node_open_dir(false) : -EINVAL;
+	int err = dir < 0 ? dir : 0;
+	char link[NODE_LINK_LEN];
+
+	if (dir == -ENOENT)
+		return 0;
+	if (!err && unlinkat(dir, id, 0) && errno != ENOENT)
+		err = -errno;
+	if (!err) {
+		node_link_name(id, link);
+		unlinkat(dir, link, 0);
+	}
+	return err ? ctx_fail(gp, err, "job %.63s cannot be taken from below " GPUPART_GRANT_ROOT
+			      ": %s", id ? id : "''", strerror(-err))
+		   : 0;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+/* Signals a process that was listed, if it is still that process. */
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "lib/core/ctx.h"
+#include "lib/state/process.h"
+
+int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *process, int signal,
+			   bool (*still)(const struct gpupart_process *now, void *arg), void *arg)
+{
+	int pidfd = process->pid > 0 ? syscall(SYS_pidfd_open, process->pid, 0) : -1, err = 0;
+	struct gpupart_process now;
+
+	if (pidfd < 0 && process->pid > 0 && errno != ESRCH)
+		return ctx_fail(gp, -errno,
+				"process %d is not signalled: its number may be another process's: pidfd_open fails: %s",
+				process->pid, strerror(errno));
+	/* From here on the number cannot become another process's unnoticed. */
+	if (pidfd < 0 || !process_read(process->pid, process->uid, &now) ||
+	    (still && !still(&now, arg)))
+		err = -ESRCH;
+	else if (syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0))
+		err = -errno;
+	if (pidfd >= 0)
+		close(pidfd);
+	return !err ? 0 : ctx_fail(gp, err, "process %d of user %u is not signalled: %s",
+				   process->pid, process->uid, err == -ESRCH ?
+				   "it is gone, or is not the one that was listed" :
+				   strerror(-err));
+}

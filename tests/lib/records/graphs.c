@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT
+/* Records of executable graphs on the simulated GPU: what has ended, and what is unknown. */
+#include "lib/driver/cuda.h"
+#include "tests/lib/scenario.h"
+
+#define LONG_NS		3000000
+
+#define GRAPH_CALLS(F)                                                       \
+	F(graph_create, "cuGraphCreate", (P *, U))                           \
+	F(graph_destroy, "cuGraphDestroy", (P))                              \
+	F(graph_clone, "cuGraphClone", (P *, P))                             \
+	F(add_kernel, "cuGraphAddKernelNode_v2",                             \
+	  (P *, P, const P *, size_t, const struct cuda_kernel_node *))      \
+	F(add_empty, "cuGraphAddEmptyNode", (P *, P, const P *, size_t))     \
+	F(add_child, "cuGraphAddChildGraphNode", (P *, P, const P *, size_t, P)) \
+	F(instantiate, "cuGraphInstantiateWithFlags", (P *, P, U64))         \
+	F(upload, "cuGraphUpload", (P, P))                                   \
+	F(launch, "cuGraphLaunch", (P, P))                                   \
+	F(exec_destroy, "cuGraphExecDestroy", (P))                           \
+	F(exec_update, "cuGraphExecUpdate_v2", (P, P, struct cuda_graph_update *)) \
+	F(set_kernel, "cuGraphExecKernelNodeSetParams_v2",                   \
+	  (P, P, const struct cuda_kernel_node *))
+
+#define DECLARE_GRAPH(call, symbol, args) static CU (*call) args;
+GRAPH_CALLS(DECLARE_GRAPH)
+
+static struct program p;
+static P streams[2], other;
+
+static bool begin(void)
+{
+	static const char ptx[] =
+		".version 4.2\n.target sm_30\n.address_size 64\n"
+		".visible .entry gpupart_trace_timed(.param .u64 out, .param .u32 spin_ns)\n"
+		"{ ret; }\n";
+	bool good = !gpupart_open(&gp) && !gpupart_process_publish(gp, "graphs") &&
+		    !attach("cuda:0") && !program_start(&p, 0);
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	P module;
+
+#define FIND_GRAPH(call, symbol, args) *(void **)&call = dlsym(lib, symbol);
+	GRAPH_CALLS(FIND_GRAPH)
+	for (int i = 0; i < 2; i++)
+		good = good && !cuStreamCreate(&streams[i], 1);
+	good = good && !cuModuleLoadData(&module, ptx) &&
+	       !cuModuleGetFunction(&other, module, "gpupart_trace_timed");
+	return tap_ok(good, "a program");
+}
+
+/* ------------------------------------------------------------------- reading */
+
+static bool read_of(int pid, struct gpupart_records *r, int *busy)
+{
+	const char *pci = gpupart_topology_info(gpupart_gpu_topology(gpu))->pci;
+	struct gpupart_records_reader *reader;
+	bool good;
+
+	if (gpupart_records_open(gp, pid, pci, &reader))
+		return false;
+	*busy = gpupart_records_busy(gp, reader);
+	good = !gpupart_records_read(gp, reader, r, sizeof(*r)) && r->on;
+	gpupart_records_close(reader);
+	return good;
+}
+
+/* Shows what was read where it is not that. */
+static bool reads_of(int pid, uint64_t issued, uint64_t outstanding, uint64_t unknown)
+{
+	struct gpupart_records r = { .on = false };
+	int busy = -1;
+	bool same = read_of(pid, &r, &busy) && r.issued == issued &&
+		    r.outstanding == outstanding && r.unknown == unknown &&
+		    r.all_known == !unknown && busy == (outstanding || unknown);
+
+	if (!same)
+		printf("# issued %llu ended %llu outstanding %llu unknown %llu graphs %llu busy %d\n",
+		       (U64)r.issued, (U64)r.ended, (U64)r.outstanding,
+		       (U64)r.unknown, (U64)r.graphs, busy);
+	return same;
+}
+
+static bool reads(uint64_t issued, uint64_t outstanding, uint64_t unknown)
+{
+	return reads_of(0, issued, outstanding, unknown);
+}
+
+static uint64_t busy_ns(void)
+{
+	struct gpupart_records r;
+	int busy;
+
+	return read_of(0, &r, &busy) ? r.busy_ns : 0;
+}
+
+/* ------------------------------------------------------------------- graphs */
+
+static P kernel_node(P graph, P before, P function, unsigned int blocks, unsigned int ns)
+{
+	P node, args[] = { &p.out, &ns };
+	struct cuda_kernel_node kernel = {
+		.function = function, .grid = { blocks, 1, 1 }, .block = { 32, 1, 1 },
+		.params = args,
+	};
+
+	return add_kernel(&node, graph, &before, !!before, &kernel) ? NULL : node;
+}
+
+/* A kernel, and after it @last others side by side with @function. */
+static P graph_of(P function, unsigned int last, unsigned int ns)
+{
+	P graph, first;
+
+	if (graph_create(&graph, 0))
+		return NULL;
+	first = kernel_node(graph, NULL, other, 1, 1000);
+	for (unsigned int i = 0; i < last; i++)
+		if (!kernel_node(graph, first, function, 1 + i, ns))
+			return NULL;
+	return graph;
+}
+
+static P exec_of(P graph)
+{
+	P exec;
+
+	return graph && !instantiate(&exec, graph, 0) ? exec : NULL;
+}
+
+static bool launched(P exec, unsigned int times)
+{
+	bool good = exec;
+
+	for (unsigned int i = 0; good && i < times; i++)
+		good = !launch(exec, streams[i % 2]);
+	return good;
+}
+
+static bool synced(void)
+{
+	return !cuStreamSynchronize(streams[0]) && !cuStreamSynchronize(streams[1]);
+}
+
+static bool runs(P exec, unsigned int times)
+{
+	return launched(exec, times) && synced();
+}
+
+/* ------------------------------------------------------------------- scenarios */
+
+static bool child_reads(uint64_t issued, uint64_t outstanding)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		bool good = reads_of(getppid(), issued, outstanding, 0);
+
+		fflush(stdout);
+		_exit(!good);
+	}
+	waitpid(pid, &status, 0);
+	return !status;
+}
+
+static void counts(void)
+{
+	P one, three, child, clone, graph, node;
+
+	if (!begin())
+		return;
+	one = exec_of(graph_of(p.function, 1, 1000));
+	three = exec_of(graph_of(p.function, 3, 1000));
+	tap_ok(reads(0, 0, 0), "two graphs, not launched");
+	tap_ok(runs(one, 7) && reads(7, 0, 0), "one last kernel, 7 launches on two streams");
+	tap_ok(runs(three, 5) && reads(12, 0, 0), "three last kernels: a launch each time");
+	tap_ok(child_reads(12, 0), "another process reads the same");
+	tap_ok(!upload(exec_of(graph_of(p.function, 1, 1000)), streams[0]) && synced() &&
+	       reads(12, 0, 0), "an upload is no launch");
+	tap_ok(!graph_create(&graph, 0) &&
+	       !add_child(&node, graph, NULL, 0, graph_of(p.function, 2, 1000)) &&
+	       runs(exec_of(graph), 3) && reads(15, 0, 0), "a child graph at the end");
+	child = graph_of(p.function, 1, 1000);
+	tap_ok(!graph_clone(&clone, child) && !graph_destroy(child) && runs(exec_of(clone), 2) &&
+	       reads(17, 0, 0), "a graph that was cloned");
+	tap_ok(runs(exec_of(graph_of(other, 2, 1000)), 4) && reads(21, 0, 0),
+	       "the last kernels' function is an earlier one's, too");
+	tap_ok(!program_launch(&p, streams[0], 1, 100) && synced() && reads(22, 0, 0),
+	       "launches of kernels are counted beside them");
+}
+
+static void outstanding(void)
+{
+	P exec, two;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 3, LONG_NS));
+	two = exec_of(graph_of(p.function, 1, LONG_NS));
+	tap_ok(launched(exec, 1) && reads(1, 1, 0) && child_reads(1, 1), "one runs: busy");
+	tap_ok(launched(exec, 3) && launched(two, 1) && reads(5, 5, 0), "and four more");
+	tap_ok(synced() && reads(5, 0, 0), "they have ended");
+	tap_ok(launched(exec, 2) && !exec_destroy(exec) && reads(7, 2, 0),
+	       "destroyed while it runs: outstanding");
+	/* Whose cells are not those of the graph that still runs. */
+	exec = exec_of(graph_of(p.function, 1, 1000));
+	tap_ok(launched(exec, 1) && reads(8, 3, 0), "another one is launched meanwhile");
+	tap_ok(synced() && reads(8, 0, 0), "all have ended");
+	for (int i = 0; i < 600; i++) {
+		exec = exec_of(graph_of(p.function, 1 + i % 3, 1000));
+		if (!runs(exec, 1) || exec_destroy(exec))
+			tap_ok(false, "graph %d", i);
+	}
+	tap_ok(reads(608, 0, 0), "600 more, one after the other: entries are used again");
+}
+
+static void unknown(void)
+{
+	P graph, node, exec;
+
+	if (!begin())
+		return;
+	graph = graph_of(p.function, 1, 1000);
+	tap_ok(runs(exec_of(graph), 1) && reads(1, 0, 0), "known");
+	tap_ok(!add_empty(&node, graph, NULL, 0) && runs(exec_of(graph), 2) && reads(1, 0, 2),
+	       "a last node that is no kernel: unknown, so not idle");
+	tap_ok(runs(exec_of(graph_of(p.function, 40, 1000)), 1) && reads(1, 0, 3),
+	       "too many kernels that would count: unknown");
+	exec = exec_of(graph_of(p.function, 1, 1000));
+	tap_ok(runs(exec, 1) && reads(2, 0, 3), "and a known one beside them");
+}
+
+static void updates(void)
+{
+	struct cuda_graph_update info = { 0 };
+	unsigned int ns = 1000;
+	P args[] = { &p.out, &ns }, graph, first, last = NULL, exec = NULL;
+	struct cuda_kernel_node kernel = {
+		.function = p.function, .grid = { 5, 1, 1 }, .block = { 32, 1, 1 }, .params = args,
+	};
+
+	if (!begin())
+		return;
+	tap_ok(!graph_create(&graph, 0) && (first = kernel_node(graph, NULL, other, 1, 1000)) &&
+	       (last = kernel_node(graph, first, p.function, 1, 1000)) &&
+	       (exec = exec_of(graph)) && runs(exec, 3) && reads(3, 0, 0), "a graph");
+	kernel.function = p.function;
+	tap_ok(!set_kernel(exec, last, &kernel) && runs(exec, 3) && reads(6, 0, 0),
+	       "another grid: its node is built again, and counts once");
+	tap_ok(!exec_update(exec, graph_of(p.function, 1, 2000), &info) && runs(exec, 3) &&
+	       reads(9, 0, 0), "updated to a graph like it");
+	kernel.function = other;
+	tap_ok(!set_kernel(exec, last, &kernel) && runs(exec, 2) && reads(9, 0, 2),
+	       "another function: unknown from now on");
+	exec = exec_of(graph);
+	tap_ok(runs(exec, 1) && reads(10, 0, 2) &&
+	       !exec_update(exec, graph_of(other, 1, 1000), &info) && runs(exec, 1) &&
+	       reads(10, 0, 3), "updated to a graph with another last kernel: unknown");
+}
+
+/* With sets, nodes are built again by ourselves. */
+static void sets(void)
+{
+	struct gpupart_tpcset set = list("0-3");
+	P exec;
+
+	if (!begin())
+		return;
+	set = list("0-3");
+	exec = exec_of(graph_of(p.function, 2, 1000));
+	tap_ok(runs(exec, 2) && reads(2, 0, 0), "a graph");
+	tap_ok(!gpupart_limit_set(gp, gpu, &set) && runs(exec, 2) && reads(4, 0, 0),
+	       "in a limit, for which it is built again: known");
+}
+
+static void times(void)
+{
+	uint64_t before, after;
+	struct gpupart_records r;
+	int busy;
+	P exec;
+
+	if (!begin())
+		return;
+	/* So that the clocks are known. */
+	for (int i = 0; i < 100; i++)
+		program_launch(&p, streams[0], 1, 1000);
+	exec = exec_of(graph_of(p.function, 2, LONG_NS));
+	tap_ok(synced() && runs(exec, 1), "a graph was launched");
+	before = busy_ns();
+	tap_ok(runs(exec, 4), "it is launched 4 times");
+	after = busy_ns();
+	tap_ok(after - before >= 4 * LONG_NS, "busy for %llu us more", (after - before) / 1000ull);
+	tap_ok(runs(exec, 1) && read_of(0, &r, &busy) && r.busy_ns >= after + LONG_NS &&
+	       r.busy_ns <= r.kernels_ns, "and longer after another one");
+	for (busy = 0; busy < (int)r.nr_functions; busy++)
+		if (!strcmp(r.functions[busy].name, "(CUDA graphs)"))
+			break;
+	tap_ok(busy < (int)r.nr_functions && r.functions[busy].ns >= 6 * LONG_NS &&
+	       r.functions[busy].longest_ns >= 4 * LONG_NS, "graphs are one of its functions");
+}
+
+static void lost_records(void)
+{
+	P exec;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 1, 1000));
+	tap_ok(runs(exec, 3) && reads(3, 3, 0), "records that never come: busy");
+}
+
+static void slots_busy(void)
+{
+	P exec;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 1, 1000));
+	tap_ok(runs(exec, 3) && reads(0, 0, 3), "slots in use: unknown, so not idle");
+}
+
+static void contexts(void)
+{
+	P exec;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 1, 1000));
+	tap_ok(runs(exec, 3) && reads(3, 0, 0), "a graph");
+	tap_ok(!cuCtxDestroy(p.ctx) && reads(3, 0, 0), "its context goes");
+	for (int i = 0; i < 20; i++)
+		if (program_start(&p, 0) || cuStreamCreate(&streams[0], 1) ||
+		    cuStreamCreate(&streams[1], 1) ||
+		    !runs(exec_of(graph_of(p.function, 1, 1000)), 1) || cuCtxDestroy(p.ctx))
+			tap_ok(false, "context %d", i);
+	tap_ok(reads(23, 0, 0), "20 more, one after the other");
+}
+
+/* A context that fails ends what runs in it. */
+static void lost_context(void)
+{
+	struct gpupart_records r;
+	int busy = -1;
+	P exec;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 1, 1000000000));
+	tap_ok(!launch(exec, streams[0]) && !launch(exec, streams[0]) && reads(2, 2, 0),
+	       "a graph runs for seconds");
+	for (int i = 0; i < 2000; i++)
+		if (program_launch(&p, streams[1], 1, 1000) || cuStreamSynchronize(streams[1]))
+			break;
+	tap_ok(cuStreamSynchronize(streams[1]) && read_of(0, &r, &busy) && busy == 1 &&
+	       r.outstanding >= 2, "a kernel fails: %llu outstanding", (U64)r.outstanding);
+	cuCtxDestroy(p.ctx);
+	tap_ok(read_of(0, &r, &busy) && busy == 1 && r.unknown >= 2 && !r.all_known,
+	       "its context is destroyed: %llu unknown", (U64)r.unknown);
+	tap_ok(!program_start(&p, 0) && read_of(0, &r, &busy) && !busy && r.all_known &&
+	       r.issued == r.ended,
+	       "the driver has let go of its memory: nothing runs any more");
+}
+
+/* Proven before: what goes wrong later is no harm. */
+static void proves(void)
+{
+	begin();
+}
+
+static void prepare(const struct scenario *scenario)
+{
+	struct scenario before = { "proves", proves, scenario->sim, { NULL }, NULL };
+
+	tap_ok(!child_quiet(&before), "%s: proven before", scenario->name);
+}
+
+static const struct scenario scenarios[] = {
+	{ "proves", proves, "@b", { NULL }, NULL },
+	{ "counts", counts, "@b", { NULL }, NULL },
+	{ "torn", counts, "@b", { "GPUPART_SIM_FAULTS=release-torn=1" }, NULL },
+	{ "outstanding", outstanding, "@b", { NULL }, NULL },
+	{ "unknown", unknown, "@b", { NULL }, NULL },
+	{ "updates", updates, "@b", { NULL }, NULL },
+	{ "sets", sets, "@b", { NULL }, NULL },
+	{ "times", times, "@b", { "GPUPART_SIM_FAULTS=host-clock" }, NULL },
+	{ "lost-records", lost_records, "@b", { "GPUPART_SIM_FAULTS=release-lost" }, prepare },
+	{ "slots-busy", slots_busy, "@b", { "GPUPART_SIM_FAULTS=release-busy" }, prepare },
+	{ "contexts", contexts, "@b", { NULL }, NULL },
+	{ "contexts-again", contexts, "@b", { "GPUPART_SIM_FAULTS=reuse-contexts" }, NULL },
+	{ "lost-context", lost_context, "@b",
+	  { "GPUPART_SIM_FAULTS=lose-context=200" }, prepare },
+};
+
+int main(int argc, char **argv)
+{
+	return scenario_main(argc, argv, scenarios, sizeof(scenarios) / sizeof(scenarios[0]));
+}
