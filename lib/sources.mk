@@ -75,6 +75,7 @@ LIB_STATE_SRC := \
 LIB_STATE_MANAGE_SRC := \
 	lib/state/grant_write.c \
 	lib/state/job_set.c \
+	lib/state/process_gpus.c \
 	lib/state/process_signal.c \
 	lib/state/remote.c
 

@@ -57,6 +57,7 @@ void control_copy_text(char *to, size_t len, const char *from, size_t room);
 GPUPART_PRIVATE
 uint64_t control_process_start(pid_t pid);
 /* Whether @pid is the process that began at @start; false where that is 0. */
+GPUPART_PRIVATE
 bool control_process_lives(pid_t pid, uint64_t start);
 __attribute__((visibility("default")))
 uint64_t control_pid_namespace(void);

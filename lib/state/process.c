@@ -15,7 +15,7 @@
 #include "lib/state/process_block.h"
 
 /* NULL leaves the limit that is in the row. */
-static void show(const struct control_gpu *gpu, const struct gpupart_tpcset *limit,
+void process_show(const struct control_gpu *gpu, const struct gpupart_tpcset *limit,
 		 struct gpupart_process *row)
 {
 	if (limit)
@@ -41,7 +41,7 @@ static void show_gpu(const struct control_block *block, struct gpupart_process *
 			if (g || process->limit[0])
 				continue;
 		}
-		show(gpu, &sets.in_force, process);
+		process_show(gpu, &sets.in_force, process);
 	}
 	process->nr_gpus = control_nr_gpus(block);
 	/* What came of its environment is past: it got a limit from elsewhere since. */
@@ -59,7 +59,7 @@ static void describe_header(const struct shared_header *header, int pid, uid_t u
 	control_copy_text(process->job, sizeof(process->job), header->id, sizeof(header->id));
 }
 
-static void show_other(struct gpupart_process *process, const struct shared_gpu *gpu)
+void process_show_other(struct gpupart_process *process, const struct shared_gpu *gpu)
 {
 	control_copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
 	strcpy(process->source, gpu->simulated ? "" : "rm");
@@ -76,7 +76,7 @@ static void describe_other(const struct shared_seen *seen, int pid, uid_t uid,
 	process->nr_gpus = seen->nr_gpus;
 	for (unsigned int g = seen->nr_gpus; g-- > 0; )
 		if (!gpupart_tpcset_empty(&seen->gpus[g].tpcs) || (!g && !process->limit[0]))
-			show_other(process, &seen->gpus[g]);
+			process_show_other(process, &seen->gpus[g]);
 }
 
 static void describe(const struct control_block *block, int pid, uid_t uid,
@@ -89,8 +89,6 @@ static void describe(const struct control_block *block, int pid, uid_t uid,
 	control_counters(block, &process->counters);
 }
 
-/* Of a block: its records are for those who open them. */
-#define CONTROL_LISTED ((ssize_t)offsetof(struct control_block, records))
 
 /*
  * A copy of the block in @fd. What others write meanwhile may tear it: it is made again
@@ -330,106 +328,6 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 			 size_t size)
 {
 	return rows_resized(gp, list, max, size, sizeof(*list), list_processes, NULL);
-}
-
-static bool is_of(const struct shared_header *header, const struct gpupart_process *process)
-{
-	return header->pid == process->pid && header->pid_namespace == control_pid_namespace() &&
-	       control_process_lives(process->pid, header->start);
-}
-
-/*
- * A copy of the block of a process of this pid namespace; NULL: it cannot be read, or is another
- * version's, whose GPUs are in @seen. It may be another user's: it is neither mapped nor waited
- * for.
- */
-static struct control_block *read_listed(const struct gpupart_process *process,
-					struct shared_seen *seen)
-{
-	int dir = control_open_dir(process->uid, false), fd;
-	struct control_block *block = NULL;
-	enum shared_version version;
-	char file[48];
-
-	if (dir < 0)
-		return NULL;
-	snprintf(file, sizeof(file), "%d.%llx", process->pid,
-		 (unsigned long long)control_pid_namespace());
-	fd = shared_open(dir, file, process->uid, SHARED_PROCESS, CONTROL_LAYOUT, seen, &version);
-	close(dir);
-	if (fd < 0)
-		return NULL;
-	if (version == SHARED_NONE || !is_of(&seen->header, process))
-		seen->nr_gpus = 0;
-	else if (version == SHARED_SAME)
-		block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
-	if (block && pread(fd, block, CONTROL_LISTED, 0) != CONTROL_LISTED) {
-		free(block);
-		block = NULL;
-	}
-	close(fd);
-	return block;
-}
-
-/* @process on one of its GPUs. A limit that is written at this moment is as it was listed. */
-static void describe_on(const struct control_gpu *gpu, const struct gpupart_process *process,
-			struct gpupart_process *row)
-{
-	struct limit_sets sets;
-	bool whole = limit_get(&gpu->limit, &sets);
-
-	*row = *process;
-	show(gpu, whole ? &sets.in_force : NULL, row);
-	if (!whole && strcmp(row->pci, process->pci))
-		row->limit[0] = 0;
-}
-
-static int by_pci(const void *a, const void *b)
-{
-	const struct gpupart_process *x = a, *y = b;
-
-	return strcmp(x->pci, y->pci);
-}
-
-static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned int max)
-{
-	const struct gpupart_process *process = arg;
-	/* To close a descriptor of our own file would give its lock up. */
-	bool own = process->pid == getpid();
-	struct shared_seen seen = { .nr_gpus = 0 };
-	struct control_block *copy = own || process->pid <= 0 ? NULL : read_listed(process, &seen);
-	const struct control_block *block = own ? control_self : copy;
-	struct gpupart_process *rows;
-	unsigned int nr = block ? control_nr_gpus(block) : seen.nr_gpus;
-
-	/* What was listed is known, where there is no more to be had. */
-	if (!nr) {
-		free(copy);
-		if (max && *process->pci)
-			*(struct gpupart_process *)list = *process;
-		return *process->pci ? 1 : 0;
-	}
-	rows = malloc(nr * sizeof(*rows));
-	for (unsigned int i = 0; rows && i < nr; i++)
-		if (block) {
-			describe_on(&block->gpus[i], process, &rows[i]);
-		} else {
-			rows[i] = *process;
-			show_other(&rows[i], &seen.gpus[i]);
-		}
-	free(copy);
-	if (!rows)
-		return ctx_fail(gp, -ENOMEM, "no memory for the GPUs of process %d", process->pid);
-	qsort(rows, nr, sizeof(*rows), by_pci);
-	memcpy(list, rows, (nr < max ? nr : max) * sizeof(*rows));
-	free(rows);
-	return nr;
-}
-
-int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
-			     struct gpupart_process *list, unsigned int max, size_t size)
-{
-	return rows_resized(gp, list, max, size, sizeof(*list), list_gpus, process);
 }
 
 /*

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/* The GPUs of a process that was listed, a row each. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "lib/core/rows.h"
+#include "lib/private.h"
+#include "lib/state/process.h"
+#include "lib/state/process_block.h"
+
+static bool is_of(const struct shared_header *header, const struct gpupart_process *process)
+{
+	return header->pid == process->pid && header->pid_namespace == control_pid_namespace() &&
+	       control_process_lives(process->pid, header->start);
+}
+
+/*
+ * A copy of the block of a process of this pid namespace; NULL: it cannot be read, or is another
+ * version's, whose GPUs are in @seen. It may be another user's: it is neither mapped nor waited
+ * for.
+ */
+static struct control_block *read_listed(const struct gpupart_process *process,
+					struct shared_seen *seen)
+{
+	int dir = control_open_dir(process->uid, false), fd;
+	struct control_block *block = NULL;
+	enum shared_version version;
+	char file[48];
+
+	if (dir < 0)
+		return NULL;
+	snprintf(file, sizeof(file), "%d.%llx", process->pid,
+		 (unsigned long long)control_pid_namespace());
+	fd = shared_open(dir, file, process->uid, SHARED_PROCESS, CONTROL_LAYOUT, seen, &version);
+	close(dir);
+	if (fd < 0)
+		return NULL;
+	if (version == SHARED_NONE || !is_of(&seen->header, process))
+		seen->nr_gpus = 0;
+	else if (version == SHARED_SAME)
+		block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	if (block && pread(fd, block, CONTROL_LISTED, 0) != CONTROL_LISTED) {
+		free(block);
+		block = NULL;
+	}
+	close(fd);
+	return block;
+}
+
+/* @process on one of its GPUs. A limit that is written at this moment is as it was listed. */
+static void describe_on(const struct control_gpu *gpu, const struct gpupart_process *process,
+			struct gpupart_process *row)
+{
+	struct limit_sets sets;
+	bool whole = limit_get(&gpu->limit, &sets);
+
+	*row = *process;
+	process_show(gpu, whole ? &sets.in_force : NULL, row);
+	if (!whole && strcmp(row->pci, process->pci))
+		row->limit[0] = 0;
+}
+
+static int by_pci(const void *a, const void *b)
+{
+	const struct gpupart_process *x = a, *y = b;
+
+	return strcmp(x->pci, y->pci);
+}
+
+static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned int max)
+{
+	const struct gpupart_process *process = arg;
+	/* To close a descriptor of our own file would give its lock up. */
+	bool own = process->pid == getpid();
+	struct shared_seen seen = { .nr_gpus = 0 };
+	struct control_block *copy = own || process->pid <= 0 ? NULL : read_listed(process, &seen);
+	const struct control_block *block = own ? control_self : copy;
+	struct gpupart_process *rows;
+	unsigned int nr = block ? control_nr_gpus(block) : seen.nr_gpus;
+
+	/* What was listed is known, where there is no more to be had. */
+	if (!nr) {
+		free(copy);
+		if (max && *process->pci)
+			*(struct gpupart_process *)list = *process;
+		return *process->pci ? 1 : 0;
+	}
+	rows = malloc(nr * sizeof(*rows));
+	for (unsigned int i = 0; rows && i < nr; i++)
+		if (block) {
+			describe_on(&block->gpus[i], process, &rows[i]);
+		} else {
+			rows[i] = *process;
+			process_show_other(&rows[i], &seen.gpus[i]);
+		}
+	free(copy);
+	if (!rows)
+		return ctx_fail(gp, -ENOMEM, "no memory for the GPUs of process %d", process->pid);
+	qsort(rows, nr, sizeof(*rows), by_pci);
+	memcpy(list, rows, (nr < max ? nr : max) * sizeof(*rows));
+	free(rows);
+	return nr;
+}
+
+int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
+			     struct gpupart_process *list, unsigned int max, size_t size)
+{
+	return rows_resized(gp, list, max, size, sizeof(*list), list_gpus, process);
+}
