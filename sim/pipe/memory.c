@@ -31,8 +31,8 @@ void memory_init(struct machine *machine)
 }
 
 /*
- * The share of a level of @rate that @demand takes. Reads from DRAM take more of it, in the ratio of
- * @rate to @dram_rate, which is what the level has for such reads alone; 0: no difference.
+ * The share of a level of @rate that @demand takes. Reads from DRAM take more of it, in the ratio
+ * of @rate to @dram_rate, which is what the level has for such reads alone; 0: no difference.
  */
 static uint64_t share_of(uint64_t rate, uint64_t dram_rate, const uint64_t demand[2])
 {
