@@ -232,6 +232,25 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 				 scenario ? scenario_keys : file_keys, setup);
 }
 
+void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board)
+{
+	unsigned int nr = 0, tenth, least = 0;
+
+	for (unsigned int i = 0; i < setup->nr; i++) {
+		nr += setup->tenants[i].goal == QOS_BEST_EFFORT;
+		least += setup->tenants[i].floor ? setup->tenants[i].floor : 1;
+	}
+	tenth = nr ? board->nr_tpcs / 10 / nr : 0;
+	if (tenth < 2 || least + nr * (tenth - 1) > board->nr_tpcs)
+		return;
+	for (unsigned int i = 0; i < setup->nr; i++) {
+		struct qos_tenant *t = &setup->tenants[i];
+
+		if (t->goal == QOS_BEST_EFFORT && !t->floor)
+			t->floor = t->ceiling && t->ceiling < tenth ? t->ceiling : tenth;
+	}
+}
+
 void qos_setup_free(struct qos_setup *setup)
 {
 	for (unsigned int i = 0; i < QOS_MAX_TENANTS; i++) {
