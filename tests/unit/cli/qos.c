@@ -1599,6 +1599,7 @@ static void random_board(struct loop *loop)
 		loop->board.vgpc[t] = (t * 2654435761u >> 20) % 8 ? t % gpcs : 100 + t;
 	}
 	loop->board.cluster_tpcs = plant_random(plant) % 6;
+	loop->board.shapes = gpcs % 2;
 }
 
 static void random_load(struct plant *plant, struct plant_load *load)
