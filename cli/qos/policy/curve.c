@@ -57,7 +57,7 @@ bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t val
 		return false;
 	/* Slower than with fewer; or, where it can do with fewer, by more than TPCs went away. */
 	for (n = 1; n <= most; n++) {
-		left = n <= a->nr ? 1000 - room : 800 - least_of(800, room);
+		left = n < a->nr ? 1000 - room : 800 - least_of(800, room);
 		if (qos_times(a->curve[n], left * least_of(n, a->nr), 1000 * n) > value)
 			break;
 	}
