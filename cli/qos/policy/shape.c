@@ -6,7 +6,7 @@
 #define GAIN		30u	/* thousandths by which another shape is faster at least */
 #define TRIAL		4u	/* epochs at most, until the speed is known */
 #define SURE		3u	/* misses with the same TPCs before another shape is tried */
-#define MUCH		500	/* of one-to-one: an answer to TPCs with which shapes decide little */
+#define MUCH		500	/* of one-to-one: an answer with which shapes decide little */
 #define ALL_OF_IT	900	/* the same: it decides nothing */
 
 static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape shape)
