@@ -183,7 +183,7 @@ void qos_tell_held(struct qos_policy *p);
  */
 bool qos_try_shapes(struct qos_policy *p);
 
-/* curve.c: points each curve to that of the shape that the actor's set has, by its own or others'. */
+/* curve.c: points each curve to that of the shape that a set has, by its own or others'. */
 void qos_choose_curves(struct qos_policy *p);
 /* What was learnt with another load or beside another neighbour. */
 void qos_forget_shapes(struct qos_actor *a);
