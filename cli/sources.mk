@@ -177,12 +177,14 @@ CLI_UTIL_SRC := \
 	cli/util/yaml.c
 
 QOS_SRC := \
+	cli/qos/policy/curve.c \
 	cli/qos/policy/effort.c \
 	cli/qos/policy/guarantee.c \
 	cli/qos/policy/others.c \
 	cli/qos/policy/place.c \
 	cli/qos/policy/policy.c \
 	cli/qos/policy/progress.c \
+	cli/qos/policy/shape.c \
 	cli/qos/policy/words.c
 
 # The last are in Slurm's plugin too.

@@ -14,6 +14,7 @@ UNIT_SRC := \
 	tests/unit/cli/pack.c \
 	tests/unit/cli/qos.c \
 	tests/unit/cli/qos_pace.c \
+	tests/unit/cli/qos_shape.c \
 	tests/unit/cli/tune.c \
 	tests/unit/cli/witness.c \
 	tests/unit/confine/attach.c \

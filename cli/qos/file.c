@@ -197,6 +197,7 @@ static void take_phases(struct yaml *yaml, const struct yaml_key *row, yaml_node
 	{ "step", YAML_NUMBER, SETUP(rules.step), 1, GPUPART_MAX_TPCS }, \
 	{ "dwell", YAML_NUMBER, SETUP(rules.dwell), 1, 1000 }, \
 	{ "hold", YAML_NUMBER, SETUP(rules.hold), 1, 100000 }, \
+	{ "shapes", YAML_BOOL, SETUP(shapes) }, \
 	{ "hysteresis", YAML_PERCENT, SETUP(rules.hysteresis), 1, 250, \
 	  ": wants 0.1% to 25%, with the sign", .unit = 100 }
 
@@ -230,6 +231,25 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 		yaml_fail(yaml, NULL, "nothing is in it: wants tenants");
 	return node && yaml_read(yaml, node, scenario ? "qos" : "the file",
 				 scenario ? scenario_keys : file_keys, setup);
+}
+
+void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board)
+{
+	unsigned int nr = 0, tenth, least = 0;
+
+	for (unsigned int i = 0; i < setup->nr; i++) {
+		nr += setup->tenants[i].goal == QOS_BEST_EFFORT;
+		least += setup->tenants[i].floor ? setup->tenants[i].floor : 1;
+	}
+	tenth = nr ? board->nr_tpcs / 10 / nr : 0;
+	if (tenth < 2 || least + nr * (tenth - 1) > board->nr_tpcs)
+		return;
+	for (unsigned int i = 0; i < setup->nr; i++) {
+		struct qos_tenant *t = &setup->tenants[i];
+
+		if (t->goal == QOS_BEST_EFFORT && !t->floor)
+			t->floor = t->ceiling && t->ceiling < tenth ? t->ceiling : tenth;
+	}
 }
 
 void qos_setup_free(struct qos_setup *setup)

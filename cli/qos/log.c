@@ -262,6 +262,9 @@ static void io_decision(struct io *io, json_t *line, const struct qos_session *s
 			"optimum", v->optimum, "speed_milli", (json_int_t)v->speed,
 			"score_milli", (json_int_t)v->score,
 			"since_start_milli", (json_int_t)v->since_start, "reason", v->why));
+		if (s->board.shapes)
+			json_object_set_new(json_array_get(tenants, i), "shape",
+					    json_string(qos_shape_name(v->shape)));
 	}
 	json_object_set_new(line, "decision", json_pack(
 		"{s:I, s:b, s:b, s:o, s:s, s:o}", "epoch", (json_int_t)d->epoch,
@@ -309,6 +312,9 @@ static void io_begin(struct io *io, json_t *line, struct qos_setup *setup, struc
 		io_places(io, o, "vgpc", s->board.vgpc, &s->board.nr_tpcs);
 		io_uint(io, o, "cluster_tpcs", &s->board.cluster_tpcs, GPUPART_MAX_TPCS);
 	}
+	/* Logs of before have none, and every set was packed then. */
+	if (io->why ? !!json_object_get(o, "shapes") : s->board.shapes)
+		io_bool(io, o, "shapes", &s->board.shapes);
 	o = io_value(io, line, "tenants", json_array(), JSON_ARRAY);
 	if (io->why)
 		setup->nr = json_array_size(o);

@@ -44,6 +44,7 @@ struct qos_setup {
 	const char *path;
 	uint64_t epoch_ns;
 	struct qos_rules rules;
+	bool shapes;		/* other shapes than packed are tried, where the GPU's are known */
 	unsigned int nr;
 	struct qos_tenant tenants[QOS_MAX_TENANTS];
 	struct qos_spec specs[QOS_MAX_TENANTS];
@@ -64,6 +65,11 @@ enum qos_file {
 bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
 		    enum qos_file kind);
 void qos_setup_free(struct qos_setup *setup);
+/*
+ * Gives best effort that has no floor a tenth of the GPU together, as its floors, where all floors
+ * fit in the GPU.
+ */
+void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board);
 
 /* Of a tenant, as 'gpupart run --name' takes them: it becomes a job's. */
 #define QOS_NAME_WANTS \

@@ -264,6 +264,8 @@ static int run_tenants(struct run *run, const struct args *args)
 	snprintf(s->gpu, sizeof(s->gpu), "%.30s, %.19s%s", gpupart_topology_info(live->topo)->name,
 		 live->pci, args->simulated ? " (simulated)" : "");
 	qos_board_of(live->topo, &s->board);
+	s->board.shapes &= run->c.setup.shapes;
+	qos_setup_floors(&run->c.setup, &s->board);
 	if (!s->options->dry_run) {
 		note_other_users(live);
 		live_open_socket(live);

@@ -30,6 +30,8 @@ struct plant {
 	struct pipe_stream *streams;
 	unsigned int tenant_of[PIPE_MAX_PROGRAMS * 4];	/* by stream; QOS_MAX_TENANTS: nobody's */
 	struct pipe_set sets[QOS_MAX_TENANTS];
+	struct pipe_set wide[QOS_MAX_TENANTS];	/* the same, of launches with clusters */
+	unsigned int cluster[QOS_MAX_TENANTS];	/* TPCs of a virtual GPC that its largest takes */
 	struct taken taken[QOS_MAX_TENANTS];
 	struct pipe_result result;
 };
@@ -108,6 +110,40 @@ static void phase_free(struct plant *plant)
 	plant->streams = NULL;
 }
 
+/*
+ * As the library does it, a launch gets more TPCs than its set has where no virtual GPC of the set
+ * holds its cluster. Of a graph all kernels get them. Sets of launches that a step names stay.
+ */
+static void find_clusters(struct plant *plant, const struct pipe_step *steps, unsigned int nr)
+{
+	const struct pipe_scenario *pipe = &plant->scenario.pipe;
+	unsigned int largest, n, tenant;
+
+	for (; nr; nr--, steps++) {
+		const struct pipe_graph *graph = NULL;
+
+		tenant = plant->tenant_of[steps->stream];
+		largest = 0;
+		if (steps->kind == PIPE_LOOP)
+			find_clusters(plant, steps->body, steps->nr_body);
+		if (steps->kind == PIPE_LAUNCH)
+			largest = pipe->kernels[steps->what].cluster;
+		if (steps->kind == PIPE_GRAPH)
+			graph = &pipe->graphs[steps->what];
+		for (n = 0; graph && n < graph->nr_nodes; n++)
+			if (pipe->kernels[graph->nodes[n].kernel].cluster > largest)
+				largest = pipe->kernels[graph->nodes[n].kernel].cluster;
+		if (!largest || tenant == QOS_MAX_TENANTS || steps->set)
+			continue;
+		/* The scenario is this plant's own. */
+		((struct pipe_step *)steps)->set = &plant->wide[tenant];
+		n = plant->gpu.map.nr_sms / plant->gpu.map.nr_tpcs;
+		largest = (largest + n - 1) / n;
+		if (largest > plant->cluster[tenant])
+			plant->cluster[tenant] = largest;
+	}
+}
+
 /* 0, or an error. */
 static int phase_make(struct plant *plant, unsigned int run)
 {
@@ -130,6 +166,9 @@ static int phase_make(struct plant *plant, unsigned int run)
 			plant->streams[s].set = &plant->sets[tenant];
 	}
 	pipe->streams = plant->streams;
+	memset(plant->cluster, 0, sizeof(plant->cluster));
+	for (s = 0; s < pipe->nr_programs; s++)
+		find_clusters(plant, pipe->programs[s].steps, pipe->programs[s].nr_steps);
 	return 0;
 }
 
@@ -169,9 +208,37 @@ static int run_epoch(struct plant *plant)
 	return 0;
 }
 
-static void set_from(struct pipe_set *to, const struct gpupart_tpcset *set)
+/* The TPCs of virtual GPC @vgpc in @set, or all of it where @set is NULL. */
+static unsigned int nr_in(const struct qos_board *board, const struct gpupart_tpcset *set,
+			  unsigned int vgpc)
 {
-	memcpy(to->allowed, set->allowed, sizeof(to->allowed));
+	unsigned int nr = 0;
+
+	for (unsigned int t = 0; t < board->nr_tpcs; t++)
+		nr += board->vgpc[t] == vgpc && (!set || gpupart_tpcset_has(set, t));
+	return nr;
+}
+
+/* Gives tenant @i @set, and its launches with clusters the smallest larger one that holds them. */
+static void give_set(struct plant *plant, unsigned int i, const struct gpupart_tpcset *set)
+{
+	const struct qos_board *board = &plant->session.board;
+	unsigned int nr = plant->cluster[i], best = QOS_NOWHERE + 1, has = 0;
+	struct gpupart_tpcset wide = *set;
+
+	for (unsigned int vgpc = 0; vgpc <= QOS_NOWHERE; vgpc++)
+		if (nr_in(board, NULL, vgpc) >= nr &&
+		    (best > QOS_NOWHERE || nr_in(board, set, vgpc) > has)) {
+			best = vgpc;
+			has = nr_in(board, set, vgpc);
+		}
+	for (unsigned int t = 0; t < board->nr_tpcs && has < nr; t++)
+		if (board->vgpc[t] == best && !gpupart_tpcset_has(&wide, t)) {
+			gpupart_tpcset_add(&wide, t);
+			has++;
+		}
+	memcpy(plant->sets[i].allowed, set->allowed, sizeof(set->allowed));
+	memcpy(plant->wide[i].allowed, wide.allowed, sizeof(wide.allowed));
 }
 
 static int measure(struct qos_session *session, struct qos_measured *measured)
@@ -194,7 +261,7 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 		status = phase_make(plant, setup->phases[plant->phase].run);
 	}
 	for (i = 0; i < setup->nr; i++)
-		set_from(&plant->sets[i], &session->now.tenants[i].set);
+		give_set(plant, i, &session->now.tenants[i].set);
 	if (!status)
 		status = run_epoch(plant);
 	for (i = 0; i < setup->nr; i++)
@@ -262,7 +329,7 @@ static int measure_alone(struct plant *plant)
 			alone[p].nr_steps = steps_alone(plant, i, whole.programs[p].steps,
 							whole.programs[p].nr_steps, &room);
 		}
-		set_from(&plant->sets[i], &all);
+		give_set(plant, i, &all);
 		pipe->programs = alone;
 		status = run_epoch(plant);
 		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
@@ -281,8 +348,10 @@ static void find_board(const struct pipe_map *map, struct qos_board *board)
 {
 	unsigned int sms = map->nr_sms / map->nr_tpcs;
 
-	*board = (struct qos_board){ .nr_tpcs = map->nr_tpcs, .cluster_tpcs =
-				     (GPUPART_PORTABLE_CLUSTER + sms - 1) / sms };
+	*board = (struct qos_board){
+		.nr_tpcs = map->nr_tpcs,
+		.cluster_tpcs = (GPUPART_PORTABLE_CLUSTER + sms - 1) / sms,
+	};
 	for (unsigned int s = 0; s < map->nr_sms; s++) {
 		board->gpc[map->sms[s].tpc] = map->sms[s].gpc;
 		board->ugpu[map->sms[s].tpc] = map->sms[s].ugpu;
@@ -303,6 +372,7 @@ static int find_gpu(struct plant *plant)
 		if (status)
 			return status;
 		find_board(&plant->gpu.map, p ? &board : first);
+		first->shapes = setup->shapes;
 		if (!p)
 			title = plant->gpu.chip.title;
 		else if (strcmp(plant->gpu.chip.title, title) || board.nr_tpcs != first->nr_tpcs)
@@ -332,6 +402,7 @@ static int simulate(struct plant *plant)
 	if (!node || !qos_setup_read(&plant->setup, &plant->yaml, node, QOS_FILE_SCENARIO))
 		return EXIT_USAGE;
 	status = find_gpu(plant) ?: measure_alone(plant);
+	qos_setup_floors(&plant->setup, &plant->session.board);
 	return status ?: qos_session_run(&plant->session);
 }
 

@@ -83,7 +83,7 @@ static const struct pipe_chip chips[] = {
 		.block_threads = 1024, .cluster = 16,
 		.mhz = 1980, .issue = 1, .latency = 4, .slots = 128, .copy_engines = 3,
 		.sm_rate = 240000, .gpc_rate = 1520000, .gpc_dram_rate = 1240000,
-		.ugpu_rate = 4600000,
+		.ugpu_rate = 4600000, .ugpu_dram_rate = 2790000,
 		.dram_rate = 4750000, .link_rate = 55000, .warp_rate = 9000, HOST_SIDE,
 		.order = PIPE_ORDER_VGPC, .sample = "sample:h200",
 		.source = "measured: Documentation/results/h200-traces.md; slots: compute "

@@ -37,6 +37,7 @@ struct pipe_chip {
 	unsigned int slots, priorities, channels, pbdmas, copy_engines;
 	uint64_t sm_rate, gpc_rate, ugpu_rate, dram_rate, link_rate;
 	uint64_t gpc_dram_rate;	/* of a GPC whose reads all come from DRAM; 0: gpc_rate */
+	uint64_t ugpu_dram_rate;	/* the same of a uGPU; 0: ugpu_rate */
 	uint64_t warp_rate;	/* what one warp's reads alone get */
 	unsigned int doorbell_ns, fetch_ns, frontend_ns, done_ns;
 	unsigned int place_ps;	/* between two blocks that the load balancer hands out */

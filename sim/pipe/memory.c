@@ -30,12 +30,15 @@ void memory_init(struct machine *machine)
 	}
 }
 
-/* What is read from DRAM takes more of a GPC's port, as much as it gets less of it alone. */
-static uint64_t at_port(const struct pipe_chip *chip, const uint64_t demand[2])
+/*
+ * The share of a level of @rate that @demand takes. Reads from DRAM take more of it, in the ratio
+ * of @rate to @dram_rate, which is what the level has for such reads alone; 0: no difference.
+ */
+static uint64_t share_of(uint64_t rate, uint64_t dram_rate, const uint64_t demand[2])
 {
-	if (!chip->gpc_dram_rate)
+	if (!dram_rate)
 		return demand[0];
-	return demand[0] - demand[1] + mul_div(demand[1], chip->gpc_rate, chip->gpc_dram_rate);
+	return demand[0] - demand[1] + mul_div(demand[1], rate, dram_rate);
 }
 
 static uint32_t rate_of(uint64_t cap, uint64_t demand)
@@ -89,9 +92,12 @@ void memory_settle(struct pipe *pipe, struct machine *machine)
 		if (sm->demand[0] == sm->counted[0] && sm->demand[1] == sm->counted[1])
 			continue;
 		machine->levels[0].demand += sm->demand[1] - sm->counted[1];
-		machine->levels[ugpu_level(sm)].demand += sm->demand[0] - sm->counted[0];
+		machine->levels[ugpu_level(sm)].demand +=
+			share_of(chip->ugpu_rate, chip->ugpu_dram_rate, sm->demand) -
+			share_of(chip->ugpu_rate, chip->ugpu_dram_rate, sm->counted);
 		machine->levels[gpc_level(machine, sm)].demand +=
-			at_port(chip, sm->demand) - at_port(chip, sm->counted);
+			share_of(chip->gpc_rate, chip->gpc_dram_rate, sm->demand) -
+			share_of(chip->gpc_rate, chip->gpc_dram_rate, sm->counted);
 		sm->counted[0] = sm->demand[0];
 		sm->counted[1] = sm->demand[1];
 		touched |= 1 | 1ull << ugpu_level(sm) | 1ull << gpc_level(machine, sm);

@@ -88,7 +88,45 @@ END
 try qos sim "$tmp/waits.yaml" --json
 is "$status $(jq '.tenants[0].epochs_met' "$tmp/out")" "0 5" "what another process records is waited for alone too"
 
+# A launch whose cluster no virtual GPC of its set holds has more TPCs; without that it is refused.
+cat >"$tmp/clusters.yaml" <<END
+gpu: { chip: h200, mps: yes }
+stop: 4ms
+kernels: { k: { blocks: 64, threads: 256, work: 20000, cluster: 16 }, o: { blocks: 528, threads: 256, work: 20000 } }
+streams: { serve: { process: serve }, train: { process: train } }
+graphs: { g: [ { node: A, kernel: o }, { node: B, kernel: k, after: [A] } ] }
+programs:
+  serve: { process: serve, steps: [ { repeat: 9, do: [ { launch: k, on: serve }, { graph: g, on: serve } ] } ] }
+  train: { process: train, steps: [ { repeat: 100000, do: [ { launch: o, on: train } ] } ] }
+qos:
+  epoch: 4ms
+  shapes: yes
+  phases: [ { epochs: 5 } ]
+  tenants: { serve: { goal: { rate: 1000 }, ceiling: 4 }, train: { floor: 60 } }
+END
+try qos sim "$tmp/clusters.yaml" --json
+is "$status $(jq -c '[.tenants[0] | .nr_tpcs, .epochs_met]' "$tmp/out")" "0 [4,5]" "a cluster of 16 blocks in a set of 4 TPCs runs"
+
+# ------------------------------------------------------------------------- shapes
+# What reads from DRAM has its goal with fewer TPCs in another shape, and best effort the rest.
+is "$(jq -s '[.[] | .decision.tenants[0].shape] | last != "packed"' "$tmp/qos-neighbour.log")" true \
+	"qos-neighbour: a tenant that reads from DRAM is not packed at the end"
+[ "$(jq '[.tenants[] | select(.name == "infer").nr_tpcs][0]' "$tmp/qos-neighbour.json")" -lt 33 ]
+ok $? "qos-neighbour: and has fewer TPCs than the 35 that it needs packed"
+is "$(jq -rs '[.[] | .decision.tenants[0].shape] | last' "$tmp/qos-steady.log")" packed "qos-steady: what computes is packed"
+is "$(sed 1q "$tmp/qos-steady.log" | jq -c '[.tenants[].floor]') $(sed 1q "$tmp/qos-burst.log" | jq -c '[.tenants[].floor]')" \
+	"[0,6] [0,3,3]" "best effort without a floor has a tenth of the GPU"
+is "$(jq -s '[.[] | .decision.tenants[] | select(.name != "serve").nr_tpcs] | min >= 3' "$tmp/qos-burst.log")" true \
+	"and never less"
+
 # ------------------------------------------------------------------------ replay
+# Written before there were shapes.
+try qos replay tests/data/qos/packed.log
+is "$status $(tail -n 1 "$tmp/out")" "0 replayed: 12 decisions, all of them the same" "a log of before replays"
+sed '1s/"cluster_tpcs":4/"cluster_tpcs":4,"shapes":true/' tests/data/qos/packed.log >"$tmp/other.log"
+refused 1 "other.log:1: another decision: decision." qos replay "$tmp/other.log"
+sed '1s/,"shapes":true//' "$tmp/qos-neighbour.log" >"$tmp/other.log"
+refused 1 "other.log:1: another decision: decision." qos replay "$tmp/other.log"
 try qos replay "$tmp/qos-steady.log" --json
 is "$status $(jq -c '[.schema, .command, .same, .epochs]' "$tmp/out")" '0 ["gpupart/1","qos replay",true,150]' \
 	"replay --json"
@@ -122,9 +160,9 @@ refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
 { sed 50q "$tmp/qos-steady.log"; head -c 1048577 /dev/zero | tr '\0' ' '; } >"$tmp/other.log"
 refused 2 "other.log:51: is longer than 1048576 bytes" qos replay "$tmp/other.log"
 cat "$tmp/qos-steady.log" "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:152: another run begins here: a log is of one" qos replay "$tmp/other.log"
-sed '7s/"event":"epoch"/"event":"lunch"/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:7: event is 'lunch', neither epoch nor swap" qos replay "$tmp/other.log"
+refused 2 "other.log:$(($(wc -l <"$tmp/qos-steady.log") + 1)): another run begins here: a log is of one" qos replay "$tmp/other.log"
+sed '2s/"event":"epoch"/"event":"lunch"/' "$tmp/qos-steady.log" >"$tmp/other.log"
+refused 2 "other.log:2: event is 'lunch', neither epoch nor swap" qos replay "$tmp/other.log"
 # What a log says in letters comes to the terminal: names as a file may have them, no controls.
 for name in '' '\\u001B[31m' 'a\\nb' '-x' 'a b'; do
 	sed "s/\"name\":\"train\"/\"name\":\"$name\"/g" "$tmp/qos-steady.log" >"$tmp/other.log"

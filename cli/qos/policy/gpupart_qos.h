@@ -25,7 +25,16 @@ struct qos_board {
 	uint8_t vgpc[GPUPART_MAX_TPCS];	/* equal where blocks of one cluster may be on both */
 	/* TPCs of one vgpc that each set of as many TPCs or more is to have; 0: none. */
 	unsigned int cluster_tpcs;
+	bool shapes;			/* other shapes than packed are tried */
 	struct gpupart_tpcset held;	/* at the begin, by programs that are no tenants */
+};
+
+/* How the TPCs of a set lie. */
+enum qos_shape {
+	QOS_PACKED,		/* along GPCs, those of one uGPU first */
+	QOS_BALANCED,		/* whole GPCs, of the uGPUs in turn */
+	QOS_SPREAD,		/* as many of each GPC */
+	QOS_SHAPES,
 };
 
 enum qos_goal {
@@ -91,6 +100,7 @@ struct qos_verdict {
 	uint64_t pending_since;		/* epoch; 0: nothing is coming to it */
 	enum qos_state state;
 	enum qos_class class;
+	enum qos_shape shape;
 	unsigned int optimum;		/* TPCs beyond which it hardly gains; 0 not known */
 	uint64_t speed;			/* in the epoch; of a latency 0 */
 	uint32_t score;			/* against the goal, 1000 meets it; 0 without a goal */
@@ -139,6 +149,7 @@ void qos_policy_step(struct qos_policy *policy, const struct qos_measured *measu
 const char *qos_class_name(enum qos_class class);
 const char *qos_state_name(enum qos_state state);
 const char *qos_goal_name(enum qos_goal goal);
+const char *qos_shape_name(enum qos_shape shape);
 
 /* The board of a topology. */
 void qos_board_of(const struct gpupart_topology *topo, struct qos_board *board);

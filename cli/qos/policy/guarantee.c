@@ -437,7 +437,7 @@ static void grow_old(struct qos_actor *a)
 		a->patience /= 2;
 }
 
-unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
+static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 {
 	bool raised;
 
@@ -475,4 +475,47 @@ unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
 	if (a->fresh && a->window.mean < least_secure(p, a) && !a->deaf)
 		return secure(p, a, raised);
 	return lower_it(p, a);
+}
+
+/*
+ * Up to @edge TPCs, those in other tenants' GPCs made it slower: of so many it keeps the ones in
+ * its own GPCs, and a raise goes beyond.
+ */
+static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, unsigned int nr)
+{
+	unsigned int alone = qos_alone(p, a), most = least_of(all_for(p, a), a->most), n;
+	uint64_t need = a->score ? qos_times(a->speed, qos_target(p, a), a->score) : 0;
+
+	if (a->state == QOS_GOOD && nr < a->nr && nr > alone && !a->curve[nr])
+		return a->nr;
+	if (alone < most_of(a->least, a->nr * 2 / 3))
+		return nr;
+	/* Those in its own GPCs may do as well, or better. */
+	if (a->state != QOS_MISSED && nr == a->nr && alone < nr && !a->curve[alone]) {
+		qos_why(a, "tried without the %u TPCs in GPCs of others", nr - alone);
+		return alone;
+	}
+	if (nr > a->edge || a->state == QOS_STUCK)
+		return nr;
+	if (nr <= a->nr && a->state == QOS_GOOD)
+		return least_of(nr, alone);
+	if (a->edge >= most) {
+		a->state = QOS_STUCK;
+		qos_why(a, "missed; TPCs in GPCs of others made it slower: %u without them",
+			alone);
+		return alone;
+	}
+	for (n = a->edge + 1; n < most && (!a->curve[n] || a->curve[n] < need); n++)
+		;
+	qos_why(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10, a->score % 10,
+		a->nr);
+	return least_of(n, a->nr + p->rules.step);
+}
+
+unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
+{
+	unsigned int nr = want(p, a);
+
+	return a->edge && (a->state == QOS_GOOD || a->state == QOS_MISSED ||
+			   a->state == QOS_STUCK) ? beside_others(p, a, nr) : nr;
 }

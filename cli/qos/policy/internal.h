@@ -6,6 +6,7 @@
 #ifndef GPUPART_CLI_QOS_POLICY_INTERNAL_H
 #define GPUPART_CLI_QOS_POLICY_INTERNAL_H
 
+#include <string.h>
 #include "cli/qos/policy/gpupart_qos.h"
 
 #define QOS_SCORE_MOST	1000000u
@@ -75,7 +76,18 @@ struct qos_actor {
 	uint64_t beyond;		/* 1 + the last epoch in which all TPCs were not enough */
 	unsigned int wait_stuck;	/* epochs left in which nothing is tried */
 
-	uint64_t curve[GPUPART_MAX_TPCS + 1];	/* speed (latency: score) by TPCs; 0 not seen */
+	/* Speed (latency: score) by TPCs, for each shape; 0 not seen. @curve: of the shape now. */
+	uint64_t curves[QOS_SHAPES][GPUPART_MAX_TPCS + 1], *curve;
+	enum qos_shape shape, was;	/* that it has; before it changed */
+	enum qos_shape base, best, trying;	/* of trials: the first; the fastest; that of now */
+	uint32_t noise_before, dip_before;
+	unsigned int fresh_before;
+	unsigned int tried_shapes;	/* bits; 0 none */
+	unsigned int tried_nr;		/* TPCs with which they were */
+	unsigned int trial;		/* epochs that a trial of @shape has lasted; 0 none */
+	unsigned int wait_shapes, next_shapes;	/* epochs until they are tried; after a vain try */
+	/* The most TPCs with which some of them in others' GPCs made it slower; 0 none. */
+	unsigned int edge, nr_edges;
 	bool forgot;			/* in this epoch: its load has changed */
 	unsigned int strange;		/* epochs in a row that the curve does not explain */
 	enum qos_class class;
@@ -98,6 +110,7 @@ struct qos_policy {
 	struct qos_actor actors[QOS_MAX_TENANTS];	/* guaranteed ones first */
 	uint64_t epoch;
 	bool swapping;
+	unsigned int relay;			/* 1 + the actor that is laid out anew; 0 none */
 	bool growing;				/* best effort will have more in the next epoch */
 	uint8_t drains[GPUPART_MAX_TPCS];	/* 1 + the actor whose blocks may be on that TPC */
 	struct gpupart_tpcset held, shared;	/* others': not to be given; given all the same */
@@ -163,6 +176,21 @@ void qos_find_held(struct qos_policy *p);
 bool qos_came_to(const struct qos_policy *p, const struct qos_actor *a);
 /* What came and went since then, in words. */
 void qos_tell_held(struct qos_policy *p);
+
+/*
+ * shape.c: begins, goes on with and ends trials of shapes. True: one is under way, for which
+ * all keep as many TPCs as they have.
+ */
+bool qos_try_shapes(struct qos_policy *p);
+
+/* curve.c: points each curve to that of the shape that a set has, by its own or others'. */
+void qos_choose_curves(struct qos_policy *p);
+/* What was learnt with another load or beside another neighbour. */
+void qos_forget_shapes(struct qos_actor *a);
+/* Its TPCs in GPCs of which no other tenant has any. */
+unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a);
+/* Whether TPCs in others' GPCs are why @value is less than fewer TPCs let expect. */
+bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t value, uint64_t room);
 
 /* guarantee.c: the TPCs that a guaranteed tenant asks for. */
 unsigned int qos_want(struct qos_policy *p, struct qos_actor *a);

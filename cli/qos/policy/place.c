@@ -30,6 +30,16 @@ static unsigned int nr_in_gpc(const struct qos_board *board, const struct gpupar
 	return nr;
 }
 
+static unsigned int nr_in_ugpu(const struct qos_board *board, const struct gpupart_tpcset *set,
+			       unsigned int ugpu)
+{
+	unsigned int nr = 0;
+
+	for (int t = gpupart_tpcset_next(set, 0); t >= 0; t = gpupart_tpcset_next(set, t + 1))
+		nr += board->ugpu[t] == ugpu;
+	return nr;
+}
+
 /*
  * How gladly @a takes the free @tpc, among those that it had at the same time or never; @hold:
  * what everybody has by now.
@@ -37,12 +47,16 @@ static unsigned int nr_in_gpc(const struct qos_board *board, const struct gpupar
 static uint64_t wish(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 		     unsigned int a, unsigned int tpc)
 {
-	unsigned int gpc = p->board.gpc[tpc], own, others = 0, i;
+	unsigned int gpc = p->board.gpc[tpc], own, ugpu = 0, others = 0, i;
 
 	own = nr_in_gpc(&p->board, &hold[a], gpc);
 	for (i = 0; i < p->nr && !own; i++)
 		others += nr_in_gpc(&p->board, &hold[i], gpc);
-	return (uint64_t)own << 41 | (uint64_t)(256 - others) << 32 |
+	if (p->actors[a].shape == QOS_SPREAD)
+		own = GPUPART_MAX_TPCS - own;
+	if (p->actors[a].shape != QOS_PACKED)
+		ugpu = GPUPART_MAX_TPCS - nr_in_ugpu(&p->board, &hold[a], p->board.ugpu[tpc]);
+	return (uint64_t)own << 50 | (uint64_t)ugpu << 41 | (uint64_t)(256 - others) << 32 |
 	       (uint64_t)!p->drains[tpc] << 31 | nearness(p, &p->actors[a], tpc);
 }
 
@@ -63,6 +77,16 @@ static uint32_t missed_since(const struct qos_policy *p, const unsigned int *mor
 	return last;
 }
 
+/* Whether another tenant has TPCs in the GPC of @tpc. */
+static bool is_shared(const struct qos_policy *p, const struct gpupart_tpcset *hold,
+		      unsigned int a, unsigned int tpc)
+{
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (i != a && nr_in_gpc(&p->board, &hold[i], p->board.gpc[tpc]))
+			return true;
+	return false;
+}
+
 /* How gladly @a gives up @tpc, one of its own: what others miss, of that what fits it least. */
 static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			 const unsigned int *more, unsigned int a, unsigned int tpc,
@@ -77,8 +101,16 @@ static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset
 		nr_in_gpc(&p->board, &hold[a], p->board.gpc[than]),
 	};
 
-	if (missed[0] != missed[1])
+	/* Where the shape counts it is kept, whatever others miss. */
+	if (p->actors[a].shape == QOS_PACKED && !p->actors[a].edge && missed[0] != missed[1])
 		return missed[0] > missed[1];
+	/* Beside others they made it slower. */
+	if (p->actors[a].edge && is_shared(p, hold, a, tpc) != is_shared(p, hold, a, than))
+		return is_shared(p, hold, a, tpc);
+	/* Of a spread set the fullest GPCs' first, but for those with just a cluster. */
+	for (unsigned int i = 0; i < 2 && p->actors[a].shape == QOS_SPREAD; i++)
+		own[i] = own[i] == p->board.cluster_tpcs ? GPUPART_MAX_TPCS :
+			 GPUPART_MAX_TPCS - own[i];
 	if (own[0] != own[1])
 		return own[0] < own[1];
 	return nearness(p, &p->actors[a], tpc) < nearness(p, &p->actors[a], than);
@@ -277,6 +309,51 @@ static void hold_on(struct qos_policy *p, const struct gpupart_tpcset *hold)
 	}
 }
 
+/*
+ * Gives @a the TPCs of its shape in place of those it has, out of free ones and best effort's: for
+ * best effort, of such as has packed ones.
+ * Where somebody would have less than the floor meanwhile, it keeps those of the shape before.
+ */
+static void lay_out(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
+		    unsigned int a)
+{
+	struct gpupart_tpcset lay[QOS_MAX_TENANTS] = { 0 }, lost[QOS_MAX_TENANTS], stays;
+	struct gpupart_tpcset pool = gpupart_tpcset_first(p->board.nr_tpcs);
+	uint32_t had[GPUPART_MAX_TPCS];
+	unsigned int i;
+
+	pool = gpupart_tpcset_andnot(&pool, &p->held);
+	for (i = 0; i < p->nr; i++)
+		if (i != a && (qos_guaranteed(&p->actors[i]) ||
+			       (p->actors[i].shape != QOS_PACKED &&
+				!qos_guaranteed(&p->actors[a])))) {
+			lay[i] = hold[i];
+			pool = gpupart_tpcset_andnot(&pool, &hold[i]);
+		}
+	memcpy(had, p->actors[a].had, sizeof(had));
+	memset(p->actors[a].had, 0, sizeof(had));
+	grow(p, lay, counts, a, &pool);
+	for (i = 0; i < p->nr; i++) {
+		lost[i] = i == a ? gpupart_tpcset_andnot(&hold[a], &lay[a]) :
+				   gpupart_tpcset_and(&hold[i], &lay[a]);
+		stays = gpupart_tpcset_andnot(&hold[i], &lost[i]);
+		if (p->actors[i].nr && gpupart_tpcset_count(&stays) < p->actors[i].least)
+			break;
+	}
+	if (i < p->nr) {
+		memcpy(p->actors[a].had, had, sizeof(had));
+		p->actors[a].shape = p->actors[a].was;
+		return;
+	}
+	for (i = 0; i < p->nr; i++) {
+		p->actors[i].moved |= !gpupart_tpcset_empty(&lost[i]);
+		for (int t = gpupart_tpcset_next(&lost[i], 0); t >= 0;
+		     t = gpupart_tpcset_next(&lost[i], t + 1))
+			leave(p, hold, i, t);
+	}
+	hold[a] = lay[a];
+}
+
 void qos_place(struct qos_policy *p, const unsigned int *counts)
 {
 	struct gpupart_tpcset hold[QOS_MAX_TENANTS];
@@ -289,6 +366,10 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 		give_way(p, hold, i);
 	for (i = 0; i < p->nr; i++)
 		drop(p, hold, counts, i);
+	if (p->relay)
+		lay_out(p, hold, counts, p->relay - 1);
+	p->relay = 0;
+	qos_choose_curves(p);
 	pool = gpupart_tpcset_andnot(&pool, &p->held);
 	for (i = 0; i < p->nr; i++)
 		pool = gpupart_tpcset_andnot(&pool, &hold[i]);

@@ -37,6 +37,13 @@ const char *qos_state_name(enum qos_state state)
 	return names[state];
 }
 
+const char *qos_shape_name(enum qos_shape shape)
+{
+	static const char *const names[] = { "packed", "balanced", "spread" };
+
+	return names[shape];
+}
+
 const char *qos_goal_name(enum qos_goal goal)
 {
 	static const char *const names[] = { "best effort", "alpha", "rate", "latency" };
@@ -49,7 +56,7 @@ void qos_board_of(const struct gpupart_topology *topo, struct qos_board *board)
 	struct gpupart_tpcset one = gpupart_tpcset_first(1), all = gpupart_topology_all(topo);
 	unsigned int sms = gpupart_set_cluster(topo, &one);
 
-	*board = (struct qos_board){ .nr_tpcs = gpupart_topology_nr_tpcs(topo) };
+	*board = (struct qos_board){ .nr_tpcs = gpupart_topology_nr_tpcs(topo), .shapes = true };
 	if (gpupart_set_cluster(topo, &all) >= GPUPART_PORTABLE_CLUSTER)
 		board->cluster_tpcs = (GPUPART_PORTABLE_CLUSTER + sms - 1) / sms;
 	for (unsigned int i = 0; i < board->nr_tpcs; i++) {
@@ -60,6 +67,7 @@ void qos_board_of(const struct gpupart_topology *topo, struct qos_board *board)
 		/* As gpupart_set_cluster() has it where virtual GPCs are not told. */
 		board->vgpc[i] = tpc->vgpc >= 0 ? (unsigned int)tpc->vgpc :
 				 gpupart_topology_end_vgpc(topo) + tpc->gpc;
+		board->shapes &= tpc->gpc >= 0;
 	}
 }
 
@@ -143,6 +151,7 @@ static void enlist(struct qos_policy *p, const struct qos_tenant *tenants)
 		for (unsigned int j = 0; j < p->nr; j++)
 			if (!strcmp(p->actors[i].t.name, tenants[j].name))
 				p->order[i] = j;
+	qos_choose_curves(p);
 }
 
 /* ---------------------------------------------------------------- the first allocation */
@@ -295,6 +304,7 @@ static void tell(const struct qos_policy *p, const struct gpupart_tpcset *before
 		v->pending_since = a->pending_since;
 		v->state = a->state;
 		v->class = a->class;
+		v->shape = a->shape;
 		v->optimum = a->optimum;
 		v->speed = a->speed;
 		v->score = a->score;
@@ -338,7 +348,7 @@ static void begin_windows(struct qos_policy *p, const unsigned int *counts)
 	}
 }
 
-static void decide(struct qos_policy *p)
+static void share_out(struct qos_policy *p)
 {
 	unsigned int counts[QOS_MAX_TENANTS] = { 0 }, given;
 
@@ -347,6 +357,22 @@ static void decide(struct qos_policy *p)
 	qos_share(p, qos_free(p) - given, counts);
 	begin_windows(p, counts);
 	qos_place(p, counts);
+}
+
+static void decide(struct qos_policy *p)
+{
+	unsigned int counts[QOS_MAX_TENANTS] = { 0 }, i;
+
+	if (qos_try_shapes(p)) {
+		for (i = 0; i < p->nr; i++)
+			counts[i] = p->actors[i].nr;
+		begin_windows(p, counts);
+		qos_place(p, counts);
+		return;
+	}
+	for (i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++)
+		p->wants[i] = qos_want(p, &p->actors[i]);
+	share_out(p);
 }
 
 /* Beside a neighbour with another load, what failed before may do. */
@@ -367,7 +393,7 @@ static void begin_anew(struct qos_policy *p)
 		a->failed_at = 0;
 		a->dip = 0;
 		a->fresh = QOS_FRESH;
-		memset(a->curve, 0, sizeof(a->curve));
+		qos_forget_shapes(a);
 		a->curve[a->nr] = here;
 	}
 }
@@ -423,8 +449,6 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 	qos_tell_held(p);
 	say_states(p);
 	begin_anew(p);
-	for (i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++)
-		p->wants[i] = qos_want(p, &p->actors[i]);
 	decide(p);
 	tell(p, before, decision);
 }
@@ -461,7 +485,7 @@ int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 	qos_tell_held(p);
 	adopt(p);
 	first_wants(p);
-	decide(p);
+	share_out(p);
 	tell(p, none, first);
 	*policy = p;
 	return 0;

@@ -161,7 +161,7 @@ static void look_again(struct qos_actor *a)
 /* Another load: what was learnt is of the one before. */
 static void forget(const struct qos_policy *p, struct qos_actor *a)
 {
-	memset(a->curve, 0, sizeof(a->curve));
+	qos_forget_shapes(a);
 	a->class = QOS_UNKNOWN;
 	a->optimum = 0;
 	a->failed_at = 0;
@@ -224,6 +224,8 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 	uint64_t *known = &a->curve[a->nr], off, room;
 	bool sudden;
 
+	if (qos_find_edge(p, a, value, room_of(a, 100)))
+		return;
 	if (*known) {
 		off = value > *known ? value - *known : *known - value;
 		room = room_of(a, 150);

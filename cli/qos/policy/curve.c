@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which curve a tenant's speeds belong to, by the shape of its set, and whether TPCs beside other
+ * tenants are why a speed is not on it.
+ */
+#include "cli/qos/policy/internal.h"
+
+#define EDGES		8u	/* of a load; what is slower more often is so for another reason */
+
+void qos_choose_curves(struct qos_policy *p)
+{
+	enum qos_shape others = QOS_PACKED, shape;
+
+	for (unsigned int i = 0; i < p->nr && others == QOS_PACKED; i++)
+		others = p->actors[i].shape;
+	for (unsigned int i = 0; i < p->nr; i++) {
+		struct qos_actor *a = &p->actors[i];
+
+		/* Best effort has what other shapes leave. */
+		shape = a->shape == QOS_PACKED && !qos_guaranteed(a) ? others : a->shape;
+		a->curve = a->curves[shape];
+	}
+}
+
+void qos_forget_shapes(struct qos_actor *a)
+{
+	memset(a->curves, 0, sizeof(a->curves));
+	a->tried_shapes = 0;
+	a->edge = a->nr_edges = 0;
+}
+
+/* -------------------------------------------------------------- beside other tenants */
+
+unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a)
+{
+	struct gpupart_tpcset own = gpupart_tpcset_or(&a->set, &a->coming), all;
+	bool others[QOS_NOWHERE + 1] = { false };
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < p->nr; i++) {
+		all = gpupart_tpcset_or(&p->actors[i].set, &p->actors[i].coming);
+		for (unsigned int t = 0; &p->actors[i] != a && t < p->board.nr_tpcs; t++)
+			others[p->board.gpc[t]] |= gpupart_tpcset_has(&all, t);
+	}
+	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
+		nr += gpupart_tpcset_has(&own, t) && !others[p->board.gpc[t]];
+	return nr;
+}
+
+bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t value, uint64_t room)
+{
+	unsigned int most = a->state == QOS_GOOD ? GPUPART_MAX_TPCS : a->nr, n, left;
+	unsigned int alone = qos_alone(p, a);
+
+	if (!p->board.shapes || !qos_guaranteed(a) || a->t.goal == QOS_LATENCY || room >= 1000 ||
+	    alone == a->nr || alone < most_of(a->least, a->nr * 2 / 3) || a->nr_edges == EDGES)
+		return false;
+	/* Slower than with fewer; or, where it can do with fewer, by more than TPCs went away. */
+	for (n = 1; n <= most; n++) {
+		left = n < a->nr ? 1000 - room : 800 - least_of(800, room);
+		if (qos_times(a->curve[n], left * least_of(n, a->nr), 1000 * n) > value)
+			break;
+	}
+	if (n > most)
+		return false;
+	a->edge = most_of(a->edge, a->nr);
+	a->nr_edges++;
+	return true;
+}
