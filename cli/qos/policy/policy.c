@@ -37,13 +37,6 @@ const char *qos_state_name(enum qos_state state)
 	return names[state];
 }
 
-const char *qos_shape_name(enum qos_shape shape)
-{
-	static const char *const names[] = { "packed", "balanced", "spread" };
-
-	return names[shape];
-}
-
 const char *qos_goal_name(enum qos_goal goal)
 {
 	static const char *const names[] = { "best effort", "alpha", "rate", "latency" };

@@ -212,3 +212,10 @@ bool qos_try_shapes(struct qos_policy *p)
 	explain(p, a);
 	return true;
 }
+
+const char *qos_shape_name(enum qos_shape shape)
+{
+	static const char *const names[] = { "packed", "balanced", "spread" };
+
+	return names[shape];
+}

@@ -7,7 +7,7 @@
  *   slow=	milliseconds that a wake-up takes
  *   d3=	they are put into D3 and stay there, which runtime PM knows nothing of
  *   entry=	a folder of /proc that it makes, as nvdebug does
- *   nap=	milliseconds that the first of them takes when the machine is suspended; naps: it did
+ *   nap=	milliseconds that the first takes when the machine is suspended; naps: it did
  *   shows=	a file; appeared: it came into being in that time, early: it was there before
  *   as=	the driver's name; managed= it hands them to a virtual machine, as vfio-pci does
  */

@@ -73,7 +73,8 @@ static bool reads_of(int pid, uint64_t issued, uint64_t outstanding, uint64_t un
 		    r.all_known == !unknown && busy == (outstanding || unknown);
 
 	if (!same)
-		printf("# issued %llu ended %llu outstanding %llu unknown %llu graphs %llu busy %d\n",
+		printf("# issued %llu ended %llu outstanding %llu unknown %llu graphs %llu "
+		       "busy %d\n",
 		       (U64)r.issued, (U64)r.ended, (U64)r.outstanding,
 		       (U64)r.unknown, (U64)r.graphs, busy);
 	return same;
