@@ -32,7 +32,7 @@ static const char help[] =
 	"GPU%  the same of the whole GPU: BUSY times the set's share of its TPCs\n"
 	"      Both are upper bounds: a kernel begins, for them, when it was launched\n"
 	"      or when the one before it on its stream ended. + is launches without\n"
-	"      a record, as those of graphs. A job's is the sum, 100% at most.\n"
+	"      a record, as those of some graphs. A job's is the sum, 100% at most.\n"
 	"MEM   of the GPU; the bar is of the quota, or else of the GPU's memory\n"
 	"/S    launches a second      OUT  launches outside of the set\n"
 	"QOS   progress against the goal of 'gpupart qos run': 1 meets it, red: missed\n"
