@@ -145,9 +145,10 @@ for why in GPUPART_SIM_FAULTS=no-table GPUPART_SIM_FAULTS=table-size=48 GPUPART_
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict, $why: cuInit fails"
 	has "$err" "gpupart: strict: no CUDA for this process" "and it is said why"
 done
-try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8 sleep300 kernel; sleep 6; exit 5' "$prog"
+try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8 sleep300 kernel; sleep 2.2; exit 5' "$prog"
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "--strict: a program that ignores the signal"
-has "$err" "strict: sh was sent SIGTERM and ran on for 2 s" "is reported"
+# On a loaded machine it may be more than 2 s.
+is "$(echo "$err" | grep -c "strict: sh was sent SIGTERM and ran on for [2-9] s\|ran on for [1-9][0-9] s")" 1 "is reported"
 try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8
 	(trap - TERM; exec env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel sleep60000); exit 3' "$prog"
 is "$status $(grep -c sleep60000 "$tmp/out")" "123 0" "and what it starts then is ended, too"

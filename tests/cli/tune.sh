@@ -129,19 +129,29 @@ is "$status $(jq '[.report.tables[0].rows[] | select(.[1] < 30 and (.[-1] | star
 ok $? "has its old set back each time: with $(column 1 '.[-1] | startswith("no progress")') TPCs"
 is "$(set_of "$a")" 0-65 "and at the end"
 ended "$a"
+# Programs that say how long they slept: on a loaded machine they sleep longer, and are measured again.
+# tune_until LEAST MOST ARGS: until the best set has so many TPCs, in $nr.
+tune_until() {
+	least=$1 most=$2
+	shift 2
+	for _ in 1 2 3 4 5 6; do
+		try tune "$@"
+		nr=$(jq --arg n "$a" '.best[$n].nr_tpcs' "$tmp/out")
+		[ "$status" = 0 ] && [ "$nr" -ge "$least" ] && [ "$nr" -le "$most" ] && return
+	done
+	return 1
+}
 # What needs both uGPUs to be fast is not packed into one.
 left=$("$gpupart" topology $e --json | jq -r '[.tpcs[] | select(.ugpu == 0).smids[]] | map(tostring) | join(",")')
 job "$a" 0-65 even "$left"
-try tune "$a" --goal rate=25000 --seconds 5 --json
+tune_until 1 46 "$a" --goal rate=25000 --seconds 5 --json
+few=$?
 is "$status $(jq -r '.report.meaning[1]' "$tmp/out" | grep -cE ': (spread|balanced|gpcs)[.]')" "0 1" \
 	"one that is fast on both uGPUs: $(jq -r '.report.meaning[1]' "$tmp/out")"
-[ "$(jq --arg n "$a" '.best[$n].nr_tpcs' "$tmp/out")" -le 46 ]
-ok $? "with few TPCs: $(jq --arg n "$a" '.best[$n].nr_tpcs' "$tmp/out")"
+ok $few "with few TPCs: $nr"
 ended "$a"
 job "$a" 0-65 times
-try tune "$a" --goal latency=8ms,percentile=90 --seconds 5 --json
-nr=$(jq --arg n "$a" '.best[$n].nr_tpcs' "$tmp/out")
-[ "$status" = 0 ] && [ "$nr" -ge 25 ] && [ "$nr" -le 45 ]
+tune_until 25 45 "$a" --goal latency=8ms,percentile=90 --seconds 5 --json
 ok $? "requests of 200 ms over its TPCs within 8 ms: $nr TPCs"
 ended "$a"
 job "$a" 0-65 records

@@ -178,6 +178,7 @@ static void run(const struct qos_setup *setup, struct input *in)
 	session.setup = setup;
 	session.log = open_memstream(&text, &len);
 	make_board(&session.board);
+	session.board.shapes = setup->shapes;
 	MUST(session.log);
 	if (qos_session_begin(&session)) {
 		MUST(fuzz_lines == 1);
