@@ -4,8 +4,10 @@
  * Each prints a line for each unit of work that has ended: how long it took, in ms. Ways are
  * command lines, so that each is what a user would type.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -247,6 +249,16 @@ static void note_stop(int signal)
 	is_stopped = 1;
 }
 
+/* What is ignored stays so, as SIGHUP under nohup. */
+static void handle_stops(void (*handler)(int))
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (unsigned int i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (signal(signals[i], handler) == SIG_IGN)
+			signal(signals[i], SIG_IGN);
+}
+
 static pid_t start(const char *command, const char *errors)
 {
 	pid_t pid = fork();
@@ -267,14 +279,41 @@ static pid_t start(const char *command, const char *errors)
 	_exit(127);
 }
 
-static bool is_running(pid_t *pid)
+/* Not reaped: the number stays that of its session. */
+static bool has_ended(pid_t pid)
 {
-	if (*pid > 0 && waitpid(*pid, NULL, WNOHANG) == *pid)
-		*pid = 0;
-	return *pid > 0;
+	siginfo_t info = { 0 };
+
+	return pid < 0 || (pid && !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
+			   info.si_pid);
 }
 
-/* With all that they started: asked first, for a daemon of MPS ends with its last client. */
+/* Of the session, which a process leaves by setsid() alone; zombies count as ended. */
+static bool signal_session(pid_t session, int signal)
+{
+	bool is_there = false;
+	struct dirent *entry;
+	DIR *proc = session > 0 ? opendir("/proc") : NULL;
+
+	while (proc && (entry = readdir(proc))) {
+		struct process process;
+		pid_t pid = atoi(entry->d_name);
+
+		if (pid > 0 && getsid(pid) == session && process_find(pid, &process)) {
+			is_there = true;
+			if (signal)
+				process_signal(&process, signal);
+		}
+	}
+	if (proc)
+		closedir(proc);
+	return is_there;
+}
+
+/*
+ * With all that they started: what stays would run beside the next way. Asked first, for a daemon
+ * of MPS ends with its last client.
+ */
 static void stop(struct round *r)
 {
 	uint64_t until = process_now_ns() + END_NS;
@@ -282,11 +321,15 @@ static void stop(struct round *r)
 	for (unsigned int n = 0; n < 2; n++)
 		if (r->pids[n] > 0)
 			kill(-r->pids[n], SIGTERM);
-	while ((is_running(&r->pids[0]) | is_running(&r->pids[1])) && process_now_ns() < until)
+	while ((signal_session(r->pids[0], 0) | signal_session(r->pids[1], 0)) &&
+	       process_now_ns() < until)
 		usleep(20000);
+	until += END_NS;
 	for (unsigned int n = 0; n < 2; n++)
 		if (r->pids[n] > 0) {
 			kill(-r->pids[n], SIGKILL);
+			while (signal_session(r->pids[n], SIGKILL) && process_now_ns() < until)
+				usleep(1000);
 			waitpid(r->pids[n], NULL, 0);
 		}
 }
@@ -297,7 +340,7 @@ static void take_line(struct round *r, unsigned int n)
 	unsigned long at;
 	double ms;
 
-	if (!number_decimal(r->streams[n].line, &ms) || !(ms >= 0))
+	if (!number_decimal(r->streams[n].line, &ms) || !(ms >= 0 && ms <= FLT_MAX))
 		return;
 	r->seen[n] = true;
 	if (!r->begin)
@@ -361,7 +404,7 @@ static bool watch(struct round *r)
 		for (unsigned int n = 0; n < 2; n++) {
 			if (fds[n].revents & POLLIN)
 				take(r, n);
-			if (r->way->command[n] && !is_running(&r->pids[n])) {
+			if (has_ended(r->pids[n])) {
 				say_ended(r, n);
 				return false;
 			}
@@ -583,9 +626,7 @@ int bench_peers(struct bench *b, json_t *report)
 	err = make_pipes(&p);
 	if (err)
 		return err;
-	signal(SIGINT, note_stop);
-	signal(SIGTERM, note_stop);
-	signal(SIGHUP, note_stop);
+	handle_stops(note_stop);
 	/* Whoever ends the command ends the programs. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	add_alone(&p);
@@ -594,6 +635,8 @@ int bench_peers(struct bench *b, json_t *report)
 	add_qos(&p);
 	measure_all(&p);
 	remove_all(&p);
+	/* The figures of many lines take long. */
+	handle_stops(SIG_DFL);
 	if (is_stopped)
 		return bench_fail(b, -EINTR, "stopped by a signal");
 	for (unsigned int i = 0; i < p.nr; i++)

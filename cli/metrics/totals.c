@@ -127,6 +127,15 @@ void metrics_totals_sum(struct metrics_row *row)
 	}
 }
 
+/* One that is infinite would stay so. */
+static bool are_counts(const double *values)
+{
+	for (int i = 0; i < METRIC_NR_COUNTERS; i++)
+		if (isinf(values[i]) || values[i] < 0)
+			return false;
+	return true;
+}
+
 int metrics_totals_read(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -149,7 +158,8 @@ int metrics_totals_read(const char *path)
 		unsigned int n;
 
 		if (sscanf(line, "%u %63s %19s %d %lld %lf %lf %lf %lf", &t.uid, t.job,
-			   t.pci, &t.pid, &t.at, &v[0], &v[1], &v[2], &v[3]) != 9)
+			   t.pci, &t.pid, &t.at, &v[0], &v[1], &v[2], &v[3]) != 9 ||
+		    !are_counts(v))
 			continue;
 		n = find(&t);
 		totals[n] = t;

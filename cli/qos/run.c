@@ -229,7 +229,9 @@ static void publish(struct run *run)
 		scores[nr] = (struct score){ .pid = t->pid, .milli = v->score, .met = !missed };
 		strcpy(scores[nr++].job, t->pid ? "" : t->job);
 	}
-	err = scores_write(run->c.live.pci, scores, nr);
+	/* Not for ever, of one that hangs; a swap and a slow machine take more than an epoch. */
+	err = scores_write(run->c.live.pci, scores, nr,
+			   3 * (long)(run->c.setup.epoch_ns / 1000000) + 5000);
 	if (err && !run->unwritten)
 		remark("top and metrics show no scores: %s", strerror(-err));
 	run->unwritten |= !!err;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Scores of QoS tenants, as a file: its writer in the first line, then a line a tenant. */
+/*
+ * Scores of QoS tenants, as a file: its writer, and the time since boot in ms to which they hold,
+ * in the first line, then a line a tenant.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +31,7 @@ static char *path_of(const char *pci)
 	return alloc_text("%s/%s", blocks_path(geteuid(), folder), file_of(file, pci));
 }
 
-int scores_write(const char *pci, const struct score *list, unsigned int nr)
+int scores_write(const char *pci, const struct score *list, unsigned int nr, long hold_ms)
 {
 	char *path = path_of(pci), *text;
 	struct process self;
@@ -37,7 +40,7 @@ int scores_write(const char *pci, const struct score *list, unsigned int nr)
 	int err;
 
 	process_find(getpid(), &self);
-	fprintf(file, "%d %llu\n", self.pid, self.start);
+	fprintf(file, "%d %llu %ld\n", self.pid, self.start, process_now_ms() + hold_ms);
 	for (const struct score *score = list; score < list + nr; score++)
 		fprintf(file, "%s %d %u %d\n", *score->job ? score->job : "-", score->pid,
 			score->milli, score->met);
@@ -82,10 +85,12 @@ unsigned int scores_read(unsigned int uid, const char *pci, struct score *list)
 	char text[MAX_BYTES], file[FILE_STRLEN], *line, *save;
 	struct process writer;
 	unsigned int nr = 0;
+	long until;
 
 	/* The address is another user's word. */
 	if (!*pci || strchr(pci, '/') || !read_file(uid, file_of(file, pci), text) ||
-	    sscanf(text, "%d %llu", &writer.pid, &writer.start) != 2 || !process_lives(&writer))
+	    sscanf(text, "%d %llu %ld", &writer.pid, &writer.start, &until) != 3 ||
+	    process_now_ms() > until || !process_lives(&writer))
 		return 0;
 	strtok_r(text, "\n", &save);
 	while (nr < SCORES_MAX && (line = strtok_r(NULL, "\n", &save))) {

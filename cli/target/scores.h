@@ -18,13 +18,16 @@ struct score {
 	bool met;
 };
 
-/* Writes @nr scores of this user's tenants on the GPU at @pci: 0 or -errno. One writer a GPU. */
-int scores_write(const char *pci, const struct score *list, unsigned int nr);
+/*
+ * Writes @nr scores of this user's tenants on the GPU at @pci, which are read for @hold_ms: 0 or
+ * -errno. One writer a GPU.
+ */
+int scores_write(const char *pci, const struct score *list, unsigned int nr, long hold_ms);
 void scores_remove(const char *pci);
 
 /*
  * Reads those of user @uid on the GPU at @pci into @list, which has SCORES_MAX places. Returns how
- * many there are: none where their writer has ended.
+ * many there are: none if their writer has ended, or has written nothing for too long.
  */
 unsigned int scores_read(unsigned int uid, const char *pci, struct score *list);
 

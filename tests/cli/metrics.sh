@@ -185,6 +185,13 @@ fi
 ln -s /nowhere "$tmp/y.prom.totals"
 try metrics -o "$tmp/y.prom"
 is "$status $(wc -l <"$tmp/err") $(test -s "$tmp/y.prom" && echo there)" "0 1 there" "totals that cannot be read are lost, in one line"
+"$gpupart" metrics -o "$tmp/z.prom"
+sed -i 's/[^ ]*$/inf/' "$tmp/z.prom.totals"
+"$gpupart" metrics -o "$tmp/z.prom"
+is "$(grep -c '^gpupart_busy_seconds_total{.* inf$' "$tmp/z.prom") $(grep -c 'inf$' "$tmp/z.prom.totals")" "0 0" "nor are infinite ones taken up"
+sed -i 's/[^ ]* [^ ]*$/-1e9 -1e9/' "$tmp/z.prom.totals"
+"$gpupart" metrics -o "$tmp/z.prom"
+is "$(grep -c '_total{.* -' "$tmp/z.prom")" 0 "nor such as are below zero"
 
 # ------------------------------------------------------------------------- served
 if [ ! -e "$BUILD/lib/gpupart/libgpupart-http.so" ] || ! command -v curl >/dev/null 2>&1; then

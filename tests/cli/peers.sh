@@ -44,6 +44,13 @@ try bench peers -i sample:h200 --a "$tmp/a" --b 'echo it is broken >&2; exit 3' 
 is "$status" 1 "a program that ends"
 has "$err" "time slices is not measured: B ended: it is broken" "is named, with its last line"
 has "$out" "nothing could be measured: B ended: it is broken" "and nothing is left to tell"
+
+cp "$tmp/a" "$tmp/stays"
+sed -i "2i trap '' TERM" "$tmp/stays"
+try bench peers -i sample:h200 --a "MS='1e300\\n2.5' $tmp/a" --b "$tmp/stays; :" --seconds 1 --rounds 1 --only slices
+ok "$(pgrep -fc "^/bin/sh $tmp/stays\$")" "a grandchild that ignores SIGTERM does not run beside the next way"
+is "$(awk '$1 == "time" && $2 == "slices" && NF > 9 { print $7, $8 }' "$tmp/out")" "2.500 2.500" \
+	"a number that is too large is left out, and its way is told"
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --both 'for f; do :; done; echo 1 >"$f"; sleep 9; :' --seconds 1 --rounds 1 --only slices,nosuch
 is "$status" 2 "a way that there is not"
 has "$err" "--only slices,nosuch: 'nosuch' is none of alone,slices" "is named"
@@ -62,10 +69,15 @@ until_true() {
 	done
 	return 1
 }
-"$gpupart" bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --only packed --seconds 60 >"$tmp/out" 2>&1 &
-pid=$!
 : >"$tmp/log.b"
+(
+	trap '' HUP
+	exec "$gpupart" bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --only packed --seconds 60
+) >"$tmp/out" 2>&1 &
+pid=$!
 until_true test -s "$tmp/log.b"
+part=$(pgrep -xP $pid gpupart)
+ok $((1 - (0x$(sed -n 's/^SigIgn:.*\(.\)$/\1/p' "/proc/$part/status") & 1))) "under nohup SIGHUP stays ignored"
 kill -TERM $pid
 wait $pid
 nobody() { ! pgrep -f "^/bin/sh $tmp/[ab]\$" >/dev/null; }

@@ -81,6 +81,12 @@ soon scored '.qos_score > 1 and .qos_goal_met and .programs[0].qos_score > 1'
 ok $? "the score of a tenant of qos run, and that its goal is met"
 "$gpupart" top --once -d 0.1 >"$tmp/out"
 is "$(grep -c "^  NAME  *PID  *BUSY  *GPU%  *QOS " "$tmp/out") $(grep -cE "^A $name-q .*% +[0-9]+\.?[0-9]* " "$tmp/out")" "1 1" "as a column"
+kill -STOP $qos
+soon scored '.qos_score == null and .qos_goal_met == null'
+ok $? "a qos that hangs: its last score is not shown for ever"
+kill -CONT $qos
+soon scored '.qos_score > 1'
+ok $? "it goes on: the score is there again"
 kill -9 $qos
 soon scored '.qos_score == null and .qos_goal_met == null and (.programs | length) == 1'
 ok $? "qos is killed: no score, and the program runs on"
