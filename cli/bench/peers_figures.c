@@ -82,6 +82,18 @@ void peers_figures(const struct peers_second *seconds, unsigned int nr,
 	free(drawn);
 }
 
+#define NEVER	1e12
+
+/* Of a program that did nothing no latency is known: its requests take for ever. */
+static struct peers_value judged_value(const struct peers_value *figures, enum peers_figure f)
+{
+	struct peers_value value = figures[f];
+
+	if (f == PEERS_P99 && !figures[PEERS_RATE].value)
+		value = (struct peers_value){ NEVER, NEVER, NEVER };
+	return value;
+}
+
 /* @sign 1: more is better, -1: less is. */
 static bool is_worse(const struct peers_value *ours, const struct peers_value *peer, int sign)
 {
@@ -105,11 +117,12 @@ enum peers_verdict peers_compare(const struct peers_value ours[PEERS_NR],
 	bool better = false;
 
 	for (unsigned int i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
-		enum peers_figure f = judged[i].figure;
+		const struct peers_value a = judged_value(ours, judged[i].figure),
+					 b = judged_value(peer, judged[i].figure);
 
-		if (is_worse(&ours[f], &peer[f], judged[i].sign))
+		if (is_worse(&a, &b, judged[i].sign))
 			return PEERS_WORSE;
-		better |= is_better(&ours[f], &peer[f], judged[i].sign);
+		better |= is_better(&a, &b, judged[i].sign);
 	}
 	return better ? PEERS_BETTER : PEERS_EQUAL;
 }
