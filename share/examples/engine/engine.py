@@ -4,14 +4,11 @@
 One thread. At most one step of each kind is under way, so that a buffer, a page or a row that the
 host changes is never one that the GPU may still read. Only events are asked; nothing is waited for.
 """
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import functools
 import gc
 import heapq
-import itertools
 import os
 import sys
 import time
@@ -27,7 +24,6 @@ from policy import ALONE, MIXED, WAYS, Estimate, Goals, Request, choose
 
 class Cpu:
     """A device without streams: a step has ended when its launch returns."""
-
     name = "cpu"
     stream = staticmethod(lambda priority=0: None)
     graph = staticmethod(lambda work, stream: work)
@@ -76,7 +72,6 @@ class Cuda(Cpu):
 @dataclasses.dataclass
 class Lane:
     """Two streams that a split gives their TPCs, and the graphs captured on them."""
-
     decode: Any
     prefill: Any
     words: str = ""
@@ -85,8 +80,14 @@ class Lane:
     graphs: dict[Any, Callable[[], None]] = dataclasses.field(default_factory=dict)
 
 
-def green_lane(device: Cpu, share: int) -> Lane:
-    """A stream in a green context of @share % of the SMs, about, and one in the rest."""
+def make_lane(device: Cpu, way: str, share: int, shape: str) -> Lane:
+    """Streams in green contexts of @share % of the SMs, about, and of the rest; or of gpupart."""
+    if way != "green":
+        # As installed, or of the source tree that this example lies in.
+        sys.path.append(os.path.dirname(os.path.realpath(__file__)) + "/../../../python")
+        import gpupart
+        parts = gpupart.split(shape, decode=f"{share}%", prefill="rest")
+        return Lane(parts.decode.stream, parts.prefill.stream, repr(parts), parts.why, parts)
     if device.name == "cpu":
         return Lane(None, None, why="a CPU has no green contexts")
     cuda, gpu, byref = ctypes.CDLL("libcuda.so.1"), torch.cuda.current_device(), ctypes.byref
@@ -109,14 +110,6 @@ def green_lane(device: Cpu, share: int) -> Lane:
         call("cuGreenCtxStreamCreate", byref(stream), context, 1, 0)
         streams.append(torch.cuda.ExternalStream(stream.value))
     return Lane(*streams, f"{part[24]} of {nr_all} SMs for decode")
-
-
-def gpupart_lane(share: int, shape: str) -> Lane:
-    """By gpupart.py as installed, or of the source tree that this example lies in."""
-    sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../../python"))
-    import gpupart
-    parts = gpupart.split(shape, decode=f"{share}%", prefill="rest")
-    return Lane(parts.decode.stream, parts.prefill.stream, repr(parts), parts.why, parts)
 
 
 def seconds(device: Cpu, stream: Any, work: Callable[[], Any], times: int) -> float:
@@ -152,12 +145,10 @@ class Engine:
         if way == "gpupart-fixed":
             shares = shares[:1] if len(shares) < 3 else (50,)
         else:
-            high = -1 if way == "priority" else 0
-            self.lanes[ALONE] = Lane(device.stream(priority=high), device.stream())
+            self.lanes[ALONE] = Lane(device.stream(priority=-(way == "priority")), device.stream())
         if way == "green" or way.startswith("gpupart"):
             for share in shares:
-                self.lanes[f"{share}%"] = (green_lane(device, share) if way == "green" else
-                                           gpupart_lane(share, shape))
+                self.lanes[f"{share}%"] = make_lane(device, way, share, shape)
         self.why = next((lane.why for lane in self.lanes.values() if lane.why), None)
         self.estimates: dict[str, Estimate] = {}
         self._reset()
@@ -181,18 +172,18 @@ class Engine:
         self.model.prefill.upload()
         gc.freeze()                     # torch collects garbage at each capture
         pairs = [(c, l) for c in s.chunks for l in s.contexts if c <= l]
-        for lane in self.lanes.values():
-            for pages, rows in itertools.product(s.used, s.rows):
-                self._capture(lane, lane.decode, rows, 0, 0, pages)
-            for pair in pairs:
-                self._capture(lane, lane.prefill, 0, *pair, 0)
+        keys = [*((rows, 0, 0, pages) for pages in s.used for rows in s.rows),
+                *((0, *pair, 0) for pair in pairs)]
+        # Every second number of pages: the greatest is one of those.
+        mixed = [(rows, *pair, pages) for pair in pairs for pages in s.used[1::2]
+                 for rows in s.rows[1:]]
+        for name, lane in self.lanes.items():
+            for key in keys + mixed if self.mixes and name == ALONE else keys:
+                lane.graphs[key] = self.device.graph(
+                    functools.partial(self.model.forward, *key),
+                    lane.decode if key[0] else lane.prefill)
         if self.mixes:
-            for pair, pages, rows in itertools.product(pairs, s.used[1::2], s.rows[1:]):
-                self._capture(self.lanes[ALONE], self.lanes[ALONE].decode, rows, *pair, pages)
             self._measure()
-
-    def _capture(self, lane: Lane, stream: Any, *key: int) -> None:
-        lane.graphs[key] = self.device.graph(functools.partial(self.model.forward, *key), stream)
 
     def _measure(self) -> None:
         """The mixed batch, and of each split decode beside prefill; all with empty rows."""
@@ -211,8 +202,8 @@ class Engine:
                 nr += 1
             took = time.perf_counter() - start
             device.finish()
-            self.estimates[name] = Estimate(took / nr / self.model.step_bytes(pages),
-                                            took / 4 / chunk)
+            step = took / nr / self.model.step_bytes(pages)
+            self.estimates[name] = Estimate(step, took / 4 / chunk)
 
     def serve(self, load: list[Request], until: float) -> None:
         """Serves @load, whose times become those since now; gives up @until s after it."""

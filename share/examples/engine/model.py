@@ -133,7 +133,8 @@ class Model:
 
     def step_bytes(self, pages: int) -> int:
         """What a decode step reads: the weights, without the embedding, and @pages."""
-        numbers = self.nr_weights + 2 * pages * self.keys[:, 0].numel()
+        s = self.shape
+        numbers = self.nr_weights + 2 * pages * s.layers * s.kv_heads * s.page * s.head
         return numbers * self.keys.element_size()
 
     def forward(self, rows: int, chunk: int, context: int, pages: int) -> None:

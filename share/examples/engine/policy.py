@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Requests, objectives and the choice of a split: pure functions, without torch. Times are s."""
-from __future__ import annotations
-
 import dataclasses
+import itertools
 import math
 import random
 from collections import namedtuple
@@ -16,14 +15,12 @@ MACHINE = ("device", "model", "mode")
 # Medians of the Azure LLM inference traces of 2023, as section III of "Splitwise: Efficient
 # generative LLM inference using phase splitting" (ISCA 2024) gives them. The widths are this
 # example's own: the traces themselves are neither here nor needed.
-TRACES = {"conversation": {"prompt": (1020, 0.7), "output": (129, 1.0)},
-          "coding": {"prompt": (1500, 0.8), "output": (13, 1.0)}}
+TRACES = {"conversation": ((1020, 0.7), (129, 1.0)), "coding": ((1500, 0.8), (13, 1.0))}
 
 
 @dataclasses.dataclass
 class Request:
     """One request, and the times that the engine writes into it, since the start of the load."""
-
     arrival: float
     prompt: int
     output: int
@@ -41,7 +38,7 @@ def requests(seed: int, rate: float, seconds: float, warm: float = 0.0,
     """Poisson arrivals, @rate a second, lognormal lengths of at most @most tokens. @prompt is
     another median of the prompt's length. Those of the first @warm seconds do not count."""
     draw = random.Random(f"{seed} {rate} {trace} {prompt}")
-    ((usual, width), output), at, made = TRACES[trace].values(), 0.0, []
+    ((usual, width), output), at, made = TRACES[trace], 0.0, []
 
     def length(median: float, width: float, longest: int) -> int:
         return max(1, min(longest, round(math.exp(draw.gauss(math.log(median), width)))))
@@ -96,29 +93,25 @@ def interval(seconds: Sequence[int], rounds: int = 2000) -> tuple[float, float]:
 def make_map(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """All runs of a JSON lines file as points, each with its seeds together and an interval."""
     names = ("prompt", "rate", "way", "setting", "ttft", "tbt", *MACHINE)
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    parts: dict[tuple[Any, ...], list[float]] = {}
     lines, points = list(lines), []
-    for line in lines:
-        if "check" in line:
-            check = line["check"]
-            parts.setdefault(tuple(map(check.get, MACHINE)), []).append(check["part"])
-        elif "error" not in line:
-            groups.setdefault(tuple(map(line.get, names)), []).append(line)
-    for key, runs in sorted(groups.items(), key=str):
+    checks = [line["check"] for line in lines if "check" in line]
+    runs = [line for line in lines if "met_by_second" in line]
+
+    def key(run: Mapping[str, Any]) -> str:
+        return str([run.get(name) for name in names])
+    for _, group in itertools.groupby(sorted(runs, key=key), key):
+        runs = list(group)
         met = [count for run in runs for count in run["met_by_second"]]
         low, high = interval(met)
-        points.append({**dict(zip(names, key)), "goodput": sum(met) / len(met), "low": low,
-                       "high": high, "offered": sum(run["offered"] for run in runs) / len(runs),
-                       "valid": min(parts.get(key[-len(MACHINE):], [0.0])) >= 0.7,
+        parts = [c["part"] for c in checks if all(c.get(n) == runs[0].get(n) for n in MACHINE)]
+        points.append({**{name: runs[0].get(name) for name in names}, "low": low, "high": high,
+                       "goodput": sum(met) / len(met), "valid": min(parts, default=0.0) >= 0.7,
+                       "offered": sum(run["offered"] for run in runs) / len(runs),
                        "seeds": sorted(run["seed"] for run in runs),
                        "fallback": sorted({run["why"] for run in runs if run.get("why")})})
     return {"schema": "gpupart/1", "valid": bool(points) and all(p["valid"] for p in points),
-            "checks": [line["check"] for line in lines if "check" in line], "points": points,
-            "failed": [line for line in lines if "error" in line]}
+            "checks": checks, "points": points, "failed": [x for x in lines if "error" in x]}
 
-
-# ------------------------------------------------------------------------------- the split
 
 MIXED = "mixed"             # prefill and decode in one batch, without any split
 ALONE = "alone"             # only one of them has work: it has the whole GPU
@@ -127,7 +120,6 @@ ALONE = "alone"             # only one of them has work: it has the whole GPU
 @dataclasses.dataclass
 class Estimate:
     """Of one candidate: means that follow what was measured."""
-
     decode_per_byte: float              # of a decode step, s a byte that it has to read
     prefill_per_token: float
     step: Optional[float] = None        # of a mixed step of a whole chunk: it is both
@@ -154,7 +146,6 @@ def choose(candidates: Mapping[str, Estimate], nr_decoding: int, nr_bytes: float
             # A request that is late whatever happens is no reason to change the split.
             in_time = in_time and (at <= left * margin or left <= 0)
         return (0, index) if in_time else (1, of.prefill_per_token)
-
     if not waiting or not nr_decoding:
         return ALONE
     return min(enumerate(candidates), key=lambda item: rank(*item))[1]

@@ -6,8 +6,6 @@ run.py --slice            one prompt length, all ways, in 8 minutes on an H200
 run.py --map              the whole map; called again it does what is not in the file yet
 run.py --check-decode     decode alone against the bandwidth of DRAM
 """
-from __future__ import annotations
-
 import argparse
 import itertools
 import json
@@ -25,7 +23,7 @@ OPTIONS = (("out", "runs.jsonl", "the JSON lines file to continue"), ("write", "
            ("minutes", 0.0, "begin nothing that would end later"),
            ("seconds", 12.0, "of counted arrivals"), ("warm", 3.0, "s of arrivals before those"),
            ("drain", 8.0, "s that the last have to end"), ("ttft", 1.0, "goal, s"),
-           ("tbt", 0.03, "goal, s"), ("model", "8b", None),
+           ("tbt", 0.03, "goal, s"), ("model", "8b", None), ("device", "cuda", "or cpu"),
            ("shares", "75,50,25", "of decode, per cent"), ("shape", "balanced", None),
            ("chunk", 512, "the most prompt tokens of a step"))
 
@@ -39,15 +37,14 @@ def arguments() -> argparse.Namespace:
     for name, default, words in OPTIONS:
         parse.add_argument(f"--{name}", default=default, type=type(default), help=words)
     parse.add_argument("--trace", choices=policy.TRACES, default="conversation")
-    parse.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parse.add_argument("--eager", dest="mode", action="store_const", const="eager",
                        default="compiled", help="without torch.compile")
     options = parse.parse_args()
-    wide = options.what == "map"
-    options.rates = options.rates or ("4,8,12,16,20,24" if wide else "12")
-    options.prompts = options.prompts or ("512,1020,2048,4096" if wide else "1020")
-    options.seeds = options.seeds or ("1,2,3" if wide else "1")
-    options.minutes = options.minutes or (1e9 if wide else 8.0)
+    for name, few, many in (("rates", "12", "4,8,12,16,20,24"), ("seeds", "1", "1,2,3"),
+                            ("prompts", "1020", "512,1020,2048,4096"), ("minutes", 8.0, 1e9)):
+        few = many if options.what == "map" else few
+        setattr(options, name, getattr(options, name) or few)
+    options.each = options.warm + options.seconds + options.drain
     options.machine = {name: getattr(options, name) for name in policy.MACHINE}
     return options
 
@@ -93,8 +90,7 @@ def child(options: argparse.Namespace, most: float, **more: Any) -> int:
 
 
 def parent(options: argparse.Namespace) -> None:
-    end, each = time.monotonic() + options.minutes * 60, sum(
-        (options.warm, options.seconds, options.drain))
+    end, each = time.monotonic() + options.minutes * 60, options.each
     if not any(options.machine.items() <= line.get("check", {}).items() for line in read(options)):
         child(options, 300, what="check-decode")
     for (seed, way), group in itertools.groupby(missing(options), lambda p: (p["seed"], p["way"])):
@@ -111,9 +107,8 @@ def parent(options: argparse.Namespace) -> None:
     with open(options.write, "w", encoding="utf-8") as file:
         json.dump(made, file, indent=1)
     for p in made["points"]:
-        print(f"prompt {p['prompt']:5.0f} rate {p['rate']:4.1f} {p['way']:14} "
-              f"{p['goodput']:6.2f} requests/s ({p['low']:.2f} to {p['high']:.2f}) "
-              f"{' '.join(p['fallback'])}")
+        print("prompt {prompt:5.0f} rate {rate:4.1f} {way:14} {goodput:6.2f} requests/s "
+              "({low:.2f} to {high:.2f})".format(**p), *p["fallback"])
     print("valid" if made["valid"] else "INVALID: decode alone is below 70 % of DRAM bandwidth, "
           "or was not measured", f"- {options.write}")
 
@@ -125,7 +120,7 @@ def work(options: argparse.Namespace) -> None:
     from engine import Cpu, Cuda, Engine, check_decode
     from model import SHAPES, Model
     torch.set_grad_enabled(False)
-    begun, device = time.monotonic(), Cuda() if options.device == "cuda" else Cpu()
+    begun, device = time.monotonic(), {"cuda": Cuda, "cpu": Cpu}[options.device]()
     shape = SHAPES[options.model].limited(options.chunk)
     model = Model(shape, device.name, fuse=options.mode != "eager")
     if options.what == "check-decode":
@@ -139,13 +134,13 @@ def work(options: argparse.Namespace) -> None:
     engine.prepare()
     print(f"# {options.ways}: ready after {time.monotonic() - begun:.1f} s; {engine.why or ''}",
           flush=True)
-    each, longest = options.warm + options.seconds + options.drain, shape.contexts[-1]
+    longest = shape.contexts[-1]
     for point in missing(options):
-        if time.monotonic() - begun + each > options.minutes * 60:
+        if time.monotonic() - begun + options.each > options.minutes * 60:
             break
         load = policy.requests(point["seed"], point["rate"], options.seconds, options.warm,
                                options.trace, point["prompt"], (longest, min(512, longest)))
-        engine.serve(load, each)
+        engine.serve(load, options.each)
         append(options, {
             **point, **policy.summary(load, engine.goals, options.seconds, options.warm),
             "why": engine.why, "steps": engine.counts,
