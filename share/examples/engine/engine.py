@@ -157,9 +157,7 @@ class Engine:
         s, decode = self.model.shape, self.model.decode
         self.rows: dict[int, Running] = {}
         self.free_rows, self.free_pages = list(range(s.rows[-1])), list(range(TRASH + 1, s.pages))
-        self.queue: list[Request] = []
-        self.filling: Optional[Running] = None
-        self.begun: list[Running] = []
+        self.queue, self.filling, self.begun = [], None, []
         self.steps: dict[str, Step] = {}
         self.lane, self.counts = next(iter(self.lanes)), dict.fromkeys((MIXED, *self.lanes), 0)
         decode.host.zero_()
@@ -209,10 +207,8 @@ class Engine:
         """Serves @load, whose times become those since now; gives up @until s after it."""
         self._reset()
         pending, zero = sorted(load, key=lambda r: r.arrival)[::-1], time.perf_counter()
-        while pending or self.queue or self.filling or self.begun or self.rows or self.steps:
-            now = time.perf_counter() - zero
-            if now > until:
-                break
+        while ((now := time.perf_counter() - zero) <= until and
+               (pending or self.queue or self.filling or self.begun or self.rows or self.steps)):
             while pending and pending[-1].arrival <= now:
                 self.queue.append(pending.pop())
             self._collect(zero)
