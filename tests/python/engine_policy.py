@@ -72,6 +72,15 @@ def intervals():
     for why, checks in (("no check", []), ("one is bad", [check, {"check": {"part": 0.69}}])):
         ok(not policy.make_map([*checks, line(1, [1])])["valid"], f"invalid: {why}")
 
+    def valid(point, *checks):
+        return policy.make_map([*({"check": check} for check in checks), line(1, [1], **point)])
+    here = {"device": "cuda", "model": "8b", "mode": "compiled"}
+    for name, other in (("device", "cpu"), ("mode", "eager"), ("model", "tiny")):
+        good, bad = ({**here, "part": part} for part in (0.72, 0.3))
+        ok(valid(here, good, {**bad, name: other})["valid"], f"a bad check, {other}, is another's")
+        ok(not valid(here, {**good, name: other})["valid"], f"and so is a good one, {other}")
+    ok(not valid(here, bad)["points"][0]["valid"], "a point tells whether its own check was good")
+
 
 def split():
     same(choose(MANY, 4, 100.0, [], GOALS), ALONE, "nothing to prefill: decode has the GPU")

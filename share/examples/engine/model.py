@@ -8,9 +8,9 @@ of its own, and adds the pages up: each key and value is read once and nothing i
 from __future__ import annotations
 
 import ctypes
-import dataclasses
-import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections import namedtuple
+from collections.abc import Callable
 from typing import Any, Optional
 
 import torch
@@ -20,28 +20,15 @@ TRASH = 0               # the page for tokens of rows that have no request
 MASKED = -1e30          # finite: a page without tokens must not make NaN of its neighbours
 
 
-@dataclasses.dataclass(frozen=True)
-class Shape:
-    """Sizes of a model, and of what is kept for it."""
-
-    layers: int
-    hidden: int
-    heads: int
-    kv_heads: int
-    head: int
-    ffn: int
-    vocab: int
-    page: int                           # tokens
-    pages: int
-    rows: tuple[int, ...]               # sizes that graphs are captured for, ascending
-    chunks: tuple[int, ...]
-    contexts: tuple[int, ...]
-    used: tuple[int, ...]               # pages
+class Shape(namedtuple("Shape", "layers hidden heads kv_heads head ffn vocab page pages "
+                       "rows chunks contexts used")):
+    """Sizes of a model, and of what is kept for it. A page is of @page tokens; the last four are
+    the numbers of rows, tokens and pages that graphs are captured for, ascending."""
 
     def limited(self, chunk: Optional[int]) -> Shape:
         """With chunks of at most @chunk tokens."""
         sizes = tuple(c for c in self.chunks if c <= (chunk or c))
-        return dataclasses.replace(self, chunks=sizes or (chunk,))
+        return self._replace(chunks=sizes or (chunk,))
 
 
 SHAPES = {
@@ -91,29 +78,19 @@ def gate(x: Any) -> Any:
     return F.silu(a) * b
 
 
-def attend(q: Any, k: Any, v: Any, bias: Any) -> Any:
-    """PyTorch's, where it has one (2.0)."""
-    if hasattr(F, "scaled_dot_product_attention"):
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
-    return torch.softmax(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5 + bias, -1) @ v
-
-
 class Buffer:
     """Integers that the host writes, and their copy on the device: upload() in stream order."""
 
     def __init__(self, device: str, **sizes: int) -> None:
-        self._host = torch.zeros(sum(sizes.values()), dtype=torch.int64, pin_memory=device != "cpu")
-        self._device = torch.zeros_like(self._host, device=device)
-        self.on, at = {}, 0
-        self.of: dict[str, Any] = {}
-        for name, size in sizes.items():
-            where = self._host.data_ptr() + at * 8
-            self.of[name] = (ctypes.c_int64 * size).from_address(where)
-            self.on[name] = self._device[at:at + size]
-            at += size
+        self.host = torch.zeros(sum(sizes.values()), dtype=torch.int64, pin_memory=device != "cpu")
+        self._device = torch.zeros_like(self.host, device=device)
+        self.on = dict(zip(sizes, self._device.split(list(sizes.values()))))
+        self.of: dict[str, Any] = {
+            name: (ctypes.c_int64 * len(part)).from_address(part.data_ptr())
+            for name, part in zip(sizes, self.host.split(list(sizes.values())))}
 
     def upload(self) -> None:
-        self._device.copy_(self._host, non_blocking=True)
+        self._device.copy_(self.host, non_blocking=True)
 
 
 class Model:
@@ -133,9 +110,10 @@ class Model:
         self.layers = [(weight(s.hidden, (s.heads + 2 * s.kv_heads) * s.head),
                         weight(s.heads * s.head, s.hidden), weight(s.hidden, 2 * s.ffn),
                         weight(s.ffn, s.hidden)) for _ in range(s.layers)]
+        self.nr_weights = sum(w.numel() for w in itertools.chain((self.unembed,), *self.layers))
         pages = (s.layers, s.pages, s.kv_heads, s.page, s.head)
-        self.keys = torch.zeros(pages, device=device, dtype=self.dtype)
-        self.values = torch.zeros(pages, device=device, dtype=self.dtype)
+        self.keys, self.values = (torch.zeros(pages, device=device, dtype=self.dtype)
+                                  for _ in range(2))
         turn = 500000.0 ** (-torch.arange(0, s.head, 2, device=device).float() / s.head)
         at = torch.arange(2 * s.contexts[-1], device=device).float()[:, None] * turn
         self.cos, self.sin = at.cos()[:, None], at.sin()[:, None]
@@ -146,61 +124,47 @@ class Model:
                               write=s.chunks[-1], table=s.contexts[-1] // s.page, final=1, row=1)
         #: The last token of each row: of a decode step, and of a prefill. Two, as a decode step
         #: writes those of all its rows while a prefill may be under way.
-        self.last = torch.zeros(rows, dtype=torch.int64, device=device)
-        self.first = torch.zeros(rows, dtype=torch.int64, device=device)
-        small: Sequence[Callable[..., Any]] = (norm, rotate, page_softmax, weigh, divide, gate)
-        self.plain = {f.__name__: f for f in small}
-        self.op = dict(self.plain)
-        if fuse and device != "cpu" and hasattr(torch, "compile"):
-            self.op = {name: torch.compile(f, dynamic=True) for name, f in self.plain.items()}
+        self.last, self.first = (torch.zeros(rows, dtype=torch.int64, device=device)
+                                 for _ in range(2))
+        fuse = fuse and device != "cpu" and hasattr(torch, "compile")
+        self.op: dict[str, Callable[..., Any]] = {
+            f.__name__: torch.compile(f, dynamic=True) if fuse else f
+            for f in (norm, rotate, page_softmax, weigh, divide, gate)}
 
-    @functools.cached_property
-    def weight_bytes(self) -> int:
-        """Of what each decode step reads: of the embedding, a row a token only."""
-        return sum(w.numel() * w.element_size()
-                   for w in (self.unembed, *(w for layer in self.layers for w in layer)))
-
-    @functools.cached_property
-    def token_bytes(self) -> int:
-        """Of the keys and values of one token."""
+    def step_bytes(self, pages: int) -> int:
+        """What a decode step reads: the weights, without the embedding, and @pages."""
         s = self.shape
-        return 2 * s.layers * s.kv_heads * s.head * self.keys.element_size()
+        numbers = self.nr_weights + 2 * pages * s.layers * s.kv_heads * s.page * s.head
+        return numbers * self.keys.element_size()
 
     def forward(self, rows: int, chunk: int, context: int, pages: int) -> None:
-        """
-        A token for each of @rows, whose KV lies in the first @pages; @chunk tokens of one prompt,
-        that has at most @context with them. Either may be 0. Results are in .last and .first.
-        """
+        """A token for each of @rows, whose KV lies in the first @pages; @chunk tokens of a prompt
+        that has at most @context with them. Either may be 0. Results are in .last and .first."""
         s, op, dec, pre = self.shape, self.op, self.decode.on, self.prefill.on
-        token, position, write, take = [], [], [], []
+        inputs = []
         if rows:
-            token.append(torch.where(dec["fresh"][:rows] > 0, self.first[:rows], self.last[:rows]))
-            position.append(dec["position"][:rows])
-            write.append(dec["write"][:rows])
+            row = torch.arange(rows, device=self.device)
+            token = torch.where(dec["fresh"][:rows] > 0, self.first[:rows], self.last[:rows])
+            inputs.append((token, dec["position"][:rows], dec["write"][:rows], row))
             owner, used = dec["owner"][:pages], dec["used"][:pages]
-            member = owner[None] == torch.arange(rows, device=self.device)[:, None]
-            pick = owner.clamp(max=rows - 1)
-            view = (member.to(self.dtype), member.float(), pick, used)
-            take.append(torch.arange(rows, device=self.device))
+            member = owner[None] == row[:, None]
+            view = (member.to(self.dtype), member.float(), owner.clamp(max=rows - 1), used)
         if chunk:
-            token.append(pre["token"][:chunk])
-            position.append(pre["position"][:chunk])
-            write.append(pre["write"][:chunk])
-            seen = torch.arange(context, device=self.device) <= position[-1][:, None]
+            inputs.append((pre["token"][:chunk], pre["position"][:chunk], pre["write"][:chunk],
+                           rows + pre["final"]))
+            seen = torch.arange(context, device=self.device) <= pre["position"][:chunk, None]
             bias = torch.zeros(chunk, context, device=self.device, dtype=self.dtype)
             bias = bias.masked_fill(~seen, float("-inf")).repeat(s.heads // s.kv_heads, 1)
             table = pre["table"][:context // s.page]
-            take.append(rows + pre["final"])
-        at, where = torch.cat(position), torch.cat(write)
-        x, delta = self.embed[torch.cat(token)], 0
+        token, at, where, which = map(torch.cat, zip(*inputs))
+        x, delta = self.embed[token], 0
         cos, sin = self.cos[at], self.sin[at]
         page, offset = where // s.page, where % s.page
         for (wqkv, wo, wup, wdown), keys, values in zip(self.layers, self.keys, self.values):
             x, h = op["norm"](x, delta, self.one)
             q, k, v = op["rotate"]((h @ wqkv).view(-1, s.heads + 2 * s.kv_heads, s.head),
                                    cos, sin, s.heads, s.kv_heads)
-            keys[page, :, offset] = k
-            values[page, :, offset] = v
+            keys[page, :, offset], values[page, :, offset] = k, v
             out = []
             if rows:
                 out.append(self._decode(q[:rows], keys[:pages], values[:pages], *view))
@@ -209,7 +173,6 @@ class Model:
             h = torch.cat(out) if len(out) > 1 else out[0]
             x, h = op["norm"](x, h @ wo, self.one)
             delta = op["gate"](h @ wup) @ wdown
-        which = torch.cat(take)
         _, h = op["norm"](x[which], delta[which], self.one)
         best = (h @ self.unembed).argmax(-1)
         if rows:
@@ -237,5 +200,8 @@ class Model:
         s, nr = self.shape, q.shape[0]
         q = q.view(nr, s.kv_heads, -1, s.head).permute(1, 2, 0, 3).flatten(1, 2)
         k, v = (x.transpose(0, 1).flatten(1, 2) for x in (keys, values))
-        out = attend(q[None], k[None], v[None], bias)[0]
+        if hasattr(F, "scaled_dot_product_attention"):
+            out = F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=bias)[0]
+        else:                           # PyTorch 1
+            out = torch.softmax(q @ k.transpose(-1, -2) * s.head ** -0.5 + bias, -1) @ v
         return out.view(s.kv_heads, -1, nr, s.head).permute(2, 0, 1, 3).reshape(nr, -1)

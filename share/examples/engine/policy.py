@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: MIT
 """Requests, objectives and the choice of a split: pure functions, without torch. Times are s."""
-from __future__ import annotations
-
 import dataclasses
+import itertools
 import math
 import random
+from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
+
+WAYS = ("chunked", "streams", "priority", "green", "gpupart-fixed", "gpupart")
+#: A check of decode holds for the points of the same device, model and mode.
+MACHINE = ("device", "model", "mode")
 
 # Medians of the Azure LLM inference traces of 2023, as section III of "Splitwise: Efficient
 # generative LLM inference using phase splitting" (ISCA 2024) gives them. The widths are this
 # example's own: the traces themselves are neither here nor needed.
-TRACES = {"conversation": {"prompt": (1020, 0.7), "output": (129, 1.0)},
-          "coding": {"prompt": (1500, 0.8), "output": (13, 1.0)}}
+TRACES = {"conversation": ((1020, 0.7), (129, 1.0)), "coding": ((1500, 0.8), (13, 1.0))}
 
 
 @dataclasses.dataclass
 class Request:
     """One request, and the times that the engine writes into it, since the start of the load."""
-
     arrival: float
     prompt: int
     output: int
@@ -27,34 +29,25 @@ class Request:
     times: list[float] = dataclasses.field(default_factory=list)    # of its output tokens
 
 
-@dataclasses.dataclass(frozen=True)
-class Goals:
-    """Time to first token, and time between tokens."""
-
-    ttft: float
-    tbt: float
-
-
-def _length(draw: random.Random, median: float, width: float, most: int) -> int:
-    return max(1, min(most, round(math.exp(draw.gauss(math.log(median), width)))))
+Goals = namedtuple("Goals", "ttft tbt")     # time to first token, and time between tokens
 
 
 def requests(seed: int, rate: float, seconds: float, warm: float = 0.0,
              trace: str = "conversation", prompt: Optional[float] = None,
              most: tuple[int, int] = (8192, 512)) -> list[Request]:
-    """
-    Poisson arrivals, @rate a second, lognormal lengths of at most @most tokens. @prompt is
-    another median of the prompt's length. Those of the first @warm seconds do not count.
-    """
+    """Poisson arrivals, @rate a second, lognormal lengths of at most @most tokens. @prompt is
+    another median of the prompt's length. Those of the first @warm seconds do not count."""
     draw = random.Random(f"{seed} {rate} {trace} {prompt}")
-    lengths, at, made = TRACES[trace], 0.0, []
-    median, width = lengths["prompt"]
+    ((usual, width), output), at, made = TRACES[trace], 0.0, []
+
+    def length(median: float, width: float, longest: int) -> int:
+        return max(1, min(longest, round(math.exp(draw.gauss(math.log(median), width)))))
     while True:
         at += draw.expovariate(rate)
         if at >= warm + seconds:
             return made
-        made.append(Request(at, _length(draw, prompt or median, width, most[0]),
-                            _length(draw, *lengths["output"], most[1]), at >= warm))
+        made.append(Request(at, length(prompt or usual, width, most[0]),
+                            length(*output, most[1]), at >= warm))
 
 
 def quantile(values: Iterable[float], part: float) -> Optional[float]:
@@ -64,10 +57,8 @@ def quantile(values: Iterable[float], part: float) -> Optional[float]:
 
 
 def meets(request: Request, goals: Goals) -> bool:
-    """
-    It ended, its first token came in time, and 99 % of its gaps between tokens are within the
-    goal: all of them where it has fewer than 100.
-    """
+    """It ended, its first token came in time, and 99 % of its gaps between tokens are within the
+    goal: all of them where it has fewer than 100."""
     times = request.times
     if len(times) < request.output or times[0] - request.arrival > goals.ttft:
         return False
@@ -94,41 +85,33 @@ def interval(seconds: Sequence[int], rounds: int = 2000) -> tuple[float, float]:
     """95 % of the mean, by a seeded bootstrap over blocks of four seconds."""
     blocks = [seconds[i:i + 4] for i in range(0, len(seconds), 4)]
     draw = random.Random(len(seconds))
-    means = []
-    for _ in range(rounds):
-        chosen = draw.choices(blocks, k=len(blocks))
-        means.append(sum(map(sum, chosen)) / sum(map(len, chosen)))
-    means.sort()
+    chosen = [draw.choices(blocks, k=len(blocks)) for _ in range(rounds)]
+    means = sorted(sum(map(sum, c)) / sum(map(len, c)) for c in chosen)
     return means[int(0.025 * rounds)], means[int(0.975 * rounds)]
 
 
 def make_map(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """All runs of a JSON lines file as points, each with its seeds together and an interval."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    checks, failed = [], []
-    for line in lines:
-        if "check" in line:
-            checks.append(line["check"])
-        elif "error" in line:
-            failed.append(line)
-        else:
-            key = (line["prompt"], line["rate"], line["way"], line["setting"])
-            groups.setdefault(key, []).append(line)
-    points = []
-    for (prompt, rate, way, setting), runs in sorted(groups.items(), key=str):
+    names = ("prompt", "rate", "way", "setting", "ttft", "tbt", *MACHINE)
+    lines, points = list(lines), []
+    checks = [line["check"] for line in lines if "check" in line]
+    runs = [line for line in lines if "met_by_second" in line]
+
+    def key(run: Mapping[str, Any]) -> str:
+        return str([run.get(name) for name in names])
+    for _, group in itertools.groupby(sorted(runs, key=key), key):
+        runs = list(group)
         met = [count for run in runs for count in run["met_by_second"]]
         low, high = interval(met)
-        points.append({"prompt": prompt, "rate": rate, "way": way, "setting": setting,
-                       "goodput": sum(met) / len(met), "low": low, "high": high,
+        parts = [c["part"] for c in checks if all(c.get(n) == runs[0].get(n) for n in MACHINE)]
+        points.append({**{name: runs[0].get(name) for name in names}, "low": low, "high": high,
+                       "goodput": sum(met) / len(met), "valid": min(parts, default=0.0) >= 0.7,
                        "offered": sum(run["offered"] for run in runs) / len(runs),
                        "seeds": sorted(run["seed"] for run in runs),
                        "fallback": sorted({run["why"] for run in runs if run.get("why")})})
-    valid = bool(checks) and all(check["part"] >= 0.7 for check in checks)
-    return {"schema": "gpupart/1", "valid": valid, "checks": checks, "points": points,
-            "failed": failed}
+    return {"schema": "gpupart/1", "valid": bool(points) and all(p["valid"] for p in points),
+            "checks": checks, "points": points, "failed": [x for x in lines if "error" in x]}
 
-
-# ------------------------------------------------------------------------------- the split
 
 MIXED = "mixed"             # prefill and decode in one batch, without any split
 ALONE = "alone"             # only one of them has work: it has the whole GPU
@@ -137,7 +120,6 @@ ALONE = "alone"             # only one of them has work: it has the whole GPU
 @dataclasses.dataclass
 class Estimate:
     """Of one candidate: means that follow what was measured."""
-
     decode_per_byte: float              # of a decode step, s a byte that it has to read
     prefill_per_token: float
     step: Optional[float] = None        # of a mixed step of a whole chunk: it is both
@@ -147,37 +129,23 @@ class Estimate:
         setattr(self, name, value if before is None else before + weight * (value - before))
 
 
-def holds(estimate: Estimate, nr_bytes: float, waiting: Sequence[tuple[int, float]],
-          goals: Goals, margin: float = 0.85) -> tuple[float, bool, bool]:
-    """
-    Its time between tokens, whether that is within the goal, and whether each of @waiting, tokens
-    still to prefill and time left, would begin in time, one after the other.
-    """
-    step = estimate.step if estimate.step is not None else estimate.decode_per_byte * nr_bytes
-    at, in_time = 0.0, True
-    for tokens, left in waiting:
-        at += tokens * estimate.prefill_per_token
-        # A request that is late whatever happens is no reason to change the split.
-        in_time = in_time and (at <= left * margin or left <= 0)
-    return step, step <= goals.tbt * margin, in_time
-
-
 def choose(candidates: Mapping[str, Estimate], nr_decoding: int, nr_bytes: float,
-           waiting: Sequence[tuple[int, float]], goals: Goals) -> str:
-    """
-    The split for the next step. @candidates stand in the order in which they are preferred: the
+           waiting: Sequence[tuple[int, float]], goals: Goals, margin: float = 0.85) -> str:
+    """The split for the next step. @candidates stand in the order in which they are preferred: the
     mixed batch, which is off, first, then splits from most TPCs for decode to fewest. The first
     that keeps both goals; else, of those that keep the time between tokens, the one with the
     fastest prefill; else the one with the shortest time between tokens.
-    """
+    @waiting: tokens still to prefill and time left, one after the other."""
+    def rank(index: int, name: str) -> tuple[int, float]:
+        of, at, in_time = candidates[name], 0.0, True
+        step = of.step if of.step is not None else of.decode_per_byte * nr_bytes
+        if step > goals.tbt * margin:
+            return 2, step
+        for tokens, left in waiting:
+            at += tokens * of.prefill_per_token
+            # A request that is late whatever happens is no reason to change the split.
+            in_time = in_time and (at <= left * margin or left <= 0)
+        return (0, index) if in_time else (1, of.prefill_per_token)
     if not waiting or not nr_decoding:
         return ALONE
-    found = {name: holds(estimate, nr_bytes, waiting, goals)
-             for name, estimate in candidates.items()}
-    for name, (_, decodes, prefills) in found.items():
-        if decodes and prefills:
-            return name
-    able = [name for name, (_, decodes, _) in found.items() if decodes]
-    if able:
-        return min(able, key=lambda name: candidates[name].prefill_per_token)
-    return min(found, key=lambda name: found[name][0])
+    return min(enumerate(candidates), key=lambda item: rank(*item))[1]
