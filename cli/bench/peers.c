@@ -74,13 +74,19 @@ static bool is_in(const char *list, const char *word)
 	return found;
 }
 
+/* Nothing gets warm on the simulated GPU. */
+static uint64_t warm(const struct peers *p, uint64_t ns)
+{
+	return p->b->simulated ? ns / 10 : ns;
+}
+
 static struct way *add_way(struct peers *p, enum kind kind, const char *family, const char *name)
 {
 	struct way *way = &p->ways[p->nr];
 
 	if (p->nr == MAX_WAYS || (p->options->only && !is_in(p->options->only, family)))
 		return NULL;
-	*way = (struct way){ .family = family, .kind = kind, .warm_ns = WARM_NS };
+	*way = (struct way){ .family = family, .kind = kind, .warm_ns = warm(p, WARM_NS) };
 	snprintf(way->name, sizeof(way->name), "%s", name);
 	p->nr++;
 	return way;
@@ -216,7 +222,7 @@ static void add_qos(struct peers *p)
 	}
 	way->command[0] = alloc_text("exec \"$PEERS_GPUPART\" qos run --mps "
 				     "-f \"$PEERS_DIR/qos.yaml\" -o \"$PEERS_DIR/qos\"");
-	way->warm_ns = QOS_WARM_NS;
+	way->warm_ns = warm(p, QOS_WARM_NS);
 	free(a);
 	free(b);
 	free(path);

@@ -296,7 +296,8 @@ static void test_peers(void)
 	tap_ok(peers_compare(ours, peer) == PEERS_WORSE, "peers: so is a lower rate of A");
 	figures_for(0, 2, 50, none);
 	none[PEERS_RATE] = none[PEERS_P99] = (struct peers_value){ 0, 0, 0 };
-	tap_ok(peers_compare(peer, none) == PEERS_BETTER && peers_compare(none, peer) == PEERS_WORSE,
+	tap_ok(peers_compare(peer, none) == PEERS_BETTER &&
+	       peers_compare(none, peer) == PEERS_WORSE,
 	       "peers: an A that does nothing is worse, though it has no latency");
 	peers_figures(NULL, 0, none);
 	tap_ok(none[PEERS_RATE].value == 0 && none[PEERS_P99].high == 0, "peers: of nothing 0");
