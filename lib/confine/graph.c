@@ -18,19 +18,6 @@
 #include "lib/core/peek.h"
 #include "lib/state/process_block.h"
 
-struct graph_node {
-	uint64_t tmd;		/* where; 0: free */
-	uint64_t left;		/* hash of the mask as it was left */
-	struct tmd_mask drivers; /* as the driver built it */
-	bool counted;		/* its end is part of the graph's record */
-};
-
-/* Open addressing; of one executable graph, which one thread launches at a time. */
-struct graph_nodes {
-	unsigned int size;	/* a power of two */
-	struct graph_node node[];
-};
-
 /*
  * The stream that a graph was captured on, under the lock. Its GPU may be attached later,
  * and its sets come later still: it is looked for in the tables of all.
@@ -91,102 +78,6 @@ static _Thread_local struct {
 	void *made;		/* by the instantiation that this thread is in */
 	struct records *records;	/* of the stream that it launches into; NULL: none */
 } now;
-
-/* ----------------------------------------------------------------------- nodes */
-
-#define MAX_PROBES 64
-
-static uint64_t mask_hash(const struct tmd_mask *mask)
-{
-	return hash_bytes(hash_bytes(HASH_INIT, &mask->off, sizeof(mask->off)), &mask->valid,
-			  sizeof(mask->valid));
-}
-
-static struct graph_node *node_of(struct graph_nodes *nodes, uint64_t tmd)
-{
-	unsigned int at = (tmd >> 4) * 0x9e3779b97f4a7c15ull >> 32;
-
-	for (int probe = 0; probe < MAX_PROBES; probe++, at++) {
-		struct graph_node *node = &nodes->node[at & (nodes->size - 1)];
-
-		if (node->tmd == tmd || !node->tmd)
-			return node;
-	}
-	return NULL;
-}
-
-struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_map *map, void *tmd)
-{
-	struct graph_node *node = graph->nodes ? node_of(graph->nodes, (uintptr_t)tmd) : NULL;
-	struct tmd_mask mask;
-
-	graph->nr_built++;
-	if (!node || !tmd_mask_read(map, tmd, &mask))
-		return NULL;
-	if (node->tmd && mask_hash(&mask) == node->left) {
-		tmd_mask_restore(map, tmd, &node->drivers);
-	} else {
-		node->tmd = (uintptr_t)tmd;
-		node->drivers = mask;
-	}
-	return node;
-}
-
-void graph_node_end(struct graph_node *node, const struct tmd_map *map,
-		    const struct launch_params *params, struct records *records)
-{
-	struct records_mark *mark = scope_thread.graph->mark;
-	struct tmd_mask mask;
-	bool counted = records && records_mark_node(mark, records, map, params,
-						    node && node->counted);
-
-	if (!node && counted)
-		records_mark_unknown(mark);
-	if (node)
-		node->counted = counted;
-	if (node && tmd_mask_read(map, params->tmd, &mask))
-		node->left = mask_hash(&mask);
-}
-
-/* Kernels, fills and copies of @graph and the graphs in it. */
-static unsigned int count_nodes(const struct cuda_api *cuda, void *graph)
-{
-	size_t nr = 0;
-	unsigned int count = 0;
-	void **node;
-
-	if (!cuda->graph_nodes || cuda->graph_nodes(graph, NULL, &nr) || !nr)
-		return 0;
-	node = calloc(nr, sizeof(*node));
-	if (!node)
-		return 0;
-	if (!cuda->graph_nodes(graph, node, &nr))
-		for (size_t n = 0; n < nr; n++) {
-			int type = -1;
-			void *child;
-
-			cuda->node_type(node[n], &type);
-			if (type == CUDA_NODE_GRAPH && !cuda->graph_child(node[n], &child))
-				count += count_nodes(cuda, child);
-			count++;
-		}
-	free(node);
-	return count;
-}
-
-/* With room for nodes of the driver's own: it was seen to add some. */
-static struct graph_nodes *nodes_new(unsigned int nr)
-{
-	unsigned int size = 64;
-	struct graph_nodes *nodes;
-
-	while (size < nr * 3 && size < 1u << 24)
-		size *= 2;
-	nodes = calloc(1, sizeof(*nodes) + size * sizeof(nodes->node[0]));
-	if (nodes)
-		nodes->size = size;
-	return nodes;
-}
 
 /* ------------------------------------------------------------------------ tables */
 
@@ -517,7 +408,7 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, bool dev
 
 	now.made = NULL;
 	memset(scope, 0, sizeof(*scope));
-	scope->nodes = nodes_new(count_nodes(cuda, source));
+	scope->nodes = graph_nodes_new(cuda, source);
 	scope->mark = device ? NULL : records_mark_new(cuda, source);
 	records_graph_builds(scope->mark, only_records());
 	now.publications = publications();

@@ -25,6 +25,9 @@ struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_
 void graph_node_end(struct graph_node *node, const struct tmd_map *map,
 		    const struct launch_params *params, struct records *records);
 
+/* The table of @graph's nodes, empty: the caller frees it with free(); NULL: no memory. */
+struct graph_nodes *graph_nodes_new(const struct cuda_api *cuda, void *graph);
+
 /* ------------------- around the driver's functions, on the thread that calls them */
 
 /* Which stream, and so whose sets, a graph is launched into. */
