@@ -179,12 +179,12 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 /* Adds the ids that kubelet lists as given, by GPU; false: @status. */
 static bool read_list(struct gpupart_tpcset *ids, struct grpc_status *status)
 {
-	static struct grpc_server *nobody;	/* the caller may be in a request of kubelet's */
+	static struct grpc_server *own;	/* the caller may be in a request of kubelet's */
 	Kubelet__Empty request = KUBELET__EMPTY__INIT;
 	Kubelet__PodList *list;
 
-	nobody = nobody ?: grpc_open(NULL);
-	list = grpc_call(nobody, lister, "/v1.PodResourcesLister/List", &request,
+	own = own ?: grpc_open(NULL);
+	list = grpc_call(own, lister, "/v1.PodResourcesLister/List", &request,
 			 &kubelet__pod_list__descriptor, LIST_MS, status);
 	for (size_t p = 0; list && p < list->n_pods; p++)
 		for (size_t c = 0; c < list->pods[p]->n_containers; c++) {

@@ -256,10 +256,12 @@ enum gpupart_shape {
 	GPUPART_SHAPE_BALANCED,
 	GPUPART_SHAPE_SPREAD,
 };
+#define GPUPART_NR_SHAPES (GPUPART_SHAPE_SPREAD + 1)
 int gpupart_set_shape(struct gpupart *gp, const struct gpupart_topology *topo,
 		      enum gpupart_shape shape, const struct gpupart_tpcset *from, unsigned int nr,
 		      struct gpupart_tpcset *set);
 
+const char *gpupart_shape_name(enum gpupart_shape shape);
 /* The shape called @text. -EINVAL: the sentence has those there are. */
 int gpupart_shape_parse(struct gpupart *gp, const char *text, enum gpupart_shape *shape);
 

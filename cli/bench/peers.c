@@ -55,7 +55,6 @@ struct peers {
 	struct bench *b;
 	const struct peers_options *options;
 	char dir[512];			/* pipes, and the controller's file */
-	const char *programs[2];
 	struct way ways[MAX_WAYS];
 	unsigned int nr;
 };
@@ -180,21 +179,20 @@ static bool near_set(const struct bench *b, enum gpupart_shape shape, unsigned i
 
 static void add_sets(struct peers *p)
 {
-	static const char *const shapes[] = { "packed", "gpcs", "balanced", "spread" };
 	const struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
 	char list[GPUPART_TPCSET_STRLEN], name[48];
 	struct gpupart_tpcset sets[2];
-	enum gpupart_shape shape;
 	struct way *way;
 
-	for (unsigned int i = 0; i < 4 * 3; i++) {
-		if (gpupart_shape_parse(cmd_gp, shapes[i / 3], &shape) ||
-		    !near_set(p->b, shape, gpupart_tpcset_count(&all) * (1 + i % 3) / 4, &sets[0]))
+	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * 3; i++) {
+		const char *shape = gpupart_shape_name(i / 3);
+
+		if (!near_set(p->b, i / 3, gpupart_tpcset_count(&all) * (1 + i % 3) / 4, &sets[0]))
 			continue;
 		sets[1] = gpupart_tpcset_andnot(&all, &sets[0]);
-		snprintf(name, sizeof(name), "%s %u / %u", shapes[i / 3],
+		snprintf(name, sizeof(name), "%s %u / %u", shape,
 			 gpupart_tpcset_count(&sets[0]), gpupart_tpcset_count(&sets[1]));
-		way = add_way(p, OURS, shapes[i / 3], name);
+		way = add_way(p, OURS, shape, name);
 		for (unsigned int n = 0; way && n < 2; n++) {
 			gpupart_tpcset_format_list(&sets[n], list, sizeof(list));
 			way->command[n] = behind(n, "\"$PEERS_GPUPART\" run --mps -t %s --",
@@ -398,8 +396,8 @@ static void say_ended(struct round *r, unsigned int n)
 		 *last ? last : "it said nothing");
 }
 
-/* Until the round is over; false: with a reason in the way. */
-static bool watch(struct round *r)
+/* Until the round is over; what ends it before its time stands in the way. */
+static void watch(struct round *r)
 {
 	uint64_t until = process_now_ns() + BEGIN_NS;
 	struct pollfd fds[2] = { { .fd = r->streams[0].fd, .events = POLLIN },
@@ -412,7 +410,7 @@ static bool watch(struct round *r)
 				take(r, n);
 			if (has_ended(r->pids[n])) {
 				say_ended(r, n);
-				return false;
+				return;
 			}
 		}
 		if (!r->begin && r->seen[0] >= r->wanted[0] && r->seen[1] >= r->wanted[1]) {
@@ -423,7 +421,6 @@ static bool watch(struct round *r)
 	if (!r->begin)
 		snprintf(r->way->why, sizeof(r->way->why), "%s printed no number of ms in %d s",
 			 r->seen[0] >= r->wanted[0] ? "B" : "A", (int)(BEGIN_NS / SECOND_NS));
-	return r->begin;
 }
 
 static void measure(struct peers *p, struct way *way)
@@ -550,8 +547,8 @@ static int make_pipes(struct peers *p)
 	exe[len] = 0;
 	setenv("PEERS_GPUPART", exe, 1);
 	setenv("PEERS_DIR", p->dir, 1);
-	setenv("PEERS_A", p->programs[0], 1);
-	setenv("PEERS_B", p->programs[1], 1);
+	setenv("PEERS_A", p->options->programs[0], 1);
+	setenv("PEERS_B", p->options->programs[1], 1);
 	for (unsigned int n = 0; n < 2; n++) {
 		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
 		if (mkfifo(path, 0600))
@@ -627,8 +624,6 @@ int bench_peers(struct bench *b, json_t *report)
 
 	p.b = b;
 	p.options = b->peers;
-	p.programs[0] = p.options->programs[0];
-	p.programs[1] = p.options->programs[1];
 	err = make_pipes(&p);
 	if (err)
 		return err;
@@ -651,8 +646,8 @@ int bench_peers(struct bench *b, json_t *report)
 		return bench_fail(b, -ECHILD, "nothing could be measured: %s",
 				  p.nr ? p.ways[0].why : "--only leaves no way");
 	report_mean(report, "A: %s. B: %s. Each line is %u x %u s, the ways in another order each "
-		    "time; from and to hold the figure in 95 of 100 cases.", p.programs[0],
-		    p.programs[1], p.options->rounds, p.options->seconds);
+		    "time; from and to hold the figure in 95 of 100 cases.", p.options->programs[0],
+		    p.options->programs[1], p.options->rounds, p.options->seconds);
 	tell_ways(&p, report);
 	judge(&p, report);
 	return 0;

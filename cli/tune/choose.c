@@ -5,7 +5,6 @@
 #include "cli/bench/stats.h"
 #include "cli/tune/tune.h"
 
-#define NR_SHAPES	(GPUPART_SHAPE_SPREAD + 1)
 #define LEAST_TPCS	4 /* room for a cluster of 8 blocks, which launches of libraries use */
 #define LEAST_MARGIN	0.02	/* of a speed: less is no reason to stop a candidate early */
 
@@ -54,12 +53,13 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 		}
 		add(tune, &x);
 	}
-	nr = nr < tune->nr_candidates + NR_SHAPES ? 1 : (nr - tune->nr_candidates) / NR_SHAPES;
+	nr = nr < tune->nr_candidates + GPUPART_NR_SHAPES ? 1 :
+	     (nr - tune->nr_candidates) / GPUPART_NR_SHAPES;
 	step = all / (nr + 1);
 	step = step ? step : 1;
 	for (unsigned int k = 1; k <= nr; k++) {
 		n = all * k / (nr + 1);
-		for (unsigned int shape = 0; shape < NR_SHAPES && n >= least; shape++) {
+		for (unsigned int shape = 0; shape < GPUPART_NR_SHAPES && n >= least; shape++) {
 			x = (struct tune_candidate){ .shape = shape };
 			/* Whole GPCs have few sizes: the nearest below that is no other's. */
 			for (unsigned int less = 0; less < step && less < n; less++)

@@ -9,7 +9,7 @@
 #define LOOK_NS		2000000ull
 #define RECORDS_NS	2000000000ull	/* without a report: launches that end are the measure */
 #define STALL_NS	500000000ull	/* at least so long without progress is a stall */
-#define STALL_REPORTS	8		/* .. and so many times what a report takes */
+#define STALL_REPORTS	8		/* .. and this many times what a report takes */
 #define RESUME_NS	10000000000ull	/* for a program that has its old set back */
 
 static void give(struct tune_run *run, const struct gpupart_tpcset *sets)

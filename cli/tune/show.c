@@ -5,7 +5,6 @@
 #include "cli/plan/file.h"
 #include "cli/tune/tune.h"
 
-static const char *const shapes[] = { "packed", "gpcs", "balanced", "spread" };
 static const char *const states[] = {
 	"not measured", "", "stopped early: another is better in all",
 	"no progress: old sets given back", "a set was changed by another command",
@@ -43,7 +42,7 @@ static json_t *make_report(const struct tune_run *run)
 	const char *names[] = { run->c.live.tenants[0].name, run->c.live.tenants[1].name };
 	char title[256], columns[512] = "shape", set[OUT_SET_STRLEN], x[96], y[96];
 	double noise = fmax(tune->noise[0], tune->noise[1]);
-	json_t *report, *table, *chart, *series[TUNE_PROGRAMS + 4];
+	json_t *report, *table, *chart, *series[GPUPART_NR_SHAPES];
 	unsigned int equal = 0;
 
 	snprintf(title, sizeof(title), "%u candidates on %u TPCs of %.60s, %s%s, in %.1f s",
@@ -62,13 +61,13 @@ static json_t *make_report(const struct tune_run *run)
 			     "A under each candidate", columns);
 	json_object_set_new(table, "whole", json_true());
 	chart = report_chart(report, "tune.svg", REPORT_POINTS, title, x, y, false);
-	for (unsigned int s = 0; s < 4; s++)
-		series[s] = report_series(chart, shapes[s]);
+	for (unsigned int s = 0; s < GPUPART_NR_SHAPES; s++)
+		series[s] = report_series(chart, gpupart_shape_name(s));
 	add_row(run, table, report_series(chart, "before"), "before", &tune->before);
 	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
 		const struct tune_candidate *c = &tune->list[n];
 
-		add_row(run, table, series[c->shape], shapes[c->shape], c);
+		add_row(run, table, series[c->shape], gpupart_shape_name(c->shape), c);
 		equal += c != tune->best && c->state == TUNE_MEASURED &&
 			 tune_worth(tune, c) >= tune_worth(tune, tune->best) - noise;
 	}
@@ -88,7 +87,7 @@ static json_t *make_report(const struct tune_run *run)
 	report_mean(report,
 		    "The best for %s%s: %s. %u others are not worse by more than the noise.",
 		    run->goal, tune_worth(tune, tune->best) < 0 ? ", which none reaches" : "",
-		    shapes[tune->best->shape], equal);
+		    gpupart_shape_name(tune->best->shape), equal);
 	for (unsigned int i = 0; i < tune->nr; i++)
 		report_mean(report, "%s: %u TPCs: %s.", names[i],
 			    gpupart_tpcset_count(&tune->best->sets[i]),

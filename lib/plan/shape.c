@@ -8,12 +8,17 @@
 #include "lib/private.h"
 #include "lib/topo/cluster.h"
 
-int gpupart_shape_parse(struct gpupart *gp, const char *text, enum gpupart_shape *shape)
+const char *gpupart_shape_name(enum gpupart_shape shape)
 {
 	static const char *const names[] = { "packed", "gpcs", "balanced", "spread" };
 
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], text)) {
+	return names[shape];
+}
+
+int gpupart_shape_parse(struct gpupart *gp, const char *text, enum gpupart_shape *shape)
+{
+	for (unsigned int i = 0; i < GPUPART_NR_SHAPES; i++)
+		if (!strcmp(gpupart_shape_name(i), text)) {
 			*shape = i;
 			return 0;
 		}
