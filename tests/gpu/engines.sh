@@ -82,7 +82,7 @@ else
 	wait $pid
 	wait
 	said=$(agree "$(cat "$tmp/both_a")" "$(cat "$tmp/both_b")" "$(cat "$tmp/alone_a")" "$(cat "$tmp/alone_b")" \
-		"$(cut -d' ' -f3 "$tmp/share_a")" "$(cut -d' ' -f3 "$tmp/share_b")" $seen)
+		"$(awk '{print $2}' "$tmp/share_a")" "$(awk '{print $2}' "$tmp/share_b")" $seen)
 	ok $? "shares agree with work: $said"
 fi
 echo "1..$count"
