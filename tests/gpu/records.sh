@@ -26,6 +26,8 @@ out=${OUT:-$tmp/out}
 mkdir -p "$out"
 unset GPUPART_SIM GPUPART_SET GPUPART_GPU GPUPART_MPS GPUPART_PROFILE CUDA_INJECTION64_PATH CUDA_MPS_PIPE_DIRECTORY
 export XDG_CACHE_HOME="$tmp/cache" GPUPART_RECORDS=1
+# There a kernel takes its time, beside the program.
+[ -z "$sim" ] || export GPUPART_SIM_FAULTS=host-clock,host-thread
 export GPUPART_LIBRARY="$build/lib/libgpupart.so.0" PYTHONPATH="$here/../../python"
 PATH=$PATH:/usr/local/nvidia/bin
 . "$here/cases.subr"
@@ -56,11 +58,12 @@ python_case() {
 stat_case() {
 	# On the simulated GPU another loop, of kernels of 1 ms.
 	if [ -n "$sim" ]; then set -- "$prog" hold 60; else set -- python3 "$here/records.py" train 60; fi
-	run --exec -- "$@" >"$out/records-train.txt" 2>&1 &
-	pid=$!
-	pids="$pids $pid"
+	run -- "$@" >"$out/records-train.txt" 2>&1 &
+	job=$!
 	until_said '^training\|^holding' "$out/records-train.txt"
 	ok $? "stat -p: a training loop: $(tail -n 1 "$out/records-train.txt")"
+	pid=$(sed -n 's/^[a-z]*ing \([0-9]*\)$/\1/p' "$out/records-train.txt")
+	pids=$pid
 	timeout -k 5 60 "$gpupart" stat -p "$pid" -d 3 --json >"$out/records-stat.json" 2>"$out/records-stat.err"
 	ok $? "stat -p: it ran to its end $(head -n 1 "$out/records-stat.err")"
 	python3 - "$out/records-stat.json" >"$tmp/stat" <<-'END'
@@ -73,7 +76,7 @@ stat_case() {
 	took "stat -p" $? "$tmp/stat"
 	grep '^figure' "$tmp/stat" >>"$out/records-shell.txt"
 	kill -KILL "$pid"
-	wait "$pid" 2>/dev/null
+	wait $job 2>/dev/null
 	pids=''
 }
 
@@ -86,7 +89,7 @@ steady_begin() {
 	until_said '^steady' "$steady_out" || return 1
 	steady=$(sed -n 's/^steady \([0-9]*\) .*/\1/p' "$steady_out")
 	pci=$(sed -n 's/^steady [0-9]* //p' "$steady_out")
-	pids="$pids $steady"
+	pids=$steady
 }
 # steady_end: its counts are what it launched.
 steady_end() {
@@ -178,7 +181,7 @@ kills() {
 	shift
 	steady_begin "$tmp/steady-$name" "$@" || { ok 1 "$name: $(cat "$tmp/steady-$name")"; return; }
 	before=$(files)
-	pids=$steady left=${NR_KILLS:-40} killed=0 bad=0
+	left=${NR_KILLS:-40} killed=0 bad=0
 	while [ "$left" -gt 0 ]; do
 		batch=$((left < 8 ? left : 8)) holders='' jobs=''
 		for i in $(seq $batch); do
@@ -224,6 +227,9 @@ kills_case() {
 	kills kills
 	if [ -z "$sim" ] && command -v nvidia-cuda-mps-control >/dev/null; then
 		kills kills_mps --mps
+		# What MPS itself does to the program beside them.
+		[ "$steady_status" -eq 0 ] ||
+			(GPUPART_RECORDS=0; kills kills_mps_off --mps) | sed 's/^/# GPUPART_RECORDS=0: /'
 	else
 		skip "kills under MPS: no nvidia-cuda-mps-control here"
 	fi

@@ -12,6 +12,7 @@
  *	busy PID PCI N			N times gpupart_records_busy() of that process: ns a call
  */
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,10 +175,10 @@ static void counts(void)
 		gpupart_records_read(gp, reader, &r, sizeof(r));
 		gpupart_records_close(reader);
 	}
-	printf("counts launched %llu on %d issued %llu ended %llu outstanding %llu unrecorded %llu unknown %llu graphs %llu\n",
-	       nr_launched, r.on, (unsigned long long)r.issued, (unsigned long long)r.ended,
-	       (unsigned long long)r.outstanding, (unsigned long long)r.unrecorded,
-	       (unsigned long long)r.unknown, (unsigned long long)r.graphs);
+	printf("counts launched %llu on %d issued %" PRIu64 " ended %" PRIu64
+	       " outstanding %" PRIu64 " unrecorded %" PRIu64 " unknown %" PRIu64
+	       " graphs %" PRIu64 "\n", nr_launched, r.on, r.issued, r.ended, r.outstanding,
+	       r.unrecorded, r.unknown, r.graphs);
 	gpupart_close(gp);
 }
 
