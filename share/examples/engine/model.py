@@ -18,6 +18,7 @@ import torch.nn.functional as F
 
 TRASH = 0               # the page for tokens of rows that have no request
 MASKED = -1e30          # finite: a page without tokens must not make NaN of its neighbours
+PAD = 8                 # sums beside a head's values: one, as often as matrices are aligned
 
 
 class Shape(namedtuple("Shape", "layers hidden heads kv_heads head ffn vocab page pages "
@@ -32,7 +33,7 @@ class Shape(namedtuple("Shape", "layers hidden heads kv_heads head ffn vocab pag
 
 
 SHAPES = {
-    "8b": Shape(32, 4096, 32, 8, 128, 14336, 128256, 256, 1024, (8, 32, 128),
+    "8b": Shape(32, 4096, 32, 8, 128, 14336, 128256, 256, 1024, (8, 32, 64),
                 (128, 512, 1024), (1024, 2048, 4096, 8192), (128, 256, 512, 1024)),
     "tiny": Shape(2, 64, 4, 2, 16, 128, 256, 8, 64, (2, 8), (4, 16), (32, 64), (32, 64)),
 }
@@ -46,12 +47,15 @@ def norm(x: Any, delta: Any, weight: Any) -> Any:
     return x, wide.to(x.dtype) * weight
 
 
-def rotate(qkv: Any, cos: Any, sin: Any, heads: int, kv_heads: int) -> Any:
-    """Queries, keys and values of [tokens, all heads, head]; the first two with their position."""
-    both, v = qkv[:, :heads + kv_heads], qkv[:, heads + kv_heads:]
+def store(qkv: Any, cos: Any, sin: Any, keys: Any, values: Any, page: Any, offset: Any) -> Any:
+    """Puts the keys and values of [tokens, all heads, head] into their pages; returns the queries.
+    Queries and keys are turned by their position."""
+    kv_heads = keys.shape[1]
+    both, v = qkv[:, :-kv_heads], qkv[:, -kv_heads:]
     a, b = both.float().chunk(2, dim=-1)
     both = torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(qkv.dtype)
-    return both[:, :heads].contiguous(), both[:, heads:].contiguous(), v.contiguous()
+    keys[page, :, offset], values[page, :, offset] = both[:, -kv_heads:], v
+    return both[:, :-kv_heads].contiguous()
 
 
 def page_softmax(scores: Any, used: Any, scale: float) -> Any:
@@ -63,14 +67,16 @@ def page_softmax(scores: Any, used: Any, scale: float) -> Any:
     return powers.to(torch.bfloat16 if scores.is_cuda else torch.float32), most, powers.sum(-1)
 
 
-def weigh(out: Any, most: Any, total: Any, row_most: Any) -> Any:
-    """Each page's part of its row, and of the row's sum: [page, head, ..]."""
-    weight = torch.exp(most - row_most)
-    return (out.float() * weight[..., None]).to(out.dtype), total * weight
+def weigh(out: Any, most: Any, total: Any, member: Any, pick: Any) -> Any:
+    """Each page's part of its row and, beside it, of the row's sum: [page, head, size + PAD]."""
+    row_most = torch.where(member[:, :, None], most[None], MASKED).amax(1)
+    weight = torch.exp(most - row_most[pick])[..., None]
+    beside = (total[..., None] * weight).expand(-1, -1, PAD)
+    return torch.cat((out.float() * weight, beside), -1).to(out.dtype)
 
 
-def divide(out: Any, total: Any) -> Any:
-    return (out.float() / total[..., None].clamp(min=1e-20)).to(out.dtype)
+def divide(out: Any) -> Any:
+    return (out[..., :-PAD].float() / out[..., -1:].float().clamp(min=1e-20)).to(out.dtype)
 
 
 def gate(x: Any) -> Any:
@@ -128,8 +134,8 @@ class Model:
                                  for _ in range(2))
         fuse = fuse and device != "cpu" and hasattr(torch, "compile")
         self.op: dict[str, Callable[..., Any]] = {
-            f.__name__: torch.compile(f, dynamic=True) if fuse else f
-            for f in (norm, rotate, page_softmax, weigh, divide, gate)}
+            f.__name__: torch.compile(f) if fuse else f
+            for f in (norm, store, page_softmax, weigh, divide, gate)}
 
     def step_bytes(self, pages: int) -> int:
         """What a decode step reads: the weights, without the embedding, and @pages."""
@@ -148,7 +154,7 @@ class Model:
             inputs.append((token, dec["position"][:rows], dec["write"][:rows], row))
             owner, used = dec["owner"][:pages], dec["used"][:pages]
             member = owner[None] == row[:, None]
-            view = (member.to(self.dtype), member.float(), owner.clamp(max=rows - 1), used)
+            view = (member, member.to(self.dtype), owner.clamp(max=rows - 1), used)
         if chunk:
             inputs.append((pre["token"][:chunk], pre["position"][:chunk], pre["write"][:chunk],
                            rows + pre["final"]))
@@ -162,9 +168,8 @@ class Model:
         page, offset = where // s.page, where % s.page
         for (wqkv, wo, wup, wdown), keys, values in zip(self.layers, self.keys, self.values):
             x, h = op["norm"](x, delta, self.one)
-            q, k, v = op["rotate"]((h @ wqkv).view(-1, s.heads + 2 * s.kv_heads, s.head),
-                                   cos, sin, s.heads, s.kv_heads)
-            keys[page, :, offset], values[page, :, offset] = k, v
+            q = op["store"]((h @ wqkv).view(-1, s.heads + 2 * s.kv_heads, s.head), cos, sin,
+                            keys, values, page, offset)
             out = []
             if rows:
                 out.append(self._decode(q[:rows], keys[:pages], values[:pages], *view))
@@ -180,7 +185,7 @@ class Model:
         if chunk:
             self.first.index_copy_(0, pre["row"], best[rows:])
 
-    def _decode(self, q: Any, keys: Any, values: Any, member: Any, member32: Any, pick: Any,
+    def _decode(self, q: Any, keys: Any, values: Any, member: Any, ones: Any, pick: Any,
                 used: Any) -> Any:
         s, nr = self.shape, q.shape[0]
         group = s.heads // s.kv_heads
@@ -189,12 +194,9 @@ class Model:
         powers, most, total = self.op["page_softmax"](
             scores.view(-1, s.kv_heads, group, s.page), used, s.head ** -0.5)
         out = torch.bmm(powers.flatten(0, 1), values.flatten(0, 1)).view(-1, s.heads, s.head)
-        most, total = most.view(-1, s.heads), total.view(-1, s.heads)
-        row_most = torch.full((nr, s.heads), MASKED, device=self.device)
-        row_most = row_most.scatter_reduce(0, pick[:, None].expand(-1, s.heads), most, "amax")
-        out, total = self.op["weigh"](out, most, total, row_most[pick])
-        out = (member @ out.flatten(1)).view(nr, s.heads, s.head)
-        return self.op["divide"](out, member32 @ total).flatten(1)
+        out = self.op["weigh"](out, most.view(-1, s.heads), total.view(-1, s.heads), member, pick)
+        out = ones @ out.flatten(1)
+        return self.op["divide"](out.view(nr, s.heads, -1)).flatten(1)
 
     def _prefill(self, q: Any, keys: Any, values: Any, bias: Any) -> Any:
         s, nr = self.shape, q.shape[0]

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A CUDA program for tests/gpu/records.sh: does what its words say, one after the other, in one
+ * context, and prints a line each. Runs on the simulated driver, too.
+ *
+ *	launch N ROUNDS			N launches of an empty kernel, then a wait: ns a launch
+ *	graph NODES LAUNCHES ROUNDS	a graph whose last kernel alone counts: ns a node
+ *	counted NODES LAUNCHES ROUNDS	a graph of which every kernel counts: ns a node
+ *	counts				what was launched, and the records of it
+ *	hold SECONDS			kernels of 1 ms until it is killed; "holding PID" first
+ *	steady SECONDS			short kernels until SIGTERM; "steady PID PCI" first
+ *	busy PID PCI N			N times gpupart_records_busy() of that process: ns a call
+ */
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <gpupart_manage.h>
+
+/* The simulated driver's kernel that lasts a number of ns; here it spins so long, bounded. */
+static const char ptx[] =
+	".version 6.0\n.target sm_60\n.address_size 64\n"
+	".visible .entry gpupart_census(.param .u64 out, .param .u32 ns)\n{\n"
+	"	.reg .u64 %a, %b, %d;\n	.reg .u32 %n, %i;\n	.reg .pred %p, %q;\n"
+	"	mov.u64 %a, %globaltimer;\n	ld.param.u32 %n, [ns];\n	cvt.u64.u32 %d, %n;\n"
+	"	mov.u32 %i, 0;\n"
+	"again:\n	mov.u64 %b, %globaltimer;\n	sub.u64 %b, %b, %a;\n"
+	"	setp.ge.u64 %p, %b, %d;\n	@%p bra done;\n	add.u32 %i, %i, 1;\n"
+	"	setp.lt.u32 %q, %i, 1000000;\n	@%q bra again;\n"
+	"done:\n	ret;\n}\n"
+	".visible .entry gpupart_empty()\n{\n	ret;\n}\n";
+
+#define CALLS(F)                                                             \
+	F(cuInit, "cuInit", (unsigned int))                                  \
+	F(cuCtxCreate, "cuCtxCreate_v2", (void **, unsigned int, int))       \
+	F(cuModuleLoadData, "cuModuleLoadData", (void **, const void *))     \
+	F(cuModuleGetFunction, "cuModuleGetFunction", (void **, void *, const char *)) \
+	F(cuMemAlloc, "cuMemAlloc_v2", (unsigned long long *, size_t))       \
+	F(cuStreamCreate, "cuStreamCreate", (void **, unsigned int))         \
+	F(cuStreamSynchronize, "cuStreamSynchronize", (void *))              \
+	F(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (void *, int))    \
+	F(cuStreamEndCapture, "cuStreamEndCapture", (void *, void **))       \
+	F(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                 \
+	  (void **, void *, unsigned long long))                             \
+	F(cuGraphLaunch, "cuGraphLaunch", (void *, void *))                  \
+	F(cuLaunchKernel, "cuLaunchKernel", (void *, unsigned int, unsigned int, unsigned int, \
+	  unsigned int, unsigned int, unsigned int, unsigned int, void *, void **, void **))
+
+#define DECLARE(call, symbol, args) static int (*call) args;
+CALLS(DECLARE)
+#undef DECLARE
+
+static void *stream, *spin_kernel, *empty_kernel;
+static unsigned long long out, nr_launched;
+static volatile sig_atomic_t stop;
+
+#define DO(call) do { \
+	int result_ = (call); \
+	if (result_) { \
+		fprintf(stderr, "records_cost: line %d: %d\n", __LINE__, result_); \
+		exit(100); \
+	} \
+} while (0)
+
+static void setup(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module;
+
+	if (stream)
+		return;
+#define FIND(call, symbol, args) \
+	if (!lib || !(*(void **)&call = dlsym(lib, symbol))) { \
+		fprintf(stderr, "records_cost: no %s: %s\n", symbol, dlerror()); \
+		exit(100); \
+	}
+	CALLS(FIND)
+	DO(cuInit(0));
+	DO(cuCtxCreate(&ctx, 0, 0));
+	DO(cuModuleLoadData(&module, ptx));
+	DO(cuModuleGetFunction(&spin_kernel, module, "gpupart_census"));
+	DO(cuModuleGetFunction(&empty_kernel, module, "gpupart_empty"));
+	DO(cuMemAlloc(&out, 4096));
+	DO(cuStreamCreate(&stream, 1));
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void launch_empty(void)
+{
+	DO(cuLaunchKernel(empty_kernel, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
+}
+
+static void launch_spin(unsigned int ns)
+{
+	void *params[] = { &out, &ns };
+
+	DO(cuLaunchKernel(spin_kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+}
+
+/* The first round is for the clocks to rise. */
+static void launches(unsigned int nr, unsigned int rounds)
+{
+	setup();
+	for (unsigned int round = 0; round <= rounds; round++) {
+		double start = now();
+
+		for (unsigned int i = 0; i < nr; i++)
+			launch_empty();
+		DO(cuStreamSynchronize(stream));
+		if (round)
+			printf("launch %.3f\n", (now() - start) * 1e9 / nr);
+	}
+	nr_launched += (rounds + 1ull) * nr;
+}
+
+/* Kernels with the function of the last one count. */
+static void graphs(const char *name, unsigned int nodes, unsigned int nr, unsigned int rounds)
+{
+	void *graph, *exec;
+
+	setup();
+	DO(cuStreamBeginCapture(stream, 2));
+	for (unsigned int i = 0; i + 1 < nodes; i++)
+		launch_empty();
+	if (strcmp(name, "counted"))
+		launch_spin(0);
+	else
+		launch_empty();
+	DO(cuStreamEndCapture(stream, &graph));
+	DO(cuGraphInstantiate(&exec, graph, 0));
+	for (unsigned int round = 0; round <= rounds; round++) {
+		double start = now();
+
+		for (unsigned int i = 0; i < nr; i++)
+			DO(cuGraphLaunch(exec, stream));
+		DO(cuStreamSynchronize(stream));
+		if (round)
+			printf("%s %.3f\n", name, (now() - start) * 1e9 / nr / nodes);
+	}
+	nr_launched += (rounds + 1ull) * nr;
+}
+
+/* The GPU of this process, as gpupart shows it. */
+static const char *own_pci(struct gpupart *gp)
+{
+	static struct gpupart_process list[256];
+	int nr = gpupart_process_list(gp, list, 256, sizeof(list[0]));
+
+	for (int i = 0; i < nr && i < 256; i++)
+		if (list[i].pid == getpid() && *list[i].pci)
+			return list[i].pci;
+	return "-";
+}
+
+/* Its records, where it has any. */
+static void counts(void)
+{
+	struct gpupart_records_reader *reader;
+	struct gpupart_records r = { .on = false };
+	struct gpupart *gp;
+
+	if (gpupart_open(&gp))
+		exit(101);
+	if (!gpupart_records_open(gp, 0, own_pci(gp), &reader)) {
+		gpupart_records_read(gp, reader, &r, sizeof(r));
+		gpupart_records_close(reader);
+	}
+	printf("counts launched %llu on %d issued %" PRIu64 " ended %" PRIu64
+	       " outstanding %" PRIu64 " unrecorded %" PRIu64 " unknown %" PRIu64
+	       " graphs %" PRIu64 "\n", nr_launched, r.on, r.issued, r.ended, r.outstanding,
+	       r.unrecorded, r.unknown, r.graphs);
+	gpupart_close(gp);
+}
+
+/* At most 64 are queued: whoever kills it does so in the middle of one. */
+static void hold(double seconds)
+{
+	double start = now();
+	bool told = false;
+
+	setup();
+	launch_spin(1000000);
+	DO(cuStreamSynchronize(stream));
+	while (now() - start < seconds) {
+		for (int i = 0; i < 64; i++)
+			launch_spin(1000000);
+		if (!told)
+			printf("holding %d\n", getpid());
+		told = true;
+		DO(cuStreamSynchronize(stream));
+	}
+}
+
+static void stop_now(int signal)
+{
+	(void)signal;
+	stop = 1;
+}
+
+static void steady(double seconds)
+{
+	double start = now();
+	struct gpupart *gp;
+
+	setup();
+	launch_empty();
+	DO(cuStreamSynchronize(stream));
+	nr_launched++;
+	if (gpupart_open(&gp))
+		exit(101);
+	signal(SIGTERM, stop_now);
+	printf("steady %d %s\n", getpid(), own_pci(gp));
+	gpupart_close(gp);
+	while (!stop && now() - start < seconds) {
+		for (int i = 0; i < 100; i++)
+			launch_spin(5000);
+		DO(cuStreamSynchronize(stream));
+		nr_launched += 100;
+	}
+}
+
+static void busy(int pid, const char *pci, unsigned int nr)
+{
+	struct gpupart_records_reader *reader;
+	unsigned int nr_busy = 0;
+	struct gpupart *gp;
+	double start;
+	int seen = 0;
+
+	if (gpupart_open(&gp))
+		exit(101);
+	if (gpupart_records_open(gp, pid, pci, &reader) ||
+	    (seen = gpupart_records_busy(gp, reader)) < 0) {
+		fprintf(stderr, "records_cost: %s\n", gpupart_error(gp));
+		exit(102);
+	}
+	start = now();
+	for (unsigned int i = 0; i < nr && seen >= 0; i++) {
+		seen = gpupart_records_busy(gp, reader);
+		nr_busy += seen > 0;
+	}
+	printf("busy %.1f ns, %u of %u\n", (now() - start) * 1e9 / nr, nr_busy, nr);
+	gpupart_records_close(reader);
+	gpupart_close(gp);
+	if (seen < 0)
+		exit(102);
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+		const char *a = i + 1 < argc ? argv[i + 1] : "1";
+		const char *b = i + 2 < argc ? argv[i + 2] : "1";
+		const char *c = i + 3 < argc ? argv[i + 3] : "1";
+
+		if (!strcmp(word, "launch")) {
+			launches(atoi(a), atoi(b));
+			i += 2;
+		} else if (!strcmp(word, "graph") || !strcmp(word, "counted")) {
+			graphs(word, atoi(a), atoi(b), atoi(c));
+			i += 3;
+		} else if (!strcmp(word, "counts")) {
+			counts();
+		} else if (!strcmp(word, "hold")) {
+			hold(atof(a));
+			i++;
+		} else if (!strcmp(word, "steady")) {
+			steady(atof(a));
+			i++;
+		} else if (!strcmp(word, "busy")) {
+			busy(atoi(a), b, atoi(c));
+			i += 3;
+		} else {
+			fprintf(stderr, "records_cost: '%s'?\n", word);
+			return 2;
+		}
+	}
+	return 0;
+}
