@@ -31,7 +31,7 @@ const char top_help[] =
 "\n"
 "Busy times are upper bounds: when a kernel began is not recorded. It counts from its\n"
 "launch, or from the end of the one before it on its stream. '-' (JSON: null) is not\n"
-"known: records are off, as on a real GPU without GPUPART_RECORDS=1. '+' (partial):\n"
+"known: records are off; 'gpupart doctor' says why. '+' (partial):\n"
 "there were launches without a record, as those of some graphs.\n"
 "\n"
 "Examples:\n"

@@ -317,8 +317,7 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  * it on its stream. So busy times are upper bounds for a stream that waits for events, copies or a
  * time slice. Launches of graphs are launches; while they follow each other their time is one: from
  * the first one's submission to the last end. A process is read by others if it was published
- * (gpupart_process_publish()) before its first context was made or attached. A real GPU writes
- * records only for a process with GPUPART_RECORDS=1 in its environment.
+ * (gpupart_process_publish()) before its first context was made or attached.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 

@@ -36,7 +36,7 @@ static const char help[] =
 	"MEM   of the GPU; the bar is of the quota, or else of the GPU's memory\n"
 	"/S    launches a second      OUT  launches outside of the set\n"
 	"QOS   progress against the goal of 'gpupart qos run': 1 meets it, red: missed\n"
-	"-     not known: records are off, as on a real GPU without GPUPART_RECORDS=1\n";
+	"-     not known: records are off; 'gpupart doctor' says why\n";
 
 /* ------------------------------------------------------------------- figures */
 

@@ -78,7 +78,7 @@ static int find_measure(struct tune_run *run, unsigned int i)
 	while (!status && (t->since_change < 3 || (t->by_records && ns < RECORDS_NS))) {
 		if (ns > run->wait_ns)
 			return failure(
-				"%s reported nothing for %g s, and no launch of it was recorded (a GPU records them with GPUPART_RECORDS=1): there is nothing to measure it by",
+				"%s reported nothing for %g s, and no launch of it was recorded ('gpupart doctor' says why): there is nothing to measure it by",
 				t->name, run->wait_ns / 1e9);
 		status = watch(run, begin + ns + LOOK_NS);
 		ns = process_now_ns() - begin;

@@ -30,7 +30,6 @@ struct environment environment_read(void)
 		.profile = is_one(ENVIRONMENT_PROFILE),
 		.no_device_launch = is_one(ENVIRONMENT_NO_DEVICE_LAUNCH),
 		.no_records = records && !strcmp(records, "0"),
-		.records = is_one(ENVIRONMENT_RECORDS),
 		.set = value_of(ENVIRONMENT_SET),
 		.gpu = value_of(ENVIRONMENT_GPU),
 		.rules = value_of(ENVIRONMENT_RULES),

@@ -37,8 +37,7 @@ struct environment {
 	bool profile;		/* PROFILE is "1": a profiler may subscribe after the library */
 	/* NO_DEVICE_LAUNCH is "1": modules whose kernels can launch others are not loaded. */
 	bool no_device_launch;
-	/* RECORDS is "0" or "1": the GPU writes no records of launches, or also if it is real. */
-	bool no_records, records;
+	bool no_records;	/* RECORDS is "0": the GPU writes no records of launches */
 	/*
 	 * The limit from outside, as gpupart_set_parse() reads it, and the GPU that it is for, as
 	 * gpupart_attach() takes it; NULL: any. Of several GPUs a list parted by commas, with a
