@@ -97,6 +97,14 @@ static inline void clock_learn(struct control_clock *clock, uint64_t counter, ui
 		clock->offset = offset;
 }
 
+void records_clock_seen(struct control_clock *clock, uint64_t end)
+{
+	int64_t offset = end - clock_ns(clock, records_counter());
+
+	if (offset > clock->offset)
+		clock->offset = offset;
+}
+
 /* ------------------------------------------------------------------- union */
 
 static void gap_drop(struct control_records *totals, unsigned int n)
@@ -271,13 +279,6 @@ static inline void batch_end(struct batch *batch, struct control_ring *ring)
 		batch->totals->last_end = batch->last_end;
 }
 
-/* No launch was seen yet: the first ended before now. */
-static inline void clock_first(struct control_clock *clock, uint64_t end)
-{
-	if (__builtin_expect(clock->offset == OFFSET_NONE, 0))
-		clock->offset = end - clock_ns(clock, records_counter());
-}
-
 void records_fold_entry(struct control_records *totals, struct control_ring *ring,
 			const struct records_entry *entry)
 {
@@ -288,7 +289,6 @@ void records_fold_entry(struct control_records *totals, struct control_ring *rin
 		totals->untimed++;
 		return;
 	}
-	clock_first(&totals->clock, entry->time);
 	batch_begin(&batch, totals, ring);
 	batch_add(&batch, entry->time, entry->submitted, entry->function);
 	batch_end(&batch, ring);
@@ -301,7 +301,7 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_acquire), seq, last;
 	struct control_ring *shown = ring->shown;
 	const uint64_t mask = ring->mask;
-	uint64_t time = 0, end, submitted, function, untimed = 0, first;
+	uint64_t end, submitted, function, untimed = 0, first;
 	struct batch batch;
 
 	seq = shown->folded;
@@ -318,15 +318,19 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
 			last = first;
 		shown->busy_ns = 0;
 	}
-	max = 0;
-	if (seq != last && records_has(&ring->cells[(seq + 1) & mask], seq + 1))
-		clock_first(&totals->clock, ring->cells[(seq + 1) & mask].time);
+	for (max = 0; seq + max != last; max++)
+		if (!records_has(&ring->cells[(seq + max + 1) & mask], seq + max + 1))
+			break;
+	if (!max)
+		goto none;
+	/* From the last of them, before any begin is told: the first may have ended long ago. */
+	last = seq + max;
+	end = atomic_load_explicit(&ring->cells[last & mask].time, memory_order_relaxed);
+	clock_learn(&totals->clock, records_counter(), end);
 	batch_begin(&batch, totals, shown);
-	for (; seq != last; seq++, max++) {
+	for (; seq != last; seq++) {
 		const uint64_t at = (seq + 1) & mask;
 
-		if (!records_has(&ring->cells[at], seq + 1))
-			break;
 		end = atomic_load_explicit(&ring->cells[at].time, memory_order_relaxed);
 		submitted = atomic_load_explicit(&ring->notes[at].submitted, memory_order_relaxed);
 		function = atomic_load_explicit(&ring->notes[at].function, memory_order_relaxed);
@@ -341,14 +345,12 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
 			untimed++;
 			continue;
 		}
-		time = end;
 		batch_add(&batch, end, submitted, function);
 	}
 	batch_end(&batch, shown);
+none:
 	shown->folded = seq;
 	totals->untimed += untimed;
-	if (time)
-		clock_learn(&totals->clock, records_counter(), time);
 	return max;
 }
 
@@ -379,6 +381,8 @@ void records_fold(struct records *records, struct records_ring *ring)
 	other = n < FOLD_MAX ? waiting_ring(records) : NULL;
 	if (other && other != ring)
 		records_fold_ring(totals, other, FOLD_MAX - n, false);
+	if (records->nr_running)
+		records_graphs_fold(records);
 	records_totals_end(totals);
 	atomic_store_explicit(&records->folding, false, memory_order_release);
 }

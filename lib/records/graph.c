@@ -147,22 +147,56 @@ static struct records_graph *entry_of(struct records *records, unsigned int n,
 	return &records->graphs[n];
 }
 
-/* All launches have ended: from the first one's submission to the last end is one time. */
+static void since_set(struct records *records, struct control_graph *shown, uint64_t counter)
+{
+	records->nr_running += !!counter - !!shown->since;
+	__atomic_store_n(&shown->since, counter, __ATOMIC_RELAXED);
+}
+
+/*
+ * All launches have ended: from the first one's submission to the last end is one time. With
+ * records->folding.
+ */
 static void time_add(struct records *records, struct control_graph *shown,
 		     const struct records_graph_cell *cell)
 {
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 	const uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
 
-	if (!shown->since || !records_totals_lock(records))
-		return;
 	ring->notes[at] = (struct records_note){ shown->since, RECORDS_GRAPH_KEY };
 	ring->cells[at] = (struct records_cell){ seq, atomic_load(&cell->end.time) };
 	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
 	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
 	ring->shown->last_end = 0;
 	records_fold_ring(records->shown, ring, 1, true);
-	shown->since = 0;
+	since_set(records, shown, 0);
+}
+
+static void times_add(struct records *records)
+{
+	struct records_graph_cell *cell;
+	struct control_graph *shown;
+
+	for (unsigned int n = 0; records->nr_running && n < records->shown->nr_graphs; n++)
+		if (!entry_of(records, n, &shown, &cell)->launching && shown->since &&
+		    records_graph_left(shown, cell) <= 0)
+			time_add(records, shown, cell);
+}
+
+void records_graphs_fold(struct records *records)
+{
+	if (pthread_mutex_trylock(&lock))
+		return;
+	times_add(records);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Not in the launch callback. */
+static void times_add_all(struct records *records)
+{
+	if (!records->nr_running || !records_totals_lock(records))
+		return;
+	times_add(records);
 	records_totals_unlock(records);
 }
 
@@ -172,12 +206,13 @@ static void entry_take(struct records *records, struct records_mark *mark)
 	struct records_graph_cell *cell;
 	struct control_graph *shown;
 
+	times_add_all(records);
 	for (unsigned int n = 0; n < CONTROL_NR_GRAPHS && records->section; n++) {
 		struct records_graph *graph = entry_of(records, n, &shown, &cell);
 
 		if (graph->owner || graph->spoilt || records_graph_left(shown, cell))
 			continue;
-		time_add(records, shown, cell);
+		since_set(records, shown, 0);
 		/* With any number of kernels nothing of it is outstanding. */
 		__atomic_store_n(&shown->kernels, 0, __ATOMIC_RELEASE);
 		atomic_store(&cell->count, (uint32_t)shown->issued * mark->nr_kernels);
@@ -236,11 +271,12 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 			graph->owner->unknown = true;
 			graph->owner->records = NULL;
 			graph->owner = NULL;
+			graph->launching = false;
 		}
 		if (records_graph_left(shown, cell)) {
 			graph->spoilt = true;
 			if (ended) {
-				shown->since = 0;
+				since_set(records, shown, 0);
 				atomic_store(&cell->count,
 					     (uint32_t)shown->issued * shown->kernels);
 			}
@@ -342,9 +378,10 @@ void records_graph_begins(struct records_mark *mark, struct records *records)
 		if (left < 0)
 			spoil(mark);
 		else if (!left) {
-			time_add(records, shown, cell);
-			__atomic_store_n(&shown->since, records_counter(), __ATOMIC_RELAXED);
+			times_add_all(records);
+			since_set(records, shown, records_counter());
 		}
+		records->graphs[mark->entry].launching = true;
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -358,6 +395,8 @@ void records_graph_ends(struct records_mark *mark, struct records *records, int 
 	pthread_mutex_lock(&lock);
 	known = mark && !mark->unknown && mark->records == records &&
 		mark->nr_built == mark->nr_kernels;
+	if (mark && mark->records)
+		mark->records->graphs[mark->entry].launching = false;
 	if (!result && known) {
 		__atomic_fetch_add(&records->shown->graph[mark->entry].issued, 1, __ATOMIC_RELEASE);
 	} else if (!result || !records_not_made(result)) {

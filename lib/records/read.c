@@ -286,6 +286,7 @@ static int by_time(const void *a, const void *b)
 static void fold_rest(struct gpupart_records_reader *reader)
 {
 	struct control_records *copy = &reader->copy;
+	uint64_t newest = 0;
 
 	reader->nr_entries = 0;
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
@@ -300,6 +301,14 @@ static void fold_rest(struct gpupart_records_reader *reader)
 		}
 		reader_ring(reader, n, ring->folded + 1, ring->issued);
 	}
+	for (unsigned int i = 0; i < reader->nr_entries; i++)
+		if (reader->entries[i].launch.time > newest)
+			newest = reader->entries[i].launch.time;
+	for (unsigned int n = 0; n < copy->nr_graphs; n++)
+		if (copy->graph[n].since && reader->graphs[n].end.time > newest)
+			newest = reader->graphs[n].end.time;
+	if (newest)
+		records_clock_seen(&copy->clock, newest);
 	qsort(reader->entries, reader->nr_entries, sizeof(reader->entries[0]), by_time);
 	for (unsigned int i = 0; i < reader->nr_entries; i++)
 		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],

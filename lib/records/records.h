@@ -203,6 +203,7 @@ struct records_graph {
 	struct records_mark *owner;	/* of an executable graph that is there; NULL: none */
 	unsigned int context;		/* its place in contexts[] and 1; 0: none yet */
 	bool spoilt;			/* not used again before that context is gone */
+	bool launching;			/* a launch of it is not counted yet */
 };
 
 struct records {
@@ -217,6 +218,7 @@ struct records {
 	struct records_graph graphs[CONTROL_NR_GRAPHS];
 	atomic_bool folding;		/* a thread writes the totals */
 	unsigned int next_ring;		/* it looks at this one next, for launches to fold */
+	atomic_uint nr_running;		/* graphs with a time that is not in the totals */
 	struct control_gpu *gpu;
 	char why[192];				/* not ""; why contexts have none */
 };
@@ -274,6 +276,12 @@ void records_graph_builds(struct records_mark *mark, struct records *records);
 void records_graph_begins(struct records_mark *mark, struct records *records);
 void records_graph_ends(struct records_mark *mark, struct records *records, int result);
 
+/*
+ * With records->folding, in the launch callback: the times of graphs whose launches have all ended,
+ * before later launches are in the totals. Waits for nothing.
+ */
+void records_graphs_fold(struct records *records);
+
 /* The context with place @n goes; @ended: it is gone, and nothing writes for it any more. */
 void records_graphs_gone(struct records *records, unsigned int n, bool ended);
 
@@ -323,7 +331,14 @@ struct records_entry {
 	uint64_t function;
 };
 
-/* The next launch of @ring, whose number is @ring->folded + 1, into the totals. */
+/* In a copy: a launch that ended at @end was seen now. The rate stays the process's. */
+GPUPART_PRIVATE
+void records_clock_seen(struct control_clock *clock, uint64_t end);
+
+/*
+ * The next launch of @ring, whose number is @ring->folded + 1, into the totals. @totals' clock was
+ * told of one that ended.
+ */
 GPUPART_PRIVATE
 void records_fold_entry(struct control_records *totals, struct control_ring *ring,
 			const struct records_entry *entry);

@@ -293,6 +293,14 @@ static void times(void)
 	tap_ok(runs(exec, 4), "it is launched 4 times");
 	after = busy_ns();
 	tap_ok(after - before >= 4 * LONG_NS, "busy for %llu us more", (after - before) / 1000ull);
+	before = after;
+	for (int i = 0; i < 400; i++)
+		if (program_launch(&p, streams[0], 1, 1000) || (i % 4 == 3 && !synced()))
+			break;
+	tap_ok(read_of(0, &r, &busy) && r.busy_ns >= before && !r.late_ns,
+	       "as much and not less after 100 times of launches, each with a gap: %llu us, %llu late",
+	       (U64)r.busy_ns / 1000, (U64)r.late_ns / 1000);
+	after = r.busy_ns;
 	tap_ok(runs(exec, 1) && read_of(0, &r, &busy) && r.busy_ns >= after + LONG_NS &&
 	       r.busy_ns <= r.kernels_ns, "and longer after another one");
 	for (busy = 0; busy < (int)r.nr_functions; busy++)

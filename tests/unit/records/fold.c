@@ -149,6 +149,37 @@ static void times(void)
 	       "one that never ran is counted apart");
 }
 
+/*
+ * Three launches that were seen long after two of them had ended, as the first ones of a program
+ * are: each took 1 s.
+ */
+static void seen_late(void)
+{
+	static struct records_cell cells[4];
+	static struct records_note notes[4];
+	static struct control_ring shown;
+	struct records_ring ring = { .issued = 6, .mask = 3, .cells = cells, .notes = notes,
+				     .shown = &shown, .first = 3 };
+	uint64_t second, now;
+
+	clear();
+	records_clock_start(&totals.clock);
+	records_clock_start(&totals.clock);
+	second = (1000000000ull << 32) / totals.clock.scale;
+	now = records_counter();
+	shown.folded = 3;
+	for (int i = 0; i < 3; i++) {
+		atomic_store(&cells[i].payload, 4 + i);
+		atomic_store(&cells[i].time, (1000 - 40 * (2 - i)) * 1000000000ull);
+		atomic_store(&notes[i].submitted, now - (1 + 40 * (2 - i)) * second);
+		atomic_store(&notes[i].function, 0x5000);
+	}
+	tap_ok(records_fold_ring(&totals, &ring, 16, true) == 3 && shown.folded == 6 &&
+	       totals.kernels_ns >= 2900000000ull && totals.kernels_ns < 20000000000ull,
+	       "seen 80 s after the first one ended: three launches of 1 s took %lu ns",
+	       totals.kernels_ns);
+}
+
 /* More functions than there are places: those with the most time stay. */
 static void many_functions(void)
 {
@@ -178,5 +209,6 @@ int main(void)
 	union_against_oracle();
 	times();
 	many_functions();
+	seen_late();
 	return tap_done();
 }

@@ -14,7 +14,7 @@
 #define SLOT(i)		(40 + 2 * (i))	/* V04_00: byte of the enable bit; clcbc0qmd.h */
 #define ADDRESS(i)	(80 + 16 * (i))
 #define PAYLOAD(i)	(88 + 16 * (i))
-#define GPU_AHEAD	5000000000ull	/* of its clock before CLOCK_MONOTONIC, ns */
+#define GPU_AHEAD	500000000000000ull	/* of its clock before CLOCK_MONOTONIC, ns */
 
 static struct gpupart *gp;
 static struct tmd_map map;

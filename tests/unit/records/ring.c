@@ -234,18 +234,29 @@ static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstandi
 	return good;
 }
 
-#define SECOND 1000000000ull
+#define SECOND	1000000000ull
+#define AGES	(100000 * SECOND)
 
-/*
- * Launches behind each other, all of them submitted before the first ends: each has its time, but
- * for the first, which may have begun later.
- */
+/* The launch was submitted when the GPU's clock was at @at. */
+static void submitted_at(struct launched launched, uint64_t at)
+{
+	const struct records_cell *cells = records->contexts[0].mapped;
+	const uint64_t ago = gpu_now() - at, counter = records_counter();
+
+	if (launched.cell)
+		records_notes(records->section)[launched.cell - cells].submitted =
+			counter - (uint64_t)(((__uint128_t)ago << 32) / records->shown->clock.scale);
+}
+
+/* Launches behind each other, all of them submitted before the first ends: each has its time. */
 static bool run(struct stream *s, unsigned int nr, uint64_t ns, uint64_t *at)
 {
 	struct launched launched[32];
 
-	for (unsigned int i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++) {
 		launched[i] = launch(s);
+		submitted_at(launched[i], *at);
+	}
 	for (unsigned int i = 0; i < nr; i++) {
 		if (!launched[i].cell)
 			return false;
@@ -255,7 +266,7 @@ static bool run(struct stream *s, unsigned int nr, uint64_t ns, uint64_t *at)
 	return true;
 }
 
-/* So that the first launches are folded, and the clock is as late as @at. */
+/* So that what was launched before is folded. */
 static void warm(struct stream *s, uint64_t *at)
 {
 	run(s, 16, 0, at);
@@ -265,7 +276,7 @@ static void warm(struct stream *s, uint64_t *at)
 static void of_streams(void)
 {
 	struct stream *a = &many[0], *b = &many[1], *later = &many[64];
-	uint64_t at = gpu_now() + SECOND, end_of_b, busy, before;
+	uint64_t at = gpu_now() - AGES, end_of_b, busy, before;
 
 	for (int i = 0; i <= 64; i++)
 		many[i].ctx = CTX(0);
@@ -287,6 +298,9 @@ static void of_streams(void)
 	run(b, 20, 500 * SECOND, &end_of_b);
 	records_stream_gone(records, (uintptr_t)b->tmd);
 	run(later, 1, 0, &at);
+	/* They tell what time it is. */
+	for (int i = 0; i < 16; i++)
+		end(launch(&many[2]));
 	tap_ok(reads_of(later, 1, 0, &before) && before < 400 * SECOND,
 	       "a stream with another's ring, of which not all was folded, begins with %lu ns",
 	       before);
