@@ -17,6 +17,8 @@
 #define MAX_ROWS	64
 #define ROW_HEIGHT	22
 #define ROW_LEFT	190
+#define FEW		4	/* points of a line, which all have its letter */
+#define MAX_LABELS	256
 
 struct axis {
 	double min, max, step;	/* of a logarithmic one: log10 of the values */
@@ -181,7 +183,8 @@ static void draw_lines(const struct frame *f)
 	grid_y(f);
 	json_array_foreach(f->series, i, series) {
 		json_t *points = json_object_get(series, "points");
-		size_t every = json_array_size(points) / 12 + json_array_size(f->series);
+		size_t nr = json_array_size(points);
+		size_t every = nr > FEW ? nr / 12 + json_array_size(f->series) : 1;
 
 		/* Ink around a light colour. */
 		for (int ink = 1; ink >= 0; ink--) {
@@ -200,9 +203,36 @@ static void draw_lines(const struct frame *f)
 	}
 }
 
+/*
+ * Beside point @own of @taken, where no other point and no label is; nowhere if there is no such
+ * place.
+ */
+static void label(const struct frame *f, double (*taken)[2], unsigned int *nr, unsigned int own,
+		  const char *text)
+{
+	static const signed char places[][2] = { { 15, -9 }, { 15, 7 }, { -15, -9 }, { -15, 7 } };
+
+	for (unsigned int i = 0; i < 4 && *nr < MAX_LABELS; i++) {
+		double at[2] = { taken[own][0] + places[i][0], taken[own][1] + places[i][1] };
+		unsigned int n;
+
+		for (n = 0; n < *nr; n++)
+			if (n != own && fabs(taken[n][0] - at[0]) < 16 &&
+			    fabs(taken[n][1] - at[1]) < 10)
+				break;
+		if (n < *nr)
+			continue;
+		memcpy(taken[(*nr)++], at, sizeof(at));
+		svg_text(f->file, at[0], at[1], TINY, "", text);
+		return;
+	}
+}
+
 static void draw_points(const struct frame *f)
 {
+	double taken[MAX_LABELS][2];
 	json_t *series, *point;
+	unsigned int nr = 0, own = 0;
 	size_t i, p;
 
 	grid_x(f);
@@ -212,9 +242,14 @@ static void draw_points(const struct frame *f)
 			double x = at_x(f, number_at(point, 0)), y = at_y(f, number_at(point, 1));
 
 			svg_tag(f->file, x, y, i);
-			svg_text(f->file, x + 9, y - 5, TINY, "",
-				 json_string_value(json_array_get(point, 2)));
+			if (nr == MAX_LABELS)
+				continue;
+			taken[nr][0] = x - 6;
+			taken[nr++][1] = y + 4;
 		}
+	json_array_foreach(f->series, i, series)
+		json_array_foreach(json_object_get(series, "points"), p, point)
+			label(f, taken, &nr, own++, json_string_value(json_array_get(point, 2)));
 }
 
 static int row_of(const struct frame *f, const json_t *point)
