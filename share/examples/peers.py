@@ -12,7 +12,7 @@ train    forward and backward of three 8192^3 products, bound by compute
 compute  products that stay in the caches
 
 both A B MODE FILE FILE  A and B on two streams of one process; MODE is 'priority' (A's is higher)
-or 'green' (half of the SMs each, by cuda-bindings). For PyTorch 2.4 or newer. Not run on a GPU yet.
+or 'green' (half of the SMs each, by cuda-bindings). For PyTorch 2.4 or newer.
 """
 import sys
 import threading
