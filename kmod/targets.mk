@@ -60,14 +60,14 @@ modules_install: modules
 dkms_dir ?= /usr/src
 modulesload_dir ?= /usr/lib/modules-load.d
 dkms:
-	$(call say,INSTALL,$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION))
+	$(call say,INSTALL,"$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)")
 	$(Q)grep -q '^PACKAGE_VERSION="$(VERSION)"$$' kmod/dkms.conf || { echo "kmod/dkms.conf is not of $(VERSION)" >&2; exit 1; }
 	$(Q)grep -q '^MODULE_VERSION("$(VERSION)");$$' kmod/main.c || { echo "kmod/main.c is not of $(VERSION)" >&2; exit 1; }
-	$(Q)install -d $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
-	$(Q)install -m 644 kmod/*.[ch] kmod/Kbuild kmod/Makefile $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod
-	$(Q)install -m 644 kmod/dkms.conf LICENSE $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)
-	$(Q)install -D -m 644 share/modules-load.d/gpupart.conf $(DESTDIR)$(modulesload_dir)/gpupart.conf
-	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
+	$(Q)install -d "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod" "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux"
+	$(Q)install -m 644 kmod/*.[ch] kmod/Kbuild kmod/Makefile "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod"
+	$(Q)install -m 644 kmod/dkms.conf LICENSE "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)"
+	$(Q)install -D -m 644 share/modules-load.d/gpupart.conf "$(DESTDIR)$(modulesload_dir)/gpupart.conf"
+	$(Q)install -m 644 include/uapi/linux/gpupart.h "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux"
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh

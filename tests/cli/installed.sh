@@ -13,9 +13,9 @@ ok $? "make install: $(tail -n 1 "$tmp/log")"
 in_archive() { grep -aoE '/[a-z/]+/gpupart/captures' "$1" | grep -v '^/share/' | sort -u; }
 built=$(in_archive "$BUILD/lib/libgpupart.a")
 for share in "${built%/gpupart/captures}" /elsewhere/share; do
-	env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s install B="$BUILD" DESTDIR="$tmp/other" libdir=/lib datadir="$share" >"$tmp/log" 2>&1
-	is "$? $(in_archive "$tmp/other/lib/libgpupart.a")" "0 $share/gpupart/captures" "libgpupart.a in $share looks for samples there"
-	is "$(ar t "$tmp/other/lib/libgpupart.a" | sort | sha256sum)" "$(ar t "$BUILD/lib/libgpupart.a" | sort | sha256sum)" "and has the same members"
+	env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s install B="$BUILD" DESTDIR="$tmp/another place" libdir=/lib datadir="$share" >"$tmp/log" 2>&1
+	is "$? $(in_archive "$tmp/another place/lib/libgpupart.a")" "0 $share/gpupart/captures" "libgpupart.a in $share looks for samples there"
+	is "$(ar t "$tmp/another place/lib/libgpupart.a" | sort | sha256sum)" "$(ar t "$BUILD/lib/libgpupart.a" | sort | sha256sum)" "and has the same members"
 done
 for file in bin/gpupart lib/here/libgpupart.so lib/here/libgpupart.so.0 lib/here/libgpupart-manage.so.0 lib/here/libgpupart.a lib/here/gpupart/libgpupart-inject.so \
 	lib/here/gpupart/sim/libcuda.so.1 include/gpupart.h include/gpupart_manage.h include/gpupart_tpcset.h include/linux/gpupart.h lib/here/pkgconfig/libgpupart.pc \
@@ -149,6 +149,8 @@ is "$left" "" "each file that is installed belongs to a package: $(echo "$instal
 mkdir -p "$dest/usr/share/gpupart/captures" "$dest/etc/gpupart"
 : >"$dest/usr/share/gpupart/captures/mine.capture"
 : >"$dest/etc/gpupart/config"
+mv "$dest" "$dest of two words"
+dest="$dest of two words"
 # By a path from here, as it may be given to install too.
 env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s uninstall B="$BUILD" DESTDIR="$(realpath --relative-to=. "$dest")" prefix=/usr libdir=/usr/lib/here \
 	datadir=/usr/share bashcompdir=/usr/share/bash-completion/completions zshcompdir=/usr/share/zsh/site-functions \
