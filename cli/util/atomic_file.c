@@ -53,7 +53,7 @@ int whole_open(const char *path, int flags)
 const char *whole_words(int err)
 {
 	return err == -ELOOP ? "is another user's link, or leads to itself" :
-	       err == -ENXIO ? "is a pipe that nobody reads, a socket, or a device that is not there" :
+	       err == -ENXIO ? "is a pipe that nobody reads, or leads to nothing" :
 			       strerror(-err);
 }
 
