@@ -124,7 +124,7 @@ cd "$root" || exit 1
 # So are the pages that README and the manual send to; the index of them has README's name.
 pages=$(find README.md Documentation/man cli \( -name README.md -o -name '*.[1-9c]' \) -exec cat {} + | grep -oE 'Documentation/(user|internals)/[a-z0-9-]+\.md' | sort -u)
 is "$(echo "$pages" | grep -vxFf debian/gpupart.docs)" "" "gpupart.docs has each page that is named: $(echo "$pages" | wc -l)"
-is "$(ls Documentation/user/*.md Documentation/internals/*.md | grep -vxFf debian/gpupart.docs)" "" "and each that these lead to"
+is "$(printf '%s\n' Documentation/user/*.md Documentation/internals/*.md | grep -vxFf debian/gpupart.docs)" "" "and each that these lead to"
 is "$(while read -r page; do [ -e "$page" ] || echo "$page"; done <debian/gpupart.docs)" "" "and all are there"
 
 # Every file is in a package: debian/*.install has it, or a folder of it.
