@@ -317,9 +317,9 @@ install: all $(MAN3)
 	$(Q)install -m 755 $(B)/lib/$(SONAME) $(B)/lib/$(MANAGE_SONAME) "$(DESTDIR)$(libdir)"
 	$(Q)install -m 644 $(LIBGPUPART) "$(DESTDIR)$(libdir)/libgpupart.so"
 	$(Q)install -m 644 $(B)/lib/libgpupart.a "$(DESTDIR)$(libdir)/libgpupart.a"
-	$(Q)grep -qaF '$(datadir)/gpupart/captures' $(B)/lib/libgpupart.a || { mkdir -p $(B)/obj/install && \
-		$(CC) $(ALL_CFLAGS) -c -o $(B)/obj/install/sample.o lib/topo/sample.c && \
-		$(AR) rs "$(DESTDIR)$(libdir)/libgpupart.a" $(B)/obj/install/sample.o; }
+	$(Q)grep -qaF '$(datadir)/gpupart/captures' $(B)/lib/libgpupart.a || { dir=$$(mktemp -d) && \
+		$(CC) $(ALL_CFLAGS) -c -o $$dir/sample.o lib/topo/sample.c && \
+		$(AR) rs "$(DESTDIR)$(libdir)/libgpupart.a" $$dir/sample.o && rm -r $$dir; }
 	$(Q)install -m 755 $(INJECT) "$(DESTDIR)$(libdir)/gpupart/libgpupart-inject.so"
 	$(Q)install -m 755 $(NVML) "$(DESTDIR)$(libdir)/gpupart/libgpupart-nvml.so"
 	$(Q)install -m 755 $(SMCTRL) "$(DESTDIR)$(libdir)/libsmctrl.so"
