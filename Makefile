@@ -308,60 +308,60 @@ $(MAN3): scripts/man3.py $(HEADERS) $(MAN_EXAMPLE_SRC)
 # A program that libgpupart.a is linked into lies anywhere: samples are found by the folder that is
 # compiled in, which install's prefix= may have changed.
 install: all $(MAN3)
-	$(call say,INSTALL,$(DESTDIR)$(prefix))
-	$(Q)install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir)/gpupart/sim $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(includedir)/linux $(DESTDIR)$(datadir)/gpupart/captures $(DESTDIR)$(datadir)/gpupart/scenarios \
-		$(addprefix $(DESTDIR)$(mandir)/man,1 3 4 7 8) $(DESTDIR)$(unitdir) $(DESTDIR)$(bashcompdir) \
-		$(DESTDIR)$(zshcompdir) $(DESTDIR)$(docdir)/examples/engine $(DESTDIR)$(datadir)/gpupart/completion
-	$(Q)install -m 755 $(CLI) $(DESTDIR)$(bindir)/gpupart
-	$(Q)install -m 755 $(B)/lib/$(SONAME) $(B)/lib/$(MANAGE_SONAME) $(DESTDIR)$(libdir)
-	$(Q)install -m 644 $(LIBGPUPART) $(DESTDIR)$(libdir)/libgpupart.so
-	$(Q)install -m 644 $(B)/lib/libgpupart.a $(DESTDIR)$(libdir)/libgpupart.a
-	$(Q)grep -qaF '$(datadir)/gpupart/captures' $(B)/lib/libgpupart.a || { mkdir -p $(B)/obj/install && \
-		$(CC) $(ALL_CFLAGS) -c -o $(B)/obj/install/sample.o lib/topo/sample.c && \
-		$(AR) rs $(DESTDIR)$(libdir)/libgpupart.a $(B)/obj/install/sample.o; }
-	$(Q)install -m 755 $(INJECT) $(DESTDIR)$(libdir)/gpupart/libgpupart-inject.so
-	$(Q)install -m 755 $(NVML) $(DESTDIR)$(libdir)/gpupart/libgpupart-nvml.so
-	$(Q)install -m 755 $(SMCTRL) $(DESTDIR)$(libdir)/libsmctrl.so
-	$(Q)install -m 644 $(B)/lib/libsmctrl.a $(B)/lib/libsmctrl_objects.a $(DESTDIR)$(libdir)
-	$(Q)install -m 644 include/libsmctrl.h $(DESTDIR)$(includedir)/libsmctrl.h
-	$(Q)install -m 755 $(SIM_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1
-	$(Q)install -m 755 $(SIM_NVML_PLAIN) $(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1
-	$(Q)for f in $(HTTP); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
-	$(Q)for f in $(KUBERNETES); do install -m 755 "$$f" $(DESTDIR)$(bindir) && sed 's|@bindir@|$(bindir)|' share/systemd/$${f##*/}.service \
-		>$(DESTDIR)$(unitdir)/$${f##*/}.service || exit; done
-	$(Q)for f in $(SLURM); do install -m 755 "$$f" $(DESTDIR)$(libdir)/gpupart/ || exit; done
-	$(Q)install -m 644 $(HEADERS) $(DESTDIR)$(includedir)
-	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(includedir)/linux/gpupart.h
-	$(Q)install -m 644 $(CAPTURES) $(DESTDIR)$(datadir)/gpupart/captures
-	$(Q)install -m 644 $(SCENARIOS) $(DESTDIR)$(datadir)/gpupart/scenarios
+	$(call say,INSTALL,"$(DESTDIR)$(prefix)")
+	$(Q)install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(libdir)/gpupart/sim" "$(DESTDIR)$(libdir)/pkgconfig" \
+		"$(DESTDIR)$(includedir)/linux" "$(DESTDIR)$(datadir)/gpupart/captures" "$(DESTDIR)$(datadir)/gpupart/scenarios" \
+		$(foreach n,1 3 4 7 8,"$(DESTDIR)$(mandir)/man$n") "$(DESTDIR)$(unitdir)" "$(DESTDIR)$(bashcompdir)" \
+		"$(DESTDIR)$(zshcompdir)" "$(DESTDIR)$(docdir)/examples/engine" "$(DESTDIR)$(datadir)/gpupart/completion"
+	$(Q)install -m 755 $(CLI) "$(DESTDIR)$(bindir)/gpupart"
+	$(Q)install -m 755 $(B)/lib/$(SONAME) $(B)/lib/$(MANAGE_SONAME) "$(DESTDIR)$(libdir)"
+	$(Q)install -m 644 $(LIBGPUPART) "$(DESTDIR)$(libdir)/libgpupart.so"
+	$(Q)install -m 644 $(B)/lib/libgpupart.a "$(DESTDIR)$(libdir)/libgpupart.a"
+	$(Q)grep -qaF '$(datadir)/gpupart/captures' $(B)/lib/libgpupart.a || { dir=$$(mktemp -d) && \
+		$(CC) $(ALL_CFLAGS) -c -o $$dir/sample.o lib/topo/sample.c && \
+		$(AR) rs "$(DESTDIR)$(libdir)/libgpupart.a" $$dir/sample.o && rm -r $$dir; }
+	$(Q)install -m 755 $(INJECT) "$(DESTDIR)$(libdir)/gpupart/libgpupart-inject.so"
+	$(Q)install -m 755 $(NVML) "$(DESTDIR)$(libdir)/gpupart/libgpupart-nvml.so"
+	$(Q)install -m 755 $(SMCTRL) "$(DESTDIR)$(libdir)/libsmctrl.so"
+	$(Q)install -m 644 $(B)/lib/libsmctrl.a $(B)/lib/libsmctrl_objects.a "$(DESTDIR)$(libdir)"
+	$(Q)install -m 644 include/libsmctrl.h "$(DESTDIR)$(includedir)/libsmctrl.h"
+	$(Q)install -m 755 $(SIM_PLAIN) "$(DESTDIR)$(libdir)/gpupart/sim/libcuda.so.1"
+	$(Q)install -m 755 $(SIM_NVML_PLAIN) "$(DESTDIR)$(libdir)/gpupart/sim/libnvidia-ml.so.1"
+	$(Q)for f in $(HTTP); do install -m 755 "$$f" "$(DESTDIR)$(libdir)/gpupart/" || exit; done
+	$(Q)for f in $(KUBERNETES); do install -m 755 "$$f" "$(DESTDIR)$(bindir)" && sed 's|@bindir@|$(bindir)|' share/systemd/$${f##*/}.service \
+		>"$(DESTDIR)$(unitdir)/$${f##*/}.service" || exit; done
+	$(Q)for f in $(SLURM); do install -m 755 "$$f" "$(DESTDIR)$(libdir)/gpupart/" || exit; done
+	$(Q)install -m 644 $(HEADERS) "$(DESTDIR)$(includedir)"
+	$(Q)install -m 644 include/uapi/linux/gpupart.h "$(DESTDIR)$(includedir)/linux/gpupart.h"
+	$(Q)install -m 644 $(CAPTURES) "$(DESTDIR)$(datadir)/gpupart/captures"
+	$(Q)install -m 644 $(SCENARIOS) "$(DESTDIR)$(datadir)/gpupart/scenarios"
 	$(Q)for page in $(MAN_SRC); do \
-		install -m 644 $$page $(DESTDIR)$(mandir)/man$${page##*.} || exit; done
-	$(Q)cp -dR --no-preserve=ownership $(B)/man/man3/*.3 $(DESTDIR)$(mandir)/man3
-	$(Q)install -m 755 share/completion/words $(DESTDIR)$(datadir)/gpupart/completion/words
-	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/gpupart.bash >$(DESTDIR)$(bashcompdir)/gpupart
-	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/_gpupart >$(DESTDIR)$(zshcompdir)/_gpupart
+		install -m 644 $$page "$(DESTDIR)$(mandir)/man$${page##*.}" || exit; done
+	$(Q)cp -dR --no-preserve=ownership $(B)/man/man3/*.3 "$(DESTDIR)$(mandir)/man3"
+	$(Q)install -m 755 share/completion/words "$(DESTDIR)$(datadir)/gpupart/completion/words"
+	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/gpupart.bash >"$(DESTDIR)$(bashcompdir)/gpupart"
+	$(Q)sed 's|@datadir@|$(datadir)|' share/completion/_gpupart >"$(DESTDIR)$(zshcompdir)/_gpupart"
 	$(Q)for f in gpupart-qos@.service gpupart-cdi.service gpupart-cdi.path; do \
-		sed 's|@bindir@|$(bindir)|; s|@libdir@|$(libdir)|' share/systemd/$$f >$(DESTDIR)$(unitdir)/$$f || exit; done
-	$(Q)install -m 644 share/systemd/gpupart-mps.service $(DESTDIR)$(unitdir)/gpupart-mps.service
-	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/gpupart-metrics.service >$(DESTDIR)$(unitdir)/gpupart-metrics.service
-	$(Q)install -d $(DESTDIR)$(datadir)/gpupart/grafana
-	$(Q)install -m 644 share/grafana/gpupart.json $(DESTDIR)$(datadir)/gpupart/grafana/gpupart.json
-	$(Q)install -m 644 $(EXAMPLE_SRC) $(DESTDIR)$(docdir)/examples
-	$(Q)install -m 644 $(ENGINE_SRC) $(DESTDIR)$(docdir)/examples/engine
-	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/drop-in.conf >$(DESTDIR)$(docdir)/examples/drop-in.conf
+		sed 's|@bindir@|$(bindir)|; s|@libdir@|$(libdir)|' share/systemd/$$f >"$(DESTDIR)$(unitdir)/$$f" || exit; done
+	$(Q)install -m 644 share/systemd/gpupart-mps.service "$(DESTDIR)$(unitdir)/gpupart-mps.service"
+	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/gpupart-metrics.service >"$(DESTDIR)$(unitdir)/gpupart-metrics.service"
+	$(Q)install -d "$(DESTDIR)$(datadir)/gpupart/grafana"
+	$(Q)install -m 644 share/grafana/gpupart.json "$(DESTDIR)$(datadir)/gpupart/grafana/gpupart.json"
+	$(Q)install -m 644 $(EXAMPLE_SRC) "$(DESTDIR)$(docdir)/examples"
+	$(Q)install -m 644 $(ENGINE_SRC) "$(DESTDIR)$(docdir)/examples/engine"
+	$(Q)sed 's|@bindir@|$(bindir)|' share/systemd/drop-in.conf >"$(DESTDIR)$(docdir)/examples/drop-in.conf"
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libgpupart' \
 		'Description: TPC partitions of NVIDIA GPUs' 'Version: $(VERSION)' \
 		'Libs: -L$${libdir} -lgpupart' 'Libs.private: $(LIBS)' 'Cflags: -I$${includedir}' \
-		> $(DESTDIR)$(libdir)/pkgconfig/libgpupart.pc
+		> "$(DESTDIR)$(libdir)/pkgconfig/libgpupart.pc"
 	$(Q)printf '%s\n' 'prefix=$(prefix)' 'libdir=$(libdir)' 'includedir=$(includedir)' '' 'Name: libsmctrl' \
 		'Description: the interface of libsmctrl, by gpupart' 'Version: $(VERSION)' \
 		'Requires.private: libgpupart' 'Libs: -L$${libdir} -lsmctrl' 'Cflags: -I$${includedir}' \
-		> $(DESTDIR)$(libdir)/pkgconfig/libsmctrl.pc
+		> "$(DESTDIR)$(libdir)/pkgconfig/libsmctrl.pc"
 
 # One file; it finds the library by the loader, or in $(prefix)/lib.
 install-python:
-	$(call say,INSTALL,$(DESTDIR)$(pythondir)/gpupart.py)
+	$(call say,INSTALL,"$(DESTDIR)$(pythondir)/gpupart.py")
 	$(Q)test -n '$(pythondir)' || { echo 'install-python needs $(PYTHON), or pythondir=' >&2; exit 1; }
 	$(Q)install -d '$(DESTDIR)$(pythondir)'
 	$(Q)install -m 644 python/gpupart.py '$(DESTDIR)$(pythondir)/gpupart.py'
@@ -381,14 +381,14 @@ wheel: all
 # What install and install-python put there with the same prefix=, DESTDIR= and so on: they do so
 # once more, below $(B), and each file of that is removed. Folders of gpupart's own go where they are empty.
 uninstall:
-	$(call say,UNINSTALL,$(DESTDIR)$(prefix))
+	$(call say,UNINSTALL,"$(DESTDIR)$(prefix)")
 	$(Q)rm -rf $(B)/uninstall
 	$(Q)$(MAKE) -s install DESTDIR='$(abspath $(B))/uninstall'
 	$(Q)[ -z '$(pythondir)' ] || $(MAKE) -s install-python DESTDIR='$(abspath $(B))/uninstall'
-	$(Q)cd $(B)/uninstall && find . ! -type d | sed 's|^\.||' | while IFS= read -r file; do \
-		rm -f "$(if $(DESTDIR),$(abspath $(DESTDIR)))$$file" || exit; done
-	$(Q)cd $(B)/uninstall && find . -depth -type d -path '*/gpupart*' | sed 's|^\.||' | while IFS= read -r folder; do \
-		[ ! -d "$(if $(DESTDIR),$(abspath $(DESTDIR)))$$folder" ] || rmdir --ignore-fail-on-non-empty "$(if $(DESTDIR),$(abspath $(DESTDIR)))$$folder" || exit; done
+	$(Q)find $(B)/uninstall ! -type d -printf '%P\n' | while IFS= read -r file; do \
+		rm -f "$(DESTDIR)/$$file" || exit; done
+	$(Q)find $(B)/uninstall -depth -type d -path '$(B)/uninstall/*/gpupart*' -printf '%P\n' | while IFS= read -r folder; do \
+		[ ! -d "$(DESTDIR)/$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)/$$folder" || exit; done
 	$(Q)rm -rf $(B)/uninstall
 
 # Debian's, built in a clean chroot and tried in another; PACKAGES=DIR keeps them.

@@ -18,8 +18,6 @@
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
 
-#define BACKLOG		64
-
 const char metrics_help[] =
 "Usage: gpupart metrics [--of FORM] [-o FILE]\n"
 "       gpupart metrics --listen WHERE\n"
@@ -153,7 +151,7 @@ static int listen_path(const char *path)
 			err = -EISDIR;
 	}
 	umask(mask);
-	if (!err && listen(fd, BACKLOG))
+	if (!err && listen(fd, SOMAXCONN))
 		err = -errno;
 	if (err)
 		close(fd);
@@ -167,7 +165,7 @@ static int listen_address(const struct addrinfo *at)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (!bind(fd, at->ai_addr, at->ai_addrlen) && !listen(fd, BACKLOG))
+	if (!bind(fd, at->ai_addr, at->ai_addrlen) && !listen(fd, SOMAXCONN))
 		return fd;
 	err = -errno;
 	close(fd);

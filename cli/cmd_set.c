@@ -230,7 +230,7 @@ static int find_name(struct targets *t, const char *name)
 		return fail_gpu(t, name);
 	if (!status && !t->nr)
 		return usage_error(
-			"'%s' is the name of nothing of yours that runs: see 'gpupart ps'", name);
+			"nothing that you run is named '%s': see 'gpupart ps'", name);
 	return status;
 }
 

@@ -60,14 +60,14 @@ modules_install: modules
 dkms_dir ?= /usr/src
 modulesload_dir ?= /usr/lib/modules-load.d
 dkms:
-	$(call say,INSTALL,$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION))
+	$(call say,INSTALL,"$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)")
 	$(Q)grep -q '^PACKAGE_VERSION="$(VERSION)"$$' kmod/dkms.conf || { echo "kmod/dkms.conf is not of $(VERSION)" >&2; exit 1; }
 	$(Q)grep -q '^MODULE_VERSION("$(VERSION)");$$' kmod/main.c || { echo "kmod/main.c is not of $(VERSION)" >&2; exit 1; }
-	$(Q)install -d $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
-	$(Q)install -m 644 kmod/*.[ch] kmod/Kbuild kmod/Makefile $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod
-	$(Q)install -m 644 kmod/dkms.conf LICENSE $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)
-	$(Q)install -D -m 644 share/modules-load.d/gpupart.conf $(DESTDIR)$(modulesload_dir)/gpupart.conf
-	$(Q)install -m 644 include/uapi/linux/gpupart.h $(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux
+	$(Q)install -d "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod" "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux"
+	$(Q)install -m 644 kmod/*.[ch] kmod/Kbuild kmod/Makefile "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/kmod"
+	$(Q)install -m 644 kmod/dkms.conf LICENSE "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)"
+	$(Q)install -D -m 644 share/modules-load.d/gpupart.conf "$(DESTDIR)$(modulesload_dir)/gpupart.conf"
+	$(Q)install -m 644 include/uapi/linux/gpupart.h "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux"
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
@@ -95,7 +95,7 @@ $(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse: $(B)/kmod/guest/%: tests/k
 
 $(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/guest/gpunl \
 		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse $(B)/kmod/guest/failnth tests/kmod/guest scripts/try-module tests/kmod/ynl.py tests/kmod/vm
-	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(if $(filter debug,$*),$(filter-out ynl,$(KMOD_PARTS)),$(KMOD_PARTS))\n' >$@ && chmod +x $@
+	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $${KMOD_PARTS:-$(if $(filter debug,$*),$(filter-out ynl,$(KMOD_PARTS)),$(KMOD_PARTS))}\n' >$@ && chmod +x $@
 
 # arm64, on QEMU's virt machine: its programs are cross-built. No Python is there for ynl.
 $(B)/tests/kmod-guest-%-arm64.sh: $(B)/kmod/%-arm64/.built $(B)/kmod/pages/.made tests/kmod/guest tests/kmod/vm-arm64
@@ -109,6 +109,9 @@ $(B)/tests/kmod-chips.sh: $(B)/tests/kmod-chips Documentation/internals/hardware
 
 $(B)/tests/kmod-guest-%-quick.sh: $(B)/tests/kmod-guest-%.sh
 	$(Q)printf '#!/bin/sh\nKMOD_PARTS="library tegra" exec $(abspath $<)\n' >$@ && chmod +x $@
+
+$(B)/tests/kmod-guest-%-awake.sh: $(B)/tests/kmod-guest-%.sh
+	$(Q)printf '#!/bin/sh\nKMOD_PARTS="$(filter-out suspend,$(KMOD_PARTS))" exec $(abspath $<)\n' >$@ && chmod +x $@
 
 # With 2 and 4 processors, for what only races show.
 KMOD_SMP_PARTS := plug netlink runlists power cache others leaks
@@ -131,10 +134,10 @@ check-kmod-debug: $(B)/tests/kmod-guest-debug.sh
 	@VM_TIMEOUT=2400 TEST_TIMEOUT=2500 tests/runtests.sh $<
 
 # On arm64; quick: the library on the module's answers, and integrated GPUs. both: what scripts/check
-# runs, which is check-kmod with the quick one of arm64.
+# runs, which is check-kmod with the quick one of arm64, and with one of the guests that fall asleep.
 check-kmod-arm64: $(B)/tests/kmod-guest-6.1-arm64.sh $(B)/tests/kmod-guest-6.12-arm64.sh
 check-kmod-arm64-quick: $(B)/tests/kmod-guest-6.1-arm64-quick.sh
-check-kmod-both: $(KMOD_TESTS) $(KMOD_GUESTS) $(B)/tests/kmod-guest-6.1-arm64-quick.sh
+check-kmod-both: $(KMOD_TESTS) $(B)/tests/kmod-guest-6.12.sh $(B)/tests/kmod-guest-6.1-awake.sh $(B)/tests/kmod-guest-6.1-arm64-quick.sh
 check-kmod-smp: $(B)/tests/kmod-guest-6.1-smp2.sh $(B)/tests/kmod-guest-6.1-smp4.sh
 check-kmod-arm64 check-kmod-arm64-quick check-kmod-both check-kmod-smp:
 	@$(KMOD_RUN) $^

@@ -5,7 +5,15 @@
 # failed; exit status 77 as one skipped. Prints what failed, then the totals.
 # What steers CUDA, gpupart or the simulated driver is kept from them, unless
 # TEST_ENVIRONMENT=keep says otherwise (tests on a GPU). TEST_JOBS tests run at a time (1), each
-# by a run of this script that is shown when it has ended.
+# by a run of this script that is shown when it has ended. With TEST_APART=1 each of those sees no
+# other's processes nor the folders where programs under gpupart meet; where that cannot be they run
+# one at a time, as those of TEST_ALONE do after the others.
+if [ "$1" = --apart ]; then
+	shift
+	mount -t tmpfs -o mode=1777 tmpfs /dev/shm && mkdir -p /run/gpupart &&
+		mount -t tmpfs -o mode=755 tmpfs /run/gpupart && exec "$0" "$@"
+	exit 1
+fi
 if [ "$TEST_ENVIRONMENT" != keep ]; then
 	for name in $(env | sed -n 's/^\(CUDA_[A-Za-z0-9_]*\|GPUPART_[A-Za-z0-9_]*\)=.*/\1/p'); do
 		unset "$name"
@@ -14,12 +22,17 @@ if [ "$TEST_ENVIRONMENT" != keep ]; then
 fi
 limit=${TEST_TIMEOUT:-600}
 passed=0 failed=0 skipped=0
+apart=
+if [ "$TEST_APART" = 1 ]; then
+	apart='unshare -mpf --kill-child --mount-proc'
+	$apart mount -t tmpfs tmpfs /dev/shm 2>/dev/null || TEST_JOBS=1
+fi
 if [ "${TEST_JOBS:-1}" -gt 1 ]; then
 	totals=$(mktemp) || exit 1
 	trap 'rm -f "$totals"' EXIT INT TERM
 	# shellcheck disable=SC2016
-	printf '%s\n' "$@" | TEST_TOTALS=$totals xargs -d '\n' -n 1 -P "$TEST_JOBS" \
-		sh -c 'said=$(TEST_JOBS=1 "$0" "$1"); printf "%s\n" "$said" | sed "\$d"' "$0"
+	printf '%s\n' "$@" | TEST_TOTALS=$totals APART=$apart xargs -d '\n' -n 1 -P "$TEST_JOBS" \
+		sh -c 'said=$(TEST_ALONE="" TEST_APART="" TEST_JOBS=1 $APART "$0" ${APART:+--apart} "$1"); printf "%s\n" "$said" | sed "\$d"' "$0"
 	while read -r p f s; do
 		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	done <"$totals"
@@ -29,6 +42,8 @@ if [ "${TEST_JOBS:-1}" -gt 1 ]; then
 	rm -f "$totals"
 	set --
 fi
+# shellcheck disable=SC2086 # a list
+set -- "$@" $TEST_ALONE
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT INT TERM
 for test in "$@"; do

@@ -3,12 +3,37 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <microhttpd.h>
 #include "cli/metrics/metrics.h"
 
-#define CLIENTS		64	/* connections at once */
+#define CLIENTS		64	/* connections at once: a further one takes the oldest's place */
+#define LEAVING		32	/* those that were told to go, and have not gone yet */
 #define CLIENT_SECONDS	10	/* one that neither asks nor reads for so long is closed */
+
+/* Of the server's thread: descriptors and one more, in the order in which they came; 0 is none. */
+static int clients[CLIENTS];
+static unsigned int next;
+
+/* So that connections that ask nothing keep nobody out. */
+static void on_connection(void *user, struct MHD_Connection *client, void **place,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(client, MHD_CONNECTION_INFO_CONNECTION_FD);
+	int *mine = *place;
+
+	(void)user;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		mine = *place = &clients[next++ % CLIENTS];
+		if (*mine)
+			shutdown(*mine - 1, SHUT_RDWR);
+		*mine = info->connect_fd + 1;
+	} else if (*mine == info->connect_fd + 1) {
+		*mine = 0;
+	}
+}
 
 static enum MHD_Result answer(struct MHD_Connection *client, unsigned int status, char *text,
 			      enum MHD_ResponseMemoryMode mode, const char *type)
@@ -73,7 +98,8 @@ int gpupart_metrics_serve(int fd, char *(*text)(bool openmetrics), void (*look)(
 	sigprocmask(SIG_BLOCK, &ending, NULL);
 	server = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL,
 				  on_request, &text, MHD_OPTION_LISTEN_SOCKET, fd,
-				  MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CLIENTS,
+				  MHD_OPTION_CONNECTION_LIMIT, CLIENTS + LEAVING,
+				  MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
 				  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CLIENT_SECONDS,
 				  MHD_OPTION_END);
 	if (!server)

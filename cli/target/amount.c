@@ -35,10 +35,10 @@ static int parse_sms(const char *text, const struct gpupart_topology *topo, unsi
 	return 0;
 }
 
-/* "12.5%" of @of TPCs, rounded down, as two halves must fit; one TPC at least. */
+/* "12.5%" of @of TPCs, rounded down, as two halves must fit. */
 static bool parse_share(const char *text, unsigned int of, unsigned int *nr)
 {
-	size_t len = strcspn(text, "%");
+	size_t len = strspn(text, "0123456789.");
 	char number[16];
 	double share;
 
@@ -48,23 +48,25 @@ static bool parse_share(const char *text, unsigned int of, unsigned int *nr)
 	if (!number_decimal(number, &share) || !(share > 0 && share <= 100))
 		return false;
 	*nr = of * share / 100 + 1e-6;
-	*nr += !*nr;
 	return true;
 }
 
 int amount_parse(const char *option, const char *text, const struct gpupart_topology *topo,
 		 const struct gpupart_tpcset *around, unsigned int *nr)
 {
+	unsigned int of = gpupart_tpcset_count(around);
 	unsigned long value;
 
 	if (strcmp(option, "-n"))
 		return parse_sms(text, topo, nr);
 	if (number_whole(text, GPUPART_MAX_TPCS, &value))
 		*nr = value;
-	else if (!parse_share(text, gpupart_tpcset_count(around), nr))
+	else if (!parse_share(text, of, nr))
 		return usage_error(
 			"-n %s: wants a number of TPCs, 1 to %d, or a share such as 50%%",
 			*text ? text : "''", GPUPART_MAX_TPCS);
+	else if (!*nr)
+		return usage_error("-n %s: is less than one of %u TPCs", text, of);
 	return 0;
 }
 

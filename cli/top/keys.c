@@ -213,6 +213,21 @@ static void turn_page(struct top_view *view, enum top_page page)
 	view->first = 0;
 }
 
+/* Whether @key is one that goes somewhere, which was done. */
+static bool moved_by(const struct top *top, struct top_view *view, int key)
+{
+	switch (key) {
+	case KEY_UP:	go(top, view, -1); return true;
+	case KEY_DOWN:	go(top, view, 1); return true;
+	case KEY_PPAGE:	go(top, view, -(long)view->room); return true;
+	case KEY_NPAGE:	go(top, view, view->room); return true;
+	case KEY_HOME:	go(top, view, -(1l << 30)); return true;
+	case KEY_END:	go(top, view, 1l << 30); return true;
+	case KEY_RESIZE: return true;
+	default:	return false;
+	}
+}
+
 bool top_key(struct top *top, struct top_view *view, int key)
 {
 	struct model_row *row = model_find(&top->model, view->key);
@@ -223,6 +238,13 @@ bool top_key(struct top *top, struct top_view *view, int key)
 	}
 	if (key != KEY_RESIZE)
 		*view->footer = 0;
+	if (moved_by(top, view, key))
+		return true;
+	/* What else a key would do is not seen behind the help. */
+	if (view->page == TOP_HELP) {
+		view->page = TOP_LIST;
+		return true;
+	}
 	switch (key) {
 	case 'q': case KEY_F(10):
 		if (view->page == TOP_LIST)
@@ -234,12 +256,6 @@ bool top_key(struct top *top, struct top_view *view, int key)
 			*view->filter = 0;
 		view->page = TOP_LIST;
 		break;
-	case KEY_UP:	go(top, view, -1); break;
-	case KEY_DOWN:	go(top, view, 1); break;
-	case KEY_PPAGE:	go(top, view, -(long)view->room); break;
-	case KEY_NPAGE:	go(top, view, view->room); break;
-	case KEY_HOME:	go(top, view, -(1l << 30)); break;
-	case KEY_END:	go(top, view, 1l << 30); break;
 	case '\n': case '\r': case KEY_ENTER:
 		if (row)
 			turn_page(view, TOP_DETAILS);

@@ -52,16 +52,19 @@ int whole_open(const char *path, int flags)
 
 const char *whole_words(int err)
 {
-	return err == -ELOOP ? "is another user's link, or leads to itself" : strerror(-err);
+	return err == -ELOOP ? "is another user's link, or leads to itself" :
+	       err == -ENXIO ? "is a pipe that nobody reads, or leads to nothing" :
+			       strerror(-err);
 }
 
 static int write_through(const char *path, const char *text)
 {
-	int fd = whole_open(path, 0), err;
+	int fd = whole_open(path, O_NONBLOCK), err;
 
 	if (fd < 0)
 		return fd;
-	err = whole_put(fd, text);
+	/* Who reads may be slow. */
+	err = fcntl(fd, F_SETFL, 0) ? -errno : whole_put(fd, text);
 	if (close(fd) && !err)
 		err = -errno;
 	return err;

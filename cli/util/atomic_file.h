@@ -8,7 +8,8 @@
 /*
  * Writes @text to @path, with the mode of this user's file that is there or 0644: at no time is
  * less than all of the old or of the new there. What is no regular file (a pipe, a device) is
- * written to. 0 or -errno; -ELOOP: @path is a link of a user who is neither this one nor root.
+ * written to. 0 or -errno; -ELOOP: @path is a link of a user who is neither this one nor root;
+ * -ENXIO: a pipe that nobody reads.
  */
 int whole_write(const char *path, const char *text);
 

@@ -127,6 +127,7 @@ refused 2 "--of wants a value" sim copies --of
 refused 1 /nonexistent/file sim --list -o /nonexistent/file
 
 # set
+refused 2 "nothing that you run is named 'nosuch'" set nosuch -t 0
 refused 2 "both --mem 1G and -a: one at a time" set job -a --mem 1G
 refused 2 "both --mem 1G and -t 0: one at a time" set job -t 0 --mem 1G
 

@@ -49,4 +49,27 @@ is "$(cat "$tmp/totals")" "2 0 0" "one line of totals for both"
 TEST_JOBS=2 TEST_TOTALS='' tests/runtests.sh "$tmp/fails" "$tmp/meet1" "$tmp/killed" >"$tmp/out" 2>&1
 is "$? $(tail -n 1 "$tmp/out")" "1 1 passed, 2 failed, 0 skipped" "one that fails and one whose run is killed"
 is "$(grep -c 'this one$\|1 tests ended without their totals' "$tmp/out")" 2 "both are said"
+
+# Apart, neither sees what the other has in /dev/shm.
+for i in 1 2; do
+	program apart$i <<-END
+	mkdir /dev/shm/apart.$$.$i
+	"$tmp/meet$i"
+	[ -d /dev/shm/apart.$$.$i ] && [ ! -e /dev/shm/apart.$$.$((3 - i)) ] && ! pgrep -f "$tmp/apart$((3 - i))" >/dev/null
+	END
+done
+rm "$tmp"/here?
+program alone <<'END'
+ls -d /dev/shm/apart.*.1 >/dev/null 2>&1 || echo "ok 1 - after the others"
+echo 1..1
+END
+TEST_JOBS=2 TEST_APART=1 TEST_ALONE=$tmp/alone TEST_TOTALS='' tests/runtests.sh "$tmp/apart1" "$tmp/apart2" >"$tmp/out" 2>&1
+status=$?
+if unshare -mpf --kill-child --mount-proc mount -t tmpfs tmpfs /dev/shm 2>/dev/null; then
+	is "$status $(tail -n 1 "$tmp/out")" "0 3 passed, 0 failed, 0 skipped" "TEST_APART=1: they meet, and nowhere else; then one alone"
+	is "$(find /dev/shm -maxdepth 1 -name "apart.$$.*")" "" "and nothing of it is left"
+else
+	rmdir /dev/shm/apart.$$.?
+	skip "TEST_APART=1: nobody may mount here"
+fi
 tap_done

@@ -13,9 +13,9 @@ ok $? "make install: $(tail -n 1 "$tmp/log")"
 in_archive() { grep -aoE '/[a-z/]+/gpupart/captures' "$1" | grep -v '^/share/' | sort -u; }
 built=$(in_archive "$BUILD/lib/libgpupart.a")
 for share in "${built%/gpupart/captures}" /elsewhere/share; do
-	env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s install B="$BUILD" DESTDIR="$tmp/other" libdir=/lib datadir="$share" >"$tmp/log" 2>&1
-	is "$? $(in_archive "$tmp/other/lib/libgpupart.a")" "0 $share/gpupart/captures" "libgpupart.a in $share looks for samples there"
-	is "$(ar t "$tmp/other/lib/libgpupart.a" | sort | sha256sum)" "$(ar t "$BUILD/lib/libgpupart.a" | sort | sha256sum)" "and has the same members"
+	env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s install B="$BUILD" DESTDIR="$tmp/another place" libdir=/lib datadir="$share" >"$tmp/log" 2>&1
+	is "$? $(in_archive "$tmp/another place/lib/libgpupart.a")" "0 $share/gpupart/captures" "libgpupart.a in $share looks for samples there"
+	is "$(ar t "$tmp/another place/lib/libgpupart.a" | sort | sha256sum)" "$(ar t "$BUILD/lib/libgpupart.a" | sort | sha256sum)" "and has the same members"
 done
 for file in bin/gpupart lib/here/libgpupart.so lib/here/libgpupart.so.0 lib/here/libgpupart-manage.so.0 lib/here/libgpupart.a lib/here/gpupart/libgpupart-inject.so \
 	lib/here/gpupart/sim/libcuda.so.1 include/gpupart.h include/gpupart_manage.h include/gpupart_tpcset.h include/linux/gpupart.h lib/here/pkgconfig/libgpupart.pc \
@@ -124,6 +124,7 @@ cd "$root" || exit 1
 # So are the pages that README and the manual send to; the index of them has README's name.
 pages=$(find README.md Documentation/man cli \( -name README.md -o -name '*.[1-9c]' \) -exec cat {} + | grep -oE 'Documentation/(user|internals)/[a-z0-9-]+\.md' | sort -u)
 is "$(echo "$pages" | grep -vxFf debian/gpupart.docs)" "" "gpupart.docs has each page that is named: $(echo "$pages" | wc -l)"
+is "$(printf '%s\n' Documentation/user/*.md Documentation/internals/*.md | grep -vxFf debian/gpupart.docs)" "" "and each that these lead to"
 is "$(while read -r page; do [ -e "$page" ] || echo "$page"; done <debian/gpupart.docs)" "" "and all are there"
 
 # Every file is in a package: debian/*.install has it, or a folder of it.
@@ -149,6 +150,8 @@ is "$left" "" "each file that is installed belongs to a package: $(echo "$instal
 mkdir -p "$dest/usr/share/gpupart/captures" "$dest/etc/gpupart"
 : >"$dest/usr/share/gpupart/captures/mine.capture"
 : >"$dest/etc/gpupart/config"
+mv "$dest" "$dest of two words"
+dest="$dest of two words"
 # By a path from here, as it may be given to install too.
 env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s uninstall B="$BUILD" DESTDIR="$(realpath --relative-to=. "$dest")" prefix=/usr libdir=/usr/lib/here \
 	datadir=/usr/share bashcompdir=/usr/share/bash-completion/completions zshcompdir=/usr/share/zsh/site-functions \

@@ -164,6 +164,10 @@ try metrics -o "$prom"
 is "$status $out $err" "0  " "-o says nothing"
 cp "$prom" "$tmp/out"
 is "$(value gpupart_processes "$two") $(value gpupart_launches_total "$two") $(value gpupart_busy_seconds_total "$two")" "1 $before" "a process of a job ends: its counters do not fall"
+mkfifo "$tmp/pipe.prom"
+gpupart=$tmp/limited
+refused 1 "-o $tmp/pipe.prom: is a pipe that nobody reads" metrics -o "$tmp/pipe.prom"
+gpupart=$command
 # Where what ended had would be kept somebody else's FIFO may be, which nobody reads.
 mkfifo "$tmp/fifo.prom.totals"
 timeout 60 "$gpupart" metrics -o "$tmp/fifo.prom" 2>"$tmp/err"
@@ -276,6 +280,24 @@ done
 # shellcheck disable=SC2086 # a list
 wait $clients
 is "$(grep -lc 'gpupart_qos_goal_met' "$tmp"/client.? | wc -l) $(test -e "$tmp/slow.closed" && echo closed)" "10 " "ten clients at once are answered while a slow one waits"
+mkfifo "$tmp/many"
+# A hundred that each say a little again and again, so that none of them is let go for its silence.
+python3 -c 'import select, socket, sys
+clients = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(100)]
+for client in clients:
+    client.send(b"GET /metrics HTTP/1.1\r\nX: ")
+open(sys.argv[2], "w").close()
+while not select.select([sys.stdin], [], [], 1)[0]:
+    for client in clients:
+        try:
+            client.send(b"x")
+        except OSError:
+            pass' "$port" "$tmp/hundred" <"$tmp/many" &
+exec 3>"$tmp/many"
+until_true test -e "$tmp/hundred"
+has "$(ask "$at/metrics")" "gpupart_launches_total{" "a hundred that never end a request keep nobody out"
+exec 3>&-
+wait $!
 
 # ------------------------------------------------------------------------- Prometheus
 if ! command -v prometheus >/dev/null 2>&1; then

@@ -218,8 +218,8 @@ int main(int argc, char **argv)
 	return 0;
 }
 END
-if [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null ||
-	! ${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" -Wl,-rpath,"$BUILD/lib"; then
+${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" "$BUILD/lib/libgpupart-manage.so.0" -Wl,-rpath,"$BUILD/lib" || exit 1
+if [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null; then
 	skip "not root, or no namespaces of mounts"
 else
 	pci=$("$gpupart" ps --json | jq -r --arg n "$name-beside" '[.processes[] | select(.name == $n).gpu][0]')

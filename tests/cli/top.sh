@@ -218,6 +218,11 @@ keys h
 shows "are upper bounds" "h: help, which says what is an upper bound"
 keys Escape
 shows "^[A-C] $name-b" "Escape: back"
+keys h
+shows "are upper bounds" "help again"
+keys PageDown '>'
+shows "^[A-C] $name-b" "a key that would do what is not seen there: back"
+has "$(sed -n 3p "$tmp/screen")" "by letter" "and nothing else"
 keys /
 shows "Only what has" "/: asks"
 keys "$name-b" Enter

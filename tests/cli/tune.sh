@@ -121,7 +121,11 @@ is "$status $(jq -r '.goal, .met' "$tmp/out" | tr '\n' ' ')" "0 alpha=0.95 true 
 ok $? "which a program that gains by each TPC has with nearly all"
 ended "$a"
 job "$a" 0-65 needs 30
-try tune "$a" --goal rate=35000 --seconds 6 --json
+# On a loaded machine it may be asked for nothing with fewer: once more then.
+for _ in 1 2 3 4 5; do
+	try tune "$a" --goal rate=35000 --seconds 6 --json
+	[ -z "$(column 1 '.[-1] | startswith("no progress")')" ] || break
+done
 # With more it may seem so on a loaded machine.
 is "$status $(jq '[.report.tables[0].rows[] | select(.[1] < 30 and (.[-1] | startswith("no progress") | not))] | length' "$tmp/out")" "0 0" \
 	"a program that stands still with fewer than 30 TPCs"

@@ -187,14 +187,17 @@ fi
 rm -f "$config"
 
 # ----------------------------------------------------------- shares, SMs and shapes
-for pair in "50%:33" "100%:66" "1%:1" "0.5%:1" "12.5%:8" "33.4%:22" "99%:65"; do
+for pair in "50%:33" "100%:66" "1.6%:1" "12.5%:8" "33.4%:22" "99%:65"; do
 	is "$(nr_of $h200 -n "${pair%:*}")" "${pair#*:}" "-n ${pair%:*}"
 done
 # shellcheck disable=SC2016 # of the program
 try run $h200 -t 0-15 -- sh -c '"$0" run -n 50% -- printenv GPUPART_SET' "$gpupart"
 is "$(count "$out") $status" "8 0" "inside a run: of its set"
-for share in 0% 101% -5% % 5%% 5%x x% 1e400% 'nan%' ' 5%'; do
+for share in 0% 101% -5% % 5%% 5%x x% 1e400% 1e2% 1.2.3% .% 'nan%' ' 5%'; do
 	refused 125 "-n $share: wants a number of TPCs, 1 to 256, or a share such as 50%" run $h200 -n "$share" -- true
+done
+for share in 0.1% 1.5%; do
+	refused 125 "-n $share: is less than one of 66 TPCs" run $h200 -n "$share" -- true
 done
 is "$(nr_of $h200 --sms 32) $(nr_of $h200 --sms 31) $(nr_of $h200 --sms 1) $(nr_of $h200 --sms 2 -n 3)" "16 16 1 4" "--sms: whole TPCs, rounded up, and added to -n"
 try run $h200 --sms 31 -- true
