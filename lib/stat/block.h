@@ -18,7 +18,7 @@ struct stat_block {
 	struct stat_place {
 		atomic_bool whole;	/* its pid, name and GPUs stand there */
 		atomic_bool seen;	/* by `gpupart stat`, which has its files open */
-		struct gpupart_stat_process process;
+		struct gpupart_stat_process process;	/* its wait_ns in ticks */
 	} places[GPUPART_STAT_MAX_PROCESSES];
 };
 

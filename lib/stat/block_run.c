@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Creates the memory of block.h and reads what the processes of a program left in it. */
 #include <errno.h>
+#include "lib/records/clocks.h"
 #include "lib/stat/block.h"
 
 /* The public name of a struct memfd. */
@@ -31,6 +32,8 @@ int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 		return -EAGAIN;
 	/* It is the program's memory too, and a program may have written anywhere. */
 	*process = place->process;
+	clocks_measure();
+	process->wait_ns = clocks_cpu_ns(process->wait_ns) - clocks_cpu_ns(0);
 	if (process->nr_gpus > GPUPART_STAT_MAX_GPUS)
 		process->nr_gpus = GPUPART_STAT_MAX_GPUS;
 	memfd_clean(process->name, sizeof(process->name));

@@ -19,14 +19,6 @@ static const struct cuda_api *cuda;
 static struct gpupart_stat_process *process;
 static _Thread_local uint64_t wait_begin;
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
 static uint64_t add(uint64_t *count, uint64_t n)
 {
 	return __atomic_add_fetch(count, n, __ATOMIC_RELAXED);
@@ -35,7 +27,7 @@ static uint64_t add(uint64_t *count, uint64_t n)
 /* Names are found here, since a program that is killed does nothing at its end. */
 static void end_wait(void)
 {
-	add(&process->wait_ns, now_ns() - wait_begin);
+	add(&process->wait_ns, records_counter() - wait_begin);
 	wait_begin = 0;
 	if (add(&process->waits, 1) <= NR_SETTLING)
 		recording_settle(cuda);
@@ -48,7 +40,7 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	const struct stat_call *call = (const void *)fn;
 
 	if (params->site == CUDA_SITE_BEGIN) {
-		wait_begin = call->waits ? now_ns() : 0;
+		wait_begin = call->waits ? records_counter() : 0;
 		return;
 	}
 	/* As all fail in the child of a fork. */
