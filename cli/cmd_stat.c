@@ -57,8 +57,8 @@ const char stat_help[] =
 "\n"
 "The program is started as by run, and with GPUPART_STAT and GPUPART_RECORDS=1 in its\n"
 "environment; what it starts is measured, too, each process by itself. With\n"
-"GPUPART_RECORDS=0 it is refused, with GPUPART_DISABLE=1 it is run untouched. Profilers\n"
-"that use CUPTI cannot be used at the same time.\n"
+"GPUPART_RECORDS=0 it is refused, with GPUPART_DISABLE=1 it is run untouched.\n"
+"Profilers that use CUPTI cannot be used at the same time.\n"
 "\n"
 "Exit status: the program's, 128 and the signal's number where one ended it; 127 it is\n"
 "not there, 126 it cannot be executed, 125 anything else that went wrong.\n"
@@ -161,7 +161,8 @@ static void join(struct session *session)
 		if (err || session->joined[n])
 			continue;
 		session->joined[n] = true;
-		row = (struct gpupart_process){ .pid = p.pid, .simulated = session->args->simulated };
+		row = (struct gpupart_process){ .pid = p.pid };
+		row.simulated = session->args->simulated;
 		snprintf(row.name, sizeof(row.name), "%s", p.name);
 		for (unsigned int g = 0; g < p.nr_gpus; g++) {
 			snprintf(row.pci, sizeof(row.pci), "%s", p.pci[g]);

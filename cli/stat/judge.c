@@ -34,7 +34,7 @@ bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 }
 
 const char *stat_range(char text[48], double least, double most, const char *to,
-			 const char *unit)
+		       const char *unit)
 {
 	if (most - least <= 0.02 * most)
 		snprintf(text, 48, "%.1f%s", (least + most) / 2, unit);
@@ -87,9 +87,11 @@ static void judge_busy(const struct stat_report *report, struct stat_verdict *v,
 	v->verdict = v->least >= BUSY_GPU_BOUND ? "GPU-bound" :
 		     v->most <= BUSY_CPU_BOUND ? "CPU-bound" : "neither";
 	if (v->least >= BUSY_GPU_BOUND)
-		v->advice = "its speed depends on its partition: it is slower in a smaller one, the less the more its kernels wait for memory";
+		v->advice =
+			"its speed depends on its partition: it is slower in a smaller one, the less the more its kernels wait for memory";
 	else if (v->most <= BUSY_CPU_BOUND)
-		v->advice = "the GPU waits for the CPU: more work before each wait, or a graph, keeps both busy";
+		v->advice =
+			"the GPU waits for the CPU: more work before each wait, or a graph, keeps both busy";
 	for (int i = 0; i < GPUPART_STAT_NR_DIRECTIONS; i++)
 		copies += p->sum.copies[i];
 	snprintf(v->why, sizeof(v->why), "launches were outstanding %s of the time",

@@ -62,15 +62,16 @@ static int look(struct stat_row *row)
 int stat_look(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns)
 {
 	const uint64_t now = process_now_ns();
-	int status = 0;
+	int status = 0, failed;
 
 	*left = 0;
 	*due_ns = UINT64_MAX;
 	for (unsigned int i = 0; i < report->nr_rows; i++) {
 		struct stat_row *row = &report->rows[i];
 
-		if (!row->ended && (all || row->due_ns <= now))
-			status = look(row) ?: status;
+		failed = !row->ended && (all || row->due_ns <= now) ? look(row) : 0;
+		if (failed)
+			status = failed;
 		*left += !row->ended;
 		if (!row->ended && row->due_ns < *due_ns)
 			*due_ns = row->due_ns;

@@ -276,8 +276,8 @@ static void window_graphs(struct watch *watch, int64_t to)
 		for (int mode = MOST; mode <= LEAST; mode++)
 			span_add(watch, mode, begin[mode], launch->runs ? to : end[mode], to);
 		if (watch->over && !launch->runs)
-			function_count(watch, RECORDS_GRAPH_KEY, UINT64_MAX, end[LEAST] - begin[LEAST],
-				       end[MOST] - begin[MOST]);
+			function_count(watch, RECORDS_GRAPH_KEY, UINT64_MAX,
+				       end[LEAST] - begin[LEAST], end[MOST] - begin[MOST]);
 	}
 }
 
