@@ -302,11 +302,8 @@ static int confine(struct session *session, struct run_wishes *wishes)
 	struct stat_program *program = &session->program;
 	bool recorded = true;
 	char *key;
-	int status;
+	int status = run_confine(session->args, wishes);
 
-	if (whole && !session->args->gpu)
-		wishes->gpus = "all";
-	status = run_confine(session->args, wishes);
 	if (status)
 		return status;
 	for (unsigned int n = 0; (key = alloc_part(getenv("GPUPART_CHECKED"), ',', n)); n++) {
@@ -390,6 +387,8 @@ int cmd_stat(int argc, char **argv)
 	if (status)
 		return status;
 	run_take_gpus(&args, &wishes);
+	if (!args.nr_terms && !args.gpu && !wishes.gpus)
+		wishes.gpus = "all";
 	status = args_simulate(&args);
 	if (status)
 		return status;

@@ -120,6 +120,6 @@ void stat_judge(const struct stat_report *report, struct stat_verdict *v)
 	v->verdict = p->nr_lost ? "not measured" : p->nr_processes ? "no work" : "no CUDA call";
 	snprintf(v->why, sizeof(v->why), "%s",
 		 p->nr_lost ? "it called CUDA and could not be measured: it said why" :
-		 p->nr_processes ? "the program called CUDA and launched nothing" :
+		 p->nr_processes ? "the program called CUDA, and no launch of it was recorded" :
 				   "the program made no CUDA call");
 }

@@ -48,7 +48,18 @@ static const char *lack(const struct stat_row *row)
 	if (file)
 		fclose(file);
 	return off ? "it was started with GPUPART_RECORDS=0: start it without that" :
-	       "its launches are not recorded: 'gpupart doctor' says why, in the row records";
+	       "it has no context on this GPU, or its launches are not recorded: 'gpupart doctor' says why, in the row records";
+}
+
+/* A GPU that a program could use and did not, having used another one. */
+static bool is_unused(const struct stat_report *report, const struct stat_row *row)
+{
+	bool other = false;
+
+	for (unsigned int i = 0; i < report->nr_rows; i++)
+		other |= report->rows[i].process.pid == row->process.pid &&
+			 report->rows[i].last.records.on;
+	return report->program && other && !row->last.records.on;
 }
 
 /* ------------------------------------------------------------------- text */
@@ -190,6 +201,8 @@ static void show_text(struct out *out, const struct stat_report *report)
 	if (report->program)
 		print_program(out, report);
 	for (unsigned int i = 0; i < report->nr_rows; i++) {
+		if (is_unused(report, &report->rows[i]))
+			continue;
 		any |= print_row(out, &report->rows[i]);
 		if (any || report->program || i + 1 < report->nr_rows)
 			fputc('\n', out->file);
@@ -300,7 +313,8 @@ static json_t *show_json(const struct stat_report *report)
 	if (report->program)
 		json_object_update_new(root, json_program(report));
 	for (unsigned int i = 0; i < report->nr_rows; i++)
-		json_array_append_new(processes, json_row(&report->rows[i]));
+		if (!is_unused(report, &report->rows[i]))
+			json_array_append_new(processes, json_row(&report->rows[i]));
 	json_object_set_new(root, "processes", processes);
 	if (report->intervals)
 		json_object_set(root, "intervals", report->intervals);

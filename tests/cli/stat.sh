@@ -150,6 +150,18 @@ else
 	skip "no C compiler"
 fi
 
+# ---------------------------------------------------------------- several GPUs
+# A program that may use two uses the first, or what CUDA_VISIBLE_DEVICES leaves of them.
+GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt
+export GPUPART_SIM
+for visible in 0,1 1,0; do
+	LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim CUDA_VISIBLE_DEVICES=$visible \
+		"$gpupart" stat --json -o "$tmp/json" -- "$prog" deep 20 >"$tmp/out" 2>"$tmp/err"
+	is "$? $(ask '[(q["gpu"], q["launches_ended"]) for q in d["processes"]]')$(cat "$tmp/err")" \
+		"0 [('0000:0$((${visible%,*} + 1)):00.0', 20)]" "of two GPUs, without a set, the one that is used"
+done
+unset GPUPART_SIM
+
 # -------------------------------------------------------------------- processes
 measure -- "$prog" deep 300 two
 is "$status $(ask '[len(d["processes"]), sorted(q["launches_ended"] for q in d["processes"]), [len(q["kernels"]) for q in d["processes"]]]')" \
