@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart stat: starts a program as run does, with the injected library told to measure
- * it, and shows what was found; or shows what records say of a program that runs.
+ * gpupart stat: starts a program as run does and watches the records of its launches, or those of
+ * programs that run already, and shows what they say.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,21 +13,23 @@
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/start/run.h"
-#include "cli/stat/running.h"
 #include "cli/stat/stat.h"
 #include "cli/target/args.h"
+#include "cli/util/alloc.h"
 #include "cli/util/out.h"
 #include "cli/util/process.h"
+
+#define JOIN_NS	5000000		/* so often new processes are looked for */
 
 const char stat_help[] =
 "Usage: gpupart stat [SET] [-i CAPTURE] [--gpu GPU] [--interval SECONDS] [--json]\n"
 "                    [-o FILE] -- PROGRAM ARGS\n"
 "       gpupart stat -p PID | NAME [-d SECONDS] [--interval SECONDS] [--json]\n"
 "                    [-o FILE]\n"
-"Runs an unmodified program, inside a set or on the whole GPU, and tells how many\n"
-"kernels, graphs and copies it launched, how long the GPU waited for the CPU and the\n"
-"CPU for the GPU, whether copies ran beside kernels, and so whether it is CPU-bound or\n"
-"GPU-bound. The report is on stderr: stdout is the program's.\n"
+"Runs an unmodified program, inside a set or on the whole GPU, and tells from the\n"
+"records that the GPU writes when a launch ends how busy the GPU was with it, how many\n"
+"launches were outstanding, which ten kernels took the most time, and so whether it is\n"
+"CPU-bound or GPU-bound. The report is on stderr: stdout is the program's.\n"
 "\n"
 "SET as for run: -t, -g, -u, -n, --sms, --hex, --shape; see 'gpupart help run'.\n"
 "\n"
@@ -39,26 +41,24 @@ const char stat_help[] =
 "      --json          as JSON, schema gpupart/1\n"
 "  -o, --output FILE   write there and not to stderr; FILE.json: as --json\n"
 "\n"
-"GPU-bound: the GPU was busy 90 % of the time or more between the program's first and\n"
-"last work. CPU-bound: half of that time or more it had nothing to do. Copy-bound:\n"
-"copies alone ran 40 % of it or more, and longer than kernels. Else: neither.\n"
-"gpupart(1), \"What bounds a program\", says how the time of work is taken.\n"
+"GPU-bound: launches were outstanding 90 % of the time or more, from the first one to\n"
+"the program's end. CPU-bound: half of that time or less. Else: neither. Copies are\n"
+"counted with their bytes and not timed, so in the rest of the time the GPU may wait\n"
+"for the CPU or copy: gpupart(1), \"What bounds a program\".\n"
 "\n"
-"With -p or NAME: of what runs already under gpupart, a process or all processes of a\n"
-"job, from the records that the GPU writes when a launch ends. The report, on stdout:\n"
-"how busy the GPU was with it, launches, how many of them were outstanding, and the\n"
-"ten kernels with the most time that ended in this time. A kernel's begin is not\n"
-"recorded: its time is taken from its submission or the end of the launch before it\n"
-"on its stream. \"31.0 to 44.2%\": the clocks of CPU and GPU leave open which. Graphs\n"
-"have no records, and may be busy all the time.\n"
+"With -p or NAME: the same of what runs already under gpupart, a process or all\n"
+"processes of a job, for the time from now on; the report is on stdout. A kernel's\n"
+"begin is not recorded: its time is taken from its submission or the end of the launch\n"
+"before it on its stream. \"31.0 to 44.2%\": the clocks of CPU and GPU leave open which.\n"
+"Some graphs have no records, and may be busy all the time.\n"
 "\n"
 "  -p, --pid PID       this process; your own, as root any\n"
 "  -d, --delay SECONDS for so long, 0.1-3600 (1); Ctrl-C ends it before\n"
 "\n"
-"The program is started with GPUPART_STAT and CUDA_INJECTION64_PATH in its\n"
+"The program is started as by run, and with GPUPART_STAT and GPUPART_RECORDS=1 in its\n"
 "environment; what it starts is measured, too, each process by itself. With\n"
-"GPUPART_DISABLE=1 it is run untouched. Profilers that use CUPTI cannot be used at\n"
-"the same time.\n"
+"GPUPART_RECORDS=0 it is refused, with GPUPART_DISABLE=1 it is run untouched.\n"
+"Profilers that use CUPTI cannot be used at the same time.\n"
 "\n"
 "Exit status: the program's, 128 and the signal's number where one ended it; 127 it is\n"
 "not there, 126 it cannot be executed, 125 anything else that went wrong.\n"
@@ -72,11 +72,10 @@ struct session {
 	struct args *args;
 	struct gpupart_stat *stat;
 	struct out out;
-	struct stat_result result;
-	double interval;		/* 0: none */
-	struct stat_result told;	/* sums at the last line, at told_ns */
-	uint64_t start_ns, told_ns;
-	json_t *intervals;
+	struct stat_report report;
+	struct stat_program program;
+	bool joined[GPUPART_STAT_MAX_PROCESSES];
+	uint64_t start_ns;
 	struct sigaction pipe_before;	/* what the program is to get */
 	sigset_t signals, before;
 };
@@ -116,7 +115,7 @@ static int start(struct session *session, pid_t *pid)
 	sigaddset(&session->signals, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &session->signals, &session->before);
 	fflush(NULL);
-	session->start_ns = session->told_ns = process_now_ns();
+	session->start_ns = process_now_ns();
 	*pid = fork();
 	if (!*pid) {
 		close(fds[0]);
@@ -139,215 +138,122 @@ static int start(struct session *session, pid_t *pid)
 	return status;
 }
 
-static void take_ended(struct stat_result *result, int wstatus)
+static void take_ended(struct stat_program *program, int wstatus)
 {
 	if (WIFSIGNALED(wstatus)) {
-		result->signal = WTERMSIG(wstatus);
-		result->status = 128 + result->signal;
+		program->signal = WTERMSIG(wstatus);
+		program->status = 128 + program->signal;
 	} else {
-		result->status = WEXITSTATUS(wstatus);
+		program->status = WEXITSTATUS(wstatus);
 	}
 }
 
-static void read_processes(struct session *session, struct stat_result *result)
+/* Rows for what begins to use CUDA, which waits until its records are open. */
+static void join(struct session *session)
 {
-	unsigned int nr = 0;
+	struct gpupart_stat_process p;
+	struct gpupart_process row;
+	uint64_t due_ns;
+	unsigned int left;
+	int err;
 
-	do
-		result->processes = alloc_resized(result->processes, nr + 1,
-						  sizeof(*result->processes));
-	while (!gpupart_stat_get(session->stat, nr, &result->processes[nr]) && ++nr);
-	result->nr_processes = nr;
-	result->nr_lost = gpupart_stat_lost(session->stat);
-}
-
-static void find_set(struct stat_result *result)
-{
-	const char *set = getenv("GPUPART_SET");
-
-	result->set = set && *set ? set : NULL;
-	if (result->set && gpupart_tpcset_parse_list(NULL, set, &result->tpcs))
-		result->tpcs = (struct gpupart_tpcset){ { 0 } };
-}
-
-/* A wait that goes on counts up to now. */
-static void add_waits(struct stat_result *result, uint64_t until)
-{
-	for (unsigned int i = 0; i < result->nr_processes; i++) {
-		struct gpupart_stat_process *p = &result->processes[i];
-		uint64_t since = p->waits_since_ns;
-
-		if (kill(p->pid, 0) && errno == ESRCH)
+	for (unsigned int n = 0; (err = gpupart_stat_get(session->stat, n, &p)) != -ENOENT; n++) {
+		if (err || session->joined[n])
 			continue;
-		if (since && since < until)
-			p->wait_ns += until - since;
-		if (p->first_ns && p->first_ns < until)
-			p->last_ns = until;
-	}
-}
-
-/* A wait that goes on may have been told of before by another one, of another thread. */
-static uint64_t less(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
-/* What came since the last line, at @since: sums less the sums then. */
-static void subtract(struct stat_result *now, const struct stat_result *before, uint64_t since)
-{
-	for (unsigned int i = 0; i < before->nr_processes && i < now->nr_processes; i++) {
-		struct gpupart_stat_process *p = &now->processes[i];
-		const struct gpupart_stat_process *q = &before->processes[i];
-
-		p->kernels -= q->kernels;
-		p->graphs -= q->graphs;
-		p->wait_ns = less(p->wait_ns, q->wait_ns);
-		if (p->first_ns && p->first_ns < since)
-			p->first_ns = since;
-		for (unsigned int g = 0; g < q->nr_gpus; g++) {
-			p->gpus[g].stretches_ns -= q->gpus[g].stretches_ns;
-			p->gpus[g].own_ns -= q->gpus[g].own_ns;
-			p->gpus[g].busy_ns -= q->gpus[g].busy_ns;
-			p->gpus[g].kernels_ns -= q->gpus[g].kernels_ns;
-			p->gpus[g].copies_ns -= q->gpus[g].copies_ns;
-			p->gpus[g].starved_ns -= q->gpus[g].starved_ns;
-			p->gpus[g].held_ns -= q->gpus[g].held_ns;
+		session->joined[n] = true;
+		row = (struct gpupart_process){ .pid = p.pid };
+		row.simulated = session->args->simulated;
+		snprintf(row.name, sizeof(row.name), "%s", p.name);
+		for (unsigned int g = 0; g < p.nr_gpus; g++) {
+			snprintf(row.pci, sizeof(row.pci), "%s", p.pci[g]);
+			stat_add(&session->report, &row);
 		}
+		stat_look(&session->report, false, &left, &due_ns);
+		gpupart_stat_seen(session->stat, n);
 	}
-}
-
-/* Whether some work is not known to be over: what the GPU did meanwhile is told later. */
-static bool is_unknown(const struct stat_result *all, const struct stat_result *now)
-{
-	uint64_t given = 0, over = 0;
-
-	if (now->shares[STAT_BUSY] + now->shares[STAT_STARVED] + now->shares[STAT_HELD] > 0)
-		return false;
-	for (unsigned int i = 0; i < all->nr_processes; i++) {
-		const struct gpupart_stat_process *p = &all->processes[i];
-
-		given += p->kernels + p->graphs + p->fills;
-		for (int d = 0; d < GPUPART_STAT_NR_DIRECTIONS; d++)
-			given += p->copies[d];
-		for (unsigned int g = 0; g < p->nr_gpus; g++)
-			over += p->gpus[g].timed + p->gpus[g].untimed_over;
-	}
-	return given > over;
-}
-
-static void show_interval(struct session *session, const struct stat_result *now, bool unknown)
-{
-	uint64_t launches = now->sum.kernels + now->sum.graphs;
-	double seconds = seconds_since(session->start_ns), waits = now->sum.wait_ns / 1e9;
-	char busy[40];
-
-	if (session->intervals) {
-		json_array_append_new(session->intervals, json_pack(
-			"{s:f, s:I, s:o, s:o, s:f}", "seconds", seconds,
-			"launches", (json_int_t)launches,
-			"busy", unknown ? json_null() : json_real(now->shares[STAT_BUSY]),
-			"copies", unknown ? json_null() : json_real(now->shares[STAT_COPIES]),
-			"wait_seconds", waits));
-		return;
-	}
-	snprintf(busy, sizeof(busy), unknown ? "not known yet" : "%.1f%%",
-		 100 * now->shares[STAT_BUSY]);
-	cmd_note(session->args->cmd, "%.1f s: %.0f launches/s, GPU busy %s, CPU waits %.2f s",
-		 seconds, launches / session->interval, busy, waits);
-}
-
-static void tell_interval(struct session *session)
-{
-	struct stat_result all = { 0 }, now;
-	uint64_t until = process_now_ns();
-
-	read_processes(session, &all);
-	add_waits(&all, until);
-	now = all;
-	now.processes = alloc_zeroed(all.nr_processes + 1, sizeof(*now.processes));
-	memcpy(now.processes, all.processes, all.nr_processes * sizeof(*now.processes));
-	subtract(&now, &session->told, session->told_ns);
-	now.window = (until - session->told_ns) / 1e9;
-	stat_add_up(&now);
-	show_interval(session, &now, is_unknown(&all, &now));
-	free(now.processes);
-	/* The sums themselves, for the next. */
-	free(session->told.processes);
-	session->told = all;
-	session->told_ns = until;
 }
 
 static void wait_for(struct session *session, pid_t pid)
 {
-	struct stat_result *result = &session->result;
-	double next = session->interval, left;
-	struct timespec timeout;
+	struct stat_report *report = &session->report;
+	uint64_t due_ns, now;
+	struct timespec timeout = { 0 };
+	unsigned int left;
 	int wstatus, signal;
 
 	for (;;) {
-		left = session->interval ? next - seconds_since(session->start_ns) : 3600;
-		if (left < 0)
-			left = 0;
-		timeout.tv_sec = left;
-		timeout.tv_nsec = (left - timeout.tv_sec) * 1e9;
+		join(session);
+		stat_look(report, false, &left, &due_ns);
+		stat_tick(report, seconds_since(session->start_ns));
+		now = process_now_ns();
+		timeout.tv_nsec = due_ns <= now ? 0 : due_ns - now < JOIN_NS ? due_ns - now :
+				  JOIN_NS;
 		signal = sigtimedwait(&session->signals, NULL, &timeout);
 		if (signal == SIGTERM || signal == SIGHUP)
 			kill(pid, signal);
 		if (waitpid(pid, &wstatus, WNOHANG) == pid)
 			break;
-		if (session->interval && seconds_since(session->start_ns) >= next) {
-			tell_interval(session);
-			next += session->interval;
-		}
 	}
-	result->seconds = seconds_since(session->start_ns);
-	take_ended(result, wstatus);
+	session->program.seconds = seconds_since(session->start_ns);
+	take_ended(&session->program, wstatus);
+	stat_look(report, true, &left, &due_ns);
+	stat_finish(report);
 }
 
-static int show(struct session *session)
+/* Whether process @pid has a row. */
+static bool has_row(const struct stat_report *report, int pid)
 {
-	struct stat_result *result = &session->result;
-	json_t *root;
+	for (unsigned int i = 0; i < report->nr_rows; i++)
+		if (report->rows[i].process.pid == pid)
+			return true;
+	return false;
+}
 
-	if (session->args->json) {
-		root = out_json_new("stat", result->simulated);
-		stat_json(root, result);
-		if (session->intervals)
-			json_object_set(root, "intervals", session->intervals);
-		out_json_write(&session->out, root);
-	} else {
-		stat_text(&session->out, result);
+/* What the processes counted, and how many could not be measured. */
+static void add_up(struct session *session)
+{
+	struct stat_program *program = &session->program;
+	struct gpupart_stat_process p;
+	int err;
+
+	program->nr_lost = gpupart_stat_lost(session->stat);
+	program->nr_processes = program->nr_lost;
+	for (unsigned int n = 0; (err = gpupart_stat_get(session->stat, n, &p)) != -ENOENT; n++) {
+		program->nr_processes++;
+		program->nr_lost += err || !has_row(&session->report, p.pid);
+		for (int i = 0; !err && i < GPUPART_STAT_NR_DIRECTIONS; i++) {
+			program->sum.copies[i] += p.copies[i];
+			program->sum.bytes[i] += p.bytes[i];
+		}
+		program->sum.waits += err ? 0 : p.waits;
+		program->sum.wait_ns += err ? 0 : p.wait_ns;
 	}
-	return out_close(&session->out);
 }
 
 static int measure(struct session *session)
 {
-	struct stat_result *result = &session->result;
+	struct stat_report *report = &session->report;
 	int status;
 	pid_t pid = -1;
 
-	if (session->interval && session->args->json)
-		session->intervals = json_array();
+	report->next = report->interval;
+	if (report->interval && session->args->json)
+		report->intervals = json_array();
 	status = start(session, &pid);
 	if (status)
 		return status;
 	wait_for(session, pid);
-	read_processes(session, result);
-	result->program = session->args->program;
-	result->simulated = session->args->simulated;
-	find_set(result);
-	stat_judge(result);
-	return show(session) ?: CMD_ENDED | result->status;
+	add_up(session);
+	return stat_show(&session->out, report) ?: CMD_ENDED | session->program.status;
 }
 
-static int with_block(struct session *session, struct gpupart *gp)
+static int with_block(struct session *session)
 {
 	const char *id;
 	int status = 0;
 
-	if (gpupart_stat_open(gp, &session->stat, &id))
-		return cmd_fail(session->args->cmd, EXIT_FAILED, "%s", gpupart_error(gp));
+	if (gpupart_stat_open(cmd_gp, &session->stat, &id))
+		return failure("%s", gpupart_error(cmd_gp));
 	setenv("GPUPART_STAT", id, 1);
 	sigaction(SIGPIPE, NULL, &session->pipe_before);
 	if (session->args->output)
@@ -355,14 +261,12 @@ static int with_block(struct session *session, struct gpupart *gp)
 	else
 		out_use(&session->out, session->args, stderr);
 	status = status ?: measure(session);
-	free(session->result.processes);
-	free(session->told.processes);
-	json_decref(session->intervals);
+	stat_drop(&session->report);
 	gpupart_stat_close(session->stat);
 	return status;
 }
 
-/* A driver has one place for who measures: the stat around this one would see nothing. */
+/* What runs here shows itself to one: the stat around this one would see nothing. */
 static int check_alone(const struct args *args)
 {
 	static const char memory[] = "/memfd:gpupart-stat";
@@ -376,6 +280,44 @@ static int check_alone(const struct args *args)
 	return cmd_fail(args->cmd, EXIT_FAILED,
 			"GPUPART_STAT=%.80s: what runs here is measured by another gpupart stat already",
 			id);
+}
+
+/* The program's launches are to be recorded, also by a GPU where that was not asked for. */
+static int want_records(void)
+{
+	const char *records = getenv("GPUPART_RECORDS");
+
+	if (records && !strcmp(records, "0"))
+		return failure(
+			"GPUPART_RECORDS=0: what is measured are records of launches: unset it");
+	setenv("GPUPART_RECORDS", "1", 1);
+	return 0;
+}
+
+/* Confined as by run, to all that it may have where no set is given; refused without records. */
+static int confine(struct session *session, struct run_wishes *wishes)
+{
+	const char *around = getenv("GPUPART_SET"), *set;
+	bool whole = !session->args->nr_terms && !(around && *around);
+	struct stat_program *program = &session->program;
+	bool recorded = true;
+	char *key;
+	int status = run_confine(session->args, wishes);
+
+	if (status)
+		return status;
+	for (unsigned int n = 0; (key = alloc_part(getenv("GPUPART_CHECKED"), ',', n)); n++) {
+		recorded &= strlen(key) > GPUPART_KEY_LEN;
+		free(key);
+	}
+	if (!recorded)
+		return failure(
+			"this GPU writes no records of launches: 'gpupart doctor' says why, in the row records");
+	set = getenv("GPUPART_SET");
+	program->set = whole ? NULL : set;
+	if (program->set && gpupart_tpcset_parse_list(NULL, set, &program->tpcs))
+		program->tpcs = (struct gpupart_tpcset){ { 0 } };
+	return 0;
 }
 
 /* The command's own options, as they were given. */
@@ -395,7 +337,8 @@ static int show_running(struct wishes *wishes, const struct args_option *own, in
 			char **argv)
 {
 	struct args args = { 0 };
-	struct running running = { .args = &args, .seconds = 1 };
+	struct stat_report report = { .args = &args, .seconds = 1 };
+	struct out out;
 	int status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_NAMES, own, stat_help, argc,
 				argv);
 
@@ -405,13 +348,17 @@ static int show_running(struct wishes *wishes, const struct args_option *own, in
 		status = usage_error("'%s': one NAME is possible; a program follows after --",
 				     args.program[1]);
 	if (!status && wishes->delay)
-		status = args_seconds("-d", wishes->delay, 0.1, &running.seconds);
+		status = args_seconds("-d", wishes->delay, 0.1, &report.seconds);
 	if (!status && wishes->interval)
-		status = args_seconds("--interval", wishes->interval, 0.1, &running.interval);
+		status = args_seconds("--interval", wishes->interval, 0.1, &report.interval);
+	report.next = report.interval;
+	if (report.interval && args.json)
+		report.intervals = json_array();
 	if (!status)
-		status = running_find(&running, wishes->pid, *args.program) ?:
-			 running_measure(&running);
-	running_drop(&running);
+		status = running_find(&report, wishes->pid, *args.program) ?:
+			 running_watch(&report) ?: out_open(&out, &args) ?:
+			 stat_show(&out, &report);
+	stat_drop(&report);
 	return status;
 }
 
@@ -423,10 +370,9 @@ int cmd_stat(int argc, char **argv)
 					   { .name = "pid", .letter = 'p', .value = &given.pid },
 					   { .name = "delay", .letter = 'd',
 					     .value = &given.delay }, { 0 } };
-	const struct run_wishes wishes = { 0 };
+	struct run_wishes wishes = { .quiet = true };
 	struct args args = { 0 };
-	struct session session = { .args = &args };
-	struct gpupart *gp;
+	static struct session session;
 	int status;
 
 	status = args_parse(&args, ARGS_SET | ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_OUTPUT |
@@ -437,10 +383,12 @@ int cmd_stat(int argc, char **argv)
 		status = usage_error("-d %s is for -p and NAME", given.delay);
 	status = status ?: run_check_program(&args);
 	if (!status && given.interval)
-		status = args_seconds("--interval", given.interval, 0.1, &session.interval);
+		status = args_seconds("--interval", given.interval, 0.1, &session.report.interval);
 	if (status)
 		return status;
-	run_inherit_gpu(&args);
+	run_take_gpus(&args, &wishes);
+	if (!args.nr_terms && !args.gpu && !wishes.gpus)
+		wishes.gpus = "all";
 	status = args_simulate(&args);
 	if (status)
 		return status;
@@ -448,12 +396,11 @@ int cmd_stat(int argc, char **argv)
 		cmd_note(args.cmd, "GPUPART_DISABLE=1: %s is not measured", args.program[0]);
 		return run_become(&args);
 	}
-	status = check_alone(&args) ?:
-		 args.nr_terms ? run_confine(&args, &wishes) : run_inject(false);
-	if (status)
-		return status;
-	gp = alloc_gpupart();
-	status = with_block(&session, gp);
-	gpupart_close(gp);
-	return status;
+	session.args = &args;
+	session.report.args = &args;
+	session.report.program = &session.program;
+	session.report.simulated = args.simulated;
+	session.program.argv = args.program;
+	status = check_alone(&args) ?: want_records() ?: confine(&session, &wishes);
+	return status ?: with_block(&session);
 }

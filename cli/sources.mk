@@ -118,8 +118,8 @@ CLI_START_SRC := \
 CLI_STAT_SRC := \
 	cli/stat/judge.c \
 	cli/stat/running.c \
-	cli/stat/running_show.c \
-	cli/stat/show.c
+	cli/stat/show.c \
+	cli/stat/watch.c
 
 CLI_TARGET_SRC := \
 	cli/target/amount.c \

@@ -203,9 +203,10 @@ void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len);
 
 /*
  * Of libgpupart-manage.so.0. What the launches of a process that were recorded did from the first
- * call of gpupart_records_watch() up to the last but one. Of the offset between the clocks of CPU
- * and GPU two bounds are known, so that the time of a launch, from its submission or the end before
- * it on its stream until its end, is between two values.
+ * call of gpupart_records_watch(), or its first launch if it had no records then, up to the last
+ * call but one, or its end. Of the offset between the clocks of CPU and GPU two bounds are known,
+ * so that the time of a launch, from its submission or the end before it on its stream until its
+ * end, is between two values.
  */
 struct gpupart_records_kernel {
 	char name[96];			/* "": the process did not tell it */
@@ -224,7 +225,8 @@ struct gpupart_records_watched {
 
 /*
  * Reads @reader's records into @now, and looks for what has ended since the last call; takes up to
- * a millisecond. The next call is due after *pause_us. 0; -ENOMEM, and as gpupart_records_read().
+ * a millisecond. The next call is due after *pause_us. 0; -ESRCH the process is gone, and @now is
+ * what it left, if there was a call before; -ENOMEM.
  */
 int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *reader,
 			  struct gpupart_records *now, unsigned int *pause_us);
@@ -346,92 +348,56 @@ int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *rem
  */
 int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
 
-/*
- * What `gpupart stat` measures of a program: times in nanoseconds, of the CPU's clock
- * (CLOCK_MONOTONIC) or, of struct gpupart_stat_gpu, of the GPU's.
- */
+/* A process under `gpupart stat`: what its records, which the command reads, tell nothing of. */
 enum gpupart_stat_direction {
 	GPUPART_STAT_TO_GPU,
 	GPUPART_STAT_FROM_GPU,
 	GPUPART_STAT_INSIDE,	/* from a GPU's memory into the same GPU's */
-	GPUPART_STAT_OTHER,	/* between GPUs, managed memory, not told */
+	GPUPART_STAT_OTHER,	/* the function's name does not tell */
 	GPUPART_STAT_NR_DIRECTIONS,
 };
 
-#define GPUPART_STAT_MAX_GPUS	8	/* contexts of one process that are timed */
-#define GPUPART_STAT_NR_DEPTHS	48
-
-/*
- * A CUDA context on a GPU. Time is looked at in stretches: all of it where that costs
- * little, else parts of it. A stretch begins with the first work in it and ends with the
- * last, or where looking was interrupted.
- */
-struct gpupart_stat_gpu {
-	char pci[20];
-	uint64_t nr_sms;	/* of the GPU, not of a set */
-	uint64_t timed;		/* kernels, graphs, fills and copies whose time was taken */
-	uint64_t untimed;	/* .. was not: between stretches, or while a graph is captured */
-	uint64_t untimed_over;	/* .. of which so many came before timed work that is over */
-	uint64_t stretches_ns;	/* their length; what follows is about them alone */
-	uint64_t own_ns;	/* of which a thread of the program measured */
-	uint64_t busy_ns;	/* something ran */
-	uint64_t kernels_ns;	/* a kernel, a graph or a fill ran */
-	uint64_t copies_ns;	/* a copy ran; kernels_ns + copies_ns - busy_ns: both at once */
-	uint64_t starved_ns;	/* nothing ran, and nothing was submitted */
-	uint64_t held_ns;	/* nothing ran, and what was submitted waited for something else */
-	uint64_t both_ns;	/* of starved_ns: while the CPU was waiting too */
-	uint64_t blocked_ns;	/* in launches while hundreds were queued: no room */
-	uint64_t depth_sum;	/* of what was submitted and not finished, at each submission */
-	uint64_t depth_max;
-	uint64_t depths[GPUPART_STAT_NR_DEPTHS];	/* see gpupart_stat_depth() */
-};
+#define GPUPART_STAT_MAX_GPUS	16
+#define GPUPART_STAT_MAX_PROCESSES 64
 
 struct gpupart_stat_process {
 	uint64_t pid;
 	char name[16];
-	uint64_t kernels, graphs, fills;	/* launches that succeeded */
 	uint64_t copies[GPUPART_STAT_NR_DIRECTIONS], bytes[GPUPART_STAT_NR_DIRECTIONS];
-	uint64_t syncs;		/* calls in which the CPU waits, those of copies included */
-	uint64_t queries;	/* cuStreamQuery, cuEventQuery */
-	uint64_t launch_ns;	/* in calls that launch, fill or copy and do not wait */
-	uint64_t wait_ns;	/* in calls that wait, and between queries that say "not yet" */
-	uint64_t first_ns, last_ns;	/* the first work was submitted, the last call ended */
-	uint64_t waits_since_ns;	/* a wait that goes on, not yet in wait_ns; 0: none */
-	uint64_t own_ns;	/* measuring took this long, over all threads */
-	uint64_t unresolved;	/* work that was not seen to end before the process did */
-	uint64_t nr_gpus;
-	struct gpupart_stat_gpu gpus[GPUPART_STAT_MAX_GPUS];
+	uint64_t waits;		/* calls in which the CPU waits, those of copies included */
+	uint64_t wait_ns;	/* in them, of all threads */
+	uint64_t nr_gpus;	/* 0: it cannot be measured */
+	char pci[GPUPART_STAT_MAX_GPUS][20];	/* for gpupart_records_open() */
 };
-
-/* The least number of submissions that the @n'th of depths[] counts. */
-uint64_t gpupart_stat_depth(unsigned int n);
 
 struct gpupart_stat;
 
 /*
- * A place where processes leave what is measured of them, gone with gpupart_stat_close().
- * @id is to be put into GPUPART_STAT; it holds for processes of this user and PID
- * namespace, while the caller lives.
+ * A place where processes show themselves to be measured, gone with gpupart_stat_close(). @id is
+ * to be put into GPUPART_STAT; it holds for processes of this user and PID namespace, while the
+ * caller lives.
  */
 int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **stat, const char **id);
 void gpupart_stat_close(struct gpupart_stat *stat);
 
 /*
- * What the @n'th process has left up to now, from 0: -ENOENT after the last. Of a process
- * that still runs, counts are whole one by one. May be called by any thread.
+ * What the @n'th process has left up to now, from 0: -ENOENT after the last, -EAGAIN it is about to
+ * begin. Of a process that still runs, counts are whole one by one. By any thread.
  */
 int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 		     struct gpupart_stat_process *process);
 
-/* Processes that are not measured: they could not be, or found no room (there is some for 64). */
+/* Its records are open: it need not wait for that any longer. */
+void gpupart_stat_seen(const struct gpupart_stat *stat, unsigned int n);
+
+/* Processes that found no room. */
 unsigned int gpupart_stat_lost(const struct gpupart_stat *stat);
 
 /*
- * From now on the calling process is measured for the place that @id names; for the
- * library that the driver loads at cuInit, before gpupart_attach_early(). Needs no TPC map.
- * -EBUSY where another tool has the driver's callback, or where this process has attached
- * already; -EOPNOTSUPP where this driver does not tell of its functions; -EINVAL, -ENOENT,
- * .. for @id; -ENOSPC where there is no room.
+ * From now on the calling process is measured for the place that @id names; for the library that
+ * the driver loads at cuInit, after gpupart_process_publish() and gpupart_attach_early(). Waits
+ * until gpupart_stat_seen(), or for 2 s. -EOPNOTSUPP where this driver does not tell of its
+ * functions; -EINVAL, -ENOENT, .. for @id; -ENOSPC where there is no room.
  */
 int gpupart_stat_start(struct gpupart *gp, const char *id);
 

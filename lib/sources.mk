@@ -119,10 +119,7 @@ LIB_RECORDS_MANAGE_SRC := \
 	lib/records/watch.c
 
 LIB_STAT_SRC := \
-	lib/stat/block.c \
-	lib/stat/fold.c \
 	lib/stat/stat.c \
-	lib/stat/time.c \
 	lib/stat/watched_functions.c
 
 LIB_STAT_MANAGE_SRC := \

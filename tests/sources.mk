@@ -47,7 +47,6 @@ UNIT_SRC := \
 	tests/unit/slurm/allocate.c \
 	tests/unit/slurm/environment.c \
 	tests/unit/slurm/orphans.c \
-	tests/unit/stat/fold.c \
 	tests/unit/stat/watched_functions.c \
 	tests/unit/state/budget.c \
 	tests/unit/state/grant.c \

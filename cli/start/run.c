@@ -341,7 +341,7 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	if (wishes->profile)
 		setenv("GPUPART_PROFILE", "1", 1);
 	/* taskset says nothing either; but who runs on no GPU should know it. */
-	if (args->simulated)
+	if (args->simulated && !wishes->quiet)
 		remark("TPCs %s of %s, simulated", out_set(text, sizeof(text), topo, &set), gpu);
 	if (wishes->mps && parts->nr == 1)
 		mps_join(args->simulated);

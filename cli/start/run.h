@@ -18,6 +18,7 @@ struct run_wishes {
 	bool names_gpus;	/* --gpu was given */
 	struct args_texts rules;	/* PATTERN=SET */
 	bool sm_count, mps, strict, exec, profile, no_device_launch;
+	bool quiet;		/* the caller says itself which TPCs, and that they are simulated */
 };
 
 /* Whether @args has a program: 0, or an error. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Finds the processes of `gpupart stat -p PID` and `gpupart stat NAME`, and watches them. */
+/* The processes of `gpupart stat -p PID` and `gpupart stat NAME`: finds and watches them. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "cli/stat/running.h"
+#include "cli/stat/stat.h"
 #include "cli/target/shown.h"
 #include "cli/util/alloc.h"
 #include "cli/util/process.h"
@@ -22,19 +22,14 @@ static void on_interrupt(int sig)
 /* ------------------------------------------------------------------- finding */
 
 /* A row for each of its GPUs. */
-static int add_process(struct running *running, const struct gpupart_process *p)
+static int add_process(struct stat_report *report, const struct gpupart_process *p)
 {
 	struct gpupart_process *gpus = alloc_zeroed(MAX_GPUS, sizeof(*gpus));
 	int nr = gpupart_process_gpu_list(cmd_gp, p, gpus, MAX_GPUS, sizeof(*gpus)), err = nr;
 
 	for (int i = 0; err >= 0 && i < nr && i < MAX_GPUS; i++) {
-		struct running_row *row;
-
-		running->rows = alloc_resized(running->rows, running->nr_rows + 1, sizeof(*row));
-		row = memset(&running->rows[running->nr_rows], 0, sizeof(*row));
-		row->process = gpus[i];
-		err = gpupart_records_open(cmd_gp, p->pid, gpus[i].pci, &row->reader);
-		running->nr_rows += !err;
+		err = stat_add(report, &gpus[i]);
+		report->simulated |= gpus[i].simulated;
 	}
 	free(gpus);
 	return err < 0 ? error_of(err, "%s", gpupart_error(cmd_gp)) : 0;
@@ -63,7 +58,7 @@ static bool is_named(const struct gpupart_process *p, const char *name,
 	return is && p->uid == geteuid();
 }
 
-int running_find(struct running *running, const char *pid, const char *name)
+int running_find(struct stat_report *report, const char *pid, const char *name)
 {
 	struct gpupart_process *processes = NULL;
 	struct gpupart_job *jobs = NULL;
@@ -82,9 +77,9 @@ int running_find(struct running *running, const char *pid, const char *name)
 				"process %d runs under another version of gpupart: use 'gpupart stat' of that version",
 				p->pid);
 		else if (*p->pci)
-			status = add_process(running, p);
+			status = add_process(report, p);
 	}
-	if (!status && !running->nr_rows)
+	if (!status && !report->nr_rows)
 		status = pid ? fail_pid(wanted) :
 			 usage_error(
 				"no process named '%s' that has called cuInit: see 'gpupart ps'; a program follows after --",
@@ -96,110 +91,30 @@ int running_find(struct running *running, const char *pid, const char *name)
 
 /* ------------------------------------------------------------------- watching */
 
-static uint64_t cpu_time(int pid)
-{
-	struct timespec ts;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
-static int look(struct running_row *row)
-{
-	struct running_sample now = { .cpu_ns = cpu_time(row->process.pid) };
-	unsigned int pause_us;
-	int err = gpupart_records_watch(cmd_gp, row->reader, &now.records, &pause_us);
-
-	now.at_ns = process_now_ns();
-	row->due_ns = now.at_ns + pause_us * 1000ull;
-	row->ended = err == -ESRCH;
-	if (err)
-		return row->ended ? 0 : error_of(err, "%s", gpupart_error(cmd_gp));
-	row->last = now;
-	if (!row->looks++)
-		row->first = row->told = now;
-	row->outstanding_sum += now.records.outstanding;
-	if (now.records.outstanding > row->outstanding_max)
-		row->outstanding_max = now.records.outstanding;
-	return 0;
-}
-
-/* All whose time has come, or with @last all: 0, or an error; *left is how many have not ended. */
-static int look_all(struct running *running, bool last, unsigned int *left)
-{
-	uint64_t due_ns = UINT64_MAX, now = process_now_ns();
-	int status = 0;
-
-	*left = 0;
-	for (unsigned int i = 0; !status && i < running->nr_rows; i++) {
-		struct running_row *row = &running->rows[i];
-
-		if (!row->ended && (last || row->due_ns <= now))
-			status = look(row);
-		*left += !row->ended;
-		if (!row->ended && row->due_ns < due_ns)
-			due_ns = row->due_ns;
-	}
-	now = process_now_ns();
-	if (!last && *left && due_ns > now)
-		nanosleep(&(struct timespec){ .tv_nsec = due_ns - now }, NULL);
-	return status;
-}
-
-static int watch(struct running *running)
-{
-	double next = running->interval, seconds = 0;
-	unsigned int left;
-	int status = look_all(running, true, &left);
-	/* What is shown begins with the first look. */
-	const uint64_t start_ns = process_now_ns();
-
-	while (!status && left && !interrupted && seconds < running->seconds) {
-		status = look_all(running, false, &left);
-		seconds = (process_now_ns() - start_ns) / 1e9;
-		if (status || !running->interval || seconds < next)
-			continue;
-		for (unsigned int i = 0; i < running->nr_rows; i++)
-			running_interval(running, &running->rows[i], seconds);
-		while (next <= seconds)
-			next += running->interval;
-	}
-	status = status ?: look_all(running, true, &left);
-	for (unsigned int i = 0; i < running->nr_rows; i++)
-		gpupart_records_watched(running->rows[i].reader, &running->rows[i].last.watched);
-	return status;
-}
-
-int running_measure(struct running *running)
+int running_watch(struct stat_report *report)
 {
 	const struct sigaction action = { .sa_handler = on_interrupt };
-	struct out out;
-	json_t *root;
+	uint64_t start_ns, due_ns, now;
+	double seconds = 0;
+	unsigned int left;
 	int status;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	if (running->interval && running->args->json)
-		running->intervals = json_array();
-	status = watch(running) ?: out_open(&out, running->args);
-	if (status)
-		return status;
-	if (running->args->json) {
-		root = out_json_new("stat", running->rows->process.simulated);
-		running_json(root, running);
-		out_json_write(&out, root);
-	} else {
-		running_text(&out, running);
+	status = stat_look(report, true, &left, &due_ns);
+	/* What is shown begins with the first look. */
+	start_ns = process_now_ns();
+	while (!status && left && !interrupted && seconds < report->seconds) {
+		status = stat_look(report, false, &left, &due_ns);
+		now = process_now_ns();
+		seconds = (now - start_ns) / 1e9;
+		if (status)
+			break;
+		stat_tick(report, seconds);
+		if (left && due_ns > now)
+			nanosleep(&(struct timespec){ .tv_nsec = due_ns - now }, NULL);
 	}
-	return out_close(&out);
-}
-
-void running_drop(struct running *running)
-{
-	json_decref(running->intervals);
-	for (unsigned int i = 0; i < running->nr_rows; i++)
-		gpupart_records_close(running->rows[i].reader);
-	free(running->rows);
+	status = status ?: stat_look(report, true, &left, &due_ns);
+	stat_finish(report);
+	return status;
 }

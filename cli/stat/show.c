@@ -1,17 +1,71 @@
 // SPDX-License-Identifier: MIT
 /* Shows what `gpupart stat` found, as text and as JSON. */
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cli/stat/stat.h"
 
+#define NR_KERNELS 10
 #define LEFT 14
+#define MEANING \
+	"A kernel's begin is not recorded: its time is taken from its submission or, if that is later, the end of the launch before it on its stream. Two values: the clocks of CPU and GPU leave open which. Copies have no records."
 
-static const char *const directions[] = {
-	[GPUPART_STAT_TO_GPU] = "to_gpu", [GPUPART_STAT_FROM_GPU] = "from_gpu",
-	[GPUPART_STAT_INSIDE] = "inside", [GPUPART_STAT_OTHER] = "other",
-};
+/* Of the time of all kernels, by the middle of both values. */
+static double share_of(const struct gpupart_records_kernel *k,
+		       const struct gpupart_records_watched *w)
+{
+	double all = 0;
+
+	for (unsigned int i = 0; i < w->nr_kernels; i++)
+		all += (double)w->kernels[i].least_ns + w->kernels[i].most_ns;
+	return all ? ((double)k->least_ns + k->most_ns) / all : 0;
+}
+
+static double mean_outstanding(const struct stat_row *row)
+{
+	const uint64_t looks = row->outstanding_looks;
+
+	return looks ? (double)row->outstanding_sum / looks : 0;
+}
+
+/* Where @row has no records: why, and what to do. */
+static const char *lack(const struct stat_row *row)
+{
+	char path[32], *word = NULL;
+	bool off = false;
+	size_t room = 0;
+	FILE *file;
+
+	if (row->last.records.on && !row->first.records.on)
+		return "it has launched nothing";
+	if (row->last.records.on || (row->ended && !row->looks))
+		return "it was not read twice before it ended, or before -d was over";
+	snprintf(path, sizeof(path), "/proc/%d/environ", row->process.pid);
+	file = fopen(path, "re");
+	while (file && !off && getdelim(&word, &room, 0, file) > 0)
+		off = !strcmp(word, "GPUPART_RECORDS=0");
+	free(word);
+	if (file)
+		fclose(file);
+	return off ? "it was started with GPUPART_RECORDS=0: start it without that" :
+	       "it has no context on this GPU, or its launches are not recorded: 'gpupart doctor' says why, in the row records";
+}
+
+/* A GPU that a program could use and did not, having used another one. */
+static bool is_unused(const struct stat_report *report, const struct stat_row *row)
+{
+	bool other = false;
+
+	for (unsigned int i = 0; i < report->nr_rows; i++)
+		other |= report->rows[i].process.pid == row->process.pid &&
+			 report->rows[i].last.records.on;
+	return report->program && other && !row->last.records.on;
+}
+
+/* ------------------------------------------------------------------- text */
 
 __attribute__((format(printf, 3, 4)))
-void stat_row(struct out *out, const char *label, const char *fmt, ...)
+static void say(struct out *out, const char *label, const char *fmt, ...)
 {
 	char text[512], left[LEFT + 1];
 	va_list ap;
@@ -23,7 +77,70 @@ void stat_row(struct out *out, const char *label, const char *fmt, ...)
 	out_wrap(out, 0, left, text);
 }
 
-static const char *bytes_text(char *text, size_t len, uint64_t bytes)
+static const char *time_text(char text[48], double least, double most)
+{
+	const double unit = most < 1e6 ? 1e3 : most < 1e9 ? 1e6 : 1e9;
+
+	return stat_range(text, least / unit, most / unit, "-",
+		     most < 1e6 ? " us" : most < 1e9 ? " ms" : " s");
+}
+
+static void print_kernels(struct out *out, const struct gpupart_records_watched *w)
+{
+	char mean[48], longest[48];
+
+	if (w->nr_kernels)
+		fprintf(out->file, "%s%9s %7s %15s %10s  KERNEL%s\n", out->bold, "COUNT", "SHARE",
+			"MEAN", "LONGEST", out->plain);
+	for (unsigned int i = 0; i < w->nr_kernels && i < NR_KERNELS; i++) {
+		const struct gpupart_records_kernel *k = &w->kernels[i];
+
+		fprintf(out->file, "%9llu %6.1f%% %15s %10s  %s\n", (unsigned long long)k->count,
+			100 * share_of(k, w), time_text(mean, (double)k->least_ns / k->count,
+							(double)k->most_ns / k->count),
+			time_text(longest, k->longest_ns, k->longest_ns),
+			*k->name ? k->name : "(name not known)");
+	}
+}
+
+/* False: it has no records. */
+static bool print_row(struct out *out, const struct stat_row *row)
+{
+	const struct gpupart_records *r = &row->last.records;
+	const struct gpupart_process *p = &row->process;
+	char share[48], graphs[64];
+	struct stat_counts c;
+
+	say(out, "process", "%d%s%s, GPU %s%s%s", p->pid, *p->name ? " " : "", p->name,
+		 p->pci, p->simulated ? ", simulated" : "", row->ended ? ", has ended" : "");
+	if (!stat_count(&row->first, &row->last, &c)) {
+		say(out, "no records", "%s", lack(row));
+		return false;
+	}
+	say(out, "GPU busy", "%s of the time", stat_share(share, c.least, c.most));
+	if (r->all_known)
+		say(out, "GPU idle",
+			 "%s: no launch was outstanding; it waits for the CPU or for copies, which are not told apart; its threads used %.2f CPUs",
+			 stat_share(share, 1 - c.most, 1 - c.least), c.cpus);
+	snprintf(graphs, sizeof(graphs), ", %llu graphs without a record among them", c.graphs);
+	say(out, "launches", "%.0f a second: %llu in %.2f s%s; %llu ended",
+	    c.launches / c.seconds, c.launches, c.seconds, c.graphs ? graphs : "", c.ended);
+	say(out, "outstanding", "%llu %s, %.1f on average, %llu at most",
+	    (unsigned long long)r->outstanding, row->ended ? "at its end" : "now",
+	    mean_outstanding(row), (unsigned long long)row->outstanding_max);
+	if (r->unknown || c.unrecorded)
+		say(out, "unknown",
+			 "%llu launches may not have ended, %llu graphs among them: it may be busy all the time; unrecorded: %llu in this time, %llu in all",
+			 (unsigned long long)r->unknown, (unsigned long long)r->graphs,
+			 c.unrecorded, (unsigned long long)r->unrecorded);
+	if (row->last.watched.missed)
+		say(out, "missed", "%llu launches ended that could not be read one by one",
+			 (unsigned long long)row->last.watched.missed);
+	print_kernels(out, &row->last.watched);
+	return true;
+}
+
+static const char *bytes_text(char text[32], uint64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
 	double value = bytes;
@@ -31,203 +148,207 @@ static const char *bytes_text(char *text, size_t len, uint64_t bytes)
 
 	for (; value >= 1024 && unit < 4; unit++)
 		value /= 1024;
-	snprintf(text, len, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+	snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 	return text;
 }
 
-static void print_copies(struct out *out, const struct gpupart_stat_process *sum)
+static void print_program(struct out *out, const struct stat_report *report)
 {
 	static const char *const words[] = {
 		[GPUPART_STAT_TO_GPU] = "to the GPU", [GPUPART_STAT_FROM_GPU] = "from it",
 		[GPUPART_STAT_INSIDE] = "inside it", [GPUPART_STAT_OTHER] = "other",
 	};
-	char text[256] = "", size[32];
+	const struct stat_program *p = report->program;
+	char copies[256] = "", text[64], size[32];
 
+	snprintf(text, sizeof(text), p->signal ? "ended by signal %d" : "ended with status %d",
+		 p->signal ? p->signal : p->status);
+	say(out, "program", "%s after %.2f s%s%s%s", text, p->seconds, p->set ? ", on TPCs " : "",
+	    p->set ? p->set : "", report->simulated ? ", simulated" : "");
 	for (int i = 0; i < GPUPART_STAT_NR_DIRECTIONS; i++)
-		if (sum->copies[i])
-			out_append(text, sizeof(text), "%s%s %llu (%s)", *text ? ", " : "",
-				   words[i], (unsigned long long)sum->copies[i],
-				   bytes_text(size, sizeof(size), sum->bytes[i]));
-	stat_row(out, "copies", "%s", *text ? text : "none");
-}
-
-static void print_gpu(struct out *out, const struct stat_result *r)
-{
-	const struct gpupart_stat_gpu *gpu = &r->sum.gpus[0];
-
-	stat_row(out, "GPU busy",
-	    "%.1f%% of the time: kernels %.1f%%, copies %.1f%%, both at once %.1f%%",
-	    100 * r->shares[STAT_BUSY], 100 * r->shares[STAT_KERNELS],
-	    100 * r->shares[STAT_COPIES], 100 * r->shares[STAT_BOTH]);
-	stat_row(out, "GPU idle",
-	    "%.1f%% with nothing submitted (of that, %.0f%% while the CPU waited, too), %.1f%% while what was submitted waited for something else",
-	    100 * r->shares[STAT_STARVED], 100 * r->starved_waiting,
-	    100 * r->shares[STAT_HELD]);
-	stat_row(out, "queue",
-	    "%llu before it in the median, %.1f on average, %llu at most, at a submission; %.1f%% of the time the CPU had no room for more",
-	    (unsigned long long)r->depth_median, r->depth, (unsigned long long)gpu->depth_max,
-	    100 * r->blocked);
-	stat_row(out, "CPU",
-	    "waits %.1f%% of the time, in %llu calls and %llu questions; launches %.1f%%",
-	    100 * r->cpu_waits, (unsigned long long)r->sum.syncs,
-	    (unsigned long long)r->sum.queries, 100 * r->cpu_launches);
-	stat_row(out, "measured",
-	    "%llu of %llu launches, fills and copies, in %.2f s; measuring took %.1f%% of the time",
-	    (unsigned long long)gpu->timed, (unsigned long long)(gpu->timed + gpu->untimed),
-	    gpu->stretches_ns / 1e9, 100 * r->cost);
-	if (r->sum.unresolved)
-		stat_row(out, "", "%llu more were not seen to end before the program did",
-		    (unsigned long long)r->sum.unresolved);
-}
-
-static void print_processes(struct out *out, const struct stat_result *r)
-{
-	for (unsigned int i = 0; r->nr_processes > 1 && i < r->nr_processes; i++) {
-		const struct gpupart_stat_process *p = &r->processes[i];
-		uint64_t busy = 0, stretches = 0;
-		char name[sizeof(p->name) + 1];
-
-		for (unsigned int g = 0; g < p->nr_gpus; g++) {
-			busy += p->gpus[g].busy_ns;
-			stretches += p->gpus[g].stretches_ns;
-		}
-		snprintf(name, sizeof(name), "%.*s", (int)sizeof(p->name), p->name);
-		stat_row(out, i ? "" : "processes",
-		    "%llu %s: %llu launches, GPU busy %.1f%%, CPU waits %.2f s",
-		    (unsigned long long)p->pid, out_clean(name),
-		    (unsigned long long)(p->kernels + p->graphs),
-		    stretches ? 100.0 * busy / stretches : 0, p->wait_ns / 1e9);
+		if (p->sum.copies[i])
+			out_append(copies, sizeof(copies), "%s%s %llu (%s)", *copies ? ", " : "",
+				   words[i], (unsigned long long)p->sum.copies[i],
+				   bytes_text(size, p->sum.bytes[i]));
+	if (p->nr_processes) {
+		say(out, "copies", "%s", *copies ? copies : "none");
+		say(out, "CPU waits", "%.2f s, in %llu calls", p->sum.wait_ns / 1e9,
+		    (unsigned long long)p->sum.waits);
 	}
-	if (r->nr_lost)
-		stat_row(out, "", "%u more are not in this", r->nr_lost);
+	if (p->nr_lost)
+		say(out, "", "%u processes that called CUDA are not in this", p->nr_lost);
+	fputc('\n', out->file);
 }
 
-void stat_text(struct out *out, const struct stat_result *r)
+static void print_verdict(struct out *out, const struct stat_report *report)
 {
-	const struct gpupart_stat_process *sum = &r->sum;
-	char ended[64];
+	struct stat_verdict v;
+	char label[64];
 
-	snprintf(ended, sizeof(ended), r->signal ? "ended by signal %d" : "ended with status %d",
-		 r->signal ? r->signal : r->status);
-	stat_row(out, "program", "%s after %.2f s%s%s%s", ended, r->seconds,
-	    r->set ? ", on TPCs " : "", r->set ? r->set : "", r->simulated ? ", simulated" : "");
-	if (r->nr_processes) {
-		stat_row(out, "launches",
-		    "%llu kernels, %llu graphs, in %.2f s: %.0f a second; %llu fills",
-		    (unsigned long long)sum->kernels, (unsigned long long)sum->graphs, r->span,
-		    r->rate, (unsigned long long)sum->fills);
-		print_copies(out, sum);
-	}
-	if (sum->gpus[0].timed)
-		print_gpu(out, r);
-	print_processes(out, r);
-	fprintf(out->file, "\n%s", out->bold);
-	snprintf(ended, sizeof(ended), "%s:", r->verdict);
-	out_wrap(out, 0, ended, r->why);
+	stat_judge(report, &v);
+	snprintf(label, sizeof(label), "%s:", v.verdict);
+	fprintf(out->file, "%s", out->bold);
+	out_wrap(out, 0, label, v.why);
 	fputs(out->plain, out->file);
-	if (r->advice)
-		out_wrap(out, 0, "-", r->advice);
+	if (v.advice)
+		out_wrap(out, 0, "-", v.advice);
 }
 
-static json_t *number(uint64_t n)
+static void show_text(struct out *out, const struct stat_report *report)
 {
-	return json_integer(n);
+	bool any = false;
+
+	if (report->program)
+		print_program(out, report);
+	for (unsigned int i = 0; i < report->nr_rows; i++) {
+		if (is_unused(report, &report->rows[i]))
+			continue;
+		any |= print_row(out, &report->rows[i]);
+		if (any || report->program || i + 1 < report->nr_rows)
+			fputc('\n', out->file);
+	}
+	if (report->program)
+		print_verdict(out, report);
+	if (any)
+		out_wrap(out, 0, "", MEANING);
 }
 
-static json_t *seconds(uint64_t ns)
+/* ------------------------------------------------------------------- JSON */
+
+static json_t *json_range(double least, double most)
 {
-	return json_real(ns / 1e9);
+	return json_pack("{s:f, s:f}", "least", least, "most", most);
 }
 
-static json_t *json_gpu(const struct gpupart_stat_gpu *gpu)
-{
-	return json_pack("{s:s so so so so so so so so so so so so so}",
-		"pci", gpu->pci, "nr_sms", number(gpu->nr_sms), "timed", number(gpu->timed),
-		"untimed", number(gpu->untimed), "stretches_seconds", seconds(gpu->stretches_ns),
-		"measuring_seconds", seconds(gpu->own_ns), "busy_seconds", seconds(gpu->busy_ns),
-		"kernels_seconds", seconds(gpu->kernels_ns),
-		"copies_seconds", seconds(gpu->copies_ns),
-		"starved_seconds", seconds(gpu->starved_ns),
-		"starved_waiting_seconds", seconds(gpu->both_ns),
-		"held_seconds", seconds(gpu->held_ns), "blocked_seconds", seconds(gpu->blocked_ns),
-		"depth_max", number(gpu->depth_max));
-}
-
-static void set_counts(json_t *object, const struct gpupart_stat_process *p)
-{
-	json_t *copies = json_object();
-
-	json_object_set_new(object, "kernels", number(p->kernels));
-	json_object_set_new(object, "graphs", number(p->graphs));
-	json_object_set_new(object, "fills", number(p->fills));
-	for (int i = 0; i < GPUPART_STAT_NR_DIRECTIONS; i++)
-		json_object_set_new(copies, directions[i],
-				    json_pack("{s:o, s:o}", "count", number(p->copies[i]),
-					      "bytes", number(p->bytes[i])));
-	json_object_set_new(object, "copies", copies);
-	json_object_set_new(object, "waits", number(p->syncs));
-	json_object_set_new(object, "queries", number(p->queries));
-	json_object_set_new(object, "wait_seconds", seconds(p->wait_ns));
-	json_object_set_new(object, "launch_seconds", seconds(p->launch_ns));
-	json_object_set_new(object, "measuring_seconds", seconds(p->own_ns));
-	json_object_set_new(object, "unresolved", number(p->unresolved));
-}
-
-static json_t *json_processes(const struct stat_result *r)
+static json_t *json_kernels(const struct gpupart_records_watched *w)
 {
 	json_t *all = json_array();
 
-	for (unsigned int i = 0; i < r->nr_processes; i++) {
-		const struct gpupart_stat_process *p = &r->processes[i];
-		json_t *process, *gpus = json_array();
-		char name[sizeof(p->name) + 1];
+	for (unsigned int i = 0; i < w->nr_kernels && i < NR_KERNELS; i++) {
+		const struct gpupart_records_kernel *k = &w->kernels[i];
 
-		snprintf(name, sizeof(name), "%.*s", (int)sizeof(p->name), p->name);
-		process = json_pack("{s:o, s:s}", "pid", number(p->pid), "name", out_clean(name));
-		set_counts(process, p);
-		for (unsigned int g = 0; g < p->nr_gpus; g++)
-			json_array_append_new(gpus, json_gpu(&p->gpus[g]));
-		json_object_set_new(process, "gpus", gpus);
-		json_array_append_new(all, process);
+		json_array_append_new(all, json_pack("{s:o, s:I, s:f, s:o, s:f}",
+			"name", out_json_text(k->name), "count", (json_int_t)k->count,
+			"share", share_of(k, w), "mean_seconds",
+			json_range(k->least_ns / 1e9 / k->count, k->most_ns / 1e9 / k->count),
+			"longest_seconds", k->longest_ns / 1e9));
 	}
 	return all;
 }
 
-static json_t *json_shares(const struct stat_result *r)
+static json_t *json_counts(const struct stat_counts *c, const struct gpupart_records *r)
 {
-	static const char *const names[] = { "busy", "kernels", "copies", "kernels_and_copies",
-					     "starved", "held" };
-	json_t *shares = json_object();
-
-	for (int i = 0; i < STAT_NR_SHARES; i++)
-		json_object_set_new(shares, names[i], json_real(r->shares[i]));
-	json_object_set_new(shares, "starved_while_cpu_waits", json_real(r->starved_waiting));
-	json_object_update_new(shares, json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o}",
-		"queue_full", r->blocked, "cpu_waits", r->cpu_waits,
-		"cpu_launches", r->cpu_launches, "measuring", r->cost, "depth_mean", r->depth,
-		"depth_median", number(r->depth_median),
-		"depth_max", number(r->sum.gpus[0].depth_max)));
-	return shares;
+	return json_pack("{s:f, s:o, s:o, s:b, s:f, s:I, s:f, s:I, s:I, s:I, s:I}",
+		"seconds", c->seconds, "busy", json_range(c->least, c->most),
+		"idle", json_range(1 - c->most, 1 - c->least), "all_known", r->all_known,
+		"cpus", c->cpus, "launches", (json_int_t)c->launches, "launches_per_second",
+		c->launches / c->seconds, "launches_ended", (json_int_t)c->ended,
+		"graphs", (json_int_t)c->graphs, "unrecorded", (json_int_t)c->unrecorded,
+		"outstanding", (json_int_t)r->outstanding);
 }
 
-void stat_json(json_t *root, const struct stat_result *r)
+static json_t *json_row(const struct stat_row *row)
 {
-	json_t *advice = json_array(), *program = json_array(), *total = json_object();
-	char word[256];
+	const struct gpupart_process *p = &row->process;
+	const struct stat_sample *last = &row->last;
+	struct stat_counts c;
+	bool on = stat_count(&row->first, last, &c);
+	json_t *object = json_pack("{s:i, s:o, s:s, s:b, s:b, s:b, s:o}", "pid", p->pid,
+		"name", out_json_text(p->name), "gpu", p->pci, "simulated", p->simulated,
+		"ended", row->ended, "records", on,
+		"why", on ? json_null() : json_string(lack(row)));
 
-	for (char **arg = r->program; *arg; arg++) {
-		snprintf(word, sizeof(word), "%s", *arg);
-		json_array_append_new(program, json_string(out_clean(word)));
+	if (!on)
+		return object;
+	json_object_update_new(object, json_counts(&c, &last->records));
+	json_object_update_new(object, json_pack("{s:I, s:I, s:I, s:f, s:I, s:o}",
+		"unrecorded_in_all", (json_int_t)last->records.unrecorded,
+		"unknown", (json_int_t)last->records.unknown,
+		"missed", (json_int_t)last->watched.missed,
+		"outstanding_mean", mean_outstanding(row),
+		"outstanding_max", (json_int_t)row->outstanding_max,
+		"kernels", json_kernels(&last->watched)));
+	return object;
+}
+
+static json_t *json_copies(const struct gpupart_stat_process *sum)
+{
+	static const char *const directions[] = {
+		[GPUPART_STAT_TO_GPU] = "to_gpu", [GPUPART_STAT_FROM_GPU] = "from_gpu",
+		[GPUPART_STAT_INSIDE] = "inside", [GPUPART_STAT_OTHER] = "other",
+	};
+	json_t *copies = json_object();
+
+	for (int i = 0; i < GPUPART_STAT_NR_DIRECTIONS; i++)
+		json_object_set_new(copies, directions[i], json_pack("{s:I, s:I}",
+			"count", (json_int_t)sum->copies[i], "bytes", (json_int_t)sum->bytes[i]));
+	return copies;
+}
+
+static json_t *json_program(const struct stat_report *report)
+{
+	const struct stat_program *p = report->program;
+	json_t *argv = json_array(), *advice = json_array();
+	struct stat_verdict v;
+
+	stat_judge(report, &v);
+	for (char **arg = p->argv; *arg; arg++)
+		json_array_append_new(argv, out_json_text(*arg));
+	if (v.advice)
+		json_array_append_new(advice, json_string(v.advice));
+	return json_pack("{s:o, s:i, s:o, s:f, s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:f, s:i}",
+		"program", argv, "status", p->status,
+		"signal", p->signal ? json_integer(p->signal) : json_null(),
+		"seconds", p->seconds, "set", out_json_tpcs(&p->tpcs),
+		"verdict", v.verdict, "why", v.why, "advice", advice,
+		"busy", json_range(v.least, v.most), "copies", json_copies(&p->sum),
+		"waits", (json_int_t)p->sum.waits, "wait_seconds", p->sum.wait_ns / 1e9,
+		"processes_left_out", p->nr_lost);
+}
+
+static json_t *show_json(const struct stat_report *report)
+{
+	json_t *root = out_json_new("stat", report->simulated), *processes = json_array();
+
+	if (report->program)
+		json_object_update_new(root, json_program(report));
+	for (unsigned int i = 0; i < report->nr_rows; i++)
+		if (!is_unused(report, &report->rows[i]))
+			json_array_append_new(processes, json_row(&report->rows[i]));
+	json_object_set_new(root, "processes", processes);
+	if (report->intervals)
+		json_object_set(root, "intervals", report->intervals);
+	return root;
+}
+
+int stat_show(struct out *out, const struct stat_report *report)
+{
+	if (report->args->json)
+		out_json_write(out, show_json(report));
+	else
+		show_text(out, report);
+	return out_close(out);
+}
+
+void stat_interval(const struct stat_report *report, struct stat_row *row, double seconds)
+{
+	char busy[48];
+	struct stat_counts c;
+	json_t *object;
+
+	gpupart_records_watched(row->reader, &row->last.watched);
+	if (!stat_count(&row->told, &row->last, &c))
+		return;
+	row->told = row->last;
+	if (!report->intervals) {
+		remark("%.1f s: %d: %.0f launches/s, GPU busy %s, %llu outstanding", seconds,
+		       row->process.pid, c.launches / c.seconds,
+		       stat_share(busy, c.least, c.most),
+		       (unsigned long long)row->last.records.outstanding);
+		return;
 	}
-	if (r->advice)
-		json_array_append_new(advice, json_string(r->advice));
-	set_counts(total, &r->sum);
-	json_object_update_new(root, json_pack(
-		"{s:o, s:i, s:o, s:f, s:o, s:s, s:s, s:o, s:f, s:f, s:o, s:o, s:o, s:i}",
-		"program", program, "status", r->status,
-		"signal", r->signal ? json_integer(r->signal) : json_null(),
-		"seconds", r->seconds, "set", out_json_tpcs(&r->tpcs),
-		"verdict", r->verdict, "why", r->why, "advice", advice, "span_seconds", r->span,
-		"launches_per_second", r->rate, "shares", json_shares(r), "total", total,
-		"processes", json_processes(r), "processes_left_out", r->nr_lost));
+	object = json_pack("{s:f, s:i, s:s}", "end_seconds", seconds, "pid", row->process.pid,
+			   "gpu", row->process.pci);
+	json_object_update_new(object, json_counts(&c, &row->last.records));
+	json_array_append_new(report->intervals, object);
 }

@@ -1,61 +1,107 @@
 /* SPDX-License-Identifier: MIT */
-/* The measurement of `gpupart stat`: sums, shares, a verdict, and how they are shown. */
+/* The report of `gpupart stat`, from the records that the GPU writes of processes' launches. */
 #ifndef GPUPART_CLI_STAT_STAT_H
 #define GPUPART_CLI_STAT_STAT_H
 
 #include <jansson.h>
+#include "cli/target/args.h"
 #include "cli/util/out.h"
 #include "lib/private.h"
 
-enum stat_verdict {
-	STAT_NO_CALL,		/* no process called CUDA */
-	STAT_NOT_MEASURED,	/* none that did could be measured */
-	STAT_NO_WORK,		/* none gave a GPU anything to do */
-	STAT_NOT_SEEN,		/* none of what they gave it was seen to end */
-	STAT_GPU_BOUND, STAT_CPU_BOUND, STAT_COPY_BOUND, STAT_NEITHER,
+struct stat_sample {
+	uint64_t at_ns, cpu_ns;		/* CLOCK_MONOTONIC; CPU time of all its threads */
+	struct gpupart_records records;
+	struct gpupart_records_watched watched;
 };
 
-/* Of the span, without what measuring took. */
-enum stat_share {
-	STAT_BUSY, STAT_KERNELS, STAT_COPIES, STAT_BOTH, STAT_STARVED, STAT_HELD, STAT_NR_SHARES
+/* A process on one GPU. */
+struct stat_row {
+	struct gpupart_process process;
+	struct gpupart_records_reader *reader;
+	struct stat_sample first, told, last;	/* told: at the last line of --interval */
+	bool ended;
+	/* Looks at it since its first launch, and what was outstanding at them. */
+	uint64_t due_ns, looks, outstanding_looks, outstanding_sum, outstanding_max;
 };
 
-struct stat_result {
-	double window;		/* seconds that the shares are of; 0: all from the first work on */
-	struct gpupart_stat_process *processes;
-	unsigned int nr_processes, nr_lost;
-	/* What became of the program. */
-	char **program;
+/* What `gpupart stat PROGRAM` tells besides. */
+struct stat_program {
+	char **argv;
 	int status;		/* as the command ends */
 	int signal;		/* that ended it, or 0 */
 	double seconds;
+	const char *set;	/* that it was given, list form, or NULL */
+	struct gpupart_tpcset tpcs;		/* of the set; empty: none */
+	struct gpupart_stat_process sum;	/* the counts of all its processes */
+	unsigned int nr_processes, nr_lost;	/* those that called CUDA; .. and have no row */
+};
+
+struct stat_report {
+	const struct args *args;
 	bool simulated;
-	const char *set;	/* that it ran in, list form, or NULL */
-	struct gpupart_tpcset tpcs;	/* of the set; empty: not known */
-	/* stat_judge() fills in what follows. */
-	struct gpupart_stat_process sum;	/* of all processes; gpus[0] of all GPUs */
-	double span;		/* seconds from the first work of any to the last of any */
-	double rate;		/* launches a second of that */
-	double shares[STAT_NR_SHARES];
-	double starved_waiting, blocked;
-	double cpu_waits, cpu_launches, cost;	/* shares of the processes' spans, added up */
-	double depth;		/* on average */
-	uint64_t depth_median;
+	struct stat_row *rows;
+	unsigned int nr_rows;
+	double seconds, interval;	/* @interval 0: none */
+	double next;			/* the next line of --interval */
+	json_t *intervals;
+	const struct stat_program *program;	/* NULL: of processes that run already */
+};
+
+/* What happened between two samples. */
+struct stat_counts {
+	unsigned long long launches, ended, graphs, unrecorded;
+	double seconds, least, most, cpus;
+};
+
+/* ------------------------------------------------------------------- watch.c */
+
+/* Processes on GPUs: as gpupart_records_open() has it. */
+int stat_add(struct stat_report *report, const struct gpupart_process *process);
+
+/*
+ * Looks at all rows whose time has come, or with @all at all: 0, or an error. *left is how many
+ * have not ended, *due_ns when the next is due.
+ */
+int stat_look(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns);
+
+/* Tells of intervals up to @seconds, if they are wanted. */
+void stat_tick(struct stat_report *report, double seconds);
+/* The last look was: fills in what is told at the end. */
+void stat_finish(struct stat_report *report);
+void stat_drop(struct stat_report *report);
+
+/* ------------------------------------------------------------------- running.c */
+
+/* The processes that @pid, -p's value, or the name @name means: 0, or an error. */
+int running_find(struct stat_report *report, const char *pid, const char *name);
+/* Looks at them for report->seconds: 0, or an error. */
+int running_watch(struct stat_report *report);
+
+/* ------------------------------------------------------------------- judge.c */
+
+/* False: there are no records, or too little was read. */
+bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
+		struct stat_counts *c);
+
+/* "31.0 to 44.2%": one value if both are the same within 2% of them. */
+const char *stat_share(char text[48], double least, double most);
+/* The same of other values, with @to between them and @unit behind them. */
+const char *stat_range(char text[48], double least, double most, const char *to,
+		       const char *unit);
+
+struct stat_verdict {
 	const char *verdict, *advice;	/* @advice: NULL none */
+	double least, most;		/* of the time of all rows, the GPU was busy */
 	char why[512];
 };
 
-/* All of them at this moment: sums and shares alone. */
-void stat_add_up(struct stat_result *result);
+void stat_judge(const struct stat_report *report, struct stat_verdict *verdict);
 
-/* The same, with the verdict. */
-void stat_judge(struct stat_result *result);
+/* ------------------------------------------------------------------- show.c */
 
-/* "LABEL         text", on below itself. */
-__attribute__((format(printf, 3, 4)))
-void stat_row(struct out *out, const char *label, const char *fmt, ...);
-
-void stat_text(struct out *out, const struct stat_result *result);
-void stat_json(json_t *root, const struct stat_result *result);
+/* A line, or a JSON object, of what @row did since the one before. */
+void stat_interval(const struct stat_report *report, struct stat_row *row, double seconds);
+/* The whole report, text or JSON, into @out: 0, or an error. */
+int stat_show(struct out *out, const struct stat_report *report);
 
 #endif

@@ -28,6 +28,8 @@ void recording_gone(uint64_t object, const void *ctx);
 
 /* Outside of the launch callback: names of functions that were launched. */
 void recording_names(const struct cuda_api *cuda);
+/* The same of all that have ended, which are put into the totals first. */
+void recording_settle(const struct cuda_api *cuda);
 void recording_module_gone(void);
 
 /* A function of the driver's, in @ctx, has ended with an error. */

@@ -39,7 +39,6 @@ struct environment environment_read(void)
 		.maps = value_of(ENVIRONMENT_MAPS),
 		.has_set = getenv(ENVIRONMENT_SET),
 		.has_tenant = getenv(ENVIRONMENT_TENANT),
-		.has_stat = getenv(ENVIRONMENT_STAT),
 		.has_strict = strict,
 		.strict = strict && strcmp(strict, "0"),
 		.sm_count = is_one(ENVIRONMENT_SM_COUNT),

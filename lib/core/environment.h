@@ -55,11 +55,11 @@ struct environment {
 	const char *maps;	/* XDG_CACHE_HOME of `run`: where learnt maps are, too */
 
 	/* For the injected library. */
-	bool has_set, has_tenant, has_stat;	/* the variable exists, also empty */
+	bool has_set, has_tenant;	/* the variable exists, also empty */
 	bool has_strict;	/* STRICT is not empty */
 	bool strict;		/* nor "0": no launch outside of the set */
 	bool sm_count;		/* SM_COUNT is "1": the program is told the SMs of its set */
-	const char *stat;	/* where the measurement is left */
+	const char *stat;	/* where the process is to show itself to `gpupart stat` */
 	const char *report;	/* where launches outside of the set are reported */
 	const char *name;	/* that the process shows */
 	const char *key;	/* of the checked map of its GPU; of several a list as @gpu */

@@ -20,7 +20,6 @@ typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 #define CUDA_ERROR_ALREADY_ACQUIRED 210
 #define CUDA_ERROR_INVALID_HANDLE 400
 #define CUDA_ERROR_NOT_FOUND 500
-#define CUDA_ERROR_NOT_READY 600
 #define CUDA_ERROR_CONTEXT_IS_DESTROYED 709
 #define CUDA_ERROR_LAUNCH_RESOURCES 701
 #define CUDA_ERROR_NOT_PERMITTED 800
@@ -207,11 +206,6 @@ struct cuda_graph_update {
 
 #define CUDA_OPTIONAL(F)                                                                 \
 	F(error_name, "cuGetErrorName", (cuda_result, const char **))                    \
-	F(event_create, "cuEventCreate", (void **, unsigned int))                        \
-	F(event_record, "cuEventRecord", (void *, void *))                               \
-	F(event_query, "cuEventQuery", (void *))                                         \
-	F(event_elapsed, "cuEventElapsedTime", (float *, void *, void *))                \
-	F(pointer_attr, "cuPointerGetAttribute", (void *, int, cuda_ptr))                \
 	F(launch_ex, "cuLaunchKernelEx",                                                 \
 	  (const struct cuda_launch_config *, void *, void **, void **))                 \
 	F(max_active_clusters, "cuOccupancyMaxActiveClusters",                           \

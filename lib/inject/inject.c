@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpupart-inject.so: brings the limit and the memory quota of `gpupart run`, or the
- * measurement of `gpupart stat`, into a program that was not built for it. The driver loads
- * it at cuInit (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never
- * calls cuInit is not touched.
+ * libgpupart-inject.so: brings the limit and the memory quota of `gpupart run`, and what `gpupart
+ * stat` counts, into a program that was not built for it. The driver loads it at cuInit
+ * (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never calls cuInit is
+ * not touched.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -124,7 +124,7 @@ static void preloaded(void)
 	const struct environment told = environment_read();
 	struct gpupart_grant grant;
 
-	if ((told.untouched || (!told.has_set && !told.has_stat && !told.has_tenant)) &&
+	if ((told.untouched || (!told.has_set && !told.has_tenant)) &&
 	    !given(&told, &grant))
 		return;
 	if (!own || (slot && !strcmp(slot, own)))
@@ -199,12 +199,6 @@ static void tell_report(void)
 	    list, own->simulated ? " (simulated)" : "",
 	    first && *first->name ? first->name : "a kernel whose name is not known",
 	    is_strict ? "; strict: later ones failed with 800" : "");
-}
-
-static void measure(const char *id)
-{
-	if (gpupart_stat_start(gp, id))
-		say(true, "gpupart: this program is not measured: %s\n", gpupart_error(gp));
 }
 
 static pid_t limited;		/* as @confined */
@@ -375,9 +369,6 @@ static void start(const struct environment *told)
 		return;
 	}
 	report(told->report);
-	/* First: confining takes the driver's one place for a subscriber. */
-	if (enabled && told->has_stat)
-		measure(told->stat);
 	if (has_grant && grant.memory)
 		limit_memory(&grant);
 	else if (enabled && told->has_tenant)
@@ -388,6 +379,9 @@ static void start(const struct environment *told)
 		confine(told, NULL, strict(told, NULL));
 	else if (told->has_set ? strict(told, NULL) : told->strict)
 		refuse(ENVIRONMENT_OFF "=1, or no " ENVIRONMENT_SET ", in its environment");
+	/* Its records are those of a process that is confined and shows itself. */
+	if (enabled && told->stat && gpupart_stat_start(gp, told->stat))
+		say(true, "gpupart: this program is not measured: %s\n", gpupart_error(gp));
 	gpupart_close(gp);
 }
 

@@ -413,7 +413,7 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 }
 
 /* Its number may be another's by now; its lock on the file is not. */
-static bool lives(const struct gpupart_records_reader *reader)
+bool reader_lives(const struct gpupart_records_reader *reader)
 {
 	struct holder_table table = { .maps_max = 4 << 20 };
 	struct shared_header header;
@@ -450,25 +450,33 @@ static void name_functions(struct control_records *copy, const struct cuda_api *
 	driver_own(was);
 }
 
+bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *records)
+{
+	memset(records, 0, sizeof(*records));
+	strcpy(records->pci, reader->pci);
+	if (!copy_records(reader))
+		return false;
+	if (reader->copy.on) {
+		fold_rest(reader);
+		if (!reader->pid)
+			name_functions(&reader->copy, cuda_loaded());
+		fill(reader, records);
+	}
+	return true;
+}
+
 int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *reader,
 			 struct gpupart_records *records, size_t size)
 {
-	struct gpupart_records own = { .on = false };
+	struct gpupart_records own;
 	const size_t both = size < sizeof(own) ? size : sizeof(own);
 
 	if (!size || size > MAX_SIZE)
 		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
 				MAX_SIZE);
-	if (!lives(reader) || !copy_records(reader))
+	if (!reader_lives(reader) || !reader_read(reader, &own))
 		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
 				reader->pid);
-	strcpy(own.pci, reader->pci);
-	if (reader->copy.on) {
-		fold_rest(reader);
-		if (!reader->pid)
-			name_functions(&reader->copy, cuda_loaded());
-		fill(reader, &own);
-	}
 	memcpy(records, &own, both);
 	memset((char *)records + both, 0, size - both);
 	return 0;

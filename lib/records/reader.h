@@ -46,6 +46,12 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry);
 
+/* False: the process is gone, or became another program. */
+bool reader_lives(const struct gpupart_records_reader *reader);
+
+/* As gpupart_records_read(), also of one that is gone; false: its page could not be read. */
+bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *records);
+
 /* @len bytes of the section, behind @at. A file that is shorter has none. */
 bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
 

@@ -69,7 +69,9 @@ struct function {
 };
 
 struct watch {
-	bool begun;
+	bool begun;			/* launches from here on count */
+	bool waits;			/* for the first launch of all: time begins with it */
+	bool over;			/* the process is gone */
 	int64_t from;			/* all before is in the totals */
 	int64_t looked, looked_before;	/* the last two readings */
 	uint64_t unrecorded;
@@ -251,7 +253,7 @@ static bool launch_add(struct watch *watch, const struct launch *launch, int64_t
 		for (int mode = MOST; mode <= LEAST; mode++)
 			span_add(watch, mode, begin[mode], end[mode], to);
 	memcpy(ring->later_end, end, sizeof(end));
-	if (ring->stopped || end[MOST] > to)
+	if (ring->stopped || (end[MOST] > to && !watch->over))
 		return false;
 	memcpy(ring->last_end, end, sizeof(end));
 	since = is_graph(launch) ? UINT64_MAX : launch->end - ring->last_time;
@@ -273,6 +275,9 @@ static void window_graphs(struct watch *watch, int64_t to)
 		launch_times(watch, launch, begin, end);
 		for (int mode = MOST; mode <= LEAST; mode++)
 			span_add(watch, mode, begin[mode], launch->runs ? to : end[mode], to);
+		if (watch->over && !launch->runs)
+			function_count(watch, RECORDS_GRAPH_KEY, UINT64_MAX,
+				       end[LEAST] - begin[LEAST], end[MOST] - begin[MOST]);
 	}
 }
 
@@ -315,7 +320,7 @@ static void window_close(struct watch *watch)
 	const int64_t to = watch->looked_before;
 	const uint64_t ns = to - watch->from;
 
-	if (to <= watch->from)
+	if (watch->waits || to <= watch->from)
 		return;
 	points_hull(&watch->points[MOST], NULL);
 	if (watch->points[MOST].nr_hull)
@@ -495,33 +500,51 @@ static void poll_ends(struct gpupart_records_reader *reader)
 	}
 }
 
-int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *reader,
-			  struct gpupart_records *now, unsigned int *pause_us)
+static struct watch *watch_new(const struct gpupart_records *now, int64_t at)
+{
+	struct watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return NULL;
+	watch->from = watch->looked = at;
+	watch->points[MOST].sign = 1;
+	watch->points[LEAST].sign = -1;
+	watch->unrecorded = now->unrecorded;
+	watch->all_known = true;
+	watch->begun = watch->waits = !now->on;
+	for (unsigned int n = 0; watch->waits && n < CONTROL_NR_RINGS; n++)
+		watch->rings[n].known = records_base(n);
+	return watch;
+}
+
+/* Time begins with the first launch, or at the last reading before it. */
+static void first_launch(struct watch *watch, const struct gpupart_records *now)
+{
+	const unsigned int nr = watch->nr + CONTROL_NR_RINGS + watch->nr_graphs;
+	int64_t first = INT64_MAX;
+
+	if (!watch->waits)
+		return;
+	watch->from = watch->looked_before;
+	watch->waits = !now->issued && !now->unrecorded && !now->graphs;
+	for (unsigned int i = 0; i < nr; i++) {
+		const unsigned int ring = i - watch->nr;
+		const uint64_t counter = i < watch->nr ? watch->launches[i].submitted :
+					 ring < CONTROL_NR_RINGS ? watch->rings[ring].running :
+					 watch->graphs[ring - CONTROL_NR_RINGS].submitted;
+
+		if (counter && clocks_cpu_ns(counter) < first)
+			first = clocks_cpu_ns(counter);
+	}
+	if (first > watch->from && first < watch->looked)
+		watch->from = first;
+}
+
+static bool look(struct gpupart_records_reader *reader, const struct gpupart_records *now,
+		 uint64_t before)
 {
 	struct watch *watch = reader->watch;
-	uint64_t before;
-	int err;
 
-	clocks_measure();
-	before = records_counter();
-	err = gpupart_records_read(gp, reader, now, sizeof(*now));
-	*pause_us = PAUSE_US;
-	if (err || !now->on)
-		return err;
-	if (!watch)
-		watch = reader->watch = calloc(1, sizeof(*watch));
-	if (!watch)
-		return ctx_fail(gp, -ENOMEM, "no memory to watch process %d", reader->pid);
-	reader->watch_free = watch_free;
-	if (!watch->begun) {
-		watch->from = watch->looked = clocks_cpu_ns(before);
-		watch->points[MOST].sign = 1;
-		watch->points[LEAST].sign = -1;
-		watch->unrecorded = now->unrecorded;
-		watch->all_known = true;
-	}
-	watch->looked_before = watch->looked;
-	watch->looked = clocks_cpu_ns(before);
 	if (!now->all_known || now->unrecorded != watch->unrecorded)
 		watch->all_known = false;
 	watch->unrecorded = now->unrecorded;
@@ -530,15 +553,50 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 		watch->pause_us = PAUSE_US;
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
 		if (!ring_look(reader, n, before))
-			return ctx_fail(gp, -ENOMEM, "no memory to watch process %d",
-					reader->pid);
+			return false;
 		ring_running(reader, n);
 	}
 	graphs_look(reader);
 	watch->begun = true;
+	first_launch(watch, now);
+	return true;
+}
+
+int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *reader,
+			  struct gpupart_records *now, unsigned int *pause_us)
+{
+	struct watch *watch = reader->watch;
+	struct records_cell cell;
+	uint64_t before;
+	bool lives;
+
+	clocks_measure();
+	before = records_counter();
+	lives = reader_lives(reader);
+	*pause_us = PAUSE_US;
+	if (!reader_read(reader, now) || (!lives && !watch))
+		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+				reader->pid);
+	/* Its file is opened now: the name goes with the process. */
+	reader_section(reader, 0, &cell, sizeof(cell));
+	if (!watch)
+		watch = reader->watch = watch_new(now, clocks_cpu_ns(before));
+	reader->watch_free = watch_free;
+	if (watch) {
+		watch->looked_before = watch->looked;
+		watch->looked = clocks_cpu_ns(before);
+	}
+	if (!watch || (now->on && !look(reader, now, before)))
+		return ctx_fail(gp, -ENOMEM, "no memory to watch process %d", reader->pid);
+	if (!lives) {
+		/* Nothing more ends. */
+		watch->over = true;
+		watch->looked_before = watch->looked;
+		return ctx_fail(gp, -ESRCH, "process %d is gone", reader->pid);
+	}
 	if (watch->looked - watch->active < WINDOW_NS)
 		poll_ends(reader);
-	if ((uint64_t)(watch->looked - watch->from) > WINDOW_NS)
+	if (watch->looked - watch->from > WINDOW_NS)
 		window_close(watch);
 	*pause_us = watch->pause_us;
 	if (watch->nr_narrow < NR_NARROW && watch->looked - watch->active < WINDOW_NS &&

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart stat on the simulated GPU, whose clock is the host's for it: counts, verdicts,
-# how the program ends, sets, processes, and what cannot be measured.
+# gpupart stat of a program on the simulated GPU, whose clock is the host's for it: what records
+# tell, verdicts, how the program ends, sets, processes, and what cannot be measured.
 . "$(dirname "$0")/tap.subr"
-GPUPART_SIM_FAULTS=host-clock
+GPUPART_SIM_FAULTS=host-clock,host-thread
 export GPUPART_SIM_FAULTS
 prog=$BUILD/tests/gpu-stat_prog
 sim="-i tests/data/gh100-h200-b/capture.txt"
@@ -14,12 +14,13 @@ fi
 if emulated "takes ten times as long as what is measured: stat"; then
 	tap_done
 fi
-# ask EXPRESSION: of the JSON d in $tmp/json.
+# ask EXPRESSION: of the JSON d in $tmp/json, p its first process.
 ask() {
 	python3 -c "
 import json, sys
 d = json.load(open(sys.argv[1]))
-t = d['total']; s = d['shares']
+p = d['processes'][0] if d['processes'] else None
+k = p.get('kernels') if p else None
 print($1)" "$tmp/json"
 }
 # measure ARGS: stat --json of them into $tmp/json, apart from what the program prints.
@@ -28,94 +29,86 @@ measure() {
 	# shellcheck disable=SC2086 # several words
 	try stat $sim --json -o "$tmp/json" "$@"
 }
-
-# measure_until EXPRESSION ARGS: until it is true, and stat has left no launch out, as it does where
-# the host has other things to do while the program launches: then it is not known what the GPU did.
+# measure_until EXPRESSION ARGS: of a machine with much to do it is not known when the program and
+# the simulated GPU run, so what is about shares of time is measured until it is true.
 measure_until() {
 	wanted=$1
 	shift
 	for _ in $(seq 20); do
 		measure "$@"
-		[ "$(ask "$wanted and not sum(g['untimed'] for p in d['processes'] for g in p['gpus'])")" = True ] && break
+		[ "$(ask "$wanted")" = True ] && break
 	done
 }
-measure_whole() {
-	measure_until True "$@"
-}
-# measure_deep NR ARGS: of a program that has more than NR launches in the queue at once. A loaded
-# machine is late with some of them, and the GPU has nothing to do: it is measured again.
-measure_deep() {
-	deep="s['depth_max'] > $1 and s['starved'] < 0.1"
-	shift
-	measure_until "$deep" "$@"
-}
 
-measure -- "$prog" host 300
+# ------------------------------------------------------------- counts and verdicts
+measure_until 'd["verdict"] == "CPU-bound"' -- "$prog" host 1000
 is "$status$out$err" 0 "a program with work on the host: its status, and nothing else is printed"
 is "$(ask '[d["schema"], d["command"], d["simulated"], d["verdict"]]')" \
 	"['gpupart/1', 'stat', True, 'CPU-bound']" "it is CPU-bound"
-is "$(ask '[t["kernels"], t["graphs"], t["fills"], t["waits"], d["status"], d["signal"]]')" \
-	"[300, 0, 0, 1, 0, None]" "its launches and its wait are counted"
-# A loaded machine makes the host slower, and so the GPU less busy.
-is "$(ask '0 < s["busy"] < 0.3 and s["starved"] > 0.6 and s["depth_median"] == 0')" True \
-	"a tenth of the time at most the GPU is busy, and its queue is empty"
+is "$(ask '[p["launches"], p["launches_ended"], p["graphs"], p["outstanding"], d["waits"], d["status"], d["signal"]]')" \
+	"[1000, 1000, 0, 0, 1, 0, None]" "its launches and its wait are counted, all of them"
+is "$(ask '[[(i["name"], i["count"], i["share"]) for i in k], p["missed"], k[0]["mean_seconds"]["most"] >= 20e-6]')" \
+	"[[('gpupart_census', 1000, 1.0)], 0, True]" "its kernel: the name, and each launch"
+is "$(ask '[d["busy"] == p["busy"], 0 < d["busy"]["least"] <= d["busy"]["most"] <= 0.5, d["wait_seconds"] < d["seconds"]]')" \
+	"[True, True, True]" "half of the time at most the GPU is busy"
 is "$(ask '"more work before each wait" in d["advice"][0] and len(d["advice"]) == 1')" True "and there is advice"
-is "$(ask '[len(d["processes"]), d["processes"][0]["name"], d["processes_left_out"]]')" \
-	"[1, 'gpu-stat_prog', 0]" "one process"
-measure -- "$prog" wait 300
-is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['CPU-bound', 300, 300]" \
-	"a wait after each tiny kernel: CPU-bound"
+is "$(ask '[len(d["processes"]), p["name"], p["ended"], p["records"], d["processes_left_out"]]')" \
+	"[1, 'gpu-stat_prog', True, True, 0]" "one process"
 
-# As many as a queue holds. What the CPU does is only known where most of them were in it at once.
-measure_deep 400 -- "$prog" deep 500
-is "$(ask '[d["verdict"], t["kernels"], d["advice"][0].startswith("its speed depends")]')" \
+measure_until 'd["verdict"] == "GPU-bound"' -- "$prog" deep 500
+is "$(ask '[d["verdict"], p["launches"], d["advice"][0].startswith("its speed depends")]')" \
 	"['GPU-bound', 500, True]" "500 kernels of 1 ms queued at once: GPU-bound"
-is "$(ask 's["busy"] > 0.95 and s["depth_max"] > 150 and s["depth_median"] > 50')" True \
-	"its queue is deep"
-is "$(ask 's["cpu_waits"] > 0.8 and 0.475 < d["processes"][0]["gpus"][0]["busy_seconds"] < 0.625')" \
-	True "busy for as long as the kernels take, and the CPU waits"
+is "$(ask '[p["busy"]["least"] >= 0.9, p["outstanding_max"] > 50, p["outstanding_mean"] > 10, k[0]["count"], 0.0009 < k[0]["mean_seconds"]["most"] < 0.002]')" \
+	"[True, True, True, 500, True]" "busy all the time, its queue deep, the kernel's time"
+is "$(ask '[0.4 < d["wait_seconds"] <= d["seconds"], 0.4 < p["seconds"] <= d["seconds"], 400 < p["launches_per_second"] < 1250]')" \
+	"[True, True, True]" "the CPU waits; the time begins with the first launch"
 
-measure_deep 200 -- "$prog" poll 300
-is "$(ask '[d["verdict"], t["queries"] > 10, t["waits"], s["cpu_waits"] > 0.6]')" \
-	"['GPU-bound', True, 0, True]" "who asks again and again waits"
+measure_until '0.4 < p["busy"]["least"] and p["busy"]["most"] < 0.6' -- "$prog" late_wait 300
+is "$(ask '[0.4 < p["busy"]["least"] <= p["busy"]["most"] < 0.6, p["seconds"] > 0.6]')" "[True, True]" \
+	"after its last kernel it works on the host: the GPU has nothing to do, up to its end"
 
-measure_whole -- "$prog" late_wait 300
-is "$(ask 'd["span_seconds"] > 0.6 and s["busy"] * d["span_seconds"] < 0.4 and s["starved"] > 0.4')" True \
-	"after its last kernel it works on the host, and waits: the GPU has nothing to do"
-
-measure_deep 90 -- "$prog" graph 100
-is "$(ask '[d["verdict"], t["kernels"], t["graphs"]]')" "['GPU-bound', 0, 100]" \
-	"graphs are counted, and what is captured is not"
-is "$(ask '0.09 < d["processes"][0]["gpus"][0]["kernels_seconds"] < 0.14')" True \
-	"graphs are timed: 100 of 1 ms"
+measure_until 'd["verdict"] == "GPU-bound"' -- "$prog" graph 100
+is "$(ask '[d["verdict"], p["launches"], p["all_known"], [i["name"] for i in k]]')" \
+	"['GPU-bound', 100, True, ['(CUDA graphs)']]" "graphs are counted and timed, and what is captured is not"
+is "$(ask '0.09 < sum(i["count"] * i["mean_seconds"]["most"] for i in k) < 0.2')" True "100 of 1 ms"
 
 measure -- "$prog" fetch 40
-is "$(ask '[t["copies"]["from_gpu"], t["kernels"], t["waits"]]')" \
-	"[{'count': 40, 'bytes': 40960}, 40, 40]" "copies by direction, with their bytes and waits"
+is "$(ask '[d["copies"]["from_gpu"], p["launches"], k[0]["count"], d["waits"]]')" \
+	"[{'count': 40, 'bytes': 40960}, 40, 40, 40]" "copies by direction, with their bytes and waits"
+# A program that waits each time is hardly GPU-bound, so its copies may be what it does.
+measure_until 'd["verdict"] != "GPU-bound"' -- "$prog" fetch 40
+has "$(ask 'd["why"]')" "the rest may be copies (40), which are not timed" "of which it says that they are not timed"
 
-measure_deep 44 -- "$prog" long_threads 30
-is "$(ask '[d["verdict"], t["kernels"], t["waits"]]')" "['GPU-bound', 60, 2]" "two threads"
-measure_deep 200 -- "$prog" contexts 300
-is "$(ask '[d["verdict"], t["kernels"], sum(g["timed"] for g in d["processes"][0]["gpus"])]')" \
-	"['GPU-bound', 600, 600]" "a context, its end, and another: all of it is timed"
-
-GPUPART_SIM_FAULTS=host-clock,reuse-contexts
-measure_deep 40 -- "$prog" contexts 50
-is "$(ask '[d["verdict"], t["kernels"], [g["timed"] for g in d["processes"][0]["gpus"]]]')" \
-	"['GPU-bound', 100, [50, 50]]" "also where the other one is at the same address"
-GPUPART_SIM_FAULTS=host-clock
+measure -- "$prog" threads 100
+is "$(ask '[p["launches"], k[0]["count"], d["waits"]]')" "[200, 200, 2]" "two threads"
+measure -- "$prog" contexts 200
+is "$(ask '[p["launches"], p["launches_ended"], k[0]["count"]]')" "[400, 400, 400]" \
+	"a context, its end, and another"
+GPUPART_SIM_FAULTS=host-clock,host-thread,reuse-contexts
+measure -- "$prog" contexts 50
+is "$(ask '[p["launches"], p["launches_ended"], k[0]["count"]]')" "[100, 100, 100]" \
+	"also where the other one is at the same address"
+GPUPART_SIM_FAULTS=host-clock,host-thread
 
 # ---------------------------------------------------------------- how it ends
+# However short it is, and however it ends: it went on when stat had its records open.
 measure -- "$prog" deep 20 7
-is "$status $(ask '[d["status"], t["kernels"]]')" "7 [7, 20]" "the program's status"
+is "$status $(ask '[d["status"], p["launches_ended"], k[0]["count"], k[0]["name"]]')" \
+	"7 [7, 20, 20, 'gpupart_census']" "the program's status"
+measure -- "$prog" deep 1
+is "$status $(ask '[p["launches_ended"], k[0]["count"]]')" "0 [1, 1]" "one launch"
 measure -- "$prog" deep 20 _exit
-is "$status $(ask 't["kernels"]')" "0 20" "_exit: counts are there"
+is "$status $(ask '[p["launches_ended"], k[0]["count"], k[0]["name"]]')" "0 [20, 20, 'gpupart_census']" \
+	"_exit: nothing is missing"
 measure -- "$prog" deep 20 kill
-is "$status $(ask '[d["signal"], t["kernels"]]')" "137 [9, 20]" \
-	"a signal that cannot be caught: 128 and its number; counts are there"
-measure_deep 20 -- "$prog" leave 30
-is "$status $(ask '[t["kernels"], t["unresolved"], d["verdict"]]')" "0 [30, 0, 'GPU-bound']" \
-	"it ends without waiting: what still ran is waited for"
+is "$status $(ask '[d["signal"], p["launches_ended"], k[0]["count"], k[0]["name"], d["waits"]]')" \
+	"137 [9, 20, 20, 'gpupart_census', 1]" \
+	"a signal that cannot be caught: 128 and its number; nothing is missing"
+measure -- "$prog" leave 300
+is "$status $(ask '[p["launches"], p["launches_ended"] + p["outstanding"], p["outstanding"] > 0, d["waits"]]')" \
+	"0 [300, 300, True, 0]" "it ends without waiting: what had not ended is said"
+try stat $sim -o "$tmp/text" -- "$prog" leave 300
+has "$(cat "$tmp/text")" " at its end, " "in the text, too"
 measure -- "$prog" deep 20 nothing
 is "$status $(ask '[d["verdict"], d["why"], d["processes"]]')" \
 	"0 ['no CUDA call', 'the program made no CUDA call', []]" "a program without CUDA"
@@ -125,7 +118,7 @@ is "$out" "printed" "what the program prints comes through, alone"
 has "$err" "no CUDA call: the program made no CUDA call" "and the text on stderr"
 has "$err" "simulated" "which says simulated"
 
-"$gpupart" stat $sim -o "$tmp/text" -- sh -c 'echo >"$0"; exec sleep 60' "$tmp/begun" &
+"$gpupart" stat $sim -o "$tmp/text" -- sh -c 'echo >"$0"; exec sleep 60' "$tmp/begun" 2>"$tmp/err" &
 pid=$!
 for _ in $(seq 300); do
 	[ -s "$tmp/begun" ] && break
@@ -137,8 +130,8 @@ is "$?" 143 "SIGTERM reaches the program"
 has "$(cat "$tmp/text")" "ended by signal 15" "and it is told"
 
 # ------------------------------------------------------------------------- sets
-measure_deep 10 -n 8 -- "$prog" deep 20
-is "$status $(ask '[d["set"]["nr_tpcs"], len(d["set"]["list"]) > 0, d["verdict"]]')" "0 [8, True, 'GPU-bound']" \
+measure -n 8 -- "$prog" deep 20
+is "$status $(ask '[d["set"]["nr_tpcs"], len(d["set"]["list"]) > 0, k[0]["count"]]')" "0 [8, True, 20]" \
 	"in a set: its TPCs are counted"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>/dev/null; then
 	try stat $sim -t 0,5 -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
@@ -147,91 +140,93 @@ if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>/dev/null; then
 	has "$(cat "$tmp/text")" "from it 1 (96.0 KiB)" "its copy is counted"
 	try run $sim -t 4 -- "$gpupart" stat -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "8 9" "inside a run: that run's set"
-	has "$(cat "$tmp/text")" "1 kernels" "and it is measured"
+	has "$(cat "$tmp/text")" "on TPCs 4" "which is told"
+	has "$(cat "$tmp/text")" "; 1 ended" "and it is measured"
 	try stat $sim -o "$tmp/text" -- "$gpupart" run -t 3 -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "6 7" "a run inside stat"
-	has "$(cat "$tmp/text")" "1 kernels" "is measured, without the run's own check"
+	has "$(cat "$tmp/text")" "; 1 ended" "is measured, without the run's own check"
+	is "$(grep -c '^process' "$tmp/text")" 1 "which is no process of it"
 else
 	skip "no C compiler"
 fi
 
-# -------------------------------------------------------------------- processes
-# On a loaded machine one may begin when the other has nearly ended: then they are measured again.
-for _ in 1 2 3 4 5 6 7 8; do
-	measure_deep 200 -- "$prog" deep 300 two
-	[ "$(ask 'd["span_seconds"] < 1.15 * max(g["stretches_seconds"] for p in d["processes"] for g in p["gpus"])')" = True ] && break
+# ---------------------------------------------------------------- several GPUs
+# A program that may use two uses the first, or what CUDA_VISIBLE_DEVICES leaves of them.
+GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt
+export GPUPART_SIM
+for visible in 0,1 1,0; do
+	LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim CUDA_VISIBLE_DEVICES=$visible \
+		"$gpupart" stat --json -o "$tmp/json" -- "$prog" deep 20 >"$tmp/out" 2>"$tmp/err"
+	is "$? $(ask '[(q["gpu"], q["launches_ended"]) for q in d["processes"]]')$(cat "$tmp/err")" \
+		"0 [('0000:0$((${visible%,*} + 1)):00.0', 20)]" "of two GPUs, without a set, the one that is used"
 done
-is "$status $(ask '[len(d["processes"]), t["kernels"], sorted(p["kernels"] for p in d["processes"])]')" \
-	"0 [2, 600, [300, 300]]" "two processes: a row each, and their sum"
+unset GPUPART_SIM
 
-is "$(ask '0.02 < d["span_seconds"] <= d["seconds"] and s["busy"] <= 1 and s["starved"] + s["held"] < 0.2')" True \
-	"at once, so no longer than the program took, and a GPU is busy once"
-# On a loaded machine they may run one after the other.
-measure_until "s['busy'] > 1.5 * max(p['gpus'][0]['busy_seconds'] for p in d['processes']) / d['span_seconds']" \
-	-- sh -c "for i in 1 2 3 4; do $prog host 300 & done; wait"
-is "$(ask '[len(d["processes"]), t["kernels"], d["span_seconds"] <= d["seconds"], d["launches_per_second"] >= 1200 / d["seconds"]]')" \
-	"[4, 1200, True, True]" "four at once: launches a second by the clock on the wall"
-is "$(ask 'abs(s["busy"] + s["starved"] + s["held"] - 1) < 0.01 and
-	s["busy"] > 1.5 * max(p["gpus"][0]["busy_seconds"] for p in d["processes"]) / d["span_seconds"]')" \
-	True "what they have of the GPU adds up"
-measure_whole -- sh -c "$prog deep 100; $prog host 300"
-# The GPU has 106 ms to do, however long the host takes for its part of it: a process's idle time is
-# no other's.
-is "$(ask 'len(d["processes"]) == 2 and d["span_seconds"] > 0.15 and s["busy"] * d["span_seconds"] > 0.09 and
-	abs(s["busy"] * d["span_seconds"] - sum(p["gpus"][0]["busy_seconds"] for p in d["processes"])) <
-	0.02 * d["span_seconds"] + t["measuring_seconds"]')" True \
-	"one after the other: each counts for its time"
+# -------------------------------------------------------------------- processes
+measure -- "$prog" deep 300 two
+is "$status $(ask '[len(d["processes"]), sorted(q["launches_ended"] for q in d["processes"]), [len(q["kernels"]) for q in d["processes"]]]')" \
+	"0 [2, [300, 300], [1, 1]]" "two processes: a row each"
+measure -- sh -c "for i in 1 2 3 4; do $prog host 300 & done; wait"
+is "$(ask '[sorted(q["launches_ended"] for q in d["processes"]), d["busy"]["most"] <= max(q["busy"]["most"] for q in d["processes"]), d["busy"]["least"] >= min(q["busy"]["least"] for q in d["processes"])]')" \
+	"[[300, 300, 300, 300], True, True]" "four at once, and what they have together"
+measure -- sh -c "$prog deep 1; $prog deep 1 kill; $prog deep 20"
+is "$(ask '[q["kernels"][0]["count"] for q in d["processes"]]')" "[1, 1, 20]" \
+	"one after the other, however short: each is there"
+measure -- sh -c "i=0; while [ \$i -lt 66 ]; do $prog deep 1; i=\$((i + 1)); done"
+is "$status $(ask '[len(d["processes"]), d["processes_left_out"], {q["launches_ended"] for q in d["processes"]}]')" \
+	"0 [64, 2, {1}]" "there is room for 64"
 
 # One inside another: nobody would be measured.
 try stat $sim -- "$gpupart" stat -- "$prog" deep 3
 is "$status" 125 "stat inside stat is refused"
 has "$err" "what runs here is measured by another gpupart stat already" "and why"
 GPUPART_STAT=/proc/1/fd/9 "$gpupart" stat $sim -- "$prog" deep 3 >"$tmp/out" 2>&1
-is "$? $(grep -c "[^0-9]3 kernels" "$tmp/out")" "0 1" "but not by the name of one that has ended"
+is "$? $(grep -c "; 3 ended" "$tmp/out")" "0 1" "but not by the name of one that has ended"
 
 # ------------------------------------------------------------------- intervals
-# Intervals after the one with the launches, where it is known what the GPU did: a loaded machine
-# may have the program begin later, and what is asked for come too late for one of them. All kernels
-# fit into the queue: a launch that waits for room may come while stat does not look at launches,
-# and where it is the last, nothing is known of what follows.
-running='[i for n, i in enumerate(d["intervals"]) if i["busy"] is not None and not i["launches"] and any(b["launches"] for b in d["intervals"][:n])][:3]'
-measure_whole --interval 0.1 -- "$prog" long_poll 200
-is "$(ask "(lambda seen: len(seen) >= 2 and all(i['busy'] > 0.9 for i in seen))($running)")" True \
-	"--interval: as it runs"
-for _ in 1 2 3 4 5 6 7 8; do
-	try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" deep 500
-	grep -q '500 of 500 launches' "$tmp/text" && break
-done
-has "$err" "launches/s, GPU busy 100.0%" "--interval: lines on stderr"
+measure_until 'len(d["intervals"]) >= 3' --interval 0.1 -- "$prog" deep 800
+is "$(ask 'sum(i["launches"] for i in d["intervals"]) <= 800 and all(i["pid"] == p["pid"] for i in d["intervals"])')" \
+	True "--interval: as it runs, by process"
+is "$(ask 'all(0 <= i["busy"]["least"] <= i["busy"]["most"] <= 1 for i in d["intervals"])')" True "shares of that time"
+# A kernel of 4 s.
+measure_until 'len([i for i in d["intervals"] if i["busy"]["least"] > 0.9]) >= 3' --interval 0.5 -- "$prog" fast_then_long 4000
+is "$(ask 'len([i for i in d["intervals"] if i["busy"]["least"] > 0.9]) >= 3')" True \
+	"in one long kernel: the GPU is busy"
+try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" deep 500
+has "$err" " launches/s, GPU busy " "--interval: lines on stderr"
 
-# Long enough that intervals are left where a loaded machine is late with the launches.
-measure_whole --interval 0.1 -- "$prog" long 200
-is "$(ask "(lambda seen: len(seen) >= 2 and all(i['busy'] > 0.9 for i in seen) and sum(i['wait_seconds'] for i in seen) > 0.05 * len(seen))($running)")" \
-	True "in one long wait: what the GPU has done, and that the CPU waits"
-is "$(ask '0.3 < sum(i["wait_seconds"] for i in d["intervals"]) <= t["wait_seconds"] + 0.01')" True \
-	"no more than in the end"
-# The long kernel comes while stat does not look at launches, most times.
-for _ in 1 2 3 4 5 6 7 8; do
-	measure --interval 0.1 -- "$prog" fast_then_long 800
-	[ "$(ask 'd["processes"][0]["gpus"][0]["untimed"] > 0')" = True ] && break
+# A process that is killed from outside, when something was told of it.
+"$gpupart" stat $sim --json -o "$tmp/json" --interval 0.2 -- sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" \
+	"$prog" deep 100000 2>"$tmp/err" &
+stat=$!
+for _ in $(seq 500); do
+	"$gpupart" ps | grep -q "^ *$(cat "$tmp/pid" 2>/dev/null) .*0000:" && break
+	sleep 0.02
 done
-is "$(ask '[i["busy"] for n, i in enumerate(d["intervals"][:-1]) if not i["launches"] and any(b["launches"] for b in d["intervals"][:n])].count(0)')" \
-	0 "a kernel runs whose time is not taken: the GPU is not said to be idle"
-measure --interval 0.1 -- sh -c "$prog deep 150; sleep 0.5"
-is "$(ask '[i["busy"] for i in d["intervals"]][-1]')" 0.0 "after its process an interval is idle"
+until [ "$("$gpupart" stat -p "$(cat "$tmp/pid")" -d 0.1 --json 2>/dev/null |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["processes"][0].get("launches_ended", 0) > 0)')" = True ]; do
+	kill -0 $stat || break
+done
+kill -KILL "$(cat "$tmp/pid")"
+wait $stat
+is "$? $(ask '[d["signal"], p["ended"], p["outstanding"] > 0, 0 < k[0]["count"] == p["launches_ended"] - p["missed"], p["launches"] == p["launches_ended"] + p["outstanding"]]')" \
+	"137 [9, True, True, True, True]" "killed while it is busy: all that ended is there"
 
 # ------------------------------------------------------- what cannot be measured
+GPUPART_RECORDS=0 "$gpupart" stat $sim -- sh -c "echo begun" >"$tmp/out" 2>"$tmp/err"
+is "$? $(cat "$tmp/out")" "125 " "GPUPART_RECORDS=0: refused, and nothing is started"
+has "$(cat "$tmp/err")" "GPUPART_RECORDS=0: what is measured are records of launches" "and why"
 GPUPART_SIM_FAULTS=host-clock,tmd-version=0x41
-measure_deep 10 -- "$prog" deep 20
-is "$status $(ask '[d["verdict"], t["kernels"]]')" "0 ['GPU-bound', 20]" \
-	"a TMD that is not known is no hindrance"
+refused 125 "the TMD version of this driver is not known" stat $sim -- "$prog" deep 20
 GPUPART_SIM_FAULTS=host-clock,no-api
-measure -- "$prog" deep 20
-is "$status $(ask '[d["verdict"], d["processes_left_out"]]')" "0 ['not measured', 1]" \
-	"a driver that tells of no functions: the program runs"
-has "$err" "gpupart: this program is not measured: this driver does not tell of its functions" \
-	"and says why it is not measured"
-GPUPART_SIM_FAULTS=host-clock
+refused 125 "writes no records of launches: 'gpupart doctor' says why" stat $sim -- "$prog" deep 20
+GPUPART_SIM_FAULTS=host-clock,host-thread
+measure -- env GPUPART_RECORDS=0 "$prog" deep 20
+is "$status $(ask '[p["records"], d["verdict"], d["busy"]]')" "0 [False, 'no work', {'least': 0.0, 'most': 0.0}]" \
+	"a program that switches records off for itself"
+measure -- env -u GPUPART_SET GPUPART_CHECKED=0 XDG_CACHE_HOME="$tmp" "$prog" deep 20
+is "$status $(ask '[d["verdict"], d["processes_left_out"], d["processes"]]')" "0 ['not measured', 1, []]" \
+	"a process that is not confined is not measured"
 GPUPART_DISABLE=1
 export GPUPART_DISABLE
 try stat $sim -- "$prog" deep 20 5

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what measured processes leave in the memory that they share with `gpupart stat`,
- * which they may have written anything into: taken, judged and shown. Shares are shares, and
- * what is shown as JSON is JSON.
+ * Fuzz target: what processes leave in the memory that they share with `gpupart stat`, which they
+ * may have written anything into. What is read of it is text and has as many GPUs as there is room
+ * for, and what is shown as JSON is JSON.
  */
+#include <errno.h>
 #include <sys/mman.h>
 #include "lib/stat/block.h"
 #include "cli/stat/stat.h"
@@ -11,78 +12,86 @@
 
 #define MOST 2
 
-static void check_share(double value)
+static void check_text(const char *text, size_t len)
 {
-	MUST(value >= 0 && value <= 1.0001);
+	MUST(memchr(text, 0, len));
+	for (; *text; text++)
+		MUST(*text >= 0x20 && *text <= 0x7e);
 }
 
-static void check(struct stat_result *r)
+static void take(struct stat_program *program, const struct gpupart_stat_process *p)
 {
-	struct out out = { .file = fuzz_nowhere(), .bold = "", .dim = "", .red = "", .plain = "" };
-	json_t *root = json_object();
-	char *text;
-
-	stat_judge(r);
-	for (int i = 0; i < STAT_NR_SHARES; i++)
-		check_share(r->shares[i]);
-	/* Of the threads of all processes: may be more than all of the time. */
-	MUST(r->cpu_waits >= 0 && r->cpu_launches >= 0 && r->cost >= 0);
-	MUST(*r->verdict);
-	MUST(memchr(r->why, 0, sizeof(r->why)));
-	stat_text(&out, r);
-	stat_json(root, r);
-	text = json_dumps(root, 0);
-	MUST(text);
-	free(text);
-	json_decref(root);
+	check_text(p->name, sizeof(p->name));
+	MUST(p->nr_gpus <= GPUPART_STAT_MAX_GPUS);
+	for (unsigned int g = 0; g < GPUPART_STAT_MAX_GPUS; g++)
+		check_text(p->pci[g], sizeof(p->pci[g]));
+	program->nr_processes++;
+	program->sum = *p;
 }
 
-static void make_process(struct input *in, struct gpupart_stat_process *p)
+static void show(const struct stat_program *program)
 {
-	memset(p, 0, sizeof(*p));
-	p->pid = 1;
-	strcpy(p->name, "program");
-	p->kernels = input_u8(in);
-	p->first_ns = 1000;
-	p->last_ns = 1000000000;
-	p->nr_gpus = 1;
-	strcpy(p->gpus[0].pci, "0000:01:00.0");
-	p->gpus[0].nr_sms = 132;
-	p->gpus[0].timed = p->kernels;
-	p->gpus[0].stretches_ns = 900000000;
-	p->gpus[0].busy_ns = p->gpus[0].kernels_ns = 4000000ull * input_u8(in);
+	struct args args = { 0 };
+	struct stat_report report = { .args = &args, .program = program };
+	struct out out = { .bold = "", .dim = "", .red = "", .plain = "" };
+	char *text = NULL;
+	size_t len;
+
+	for (int json = 0; json <= 1; json++) {
+		args.json = json;
+		out.file = open_memstream(&text, &len);
+		MUST(out.file);
+		stat_show(&out, &report);
+		fclose(out.file);
+		MUST(len);
+		if (json) {
+			json_t *root = json_loads(text, 0, NULL);
+
+			MUST(root);
+			json_decref(root);
+		}
+		free(text);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static char *program[] = { "program", NULL };
-	static struct gpupart_stat_process read[MOST], made;
+	static char *argv[] = { "program", NULL };
+	struct stat_program program = { .argv = argv, .seconds = 1 };
 	struct input in = { data, size };
-	struct stat_result result = { .processes = read, .program = program, .seconds = 1 };
-	struct gpupart_stat_process *place;
+	static struct stat_block made;
+	struct gpupart_stat_process p;
+	struct memfd_head *head;
 	struct stat_block *block;
 	struct gpupart_stat *stat;
 	struct gpupart *gp;
 	const char *id;
+	int err;
 
 	MUST(!gpupart_open(&gp) && !gpupart_stat_open(gp, &stat, &id));
-	MUST(!stat_block_map(gp, id, &block));
-	for (unsigned int i = input_u8(&in) % MOST; i < MOST; i++) {
-		struct input part = { in.at, in.left / (MOST - i) };
+	MUST(!memfd_map(gp, id, STAT_NAME, STAT_MAGIC, sizeof(*block), &head));
+	block = (struct stat_block *)head;
+	made = *block;
+	made.nr_processes = input_u8(&in) % (MOST + 1);
+	for (unsigned int n = 0; n < MOST; n++) {
+		struct input part = { in.at, in.left / (MOST - n) };
 
 		in.at += part.left;
 		in.left -= part.left;
-		MUST(!stat_block_join(gp, block, &place));
-		make_process(&part, &made);
-		input_patch(&part, &made, sizeof(made));
-		memcpy(place, &made, sizeof(made));
+		made.places[n].whole = true;
+		made.places[n].process = (struct gpupart_stat_process){
+			.pid = 1, .name = "program", .nr_gpus = 1, .pci = { "0000:01:00.0" },
+		};
+		input_patch(&part, &made.places[n], sizeof(made.places[n]));
 	}
-	while (result.nr_processes < MOST &&
-	       !gpupart_stat_get(stat, result.nr_processes, &read[result.nr_processes]))
-		result.nr_processes++;
-	MUST(result.nr_processes && !gpupart_stat_lost(stat));
-	check(&result);
-	/* The map stays in a measured process as long as it lives: this one goes on. */
+	memcpy(block, &made, sizeof(made));
+	for (unsigned int n = 0; (err = gpupart_stat_get(stat, n, &p)) != -ENOENT; n++) {
+		if (!err)
+			take(&program, &p);
+		gpupart_stat_seen(stat, n);
+	}
+	program.nr_lost = gpupart_stat_lost(stat);
+	show(&program);
 	munmap(block, sizeof(*block));
 	gpupart_stat_close(stat);
 	gpupart_close(gp);

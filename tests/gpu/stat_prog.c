@@ -117,14 +117,20 @@ static void spin(unsigned int ns, void *stream)
 	DO(cuLaunchKernel(spin_kernel, BLOCKS, 1, 1, 32, 1, 1, 0, stream, params, NULL));
 }
 
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
 static void work_on_host(double seconds)
 {
-	struct timespec start, now;
+	const double end = seconds_now() + seconds;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	do
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	while ((now.tv_sec - start.tv_sec) + (now.tv_nsec - start.tv_nsec) / 1e9 < seconds);
+	while (seconds_now() < end)
+		;
 }
 
 static void *stream(void)
@@ -311,17 +317,15 @@ static void late_wait(int nr)
 	DO(cuStreamSynchronize(s));
 }
 
-/* Launches so fast for 12 ms that looking costs too much, then a kernel of @ms. */
+/* Launches as fast as it can for 12 ms, then a kernel of @ms. */
 static void fast_then_long(int ms)
 {
-	struct timespec start, now;
+	const double end = seconds_now() + 12e-3;
 	void *s = stream();
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	do {
+	do
 		spin(1000, s);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - start.tv_sec) + (now.tv_nsec - start.tv_nsec) / 1e9 < 12e-3);
+	while (seconds_now() < end);
 	spin(ms * 1000000u, s);
 	DO(cuStreamSynchronize(s));
 }
@@ -368,11 +372,12 @@ static int run(const char *name, int nr)
 	return 99;
 }
 
-/* stat_prog KIND NR [STATUS | _exit | kill | two | nothing] */
+/* stat_prog KIND NR [STATUS | _exit | kill | two | nothing | time] */
 int main(int argc, char **argv)
 {
 	const char *how = argc > 3 ? argv[3] : "0";
 	int status, nr;
+	double start;
 
 	if (argc < 3)
 		return 99;
@@ -386,7 +391,10 @@ int main(int argc, char **argv)
 		return status;
 	}
 	setup();
+	start = seconds_now();
 	status = run(argv[1], nr);
+	if (!strcmp(how, "time"))
+		printf("%.6f\n", seconds_now() - start);
 	if (!strcmp(how, "_exit"))
 		_exit(status);
 	if (!strcmp(how, "kill"))

@@ -308,20 +308,14 @@ static int published(void)
 
 static int stat_shared(void)
 {
-	static struct gpupart_stat_process process;
-	struct gpupart_stat_process *place;
-	struct stat_block *block = NULL;
+	struct memfd_head *head = NULL;
 	struct gpupart_stat *stat;
 	const char *id;
 	int err = gpupart_stat_open(gp, &stat, &id);
 
 	if (err)
 		return err;
-	err = stat_block_map(gp, id, &block);
-	if (!err)
-		err = stat_block_join(gp, block, &place);
-	if (!err)
-		err = gpupart_stat_get(stat, 0, &process);
+	err = memfd_map(gp, id, STAT_NAME, STAT_MAGIC, sizeof(struct stat_block), &head);
 	gpupart_stat_close(stat);
 	return err;
 }

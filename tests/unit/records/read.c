@@ -24,6 +24,7 @@ struct other {
 	pid_t pid;
 };
 
+static bool begins_without;	/* it has no context before it is told to */
 static struct launched waiting[64];
 static unsigned int nr_waiting;
 
@@ -65,6 +66,10 @@ static void other_does(char what, struct stream *s)
 		memmove(waiting, waiting + 1, sizeof(waiting) - sizeof(waiting[0]));
 		nr_waiting--;
 		break;
+	case 'c':
+		if (!records_context(records, &cuda, CTX))
+			_exit(5);
+		break;
 	case 'x':
 		lie(records->shown, lies++);
 		break;
@@ -90,7 +95,8 @@ static void other_main(struct other *o, uid_t uid)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if ((uid && setresuid(uid, uid, uid)) || gpupart_open(&gp) ||
 	    gpupart_process_publish(gp, "other") || !start() ||
-	    !records_context(records, &cuda, CTX))
+	    !records_file_section(gp, 0) ||
+	    (!begins_without && !records_context(records, &cuda, CTX)))
 		_exit(3);
 	s.ctx = CTX;
 	what = 0;
@@ -234,6 +240,55 @@ static void truncated(void)
 	other_end(&o, SIGKILL);
 }
 
+static bool watched_is(struct gpupart_records_reader *reader, uint64_t count)
+{
+	static struct gpupart_records_watched w;
+
+	gpupart_records_watched(reader, &w);
+	if (w.nr_kernels != !!count || (count && w.kernels[0].count != count) || w.missed) {
+		printf("# %u kernels, %lu launches, %lu missed\n", w.nr_kernels,
+		       w.kernels[0].count, w.missed);
+		return false;
+	}
+	/* Its time is busy from the first launch on, as one was outstanding to the end. */
+	return !count ? !w.ns : w.ns && w.most_ns == w.ns;
+}
+
+/* What was looked at before it launched anything is read to the end, whatever its end is. */
+static void ended(const char *what, const char *does, int signal, uint64_t count)
+{
+	struct gpupart_records_reader *reader, *unseen;
+	struct gpupart_records r;
+	unsigned int pause_us;
+	struct other o;
+	bool good;
+
+	begins_without = true;
+	good = other_start(&o, 0);
+	begins_without = false;
+	if (!tap_ok(good && !gpupart_records_open(gp, o.pid, PCI, &reader) &&
+		    !gpupart_records_open(gp, o.pid, PCI, &unseen), "%s: begins", what))
+		return;
+	tap_ok(!gpupart_records_watch(gp, reader, &r, &pause_us) && !r.on &&
+	       !gpupart_records_watch(gp, reader, &r, &pause_us) &&
+	       !gpupart_records_watch(gp, reader, &r, &pause_us) && watched_is(reader, 0),
+	       "without records");
+	tap_ok(tell(&o, "c") && !gpupart_records_watch(gp, reader, &r, &pause_us) && r.on &&
+	       watched_is(reader, 0), "without a launch no time passes");
+	tell(&o, does);
+	other_end(&o, signal);
+	gpupart_process_list(gp, NULL, 0, sizeof(struct gpupart_process));
+	tap_ok(nr_files() == 0, "it ends, and its files are gone");
+	tap_ok(gpupart_records_watch(gp, reader, &r, &pause_us) == -ESRCH && r.on &&
+	       r.issued == count + 2 && r.ended == count && r.outstanding == 2,
+	       "all that it launched is there");
+	tap_ok(watched_is(reader, count), "and watched");
+	tap_ok(gpupart_records_read(gp, reader, &r, sizeof(r)) == -ESRCH &&
+	       gpupart_records_watch(gp, unseen, &r, &pause_us) == -ESRCH, "others find it gone");
+	gpupart_records_close(unseen);
+	gpupart_records_close(reader);
+}
+
 static void lying(void)
 {
 	struct gpupart_records_reader *reader;
@@ -330,6 +385,8 @@ int main(void)
 		return 1;
 	exact();
 	truncated();
+	ended("one that ends", "lllele", 0, 2);
+	ended("one that is killed", "lllleele", SIGKILL, 3);
 	lying();
 	killed();
 	of_another_user();
