@@ -40,6 +40,7 @@ UNIT_SRC := \
 	tests/unit/plan/known.c \
 	tests/unit/plan/shape.c \
 	tests/unit/records/clocks.c \
+	tests/unit/records/drain.c \
 	tests/unit/records/fold.c \
 	tests/unit/records/read.c \
 	tests/unit/records/ring.c \

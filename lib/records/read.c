@@ -139,32 +139,30 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 
 /* ------------------------------------------------------------------- copying */
 
-static off_t block_at(const struct gpupart_records_reader *reader, size_t member)
+/* A member of the GPU's records in the block. */
+static size_t block_at(const struct gpupart_records_reader *reader, size_t member)
 {
 	return offsetof(struct control_block, records) +
 	       reader->gpu * sizeof(struct control_records) + member;
 }
 
-/* From the block: @len bytes behind the start of the GPU's records. */
-static bool read_block(const struct gpupart_records_reader *reader, size_t member, void *into,
-		       size_t len)
+bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
 {
 	if (reader->pid)
-		return pread(reader->block_fd, into, len, block_at(reader, member)) ==
-		       (ssize_t)len;
-	memcpy(into, (const char *)control_self + block_at(reader, member), len);
+		return pread(reader->block_fd, into, len, at) == (ssize_t)len;
+	memcpy(into, (const char *)control_self + at, len);
 	return true;
 }
 
 /* The totals belong together; where their writer was killed meanwhile they are as it left them. */
 static bool copy_records(struct gpupart_records_reader *reader)
 {
-	const size_t version = offsetof(struct control_records, version);
+	const size_t version = block_at(reader, offsetof(struct control_records, version));
 	struct control_records *copy = &reader->copy;
 	uint64_t after;
 
 	for (int i = 0; i < TRIES; i++) {
-		if (!read_block(reader, 0, copy, sizeof(*copy)))
+		if (!reader_block(reader, block_at(reader, 0), copy, sizeof(*copy)))
 			return false;
 		if (copy->nr_graphs > CONTROL_NR_GRAPHS)
 			copy->nr_graphs = CONTROL_NR_GRAPHS;
@@ -173,7 +171,7 @@ static bool copy_records(struct gpupart_records_reader *reader)
 						       copy->nr_graphs * sizeof(reader->graphs[0])))
 			copy->nr_graphs = 0;
 		atomic_thread_fence(memory_order_acquire);
-		if (!read_block(reader, version, &after, sizeof(after)))
+		if (!reader_block(reader, version, &after, sizeof(after)))
 			return false;
 		if (after == copy->version && !(after & 1))
 			break;
@@ -221,8 +219,8 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	const unsigned int entries = records_entries(n);
 	const size_t cells = records_first(n) * sizeof(struct records_cell);
 	const size_t notes = RECORDS_REGISTERED + records_first(n) * sizeof(struct records_note);
-	const size_t issued_at = offsetof(struct control_records, rings) +
-				 n * sizeof(struct control_ring);
+	const size_t issued_at = block_at(reader, offsetof(struct control_records,
+							   rings[n].issued));
 	uint64_t issued, seq, key = 0;
 	unsigned int nr = 0;
 
@@ -238,7 +236,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	}
 	if (!reader_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])) ||
 	    !reader_section(reader, notes, reader->notes, entries * sizeof(reader->notes[0])) ||
-	    !read_block(reader, issued_at, &issued, sizeof(issued)))
+	    !reader_block(reader, issued_at, &issued, sizeof(issued)))
 		return 0;
 	for (unsigned int i = 0; i < nr; i++) {
 		struct reader_entry *entry = &reader->entries[reader->nr_entries++];

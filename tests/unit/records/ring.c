@@ -217,6 +217,7 @@ static void stream_reused(void)
 /* Work without a record is behind all that has one: its stream went, and its ring is another's. */
 static void unrecorded_gone(void)
 {
+	const uint64_t all = RECORDS_LONG + RECORDS_SHORT + 65;
 	static struct launched l[RECORDS_LONG + 1];
 	struct stream *s = &many[0], *next = &many[64];
 	struct launched other;
@@ -248,10 +249,10 @@ static void unrecorded_gone(void)
 	for (int i = 0; i < RECORDS_SHORT; i++)
 		end(l[i]);
 	records_context_gone(records, CTX(0));
-	tap_ok(reads(RECORDS_LONG + RECORDS_SHORT + 65, RECORDS_LONG + RECORDS_SHORT + 65, 0, 2, 2),
+	tap_ok(reads(all, all, 0, 2, 2),
 	       "a launch without a record is the last one of its context");
 	records_context(records, &cuda, CTX(1));
-	tap_ok(reads(RECORDS_LONG + RECORDS_SHORT + 65, RECORDS_LONG + RECORDS_SHORT + 65, 0, 2, 1),
+	tap_ok(reads(all, all, 0, 2, 1),
 	       "the context's memory is taken again: it is over");
 }
 
@@ -475,9 +476,8 @@ static void forked(void)
 int main(void)
 {
 	static void (*const tests[])(void) = {
-		of_threads, of_one, full_ring, used_slot, many_streams, stream_reused, unrecorded_gone,
-		of_streams,
-		contexts,
+		of_threads, of_one, full_ring, used_slot, many_streams, stream_reused,
+		unrecorded_gone, of_streams, contexts,
 		failed_launch, two_at_once, names, forked,
 	};
 
