@@ -115,6 +115,7 @@ TEST_SH := \
 	tests/cli/container.sh \
 	tests/cli/device-launches.sh \
 	tests/cli/documents.sh \
+	tests/cli/drained.sh \
 	tests/cli/drivers.sh \
 	tests/cli/engines.sh \
 	tests/cli/fail.sh \
