@@ -13,6 +13,7 @@ UNIT_SRC := \
 	tests/unit/cli/neighbours.c \
 	tests/unit/cli/pack.c \
 	tests/unit/cli/qos.c \
+	tests/unit/cli/qos_drained.c \
 	tests/unit/cli/qos_pace.c \
 	tests/unit/cli/qos_shape.c \
 	tests/unit/cli/tune.c \
