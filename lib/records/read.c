@@ -401,23 +401,6 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 	qsort(records->functions, records->nr_functions, sizeof(records->functions[0]), by_ns);
 }
 
-/* Its number may be another's by now; its lock on the file is not. */
-static bool lives(const struct gpupart_records_reader *reader)
-{
-	struct holder_table table = { .maps_max = 4 << 20 };
-	struct shared_header header;
-	int pid;
-
-	if (!reader->pid)
-		return true;
-	pid = holder_lock_pid(reader->block_fd);
-	if (pid < 0 && pread(reader->block_fd, &header, sizeof(header), 0) == sizeof(header)) {
-		pid = holder_pid(reader->block_fd, reader->uid, &header, &table);
-		holder_table_free(&table);
-	}
-	return pid == reader->pid;
-}
-
 /* A function with an odd key may be gone. */
 static void name_functions(struct control_records *copy, const struct cuda_api *cuda)
 {
@@ -439,16 +422,25 @@ static void name_functions(struct control_records *copy, const struct cuda_api *
 	driver_own(was);
 }
 
+/* As much of @own as a caller's struct has room for; what that has beyond becomes 0. */
+static int give(struct gpupart *gp, const struct gpupart_records *own,
+		struct gpupart_records *records, size_t size)
+{
+	if (!size || size > MAX_SIZE)
+		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
+				MAX_SIZE);
+	memset(records, 0, size);
+	memcpy(records, own, size < sizeof(*own) ? size : sizeof(*own));
+	return 0;
+}
+
 int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *reader,
 			 struct gpupart_records *records, size_t size)
 {
 	struct gpupart_records own = { .on = false };
-	const size_t both = size < sizeof(own) ? size : sizeof(own);
 
-	if (!size || size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
-				MAX_SIZE);
-	if (!lives(reader) || !copy_records(reader))
+	if ((reader->pid && !holder_is(reader->block_fd, reader->uid, reader->pid)) ||
+	    !copy_records(reader))
 		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
 				reader->pid);
 	strcpy(own.pci, reader->pci);
@@ -458,9 +450,7 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 			name_functions(&reader->copy, cuda_loaded());
 		fill(reader, &own);
 	}
-	memcpy(records, &own, both);
-	memset((char *)records + both, 0, size - both);
-	return 0;
+	return give(gp, &own, records, size);
 }
 
 /* Of all rings @ring alone, and of that no launch of an earlier stream. */
@@ -488,9 +478,6 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	const struct control_ring *shown;
 	uint64_t earlier;
 
-	if (!size || size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
-				MAX_SIZE);
 	copy_records(reader);
 	leave_ring(&reader->copy, ring);
 	fold_rest(reader);
@@ -515,9 +502,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		own.busy_ns = shown->busy_ns;
 	}
 	own.kernels_ns = own.busy_ns;
-	memset(records, 0, size);
-	memcpy(records, &own, size < sizeof(own) ? size : sizeof(own));
-	return 0;
+	return give(gp, &own, records, size);
 }
 
 /* ------------------------------------------------------------------- busy */
