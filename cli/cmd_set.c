@@ -7,16 +7,18 @@
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/target/args.h"
+#include "cli/target/drained.h"
 #include "cli/target/shown.h"
 #include "cli/target/tenants.h"
 #include "cli/target/which_gpu.h"
 #include "cli/util/child.h"
 #include "cli/util/out.h"
+#include "cli/util/yaml.h"
 #include "lib/private.h"
 
 const char set_help[] =
-"Usage: gpupart set -p PID [SET] [--gpu GPU] [--json]\n"
-"       gpupart set NAME [SET] [--gpu GPU] [--json]\n"
+"Usage: gpupart set -p PID [SET [--wait[=TIME]]] [--gpu GPU] [--json]\n"
+"       gpupart set NAME [SET [--wait[=TIME]]] [--gpu GPU] [--json]\n"
 "       gpupart set -p PID | NAME --mem SIZE [--gpu GPU] [--json]\n"
 "Changes the limit of a running process, or of all processes of the jobs NAME (of\n"
 "'gpupart run --name NAME'), those that begin later included: from the next launch on.\n"
@@ -42,6 +44,10 @@ const char set_help[] =
 "                      its GPUs. Less than it uses takes nothing away: what it asks\n"
 "                      for then fails until enough is given back\n"
 "\n"
+"      --wait[=TIME]   then waits until no launch with TPCs outside of SET is\n"
+"                      outstanding, at most TIME (10ms, 5s), and prints how long it\n"
+"                      took; fails after TIME, or if records of launches do not tell\n"
+"\n"
 "  -p, --pid PID       this process, and not what it started\n"
 "      --gpu GPU       of a process that uses several, or of jobs NAME on several: a\n"
 "                      PCI address, as 'gpupart ps' shows it, a UUID or an index in\n"
@@ -52,13 +58,13 @@ const char set_help[] =
 "was started with is allowed; of a job begun inside another not one with TPCs outside\n"
 "of that one's.\n"
 "\n"
-"Exit status: 0 done, 1 a process could not be changed, 2 it names nothing that runs,\n"
-"or a set that it may not have.\n"
+"Exit status: 0 done, 1 a process could not be changed or --wait failed, 2 it names\n"
+"nothing that runs, or a set that it may not have.\n"
 "\n"
 "Examples:\n"
 "  gpupart set train\n"
 "  gpupart set -p 4711 -g 0-3\n"
-"  gpupart set train -u 0\n"
+"  gpupart set train -u 0 --wait=5s\n"
 "  gpupart set train --mem 24G\n";
 
 /* One process, or one job, to be changed. */
@@ -78,6 +84,8 @@ struct target {
 struct targets {
 	const struct args *args;
 	bool all, show;			/* show: nothing changes */
+	bool wait;			/* for what was launched before: */
+	uint64_t wait_ns;		/* at most; 0: without a limit */
 	struct target *list;
 	unsigned int nr;
 	struct which_gpu which;
@@ -89,8 +97,6 @@ struct targets {
 	struct gpupart_job *jobs;	/* all of them, as they were at first */
 	int nr_jobs;
 };
-
-#define MAX_GPUS 64
 
 /* -------------------------------------------------------------------- whom */
 
@@ -135,9 +141,8 @@ static void add_process(struct targets *t, const struct gpupart_process *p)
 		add_row(t, p);
 		return;
 	}
-	rows = alloc_zeroed(MAX_GPUS, sizeof(*rows));
-	nr = gpupart_process_gpu_list(cmd_gp, p, rows, MAX_GPUS, sizeof(*rows));
-	for (int i = 0; i < nr && i < MAX_GPUS; i++)
+	nr = shown_rows(cmd_gp, p, 1, &rows);
+	for (int i = 0; i < nr; i++)
 		if (is_meant(t, rows[i].pci, rows[i].source, rows[i].simulated, i))
 			add_row(t, &rows[i]);
 	free(rows);
@@ -159,23 +164,6 @@ static void add_job(struct targets *t, const struct gpupart_job *job)
 	target->other_version = job->other_version;
 	target->uid = job->uid;
 	gpupart_tpcset_parse_list(NULL, job->limit, &target->before);
-}
-
-/* A row for each GPU of each process: their number; the caller frees *@rows. */
-static int list_rows(const struct gpupart_process *list, int nr, struct gpupart_process **rows)
-{
-	int found, nr_rows = 0;
-
-	*rows = NULL;
-	for (int i = 0; i < nr; i++) {
-		if (!list[i].pid)
-			continue;
-		*rows = alloc_resized(*rows, nr_rows + MAX_GPUS, sizeof(**rows));
-		found = gpupart_process_gpu_list(cmd_gp, &list[i], *rows + nr_rows, MAX_GPUS,
-						 sizeof(**rows));
-		nr_rows += found < 0 ? 0 : found < MAX_GPUS ? found : MAX_GPUS;
-	}
-	return nr_rows;
 }
 
 static int list_processes(struct targets *t)
@@ -510,7 +498,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 	struct gpupart_process *list, *now;
 	int nr = shown_processes(cmd_gp, &list);
 
-	nr = list_rows(list, nr, &now);
+	nr = shown_rows(cmd_gp, list, nr, &now);
 	for (int i = 0; i < nr; i++) {
 		struct gpupart_tpcset before = { 0 };
 		struct target one;
@@ -563,6 +551,7 @@ static int change_all(struct targets *t)
 {
 	json_t *rows = t->args->json ? json_array() : NULL, *root;
 	bool simulated = false;
+	struct drained drained = { .nr = 0 };
 	struct out out;
 	int status = out_open(&out, t->args), failed = 0;
 
@@ -582,12 +571,21 @@ static int change_all(struct targets *t)
 			report_change(&out, rows, target, &changed.before, &target->set);
 		if (changed.result.err && *target->job)
 			report_processes(t, &out, rows, target, true);
+		if (t->wait && !changed.result.err)
+			failed |= drained_add(&drained, target->pid, target->job, target->pci,
+					      t->jobs, t->nr_jobs);
 	}
-	if (rows) {
-		root = out_json_new("set", simulated);
+	root = rows ? out_json_new("set", simulated) : NULL;
+	if (root)
 		json_object_set_new(root, "changes", rows);
-		out_json_write(&out, root);
+	if (t->wait) {
+		fflush(out.file);
+		drained_wait(&drained, t->wait_ns);
+		failed |= drained_report(&drained, &out, root);
+		drained_drop(&drained);
 	}
+	if (root)
+		out_json_write(&out, root);
 	status = out_close(&out);
 	return failed ?: status;
 }
@@ -622,11 +620,12 @@ static int show_all(struct targets *t)
 	return out_close(&out);
 }
 
-static int set(const struct args *args, const char *pid, const char *name, bool all)
+static int set(struct targets t, const char *pid, const char *name)
 {
-	struct targets t = { .args = args, .all = all, .show = !all && !args->nr_terms };
+	const struct args *args = t.args;
 	int status;
 
+	t.show = !t.all && !args->nr_terms;
 	t.which = (struct which_gpu){ .selector = args->gpu };
 	status = list_processes(&t) ?:
 		 pid ? find_pid(&t, pid) : find_name(&t, name);
@@ -635,7 +634,7 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 		for (unsigned int k = 0; k < t.nr; k++)
 			t.list[i].several |= strcmp(t.list[i].pci, t.list[k].pci) != 0;
 		if (*t.list[i].job && !t.rows)
-			t.nr_rows = list_rows(t.processes, t.nr_processes, &t.rows);
+			t.nr_rows = shown_rows(cmd_gp, t.processes, t.nr_processes, &t.rows);
 		status = work_out(&t, &t.list[i]);
 	}
 	if (!status)
@@ -651,12 +650,14 @@ static int set(const struct args *args, const char *pid, const char *name, bool 
 
 int cmd_set(int argc, char **argv)
 {
-	const char *pid = NULL, *name = NULL, *mem = NULL;
+	const char *pid = NULL, *name = NULL, *mem = NULL, *wait = NULL;
+	struct targets t = { .args = NULL };
 	uint64_t bytes;
 	bool all = false;
 	const struct args_option own[] = { { .name = "pid", .letter = 'p', .value = &pid },
 					   { .name = "all", .letter = 'a', .given = &all },
 					   { .name = "mem", .value = &mem },
+					   { .name = "wait", .given = &t.wait, .value = &wait },
 					   { 0 } };
 	struct args args = { 0 };
 	int status;
@@ -689,5 +690,11 @@ int cmd_set(int argc, char **argv)
 	if (args.nr_terms && all)
 		return usage_error("both -a and %s %s: one of them", args.terms[0].option,
 				   args.terms[0].text);
-	return set(&args, pid, name, all);
+	if (t.wait && !args.nr_terms && !all)
+		return usage_error("--wait: goes with a SET, whose change it waits for");
+	if (wait && (!yaml_read_time(wait, &t.wait_ns) || !t.wait_ns))
+		return usage_error("--wait=%s: wants a time above 0, as 10ms or 5s", wait);
+	t.args = &args;
+	t.all = all;
+	return set(t, pid, name);
 }

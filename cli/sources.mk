@@ -130,6 +130,7 @@ CLI_TARGET_SRC := \
 	cli/target/check.c \
 	cli/target/clusters.c \
 	cli/target/cuda.c \
+	cli/target/drained.c \
 	cli/target/driver.c \
 	cli/target/engines.c \
 	cli/target/hold.c \

@@ -234,6 +234,17 @@ void gpupart_records_watched(struct gpupart_records_reader *reader,
 			     struct gpupart_records_watched *watched);
 
 /*
+ * Of libgpupart-manage.so.0. When launches that began before a process's set changed have ended:
+ * gpupart_records_drain() after the change, and then gpupart_records_drained() now and then. That
+ * returns 1 once no launch with TPCs outside of the new set is outstanding, 0 if one is, -ENODATA
+ * with the reason if it cannot be known, -ESRCH if the process is gone, and with it its launches.
+ * Launches that were not confined to the new set, as a graph that cannot be built again, count as
+ * ones from before.
+ */
+void gpupart_records_drain(struct gpupart_records_reader *reader);
+int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *reader);
+
+/*
  * A strict process: after the first launch that ran outside of its limit each call of the driver
  * that launches fails with 800 (operation not permitted). @refuse: each of them fails from now
  * on, and so does what initializes CUDA or makes a context: for one that cannot be confined.

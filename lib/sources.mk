@@ -115,6 +115,7 @@ LIB_RECORDS_SRC := \
 
 LIB_RECORDS_MANAGE_SRC := \
 	lib/records/clocks.c \
+	lib/records/drain.c \
 	lib/records/read.c \
 	lib/records/watch.c
 

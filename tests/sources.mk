@@ -13,6 +13,7 @@ UNIT_SRC := \
 	tests/unit/cli/neighbours.c \
 	tests/unit/cli/pack.c \
 	tests/unit/cli/qos.c \
+	tests/unit/cli/qos_drained.c \
 	tests/unit/cli/qos_pace.c \
 	tests/unit/cli/qos_shape.c \
 	tests/unit/cli/tune.c \
@@ -40,6 +41,7 @@ UNIT_SRC := \
 	tests/unit/plan/known.c \
 	tests/unit/plan/shape.c \
 	tests/unit/records/clocks.c \
+	tests/unit/records/drain.c \
 	tests/unit/records/fold.c \
 	tests/unit/records/read.c \
 	tests/unit/records/ring.c \
@@ -113,6 +115,7 @@ TEST_SH := \
 	tests/cli/container.sh \
 	tests/cli/device-launches.sh \
 	tests/cli/documents.sh \
+	tests/cli/drained.sh \
 	tests/cli/drivers.sh \
 	tests/cli/engines.sh \
 	tests/cli/fail.sh \

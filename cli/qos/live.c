@@ -12,10 +12,11 @@
 #include "cli/target/blocks.h"
 #include "cli/target/shown.h"
 #include "cli/util/number.h"
+#include "lib/private.h"
 
 /*
- * Reports: the second one began after the change. Launches are asked for ahead of time: they
- * tell nothing of what has ended.
+ * Reports, of programs without records: the second one began after the change. Launches are asked
+ * for ahead of time: they tell nothing of what has ended.
  */
 #define DRAINED_BY	2
 
@@ -52,12 +53,12 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 		return;
 	}
 	m = &t->members[t->nr_members];
-	*m = (struct live_member){ .pid = p->pid, .seen = true };
+	*m = (struct live_member){ .pid = p->pid, .seen = true, .drained = true };
 	/* It may not have come so far: the next look finds it. */
 	if (gpupart_remote_open(cmd_gp, p->pid, live->pci, &m->remote))
 		return;
 	t->nr_members++;
-	if (t->by_records && gpupart_records_open(cmd_gp, p->pid, live->pci, &m->records))
+	if (gpupart_records_open(cmd_gp, p->pid, live->pci, &m->records))
 		m->records = NULL;
 	if (!t->adopted || gpupart_remote_progress(cmd_gp, m->remote, &m->last))
 		return;
@@ -328,12 +329,33 @@ void live_forget(struct live *live)
 	}
 }
 
-bool live_drained(const struct live *live, unsigned int i, uint64_t drain_ns)
+/* As gpupart_records_drained() of all its processes, of which none is asked in vain. */
+static int records_drained(struct live_tenant *t)
 {
-	const struct live_tenant *t = &live->tenants[i];
+	int result = 1;
 
-	return t->gone || !t->nr_members || t->since_change >= DRAINED_BY ||
-	       process_now_ns() - t->changed_ns >= drain_ns;
+	for (unsigned int m = 0; m < t->nr_members && result >= 0; m++) {
+		struct live_member *member = &t->members[m];
+		int one = member->drained ? 1 : !member->records ? -ENODATA :
+			  gpupart_records_drained(cmd_gp, member->records);
+
+		member->drained = one == 1 || one == -ESRCH;
+		if (!member->drained)
+			result = one;
+	}
+	return result;
+}
+
+bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t most_ns)
+{
+	struct live_tenant *t = &live->tenants[i];
+	const uint64_t since = process_now_ns() - t->changed_ns;
+	int result;
+
+	if (t->gone || !t->nr_members || since >= most_ns)
+		return true;
+	result = records_drained(t);
+	return result >= 0 ? result : t->since_change >= DRAINED_BY || since >= drain_ns;
 }
 
 /* ---------------------------------------------------------------------------- sets */
@@ -399,6 +421,11 @@ int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set
 		err = gpupart_remote_set(cmd_gp, t->members[m].remote, set, NULL);
 		if (err && err != -ESRCH)
 			failed = err;
+	}
+	for (unsigned int m = 0; m < t->nr_members; m++) {
+		t->members[m].drained = false;
+		if (t->members[m].records)
+			gpupart_records_drain(t->members[m].records);
 	}
 	note_given(t);
 	return failed == -ESRCH ? 0 : failed;

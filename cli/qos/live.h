@@ -27,7 +27,8 @@ struct live_member {
 	int pid;
 	struct gpupart_remote *remote;
 	struct gpupart_progress last;	/* what was taken into account */
-	struct gpupart_records_reader *records;	/* of a tenant that is measured by them */
+	struct gpupart_records_reader *records;	/* NULL: it has none */
+	bool drained;			/* launches from before its set changed have ended */
 	uint64_t ended;			/* launches, as they had it last */
 	struct pace paces[LIVE_NR_KINDS];
 	struct gpupart_tpcset given;	/* its set, when it was given or seen first; or empty */
@@ -126,10 +127,11 @@ uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_
 void live_forget(struct live *live);
 
 /*
- * Whether what tenant @i had before its set changed has run out: it reported often enough
- * since, or @drain_ns have passed.
+ * Whether what tenant @i launched before its set changed has ended. By its records, as long as
+ * @most_ns have not passed; where they do not tell, it reported often enough since, or @drain_ns
+ * have passed.
  */
-bool live_drained(const struct live *live, unsigned int i, uint64_t drain_ns);
+bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t most_ns);
 
 /* Whether somebody else has set another set than tenant @i was given; said, not too often. */
 bool live_is_changed(struct live *live, unsigned int i);

@@ -12,6 +12,7 @@
 #include "cli/util/message.h"
 
 #define SWAP_POLLS 8	/* looks an epoch, while something drains */
+#define DRAIN_EPOCHS 5	/* who has not drained then holds nobody up any longer */
 #define LOOK_SHARE 300	/* of the time: at most that part of it is spent on power and clocks */
 
 struct run {
@@ -141,7 +142,8 @@ static void measure_swap(struct run *run, struct qos_measured *measured)
 		live_read(&c->live);
 		for (unsigned int i = 0; i < c->setup.nr; i++) {
 			measured[i].gone = c->live.tenants[i].gone;
-			measured[i].drained = live_drained(&c->live, i, epoch_ns);
+			measured[i].drained = live_drained(&c->live, i, epoch_ns,
+							   DRAIN_EPOCHS * epoch_ns);
 			any |= measured[i].drained;
 		}
 	}

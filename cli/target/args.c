@@ -181,7 +181,7 @@ static int take_own(const struct args_option *own, int opt)
 			own[i].values->texts[own[i].values->nr++] = optarg;
 		else if (own[i].value)
 			*own[i].value = optarg;
-		else
+		if (own[i].given)
 			*own[i].given = true;
 		return 0;
 	}
@@ -272,12 +272,14 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	args->cmd = argv[0];
 	nr = take_shared(takes, letters, options);
 	for (int i = 0; own && own[i].name; i++) {
-		options[nr++] = (struct option){ own[i].name, own[i].value || own[i].values ?
-						 required_argument : no_argument, NULL,
-						 OPT_OWN + i };
+		bool has_value = own[i].value || own[i].values;
+
+		options[nr++] = (struct option){ own[i].name, !has_value ? no_argument :
+						 own[i].given ? optional_argument :
+						 required_argument, NULL, OPT_OWN + i };
 		if (own[i].letter)
 			sprintf(letters + strlen(letters), "%c%s", own[i].letter,
-				own[i].value || own[i].values ? ":" : "");
+				has_value ? ":" : "");
 	}
 	opterr = 0;
 	/* 0: glibc takes "+" anew; a command may parse twice. */

@@ -17,8 +17,10 @@
 #include "cli/util/atomic_file.h"
 #include "cli/util/child.h"
 #include "cli/util/paths.h"
+#include "lib/private.h"
 
 #define ASK_SECONDS 10
+#define MAX_GPUS 64	/* of one process */
 #define SAMPLE_END ".capture"
 
 /*
@@ -47,6 +49,23 @@ DEFINE_LIST(shown_jobs, gpupart_job, gpupart_job_list)
 DEFINE_LIST(shown_grants, gpupart_grant, gpupart_grant_list)
 DEFINE_LIST(shown_tenants, gpupart_tenant, gpupart_tenant_list)
 DEFINE_LIST(shown_tenant_processes, gpupart_tenant_process, gpupart_tenant_process_list)
+
+int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
+	       struct gpupart_process **rows)
+{
+	int found, nr_rows = 0;
+
+	*rows = NULL;
+	for (int i = 0; i < nr; i++) {
+		if (!list[i].pid)
+			continue;
+		*rows = alloc_resized(*rows, nr_rows + MAX_GPUS, sizeof(**rows));
+		found = gpupart_process_gpu_list(gp, &list[i], *rows + nr_rows, MAX_GPUS,
+						 sizeof(**rows));
+		nr_rows += found < 0 ? 0 : found < MAX_GPUS ? found : MAX_GPUS;
+	}
+	return nr_rows;
+}
 
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
 {

@@ -16,6 +16,10 @@ int shown_grants(struct gpupart *gp, struct gpupart_grant **list);
 int shown_tenants(struct gpupart *gp, struct gpupart_tenant **list);
 int shown_tenant_processes(struct gpupart *gp, struct gpupart_tenant_process **list);
 
+/* A row for each GPU of each process of @list: their number; the caller frees *@rows. */
+int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
+	       struct gpupart_process **rows);
+
 /* Whether job @id is @around, or was begun in it. */
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
 

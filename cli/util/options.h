@@ -17,7 +17,7 @@ struct args_texts {
 struct args_option {
 	const char *name;
 	char letter;		/* its short form, or 0 */
-	bool *given;		/* of one without a value */
+	bool *given;		/* of one without a value, or whose value may be left out */
 	const char **value;	/* of one with a value, the last one given */
 	struct args_texts *values;	/* of one with a value, all that are given */
 };

@@ -483,6 +483,7 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	scope->nodes = e ? e->nodes : NULL;
 	scope->mark = e ? e->mark : NULL;
 	now.records = launch ? records_of(place->gpu) : NULL;
+	control_graph_begins();
 	if (launch)
 		records_graph_begins(scope->mark, now.records);
 	else
@@ -530,6 +531,7 @@ void graph_launch_end(int result)
 
 	scope_graph_begin(NULL);
 	records_graph_ends(now.scope.mark, now.records, result);
+	control_graph_ends();
 	now.launched = NULL;
 	if (now.next && (result || now.captured))
 		control_count(CONTROL_NEXT_DROPPED);

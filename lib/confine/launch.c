@@ -197,17 +197,20 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 static inline __attribute__((always_inline))
 void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params)
 {
-	unsigned char in_use = scope_in_use(gpu);
+	unsigned char in_use;
 
+	control_launch_begins();
+	in_use = scope_in_use(gpu);
 	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0)) {
 		on_rare_launch(gpu, params);
-		return;
+	} else {
+		if (in_use)
+			apply_usual(gpu, params);
+		else
+			control_count(CONTROL_FREE);
+		record(gpu, params);
 	}
-	if (in_use)
-		apply_usual(gpu, params);
-	else
-		control_count(CONTROL_FREE);
-	record(gpu, params);
+	control_launch_ends();
 }
 
 /* Out of line, so that the usual launch saves no register for it. */

@@ -5,10 +5,13 @@
  * another context, since the GPU may write it until its context is destroyed.
  */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "lib/core/fork.h"
 #include "lib/records/records.h"
 
@@ -102,6 +105,8 @@ static bool section_make(struct gpupart *gp, struct records *records)
 		ring->notes = records_notes(records->section) + records_first(n);
 		ring->shown->issued = ring->shown->folded = records_base(n);
 	}
+	records->shown->fenced = !syscall(SYS_membarrier,
+					  MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	records_clock_start(&records->shown->clock);
 	return true;
 }

@@ -139,32 +139,30 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 
 /* ------------------------------------------------------------------- copying */
 
-static off_t block_at(const struct gpupart_records_reader *reader, size_t member)
+/* A member of the GPU's records in the block. */
+static size_t block_at(const struct gpupart_records_reader *reader, size_t member)
 {
 	return offsetof(struct control_block, records) +
 	       reader->gpu * sizeof(struct control_records) + member;
 }
 
-/* From the block: @len bytes behind the start of the GPU's records. */
-static bool read_block(const struct gpupart_records_reader *reader, size_t member, void *into,
-		       size_t len)
+bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
 {
 	if (reader->pid)
-		return pread(reader->block_fd, into, len, block_at(reader, member)) ==
-		       (ssize_t)len;
-	memcpy(into, (const char *)control_self + block_at(reader, member), len);
+		return pread(reader->block_fd, into, len, at) == (ssize_t)len;
+	memcpy(into, (const char *)control_self + at, len);
 	return true;
 }
 
 /* The totals belong together; where their writer was killed meanwhile they are as it left them. */
 static bool copy_records(struct gpupart_records_reader *reader)
 {
-	const size_t version = offsetof(struct control_records, version);
+	const size_t version = block_at(reader, offsetof(struct control_records, version));
 	struct control_records *copy = &reader->copy;
 	uint64_t after;
 
 	for (int i = 0; i < TRIES; i++) {
-		if (!read_block(reader, 0, copy, sizeof(*copy)))
+		if (!reader_block(reader, block_at(reader, 0), copy, sizeof(*copy)))
 			return false;
 		if (copy->nr_graphs > CONTROL_NR_GRAPHS)
 			copy->nr_graphs = CONTROL_NR_GRAPHS;
@@ -173,7 +171,7 @@ static bool copy_records(struct gpupart_records_reader *reader)
 						       copy->nr_graphs * sizeof(reader->graphs[0])))
 			copy->nr_graphs = 0;
 		atomic_thread_fence(memory_order_acquire);
-		if (!read_block(reader, version, &after, sizeof(after)))
+		if (!reader_block(reader, version, &after, sizeof(after)))
 			return false;
 		if (after == copy->version && !(after & 1))
 			break;
@@ -221,8 +219,8 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	const unsigned int entries = records_entries(n);
 	const size_t cells = records_first(n) * sizeof(struct records_cell);
 	const size_t notes = RECORDS_REGISTERED + records_first(n) * sizeof(struct records_note);
-	const size_t issued_at = offsetof(struct control_records, rings) +
-				 n * sizeof(struct control_ring);
+	const size_t issued_at = block_at(reader, offsetof(struct control_records,
+							   rings[n].issued));
 	uint64_t issued, seq, key = 0;
 	unsigned int nr = 0;
 
@@ -238,7 +236,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	}
 	if (!reader_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])) ||
 	    !reader_section(reader, notes, reader->notes, entries * sizeof(reader->notes[0])) ||
-	    !read_block(reader, issued_at, &issued, sizeof(issued)))
+	    !reader_block(reader, issued_at, &issued, sizeof(issued)))
 		return 0;
 	for (unsigned int i = 0; i < nr; i++) {
 		struct reader_entry *entry = &reader->entries[reader->nr_entries++];
@@ -415,18 +413,7 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 /* Its number may be another's by now; its lock on the file is not. */
 bool reader_lives(const struct gpupart_records_reader *reader)
 {
-	struct holder_table table = { .maps_max = 4 << 20 };
-	struct shared_header header;
-	int pid;
-
-	if (!reader->pid)
-		return true;
-	pid = holder_lock_pid(reader->block_fd);
-	if (pid < 0 && pread(reader->block_fd, &header, sizeof(header), 0) == sizeof(header)) {
-		pid = holder_pid(reader->block_fd, reader->uid, &header, &table);
-		holder_table_free(&table);
-	}
-	return pid == reader->pid;
+	return !reader->pid || holder_is(reader->block_fd, reader->uid, reader->pid);
 }
 
 /* A function with an odd key may be gone. */
@@ -465,21 +452,27 @@ bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *
 	return true;
 }
 
+/* As much of @own as a caller's struct has room for; what that has beyond becomes 0. */
+static int give(struct gpupart *gp, const struct gpupart_records *own,
+		struct gpupart_records *records, size_t size)
+{
+	if (!size || size > MAX_SIZE)
+		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
+				MAX_SIZE);
+	memset(records, 0, size);
+	memcpy(records, own, size < sizeof(*own) ? size : sizeof(*own));
+	return 0;
+}
+
 int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *reader,
 			 struct gpupart_records *records, size_t size)
 {
 	struct gpupart_records own;
-	const size_t both = size < sizeof(own) ? size : sizeof(own);
 
-	if (!size || size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
-				MAX_SIZE);
 	if (!reader_lives(reader) || !reader_read(reader, &own))
 		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
 				reader->pid);
-	memcpy(records, &own, both);
-	memset((char *)records + both, 0, size - both);
-	return 0;
+	return give(gp, &own, records, size);
 }
 
 /* Of all rings @ring alone, and of that no launch of an earlier stream. */
@@ -507,9 +500,6 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	const struct control_ring *shown;
 	uint64_t earlier;
 
-	if (!size || size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
-				MAX_SIZE);
 	copy_records(reader);
 	leave_ring(&reader->copy, ring);
 	fold_rest(reader);
@@ -534,9 +524,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		own.busy_ns = shown->busy_ns;
 	}
 	own.kernels_ns = own.busy_ns;
-	memset(records, 0, size);
-	memcpy(records, &own, size < sizeof(own) ? size : sizeof(own));
-	return 0;
+	return give(gp, &own, records, size);
 }
 
 /* ------------------------------------------------------------------- busy */

@@ -14,6 +14,15 @@ struct reader_entry {
 	unsigned int ring;
 };
 
+/* What gpupart_records_drained() waits for. */
+struct reader_drain {
+	enum { DRAIN_BEGUN, DRAIN_INSIDE, DRAIN_NUMBERED } step;
+	uint64_t loose;			/* launches so far that were not confined to their set */
+	struct control_lane lanes[CONTROL_NR_LANES];	/* whose threads may be inside a launch */
+	/* Launches up to these: of rings, those behind which some have no record, of graphs. */
+	uint64_t ring[CONTROL_NR_RINGS], after[CONTROL_NR_RINGS], graph[CONTROL_NR_GRAPHS];
+};
+
 struct gpupart_records_reader {
 	int pid;			/* 0: this process */
 	uid_t uid;
@@ -27,6 +36,7 @@ struct gpupart_records_reader {
 	const struct control_block *block;
 	unsigned char *section;
 	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this one have ended */
+	struct reader_drain drain;
 	/* For one reading. */
 	struct control_records copy;
 	struct records_graph_cell graphs[CONTROL_NR_GRAPHS];
@@ -43,6 +53,9 @@ struct gpupart_records_reader {
  */
 unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, uint64_t first,
 			 uint64_t last);
+
+/* From the block of the process, at @at. */
+bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
 
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry);
 

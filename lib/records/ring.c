@@ -18,7 +18,18 @@ static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 	return records_has(&ring->cells[seq & ring->mask], seq);
 }
 
-static bool ring_drained(const struct records_ring *ring)
+/* Launches without a record, of which it is not known that they ended. */
+static uint64_t ring_waiting(const struct records_ring *ring)
+{
+	const struct control_ring *shown = ring->shown;
+
+	return shown->after <= atomic_load_explicit(&ring->issued, memory_order_relaxed) &&
+	       records_reached(&ring->cells[shown->after & ring->mask], shown->after) ?
+	       0 : shown->waiting;
+}
+
+/* All that have a record have ended. */
+static bool ring_ended(const struct records_ring *ring)
 {
 	uint64_t seq = atomic_load_explicit(&ring->issued, memory_order_relaxed);
 	uint64_t folded = __atomic_load_n(&ring->shown->folded, __ATOMIC_RELAXED);
@@ -31,23 +42,32 @@ static bool ring_drained(const struct records_ring *ring)
 
 /* ------------------------------------------------------------------- claiming */
 
-/* A ring that no stream has; NULL: all 64 are in use. */
+/*
+ * A ring that no stream has; NULL: all 64 are in use. The next stream's launches tell nothing of
+ * what waits in it, which stays unknown: such a ring is the last choice.
+ */
 static struct records_ring *ring_take(struct records *records)
 {
-	uint64_t free = atomic_load(&records->free), leaving;
+	uint64_t free = atomic_load(&records->free), waiting;
 
 	while (free)
 		if (atomic_compare_exchange_weak(&records->free, &free, free & (free - 1)))
 			return &records->rings[__builtin_ctzll(free)];
-	leaving = atomic_load(&records->leaving);
-	for (; leaving; leaving &= leaving - 1) {
-		struct records_ring *ring = &records->rings[__builtin_ctzll(leaving)];
-		uint64_t bit = leaving & -leaving;
+	for (int any = 0; any <= 1; any++)
+		for (uint64_t left = atomic_load(&records->leaving); left; left &= left - 1) {
+			struct records_ring *ring = &records->rings[__builtin_ctzll(left)];
+			const uint64_t bit = left & -left;
 
-		if (ring_drained(ring) &&
-		    atomic_fetch_and(&records->leaving, ~bit) & bit)
+			waiting = ring_waiting(ring);
+			if ((waiting && !any) || !ring_ended(ring) ||
+			    !(atomic_fetch_and(&records->leaving, ~bit) & bit))
+				continue;
+			__atomic_fetch_add(&records->shown->nowhere, waiting, __ATOMIC_RELAXED);
+			__atomic_store_n(&ring->shown->unrecorded,
+					 ring->shown->unrecorded - waiting, __ATOMIC_RELAXED);
+			__atomic_store_n(&ring->shown->waiting, 0, __ATOMIC_RELEASE);
 			return ring;
-	}
+		}
 	return NULL;
 }
 
@@ -143,23 +163,17 @@ void records_context_gone(struct records *records, const void *ctx)
 		return;
 	for (unsigned int i = 0; i < RECORDS_NR_SLOTS; i++) {
 		struct records_slot *slot = &records->slots[i];
-		struct records_ring *ring = atomic_load(&slot->ring);
+		uint64_t key = atomic_load(&slot->key);
 
-		if (atomic_load(&slot->key) <= RECORDS_KEY_GONE || ring->ctx != ctx)
-			continue;
-		atomic_store(&slot->key, RECORDS_KEY_GONE);
-		if (ring_drained(ring))
-			atomic_fetch_or(&records->leaving, 1ull << ring->number);
-		else
-			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
+		if (key > RECORDS_KEY_TAKEN && atomic_load(&slot->ring)->ctx == ctx)
+			records_stream_gone(records, key);
 	}
 	for (unsigned int i = 0; i < RECORDS_GRAPH_RING; i++) {
 		struct records_ring *ring = &records->rings[i];
 		uint64_t bit = 1ull << i;
 
-		/* Their streams went before. */
 		if (ring->ctx == ctx && atomic_load(&records->leaving) & bit &&
-		    !ring_drained(ring) &&
+		    (!ring_ended(ring) || ring_waiting(ring)) &&
 		    atomic_fetch_and(&records->leaving, ~bit) & bit)
 			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
 	}
@@ -179,12 +193,11 @@ static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 {
 	struct control_ring *shown = ring->shown;
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
+	const uint64_t waiting = ring_waiting(ring) + 1;
 
-	if (shown->after <= issued &&
-	    records_reached(&ring->cells[shown->after & ring->mask], shown->after))
-		__atomic_store_n(&shown->waiting, 0, __ATOMIC_RELAXED);
+	/* In this order they are unknown meanwhile, and not ended. */
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
-	control_count_on(&shown->waiting);
+	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
 	control_count_on(&shown->unrecorded);
 	last.ring = NULL;
 }

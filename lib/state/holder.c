@@ -110,7 +110,8 @@ void holder_table_free(struct holder_table *table)
 	control_nested_free(&table->nested);
 }
 
-int holder_lock_pid(int fd)
+/* By its lock on the file alone, which is cheap; -ESRCH also where it lost that. */
+static int lock_pid(int fd)
 {
 	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 
@@ -121,7 +122,7 @@ int holder_lock_pid(int fd)
 
 int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct holder_table *table)
 {
-	int pid = holder_lock_pid(fd);
+	int pid = lock_pid(fd);
 	struct stat st;
 
 	if (pid > 0)
@@ -190,4 +191,17 @@ bool holder_namespace_gone(uint64_t pid_namespace)
 	}
 	closedir(proc);
 	return gone;
+}
+
+bool holder_is(int fd, uid_t uid, int pid)
+{
+	struct holder_table table = { .maps_max = 4 << 20 };
+	struct shared_header header;
+	int holder = lock_pid(fd);
+
+	if (holder < 0 && pread(fd, &header, sizeof(header), 0) == sizeof(header)) {
+		holder = holder_pid(fd, uid, &header, &table);
+		holder_table_free(&table);
+	}
+	return holder == pid;
 }

@@ -31,10 +31,9 @@ bool holder_spent(const struct holder_table *table);
  */
 GPUPART_PRIVATE
 int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct holder_table *table);
-
-/* The same by its lock on the file alone, which is cheap; -ESRCH also where it lost that. */
+/* Whether @pid, which had it, has it yet: its number may be another's by now, its lock is not. */
 GPUPART_PRIVATE
-int holder_lock_pid(int fd);
+bool holder_is(int fd, uid_t uid, int pid);
 
 /*
  * Whether surely no process has the file open for writing, or mapped so, in whatever

@@ -102,14 +102,41 @@ static void lane_take(void)
 	control_lane = &control_self->lanes[lane];
 }
 
+static struct control_lane *lane_now(void)
+{
+	if (!control_lane) {
+		pthread_once(&place_once, place_make);
+		lane_take();
+	}
+	return control_lane ?: control_self->lanes;
+}
+
 void control_count_first(enum control_counter which)
 {
-	pthread_once(&place_once, place_make);
-	lane_take();
-	if (control_lane)
-		control_count(which);
-	else
-		__atomic_fetch_add(&control_self->lanes[0].counters[which], 1, __ATOMIC_RELAXED);
+	/* Lane 0 is that of several threads. */
+	__atomic_fetch_add(&lane_now()->counters[which], 1, __ATOMIC_RELAXED);
+}
+
+void control_launches_first(void)
+{
+	__atomic_store_n(&lane_now()->launching, 1, __ATOMIC_RELAXED);
+}
+
+/* A count that was lost while the block moved into its file is set right. */
+void control_graph_begins(void)
+{
+	struct control_lane *lane = lane_now();
+
+	__atomic_store_n(&lane->graphs, (lane->graphs + 1) | 1, __ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+void control_graph_ends(void)
+{
+	struct control_lane *lane = control_lane;
+
+	if (lane)
+		__atomic_store_n(&lane->graphs, (lane->graphs + 1) & ~1ull, __ATOMIC_RELEASE);
 }
 
 bool control_is_own(int dir, const char *file)

@@ -15,7 +15,7 @@
 #include "lib/state/limit.h"
 
 /* To be counted up with every change of the block, but of its header: shared_header.h. */
-#define CONTROL_LAYOUT	11
+#define CONTROL_LAYOUT	12
 
 /* Each launch is counted once in the first of them; their sum is the launches seen. */
 enum control_counter {
@@ -47,7 +47,11 @@ enum control_counter {
 
 struct control_lane {
 	_Alignas(128) uint64_t counters[CONTROL_NR_COUNTERS];
+	uint64_t launching;	/* 1: in the launch callback, perhaps with a set and no number */
+	uint64_t graphs;	/* odd: inside a function that launches a graph */
 };
+
+_Static_assert(sizeof(struct control_lane) == 128, "a lane is two cache lines");
 
 /* Of in_use: a set was given, so that launches are worth a look. */
 #define CONTROL_USED 1
@@ -125,6 +129,7 @@ struct control_records {
 	uint64_t nowhere;	/* launches without a record, on streams without a ring */
 	uint64_t graphs;	/* launches of graphs that have no record */
 	uint64_t launching;	/* threads inside a function that launches a graph */
+	uint64_t fenced;	/* 1: membarrier() of any process is one for this one's threads */
 	uint64_t nr_graphs;	/* entries of graph[] in use, now or before */
 	struct control_graph graph[CONTROL_NR_GRAPHS];
 	struct control_ring rings[CONTROL_NR_RINGS];
@@ -180,6 +185,35 @@ static inline void control_count(enum control_counter which)
 	else
 		control_count_on(&lane->counters[which]);
 }
+
+/*
+ * Around all that a launch callback does, from before it reads a set: see lib/records/drain.c. A
+ * thread without a lane marks lane 0, for good. No fence: a reader makes one, in all threads.
+ */
+void control_launches_first(void);
+
+static inline void control_launch_begins(void)
+{
+	struct control_lane *lane = control_lane;
+
+	if (__builtin_expect(!lane, 0))
+		control_launches_first();
+	else
+		__atomic_store_n(&lane->launching, 1, __ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void control_launch_ends(void)
+{
+	struct control_lane *lane = control_lane;
+
+	if (__builtin_expect(lane != NULL, 1))
+		__atomic_store_n(&lane->launching, 0, __ATOMIC_RELEASE);
+}
+
+/* The same of a function that launches a graph, whose nodes may be built within. */
+void control_graph_begins(void);
+void control_graph_ends(void);
 
 /*
  * A place for a GPU that is being attached, that it keeps: in the block, or nobody sees

@@ -190,18 +190,9 @@ free_new:
 	return err;
 }
 
-/* Its number may be another's by now; its lock on the file is not. */
 static bool still_holds(const struct gpupart_remote *remote)
 {
-	struct holder_table table = { 0 };
-	int pid = holder_lock_pid(remote->opened.fd);
-
-	if (pid < 0) {
-		pid = holder_pid(remote->opened.fd, geteuid(), &remote->opened.block->header,
-				 &table);
-		holder_table_free(&table);
-	}
-	return pid == remote->pid;
+	return holder_is(remote->opened.fd, geteuid(), remote->pid);
 }
 
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,

@@ -26,7 +26,7 @@ int __wrap_control_open_dir(uid_t uid, bool make);
 bool __wrap_control_process_lives(pid_t pid, uint64_t start);
 int __wrap_holder_pid(int fd, uid_t uid, const struct shared_header *b,
 			struct holder_table *table);
-int __wrap_holder_lock_pid(int fd);
+bool __wrap_holder_is(int fd, uid_t uid, int pid);
 bool __wrap_holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace);
 
 int __wrap_control_open_dir(uid_t uid, bool make)
@@ -47,9 +47,9 @@ int __wrap_holder_pid(int fd, uid_t uid, const struct shared_header *b,
 	return PID;
 }
 
-int __wrap_holder_lock_pid(int fd)
+bool __wrap_holder_is(int fd, uid_t uid, int pid)
 {
-	return fd < 0 ? -ESRCH : PID;
+	return fd >= 0 && uid == geteuid() && pid == PID;
 }
 
 bool __wrap_holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)

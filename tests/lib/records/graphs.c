@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Records of executable graphs on the simulated GPU: what has ended, and what is unknown. */
 #include "lib/driver/cuda.h"
+#include "lib/private.h"
+#include "lib/records/records.h"
 #include "tests/lib/scenario.h"
 
 #define LONG_NS		3000000
@@ -372,6 +374,113 @@ static void lost_context(void)
 	       "the driver has let go of its memory: nothing runs any more");
 }
 
+/* By the simulated clock: with later work. */
+static void late(void)
+{
+	P exec, other_exec = NULL;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 2, 1000));
+	tap_ok(runs(exec, 2) && reads(2, 2, 0), "records that come later: busy");
+	tap_ok(!exec_destroy(exec) && (other_exec = exec_of(graph_of(p.function, 1, 1000))) &&
+	       launched(other_exec, 1) && reads(3, 3, 0),
+	       "its graph is destroyed, and another one has an entry of its own");
+	tap_ok(!program_launch(&p, streams[0], 1, LONG_NS) && synced() && reads(4, 1, 0),
+	       "they come: the kernel after them is outstanding");
+	tap_ok(!program_launch(&p, streams[0], 1, LONG_NS) && synced() &&
+	       runs(other_exec, 1) && reads(6, 2, 0), "and so is the graph's next launch");
+}
+
+/* A launch that fails, and one that may have been made: the first is none, the other unknown. */
+static void failed(void)
+{
+	P exec;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 1, 1000));
+	tap_ok(runs(exec, 2) && reads(2, 0, 0), "a graph");
+	tap_ok(launch(exec, (P)0x1234) && reads(2, 0, 0), "a launch that was not made is none");
+	tap_ok(runs(exec, 1) && reads(3, 0, 0), "and the graph goes on");
+}
+
+/* The counter of 32 bits goes round; also that of launches in 64 bits. */
+static void wraps(void)
+{
+	struct records_graph_cell *cell;
+	struct control_records *shown;
+	P exec;
+
+	if (!begin())
+		return;
+	shown = &control_self->records[0];
+	exec = exec_of(graph_of(p.function, 3, 1000));
+	tap_ok(runs(exec, 1) && reads(1, 0, 0) && shown->nr_graphs == 1, "a graph of 3 kernels");
+	cell = records_graph_cells(records_file_find(0));
+	shown->graph[0].issued = 0x155555554ull;
+	atomic_store(&cell->count, (uint32_t)(3 * 0x155555554ull));
+	tap_ok(reads(0x155555554ull, 0, 0), "its counter is about to go round");
+	for (int i = 1; i <= 4; i++)
+		tap_ok(runs(exec, 1) && reads(0x155555554ull + i, 0, 0), "launch %d", i);
+	shown->graph[1].issued = 0xffffffffull;
+	exec = exec_of(graph_of(p.function, 1, LONG_NS));
+	tap_ok(launched(exec, 1) && shown->nr_graphs == 2 && reads(0x255555558ull, 1, 0),
+	       "another one whose number goes round is outstanding");
+	tap_ok(synced() && reads(0x255555558ull, 0, 0), "and has ended");
+}
+
+/* A graph that is unknown by now still counts in its entry, which is no other graph's then. */
+static void spoilt(void)
+{
+	unsigned int ns = LONG_NS;
+	P args[] = { &p.out, &ns }, graph, first, last = NULL, exec = NULL;
+	struct cuda_kernel_node kernel = {
+		.function = NULL, .grid = { 5, 1, 1 }, .block = { 32, 1, 1 }, .params = args,
+	};
+	struct records_graph_cell *cell;
+
+	if (!begin())
+		return;
+	tap_ok(!graph_create(&graph, 0) && (first = kernel_node(graph, NULL, other, 1, 1000)) &&
+	       kernel_node(graph, first, p.function, 1, LONG_NS) &&
+	       (last = kernel_node(graph, first, p.function, 1, LONG_NS)) &&
+	       (exec = exec_of(graph)) && runs(exec, 1) && reads(1, 0, 0), "a graph");
+	kernel.function = other;
+	tap_ok(!set_kernel(exec, last, &kernel) && launched(exec, 1) && !exec_destroy(exec) &&
+	       reads(1, 0, 1), "with another function it is unknown, and destroyed while it runs");
+	exec = exec_of(graph_of(p.function, 1, 3 * LONG_NS));
+	tap_ok(exec && !launch(exec, streams[1]) && !cuStreamSynchronize(streams[0]) &&
+	       reads(2, 1, 1), "its end tells nothing of a later graph");
+	tap_ok(synced() && reads(2, 0, 1), "which ends by itself");
+	cell = &records_graph_cells(records_file_find(0))[1];
+	atomic_fetch_add(&cell->count, 1);
+	tap_ok(runs(exec, 1) && reads(2, 0, 2), "more ended than was launched: unknown");
+}
+
+/* Launches from before a change, and later ones. */
+static void drains(void)
+{
+	struct gpupart_records_reader *reader;
+	P exec, odd;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 2, LONG_NS));
+	odd = exec_of(graph_of(p.function, 40, 1000));
+	tap_ok(!gpupart_records_open(gp, 0, gpupart_topology_info(gpupart_gpu_topology(gpu))->pci,
+				     &reader) && launched(exec, 2), "a graph runs");
+	gpupart_records_drain(reader);
+	tap_ok(gpupart_records_drained(gp, reader) == 0, "from before the change: not drained");
+	tap_ok(synced() && launched(exec, 1) && gpupart_records_drained(gp, reader) == 1,
+	       "it has ended, and a later launch does not count");
+	gpupart_records_drain(reader);
+	tap_ok(gpupart_records_drained(gp, reader) == 0, "which counts for the next change");
+	tap_ok(launched(odd, 1) && gpupart_records_drained(gp, reader) == -ENODATA,
+	       "a graph without records: unknown (%s)", gpupart_error(gp));
+	gpupart_records_close(reader);
+}
+
 /* Proven before: what goes wrong later is no harm. */
 static void proves(void)
 {
@@ -389,7 +498,12 @@ static const struct scenario scenarios[] = {
 	{ "proves", proves, "@b", { NULL }, NULL },
 	{ "counts", counts, "@b", { NULL }, NULL },
 	{ "torn", counts, "@b", { "GPUPART_SIM_FAULTS=release-torn=1" }, NULL },
+	{ "late", late, "@b", { "GPUPART_SIM_FAULTS=release-late=300" }, prepare },
 	{ "outstanding", outstanding, "@b", { NULL }, NULL },
+	{ "failed", failed, "@b", { NULL }, NULL },
+	{ "wraps", wraps, "@b", { NULL }, NULL },
+	{ "spoilt", spoilt, "@b", { NULL }, NULL },
+	{ "drains", drains, "@b", { NULL }, NULL },
 	{ "unknown", unknown, "@b", { NULL }, NULL },
 	{ "updates", updates, "@b", { NULL }, NULL },
 	{ "sets", sets, "@b", { NULL }, NULL },

@@ -214,6 +214,48 @@ static void stream_reused(void)
 	tap_ok(reads(65, 65, 0, 2, 2), "and all is counted");
 }
 
+/* Work without a record is behind all that has one: its stream went, and its ring is another's. */
+static void unrecorded_gone(void)
+{
+	const uint64_t all = RECORDS_LONG + RECORDS_SHORT + 65;
+	static struct launched l[RECORDS_LONG + 1];
+	struct stream *s = &many[0], *next = &many[64];
+	struct launched other;
+
+	for (int i = 0; i <= 65; i++)
+		many[i].ctx = CTX(0);
+	for (int i = 0; i <= RECORDS_LONG; i++)
+		l[i] = launch(s);
+	for (int i = 0; i < RECORDS_LONG; i++)
+		end(l[i]);
+	records_stream_gone(records, (uintptr_t)s->tmd);
+	for (int i = 1; i < 64; i++)
+		end(launch(&many[i]));
+	tap_ok(!l[RECORDS_LONG].cell && reads(RECORDS_LONG + 63, RECORDS_LONG + 63, 0, 1, 1),
+	       "a stream went, and its last launch has no record");
+	records_stream_gone(records, (uintptr_t)many[2].tmd);
+	other = launch(&many[65]);
+	end(other);
+	tap_ok(other.cell && reads(RECORDS_LONG + 64, RECORDS_LONG + 64, 0, 1, 1) &&
+	       !records->shown->nowhere, "another ring is taken before that one");
+	l[0] = launch(next);
+	tap_ok(l[0].cell && reads(RECORDS_LONG + 65, RECORDS_LONG + 64, 1, 1, 1),
+	       "the last ring: another stream has it");
+	end(l[0]);
+	tap_ok(reads(RECORDS_LONG + 65, RECORDS_LONG + 65, 0, 1, 1),
+	       "what that stream ends tells nothing of the other's launch");
+	for (int i = 0; i <= RECORDS_SHORT; i++)
+		l[i] = launch(&many[63]);
+	for (int i = 0; i < RECORDS_SHORT; i++)
+		end(l[i]);
+	records_context_gone(records, CTX(0));
+	tap_ok(reads(all, all, 0, 2, 2),
+	       "a launch without a record is the last one of its context");
+	records_context(records, &cuda, CTX(1));
+	tap_ok(reads(all, all, 0, 2, 1),
+	       "the context's memory is taken again: it is over");
+}
+
 /* One stream's launches: @issued, of which @outstanding; *busy is the time of the others. */
 static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstanding,
 		     uint64_t *busy)
@@ -448,8 +490,8 @@ static void forked(void)
 int main(void)
 {
 	static void (*const tests[])(void) = {
-		of_threads, of_one, full_ring, used_slot, many_streams, stream_reused, of_streams,
-		contexts,
+		of_threads, of_one, full_ring, used_slot, many_streams, stream_reused,
+		unrecorded_gone, of_streams, contexts,
 		failed_launch, two_at_once, names, forked,
 	};
 

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/*
+ * When the launches that began before a process's set was changed have ended: see lib/private.h.
+ *
+ * A launch reads its set first and gets its number later. Its thread says in its lane that it is in
+ * between, without a fence; the reader makes one in all threads with membarrier(). Whoever is in
+ * between then may have the old set, and who is not reads the new one. Once those threads have left
+ * the launch, all launches with the old set have numbers.
+ */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <gpupart_manage.h>
+#include "lib/private.h"
+#include "lib/records/reader.h"
+
+static bool read_lanes(const struct gpupart_records_reader *reader, struct control_lane *lanes)
+{
+	return reader_block(reader, offsetof(struct control_block, lanes), lanes,
+			    CONTROL_NR_LANES * sizeof(*lanes));
+}
+
+static uint64_t nr_launches(const struct control_lane *lane)
+{
+	uint64_t nr = 0;
+
+	for (unsigned int i = 0; i < CONTROL_NR_LAUNCHES; i++)
+		nr += lane->counters[i];
+	return nr;
+}
+
+/* Launches with more TPCs than their set allowed, of whatever set. */
+static uint64_t nr_loose(const struct control_lane *lanes)
+{
+	static const enum control_counter loose[] = {
+		CONTROL_WIDENED_DRIVER, CONTROL_WIDENED_CLUSTER, CONTROL_WIDENED_COOPERATIVE,
+		CONTROL_UNCONFINABLE_MAP, CONTROL_GRAPH_STALE,
+	};
+	uint64_t nr = 0;
+
+	for (unsigned int n = 0; n < CONTROL_NR_LANES; n++)
+		for (unsigned int i = 0; i < sizeof(loose) / sizeof(loose[0]); i++)
+			nr += lanes[n].counters[loose[i]];
+	return nr;
+}
+
+/* Why the end of this process's launches is not known; NULL: it is. */
+static const char *why_unknown(const struct control_records *records,
+			       const struct control_lane *lanes)
+{
+	uint64_t unread = 0, on_device = 0;
+
+	for (unsigned int n = 0; n < CONTROL_NR_LANES; n++) {
+		unread += lanes[n].counters[CONTROL_UNCONFINABLE_VERSION] +
+			  lanes[n].counters[CONTROL_UNCONFINABLE_GPU];
+		on_device += lanes[n].counters[CONTROL_DEVICE_LAUNCHES];
+	}
+	return !records->on ? "it has no records of launches" :
+	       !records->fenced ? "its system has no membarrier()" :
+	       lanes->launching || lanes->graphs ? "more than 63 of its threads launch" :
+	       records->nowhere ? "launches on some of its streams have no records" :
+	       records->graphs ? "launches of some of its graphs have no records" :
+	       on_device ? "it has kernels that launch kernels" :
+	       unread ? "some of its launches could not be read" : NULL;
+}
+
+/* Whether each thread that was inside a launch at @then has left that one. */
+static bool all_left(const struct control_lane *then, const struct control_lane *now)
+{
+	for (unsigned int n = 1; n < CONTROL_NR_LANES; n++)
+		/* A launch is counted once, perhaps before @then: the second one is a later's. */
+		if ((then[n].launching && now[n].launching &&
+		     nr_launches(&now[n]) - nr_launches(&then[n]) < 2) ||
+		    (then[n].graphs & 1 && now[n].graphs == then[n].graphs))
+			return false;
+	return true;
+}
+
+static void note_numbers(struct gpupart_records_reader *reader)
+{
+	const struct control_records *copy = &reader->copy;
+	struct reader_drain *drain = &reader->drain;
+
+	for (unsigned int n = 0; n < RECORDS_GRAPH_RING; n++) {
+		drain->ring[n] = copy->rings[n].issued;
+		drain->after[n] = copy->rings[n].waiting ? copy->rings[n].after : 0;
+	}
+	for (unsigned int n = 0; n < CONTROL_NR_GRAPHS; n++)
+		drain->graph[n] = copy->graph[n].issued;
+}
+
+/* 1, 0, or -ENODATA. What is outstanding goes before what is unknown: more may be known then. */
+static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader *reader)
+{
+	const struct control_records *copy = &reader->copy;
+	const struct reader_drain *drain = &reader->drain;
+	uint64_t lost = 0, waiting = 0;
+	bool outstanding = false;
+
+	for (unsigned int n = 0; n < RECORDS_GRAPH_RING; n++) {
+		const struct control_ring *ring = &copy->rings[n];
+		bool left = ring->folded < drain->ring[n];
+
+		outstanding |= left && !ring->lost;
+		lost += left && ring->lost;
+		waiting += ring->waiting && ring->folded < drain->after[n];
+	}
+	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
+		bool left = copy->graph[n].issued - reader_graph(reader, n) < drain->graph[n];
+
+		outstanding |= left && !copy->graph[n].lost;
+		lost += left && copy->graph[n].lost;
+	}
+	if (!outstanding && (lost || waiting))
+		return ctx_fail(gp, -ENODATA, "process %d: %s", reader->pid, lost ?
+				"a context was lost while launches ran in it" :
+				"a stream's last launches have no records");
+	return !outstanding;
+}
+
+/* In all threads of all processes that told the system to take part. */
+static bool fence(void)
+{
+	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+/* One step of @drain, with what was just read; 1, 0, or -errno. */
+static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
+		const struct control_lane *lanes)
+{
+	struct reader_drain *drain = &reader->drain;
+	struct gpupart_records now;
+	int err;
+
+	/* What was counted by now is inside of a launch yet, or has a number. */
+	if (drain->step == DRAIN_BEGUN || nr_loose(lanes) != drain->loose) {
+		drain->loose = nr_loose(lanes);
+		drain->step = DRAIN_INSIDE;
+		return read_lanes(reader, drain->lanes) ? 0 : -ESRCH;
+	}
+	if (drain->step == DRAIN_NUMBERED)
+		return numbers_ended(gp, reader);
+	if (!all_left(drain->lanes, lanes))
+		return 0;
+	fence();
+	err = gpupart_records_read(gp, reader, &now, sizeof(now));
+	if (err)
+		return err;
+	note_numbers(reader);
+	drain->step = DRAIN_NUMBERED;
+	return 0;
+}
+
+void gpupart_records_drain(struct gpupart_records_reader *reader)
+{
+	reader->drain.step = DRAIN_BEGUN;
+}
+
+int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *reader)
+{
+	struct control_lane lanes[CONTROL_NR_LANES];
+	struct gpupart_records now;
+	const char *why;
+	int result = 0;
+
+	/* Of a process that launches nothing all three steps are done at once. */
+	for (int i = 0; i < 3 && !result; i++) {
+		result = gpupart_records_read(gp, reader, &now, sizeof(now));
+		if (result)
+			return result;
+		why = !fence() ? "this system has no membarrier()" :
+		      !read_lanes(reader, lanes) ? "its page cannot be read" :
+		      why_unknown(&reader->copy, lanes);
+		result = why ? ctx_fail(gp, -ENODATA, "process %d: %s", reader->pid, why) :
+			       step(gp, reader, lanes);
+	}
+	return result;
+}

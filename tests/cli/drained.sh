@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpupart set --wait on the simulated GPU: when the launches that a program made before its set
+# changed have ended, and what cannot be known.
+. "$(dirname "$0")/tap.subr"
+GPUPART_SIM_FAULTS=host-clock,host-thread
+export GPUPART_SIM_FAULTS
+unset GPUPART_JOB
+prog=$BUILD/tests/gpu-stat_prog
+sim="-i tests/data/gh100-h200-b/capture.txt -t 0-65"
+if ! python3 -c '' 2>/dev/null; then
+	skip "no python3"
+	tap_done
+fi
+if emulated "has no membarrier() of other processes: set --wait"; then
+	tap_done
+fi
+name=drained-$$
+
+# begin ARGS: a program in the background, once it has launched: $pid.
+begin() {
+	# shellcheck disable=SC2086 # several words
+	"$gpupart" run --exec $sim --name "$name" -- "$@" >"$tmp/prog" 2>&1 &
+	pid=$!
+	for _ in $(seq 500); do
+		"$gpupart" ps | grep -q "^ *$pid .*0000:" && break
+		sleep 0.02
+	done
+}
+stop() {
+	kill -KILL "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+}
+# until_true EXPRESSION: of what stat says of the program.
+until_true() {
+	for _ in $(seq 100); do
+		"$gpupart" stat -p "$pid" -d 0.1 --json -o "$tmp/json" 2>/dev/null || continue
+		[ "$(ask "$1")" = True ] && break
+	done
+}
+# ask EXPRESSION: of the JSON d in $tmp/json, p its first process, w what was waited for.
+ask() {
+	python3 -c "
+import json, sys
+d = json.load(open(sys.argv[1]))
+p, w = d.get('processes', [None])[0], d.get('wait')
+print($1)" "$tmp/json"
+}
+json() {
+	try set "$@" --json
+	printf '%s' "$out" >"$tmp/json"
+}
+
+# ------------------------------------------- kernels of 1 ms, of which queues are full
+begin "$prog" threads 1000000
+until_true 'p["outstanding"] > 100'
+try set "$name" -t 0-7 --wait=60s
+is "$status" 0 "a busy program: it is waited for"
+has "$out" "drained after " "which took a while"
+is "$(echo "$out" | grep -c "new set: 0-7")" 2 "beside what has changed"
+ms=$(echo "$out" | sed -n 's/^drained after \([0-9]*\)\..* ms: .*/\1/p')
+[ "${ms:-0}" -ge 50 ]
+ok $? "no less than 100 kernels on two streams take: $ms ms"
+json -p $pid -t 0-15 --wait
+is "$status $(ask '[w["seconds"] > 0.05, [[x["pid"], x["drained"], x["why"]] for x in w["processes"]], len(d["changes"])]')" \
+	"0 [True, [[$pid, 'yes', None]], 1]" "-p, without a limit of time, with --json"
+stop
+
+# ------------------------------------------------------------- a kernel that does not end
+begin "$prog" fast_then_long 100000
+until_true 'p["launches"] == 0 and p["outstanding"] > 0'
+try set "$name" -t 0-7 --wait=50ms
+is "$status" 1 "a kernel runs on: it fails"
+has "$err" "process $pid: launches from before have not ended after " "and says so"
+is "$(echo "$out" | grep -c "new set: 0-7") $(echo "$out" | grep -c "drained after")" "2 0" \
+	"the set has changed all the same"
+json "$name" -t 0-7 --wait=50ms
+is "$status $(ask '[[x["drained"] for x in w["processes"]], w["seconds"] >= 0.05]')" "1 [['no'], True]" "the same in JSON"
+stop
+
+# ------------------------------------------------------------------- graphs
+begin "$prog" graph 1000000
+until_true 'p["launches_ended"] > 0'
+try set "$name" -t 0-7 --wait=60s
+is "$status" 0 "a program that launches a graph all the time"
+has "$out" "drained after " "is drained"
+stop
+
+# ------------------------------------------------------------------- unknown
+GPUPART_RECORDS=0
+export GPUPART_RECORDS
+begin "$prog" threads 1000000
+unset GPUPART_RECORDS
+try set -p $pid -t 0-7 --wait
+is "$status" 1 "a program without records: unknown, at once"
+has "$err" "cannot know when launches from before have ended: process $pid: it has no records of launches" "and why"
+json "$name" -t 0-7 --wait
+is "$status $(ask '[[x["drained"], "no records" in x["why"]] for x in w["processes"]]')" \
+	"1 [['unknown', True]]" "the same in JSON"
+
+# ------------------------------------------------------------------- bad words
+refused 2 "--wait: goes with a SET" set "$name" --wait
+refused 2 "--wait=5: wants a time above 0" set "$name" -t 0-7 --wait=5
+refused 2 "--wait=0s: wants a time above 0" set "$name" -t 0-7 --wait=0s
+refused 2 "'5s' is not expected" set "$name" -t 0-7 --wait 5s
+stop
+tap_done

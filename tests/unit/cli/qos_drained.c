@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/* When a tenant's TPCs change hands: by the records of its processes, else after reports or a time. */
+#include <errno.h>
+#include "cli/qos/live.h"
+#include "lib/private.h"
+#include "tests/tap.h"
+
+#define DRAIN_NS	100
+#define MOST_NS		500
+
+static uint64_t now_ns;
+static int results[3];		/* of each process's records; they are told apart by address */
+static unsigned int asked[3];
+
+uint64_t __wrap_process_now_ns(void);
+int __wrap_gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *reader);
+
+uint64_t __wrap_process_now_ns(void)
+{
+	return now_ns;
+}
+
+int __wrap_gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *reader)
+{
+	int *result = (int *)(void *)reader;
+
+	(void)gp;
+	asked[result - results]++;
+	return *result;
+}
+
+int main(void)
+{
+	static struct live_member members[3];
+	static struct live live = { .nr = 1 };
+	struct live_tenant *t = &live.tenants[0];
+
+	t->members = members;
+	t->nr_members = 3;
+	for (int m = 0; m < 3; m++)
+		members[m].records = (void *)&results[m];
+	results[0] = 1;
+	t->since_change = 2;
+	now_ns = DRAIN_NS + 1;
+	tap_ok(!live_drained(&live, 0, DRAIN_NS, MOST_NS),
+	       "launches run: neither reports nor the time say that they have ended");
+	results[1] = -ESRCH;
+	results[2] = 0;
+	tap_ok(!live_drained(&live, 0, DRAIN_NS, MOST_NS), "a process is gone, one is left");
+	results[2] = 1;
+	now_ns = 0;
+	t->since_change = 0;
+	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "all have ended: at once");
+	tap_ok(asked[0] == 1 && asked[1] == 2, "who has drained is not asked again");
+	members[1].drained = members[2].drained = false;
+	results[1] = 0;
+	results[2] = -ENODATA;
+	tap_ok(!live_drained(&live, 0, DRAIN_NS, MOST_NS), "unknown: not at once");
+	t->since_change = 2;
+	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "but after two reports");
+	t->since_change = 1;
+	now_ns = DRAIN_NS;
+	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "or after a time");
+	members[2].records = NULL;
+	now_ns = DRAIN_NS - 1;
+	tap_ok(!live_drained(&live, 0, DRAIN_NS, MOST_NS), "without records not at once either");
+	t->since_change = 2;
+	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "and by the same rule");
+	t->nr_members = 2;
+	now_ns = MOST_NS - 1;
+	tap_ok(!live_drained(&live, 0, DRAIN_NS, MOST_NS), "a kernel that does not end");
+	now_ns = MOST_NS;
+	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "holds nobody up for ever");
+	return tap_done();
+}
