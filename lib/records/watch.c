@@ -536,7 +536,8 @@ static void first_launch(struct watch *watch, const struct gpupart_records *now)
 		if (counter && clocks_cpu_ns(counter) < first)
 			first = clocks_cpu_ns(counter);
 	}
-	if (first > watch->from && first < watch->looked)
+	/* It may have been made after this reading began. */
+	if (first > watch->from && first != INT64_MAX)
 		watch->from = first;
 }
 

@@ -105,8 +105,8 @@ is "$status $(ask '[d["signal"], p["launches_ended"], k[0]["count"], k[0]["name"
 	"137 [9, 20, 20, 'gpupart_census', 1]" \
 	"a signal that cannot be caught: 128 and its number; nothing is missing"
 measure -- "$prog" leave 300
-is "$status $(ask '[p["launches"], p["launches_ended"] + p["outstanding"], p["outstanding"] > 0, d["waits"]]')" \
-	"0 [300, 300, True, 0]" "it ends without waiting: what had not ended is said"
+is "$status $(ask '[p["launches"], p["launches_ended"] + p["outstanding"], p["outstanding"] > 0, d["waits"], p["busy"]["most"] > 0.99]')" \
+	"0 [300, 300, True, 0, True]" "it ends without waiting: what had not ended is said, and kept the GPU busy"
 try stat $sim -o "$tmp/text" -- "$prog" leave 300
 has "$(cat "$tmp/text")" " at its end, " "in the text, too"
 measure -- "$prog" deep 20 nothing
