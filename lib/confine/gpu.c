@@ -10,6 +10,8 @@
 #include "lib/confine/self_check.h"
 #include "lib/confine/sm_count.h"
 #include "lib/confine/stream.h"
+#include "lib/core/environment.h"
+#include "lib/driver/callback.h"
 
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu)
 {
@@ -107,6 +109,62 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 			err = stream_mark_thread(gp);
 	}
 	return err ? err : scope_next_set(gp, gpu, set);
+}
+
+/* Why @exec does not stay built for @nr sets; 0: it does. */
+static int too_many_sets(struct gpupart *gp, void *exec, unsigned int nr)
+{
+	unsigned int most = graph_sets(exec);
+
+	if (!most)
+		return ctx_fail(gp, -EINVAL,
+				"%p is no executable graph that was instantiated since the attach",
+				exec);
+	if (nr <= most)
+		return 0;
+	if (nr > ENVIRONMENT_MOST_GRAPH_SETS)
+		return ctx_fail(gp, -EINVAL, "%u sets for a graph: at most %u", nr,
+				ENVIRONMENT_MOST_GRAPH_SETS);
+	return ctx_fail(gp, -EOPNOTSUPP,
+			"this graph can be built for %u set%s, not for %u: see gpupart_graph_prepare()",
+			most, most > 1 ? "s" : "", nr);
+}
+
+__attribute__((cold))
+int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exec, void *stream,
+			  const struct gpupart_tpcset *sets, unsigned int nr)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+	struct graph_place place = { .gpu = gpu };
+	struct tmd_allow set;
+	int err = 0, result = 0, device;
+
+	for (unsigned int n = 0; n < nr && !err; n++)
+		err = gpu_may_set(gp, gpu, &sets[n]);
+	if (!err)
+		err = too_many_sets(gp, exec, nr);
+	if (err)
+		return err;
+	if (!cuda->graph_upload || cuda->ctx_device(&device) || device != gpu->driver.device)
+		return ctx_fail(gp, -EINVAL, "the current context is not on the GPU at %s",
+				gpu->driver.topo->info.pci);
+	err = stream_identify(gp, cuda, stream, &place.id) ?:
+	      stream_not_captured(gp, cuda, place.id.handle);
+	for (unsigned int n = 0; n < nr && !err && !result; n++) {
+		bool own = driver_own(true);
+
+		tmd_map_convert(&gpu->driver.map, &sets[n], &set);
+		place.set = &set;
+		result = cuda->graph_upload(graph_launch_begin(cuda, exec, &place, false),
+					    place.id.handle);
+		graph_launch_end(cuda, result);
+		driver_own(own);
+	}
+	if (result)
+		return ctx_fail(gp, -EIO, "the driver did not upload the graph: %s",
+				cuda_words(cuda, result));
+	/* An attempt that failed left less. */
+	return err ? err : too_many_sets(gp, exec, nr);
 }
 
 /* Where @gpu has no such set, *@set becomes all of it. */

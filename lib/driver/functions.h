@@ -78,7 +78,7 @@
 	F(624, cuGraphExecExternalSemaphoresSignalNodeSetParams) \
 	F(625, cuGraphExecExternalSemaphoresWaitNodeSetParams) F(640, cuDeviceGraphMemTrim) \
 	F(643, cuGraphInstantiateWithFlags) F(645, cuCtxCreate_v3) F(646, cuCtxGetExecAffinity) \
-	F(652, cuLaunchKernelEx) F(653, cuLaunchKernelEx_ptsz) \
+	F(650, cuGraphNodeSetEnabled) F(652, cuLaunchKernelEx) F(653, cuLaunchKernelEx_ptsz) \
 	F(656, cuGraphInstantiateWithParams) F(657, cuGraphInstantiateWithParams_ptsz) \
 	F(659, cuStreamWaitValue32_v2) F(660, cuStreamWaitValue32_v2_ptsz) \
 	F(661, cuStreamWaitValue64_v2) F(662, cuStreamWaitValue64_v2_ptsz) \
