@@ -342,8 +342,8 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
  * cuGraphUpload does. Afterwards a launch for one of them, whether it is the set of its stream, its
  * thread, the process or the launch, builds nothing; the limit in force, and sets of functions, are
  * part of what it is built for. While no other thread launches it. See "Graphs" above.
- * -EINVAL no such graph, a set that is none, -EBUSY @stream is being captured, -EOPNOTSUPP
- * a graph that cannot be instantiated again or was too often, -EIO the driver refused.
+ * -EINVAL no such graph, a set that is none, -EBUSY @stream is being captured, -EOPNOTSUPP more
+ * sets than it stays built for: one where it has no variants, -EIO the driver refused.
  */
 int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exec, void *stream,
 			  const struct gpupart_tpcset *sets, unsigned int nr);

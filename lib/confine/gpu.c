@@ -10,7 +10,6 @@
 #include "lib/confine/self_check.h"
 #include "lib/confine/sm_count.h"
 #include "lib/confine/stream.h"
-#include "lib/core/environment.h"
 #include "lib/driver/callback.h"
 
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu)
@@ -111,8 +110,8 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 	return err ? err : scope_next_set(gp, gpu, set);
 }
 
-/* Why @exec does not stay built for @nr sets; 0: it does. */
-static int too_many_sets(struct gpupart *gp, void *exec, unsigned int nr)
+/* 0: @exec can stay built for @nr sets. */
+static int graph_holds(struct gpupart *gp, void *exec, unsigned int nr)
 {
 	unsigned int most = graph_sets(exec);
 
@@ -120,14 +119,9 @@ static int too_many_sets(struct gpupart *gp, void *exec, unsigned int nr)
 		return ctx_fail(gp, -EINVAL,
 				"%p is no executable graph that was instantiated since the attach",
 				exec);
-	if (nr <= most)
-		return 0;
-	if (nr > ENVIRONMENT_MOST_GRAPH_SETS)
-		return ctx_fail(gp, -EINVAL, "%u sets for a graph: at most %u", nr,
-				ENVIRONMENT_MOST_GRAPH_SETS);
-	return ctx_fail(gp, -EOPNOTSUPP,
-			"this graph can be built for %u set%s, not for %u: see gpupart_graph_prepare()",
-			most, most > 1 ? "s" : "", nr);
+	return nr <= most ? 0 : ctx_fail(gp, -EOPNOTSUPP,
+					 "this graph stays built for at most %u of %u sets", most,
+					 nr);
 }
 
 __attribute__((cold))
@@ -142,7 +136,7 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 	for (unsigned int n = 0; n < nr && !err; n++)
 		err = gpu_may_set(gp, gpu, &sets[n]);
 	if (!err)
-		err = too_many_sets(gp, exec, nr);
+		err = graph_holds(gp, exec, nr);
 	if (err)
 		return err;
 	if (!cuda->graph_upload || cuda->ctx_device(&device) || device != gpu->driver.device)
@@ -163,8 +157,8 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 	if (result)
 		return ctx_fail(gp, -EIO, "the driver did not upload the graph: %s",
 				cuda_words(cuda, result));
-	/* An attempt that failed left less. */
-	return err ? err : too_many_sets(gp, exec, nr);
+	/* After an attempt that failed it is less than before. */
+	return err ? err : graph_holds(gp, exec, nr);
 }
 
 /* Where @gpu has no such set, *@set becomes all of it. */

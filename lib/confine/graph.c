@@ -18,6 +18,7 @@
 #include "lib/core/fork.h"
 #include "lib/core/hash.h"
 #include "lib/core/peek.h"
+#include "lib/driver/callback.h"
 #include "lib/state/process_block.h"
 
 /*
@@ -60,6 +61,8 @@ struct captured {
 static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(graph_lock, 1);	/* before scope.c's */
 static struct entry *executables[NR_BUCKETS], *captures[NR_BUCKETS];
+
+static atomic_uint most_builds;	/* of an executable; 0: not read yet */
 
 /* Clones are no longer what the program made of their executables. */
 static atomic_bool changes_unseen;
@@ -168,8 +171,6 @@ static void executable_unuse(struct executable *e)
 	pthread_mutex_unlock(&graph_lock);
 }
 
-static atomic_uint most_builds;
-
 void graph_exec_made(void *exec, void *source)
 {
 	struct executable *e = now.varies ? NULL : calloc(1, sizeof(*e));
@@ -177,8 +178,6 @@ void graph_exec_made(void *exec, void *source)
 	now.made = exec;
 	if (!e)
 		return;
-	if (!atomic_load_explicit(&most_builds, memory_order_relaxed))
-		atomic_store(&most_builds, environment_read().graph_sets);
 	e->builds.build[0].exec = exec;
 	e->builds.most = atomic_load_explicit(&most_builds, memory_order_relaxed);
 	pthread_mutex_lock(&graph_lock);
@@ -385,6 +384,10 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 {
 	struct scope_graph *scope = &now.scope;
 
+	/* A profiler would be told of what it does not know. The driver's other functions are older. */
+	if (!atomic_load_explicit(&most_builds, memory_order_relaxed))
+		atomic_store(&most_builds, cuda->graph_instantiate && driver_tools(NULL) ?
+						   environment_read().graph_sets : 1);
 	now.made = NULL;
 	now.flags = flags;
 	memset(scope, 0, sizeof(*scope));
@@ -471,7 +474,7 @@ static void rebuild(const struct cuda_api *cuda, struct graph_builds *builds,
 		control_count(CONTROL_GRAPH_STALE);
 }
 
-/* The build of @e that is launched or uploaded; only its own into a stream that is captured. */
+/* The build that is launched or uploaded: the program's own into a stream that is captured. */
 static struct graph_build *pick(const struct cuda_api *cuda, struct executable *e)
 {
 	struct graph_want want = { &now.scope, &now.stream, now.print, now.launch, false };
@@ -480,7 +483,7 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 	bool same = graph_builds_in(builds, &now.stream);
 
 	/* The usual one: as it was at the last launch, which no other build can have had. */
-	if (same && !builds->event && graph_build_is_for(b, now.print))
+	if (same && !builds->event && graph_build_is_for(b, now.print) && !b->partial)
 		return b;
 	now.captured = now.captured || stream_is_captured(cuda, now.stream.handle);
 	if (atomic_load_explicit(&changes_unseen, memory_order_relaxed))
@@ -584,7 +587,6 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 
 		pthread_mutex_lock(&graph_lock);
 		e->builds.recorded = recorded;
-		e->builds.launched = true;
 		e->builds.last = b;
 		e->builds.stream = now.stream;
 		pthread_mutex_unlock(&graph_lock);

@@ -52,9 +52,8 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result);
 
 /*
- * @launch: it is launched, not only uploaded. Returns the handle of what the driver is to launch
- * in its place: @exec or one that is built for the sets that apply. The two always come in pairs;
- * the second returns @exec.
+ * @launch: it is launched, not only uploaded. Returns what the driver is to launch, which is built
+ * for the sets that apply. The two always come in pairs; the second returns @exec.
  */
 void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
 			 bool launch);

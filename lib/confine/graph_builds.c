@@ -70,7 +70,7 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx)
 		builds->build[n].exec = NULL;
 	graph_builds_drop(builds);
 	builds->event = NULL;
-	builds->recorded = builds->launched = false;
+	builds->recorded = false;
 	builds->most = 1;
 }
 
@@ -97,16 +97,15 @@ static void *context_of(const struct cuda_api *cuda, const struct scope_id *stre
 {
 	void *ctx = stream->ctx;
 
-	return ctx || (cuda->stream_ctx && !cuda->stream_ctx(stream->handle, &ctx)) ? ctx : NULL;
+	return ctx || !cuda->stream_ctx(stream->handle, &ctx) ? ctx : NULL;
 }
 
 /* From the launch into @stream on there is an event. */
 static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
 		      const struct scope_id *stream)
 {
-	return builds->event || (cuda->event_create && cuda->event_record && cuda->event_wait &&
-				 cuda->event_destroy && !cuda->ctx_current(&builds->ctx) &&
-				 builds->ctx && builds->ctx == context_of(cuda, stream) &&
+	return builds->event || (!cuda->ctx_current(&builds->ctx) &&
+				 builds->ctx == context_of(cuda, stream) &&
 				 !cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING));
 }
 
@@ -114,21 +113,26 @@ static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
 static bool follows(const struct cuda_api *cuda, const struct graph_builds *builds,
 		    const struct scope_id *stream)
 {
-	return !builds->launched || graph_builds_in(builds, stream) ||
-	       (builds->recorded && !cuda->event_wait(stream->handle, builds->event, 0));
+	if (graph_builds_in(builds, stream))
+		return true;
+	return builds->recorded ? !cuda->event_wait(stream->handle, builds->event, 0) :
+				  !builds->last;
 }
 
 /* ------------------------------------------------------------------------ variants */
 
+/* Of several the one launched last, for which nothing waits. */
 static struct graph_build *find(struct graph_builds *builds, uint64_t print)
 {
+	if (builds->last && graph_build_is_for(builds->last, print))
+		return builds->last;
 	for (unsigned int n = 0; n < GRAPH_MAX_BUILDS; n++)
 		if (graph_build_is_for(&builds->build[n], print))
 			return &builds->build[n];
 	return NULL;
 }
 
-/* It has all changes that the program made to its own. */
+/* It has all changes that the program made to its own; else it is dropped. */
 static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
 		       struct graph_build *b)
 {
@@ -137,7 +141,10 @@ static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
 	if (b == builds->build || b->version == builds->version)
 		return true;
 	b->version = builds->version;
-	return !cuda->graph_update(b->exec, builds->clone, &info);
+	if (!cuda->graph_update(b->exec, builds->clone, &info))
+		return true;
+	drop(builds, b);
+	return false;
 }
 
 /* Instantiated and uploaded: what a launch needs is there, or it is not made. */
@@ -177,8 +184,7 @@ static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds
 			nr++;
 		else
 			b = &builds->build[n];
-	if (nr >= builds->most || !cuda->graph_instantiate || !cuda->graph_upload ||
-	    !cuda->exec_destroy || !has_event(cuda, builds, want->stream) ||
+	if (nr >= builds->most || !has_event(cuda, builds, want->stream) ||
 	    cuda->ctx_current(&ctx) || ctx != builds->ctx)
 		return NULL;
 	cuda->capture_mode(&mode);
@@ -195,31 +201,23 @@ static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds
 	return NULL;
 }
 
-/* The one to be built again. */
-static struct graph_build *least_used(struct graph_builds *builds)
-{
-	struct graph_build *least = builds->build;
-
-	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
-		if (builds->build[n].exec && builds->build[n].used < least->used)
-			least = &builds->build[n];
-	return least;
-}
-
 /* Of what is not built for @want. */
 static struct graph_build *choose(const struct cuda_api *cuda, struct graph_builds *builds,
 				  struct graph_want *want)
 {
-	struct graph_build *b;
+	struct graph_build *least = builds->build, *b;
 
-	if (!builds->build[0].built)
-		return builds->build;
-	/* What was built while its set changed is built again first. */
-	for (unsigned int n = 0; n < GRAPH_MAX_BUILDS; n++)
-		if (builds->build[n].built && !builds->build[n].settled)
-			return &builds->build[n];
+	if (!least->built)
+		return least;
+	for (b = least; b < builds->build + GRAPH_MAX_BUILDS; b++) {
+		/* What was built while its set changed is built again first. */
+		if (b->built && !b->settled)
+			return b;
+		if (b->exec && b->used < least->used)
+			least = b;
+	}
 	b = make(cuda, builds, want);
-	return b ? b : least_used(builds);
+	return b ? b : least;
 }
 
 struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_builds *builds,
@@ -235,17 +233,15 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 	}
 	if (builds->most < 2 || !builds->clone)
 		b = builds->build;
-	while (!b && (b = find(builds, want->print)) && !is_current(cuda, builds, b)) {
-		drop(builds, b);
+	while (!b && (b = find(builds, want->print)) && !is_current(cuda, builds, b))
 		b = NULL;
-	}
 	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream)) {
 		/* Launches of one follow each other by themselves: it is built again. */
 		has_event(cuda, builds, want->stream);
 		b = builds->last ? builds->last : builds->build;
-	} else if (!b) {
-		b = choose(cuda, builds, want);
 	}
+	while (!b && !is_current(cuda, builds, b = choose(cuda, builds, want)))
+		b = NULL;
 	b->used = ++builds->nr_used;
 	return b;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The builds of an executable graph: the program's own, and variants, which the library
- * instantiates from a clone of its graph. Each is built for a set of its own, so that a launch
- * under one of these sets takes that build and nothing is built again. One thread at a time, as
- * the driver asks of executable graphs. Why it is done this way:
- * Documentation/internals/decisions/graph-variants.md.
+ * instantiates from a clone of its graph, each for another set. One thread at a time, as the driver
+ * asks of executable graphs. Why it is so: Documentation/internals/decisions/graph-variants.md.
  */
 #ifndef GPUPART_LIB_CONFINE_GRAPH_BUILDS_H
 #define GPUPART_LIB_CONFINE_GRAPH_BUILDS_H
@@ -34,12 +32,9 @@ struct graph_builds {
 	unsigned int most;	/* builds that there may be */
 	uint64_t flags;		/* of the program's instantiation */
 	uint64_t nr_used;
-	/*
-	 * The last launch, written by the caller at its end: launches of one executable do not
-	 * overlap, nor do those of several builds.
-	 */
-	struct graph_build *last;	/* NULL: it is gone */
-	bool launched, recorded;	/* there was a launch; @event shows its end */
+	/* Of the last launch, written by the caller: those of several builds do not overlap. */
+	struct graph_build *last;	/* NULL: there was none, or it is gone */
+	bool recorded;			/* @event shows its end */
 	struct scope_id stream;		/* that it went into; all zero: perhaps gone */
 	void *event, *ctx;		/* in whose context it is, as the variants are */
 };
@@ -63,9 +58,8 @@ static inline bool graph_build_is_for(const struct graph_build *b, uint64_t prin
 bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *stream);
 
 /*
- * The build for a launch into a stream that is not captured: one that is built for it, one that
- * was never built, a new variant, or one to be built again. A launch of it comes after the last
- * one of any build. In a function of the driver's, whose begin is seen.
+ * The build for a launch into a stream that is not captured, which then follows the last one of any
+ * build: it is built for that, was never built, is a new variant, or is to be built again.
  */
 struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_builds *builds,
 				      struct graph_want *want);
@@ -80,10 +74,7 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx);
 void graph_builds_free(struct graph_builds *builds);
 
 enum graph_garbage { GARBAGE_GRAPH, GARBAGE_EXEC, GARBAGE_EVENT };
-/*
- * Inside the driver, where it cannot be called: @object (may be NULL) is destroyed at the next
- * graph_collect(). Without memory to note it, it is lost to the driver's.
- */
+/* Inside the driver, which destroys @object (may be NULL) at the next graph_collect(), if at all. */
 void graph_throw_away(enum graph_garbage what, void *object);
 void graph_collect(const struct cuda_api *cuda);
 

@@ -430,10 +430,7 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
-	/*
-	 * Of a graph's launch the driver takes the first one as it is left at the begin:
-	 * Documentation/internals/hardware.md, "Graphs".
-	 */
+	/* The driver launches the graph that stands there after the begin. */
 	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
 
 	driver_own(true);

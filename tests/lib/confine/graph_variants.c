@@ -513,7 +513,7 @@ static void prepared(void)
 		       nr_built == built + 2 * NR_NODES && in_set(0, &e) &&
 		       nr_built == built + 2 * NR_NODES, "a fifth in place of another");
 
-	tap_ok(gpupart_graph_prepare(gp, gpu, exec, streams[0], five, 5) == -EINVAL,
+	tap_ok(gpupart_graph_prepare(gp, gpu, exec, streams[0], five, 5) == -EOPNOTSUPP,
 	       "five at once: %s", gpupart_error(gp));
 	tap_ok(gpupart_graph_prepare(gp, gpu, exec, streams[0], &bad, 1) == -EINVAL,
 	       "an empty set: %s", gpupart_error(gp));
