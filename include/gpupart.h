@@ -257,9 +257,10 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * Where other sets apply than it was built for, the library instantiates the graph once more:
  * an executable graph stays built for the last four sets (GPUPART_GRAPH_SETS in the environment
  * says 1 to 3, for less memory: each takes as much as the program's own), and a launch under one
- * of them takes that variant in place of the program's handle. Launches of one graph do not
- * overlap for that. Changes of the graph reach all variants, at their next launch. One into a
- * stream of another context, or a node enabled or disabled, takes the variants away for good.
+ * of them takes that variant in place of the program's handle. As before, launches of one graph
+ * do not overlap, and changes of it reach all variants. A launch into a stream of another
+ * context, or a node enabled or disabled, takes the variants away for good; while a profiler is
+ * let in there are none.
  * For a fifth set, or where there are no variants, the driver is made to build the nodes
  * again first (1.4 to 2 us a node); each executable graph keeps a clone of its graph for
  * both (1 us a node when it is instantiated). It cannot be made to for graphs that
@@ -392,7 +393,7 @@ struct gpupart_counters {
 	 * made or given a set, and no module loaded, since the attach: its GPU is not known.
 	 */
 	uint64_t unconfinable_gpu;
-	uint64_t graphs_reapplied; /* graph launches whose nodes were built again first */
+	uint64_t graphs_reapplied; /* graph launches whose nodes were built for their set first */
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
 	uint64_t next_dropped;	/* next-launch sets whose launch failed, was captured or unknown */
 	/*

@@ -894,7 +894,7 @@ class Counters:
     unconfinable_version: int   #: unknown TMD version or launch type
     unconfinable_map: int       #: mask bits not proven on this GPU
     unconfinable_gpu: int       #: launch on a GPU that was not attached
-    graphs_reapplied: int       #: graph launches whose nodes were built again first
+    graphs_reapplied: int       #: graph launches whose nodes were built for their set first
     graphs_stale: int           #: graph launches whose nodes kept an earlier set
     next_dropped: int           #: next-launch sets whose launch failed or was captured
     device_launches: int        #: of kernels that can launch others from the GPU, unconfined
