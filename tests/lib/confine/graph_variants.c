@@ -252,10 +252,32 @@ static void limited(void)
 	nr_reapplied();
 	tap_ok(in_set(0, &a) && in_set(0, &b) && in_set(0, &a) && in_set(0, &b) &&
 		       nr_reapplied() == 3 && begun == exec,
-	       "GPUPART_GRAPH_SETS=1: built again each time");
+	       "GPUPART_GRAPH_SETS=1, or a profiler is let in: built again each time");
 	tap_ok(gpupart_graph_prepare(gp, gpu, exec, streams[0],
 				     (struct gpupart_tpcset[]){ a, b }, 2) == -EOPNOTSUPP,
 	       "no second set beforehand: %s", gpupart_error(gp));
+}
+
+/* What is launched into a captured stream becomes a part of a graph: it is the program's. */
+static void captured(void)
+{
+	P into = NULL;
+
+	if (!begin())
+		return;
+	nr_reapplied();
+	tap_ok(in_set(0, &a) && in_set(0, &b) && begun != exec && nr_reapplied() == 1,
+	       "built for two sets");
+	begin_capture(streams[0], 2);
+	launch(exec, streams[0]);
+	tap_ok(begun == exec && !end_capture(streams[0], &into), "captured: the program's own");
+	begin_capture(streams[0], 2);
+	gpupart_process_set(gp, gpu, &c);
+	launch(exec, streams[0]);
+	tap_ok(begun == exec && !end_capture(streams[0], &into) && into,
+	       "for a third set: no upload is in the capture");
+	tap_ok(in_set(0, &a) && in_set(0, &b) && in_set(0, &c), "afterwards each set is kept");
+	tap_ok(!counted().graphs_stale, "none is counted as stale");
 }
 
 /* The driver makes no other, or there is no memory for it. */
@@ -562,6 +584,9 @@ static const struct scenario scenarios[] = {
 	{ "fifth-set", fifth_set, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "limited", limited, "@b",
 	  { "GPUPART_SIM_FAULTS=subscribers=2", "GPUPART_GRAPH_SETS=1" }, NULL },
+	{ "profiled", limited, "@b",
+	  { "GPUPART_SIM_FAULTS=subscribers=2", "GPUPART_PROFILE=1" }, NULL },
+	{ "captured", captured, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "refused", refused, "@b", { "GPUPART_SIM_FAULTS=subscribers=2,graphs=1" }, NULL },
 	{ "no-memory", refused, "@b",
 	  { "GPUPART_SIM_FAULTS=subscribers=2,graph-memory=100000000000" }, NULL },
