@@ -47,6 +47,7 @@ static U64 out;
 static int nr_built;		/* TMDs of the program's kernel */
 static P begun, ended;		/* the graph that the last launch's begin and end name */
 static int nr_replaced;		/* launches where these are not the same */
+static int nr_destroyed;	/* executable graphs */
 static struct program p;
 
 /* Of another subscriber, which is called after the library at a begin. */
@@ -57,6 +58,8 @@ static void on_callback(void *user, int domain, int cbid, const void *params)
 	(void)user;
 	if (domain == 0xb && cbid == 1)
 		nr_built += ((P const *)params)[3] == p.function;
+	else if (domain == 6 && cbid == 516)
+		nr_destroyed += call->site == CUDA_SITE_BEGIN;
 	else if (domain == 6 && cbid == 514 && call->site == CUDA_SITE_BEGIN)
 		begun = *(P *)(uintptr_t)call->arguments;
 	else if (domain == 6 && cbid == 514)
@@ -80,7 +83,7 @@ static bool subscribe_too(void)
 	memcpy(&subscribe, &table[3], sizeof(subscribe));
 	memcpy(&enable, &table[6], sizeof(enable));
 	return !subscribe(&handle, on_callback, NULL) && !enable(1, handle, 0xb, 1) &&
-	       !enable(1, handle, 6, 514);
+	       !enable(1, handle, 6, 514) && !enable(1, handle, 6, 516);
 }
 
 static struct gpupart_counters counted(void)
@@ -317,11 +320,12 @@ static void memory(void)
 		       !launch(exec, streams[0]) && !exec_destroy(exec) &&
 		       !cuStreamSynchronize(streams[0]) && read_records() && ran(0, &b),
 	       "destroyed while both run: they run to their end");
-	tap_ok(!sim_memory(0, &again, &total) && again == none, "and nothing is left");
+	tap_ok(!sim_memory(0, &again, &total) && again == none && nr_destroyed == 2,
+	       "and nothing is left");
 	tap_ok(!instantiate(&later, graph, 0), "another graph");
 	exec = later;
-	tap_ok(in_set(0, &a) && in_set(0, &b) && !cuCtxDestroy(p.ctx) && !exec_destroy(exec),
-	       "destroyed after its context");
+	tap_ok(in_set(0, &a) && in_set(0, &b) && !cuCtxDestroy(p.ctx) && !exec_destroy(exec) &&
+		       nr_destroyed == 3, "after its context nothing of it but the program's is");
 }
 
 static void updated(void)
