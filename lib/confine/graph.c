@@ -384,7 +384,7 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 {
 	struct scope_graph *scope = &now.scope;
 
-	/* A profiler would be told of what it does not know. The driver's other functions are older. */
+	/* A profiler would see what it was not told of. What else is needed is older than this. */
 	if (!atomic_load_explicit(&most_builds, memory_order_relaxed))
 		atomic_store(&most_builds, cuda->graph_instantiate && driver_tools(NULL) ?
 						   environment_read().graph_sets : 1);

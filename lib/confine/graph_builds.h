@@ -74,7 +74,7 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx);
 void graph_builds_free(struct graph_builds *builds);
 
 enum graph_garbage { GARBAGE_GRAPH, GARBAGE_EXEC, GARBAGE_EVENT };
-/* Inside the driver, which destroys @object (may be NULL) at the next graph_collect(), if at all. */
+/* Inside the driver: @object (may be NULL) is destroyed at the next graph_collect(), if at all. */
 void graph_throw_away(enum graph_garbage what, void *object);
 void graph_collect(const struct cuda_api *cuda);
 
