@@ -254,9 +254,16 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * the graph updated to. What cuGraphClone makes of a captured graph, a graph that holds one
  * as a child, and one that was captured before the process attached its first GPU (early or
  * not) count as not captured: nothing told of them.
- * Where other sets apply than at its last launch, the driver is made to build the nodes
+ * Where other sets apply than it was built for, the library instantiates the graph once more:
+ * an executable graph stays built for the last four sets (GPUPART_GRAPH_SETS in the environment
+ * says 1 to 3, for less memory: each takes as much as the program's own), and a launch under one
+ * of them takes that variant in place of the program's handle. As before, launches of one graph
+ * do not overlap, and changes of it reach all variants. A launch into a stream of another
+ * context, or a node enabled or disabled, takes the variants away for good; while a profiler is
+ * let in there are none.
+ * For a fifth set, or where there are no variants, the driver is made to build the nodes
  * again first (1.4 to 2 us a node); each executable graph keeps a clone of its graph for
- * that (1 us a node when it is instantiated). It cannot be made to for graphs that
+ * both (1 us a node when it is instantiated). It cannot be made to for graphs that
  * cuGraphClone refuses (conditional nodes, memory nodes), that were instantiated before the
  * GPU was attached, or changed in a way that cannot be repeated on the clone: at host, event,
  * semaphore or child graph nodes, at nodes inside a child graph, at any node by
@@ -330,6 +337,18 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);
 
+/*
+ * Has the executable graph @exec (a CUgraphExec, or cudaGraphExec_t), of the current context on
+ * @gpu, built for each of the @nr (at most 4) @sets beforehand, and uploads it, in @stream, as
+ * cuGraphUpload does. Afterwards a launch for one of them, whether it is the set of its stream, its
+ * thread, the process or the launch, builds nothing; the limit in force, and sets of functions, are
+ * part of what it is built for. While no other thread launches it. See "Graphs" above.
+ * -EINVAL no such graph, a set that is none, -EBUSY @stream is being captured, -EOPNOTSUPP more
+ * sets than it stays built for: one where it has no variants, -EIO the driver refused.
+ */
+int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exec, void *stream,
+			  const struct gpupart_tpcset *sets, unsigned int nr);
+
 /* What is in force; false (and all TPCs in @set) where the scope has none. */
 bool gpupart_limit_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
@@ -374,7 +393,7 @@ struct gpupart_counters {
 	 * made or given a set, and no module loaded, since the attach: its GPU is not known.
 	 */
 	uint64_t unconfinable_gpu;
-	uint64_t graphs_reapplied; /* graph launches whose nodes were built again first */
+	uint64_t graphs_reapplied; /* graph launches whose nodes were built for their set first */
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
 	uint64_t next_dropped;	/* next-launch sets whose launch failed, was captured or unknown */
 	/*

@@ -84,6 +84,7 @@ LIB_CONFINE_SRC := \
 	lib/confine/check_cache.c \
 	lib/confine/gpu.c \
 	lib/confine/graph.c \
+	lib/confine/graph_builds.c \
 	lib/confine/graph_nodes.c \
 	lib/confine/graph_rebuild.c \
 	lib/confine/kernel_name.c \

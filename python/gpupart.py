@@ -244,6 +244,8 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_rule_set": (c_int, [c_void_p, c_void_p, c_char_p, c_void_p]),
     "gpupart_thread_set": (c_int, [c_void_p, c_void_p, c_void_p]),
     "gpupart_next_set": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "gpupart_graph_prepare": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p,
+                                      POINTER(_CTpcSet), c_uint]),
     "gpupart_limit_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
     "gpupart_process_get": (c_bool, [c_void_p, POINTER(_CTpcSet)]),
     "gpupart_stream_get": (c_bool, [c_void_p, c_void_p, POINTER(_CTpcSet)]),
@@ -892,7 +894,7 @@ class Counters:
     unconfinable_version: int   #: unknown TMD version or launch type
     unconfinable_map: int       #: mask bits not proven on this GPU
     unconfinable_gpu: int       #: launch on a GPU that was not attached
-    graphs_reapplied: int       #: graph launches whose nodes were built again first
+    graphs_reapplied: int       #: graph launches whose nodes were built for their set first
     graphs_stale: int           #: graph launches whose nodes kept an earlier set
     next_dropped: int           #: next-launch sets whose launch failed or was captured
     device_launches: int        #: of kernels that can launch others from the GPU, unconfined
@@ -1102,6 +1104,18 @@ def _stream_handle(stream: Any) -> int:
         stream = stream.__cuda_stream__()[1]
     return _handle(stream, f"{given!r} is no stream: an int, a ctypes pointer or an object with "
                            ".cuda_stream, .ptr or __cuda_stream__() is wanted", "stream")
+
+
+def _graph_handle(graph: Any) -> int:
+    """The CUgraphExec of whatever a library calls a graph that can be launched."""
+    given = graph
+    if hasattr(graph, "raw_cuda_graph_exec"):
+        graph = graph.raw_cuda_graph_exec()
+    elif hasattr(graph, "graphExec"):
+        graph = graph.graphExec
+    return _handle(graph, f"{given!r} is no executable graph: an int, a ctypes pointer, a "
+                          "torch.cuda.CUDAGraph or a cupy.cuda.Graph is wanted",
+                   "executable graph")
 
 
 def _function_handle(function: Any) -> int:
@@ -1346,6 +1360,17 @@ MB, .. (of 1000) or none, for bytes
     def next_set(self, tpcs: Optional[TpcsLike]) -> None:
         """The set of the calling thread's next kernel or graph launch on this GPU, once."""
         self._apply(_next_set, tpcs)
+
+    def graph_prepare(self, graph: Any, sets: Iterable[TpcsLike], stream: Any = None) -> None:
+        """
+        Has @graph built for each of the @sets, at most four, beforehand, and uploads it in @stream:
+        a launch under one of them builds nothing. @graph is a CUgraphExec, an int, a ctypes
+        pointer, a torch.cuda.CUDAGraph that was captured (PyTorch 2.9) or a cupy.cuda.Graph.
+        """
+        given = [tpcs if isinstance(tpcs, TpcSet) else self.topology.set(tpcs) for tpcs in sets]
+        of_c = (_CTpcSet * len(given))(*(tpcs._c for tpcs in given))
+        _done(_lib.gpupart_graph_prepare(_thread.context, self._pointer, _graph_handle(graph),
+                                         _stream_handle(stream), of_c, len(given)))
 
     def stream(self, stream: Any = None) -> Stream:
         """@stream's place for a set: .set to read and write. Cheapest where it is kept."""

@@ -71,6 +71,7 @@ LIBT_SRC := \
 	tests/lib/confine/contexts.c \
 	tests/lib/confine/detach.c \
 	tests/lib/confine/device_launches.c \
+	tests/lib/confine/graph_variants.c \
 	tests/lib/confine/graphs.c \
 	tests/lib/confine/green.c \
 	tests/lib/confine/launch.c \

@@ -10,6 +10,7 @@
 #include "lib/confine/self_check.h"
 #include "lib/confine/sm_count.h"
 #include "lib/confine/stream.h"
+#include "lib/driver/callback.h"
 
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu)
 {
@@ -107,6 +108,57 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 			err = stream_mark_thread(gp);
 	}
 	return err ? err : scope_next_set(gp, gpu, set);
+}
+
+/* 0: @exec can stay built for @nr sets. */
+static int graph_holds(struct gpupart *gp, void *exec, unsigned int nr)
+{
+	unsigned int most = graph_sets(exec);
+
+	if (!most)
+		return ctx_fail(gp, -EINVAL,
+				"%p is no executable graph that was instantiated since the attach",
+				exec);
+	return nr <= most ? 0 : ctx_fail(gp, -EOPNOTSUPP,
+					 "this graph stays built for at most %u of %u sets", most,
+					 nr);
+}
+
+__attribute__((cold))
+int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exec, void *stream,
+			  const struct gpupart_tpcset *sets, unsigned int nr)
+{
+	const struct cuda_api *cuda = cuda_loaded();
+	struct graph_place place = { .gpu = gpu };
+	struct tmd_allow set;
+	int err = 0, result = 0, device;
+
+	for (unsigned int n = 0; n < nr && !err; n++)
+		err = gpu_may_set(gp, gpu, &sets[n]);
+	if (!err)
+		err = graph_holds(gp, exec, nr);
+	if (err)
+		return err;
+	if (!cuda->graph_upload || cuda->ctx_device(&device) || device != gpu->driver.device)
+		return ctx_fail(gp, -EINVAL, "the current context is not on the GPU at %s",
+				gpu->driver.topo->info.pci);
+	err = stream_identify(gp, cuda, stream, &place.id) ?:
+	      stream_not_captured(gp, cuda, place.id.handle);
+	for (unsigned int n = 0; n < nr && !err && !result; n++) {
+		bool own = driver_own(true);
+
+		tmd_map_convert(&gpu->driver.map, &sets[n], &set);
+		place.set = &set;
+		result = cuda->graph_upload(graph_launch_begin(cuda, exec, &place, false),
+					    place.id.handle);
+		graph_launch_end(cuda, result);
+		driver_own(own);
+	}
+	if (result)
+		return ctx_fail(gp, -EIO, "the driver did not upload the graph: %s",
+				cuda_words(cuda, result));
+	/* After an attempt that failed it is less than before. */
+	return err ? err : graph_holds(gp, exec, nr);
 }
 
 /* Where @gpu has no such set, *@set becomes all of it. */

@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/confine/graph.h"
+#include "lib/confine/graph_builds.h"
 #include "lib/confine/graph_rebuild.h"
 #include "lib/confine/rules.h"
 #include "lib/confine/stream.h"
+#include "lib/core/environment.h"
 #include "lib/core/fork.h"
 #include "lib/core/hash.h"
 #include "lib/core/peek.h"
+#include "lib/driver/callback.h"
 #include "lib/state/process_block.h"
 
 /*
@@ -38,17 +41,12 @@ struct entry {
 
 struct executable {
 	struct entry entry;
-	void *clone;		/* of its graph, with all changes; NULL: cannot be built again */
-	struct graph_nodes *nodes;
-	struct records_mark *mark;
+	struct graph_builds builds;
+	struct records_mark *mark;	/* of all builds */
 	struct origin origin;
 	unsigned int nr_users;	/* threads that launch it now */
 	bool gone;		/* whoever uses it last frees it */
-	bool built;		/* launched or uploaded once */
-	bool settled;		/* and all of its nodes with what @print stands for */
-	bool partial;		/* all but some, which the driver refuses to change */
 	unsigned int rules;	/* rules_generation when its functions were matched last */
-	uint64_t print;
 };
 
 /* A graph that was captured. */
@@ -64,6 +62,8 @@ static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(graph_lock, 1);	/* before scope.c's */
 static struct entry *executables[NR_BUCKETS], *captures[NR_BUCKETS];
 
+static atomic_uint most_builds;	/* of an executable; 0: not read yet */
+
 /* Clones are no longer what the program made of their executables. */
 static atomic_bool changes_unseen;
 
@@ -71,11 +71,17 @@ static atomic_bool changes_unseen;
 static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
+	struct graph_build *build;	/* of it, which is launched or uploaded */
+	void *exec;		/* the program's handle */
+	struct scope_id stream;
 	uint64_t print;		/* what applies to this launch */
 	uint64_t publications;	/* before it was asked for */
 	bool stale, rebuilt, partial;
-	bool next, captured;	/* it took the thread's next-launch set; and is none */
+	bool launch, next;	/* none is an upload; it took the thread's next-launch set */
+	bool captured;		/* into a graph: nothing is launched */
+	bool varies;		/* what is instantiated now is a variant */
 	void *made;		/* by the instantiation that this thread is in */
+	uint64_t flags;		/* of it */
 	struct records *records;	/* of the stream that it launches into; NULL: none */
 } now;
 
@@ -131,38 +137,6 @@ static struct origin origin_of(const void *graph)
 	return c ? c->origin : (struct origin){ 0 };
 }
 
-/* Clones whose owner went inside the driver, where it cannot be called; under the lock. */
-static struct clone {
-	struct clone *next;
-	void *graph;
-} *garbage;
-
-/* One that there is no memory to note is lost to the driver's. */
-static void throw_away(void *graph)
-{
-	struct clone *clone = graph ? malloc(sizeof(*clone)) : NULL;
-
-	if (!clone)
-		return;
-	*clone = (struct clone){ garbage, graph };
-	garbage = clone;
-}
-
-static void collect(const struct cuda_api *cuda)
-{
-	struct clone *all, *clone;
-
-	pthread_mutex_lock(&graph_lock);
-	all = garbage;
-	garbage = NULL;
-	pthread_mutex_unlock(&graph_lock);
-	while ((clone = all)) {
-		all = clone->next;
-		cuda->graph_destroy(clone->graph);
-		free(clone);
-	}
-}
-
 /* Of one that is in no bucket; under the lock. */
 static void executable_free(struct executable *e)
 {
@@ -171,9 +145,8 @@ static void executable_free(struct executable *e)
 	e->gone = true;
 	if (e->nr_users)
 		return;
-	throw_away(e->clone);
+	graph_builds_free(&e->builds);
 	records_mark_free(e->mark);
-	free(e->nodes);
 	free(e);
 }
 
@@ -200,11 +173,13 @@ static void executable_unuse(struct executable *e)
 
 void graph_exec_made(void *exec, void *source)
 {
-	struct executable *e = calloc(1, sizeof(*e));
+	struct executable *e = now.varies ? NULL : calloc(1, sizeof(*e));
 
 	now.made = exec;
 	if (!e)
 		return;
+	e->builds.build[0].exec = exec;
+	e->builds.most = atomic_load_explicit(&most_builds, memory_order_relaxed);
 	pthread_mutex_lock(&graph_lock);
 	e->origin = origin_of(source);
 	executable_free(put(executables, &e->entry, exec));
@@ -272,8 +247,14 @@ void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
 	for (int b = 0; b < NR_BUCKETS; b++) {
 		for (struct entry *c = captures[b]; c; c = c->next)
 			origin_gone(&((struct captured *)c)->origin, object, ctx, thread);
-		for (struct entry *e = executables[b]; e; e = e->next)
-			origin_gone(&((struct executable *)e)->origin, object, ctx, thread);
+		for (struct entry *at = executables[b]; at; at = at->next) {
+			struct executable *e = (struct executable *)at;
+
+			origin_gone(&e->origin, object, ctx, thread);
+			/* Perhaps it was that one, and the next has its handle. */
+			e->builds.stream = (struct scope_id){ NULL };
+			graph_builds_lost(&e->builds, ctx);
+		}
 	}
 	pthread_mutex_unlock(&graph_lock);
 }
@@ -319,11 +300,6 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	free(old);
 }
 
-void graph_destroy_end(const struct cuda_api *cuda)
-{
-	collect(cuda);
-}
-
 /* ------------------------------------------------------------------------ errors */
 
 static _Atomic(const char *) why_not = "";
@@ -352,7 +328,7 @@ const char *graph_error(void)
 
 static uint64_t print_of_all(const struct scope_graph *graph)
 {
-	uint64_t print = HASH_INIT;
+	uint64_t print = HASH_INIT, functions = 0;
 	const struct gpupart_gpu *gpu;
 
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
@@ -360,9 +336,11 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 										      NULL);
 
 		print = hash_bytes(print, &one, sizeof(one));
+		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
 	/* The same set, but not for functions that have their own. */
-	return hash_bytes(print, &graph->is_next, sizeof(graph->is_next));
+	functions = graph->is_next && functions;
+	return hash_bytes(print, &functions, sizeof(functions));
 }
 
 /*
@@ -402,14 +380,19 @@ static struct records *only_records(void)
 	return scope_gpu(0) && scope_gpu(1) ? NULL : records_of(scope_gpu(0));
 }
 
-void graph_instantiate_begin(const struct cuda_api *cuda, void *source, bool device)
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t flags)
 {
 	struct scope_graph *scope = &now.scope;
 
+	/* A profiler would see what it was not told of. What else is needed is older than this. */
+	if (!atomic_load_explicit(&most_builds, memory_order_relaxed))
+		atomic_store(&most_builds, cuda->graph_instantiate && driver_tools(NULL) ?
+						   environment_read().graph_sets : 1);
 	now.made = NULL;
+	now.flags = flags;
 	memset(scope, 0, sizeof(*scope));
 	scope->nodes = graph_nodes_new(cuda, source);
-	scope->mark = device ? NULL : records_mark_new(cuda, source);
+	scope->mark = flags & CUDA_DEVICE_LAUNCH ? NULL : records_mark_new(cuda, source);
 	records_graph_builds(scope->mark, only_records());
 	now.publications = publications();
 	now.print = print_of_all(scope);
@@ -424,7 +407,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 	scope_graph_begin(NULL);
 	now.scope.nodes = NULL;
-	collect(cuda);
+	graph_collect(cuda);
 	/* Without a note of what its nodes hold they cannot be built over. */
 	if (!result && now.made && nodes && graph_can_rebuild(cuda) &&
 	    cuda->graph_clone(&clone, source))
@@ -433,14 +416,21 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 	if (!result && now.made)
 		e = executable_of(now.made);
 	if (e) {
-		e->nodes = nodes;
+		struct graph_build *own = e->builds.build;
+
 		e->mark = now.scope.mark;
-		e->clone = clone;
-		e->built = now.scope.nr_built;
-		e->settled = now.publications == publications();
-		e->print = now.print;
+		e->builds.clone = clone;
+		e->builds.flags = now.flags;
+		/* What the GPU launches it knows by its handle. */
+		if (now.flags & CUDA_DEVICE_LAUNCH)
+			e->builds.most = 1;
+		own->nodes = nodes;
+		own->counted = records_mark_built(e->mark, 0);
+		own->built = now.scope.nr_built;
+		own->settled = now.publications == publications();
+		own->print = now.print;
 	} else {
-		throw_away(clone);
+		graph_throw_away(GARBAGE_GRAPH, clone);
 		records_mark_free(now.scope.mark);
 		free(nodes);
 	}
@@ -462,25 +452,71 @@ static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 	if (e->rules == rules)
 		return;
 	e->rules = rules;
-	if (e->clone)
-		rules_match_graph(cuda, e->clone);
-	else if (e->built)
+	if (e->builds.clone)
+		rules_match_graph(cuda, e->builds.clone);
+	else if (e->builds.build[0].built)
 		control_count(CONTROL_GRAPH_STALE);
 }
 
-void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
-			bool launch)
+/* Its nodes hold something else. */
+static void rebuild(const struct cuda_api *cuda, struct graph_builds *builds,
+		    struct graph_build *b)
+{
+	now.rebuilt = builds->clone &&
+		      !atomic_load_explicit(&changes_unseen, memory_order_relaxed) &&
+		      graph_rebuild(cuda, b->exec, builds->clone, &now.partial);
+	now.stale = !now.rebuilt;
+	if (now.rebuilt) {
+		b->version = builds->version;
+		control_count(CONTROL_GRAPH_REAPPLIED);
+	}
+	if (now.launch && (now.stale || now.partial))
+		control_count(CONTROL_GRAPH_STALE);
+}
+
+/* The build that is launched or uploaded: the program's own into a stream that is captured. */
+static struct graph_build *pick(const struct cuda_api *cuda, struct executable *e)
+{
+	struct graph_want want = { &now.scope, &now.stream, now.print, now.launch, false };
+	struct graph_builds *builds = &e->builds;
+	struct graph_build *b = builds->build;
+	bool same = graph_builds_in(builds, &now.stream);
+
+	/* The usual one: as it was at the last launch, which no other build can have had. */
+	if (same && !builds->event && graph_build_is_for(b, now.print) && !b->partial)
+		return b;
+	now.captured = now.captured || stream_is_captured(cuda, now.stream.handle);
+	if (atomic_load_explicit(&changes_unseen, memory_order_relaxed))
+		builds->most = 1;
+	if (!now.captured) {
+		now.varies = true;
+		b = graph_builds_pick(cuda, builds, &want);
+		now.varies = false;
+	}
+	if (want.fresh)
+		control_count(CONTROL_GRAPH_REAPPLIED);
+	else if (b->built && !graph_build_is_for(b, now.print))
+		rebuild(cuda, builds, b);
+	else if (b->partial && now.launch)
+		control_count(CONTROL_GRAPH_STALE);
+	return b;
+}
+
+void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
+			 bool launch)
 {
 	struct scope_graph *scope = &now.scope;
 	struct executable *e = executable_use(exec);
 
 	memset(scope, 0, sizeof(*scope));
 	now.launched = e;
+	now.exec = exec;
+	now.stream = place->id;
+	now.launch = launch;
 	now.stale = now.rebuilt = now.partial = false;
 	if (e && atomic_load_explicit(&rules_used, memory_order_acquire))
 		match_rules(cuda, e);
 	scope->gpu = place->gpu;
-	scope->nodes = e ? e->nodes : NULL;
 	scope->mark = e ? e->mark : NULL;
 	now.records = launch ? records_of(place->gpu) : NULL;
 	control_graph_begins();
@@ -493,6 +529,9 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	if (now.next && !now.captured) {
 		scope->has_set = true;
 		scope->is_next = true;
+	} else if (place->set) {
+		scope->has_set = true;
+		scope->set = *place->set;
 	} else {
 		scope->has_set = stream_set(place->gpu, &place->id, &scope->set);
 	}
@@ -505,28 +544,23 @@ void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct gr
 	}
 	now.publications = publications();
 	now.print = print_of_all(scope);
-	if (e && e->built && (!e->settled || e->print != now.print)) {
-		if (e->clone && !atomic_load_explicit(&changes_unseen, memory_order_relaxed) &&
-		    graph_rebuild(cuda, exec, e->clone, &now.partial)) {
-			now.rebuilt = true;
-			control_count(CONTROL_GRAPH_REAPPLIED);
-		} else {
-			now.stale = true;
-		}
-		if (launch && (now.stale || now.partial))
-			control_count(CONTROL_GRAPH_STALE);
-	} else if (e && e->partial && launch) {
-		control_count(CONTROL_GRAPH_STALE);
-	} else if (!e && launch && any_in_use()) {
+	if (e) {
+		now.build = pick(cuda, e);
+		exec = now.build->exec;
+		scope->nodes = now.build->nodes;
+		records_mark_built(e->mark, now.build->counted);
+	} else if (launch && any_in_use()) {
 		/* It was there before us: whatever its nodes carry. */
 		control_count(CONTROL_GRAPH_STALE);
 	}
 	scope_graph_begin(scope);
+	return exec;
 }
 
-void graph_launch_end(int result)
+void *graph_launch_end(const struct cuda_api *cuda, int result)
 {
 	struct executable *e = now.launched;
+	struct graph_build *b = now.build;
 	bool any = now.scope.nr_built;
 
 	scope_graph_begin(NULL);
@@ -536,19 +570,43 @@ void graph_launch_end(int result)
 	if (now.next && (result || now.captured))
 		control_count(CONTROL_NEXT_DROPPED);
 	if (!e)
-		return;
+		return now.exec;
+	b->counted = records_mark_built(e->mark, 0);
 	if (any)
 		/* Only a launch that went well says that none was left as it was before. */
-		e->settled = !result && !now.stale && now.publications == publications();
-	else if (!result && !e->built)
-		e->settled = true;
+		b->settled = !result && !now.stale && now.publications == publications();
+	else if (!result && !b->built)
+		b->settled = true;
 	if (any || !result)
-		e->built = true;
+		b->built = true;
 	if (!result && !now.stale)
-		e->print = now.print;
+		b->print = now.print;
 	if (now.rebuilt)
-		e->partial = now.partial;
+		b->partial = now.partial;
+	if (now.launch && !result && !now.captured) {
+		bool recorded = e->builds.event &&
+				!cuda->event_record(e->builds.event, now.stream.handle);
+
+		pthread_mutex_lock(&graph_lock);
+		e->builds.recorded = recorded;
+		e->builds.last = b;
+		e->builds.stream = now.stream;
+		pthread_mutex_unlock(&graph_lock);
+	}
 	executable_unuse(e);
+	return now.exec;
+}
+
+unsigned int graph_sets(const void *exec)
+{
+	const struct executable *e;
+	unsigned int nr;
+
+	pthread_mutex_lock(&graph_lock);
+	e = executable_of(exec);
+	nr = !e ? 0 : e->builds.clone ? e->builds.most : 1;
+	pthread_mutex_unlock(&graph_lock);
+	return nr;
 }
 
 /* ----------------------------------------------------------------------- changes */
@@ -561,12 +619,15 @@ static void clone_replace(void *exec, void *clone, const void *graph)
 	pthread_mutex_lock(&graph_lock);
 	e = executable_of(exec);
 	if (e) {
-		throw_away(e->clone);
-		e->clone = clone;
+		graph_throw_away(GARBAGE_GRAPH, e->builds.clone);
+		e->builds.clone = clone;
+		e->builds.version++;
+		if (!clone)
+			graph_builds_drop(&e->builds);
 		if (graph)
 			e->origin = origin_of(graph);
 	} else {
-		throw_away(clone);
+		graph_throw_away(GARBAGE_GRAPH, clone);
 	}
 	pthread_mutex_unlock(&graph_lock);
 }
@@ -589,7 +650,7 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 		records_mark_updated(e->mark, cuda, graph);
 		executable_unuse(e);
 	}
-	collect(cuda);
+	graph_collect(cuda);
 }
 
 /* Both kinds of parameters begin with it. */
@@ -605,13 +666,13 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 		   const void *params)
 {
 	struct executable *e = executable_use(exec);
-	bool has_clone = e && e->clone;
+	bool has_clone = e && e->builds.clone && what != GRAPH_ENABLED;
 	void *copy = NULL;
 	int result = has_clone ? -1 : 0;
 	bool same = what == GRAPH_MEMSET || what == GRAPH_MEMCPY;
 
 	if (has_clone && what != GRAPH_OTHER && cuda->graph_find && params &&
-	    !cuda->graph_find(&copy, node, e->clone)) {
+	    !cuda->graph_find(&copy, node, e->builds.clone)) {
 		if (what == GRAPH_KERNEL || what == GRAPH_KERNEL_OLD)
 			same = has_function(cuda, copy, params);
 		if (what == GRAPH_KERNEL)
@@ -623,12 +684,18 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 		else if (what == GRAPH_MEMCPY)
 			result = cuda->memcpy_set(copy, params);
 	}
-	if (e && !same)
+	if (e && what == GRAPH_ENABLED) {
+		graph_builds_drop(&e->builds);
+		e->builds.most = 1;
+	} else if (e && !same) {
 		records_mark_unknown(e->mark);
-	if (e)
+	}
+	if (e) {
+		e->builds.version++;
 		executable_unuse(e);
+	}
 	/* A clone that is another graph would undo what the program did. */
 	if (result)
 		clone_replace(exec, NULL, NULL);
-	collect(cuda);
+	graph_collect(cuda);
 }

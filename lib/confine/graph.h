@@ -34,6 +34,7 @@ struct graph_nodes *graph_nodes_new(const struct cuda_api *cuda, void *graph);
 struct graph_place {
 	struct scope_id id;
 	struct gpupart_gpu *gpu;	/* of the stream; NULL: not attached */
+	const struct tmd_allow *set;	/* in place of theirs; NULL: theirs */
 };
 
 /* The driver made @exec of @source, in the call that this thread is in. */
@@ -46,17 +47,20 @@ void graph_destroyed(void *graph);
  */
 void graph_origin_gone(uint64_t object, const void *ctx, const void *thread);
 
-/* Of @source, which may be uploaded, and so built, meanwhile. @device: the GPU may launch it. */
-void graph_instantiate_begin(const struct cuda_api *cuda, void *source, bool device);
+/* Of @source, which may be uploaded, and so built, meanwhile. */
+void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t flags);
 void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result);
 
-/* The destruction of an executable graph has ended: what it left can be freed now. */
-void graph_destroy_end(const struct cuda_api *cuda);
+/*
+ * @launch: it is launched, not only uploaded. Returns what the driver is to launch, which is built
+ * for the sets that apply. The two always come in pairs; the second returns @exec.
+ */
+void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
+			 bool launch);
+void *graph_launch_end(const struct cuda_api *cuda, int result);
 
-/* @launch: it is launched, not only uploaded. The two always come in pairs. */
-void graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
-			bool launch);
-void graph_launch_end(int result);
+/* How many sets @exec may stay built for now; 0: nothing is known of it. */
+unsigned int graph_sets(const void *exec);
 
 /*
  * From now on the program changes executables without a word: none is built again, since
@@ -70,6 +74,7 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph);
 enum graph_change {
 	GRAPH_KERNEL, GRAPH_KERNEL_OLD, GRAPH_MEMSET, GRAPH_MEMCPY,
 	GRAPH_OTHER,		/* one that cannot be repeated */
+	GRAPH_ENABLED,		/* or disabled: no clone has that, and none undoes it */
 };
 /* The program gave @node of @exec other parameters. */
 void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include "lib/confine/watched_functions.h"
 #include "lib/confine/graph.h"
+#include "lib/confine/graph_builds.h"
 #include "lib/confine/module.h"
 #include "lib/confine/recording.h"
 #include "lib/confine/report.h"
@@ -80,6 +81,7 @@ static const struct row {
 	ONE(cuGraphExecExternalSemaphoresWaitNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
 	ONE(cuGraphExecBatchMemOpNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
 	ONE(cuGraphExecNodeSetParams, GRAPHS, WHAT_CHANGE, GRAPH_OTHER),
+	ONE(cuGraphNodeSetEnabled, GRAPHS, WHAT_CHANGE, GRAPH_ENABLED),
 	BOTH(cuStreamEndCapture, _ptsz, GRAPHS, WHAT_END_CAPTURE, 0),
 	ONE(cuCtxSynchronize, WAITS, WHAT_WAIT, 0),
 	ONE(cuCtxSynchronize_v2, WAITS, WHAT_WAIT, 0),
@@ -212,24 +214,25 @@ static uint64_t flags_of(const struct row *row, const struct arguments *a)
 }
 
 static void at_begin(const struct row *row, const struct cuda_call_params *params,
-		     const struct arguments *a)
+		     struct arguments *a)
 {
 	struct graph_place place;
 
 	switch (row->fn.kind) {
 	case WHAT_INSTANTIATE:
-		graph_instantiate_begin(cuda, a->second, flags_of(row, a) & CUDA_DEVICE_LAUNCH);
+		graph_instantiate_begin(cuda, a->second, flags_of(row, a));
 		break;
 	case WHAT_GRAPH_LAUNCH:
 	case WHAT_UPLOAD:
 		place = place_of(row, a->second, params->ctx);
-		graph_launch_begin(cuda, a->first, &place, row->fn.kind == WHAT_GRAPH_LAUNCH);
+		a->first = graph_launch_begin(cuda, a->first, &place,
+					      row->fn.kind == WHAT_GRAPH_LAUNCH);
 		break;
 	}
 }
 
 static void at_end(const struct row *row, const struct cuda_call_params *params,
-		   const struct arguments *a)
+		   struct arguments *a)
 {
 	int result = *params->result;
 	struct gpupart_gpu *gpu;
@@ -240,15 +243,15 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		graph_instantiate_end(cuda, a->second, result);
 		break;
 	case WHAT_DESTROY:
-		graph_destroy_end(cuda);
+		graph_collect(cuda);
 		break;
 	case WHAT_GRAPH_LAUNCH:
-		graph_launch_end(result);
+		a->first = graph_launch_end(cuda, result);
 		if (scope_thread.next_gpus)
 			launch_ends(a->second, params);
 		break;
 	case WHAT_UPLOAD:
-		graph_launch_end(result);
+		a->first = graph_launch_end(cuda, result);
 		break;
 	case WHAT_UPDATE:
 		if (!result)
@@ -427,6 +430,9 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
+	/* The driver launches the graph that stands there after the begin. */
+	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
+
 	driver_own(true);
 	if (row->fn.group == GRAPHS)
 		scope_graph_call(params->site == CUDA_SITE_BEGIN);
@@ -434,10 +440,10 @@ static __attribute__((noinline)) void call_rare(const struct row *row,
 		launch_ends(stream_of_launch(row, params->arguments), params);
 	else if (params->site == CUDA_SITE_BEGIN) {
 		if (atomic_load(&rules_used))
-			match_nodes(row, params, params->arguments);
-		at_begin(row, params, params->arguments);
+			match_nodes(row, params, a);
+		at_begin(row, params, a);
 	} else
-		at_end(row, params, params->arguments);
+		at_end(row, params, a);
 	driver_own(false);
 }
 

@@ -14,6 +14,15 @@ static const char *value_of(const char *name)
 	return value && *value ? value : NULL;
 }
 
+/* One digit from 1 to @most; else @most. */
+static unsigned int number_of(const char *name, unsigned int most)
+{
+	const char *value = value_of(name);
+	unsigned int number = value && !value[1] ? *value - '0' : 0;
+
+	return number && number <= most ? number : most;
+}
+
 static bool is_one(const char *name)
 {
 	const char *value = getenv(name);
@@ -30,6 +39,7 @@ struct environment environment_read(void)
 		.profile = is_one(ENVIRONMENT_PROFILE),
 		.no_device_launch = is_one(ENVIRONMENT_NO_DEVICE_LAUNCH),
 		.no_records = records && !strcmp(records, "0"),
+		.graph_sets = number_of(ENVIRONMENT_GRAPH_SETS, ENVIRONMENT_MOST_GRAPH_SETS),
 		.set = value_of(ENVIRONMENT_SET),
 		.gpu = value_of(ENVIRONMENT_GPU),
 		.rules = value_of(ENVIRONMENT_RULES),

@@ -30,6 +30,9 @@
 #define ENVIRONMENT_PROFILE	"GPUPART_PROFILE"
 #define ENVIRONMENT_NO_DEVICE_LAUNCH "GPUPART_NO_DEVICE_LAUNCH"
 #define ENVIRONMENT_RECORDS	"GPUPART_RECORDS"
+#define ENVIRONMENT_GRAPH_SETS	"GPUPART_GRAPH_SETS"
+
+#define ENVIRONMENT_MOST_GRAPH_SETS 4
 
 /* Texts are NULL where the variable is missing or empty, and valid until it is changed. */
 struct environment {
@@ -38,6 +41,8 @@ struct environment {
 	/* NO_DEVICE_LAUNCH is "1": modules whose kernels can launch others are not loaded. */
 	bool no_device_launch;
 	bool no_records;	/* RECORDS is "0": the GPU writes no records of launches */
+	/* GRAPH_SETS: how many sets an executable graph stays built for; else the most. */
+	unsigned int graph_sets;
 	/*
 	 * The limit from outside, as gpupart_set_parse() reads it, and the GPU that it is for, as
 	 * gpupart_attach() takes it; NULL: any. Of several GPUs a list parted by commas, with a

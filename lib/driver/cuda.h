@@ -52,6 +52,7 @@ enum {
 #define CUDA_STREAM_LEGACY		((void *)1)
 #define CUDA_STREAM_PER_THREAD		((void *)2)
 #define CUDA_CAPTURE_MODE_RELAXED	2
+#define CUDA_EVENT_NO_TIMING		2
 
 /* CUlaunchConfig and CUlaunchAttribute, as cuLaunchKernelEx takes them. */
 struct cuda_launch_attr {
@@ -112,7 +113,9 @@ enum {
 	CUDA_NODE_CONDITIONAL = 13,
 };
 
-#define CUDA_DEVICE_LAUNCH	4	/* CUgraphInstantiate_flags */
+/* CUgraphInstantiate_flags */
+#define CUDA_GRAPH_UPLOAD	2
+#define CUDA_DEVICE_LAUNCH	4
 
 /* CUDA_KERNEL_NODE_PARAMS_v2 */
 struct cuda_kernel_node {
@@ -206,6 +209,10 @@ struct cuda_graph_update {
 
 #define CUDA_OPTIONAL(F)                                                                 \
 	F(error_name, "cuGetErrorName", (cuda_result, const char **))                    \
+	F(event_create, "cuEventCreate", (void **, unsigned int))                        \
+	F(event_record, "cuEventRecord", (void *, void *))                               \
+	F(event_destroy, "cuEventDestroy_v2", (void *))                                  \
+	F(event_wait, "cuStreamWaitEvent", (void *, void *, unsigned int))               \
 	F(launch_ex, "cuLaunchKernelEx",                                                 \
 	  (const struct cuda_launch_config *, void *, void **, void **))                 \
 	F(max_active_clusters, "cuOccupancyMaxActiveClusters",                           \
@@ -227,6 +234,9 @@ struct cuda_graph_update {
 	F(func_name, "cuFuncGetName", (const char **, void *))                           \
 	F(kernel_function, "cuKernelGetFunction", (void **, void *))                     \
 	F(graph_clone, "cuGraphClone", (void **, void *))                                \
+	F(graph_instantiate, "cuGraphInstantiateWithFlags", (void **, void *, uint64_t)) \
+	F(graph_upload, "cuGraphUpload", (void *, void *))                               \
+	F(exec_destroy, "cuGraphExecDestroy", (void *))                                  \
 	F(graph_destroy, "cuGraphDestroy", (void *))                                     \
 	F(graph_nodes, "cuGraphGetNodes", (void *, void **, size_t *))                   \
 	F(graph_edges, "cuGraphGetEdges", (void *, void **, void **, size_t *))          \

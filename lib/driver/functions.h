@@ -70,7 +70,8 @@
 	F(624, cuGraphExecExternalSemaphoresSignalNodeSetParams) \
 	F(625, cuGraphExecExternalSemaphoresWaitNodeSetParams) \
 	F(640, cuDeviceGraphMemTrim) F(643, cuGraphInstantiateWithFlags) \
-	F(645, cuCtxCreate_v3) F(646, cuCtxGetExecAffinity) F(652, cuLaunchKernelEx) \
+	F(645, cuCtxCreate_v3) F(646, cuCtxGetExecAffinity) \
+	F(650, cuGraphNodeSetEnabled) F(652, cuLaunchKernelEx) \
 	F(653, cuLaunchKernelEx_ptsz) F(656, cuGraphInstantiateWithParams) \
 	F(657, cuGraphInstantiateWithParams_ptsz) \
 	F(672, cuGraphExecBatchMemOpNodeSetParams) \

@@ -222,9 +222,13 @@ static uint64_t graph_bytes(void *graph, int *device, unsigned int depth)
 
 void memory_own_graph_made(struct memory_now *now)
 {
+	struct memory_gpu *gpu = memory_now_gpu();
 	uint64_t bytes;
 	int device = -1;
 
+	/* What the driver takes for its nodes is measured before the next allocation. */
+	if (gpu)
+		gpu->due = true;
 	if (!memory_cuda->graph_nodes || !memory_cuda->node_type ||
 	    !memory_cuda->alloc_node_get || !memory_cuda->graph_child)
 		return;

@@ -244,6 +244,15 @@ void records_mark_unknown(struct records_mark *mark)
 	pthread_mutex_unlock(&lock);
 }
 
+unsigned int records_mark_built(struct records_mark *mark, unsigned int nr)
+{
+	unsigned int before = mark ? mark->nr_built : 0;
+
+	if (mark)
+		mark->nr_built = nr;
+	return before;
+}
+
 /* Its launches that have not ended keep the entry until they have. */
 void records_mark_free(struct records_mark *mark)
 {

@@ -270,6 +270,9 @@ void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda
 bool records_mark_node(struct records_mark *mark, struct records *records,
 		       const struct tmd_map *map, const struct launch_params *params, bool was);
 
+/* Another build of the graph, of which @nr kernels count so far; returns those of the last one. */
+unsigned int records_mark_built(struct records_mark *mark, unsigned int nr);
+
 /* Its nodes may be built now, for @records (may be NULL); outside of the launch callback. */
 void records_graph_builds(struct records_mark *mark, struct records *records);
 /* Around a launch; @mark NULL: unknown. */

@@ -54,6 +54,8 @@ static const struct known {
 	{ "drop-callback", AT(FLAG, drop_callback) },
 	{ "features", AT(NUMBER, features) },
 	{ "fixed-arguments", AT(FLAG, fixed_arguments) },
+	{ "graph-memory", AT(NUMBER, graph_memory) },
+	{ "graphs", AT(NUMBER, graphs) },
 	{ "host-clock", AT(FLAG, host_clock) },
 	{ "host-thread", AT(FLAG, host_thread) },
 	{ "lazy-code", AT(NUMBER, lazy_code) },
@@ -158,7 +160,7 @@ static void fault_setup(void)
 	faults = (struct sim_faults){
 		.tmd_version = TMD_VERSION_V04_00, .table_size = HOOK_TABLE_BYTES,
 		.params_size = HOOK_PARAMS_BYTES, .features = HOOK_FEATURES,
-		.memory = H200_MEMORY, .subscribers = 1,
+		.memory = H200_MEMORY, .subscribers = 1, .graphs = UINT64_MAX,
 		.move_bit = { -1, -1 }, .cc = { 9, 0 }, .nvml_ioctl = UINT64_MAX,
 		.release_wrong = UINT64_MAX,
 		/* Another process, another layout of the stream objects, as between versions. */

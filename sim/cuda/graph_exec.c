@@ -22,6 +22,8 @@ void exec_free(struct sim_exec *exec)
 		free(exec->nodes[i].host);
 		free(exec->nodes[i].device);
 	}
+	if (exec->charged)
+		room_discharge(exec->charged, sim_faults()->graph_memory);
 	free(exec->nodes);
 	engine_moment_put(exec->last);
 	free(exec);
@@ -457,6 +459,7 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 static CUresult instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags, CUstream stream,
 			    struct sim_node **bad)
 {
+	static uint64_t nr_made;
 	struct sim_exec *exec = NULL;
 	struct sim_ctx *ctx = NULL;
 	CUresult error, ignored;
@@ -475,6 +478,8 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags, CUs
 	sim_enter();
 	error = handle_valid(graph, SIM_HANDLE_GRAPH) && !graph->owned ?
 			CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	if (!error && nr_made++ >= sim_faults()->graphs)
+		error = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!error)
 		exec = exec_of(graph, bad, &error);
 	if (exec && flags & CU_INSTANTIATE_UPLOAD && !launch_stream(exec, stream, &error)) {

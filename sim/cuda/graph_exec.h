@@ -30,6 +30,7 @@ struct sim_exec {
 	struct exec_node *nodes;	/* each after what it waits for */
 	unsigned int nr_nodes, room, nr_edges;
 	struct sim_moment *last;	/* the end of its last launch */
+	struct sim_gpu *charged;	/* for itself; NULL: it was never uploaded */
 	unsigned int memory_trims;	/* it has its memory: as many as the GPU's then, and 1 */
 };
 

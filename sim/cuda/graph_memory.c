@@ -21,6 +21,9 @@ bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu)
 {
 	uint64_t bytes = exec->memory_trims == gpu->graph_trims + 1 ? 0 : exec_memory(exec);
 
+	if (!exec->charged && !room_charge(gpu, sim_faults()->graph_memory))
+		return false;
+	exec->charged = gpu;
 	if (!room_charge(gpu, bytes))
 		return false;
 	gpu->graph_memory += bytes;

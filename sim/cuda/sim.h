@@ -319,6 +319,8 @@ struct sim_faults {
 	bool lazy_libraries;		/* a library's code is loaded when a kernel of it is used */
 	uint64_t other_memory;		/* bytes that another process gets each time one looks */
 	uint64_t memory;		/* bytes of every GPU */
+	uint64_t graphs;		/* executable ones that can be made in all */
+	uint64_t graph_memory;		/* bytes that each takes when it is first uploaded */
 	uint64_t lazy_code;		/* bytes that a function's first launch takes */
 	uint64_t nr_clusters;		/* what there is said to be room for; 0: what there is */
 	bool release_busy, release_lost;

@@ -203,6 +203,7 @@ static void child_environment(const struct scenario *s)
 		"GPUPART_NEXT_INJECTION", "CUDA_INJECTION64_PATH", "CUDA_VISIBLE_DEVICES",
 		"CUDA_DEVICE_ORDER", "CUDA_MPS_PIPE_DIRECTORY", "GPUPART_SM_COUNT",
 		"GPUPART_NO_DEVICE_LAUNCH", "GPUPART_RECORDS", "GPUPART_RULES",
+		"GPUPART_GRAPH_SETS",
 	};
 
 	for (unsigned int i = 0; i < sizeof(cleared) / sizeof(cleared[0]); i++)

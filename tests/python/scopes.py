@@ -41,6 +41,36 @@ same(gpu.census(), TpcSet("10-20"), "a next launch's set taken away")
 gpu.process = None
 same((gpu.process, gpu.limit, gpu.census()), (None, None, ALL), "all taken away")
 
+# Graphs: a fill, which is a kernel node, in sets that are named beforehand.
+exec_ = driver.graph_of_a_fill()
+
+
+class Captured:
+    def raw_cuda_graph_exec(self):
+        return exec_
+
+
+class Older:
+    graphExec = exec_
+
+
+for graph in (exec_, ctypes.c_void_p(exec_), Captured(), Older()):
+    gpu.graph_prepare(graph, ["0-3", {8, 9}, TpcSet(20)])
+    reapplied = gpupart.counters().graphs_reapplied
+    for words in ("8,9", "0-3", "20"):
+        gpu.process = words
+        driver("cuGraphLaunch", ctypes.c_void_p(exec_), None)
+    same(gpupart.counters().graphs_reapplied, reapplied, f"a graph as {type(graph).__name__}")
+gpu.process = "30"
+driver("cuGraphLaunch", ctypes.c_void_p(exec_), None)
+same(gpupart.counters().graphs_reapplied, reapplied + 1, "another set is built for")
+gpu.process = None
+raises(TypeError, "executable", lambda: gpu.graph_prepare("graph", [1]), "no graph")
+for graph, words, part, number in ((4096, [1], "0x1000", errno.EINVAL),
+                                   (exec_, range(5), "at most 4 of 5", errno.EOPNOTSUPP),
+                                   (exec_, ["66"], "66", errno.EINVAL)):
+    raises(Error, part, lambda: gpu.graph_prepare(graph, words), f"{graph} {words}", number)
+
 # Streams, in whatever form.
 one, two = driver.stream(), driver.stream()
 

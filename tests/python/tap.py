@@ -65,5 +65,18 @@ class Driver:
         self("cuStreamCreate", ctypes.byref(handle), 1)
         return handle.value
 
+    def graph_of_a_fill(self):
+        """An executable graph with one node, which fills a MiB."""
+        memory, graph = ctypes.c_uint64(), ctypes.c_void_p()
+        node, made = ctypes.c_void_p(), ctypes.c_void_p()
+        self("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(1 << 20))
+        # CUDA_MEMSET_NODE_PARAMS: dst, pitch, value and element size, width, height
+        fill = (ctypes.c_uint64 * 5)(memory.value, 0, 4 << 32, 1 << 18, 1)
+        self("cuGraphCreate", ctypes.byref(graph), 0)
+        self("cuGraphAddMemsetNode", ctypes.byref(node), graph, None, ctypes.c_size_t(0), fill,
+             self.context)
+        self("cuGraphInstantiateWithFlags", ctypes.byref(made), graph, ctypes.c_uint64(0))
+        return made.value
+
     def destroy(self, handle):
         self("cuStreamDestroy_v2", ctypes.c_void_p(handle))

@@ -699,6 +699,39 @@ static void body_graphs(const char *arg)
 	TRY(cu.cuGraphExecDestroy(exec));
 }
 
+/* A graph that stays built for two sets takes what two take: the library's own counts, too. */
+static void body_graph_sets(const char *arg)
+{
+	struct gpupart_tpcset set;
+	struct gpupart_gpu *gpu;
+	uint64_t address, one;
+	CUgraphExec exec;
+	CUgraphNode node;
+	CUgraph graph;
+
+	(void)arg;
+	begin();
+	if (gpupart_attach(gp, "cuda:0", NULL, &gpu))
+		check(0, "attached: %s", gpupart_error(gp));
+	TRY(cu.cuMemAlloc_v2(&address, 2 * MIB));
+	TRY(cu.cuGraphCreate(&graph, 0));
+	TRY(cu.cuGraphAddMemsetNode(&node, graph, NULL, 0, &(struct cu_set_node_params){
+		.to = address, .element = 4, .width = MIB / 4, .height = 1 }, ctx));
+	TRY(cu.cuGraphInstantiateWithFlags(&exec, graph, 0));
+	one = real();
+	for (int i = 0; i < 4; i++) {
+		gpupart_tpcset_parse_list(gp, i % 2 ? "8-11" : "0-3", &set);
+		gpupart_process_set(gp, gpu, &set);
+		TRY(cu.cuGraphLaunch(exec, NULL));
+	}
+	TRY(cu.cuCtxSynchronize());
+	check(real() == one + 2 * 256 * MIB, "two sets, twice 256 MiB");
+	TRY(cu.cuMemAlloc_v2(&address, 2 * MIB));
+	balanced("both are charged for");
+	TRY(cu.cuGraphExecDestroy(exec));
+	check(real() < one + 256 * MIB, "and destroyed with it");
+}
+
 /* Nobody who finds too little ends what another captures: vLLM's warm-up. */
 static void body_captured(const char *arg)
 {
@@ -1501,6 +1534,8 @@ static void simulated_only(void)
 {
 	quota("every way, changed arguments ignored", body_ways, FOUR,
 	      "GPUPART_SIM_FAULTS=fixed-arguments", NULL);
+	quota("graph of two sets", body_graph_sets, FOUR,
+	      "GPUPART_SIM_FAULTS=graph-memory=268435456", NULL);
 	quota("imported", body_import, FOUR, NULL, NULL);
 	quota("lazy code", body_lazy, FOUR, "GPUPART_SIM_FAULTS=lazy-code=25165824", NULL);
 	quota("threads' own streams", body_own_streams, FOUR, NULL, NULL);

@@ -218,6 +218,34 @@ static void outstanding(void)
 	tap_ok(reads(608, 0, 0), "600 more, one after the other: entries are used again");
 }
 
+/* Built for several sets, all of which are one graph's. */
+static void several_sets(void)
+{
+	static const char *const tpcs[] = { "0-3", "8-11", "20,21", "30-32", "40-47" };
+	struct gpupart_tpcset set;
+	P exec;
+	int good = 0;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 3, LONG_NS));
+	for (int i = 0; i < 10; i++) {
+		set = list(tpcs[i % 2]);
+		gpupart_process_set(gp, gpu, &set);
+		good += !launch(exec, streams[i / 2 % 2]) && reads(i + 1, i + 1, 0);
+	}
+	tap_ok(good == 10, "under two sets in turns: all %d run", good);
+	tap_ok(synced() && reads(10, 0, 0), "they have ended");
+	for (int i = 0; i < 10; i++) {
+		set = list(tpcs[i % 5]);
+		gpupart_process_set(gp, gpu, &set);
+		good += !launch(exec, streams[0]);
+	}
+	tap_ok(good == 20 && reads(20, 10, 0), "under five sets");
+	tap_ok(!exec_destroy(exec) && reads(20, 10, 0), "destroyed while they run: outstanding");
+	tap_ok(synced() && reads(20, 0, 0), "all have ended");
+}
+
 static void unknown(void)
 {
 	P graph, node, exec;
@@ -504,6 +532,7 @@ static const struct scenario scenarios[] = {
 	{ "wraps", wraps, "@b", { NULL }, NULL },
 	{ "spoilt", spoilt, "@b", { NULL }, NULL },
 	{ "drains", drains, "@b", { NULL }, NULL },
+	{ "several-sets", several_sets, "@b", { NULL }, NULL },
 	{ "unknown", unknown, "@b", { NULL }, NULL },
 	{ "updates", updates, "@b", { NULL }, NULL },
 	{ "sets", sets, "@b", { NULL }, NULL },

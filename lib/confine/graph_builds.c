@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+/* See graph_builds.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "lib/confine/graph.h"
+#include "lib/confine/graph_builds.h"
+#include "lib/confine/graph_rebuild.h"
+
+/* ------------------------------------------------------------------------ garbage */
+
+static _Atomic(struct garbage {
+	struct garbage *next;
+	enum graph_garbage what;
+	void *object;
+} *) garbage;
+
+void graph_throw_away(enum graph_garbage what, void *object)
+{
+	struct garbage *g = object ? malloc(sizeof(*g)) : NULL;
+
+	if (!g)
+		return;
+	*g = (struct garbage){ atomic_load(&garbage), what, object };
+	while (!atomic_compare_exchange_weak(&garbage, &g->next, g))
+		;
+}
+
+void graph_collect(const struct cuda_api *cuda)
+{
+	struct garbage *all, *g;
+
+	if (!atomic_load_explicit(&garbage, memory_order_relaxed))
+		return;
+	all = atomic_exchange(&garbage, NULL);
+	while ((g = all)) {
+		all = g->next;
+		if (g->what == GARBAGE_GRAPH)
+			cuda->graph_destroy(g->object);
+		else if (g->what == GARBAGE_EXEC)
+			cuda->exec_destroy(g->object);
+		else
+			cuda->event_destroy(g->object);
+		free(g);
+	}
+}
+
+/* ------------------------------------------------------------------------ end of builds */
+
+static void drop(struct graph_builds *builds, struct graph_build *b)
+{
+	if (builds->last == b)
+		builds->last = NULL;
+	graph_throw_away(GARBAGE_EXEC, b->exec);
+	free(b->nodes);
+	memset(b, 0, sizeof(*b));
+}
+
+void graph_builds_drop(struct graph_builds *builds)
+{
+	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
+		drop(builds, &builds->build[n]);
+}
+
+void graph_builds_lost(struct graph_builds *builds, const void *ctx)
+{
+	if (!ctx || builds->ctx != ctx)
+		return;
+	/* They are lost to the driver's: to destroy them now would be to use what has gone. */
+	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
+		builds->build[n].exec = NULL;
+	graph_builds_drop(builds);
+	builds->event = NULL;
+	builds->recorded = false;
+	builds->most = 1;
+}
+
+void graph_builds_free(struct graph_builds *builds)
+{
+	graph_builds_drop(builds);
+	free(builds->build[0].nodes);
+	graph_throw_away(GARBAGE_GRAPH, builds->clone);
+	graph_throw_away(GARBAGE_EVENT, builds->event);
+}
+
+/* ------------------------------------------------------------------------ order */
+
+bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *stream)
+{
+	const struct scope_id *last = &builds->stream;
+
+	return last->handle && last->handle == stream->handle && last->ctx == stream->ctx &&
+	       last->thread == stream->thread;
+}
+
+/* The context of @stream; NULL: not known. */
+static void *context_of(const struct cuda_api *cuda, const struct scope_id *stream)
+{
+	void *ctx = stream->ctx;
+
+	return ctx || !cuda->stream_ctx(stream->handle, &ctx) ? ctx : NULL;
+}
+
+/* From the launch into @stream on there is an event. */
+static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
+		      const struct scope_id *stream)
+{
+	return builds->event || (!cuda->ctx_current(&builds->ctx) &&
+				 builds->ctx == context_of(cuda, stream) &&
+				 !cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING));
+}
+
+/* What is launched into @stream now begins when the last launch of any build has ended. */
+static bool follows(const struct cuda_api *cuda, const struct graph_builds *builds,
+		    const struct scope_id *stream)
+{
+	if (graph_builds_in(builds, stream))
+		return true;
+	return builds->recorded ? !cuda->event_wait(stream->handle, builds->event, 0) :
+				  !builds->last;
+}
+
+/* ------------------------------------------------------------------------ variants */
+
+/* Of several the one launched last, for which nothing waits. */
+static struct graph_build *find(struct graph_builds *builds, uint64_t print)
+{
+	if (builds->last && graph_build_is_for(builds->last, print))
+		return builds->last;
+	for (unsigned int n = 0; n < GRAPH_MAX_BUILDS; n++)
+		if (graph_build_is_for(&builds->build[n], print))
+			return &builds->build[n];
+	return NULL;
+}
+
+/* It has all changes that the program made to its own; else it is dropped. */
+static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
+		       struct graph_build *b)
+{
+	struct cuda_graph_update info = { 0 };
+
+	if (b == builds->build || b->version == builds->version)
+		return true;
+	b->version = builds->version;
+	if (!cuda->graph_update(b->exec, builds->clone, &info))
+		return true;
+	drop(builds, b);
+	return false;
+}
+
+/* Instantiated and uploaded: what a launch needs is there, or it is not made. */
+static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds,
+			struct graph_build *b, const struct graph_want *want)
+{
+	struct scope_graph *scope = want->scope;
+	bool good;
+
+	b->nodes = graph_nodes_new(cuda, builds->clone);
+	if (!b->nodes || cuda->graph_instantiate(&b->exec, builds->clone,
+						 builds->flags & ~(uint64_t)CUDA_GRAPH_UPLOAD))
+		return false;
+	/* Of a graph that the driver does not update, as one that kernels change, there is one. */
+	b->version = builds->version - 1;
+	if (!is_current(cuda, builds, b))
+		return false;
+	scope->nodes = b->nodes;
+	scope_graph_begin(scope);
+	good = !cuda->graph_upload(b->exec, want->stream->handle);
+	scope_graph_begin(NULL);
+	b->counted = records_mark_built(scope->mark, 0);
+	return good;
+}
+
+/* NULL: there is no room, or the driver makes none. */
+static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds *builds,
+				struct graph_want *want)
+{
+	int mode = CUDA_CAPTURE_MODE_RELAXED;
+	struct graph_build *b = NULL;
+	unsigned int nr = 0;
+	void *ctx;
+
+	for (unsigned int n = 0; n < GRAPH_MAX_BUILDS; n++)
+		if (builds->build[n].exec)
+			nr++;
+		else
+			b = &builds->build[n];
+	if (nr >= builds->most || !has_event(cuda, builds, want->stream) ||
+	    cuda->ctx_current(&ctx) || ctx != builds->ctx)
+		return NULL;
+	cuda->capture_mode(&mode);
+	want->fresh = instantiate(cuda, builds, b, want);
+	cuda->capture_mode(&mode);
+	if (want->fresh) {
+		b->built = true;
+		b->print = want->print;
+		return b;
+	}
+	drop(builds, b);
+	graph_collect(cuda);
+	builds->most = nr;
+	return NULL;
+}
+
+/* Of what is not built for @want. */
+static struct graph_build *choose(const struct cuda_api *cuda, struct graph_builds *builds,
+				  struct graph_want *want)
+{
+	struct graph_build *least = builds->build, *b;
+
+	if (!least->built)
+		return least;
+	for (b = least; b < builds->build + GRAPH_MAX_BUILDS; b++) {
+		/* What was built while its set changed is built again first. */
+		if (b->built && !b->settled)
+			return b;
+		if (b->exec && b->used < least->used)
+			least = b;
+	}
+	b = make(cuda, builds, want);
+	return b ? b : least;
+}
+
+struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_builds *builds,
+				      struct graph_want *want)
+{
+	struct graph_build *b = NULL;
+
+	/* No event of one context is recorded in a stream of another. */
+	if (want->launch && builds->event && !graph_builds_in(builds, want->stream) &&
+	    context_of(cuda, want->stream) != builds->ctx) {
+		graph_builds_drop(builds);
+		builds->most = 1;
+	}
+	if (builds->most < 2 || !builds->clone)
+		b = builds->build;
+	while (!b && (b = find(builds, want->print)) && !is_current(cuda, builds, b))
+		b = NULL;
+	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream)) {
+		/* Launches of one follow each other by themselves: it is built again. */
+		has_event(cuda, builds, want->stream);
+		b = builds->last ? builds->last : builds->build;
+	}
+	while (!b && !is_current(cuda, builds, b = choose(cuda, builds, want)))
+		b = NULL;
+	b->used = ++builds->nr_used;
+	return b;
+}

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Run by tests/gpu/graph_variants.sh: a graph of 300 kernels that is launched under several sets.
+
+Checks that every block of every launch stayed in its set and that launches of one graph follow
+each other, and prints what a launch costs the host in us and what a variant takes in memory.
+GPUPART_GRAPH_SETS=1 has the graph built again instead, for comparison.
+"""
+import os
+import statistics
+import sys
+import time
+
+import gpupart
+import torch
+import triton
+import triton.language as tl
+
+from sms import census, ok
+
+KERNELS, BLOCKS = 300, 264
+LAUNCHES = 400
+VARIANTS = os.environ.get("GPUPART_GRAPH_SETS") != "1"
+
+
+@triton.jit
+def count(at, n: tl.constexpr):
+    # Not atomic: launches that overlap lose some.
+    tl.store(at, tl.load(at) + 1)
+
+
+def captured(kernel):
+    """A graph of KERNELS kernels."""
+    kernel(0)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for n in range(KERNELS):
+            kernel(n)
+    return graph
+
+
+def main():
+    out = torch.full((KERNELS, 1024), -1, device="cuda", dtype=torch.int32)
+    # Instantiated before the attach a graph cannot be built again.
+    gpu = gpupart.attach()
+    topo = gpu.topology
+    sets = [topo.set(words) for words in ("gpc:0", "gpc:1,2", "gpc:3", "gpc:4-6")]
+    graph = captured(lambda n: census[(BLOCKS,)](out[n], 0))
+
+    def tpcs():
+        """Of all blocks of the last launch; None of one that did not run."""
+        return {topo.sm_tpc(sm & 0xffffffff) for sm in set(out[:, :BLOCKS].flatten().tolist())}
+
+    def stays(words, used, launches):
+        wrong = 0
+        for n in range(launches):
+            tpc_set = used[n % len(used)]
+            gpu.process = tpc_set
+            out.fill_(-1)
+            graph.replay()
+            torch.cuda.synchronize()
+            wrong += not tpcs() <= set(tpc_set)
+        ok(not wrong, f"{words}: {wrong} of {launches} launches left their set")
+
+    def cost(words, used):
+        """us of the host for a launch, the queue never full."""
+        took = []
+        before = gpupart.counters().graphs_reapplied
+        for n in range(LAUNCHES):
+            gpu.process = used[n % len(used)]
+            start = time.perf_counter_ns()
+            graph.replay()
+            took.append((time.perf_counter_ns() - start) / 1000)
+            if n % 4 == 3:
+                torch.cuda.synchronize()
+        built = gpupart.counters().graphs_reapplied - before
+        print(f"# {words}: median {statistics.median(took):.2f} us, mean "
+              f"{statistics.mean(took):.2f}, 99th percentile "
+              f"{sorted(took)[LAUNCHES * 99 // 100]:.2f}; built again {built} times in {LAUNCHES}",
+              flush=True)
+        return statistics.median(took), built
+
+    stays("one set", sets[:1], 20)
+    stays("two sets in turns", sets[:2], 40)
+    one, _ = cost("one set", sets[:1])
+    two, built = cost("two sets in turns", sets[:2])
+    again, _ = cost("one set again", sets[:1])
+    if VARIANTS:
+        ok(not built, f"two sets in turns: built again {built} times")
+        ok(two - min(one, again) <= 2, f"two sets in turns add {two - min(one, again):.2f} us")
+        stays("four sets in turns", sets, 40)
+        four, built = cost("four sets in turns", sets)
+        ok(not built and four - min(one, again) <= 2,
+           f"four sets in turns add {four - min(one, again):.2f} us")
+    else:
+        ok(built >= LAUNCHES - 1, f"without variants: built again {built} times")
+
+    # Of one graph in two streams with a set each.
+    gpu.process = None
+    counter = torch.zeros(1, device="cuda", dtype=torch.int64)
+    chain = captured(lambda n: count[(1,)](counter, 0))
+    counter.zero_()
+    streams = [torch.cuda.Stream(), torch.cuda.Stream()]
+    for stream, tpc_set in zip(streams, sets):
+        gpu.stream_set(stream, tpc_set)
+    torch.cuda.synchronize()
+    for n in range(200):
+        with torch.cuda.stream(streams[n % 2]):
+            chain.replay()
+    torch.cuda.synchronize()
+    ok(counter.item() == 200 * KERNELS,
+       f"two streams in turns: {counter.item()} of {200 * KERNELS} kernels counted one by one")
+    for stream in streams:
+        gpu.stream_set(stream, None)
+
+    # What variants take.
+    graphs = [captured(lambda n: census[(BLOCKS,)](out[n], 0)) for _ in range(10)]
+    free = []
+    for tpc_set in sets:
+        gpu.process = tpc_set
+        start = time.perf_counter_ns()
+        for graph in graphs:
+            graph.replay()
+        torch.cuda.synchronize()
+        took = (time.perf_counter_ns() - start) / 10000
+        free.append(torch.cuda.mem_get_info()[0])
+        print(f"# 10 graphs, set {len(free)}: {took:.0f} us a graph with its run, "
+              f"{(free[0] - free[-1]) / 10 / 1024:.0f} KiB a graph more than with one", flush=True)
+    if VARIANTS and hasattr(graph, "raw_cuda_graph_exec"):
+        graph = captured(lambda n: census[(BLOCKS,)](out[n], 0))
+        start = time.perf_counter_ns()
+        gpu.graph_prepare(graph, sets)
+        print(f"# four sets beforehand: {(time.perf_counter_ns() - start) / 1000:.0f} us")
+        before = gpupart.counters().graphs_reapplied
+        stays("four sets named beforehand", sets, 8)
+        ok(gpupart.counters().graphs_reapplied == before, "and nothing is built")
+    ok(gpupart.counters().graphs_stale == 0, "no launch kept an earlier set")
+    gpu.process = None
+
+
+sys.exit(main())
