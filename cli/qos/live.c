@@ -346,16 +346,23 @@ static int records_drained(struct live_tenant *t)
 	return result;
 }
 
+bool live_settled(const struct live *live, unsigned int i, uint64_t drain_ns)
+{
+	const struct live_tenant *t = &live->tenants[i];
+
+	return t->gone || !t->nr_members || t->since_change >= DRAINED_BY ||
+	       process_now_ns() - t->changed_ns >= drain_ns;
+}
+
 bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t most_ns)
 {
 	struct live_tenant *t = &live->tenants[i];
-	const uint64_t since = process_now_ns() - t->changed_ns;
 	int result;
 
-	if (t->gone || !t->nr_members || since >= most_ns)
+	if (t->gone || !t->nr_members || process_now_ns() - t->changed_ns >= most_ns)
 		return true;
 	result = records_drained(t);
-	return result >= 0 ? result : t->since_change >= DRAINED_BY || since >= drain_ns;
+	return result >= 0 ? result : live_settled(live, i, drain_ns);
 }
 
 /* ---------------------------------------------------------------------------- sets */

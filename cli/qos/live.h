@@ -127,9 +127,14 @@ uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_
 void live_forget(struct live *live);
 
 /*
+ * Whether what tenant @i tells is of its new set: it reported often enough since the change, or
+ * @drain_ns have passed.
+ */
+bool live_settled(const struct live *live, unsigned int i, uint64_t drain_ns);
+
+/*
  * Whether what tenant @i launched before its set changed has ended. By its records, as long as
- * @most_ns have not passed; where they do not tell, it reported often enough since, or @drain_ns
- * have passed.
+ * @most_ns have not passed; where they do not tell, as live_settled().
  */
 bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t most_ns);
 

@@ -156,7 +156,7 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 		status = watch(run, begin + ns / 4);
 		drained = true;
 		for (unsigned int i = 0; i < run->tune.nr; i++)
-			drained &= live_drained(live, i, ns / 4, ns / 4);
+			drained &= live_settled(live, i, ns / 4);
 	}
 	live_forget(live);
 	settled = process_now_ns();

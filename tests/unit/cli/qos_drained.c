@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* When a tenant's TPCs change hands: by the records of its processes, else after reports or a time. */
+/* When a tenant's TPCs change hands: by records of its processes, else after reports or a time. */
 #include <errno.h>
 #include "cli/qos/live.h"
 #include "lib/private.h"
