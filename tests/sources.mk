@@ -74,6 +74,7 @@ LIBT_SRC := \
 	tests/lib/confine/green.c \
 	tests/lib/confine/launch.c \
 	tests/lib/confine/learn.c \
+	tests/lib/confine/lend.c \
 	tests/lib/confine/life.c \
 	tests/lib/confine/rules.c \
 	tests/lib/confine/sm_count.c \

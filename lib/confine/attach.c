@@ -547,8 +547,12 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 		/* Whoever looks from outside is told too. */
 		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
 	report_attached(gp, err, err ? NULL : &gpu->driver.topo->info);
-	if (!err)
-		*attached = gpu;
+	if (err)
+		return err;
+	/* Behind what shows this process: its run's borrower finds it, or it finds this. */
+	if (report_lend && atomic_load(&report_lend->lends))
+		scope_used(gpu, SCOPE_USED_LENDS);
+	*attached = gpu;
 	return err;
 }
 

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include "lib/confine/watched_functions.h"
 #include "lib/confine/graph.h"
+#include "lib/confine/lend.h"
 #include "lib/confine/module.h"
 #include "lib/confine/recording.h"
 #include "lib/confine/report.h"
@@ -224,6 +225,8 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 	case WHAT_UPLOAD:
 		place = place_of(row, a->second, params->ctx);
 		graph_launch_begin(cuda, a->first, &place, row->fn.kind == WHAT_GRAPH_LAUNCH);
+		/* It is outstanding from here on, and may build no node. */
+		report_busy(records_counter());
 		break;
 	}
 }
@@ -424,6 +427,28 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 	}
 }
 
+/* The launch of a kernel begins; one with attributes is never lent anything. */
+static __attribute__((noinline)) void lend_launch(const struct row *row,
+						  const struct cuda_call_params *params)
+{
+	const struct {
+		void *function;
+		unsigned int grid[3];
+	} *kernel = params->arguments;
+	const unsigned int *grid = row->which == STREAM_OF_KERNEL ? kernel->grid : NULL;
+	bool plain = row->fn.cbid == CBID_cuLaunchKernel ||
+		     row->fn.cbid == CBID_cuLaunchKernel_ptsz;
+	const struct cuda_launch_config *config;
+
+	if (row->which == STREAM_OF_CONFIG) {
+		config = *(const struct cuda_launch_config *const *)params->arguments;
+		grid = config ? config->grid : NULL;
+		plain = config && !config->nr_attrs;
+	}
+	if (grid)
+		lend_begins(function_of(row, params->arguments), params->ctx, grid, plain);
+}
+
 static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
@@ -462,6 +487,11 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	if (__builtin_expect(atomic_load_explicit(&rules_used, memory_order_acquire), 0) &&
 	    launch && scope_thread.in_launch && !scope_thread.own)
 		match_launch(row, params);
+	if (__builtin_expect(atomic_load_explicit(&lend_used, memory_order_relaxed), 0) && launch &&
+	    scope_thread.in_launch && !scope_thread.own)
+		lend_launch(row, params);
+	if (__builtin_expect(scope_thread.lend && params->site == CUDA_SITE_END, 0))
+		lend_ends(*params->result);
 	/*
 	 * The usual one calls nothing of the driver's. One of our own is none that a set waits
 	 * for.

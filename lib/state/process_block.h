@@ -51,6 +51,7 @@ struct control_lane {
 
 /* Of in_use: a set was given, so that launches are worth a look. */
 #define CONTROL_USED 1
+#define CONTROL_USED_LENDS 8	/* another run wants to know of each launch: report_busy() */
 
 /* One attached GPU. What the callback reads stands first. */
 struct control_gpu {
