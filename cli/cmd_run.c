@@ -187,6 +187,9 @@ int cmd_run(int argc, char **argv)
 					   { .name = "strict", .given = &wishes.strict },
 					   { .name = "no-device-launch",
 					     .given = &wishes.no_device_launch },
+					   { .name = "lend", .value = &wishes.lend.job },
+					   { .name = "lend-limit", .value = &wishes.lend.limit },
+					   { .name = "depth", .value = &wishes.lend.depth },
 					   { .name = "rule", .values = &wishes.rules },
 					   { .name = "exec", .given = &wishes.exec }, { 0 } };
 	struct args args = { 0 };
@@ -210,6 +213,8 @@ int cmd_run(int argc, char **argv)
 	if (!status && wishes.name)
 		status = check_name(wishes.name);
 	if (!status)
+		status = lend_check(&wishes.lend, wishes.name, wishes.exec);
+	if (!status)
 		status = check_strict(&wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
@@ -217,6 +222,9 @@ int cmd_run(int argc, char **argv)
 	if (wishes.no_device_launch)
 		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);
 	run_take_gpus(&args, &wishes);
+	if (wishes.lend.job && wishes.gpus)
+		return failure("--lend %s: on one GPU, and --gpu %s names several",
+			       wishes.lend.job, wishes.gpus);
 	status = args_simulate(&args);
 	if (status)
 		return status;

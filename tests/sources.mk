@@ -125,6 +125,7 @@ TEST_SH := \
 	tests/cli/installed.sh \
 	tests/cli/json.sh \
 	tests/cli/kubernetes.sh \
+	tests/cli/lend.sh \
 	tests/cli/live.sh \
 	tests/cli/manpages.sh \
 	tests/cli/mem.sh \

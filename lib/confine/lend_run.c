@@ -21,7 +21,7 @@
 struct gpupart_lender {
 	struct lend_block *own;
 	struct report_block *block;	/* of the lender */
-	unsigned int nr_joined;		/* processes that it had */
+	uint64_t attached;		/* as the block's, before its processes were found */
 	struct gpupart_tpcset tpcs;
 	unsigned int nr;
 	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
@@ -130,11 +130,15 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	}
 	/* First: a process that begins now sees it, or is seen here. */
 	if (!err) {
-		lender->nr_joined = atomic_load(&lender->block->nr);
 		atomic_store(&lender->block->lend.lends, 1);
+		lender->attached = atomic_load(&lender->block->lend.attached);
 	}
-	for (unsigned int n = 0; !err && n < nr && n < GPUPART_LENDER_MAX; n++)
+	for (unsigned int n = 0; !err && n < nr && n < GPUPART_LENDER_MAX; n++) {
 		err = add_process(gp, lender, pids[n], pci);
+		/* One without this GPU is never busy on it. */
+		if (err == -ENODEV && (n + 1 < nr || lender->nr))
+			err = 0;
+	}
 	err = err ?: keep_given(gp, lender, pci);
 	if (err) {
 		gpupart_lender_close(lender);
@@ -162,7 +166,7 @@ static int check_same(struct gpupart *gp, const struct gpupart_lender *lender)
 		if (!err)
 			all = gpupart_tpcset_or(&all, &set);
 	}
-	if (!err && (atomic_load(&lender->block->nr) != lender->nr_joined ||
+	if (!err && (atomic_load(&lender->block->lend.attached) != lender->attached ||
 		     !gpupart_tpcset_subset(&lender->tpcs, &all)))
 		err = -EAGAIN;
 	if (!err && lender->block->lend.limit_ns)

@@ -35,6 +35,7 @@ struct lend_block {
 	/* Of a lender: @lends, by the watcher of a borrower; then its processes write @busy. */
 	_Alignas(64) _Atomic uint64_t lends;
 	_Atomic uint64_t busy;	/* the CPU's counter at the last launch */
+	_Atomic uint64_t attached;	/* GPUs, by its processes, each once or several times */
 };
 
 /* The memory in which the processes of a run leave their reports. */

@@ -476,8 +476,7 @@ static void refused(void)
 	tap_ok(gpupart_lender_look(gp, lender) == -EBUSY && !block(&batch)->lease,
 	       "until it borrows itself");
 	block(&serve)->limit_ns = 0;
-	block(&serve)[0].lends = 1;
-	((struct report_block *)((struct memfd *)serve.report)->head)->nr++;
+	block(&serve)->attached++;
 	tap_ok(gpupart_lender_look(gp, lender) == -EAGAIN && !block(&batch)->lease,
 	       "or has another process");
 	kill(serve.pid, SIGKILL);
