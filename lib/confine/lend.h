@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bounds the time of a program's outstanding launches, and lets some of them use the TPCs of
- * another program that has nothing outstanding. See Documentation/internals/lending.md.
+ * another program that has nothing outstanding. See Documentation/user/lending.md.
  *
  * Whether a kernel may be lent TPCs, and whether there is room for it, is decided at the begin of
  * the call that launches it, where the thread may wait. The launch callback looks whether the

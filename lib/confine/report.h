@@ -16,7 +16,7 @@
 #define REPORT_MAX_PROCESSES 256
 
 /*
- * Lending, Documentation/internals/lending.md. The run's memory cannot be shortened, so others read
+ * Lending, Documentation/user/lending.md. The run's memory cannot be shortened, so others read
  * it at each launch.
  */
 struct lend_block {
