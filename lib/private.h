@@ -193,7 +193,7 @@ int gpupart_report_start(struct gpupart *gp, const char *id);
  */
 void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns);
 
-/* What came of it: launches with lent TPCs, kernels that get none any more, waits without an end. */
+/* What came of it: launches with lent TPCs, kernels that get none any more, waits in vain. */
 struct gpupart_lend_counts {
 	uint64_t lent, revoked, expired;
 };
@@ -201,9 +201,10 @@ void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_len
 
 /*
  * From now on the run of @report borrows the TPCs on the GPU at @pci of the @nr processes @pids,
- * whose report is @id, whenever gpupart_lender_look() has found them idle. One thread, one lender at
- * a time. -EBUSY they borrow themselves; -EINVAL they have no set of their own; -EPERM this node
- * gave this user none of their TPCs; and as gpupart_remote_open() and gpupart_records_open().
+ * whose report is @id, whenever gpupart_lender_look() has found them idle. One thread, and one
+ * lender at a time. -EBUSY they borrow themselves; -EINVAL they have no set of their own; -EPERM
+ * this node gave this user none of their TPCs; and as gpupart_remote_open() and
+ * gpupart_records_open().
  */
 #define GPUPART_LENDER_MAX 16	/* processes */
 struct gpupart_lender;

@@ -157,7 +157,7 @@ static int add(struct found *found, const struct gpupart_process *p)
 	if (p->uid != geteuid())
 		return say("process %d is another user's", p->pid);
 	if (p->other_version || !p->pid)
-		return say("process %d runs under another version of gpupart, or in another pid namespace",
+		return say("process %d is of another version of gpupart or pid namespace",
 			   p->pid);
 	if (found->nr == GPUPART_LENDER_MAX)
 		return say("it has more than %d processes", GPUPART_LENDER_MAX);
@@ -170,7 +170,8 @@ static int add(struct found *found, const struct gpupart_process *p)
 		return say("there are several runs of that name");
 	value_of(p->pid, MPS_DAEMON_PIPES, pipes, sizeof(pipes));
 	if (!watch.simulated && (!*pipes || strcmp(pipes, watch.pipes)))
-		return say("they are not both clients of one MPS daemon, see run --mps: without that they take turns");
+		return say(
+			"they are not both clients of one MPS daemon, see run --mps: without that they take turns");
 	strcpy(found->id, id);
 	found->pids[found->nr++] = p->pid;
 	return 0;
@@ -232,7 +233,8 @@ static int open_lender(void)
 
 static void on_fault(int sig)
 {
-	static const char text[] = "gpupart run: --lend: the lender's memory was cut short: nothing is lent any more\n";
+	static const char text[] =
+		"gpupart run: --lend: the lender's memory was cut short: nothing is lent any more\n";
 
 	(void)sig;
 	if (watch.lender)
@@ -304,7 +306,8 @@ void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *rep
 		return;
 	gpupart_lend_counts(report, &counts);
 	if (wishes->job)
-		remark("%llu launches could use idle TPCs of '%s', too%s; kernels that took too long there: %llu",
+		remark(
+			"%llu launches could use idle TPCs of '%s', too%s; kernels that took too long there: %llu",
 		       (unsigned long long)counts.lent, wishes->job,
 		       simulated ? " (simulated)" : "", (unsigned long long)counts.revoked);
 	if (counts.expired)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `gpupart run --lend` and `--depth`: what is asked for, and the process that watches the lender. */
+/* `gpupart run --lend` and `--depth`: what is asked for, and the process that watches who lends. */
 #ifndef GPUPART_CLI_START_LEND_H
 #define GPUPART_CLI_START_LEND_H
 

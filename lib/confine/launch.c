@@ -75,6 +75,21 @@ static __attribute__((noinline)) void not_kept(enum control_counter counter,
 	api_left_limit();
 }
 
+/* A launch that only @limit applies to, which the lender's TPCs are added to if it is idle. */
+static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struct tmd_allow *limit)
+{
+	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
+	struct scope_lend *lend = scope_thread.lend;
+	struct tmd_allow lent;
+
+	if (lend->gpu != gpu || lend->refused || !lend_is_idle() ||
+	    !scope_ring_read(&lend_tpcs, words, &lent))
+		return;
+	for (unsigned int i = 0; i < words; i++)
+		limit->tmd_bits[i] |= lent.tmd_bits[i];
+	lend->got = true;
+}
+
 static inline __attribute__((always_inline))
 void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare,
 		 unsigned int nr_words)
@@ -88,7 +103,7 @@ void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bo
 		return;
 	}
 	if (rare && scope_thread.lend && !now.set)
-		lend_widen(scope_thread.lend, gpu, nr_words, &copies.limit);
+		widen(gpu, &copies.limit);
 	if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
 		counter = CONTROL_UNCONFINABLE_MAP;
 	else

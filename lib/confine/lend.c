@@ -71,47 +71,38 @@ static uint64_t now_ns(void)
 
 /* ------------------------------------------------------------------- the lender */
 
-/* What the run's watcher wrote; false: it is writing. */
-static bool read_lender(struct lend_block *copy)
-{
-	uint64_t number = atomic_load(&report_lend->number);
-
-	memcpy(copy->lender, report_lend->lender, sizeof(copy->lender));
-	memcpy(copy->pci, report_lend->pci, sizeof(copy->pci));
-	copy->tpcs = report_lend->tpcs;
-	atomic_thread_fence(memory_order_acquire);
-	if (number & 1 || atomic_load(&report_lend->number) != number)
-		return false;
-	taken = number;
-	return true;
-}
-
-/* Memory of an earlier lender stays mapped: a callback may be reading it. */
+/*
+ * What the run's watcher wrote; while it writes, none. Memory of an earlier lender stays mapped: a
+ * callback may be reading it.
+ */
 static __attribute__((noinline)) void take_lender(void)
 {
+	uint64_t number = atomic_load(&report_lend->number);
+	struct lend_lender lender = report_lend->lender;
 	struct gpupart_tpcset all;
-	struct report_block *block;
 	struct memfd_head *head;
 	struct tmd_allow allow;
-	struct lend_block copy;
 
 	atomic_store(&lend_lender, NULL);
 	gpu = NULL;
-	if (!read_lender(&copy) || !*copy.lender)
+	lender.report[sizeof(lender.report) - 1] = 0;
+	atomic_thread_fence(memory_order_acquire);
+	if (number & 1 || atomic_load(&report_lend->number) != number)
 		return;
-	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
-		if (!strncmp(gpu->driver.topo->info.pci, copy.pci, sizeof(copy.pci)))
+	taken = number;
+	for (unsigned int n = 0; *lender.report && (gpu = scope_gpu(n)); n++)
+		if (!strncmp(gpu->driver.topo->info.pci, lender.pci, sizeof(lender.pci)))
 			break;
 	if (!gpu)
 		return;
 	all = gpupart_topology_all(gpu->driver.topo);
-	if (gpupart_tpcset_empty(&copy.tpcs) || !gpupart_tpcset_subset(&copy.tpcs, &all) ||
-	    memfd_map(NULL, copy.lender, REPORT_NAME, REPORT_MAGIC, sizeof(*block), &head))
+	if (gpupart_tpcset_empty(&lender.tpcs) || !gpupart_tpcset_subset(&lender.tpcs, &all) ||
+	    memfd_map(NULL, lender.report, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block),
+		      &head))
 		return;
-	tmd_map_convert(&gpu->driver.map, &copy.tpcs, &allow);
-	ring_publish(&lend_tpcs, &allow, &copy.tpcs);
-	block = (struct report_block *)head;
-	atomic_store(&lend_lender, &block->lend);
+	tmd_map_convert(&gpu->driver.map, &lender.tpcs, &allow);
+	ring_publish(&lend_tpcs, &allow, &lender.tpcs);
+	atomic_store(&lend_lender, &((struct report_block *)head)->lend);
 }
 
 /* A limit that the program itself made narrower is its own wish. */

@@ -39,7 +39,7 @@ void lend_forget(void);
 void lend_begins(const void *function, const void *ctx, const unsigned int grid[3], bool plain);
 void lend_ends(int result);
 
-/* By the counters of the CPU alone: a lender that tells nothing any more is not idle for long. */
+/* By what was written there alone: a lender that is not watched any more is not idle for long. */
 static inline bool lend_is_idle(void)
 {
 	const struct lend_block *lender =
@@ -48,20 +48,6 @@ static inline bool lend_is_idle(void)
 	return lender && atomic_load_explicit(&lender->busy, memory_order_acquire) ==
 			 atomic_load_explicit(&report_lend->idle, memory_order_relaxed) &&
 	       records_counter() < atomic_load_explicit(&report_lend->lease, memory_order_relaxed);
-}
-
-/* In the launch callback, for a launch that only @limit applies to. */
-static inline __attribute__((always_inline))
-void lend_widen(struct scope_lend *lend, const struct gpupart_gpu *gpu, unsigned int nr_words,
-		struct tmd_allow *limit)
-{
-	struct tmd_allow lent;
-
-	if (lend->gpu != gpu || lend->refused || !lend_is_idle() || !scope_ring_read(&lend_tpcs, nr_words, &lent))
-		return;
-	for (unsigned int i = 0; i < nr_words; i++)
-		limit->tmd_bits[i] |= lent.tmd_bits[i];
-	lend->got = true;
 }
 
 /* After that launch got its record, or none. */

@@ -101,11 +101,9 @@ static void show(struct lend_block *own, const char *id, const char *pci,
 	atomic_store(&own->lease, 0);
 	atomic_store(&own->idle, NEVER);
 	atomic_fetch_add(&own->number, 1);
-	memset(own->lender, 0, sizeof(own->lender));
-	memset(own->pci, 0, sizeof(own->pci));
-	memcpy(own->lender, id, strnlen(id, sizeof(own->lender) - 1));
-	memcpy(own->pci, pci, strnlen(pci, sizeof(own->pci) - 1));
-	own->tpcs = *tpcs;
+	own->lender = (struct lend_lender){ .tpcs = *tpcs };
+	memcpy(own->lender.report, id, strnlen(id, sizeof(own->lender.report) - 1));
+	memcpy(own->lender.pci, pci, strnlen(pci, sizeof(own->lender.pci) - 1));
 	atomic_fetch_add(&own->number, 1);
 }
 

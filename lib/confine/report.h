@@ -19,17 +19,21 @@
  * Lending, Documentation/user/lending.md. The run's memory cannot be shortened, so others read
  * it at each launch.
  */
+struct lend_lender {
+	char report[MEMFD_ID_LEN];	/* of its run; "": none */
+	char pci[20];
+	struct gpupart_tpcset tpcs;	/* that may be borrowed */
+};
+
 struct lend_block {
 	/* Of a borrower, by its run before the program is there. */
-	uint64_t depth_ns;	/* outstanding launches, by known durations; 0: no bound, no lending */
+	uint64_t depth_ns;	/* outstanding launches, by known durations; 0: nothing of this */
 	uint64_t limit_ns;	/* those that got lent TPCs, and the longest of these; 0: none */
 	/* By the run's watcher. */
 	_Atomic uint64_t lease;	/* the CPU's counter until which @idle holds */
 	_Atomic uint64_t idle;	/* @busy of the lender when it had nothing outstanding */
-	_Atomic uint64_t number;	/* counts up before and after a change of the lender: */
-	char lender[MEMFD_ID_LEN];	/* its run's report; "": none */
-	char pci[20];
-	struct gpupart_tpcset tpcs;	/* that may be borrowed */
+	_Atomic uint64_t number;	/* counts up before and after a change of: */
+	struct lend_lender lender;
 	/* By the borrower's processes: launches, kernels, waits that came to their end. */
 	_Atomic uint64_t lent, revoked, expired;
 	/* Of a lender: @lends, by the watcher of a borrower; then its processes write @busy. */

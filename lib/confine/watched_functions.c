@@ -427,7 +427,23 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 	}
 }
 
-/* The launch of a kernel begins; one with attributes is never lent anything. */
+/*
+ * Attributes of launches whose blocks need no more of each other than a cluster's do, and that
+ * begin when the one before has ended: access policy window 1, cluster and its scheduling 4 and 5,
+ * priority 8, memory domains 9 and 10, carveout 14. Others may be there if they are 0.
+ */
+#define PLAIN_ATTRS (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 14)
+
+static bool is_plain(const struct cuda_launch_config *config)
+{
+	for (unsigned int n = 0; n < config->nr_attrs; n++)
+		if (config->attrs[n].id < 0 || config->attrs[n].id > 31 ||
+		    (!(PLAIN_ATTRS >> config->attrs[n].id & 1) && config->attrs[n].value))
+			return false;
+	return true;
+}
+
+/* The launch of a kernel begins or ends. */
 static __attribute__((noinline)) void lend_launch(const struct row *row,
 						  const struct cuda_call_params *params)
 {
@@ -440,10 +456,15 @@ static __attribute__((noinline)) void lend_launch(const struct row *row,
 		     row->fn.cbid == CBID_cuLaunchKernel_ptsz;
 	const struct cuda_launch_config *config;
 
+	if (params->site == CUDA_SITE_END) {
+		if (scope_thread.lend)
+			lend_ends(*params->result);
+		return;
+	}
 	if (row->which == STREAM_OF_CONFIG) {
 		config = *(const struct cuda_launch_config *const *)params->arguments;
 		grid = config ? config->grid : NULL;
-		plain = config && !config->nr_attrs;
+		plain = config && is_plain(config);
 	}
 	if (grid)
 		lend_begins(function_of(row, params->arguments), params->ctx, grid, plain);
@@ -488,10 +509,8 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	    launch && scope_thread.in_launch && !scope_thread.own)
 		match_launch(row, params);
 	if (__builtin_expect(atomic_load_explicit(&lend_used, memory_order_relaxed), 0) && launch &&
-	    scope_thread.in_launch && !scope_thread.own)
+	    !scope_thread.own)
 		lend_launch(row, params);
-	if (__builtin_expect(scope_thread.lend && params->site == CUDA_SITE_END, 0))
-		lend_ends(*params->result);
 	/*
 	 * The usual one calls nothing of the driver's. One of our own is none that a set waits
 	 * for.

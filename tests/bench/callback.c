@@ -44,10 +44,10 @@ static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
 /* From now on the other one is idle; @busy: no, never. */
 static void borrow(struct lend_block *own, const char *lender, struct gpupart_gpu *gpu, bool busy)
 {
-	snprintf(own->lender, sizeof(own->lender), "%s", lender);
-	snprintf(own->pci, sizeof(own->pci), "%s",
+	snprintf(own->lender.report, sizeof(own->lender.report), "%s", lender);
+	snprintf(own->lender.pci, sizeof(own->lender.pci), "%s",
 		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);
-	own->tpcs = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 2)->tpcs;
+	own->lender.tpcs = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 2)->tpcs;
 	own->number = 2;
 	own->lease = busy ? 0 : UINT64_MAX;
 }

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include "lib/confine/lend.h"
+#include "lib/driver/cuda.h"
 #include "lib/private.h"
 #include "lib/records/records.h"
 #include "tests/lib/scenario.h"
@@ -39,6 +40,22 @@ static U64 outstanding(void)
 	return gpupart_records_read(gp, reader, &r, sizeof(r)) ? 999 : r.outstanding;
 }
 
+/* A launch of 4 blocks with the attribute @id, whose value is 1, or clusters of one block. */
+static int launch_with(struct program *p, P stream, int id)
+{
+	static CU (*launch)(const struct cuda_launch_config *, P, P *, P *);
+	struct cuda_launch_attr attr = { .id = id, .dim = { 1, id == 4, id == 4 } };
+	const struct cuda_launch_config config = {
+		{ 4, 1, 1 }, { 32, 1, 1 }, 0, stream, &attr, id >= 0,
+	};
+	unsigned int ns = 1000;
+	P args[] = { &p->out, &ns };
+
+	if (!launch)
+		*(void **)&launch = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchKernelEx");
+	return launch(&config, p->function, args, NULL) ?: cuStreamSynchronize(stream);
+}
+
 static int set_own(char what, unsigned int tpc)
 {
 	struct gpupart_tpcset set = { { 1ull << tpc } };
@@ -53,7 +70,7 @@ static int set_own(char what, unsigned int tpc)
  * Commands, one character and a number each, and an answer in a line:
  * c: launches a census, and waits; where it ran. l NS: launches in stream 0, and does not wait;
  * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t TPC: this thread's
- * set is that one, u: none. i TPC: the program's own limit is.
+ * set is that one, u: none. i TPC: the program's own limit is. e ID: with that attribute.
  */
 static int be_program(void)
 {
@@ -87,6 +104,8 @@ static int be_program(void)
 			err = cuStreamSynchronize(streams[1]);
 		else if (*line == 't' || *line == 'u' || *line == 'i')
 			err = set_own(*line, ns);
+		else if (*line == 'e')
+			err = launch_with(&p, streams[0], ns);
 		if (*line != 'c')
 			snprintf(list, sizeof(list), "%llu", outstanding());
 		printf("%d %s\n", err, list);
@@ -109,7 +128,8 @@ static bool start(struct peer *peer, const char *set, U64 depth, U64 limit)
 	char inject[4096], line[64] = "";
 	int to[2], from[2];
 
-	snprintf(inject, sizeof(inject), "%s/lib/gpupart/libgpupart-inject.so", getenv("TEST_BUILD"));
+	snprintf(inject, sizeof(inject), "%s/lib/gpupart/libgpupart-inject.so",
+		 getenv("TEST_BUILD"));
 	if (gpupart_report_open(gp, &peer->report, &peer->id) || pipe2(to, O_CLOEXEC) ||
 	    pipe2(from, O_CLOEXEC))
 		return false;
@@ -265,7 +285,7 @@ static void idle_and_busy(void)
 	tap_ok(runs_lent(&batch), "then it gets the idle program's TPCs, too");
 	looks_pause();
 	tap_ok(!strcmp(ask(&serve, 'l', 300000000), "0 1"), "the lender launches");
-	tap_ok(runs_unlent(&batch, 3), "from then on it gets its own, whether anybody looks or not");
+	tap_ok(runs_unlent(&batch, 3), "from then on it gets its own, although nobody looks");
 	looks_go_on();
 	tap_ok(finds(0) && runs_unlent(&batch, 1), "a look finds the lender busy");
 	tap_ok(finds(1) && runs_lent(&batch), "it is idle again, and lends");
@@ -350,13 +370,13 @@ static void lies(void)
 		};
 
 		own->number++;
-		snprintf(own->lender, sizeof(own->lender), "%s", serve.id);
+		snprintf(own->lender.report, sizeof(own->lender.report), "%s", serve.id);
 		if (!i)
-			snprintf(own->lender, sizeof(own->lender), "/proc/%d/fd/%d", getpid(), fd);
+			snprintf(own->lender.report, sizeof(own->lender.report), "/proc/%d/fd/%d", getpid(), fd);
 		else if (i == 1)
-			snprintf(own->lender, sizeof(own->lender), "/dev/null");
+			snprintf(own->lender.report, sizeof(own->lender.report), "/dev/null");
 		else
-			own->tpcs = i == 2 ? (struct gpupart_tpcset){ { 0 } } : list("8,200");
+			own->lender.tpcs = i == 2 ? (struct gpupart_tpcset){ { 0 } } : list("8,200");
 		own->number++;
 		own->idle = i ? atomic_load(&block(&serve)->busy) : 0;
 		own->lease = UINT64_MAX;
@@ -458,6 +478,31 @@ static void own_sets(void)
 	       "a program that limits itself gets no more than that");
 }
 
+/* Blocks that wait for each other have no more TPCs than they were sized for. */
+static void attributes(void)
+{
+	static const struct {
+		int id;
+		bool lent;
+	} rows[] = { { 8, true }, { 4, true }, { 2, false }, { 6, false } };
+
+	if (!lends(20 * SECOND, 20 * SECOND))
+		return;
+	looks_pause();
+	block(&batch)->lease = UINT64_MAX;
+	block(&batch)->idle = atomic_load(&block(&serve)->busy);
+	for (int n = 0; n < LEND_RUNS; n++)
+		ask(&batch, 'e', 8);
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const U64 lent = block(&batch)->lent;
+		const char *answer = ask(&batch, 'e', rows[i].id);
+
+		tap_ok(!strcmp(answer, "0 0") && block(&batch)->lent == lent + rows[i].lent,
+		       "attribute %d: %slent TPCs", rows[i].id, rows[i].lent ? "" : "not ");
+	}
+	looks_go_on();
+}
+
 static void refused(void)
 {
 	if (!both(20 * SECOND, 20 * SECOND))
@@ -491,8 +536,8 @@ static void without_records(void)
 	if (!both(20 * SECOND, 20 * SECOND))
 		return;
 	looks_pause();
-	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == -EINVAL && !block(&batch)->lease,
-	       "a lender without records lends nothing");
+	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == -EINVAL &&
+	       !block(&batch)->lease, "a lender without records lends nothing");
 }
 
 /* As every process of this user's cache: the mask bits and the records are proven before. */
@@ -521,6 +566,7 @@ static const struct scenario scenarios[] = {
 	{ "bound", bound, "@b", { CLOCK }, prepare },
 	{ "waits-for-later", waits_for_later, "@b", { CLOCK }, prepare },
 	{ "own-sets", own_sets, "@b", { CLOCK }, prepare },
+	{ "attributes", attributes, "@b", { CLOCK }, prepare },
 	{ "refused", refused, "@b", { CLOCK }, prepare },
 	{ "without-records", without_records, "@b", { CLOCK, "GPUPART_RECORDS=0" }, prepare },
 };
