@@ -78,15 +78,13 @@ static __attribute__((noinline)) void not_kept(enum control_counter counter,
 /* A launch that only @limit applies to, which the lender's TPCs are added to if it is idle. */
 static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struct tmd_allow *limit)
 {
-	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
+	const struct lend_from *from = atomic_load_explicit(&lend_from, memory_order_acquire);
 	struct scope_lend *lend = scope_thread.lend;
-	struct tmd_allow lent;
 
-	if (lend->gpu != gpu || lend->refused || !lend_is_idle() ||
-	    !scope_ring_read(&lend_tpcs, words, &lent))
+	if (lend->gpu != gpu || lend->refused || !lend_is_idle(from))
 		return;
-	for (unsigned int i = 0; i < words; i++)
-		limit->tmd_bits[i] |= lent.tmd_bits[i];
+	for (unsigned int i = 0; i < gpu->driver.map.nr_words; i++)
+		limit->tmd_bits[i] |= from->tpcs.tmd_bits[i];
 	lend->got = true;
 }
 

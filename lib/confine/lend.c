@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* See lend.h. Outside of the launch callback: one lock, which no thread holds while it waits. */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "lib/confine/lend.h"
@@ -29,8 +30,7 @@ struct outstanding {
 };
 
 atomic_bool lend_used;
-const struct lend_block *_Atomic lend_lender;
-struct ring lend_tpcs;
+const struct lend_from *_Atomic lend_from;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
@@ -72,7 +72,7 @@ static uint64_t now_ns(void)
 /* ------------------------------------------------------------------- the lender */
 
 /*
- * What the run's watcher wrote; while it writes, none. Memory of an earlier lender stays mapped: a
+ * What the run's watcher wrote; while it writes, none. What there is of an earlier lender stays: a
  * callback may be reading it.
  */
 static __attribute__((noinline)) void take_lender(void)
@@ -81,9 +81,9 @@ static __attribute__((noinline)) void take_lender(void)
 	struct lend_lender lender = report_lend->lender;
 	struct gpupart_tpcset all;
 	struct memfd_head *head;
-	struct tmd_allow allow;
+	struct lend_from *from;
 
-	atomic_store(&lend_lender, NULL);
+	atomic_store(&lend_from, NULL);
 	gpu = NULL;
 	lender.report[sizeof(lender.report) - 1] = 0;
 	atomic_thread_fence(memory_order_acquire);
@@ -96,13 +96,17 @@ static __attribute__((noinline)) void take_lender(void)
 	if (!gpu)
 		return;
 	all = gpupart_topology_all(gpu->driver.topo);
-	if (gpupart_tpcset_empty(&lender.tpcs) || !gpupart_tpcset_subset(&lender.tpcs, &all) ||
+	from = malloc(sizeof(*from));
+	if (!from || gpupart_tpcset_empty(&lender.tpcs) ||
+	    !gpupart_tpcset_subset(&lender.tpcs, &all) ||
 	    memfd_map(NULL, lender.report, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block),
-		      &head))
+		      &head)) {
+		free(from);
 		return;
-	tmd_map_convert(&gpu->driver.map, &lender.tpcs, &allow);
-	ring_publish(&lend_tpcs, &allow, &lender.tpcs);
-	atomic_store(&lend_lender, &((struct report_block *)head)->lend);
+	}
+	from->block = &((struct report_block *)head)->lend;
+	tmd_map_convert(&gpu->driver.map, &lender.tpcs, &from->tpcs);
+	atomic_store(&lend_from, from);
 }
 
 /* A limit that the program itself made narrower is its own wish. */
@@ -243,7 +247,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 	kernel = find_kernel(key);
 	ns = kernel->runs >= LEND_RUNS ? kernel->longest_ns : 0;
 	lent = plain && gpu && ns && ns <= limit_ns && !kernel->revoked && !nr_stuck &&
-	       lend_is_idle() && !is_narrowed();
+	       lend_is_idle(lend_from) && !is_narrowed();
 	if (!has_room(ns, lent) && !wait_for_room(ns, lent))
 		lent = false;
 	call = (struct scope_lend){ lent ? gpu : NULL, .kernel = kernel, .key = key, .ns = ns };

@@ -22,9 +22,14 @@
 /* This process's launches are bounded: its run says so. */
 extern atomic_bool lend_used;
 
-/* What the callback needs of the lender. */
-extern const struct lend_block *_Atomic lend_lender __attribute__((visibility("hidden")));
-extern struct ring lend_tpcs __attribute__((visibility("hidden")));
+/* What the callback needs of a lender; it never changes and never goes. */
+struct lend_from {
+	const struct lend_block *block;
+	struct tmd_allow tpcs;
+};
+
+/* NULL: none. */
+extern const struct lend_from *_Atomic lend_from __attribute__((visibility("hidden")));
 
 /* When launches are watched first, which it asks for by true. */
 bool lend_start(void);
@@ -40,13 +45,10 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 void lend_ends(int result);
 
 /* By what was written there alone: a lender that is not watched any more is not idle for long. */
-static inline bool lend_is_idle(void)
+static inline bool lend_is_idle(const struct lend_from *from)
 {
-	const struct lend_block *lender =
-		atomic_load_explicit(&lend_lender, memory_order_acquire);
-
-	return lender && atomic_load_explicit(&lender->busy, memory_order_acquire) ==
-			 atomic_load_explicit(&report_lend->idle, memory_order_relaxed) &&
+	return from && atomic_load_explicit(&from->block->busy, memory_order_acquire) ==
+		       atomic_load_explicit(&report_lend->idle, memory_order_relaxed) &&
 	       records_counter() < atomic_load_explicit(&report_lend->lease, memory_order_relaxed);
 }
 
