@@ -56,6 +56,21 @@ static int launch_with(struct program *p, P stream, int id)
 	return launch(&config, p->function, args, NULL) ?: cuStreamSynchronize(stream);
 }
 
+/* A graph of one kernel of so long, made once. */
+static int launch_graph(struct program *p, P stream, unsigned int ns)
+{
+	static P graph, exec;
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+#define CALL(name, types, args) ((CU (*)types)dlsym(lib, name)) args
+
+	if (!exec && (CALL("cuStreamBeginCapture_v2", (P, int), (stream, 2)) ||
+		      program_launch(p, stream, 1, ns) ||
+		      CALL("cuStreamEndCapture", (P, P *), (stream, &graph)) ||
+		      CALL("cuGraphInstantiateWithFlags", (P *, P, U64), (&exec, graph, 0))))
+		return 1;
+	return CALL("cuGraphLaunch", (P, P), (exec, stream));
+}
+
 static int set_own(char what, unsigned int tpc)
 {
 	struct gpupart_tpcset set = { { 1ull << tpc } };
@@ -70,7 +85,8 @@ static int set_own(char what, unsigned int tpc)
  * Commands, one character and a number each, and an answer in a line:
  * c: launches a census, and waits; where it ran. l NS: launches in stream 0, and does not wait;
  * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t TPC: this thread's
- * set is that one, u: none. i TPC: the program's own limit is. e ID: with that attribute.
+ * set is that one, u: none. i TPC: the program's own limit is. e ID: with that attribute. g NS: a
+ * graph in stream 1.
  */
 static int be_program(void)
 {
@@ -104,6 +120,8 @@ static int be_program(void)
 			err = cuStreamSynchronize(streams[1]);
 		else if (*line == 't' || *line == 'u' || *line == 'i')
 			err = set_own(*line, ns);
+		else if (*line == 'g')
+			err = launch_graph(&p, streams[1], ns);
 		else if (*line == 'e')
 			err = launch_with(&p, streams[0], ns);
 		if (*line != 'c')
@@ -291,6 +309,21 @@ static void idle_and_busy(void)
 	tap_ok(finds(1) && runs_lent(&batch), "it is idle again, and lends");
 	tap_ok(atomic_load(&block(&batch)->lent) >= 2 && !block(&batch)->revoked,
 	       "%llu launches were lent TPCs", (U64)block(&batch)->lent);
+}
+
+/* The second launch of a graph builds no node, so no launch callback tells of it. */
+static void graph(void)
+{
+	if (!lends(20 * SECOND, 20 * SECOND) ||
+	    !tap_ok(*ask(&serve, 'g', 300000000) == '0' && !strcmp(ask(&serve, 'w', 0), "0 0") &&
+		    finds(1) && runs_lent(&batch), "the lender has launched a graph"))
+		return;
+	looks_pause();
+	block(&batch)->lease = UINT64_MAX;
+	tap_ok(runs_lent(&batch) && !strcmp(ask(&serve, 'g', 0), "0 1") && runs_unlent(&batch, 3),
+	       "it launches it again, and lends nothing from then on");
+	looks_go_on();
+	tap_ok(finds(0) && finds(1) && runs_lent(&batch), "until that has ended");
 }
 
 static void lease(void)
@@ -557,6 +590,7 @@ static void prepare(const struct scenario *scenario)
 static const struct scenario scenarios[] = {
 	{ "proves", proves, "@b", { NULL }, NULL },
 	{ "idle-and-busy", idle_and_busy, "@b", { CLOCK }, prepare },
+	{ "graph", graph, "@b", { CLOCK }, prepare },
 	{ "lease", lease, "@b", { CLOCK }, prepare },
 	{ "killed", killed, "@b", { CLOCK }, prepare },
 	{ "cut", cut, "@b", { CLOCK }, prepare },
