@@ -17,7 +17,6 @@ struct lend_kernel {
 	uint64_t key;		/* 0: free */
 	uint64_t longest_ns;	/* at most, but of the first LEND_COLD runs */
 	unsigned int runs;	/* without lent TPCs, that were timed */
-	bool revoked;		/* it took too long with lent ones */
 };
 
 struct outstanding {
@@ -148,12 +147,11 @@ static void learn(const struct outstanding *o, uint64_t ns)
 
 	if (!ns || kernel->key != o->key || (!o->lent && ++kernel->runs <= LEND_COLD))
 		return;
+	/* From now on it is too long. */
+	if (o->lent && ns > limit_ns && kernel->longest_ns <= limit_ns)
+		atomic_fetch_add(&report_lend->revoked, 1);
 	if (ns > kernel->longest_ns)
 		kernel->longest_ns = ns;
-	if (!o->lent || ns <= limit_ns || kernel->revoked)
-		return;
-	kernel->revoked = true;
-	atomic_fetch_add(&report_lend->revoked, 1);
 }
 
 /* ------------------------------------------------------------------- the bound */
@@ -246,7 +244,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 	key = hash_bytes(HASH_INIT, &what, sizeof(what)) | 1;
 	kernel = find_kernel(key);
 	ns = kernel->runs >= LEND_RUNS ? kernel->longest_ns : 0;
-	lent = plain && gpu && ns && ns <= limit_ns && !kernel->revoked && !nr_stuck &&
+	lent = plain && gpu && ns && ns <= limit_ns && !nr_stuck &&
 	       lend_is_idle(lend_from) && !is_narrowed();
 	if (!has_room(ns, lent) && !wait_for_room(ns, lent))
 		lent = false;
