@@ -109,7 +109,7 @@ class Small:
 
 
 def serve(folder, name):
-    """Requests by the clock; one that is late begins at once, and its time is from when it was due."""
+    """Requests by the clock; one that is late begins at once, and its time is from its due time."""
     engine = (Small if SIMULATED else Torch)(REQUEST / KERNELS, 24)
     due = 0
     with open(f"{folder}/{name}.times", "w", buffering=1) as f:

@@ -84,8 +84,8 @@ static int set_own(char what, uint64_t tpcs)
 /*
  * Commands, one character and a number each, and an answer in a line:
  * c: launches a census, and waits; where it ran. l NS: launches in stream 0, and does not wait;
- * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t MASK: this thread's
- * set is that one, u: none. i MASK: the program's own limit is. e ID: with that attribute. g NS: a
+ * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t MASK: this
+ * thread's set is that one, u: none. i MASK: the program's own limit is. e ID: with that attribute. g NS: a
  * graph in stream 1.
  */
 static int be_program(void)
@@ -405,11 +405,13 @@ static void lies(void)
 		own->number++;
 		snprintf(own->lender.report, sizeof(own->lender.report), "%s", serve.id);
 		if (!i)
-			snprintf(own->lender.report, sizeof(own->lender.report), "/proc/%d/fd/%d", getpid(), fd);
+			snprintf(own->lender.report, sizeof(own->lender.report),
+				 "/proc/%d/fd/%d", getpid(), fd);
 		else if (i == 1)
 			snprintf(own->lender.report, sizeof(own->lender.report), "/dev/null");
 		else
-			own->lender.tpcs = i == 2 ? (struct gpupart_tpcset){ { 0 } } : list("8,200");
+			own->lender.tpcs = i == 3 ? list("8,200") :
+						    (struct gpupart_tpcset){ { 0 } };
 		own->number++;
 		own->idle = i ? atomic_load(&block(&serve)->busy) : 0;
 		own->lease = UINT64_MAX;
