@@ -13,6 +13,7 @@ const char run_help[] =
 "Usage: gpupart run SET | --plan FILE:NAME [--mem SIZE] [-i CAPTURE] [--gpu GPU]\n"
 "                   [--name NAME] [--rule PATTERN=SET]... [--sm-count] [--mps]\n"
 "                   [--profile] [--strict] [--no-device-launch] [--exec]\n"
+"                   [--lend JOB --lend-limit TIME] [--depth TIME]\n"
 "                   -- PROGRAM ARGS\n"
 "       gpupart run --mem SIZE | --rule PATTERN=SET [OPTIONS] -- PROGRAM ARGS\n"
 "Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
@@ -59,6 +60,15 @@ const char run_help[] =
 "                      daemon that CUDA_MPS_PIPE_DIRECTORY names, or the node's, or\n"
 "                      one that is started and ends after the last of them; without\n"
 "                      it programs take turns on a GPU, whatever their sets\n"
+"\n"
+"      --lend JOB      kernels may also use the TPCs of JOB, another run of this user's\n"
+"                      with the same MPS daemon, while it has nothing outstanding:\n"
+"                      kernels that were never longer than\n"
+"      --lend-limit TIME  300us, 0.5ms, up to 1s; no more of them are outstanding than\n"
+"                      what takes that long, which is what JOB may wait for them\n"
+"      --depth TIME    no launches are outstanding that take longer together, by their\n"
+"                      times so far: a launch waits before, twice TIME at most; with\n"
+"                      --lend as --lend-limit where it is not given\n"
 "\n"
 "      --profile       one profiler may subscribe after gpupart: CUPTI, and so\n"
 "                      torch.profiler, work inside the set; ncu does not\n"
@@ -187,6 +197,9 @@ int cmd_run(int argc, char **argv)
 					   { .name = "strict", .given = &wishes.strict },
 					   { .name = "no-device-launch",
 					     .given = &wishes.no_device_launch },
+					   { .name = "lend", .value = &wishes.lend.job },
+					   { .name = "lend-limit", .value = &wishes.lend.limit },
+					   { .name = "depth", .value = &wishes.lend.depth },
 					   { .name = "rule", .values = &wishes.rules },
 					   { .name = "exec", .given = &wishes.exec }, { 0 } };
 	struct args args = { 0 };
@@ -210,6 +223,8 @@ int cmd_run(int argc, char **argv)
 	if (!status && wishes.name)
 		status = check_name(wishes.name);
 	if (!status)
+		status = lend_check(&wishes.lend, wishes.name, wishes.exec);
+	if (!status)
 		status = check_strict(&wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
@@ -217,6 +232,9 @@ int cmd_run(int argc, char **argv)
 	if (wishes.no_device_launch)
 		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);
 	run_take_gpus(&args, &wishes);
+	if (wishes.lend.job && wishes.gpus)
+		return failure("--lend %s: on one GPU, and --gpu %s names several",
+			       wishes.lend.job, wishes.gpus);
 	status = args_simulate(&args);
 	if (status)
 		return status;

@@ -108,6 +108,7 @@ CLI_SLURM_SRC := \
 	cli/slurm/node_gpus.c
 
 CLI_START_SRC := \
+	cli/start/lend.c \
 	cli/start/parent.c \
 	cli/start/rules.c \
 	cli/start/run.c \

@@ -186,6 +186,46 @@ unsigned int gpupart_report_lost(const struct gpupart_report *report, unsigned i
 int gpupart_report_start(struct gpupart *gp, const char *id);
 
 /*
+ * Of libgpupart-manage.so.0: lending between runs, whose processes find in their report what they
+ * need of it. Before the program starts: no process of the run has launches outstanding that take
+ * more than @depth_ns by what is known, and those that use lent TPCs no more than @limit_ns
+ * (0: none does).
+ */
+void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns);
+
+/* What came of it: launches with lent TPCs, kernels that get none any more, waits in vain. */
+struct gpupart_lend_counts {
+	uint64_t lent, revoked, expired;
+};
+void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts);
+
+/*
+ * From now on the run of @report borrows the TPCs on the GPU at @pci of the @nr processes @pids,
+ * whose report is @id, whenever gpupart_lender_look() has found them idle. One thread, and one
+ * lender at a time. -EBUSY they borrow themselves; -EINVAL they have no set of their own; -EPERM
+ * this node gave this user none of their TPCs; and as gpupart_remote_open() and
+ * gpupart_records_open().
+ */
+#define GPUPART_LENDER_MAX 16	/* processes */
+struct gpupart_lender;
+int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const char *id,
+			const char *pci, const int *pids, unsigned int nr,
+			struct gpupart_lender **lender);
+
+/*
+ * To be called all the time: what it finds holds for 50 ms at most. 1 idle, 0 busy. -EAGAIN they
+ * became others, or have other TPCs: open it again; -EBUSY, -ESRCH, -EINVAL: they cannot lend.
+ */
+int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
+
+/* Nothing is lent any more. Also in a signal's handler. */
+void gpupart_lender_stop(struct gpupart_lender *lender);
+void gpupart_lender_close(struct gpupart_lender *lender);
+
+/* From now on the process tells readers of its run's report of each launch. */
+void gpupart_remote_lends(struct gpupart_remote *remote);
+
+/*
  * Finds the names of kernels that are still missing, where the process ends normally. Returns its
  * report if that stayed in this process, else NULL.
  */

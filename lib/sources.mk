@@ -89,6 +89,7 @@ LIB_CONFINE_SRC := \
 	lib/confine/graph_rebuild.c \
 	lib/confine/kernel_name.c \
 	lib/confine/launch.c \
+	lib/confine/lend.c \
 	lib/confine/module.c \
 	lib/confine/probe.c \
 	lib/confine/recording.c \
@@ -101,6 +102,7 @@ LIB_CONFINE_SRC := \
 	lib/confine/watched_functions.c
 
 LIB_CONFINE_MANAGE_SRC := \
+	lib/confine/lend_run.c \
 	lib/confine/recording_stream.c \
 	lib/confine/report_run.c
 

@@ -76,6 +76,7 @@ LIBT_SRC := \
 	tests/lib/confine/green.c \
 	tests/lib/confine/launch.c \
 	tests/lib/confine/learn.c \
+	tests/lib/confine/lend.c \
 	tests/lib/confine/life.c \
 	tests/lib/confine/rules.c \
 	tests/lib/confine/sm_count.c \
@@ -127,6 +128,7 @@ TEST_SH := \
 	tests/cli/installed.sh \
 	tests/cli/json.sh \
 	tests/cli/kubernetes.sh \
+	tests/cli/lend.sh \
 	tests/cli/live.sh \
 	tests/cli/manpages.sh \
 	tests/cli/mem.sh \

@@ -3,6 +3,7 @@
 #ifndef GPUPART_CLI_START_RUN_H
 #define GPUPART_CLI_START_RUN_H
 
+#include "cli/start/lend.h"
 #include "cli/target/args.h"
 
 struct plan_file;
@@ -17,6 +18,7 @@ struct run_wishes {
 	const char *gpus;	/* several, parted by commas, or "all"; NULL: the one of args */
 	bool names_gpus;	/* --gpu was given */
 	struct args_texts rules;	/* PATTERN=SET */
+	struct lend_wishes lend;
 	bool sm_count, mps, strict, exec, profile, no_device_launch;
 	bool quiet;		/* the caller says itself which TPCs, and that they are simulated */
 };

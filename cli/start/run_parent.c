@@ -36,6 +36,7 @@ struct run {
 	struct args *args;
 	const struct run_wishes *wishes;
 	struct gpupart_report *report;
+	const char *id;		/* of the report */
 	struct witness witness;
 	int watch;
 	long pause, looked, due;
@@ -157,9 +158,11 @@ static int supervise(struct run *run, int fd)
 	if (err)
 		return failure("no process: %s", strerror(-err));
 	/* Now that other descriptors are closed. */
+	lend_watch(&run->wishes->lend, run->report, run->id, run->args->simulated);
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);
 	run_report_say(run->report, &run->witness, run->args);
+	lend_say(&run->wishes->lend, run->report, run->args->simulated);
 	if (run->wishes->strict)
 		run_report_say_hidden(run->report, &run->witness, run->args->simulated);
 	if (!run->wishes->strict || !was_breached(run))
@@ -186,8 +189,10 @@ int run_as_parent(struct args *args, const struct run_wishes *wishes)
 		return failure("no memory");
 	if (gpupart_report_open(cmd_gp, &run.report, &id)) {
 		remark("what is not confined cannot be reported: %s", gpupart_error(cmd_gp));
-		return wishes->strict ? EXIT_FAILED : become(&run);
+		return wishes->strict || lend_is_asked(&wishes->lend) ? EXIT_FAILED : become(&run);
 	}
+	run.id = id;
+	lend_prepare(&wishes->lend, run.report);
 	sscanf(id, "/proc/%*d/fd/%d", &fd);
 	setenv("GPUPART_REPORT", id, 1);
 	/* The memory goes with this process. */

@@ -46,18 +46,6 @@ static int fail_pid(int pid)
 		"process %d is another user's: only that user and root read its records", pid);
 }
 
-/* Whether @p is called @name or belongs to a job that is. */
-static bool is_named(const struct gpupart_process *p, const char *name,
-		     const struct gpupart_job *jobs, int nr_jobs)
-{
-	bool is = !strcmp(p->name, name);
-
-	for (int i = 0; !is && i < nr_jobs; i++)
-		is = !strcmp(jobs[i].name, name) &&
-		     shown_is_inside(jobs, nr_jobs, p->job, jobs[i].id);
-	return is && p->uid == geteuid();
-}
-
 int running_find(struct stat_report *report, const char *pid, const char *name)
 {
 	struct gpupart_process *processes = NULL;
@@ -70,7 +58,8 @@ int running_find(struct stat_report *report, const char *pid, const char *name)
 	for (int i = 0; !status && i < nr; i++) {
 		const struct gpupart_process *p = &processes[i];
 
-		if (!p->pid || !(name ? is_named(p, name, jobs, nr_jobs) : p->pid == wanted))
+		if (!p->pid || !(name ? p->uid == geteuid() &&
+				 shown_is_named(jobs, nr_jobs, p, name) : p->pid == wanted))
 			continue;
 		if (p->other_version)
 			status = usage_error(

@@ -83,6 +83,16 @@ bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, con
 	return false;
 }
 
+bool shown_is_named(const struct gpupart_job *jobs, int nr, const struct gpupart_process *p,
+		    const char *name)
+{
+	bool is = !strcmp(p->name, name);
+
+	for (int i = 0; !is && i < nr; i++)
+		is = !strcmp(jobs[i].name, name) && shown_is_inside(jobs, nr, p->job, jobs[i].id);
+	return is;
+}
+
 const struct gpupart_job *shown_job_on(const struct gpupart_job *jobs, int nr, const char *id,
 				       const char *pci)
 {

@@ -23,6 +23,10 @@ int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 /* Whether job @id is @around, or was begun in it. */
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
 
+/* Whether @p is called @name or belongs to a job that is. */
+bool shown_is_named(const struct gpupart_job *jobs, int nr, const struct gpupart_process *p,
+		    const char *name);
+
 /*
  * The job on the GPU at @pci that holds for job @id: that one, or the first around it; NULL: none.
  * A run on several GPUs is a job a GPU, each inside the one before.

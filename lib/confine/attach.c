@@ -370,6 +370,16 @@ static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
 				 cuda_words(*cuda, result)) : 0;
 }
 
+/* Behind what shows this process: a run that borrows finds it, or it finds that here. */
+static void tell_borrower(struct gpupart_gpu *gpu)
+{
+	if (!report_lend)
+		return;
+	atomic_fetch_add(&report_lend->attached, 1);
+	if (atomic_load(&report_lend->lends))
+		scope_used(gpu, SCOPE_USED_LENDS);
+}
+
 static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu **attached)
 {
 	const struct cuda_api *cuda;
@@ -402,6 +412,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 	if (err)
 		return err;
 	control_self->problem[0] = 0;
+	tell_borrower(gpu);
 	*attached = gpu;
 	return 0;
 }
@@ -547,8 +558,10 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 		/* Whoever looks from outside is told too. */
 		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
 	report_attached(gp, err, err ? NULL : &gpu->driver.topo->info);
-	if (!err)
-		*attached = gpu;
+	if (err)
+		return err;
+	tell_borrower(gpu);
+	*attached = gpu;
 	return err;
 }
 

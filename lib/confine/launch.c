@@ -8,6 +8,7 @@
 #include "lib/confine/watched_functions.h"
 #include "lib/confine/graph.h"
 #include "lib/confine/launch.h"
+#include "lib/confine/lend.h"
 #include "lib/confine/module.h"
 #include "lib/confine/recording.h"
 #include "lib/confine/report.h"
@@ -74,6 +75,19 @@ static __attribute__((noinline)) void not_kept(enum control_counter counter,
 	api_left_limit();
 }
 
+/* A launch that only @limit applies to, which the lender's TPCs are added to if it is idle. */
+static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struct tmd_allow *limit)
+{
+	const struct lend_from *from = atomic_load_explicit(&lend_from, memory_order_acquire);
+	struct scope_lend *lend = scope_thread.lend;
+
+	if (lend->gpu != gpu || lend->refused || !lend_is_idle(from))
+		return;
+	for (unsigned int i = 0; i < gpu->driver.map.nr_words; i++)
+		limit->tmd_bits[i] |= from->tpcs.tmd_bits[i];
+	lend->got = true;
+}
+
 static inline __attribute__((always_inline))
 void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare,
 		 unsigned int nr_words)
@@ -86,6 +100,8 @@ void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bo
 		control_count(CONTROL_FREE);
 		return;
 	}
+	if (rare && scope_thread.lend && !now.set)
+		widen(gpu, &copies.limit);
 	if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
 		counter = CONTROL_UNCONFINABLE_MAP;
 	else
@@ -183,6 +199,8 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		/* It may have ended before what it launched. */
 		if (graph)
 			records_mark_unknown(graph->mark);
+		if (scope_thread.lend)
+			scope_thread.lend->refused = true;
 	}
 	if (graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		apply_to_node(gpu, params);
@@ -192,6 +210,11 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		control_count(CONTROL_FREE);
 	if (!graph && !scope_thread.in_graph_call)
 		record(gpu, params);
+	if (scope_thread.lend)
+		lend_recorded(scope_thread.lend, gpu);
+	/* Behind the record: whoever sees this one sees that. */
+	if (scope_in_use(gpu) & SCOPE_USED_LENDS)
+		report_busy(records_counter());
 }
 
 static inline __attribute__((always_inline))
@@ -291,6 +314,7 @@ static void module_goes(uint64_t module)
 
 	module_gone((const void *)(uintptr_t)module);
 	rules_forget();
+	lend_forget();
 	recording_module_gone();
 	report_module_gone((const void *)(uintptr_t)module);
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
@@ -348,6 +372,9 @@ __attribute__((cold))
 static int watch_functions(struct gpupart *gp, const struct cuda_api *api)
 {
 	int made, launched, err = api_watch(gp, api, &launched);
+
+	if (!err && lend_start())
+		api_watch_launches();
 
 	if (!err && environment_read().no_device_launch)
 		err = api_refuse_parents(gp);

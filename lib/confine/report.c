@@ -14,6 +14,7 @@
 #define KEY_GONE (~0ull)
 
 atomic_bool report_joined;
+struct lend_block *report_lend;
 static struct gpupart_report_process *own;
 static struct gpupart_report_process kept;	/* where no run's report has a place for it */
 static struct report_block *without_place;	/* the report that had none for this process */
@@ -64,6 +65,7 @@ static int take_place(struct gpupart *gp, const char *id)
 	if (err)
 		return err;
 	block = (struct report_block *)head;
+	report_lend = &block->lend;
 	nr = atomic_fetch_add(&block->nr, 1);
 	own = nr < REPORT_MAX_PROCESSES ? &block->processes[nr] : place_again(block);
 	if (!own) {

@@ -342,7 +342,7 @@ static void special_update(void)
 {
 	scope_thread.special = scope_thread.next_gpus || scope_thread.sticky ||
 			       scope_thread.graph || scope_thread.own ||
-			       scope_thread.in_graph_call;
+			       scope_thread.in_graph_call || scope_thread.lend;
 }
 
 __attribute__((cold))
@@ -449,6 +449,12 @@ void scope_graph_begin(struct scope_graph *graph)
 void scope_graph_call(bool in)
 {
 	scope_thread.in_graph_call = in;
+	special_update();
+}
+
+void scope_lend_begin(struct scope_lend *lend)
+{
+	scope_thread.lend = lend;
 	special_update();
 }
 

@@ -26,6 +26,7 @@ struct scope_id {
 #define SCOPE_USED		CONTROL_USED
 #define SCOPE_USED_FUNCTIONS	2	/* functions have or had some */
 #define SCOPE_USED_MODULES	4	/* modules that launch from the GPU are to be counted */
+#define SCOPE_USED_LENDS	CONTROL_USED_LENDS
 
 #define SCOPE_MAX_ENTRIES	4096
 #define SCOPE_TABLE_BITS	13
@@ -121,6 +122,17 @@ struct scope_graph {
 	struct records_mark *mark;	/* NULL: its completion is unknown */
 };
 
+/* A call that launches a kernel, in a program whose outstanding work is bounded: lend.c. */
+struct scope_lend {
+	const struct gpupart_gpu *gpu;	/* this launch may have lent TPCs there; NULL: no */
+	bool refused, got;		/* by the callback: it must not, or has them */
+	struct lend_kernel *kernel;
+	uint64_t key, ns;		/* of the kernel; its time at most, 0: not known */
+	const struct records *records;	/* by the callback: where its record is */
+	const struct records_ring *ring;	/* the same; NULL: it has none */
+	uint64_t seq;
+};
+
 #define SCOPE_MAX_GPUS DRIVER_MAX_GPUS	/* bits of next_gpus */
 
 /* What the callback looks at first; one a thread. */
@@ -133,6 +145,7 @@ struct scope_thread {
 	struct scope_sticky *sticky;	/* the same */
 	struct scope_graph *graph;
 	struct scope_own *own;
+	struct scope_lend *lend;
 };
 
 extern _Thread_local struct scope_thread scope_thread;
@@ -195,6 +208,8 @@ void scope_own_begin(struct scope_own *own);
 void scope_graph_begin(struct scope_graph *graph);
 /* The calling thread is in a function that may build nodes of graphs, or no more. */
 void scope_graph_call(bool in);
+/* The calling thread is in a call that @lend is of; NULL: no more. */
+void scope_lend_begin(struct scope_lend *lend);
 
 /* @set NULL takes the thread's own away. -ENOMEM with a sentence. */
 GPUPART_PRIVATE

@@ -9,6 +9,7 @@
 #include "lib/confine/watched_functions.h"
 #include "lib/confine/graph.h"
 #include "lib/confine/graph_builds.h"
+#include "lib/confine/lend.h"
 #include "lib/confine/module.h"
 #include "lib/confine/recording.h"
 #include "lib/confine/report.h"
@@ -227,6 +228,8 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 		place = place_of(row, a->second, params->ctx);
 		a->first = graph_launch_begin(cuda, a->first, &place,
 					      row->fn.kind == WHAT_GRAPH_LAUNCH);
+		/* It is outstanding from here on, and may build no node. */
+		report_busy(records_counter());
 		break;
 	}
 }
@@ -427,6 +430,49 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 	}
 }
 
+/*
+ * Attributes of launches whose blocks need no more of each other than a cluster's do, and that
+ * begin when the one before has ended: access policy window 1, cluster and its scheduling 4 and 5,
+ * priority 8, memory domains 9 and 10, carveout 14. Others may be there if they are 0.
+ */
+#define PLAIN_ATTRS (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 14)
+
+static bool is_plain(const struct cuda_launch_config *config)
+{
+	for (unsigned int n = 0; n < config->nr_attrs; n++)
+		if (config->attrs[n].id < 0 || config->attrs[n].id > 31 ||
+		    (!(PLAIN_ATTRS >> config->attrs[n].id & 1) && config->attrs[n].value))
+			return false;
+	return true;
+}
+
+/* The launch of a kernel begins or ends. */
+static __attribute__((noinline)) void lend_launch(const struct row *row,
+						  const struct cuda_call_params *params)
+{
+	const struct {
+		void *function;
+		unsigned int grid[3];
+	} *kernel = params->arguments;
+	const unsigned int *grid = row->which == STREAM_OF_KERNEL ? kernel->grid : NULL;
+	bool plain = row->fn.cbid == CBID_cuLaunchKernel ||
+		     row->fn.cbid == CBID_cuLaunchKernel_ptsz;
+	const struct cuda_launch_config *config;
+
+	if (params->site == CUDA_SITE_END) {
+		if (scope_thread.lend)
+			lend_ends(*params->result);
+		return;
+	}
+	if (row->which == STREAM_OF_CONFIG) {
+		config = *(const struct cuda_launch_config *const *)params->arguments;
+		grid = config ? config->grid : NULL;
+		plain = config && is_plain(config);
+	}
+	if (grid)
+		lend_begins(function_of(row, params->arguments), params->ctx, grid, plain);
+}
+
 static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
@@ -468,6 +514,9 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	if (__builtin_expect(atomic_load_explicit(&rules_used, memory_order_acquire), 0) &&
 	    launch && scope_thread.in_launch && !scope_thread.own)
 		match_launch(row, params);
+	if (__builtin_expect(atomic_load_explicit(&lend_used, memory_order_relaxed), 0) && launch &&
+	    !scope_thread.own)
+		lend_launch(row, params);
 	/*
 	 * The usual one calls nothing of the driver's. One of our own is none that a set waits
 	 * for.

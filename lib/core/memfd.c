@@ -32,7 +32,9 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 	if (fd < 0)
 		return ctx_fail(gp, -errno, "%.80s: %s", id, strerror(errno));
 	ours = is_ours(id, name);
-	if (ours && !fstat(fd, &st) && (size_t)st.st_size == size)
+	/* What can be shortened would end us some day. */
+	if (ours && !fstat(fd, &st) && (size_t)st.st_size == size &&
+	    fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	*at = map;

@@ -33,6 +33,7 @@ void memfd_close(struct memfd *memfd);
  * Maps what memfd_open() created with the same arguments. -EPROTO: with the same name, by another
  * version; -EINVAL: @id names something else.
  */
+GPUPART_PRIVATE
 int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
 	      struct memfd_head **at);
 

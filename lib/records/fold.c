@@ -354,6 +354,41 @@ none:
 	return max;
 }
 
+/* The GPU's time at the CPU's @counter, or earlier; 0: not known, or the clock is being written. */
+static uint64_t gpu_time(const struct control_records *totals, uint64_t counter)
+{
+	uint64_t before = __atomic_load_n(&totals->version, __ATOMIC_ACQUIRE), after;
+	struct control_clock clock = totals->clock;
+
+	atomic_thread_fence(memory_order_acquire);
+	after = __atomic_load_n(&totals->version, __ATOMIC_RELAXED);
+	if (before & 1 || before != after || clock.offset == OFFSET_NONE)
+		return 0;
+	return clock_ns(&clock, counter) + clock.offset;
+}
+
+__attribute__((cold))
+bool records_ended(const struct records *records, const struct records_ring *ring, uint64_t seq,
+		   uint64_t *ns)
+{
+	const struct records_cell *cell = &ring->cells[seq & ring->mask];
+	const struct records_cell *before = &ring->cells[(seq - 1) & ring->mask];
+	uint64_t submitted = ring->notes[seq & ring->mask].submitted, begin, last, end;
+
+	*ns = 0;
+	if (!records_reached(cell, seq))
+		return __atomic_load_n(&ring->shown->lost, __ATOMIC_ACQUIRE);
+	end = atomic_load_explicit(&cell->time, memory_order_relaxed);
+	begin = gpu_time(records->shown, submitted);
+	last = records_has(before, seq - 1) ? before->time : 0;
+	if (!submitted || !begin || !records_has(cell, seq))
+		return true;
+	if (last > begin)
+		begin = last;
+	*ns = end > begin ? end - begin : 1;
+	return true;
+}
+
 /* Another ring with launches that are not folded: its stream may have no further one. */
 static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
 {

@@ -231,6 +231,16 @@ struct records {
  */
 void records_launch(struct records *records, const struct launch_params *params);
 
+/* The record of the calling thread's last launch; NULL: it has none. */
+const struct records_ring *records_last(uint64_t *seq);
+
+/*
+ * For launch @seq of @ring, from the time of its record on: whether it has ended, or nobody will
+ * ever know; and how long it took at most, in *ns, 0 if that is not known. In no callback.
+ */
+bool records_ended(const struct records *records, const struct records_ring *ring, uint64_t seq,
+		   uint64_t *ns);
+
 /* A launch function has ended with @result: one that failed after its callback never runs. */
 void records_launch_ends(int result);
 

@@ -185,6 +185,7 @@ void records_context_gone(struct records *records, const void *ctx)
 
 static __attribute__((noinline)) void unrecorded_nowhere(struct records *records)
 {
+	last.ring = NULL;
 	__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
 }
 
@@ -315,6 +316,12 @@ void records_launch(struct records *records, const struct launch_params *params)
 		}
 	}
 	launch_rare(records, params);
+}
+
+const struct records_ring *records_last(uint64_t *seq)
+{
+	*seq = last.seq;
+	return last.ring;
 }
 
 void records_launch_ends(int result)

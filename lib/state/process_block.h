@@ -55,6 +55,7 @@ _Static_assert(sizeof(struct control_lane) == 128, "a lane is two cache lines");
 
 /* Of in_use: a set was given, so that launches are worth a look. */
 #define CONTROL_USED 1
+#define CONTROL_USED_LENDS 8	/* another run wants to know of each launch: report_busy() */
 
 /* One attached GPU. What the callback reads stands first. */
 struct control_gpu {

@@ -237,6 +237,11 @@ int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
 	return 0;
 }
 
+void gpupart_remote_lends(struct gpupart_remote *remote)
+{
+	atomic_fetch_or(&remote->gpu->in_use, CONTROL_USED_LENDS);
+}
+
 int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
 			    struct gpupart_progress *progress)
 {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <gpupart_manage.h>
+#include "lib/confine/report.h"
+#include "lib/private.h"
 
 /* Most find room without being looked at. */
 static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
@@ -23,6 +25,33 @@ static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
 	return 0;
 }
 
+/* A run that may borrow from another one; before the attach. */
+static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
+{
+	struct gpupart_report *own, *other;
+	const char *id;
+
+	if (gpupart_report_open(gp, &own, &id) || gpupart_report_open(gp, &other, lender))
+		return NULL;
+	gpupart_lend_bound(own, 1000000000, 1000000000);
+	/* A limit that the program gave itself is never left. */
+	setenv("GPUPART_SET", "0-15", 1);
+	if (gpupart_report_start(gp, id))
+		return NULL;
+	return &((struct report_block *)((struct memfd *)own)->head)->lend;
+}
+
+/* From now on the other one is idle; @busy: no, never. */
+static void borrow(struct lend_block *own, const char *lender, struct gpupart_gpu *gpu, bool busy)
+{
+	snprintf(own->lender.report, sizeof(own->lender.report), "%s", lender);
+	snprintf(own->lender.pci, sizeof(own->lender.pci), "%s",
+		 gpupart_topology_info(gpupart_gpu_topology(gpu))->pci);
+	own->lender.tpcs = gpupart_topology_gpc(gpupart_gpu_topology(gpu), 2)->tpcs;
+	own->number = 2;
+	own->lease = busy ? 0 : UINT64_MAX;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -36,10 +65,13 @@ int main(int argc, char **argv)
 	struct gpupart_gpu *gpu;
 	struct gpupart *gp;
 	int nr = argc > 2 ? atoi(argv[2]) : 1000;
+	struct lend_block *lend = NULL;
+	const char *lender = NULL;
 
 	/* In this order, as `gpupart run` has it. */
 	if (gpupart_open(&gp) || ((!strncmp(what, "pool", 4) || !strcmp(what, "quota")) &&
 				  gpupart_memory_start(gp, "bench-pool", 20ull << 30)) ||
+	    (strstr(what, "lend") && !(lend = borrow_begin(gp, &lender))) ||
 	    gpupart_attach(gp, "cuda:0", NULL, &gpu)) {
 		fprintf(stderr, "%s\n", gp ? gpupart_error(gp) : "no memory");
 		return 77;
@@ -66,11 +98,18 @@ int main(int argc, char **argv)
 	    (strstr(what, "rule") && gpupart_rule_set(gp, gpu, "gpupart_empt[xy]", &set)) ||
 	    (strstr(what, "limit") && gpupart_limit_set(gp, gpu, &set)))
 		return 1;
+	if (lend)
+		borrow(lend, lender, gpu, strstr(what, "busy"));
 	for (int i = 0; i < nr; i++) {
 		if (strstr(what, "next") && gpupart_next_set(gp, gpu, &set))
 			return 1;
 		if (launch(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL))
 			return 1;
+		/* On the simulated GPU records come when somebody waits. */
+		if (lend && i % 2 && sync(stream))
+			return 1;
 	}
+	if (lend)
+		fprintf(stderr, "lent: %llu of %d\n", (unsigned long long)lend->lent, nr);
 	return sync(stream) != 0;
 }

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/* See lend.h. Outside of the launch callback: one lock, which no thread holds while it waits. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "lib/confine/lend.h"
+#include "lib/core/fork.h"
+#include "lib/core/hash.h"
+
+#define MAX_OUTSTANDING	256	/* launches that are kept track of */
+#define KERNEL_BITS	10
+#define PROBES		8
+#define PAUSE_NS	20000
+
+/* A function with one grid, under one limit. */
+struct lend_kernel {
+	uint64_t key;		/* 0: free */
+	uint64_t longest_ns;	/* at most, but of the first LEND_COLD runs */
+	unsigned int runs;	/* without lent TPCs, that were timed */
+};
+
+struct outstanding {
+	struct lend_kernel *kernel;
+	const struct records *records;
+	const struct records_ring *ring;
+	uint64_t key, seq, ns;
+	bool counted;		/* in counted_ns; false: nobody waits for it any more */
+	bool lent;		/* in lent_ns */
+};
+
+atomic_bool lend_used;
+const struct lend_from *_Atomic lend_from;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(lock);
+
+static uint64_t depth_ns, limit_ns;	/* of the run, as it began */
+static struct lend_kernel kernels[1 << KERNEL_BITS];
+static struct outstanding outstanding[MAX_OUTSTANDING];
+static unsigned int nr_outstanding;
+static unsigned int nr_stuck;		/* of which nobody waits for any more */
+static uint64_t counted_ns, lent_ns;
+static atomic_uint generation;		/* of functions' addresses */
+static struct gpupart_gpu *gpu;		/* of the lender's TPCs; NULL: none */
+static uint64_t taken;			/* report_lend->number of what was taken */
+static _Thread_local struct scope_lend call;
+
+bool lend_start(void)
+{
+	if (!report_lend || !report_lend->depth_ns)
+		return false;
+	depth_ns = report_lend->depth_ns;
+	limit_ns = report_lend->limit_ns;
+	atomic_store(&lend_used, true);
+	return true;
+}
+
+void lend_forget(void)
+{
+	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* ------------------------------------------------------------------- the lender */
+
+/*
+ * What the run's watcher wrote; while it writes, none. What there is of an earlier lender stays: a
+ * callback may be reading it.
+ */
+static __attribute__((noinline)) void take_lender(void)
+{
+	uint64_t number = atomic_load(&report_lend->number);
+	struct lend_lender lender = report_lend->lender;
+	struct gpupart_tpcset all;
+	struct memfd_head *head;
+	struct lend_from *from;
+
+	atomic_store(&lend_from, NULL);
+	gpu = NULL;
+	lender.report[sizeof(lender.report) - 1] = 0;
+	atomic_thread_fence(memory_order_acquire);
+	if (number & 1 || atomic_load(&report_lend->number) != number)
+		return;
+	taken = number;
+	for (unsigned int n = 0; *lender.report && (gpu = scope_gpu(n)); n++)
+		if (!strncmp(gpu->driver.topo->info.pci, lender.pci, sizeof(lender.pci)))
+			break;
+	if (!gpu)
+		return;
+	all = gpupart_topology_all(gpu->driver.topo);
+	from = malloc(sizeof(*from));
+	if (!from || gpupart_tpcset_empty(&lender.tpcs) ||
+	    !gpupart_tpcset_subset(&lender.tpcs, &all) ||
+	    memfd_map(NULL, lender.report, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block),
+		      &head)) {
+		free(from);
+		return;
+	}
+	from->block = &((struct report_block *)head)->lend;
+	tmd_map_convert(&gpu->driver.map, &lender.tpcs, &from->tpcs);
+	atomic_store(&lend_from, from);
+}
+
+/* A limit that the program itself made narrower is its own wish. */
+static bool is_narrowed(void)
+{
+	static uint64_t seen;
+	static bool narrowed;
+	uint64_t published = atomic_load(&gpu->shared->limit.published);
+	struct limit_sets sets;
+
+	if (published != seen) {
+		scope_limit_get(gpu, &sets);
+		narrowed = !gpupart_tpcset_empty(&sets.inner) || gpupart_tpcset_empty(&sets.outer);
+		seen = published;
+	}
+	return narrowed;
+}
+
+/* ------------------------------------------------------------------- durations */
+
+static struct lend_kernel *find_kernel(uint64_t key)
+{
+	struct lend_kernel *kernel = NULL;
+
+	for (unsigned int n = 0; n < PROBES; n++) {
+		kernel = &kernels[((key >> (64 - KERNEL_BITS)) + n) % (1 << KERNEL_BITS)];
+		if (kernel->key == key)
+			return kernel;
+		if (!kernel->key)
+			break;
+	}
+	*kernel = (struct lend_kernel){ .key = key };
+	return kernel;
+}
+
+static void learn(const struct outstanding *o, uint64_t ns)
+{
+	struct lend_kernel *kernel = o->kernel;
+
+	if (!ns || kernel->key != o->key || (!o->lent && ++kernel->runs <= LEND_COLD))
+		return;
+	/* From now on it is too long. */
+	if (o->lent && ns > limit_ns && kernel->longest_ns <= limit_ns)
+		atomic_fetch_add(&report_lend->revoked, 1);
+	if (ns > kernel->longest_ns)
+		kernel->longest_ns = ns;
+}
+
+/* ------------------------------------------------------------------- the bound */
+
+/* Nobody waits for those that are outstanding any more. */
+static void discount_all(void)
+{
+	for (unsigned int n = 0; n < nr_outstanding; n++) {
+		if (outstanding[n].counted)
+			counted_ns -= outstanding[n].ns;
+		outstanding[n].counted = false;
+	}
+	nr_stuck = nr_outstanding;
+}
+
+/* Learns of what has ended. */
+static void settle(void)
+{
+	unsigned int kept = 0;
+	uint64_t ns;
+
+	for (unsigned int n = 0; n < nr_outstanding; n++) {
+		struct outstanding *o = &outstanding[n];
+
+		if (!records_ended(o->records, o->ring, o->seq, &ns)) {
+			outstanding[kept++] = *o;
+			continue;
+		}
+		if (o->counted)
+			counted_ns -= o->ns;
+		else
+			nr_stuck--;
+		if (o->lent)
+			lent_ns -= o->ns;
+		learn(o, ns);
+	}
+	nr_outstanding = kept;
+}
+
+/* One that is longer than the bound has room where nothing else is outstanding. */
+static bool has_room(uint64_t ns, bool lent)
+{
+	return nr_outstanding < MAX_OUTSTANDING &&
+	       (!counted_ns || counted_ns + ns <= depth_ns) &&
+	       (!lent || lent_ns + ns <= limit_ns);
+}
+
+/* With the lock held, but not while it waits. False: the time was over first. */
+static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	const uint64_t most = 2 * depth_ns;
+	const uint64_t until = now_ns() + (most < LEND_LEAST_WAIT ? LEND_LEAST_WAIT : most);
+
+	while (!has_room(ns, lent)) {
+		if (now_ns() >= until) {
+			/* They may wait for this very launch, and those after it. */
+			discount_all();
+			atomic_fetch_add(&report_lend->expired, 1);
+			return false;
+		}
+		pthread_mutex_unlock(&lock);
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(&lock);
+		settle();
+	}
+	return true;
+}
+
+void lend_begins(const void *function, const void *ctx, const unsigned int grid[3], bool plain)
+{
+	struct {
+		const void *function, *ctx;
+		unsigned int generation, grid[3];
+		uint64_t limit;
+	} what = {
+		function, ctx, atomic_load_explicit(&generation, memory_order_relaxed),
+		{ grid[0], grid[1], grid[2] }, 0,
+	};
+	struct lend_kernel *kernel;
+	uint64_t key, ns;
+	bool lent;
+
+	pthread_mutex_lock(&lock);
+	settle();
+	if (limit_ns && atomic_load(&report_lend->number) != taken)
+		take_lender();
+	if (gpu)
+		what.limit = atomic_load(&gpu->shared->limit.published);
+	key = hash_bytes(HASH_INIT, &what, sizeof(what)) | 1;
+	kernel = find_kernel(key);
+	ns = kernel->runs >= LEND_RUNS ? kernel->longest_ns : 0;
+	lent = plain && gpu && ns && ns <= limit_ns && !nr_stuck &&
+	       lend_is_idle(lend_from) && !is_narrowed();
+	if (!has_room(ns, lent) && !wait_for_room(ns, lent))
+		lent = false;
+	call = (struct scope_lend){ lent ? gpu : NULL, .kernel = kernel, .key = key, .ns = ns };
+	/* Now, so that of two threads that launch the second one sees the first. */
+	counted_ns += ns;
+	lent_ns += lent ? ns : 0;
+	pthread_mutex_unlock(&lock);
+	scope_lend_begin(&call);
+}
+
+void lend_ends(int result)
+{
+	bool reserved = call.gpu, kept = !result && call.ring;
+
+	scope_lend_begin(NULL);
+	if (kept && call.got)
+		atomic_fetch_add_explicit(&report_lend->lent, 1, memory_order_relaxed);
+	pthread_mutex_lock(&lock);
+	kept = kept && nr_outstanding < MAX_OUTSTANDING;
+	if (kept)
+		outstanding[nr_outstanding++] = (struct outstanding){
+			call.kernel, call.records, call.ring, call.key, call.seq, call.ns,
+			true, call.got,
+		};
+	else
+		counted_ns -= call.ns;
+	if (reserved && !(kept && call.got))
+		lent_ns -= call.ns;
+	pthread_mutex_unlock(&lock);
+}

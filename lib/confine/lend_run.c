@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Watches the program that lends, for the run that borrows. The lender's memory can be cut short
+ * by its user's programs, and the caller is to live through that: none of it is read in programs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include "lib/confine/report.h"
+#include "lib/private.h"
+#include "lib/records/records.h"
+#include "lib/state/grant.h"
+
+#define LEASE_NS	50000000ull
+#define MEASURE_NS	1000000		/* of the counter's rate, at first */
+#define NEVER		UINT64_MAX
+
+struct gpupart_lender {
+	struct lend_block *own;
+	struct report_block *block;	/* of the lender */
+	uint64_t attached;		/* as the block's, before its processes were found */
+	struct gpupart_tpcset tpcs;
+	unsigned int nr;
+	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
+	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];
+	uint64_t counter, ns;		/* when it was opened */
+};
+
+/* The public name of a struct memfd. */
+static struct lend_block *lend_of(const struct gpupart_report *report)
+{
+	return &((struct report_block *)((const struct memfd *)report)->head)->lend;
+}
+
+void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns)
+{
+	lend_of(report)->depth_ns = depth_ns;
+	lend_of(report)->limit_ns = limit_ns;
+}
+
+void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts)
+{
+	const struct lend_block *lend = lend_of(report);
+
+	*counts = (struct gpupart_lend_counts){
+		atomic_load(&lend->lent), atomic_load(&lend->revoked), atomic_load(&lend->expired),
+	};
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* Of several processes the sets together: they lend when all of them are idle. */
+static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pid, const char *pci)
+{
+	struct gpupart_tpcset set;
+	unsigned int n = lender->nr;
+	int err = gpupart_remote_open(gp, pid, pci, &lender->remotes[n]);
+
+	if (err)
+		return err;
+	err = gpupart_remote_get(gp, lender->remotes[n], &set) ?:
+	      gpupart_records_open(gp, pid, pci, &lender->readers[n]);
+	if (!err && gpupart_tpcset_empty(&set))
+		err = ctx_fail(gp, -EINVAL, "process %d has no set of its own to lend", pid);
+	if (err) {
+		gpupart_remote_close(lender->remotes[n]);
+		return err;
+	}
+	lender->nr++;
+	lender->tpcs = gpupart_tpcset_or(&lender->tpcs, &set);
+	gpupart_remote_lends(lender->remotes[n]);
+	return 0;
+}
+
+/* No more than the node gave this user. */
+static int keep_given(struct gpupart *gp, struct gpupart_lender *lender, const char *pci)
+{
+	struct node_limit given;
+
+	if (gpupart_grant_exempts(geteuid()) || !node_limit(geteuid(), pci, NULL, &given))
+		return 0;
+	lender->tpcs = gpupart_tpcset_and(&lender->tpcs, &given.tpcs);
+	return gpupart_tpcset_empty(&lender->tpcs) ?
+	       ctx_fail(gp, -EPERM, "this node gave this user none of the lender's TPCs of %s",
+			pci) : 0;
+}
+
+/* For the processes of the run, which read it whenever the number has changed. */
+static void show(struct lend_block *own, const char *id, const char *pci,
+		 const struct gpupart_tpcset *tpcs)
+{
+	atomic_store(&own->lease, 0);
+	atomic_store(&own->idle, NEVER);
+	atomic_fetch_add(&own->number, 1);
+	own->lender = (struct lend_lender){ .tpcs = *tpcs };
+	memcpy(own->lender.report, id, strnlen(id, sizeof(own->lender.report) - 1));
+	memcpy(own->lender.pci, pci, strnlen(pci, sizeof(own->lender.pci) - 1));
+	atomic_fetch_add(&own->number, 1);
+}
+
+int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const char *id,
+			const char *pci, const int *pids, unsigned int nr,
+			struct gpupart_lender **opened)
+{
+	struct gpupart_lender *lender = calloc(1, sizeof(*lender));
+	struct memfd_head *head;
+	int err;
+
+	if (!lender)
+		return ctx_fail(gp, -ENOMEM, "no memory for a lender");
+	lender->own = lend_of(report);
+	lender->counter = records_counter();
+	lender->ns = now_ns();
+	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*lender->block), &head);
+	if (!err) {
+		lender->block = (struct report_block *)head;
+		if (lender->block->lend.limit_ns)
+			err = ctx_fail(gp, -EBUSY, "it borrows itself");
+	}
+	/* First: a process that begins now sees it, or is seen here. */
+	if (!err) {
+		atomic_store(&lender->block->lend.lends, 1);
+		lender->attached = atomic_load(&lender->block->lend.attached);
+	}
+	for (unsigned int n = 0; !err && n < nr && n < GPUPART_LENDER_MAX; n++) {
+		err = add_process(gp, lender, pids[n], pci);
+		/* One without this GPU is never busy on it. */
+		if (err == -ENODEV && (n + 1 < nr || lender->nr))
+			err = 0;
+	}
+	err = err ?: keep_given(gp, lender, pci);
+	if (err) {
+		gpupart_lender_close(lender);
+		return err;
+	}
+	nanosleep(&(struct timespec){ .tv_nsec = MEASURE_NS }, NULL);
+	show(lender->own, id, pci, &lender->tpcs);
+	*opened = lender;
+	return 0;
+}
+
+void gpupart_lender_stop(struct gpupart_lender *lender)
+{
+	atomic_store(&lender->own->lease, 0);
+}
+
+/* The processes that were found are still there, and have the TPCs that they had. */
+static int check_same(struct gpupart *gp, const struct gpupart_lender *lender)
+{
+	struct gpupart_tpcset all = { { 0 } }, set;
+	int err = 0;
+
+	for (unsigned int n = 0; !err && n < lender->nr; n++) {
+		err = gpupart_remote_get(gp, lender->remotes[n], &set);
+		if (!err)
+			all = gpupart_tpcset_or(&all, &set);
+	}
+	if (!err && (atomic_load(&lender->block->lend.attached) != lender->attached ||
+		     !gpupart_tpcset_subset(&lender->tpcs, &all)))
+		err = -EAGAIN;
+	if (!err && lender->block->lend.limit_ns)
+		err = ctx_fail(gp, -EBUSY, "it borrows itself");
+	return err;
+}
+
+int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender)
+{
+	struct lend_block *own = lender->own;
+	uint64_t last = atomic_load(&lender->block->lend.busy), counter = records_counter();
+	double rate = (double)(counter - lender->counter) / (now_ns() - lender->ns);
+	int busy = check_same(gp, lender);
+
+	for (unsigned int n = 0; !busy && n < lender->nr; n++)
+		busy = gpupart_records_busy(gp, lender->readers[n]);
+	/* A launch since then writes another number once its record can be seen. */
+	atomic_store(&own->idle, busy ? NEVER : last);
+	atomic_store(&own->lease, busy < 0 ? 0 : counter + (uint64_t)(LEASE_NS * rate));
+	return busy < 0 ? busy : !busy;
+}
+
+void gpupart_lender_close(struct gpupart_lender *lender)
+{
+	if (!lender)
+		return;
+	if (lender->own)
+		show(lender->own, "", "", &(struct gpupart_tpcset){ { 0 } });
+	for (unsigned int n = 0; n < lender->nr; n++) {
+		gpupart_remote_close(lender->remotes[n]);
+		gpupart_records_close(lender->readers[n]);
+	}
+	if (lender->block)
+		munmap(lender->block, sizeof(*lender->block));
+	free(lender);
+}

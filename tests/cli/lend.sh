@@ -1,0 +1,222 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run --lend and --depth on the simulated GPU: a program gets the TPCs of an idle one, and of none
+# that is busy, gone, cut short or another's; what is refused.
+. "$(dirname "$0")/tap.subr"
+
+cat >"$tmp/work.c" <<'END'
+/*
+ * work FILE NS: until FILE is gone, launches for all SMs, for NS each, and writes into FILE.sms
+ * which it got: "COUNT FIRST-LAST". While FILE.still is there it launches nothing.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCKS 264
+#define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
+
+int main(int argc, char **argv)
+{
+	static struct { unsigned int smid, cluster; unsigned long long start, end; } records[BLOCKS];
+	static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+		".visible .entry gpupart_census(.param .u64 a, .param .u32 b)\n{ ret; }\n";
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module, *function, *stream;
+	unsigned int ns = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
+	unsigned long long out;
+	void *args[] = { &out, &ns };
+	char still[512], to[512], new[520];
+
+	if (argc < 3 || !lib || CALL("cuInit", (unsigned int), (0)) ||
+	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
+	    CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&out, sizeof(records))) ||
+	    CALL("cuStreamCreate", (void **, unsigned int), (&stream, 1)) ||
+	    CALL("cuModuleLoadData", (void **, const void *), (&module, ptx)) ||
+	    CALL("cuModuleGetFunction", (void **, void *, const char *),
+		 (&function, module, "gpupart_census")) ||
+	    CALL("cuFuncSetAttribute", (void *, int, int), (function, 8, 200000)))
+		return 1;
+	snprintf(still, sizeof(still), "%s.still", argv[1]);
+	snprintf(to, sizeof(to), "%s.sms", argv[1]);
+	snprintf(new, sizeof(new), "%s.new", to);
+	for (; !access(argv[1], F_OK); usleep(2000)) {
+		char seen[132] = "";
+		int first = -1, last = -1, nr = 0;
+		FILE *file;
+
+		if (!access(still, F_OK))
+			continue;
+		if (CALL("cuLaunchKernel", (void *, unsigned int, unsigned int, unsigned int,
+			 unsigned int, unsigned int, unsigned int, unsigned int, void *, void **,
+			 void **), (function, BLOCKS, 1, 1, 32, 1, 1, 200000, stream, args, NULL)) ||
+		    CALL("cuStreamSynchronize", (void *), (stream)) ||
+		    CALL("cuMemcpyDtoH_v2", (void *, unsigned long long, size_t),
+			 (records, out, sizeof(records))))
+			return 2;
+		for (int b = 0; b < BLOCKS; b++)
+			seen[records[b].smid] = 1;
+		for (int sm = 0; sm < 132; sm++) {
+			if (!seen[sm])
+				continue;
+			first = first < 0 ? sm : first;
+			last = sm;
+			nr++;
+		}
+		file = fopen(new, "w");
+		fprintf(file, "%d %d-%d\n", nr, first, last);
+		fclose(file);
+		rename(new, to);
+	}
+	return 0;
+}
+END
+if ! ${CC:-cc} -o "$tmp/work" "$tmp/work.c" -ldl 2>"$tmp/err"; then
+	skip "no C compiler"
+	tap_done
+fi
+GPUPART_SIM_FAULTS=host-clock,host-thread
+export GPUPART_SIM_FAULTS
+
+# waits COMMAND: until it is true, for 20 s at most.
+waits() {
+	n=0
+	until "$@"; do
+		n=$((n + 1))
+		[ $n -lt 400 ] || return 1
+		sleep 0.05
+	done
+}
+got() { [ "$(cat "$tmp/$1.sms" 2>/dev/null)" = "$2" ]; }
+told() { grep -q "$2" "$tmp/$1.err"; }
+
+# begin NAME OPTIONS: a program of that name, with its messages in NAME.err.
+begin() {
+	name=$1
+	shift
+	: >"$tmp/$name"
+	"$gpupart" run -i sample:h200 --name "$name" "$@" -- "$tmp/work" "$tmp/$name" "${NS:-1000}" \
+		>"$tmp/$name.out" 2>"$tmp/$name.err" &
+	eval "pid_$name=$!"
+}
+end() {
+	rm -f "$tmp/$1"
+	eval "wait \$pid_$1"
+}
+
+begin serve -t 8-11
+waits got serve "8 16-23"
+ok $? "a program in TPCs 8-11"
+: >"$tmp/serve.still"
+begin batch -t 0-3 --lend serve --lend-limit 1s
+waits got batch "16 0-23"
+ok $? "another one in 0-3 that borrows gets 8-11, too, while the first launches nothing"
+end batch
+is $? 0 "it ends"
+has "$(cat "$tmp/batch.err")" "launches could use idle TPCs of 'serve', too (simulated); kernels that took too long there: 0" \
+	"and run says how often it borrowed"
+begin batch -t 0-3
+waits got batch "8 0-7"
+ok $? "without --lend it gets its own"
+end batch
+end serve
+
+# A lender that is busy all the time: each kernel takes 30 ms, and the next one follows.
+NS=30000000 begin serve -t 8-11
+waits got serve "8 16-23"
+begin batch -t 0-3 --lend serve --lend-limit 1s
+waits got batch "8 0-7"
+rm "$tmp/batch.sms"
+waits got batch "8 0-7"
+ok $? "a busy program"
+: >"$tmp/serve.still"
+waits got batch "16 0-23"
+ok $? "lends when it becomes idle"
+kill -9 "$pid_serve" && wait "$pid_serve"
+waits got batch "8 0-7"
+ok $? "killed, it lends nothing"
+waits told batch "nothing is lent (simulated): no process of that name uses the GPU"
+ok $? "and that is said"
+NS=1000 begin serve -t 20-21
+waits got serve "4 40-43" && : >"$tmp/serve.still"
+waits got batch "12 0-43"
+ok $? "the next run of that name lends, what it has"
+"$gpupart" set serve -t 30-31 >"$tmp/none" 2>&1
+waits got batch "12 0-63"
+ok $? "its set is changed: it lends that"
+for file in "/dev/shm/gpupart-$(id -u)"/[1-9]*; do
+	# The lender's alone: the one whose TPCs are shown as 30-31.
+	case $(tr -d '\0' <"$file" | head -c 300) in *serve*) truncate -s 0 "$file" ;; esac
+done
+waits told batch "the lender's memory was cut short: nothing is lent any more"
+ok $? "its page is cut short: the watcher ends"
+waits got batch "8 0-7"
+ok $? "nothing is lent, and the borrower runs on"
+end batch
+is $? 0 "to its end"
+kill -9 "$pid_serve"
+wait "$pid_serve" 2>/dev/null
+
+# Two that lend to each other.
+begin one -t 0-3 --lend two --lend-limit 1s
+begin two -t 8-11 --lend one --lend-limit 1s
+waits told one "nothing is lent (simulated): it borrows itself" && waits told two "it borrows itself"
+ok $? "two that borrow from each other: neither lends"
+end one
+end two
+
+# A lender whose launches have no records.
+GPUPART_RECORDS=0 begin serve -t 8-11
+waits got serve "8 16-23"
+begin batch -t 0-3 --lend serve --lend-limit 1s
+waits told batch "nothing is lent (simulated): process [0-9]* has no records"
+ok $? "a lender without records"
+end batch
+end serve
+
+# Root reads the pages of others, and borrows of nobody but itself.
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$tmp"
+	: >"$tmp/other"
+	: >"$tmp/other.still"
+	XDG_CACHE_HOME='' HOME='' setpriv --reuid 65534 --clear-groups "$gpupart" run -i sample:h200 --name other \
+		-t 8-11 -- "$tmp/work" "$tmp/other" 1000 >"$tmp/none" 2>&1 &
+	other=$!
+	begin batch -t 0-3 --lend other --lend-limit 1s
+	waits told batch "nothing is lent (simulated): process [0-9]* is another user's"
+	ok $? "a lender of another user's"
+	end batch
+	rm "$tmp/other"
+	wait $other
+else
+	skip "only root sees programs of another user's"
+fi
+
+begin batch -t 0-3 --depth 5ms
+waits got batch "8 0-7"
+ok $? "--depth alone"
+end batch
+is "$(grep -c lent "$tmp/batch.err")" 0 "lends nothing"
+
+while read -r wanted options; do
+	# shellcheck disable=SC2086 # several words
+	try run -i sample:h200 -t 0-3 $options -- true
+	is "$status" 125 "run $options: refused"
+	has "$err" "$(echo "$wanted" | tr _ ' ')" "for the reason"
+done <<'END'
+wants_--lend-limit_TIME --lend serve
+wants_--lend_JOB --lend-limit 1ms
+wants_a_time_from_1us_to_1s --lend serve --lend-limit 0
+wants_a_time_from_1us_to_1s --lend serve --lend-limit 0us
+wants_a_time_from_1us_to_1s --lend serve --lend-limit 2s
+wants_a_time_from_1us_to_1s --lend serve --lend-limit -1ms
+wants_a_time_from_1us_to_1s --depth 5
+wants_a_time_from_1us_to_1s --depth us
+this_needs_a_parent_that_stays --depth 1ms --exec
+that_is_this_run_itself --name serve --lend serve --lend-limit 1ms
+on_one_GPU --gpu 0,1 --lend serve --lend-limit 1ms
+END
+GPUPART_RECORDS=0 try run -i sample:h200 -t 0-3 --depth 1ms -- true
+has "$err" "GPUPART_RECORDS=0: --depth needs records of launches" "records switched off: refused"
+tap_done

@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lending on the simulated GPU: a process that lends, one that borrows, each of a run of its own,
+ * and this one between them, which watches the lender. Kernels of the same function and grid are
+ * the same kernel, however long they take: that is how one takes too long here.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include "lib/confine/lend.h"
+#include "lib/driver/cuda.h"
+#include "lib/private.h"
+#include "lib/records/records.h"
+#include "tests/lib/scenario.h"
+
+#define OWN	"0-3"
+#define LENT	"8-11"
+#define BOTH	"0-3,8-11"
+#define SECOND	1000000000ull
+#define TRIES	400
+#define CLOCK	"GPUPART_SIM_FAULTS=host-clock,host-thread"	/* kernels end by themselves */
+
+static void say(const char *text)
+{
+	if (write(1, text, strlen(text)) < 0)
+		_exit(3);
+}
+
+/* ------------------------------------------------------------------- the two programs */
+
+/* Launches of this process that have not ended. */
+static U64 outstanding(void)
+{
+	static struct gpupart_records_reader *reader;
+	struct gpupart_records r;
+
+	if (!reader && gpupart_records_open(gp, getpid(), getenv("TEST_PCI"), &reader))
+		return 999;
+	return gpupart_records_read(gp, reader, &r, sizeof(r)) ? 999 : r.outstanding;
+}
+
+/* A launch of 4 blocks with the attribute @id, whose value is 1, or clusters of one block. */
+static int launch_with(struct program *p, P stream, int id)
+{
+	static CU (*launch)(const struct cuda_launch_config *, P, P *, P *);
+	struct cuda_launch_attr attr = { .id = id, .dim = { 1, id == 4, id == 4 } };
+	const struct cuda_launch_config config = {
+		{ 4, 1, 1 }, { 32, 1, 1 }, 0, stream, &attr, id >= 0,
+	};
+	unsigned int ns = 1000;
+	P args[] = { &p->out, &ns };
+
+	if (!launch)
+		*(void **)&launch = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchKernelEx");
+	return launch(&config, p->function, args, NULL) ?: cuStreamSynchronize(stream);
+}
+
+/* A graph of one kernel of so long, made once. */
+static int launch_graph(struct program *p, P stream, unsigned int ns)
+{
+	static P graph, exec;
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+#define CALL(name, types, args) ((CU (*)types)dlsym(lib, name)) args
+
+	if (!exec && (CALL("cuStreamBeginCapture_v2", (P, int), (stream, 2)) ||
+		      program_launch(p, stream, 1, ns) ||
+		      CALL("cuStreamEndCapture", (P, P *), (stream, &graph)) ||
+		      CALL("cuGraphInstantiateWithFlags", (P *, P, U64), (&exec, graph, 0))))
+		return 1;
+	return CALL("cuGraphLaunch", (P, P), (exec, stream));
+}
+
+static int set_own(char what, uint64_t tpcs)
+{
+	struct gpupart_tpcset set = { { tpcs } };
+
+	if (gpupart_attach(gp, "cuda:0", NULL, &gpu))
+		return 1;
+	return what == 'i' ? gpupart_limit_set(gp, gpu, &set) :
+	       gpupart_thread_set(gp, gpu, what == 't' ? &set : NULL);
+}
+
+/*
+ * Commands, one character and a number each, and an answer in a line:
+ * c: launches a census, and waits; where it ran. l NS: launches in stream 0, and does not wait;
+ * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t MASK: this
+ * thread's set is that one, u: none. i MASK: the program's own limit is. e ID: with that attribute. g NS: a
+ * graph in stream 1.
+ */
+static int be_program(void)
+{
+	struct gpupart_topology *topo;
+	struct gpupart_tpcset seen;
+	char line[64], list[GPUPART_TPCSET_STRLEN];
+	struct program p;
+	P streams[2];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (gpupart_open(&gp) || gpupart_topology_open(gp, getenv("GPUPART_SIM"), NULL, &topo) ||
+	    driver_open() || program_start(&p, 0) || cuStreamCreate(&streams[0], 1) ||
+	    cuStreamCreate(&streams[1], 1))
+		return 1;
+	/* By these it is known what the GPU's clock shows. */
+	for (int i = 0; i < 16; i++)
+		if (program_launch(&p, streams[0], 2, 1000) || cuStreamSynchronize(streams[0]))
+			return 1;
+	say("ready\n");
+	while (fgets(line, sizeof(line), stdin)) {
+		unsigned int ns = strtoul(line + 1, NULL, 10);
+		bool second = *line == 'm' || *line == 'w';
+		int err = 0;
+
+		snprintf(list, sizeof(list), "-");
+		if (*line == 'c' && !(err = program_census(&p, topo, streams[0], &seen)))
+			gpupart_tpcset_format_list(&seen, list, sizeof(list));
+		else if (*line == 'l' || *line == 'm')
+			err = program_launch(&p, streams[second], 1, ns);
+		else if (*line == 'w')
+			err = cuStreamSynchronize(streams[1]);
+		else if (*line == 't' || *line == 'u' || *line == 'i')
+			err = set_own(*line, ns);
+		else if (*line == 'g')
+			err = launch_graph(&p, streams[1], ns);
+		else if (*line == 'e')
+			err = launch_with(&p, streams[0], ns);
+		if (*line != 'c')
+			snprintf(list, sizeof(list), "%llu", outstanding());
+		printf("%d %s\n", err, list);
+		fflush(stdout);
+	}
+	return 0;
+}
+
+struct peer {
+	pid_t pid;
+	int in;
+	FILE *out;
+	struct gpupart_report *report;
+	const char *id;
+};
+
+/* A program of a run of its own, in @set. */
+static bool start(struct peer *peer, const char *set, U64 depth, U64 limit)
+{
+	char inject[4096], line[64] = "";
+	int to[2], from[2];
+
+	snprintf(inject, sizeof(inject), "%s/lib/gpupart/libgpupart-inject.so",
+		 getenv("TEST_BUILD"));
+	if (gpupart_report_open(gp, &peer->report, &peer->id) || pipe2(to, O_CLOEXEC) ||
+	    pipe2(from, O_CLOEXEC))
+		return false;
+	gpupart_lend_bound(peer->report, depth, limit);
+	peer->pid = fork();
+	if (!peer->pid) {
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		setenv("CUDA_INJECTION64_PATH", inject, 1);
+		setenv("GPUPART_SET", set, 1);
+		setenv("GPUPART_REPORT", peer->id, 1);
+		execl("/proc/self/exe", "lend", "program", (char *)NULL);
+		_exit(126);
+	}
+	close(to[0]);
+	close(from[1]);
+	peer->in = to[1];
+	peer->out = fdopen(from[0], "r");
+	return fgets(line, sizeof(line), peer->out) && !strcmp(line, "ready\n");
+}
+
+/* What it answers, "" if it does not. */
+static const char *ask(struct peer *peer, char what, unsigned int ns)
+{
+	static char line[256];
+	char command[32];
+
+	snprintf(command, sizeof(command), "%c%u\n", what, ns);
+	if (write(peer->in, command, strlen(command)) < 0 ||
+	    !fgets(line, sizeof(line), peer->out))
+		return "";
+	line[strcspn(line, "\n")] = 0;
+	if (getenv("TEST_SHOWS"))
+		printf("# %c%u: %s\n", what, ns, line);
+	return line;
+}
+
+/* ------------------------------------------------------------------- the watcher */
+
+static struct gpupart_lender *lender;
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int looked;	/* what the last look found */
+
+static void *look_always(void *none)
+{
+	struct gpupart mine = { "" };
+
+	for (;; usleep(500)) {
+		pthread_mutex_lock(&looking);
+		if (lender)
+			atomic_store(&looked, gpupart_lender_look(&mine, lender));
+		pthread_mutex_unlock(&looking);
+	}
+	return none;
+}
+
+/* From here on until looks_go_on() nobody looks. */
+static void looks_pause(void)
+{
+	pthread_mutex_lock(&looking);
+}
+
+static void looks_go_on(void)
+{
+	pthread_mutex_unlock(&looking);
+}
+
+/* Until a look finds @what. */
+static bool finds(int what)
+{
+	for (int n = 0; n < 10000 && atomic_load(&looked) != what; n++)
+		usleep(1000);
+	return atomic_load(&looked) == what;
+}
+
+/* A watcher that gets no CPU for a while lends nothing meanwhile: so several times. */
+static bool runs_lent(struct peer *peer)
+{
+	for (int n = 0; n < TRIES; n++)
+		if (!strcmp(ask(peer, 'c', 0), "0 " BOTH))
+			return true;
+	return false;
+}
+
+static bool runs_unlent(struct peer *peer, int times)
+{
+	const char *answer = "";
+
+	for (int n = 0; n < times; n++)
+		if (strcmp(answer = ask(peer, 'c', 0), "0 " OWN)) {
+			printf("# launch %d: %s\n", n, answer);
+			return false;
+		}
+	return true;
+}
+
+static struct peer serve, batch;
+
+static struct lend_block *block(const struct peer *peer)
+{
+	return &((struct report_block *)((struct memfd *)peer->report)->head)->lend;
+}
+
+static bool find_pci(void)
+{
+	struct gpupart_process *list = calloc(64, sizeof(*list));
+	int nr = gpupart_process_list(gp, list, 64, sizeof(*list));
+
+	for (int i = 0; i < nr && i < 64; i++)
+		if (list[i].pid == batch.pid)
+			return !setenv("TEST_PCI", list[i].pci, 1);
+	return false;
+}
+
+static int open_lender(void)
+{
+	return gpupart_lender_open(gp, batch.report, serve.id, getenv("TEST_PCI"), &serve.pid, 1,
+				   &lender);
+}
+
+/* Both are there, and nothing is lent yet. */
+static bool both(U64 depth, U64 limit)
+{
+	pthread_t thread;
+	bool good;
+
+	if (!gpupart_open(&gp) && !getenv("TEST_PCI"))
+		setenv("TEST_PCI", "0000:01:00.0", 1);
+	good = start(&serve, LENT, 0, 0) && start(&batch, OWN, depth, limit) && find_pci();
+	pthread_create(&thread, NULL, look_always, NULL);
+	return tap_ok(good, "a program with TPCs " LENT ", one with " OWN);
+}
+
+/* The lender has records with its first context, so one launch makes no difference. */
+static bool lends(U64 depth, U64 limit)
+{
+	if (!both(depth, limit))
+		return false;
+	looks_pause();
+	if (!tap_ok(!open_lender(), "lends: %s", gpupart_error(gp)))
+		return false;
+	looks_go_on();
+	return tap_ok(finds(1), "is idle");
+}
+
+/* ------------------------------------------------------------------- scenarios */
+
+static void idle_and_busy(void)
+{
+	if (!lends(20 * SECOND, 20 * SECOND))
+		return;
+	tap_ok(runs_unlent(&batch, LEND_RUNS), "a kernel gets nothing before its time is known");
+	tap_ok(runs_lent(&batch), "then it gets the idle program's TPCs, too");
+	looks_pause();
+	tap_ok(!strcmp(ask(&serve, 'l', 300000000), "0 1"), "the lender launches");
+	tap_ok(runs_unlent(&batch, 3), "from then on it gets its own, although nobody looks");
+	looks_go_on();
+	tap_ok(finds(0) && runs_unlent(&batch, 1), "a look finds the lender busy");
+	tap_ok(finds(1) && runs_lent(&batch), "it is idle again, and lends");
+	tap_ok(atomic_load(&block(&batch)->lent) >= 2 && !block(&batch)->revoked,
+	       "%llu launches were lent TPCs", (U64)block(&batch)->lent);
+}
+
+/* The second launch of a graph builds no node, so no launch callback tells of it. */
+static void graph(void)
+{
+	if (!lends(20 * SECOND, 20 * SECOND) ||
+	    !tap_ok(*ask(&serve, 'g', 300000000) == '0' && !strcmp(ask(&serve, 'w', 0), "0 0") &&
+		    finds(1) && runs_lent(&batch), "the lender has launched a graph"))
+		return;
+	looks_pause();
+	block(&batch)->lease = UINT64_MAX;
+	tap_ok(runs_lent(&batch) && !strcmp(ask(&serve, 'g', 0), "0 1") && runs_unlent(&batch, 3),
+	       "it launches it again, and lends nothing from then on");
+	looks_go_on();
+	tap_ok(finds(0) && finds(1) && runs_lent(&batch), "until that has ended");
+}
+
+static void lease(void)
+{
+	U64 now;
+
+	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
+		return;
+	looks_pause();
+	now = block(&batch)->lease;
+	while (records_counter() < now)
+		usleep(1000);
+	tap_ok(runs_unlent(&batch, 3), "nobody has looked for as long as a lease: nothing is lent");
+	looks_go_on();
+	tap_ok(runs_lent(&batch), "somebody looks again: it borrows again");
+	pthread_mutex_lock(&looking);
+	gpupart_lender_close(lender);
+	lender = NULL;
+	tap_ok(runs_unlent(&batch, 3), "it is closed: nothing is lent");
+	pthread_mutex_unlock(&looking);
+}
+
+static void killed(void)
+{
+	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
+		return;
+	kill(serve.pid, SIGKILL);
+	waitpid(serve.pid, NULL, 0);
+	tap_ok(finds(-ESRCH), "the lender is killed: a look finds it gone");
+	tap_ok(runs_unlent(&batch, 3), "nothing is lent");
+}
+
+/* The lender's memory: what the borrower's process reads of it cannot be cut short. */
+static void cut(void)
+{
+	char file[128];
+	bool good = true;
+	int fd;
+
+	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
+		return;
+	looks_pause();
+	for (int i = 0; i < 2; i++) {
+		snprintf(file, sizeof(file), "truncate -s 0 /dev/shm/gpupart-%u/%d.*%s", geteuid(),
+			 serve.pid, i ? "" : ".records");
+		good &= !system(file);
+	}
+	tap_ok(good, "its page and its records are cut to nothing");
+	for (int n = 0; n < 50; n++)
+		good &= *ask(&batch, 'c', 0) == '0';
+	tap_ok(good && !kill(batch.pid, 0), "the borrower goes on");
+	fd = open(serve.id, O_RDWR | O_CLOEXEC);
+	tap_ok(fd >= 0 && ftruncate(fd, 0) == -1 && errno == EPERM,
+	       "what it reads launch by launch cannot be: %s", strerror(errno));
+	block(&serve)->busy = 12345;
+	tap_ok(runs_unlent(&batch, 3), "a number that says nothing is a busy lender");
+}
+
+/* Any name may stand where the lender's report is, and any set. */
+static void lies(void)
+{
+	struct lend_block *own;
+	int fd;
+
+	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
+		return;
+	looks_pause();
+	own = block(&batch);
+	fd = memfd_create(REPORT_NAME, MFD_ALLOW_SEALING);
+	if (ftruncate(fd, sizeof(struct report_block)) ||
+	    pwrite(fd, &(struct memfd_head){ REPORT_MAGIC, sizeof(struct report_block) },
+		   sizeof(struct memfd_head), 0) < 0)
+		tap_ok(false, "a report without a seal");
+	for (int i = 0; i < 4; i++) {
+		static const char *const what[] = {
+			"a report that can be cut short", "no report", "an empty set", "TPC 200",
+		};
+
+		own->number++;
+		snprintf(own->lender.report, sizeof(own->lender.report), "%s", serve.id);
+		if (!i)
+			snprintf(own->lender.report, sizeof(own->lender.report),
+				 "/proc/%d/fd/%d", getpid(), fd);
+		else if (i == 1)
+			snprintf(own->lender.report, sizeof(own->lender.report), "/dev/null");
+		else
+			own->lender.tpcs = i == 3 ? list("8,200") :
+						    (struct gpupart_tpcset){ { 0 } };
+		own->number++;
+		own->idle = i ? atomic_load(&block(&serve)->busy) : 0;
+		own->lease = UINT64_MAX;
+		tap_ok(runs_unlent(&batch, 3), "%s: nothing is lent", what[i]);
+	}
+}
+
+/* Makes the kernel of l and m one that is known, with @last ns in its last run. */
+static bool make_known(unsigned int last)
+{
+	for (int n = 0; n < LEND_RUNS; n++) {
+		ask(&batch, 'm', n == LEND_RUNS - 1 ? last : 1000);
+		if (strcmp(ask(&batch, 'w', 0), "0 0"))
+			return false;
+	}
+	return true;
+}
+
+static bool launches(int times)
+{
+	for (int n = 0; n < times; n++)
+		if (*ask(&batch, 'm', 1000) != '0' || strcmp(ask(&batch, 'w', 0), "0 0"))
+			return false;
+	return true;
+}
+
+static void too_long(void)
+{
+	U64 lent;
+
+	if (!lends(20 * SECOND, SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
+		return;
+	tap_ok(make_known(1200000000), "a kernel once took longer than the limit");
+	lent = block(&batch)->lent;
+	tap_ok(launches(5) && block(&batch)->lent == lent && !block(&batch)->revoked &&
+	       runs_lent(&batch), "it is lent nothing, another kernel is");
+}
+
+static void overrun(void)
+{
+	U64 lent;
+
+	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(1000), "a short kernel"))
+		return;
+	lent = block(&batch)->lent;
+	looks_pause();
+	block(&batch)->lease = UINT64_MAX;
+	block(&batch)->idle = atomic_load(&block(&serve)->busy);
+	tap_ok(*ask(&batch, 'm', 1200000000) == '0' && block(&batch)->lent == lent + 1 &&
+	       !strcmp(ask(&batch, 'w', 0), "0 0"), "takes long with lent TPCs");
+	looks_go_on();
+	launches(1);
+	tap_ok(block(&batch)->revoked == 1, "that is the last time");
+	lent = block(&batch)->lent;
+	tap_ok(launches(5) && block(&batch)->lent == lent && runs_lent(&batch),
+	       "it is lent nothing more, another kernel is");
+}
+
+static void bound(void)
+{
+	bool good = true;
+
+	if (!both(SECOND / 2, 0) ||
+	    !tap_ok(make_known(300000000), "a kernel of 0.3 s, a bound of 0.5 s"))
+		return;
+	for (int n = 0; n < 4; n++)
+		good &= !strcmp(ask(&batch, n % 2 ? 'm' : 'l', 300000000), "0 1");
+	tap_ok(good && !block(&batch)->expired, "no two of them are outstanding");
+	tap_ok(!block(&batch)->lent, "and nothing is lent");
+}
+
+/* The first kernel ends when the second one has run, or one of the same length would. */
+static void waits_for_later(void)
+{
+	U64 lent;
+
+	if (!lends(100000000, 100000000) || !tap_ok(make_known(60000000), "a kernel of 60 ms"))
+		return;
+	tap_ok(!strcmp(ask(&batch, 'l', 3600u * 1000000), "0 1"), "takes a second, and more");
+	tap_ok(*ask(&batch, 'm', 1000) == '0' && !strcmp(ask(&batch, 'w', 0), "0 1") &&
+	       block(&batch)->expired == 1,
+	       "the next launch waits for it, but not for ever: it ends first");
+	lent = block(&batch)->lent;
+	tap_ok(*ask(&batch, 'm', 1000) == '0' && !strcmp(ask(&batch, 'w', 0), "0 1") &&
+	       block(&batch)->expired == 1, "the one after that does not wait");
+	tap_ok(block(&batch)->lent <= lent + 1, "%llu lent", (U64)lent);
+}
+
+static void own_sets(void)
+{
+	bool good;
+
+	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
+		return;
+	looks_pause();
+	block(&batch)->lease = UINT64_MAX;
+	block(&batch)->idle = atomic_load(&block(&serve)->busy);
+	tap_ok(*ask(&batch, 't', 0xffff) == '0' && runs_unlent(&batch, 3),
+	       "a thread with a set of its own has that in the limit, whatever is lent");
+	ask(&batch, 'u', 0);
+	tap_ok(runs_lent(&batch), "and borrows again without");
+	good = *ask(&batch, 'i', 4) == '0';
+	for (int n = 0; n < 2 * LEND_RUNS; n++)
+		good &= !strcmp(ask(&batch, 'c', 0), "0 2");
+	tap_ok(good, "a program that limits itself gets no more than that");
+	looks_go_on();
+}
+
+/* Blocks that wait for each other have no more TPCs than they were sized for. */
+static void attributes(void)
+{
+	static const struct {
+		int id;
+		bool lent;
+	} rows[] = { { 8, true }, { 4, true }, { 2, false }, { 6, false } };
+
+	if (!lends(20 * SECOND, 20 * SECOND))
+		return;
+	looks_pause();
+	block(&batch)->lease = UINT64_MAX;
+	block(&batch)->idle = atomic_load(&block(&serve)->busy);
+	for (int n = 0; n < LEND_RUNS; n++)
+		ask(&batch, 'e', 8);
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const U64 lent = block(&batch)->lent;
+		const char *answer = ask(&batch, 'e', rows[i].id);
+
+		tap_ok(!strcmp(answer, "0 0") && block(&batch)->lent == lent + rows[i].lent,
+		       "attribute %d: %slent TPCs", rows[i].id, rows[i].lent ? "" : "not ");
+	}
+	looks_go_on();
+}
+
+static void refused(void)
+{
+	if (!both(20 * SECOND, 20 * SECOND))
+		return;
+	looks_pause();
+	block(&serve)->limit_ns = 1;
+	tap_ok(open_lender() == -EBUSY && !block(&serve)->lends, "a lender that borrows: %s",
+	       gpupart_error(gp));
+	block(&serve)->limit_ns = 0;
+	tap_ok(gpupart_lender_open(gp, batch.report, "/dev/null", getenv("TEST_PCI"), &serve.pid, 1,
+				   &lender) == -EINVAL, "no report: %s", gpupart_error(gp));
+	tap_ok(gpupart_lender_open(gp, batch.report, serve.id, "0000:77:00.0", &serve.pid, 1,
+				   &lender) == -ENODEV, "another GPU: %s", gpupart_error(gp));
+	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == 1, "it can lend");
+	block(&serve)->limit_ns = 1;
+	tap_ok(gpupart_lender_look(gp, lender) == -EBUSY && !block(&batch)->lease,
+	       "until it borrows itself");
+	block(&serve)->limit_ns = 0;
+	block(&serve)->attached++;
+	tap_ok(gpupart_lender_look(gp, lender) == -EAGAIN && !block(&batch)->lease,
+	       "or has another process");
+	kill(serve.pid, SIGKILL);
+	waitpid(serve.pid, NULL, 0);
+	gpupart_lender_close(lender);
+	lender = NULL;
+	tap_ok(open_lender() == -ESRCH, "a lender that is gone: %s", gpupart_error(gp));
+}
+
+static void without_records(void)
+{
+	if (!both(20 * SECOND, 20 * SECOND))
+		return;
+	looks_pause();
+	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == -EINVAL &&
+	       !block(&batch)->lease, "a lender without records lends nothing");
+}
+
+/* As every process of this user's cache: the mask bits and the records are proven before. */
+static void proves(void)
+{
+	gpupart_open(&gp);
+	tap_ok(!attach("cuda:0"), "a GPU");
+}
+
+static void prepare(const struct scenario *scenario)
+{
+	struct scenario before = { "proves", proves, scenario->sim, { NULL }, NULL };
+
+	tap_ok(!child_quiet(&before), "%s: proven before", scenario->name);
+}
+
+static const struct scenario scenarios[] = {
+	{ "proves", proves, "@b", { NULL }, NULL },
+	{ "idle-and-busy", idle_and_busy, "@b", { CLOCK }, prepare },
+	{ "graph", graph, "@b", { CLOCK }, prepare },
+	{ "lease", lease, "@b", { CLOCK }, prepare },
+	{ "killed", killed, "@b", { CLOCK }, prepare },
+	{ "cut", cut, "@b", { CLOCK }, prepare },
+	{ "lies", lies, "@b", { CLOCK }, prepare },
+	{ "too-long", too_long, "@b", { CLOCK }, prepare },
+	{ "overrun", overrun, "@b", { CLOCK }, prepare },
+	{ "bound", bound, "@b", { CLOCK }, prepare },
+	{ "waits-for-later", waits_for_later, "@b", { CLOCK }, prepare },
+	{ "own-sets", own_sets, "@b", { CLOCK }, prepare },
+	{ "attributes", attributes, "@b", { CLOCK }, prepare },
+	{ "refused", refused, "@b", { CLOCK }, prepare },
+	{ "without-records", without_records, "@b", { CLOCK, "GPUPART_RECORDS=0" }, prepare },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "program"))
+		return be_program();
+	return scenario_main(argc, argv, scenarios, sizeof(scenarios) / sizeof(scenarios[0]));
+}
