@@ -85,8 +85,8 @@ static int set_own(char what, uint64_t tpcs)
  * Commands, one character and a number each, and an answer in a line:
  * c: launches a census, and waits; where it ran. l NS: launches in stream 0, and does not wait;
  * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t MASK: this
- * thread's set is that one, u: none. i MASK: the program's own limit is. e ID: with that attribute. g NS: a
- * graph in stream 1.
+ * thread's set is that one, u: none. i MASK: the program's own limit is. e ID: with that
+ * attribute. g NS: a graph in stream 1.
  */
 static int be_program(void)
 {
