@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What differs between the kernels this builds on (5.10 to 7.2), and between the
+ * What differs between the kernels this builds on (5.10 to 7.3), and between the
  * kernel and user space for the pure files (chip, topo, text). Nothing else may
  * look at a version.
  */

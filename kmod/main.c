@@ -44,6 +44,5 @@ module_init(gpupart_init);
 module_exit(gpupart_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The gpupart authors");
-MODULE_DESCRIPTION(
-	"Which GPCs and TPCs an NVIDIA GPU has: floorsweeping registers to /proc and netlink, read-only");
+MODULE_DESCRIPTION("Which GPCs and TPCs an NVIDIA GPU has, to /proc and netlink; writes nothing");
 MODULE_VERSION("0.1.0");

@@ -161,7 +161,7 @@ static bool is_gpu(struct device *dev)
 	unsigned int i;
 
 	if (dev->of_node)
-		return of_match_node(compatibles, dev->of_node) != NULL;
+		return of_match_node(compatibles, dev->of_node);
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(dev_name(dev), names[i]))
 			return true;

@@ -396,10 +396,10 @@ void gp_text_device_info(struct text *text, const struct chip *chip,
 			gp_text_add(text, "|           instance %u\n| Fault ID:       %4d\n",
 				    e.instance, e.fault);
 		} else if (engines->row_index[i] == 1) {
-			gp_text_add(
-				text,
-				"| BAR0 Base 0x%.8x\n| Reset ID:        %3d\n| Is Engine:         %1u\n",
-				e.pri_base, e.reset, NV_PTOP_DEVICE_INFO2_1_IS_ENGINE(row));
+			gp_text_add(text, "| BAR0 Base 0x%.8x\n", e.pri_base);
+			gp_text_add(text, "| Reset ID:        %3d\n", e.reset);
+			gp_text_add(text, "| Is Engine:         %1u\n",
+				    NV_PTOP_DEVICE_INFO2_1_IS_ENGINE(row));
 		} else if (engines->row_index[i] == 2) {
 			gp_text_add(text, "| Runlist Eng. ID:   %1d\n| RL Base:  0x%.8x\n", e.rleng,
 				    e.runlist_pri_base);

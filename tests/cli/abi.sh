@@ -61,6 +61,8 @@ version=$(sed -n 's/^VERSION	*:= //p' Makefile)
 is "$("$gpupart" --version)" "$version" "the version of Makefile is the command's"
 is "$(sed -n '1s/.*(\(.*\)-[^-]*).*/\1/p' debian/changelog)" "$version" "and debian/changelog's"
 is "$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' kmod/dkms.conf)" "$version" "and dkms.conf's"
+built_for=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"/\1/p' kmod/dkms.conf)
+is "$(printf '%s\n' 4.19.0-27 5.4.0-150 5.9.1 5.10.0-32 6.1.0-56 6.12.117 7.3.4 10.0.1 | grep -cE "$built_for")" 5 "kernels that dkms.conf takes"
 is "$(sed -n 's/^MODULE_VERSION("\(.*\)");/\1/p' kmod/main.c)" "$version" "and the module's"
 is "$(sed -n 's/^__version__ = "\(.*\)"/\1/p' python/gpupart.py)" "$version" "and the Python module's"
 tap_done

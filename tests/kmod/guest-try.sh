@@ -33,6 +33,11 @@ try -y -k /gpupart.ko /tmp/report
 check $? "refused: $(tail -n 1 /tmp/out)"
 rmdir /tmp/report
 
+try -y -k /tmp/no /tmp/report
+[ $? -ne 0 ] && grep -q '^FAILED: the module does not load: .*/tmp/no' /tmp/report/report.txt
+check $? "a module that does not load: $(grep FAILED /tmp/report/report.txt)"
+rm -r /tmp/report
+
 echo yes | /try-module -t "${TRY_SECONDS:-10}" -k /gpupart.ko -l 'while :; do :; done' /tmp/report >/tmp/out 2>&1
 check $? "a whole run"
 sed 's/^/# /' /tmp/report/report.txt

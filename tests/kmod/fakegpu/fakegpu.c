@@ -42,7 +42,8 @@ struct fake {
 	unsigned int nr_regs;
 	struct reg bad;
 	bool has_bad;
-	unsigned long nr_reads, nr_slept;
+	unsigned long nr_reads, nr_slept, nr_resets;
+	unsigned int nr_silent;		/* reads of config space that get no answer */
 	unsigned long *asked;		/* a bit a word */
 };
 
@@ -52,9 +53,14 @@ static DEFINE_MUTEX(lock);
 
 /* ------------------------------------------------------------- registers */
 
+static bool asleep(const struct fake *f)
+{
+	return f->config[0x64] & 3 || !(f->config[0x04] & PCI_COMMAND_MEMORY);
+}
+
 static bool silent(const struct fake *f)
 {
-	return f->dead || f->config[0x64] & 3;
+	return f->dead || asleep(f);
 }
 
 static u32 shown(const struct fake *f, const struct reg *reg)
@@ -147,7 +153,7 @@ static int on_read(struct kprobe *probe, struct pt_regs *regs)
 	struct fake *f = &fakes[(private->pdev->bus->number - 1) % NR_GPUS];
 
 	f->nr_reads++;
-	f->nr_slept += (f->config[0x64] & 3) != 0;
+	f->nr_slept += asleep(f);
 	if (offset < BAR_SIZE)
 		set_bit(offset / 4, f->asked);
 	return 0;
@@ -205,7 +211,8 @@ static void reset(struct fake *f)
 	memcpy(f->config, head, sizeof(head));
 	memcpy(f->config + 0x2c, "\xde\x10\xbe\x18", 4);
 	f->config[0x34] = 0x60;
-	memcpy(f->config + 0x60, "\x01\x00\x03\x00", 4);	/* power management */
+	memcpy(f->config + 0x60, "\x01\x68\x03\x00", 4);	/* power management */
+	memcpy(f->config + 0x68, "\x13\x00\x06\x03", 4);	/* function level reset */
 }
 
 static struct fake *fake_at(struct pci_bus *bus, unsigned int devfn)
@@ -223,7 +230,8 @@ static int config_read(struct pci_bus *bus, unsigned int devfn, int at, int size
 	*value = ~0u >> (32 - 8 * size);
 	if (!f)
 		return PCIBIOS_DEVICE_NOT_FOUND;
-	if (f->dead || at + size > sizeof(f->config))
+	f->nr_silent -= f->nr_silent > 0;
+	if (f->dead || f->nr_silent || at + size > sizeof(f->config))
 		return PCIBIOS_SUCCESSFUL;
 	for (*value = 0, i = 0; i < size; i++)
 		*value |= f->config[at + i] << 8 * i;
@@ -243,6 +251,7 @@ static int config_write(struct pci_bus *bus, unsigned int devfn, int at, int siz
 		switch (at + i) {
 		case 0x04:
 			f->config[0x04] = byte & 7;
+			show(f);
 			break;
 		case 0x05:
 			f->config[0x05] = byte & 4;
@@ -254,6 +263,15 @@ static int config_write(struct pci_bus *bus, unsigned int devfn, int at, int siz
 		case 0x64:
 			f->config[0x64] = byte & 3;
 			show(f);
+			break;
+		case 0x6c:
+			if (!(byte & 1))
+				break;
+			/* It takes a while: two reads of config space have no answer. */
+			reset(f);
+			show(f);
+			f->nr_resets++;
+			f->nr_silent = 3;
 			break;
 		}
 	}
@@ -331,6 +349,8 @@ static void command(char *text)
 		snprintf(answer, sizeof(answer), "%lu", xchg(&f->nr_reads, 0));
 	} else if (!strcmp(word, "slept")) {
 		snprintf(answer, sizeof(answer), "%lu", f->nr_slept);
+	} else if (!strcmp(word, "resets")) {
+		snprintf(answer, sizeof(answer), "%lu", f->nr_resets);
 	} else if (!strcmp(word, "asked")) {
 		tell_asked(f);
 	} else if (!strcmp(word, "writes")) {
@@ -412,6 +432,7 @@ static int make_bus(struct fake *f, unsigned int n)
 	pci_bus_assign_resources(f->bridge->bus);
 	/* As firmware leaves it. */
 	f->config[0x04] |= PCI_COMMAND_MEMORY;
+	show(f);
 	pci_bus_add_devices(f->bridge->bus);
 	return 0;
 }

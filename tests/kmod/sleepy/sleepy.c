@@ -6,6 +6,7 @@
  *   stubborn=	they do not wake
  *   slow=	milliseconds that a wake-up takes
  *   d3=	they are put into D3 and stay there, which runtime PM knows nothing of
+ *   frozen=	their bus has an error from which it was not recovered yet, as the kernel says
  *   entry=	a folder of /proc that it makes, as nvdebug does
  *   nap=	milliseconds that the first takes when the machine is suspended; naps: it did
  *   shows=	a file; appeared: it came into being in that time, early: it was there before
@@ -22,8 +23,9 @@
 
 static bool stubborn;
 module_param(stubborn, bool, 0644);
-static bool d3, managed;
+static bool d3, frozen, managed;
 module_param(d3, bool, 0444);
+module_param(frozen, bool, 0444);
 module_param(managed, bool, 0444);
 static char *entry;
 module_param(entry, charp, 0444);
@@ -85,6 +87,10 @@ static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		pci_set_power_state(pdev, PCI_D0);
 		return pci_set_power_state(pdev, PCI_D3hot);
 	}
+	if (frozen) {
+		pdev->error_state = pci_channel_io_frozen;
+		return 0;
+	}
 	/* Or the machine's sleep passes it by where it sleeps already. */
 	if (shows)
 		dev_pm_set_driver_flags(&pdev->dev, DPM_FLAG_NO_DIRECT_COMPLETE);
@@ -99,6 +105,10 @@ static void sleepy_remove(struct pci_dev *pdev)
 {
 	if (d3) {
 		pci_set_power_state(pdev, PCI_D0);
+		return;
+	}
+	if (frozen) {
+		pdev->error_state = pci_channel_io_normal;
 		return;
 	}
 	pm_runtime_get_noresume(&pdev->dev);
