@@ -68,7 +68,7 @@ const char run_help[] =
 "                      what takes that long, which is what JOB may wait for them\n"
 "      --depth TIME    no launches are outstanding that take longer together, by their\n"
 "                      times so far: a launch waits before, twice TIME at most; with\n"
-"                      --lend as --lend-limit where it is not given\n"
+"                      --lend twice --lend-limit where it is not given\n"
 "\n"
 "      --profile       one profiler may subscribe after gpupart: CUPTI, and so\n"
 "                      torch.profiler, work inside the set; ncu does not\n"

@@ -77,7 +77,8 @@ int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 		status = failure("--lend %s: that is this run itself", name);
 	if (!status && wishes->limit)
 		status = take_time("--lend-limit", wishes->limit, &wishes->limit_ns);
-	wishes->depth_ns = wishes->limit_ns;
+	/* Two kernels, so that the second one runs while nobody waits for the first any more. */
+	wishes->depth_ns = 2 * wishes->limit_ns;
 	if (!status && wishes->depth)
 		status = take_time("--depth", wishes->depth, &wishes->depth_ns);
 	return status;
@@ -88,8 +89,6 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
 	if (!lend_is_asked(wishes))
 		return;
 	gpupart_lend_bound(report, wishes->depth_ns, wishes->limit_ns);
-	/* On a real GPU they are off unless asked for. */
-	setenv("GPUPART_RECORDS", "1", 1);
 }
 
 /* ------------------------------------------------------------------- finding the lender */

@@ -5,6 +5,8 @@
 /* The GPU works all the time; it waits more than it works. */
 #define BUSY_GPU_BOUND	0.90
 #define BUSY_CPU_BOUND	0.50
+/* Of copies so many bytes a second, a twentieth of what PCIe moves: kernels may wait for them. */
+#define MANY_BYTES	2.5e9
 
 /* What is more by now, of a process that may write anything. */
 static uint64_t more(uint64_t now, uint64_t before)
@@ -50,7 +52,7 @@ const char *stat_share(char text[48], double least, double most)
 
 /* Fills in the busy share of all rows with records, and returns how many there are. */
 static unsigned int add_up(const struct stat_report *report, struct stat_verdict *v,
-			   unsigned long long *nr_unknown)
+			   unsigned long long *nr_unknown, double *seconds)
 {
 	unsigned int nr = 0;
 	double all = 0;
@@ -70,6 +72,7 @@ static unsigned int add_up(const struct stat_report *report, struct stat_verdict
 		all += watched;
 		nr++;
 	}
+	*seconds = all / 1e9;
 	if (nr) {
 		v->least /= all;
 		v->most /= all;
@@ -78,10 +81,11 @@ static unsigned int add_up(const struct stat_report *report, struct stat_verdict
 }
 
 static void judge_busy(const struct stat_report *report, struct stat_verdict *v,
-		       unsigned int nr_rows, unsigned long long nr_unknown)
+		       unsigned int nr_rows, unsigned long long nr_unknown, double seconds)
 {
 	const struct stat_program *p = report->program;
 	unsigned long long copies = 0;
+	double bytes = 0;
 	char busy[48];
 
 	v->verdict = v->least >= BUSY_GPU_BOUND ? "GPU-bound" :
@@ -92,8 +96,10 @@ static void judge_busy(const struct stat_report *report, struct stat_verdict *v,
 	else if (v->most <= BUSY_CPU_BOUND)
 		v->advice =
 			"the GPU waits for the CPU: more work before each wait, or a graph, keeps both busy";
-	for (int i = 0; i < GPUPART_STAT_NR_DIRECTIONS; i++)
+	for (int i = 0; i < GPUPART_STAT_NR_DIRECTIONS; i++) {
 		copies += p->sum.copies[i];
+		bytes += p->sum.bytes[i];
+	}
 	snprintf(v->why, sizeof(v->why), "launches were outstanding %s of the time",
 		 stat_share(busy, v->least, v->most));
 	if (nr_rows > 1)
@@ -104,17 +110,22 @@ static void judge_busy(const struct stat_report *report, struct stat_verdict *v,
 	if (copies && v->least < BUSY_GPU_BOUND)
 		out_append(v->why, sizeof(v->why),
 			   "; the rest may be copies (%llu), which are not timed", copies);
+	else if (bytes > MANY_BYTES * seconds)
+		out_append(v->why, sizeof(v->why),
+			   "; kernels may have waited for copies (%llu), which are not timed",
+			   copies);
 }
 
 void stat_judge(const struct stat_report *report, struct stat_verdict *v)
 {
 	const struct stat_program *p = report->program;
 	unsigned long long nr_unknown;
-	unsigned int nr_rows = add_up(report, v, &nr_unknown);
+	double seconds;
+	unsigned int nr_rows = add_up(report, v, &nr_unknown, &seconds);
 
 	v->advice = NULL;
 	if (nr_rows) {
-		judge_busy(report, v, nr_rows, nr_unknown);
+		judge_busy(report, v, nr_rows, nr_unknown, seconds);
 		return;
 	}
 	v->verdict = p->nr_lost ? "not measured" : p->nr_processes ? "no work" : "no CUDA call";

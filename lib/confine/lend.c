@@ -2,6 +2,7 @@
 /* See lend.h. Outside of the launch callback: one lock, which no thread holds while it waits. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include "lib/confine/lend.h"
 #include "lib/core/fork.h"
@@ -15,8 +16,9 @@
 /* A function with one grid, under one limit. */
 struct lend_kernel {
 	uint64_t key;		/* 0: free */
-	uint64_t longest_ns;	/* at most, but of the first LEND_COLD runs */
-	unsigned int runs;	/* without lent TPCs, that were timed */
+	/* Without lent TPCs, and with them: at most, but of the first LEND_COLD runs. */
+	uint64_t longest_ns[2];
+	unsigned int runs[2];		/* that were timed */
 };
 
 struct outstanding {
@@ -144,14 +146,16 @@ static struct lend_kernel *find_kernel(uint64_t key)
 static void learn(const struct outstanding *o, uint64_t ns)
 {
 	struct lend_kernel *kernel = o->kernel;
+	uint64_t *longest = &kernel->longest_ns[o->lent];
+	bool over = o->lent && ns > limit_ns;
 
-	if (!ns || kernel->key != o->key || (!o->lent && ++kernel->runs <= LEND_COLD))
+	if (!ns || kernel->key != o->key)
 		return;
 	/* From now on it is too long. */
-	if (o->lent && ns > limit_ns && kernel->longest_ns <= limit_ns)
+	if (over && *longest <= limit_ns)
 		atomic_fetch_add(&report_lend->revoked, 1);
-	if (ns > kernel->longest_ns)
-		kernel->longest_ns = ns;
+	if ((over || ++kernel->runs[o->lent] > LEND_COLD) && ns > *longest)
+		*longest = ns;
 }
 
 /* ------------------------------------------------------------------- the bound */
@@ -203,22 +207,27 @@ static bool has_room(uint64_t ns, bool lent)
 static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	const int slack = prctl(PR_GET_TIMERSLACK);
 	const uint64_t most = 2 * depth_ns;
 	const uint64_t until = now_ns() + (most < LEND_LEAST_WAIT ? LEND_LEAST_WAIT : most);
 
-	while (!has_room(ns, lent)) {
-		if (now_ns() >= until) {
-			/* They may wait for this very launch, and those after it. */
-			discount_all();
-			atomic_fetch_add(&report_lend->expired, 1);
-			return false;
-		}
+	bool room;
+
+	/* Else the kernel adds 50 us to each pause, in which the GPU may have nothing to do. */
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (!(room = has_room(ns, lent)) && now_ns() < until) {
 		pthread_mutex_unlock(&lock);
 		nanosleep(&pause, NULL);
 		pthread_mutex_lock(&lock);
 		settle();
 	}
-	return true;
+	prctl(PR_SET_TIMERSLACK, slack);
+	if (!room) {
+		/* They may wait for this very launch, and those after it. */
+		discount_all();
+		atomic_fetch_add(&report_lend->expired, 1);
+	}
+	return room;
 }
 
 void lend_begins(const void *function, const void *ctx, const unsigned int grid[3], bool plain)
@@ -232,7 +241,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 		{ grid[0], grid[1], grid[2] }, 0,
 	};
 	struct lend_kernel *kernel;
-	uint64_t key, ns;
+	uint64_t key, own_ns, ns;
 	bool lent;
 
 	pthread_mutex_lock(&lock);
@@ -243,11 +252,14 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 		what.limit = atomic_load(&gpu->shared->limit.published);
 	key = hash_bytes(HASH_INIT, &what, sizeof(what)) | 1;
 	kernel = find_kernel(key);
-	ns = kernel->runs >= LEND_RUNS ? kernel->longest_ns : 0;
-	lent = plain && gpu && ns && ns <= limit_ns && !nr_stuck &&
-	       lend_is_idle(lend_from) && !is_narrowed();
-	if (!has_room(ns, lent) && !wait_for_room(ns, lent))
+	own_ns = kernel->runs[0] >= LEND_RUNS ? kernel->longest_ns[0] : 0;
+	lent = plain && gpu && own_ns && own_ns <= limit_ns && kernel->longest_ns[1] <= limit_ns &&
+	       !nr_stuck && lend_is_idle(lend_from) && !is_narrowed();
+	ns = lent && kernel->runs[1] >= LEND_RUNS ? kernel->longest_ns[1] : own_ns;
+	if (!has_room(ns, lent) && !wait_for_room(ns, lent)) {
 		lent = false;
+		ns = own_ns;
+	}
 	call = (struct scope_lend){ lent ? gpu : NULL, .kernel = kernel, .key = key, .ns = ns };
 	/* Now, so that of two threads that launch the second one sees the first. */
 	counted_ns += ns;

@@ -239,7 +239,8 @@ def graphs():
 def times():
     torch.cuda._sleep(1000)
     idle("before")
-    for us, nr in ((20, 2000), (100, 1000), (500, 200)):
+    # So many that it takes half a second: the clocks of CPU and GPU are known to 1 ms or two.
+    for us, nr in ((20, 25000), (100, 5000), (500, 1000)):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda._sleep(20_000_000)       # the clocks rise
         torch.cuda.synchronize()
