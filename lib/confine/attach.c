@@ -562,7 +562,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 		return err;
 	tell_borrower(gpu);
 	*attached = gpu;
-	return err;
+	return 0;
 }
 
 int gpupart_strict_start(struct gpupart *gp, bool refuse)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* See lend.h. Outside of the launch callback: one lock, which no thread holds while it waits. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include "lib/confine/lend.h"
 #include "lib/core/fork.h"
@@ -11,7 +11,9 @@
 #define MAX_OUTSTANDING	256	/* launches that are kept track of */
 #define KERNEL_BITS	10
 #define PROBES		8
+#define SPIN_NS		1000000	/* of a wait, as the driver's waits do */
 #define PAUSE_NS	20000
+#define CLOCKS_NS	2000000	/* so much the clocks of CPU and GPU may be unknown */
 
 /* A function with one grid, under one limit. */
 struct lend_kernel {
@@ -19,6 +21,7 @@ struct lend_kernel {
 	/* Without lent TPCs, and with them: at most, but of the first LEND_COLD runs. */
 	uint64_t longest_ns[2];
 	unsigned int runs[2];		/* that were timed */
+	bool exact[2];			/* by launches that waited for the one before them alone */
 };
 
 struct outstanding {
@@ -28,6 +31,7 @@ struct outstanding {
 	uint64_t key, seq, ns;
 	bool counted;		/* in counted_ns; false: nobody waits for it any more */
 	bool lent;		/* in lent_ns */
+	bool queued;		/* behind another one that had not ended yet */
 };
 
 atomic_bool lend_used;
@@ -143,19 +147,28 @@ static struct lend_kernel *find_kernel(uint64_t key)
 	return kernel;
 }
 
+/*
+ * The time of a launch that did not wait for the one before it counts from its submission, and is
+ * too long by as much as the clocks of CPU and GPU are unknown: it counts while there is no other.
+ */
 static void learn(const struct outstanding *o, uint64_t ns)
 {
 	struct lend_kernel *kernel = o->kernel;
 	uint64_t *longest = &kernel->longest_ns[o->lent];
-	bool over = o->lent && ns > limit_ns;
+	bool over = o->lent && ns > limit_ns + (o->queued ? 0 : CLOCKS_NS);
 
 	if (!ns || kernel->key != o->key)
 		return;
+	if (o->queued && !kernel->exact[o->lent] && kernel->runs[o->lent] >= LEND_COLD &&
+	    !(o->lent && *longest > limit_ns)) {
+		kernel->exact[o->lent] = true;
+		*longest = 0;
+	}
 	/* From now on it is too long. */
 	if (over && *longest <= limit_ns)
 		atomic_fetch_add(&report_lend->revoked, 1);
-	if ((over || ++kernel->runs[o->lent] > LEND_COLD) && ns > *longest)
-		*longest = ns;
+	if ((++kernel->runs[o->lent] > LEND_COLD && o->queued == kernel->exact[o->lent]) || over)
+		*longest = ns > *longest ? ns : *longest;
 }
 
 /* ------------------------------------------------------------------- the bound */
@@ -207,21 +220,21 @@ static bool has_room(uint64_t ns, bool lent)
 static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	const int slack = prctl(PR_GET_TIMERSLACK);
-	const uint64_t most = 2 * depth_ns;
-	const uint64_t until = now_ns() + (most < LEND_LEAST_WAIT ? LEND_LEAST_WAIT : most);
+	const uint64_t most = 2 * depth_ns, start = now_ns();
+	const uint64_t until = start + (most < LEND_LEAST_WAIT ? LEND_LEAST_WAIT : most);
 
 	bool room;
 
-	/* Else the kernel adds 50 us to each pause, in which the GPU may have nothing to do. */
-	prctl(PR_SET_TIMERSLACK, 1);
 	while (!(room = has_room(ns, lent)) && now_ns() < until) {
 		pthread_mutex_unlock(&lock);
-		nanosleep(&pause, NULL);
+		/* A pause is 100 us longer than it says, and the GPU may have nothing to do. */
+		if (now_ns() - start < SPIN_NS)
+			sched_yield();
+		else
+			nanosleep(&pause, NULL);
 		pthread_mutex_lock(&lock);
 		settle();
 	}
-	prctl(PR_SET_TIMERSLACK, slack);
 	if (!room) {
 		/* They may wait for this very launch, and those after it. */
 		discount_all();
@@ -270,8 +283,10 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 
 void lend_ends(int result)
 {
-	bool reserved = call.gpu, kept = !result && call.ring;
+	bool reserved = call.gpu, kept = !result && call.ring, queued;
+	uint64_t ns;
 
+	queued = kept && !records_ended(call.records, call.ring, call.seq - 1, &ns);
 	scope_lend_begin(NULL);
 	if (kept && call.got)
 		atomic_fetch_add_explicit(&report_lend->lent, 1, memory_order_relaxed);
@@ -280,7 +295,7 @@ void lend_ends(int result)
 	if (kept)
 		outstanding[nr_outstanding++] = (struct outstanding){
 			call.kernel, call.records, call.ring, call.key, call.seq, call.ns,
-			true, call.got,
+			true, call.got, queued,
 		};
 	else
 		counted_ns -= call.ns;

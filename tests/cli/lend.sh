@@ -123,6 +123,7 @@ end batch
 end serve
 
 # A lender that is busy all the time: each kernel takes 30 ms, and the next one follows.
+rm -f "$tmp/serve.still" "$tmp/serve.sms"
 NS=30000000 begin serve -t 8-11
 waits got serve "8 16-23"
 begin batch -t 0-3 --lend serve --lend-limit 1s
