@@ -32,7 +32,7 @@ PAGES = [
      "gpupart_process_list gpupart_process_signal gpupart_process_limit_set"),
     ("gpupart_process_set", "which set applies to a launch",
      "gpupart_limit_* gpupart_process_* gpupart_stream_* gpupart_function_* gpupart_thread_*"
-     " gpupart_next_* gpupart_rule_*"),
+     " gpupart_next_* gpupart_rule_* gpupart_graph_*"),
     ("gpupart_sm_count", "tell the program the SMs of its set", "gpupart_sm_count_*"),
     ("gpupart_counters", "what became of launches", "gpupart_counters_*"),
     ("gpupart_progress", "what a program tells of its progress",

@@ -7,8 +7,6 @@
 #include <time.h>
 #include "lib/records/records.h"
 
-#define FOLD_MAX	16	/* launches in one turn */
-#define LOOK_MAX	3	/* other rings that are looked at in one turn */
 #define FUNCTION_PROBES	8
 #define SECOND		1000000000ull
 #define OFFSET_NONE	INT64_MIN
@@ -387,37 +385,4 @@ bool records_ended(const struct records *records, const struct records_ring *rin
 		begin = last;
 	*ns = end > begin ? end - begin : 1;
 	return true;
-}
-
-/* Another ring with launches that are not folded: its stream may have no further one. */
-static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
-{
-	for (unsigned int i = 0; i < LOOK_MAX; i++) {
-		const struct records_ring *ring =
-			&records->rings[records->next_ring++ % CONTROL_NR_RINGS];
-
-		if (atomic_load_explicit(&ring->issued, memory_order_relaxed) !=
-		    ring->shown->folded && !ring->shown->lost)
-			return ring;
-	}
-	return NULL;
-}
-
-void records_fold(struct records *records, struct records_ring *ring)
-{
-	struct control_records *totals = records->shown;
-	const struct records_ring *other;
-	unsigned int n;
-
-	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
-		return;
-	records_totals_begin(totals);
-	n = records_fold_ring(totals, ring, FOLD_MAX, true);
-	other = n < FOLD_MAX ? waiting_ring(records) : NULL;
-	if (other && other != ring)
-		records_fold_ring(totals, other, FOLD_MAX - n, false);
-	if (records->nr_running)
-		records_graphs_fold(records);
-	records_totals_end(totals);
-	atomic_store_explicit(&records->folding, false, memory_order_release);
 }

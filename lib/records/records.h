@@ -374,9 +374,6 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
 		      size_t size);
 
-/* In the launch callback, now and then: launches of @ring that have ended, and of another one. */
-void records_fold(struct records *records, struct records_ring *ring);
-
 /* Waits for moments; false: it is held all the time. Not in the launch callback. */
 bool records_totals_lock(struct records *records);
 void records_totals_unlock(struct records *records);

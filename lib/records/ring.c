@@ -6,6 +6,8 @@
 
 /* A fold is tried at each of so many launches of a ring: a power of two. */
 #define FOLD_EVERY	8
+#define FOLD_MAX	16	/* launches in one turn */
+#define LOOK_MAX	3	/* other rings that are looked at in one turn */
 
 /* The calling thread's last launch: for one that fails after its callback. */
 static _Thread_local struct {
@@ -212,6 +214,40 @@ static __attribute__((noinline)) void broken(struct records *records, struct rec
 }
 
 /* The usual slot of the TMD is in use, or the ring is full. */
+/* Another ring with launches that are not folded: its stream may have no further one. */
+static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
+{
+	for (unsigned int i = 0; i < LOOK_MAX; i++) {
+		const struct records_ring *ring =
+			&records->rings[records->next_ring++ % CONTROL_NR_RINGS];
+
+		if (atomic_load_explicit(&ring->issued, memory_order_relaxed) !=
+		    ring->shown->folded && !ring->shown->lost)
+			return ring;
+	}
+	return NULL;
+}
+
+/* Launches of @ring that have ended, and of another one. */
+static __attribute__((noinline)) void fold(struct records *records, struct records_ring *ring)
+{
+	struct control_records *totals = records->shown;
+	const struct records_ring *other;
+	unsigned int n;
+
+	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
+		return;
+	records_totals_begin(totals);
+	n = records_fold_ring(totals, ring, FOLD_MAX, true);
+	other = n < FOLD_MAX ? waiting_ring(records) : NULL;
+	if (other && other != ring)
+		records_fold_ring(totals, other, FOLD_MAX - n, false);
+	if (records->nr_running)
+		records_graphs_fold(records);
+	records_totals_end(totals);
+	atomic_store_explicit(&records->folding, false, memory_order_release);
+}
+
 static __attribute__((noinline)) void launch_without(struct records *records,
 						     struct records_ring *ring,
 						     const struct launch_params *params);
@@ -231,7 +267,7 @@ void launch_done(struct records *records, struct records_ring *ring, uint64_t se
 	last.seq = seq;
 	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
 	if (__builtin_expect(seq % FOLD_EVERY == 0, 0))
-		records_fold(records, ring);
+		fold(records, ring);
 }
 
 static inline __attribute__((always_inline))
@@ -271,7 +307,7 @@ static void launch_without(struct records *records, struct records_ring *ring,
 	unrecorded(ring);
 	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
 	/* A full ring has launches to fold, also where none of them was the eighth. */
-	records_fold(records, ring);
+	fold(records, ring);
 }
 
 static __attribute__((noinline)) void launch_found(struct records *records,
