@@ -16,8 +16,9 @@ struct stat_block {
 	struct memfd_head head;
 	atomic_uint nr_processes;	/* that asked for a place */
 	struct stat_place {
-		atomic_bool whole;	/* its pid, name and GPUs stand there */
-		atomic_bool seen;	/* by `gpupart stat`, which has its files open */
+		/* Bytes: a program may write anything there, which no bool has. */
+		atomic_uchar whole;	/* its pid, name and GPUs stand there */
+		atomic_uchar seen;	/* by `gpupart stat`, which has its files open */
 		struct gpupart_stat_process process;	/* its wait_ns in ticks */
 	} places[GPUPART_STAT_MAX_PROCESSES];
 };
