@@ -12,7 +12,7 @@
 #include "cli/util/message.h"
 
 #define SWAP_POLLS 8	/* looks an epoch, while something drains */
-#define DRAIN_EPOCHS 5	/* who has not drained then holds nobody up any longer */
+#define DRAIN_EPOCHS 5	/* then a tenant that has not drained is not waited for */
 #define LOOK_SHARE 300	/* of the time: at most that part of it is spent on power and clocks */
 
 struct run {

@@ -19,9 +19,11 @@
 #include "cli/target/check.h"
 #include "cli/target/shown.h"
 #include "cli/util/message.h"
-#include "cli/util/number.h"
+#include "cli/util/process.h"
+#include "cli/util/yaml.h"
 
-#define MOST_NS		1e9		/* of a bound */
+#define LEAST_NS	1000		/* of a bound */
+#define MOST_NS		1000000000
 #define FIND_US		50000		/* between two looks for the lender, */
 #define BUSY_US		100		/* and two at it */
 #define IDLE_US		500
@@ -31,28 +33,8 @@
 /* The nanoseconds that @text, the value of @option, is: 0, or an error. */
 static int take_time(const char *option, const char *text, uint64_t *ns)
 {
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	char number[32];
-	double value;
-
-	for (unsigned int i = 0; i < 3; i++) {
-		size_t len = strlen(text), unit = strlen(units[i].unit);
-
-		if (len <= unit || len >= sizeof(number) ||
-		    strcmp(text + len - unit, units[i].unit))
-			continue;
-		snprintf(number, sizeof(number), "%.*s", (int)(len - unit), text);
-		if (!number_decimal(number, &value))
-			continue;
-		value *= units[i].ns;
-		if (value < 1e3 || value > MOST_NS)
-			break;
-		*ns = value;
+	if (yaml_read_time(text, ns) && *ns >= LEAST_NS && *ns <= MOST_NS)
 		return 0;
-	}
 	return failure("%s %s: wants a time from 1us to 1s, as 300us or 0.5ms", option, text);
 }
 
@@ -77,7 +59,7 @@ int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 		status = failure("--lend %s: that is this run itself", name);
 	if (!status && wishes->limit)
 		status = take_time("--lend-limit", wishes->limit, &wishes->limit_ns);
-	/* Two kernels, so that the second one runs while nobody waits for the first any more. */
+	/* Two kernels: the second one runs while the thread sees that the first has ended. */
 	wishes->depth_ns = 2 * wishes->limit_ns;
 	if (!status && wishes->depth)
 		status = take_time("--depth", wishes->depth, &wishes->depth_ns);
@@ -129,25 +111,6 @@ static int say(const char *fmt, ...)
 	return -EAGAIN;
 }
 
-/* The value of @name in the environment of process @pid, "" if it has none. */
-static void value_of(int pid, const char *name, char *value, size_t len)
-{
-	const size_t name_len = strlen(name);
-	char path[32], *text = NULL;
-	size_t room = 0;
-	FILE *file;
-
-	*value = 0;
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	file = fopen(path, "re");
-	while (file && !*value && getdelim(&text, &room, 0, file) > 0)
-		if (!strncmp(text, name, name_len) && text[name_len] == '=')
-			snprintf(value, len, "%s", text + name_len + 1);
-	free(text);
-	if (file)
-		fclose(file);
-}
-
 /* Adds process @p of the job: 0, or why it cannot lend was said. */
 static int add(struct found *found, const struct gpupart_process *p)
 {
@@ -160,14 +123,14 @@ static int add(struct found *found, const struct gpupart_process *p)
 			   p->pid);
 	if (found->nr == GPUPART_LENDER_MAX)
 		return say("it has more than %d processes", GPUPART_LENDER_MAX);
-	value_of(p->pid, "GPUPART_REPORT", id, sizeof(id));
+	process_variable(p->pid, "GPUPART_REPORT", id, sizeof(id));
 	if (!strcmp(id, watch.id))
 		return say("that is this run itself");
 	if (!*id)
 		return say("process %d was not started by 'gpupart run' without --exec", p->pid);
 	if (found->nr && strcmp(id, found->id))
 		return say("there are several runs of that name");
-	value_of(p->pid, MPS_DAEMON_PIPES, pipes, sizeof(pipes));
+	process_variable(p->pid, MPS_DAEMON_PIPES, pipes, sizeof(pipes));
 	if (!watch.simulated && (!*pipes || strcmp(pipes, watch.pipes)))
 		return say(
 			"they are not both clients of one MPS daemon, see run --mps: without that they take turns");
@@ -202,7 +165,7 @@ static bool find_own(void)
 	for (unsigned int n = 0; !*watch.pci && !gpupart_report_get(watch.report, n, &p); n++)
 		if (p.state == GPUPART_REPORT_CONFINED) {
 			strcpy(watch.pci, p.pci);
-			value_of(p.pid, MPS_DAEMON_PIPES, watch.pipes, sizeof(watch.pipes));
+			process_variable(p.pid, MPS_DAEMON_PIPES, watch.pipes, sizeof(watch.pipes));
 		}
 	return *watch.pci;
 }
@@ -217,7 +180,7 @@ static int open_lender(void)
 	if (gpupart_lender_open(cmd_gp, watch.report, first.id, watch.pci, first.pids, first.nr,
 				&watch.lender))
 		return say("%s", gpupart_error(cmd_gp));
-	/* From here on a process that joins them is told of. */
+	/* From here on the library tells when a process joins them. */
 	err = find(&again);
 	if (!err && memcmp(&first, &again, sizeof(first)))
 		err = -EAGAIN;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/stat/stat.h"
+#include "cli/util/process.h"
 
 #define NR_KERNELS 10
 #define LEFT 14
@@ -31,23 +32,14 @@ static double mean_outstanding(const struct stat_row *row)
 /* Where @row has no records: why, and what to do. */
 static const char *lack(const struct stat_row *row)
 {
-	char path[32], *word = NULL;
-	bool off = false;
-	size_t room = 0;
-	FILE *file;
+	char off[4];
 
 	if (row->last.records.on && !row->first.records.on)
 		return "it has launched nothing";
 	if (row->last.records.on || (row->ended && !row->looks))
 		return "it was not read twice before it ended, or before -d was over";
-	snprintf(path, sizeof(path), "/proc/%d/environ", row->process.pid);
-	file = fopen(path, "re");
-	while (file && !off && getdelim(&word, &room, 0, file) > 0)
-		off = !strcmp(word, "GPUPART_RECORDS=0");
-	free(word);
-	if (file)
-		fclose(file);
-	return off ? "it was started with GPUPART_RECORDS=0: start it without that" :
+	process_variable(row->process.pid, "GPUPART_RECORDS", off, sizeof(off));
+	return !strcmp(off, "0") ? "it was started with GPUPART_RECORDS=0: start it without that" :
 	       "it has no context on this GPU, or its launches are not recorded: 'gpupart doctor' says why, in the row records";
 }
 

@@ -66,7 +66,7 @@ int stat_look(struct stat_report *report, bool all, unsigned int *left, uint64_t
 
 /* Tells of intervals up to @seconds, if they are wanted. */
 void stat_tick(struct stat_report *report, double seconds);
-/* The last look was: fills in what is told at the end. */
+/* After the last look: fills in what the report says. */
 void stat_finish(struct stat_report *report);
 void stat_drop(struct stat_report *report);
 

@@ -77,6 +77,24 @@ bool process_lives(const struct process *process)
 	return process_find(process->pid, &found) && found.start == process->start;
 }
 
+void process_variable(int pid, const char *name, char *value, size_t len)
+{
+	const size_t name_len = strlen(name);
+	char path[32], *text = NULL;
+	size_t room = 0;
+	FILE *file;
+
+	*value = 0;
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	file = fopen(path, "re");
+	while (file && !*value && getdelim(&text, &room, 0, file) > 0)
+		if (!strncmp(text, name, name_len) && text[name_len] == '=')
+			snprintf(value, len, "%s", text + name_len + 1);
+	free(text);
+	if (file)
+		fclose(file);
+}
+
 int process_signal(const struct process *process, int signal)
 {
 	int pidfd = syscall(SYS_pidfd_open, process->pid, 0), err = 0;

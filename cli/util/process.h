@@ -34,6 +34,9 @@ bool process_is_named(const struct process *process, const char *name);
 
 bool process_lives(const struct process *process);
 
+/* The value of @name in the environment that @pid began with; "": it has none, or is not ours. */
+void process_variable(int pid, const char *name, char *value, size_t len);
+
 /*
  * Sends @signal to that process and to no later one with its number: 0, or -errno; -ENOSYS
  * where the kernel has no pidfd (before Linux 5.3): nothing is sent.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * See graph.h. What was measured: Documentation/internals/hardware.md, "Graphs". Must not know
- * what a mask bit means, nor how nodes are built again.
- */
+/* See graph.h. What was measured: Documentation/internals/hardware.md, "Graphs". */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -384,7 +381,7 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 {
 	struct scope_graph *scope = &now.scope;
 
-	/* A profiler would see what it was not told of. What else is needed is older than this. */
+	/* A profiler would see handles that the program does not have. */
 	if (!atomic_load_explicit(&most_builds, memory_order_relaxed))
 		atomic_store(&most_builds, cuda->graph_instantiate && driver_tools(NULL) ?
 						   environment_read().graph_sets : 1);

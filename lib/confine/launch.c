@@ -212,7 +212,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		record(gpu, params);
 	if (scope_thread.lend)
 		lend_recorded(scope_thread.lend, gpu);
-	/* Behind the record: whoever sees this one sees that. */
+	/* After the record: a reader that sees this one sees the record. */
 	if (scope_in_use(gpu) & SCOPE_USED_LENDS)
 		report_busy(records_counter());
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "lib/confine/lend.h"
+#include "lib/core/clock.h"
 #include "lib/core/fork.h"
 #include "lib/core/hash.h"
 
@@ -29,7 +30,7 @@ struct outstanding {
 	const struct records *records;
 	const struct records_ring *ring;
 	uint64_t key, seq, ns;
-	bool counted;		/* in counted_ns; false: nobody waits for it any more */
+	bool counted;		/* in counted_ns; false: no launch waits for it any more */
 	bool lent;		/* in lent_ns */
 	bool queued;		/* behind another one that had not ended yet */
 };
@@ -44,7 +45,7 @@ static uint64_t depth_ns, limit_ns;	/* of the run, as it began */
 static struct lend_kernel kernels[1 << KERNEL_BITS];
 static struct outstanding outstanding[MAX_OUTSTANDING];
 static unsigned int nr_outstanding;
-static unsigned int nr_stuck;		/* of which nobody waits for any more */
+static unsigned int nr_stuck;		/* that no launch waits for any more */
 static uint64_t counted_ns, lent_ns;
 static atomic_uint generation;		/* of functions' addresses */
 static struct gpupart_gpu *gpu;		/* of the lender's TPCs; NULL: none */
@@ -64,14 +65,6 @@ bool lend_start(void)
 void lend_forget(void)
 {
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
 /* ------------------------------------------------------------------- the lender */
@@ -173,7 +166,7 @@ static void learn(const struct outstanding *o, uint64_t ns)
 
 /* ------------------------------------------------------------------- the bound */
 
-/* Nobody waits for those that are outstanding any more. */
+/* No launch waits any more for those that are outstanding. */
 static void discount_all(void)
 {
 	for (unsigned int n = 0; n < nr_outstanding; n++) {
@@ -220,15 +213,14 @@ static bool has_room(uint64_t ns, bool lent)
 static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	const uint64_t most = 2 * depth_ns, start = now_ns();
+	const uint64_t most = 2 * depth_ns, start = clock_monotonic_ns();
 	const uint64_t until = start + (most < LEND_LEAST_WAIT ? LEND_LEAST_WAIT : most);
-
 	bool room;
 
-	while (!(room = has_room(ns, lent)) && now_ns() < until) {
+	while (!(room = has_room(ns, lent)) && clock_monotonic_ns() < until) {
 		pthread_mutex_unlock(&lock);
 		/* A pause is 100 us longer than it says, and the GPU may have nothing to do. */
-		if (now_ns() - start < SPIN_NS)
+		if (clock_monotonic_ns() - start < SPIN_NS)
 			sched_yield();
 		else
 			nanosleep(&pause, NULL);

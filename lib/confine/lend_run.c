@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/confine/report.h"
+#include "lib/core/clock.h"
 #include "lib/private.h"
 #include "lib/records/records.h"
 #include "lib/state/grant.h"
@@ -48,14 +49,6 @@ void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_len
 	*counts = (struct gpupart_lend_counts){
 		atomic_load(&lend->lent), atomic_load(&lend->revoked), atomic_load(&lend->expired),
 	};
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
 /* Of several processes the sets together: they lend when all of them are idle. */
@@ -119,7 +112,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		return ctx_fail(gp, -ENOMEM, "no memory for a lender");
 	lender->own = lend_of(report);
 	lender->counter = records_counter();
-	lender->ns = now_ns();
+	lender->ns = clock_monotonic_ns();
 	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*lender->block), &head);
 	if (!err) {
 		lender->block = (struct report_block *)head;
@@ -176,7 +169,7 @@ int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender)
 {
 	struct lend_block *own = lender->own;
 	uint64_t last = atomic_load(&lender->block->lend.busy), counter = records_counter();
-	double rate = (double)(counter - lender->counter) / (now_ns() - lender->ns);
+	double rate = (double)(counter - lender->counter) / (clock_monotonic_ns() - lender->ns);
 	int busy = check_same(gp, lender);
 
 	for (unsigned int n = 0; !busy && n < lender->nr; n++)

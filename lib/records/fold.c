@@ -4,7 +4,6 @@
  * them, by a lock that no thread waits for; readers go on from a copy.
  */
 #include <string.h>
-#include <time.h>
 #include "lib/records/records.h"
 
 #define FUNCTION_PROBES	8
@@ -18,18 +17,10 @@ static struct {
 	uint64_t counter, ns;
 } base;
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * SECOND + ts.tv_nsec;
-}
-
 static void clock_set(struct control_clock *clock)
 {
 	clock->counter = records_counter();
-	clock->ns = now_ns();
+	clock->ns = clock_monotonic_ns();
 	clock->scale = ((__uint128_t)(clock->ns - base.ns) << 32) / (clock->counter - base.counter);
 }
 
@@ -38,11 +29,11 @@ void records_clock_start(struct control_clock *clock)
 {
 	if (!base.ns) {
 		base.counter = records_counter();
-		base.ns = now_ns();
+		base.ns = clock_monotonic_ns();
 	}
 	if (!clock)
 		return;
-	while (now_ns() - base.ns < 1000000)
+	while (clock_monotonic_ns() - base.ns < 1000000)
 		;
 	clock_set(clock);
 	clock->offset = clock->next_offset = OFFSET_NONE;
@@ -319,12 +310,12 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
 	for (max = 0; seq + max != last; max++)
 		if (!records_has(&ring->cells[(seq + max + 1) & mask], seq + max + 1))
 			break;
-	if (!max)
-		goto none;
-	/* From the last of them, before any begin is told: the first may have ended long ago. */
 	last = seq + max;
-	end = atomic_load_explicit(&ring->cells[last & mask].time, memory_order_relaxed);
-	clock_learn(&totals->clock, records_counter(), end);
+	/* From the last one, before any begin is computed: the first may have ended long ago. */
+	if (max)
+		clock_learn(&totals->clock, records_counter(),
+			    atomic_load_explicit(&ring->cells[last & mask].time,
+						 memory_order_relaxed));
 	batch_begin(&batch, totals, shown);
 	for (; seq != last; seq++) {
 		const uint64_t at = (seq + 1) & mask;
@@ -346,7 +337,6 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
 		batch_add(&batch, end, submitted, function);
 	}
 	batch_end(&batch, shown);
-none:
 	shown->folded = seq;
 	totals->untimed += untimed;
 	return max;

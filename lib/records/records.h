@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 #include <time.h>
+#include "lib/core/clock.h"
 #include "lib/driver/callback.h"
 #include "lib/driver/device.h"
 #include "lib/state/process_block.h"
@@ -153,10 +154,7 @@ static inline uint64_t records_counter(void)
 	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
 	return count;
 #else
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	return clock_monotonic_ns();
 #endif
 }
 
@@ -349,8 +347,8 @@ GPUPART_PRIVATE
 void records_clock_seen(struct control_clock *clock, uint64_t end);
 
 /*
- * The next launch of @ring, whose number is @ring->folded + 1, into the totals. @totals' clock was
- * told of one that ended.
+ * The next launch of @ring, whose number is @ring->folded + 1, into the totals. @totals' clock has
+ * seen one that ended.
  */
 GPUPART_PRIVATE
 void records_fold_entry(struct control_records *totals, struct control_ring *ring,

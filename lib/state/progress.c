@@ -4,7 +4,7 @@
  * it shows of itself.
  */
 #include <string.h>
-#include <time.h>
+#include "lib/core/clock.h"
 #include "lib/state/process_block.h"
 #include "lib/state/progress.h"
 
@@ -32,14 +32,6 @@ uint64_t gpupart_latency_least(unsigned int place)
 			     : (uint64_t)(PARTS + place % PARTS) << (place / PARTS - 1);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
 void gpupart_progress_add(uint64_t units)
 {
 	struct control_progress *progress = &control_place()->progress;
@@ -47,7 +39,7 @@ void gpupart_progress_add(uint64_t units)
 
 	if (!units)
 		return;
-	now = now_ns();
+	now = clock_monotonic_ns();
 	__atomic_fetch_add(&progress->units, units, __ATOMIC_RELAXED);
 	__atomic_store_n(&progress->told_ns, now, __ATOMIC_RELAXED);
 	/* The last: who reads it twice knows that the others belong together. */
@@ -58,7 +50,7 @@ void gpupart_latency_report(uint64_t ns)
 {
 	struct control_progress *progress = &control_place()->progress;
 
-	__atomic_store_n(&progress->answered_ns, now_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&progress->answered_ns, clock_monotonic_ns(), __ATOMIC_RELAXED);
 	__atomic_fetch_add(&progress->latencies[place_of(ns)], 1, __ATOMIC_RELAXED);
 }
 

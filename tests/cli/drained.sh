@@ -3,6 +3,7 @@
 # gpupart set --wait on the simulated GPU: when the launches that a program made before its set
 # changed have ended, and what cannot be known.
 . "$(dirname "$0")/tap.subr"
+. "$(dirname "$0")/running.subr"
 GPUPART_SIM_FAULTS=host-clock,host-thread
 export GPUPART_SIM_FAULTS
 unset GPUPART_JOB
@@ -17,20 +18,6 @@ if emulated "has no membarrier() of other processes: set --wait"; then
 fi
 name=drained-$$
 
-# begin ARGS: a program in the background, once it has launched: $pid.
-begin() {
-	# shellcheck disable=SC2086 # several words
-	"$gpupart" run --exec $sim --name "$name" -- "$@" >"$tmp/prog" 2>&1 &
-	pid=$!
-	for _ in $(seq 500); do
-		"$gpupart" ps | grep -q "^ *$pid .*0000:" && break
-		sleep 0.02
-	done
-}
-stop() {
-	kill -KILL "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-}
 # until_true EXPRESSION: of what stat says of the program.
 until_true() {
 	for _ in $(seq 100); do

@@ -3,6 +3,7 @@
 # gpupart stat -p PID and stat NAME on the simulated GPU: what records tell of programs that run
 # already, what they cannot tell, programs without records, and bad input.
 . "$(dirname "$0")/tap.subr"
+. "$(dirname "$0")/running.subr"
 GPUPART_SIM_FAULTS=host-clock,host-thread,clock-drift=50
 export GPUPART_SIM_FAULTS
 prog=$BUILD/tests/gpu-stat_prog
@@ -16,20 +17,6 @@ if emulated "takes ten times as long as what is measured: stat -p"; then
 fi
 name=stat-$$
 
-# begin ARGS: a program in the background, once it has called cuInit: $pid.
-begin() {
-	# shellcheck disable=SC2086 # several words
-	"$gpupart" run --exec $sim --name "$name" -- "$@" >"$tmp/prog" 2>&1 &
-	pid=$!
-	for _ in $(seq 500); do
-		"$gpupart" ps | grep -q "^ *$pid .*0000:" && break
-		sleep 0.02
-	done
-}
-stop() {
-	kill -KILL "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-}
 # ask EXPRESSION: of the JSON d in $tmp/json, p its first process.
 ask() {
 	python3 -c "
