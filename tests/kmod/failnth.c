@@ -94,7 +94,8 @@ static int dump(void)
 		int one = requests[i].command == GPUPART_CMD_TOPOLOGY_GET;
 
 		memset(&m, 0, sizeof(m));
-		m.n.nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN) + requests[i].nr_attrs * sizeof(m.attrs[0]);
+		m.n.nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN) +
+				requests[i].nr_attrs * sizeof(m.attrs[0]);
 		m.n.nlmsg_type = family_id;
 		m.n.nlmsg_flags = NLM_F_REQUEST | (one ? NLM_F_ACK : NLM_F_DUMP);
 		m.g.cmd = requests[i].command;
