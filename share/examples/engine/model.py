@@ -47,7 +47,7 @@ def norm(x: Any, delta: Any, weight: Any) -> Any:
 
 
 def turn(x: Any, cos: Any, sin: Any) -> Any:
-    """[.., heads, head] turned by position, without a concatenation: one kernel with what uses it."""
+    """[.., heads, head] turned by position, without a concatenation: that would be a kernel."""
     wide = x.float()
     halves = wide.unflatten(-1, (2, -1)).flip(-2).flatten(-2)
     return (wide * cos + halves * sin).to(x.dtype)
