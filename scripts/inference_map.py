@@ -179,9 +179,9 @@ def draw(made):
                 if p["low"] is not None:
                     x += (i - 2.5) * 2.5
                     line(x, at(0, max(0.0, p["low"]))[1], x, at(0, p["high"])[1], COLOURS[i])
-    text(20, top + height + 40, "Bars: 95 % over seeds. Dashed: all that arrive. Hollow: fewer than 3 "
-         "seeds or 100 requests,")
-    text(20, top + height + 54, "or decode alone read less than 70 % of what a copy reads and writes.")
+    text(20, top + height + 40, "Bars: 95 % over seeds. Dashed: all that arrive. Hollow: fewer "
+         "than 3 seeds or 100 requests,")
+    text(20, top + height + 54, "or decode alone read less than 70 % of what a copy moves.")
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
