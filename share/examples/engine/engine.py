@@ -27,7 +27,7 @@ class Cpu:
     name = "cpu"
     stream = staticmethod(lambda priority=0: None)
     graph = staticmethod(lambda work, stream: work)
-    finish = staticmethod(lambda: None)
+    finish = title = staticmethod(lambda: None)
 
     def launch(self, stream: Any, *works: Callable[[], Any]) -> Callable[[], bool]:
         """All of @works, in order; returns what tells whether they ended."""
@@ -40,6 +40,7 @@ class Cuda(Cpu):
     name = "cuda"
     stream = torch.cuda.Stream
     finish = staticmethod(torch.cuda.synchronize)
+    title = staticmethod(torch.cuda.get_device_name)
 
     def __init__(self) -> None:
         torch.cuda.init()

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import policy
@@ -103,9 +104,20 @@ def main(options: argparse.Namespace) -> None:
     model = Model(shape, device.name, fuse=options.mode != "eager")
     device.finish()
     stage("model")
+    shares = tuple(map(int, options.shares.split(",")))
     points = [] if options.what == "check-decode" else missing(options)
-    engines = {way: Engine(model, device, way, goals, tuple(map(int, options.shares.split(","))),
-                           options.shape) for way in dict.fromkeys(p["way"] for p in points)}
+    engines = {}
+
+    def guarded(way: str, work: Callable[[], Any]) -> None:
+        """A way that cannot be had is written down, and left out."""
+        try:
+            engines[way] = work() or engines[way]
+        except (OSError, RuntimeError) as error:
+            engines.pop(way, None)
+            append(options, {"error": str(error), "way": way})
+            print(f"{way}: {error}", file=sys.stderr)
+    for way in dict.fromkeys(p["way"] for p in points):
+        guarded(way, lambda: Engine(model, device, way, goals, shares, options.shape))
     stage("parts")
     graphs = Graphs(model, device)
     if not points or not any(options.machine.items() <= line.get("check", {}).items()
@@ -115,11 +127,11 @@ def main(options: argparse.Namespace) -> None:
             print("decode alone, {rows} rows, {pages} pages: {ms:.2f} ms, {part:.0%} of "
                   "{bandwidth:.3g} B/s".format(**check), flush=True)
         stage("check")
-    for way, engine in engines.items():
-        engine.prepare(graphs)
+    for way in list(engines):
+        guarded(way, lambda: engines[way].prepare(graphs))
         stage(way)
-    append(options, {"ready": took})
-    longest = shape.contexts[-1]
+    append(options, {"ready": {**took, "torch": torch.__version__, "gpu": device.title()}})
+    points, longest = [p for p in points if p["way"] in engines], shape.contexts[-1]
     for nr, point in enumerate(points):
         if time.monotonic() - begun + options.each > options.time:
             print(f"{len(points) - nr} points are left for the next call")
