@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Green contexts under gpupart run and without it, as TAP: tests/gpu/green.c in some limits, alone,
-# beside a second program under MPS, and PyTorch's and cuda-bindings' own. About a minute. OUT=FOLDER
-# keeps the transcripts; GPUPART_GREEN_ARGS="-i CAPTURE" tries it on the simulated GPU.
+# beside a second program under MPS, and PyTorch's and cuda-bindings'. Their own tests are run by
+# upstream.sh. About a minute. OUT=FOLDER keeps the transcripts; GPUPART_GREEN_ARGS="-i CAPTURE"
+# tries it on the simulated GPU.
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 cd "$root" || exit 1
 build=${BUILD:-$root/build}
@@ -51,20 +52,6 @@ if [ -z "$GPUPART_GREEN_ARGS" ] && python3 -c 'import torch.cuda.green_contexts,
 else
 	skip "PyTorch with green contexts and Triton: not here"
 fi
-# Their own tests, where they are installed with them.
-for package in cuda.core cuda.bindings; do
-	tests=$(python3 -c "
-import glob, importlib, os
-where = os.path.dirname(list(importlib.import_module('$package').__path__)[0])
-print(*[f for f in glob.glob(where + '/**/test*green*.py', recursive=True)])" 2>/dev/null)
-	if [ -n "$tests" ] && python3 -c 'import pytest' 2>/dev/null; then
-		# shellcheck disable=SC2086 # words
-		run -t 0-32 -- python3 -m pytest -q $tests >"$out/green-$package.txt" 2>&1
-		ok $? "$package: its own tests: $(tail -n 1 "$out/green-$package.txt")"
-	else
-		skip "$package: no tests of green contexts here"
-	fi
-done
 if [ -z "$GPUPART_GREEN_ARGS" ] && python3 -c 'import cuda.bindings.driver' 2>/dev/null; then
 	run -t 0-15 -- python3 tests/gpu/green_bindings.py >"$out/green-bindings.txt" 2>&1
 	took "cuda.bindings, -t 0-15" $? "$out/green-bindings.txt"
