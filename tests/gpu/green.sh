@@ -34,6 +34,8 @@ for set in 0-32 0-15; do
 	run -t "$set" --sm-count -- "$build/tests/gpu-green" "$set" told >"$out/green-told-$set.txt" 2>&1
 	took "--sm-count, -t $set" $? "$out/green-told-$set.txt"
 done
+run -t 0-32 -- "$build/tests/gpu-green" 0-32 apart 0.2 >"$out/green-alone-apart.txt" 2>&1
+took "apart, -t 0-32" $? "$out/green-alone-apart.txt"
 if [ -z "$GPUPART_GREEN_ARGS" ] && command -v nvidia-cuda-mps-control >/dev/null; then
 	run --mps -t 33-65 -- "$build/tests/gpu-green" 33-65 count >"$out/green-mps-other.txt" 2>&1 &
 	other=$!
@@ -41,6 +43,17 @@ if [ -z "$GPUPART_GREEN_ARGS" ] && command -v nvidia-cuda-mps-control >/dev/null
 	took "MPS, -t 0-32" $? "$out/green-mps.txt"
 	wait $other
 	took "MPS, -t 33-65" $? "$out/green-mps-other.txt"
+	run --mps -t 33-65 -- "$build/tests/gpu-green" 33-65 apart 2 >"$out/green-apart-other.txt" 2>&1 &
+	other=$!
+	run --mps -t 0-32 -- "$build/tests/gpu-green" 0-32 apart 2 >"$out/green-apart.txt" 2>&1
+	took "MPS, apart, -t 0-32" $? "$out/green-apart.txt"
+	wait $other
+	took "MPS, apart, -t 33-65" $? "$out/green-apart-other.txt"
+	at_once=$(awk '!/^all from/ { next } FNR == NR { from[++n] = $3; to[n] = $5; next }
+		{ for (i = 1; i <= n; i++) if (from[i] < $5 && $3 < to[i]) { k++; break } }
+		END { print k + 0 }' "$out/green-apart.txt" "$out/green-apart-other.txt")
+	[ "$at_once" -gt 0 ]
+	ok $? "MPS: all contexts of both programs held their SMs at one time, $at_once times"
 else
 	skip "MPS: not here"
 fi
