@@ -3,7 +3,7 @@
  * gpu-green LIMIT [count|told|apart SECONDS]: green contexts as programs make them, in a program
  * confined to the TPCs LIMIT ("all": not confined), as TAP. Where a launch ran is what its blocks
  * recorded. It is not attached itself: run by tests/gpu/green.sh. count: under MPS, where %smid is
- * counted anew, only how many SMs they saw is compared. told: under --sm-count. apart: that contexts
+ * counted anew, only how many SMs they saw is compared. told: under --sm-count. apart: contexts
  * have their SMs for themselves, by blocks that need a whole SM each, for so long, with no %smid.
  */
 #include <dlfcn.h>
