@@ -111,11 +111,11 @@ static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const
 		if (!!e->spec.program + !!e->spec.pid + !!*e->spec.job != 1)
 			yaml_fail(yaml, node, "%s: wants one of program, pid and job",
 				  e->tenant.name);
-		if (e->spec.signal == QOS_SIGNAL_KERNELS && e->tenant.goal &&
-		    (e->tenant.goal == QOS_LATENCY ||
-		     (!*e->spec.durations && e->kind == QOS_FILE_PROGRAMS)))
+		if (e->spec.signal != QOS_SIGNAL_KERNELS ? *e->spec.durations != 0 :
+		    e->tenant.goal == QOS_LATENCY || (e->tenant.goal && !*e->spec.durations &&
+						      e->kind == QOS_FILE_PROGRAMS))
 			yaml_fail(yaml, node,
-				  "%s: signal: kernels: wants alpha or rate, and durations: FILE, which 'gpupart qos calibrate --json' writes",
+				  "%s: alpha or rate, signal: kernels and durations: FILE go together; 'gpupart qos calibrate --json' writes that file",
 				  e->tenant.name);
 		return;
 	}

@@ -46,9 +46,11 @@ wrong() {
 	tenants "$name: { $1, signal: kernels, program: [ true ] }"
 	refused 125 "$2" qos run $e -f "$tmp/t.yaml" --epochs 1
 }
-wrong "goal: { alpha: 0.5, alone: 900 }" "$name: signal: kernels: wants alpha or rate, and durations: FILE"
-wrong "goal: { rate: 500 }" "$name: signal: kernels: wants alpha or rate, and durations: FILE"
-wrong "goal: { latency: 5ms }, durations: $tmp/alone.json" "$name: signal: kernels: wants alpha or rate"
+wrong "goal: { alpha: 0.5, alone: 900 }" "$name: alpha or rate, signal: kernels and durations: FILE go together"
+wrong "goal: { rate: 500 }" "$name: alpha or rate, signal: kernels and durations: FILE go together"
+wrong "goal: { latency: 5ms }, durations: $tmp/alone.json" "$name: alpha or rate, signal: kernels and durations: FILE go together"
+tenants "$name: { goal: { rate: 5 }, durations: $tmp/alone.json, program: [ true ] }"
+refused 125 "$name: alpha or rate, signal: kernels and durations: FILE go together" qos run $e -f "$tmp/t.yaml" --epochs 1
 wrong "durations: $tmp/none.json" "$tmp/none.json: unable to open"
 echo '{"tenants": [{"name": "other", "kernels_ns": {"k": 5}}]}' >"$tmp/other.json"
 wrong "durations: $tmp/other.json" "$tmp/other.json: no kernels of $name: wants what 'gpupart qos calibrate --json' wrote"
@@ -56,4 +58,6 @@ for times in '{}' '[]' 5 '{"k": 0}' '{"k": -5}' '{"k": "5"}'; do
 	echo "{\"tenants\": [{\"name\": \"$name\", \"kernels_ns\": $times}]}" >"$tmp/bad.json"
 	wrong "durations: $tmp/bad.json" "$tmp/bad.json: no kernels of $name"
 done
+try qos run $e --tenant "$name:alpha=0.5,alone=900,signal=kernels,durations=$tmp/alone.json" --dry-run -- true
+is "$status $(echo "$err" | grep -c experimental)" "0 1" "the same in words, also for a dry run"
 tap_done
