@@ -160,20 +160,8 @@ static void count_pauses(struct live_tenant *t, uint64_t ns, uint64_t nr)
 
 static void read_records(struct live_tenant *t, struct live_member *m)
 {
-	struct gpupart_records now;
-	uint64_t came;
-
-	if (!m->records || gpupart_records_read(cmd_gp, m->records, &now, sizeof(now)))
-		return;
-	came = m->ended ? pace_more(now.ended, m->ended) : 0;
-	m->ended = now.ended;
-	t->ended += came;
-	t->since_change += came;
-}
-
-static void read_kernels(struct live_member *m)
-{
 	struct kernels_look *now = &m->looks[1];
+	uint64_t came;
 
 	if (!m->records || gpupart_records_read(cmd_gp, m->records, &now->records,
 						sizeof(now->records)))
@@ -181,6 +169,10 @@ static void read_kernels(struct live_member *m)
 	now->at_ns = process_now_ns();
 	if (!m->looks[0].at_ns)
 		m->looks[0] = *now;
+	came = m->ended ? pace_more(now->records.ended, m->ended) : 0;
+	m->ended = now->records.ended;
+	t->ended += came;
+	t->since_change += came;
 }
 
 static void read_member(struct live_tenant *t, struct live_member *m,
@@ -201,12 +193,10 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 	t->launches += pace_more(now->launches, last->launches);
 	if (reports && last->told_ns && now->told_ns > last->told_ns)
 		count_pauses(t, now->told_ns - last->told_ns, reports);
-	if (t->by_records)
+	if (t->by_records || t->alone)
 		read_records(t, m);
 	else
 		t->since_change += !!units + answers;
-	if (t->alone)
-		read_kernels(m);
 	t->ever_told |= answers || units;
 	*last = *now;
 }

@@ -29,7 +29,7 @@ struct live_member {
 	struct gpupart_remote *remote;
 	struct gpupart_progress last;	/* what was taken into account */
 	struct gpupart_records_reader *records;	/* NULL: it has none */
-	struct kernels_look looks[2];	/* when kernels count: at the last take, and now */
+	struct kernels_look looks[2];	/* where records count: at the last take, and now */
 	bool drained;			/* launches from before its set changed have ended */
 	uint64_t ended;			/* launches, as they had it last */
 	struct pace paces[LIVE_NR_KINDS];
