@@ -68,8 +68,9 @@ static bool is_known(const struct gpupart_process *process, const struct gpupart
 		if (!strcmp(jobs[i].id, job) && (jobs[i].uid == process->uid ||
 						 descends(process->pid, jobs[i].pid)))
 			return true;
-	remark("process %d of user %u says that it is of this job, which did not start it: it is not waited for",
-	       process->pid, process->uid);
+	remark(
+		"process %d of user %u says that it is of this job, which did not start it: it is not waited for",
+		process->pid, process->uid);
 	return false;
 }
 
