@@ -177,7 +177,9 @@ static void times_add(struct records *records)
 	struct records_graph_cell *cell;
 	struct control_graph *shown;
 
-	for (unsigned int n = 0; records->nr_running && n < records->shown->nr_graphs; n++)
+	/* What the page says others can write. */
+	for (unsigned int n = 0; records->nr_running && n < CONTROL_NR_GRAPHS &&
+	     n < records->shown->nr_graphs; n++)
 		if (!entry_of(records, n, &shown, &cell)->launching && shown->since &&
 		    records_graph_left(shown, cell) <= 0)
 			time_add(records, shown, cell);
