@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Counts of launches: issued, ended and outstanding are exact; what is not known is not idle. */
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "tests/unit/records/gpu.h"
 
 #define CTX(n)		((void *)(uintptr_t)(0x7000 + 64 * (n)))
@@ -74,27 +72,6 @@ static void of_threads(void)
 	       r.kernels_ns >= r.busy_ns && r.busy_ns && r.last_end_ns,
 	       "all ended ones are in the totals: %lu of the function, %lu untimed",
 	       r.functions[0].count, r.untimed);
-}
-
-/* In a process of its own: nothing of one test is in the next. */
-static void in_child(void (*test)(void))
-{
-	int status = 1, before = tap_count;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		if (!start())
-			_exit(255);
-		records_context(records, &cuda, CTX(0));
-		test();
-		fflush(stdout);
-		_exit(tap_failed ? 255 : tap_count - before);
-	}
-	waitpid(pid, &status, 0);
-	tap_count += WEXITSTATUS(status) == 255 ? 0 : WEXITSTATUS(status);
-	tap_failed += !WIFEXITED(status) || !WEXITSTATUS(status) || WEXITSTATUS(status) == 255;
 }
 
 static void of_one(void)
@@ -496,6 +473,6 @@ int main(void)
 	};
 
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		in_child(tests[i]);
+		gpu_child(tests[i]);
 	return tap_done();
 }
