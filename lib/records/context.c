@@ -35,9 +35,9 @@ static void rings_reset(struct records *records)
 			.issued = records_base(n), .mask = records_base(n), .number = n,
 			.shown = &records->shown->rings[n],
 		};
-	memset(records->slots, 0, sizeof(records->slots));
+	for (unsigned int n = 0; n < 1u << RECORDS_HINT_BITS; n++)
+		records->hints[n] = records->rings;
 	memset(records->contexts, 0, sizeof(records->contexts));
-	atomic_store(&records->leaving, 0);
 	memset(records->graphs, 0, sizeof(records->graphs));
 	atomic_store(&records->free, ~0ull);
 	atomic_store(&records->folding, false);
@@ -132,7 +132,7 @@ static void rings_revive(struct records *records, unsigned int n)
 		}
 		ring->shown->waiting = 0;
 		__atomic_store_n(&ring->shown->lost, 0, __ATOMIC_RELEASE);
-		atomic_fetch_or(&records->leaving, 1ull << i);
+		atomic_fetch_or(&records->free, 1ull << i);
 	}
 }
 

@@ -159,12 +159,7 @@ static inline uint64_t records_counter(void)
 }
 
 #define RECORDS_MAX_CONTEXTS	16	/* of one GPU, that live at once */
-#define RECORDS_SLOT_BITS	8
-#define RECORDS_NR_SLOTS	(1u << RECORDS_SLOT_BITS)
-#define RECORDS_MAX_PROBES	16
-#define RECORDS_KEY_NEVER	0
-#define RECORDS_KEY_GONE	1
-#define RECORDS_KEY_TAKEN	2	/* a launch puts its stream there */
+#define RECORDS_HINT_BITS	10
 
 /* A stream's, while it has the number. Only the thread that launches on it writes it. */
 struct records_ring {
@@ -174,6 +169,7 @@ struct records_ring {
 	struct records_note *notes;
 	uint64_t address;		/* of the cells, in the address space of: */
 	const void *ctx;
+	_Atomic uint64_t tmd;		/* its stream's; 0: it has none */
 	struct control_ring *shown;
 	_Atomic uint64_t first;		/* up to this launch it was another stream's */
 	uint64_t unrecorded;		/* of that one, and those before */
@@ -183,12 +179,6 @@ struct records_ring {
 };
 
 #define RECORDS_BROKEN	2	/* there were two: it is not used any more */
-
-/* Open addressing by the address of a stream's TMD. Taken places never become free. */
-struct records_slot {
-	_Atomic uint64_t key;
-	struct records_ring *_Atomic ring;
-};
 
 struct records_context {
 	_Atomic(const void *) ctx;	/* NULL: none, or gone */
@@ -208,9 +198,8 @@ struct records {
 	const struct tmd_release_place *place[2];	/* to use, the better one first */
 	struct control_records *shown;
 	void *section;				/* NULL until a context has it */
-	_Atomic uint64_t free;			/* rings by number, bit n is ring n */
-	_Atomic uint64_t leaving;		/* their streams went; free once they have ended */
-	struct records_slot slots[RECORDS_NR_SLOTS];
+	_Atomic uint64_t free;			/* bit n: ring n has no stream; work may run yet */
+	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];	/* by TMD: perhaps its ring */
 	struct records_ring rings[CONTROL_NR_RINGS];
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
 	struct records_graph graphs[CONTROL_NR_GRAPHS];
