@@ -105,6 +105,10 @@ static bool section_make(struct gpupart *gp, struct records *records)
 		ring->notes = records_notes(records->section) + records_first(n);
 		ring->shown->issued = ring->shown->folded = records_base(n);
 	}
+	for (unsigned int n = 0; n < CONTROL_NR_GRAPHS; n++) {
+		records->graphs[n].shown = &records->shown->graph[n];
+		records->graphs[n].cell = &records_graph_cells(records->section)[n];
+	}
 	records->shown->fenced = !syscall(SYS_membarrier,
 					  MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	records_clock_start(&records->shown->clock);

@@ -188,6 +188,8 @@ struct records_context {
 
 /* An entry of control_records.graph. */
 struct records_graph {
+	struct control_graph *shown;
+	struct records_graph_cell *cell;
 	struct records_mark *owner;	/* of an executable graph that is there; NULL: none */
 	unsigned int context;		/* its place in contexts[] and 1; 0: none yet */
 	bool spoilt;			/* not used again before that context is gone */
