@@ -221,31 +221,31 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	const size_t notes = RECORDS_REGISTERED + records_first(n) * sizeof(struct records_note);
 	const size_t issued_at = block_at(reader, offsetof(struct control_records,
 							   rings[n].issued));
-	uint64_t issued, seq, key = 0;
+	struct reader_entry *entry = &reader->entries[reader->nr_entries];
+	uint64_t issued, key = 0;
 	unsigned int nr = 0;
 
 	if (!reader_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])))
 		return 0;
-	for (seq = first; seq <= last && nr < entries; seq++) {
+	for (uint64_t seq = first; seq <= last && nr < entries; seq++) {
 		const struct records_cell *cell = &reader->cells[seq % entries];
 
 		if (!records_reached(cell, seq))
 			break;
 		/* Else it is in use again, and has ended. */
-		reader->timed[nr++] = records_has(cell, seq);
+		entry[nr++] = (struct reader_entry){ .ring = n, .seq = seq,
+						     .timed = records_has(cell, seq) };
 	}
 	if (!reader_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])) ||
 	    !reader_section(reader, notes, reader->notes, entries * sizeof(reader->notes[0])) ||
 	    !reader_block(reader, issued_at, &issued, sizeof(issued)))
 		return 0;
-	for (unsigned int i = 0; i < nr; i++) {
-		struct reader_entry *entry = &reader->entries[reader->nr_entries++];
-		unsigned int at = (first + i) % entries;
-		bool whole = reader->timed[i] && issued - (first + i) < entries - 1;
+	reader->nr_entries += nr;
+	for (; entry < &reader->entries[reader->nr_entries]; entry++) {
+		const unsigned int at = entry->seq % entries;
 
-		*entry = (struct reader_entry){ .ring = n, .seq = first + i };
 		entry->launch.time = reader->cells[at].time;
-		if (whole) {
+		if (entry->timed && issued - entry->seq < entries - 1) {
 			entry->launch.submitted = reader->notes[at].submitted;
 			entry->launch.function = reader->notes[at].function;
 			if (entry->launch.time > key)
@@ -369,22 +369,31 @@ static int by_ns(const void *a, const void *b)
 	return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
+void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name)
+{
+	char *row = rows;
+
+	for (unsigned int i = 0; i < *nr; i++, row += size)
+		if (!strcmp(row, name))
+			return row;
+	if (*nr == GPUPART_RECORDS_NR_FUNCTIONS)
+		return memset(row - size, 0, 1);
+	++*nr;
+	return strcpy(row, name);
+}
+
 /* One that was loaded again has several entries. */
 static void add_function(const struct control_function *from, struct gpupart_records *records)
 {
-	struct gpupart_records_function *to = records->functions;
+	struct gpupart_records_function *to;
 	char name[sizeof(to->name)];
 
 	control_copy_text(name, sizeof(name), from->name, sizeof(from->name));
 	if (from->key == RECORDS_GRAPH_KEY)
 		strcpy(name, RECORDS_GRAPH_NAME);
-	for (; to < records->functions + records->nr_functions; to++)
-		if (*name && !strcmp(to->name, name))
-			break;
-	if (to == records->functions + records->nr_functions) {
-		records->nr_functions++;
-		strcpy(to->name, name);
-	}
+	/* Those without a name have a row each. */
+	to = *name ? reader_row(records->functions, sizeof(*to), &records->nr_functions, name) :
+		     &records->functions[records->nr_functions++];
 	to->count += from->count;
 	to->ns += from->ns;
 	if (from->longest_ns > to->longest_ns)
@@ -416,27 +425,6 @@ bool reader_lives(const struct gpupart_records_reader *reader)
 	return !reader->pid || holder_is(reader->block_fd, reader->uid, reader->pid);
 }
 
-/* A function with an odd key may be gone. */
-static void name_functions(struct control_records *copy, const struct cuda_api *cuda)
-{
-	const char *name;
-	bool was;
-
-	if (!cuda || !cuda->func_name)
-		return;
-	was = driver_own(true);
-	atomic_fetch_add(&records_nr_naming, 1);
-	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++) {
-		struct control_function *f = &copy->functions[i];
-
-		if (f->key && !(f->key & 1) && !f->name[0] &&
-		    !cuda->func_name(&name, (void *)(uintptr_t)f->key) && name)
-			snprintf(f->name, sizeof(f->name), "%s", name);
-	}
-	atomic_fetch_sub(&records_nr_naming, 1);
-	driver_own(was);
-}
-
 bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *records)
 {
 	memset(records, 0, sizeof(*records));
@@ -446,7 +434,7 @@ bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *
 	if (reader->copy.on) {
 		fold_rest(reader);
 		if (!reader->pid)
-			name_functions(&reader->copy, cuda_loaded());
+			records_names(reader->copy.functions, NULL, cuda_loaded());
 		fill(reader, records);
 	}
 	return true;

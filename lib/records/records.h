@@ -382,11 +382,13 @@ static inline void records_totals_end(struct control_records *totals)
 /* There are functions in the totals that records_names() was not called for. */
 extern atomic_bool records_unnamed;
 
-/* Outside of the launch callback: asks the driver for the names of functions. */
-void records_names(struct records *records, const struct cuda_api *cuda);
-/* Threads that ask the driver for a name. */
+/*
+ * Outside of the launch callback: asks the driver for the names of @functions, which are those of
+ * @records, or a copy if @records is NULL.
+ */
 GPUPART_PRIVATE
-extern atomic_uint records_nr_naming;
+void records_names(struct control_function *functions, struct records *records,
+		   const struct cuda_api *cuda);
 /* A module goes: functions that have no name yet get none. */
 void records_module_gone(struct records *records);
 

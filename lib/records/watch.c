@@ -615,17 +615,7 @@ void gpupart_records_watched(struct gpupart_records_reader *reader,
 			continue;
 		name_find(&reader->copy, &watch->functions[i]);
 		/* One that was loaded again has several keys. */
-		for (to = watched->kernels; to < watched->kernels + watched->nr_kernels; to++)
-			if (!strcmp(to->name, from->name))
-				break;
-		/* The last row is of all that there is no row for, which has no name. */
-		if (to == watched->kernels + GPUPART_RECORDS_NR_FUNCTIONS) {
-			to--;
-			*to->name = 0;
-		} else if (to == watched->kernels + watched->nr_kernels) {
-			memcpy(to->name, from->name, sizeof(to->name));
-			watched->nr_kernels++;
-		}
+		to = reader_row(watched->kernels, sizeof(*to), &watched->nr_kernels, from->name);
 		to->count += from->count;
 		to->least_ns += from->least_ns;
 		to->most_ns += from->most_ns;

@@ -424,20 +424,20 @@ static void names(void)
 
 	s->ctx = CTX(0);
 	launch_9(s, 0x1000);
-	records_names(records, &asked);
-	records_names(records, &asked);
+	records_names(records->shown->functions, records, &asked);
+	records_names(records->shown->functions, records, &asked);
 	tap_ok(nr_asked == 1 && read_own(&r) && r.nr_functions == 1 &&
 	       !strcmp(r.functions[0].name, "first"), "a function's name is asked for once");
 	launch_9(s, 0x2000);
 	records_module_gone(records);
-	records_names(records, &asked);
+	records_names(records->shown->functions, records, &asked);
 	tap_ok(nr_asked == 1 && read_own(&r) && r.nr_functions == 2 &&
 	       r.functions[0].count + r.functions[1].count == 18 &&
 	       (!r.functions[0].name[0] || !r.functions[1].name[0]),
 	       "not of one whose module was unloaded");
 	launch_9(s, 0x1000);
 	launch_9(s, 0x1000);
-	records_names(records, &asked);
+	records_names(records->shown->functions, records, &asked);
 	tap_ok(nr_asked == 2 && read_own(&r) && r.nr_functions == 2 &&
 	       r.functions[0].count + r.functions[1].count == 36,
 	       "at the same address is another one, by the same name the same row");
