@@ -132,7 +132,7 @@ static void unfenced(void)
 	control_launch_ends();
 	tap_ok(drained() == 1, "it has left");
 	stored = launch_stored;
-	fence = 3;
+	fence = 4;
 	drain();
 	tap_ok(drained() == 0, "one has left, and a fence shows its launch's number");
 	end(launched);
