@@ -101,13 +101,13 @@ static bool section_make(struct gpupart *gp, struct records *records)
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
 		struct records_ring *ring = &records->rings[n];
 
-		ring->cells = records_cells(records->section) + records_first(n);
-		ring->notes = records_notes(records->section) + records_first(n);
+		ring->cells = &records->section->cells[records_first(n)];
+		ring->notes = &records->section->notes[records_first(n)];
 		ring->shown->issued = ring->shown->folded = records_base(n);
 	}
 	for (unsigned int n = 0; n < CONTROL_NR_GRAPHS; n++) {
 		records->graphs[n].shown = &records->shown->graph[n];
-		records->graphs[n].cell = &records_graph_cells(records->section)[n];
+		records->graphs[n].cell = &records->section->graphs[n];
 	}
 	records->shown->fenced = !syscall(SYS_membarrier,
 					  MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);

@@ -23,7 +23,7 @@ static struct {
 	int fd;
 	dev_t dev;
 	ino_t ino;
-	void *_Atomic sections[CONTROL_MAX_GPUS];
+	struct records_section *_Atomic sections[CONTROL_MAX_GPUS];
 } file = { .fd = -1 };
 
 static bool is_open(void)
@@ -104,24 +104,24 @@ static int file_make(void)
 static int section_make(unsigned int n)
 {
 	const off_t at = section_at(n);
-	struct records_cell *cells;
+	struct records_section *section;
 	int err = file.fd < 0 ? file_make() : is_open() ? 0 : -EBADF;
 
 	if (!err)
-		err = -posix_fallocate(file.fd, at, RECORDS_SECTION);
+		err = -posix_fallocate(file.fd, at, sizeof(*section));
 	if (err)
 		return err;
-	cells = mmap(NULL, RECORDS_SECTION, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, at);
-	if (cells == MAP_FAILED)
+	section = mmap(NULL, sizeof(*section), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, at);
+	if (section == MAP_FAILED)
 		return -errno;
 	for (unsigned int ring = 0; ring < CONTROL_NR_RINGS; ring++)
 		for (unsigned int i = 0; i < records_entries(ring); i++)
-			cells[records_first(ring) + i].payload = i;
-	file.sections[n] = cells;
+			section->cells[records_first(ring) + i].payload = i;
+	file.sections[n] = section;
 	return 0;
 }
 
-void *records_file_section(struct gpupart *gp, unsigned int n)
+struct records_section *records_file_section(struct gpupart *gp, unsigned int n)
 {
 	struct fsize_guard guard;
 	int err;
@@ -136,7 +136,7 @@ void *records_file_section(struct gpupart *gp, unsigned int n)
 	return file.sections[n];
 }
 
-void *records_file_find(unsigned int n)
+struct records_section *records_file_find(unsigned int n)
 {
 	return atomic_load(&file.sections[n]);
 }

@@ -286,14 +286,15 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 /* A node is built over what stood there, perhaps of an executable that is gone. */
 static void node_clear(const struct records *records, const struct tmd_map *map, void *tmd)
 {
-	const uint64_t bytes = CONTROL_NR_GRAPHS * sizeof(struct records_graph_cell);
 	struct tmd_release_seen seen;
 
 	for (unsigned int slot = 1; slot < tmd_release_slots(map); slot++)
 		for (unsigned int n = 0; n < RECORDS_MAX_CONTEXTS; n++)
 			if (records->contexts[n].address &&
 			    tmd_release_read(map, tmd, slot, &seen) &&
-			    seen.address - records->contexts[n].address - RECORDS_GRAPHS_AT < bytes)
+			    seen.address - records->contexts[n].address -
+			    offsetof(struct records_section, graphs) <
+			    sizeof(records->section->graphs))
 				tmd_release_clear(map, tmd, slot, seen.address);
 }
 
@@ -333,8 +334,7 @@ bool records_mark_node(struct records_mark *mark, struct records *records,
 	mark->unknown = !mark->entry || mark->records != records || mark->ctx != params->ctx ||
 			n == RECORDS_MAX_CONTEXTS ||
 			!node_put(map, params->tmd, records->contexts[n].address +
-				  RECORDS_GRAPHS_AT + (mark->entry - records->graphs) *
-				  sizeof(struct records_graph_cell));
+				  ((char *)mark->entry->cell - (char *)records->section));
 	mark->nr_built += !mark->unknown;
 	return !mark->unknown;
 }

@@ -130,7 +130,7 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 	if (reader->block && reader->pid)
 		munmap((void *)(uintptr_t)reader->block, sizeof(*reader->block));
 	if (reader->section && reader->pid)
-		munmap(reader->section, RECORDS_SECTION);
+		munmap((void *)(uintptr_t)reader->section, sizeof(*reader->section));
 	close_files(reader);
 	if (reader->watch)
 		reader->watch_free(reader->watch);
@@ -167,8 +167,9 @@ static bool copy_records(struct gpupart_records_reader *reader)
 		if (copy->nr_graphs > CONTROL_NR_GRAPHS)
 			copy->nr_graphs = CONTROL_NR_GRAPHS;
 		atomic_thread_fence(memory_order_acquire);
-		if (copy->nr_graphs && !reader_section(reader, RECORDS_GRAPHS_AT, reader->graphs,
-						       copy->nr_graphs * sizeof(reader->graphs[0])))
+		if (copy->nr_graphs && !reader_section(reader, offsetof(struct records_section, graphs),
+				       reader->graphs,
+				       copy->nr_graphs * sizeof(reader->graphs[0])))
 			copy->nr_graphs = 0;
 		atomic_thread_fence(memory_order_acquire);
 		if (!reader_block(reader, version, &after, sizeof(after)))
@@ -202,14 +203,14 @@ static bool open_records(struct gpupart_records_reader *reader)
 bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
 {
 	const off_t start = RECORDS_HEAD + (off_t)reader->gpu * RECORDS_STRIDE;
-	const char *section;
+	const struct records_section *section;
 
 	if (reader->pid)
 		return open_records(reader) &&
 		       pread(reader->records_fd, into, len, start + at) == (ssize_t)len;
 	section = records_file_find(reader->gpu);
 	if (section)
-		memcpy(into, section + at, len);
+		memcpy(into, (const char *)section + at, len);
 	return section;
 }
 
@@ -217,8 +218,8 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 			 uint64_t last)
 {
 	const unsigned int entries = records_entries(n);
-	const size_t cells = records_first(n) * sizeof(struct records_cell);
-	const size_t notes = RECORDS_REGISTERED + records_first(n) * sizeof(struct records_note);
+	const size_t cells = offsetof(struct records_section, cells[records_first(n)]);
+	const size_t notes = offsetof(struct records_section, notes[records_first(n)]);
 	const size_t issued_at = block_at(reader, offsetof(struct control_records,
 							   rings[n].issued));
 	struct reader_entry *entry = &reader->entries[reader->nr_entries];
@@ -529,14 +530,14 @@ static bool map_all(struct gpupart_records_reader *reader)
 		return reader->section;
 	}
 	if (!open_records(reader) || fstat(reader->records_fd, &st) ||
-	    st.st_size < at + (off_t)RECORDS_SECTION || fstat(reader->block_fd, &st) ||
+	    st.st_size < at + (off_t)sizeof(*reader->section) || fstat(reader->block_fd, &st) ||
 	    st.st_size < (off_t)sizeof(*reader->block))
 		return false;
 	map = mmap(NULL, sizeof(*reader->block), PROT_READ, MAP_SHARED, reader->block_fd, 0);
 	if (map == MAP_FAILED)
 		return false;
 	reader->block = map;
-	map = mmap(NULL, RECORDS_SECTION, PROT_READ, MAP_SHARED, reader->records_fd, at);
+	map = mmap(NULL, sizeof(*reader->section), PROT_READ, MAP_SHARED, reader->records_fd, at);
 	reader->section = map == MAP_FAILED ? NULL : map;
 	return reader->section;
 }
@@ -547,7 +548,7 @@ static bool ring_busy(struct gpupart_records_reader *reader, const struct contro
 	uint64_t issued = __atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE);
 	uint64_t waiting = __atomic_load_n(&ring->waiting, __ATOMIC_RELAXED);
 	uint64_t folded, done = reader->done[n];
-	const struct records_cell *cells = records_cells(reader->section) + records_first(n);
+	const struct records_cell *cells = &reader->section->cells[records_first(n)];
 
 	folded = __atomic_load_n(&ring->folded, __ATOMIC_RELAXED);
 	if (folded > done && folded <= issued)
@@ -563,11 +564,10 @@ static bool ring_busy(struct gpupart_records_reader *reader, const struct contro
 static bool graph_busy(const struct gpupart_records_reader *reader,
 		       const struct control_records *records)
 {
-	const struct records_graph_cell *cells = records_graph_cells(reader->section);
 	uint64_t nr = __atomic_load_n(&records->nr_graphs, __ATOMIC_ACQUIRE);
 
 	for (unsigned int n = 0; n < nr && n < CONTROL_NR_GRAPHS; n++)
-		if (records_graph_left(&records->graph[n], &cells[n]) > 0)
+		if (records_graph_left(&records->graph[n], &reader->section->graphs[n]) > 0)
 			return true;
 	return false;
 }

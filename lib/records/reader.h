@@ -35,7 +35,7 @@ struct gpupart_records_reader {
 	void (*watch_free)(struct watch *watch);
 	/* For gpupart_records_busy(): mapped at the first call. */
 	const struct control_block *block;
-	unsigned char *section;
+	const struct records_section *section;
 	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this one have ended */
 	struct reader_drain drain;
 	/* For one reading. */

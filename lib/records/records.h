@@ -51,6 +51,13 @@ struct records_note {
 	_Atomic uint64_t function;
 };
 
+/* Of an executable graph. */
+struct records_graph_cell {
+	_Atomic uint32_t count;		/* of last kernels that have ended, added by the GPU */
+	uint32_t pad[3];
+	struct records_cell end;	/* the last end; its payload is 1 */
+};
+
 #define RECORDS_LAYOUT		2
 #define RECORDS_HEAD		65536
 #define RECORDS_STRIDE		(1u << 20)	/* from one section to the next */
@@ -59,22 +66,18 @@ struct records_note {
 #define RECORDS_SHORT		256
 #define RECORDS_NR_CELLS	\
 	(RECORDS_NR_LONG * RECORDS_LONG + (CONTROL_NR_RINGS - RECORDS_NR_LONG) * RECORDS_SHORT)
-#define RECORDS_REGISTERED	(512u << 10)	/* bytes of a section, from its start */
-#define RECORDS_SECTION		\
-	(RECORDS_REGISTERED + RECORDS_NR_CELLS * sizeof(struct records_note))
+#define RECORDS_REGISTERED	(512u << 10)	/* bytes of a section, up to its notes */
 
-/* Of an executable graph; behind the cells of the rings. */
-struct records_graph_cell {
-	_Atomic uint32_t count;		/* of last kernels that have ended, added by the GPU */
-	uint32_t pad[3];
-	struct records_cell end;	/* the last end; its payload is 1 */
+struct records_section {
+	struct records_cell cells[RECORDS_NR_CELLS];	/* by ring */
+	struct records_graph_cell graphs[CONTROL_NR_GRAPHS];
+	char reserved[RECORDS_REGISTERED - RECORDS_NR_CELLS * sizeof(struct records_cell) -
+		      CONTROL_NR_GRAPHS * sizeof(struct records_graph_cell)];
+	struct records_note notes[RECORDS_NR_CELLS];
 };
 
-#define RECORDS_GRAPHS_AT	(RECORDS_NR_CELLS * sizeof(struct records_cell))
-
-_Static_assert(RECORDS_GRAPHS_AT + CONTROL_NR_GRAPHS * sizeof(struct records_graph_cell) <=
-	       RECORDS_REGISTERED && sizeof(struct records_graph_cell) == 32,
-	       "graphs have room behind the rings");
+_Static_assert(offsetof(struct records_section, notes) == RECORDS_REGISTERED &&
+	       sizeof(struct records_section) <= RECORDS_STRIDE, "a section is 1 MiB at most");
 
 /* Kernels that @graph's launches have left to end; below 0: more ended than were launched. */
 static inline int32_t records_graph_left(const struct control_graph *graph,
@@ -84,10 +87,6 @@ static inline int32_t records_graph_left(const struct control_graph *graph,
 
 	return all - atomic_load_explicit(&cell->count, memory_order_acquire);
 }
-
-_Static_assert(sizeof(struct records_cell) == 16 && sizeof(struct records_note) == 16 &&
-	       RECORDS_NR_CELLS * sizeof(struct records_cell) <= RECORDS_REGISTERED &&
-	       RECORDS_SECTION <= RECORDS_STRIDE, "a section is 1 MiB at most");
 
 static inline unsigned int records_entries(unsigned int ring)
 {
@@ -110,26 +109,11 @@ static inline uint64_t records_base(unsigned int ring)
 	return records_entries(ring) - 1;
 }
 
-static inline struct records_cell *records_cells(void *section)
-{
-	return section;
-}
-
-static inline struct records_graph_cell *records_graph_cells(void *section)
-{
-	return (void *)((char *)section + RECORDS_GRAPHS_AT);
-}
-
-static inline struct records_note *records_notes(void *section)
-{
-	return (void *)((char *)section + RECORDS_REGISTERED);
-}
-
 /* The section of the @n'th GPU, made where it is not there yet; NULL with the reason in @gp. */
-void *records_file_section(struct gpupart *gp, unsigned int n);
+struct records_section *records_file_section(struct gpupart *gp, unsigned int n);
 /* NULL: none. */
 GPUPART_PRIVATE
-void *records_file_find(unsigned int n);
+struct records_section *records_file_find(unsigned int n);
 /* The part of it that the GPU writes, mapped once more; NULL: no room. */
 void *records_file_again(unsigned int n);
 
@@ -199,7 +183,7 @@ struct records_graph {
 struct records {
 	const struct tmd_release_place *place[2];	/* to use, the better one first */
 	struct control_records *shown;
-	void *section;				/* NULL until a context has it */
+	struct records_section *section;	/* NULL until a context has it */
 	_Atomic uint64_t free;			/* bit n: ring n has no stream; work may run yet */
 	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];	/* by TMD: perhaps its ring */
 	struct records_ring rings[CONTROL_NR_RINGS];

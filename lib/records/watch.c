@@ -427,8 +427,9 @@ static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 	struct records_note note;
 
 	if (shown->issued >= seq && !shown->lost &&
-	    reader_section(reader, RECORDS_REGISTERED + (records_first(n) +
-			   seq % records_entries(n)) * sizeof(note), &note, sizeof(note)))
+	    reader_section(reader, offsetof(struct records_section,
+					    notes[records_first(n) + seq % records_entries(n)]),
+			   &note, sizeof(note)))
 		pending_add(reader->watch, n, note.submitted, 0, true);
 }
 
@@ -446,7 +447,8 @@ static void poll_ends(struct gpupart_records_reader *reader)
 	int64_t asked, answered, not_ended = 0;
 
 	for (int ends = 0; ends < POLL_ENDS; ) {
-		const size_t at = (records_first(n) + seq % entries) * sizeof(cell);
+		const size_t at = offsetof(struct records_section,
+					   cells[records_first(n) + seq % entries]);
 
 		asked = clocks_cpu_ns(records_counter());
 		if (asked - start > POLL_NS || !reader_section(reader, at, &cell, sizeof(cell)))

@@ -263,7 +263,7 @@ static void submitted_at(struct launched launched, uint64_t at)
 	const uint64_t ago = gpu_now() - at, counter = records_counter();
 
 	if (launched.cell)
-		records_notes(records->section)[launched.cell - cells].submitted = counter -
+		records->section->notes[launched.cell - cells].submitted = counter -
 			(uint64_t)(((__uint128_t)ago << 32) / records->shown->clock.scale);
 }
 
