@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/core/fork.h"
-#include "lib/driver/cuda.h"
 #include "lib/records/records.h"
 
 #define MAX_FUNCTIONS	8	/* of last kernels */
@@ -18,7 +17,6 @@
 struct records_mark {
 	struct records *records;	/* whose entry it has */
 	struct records_graph *entry;	/* NULL: none yet */
-	void *ctx;			/* of the nodes; NULL: none was built */
 	unsigned int nr_built;		/* kernels that count, of: */
 	unsigned int nr_kernels;
 	unsigned int nr_functions;
@@ -319,6 +317,7 @@ bool records_mark_node(struct records_mark *mark, struct records *records,
 		       const struct tmd_map *map, const struct launch_params *params, bool was)
 {
 	unsigned int n = records_context_of(records, params->ctx);
+	struct records_graph *entry;
 
 	node_clear(records, map, params->tmd);
 	if (!mark || mark->unknown)
@@ -326,15 +325,12 @@ bool records_mark_node(struct records_mark *mark, struct records *records,
 	mark->nr_built -= was;
 	if (!mark_has(mark, params->function))
 		return false;
-	if (!mark->ctx) {
-		mark->ctx = params->ctx;
-		if (mark->entry)
-			mark->entry->context = n + 1;
-	}
-	mark->unknown = !mark->entry || mark->records != records || mark->ctx != params->ctx ||
-			n == RECORDS_MAX_CONTEXTS ||
+	entry = mark->records == records ? mark->entry : NULL;
+	if (entry && !entry->context)
+		entry->context = n + 1;
+	mark->unknown = !entry || entry->context != n + 1 || n == RECORDS_MAX_CONTEXTS ||
 			!node_put(map, params->tmd, records->contexts[n].address +
-				  ((char *)mark->entry->cell - (char *)records->section));
+				  ((char *)entry->cell - (char *)records->section));
 	mark->nr_built += !mark->unknown;
 	return !mark->unknown;
 }

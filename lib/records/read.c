@@ -477,42 +477,38 @@ static void leave_ring(struct control_records *copy, const struct records_ring *
 			copy->rings[n].busy_ns = 0;
 			copy->rings[n].last_end = 0;
 		}
-	memset(copy->functions, 0, sizeof(copy->functions));
 }
 
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
 		      size_t size)
 {
-	struct gpupart_records own = { .on = false };
-	struct gpupart_records graphs = { .on = false };
+	struct gpupart_records own = { .on = true }, graphs = { .on = true };
+	const struct control_records *copy = &reader->copy;
 	const struct control_ring *shown;
 	uint64_t earlier;
 
 	copy_records(reader);
 	leave_ring(&reader->copy, ring);
 	fold_rest(reader);
-	memset(reader->copy.functions, 0, sizeof(reader->copy.functions));
-	fill(reader, &own);
-	sum_graphs(reader, &graphs);
 	strcpy(own.pci, reader->pci);
-	own.last_end_ns = own.busy_ns = 0;
+	sum_rings(copy, &own);
+	sum_graphs(reader, &graphs);
 	/* A graph's launch may be one of this stream. */
-	own.issued -= graphs.issued;
-	own.ended -= graphs.ended;
-	own.outstanding -= graphs.outstanding;
-	own.unknown += graphs.outstanding;
+	own.unknown += graphs.unknown + graphs.outstanding;
 	own.all_known = !own.unknown;
+	own.untimed = copy->untimed;
+	own.late_ns = copy->late_ns;
+	own.graphs = copy->graphs;
 	if (ring) {
-		shown = &reader->copy.rings[ring->number];
+		shown = &copy->rings[ring->number];
 		earlier = atomic_load(&ring->first) - records_base(ring->number);
 		own.issued -= earlier;
 		own.ended -= earlier;
 		own.unrecorded -= ring->unrecorded;
 		own.last_end_ns = shown->last_end;
-		own.busy_ns = shown->busy_ns;
+		own.kernels_ns = own.busy_ns = shown->busy_ns;
 	}
-	own.kernels_ns = own.busy_ns;
 	return give(gp, &own, records, size);
 }
 

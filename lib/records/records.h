@@ -14,6 +14,7 @@
 #include <time.h>
 #include "lib/core/clock.h"
 #include "lib/driver/callback.h"
+#include "lib/driver/cuda.h"
 #include "lib/driver/device.h"
 #include "lib/state/process_block.h"
 #include "lib/tmd/release.h"
@@ -175,7 +176,7 @@ struct records_graph {
 	struct control_graph *shown;
 	struct records_graph_cell *cell;
 	struct records_mark *owner;	/* of an executable graph that is there; NULL: none */
-	unsigned int context;		/* its place in contexts[] and 1; 0: none yet */
+	unsigned int context;		/* of its nodes, place in contexts[] and 1; 0: none yet */
 	bool spoilt;			/* not used again before that context is gone */
 	bool launching;			/* a launch of it is not counted yet */
 };
@@ -222,12 +223,24 @@ void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
 /* The ring of the stream whose TMD is at @tmd; NULL: it has none. */
 GPUPART_PRIVATE
-const struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
+struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
 /* The place of @ctx in @records->contexts; RECORDS_MAX_CONTEXTS: it has none. */
-unsigned int records_context_of(struct records *records, const void *ctx);
+static inline unsigned int records_context_of(struct records *records, const void *ctx)
+{
+	unsigned int n = 0;
+
+	while (n < RECORDS_MAX_CONTEXTS && (!ctx || atomic_load(&records->contexts[n].ctx) != ctx))
+		n++;
+	return n;
+}
 
 /* Errors that say of the launch itself that it was not made; by others the context is lost. */
-bool records_not_made(int result);
+static inline bool records_not_made(int result)
+{
+	return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_OUT_OF_MEMORY ||
+	       result == CUDA_ERROR_LAUNCH_RESOURCES || result == CUDA_ERROR_NOT_SUPPORTED ||
+	       result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_NOT_PERMITTED;
+}
 
 /* ------------------------------------------------------------------- graphs */
 
@@ -316,6 +329,14 @@ struct records_entry {
 	uint64_t submitted;	/* CPU's counter, 0: it never ran */
 	uint64_t function;
 };
+
+/* The CPU's time at its @counter, ns. */
+static inline uint64_t records_clock_ns(const struct control_clock *clock, uint64_t counter)
+{
+	int64_t since = counter - clock->counter;
+
+	return clock->ns + (int64_t)((__int128)since * clock->scale >> 32);
+}
 
 /* In a copy: a launch that ended at @end was seen now. The rate stays the process's. */
 GPUPART_PRIVATE

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Gives launches their records, in the launch callback: see records.h. */
 #include <string.h>
-#include "lib/driver/cuda.h"
 #include "lib/records/records.h"
 
 /* A fold is tried at each of so many launches of a ring: a power of two. */
@@ -89,8 +88,8 @@ static __attribute__((noinline)) struct records_ring *ring_claim(struct records 
 	return ring;
 }
 
-static __attribute__((noinline)) struct records_ring *ring_search(struct records *records,
-								  uint64_t tmd)
+__attribute__((noinline))
+struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
 {
 	for (unsigned int n = 0; tmd && n < RECORDS_GRAPH_RING; n++)
 		if (atomic_load_explicit(&records->rings[n].tmd, memory_order_acquire) == tmd)
@@ -98,14 +97,9 @@ static __attribute__((noinline)) struct records_ring *ring_search(struct records
 	return NULL;
 }
 
-const struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
-{
-	return ring_search(records, tmd);
-}
-
 void records_stream_gone(struct records *records, uint64_t tmd)
 {
-	struct records_ring *ring = ring_search(records, tmd);
+	struct records_ring *ring = records_ring_of(records, tmd);
 
 	if (ring && atomic_compare_exchange_strong(&ring->tmd, &tmd, 0) &&
 	    atomic_load(&ring->busy) != RECORDS_BROKEN)
@@ -268,7 +262,7 @@ static __attribute__((noinline)) void launch_rare(struct records *records,
 						  const struct launch_params *params)
 {
 	const uint64_t tmd = (uintptr_t)params->tmd;
-	struct records_ring *ring = ring_search(records, tmd);
+	struct records_ring *ring = records_ring_of(records, tmd);
 
 	/* The driver did not tell that the context went. */
 	if (ring && ring->ctx != params->ctx) {
@@ -277,12 +271,12 @@ static __attribute__((noinline)) void launch_rare(struct records *records,
 	}
 	if (!ring)
 		ring = ring_claim(records, tmd, params->ctx);
-	if (ring) {
-		atomic_store_explicit(hint_of(records, tmd), ring, memory_order_relaxed);
-		launch_in(records, ring, params);
-	} else {
+	if (!ring) {
 		unrecorded_nowhere(records);
+		return;
 	}
+	atomic_store_explicit(hint_of(records, tmd), ring, memory_order_relaxed);
+	launch_in(records, ring, params);
 }
 
 void records_launch(struct records *records, const struct launch_params *params)
