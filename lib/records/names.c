@@ -18,19 +18,11 @@ static atomic_uint nr_naming;
 bool records_totals_lock(struct records *records)
 {
 	for (int i = 0; i < PATIENCE; i++) {
-		if (!atomic_exchange_explicit(&records->folding, true, memory_order_acquire)) {
-			records_totals_begin(records->shown);
+		if (records_totals_try(records))
 			return true;
-		}
 		sched_yield();
 	}
 	return false;
-}
-
-void records_totals_unlock(struct records *records)
-{
-	records_totals_end(records->shown);
-	atomic_store_explicit(&records->folding, false, memory_order_release);
 }
 
 static void name_one(struct control_function *f, struct records *records,

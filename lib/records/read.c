@@ -300,15 +300,14 @@ static void fold_rest(struct gpupart_records_reader *reader)
 		}
 		reader_ring(reader, n, ring->folded + 1, ring->issued);
 	}
-	for (unsigned int i = 0; i < reader->nr_entries; i++)
-		if (reader->entries[i].launch.time > newest)
-			newest = reader->entries[i].launch.time;
+	qsort(reader->entries, reader->nr_entries, sizeof(reader->entries[0]), by_time);
+	if (reader->nr_entries)
+		newest = reader->entries[reader->nr_entries - 1].key;
 	for (unsigned int n = 0; n < copy->nr_graphs; n++)
 		if (copy->graph[n].since && reader->graphs[n].end.time > newest)
 			newest = reader->graphs[n].end.time;
 	if (newest)
 		records_clock_seen(&copy->clock, newest);
-	qsort(reader->entries, reader->nr_entries, sizeof(reader->entries[0]), by_time);
 	for (unsigned int i = 0; i < reader->nr_entries; i++)
 		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],
 				   &reader->entries[i].launch);

@@ -368,21 +368,28 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
 		      size_t size);
 
-/* Waits for moments; false: it is held all the time. Not in the launch callback. */
-bool records_totals_lock(struct records *records);
-void records_totals_unlock(struct records *records);
-
-/* Around what writes the totals, by the thread that has records->folding. */
-static inline void records_totals_begin(struct control_records *totals)
+/* Around what writes the totals; false: another thread does. */
+static inline bool records_totals_try(struct records *records)
 {
+	struct control_records *totals = records->shown;
+
+	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
+		return false;
 	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_release);
+	return true;
 }
 
-static inline void records_totals_end(struct control_records *totals)
+static inline void records_totals_unlock(struct records *records)
 {
+	struct control_records *totals = records->shown;
+
 	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELEASE);
+	atomic_store_explicit(&records->folding, false, memory_order_release);
 }
+
+/* Waits for moments; false: it is held all the time. Not in the launch callback. */
+bool records_totals_lock(struct records *records);
 
 /* There are functions in the totals that records_names() was not called for. */
 extern atomic_bool records_unnamed;

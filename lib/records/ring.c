@@ -179,17 +179,15 @@ static __attribute__((noinline)) void fold(struct records *records, struct recor
 	const struct records_ring *other;
 	unsigned int n;
 
-	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
+	if (!records_totals_try(records))
 		return;
-	records_totals_begin(totals);
 	n = records_fold_ring(totals, ring, FOLD_MAX, true);
 	other = n < FOLD_MAX ? waiting_ring(records) : NULL;
 	if (other && other != ring)
 		records_fold_ring(totals, other, FOLD_MAX - n, false);
 	if (records->nr_running)
 		records_graphs_fold(records);
-	records_totals_end(totals);
-	atomic_store_explicit(&records->folding, false, memory_order_release);
+	records_totals_unlock(records);
 }
 
 static inline __attribute__((always_inline))
