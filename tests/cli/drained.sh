@@ -54,7 +54,7 @@ is "$status $(ask '[w["seconds"] > 0.05, [[x["pid"], x["drained"], x["why"]] for
 stop
 
 # ------------------------------------------------------------- a kernel that does not end
-begin "$prog" fast_then_long 100000
+begin "$prog" fast_then_long 4000
 until_true 'p["launches"] == 0 and p["outstanding"] > 0'
 try set "$name" -t 0-7 --wait=50ms
 is "$status" 1 "a kernel runs on: it fails"
