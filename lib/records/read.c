@@ -167,9 +167,9 @@ static bool copy_records(struct gpupart_records_reader *reader)
 		if (copy->nr_graphs > CONTROL_NR_GRAPHS)
 			copy->nr_graphs = CONTROL_NR_GRAPHS;
 		atomic_thread_fence(memory_order_acquire);
-		if (copy->nr_graphs && !reader_section(reader, offsetof(struct records_section, graphs),
-				       reader->graphs,
-				       copy->nr_graphs * sizeof(reader->graphs[0])))
+		if (copy->nr_graphs &&
+		    !reader_section(reader, offsetof(struct records_section, graphs),
+				    reader->graphs, copy->nr_graphs * sizeof(reader->graphs[0])))
 			copy->nr_graphs = 0;
 		atomic_thread_fence(memory_order_acquire);
 		if (!reader_block(reader, version, &after, sizeof(after)))

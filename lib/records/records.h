@@ -186,7 +186,7 @@ struct records {
 	struct control_records *shown;
 	struct records_section *section;	/* NULL until a context has it */
 	_Atomic uint64_t free;			/* bit n: ring n has no stream; work may run yet */
-	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];	/* by TMD: perhaps its ring */
+	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];	/* by TMD, or another's */
 	struct records_ring rings[CONTROL_NR_RINGS];
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
 	struct records_graph graphs[CONTROL_NR_GRAPHS];

@@ -34,7 +34,8 @@ long __wrap_syscall(long nr, long command, long flags, long cpu);
 
 long __wrap_syscall(long nr, long command, long flags, long cpu)
 {
-	if (nr == SYS_membarrier && command == MEMBARRIER_CMD_GLOBAL_EXPEDITED && stored && !--fence)
+	if (nr == SYS_membarrier && command == MEMBARRIER_CMD_GLOBAL_EXPEDITED && stored &&
+	    !--fence)
 		stored();
 	return __real_syscall(nr, command, flags, cpu);
 }

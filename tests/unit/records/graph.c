@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Graphs whose launches fail, whose nodes change, whose counters wrap: never idle while one runs. */
+/* Graphs whose launches fail, nodes change, counters wrap: never idle while one runs. */
 #include "lib/driver/cuda.h"
 #include "tests/unit/records/gpu.h"
 
