@@ -45,6 +45,7 @@ UNIT_SRC := \
 	tests/unit/records/clocks.c \
 	tests/unit/records/drain.c \
 	tests/unit/records/fold.c \
+	tests/unit/records/graph.c \
 	tests/unit/records/read.c \
 	tests/unit/records/ring.c \
 	tests/unit/records/watch.c \

@@ -446,7 +446,7 @@ static void wraps(void)
 	shown = &control_self->records[0];
 	first = exec = exec_of(graph_of(p.function, 3, 1000));
 	tap_ok(runs(exec, 1) && reads(1, 0, 0) && shown->nr_graphs == 1, "a graph of 3 kernels");
-	cell = records_graph_cells(records_file_find(0));
+	cell = records_file_find(0)->graphs;
 	shown->graph[0].issued = 0x155555554ull;
 	atomic_store(&cell->count, (uint32_t)(3 * 0x155555554ull));
 	tap_ok(reads(0x155555554ull, 0, 0), "its counter is about to go round");
@@ -489,7 +489,7 @@ static void spoilt(void)
 	tap_ok(exec && !launch(exec, streams[1]) && !cuStreamSynchronize(streams[0]) &&
 	       reads(2, 1, 1), "its end tells nothing of a later graph");
 	tap_ok(synced() && reads(2, 0, 1), "which ends by itself");
-	cell = &records_graph_cells(records_file_find(0))[1];
+	cell = &records_file_find(0)->graphs[1];
 	atomic_fetch_add(&cell->count, 1);
 	tap_ok(runs(exec, 1) && reads(2, 0, 2), "more ended than was launched: unknown");
 }
