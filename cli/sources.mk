@@ -82,6 +82,7 @@ CLI_QOS_SRC := \
 	cli/qos/calibrate.c \
 	cli/qos/control.c \
 	cli/qos/file.c \
+	cli/qos/kernels.c \
 	cli/qos/live.c \
 	cli/qos/log.c \
 	cli/qos/others.c \

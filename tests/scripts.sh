@@ -289,6 +289,9 @@ ok "capture-gpu keeps the map that this user had learnt before"
 (cd "$tmp" && "$tree/scripts/capture-gpu" 0 "$tmp/captured") >"$tmp/said" 2>&1
 [ $? -eq 2 ] && grep -q 'is there already' "$tmp/said"
 ok "capture-gpu writes into no folder that is there"
+"$tree/scripts/capture-gpu" "$tmp/folder" >"$tmp/said" 2>&1
+[ $? -eq 2 ] && grep -q '^usage' "$tmp/said"
+ok "capture-gpu takes no folder for a GPU"
 
 cat >"$tree/build/tests/list-layouts" <<'END'
 #!/bin/sh

@@ -14,6 +14,7 @@ UNIT_SRC := \
 	tests/unit/cli/pack.c \
 	tests/unit/cli/qos.c \
 	tests/unit/cli/qos_drained.c \
+	tests/unit/cli/qos_kernels.c \
 	tests/unit/cli/qos_pace.c \
 	tests/unit/cli/qos_shape.c \
 	tests/unit/cli/tune.c \
@@ -143,6 +144,7 @@ TEST_SH := \
 	tests/cli/podman.sh \
 	tests/cli/proof.sh \
 	tests/cli/qos.sh \
+	tests/cli/qos_kernels.sh \
 	tests/cli/qos_others.sh \
 	tests/cli/qos_trouble.sh \
 	tests/cli/rules.sh \

@@ -26,6 +26,8 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 		return status;
 	for (unsigned int half = 0; half < 2 && !c->ended_by; half++) {
 		from = half ? c->live.read_ns : process_now_ns();
+		if (half && t->alone)
+			*t->alone = (struct gpupart_records){ .on = false };
 		/* Now and then, so that the pace is known when the first half ends. */
 		for (unsigned int look = 1; look <= LOOKS && !c->ended_by; look++) {
 			control_wait(c, from + c->number * 500000000ull / LOOKS * look);
@@ -68,6 +70,9 @@ static int show(const struct control *c, const struct args *args, const struct a
 			alone->milli ? json_integer(alone->milli) : json_null(),
 			"requests", (json_int_t)alone->m.nr, "ended_with",
 			alone->ended ? json_integer(alone->status) : json_null()));
+		if (c->live.tenants[i].alone)
+			json_object_set_new(json_array_get(list, json_array_size(list) - 1),
+					    "kernels_ns", kernels_json(c->live.tenants[i].alone));
 		nr_unmeasured += !alone->milli;
 		if (args->json)
 			continue;

@@ -73,6 +73,23 @@ static int read_tenants(struct control *c, const struct args *args)
 	return status;
 }
 
+/* Kernels' times alone, of tenant @i: as the file has them, or to be learnt at first. */
+static int open_kernels(struct control *c, unsigned int i)
+{
+	const struct qos_spec *spec = &c->setup.specs[i];
+	struct live_tenant *t = &c->live.tenants[i];
+
+	if (spec->signal != QOS_SIGNAL_KERNELS)
+		return 0;
+	t->alone = alloc_zeroed(1, sizeof(*t->alone));
+	if (!*spec->durations || c->calibrating)
+		t->to_learn = 8;
+	else if (kernels_read(t->alone, spec->durations, t->name))
+		return EXIT_USAGE;
+	remark("%s: signal: kernels is experimental: its speed may be wrong", t->name);
+	return 0;
+}
+
 int control_open(struct control *c, const struct args *args, const struct qos_options *options)
 {
 	struct live *live = &c->live;
@@ -93,9 +110,10 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 
 		t->name = c->setup.tenants[live->nr].name;
 		t->members = alloc_zeroed(LIVE_MAX_MEMBERS, sizeof(*t->members));
+		status = status ?: open_kernels(c, live->nr);
 	}
 	/* A dry run changes no set: it may be while another runs. */
-	return options->dry_run ? 0 : take_lock(c);
+	return status ?: options->dry_run ? 0 : take_lock(c);
 }
 
 void control_close(struct control *c)

@@ -90,8 +90,10 @@ static const struct yaml_key program_keys[] = {
 	{ "program", .take = take_program, ENTRY(spec.program) },
 	{ "pid", YAML_NUMBER, ENTRY(spec.pid), 1, 0x7fffffff },
 	{ "job", YAML_CHARS, ENTRY(spec.job) },
-	{ "signal", YAML_WORD, ENTRY(spec.signal), .wants = ": wants auto, reported or launches",
-	  .with = (const char *const[]){ "auto", "reported", "launches", NULL } },
+	{ "signal", YAML_WORD, ENTRY(spec.signal),
+	  .wants = ": wants auto, reported, launches or kernels",
+	  .with = (const char *const[]){ "auto", "reported", "launches", "kernels", NULL } },
+	{ "durations", YAML_CHARS, ENTRY(spec.durations) },
 	{ 0 },
 };
 
@@ -108,6 +110,12 @@ static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const
 	if (e->kind != QOS_FILE_SCENARIO) {
 		if (!!e->spec.program + !!e->spec.pid + !!*e->spec.job != 1)
 			yaml_fail(yaml, node, "%s: wants one of program, pid and job",
+				  e->tenant.name);
+		if (e->spec.signal != QOS_SIGNAL_KERNELS ? *e->spec.durations != 0 :
+		    e->tenant.goal == QOS_LATENCY || (e->tenant.goal && !*e->spec.durations &&
+						      e->kind == QOS_FILE_PROGRAMS))
+			yaml_fail(yaml, node,
+				  "%s: alpha or rate, signal: kernels and durations: FILE go together; 'gpupart qos calibrate --json' writes that file",
 				  e->tenant.name);
 		return;
 	}

@@ -141,12 +141,6 @@ static uint64_t milli(uint64_t units)
 	return __builtin_mul_overflow(units, 1000, &units) ? UINT64_MAX : units;
 }
 
-/* A counter that went back tells nothing: the block is that process's word. */
-static uint64_t more(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
 static void tell_units(struct live_tenant *t, uint64_t work, uint64_t reports)
 {
 	t->told_milli = pace_add(t->told_milli, work);
@@ -166,13 +160,17 @@ static void count_pauses(struct live_tenant *t, uint64_t ns, uint64_t nr)
 
 static void read_records(struct live_tenant *t, struct live_member *m)
 {
-	struct gpupart_records now;
+	struct kernels_look *now = &m->looks[1];
 	uint64_t came;
 
-	if (!m->records || gpupart_records_read(cmd_gp, m->records, &now, sizeof(now)))
+	if (!m->records || gpupart_records_read(cmd_gp, m->records, &now->records,
+						sizeof(now->records)))
 		return;
-	came = m->ended ? more(now.ended, m->ended) : 0;
-	m->ended = now.ended;
+	now->at_ns = process_now_ns();
+	if (!m->looks[0].at_ns)
+		m->looks[0] = *now;
+	came = m->ended ? pace_more(now->records.ended, m->ended) : 0;
+	m->ended = now->records.ended;
 	t->ended += came;
 	t->since_change += came;
 }
@@ -181,21 +179,21 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 			const struct gpupart_progress *now)
 {
 	struct gpupart_progress *last = &m->last;
-	uint64_t answers = 0, units = more(now->units, last->units);
-	uint64_t reports = more(now->reports, last->reports), came;
+	uint64_t answers = 0, units = pace_more(now->units, last->units);
+	uint64_t reports = pace_more(now->reports, last->reports), came;
 
 	for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++) {
-		came = more(now->latencies[b], last->latencies[b]);
+		came = pace_more(now->latencies[b], last->latencies[b]);
 		answers = pace_add(answers, came);
 		t->latencies[b] = pace_add(t->latencies[b], came);
 	}
 	pace_told(&m->paces[LIVE_UNITS], milli(units), reports, now->told_ns);
 	pace_told(&m->paces[LIVE_ANSWERS], milli(answers), answers, now->answered_ns);
 	tell_units(t, milli(units), reports);
-	t->launches += more(now->launches, last->launches);
+	t->launches += pace_more(now->launches, last->launches);
 	if (reports && last->told_ns && now->told_ns > last->told_ns)
 		count_pauses(t, now->told_ns - last->told_ns, reports);
-	if (t->by_records)
+	if (t->by_records || t->alone)
 		read_records(t, m);
 	else
 		t->since_change += !!units + answers;
@@ -261,6 +259,8 @@ static void begin_anew(struct live_tenant *t)
 	memset(t->pauses, 0, sizeof(t->pauses));
 	memset(t->rest, 0, sizeof(t->rest));
 	memset(t->latencies, 0, sizeof(t->latencies));
+	for (unsigned int m = 0; t->alone && m < t->nr_members; m++)
+		t->members[m].looks[0] = t->members[m].looks[1];
 }
 
 /* Of all who tell of it; @any: somebody did. */
@@ -272,6 +272,17 @@ static uint64_t take_work(struct live_tenant *t, enum live_kind kind, uint64_t n
 	for (unsigned int m = 0; m < t->nr_members; m++)
 		work = pace_add(work, pace_take(&t->members[m].paces[kind], now_ns, any, exact));
 	return work;
+}
+
+/* Thousandths of a ms alone. */
+static uint64_t take_kernels(struct live_tenant *t)
+{
+	uint64_t work = 0;
+
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		work = pace_add(work, kernels_work(t->alone, t->to_learn, t->members[m].looks));
+	t->to_learn -= t->to_learn && work;
+	return work / 1000;
 }
 
 /* A log's numbers have a sign. */
@@ -296,7 +307,10 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 				     &exact[LIVE_UNITS]);
 	work[LIVE_ANSWERS] = take_work(t, LIVE_ANSWERS, live->read_ns, nr, &exact[LIVE_ANSWERS]);
 	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = signed_most(nr) };
-	if (launches) {
+	if (t->alone) {
+		measured->work = signed_most(take_kernels(t));
+		measured->told = signed_most(work[kind]);
+	} else if (launches) {
 		measured->work = signed_most(milli(t->by_records ? t->ended : t->launches));
 	} else {
 		measured->work = signed_most(work[kind]);
@@ -559,6 +573,7 @@ void live_close(struct live *live)
 		while (live->tenants[i].nr_members)
 			drop_member(&live->tenants[i], 0);
 		free(live->tenants[i].members);
+		free(live->tenants[i].alone);
 	}
 	if (live->socket >= 0) {
 		close(live->socket);

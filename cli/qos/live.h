@@ -7,6 +7,7 @@
 #define GPUPART_CLI_QOS_LIVE_H
 
 #include <sys/types.h>
+#include "cli/qos/kernels.h"
 #include "cli/qos/pace.h"
 #include "cli/qos/qos.h"
 #include "cli/util/process.h"
@@ -28,6 +29,7 @@ struct live_member {
 	struct gpupart_remote *remote;
 	struct gpupart_progress last;	/* what was taken into account */
 	struct gpupart_records_reader *records;	/* NULL: it has none */
+	struct kernels_look looks[2];	/* where records count: at the last take, and now */
 	bool drained;			/* launches from before its set changed have ended */
 	uint64_t ended;			/* launches, as they had it last */
 	struct pace paces[LIVE_NR_KINDS];
@@ -52,6 +54,8 @@ struct live_tenant {
 	uint64_t said_ns;		/* when that was said last */
 	bool many;			/* more processes than are watched, which was said */
 	bool by_records;		/* launches that ended count, and no report does */
+	struct gpupart_records *alone;	/* times of kernels alone; NULL: they do not count */
+	unsigned int to_learn;		/* so many more takes are of it alone */
 	/* Since the last take. */
 	uint64_t told_milli, reports, launches, ended;
 	uint64_t pauses[GPUPART_NR_LATENCIES];	/* between reports of units */

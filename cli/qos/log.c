@@ -138,7 +138,7 @@ static unsigned int io_name(struct io *io, json_t *object, const char *key, unsi
 
 static void io_tenant(struct io *io, json_t *o, struct qos_tenant *t, struct qos_spec *spec)
 {
-	static const char *const signals[] = { "auto", "reported", "launches" };
+	static const char *const signals[] = { "auto", "reported", "launches", "kernels" };
 	const char *const goals[] = { qos_goal_name(0), qos_goal_name(1), qos_goal_name(2),
 				      qos_goal_name(3) };
 
@@ -151,7 +151,7 @@ static void io_tenant(struct io *io, json_t *o, struct qos_tenant *t, struct qos
 	io_number(io, o, "rate_milli", &t->rate, INT64_MAX);
 	io_number(io, o, "latency_ns", &t->latency_ns, INT64_MAX);
 	io_uint(io, o, "percentile_milli", &spec->percentile, 1000);
-	spec->signal = io_name(io, o, "signal", spec->signal, signals, 3);
+	spec->signal = io_name(io, o, "signal", spec->signal, signals, 4);
 	io_uint(io, o, "weight", &t->weight, 1000);
 	io_uint(io, o, "floor", &t->floor, GPUPART_MAX_TPCS);
 	io_uint(io, o, "ceiling", &t->ceiling, GPUPART_MAX_TPCS);
@@ -170,6 +170,8 @@ static void io_measured(struct io *io, json_t *o, struct qos_measured *m)
 	io_number(io, o, "latency_ns", &m->latency_ns, INT64_MAX);
 	if (m->reports || json_object_get(o, "reports"))
 		io_number(io, o, "reports", &m->reports, INT64_MAX);
+	if (m->told || json_object_get(o, "told_milli"))
+		io_number(io, o, "told_milli", &m->told, INT64_MAX);
 	if (m->exact || json_object_get(o, "exact"))
 		io_bool(io, o, "exact", &m->exact);
 	if (m->disturbed || json_object_get(o, "disturbed"))

@@ -26,6 +26,12 @@ struct pace {
 /* Programs say what they like: more than there can be is as much as there can be. */
 uint64_t pace_add(uint64_t a, uint64_t b);
 
+/* A counter that went back tells nothing. */
+static inline uint64_t pace_more(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
 /* @reports came, the last of them at @told_ns, of @work together. */
 void pace_told(struct pace *pace, uint64_t work, uint64_t reports, uint64_t told_ns);
 

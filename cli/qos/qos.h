@@ -21,11 +21,13 @@ enum qos_signal {
 	QOS_SIGNAL_AUTO,	/* what it reports, while it reports nothing its launches */
 	QOS_SIGNAL_REPORTED,
 	QOS_SIGNAL_LAUNCHES,
+	QOS_SIGNAL_KERNELS,	/* launches that ended, by their time alone: experimental */
 };
 
 struct qos_spec {
 	unsigned int percentile;	/* of a latency, thousandths: 990 is the 99th */
 	enum qos_signal signal;
+	char durations[256];		/* a file with kernels' times alone; "" they are learnt */
 	char **program;			/* with its arguments, NULL behind; NULL: none is started */
 	int pid;			/* adopted; 0 none */
 	char job[64];			/* adopted by name; "" none */

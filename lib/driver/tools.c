@@ -149,57 +149,51 @@ static int tool_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 				       CUDA_ERROR_INVALID_VALUE;
 }
 
-/* With the lock held. */
-static void leave_domain(int domain)
+/* With the lock held: all of domains @first to @last, or none. */
+static void mark_domains(bool on, int first, int last)
 {
-	for (int cbid = 0; cbid < NR_CBIDS; cbid++)
-		if (has(&tools, domain, cbid)) {
-			enable_for(&tools, &ours, 0, domain, cbid);
-			/* Also of functions that are none: a whole domain was enabled. */
-			atomic_fetch_and(&tools.cbids[domain][cbid / 64], ~(1ull << cbid % 64));
+	for (int domain = first; domain <= last; domain++)
+		for (int cbid = 0; cbid < NR_CBIDS; cbid++) {
+			_Atomic uint64_t *word = &tools.cbids[domain][cbid / 64];
+
+			if (on) {
+				atomic_fetch_or(word, 1ull << cbid % 64);
+			} else if (has(&tools, domain, cbid)) {
+				enable_for(&tools, &ours, 0, domain, cbid);
+				/* Also of functions that are none: a whole domain was enabled. */
+				atomic_fetch_and(word, ~(1ull << cbid % 64));
+			}
 		}
 }
 
-/* With the lock held. */
-static void mark_domain(int domain)
+static int enable_domains(uint32_t on, uint32_t handle, int first, int last)
 {
-	for (int i = 0; i < NR_CBIDS / 64; i++)
-		atomic_store(&tools.cbids[domain][i], ~0ull);
+	const union {
+		void *entry;
+		int (*domain)(uint32_t on, uint32_t handle, int domain);
+		int (*all)(uint32_t on, uint32_t handle);
+	} driver = { of_driver[first == last ? SLOT_ENABLE_DOMAIN : SLOT_ENABLE_ALL] };
+	int result = 0;
+
+	FORK_HOLD(&lock);
+	if (!is_subscribed(handle) || !in_range(first, 0))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (on)
+		result = first == last ? driver.domain(1, our_handle, first) :
+					 driver.all(1, our_handle);
+	if (!result)
+		mark_domains(on, first, last);
+	return result;
 }
 
 static int tool_enable_domain(uint32_t on, uint32_t handle, int domain)
 {
-	int (*enable)(uint32_t, uint32_t, int);
-	int result;
-
-	memcpy(&enable, &of_driver[SLOT_ENABLE_DOMAIN], sizeof(enable));
-	FORK_HOLD(&lock);
-	if (!is_subscribed(handle) || !in_range(domain, 0))
-		return CUDA_ERROR_INVALID_VALUE;
-	result = on ? enable(1, our_handle, domain) : 0;
-	if (!on)
-		leave_domain(domain);
-	else if (!result)
-		mark_domain(domain);
-	return result;
+	return enable_domains(on, handle, domain, domain);
 }
 
 static int tool_enable_all(uint32_t on, uint32_t handle)
 {
-	int (*enable)(uint32_t, uint32_t);
-	int result;
-
-	memcpy(&enable, &of_driver[SLOT_ENABLE_ALL], sizeof(enable));
-	FORK_HOLD(&lock);
-	if (!is_subscribed(handle))
-		return CUDA_ERROR_INVALID_VALUE;
-	result = on ? enable(1, our_handle) : 0;
-	for (int domain = 0; !result && domain < NR_DOMAINS; domain++)
-		if (on)
-			mark_domain(domain);
-		else
-			leave_domain(domain);
-	return result;
+	return enable_domains(on, handle, 0, NR_DOMAINS - 1);
 }
 
 /* With the lock held. NULL: no memory. */
@@ -254,8 +248,7 @@ static int tool_unsubscribe(uint32_t handle)
 	if (!is_subscribed(handle))
 		return CUDA_ERROR_INVALID_VALUE;
 	atomic_store(&tool, NULL);
-	for (int domain = 0; domain < NR_DOMAINS; domain++)
-		leave_domain(domain);
+	mark_domains(false, 0, NR_DOMAINS - 1);
 	return 0;
 }
 

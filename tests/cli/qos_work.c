@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * For tests/cli/qos*.sh: launches until the file of its argument is gone, and reports as many
- * units as it saw SMs. Must not know whose tenant it is.
+ * units as it saw SMs. With a second argument its blocks last so many ns, it launches four kernels
+ * at a time, and reports nothing. Must not know whose tenant it is.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -15,11 +16,11 @@ int main(int argc, char **argv)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module, *function;
 	void (*add)(unsigned long long);
-	unsigned int ns = 1000;
+	unsigned int ns = argc > 2 ? atoi(argv[2]) : 1000, left = 3;
 	unsigned long long out;
 	void *params[] = { &out, &ns };
 
-	if (argc != 2 || !lib || CALL("cuInit", (unsigned int), (0)) ||
+	if (argc < 2 || !lib || CALL("cuInit", (unsigned int), (0)) ||
 	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
 	    CALL("cuModuleLoadData", (void **, const void *), (&module, ptx)) ||
 	    CALL("cuModuleGetFunction", (void **, void *, const char *),
@@ -27,7 +28,7 @@ int main(int argc, char **argv)
 	    CALL("cuMemAlloc_v2", (unsigned long long *, size_t), (&out, sizeof(records))))
 		return 1;
 	void *part = dlopen("libgpupart.so.0", RTLD_NOW | RTLD_NOLOAD);
-	add = part ? dlsym(part, "gpupart_progress_add") : NULL;
+	add = part && argc == 2 ? dlsym(part, "gpupart_progress_add") : NULL;
 	while (!access(argv[1], F_OK)) {
 		char seen[1024] = { 0 };
 		unsigned int nr = 0;
@@ -35,8 +36,12 @@ int main(int argc, char **argv)
 		if (CALL("cuLaunchKernel", (void *, unsigned int, unsigned int, unsigned int,
 					    unsigned int, unsigned int, unsigned int, unsigned int,
 					    void *, void **, void **),
-			 (function, 1024, 1, 1, 1024, 1, 1, 0, NULL, params, NULL)) ||
-		    CALL("cuCtxSynchronize", (void), ()) ||
+			 (function, 1024, 1, 1, 1024, 1, 1, 0, NULL, params, NULL)))
+			return 2;
+		if (argc > 2 && left--)
+			continue;
+		left = 3;
+		if (CALL("cuCtxSynchronize", (void), ()) ||
 		    CALL("cuMemcpyDtoH_v2", (void *, unsigned long long, size_t),
 			 (records, out, sizeof(records))))
 			return 2;
@@ -46,7 +51,8 @@ int main(int argc, char **argv)
 		}
 		if (add)
 			add(nr);
-		usleep(5000);
+		if (argc == 2)
+			usleep(5000);
 	}
 	return 0;
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpu-green LIMIT [count|told]: green contexts as programs make them, in a process whose launches
- * are confined to the TPCs LIMIT ("all": not confined), as TAP. Where a launch ran is what its
- * blocks recorded. It is not attached itself: run by tests/gpu/green.sh. count: under MPS, where
- * %smid is counted anew, only how many SMs they saw is compared. told: under --sm-count.
+ * gpu-green LIMIT [count|told|apart SECONDS]: green contexts as programs make them, in a program
+ * confined to the TPCs LIMIT ("all": not confined), as TAP. Where a launch ran is what its blocks
+ * recorded. It is not attached itself: run by tests/gpu/green.sh. count: under MPS, where %smid is
+ * counted anew, only how many SMs they saw is compared. told: under --sm-count. apart: contexts
+ * have their SMs for themselves, by blocks that need a whole SM each, for so long, with no %smid.
  */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <gpupart_manage.h>
 #include "tests/tap.h"
 
@@ -51,6 +53,7 @@ struct config {
 	F(cuModuleGetFunction, (handle *, handle, const char *)) \
 	F(cuMemAlloc_v2, (pointer *, size_t)) F(cuMemcpyDtoH_v2, (void *, pointer, size_t)) \
 	F(cuLaunchKernelEx, (const struct config *, handle, void **, void **)) \
+	F(cuFuncSetAttribute, (handle, int, int)) \
 	F(cuDeviceGetDevResource, (int, struct resource *, int)) \
 	F(cuDevSmResourceSplitByCount, \
 	  (struct resource *, U *, const struct resource *, struct resource *, U, U)) \
@@ -65,6 +68,9 @@ FUNCTIONS(DECLARE)
 #define BLOCKS	528	/* four for each SM of the largest GPU here */
 #define THREADS	1024
 #define SPIN_NS	30000
+#define HOLD_NS	5000000	/* how long a block stays that needs a whole SM */
+#define WHOLE_SM	200000	/* bytes of shared memory: one block an SM */
+#define MAX_SHARED	8	/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 #define MOST	80
 #define NON_BLOCKING 1
 #define LAUNCH_COOPERATIVE 2
@@ -82,6 +88,12 @@ struct green {
 	unsigned int nr_sms, want;	/* SMs that it was made of; TPCs that it should have */
 	struct gpupart_tpcset seen;
 	unsigned int seen_sms;
+};
+
+/* What a block of gpupart_census leaves. */
+struct record {
+	uint32_t smid, other;
+	uint64_t start, end;
 };
 
 struct pool {
@@ -105,7 +117,7 @@ static int start(handle stream, U blocks, struct attribute *attribute)
 /* Where the @blocks last started ran. */
 static int look(handle stream, U blocks, struct green *into)
 {
-	static struct { uint32_t smid, other; uint64_t start, end; } records[BLOCKS];
+	static struct record records[BLOCKS];
 	bool on[4096] = { false };
 	int result = cuStreamSynchronize(stream);
 
@@ -409,6 +421,102 @@ static void again(void)
 	tap_ok(i == 100 && !result, "made, looked at and destroyed: %u times, error %d", i, result);
 }
 
+/* Starts @blocks that need an SM each and stay on it; their records begin at number @first. */
+static int hold(handle stream, U first, U blocks)
+{
+	static U spin = HOLD_NS;
+	pointer at = out + first * sizeof(struct record);
+	void *args[] = { &at, &spin };
+	struct config config = {
+		.grid = { blocks, 1, 1 }, .block = { 32, 1, 1 }, .shared = WHOLE_SM,
+		.stream = stream,
+	};
+
+	return cuLaunchKernelEx(&config, census, args, NULL);
+}
+
+/*
+ * The most of @blocks that ran at one time once all of their launches have ended; @from to @to:
+ * when they did, if they all did.
+ */
+static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint64_t *to)
+{
+	static struct record records[BLOCKS];
+	int result = 0;
+
+	for (U i = 0; i < pool->nr && !result; i++)
+		result = cuStreamSynchronize(pool->green[i].stream);
+	if (!result)
+		result = cuMemcpyDtoH_v2(records, out, blocks * sizeof(records[0]));
+	*most = 0;
+	*from = 0;
+	*to = ~0ull;
+	for (U b = 0; !result && b < blocks; b++) {
+		U nr = 0;
+
+		for (U i = 0; i < blocks; i++)
+			nr += records[i].start <= records[b].start &&
+			      records[b].start < records[i].end;
+		*most = nr > *most ? nr : *most;
+		*from = records[b].start > *from ? records[b].start : *from;
+		*to = records[b].end < *to ? records[b].end : *to;
+	}
+	return result;
+}
+
+/*
+ * A context holds as many such blocks as it has SMs and no more; all contexts hold theirs at one
+ * time: so no two have an SM in common. When all did is printed, on the GPU's clock: where that
+ * overlaps with what another program prints, no context there has any of these SMs.
+ */
+static void apart(U sms, double seconds)
+{
+	U sum = 0, most, rounds = 0, full = 0;
+	struct timespec begin, now;
+	uint64_t from, to;
+	struct pool pool;
+	int result = cuFuncSetAttribute(census, MAX_SHARED, WHOLE_SM);
+
+	if (!result)
+		result = pool_make(&pool, sms, 0);
+	if (!tap_ok(!result && pool.nr, "parts of %u SMs: error %d", sms, result))
+		return;
+	for (U i = 0; i < pool.nr; i++) {
+		U nr = pool.green[i].want * per_tpc;
+
+		result = hold(pool.green[i].stream, 0, 2 * nr);
+		if (!result)
+			result = held(&pool, 2 * nr, &most, &from, &to);
+		tap_ok(!result && most == nr, "a context for %u SMs holds %u blocks: error %d", nr,
+		       most, result);
+		sum += nr;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		U first = 0;
+
+		for (U i = 0; i < pool.nr && !result; i++) {
+			U nr = pool.green[i].want * per_tpc;
+
+			result = hold(pool.green[i].stream, first, nr);
+			first += nr;
+		}
+		if (!result)
+			result = held(&pool, sum, &most, &from, &to);
+		rounds++;
+		if (!result && most == sum) {
+			full++;
+			printf("all from %llu to %llu\n", (unsigned long long)from,
+			       (unsigned long long)to);
+		}
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (!result && now.tv_sec - begin.tv_sec +
+			    (now.tv_nsec - begin.tv_nsec) / 1e9 < seconds);
+	tap_ok(full, "%u contexts hold %u blocks of %u at one time in %u of %u rounds: error %d",
+	       pool.nr, most, sum, full, rounds, result);
+	tap_ok(!pool_end(&pool), "destroyed");
+}
+
 static char *file(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -450,7 +558,7 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	topo = found;
-	counting = argc > 2 && !strcmp(argv[2], "count");
+	counting = argc > 2 && strcmp(argv[2], "told");
 	told = argc > 2 && !strcmp(argv[2], "told");
 	all = limit = gpupart_topology_all(topo);
 	nr_all = gpupart_tpcset_count(&all);
@@ -467,6 +575,11 @@ int main(int argc, char **argv)
 	tap_ok(is_limit(&seen), "confined to %u SMs before any was made", seen.seen_sms);
 	if (told) {
 		parts_of_told();
+		return tap_done();
+	}
+	if (argc > 3 && !strcmp(argv[2], "apart")) {
+		apart(16, atof(argv[3]));
+		apart(32, atof(argv[3]));
 		return tap_done();
 	}
 	pools(8, 0);

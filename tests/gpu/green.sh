@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Green contexts under gpupart run and without it, as TAP: tests/gpu/green.c in some limits, alone,
-# beside a second program under MPS, and PyTorch's and cuda-bindings' own. About a minute. OUT=FOLDER
-# keeps the transcripts; GPUPART_GREEN_ARGS="-i CAPTURE" tries it on the simulated GPU.
+# beside a second program under MPS, and PyTorch's and cuda-bindings'. Their own tests are run by
+# upstream.sh. About a minute. OUT=FOLDER keeps the transcripts; GPUPART_GREEN_ARGS="-i CAPTURE"
+# tries it on the simulated GPU.
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 cd "$root" || exit 1
 build=${BUILD:-$root/build}
@@ -33,6 +34,8 @@ for set in 0-32 0-15; do
 	run -t "$set" --sm-count -- "$build/tests/gpu-green" "$set" told >"$out/green-told-$set.txt" 2>&1
 	took "--sm-count, -t $set" $? "$out/green-told-$set.txt"
 done
+run -t 0-32 -- "$build/tests/gpu-green" 0-32 apart 0.2 >"$out/green-alone-apart.txt" 2>&1
+took "apart, -t 0-32" $? "$out/green-alone-apart.txt"
 if [ -z "$GPUPART_GREEN_ARGS" ] && command -v nvidia-cuda-mps-control >/dev/null; then
 	run --mps -t 33-65 -- "$build/tests/gpu-green" 33-65 count >"$out/green-mps-other.txt" 2>&1 &
 	other=$!
@@ -40,6 +43,17 @@ if [ -z "$GPUPART_GREEN_ARGS" ] && command -v nvidia-cuda-mps-control >/dev/null
 	took "MPS, -t 0-32" $? "$out/green-mps.txt"
 	wait $other
 	took "MPS, -t 33-65" $? "$out/green-mps-other.txt"
+	run --mps -t 33-65 -- "$build/tests/gpu-green" 33-65 apart 2 >"$out/green-apart-other.txt" 2>&1 &
+	other=$!
+	run --mps -t 0-32 -- "$build/tests/gpu-green" 0-32 apart 2 >"$out/green-apart.txt" 2>&1
+	took "MPS, apart, -t 0-32" $? "$out/green-apart.txt"
+	wait $other
+	took "MPS, apart, -t 33-65" $? "$out/green-apart-other.txt"
+	at_once=$(awk '!/^all from/ { next } FNR == NR { from[++n] = $3; to[n] = $5; next }
+		{ for (i = 1; i <= n; i++) if (from[i] < $5 && $3 < to[i]) { k++; break } }
+		END { print k + 0 }' "$out/green-apart.txt" "$out/green-apart-other.txt")
+	[ "$at_once" -gt 0 ]
+	ok $? "MPS: all contexts of both programs held their SMs at one time, $at_once times"
 else
 	skip "MPS: not here"
 fi
@@ -51,20 +65,6 @@ if [ -z "$GPUPART_GREEN_ARGS" ] && python3 -c 'import torch.cuda.green_contexts,
 else
 	skip "PyTorch with green contexts and Triton: not here"
 fi
-# Their own tests, where they are installed with them.
-for package in cuda.core cuda.bindings; do
-	tests=$(python3 -c "
-import glob, importlib, os
-where = os.path.dirname(list(importlib.import_module('$package').__path__)[0])
-print(*[f for f in glob.glob(where + '/**/test*green*.py', recursive=True)])" 2>/dev/null)
-	if [ -n "$tests" ] && python3 -c 'import pytest' 2>/dev/null; then
-		# shellcheck disable=SC2086 # words
-		run -t 0-32 -- python3 -m pytest -q $tests >"$out/green-$package.txt" 2>&1
-		ok $? "$package: its own tests: $(tail -n 1 "$out/green-$package.txt")"
-	else
-		skip "$package: no tests of green contexts here"
-	fi
-done
 if [ -z "$GPUPART_GREEN_ARGS" ] && python3 -c 'import cuda.bindings.driver' 2>/dev/null; then
 	run -t 0-15 -- python3 tests/gpu/green_bindings.py >"$out/green-bindings.txt" 2>&1
 	took "cuda.bindings, -t 0-15" $? "$out/green-bindings.txt"

@@ -160,11 +160,14 @@ class Program:
     def __init__(self, folder, name, kind, options):
         self.times, self.go = f"{folder}/{name}.times", f"{folder}/{name}.go"
         self.err = f"{folder}/{name}.err"
+        for path in (self.times, self.go):      # of an earlier run
+            if os.path.exists(path):
+                os.unlink(path)
         source = ["-i", os.environ["GPUPART_SIM"]] if SIMULATED else ["--mps"]
         with open(self.err, "w") as err:
             self.process = subprocess.Popen(
                 [os.environ["GPUPART"], "run", "--name", name] + source + options +
-                ["--", sys.executable, os.path.abspath(__file__), kind, folder, name],
+                ["--", sys.executable, os.path.abspath(sys.argv[0]), kind, folder, name],
                 stdout=err, stderr=err)
         end = time.monotonic() + PATIENCE
         while not (os.path.exists(self.times) and "ready" in open(self.times).readline()):

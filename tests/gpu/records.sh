@@ -4,7 +4,7 @@
 # what was launched, CUDA's events and torch.profiler; `stat -p`; what reading and writing them
 # costs; programs killed in the middle of kernels. An idle GPU; two minutes and a half. OUT=FOLDER
 # keeps what was printed and the figures, records.json. CASES= some of the parts; NR_KILLS= (40)
-# NR_PAIRS= (12) SET= (-t 0-59). With GPUPART_SIM=CAPTURE what needs no PyTorch runs on the
+# NR_PAIRS= (12) NR_LAUNCHES= (2000000; of order, by each of 8 programs) COST_SECONDS= (45) SET= (-t 0-59). With GPUPART_SIM=CAPTURE what needs no PyTorch runs on the
 # simulated GPU: its figures mean nothing.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -120,7 +120,7 @@ cost_case() {
 	[ -z "$sim" ] || work='launch 500 3 graph 50 4 3 counted 30 7 3 counts'
 	good=0
 	for pair in $(seq "${NR_PAIRS:-12}"); do
-		[ $(($(date +%s) - part_began)) -lt 45 ] || break
+		[ $(($(date +%s) - part_began)) -lt "${COST_SECONDS:-45}" ] || break
 		[ $((pair % 2)) -eq 0 ] && order="0 1" || order="1 0"
 		for records in $order; do
 			# shellcheck disable=SC2086 # several words
@@ -237,13 +237,35 @@ kills_case() {
 	fi
 }
 
+# In each process a thread watches the cells; MPS, so that all of them run at once.
+order_case() {
+	launches=${NR_LAUNCHES:-2000000} jobs='' mps='' good=0
+	[ -n "$sim" ] || ! command -v nvidia-cuda-mps-control >/dev/null || mps=--mps
+	[ -z "$sim" ] || launches=2000
+	for i in 1 2 3 4 5 6 7 8; do
+		runs 300 $mps -- "$prog" order "$launches" counts >"$tmp/order-$i" 2>&1 &
+		jobs="$jobs $!"
+	done
+	for i in $jobs; do
+		wait "$i" || good=1
+	done
+	cat "$tmp"/order-[1-8] >"$out/records-order.txt"
+	[ $good -eq 0 ] && [ "$(grep -c '^order' "$out/records-order.txt")" -eq 8 ]
+	ok $? "order: 8 programs with $launches launches each $(grep -v '^order\|^counts' "$out/records-order.txt" | head -n 2)"
+	# shellcheck disable=SC2046 # words
+	set -- $(awk '/^order/ { l += $3; s += $5; a += $7; w += $9 } END { printf "%d %d %d %d", l, s, a, w }' "$out/records-order.txt")
+	[ "$2" -gt 0 ] && [ "$3" -gt 0 ] && [ "$4" -eq 0 ]
+	ok $? "order: of $1 launches $2 records were seen, $3 of them awaited; in $4 the time came after the payload"
+	figure order "{\"launched\": $1, \"seen\": $2, \"awaited\": $3, \"wrong\": $4}"
+}
+
 # Where records are not possible this says why; it proves them for all that follows.
 # shellcheck disable=SC2086 # several words
 timeout -k 5 60 "$gpupart" doctor ${sim:+-i $sim} >"$out/records-doctor.txt" 2>&1
 grep -qE '^ok +records ' "$out/records-doctor.txt"
 ok $? "doctor: $(grep -E '^[a-z]+ +records ' "$out/records-doctor.txt")"
 torch=$(python3 -c 'import torch; print(torch.__version__)' 2>/dev/null)
-for part in ${CASES-${PARTS-counts graphs times profiler stat reading cost kills}}; do
+for part in ${CASES-${PARTS-counts graphs times profiler stat reading cost order kills}}; do
 	part_began=$(date +%s)
 	case $part in
 	counts|graphs|times|profiler)
@@ -260,7 +282,7 @@ for part in ${CASES-${PARTS-counts graphs times profiler stat reading cost kills
 			skip "stat: no PyTorch here"
 		fi
 		;;
-	reading|cost|kills) "${part}_case" ;;
+	reading|cost|order|kills) "${part}_case" ;;
 	*) ok 1 "$part is no part" ;;
 	esac
 	echo "# $part took $(($(date +%s) - part_began)) s"

@@ -10,9 +10,12 @@
  *	hold SECONDS			kernels of 1 ms until it is killed; "holding PID" first
  *	steady SECONDS			short kernels until SIGTERM; "steady PID PCI" first
  *	busy PID PCI N			N times gpupart_records_busy() of that process: ns a call
+ *	order N				N launches; a thread that watches each record come: whether a
+ *					payload was ever seen before its time
  */
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <gpupart_manage.h>
+#include "lib/records/records.h"
 
 /* The simulated driver's kernel that lasts a number of ns; here it spins so long, bounded. */
 static const char ptx[] =
@@ -256,6 +260,89 @@ static void busy(int pid, const char *pci, unsigned int nr)
 		exit(102);
 }
 
+/* ------------------------------------------------------------------- order */
+
+/* The cells of this process's first stream, which was launched on once; NULL: there are none. */
+static const struct records_cell *first_cells(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	const struct records_cell *found = NULL;
+	unsigned long begin, end, offset;
+	char line[512], mode[8];
+
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %7s %lx", &begin, &end, mode, &offset) != 4 ||
+		    mode[3] != 's' || offset != RECORDS_HEAD || end - begin < RECORDS_REGISTERED ||
+		    !strstr(line, "gpupart"))
+			continue;
+		for (unsigned int ring = 0; ring < RECORDS_NR_LONG && !found; ring++) {
+			const struct records_cell *cells = (void *)begin;
+
+			cells += records_first(ring);
+			if (records_has(cells, RECORDS_LONG))
+				found = cells;
+		}
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static struct {
+	const struct records_cell *cells;
+	atomic_bool launched;			/* all of them, and they have ended */
+	unsigned long long seen, awaited, wrong;
+} order;
+
+/* Ends of one stream never go back: a time that does is one that was in the cell before. */
+static void *order_watch(void *arg)
+{
+	uint64_t before = atomic_load(&order.cells[0].time);
+
+	(void)arg;
+	for (uint64_t seq = RECORDS_LONG + 1;; seq++) {
+		const struct records_cell *cell = &order.cells[seq & (RECORDS_LONG - 1)];
+		bool awaited = false;
+		uint64_t time;
+
+		while (!records_reached(cell, seq)) {
+			bool last = atomic_load(&order.launched);
+
+			if (last && !records_reached(cell, seq))
+				return NULL;
+			awaited = true;
+		}
+		time = atomic_load_explicit(&cell->time, memory_order_relaxed);
+		order.wrong += time < before;
+		order.awaited += awaited;
+		order.seen++;
+		before = time;
+	}
+}
+
+static void order_launch(unsigned long long nr)
+{
+	pthread_t watcher;
+
+	setup();
+	launch_empty();
+	DO(cuStreamSynchronize(stream));
+	order.cells = first_cells();
+	if (!order.cells) {
+		fprintf(stderr, "records_cost: no records here\n");
+		exit(101);
+	}
+	DO(pthread_create(&watcher, NULL, order_watch, NULL));
+	for (unsigned long long i = 0; i < nr; i++)
+		launch_empty();
+	DO(cuStreamSynchronize(stream));
+	atomic_store(&order.launched, true);
+	pthread_join(watcher, NULL);
+	nr_launched += nr + 1;
+	printf("order launched %llu seen %llu awaited %llu wrong %llu\n", nr, order.seen,
+	       order.awaited, order.wrong);
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -278,6 +365,9 @@ int main(int argc, char **argv)
 			i++;
 		} else if (!strcmp(word, "steady")) {
 			steady(atof(a));
+			i++;
+		} else if (!strcmp(word, "order")) {
+			order_launch(strtoull(a, NULL, 10));
 			i++;
 		} else if (!strcmp(word, "busy")) {
 			busy(atoi(a), b, atoi(c));

@@ -168,6 +168,45 @@ def resource(name, of):
     return room[24]     # byte 96
 
 
+RESOURCE = ctypes.c_uint * 36       # a CUdevResource; SMs in byte 96
+
+
+def parts_by(library, prefix, device):
+    """By the driver or the runtime: SMs of a GPU, of its parts of 8 SMs and what is left of it, and
+    the same of two parts that were asked for; None for those where that function is not there."""
+    def named(name):
+        return getattr(library, prefix + name)
+    whole, rest, parts, nr = RESOURCE(), RESOURCE(), (RESOURCE * 32)(), ctypes.c_uint(32)
+    failed = (named("DeviceGetDevResource")(device, whole, 1) or
+              named("DevSmResourceSplitByCount")(parts, ctypes.byref(nr), whole, rest, 0, 8))
+    if failed:
+        return failed
+    answers = [whole[24], [part[24] for part in parts[:nr.value]], rest[24]]
+    asked = (ctypes.c_uint * 16 * 2)((8, 2), (8, 2))     # SMs, those that share a GPC
+    try:
+        failed = named("DevSmResourceSplit")(parts, 2, whole, rest, 0, asked)
+    except AttributeError:
+        return answers + [None]
+    return answers + [failed or [part[24] for part in parts[:2]] + [rest[24]]]
+
+
+def parts_by_bindings(runtime, device):
+    """The same by the runtime that cuda.bindings has in it."""
+    failed, whole = runtime.cudaDeviceGetDevResource(
+        device, runtime.cudaDevResourceType.cudaDevResourceTypeSm)
+    if failed:
+        return int(failed)
+    failed, parts, nr, rest = runtime.cudaDevSmResourceSplitByCount(32, whole, 0, 8)
+    if failed:
+        return int(failed)
+    answers = [whole.sm.smCount, [part.sm.smCount for part in parts[:nr]], rest.sm.smCount]
+    asked = [runtime.cudaDevSmResourceGroupParams() for _ in range(2)]
+    for one in asked:
+        one.smCount, one.coscheduledSmCount = 8, 2
+    failed, parts, rest = runtime.cudaDevSmResourceSplit(2, whole, 0, asked)
+    return answers + [int(failed) or [part.sm.smCount for part in parts] + [rest.sm.smCount]]
+
+
 def grid(function, shared):
     """What fills the GPU: blocks, and how large."""
     blocks, size = ctypes.c_int(), ctypes.c_int()
@@ -265,6 +304,53 @@ def barrier():
     call("cuMemcpyDtoH_v2", got, memory, ctypes.c_size_t(8))
     ok(list(got) == [blocks, 0],
        f"a barrier of the program's own, {blocks} blocks: {got[0]} came, {got[1]} gave up waiting")
+
+
+def runtime():
+    """cudaDevSmResourceSplit and what belongs to it (CUDA 13.1) answer as the driver does."""
+    device = start()[0]
+    want = unit(sms(), topology(own().pci).nr_sms)
+    right = parts_by(cuda, "cu", device)
+    ok(isinstance(right, list) and right[0] == want and right[1] and set(right[1]) == {8} and
+       sum(right[1]) + right[2] <= want and
+       (not isinstance(right[3], list) or
+        (min(right[3][:2]) >= 8 and sum(right[3]) <= want)),
+       f"driver: {want} SMs are right; SMs, parts, rest, two parts and rest: {right}")
+    found = {}
+    for path in libraries("libcudart.so*"):
+        library = ctypes.CDLL(path)
+        if hasattr(library, "cudaDevSmResourceSplit"):
+            found[path] = lambda library=library: parts_by(library, "cuda", device)
+    try:
+        from cuda.bindings import runtime as bindings
+        if hasattr(bindings, "cudaDevSmResourceSplit"):
+            found["cuda.bindings"] = lambda: parts_by_bindings(bindings, device)
+    except ModuleNotFoundError:
+        pass
+    if not found:
+        print("skip - no runtime of CUDA 13.1 or later here", flush=True)
+    for name, answers in found.items():
+        got = answers()
+        if got == 36:       # cudaErrorCallRequiresNewerDriver
+            print(f"skip - {name}: it wants a newer driver", flush=True)
+        elif isinstance(got, list) and not isinstance(right[3], list):
+            ok(got[:3] == right[:3], f"{name}: {got}; the driver parts by count alone")
+        else:
+            ok(got == right, f"{name}: {got}")
+
+
+def libraries(pattern):
+    """In the folders of NVIDIA's packages, and what the loader finds."""
+    import glob
+    found = [path for folder in sys.path
+             for path in glob.glob(os.path.join(folder, "nvidia", "*", "lib", pattern))]
+    for name in ("libcudart.so.13", "libcudart.so"):
+        try:
+            ctypes.CDLL(name)
+            found.append(name)
+        except OSError:
+            pass
+    return found
 
 
 # --------------------------------------------------------------------------- frameworks
@@ -422,8 +508,8 @@ def attention():
              f"{4 * batch * heads * length ** 2 * 128 / ms / 1e9:.1f} TFLOP/s")
 
 
-CASES = {f.__name__: f for f in (driver, cooperative, barrier, told_torch, told_triton, told_cupy,
-                                 told_jax, persistent, cublas, attention)}
+CASES = {f.__name__: f for f in (driver, runtime, cooperative, barrier, told_torch, told_triton,
+                                 told_cupy, told_jax, persistent, cublas, attention)}
 
 if __name__ == "__main__":
     try:

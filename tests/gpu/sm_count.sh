@@ -18,7 +18,7 @@ if [ ! -e /dev/nvidiactl ]; then
 fi
 . "$here/cases.subr"
 for tpcs in ${SETS-33 16 8}; do
-	for name in ${CASES-driver cooperative barrier told_torch told_triton told_cupy told_jax persistent cublas attention}; do
+	for name in ${CASES-driver runtime cooperative barrier told_torch told_triton told_cupy told_jax persistent cublas attention}; do
 		for how in "" --sm-count; do
 			# Its blocks would wait for others that have no room: never.
 			[ "$name$how" != barrier ] || continue

@@ -16,14 +16,15 @@ for test in doctest.DocTestFinder(exclude_empty=True).find(gpupart, "gpupart"):
         ok(not result.failed, f"{test.name}: {result.attempted} examples")
         for line in "".join(said).splitlines():
             print("#", line)
-said = []
-page = os.path.join(ROOT, "Documentation/user/python.md")
-with open(page, encoding="utf-8") as f:
-    test = doctest.DocTestParser().get_doctest(f.read(), {}, "python.md", page, 0)
-result = doctest.DocTestRunner(verbose=False).run(test, out=said.append)
-ok(result.attempted >= 8 and not result.failed, f"python.md: {result.attempted} examples")
-for line in "".join(said).splitlines():
-    print("#", line)
+for name, least in (("python.md", 8), ("inference.md", 8)):
+    said = []
+    page = os.path.join(ROOT, "Documentation/user", name)
+    with open(page, encoding="utf-8") as f:
+        test = doctest.DocTestParser().get_doctest(f.read(), {}, name, page, 0)
+    result = doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    ok(result.attempted >= least and not result.failed, f"{name}: {result.attempted} examples")
+    for line in "".join(said).splitlines():
+        print("#", line)
 ok(nr_examples >= 25, f"{nr_examples} examples were tried")
 public = [getattr(gpupart, name) for name in gpupart.__all__]
 members = [(thing, name) for thing in public if isinstance(thing, type)

@@ -89,6 +89,64 @@ def serve(model, way, wanted):
     return engine
 
 
+class Parts:
+    """In place of gpupart: writes down what it is asked for."""
+
+    def __init__(self, *_names):
+        self.asked, self.why, self.prepared = [], None, {}
+        self.decode = self.prefill = self
+
+    stream = set = property(lambda self: self.asked[-1] if self.asked else None)
+    split = attach = lambda self, *_args, **sizes: self
+
+    def change(self, **sizes):
+        self.asked.append(sizes["decode"])
+
+    def graph_prepare(self, graph, sets, _stream):
+        self.prepared[graph] = sets
+
+
+class Recorded(Cpu):
+    """A device whose graphs are objects, as PyTorch's."""
+    name = "recorded"
+
+    class Graph:
+        def __init__(self, work):
+            self.work = work
+
+        def replay(self):
+            self.work()
+
+    def graph(self, work, stream):
+        return self.Graph(work).replay
+
+
+def prepared(model):
+    parts, known = Parts(), module.gpupart_module
+    module.gpupart_module = lambda: parts
+    engine = Watched(model, Recorded(), "gpupart", Goals(1.0, 0.03))
+    engine.prepare()
+    s = model.shape
+    nr = len(s.rows) * len(s.used) + sum(c <= l for c in s.chunks for l in s.contexts)
+    same([len(parts.prepared), list(map(tuple, parts.prepared.values()))],
+         [nr, [("75%", "50%", "25%")] * nr], "each graph is prepared for all sets of its part")
+    ok(all(lane.graphs[key] == engine.lanes["75%"].graphs[key]
+           for lane in engine.lanes.values() for key in lane.graphs
+           if key in engine.lanes["75%"].graphs), "captured once for all splits")
+    engine.tokens, load = {}, [Request(0.001 * i, *lengths) for i, lengths in enumerate(LENGTHS)]
+    engine.tokens.update((id(r), []) for r in load)
+    taken, step = [], engine._step
+
+    def watched(*given):
+        step(*given)
+        taken.append((engine.lane, parts.asked[-1]))
+    engine._step = watched
+    engine.serve(load, 120.0)
+    ok(all(at == lane for lane, at in taken if lane not in (ALONE, MIXED)) and
+       len({lane for lane, _ in taken}) == 5, "each step takes its split first")
+    module.gpupart_module = known
+
+
 def main():
     model = Model(SHAPES["tiny"], "cpu")
     wanted = [reference(model, *lengths) for lengths in LENGTHS]
@@ -100,6 +158,7 @@ def main():
         ok((engine.counts[MIXED] > 0) == engine.mixes and
            (parted > 0) == (way in ("green", "gpupart", "gpupart-fixed")),
            f"{way}: took the steps that it stands for: {engine.counts}")
+    prepared(model)
     small = Model(SHAPES["tiny"].limited(4), "cpu")
     same(serve(small, "chunked", wanted).model.shape.chunks, (4,), "smaller chunks")
     model.values.fill_(0.5)

@@ -6,6 +6,8 @@ import sys
 from tap import ROOT, done, ok, same
 
 sys.path.insert(0, os.path.join(ROOT, "share/examples/engine"))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+import inference_map  # noqa: E402
 import policy  # noqa: E402
 from policy import ALONE, MIXED, Estimate, Goals, Request, choose  # noqa: E402
 
@@ -46,6 +48,11 @@ def objectives():
     later = [t + (0.05 if i > 50 else 0.0) + (0.05 if i > 100 else 0.0) + (0.05 if i > 150 else 0.0)
              for i, t in enumerate(steps)]
     ok(not met(*later), "three of 200 may not")
+    def open_at(end, *times):
+        return policy.meets(Request(1.0, 5, 9, times=list(times)), GOALS, end)
+    ok(open_at(2.02, 1.98, 2.0), "one that has not ended is judged by what it has")
+    ok(not open_at(2.05, 1.98, 2.0), "its open gap is one")
+    ok(open_at(1.9) and not open_at(2.1), "and so is a first token that did not come")
     run = [Request(0.5, 5, 1, False, times=[0.6]), Request(1.2, 5, 1, times=[1.3]),
            Request(2.9, 5, 1, times=[3.0]), Request(2.5, 5, 1, times=[9.0]), Request(2.6, 5, 2)]
     of = policy.summary(run, GOALS, 2.0, 1.0)
@@ -54,26 +61,43 @@ def objectives():
 
 
 def intervals():
-    low, high = policy.interval([5, 7] * 20)
-    same((low, high), (6.0, 6.0), "blocks that are all alike leave no doubt")
-    low, high = policy.interval([0] * 20 + [10] * 20)
-    ok(0 < low < 4 and 6 < high < 10, f"others do: {low} to {high}")
-    same(policy.interval([1, 5, 2, 8, 9, 4]), policy.interval([1, 5, 2, 8, 9, 4]), "the same again")
+    same(inference_map.interval([3.0]), None, "one seed leaves all in doubt")
+    same(inference_map.interval([4.0, 4.0, 4.0]), (4.0, 4.0), "seeds that are all alike, nothing")
+    low, high = inference_map.interval([4.0, 5.0, 6.0])
+    ok(abs(low - (5 - 4.303 / 3 ** 0.5)) < 1e-9 and abs(low + high - 10) < 1e-9,
+       f"three seeds: Student's t with two degrees of freedom: {low} to {high}")
+
+    def compare(a, b):
+        return inference_map.compare(dict(enumerate(a)), dict(enumerate(b)))
+    got = compare([8.0, 9.1, 10.0], [6.0, 7.0, 8.1])
+    ok(got["significant"] and abs(got["ratio"] - 27.1 / 21.1) < 1e-9, "the same seeds are a pair")
+    ok(not compare([8.0, 9.0, 7.0], [7.0, 7.0, 8.0])["significant"], "differences that differ")
+    ok(not compare([9.0], [1.0])["significant"], "one seed is never significant")
 
     def line(seed, met, way="chunked", **more):
         return {"prompt": 1020, "rate": 8, "way": way, "setting": "", "seed": seed,
                 "met_by_second": met, "offered": 8.0, **more}
     check = {"check": {"part": 0.72}}
-    made = policy.make_map([check, line(2, [4, 4]), line(1, [6, 6]), line(1, [2], "green", why="-"),
-                            {"error": "status 124", "way": "streams"}])
+    made = inference_map.make_map([check, line(2, [4, 4]), line(1, [6, 6]),
+                                   line(1, [2], "green", why="-"),
+                                   {"error": "status 124", "way": "streams"}])
     same([(p["way"], p["goodput"], p["seeds"], p["fallback"]) for p in made["points"]],
          [("chunked", 5.0, [1, 2], []), ("green", 2.0, [1], ["-"])], "seeds become one point")
     same((made["valid"], len(made["failed"])), (True, 1), "what failed is told")
+    ok(all(p["small"] for p in made["points"]), "few requests are marked")
+    many = inference_map.make_map([check, *(line(n, [n + add] * 40, way) for way, add in (
+        ("chunked", 4), ("green", 6), ("gpupart", 6), ("streams", 7)) for n in range(3))])
+    ok(not any(p["small"] for p in many["points"]), "many are not")
+    same([many["verdicts"][0][n] for n in ("parted_better", "to_green", "gpupart_below")],
+         [["green", "gpupart"], 1.0, ["streams"]], "what is above what")
+    same([(p["a"], p["b"], p["difference"]) for p in many["pairs"]][:2],
+         [("gpupart", "green", 0.0), ("gpupart", "streams", -1.0)], "each pair is there")
     for why, checks in (("no check", []), ("one is bad", [check, {"check": {"part": 0.69}}])):
-        ok(not policy.make_map([*checks, line(1, [1])])["valid"], f"invalid: {why}")
+        ok(not inference_map.make_map([*checks, line(1, [1])])["valid"], f"invalid: {why}")
 
     def valid(point, *checks):
-        return policy.make_map([*({"check": check} for check in checks), line(1, [1], **point)])
+        return inference_map.make_map(
+            [*({"check": check} for check in checks), line(1, [1], **point)])
     here = {"device": "cuda", "model": "8b", "mode": "compiled"}
     for name, other in (("device", "cpu"), ("mode", "eager"), ("model", "tiny")):
         good, bad = ({**here, "part": part} for part in (0.72, 0.3))

@@ -74,6 +74,7 @@ struct qos_measured {
 	uint64_t work;		/* done in it, thousandths of a unit */
 	uint64_t reports;	/* in which that was told; 0: not known, and @work is whole */
 	bool exact;		/* what was under way at both ends is counted for its part */
+	uint64_t told;		/* what it reported, if @work is not of that; decides nothing */
 	uint64_t nr;		/* requests that were answered, of a latency */
 	uint64_t latency_ns;	/* the percentile asked for, of those */
 };

@@ -27,7 +27,7 @@ class Cpu:
     name = "cpu"
     stream = staticmethod(lambda priority=0: None)
     graph = staticmethod(lambda work, stream: work)
-    finish = staticmethod(lambda: None)
+    finish = title = staticmethod(lambda: None)
 
     def launch(self, stream: Any, *works: Callable[[], Any]) -> Callable[[], bool]:
         """All of @works, in order; returns what tells whether they ended."""
@@ -40,6 +40,7 @@ class Cuda(Cpu):
     name = "cuda"
     stream = torch.cuda.Stream
     finish = staticmethod(torch.cuda.synchronize)
+    title = staticmethod(torch.cuda.get_device_name)
 
     def __init__(self) -> None:
         torch.cuda.init()
@@ -55,39 +56,75 @@ class Cuda(Cpu):
         return event.query
 
     def graph(self, work: Callable[[], None], stream: Any) -> Callable[[], None]:
-        """Captured on the stream that it will be launched on: cuBLAS has a workspace a stream, and
-        graphs that may run at the same time must not share one, nor a memory pool."""
         pool = self._pools.setdefault(stream.cuda_stream, torch.cuda.graph_pool_handle())
-        torch.cuda.synchronize()
-        self.launch(stream, work, work)     # what is compiled, tuned and allocated at first
+        self.launch(stream, work)           # what is compiled and allocated at first
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+        with torch.cuda.stream(stream):     # torch.cuda.graph() empties the allocator's cache
+            graph.capture_begin(pool, capture_error_mode="thread_local")
             work()
-        self.launch(stream, graph.replay)   # gpupart builds its nodes for a set at the first one
+            graph.capture_end()
+            graph.replay()                  # the driver uploads it at the first launch
         torch.cuda.synchronize()
         return graph.replay
 
 
+class Graphs:
+    """Graphs of a model's steps, each captured once, for all ways: a graph runs on any stream of
+    its context. cuBLAS has a workspace a stream, and graphs that may run at the same time must not
+    share one, nor a memory pool: those that decode are captured on another stream than the rest."""
+
+    def __init__(self, model: Model, device: Cpu) -> None:
+        self.model, self.device, self.decode, self.prefill = (
+            model, device, device.stream(), device.stream())
+        self._known: dict[Any, Callable[[], None]] = {}
+        model.decode.upload()
+        model.prefill.upload()
+        gc.collect()
+        gc.freeze()
+        gc.disable()                        # not in a capture, nor beside a step
+
+    def get(self, key: tuple[int, ...], stream: Any = None) -> Callable[[], None]:
+        """Of the sizes @key, captured on @stream if that is not one of the two."""
+        at = (key, stream or (self.decode if key[0] else self.prefill))
+        if at not in self._known:
+            self._known[at] = self.device.graph(functools.partial(self.model.forward, *key), at[1])
+        return self._known[at]
+
+
 @dataclasses.dataclass
 class Lane:
-    """Two streams that a split gives their TPCs, and the graphs captured on them."""
+    """Two streams, and for some the TPCs that take() gives them from the next launch on."""
     decode: Any
     prefill: Any
     words: str = ""
     why: Optional[str] = None           # why it is not the split that was asked for
-    parts: Any = None                   # these have to stay for as long as their streams
+    take: Callable[[], Any] = lambda: None
+    sets: tuple[Any, Any] = (None, None)    # of decode and prefill, if they are gpupart's
+    captured: tuple[Any, Any] = (None, None)    # streams for graphs of its own
     graphs: dict[Any, Callable[[], None]] = dataclasses.field(default_factory=dict)
 
 
-def make_lane(device: Cpu, way: str, share: int, shape: str) -> Lane:
-    """Streams in green contexts of @share % of the SMs, about, and of the rest; or of gpupart."""
-    if way != "green":
-        # As installed, or of the source tree that this example lies in.
-        sys.path.append(os.path.dirname(os.path.realpath(__file__)) + "/../../../python")
-        import gpupart
-        parts = gpupart.split(shape, decode=f"{share}%", prefill="rest")
-        return Lane(parts.decode.stream, parts.prefill.stream, repr(parts), parts.why, parts)
+def gpupart_module() -> Any:
+    """As installed, or of the source tree that this example lies in."""
+    sys.path.append(os.path.dirname(os.path.realpath(__file__)) + "/../../../python")
+    import gpupart
+    return gpupart
+
+
+def gpupart_lanes(shares: Sequence[int], shape: str) -> Iterator[tuple[str, Lane]]:
+    """Two streams, whose split take() changes."""
+    parts = gpupart_module().split(shape, decode=f"{shares[0]}%", prefill="rest")
+    for share in shares:
+        take = functools.partial(parts.change, decode=f"{share}%", prefill="rest")
+        take()
+        yield f"{share}%", Lane(parts.decode.stream, parts.prefill.stream, repr(parts), parts.why,
+                                take, (parts.decode.set, parts.prefill.set))
+
+
+def green_lane(device: Cpu, share: int) -> Lane:
+    """Streams in green contexts of @share % of the SMs, about, and of the rest. A graph is bound to
+    the context that it was captured in."""
     if device.name == "cpu":
         return Lane(None, None, why="a CPU has no green contexts")
     cuda, gpu, byref = ctypes.CDLL("libcuda.so.1"), torch.cuda.current_device(), ctypes.byref
@@ -109,7 +146,7 @@ def make_lane(device: Cpu, way: str, share: int, shape: str) -> Lane:
         call("cuGreenCtxCreate", byref(context), description, gpu, 1)
         call("cuGreenCtxStreamCreate", byref(stream), context, 1, 0)
         streams.append(torch.cuda.ExternalStream(stream.value))
-    return Lane(*streams, f"{part[24]} of {nr_all} SMs for decode")
+    return Lane(*streams, f"{part[24]} of {nr_all} SMs for decode", captured=tuple(streams))
 
 
 def seconds(device: Cpu, stream: Any, work: Callable[[], Any], times: int) -> float:
@@ -134,7 +171,8 @@ Step = namedtuple("Step", "ended start rows chunk size estimate learns")
 
 
 class Engine:
-    """One way to serve, on one model. .why: why it is not the way that was asked for."""
+    """One way to serve, on one model. .why: why it is not the way that was asked for. Make all
+    engines of a process before its first graph: gpupart has to see how a graph is made."""
 
     def __init__(self, model: Model, device: Cpu, way: str, goals: Goals,
                  shares: tuple[int, ...] = (75, 50, 25), shape: str = "balanced") -> None:
@@ -145,10 +183,14 @@ class Engine:
         if way == "gpupart-fixed":
             shares = shares[:1] if len(shares) < 3 else (50,)
         else:
-            self.lanes[ALONE] = Lane(device.stream(priority=-(way == "priority")), device.stream())
-        if way == "green" or way.startswith("gpupart"):
-            for share in shares:
-                self.lanes[f"{share}%"] = make_lane(device, way, share, shape)
+            first = way == "priority"
+            alone = self.lanes[ALONE] = Lane(device.stream(priority=-first), device.stream())
+            if first:                   # PyTorch's graphs have the priority of their capture
+                alone.captured = (alone.decode, None)
+        if way == "green":
+            self.lanes.update((f"{share}%", green_lane(device, share)) for share in shares)
+        elif way.startswith("gpupart"):
+            self.lanes.update(gpupart_lanes(shares, shape))
         self.why = next((lane.why for lane in self.lanes.values() if lane.why), None)
         self.estimates: dict[str, Estimate] = {}
         self._reset()
@@ -163,45 +205,55 @@ class Engine:
         decode.host.zero_()
         decode.of["owner"][:] = [s.rows[-1]] * s.pages
 
-    def prepare(self) -> None:
-        """Captures all graphs, for each pair of streams, and measures each split once."""
-        s = self.model.shape
-        self.model.decode.upload()
-        self.model.prefill.upload()
-        gc.freeze()                     # torch collects garbage at each capture
+    def prepare(self, graphs: Optional[Graphs] = None) -> None:
+        """Gets all graphs, builds those of gpupart for its sets, and measures each split once."""
+        s, graphs = self.model.shape, graphs or Graphs(self.model, self.device)
         pairs = [(c, l) for c in s.chunks for l in s.contexts if c <= l]
         keys = [*((rows, 0, 0, pages) for pages in s.used for rows in s.rows),
                 *((0, *pair, 0) for pair in pairs)]
         # Every second number of pages: the greatest is one of those.
-        mixed = [(rows, *pair, pages) for pair in pairs for pages in s.used[1::2]
-                 for rows in s.rows[1:]]
+        mixed = [(rows, *pair, pages)
+                 for pair in pairs for pages in s.used[1::2] for rows in s.rows]
         for name, lane in self.lanes.items():
             for key in keys + mixed if self.mixes and name == ALONE else keys:
-                lane.graphs[key] = self.device.graph(
-                    functools.partial(self.model.forward, *key),
-                    lane.decode if key[0] else lane.prefill)
+                lane.graphs[key] = graphs.get(key, lane.captured[0 if key[0] else 1])
+        parted = [l for l in self.lanes.values() if l.sets[0] and self.device.name != "cpu"]
+        for key in keys if parted else ():
+            lane, sets = parted[0], [lane.sets[0 if key[0] else 1] for lane in parted]
+            try:
+                gpupart_module().attach("cuda:0").graph_prepare(
+                    lane.graphs[key].__self__, sets, lane.decode if key[0] else lane.prefill)
+            except (OSError, TypeError) as error:   # then they are built when first launched
+                self.why = f"graphs are not prepared: {error}"
+                break
+        self.device.finish()
         if self.mixes:
             self._measure()
 
     def _measure(self) -> None:
-        """The mixed batch, and of each split decode beside prefill; all with empty rows."""
+        """The mixed batch, and of each lane decode beside prefill; all with empty rows."""
         s, device = self.model.shape, self.device
         rows, chunk, pages, lane = s.rows[-1], s.chunks[-1], s.used[0], self.lanes[ALONE]
         context = least(s.contexts, chunk)
-        step = seconds(device, lane.decode, lane.graphs[rows, chunk, context, s.used[1]], 3)
-        self.estimates[MIXED] = Estimate(0.0, step / chunk, step)
-        for name in [name for name in self.lanes if name != ALONE]:
-            lane, nr, start = self.lanes[name], 0, time.perf_counter()
-            ended = device.launch(lane.prefill, *[lane.graphs[0, chunk, context, 0]] * 4)
+        # The whole GPU for each is the first choice, where there is another than one batch.
+        for name in [ALONE, MIXED, *list(self.lanes)[1:]] if len(self.lanes) > 1 else [MIXED]:
+            if name == MIXED:
+                step = seconds(device, lane.decode, lane.graphs[rows, chunk, context, s.used[1]], 3)
+                self.estimates[MIXED] = Estimate(0.0, step / chunk, step)
+                continue
+            of, nr = self.lanes[name], 0
+            of.take()
+            start = time.perf_counter()
+            ended = device.launch(of.prefill, *[of.graphs[0, chunk, context, 0]] * 4)
             while not nr or not ended():
-                each = device.launch(lane.decode, lane.graphs[rows, 0, 0, pages])
+                each = device.launch(of.decode, of.graphs[rows, 0, 0, pages])
                 while not each():
                     pass
                 nr += 1
             took = time.perf_counter() - start
             device.finish()
-            step = took / nr / self.model.step_bytes(pages)
-            self.estimates[name] = Estimate(step, took / 4 / chunk)
+            self.estimates[name] = Estimate(took / nr / self.model.step_bytes(pages),
+                                            took / 4 / chunk)
 
     def serve(self, load: list[Request], until: float) -> None:
         """Serves @load, whose times become those since now; gives up @until s after it."""
@@ -255,7 +307,7 @@ class Engine:
                                    self.model.step_bytes(self._pages()), waiting, self.goals)
                 if self.lane == MIXED and not self.steps:
                     self._step(now, True, True)
-                if self.lane == MIXED or (self.lane == ALONE and self.steps and waiting):
+                if self.lane == MIXED:
                     return                  # not beside a decode step that is under way
             if self.filling:
                 self._step(now, False, True)
@@ -271,7 +323,7 @@ class Engine:
         lane = self.lanes[ALONE if mixed else self.lane]
         rows = chunk = context = pages = size = 0
         if decode:
-            rows = least(s.rows[1:] if mixed else s.rows, max(self.rows) + 1)
+            rows = least(s.rows, max(self.rows) + 1)
             pages = least(s.used[1::2] if mixed else s.used, self._pages())
             learns = {"decode_per_byte": self.model.step_bytes(pages)}
             works.append(self.model.decode.upload)
@@ -279,6 +331,7 @@ class Engine:
             size, chunk, context = self._fill(self.filling)
             learns = {"prefill_per_token": size, **({"step": 1} if mixed else {})}
             works.append(self.model.prefill.upload)
+        lane.take()
         ended = self.device.launch(lane.decode if decode else lane.prefill, *works,
                                    lane.graphs[rows, chunk, context, pages])
         self.counts[self.lane] += 1
@@ -328,10 +381,10 @@ class Engine:
             dec["write"][row] = number * s.page + at % s.page
 
 
-def check_decode(model: Model, device: Cpu) -> Iterator[dict[str, Any]]:
+def check_decode(graphs: Graphs) -> Iterator[dict[str, Any]]:
     """Decode alone: bytes that it has to read a second, of what the DRAM gave a large copy."""
-    s, stream = model.shape, device.stream()
-    large, buffer = model.keys.flatten(), model.decode
+    model, device, s = graphs.model, graphs.device, graphs.model.shape
+    stream, large, buffer = device.stream(), model.keys.flatten(), model.decode
     half = large.numel() // 2
     once = seconds(device, stream, lambda: large[:half].copy_(large[half:2 * half]), 5)
     bandwidth = 2 * half * large.element_size() / once
@@ -339,7 +392,6 @@ def check_decode(model: Model, device: Cpu) -> Iterator[dict[str, Any]]:
         buffer.of["owner"][:pages] = [i % rows for i in range(pages)]
         buffer.of["used"][:pages] = [s.page] * pages
         buffer.upload()
-        graph = device.graph(functools.partial(model.forward, rows, 0, 0, pages), stream)
-        took = seconds(device, stream, graph, 20)
+        took = seconds(device, stream, graphs.get((rows, 0, 0, pages)), 20)
         yield {"rows": rows, "pages": pages, "ms": took * 1e3, "bandwidth": bandwidth,
                "part": model.step_bytes(pages) / took / bandwidth}

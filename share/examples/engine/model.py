@@ -18,7 +18,6 @@ import torch.nn.functional as F
 
 TRASH = 0               # the page for tokens of rows that have no request
 MASKED = -1e30          # finite: a page without tokens must not make NaN of its neighbours
-PAD = 8                 # sums beside a head's values: one, as often as matrices are aligned
 
 
 class Shape(namedtuple("Shape", "layers hidden heads kv_heads head ffn vocab page pages "
@@ -33,7 +32,7 @@ class Shape(namedtuple("Shape", "layers hidden heads kv_heads head ffn vocab pag
 
 
 SHAPES = {
-    "8b": Shape(32, 4096, 32, 8, 128, 14336, 128256, 256, 1024, (8, 32, 64),
+    "8b": Shape(32, 4096, 32, 8, 128, 14336, 128256, 256, 1024, (32, 64),
                 (128, 512, 1024), (1024, 2048, 4096, 8192), (128, 256, 512, 1024)),
     "tiny": Shape(2, 64, 4, 2, 16, 128, 256, 8, 64, (2, 8), (4, 16), (32, 64), (32, 64)),
 }
@@ -47,15 +46,27 @@ def norm(x: Any, delta: Any, weight: Any) -> Any:
     return x, wide.to(x.dtype) * weight
 
 
-def store(qkv: Any, cos: Any, sin: Any, keys: Any, values: Any, page: Any, offset: Any) -> Any:
-    """Puts the keys and values of [tokens, all heads, head] into their pages; returns the queries.
-    Queries and keys are turned by their position."""
-    kv_heads = keys.shape[1]
-    both, v = qkv[:, :-kv_heads], qkv[:, -kv_heads:]
-    a, b = both.float().chunk(2, dim=-1)
-    both = torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(qkv.dtype)
-    keys[page, :, offset], values[page, :, offset] = both[:, -kv_heads:], v
-    return both[:, :-kv_heads].contiguous()
+def turn(x: Any, cos: Any, sin: Any) -> Any:
+    """[.., heads, head] turned by position, without a concatenation: that would be a kernel."""
+    wide = x.float()
+    halves = wide.unflatten(-1, (2, -1)).flip(-2).flatten(-2)
+    return (wide * cos + halves * sin).to(x.dtype)
+
+
+def store(k: Any, v: Any, cos: Any, sin: Any, keys: Any, values: Any, page: Any,
+          offset: Any) -> None:
+    """Puts keys, turned, and values of [tokens, KV heads, head] into their pages."""
+    keys[page, :, offset], values[page, :, offset] = turn(k, cos, sin), v
+
+
+def page_queries(q: Any, cos: Any, sin: Any, pick: Any) -> Any:
+    """Of each page, the queries of the row that it belongs to: [page, head, size]."""
+    return turn(q[pick], cos[pick], sin[pick])
+
+
+def chunk_queries(q: Any, cos: Any, sin: Any, kv_heads: int) -> Any:
+    """[token, head, size] as [KV head, head of its group, token, size]."""
+    return turn(q, cos, sin).unflatten(1, (kv_heads, -1)).permute(1, 2, 0, 3).contiguous()
 
 
 def page_softmax(scores: Any, used: Any, scale: float) -> Any:
@@ -68,15 +79,12 @@ def page_softmax(scores: Any, used: Any, scale: float) -> Any:
 
 
 def weigh(out: Any, most: Any, total: Any, member: Any, pick: Any) -> Any:
-    """Each page's part of its row and, beside it, of the row's sum: [page, head, size + PAD]."""
-    row_most = torch.where(member[:, :, None], most[None], MASKED).amax(1)
-    weight = torch.exp(most - row_most[pick])[..., None]
-    beside = (total[..., None] * weight).expand(-1, -1, PAD)
-    return torch.cat((out.float() * weight, beside), -1).to(out.dtype)
-
-
-def divide(out: Any) -> Any:
-    return (out[..., :-PAD].float() / out[..., -1:].float().clamp(min=1e-20)).to(out.dtype)
+    """Each page's part of its row's result: [page, heads * size], to be added up by row."""
+    here = torch.where(member[:, :, None], most[None], MASKED)
+    row_most = here.amax(1)
+    row_total = (torch.exp(here - row_most[:, None]) * total[None]).sum(1)
+    weight = torch.exp(most - row_most[pick]) / row_total[pick].clamp(min=1e-20)
+    return (out.float() * weight[..., None]).to(out.dtype).flatten(1)
 
 
 def gate(x: Any) -> Any:
@@ -122,7 +130,8 @@ class Model:
                                   for _ in range(2))
         turn = 500000.0 ** (-torch.arange(0, s.head, 2, device=device).float() / s.head)
         at = torch.arange(2 * s.contexts[-1], device=device).float()[:, None] * turn
-        self.cos, self.sin = at.cos()[:, None], at.sin()[:, None]
+        self.cos = torch.cat((at.cos(), at.cos()), -1)[:, None]
+        self.sin = torch.cat((-at.sin(), at.sin()), -1)[:, None]
         rows = s.rows[-1]
         self.decode = Buffer(device, position=rows, write=rows, fresh=rows, owner=s.pages,
                              used=s.pages)
@@ -135,7 +144,7 @@ class Model:
         fuse = fuse and device != "cpu" and hasattr(torch, "compile")
         self.op: dict[str, Callable[..., Any]] = {
             f.__name__: torch.compile(f) if fuse else f
-            for f in (norm, store, page_softmax, weigh, divide, gate)}
+            for f in (norm, store, page_queries, chunk_queries, page_softmax, weigh, gate)}
 
     def step_bytes(self, pages: int) -> int:
         """What a decode step reads: the weights, without the embedding, and @pages."""
@@ -168,13 +177,16 @@ class Model:
         page, offset = where // s.page, where % s.page
         for (wqkv, wo, wup, wdown), keys, values in zip(self.layers, self.keys, self.values):
             x, h = op["norm"](x, delta, self.one)
-            q = op["store"]((h @ wqkv).view(-1, s.heads + 2 * s.kv_heads, s.head), cos, sin,
-                            keys, values, page, offset)
+            q, k, v = (h @ wqkv).view(-1, s.heads + 2 * s.kv_heads, s.head).split(
+                (s.heads, s.kv_heads, s.kv_heads), 1)
+            op["store"](k, v, cos, sin, keys, values, page, offset)
             out = []
             if rows:
-                out.append(self._decode(q[:rows], keys[:pages], values[:pages], *view))
+                q_pages = op["page_queries"](q[:rows], cos[:rows], sin[:rows], view[2])
+                out.append(self._decode(q_pages, keys[:pages], values[:pages], *view))
             if chunk:
-                out.append(self._prefill(q[rows:], keys[table], values[table], bias))
+                q_chunk = op["chunk_queries"](q[rows:], cos[rows:], sin[rows:], s.kv_heads)
+                out.append(self._prefill(q_chunk, keys[table], values[table], bias))
             h = torch.cat(out) if len(out) > 1 else out[0]
             x, h = op["norm"](x, h @ wo, self.one)
             delta = op["gate"](h @ wup) @ wdown
@@ -187,20 +199,17 @@ class Model:
 
     def _decode(self, q: Any, keys: Any, values: Any, member: Any, ones: Any, pick: Any,
                 used: Any) -> Any:
-        s, nr = self.shape, q.shape[0]
+        s = self.shape
         group = s.heads // s.kv_heads
-        q = q.view(nr, s.kv_heads, group, s.head)[pick].flatten(0, 1)
-        scores = torch.bmm(q, keys.flatten(0, 1).transpose(1, 2))
+        scores = torch.bmm(q.view(-1, group, s.head), keys.flatten(0, 1).transpose(1, 2))
         powers, most, total = self.op["page_softmax"](
             scores.view(-1, s.kv_heads, group, s.page), used, s.head ** -0.5)
         out = torch.bmm(powers.flatten(0, 1), values.flatten(0, 1)).view(-1, s.heads, s.head)
-        out = self.op["weigh"](out, most.view(-1, s.heads), total.view(-1, s.heads), member, pick)
-        out = ones @ out.flatten(1)
-        return self.op["divide"](out.view(nr, s.heads, -1)).flatten(1)
+        return ones @ self.op["weigh"](out, most.view(-1, s.heads), total.view(-1, s.heads),
+                                       member, pick)
 
     def _prefill(self, q: Any, keys: Any, values: Any, bias: Any) -> Any:
-        s, nr = self.shape, q.shape[0]
-        q = q.view(nr, s.kv_heads, -1, s.head).permute(1, 2, 0, 3).flatten(1, 2)
+        s, nr, q = self.shape, q.shape[2], q.flatten(1, 2)
         k, v = (x.transpose(0, 1).flatten(1, 2) for x in (keys, values))
         if hasattr(F, "scaled_dot_product_attention"):
             out = F.scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=bias)[0]

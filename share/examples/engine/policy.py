@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Requests, objectives and the choice of a split: pure functions, without torch. Times are s."""
 import dataclasses
-import itertools
 import math
 import random
 from collections import namedtuple
@@ -56,65 +55,40 @@ def quantile(values: Iterable[float], part: float) -> Optional[float]:
     return ordered[max(0, math.ceil(part * len(ordered)) - 1)] if ordered else None
 
 
-def meets(request: Request, goals: Goals) -> bool:
+def meets(request: Request, goals: Goals, end: Optional[float] = None) -> bool:
     """It ended, its first token came in time, and 99 % of its gaps between tokens are within the
-    goal: all of them where it has fewer than 100."""
+    goal: all of them where it has fewer than 100. One that has not ended at @end is judged by what
+    it has until then, the open gap included."""
     times = request.times
-    if len(times) < request.output or times[0] - request.arrival > goals.ttft:
+    if len(times) < request.output:
+        if end is None:
+            return False
+        times = [*times, end]
+    if times[0] - request.arrival > goals.ttft:
         return False
     worst = quantile((b - a for a, b in zip(times, times[1:])), 0.99)
     return worst is None or worst <= goals.tbt
 
 
-def summary(done: Sequence[Request], goals: Goals, seconds: float, warm: float) -> dict[str, Any]:
-    """What a point of the map keeps of one run. met_by_second is what intervals are made of."""
+def summary(done: Sequence[Request], goals: Goals, seconds: float, warm: float,
+            end: Optional[float] = None) -> dict[str, Any]:
+    """What a point of the map keeps of one run."""
     counted = [r for r in done if r.counted]
     met = [0] * math.ceil(seconds)
     for request in counted:
-        if meets(request, goals):
+        if meets(request, goals, end):
             met[min(len(met) - 1, int(request.arrival - warm))] += 1
     first = [r.times[0] - r.arrival for r in counted if r.times]
     gaps = [b - a for r in counted for a, b in zip(r.times, r.times[1:])]
     return {"goodput": sum(met) / seconds, "offered": len(counted) / seconds,
+            "counted": len(counted),
             "unfinished": sum(len(r.times) < r.output for r in counted), "met_by_second": met,
             "ttft_p50": quantile(first, 0.5), "ttft_p99": quantile(first, 0.99),
             "tbt_p50": quantile(gaps, 0.5), "tbt_p99": quantile(gaps, 0.99)}
 
 
-def interval(seconds: Sequence[int], rounds: int = 2000) -> tuple[float, float]:
-    """95 % of the mean, by a seeded bootstrap over blocks of four seconds."""
-    blocks = [seconds[i:i + 4] for i in range(0, len(seconds), 4)]
-    draw = random.Random(len(seconds))
-    chosen = [draw.choices(blocks, k=len(blocks)) for _ in range(rounds)]
-    means = sorted(sum(map(sum, c)) / sum(map(len, c)) for c in chosen)
-    return means[int(0.025 * rounds)], means[int(0.975 * rounds)]
-
-
-def make_map(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """All runs of a JSON lines file as points, each with its seeds together and an interval."""
-    names = ("prompt", "rate", "way", "setting", "ttft", "tbt", *MACHINE)
-    lines, points = list(lines), []
-    checks = [line["check"] for line in lines if "check" in line]
-    runs = [line for line in lines if "met_by_second" in line]
-
-    def key(run: Mapping[str, Any]) -> str:
-        return str([run.get(name) for name in names])
-    for _, group in itertools.groupby(sorted(runs, key=key), key):
-        runs = list(group)
-        met = [count for run in runs for count in run["met_by_second"]]
-        low, high = interval(met)
-        parts = [c["part"] for c in checks if all(c.get(n) == runs[0].get(n) for n in MACHINE)]
-        points.append({**{name: runs[0].get(name) for name in names}, "low": low, "high": high,
-                       "goodput": sum(met) / len(met), "valid": min(parts, default=0.0) >= 0.7,
-                       "offered": sum(run["offered"] for run in runs) / len(runs),
-                       "seeds": sorted(run["seed"] for run in runs),
-                       "fallback": sorted({run["why"] for run in runs if run.get("why")})})
-    return {"schema": "gpupart/1", "valid": bool(points) and all(p["valid"] for p in points),
-            "checks": checks, "points": points, "failed": [x for x in lines if "error" in x]}
-
-
 MIXED = "mixed"             # prefill and decode in one batch, without any split
-ALONE = "alone"             # only one of them has work: it has the whole GPU
+ALONE = "alone"             # whoever has work has the whole GPU: both, too, at light load
 
 
 @dataclasses.dataclass
@@ -132,8 +106,8 @@ class Estimate:
 def choose(candidates: Mapping[str, Estimate], nr_decoding: int, nr_bytes: float,
            waiting: Sequence[tuple[int, float]], goals: Goals, margin: float = 0.85) -> str:
     """The split for the next step. @candidates stand in the order in which they are preferred: the
-    mixed batch, which is off, first, then splits from most TPCs for decode to fewest. The first
-    that keeps both goals; else, of those that keep the time between tokens, the one with the
+    whole GPU for each, one batch, then splits from most TPCs for decode to fewest. The first that
+    keeps both goals; else, of those that keep the time between tokens, the one with the
     fastest prefill; else the one with the shortest time between tokens.
     @waiting: tokens still to prefill and time left, one after the other."""
     def rank(index: int, name: str) -> tuple[int, float]:

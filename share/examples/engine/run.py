@@ -1,31 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the engine over loads and ways, a process a way, into a JSON lines file; makes map.json.
+"""Runs the engine over loads and ways, all in one process, into a JSON lines file.
 
 run.py --slice            one prompt length, all ways, in 8 minutes on an H200
-run.py --map              the whole map; called again it does what is not in the file yet
+run.py --map              the whole map
 run.py --check-decode     decode alone against the bandwidth of DRAM
+Called again it does what is not in the file yet.
 """
 import argparse
 import itertools
 import json
 import os
-import subprocess
+import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import policy
 
-OPTIONS = (("out", "runs.jsonl", "the JSON lines file to continue"), ("write", "map.json", None),
+OPTIONS = (("out", "runs.jsonl", "the JSON lines file to continue"),
            ("ways", ",".join(policy.WAYS), None), ("rates", "", "requests a second"),
-           ("prompts", "", "medians, tokens"), ("seeds", "", "numbers"),
-           ("minutes", 0.0, "begin nothing that would end later"),
-           ("seconds", 12.0, "of counted arrivals"), ("warm", 3.0, "s of arrivals before those"),
-           ("drain", 8.0, "s that the last have to end"), ("ttft", 1.0, "goal, s"),
-           ("tbt", 0.03, "goal, s"), ("model", "8b", None), ("device", "cuda", "or cpu"),
-           ("shares", "75,50,25", "of decode, per cent"), ("shape", "balanced", None),
-           ("chunk", 512, "the most prompt tokens of a step"))
+           ("prompts", "", "medians, tokens"), ("seeds", "1,2,3", "numbers"),
+           ("time", 0.0, "seconds: begin nothing that would end later"),
+           ("seconds", 0.0, "of counted arrivals"), ("warm", 0.0, "s of arrivals before those"),
+           ("drain", 0.0, "s after them, more than the goal of a first token"),
+           ("ttft", 1.0, "goal, s"), ("tbt", 0.03, "goal, s"), ("model", "8b", None),
+           ("device", "cuda", "or cpu"), ("shares", "75,50,25", "of decode, per cent"),
+           ("shape", "balanced", None), ("chunk", 512, "the most prompt tokens of a step"))
+# What --slice and --map have of these.
+DEFAULTS = {"rates": ("6,9,12", "4,6,8,10,12,14"), "prompts": ("1020", "512,1020,2048,4096"),
+            "time": (475.0, 1e9), "seconds": (5.0, 12.0), "warm": (1.5, 3.0), "drain": (1.1, 2.0)}
 
 
 def arguments() -> argparse.Namespace:
@@ -40,10 +45,8 @@ def arguments() -> argparse.Namespace:
     parse.add_argument("--eager", dest="mode", action="store_const", const="eager",
                        default="compiled", help="without torch.compile")
     options = parse.parse_args()
-    for name, few, many in (("rates", "12", "4,8,12,16,20,24"), ("seeds", "1", "1,2,3"),
-                            ("prompts", "1020", "512,1020,2048,4096"), ("minutes", 8.0, 1e9)):
-        few = many if options.what == "map" else few
-        setattr(options, name, getattr(options, name) or few)
+    for name, values in DEFAULTS.items():
+        setattr(options, name, getattr(options, name) or values[options.what == "map"])
     options.each = options.warm + options.seconds + options.drain
     options.machine = {name: getattr(options, name) for name in policy.MACHINE}
     return options
@@ -68,89 +71,86 @@ def append(options: argparse.Namespace, line: dict[str, Any]) -> None:
 
 
 def missing(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Points that are not in the file; those of one process, a seed and a way, side by side."""
+    """Points that are not in the file; all ways of a point side by side, and seeds last, so that
+    what a call leaves out are seeds."""
     setting = f"{options.trace} shares {options.shares} {options.shape} chunk {options.chunk}"
     axes = [[float(x) for x in words.split(",")] for words in (options.prompts, options.rates)]
     points = [{"seed": int(seed), "way": way, "prompt": prompt, "rate": rate, "setting": setting,
-               "ttft": options.ttft, "tbt": options.tbt, "seconds": options.seconds,
-               **options.machine} for seed, way, prompt, rate in itertools.product(
-                   options.seeds.split(","), options.ways.split(","), *axes)]
+               **{name: getattr(options, name) for name in ("ttft", "tbt", "seconds", "warm",
+                                                            "drain")}, **options.machine}
+              for seed, prompt, rate, way in itertools.product(
+                  options.seeds.split(","), *axes, options.ways.split(","))]
     done = read(options)
     return [p for p in points if not any(p.items() <= line.items() for line in done)]
 
 
-def child(options: argparse.Namespace, most: float, **more: Any) -> int:
-    """This program again, in a process that can hang or die without this one."""
-    given = json.dumps({**vars(options), **more})
-    try:
-        return subprocess.run([sys.executable, os.path.realpath(__file__), given],
-                              timeout=most).returncode
-    except subprocess.TimeoutExpired:
-        return 124
+def main(options: argparse.Namespace) -> None:
+    begun, took = time.monotonic(), {}
+    # What hangs in the driver ends by it, too; the next call goes on.
+    signal.alarm(int(min(options.time + 2 * options.each, 1e6)))
 
-
-def parent(options: argparse.Namespace) -> None:
-    end, each = time.monotonic() + options.minutes * 60, options.each
-    if not any(options.machine.items() <= line.get("check", {}).items() for line in read(options)):
-        child(options, 300, what="check-decode")
-    for (seed, way), group in itertools.groupby(missing(options), lambda p: (p["seed"], p["way"])):
-        todo, left = len(list(group)), end - time.monotonic()
-        if left < each + 30:
-            print(f"{way}, seed {seed}: {todo} points are left for the next call")
-            continue
-        print(f"{way}, seed {seed}: {todo} points, at most {todo * each + 60:.0f} s", flush=True)
-        status = child(options, min(left, todo * each + 240), what="points", ways=way,
-                       seeds=str(seed), minutes=left / 60)
-        if status:
-            append(options, {"error": f"status {status}", "way": way, "seed": seed})
-    made = policy.make_map(read(options))
-    with open(options.write, "w", encoding="utf-8") as file:
-        json.dump(made, file, indent=1)
-    for p in made["points"]:
-        print("prompt {prompt:5.0f} rate {rate:4.1f} {way:14} {goodput:6.2f} requests/s "
-              "({low:.2f} to {high:.2f})".format(**p), *p["fallback"])
-    print("valid" if made["valid"] else "INVALID: decode alone is below 70 % of DRAM bandwidth, "
-          "or was not measured", f"- {options.write}")
-
-
-def work(options: argparse.Namespace) -> None:
-    """The points of one way and seed, or the check of what decode alone reads a second."""
+    def stage(name: str) -> None:
+        took[name] = round(time.monotonic() - begun - sum(took.values()), 2)
+        print(f"# {name}: {took[name]:.1f} s", flush=True)
     import torch
 
-    from engine import Cpu, Cuda, Engine, check_decode
+    from engine import Cpu, Cuda, Engine, Graphs, check_decode, gpupart_module
     from model import SHAPES, Model
     torch.set_grad_enabled(False)
-    begun, device = time.monotonic(), {"cuda": Cuda, "cpu": Cpu}[options.device]()
-    shape = SHAPES[options.model].limited(options.chunk)
+    device = {"cuda": Cuda, "cpu": Cpu}[options.device]()
+    stage("import")
+    shape, goals = SHAPES[options.model].limited(options.chunk), policy.Goals(
+        options.ttft, options.tbt)
     model = Model(shape, device.name, fuse=options.mode != "eager")
-    if options.what == "check-decode":
-        for check in check_decode(model, device):
+    device.finish()
+    stage("model")
+    shares = tuple(map(int, options.shares.split(",")))
+    points = [] if options.what == "check-decode" else missing(options)
+    engines = {}
+
+    def guarded(way: str, work: Callable[[], Any]) -> None:
+        """A way that cannot be had is written down, and left out."""
+        try:
+            engines[way] = work() or engines[way]
+        except (OSError, RuntimeError) as error:
+            engines.pop(way, None)
+            append(options, {"error": str(error), "way": way})
+            print(f"{way}: {error}", file=sys.stderr)
+    for way in dict.fromkeys(p["way"] for p in points):
+        guarded(way, lambda: Engine(model, device, way, goals, shares, options.shape))
+    stage("parts")
+    graphs = Graphs(model, device)
+    if not points or not any(options.machine.items() <= line.get("check", {}).items()
+                             for line in read(options)):
+        for check in check_decode(graphs):
             append(options, {"check": {**check, **options.machine}})
             print("decode alone, {rows} rows, {pages} pages: {ms:.2f} ms, {part:.0%} of "
                   "{bandwidth:.3g} B/s".format(**check), flush=True)
-        return
-    engine = Engine(model, device, options.ways, policy.Goals(options.ttft, options.tbt),
-                    tuple(int(s) for s in options.shares.split(",")), options.shape)
-    engine.prepare()
-    print(f"# {options.ways}: ready after {time.monotonic() - begun:.1f} s; {engine.why or ''}",
-          flush=True)
-    longest = shape.contexts[-1]
-    for point in missing(options):
-        if time.monotonic() - begun + options.each > options.minutes * 60:
+        stage("check")
+    for way in list(engines):
+        guarded(way, lambda: engines[way].prepare(graphs))
+        stage(way)
+    append(options, {"ready": {**took, "torch": torch.__version__, "gpu": device.title()}})
+    points, longest = [p for p in points if p["way"] in engines], shape.contexts[-1]
+    for nr, point in enumerate(points):
+        if time.monotonic() - begun + options.each > options.time:
+            print(f"{len(points) - nr} points are left for the next call")
             break
+        engine, built = engines[point["way"]], None
         load = policy.requests(point["seed"], point["rate"], options.seconds, options.warm,
                                options.trace, point["prompt"], (longest, min(512, longest)))
+        counters = gpupart_module().counters if "gpupart" in sys.modules else None
+        before = counters().graphs_reapplied if counters else 0
         engine.serve(load, options.each)
-        append(options, {
-            **point, **policy.summary(load, engine.goals, options.seconds, options.warm),
-            "why": engine.why, "steps": engine.counts,
-            "lanes": {name: lane.words for name, lane in engine.lanes.items()}})
+        if counters:                        # graphs that were built again for another set
+            built = counters().graphs_reapplied - before
+        of = policy.summary(load, goals, options.seconds, options.warm, options.each)
+        append(options, {**point, **of, "why": engine.why, "steps": engine.counts, "built": built,
+                         "lanes": {name: lane.words for name, lane in engine.lanes.items()}})
+        print(f"seed {point['seed']} prompt {point['prompt']:5.0f} rate {point['rate']:4.1f} "
+              f"{point['way']:14} {of['goodput']:6.2f} of {of['offered']:6.2f} requests/s",
+              engine.why or "", flush=True)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] and sys.argv[1].startswith("{"):
-        work(argparse.Namespace(**json.loads(sys.argv[1])))
-    elif (given := arguments()).what == "check-decode":
-        work(given)
-    else:
-        parent(given)
+    main(arguments())

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the map of share/examples/engine/run.py's runs: scripts/inference_map.py RUNS FOLDER
+
+RUNS is its JSON lines file. FOLDER gets map.json and map.svg; the tables of a page are printed.
+Intervals are of 95 % and of seeds: Student's t over the seeds' values, and for two ways over the
+differences of the same seed, whose requests are the same. A point is small where it has fewer than
+three seeds or 100 counted requests.
+"""
+import html
+import itertools
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                "../share/examples/engine"))
+from policy import MACHINE, WAYS  # noqa: E402
+
+PLACE = ("prompt", "rate", "setting", "ttft", "tbt", "seconds", *MACHINE)
+PARTED = ("green", "gpupart-fixed", "gpupart")
+# Two-sided 95 % of Student's t, by degrees of freedom.
+STUDENT = (0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+COLOURS = ("#404040", "#8fa8c8", "#1b2a49", "#5b8e7d", "#e0a458", "#b3541e")
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def interval(values):
+    """Of the mean of @values, one for each seed; None where there is one alone."""
+    if len(values) < 2:
+        return None
+    middle, nr = mean(values), len(values)
+    spread = (sum((v - middle) ** 2 for v in values) / (nr - 1)) ** 0.5
+    half = STUDENT[min(nr - 1, len(STUDENT) - 1)] * spread / nr ** 0.5
+    return middle - half, middle + half
+
+
+def compare(a, b):
+    """How much more @a has than @b, both goodputs by seed; None without a seed of both."""
+    seeds = sorted(a.keys() & b.keys())
+    if not seeds:
+        return None
+    low, high = interval([a[s] - b[s] for s in seeds]) or (None, None)
+    of_b = mean([b[s] for s in seeds])
+    return {"difference": mean([a[s] - b[s] for s in seeds]), "low": low, "high": high,
+            "ratio": mean([a[s] for s in seeds]) / of_b if of_b else None, "seeds": seeds,
+            "significant": low is not None and (low > 0 or high < 0)}
+
+
+def verdict(by_seed):
+    """What the engine is held to, at one place of the map."""
+    def better(a, b):
+        got = compare(by_seed[a], by_seed[b]) if a in by_seed and b in by_seed else None
+        return bool(got and got["significant"] and got["difference"] > 0)
+
+    def best(ways):
+        return max((mean(list(by_seed[w].values())) for w in ways if w in by_seed), default=None)
+
+    def ratio(other):
+        ours, theirs = best(("gpupart-fixed", "gpupart")), best((other,))
+        return ours / theirs if ours is not None and theirs else None
+    return {"parted_better": [w for w in PARTED if better(w, "chunked")],
+            "to_chunked": ratio("chunked"), "to_green": ratio("green"),
+            "gpupart_below": [w for w in WAYS if w != "gpupart" and better(w, "gpupart")]}
+
+
+def make_map(lines):
+    """All lines of a file as points, seeds together, as pairs of ways, and as verdicts."""
+    lines = list(lines)
+    checks = [line["check"] for line in lines if "check" in line]
+    made = {"schema": "gpupart/1", "valid": False, "checks": checks, "points": [], "pairs": [],
+            "verdicts": [], "ready": [line["ready"] for line in lines if "ready" in line],
+            "failed": [line for line in lines if "error" in line]}
+
+    def place(run):
+        return [run.get(name) for name in PLACE]
+    runs = sorted((line for line in lines if "met_by_second" in line), key=lambda r: str(place(r)))
+    for where, here in itertools.groupby(runs, place):
+        where, here, by_seed = dict(zip(PLACE, where)), list(here), {}
+        parts = [c["part"] for c in checks if all(c.get(n) == where[n] for n in MACHINE)]
+        for way in [w for w in WAYS if any(run["way"] == w for run in here)]:
+            of = [run for run in here if run["way"] == way]
+            goodput = by_seed[way] = {
+                run["seed"]: sum(run["met_by_second"]) / len(run["met_by_second"]) for run in of}
+            counted = sum(round(run["offered"] * len(run["met_by_second"])) for run in of)
+            low, high = interval(list(goodput.values())) or (None, None)
+            point = {**where, "way": way, "goodput": mean(list(goodput.values())), "low": low,
+                     "high": high, "by_seed": goodput, "seeds": sorted(goodput),
+                     "offered": mean([run["offered"] for run in of]), "counted": counted,
+                     "small": len(goodput) < 3 or counted < 100,
+                     "valid": min(parts, default=0.0) >= 0.7,
+                     "fallback": sorted({run["why"] for run in of if run.get("why")})}
+            for name in ("ttft_p50", "ttft_p99", "tbt_p50", "tbt_p99"):
+                values = [run[name] for run in of if run.get(name) is not None]
+                point[name] = mean(values) if values else None
+            made["points"].append(point)
+        for a, b in itertools.combinations(reversed(list(by_seed)), 2):
+            both = compare(by_seed[a], by_seed[b])
+            made["pairs"].append({**where, "a": a, "b": b, **(both or {})})
+        made["verdicts"].append({**where, **verdict(by_seed)})
+    for name in ("points", "pairs", "verdicts"):
+        made[name].sort(key=lambda row: (row["prompt"], row["rate"]))
+    made["valid"] = bool(made["points"]) and all(p["valid"] for p in made["points"])
+    return made
+
+
+def number(value, digits=2):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def tables(made):
+    """Markdown: the points, and what the engine is held to."""
+    yield "| prompt | rate | " + " | ".join(("offered", *WAYS)) + " |"
+    yield "|" + "---|" * (3 + len(WAYS))
+    for (prompt, rate, *_), here in itertools.groupby(
+            made["points"], lambda p: tuple(p[name] for name in PLACE)):
+        of = {p["way"]: p for p in here}
+        cells = [f"{number(p['goodput'])} ({number(p['low'])} to {number(p['high'])})"
+                 f"{' small' if p['small'] else ''}" if p else "" for p in map(of.get, WAYS)]
+        offered = mean([p["offered"] for p in of.values()])
+        yield f"| {prompt:g} | {rate:g} | {offered:.1f} | " + " | ".join(cells) + " |"
+    yield ""
+    yield ("| prompt | rate | parted ways significantly above chunked | gpupart's best / chunked "
+           "| / green | significantly above gpupart |")
+    yield "|---|---|---|---|---|---|"
+    for v in made["verdicts"]:
+        yield (f"| {v['prompt']:g} | {v['rate']:g} | {', '.join(v['parted_better']) or 'none'} | "
+               f"{number(v['to_chunked'])} | {number(v['to_green'])} | "
+               f"{', '.join(v['gpupart_below']) or 'none'} |")
+
+
+def draw(made):
+    """Goodput over arrival rate: a panel for each prompt length, a line for each way."""
+    points = made["points"]
+    panels = sorted({p["prompt"] for p in points})
+    width, height, top = 380, 300, 60
+    xmax = max((p["rate"] for p in points), default=1) * 1.08
+    ymax = max((max(p["goodput"], p["offered"], p["high"] or 0) for p in points), default=1) * 1.05
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * len(panels) + 20}" '
+           f'height="{height + top + 64}" font-family="sans-serif" font-size="12">',
+           '<rect width="100%" height="100%" fill="#ffffff"/>']
+
+    def text(x, y, words, more=""):
+        out.append(f'<text x="{x:.1f}" y="{y:.1f}" {more}>{html.escape(words)}</text>')
+
+    def line(x1, y1, x2, y2, colour, more=""):
+        out.append(f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{colour}" '
+                   f'fill="none" {more}/>')
+    text(20, 20, "Requests a second that meet both objectives, over requests a second that arrive",
+         'font-size="15"')
+    for i, way in enumerate(WAYS):
+        line(20 + i * 115, 38, 40 + i * 115, 38, COLOURS[i], 'stroke-width="3"')
+        text(45 + i * 115, 42, way)
+    for n, prompt in enumerate(panels):
+        def at(rate, value, left=50 + n * width):
+            return left + rate / xmax * (width - 60), top + height - value / ymax * (height - 20)
+        here = [p for p in points if p["prompt"] == prompt]
+        line(*at(0, 0), *at(xmax, 0), "#404040")
+        line(*at(0, 0), *at(0, ymax), "#404040")
+        line(*at(0, 0), *at(min(xmax, ymax), min(xmax, ymax)), "#c9c9c9", 'stroke-dasharray="4 4"')
+        text(*at(0, ymax * 1.01), f"prompts of {prompt:g} tokens at the median")
+        for rate in sorted({p["rate"] for p in here}):
+            x, y = at(rate, 0)
+            text(x, y + 16, f"{rate:g}", 'text-anchor="middle"')
+        for value in range(0, int(ymax) + 1, max(1, round(ymax / 6))):
+            x, y = at(0, value)
+            text(x - 6, y + 4, f"{value}", 'text-anchor="end"')
+        for i, way in enumerate(WAYS):
+            of = sorted((p for p in here if p["way"] == way), key=lambda p: p["rate"])
+            places = [at(p["rate"], p["goodput"]) for p in of]
+            for (x1, y1), (x2, y2) in zip(places, places[1:]):
+                line(x1, y1, x2, y2, COLOURS[i], 'stroke-width="2"')
+            for p, (x, y) in zip(of, places):
+                out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" stroke="{COLOURS[i]}" fill='
+                           f'"{"#ffffff" if p["small"] or not p["valid"] else COLOURS[i]}"/>')
+                if p["low"] is not None:
+                    x += (i - 2.5) * 2.5
+                    line(x, at(0, max(0.0, p["low"]))[1], x, at(0, p["high"])[1], COLOURS[i])
+    text(20, top + height + 40, "Bars: 95 % over seeds. Dashed: all that arrive. Hollow: fewer "
+         "than 3 seeds or 100 requests,")
+    text(20, top + height + 54, "or decode alone read less than 70 % of what a copy moves.")
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def main(runs, folder):
+    with open(runs, encoding="utf-8") as file:
+        made = make_map(json.loads(line) for line in file if line.endswith("}\n"))
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "map.json"), "w", encoding="utf-8") as file:
+        json.dump(made, file, indent=1)
+        file.write("\n")
+    with open(os.path.join(folder, "map.svg"), "w", encoding="utf-8") as file:
+        file.write(draw(made))
+    print("\n".join(tables(made)))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Two stages of one service on a GPU, as TAP and a table: a text stage (a decode loop) beside a vocoder-like
+# one (convolutions), as processes under MPS: each alone, in a set, together without sets, and together in
+# disjoint sets of three shapes. Needs an idle GPU and PyTorch; takes some 50 s. OUT=FOLDER keeps the table
+# and all times. With GPUPART_SIM=CAPTURE small kernels take their place on the simulated GPU, and no
+# figure means anything.
+build=$(cd "${BUILD:-build}" && pwd) || exit 1
+here=$(cd "$(dirname "$0")" && pwd)
+skip_all() { echo "1..0 # SKIP $1"; exit 77; }
+if [ -z "$GPUPART_SIM" ]; then
+	[ -e /dev/nvidiactl ] || skip_all "no NVIDIA driver here"
+	PATH=$PATH:/usr/local/nvidia/bin
+	command -v nvidia-cuda-mps-control >/dev/null || skip_all "no nvidia-cuda-mps-control here"
+	python3 -c 'import torch' 2>/dev/null || skip_all "no PyTorch here"
+fi
+python3 -c '' 2>/dev/null || skip_all "no python3 here"
+unset GPUPART_SET GPUPART_GPU CUDA_INJECTION64_PATH CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+tmp=$(mktemp -d /tmp/gpupart.XXXXXX) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM
+out=${OUT:-$tmp/out}
+mkdir -p "$out"
+mkdir -m 700 "$tmp/run"
+export XDG_RUNTIME_DIR="$tmp/run" XDG_CACHE_HOME="$tmp/cache" GPUPART="$build/bin/gpupart"
+. "$here/cases.subr"
+timeout -k 5 "${SECONDS_ALL:-100}" python3 "$here/two_stages.py" cases "$out" >"$out/two_stages.txt" 2>&1
+took two_stages $? "$out/two_stages.txt"
+cases_done
