@@ -80,7 +80,7 @@ static char *read_environment(const char *pid, struct reading *reading)
 	max = left_of(reading, fd, &user);
 	if (max > MAX_ENVIRONMENT)
 		max = MAX_ENVIRONMENT;
-	/* What is not written takes no memory. The kernel reads less than was asked for at the end. */
+	/* What is not written takes no memory. One read has all: the kernel stops at the end. */
 	text = malloc(max + 2);
 	n = text ? read(fd, text, max) : 0;
 	used = n > 0 ? n : 0;

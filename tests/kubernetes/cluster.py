@@ -445,7 +445,7 @@ def cut(pod):
 
 
 def output(name):
-    """Of all attempts: one that was created when kubelet was killed is never begun, and has none."""
+    """Of all attempts: one that was created when kubelet was killed is never begun."""
     found = sorted(glob.glob("/var/log/pods/default_%s_*/c/*.log" % name))
     return "".join(open(path).read() for path in found)
 
