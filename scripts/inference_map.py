@@ -136,7 +136,7 @@ def draw(made):
     """Goodput over arrival rate: a panel for each prompt length, a line for each way."""
     points = made["points"]
     panels = sorted({p["prompt"] for p in points})
-    width, height, top = 380, 300, 60
+    width, height, top = max(380, 740 // max(1, len(panels))), 300, 60
     xmax = max((p["rate"] for p in points), default=1) * 1.08
     ymax = max((max(p["goodput"], p["offered"], p["high"] or 0) for p in points), default=1) * 1.05
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * len(panels) + 20}" '
@@ -170,14 +170,15 @@ def draw(made):
             text(x - 6, y + 4, f"{value}", 'text-anchor="end"')
         for i, way in enumerate(WAYS):
             of = sorted((p for p in here if p["way"] == way), key=lambda p: p["rate"])
+            aside = (i - 2.5) * 3           # bars beside each other
             places = [at(p["rate"], p["goodput"]) for p in of]
+            places = [(x + aside, y) for x, y in places]
             for (x1, y1), (x2, y2) in zip(places, places[1:]):
                 line(x1, y1, x2, y2, COLOURS[i], 'stroke-width="2"')
             for p, (x, y) in zip(of, places):
                 out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" stroke="{COLOURS[i]}" fill='
                            f'"{"#ffffff" if p["small"] or not p["valid"] else COLOURS[i]}"/>')
                 if p["low"] is not None:
-                    x += (i - 2.5) * 2.5
                     line(x, at(0, max(0.0, p["low"]))[1], x, at(0, p["high"])[1], COLOURS[i])
     text(20, top + height + 40, "Bars: 95 % over seeds. Dashed: all that arrive. Hollow: fewer "
          "than 3 seeds or 100 requests,")

@@ -6,7 +6,8 @@ lend.py cases FOLDER          starts both under `gpupart run`, takes them throug
 lend.py serve|batch FOLDER NAME   one of them: runs while FOLDER/NAME.go is there, until it is
                               ended, and writes a line a request, or a line a few kernels, to
                               FOLDER/NAME.times
-$GPUPART is the command; $LIMIT the limit; $GPUPART_SIM: the simulated GPU.
+$GPUPART is the command; $LIMIT the limit; $ELEMENTS the size of the batch program's kernels, which
+the first one finds and the others have, too; $GPUPART_SIM: the simulated GPU.
 """
 import collections
 import ctypes
@@ -35,9 +36,13 @@ SECONDS = 2 if SIMULATED else 12
 class Torch:
     """Element by element, in double precision: bound by the SMs, and launched plainly."""
 
-    def __init__(self, seconds, tpcs):
+    def __init__(self, seconds, tpcs, elements=0):
         import torch
         self.torch = torch
+        if elements:
+            self.take(elements)
+            self.time()
+            return
         # As many elements as take so long on @tpcs: measured on all that this process has.
         have = torch.cuda.get_device_properties(0).multi_processor_count // 2
         self.take(1 << 22)
@@ -50,6 +55,7 @@ class Torch:
         self.time()
 
     def take(self, nr):
+        self.elements = nr
         self.x = self.torch.rand(nr, device="cuda", dtype=self.torch.double) + 1
         self.y = self.torch.empty_like(self.x)
 
@@ -80,7 +86,8 @@ class Torch:
 class Small:
     """Kernels that hold their SMs for some time, on the simulated driver."""
 
-    def __init__(self, seconds, _tpcs):
+    def __init__(self, seconds, _tpcs, elements=0):
+        self.elements = elements or 1
         self.cuda = ctypes.CDLL("libcuda.so.1")
         context, module, self.kernel = (ctypes.c_void_p() for _ in range(3))
         self.out, self.ns = ctypes.c_uint64(), ctypes.c_uint32(int(seconds * 1e9))
@@ -131,10 +138,10 @@ def serve(folder, name):
 
 def batch(folder, name):
     """As many kernels as there is room for."""
-    engine = (Small if SIMULATED else Torch)(LONG, 66)
+    engine = (Small if SIMULATED else Torch)(LONG, 66, int(os.environ.get("ELEMENTS", "0")))
     marks = collections.deque()
     with open(f"{folder}/{name}.times", "w", buffering=1) as f:
-        f.write("ready\n")
+        f.write(f"ready {engine.elements}\n")
         while True:
             if not os.path.exists(f"{folder}/{name}.go"):
                 time.sleep(0.01)
@@ -234,6 +241,8 @@ def cases(folder):
                                                  limit], SECONDS),
                                        ("whole", ["-t", "0-65"], SECONDS / 2)):
             other = Program(folder, name, "batch", options)
+            with open(other.times) as f:
+                os.environ["ELEMENTS"] = f.readline().split()[1]
             try:
                 if name != "lent":
                     rows[f"alone, TPCs {options[1]}"] = phase(None, other, SECONDS / 4)
