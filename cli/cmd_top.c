@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/draw/picture.h"
@@ -45,14 +44,6 @@ static void on_interrupt(int sig)
 {
 	(void)sig;
 	interrupted = 1;
-}
-
-static void wait_for(double seconds)
-{
-	struct timespec pause = { .tv_sec = (time_t)seconds };
-
-	pause.tv_nsec = (long)((seconds - (double)pause.tv_sec) * 1e9);
-	nanosleep(&pause, NULL);
 }
 
 /* ------------------------------------------------------------------- JSON */
@@ -174,7 +165,7 @@ static int watch(struct top *top, const struct args *args, double delay, unsigne
 		struct out out;
 
 		if (n)
-			wait_for(delay);
+			usleep(delay * 1e6);
 		if (interrupted)
 			break;
 		if (!args->json && !once) {

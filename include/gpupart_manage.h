@@ -315,9 +315,11 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  * release slot of its own. Times are nanoseconds of the GPU's %globaltimer. The begin of a kernel
  * is not recorded: it is taken as its submission or, if that is later, the end of the launch before
  * it on its stream. So busy times are upper bounds for a stream that waits for events, copies or a
- * time slice. Launches of graphs are launches; while they follow each other their time is one: from
- * the first one's submission to the last end. A process is read by others if it was published
- * (gpupart_process_publish()) before its first context was made or attached.
+ * time slice. All of that holds for the calling process as for others; gpupart-stat(1) measures a
+ * lower bound, too, by looking again and again while launches run. Launches of graphs are launches;
+ * while they follow each other their time is one: from the first one's submission to the last end.
+ * A process is read by others if it was published (gpupart_process_publish()) before its first
+ * context was made or attached.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 

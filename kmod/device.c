@@ -243,6 +243,8 @@ struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus
 	gpu->private = private;
 	strscpy(gpu->bus_name, bus_name, sizeof(gpu->bus_name));
 
+	/* Whoever finds it in the list waits until it has its folder. */
+	mutex_lock(&gpu->lock);
 	/* The lowest number that is free, so that a GPU that comes back has its own again. */
 	mutex_lock(&gpus_lock);
 	list_for_each_entry(other, &gpus, node) {
@@ -255,8 +257,9 @@ struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus
 	list_add(&gpu->node, after);
 	list_changed();
 	mutex_unlock(&gpus_lock);
-
 	gp_proc_added(gpu);
+	mutex_unlock(&gpu->lock);
+
 	/* What cannot be read now is read when somebody asks. */
 	gp_gpu_read(gpu);
 	gp_netlink_added(gpu);

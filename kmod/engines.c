@@ -178,8 +178,6 @@ int gp_topo_read_engines(const struct chip *chip, struct topo_reader *reader,
 	if (!cell)
 		return -EOPNOTSUPP;
 	for (die = 0; die < cell->nr; die++) {
-		if (die == 1)
-			engines->rows_die1 = engines->nr_rows;
 		err = engines_of_die(chip, cell, reader, die, engines);
 		if (err)
 			return err;

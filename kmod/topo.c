@@ -159,8 +159,3 @@ int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu
 		memset(fs->tpcs, TOPO_UNKNOWN, sizeof(fs->tpcs));
 	return 0;
 }
-
-unsigned int gp_topo_cwd_words(const struct gpu_floorsweep *fs)
-{
-	return fs->order == TOPO_ORDER_READ ? (fs->nr_ordered + 3) / 4 : 0;
-}

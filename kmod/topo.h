@@ -13,7 +13,6 @@
 #define TOPO_UNKNOWN		0xff	/* in a u8 index */
 #define TOPO_MAX_ENGINES	256
 #define TOPO_MAX_ROWS		1024
-#define TOPO_MAX_CES		48	/* words between PCE2LCE and GRCE_CONFIG */
 
 /* A register that could not be had. err is 0 where there is none. */
 struct topo_fault {
@@ -119,9 +118,6 @@ int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 /* Computes it where the chip's row has a rule. */
 void gp_topo_order_compute(struct topo_reader *reader, struct gpu_floorsweep *fs);
 
-/* Number of words of the CWD table that hold TPCs; 0 where the order was not read. */
-unsigned int gp_topo_cwd_words(const struct gpu_floorsweep *fs);
-
 struct gpu_engine {
 	u16 type;
 	u8 instance;
@@ -132,7 +128,7 @@ struct gpu_engine {
 };
 
 struct gpu_engines {
-	unsigned int nr, nr_rows, rows_die1;	/* rows from rows_die1 on are the second die's */
+	unsigned int nr, nr_rows;
 	struct gpu_engine engines[TOPO_MAX_ENGINES];
 	u32 rows[TOPO_MAX_ROWS];		/* the table as it stands, empty rows left out */
 	u8 row_index[TOPO_MAX_ROWS];		/* place in its chain */

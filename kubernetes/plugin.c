@@ -37,6 +37,7 @@ static const char help[] =
 static struct grpc_server *server;
 static char plugins[PATH_MAX], lister[PATH_MAX];
 static volatile sig_atomic_t ended;
+static struct pods looked;	/* of the last poll_kubelet() */
 
 static void on_end(int sig)
 {
@@ -60,11 +61,12 @@ static void *get_options(const void *request, struct grpc_status *status)
 static void *list_devices(const void *request, struct grpc_status *status)
 {
 	Kubelet__DeviceList *list = node_message(&kubelet__device_list__descriptor);
-	struct pods pods;
+	struct pods pods = looked;
 
-	(void)request;
 	(void)status;
-	pods_read(-1, &pods);
+	/* grpc_refresh() follows a look. */
+	if (request)
+		pods_read(&pods);
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		struct gpupart_tpcset others = pods.taken[g], given = { 0 };
 		bool healthy = node_is_healthy(g);
@@ -86,7 +88,8 @@ static void *list_devices(const void *request, struct grpc_status *status)
 			device->health = alloc_text(healthy && !is_lost ? "Healthy" : "Unhealthy");
 		}
 	}
-	free(pods.list);
+	if (request)
+		free(pods.list);
 	return list;
 }
 
@@ -137,7 +140,7 @@ static void *get_preferred(const void *request, struct grpc_status *status)
 	struct pods pods;
 
 	(void)status;
-	pods_read(-1, &pods);
+	pods_read(&pods);
 	for (size_t i = 0; i < asked->n_containers; i++)
 		prefer_ids(asked->containers[i], &pods,
 			   node_grow(&reply->containers, &reply->n_containers,
@@ -248,9 +251,9 @@ static void poll_kubelet(void)
 	struct gpupart_tpcset now[NODE_GPUS_MAX] = { 0 }, noted[NODE_GPUS_MAX] = { 0 };
 	static bool told;
 	struct grpc_status status;
-	struct pods pods;
 
-	if (pods_read(-1, &pods))
+	free(looked.list);
+	if (pods_read(&looked))
 		return;
 	if (!read_list(now, &status)) {
 		if (!told && !access(lister, F_OK))
@@ -260,10 +263,9 @@ static void poll_kubelet(void)
 	} else {
 		told = false;
 		read_notes(noted);
-		pods_reap(&pods, now, noted);
+		pods_reap(&looked, now, noted);
 	}
-	pods_follow(&pods);
-	free(pods.list);
+	pods_follow(&looked);
 }
 
 static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,

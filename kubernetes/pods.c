@@ -58,9 +58,10 @@ static void read_pod(const struct gpupart_grant *grant, unsigned int gpu, struct
 	pod->is_young = now_ns() < pod->born + GRACE_NS;
 }
 
-int pods_read(int gpu, struct pods *pods)
+int pods_read(struct pods *pods)
 {
-	struct gpupart_tpcset beside;
+	struct neighbours beside[NODE_GPUS_MAX] = { 0 };
+	struct args args[NODE_GPUS_MAX];
 	struct gpupart_grant *list;
 	int nr = shown_grants(cmd_gp, &list);
 
@@ -93,13 +94,13 @@ int pods_read(int gpu, struct pods *pods)
 	}
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		const struct node_gpu *board = &node.boards.gpus[g];
-		struct args args = { .cmd = cmd_name, .simulated = board->simulated };
 
-		if (gpu >= 0 && g != (unsigned int)gpu)
-			continue;
-		beside = neighbours_tpcs(&args, board->topo, board->pci, NULL);
-		pods->taken[g] = gpupart_tpcset_or(&pods->taken[g], &beside);
+		args[g] = (struct args){ .cmd = cmd_name, .simulated = board->simulated };
+		beside[g] = (struct neighbours){
+			.args = &args[g], .topo = board->topo, .pci = board->pci,
+		};
 	}
+	neighbours_add(beside, node.boards.nr, pods->taken);
 	return 0;
 }
 
@@ -218,7 +219,7 @@ char *pods_most(void)
 	unsigned int most = 0, best = 0;
 	struct pods pods;
 
-	pods_read(-1, &pods);
+	pods_read(&pods);
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		struct gpupart_tpcset left = pods_free(&pods, g);
 
@@ -386,7 +387,7 @@ int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
 	if (err)
 		return err;
 	name_grant(gpu, ids, grant);
-	err = pods_read(gpu, &pods);
+	err = pods_read(&pods);
 	if (err)
 		snprintf(why, len, "%s", gpupart_error(cmd_gp));
 	else if (grant->memory &&

@@ -27,11 +27,8 @@ struct pods {
 	uint64_t memory[NODE_GPUS_MAX];	/* bytes that other grants have */
 };
 
-/*
- * All of them: 0, or -errno. Programs are looked at on GPU @gpu alone, or on all if that is
- * negative. The caller frees list.
- */
-int pods_read(int gpu, struct pods *pods);
+/* All of them: 0, or -errno. The caller frees list. */
+int pods_read(struct pods *pods);
 
 /*
  * Gives a container TPCs of GPU @gpu for kubelet's @ids: 0, and @grant and its @folder, or

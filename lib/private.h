@@ -246,7 +246,7 @@ void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len);
  * call of gpupart_records_watch(), or its first launch if it had no records then, up to the last
  * call but one, or its end. Of the offset between the clocks of CPU and GPU two bounds are known,
  * so that the time of a launch, from its submission or the end before it on its stream until its
- * end, is between two values.
+ * end, is between two values: for the calling process as for others.
  */
 struct gpupart_records_kernel {
 	char name[96];			/* "": the process did not tell it */

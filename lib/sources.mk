@@ -108,7 +108,6 @@ LIB_CONFINE_MANAGE_SRC := \
 
 LIB_RECORDS_SRC := \
 	lib/records/check.c \
-	lib/records/common.c \
 	lib/records/context.c \
 	lib/records/file.c \
 	lib/records/fold.c \

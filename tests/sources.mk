@@ -18,6 +18,7 @@ UNIT_SRC := \
 	tests/unit/cli/qos_pace.c \
 	tests/unit/cli/qos_shape.c \
 	tests/unit/cli/tune.c \
+	tests/unit/cli/usage.c \
 	tests/unit/cli/witness.c \
 	tests/unit/confine/attach.c \
 	tests/unit/confine/graph_rebuild.c \
@@ -44,6 +45,7 @@ UNIT_SRC := \
 	tests/unit/records/clocks.c \
 	tests/unit/records/drain.c \
 	tests/unit/records/fold.c \
+	tests/unit/records/graph.c \
 	tests/unit/records/read.c \
 	tests/unit/records/ring.c \
 	tests/unit/records/watch.c \

@@ -196,7 +196,7 @@ static void look_at_environments(struct search *s)
 		found->nr = 0;
 		s->to = found;
 		s->n.found = found_to_be;
-		neighbours_to_be(&s->n);
+		neighbours_to_be(&s->n, 1);
 		s->to = to;
 		s->live->next_environments_ns = now + ENVIRONMENTS_SHARE * (process_now_ns() - now);
 	}

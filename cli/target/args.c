@@ -234,6 +234,7 @@ static int take_named(struct args *args, const char *name)
 
 	if (status)
 		return status;
+	args->named = setting;
 	/* What the options point to stays. */
 	text = alloc_text("%s", setting->value);
 	while ((word = strsep(&text, " \t")) && argc < ARGS_MAX_TERMS - 1)
@@ -591,18 +592,18 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
 	};
 	const struct gpupart_tpcset around = within ? *within : gpupart_topology_all(topo);
-	struct gpupart_tpcset part, others, free_tpcs;
+	struct gpupart_tpcset part = { { 0 } }, others, free_tpcs;
 	char *text;
 	enum gpupart_shape shape = GPUPART_SHAPE_PACKED;
 	unsigned int nr = 0, more = 0;
 	bool sms = false;
-	int status, err;
+	int status = 0;
 
 	settings_note();
 	if (!args->nr_terms)
 		return usage_error("no set: give one with -t, -g, -u, -n, --sms or --hex");
 	memset(set, 0, sizeof(*set));
-	for (unsigned int i = 0; i < args->nr_terms; i++) {
+	for (unsigned int i = 0; !status && i < args->nr_terms; i++) {
 		const char *option = args->terms[i].option, *value = args->terms[i].text;
 		const char *word = NULL;
 
@@ -612,24 +613,26 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 		if (!word) {
 			sms |= strcmp(option, "-n") != 0;
 			status = amount_parse(option, value, topo, &around, &more);
-			if (status)
-				return status;
 			nr += more;
 			continue;
 		}
 		/* In the library's words "+" would start a term of another kind. */
-		if (strchr(value, '+') || strchr(value, ' ') || !*value)
-			return usage_error("%s '%s': wants %s", option, value,
-					   word[0] == 'h' ? "a hexadecimal number" :
-							    "a list such as 0,5,8-11 or 0-10:2");
+		if (strchr(value, '+') || strchr(value, ' ') || !*value) {
+			status = usage_error("%s '%s': wants %s", option, value,
+					     word[0] == 'h' ? "a hexadecimal number" :
+							      "a list such as 0,5,8-11 or 0-10:2");
+			continue;
+		}
 		text = alloc_text("%s:%s", word, value);
-		err = gpupart_set_parse(cmd_gp, topo, text, &part);
+		if (gpupart_set_parse(cmd_gp, topo, text, &part))
+			status = usage_error("%s %s: %s", option, value, gpupart_error(cmd_gp));
 		free(text);
-		if (err)
-			return usage_error("%s %s: %s", option, value, gpupart_error(cmd_gp));
 		*set = gpupart_tpcset_or(set, &part);
 	}
-	status = args_inside(args, topo, set, &around);
+	if (status && args->named)
+		remark("%s%s = %s is part of this set", args->named->from, args->named->key,
+		       args->named->value);
+	status = status ?: args_inside(args, topo, set, &around);
 	if (!status && args->shape && !nr)
 		status = usage_error("--shape %s: goes with -n or --sms", args->shape);
 	if (!status && nr)

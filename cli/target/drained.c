@@ -48,6 +48,32 @@ static void add(struct drained *drained, int pid, const char *pci)
 		gpupart_records_drain(row->reader);
 }
 
+static bool descends(int pid, int ancestor)
+{
+	struct process_parent found;
+
+	while (pid > 1 && pid != ancestor)
+		pid = process_find_parent(pid, &found) ? found.parent : 0;
+	return ancestor > 1 && pid == ancestor;
+}
+
+/*
+ * Whether it is waited for. A job's process may have become another user; but any user can say of
+ * a process that it is of this job, and that its launches never end.
+ */
+static bool is_known(const struct gpupart_process *process, const struct gpupart_job *jobs,
+		     int nr_jobs, const char *job)
+{
+	for (int i = 0; i < nr_jobs; i++)
+		if (!strcmp(jobs[i].id, job) && (jobs[i].uid == process->uid ||
+						 descends(process->pid, jobs[i].pid)))
+			return true;
+	remark(
+		"process %d of user %u says that it is of this job, which did not start it: it is not waited for",
+		process->pid, process->uid);
+	return false;
+}
+
 int drained_add(struct drained *drained, int pid, const char *job, const char *pci,
 		const struct gpupart_job *jobs, int nr_jobs)
 {
@@ -63,11 +89,14 @@ int drained_add(struct drained *drained, int pid, const char *job, const char *p
 		return failure("%s", gpupart_error(cmd_gp));
 	for (int i = 0; i < nr; i++)
 		if (!list[i].pid && !strcmp(list[i].pci, pci) &&
-		    shown_is_inside(jobs, nr_jobs, list[i].job, job))
+		    shown_is_inside(jobs, nr_jobs, list[i].job, job) &&
+		    is_known(&list[i], jobs, nr_jobs, job))
 			add(drained, 0, pci);
 	nr = shown_rows(cmd_gp, list, nr, &rows);
 	for (int i = 0; i < nr; i++)
-		if (!strcmp(rows[i].pci, pci) && shown_is_inside(jobs, nr_jobs, rows[i].job, job))
+		if (!strcmp(rows[i].pci, pci) &&
+		    shown_is_inside(jobs, nr_jobs, rows[i].job, job) &&
+		    is_known(&rows[i], jobs, nr_jobs, job))
 			add(drained, rows[i].pid, pci);
 	free(rows);
 	free(list);

@@ -23,7 +23,7 @@ struct drained {
 
 /*
  * After the change: process @pid, or all processes of the job @job (not "") and of jobs inside it,
- * on the GPU at @pci, each of them once. 0, or an error.
+ * on the GPU at @pci, each of them once; another user's only if the job started it. 0, or an error.
  */
 int drained_add(struct drained *drained, int pid, const char *job, const char *pci,
 		const struct gpupart_job *jobs, int nr_jobs);

@@ -68,9 +68,9 @@ static size_t left_of(struct reading *reading, int fd, struct user **user)
 static char *read_environment(const char *pid, struct reading *reading)
 {
 	char path[300], *text;
-	size_t used = 0, max;
 	struct user *user;
-	ssize_t n = 1;
+	size_t used, max;
+	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
@@ -80,12 +80,10 @@ static char *read_environment(const char *pid, struct reading *reading)
 	max = left_of(reading, fd, &user);
 	if (max > MAX_ENVIRONMENT)
 		max = MAX_ENVIRONMENT;
-	/* What is not written takes no memory. */
+	/* What is not written takes no memory. One read has all: the kernel stops at the end. */
 	text = malloc(max + 2);
-	while (text && n > 0 && used < max) {
-		n = read(fd, text + used, max - used);
-		used += n > 0 ? n : 0;
-	}
+	n = text ? read(fd, text, max) : 0;
+	used = n > 0 ? n : 0;
 	close(fd);
 	if (user)
 		user->bytes += used;
@@ -149,22 +147,15 @@ static char *words_of(const struct neighbours *n, const char *environment)
 	return words;
 }
 
-/* The limit that process @pid will have, by its environment, when it uses the GPU. */
-static void look_at_environment(const struct neighbours *n, const char *pid,
-				struct reading *reading)
+/* The limit that process @pid will have, by its @environment, when it uses the GPU. */
+static void look_at_words(const struct neighbours *n, int pid, const char *environment)
 {
 	const char *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
-	char *environment = read_environment(pid, reading);
-	struct neighbour found = { .pid = atoi(pid) };
-	const char *now;
-	char *words;
+	struct neighbour found = { .pid = pid, .name = value_of(environment, "GPUPART_NAME"),
+				   .job = value_of(environment, "GPUPART_JOB") };
+	char *words = words_of(n, environment);
+	const char *now = words ? words_now(n, found.job, words) : "";
 
-	if (!environment)
-		return;
-	found.name = value_of(environment, "GPUPART_NAME");
-	found.job = value_of(environment, "GPUPART_JOB");
-	words = words_of(n, environment);
-	now = words ? words_now(n, found.job, words) : "";
 	/* A simulated GPU is its captures: the same address may be another one. */
 	if (*now && (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
 	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1") &&
@@ -172,7 +163,6 @@ static void look_at_environment(const struct neighbours *n, const char *pid,
 	    !gpupart_set_parse(NULL, n->topo, now, &found.set))
 		n->found(n->user, &found);
 	free(words);
-	free(environment);
 }
 
 bool neighbours_is_here(const struct neighbours *n, const char *pci, const char *source,
@@ -199,16 +189,24 @@ void neighbours_shown(const struct neighbours *n)
 	}
 }
 
-unsigned int neighbours_to_be(const struct neighbours *n)
+unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr)
 {
 	DIR *proc = opendir("/proc");
 	struct reading reading = { NULL, 0, 0 };
 	struct dirent *entry;
+	char *environment;
+	bool is_run;
 
-	while (proc && (entry = readdir(proc)))
-		if (*entry->d_name >= '1' && *entry->d_name <= '9' &&
-		    !shows_itself(n, atoi(entry->d_name)))
-			look_at_environment(n, entry->d_name, &reading);
+	while (proc && (entry = readdir(proc))) {
+		if (*entry->d_name < '1' || *entry->d_name > '9' ||
+		    shows_itself(list, atoi(entry->d_name)))
+			continue;
+		environment = read_environment(entry->d_name, &reading);
+		is_run = environment && *value_of(environment, "GPUPART_GPU");
+		for (unsigned int i = 0; is_run && i < nr; i++)
+			look_at_words(&list[i], atoi(entry->d_name), environment);
+		free(environment);
+	}
 	if (proc)
 		closedir(proc);
 	free(reading.users);
@@ -250,29 +248,35 @@ static void add(void *user, const struct neighbour *found)
 			 *found->name ? ", " : "", found->name);
 }
 
-/* Looks at all of them, and with @to_be at those that have not used the GPU yet. */
-static void look(struct neighbours *n, struct beside *beside, bool to_be)
+/*
+ * Looks at all of them on the @nr GPUs of @list, which are alike but for the GPU, and with @to_be
+ * at those that have not used one yet.
+ */
+static void look(struct neighbours *list, struct beside *besides, unsigned int nr, bool to_be)
 {
 	struct gpupart_process *processes;
 	struct gpupart_job *jobs = NULL;
+	int nr_processes = shown_processes(cmd_gp, &processes);
+	int nr_jobs = to_be || besides->within ? shown_jobs(cmd_gp, &jobs) : 0;
 	unsigned int nr_too_long;
 
-	beside->neighbours = n;
-	n->found = add;
-	n->user = beside;
-	n->nr_processes = shown_processes(cmd_gp, &processes);
-	n->processes = processes;
-	if (to_be || beside->within)
-		n->nr_jobs = shown_jobs(cmd_gp, &jobs);
-	n->jobs = jobs;
-	if (to_be && n->nr_processes < 0)
+	for (unsigned int i = 0; i < nr; i++) {
+		besides[i].neighbours = &list[i];
+		list[i].found = add;
+		list[i].user = &besides[i];
+		list[i].processes = processes;
+		list[i].nr_processes = nr_processes;
+		list[i].jobs = jobs;
+		list[i].nr_jobs = nr_jobs;
+		neighbours_shown(&list[i]);
+	}
+	if (to_be && nr_processes < 0)
 		remark("-n: other programs that run cannot be listed: their TPCs may be taken");
 	/* What was not looked at, of a user that has too much there. */
-	for (int i = 0; to_be && i < n->nr_processes; i++)
+	for (int i = 0; to_be && i < nr_processes; i++)
 		if (!processes[i].pid && !*processes[i].pci && *processes[i].problem)
 			remark("-n: %s, and their TPCs may be taken", processes[i].problem);
-	neighbours_shown(n);
-	nr_too_long = to_be ? neighbours_to_be(n) : 0;
+	nr_too_long = to_be ? neighbours_to_be(list, nr) : 0;
 	if (nr_too_long)
 		remark(
 			"-n: the environments of %u processes are longer than %u KiB, or those of their user together than %u MiB, and were not read: whether those will be limited is not known",
@@ -287,8 +291,18 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpup
 	struct neighbours n = { .args = args, .topo = topo, .pci = pci };
 	struct beside beside = { .within = within };
 
-	look(&n, &beside, true);
+	look(&n, &beside, 1, true);
 	return beside.tpcs;
+}
+
+void neighbours_add(struct neighbours *list, unsigned int nr, struct gpupart_tpcset *tpcs)
+{
+	struct beside *besides = alloc_zeroed(nr + 1, sizeof(*besides));
+
+	look(list, besides, nr, true);
+	for (unsigned int i = 0; i < nr; i++)
+		tpcs[i] = gpupart_tpcset_or(&tpcs[i], &besides[i].tpcs);
+	free(besides);
 }
 
 void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
@@ -298,7 +312,7 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
 	struct beside beside = { .within = within, .set = set };
 	char list[GPUPART_TPCSET_STRLEN], more[32] = "";
 
-	look(&n, &beside, false);
+	look(&n, &beside, 1, false);
 	gpupart_tpcset_format_list(&beside.tpcs, list, sizeof(list));
 	if (beside.nr > 1)
 		snprintf(more, sizeof(more), " and %u more", beside.nr - 1);

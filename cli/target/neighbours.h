@@ -31,10 +31,10 @@ struct neighbours {
 void neighbours_shown(const struct neighbours *neighbours);
 
 /*
- * Those that have not used the GPU yet, by the environments of all processes, which takes a
- * while: how many of them are too long and were not read.
+ * Those that have not used the @nr GPUs of @list yet, by the environments of all processes, which
+ * takes a while: how many of them are too long and were not read. What runs is @list's first one's.
  */
-unsigned int neighbours_to_be(const struct neighbours *neighbours);
+unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr);
 
 /* Whether they mean the GPU that is asked for: on a simulated one, of the same capture. */
 bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, const char *source,
@@ -48,6 +48,12 @@ bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, co
  */
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within);
+
+/*
+ * The same of the @nr GPUs of @list, of which args, topo and pci are given, by one look: added to
+ * the set of each in @tpcs.
+ */
+void neighbours_add(struct neighbours *list, unsigned int nr, struct gpupart_tpcset *tpcs);
 
 /* Notes which program that uses the GPU now has TPCs of @set, which the user wrote out. */
 void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,

@@ -9,8 +9,12 @@
 #include <gpupart_manage.h>
 #include "cli/target/cgroup.h"
 
-/* So many processes have their records read, with three descriptors each; of others none is. */
+/*
+ * So many processes have their records read, with three descriptors each; of others none is. Of
+ * these another user's processes have a quarter at most.
+ */
 #define USAGE_MAX_READERS 512
+#define USAGE_MAX_USERS 64	/* further ones count as one */
 
 /* A share or a rate is below 0 where it is not known. */
 struct usage_row {
@@ -35,7 +39,12 @@ struct usage_row {
 /* Begins as all zero. */
 struct usage {
 	struct usage_row **rows;
-	unsigned int nr, nr_readers;
+	unsigned int nr, nr_readers, nr_users;
+	/* Of one look: what another user's files cost is to cost nobody else's figures. */
+	struct usage_user {
+		unsigned int uid, nr_readers;
+		uint64_t cpu_ns;
+	} users[USAGE_MAX_USERS];
 };
 
 /* Looks at @nr processes on one GPU each, listed at @at_ns of CLOCK_MONOTONIC; forgets others. */

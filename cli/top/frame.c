@@ -7,6 +7,7 @@
 #include "cli/draw/picture.h"
 #include "cli/top/top.h"
 #include "cli/util/alloc.h"
+#include "cli/util/process.h"
 
 #define HEAD	3	/* lines about the GPU */
 #define TEXT	24	/* bytes of a figure */
@@ -89,17 +90,11 @@ static const char *set_text(char text[OUT_SET_STRLEN], const struct top *top,
 /* The name of a row: of a program without one of its own that of its executable. */
 static const char *name_text(char name[64], const struct model_row *row)
 {
-	int pid = row->process ? row->process->pid : 0;
-	char path[32];
-	FILE *file;
+	struct process_parent found = { .name = "" };
 
-	snprintf(name, 64, "%s", *row->name ? row->name : "-");
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	file = pid && (row->job >= 0 || !*row->name) ? fopen(path, "re") : NULL;
-	if (file && fgets(name, 64, file))
-		name[strcspn(name, "\n")] = 0;
-	if (file)
-		fclose(file);
+	if (row->process && (row->job >= 0 || !*row->name))
+		process_find_parent(row->process->pid, &found);
+	snprintf(name, 64, "%s", *found.name ? found.name : *row->name ? row->name : "-");
 	for (char *c = name; *c; c++)
 		*c = *c < ' ' || *c > '~' ? '?' : *c;
 	return name;
@@ -107,15 +102,14 @@ static const char *name_text(char name[64], const struct model_row *row)
 
 /* ------------------------------------------------------------------- which rows */
 
-static const struct top_view *sorted_for;
-
-static int compare(const void *a, const void *b)
+static int compare(const void *a, const void *b, void *arg)
 {
+	const struct top_view *view = arg;
 	const struct model_row *x = *(const struct model_row *const *)a;
 	const struct model_row *y = *(const struct model_row *const *)b;
 	double less = 0;
 
-	switch (sorted_for->sort) {
+	switch (view->sort) {
 	case TOP_BY_BUSY:	less = y->busy - x->busy; break;
 	case TOP_BY_LAUNCHES:	less = y->launches_per_s - x->launches_per_s; break;
 	case TOP_BY_MEMORY:	less = y->memory - x->memory; break;
@@ -126,7 +120,7 @@ static int compare(const void *a, const void *b)
 	}
 	if (!less)
 		less = (double)x->letter - y->letter;
-	return ((less > 0) - (less < 0)) * (sorted_for->reverse ? -1 : 1);
+	return ((less > 0) - (less < 0)) * (view->reverse ? -1 : 1);
 }
 
 static bool has_text(const struct top *top, const struct model_row *row, const char *text)
@@ -159,8 +153,7 @@ unsigned int top_shown(const struct top_view *view, const struct top *top,
 	for (unsigned int i = 0; i < top->model.nr_rows; i++)
 		if (is_wanted(view, top, i))
 			jobs[nr_jobs++] = &top->model.rows[i];
-	sorted_for = view;
-	qsort(jobs, nr_jobs, sizeof(*jobs), compare);
+	qsort_r(jobs, nr_jobs, sizeof(*jobs), compare, (void *)view);
 	for (unsigned int n = 0; n < nr_jobs; n++) {
 		(*shown)[nr++] = jobs[n];
 		for (unsigned int i = 0; jobs[n]->open && i < top->model.nr_rows; i++)

@@ -20,6 +20,7 @@
 
 static volatile sig_atomic_t ended;
 static int real_stderr = -1;
+static bool coloured;
 
 static void on_end(int sig)
 {
@@ -46,6 +47,7 @@ static void begin_colours(void)
 
 	if ((none && *none) || !has_colors() || start_color() == ERR)
 		return;
+	coloured = COLOR_PAIRS >= PAIR_TENANT + PALETTE_TENANTS;
 	use_default_colors();
 	init_pair(PAIR_RED, COLOR_RED, -1);
 	for (int i = 0; i < PALETTE_TENANTS; i++) {
@@ -108,23 +110,12 @@ static bool enter(void)
 
 static int attributes(unsigned int style)
 {
-	bool colour = COLOR_PAIRS > PAIR_TENANT + PALETTE_TENANTS && has_colors() &&
-		      pair_content(PAIR_RED, &(short){ 0 }, &(short){ 0 }) != ERR;
+	static const int plain[] = { A_NORMAL, A_BOLD, A_DIM, A_BOLD, A_REVERSE, A_BOLD };
 
-	switch (style) {
-	case TOP_PLAIN:
-		return A_NORMAL;
-	case TOP_BOLD:
-		return A_BOLD;
-	case TOP_DIM:
-		return A_DIM;
-	case TOP_RED:
-		return A_BOLD | (colour ? COLOR_PAIR(PAIR_RED) : 0);
-	case TOP_REVERSE:
-		return A_REVERSE;
-	default:
-		return colour ? COLOR_PAIR(PAIR_TENANT + style - TOP_TENANT) : A_BOLD;
-	}
+	if (!coloured || (style != TOP_RED && style < TOP_TENANT))
+		return plain[style < TOP_TENANT ? style : TOP_TENANT];
+	return style == TOP_RED ? A_BOLD | COLOR_PAIR(PAIR_RED) :
+				  COLOR_PAIR(PAIR_TENANT + style - TOP_TENANT);
 }
 
 /* The first GPU that has a job. */

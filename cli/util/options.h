@@ -36,6 +36,7 @@ struct args {
 	const char *output;	/* -o or NULL */
 	bool json;
 	const char *shape;	/* --shape or NULL */
+	const struct setting *named;	/* the last set that was given by its name; NULL: none */
 	unsigned int nr_terms;
 	struct {
 		const char *option;	/* "-t" */

@@ -249,7 +249,7 @@ void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
 
 			origin_gone(&e->origin, object, ctx, thread);
 			/* Perhaps it was that one, and the next has its handle. */
-			e->builds.stream = (struct scope_id){ NULL };
+			atomic_store_explicit(&e->builds.stream_gone, true, memory_order_relaxed);
 			graph_builds_lost(&e->builds, ctx);
 		}
 	}
@@ -588,6 +588,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 		e->builds.recorded = recorded;
 		e->builds.last = b;
 		e->builds.stream = now.stream;
+		atomic_store_explicit(&e->builds.stream_gone, false, memory_order_relaxed);
 		pthread_mutex_unlock(&graph_lock);
 	}
 	executable_unuse(e);

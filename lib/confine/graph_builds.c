@@ -88,7 +88,8 @@ bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *s
 {
 	const struct scope_id *last = &builds->stream;
 
-	return last->handle && last->handle == stream->handle && last->ctx == stream->ctx &&
+	return !atomic_load_explicit(&builds->stream_gone, memory_order_relaxed) && last->handle &&
+	       last->handle == stream->handle && last->ctx == stream->ctx &&
 	       last->thread == stream->thread;
 }
 

@@ -35,7 +35,8 @@ struct graph_builds {
 	/* Of the last launch, written by the caller: those of several builds do not overlap. */
 	struct graph_build *last;	/* NULL: there was none, or it is gone */
 	bool recorded;			/* @event shows its end */
-	struct scope_id stream;		/* that it went into; all zero: perhaps gone */
+	struct scope_id stream;		/* that it went into */
+	atomic_bool stream_gone;	/* perhaps; any thread says so */
 	void *event, *ctx;		/* in whose context it is, as the variants are */
 };
 

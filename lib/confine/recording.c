@@ -194,7 +194,7 @@ void recording_names(const struct cuda_api *cuda)
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
 		records = atomic_load(&gpu->records);
 		if (records)
-			records_names(records, cuda);
+			records_names(records->shown->functions, records, cuda);
 	}
 }
 

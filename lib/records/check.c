@@ -63,14 +63,12 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 	if (!cells)
 		return ctx_fail(gp, -ENOMEM, "no memory");
 	result = cuda->host_register(cells, TRIAL_BYTES, CUDA_HOST_DEVICEMAP);
-	if (result) {
-		free(cells);
-		return ctx_fail(gp, -EPROTO, "cuMemHostRegister: %s", cuda_words(cuda, result));
-	}
-	result = cuda->host_pointer(&address, cells, 0);
 	if (result)
-		err = ctx_fail(gp, -EPROTO, "cuMemHostGetDevicePointer: %s",
-			       cuda_words(cuda, result));
+		free(cells);
+	else
+		result = cuda->host_pointer(&address, cells, 0);
+	if (result)
+		return ctx_fail(gp, -EPROTO, "cuMemHostRegister: %s", cuda_words(cuda, result));
 	for (unsigned int slot = tmd_release_slots(map) - 1; slot && !err && !why; slot--) {
 		atomic_store(&cells[slot].payload, 0);
 		atomic_store(&cells[slot].time, 0);

@@ -5,30 +5,26 @@
 #include "lib/records/clocks.h"
 #include "lib/records/records.h"
 
-#define SECOND		1000000000ull
 #define DRIFT_INVERSE	10000	/* one clock is faster than the other by less than a 10000th */
 
 /* ------------------------------------------------------------------- the CPU's clock */
 
-static struct {
-	uint64_t counter, ns, scale;	/* @scale: ns in 2^32 counts, 0: not measured */
-} cpu;
+static struct control_clock cpu;	/* its scale is 0: not measured */
 
 /* Both at one moment, as well as can be. */
 static void cpu_look(uint64_t *counter, uint64_t *ns)
 {
-	uint64_t before, after, least = UINT64_MAX;
-	struct timespec ts;
+	uint64_t before, at, after, least = UINT64_MAX;
 
 	for (int i = 0; i < 16; i++) {
 		before = records_counter();
-		clock_gettime(CLOCK_MONOTONIC, &ts);
+		at = clock_monotonic_ns();
 		after = records_counter();
 		if (after - before >= least)
 			continue;
 		least = after - before;
 		*counter = before + least / 2;
-		*ns = ts.tv_sec * SECOND + ts.tv_nsec;
+		*ns = at;
 	}
 }
 
@@ -47,9 +43,7 @@ void clocks_measure(void)
 
 int64_t clocks_cpu_ns(uint64_t counter)
 {
-	const int64_t since = counter - cpu.counter;
-
-	return cpu.ns + (int64_t)((__int128)since * cpu.scale >> 32);
+	return records_clock_ns(&cpu, counter);
 }
 
 /* ------------------------------------------------------------------- bounds of the offset */

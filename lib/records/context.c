@@ -35,9 +35,9 @@ static void rings_reset(struct records *records)
 			.issued = records_base(n), .mask = records_base(n), .number = n,
 			.shown = &records->shown->rings[n],
 		};
-	memset(records->slots, 0, sizeof(records->slots));
+	for (unsigned int n = 0; n < 1u << RECORDS_HINT_BITS; n++)
+		records->hints[n] = records->rings;
 	memset(records->contexts, 0, sizeof(records->contexts));
-	atomic_store(&records->leaving, 0);
 	memset(records->graphs, 0, sizeof(records->graphs));
 	atomic_store(&records->free, ~0ull);
 	atomic_store(&records->folding, false);
@@ -101,9 +101,13 @@ static bool section_make(struct gpupart *gp, struct records *records)
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
 		struct records_ring *ring = &records->rings[n];
 
-		ring->cells = records_cells(records->section) + records_first(n);
-		ring->notes = records_notes(records->section) + records_first(n);
+		ring->cells = &records->section->cells[records_first(n)];
+		ring->notes = &records->section->notes[records_first(n)];
 		ring->shown->issued = ring->shown->folded = records_base(n);
+	}
+	for (unsigned int n = 0; n < CONTROL_NR_GRAPHS; n++) {
+		records->graphs[n].shown = &records->shown->graph[n];
+		records->graphs[n].cell = &records->section->graphs[n];
 	}
 	records->shown->fenced = !syscall(SYS_membarrier,
 					  MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
@@ -132,60 +136,47 @@ static void rings_revive(struct records *records, unsigned int n)
 		}
 		ring->shown->waiting = 0;
 		__atomic_store_n(&ring->shown->lost, 0, __ATOMIC_RELEASE);
-		atomic_fetch_or(&records->leaving, 1ull << i);
+		atomic_fetch_or(&records->free, 1ull << i);
 	}
 }
 
-/*
- * In @context's memory: of before, if the driver has let go of it, or new. @again: it is not new.
- */
-static int register_in(struct gpupart *gp, const struct cuda_api *cuda, struct records *records,
-		       struct records_context *context, bool again)
-{
-	cuda_ptr address;
-	int result;
-
-	if (!again)
-		context->mapped = records_file_again(place_of(records));
-	if (!context->mapped)
-		return ctx_fail(gp, -ENOMEM, "no memory for records");
-	result = cuda->host_register(context->mapped, RECORDS_REGISTERED, CUDA_HOST_DEVICEMAP);
-	if (!result && again) {
-		rings_revive(records, context - records->contexts);
-		records_graphs_gone(records, context - records->contexts, true);
-	}
-	if (!result)
-		result = cuda->host_pointer(&address, context->mapped, 0);
-	if (result)
-		return ctx_fail(gp, -EIO, "cuMemHostRegister: %s",
-				cuda_words(cuda, result));
-	context->address = address;
-	return 0;
-}
-
-/* With the lock held. */
+/* In memory of before, if the driver has let go of it, or new. With the lock held. */
 static int add(struct gpupart *gp, struct records *records, const struct cuda_api *cuda,
 	       const void *ctx)
 {
-	bool again = true;
-	int err = -EBUSY;
+	struct records_context *context;
+	int result = -1;
+	bool again;
 
 	if (!cuda->host_register || !cuda->host_pointer)
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver does not register memory");
 	if (!section_make(gp, records))
 		return -ENOMEM;
-	for (unsigned int i = 0; err && again && i < RECORDS_MAX_CONTEXTS; i++) {
-		struct records_context *context = &records->contexts[i];
-
+	for (unsigned int n = 0; n < RECORDS_MAX_CONTEXTS; n++) {
+		context = &records->contexts[n];
 		if (atomic_load(&context->ctx))
 			continue;
 		again = context->mapped;
-		err = register_in(gp, cuda, records, context, again);
-		if (!err)
+		if (!again)
+			context->mapped = records_file_again(place_of(records));
+		if (!context->mapped)
+			return ctx_fail(gp, -ENOMEM, "no memory for records");
+		result = cuda->host_register(context->mapped, RECORDS_REGISTERED,
+					     CUDA_HOST_DEVICEMAP);
+		if (!result && again) {
+			rings_revive(records, n);
+			records_graphs_gone(records, n, true);
+		}
+		if (!result)
+			result = cuda->host_pointer(&context->address, context->mapped, 0);
+		if (!result)
 			atomic_store(&context->ctx, ctx);
+		if (!result || !again)
+			break;
 	}
-	return err && again ? ctx_fail(gp, err, "more than %d contexts", RECORDS_MAX_CONTEXTS) :
-			      err;
+	return !result ? 0 : result < 0 || again ?
+	       ctx_fail(gp, -EBUSY, "more than %d contexts", RECORDS_MAX_CONTEXTS) :
+	       ctx_fail(gp, -EIO, "cuMemHostRegister: %s", cuda_words(cuda, result));
 }
 
 bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx)

@@ -9,17 +9,12 @@
  */
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <gpupart_manage.h>
 #include "lib/private.h"
 #include "lib/records/reader.h"
-
-static bool read_lanes(const struct gpupart_records_reader *reader, struct control_lane *lanes)
-{
-	return reader_block(reader, offsetof(struct control_block, lanes), lanes,
-			    CONTROL_NR_LANES * sizeof(*lanes));
-}
 
 static uint64_t nr_launches(const struct control_lane *lane)
 {
@@ -125,28 +120,23 @@ static bool fence(void)
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-/* One step of @drain, with what was just read; 1, 0, or -errno. */
+/* One step of @drain: @lanes were read, and after a fence @reader's copy. 1, 0, or -ENODATA. */
 static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
 		const struct control_lane *lanes)
 {
 	struct reader_drain *drain = &reader->drain;
-	struct gpupart_records now;
-	int err;
 
 	/* What was counted by now is inside of a launch yet, or has a number. */
 	if (drain->step == DRAIN_BEGUN || nr_loose(lanes) != drain->loose) {
 		drain->loose = nr_loose(lanes);
+		memcpy(drain->lanes, lanes, sizeof(drain->lanes));
 		drain->step = DRAIN_INSIDE;
-		return read_lanes(reader, drain->lanes) ? 0 : -ESRCH;
+		return 0;
 	}
 	if (drain->step == DRAIN_NUMBERED)
 		return numbers_ended(gp, reader);
 	if (!all_left(drain->lanes, lanes))
 		return 0;
-	fence();
-	err = gpupart_records_read(gp, reader, &now, sizeof(now));
-	if (err)
-		return err;
 	note_numbers(reader);
 	drain->step = DRAIN_NUMBERED;
 	return 0;
@@ -162,16 +152,18 @@ int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *r
 	struct control_lane lanes[CONTROL_NR_LANES];
 	struct gpupart_records now;
 	const char *why;
-	int result = 0;
+	int err, result = 0;
 
 	/* Of a process that launches nothing all three steps are done at once. */
 	for (int i = 0; i < 3 && !result; i++) {
-		result = gpupart_records_read(gp, reader, &now, sizeof(now));
-		if (result)
-			return result;
 		why = !fence() ? "this system has no membarrier()" :
-		      !read_lanes(reader, lanes) ? "its page cannot be read" :
-		      why_unknown(&reader->copy, lanes);
+		      !reader_block(reader, offsetof(struct control_block, lanes), lanes,
+				    sizeof(lanes)) ? "its page cannot be read" : NULL;
+		fence();
+		err = gpupart_records_read(gp, reader, &now, sizeof(now));
+		if (err)
+			return err;
+		why = why ? why : why_unknown(&reader->copy, lanes);
 		result = why ? ctx_fail(gp, -ENODATA, "process %d: %s", reader->pid, why) :
 			       step(gp, reader, lanes);
 	}

@@ -23,7 +23,7 @@ static struct {
 	int fd;
 	dev_t dev;
 	ino_t ino;
-	void *_Atomic sections[CONTROL_MAX_GPUS];
+	struct records_section *_Atomic sections[CONTROL_MAX_GPUS];
 } file = { .fd = -1 };
 
 static bool is_open(void)
@@ -97,60 +97,46 @@ static int file_make(void)
 	return 0;
 }
 
-/* With the lock held. Memory that is not there when it is written would end the program. */
-static int section_map(unsigned int n, void **section)
+/*
+ * With the lock held. Memory that is not there when it is written would end the program. No reader
+ * looks at it before the GPU's records are on.
+ */
+static int section_make(unsigned int n)
 {
 	const off_t at = section_at(n);
-	void *map;
-	int err;
+	struct records_section *section;
+	int err = file.fd < 0 ? file_make() : is_open() ? 0 : -EBADF;
 
-	if (file.fd < 0)
-		err = file_make();
-	else
-		err = is_open() ? 0 : -EBADF;
 	if (!err)
-		err = -posix_fallocate(file.fd, at, RECORDS_SECTION);
+		err = -posix_fallocate(file.fd, at, sizeof(*section));
 	if (err)
 		return err;
-	map = mmap(NULL, RECORDS_SECTION, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, at);
-	if (map == MAP_FAILED)
+	section = mmap(NULL, sizeof(*section), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, at);
+	if (section == MAP_FAILED)
 		return -errno;
-	*section = map;
+	for (unsigned int ring = 0; ring < CONTROL_NR_RINGS; ring++)
+		for (unsigned int i = 0; i < records_entries(ring); i++)
+			section->cells[records_first(ring) + i].payload = i;
+	file.sections[n] = section;
 	return 0;
 }
 
-/* No reader looks at it before the GPU's records are on. */
-static void section_fill(void *section)
-{
-	struct records_cell *cells = records_cells(section);
-
-	for (unsigned int ring = 0; ring < CONTROL_NR_RINGS; ring++)
-		for (unsigned int i = 0; i < records_entries(ring); i++)
-			cells[records_first(ring) + i].payload = i;
-}
-
-void *records_file_section(struct gpupart *gp, unsigned int n)
+struct records_section *records_file_section(struct gpupart *gp, unsigned int n)
 {
 	struct fsize_guard guard;
-	void *section = NULL;
 	int err;
 
 	fsize_guard_begin(&guard);
 	pthread_mutex_lock(&lock);
-	section = file.sections[n];
-	err = section ? 0 : section_map(n, &section);
-	if (!err && !file.sections[n]) {
-		section_fill(section);
-		file.sections[n] = section;
-	}
+	err = file.sections[n] ? 0 : section_make(n);
 	pthread_mutex_unlock(&lock);
 	fsize_guard_end(&guard);
 	if (err)
 		ctx_fail(gp, err, "no memory for records: %s", strerror(-err));
-	return section;
+	return file.sections[n];
 }
 
-void *records_file_find(unsigned int n)
+struct records_section *records_file_find(unsigned int n)
 {
 	return atomic_load(&file.sections[n]);
 }

@@ -39,13 +39,6 @@ void records_clock_start(struct control_clock *clock)
 	clock->offset = clock->next_offset = OFFSET_NONE;
 }
 
-static inline uint64_t clock_ns(const struct control_clock *clock, uint64_t counter)
-{
-	int64_t since = counter - clock->counter;
-
-	return clock->ns + (int64_t)((__int128)since * clock->scale >> 32);
-}
-
 /*
  * A new rate, from all the time since the first look. GPU time goes on from where it was, so that
  * offsets which were learned at the old rate hold.
@@ -58,7 +51,7 @@ __attribute__((noinline, cold)) static void clock_renew(struct control_clock *cl
 	clock->next_offset = OFFSET_NONE;
 	clock->offset = was.next_offset;
 	if (was.next_offset != OFFSET_NONE)
-		clock->offset += clock_ns(&was, clock->counter) - clock->ns;
+		clock->offset += records_clock_ns(&was, clock->counter) - clock->ns;
 }
 
 /*
@@ -77,9 +70,9 @@ static inline void clock_learn(struct control_clock *clock, uint64_t counter, ui
 {
 	int64_t offset;
 
-	if (__builtin_expect(clock_ns(clock, counter) - clock->ns > clock_window(clock), 0))
+	if (__builtin_expect(records_clock_ns(clock, counter) - clock->ns > clock_window(clock), 0))
 		clock_renew(clock);
-	offset = end - clock_ns(clock, counter);
+	offset = end - records_clock_ns(clock, counter);
 	if (offset > clock->next_offset)
 		clock->next_offset = offset;
 	if (offset > clock->offset)
@@ -88,7 +81,7 @@ static inline void clock_learn(struct control_clock *clock, uint64_t counter, ui
 
 void records_clock_seen(struct control_clock *clock, uint64_t end)
 {
-	int64_t offset = end - clock_ns(clock, records_counter());
+	int64_t offset = end - records_clock_ns(clock, records_counter());
 
 	if (offset > clock->offset)
 		clock->offset = offset;
@@ -352,7 +345,7 @@ static uint64_t gpu_time(const struct control_records *totals, uint64_t counter)
 	after = __atomic_load_n(&totals->version, __ATOMIC_RELAXED);
 	if (before & 1 || before != after || clock.offset == OFFSET_NONE)
 		return 0;
-	return clock_ns(&clock, counter) + clock.offset;
+	return records_clock_ns(&clock, counter) + clock.offset;
 }
 
 __attribute__((cold))

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/core/fork.h"
-#include "lib/driver/cuda.h"
 #include "lib/records/records.h"
 
 #define MAX_FUNCTIONS	8	/* of last kernels */
@@ -16,9 +15,8 @@
 #define MAX_KERNELS	32
 
 struct records_mark {
-	struct records *records;	/* NULL: no entry yet */
-	unsigned int entry;
-	void *ctx;			/* of the nodes; NULL: none was built */
+	struct records *records;	/* whose entry it has */
+	struct records_graph *entry;	/* NULL: none yet */
 	unsigned int nr_built;		/* kernels that count, of: */
 	unsigned int nr_kernels;
 	unsigned int nr_functions;
@@ -138,13 +136,9 @@ void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda
 /* ------------------------------------------------------------------- entries */
 
 /* These with the lock held. */
-static struct records_graph *entry_of(struct records *records, unsigned int n,
-				      struct control_graph **shown,
-				      struct records_graph_cell **cell)
+static int32_t entry_left(const struct records_graph *graph)
 {
-	*shown = &records->shown->graph[n];
-	*cell = &records_graph_cells(records->section)[n];
-	return &records->graphs[n];
+	return records_graph_left(graph->shown, graph->cell);
 }
 
 static void since_set(struct records *records, struct control_graph *shown, uint64_t counter)
@@ -154,33 +148,29 @@ static void since_set(struct records *records, struct control_graph *shown, uint
 }
 
 /*
- * All launches have ended: from the first one's submission to the last end is one time. With
- * records->folding.
+ * Of graphs whose launches have all ended: from the first one's submission to the last end is one
+ * time. With records->folding.
  */
-static void time_add(struct records *records, struct control_graph *shown,
-		     const struct records_graph_cell *cell)
-{
-	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
-	const uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
-
-	ring->notes[at] = (struct records_note){ shown->since, RECORDS_GRAPH_KEY };
-	ring->cells[at] = (struct records_cell){ seq, atomic_load(&cell->end.time) };
-	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
-	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
-	ring->shown->last_end = 0;
-	records_fold_ring(records->shown, ring, 1, true);
-	since_set(records, shown, 0);
-}
-
 static void times_add(struct records *records)
 {
-	struct records_graph_cell *cell;
-	struct control_graph *shown;
+	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 
-	for (unsigned int n = 0; records->nr_running && n < records->shown->nr_graphs; n++)
-		if (!entry_of(records, n, &shown, &cell)->launching && shown->since &&
-		    records_graph_left(shown, cell) <= 0)
-			time_add(records, shown, cell);
+	/* What the page says others can write. */
+	for (unsigned int n = 0; records->nr_running && n < CONTROL_NR_GRAPHS &&
+	     n < records->shown->nr_graphs; n++) {
+		const struct records_graph *graph = &records->graphs[n];
+		const uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
+
+		if (graph->launching || !graph->shown->since || entry_left(graph) > 0)
+			continue;
+		ring->notes[at] = (struct records_note){ graph->shown->since, RECORDS_GRAPH_KEY };
+		ring->cells[at] = (struct records_cell){ seq, atomic_load(&graph->cell->end.time) };
+		atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
+		__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
+		ring->shown->last_end = 0;
+		records_fold_ring(records->shown, ring, 1, true);
+		since_set(records, graph->shown, 0);
+	}
 }
 
 void records_graphs_fold(struct records *records)
@@ -203,35 +193,35 @@ static void times_add_all(struct records *records)
 /* For an executable none of whose nodes is built. Without a free entry it is unknown. */
 static void entry_take(struct records *records, struct records_mark *mark)
 {
-	struct records_graph_cell *cell;
-	struct control_graph *shown;
+	unsigned int n = 0;
+	struct records_graph *graph = records->graphs;
 
 	times_add_all(records);
-	for (unsigned int n = 0; n < CONTROL_NR_GRAPHS && records->section; n++) {
-		struct records_graph *graph = entry_of(records, n, &shown, &cell);
-
-		if (graph->owner || graph->spoilt || records_graph_left(shown, cell))
-			continue;
-		since_set(records, shown, 0);
-		/* With any number of kernels nothing of it is outstanding. */
-		__atomic_store_n(&shown->kernels, 0, __ATOMIC_RELEASE);
-		atomic_store(&cell->count, (uint32_t)shown->issued * mark->nr_kernels);
-		__atomic_store_n(&shown->kernels, mark->nr_kernels, __ATOMIC_RELEASE);
-		if (records->shown->nr_graphs <= n)
-			__atomic_store_n(&records->shown->nr_graphs, n + 1, __ATOMIC_RELEASE);
-		graph->owner = mark;
-		graph->context = 0;
-		mark->records = records;
-		mark->entry = n;
-		return;
+	while (records->section && n < CONTROL_NR_GRAPHS &&
+	       (graph->owner || graph->spoilt || entry_left(graph))) {
+		graph++;
+		n++;
 	}
-	mark->unknown = true;
+	mark->unknown = !records->section || n == CONTROL_NR_GRAPHS;
+	if (mark->unknown)
+		return;
+	since_set(records, graph->shown, 0);
+	/* With any number of kernels nothing of it is outstanding. */
+	__atomic_store_n(&graph->shown->kernels, 0, __ATOMIC_RELEASE);
+	atomic_store(&graph->cell->count, (uint32_t)graph->shown->issued * mark->nr_kernels);
+	__atomic_store_n(&graph->shown->kernels, mark->nr_kernels, __ATOMIC_RELEASE);
+	if (records->shown->nr_graphs <= n)
+		__atomic_store_n(&records->shown->nr_graphs, n + 1, __ATOMIC_RELEASE);
+	graph->owner = mark;
+	graph->context = 0;
+	mark->records = records;
+	mark->entry = graph;
 }
 
 static void spoil(struct records_mark *mark)
 {
-	if (mark->records)
-		mark->records->graphs[mark->entry].spoilt = true;
+	if (mark->entry)
+		mark->entry->spoilt = true;
 	mark->unknown = true;
 }
 
@@ -259,39 +249,34 @@ void records_mark_free(struct records_mark *mark)
 	if (!mark)
 		return;
 	pthread_mutex_lock(&lock);
-	if (mark->records)
-		mark->records->graphs[mark->entry].owner = NULL;
+	if (mark->entry)
+		mark->entry->owner = NULL;
 	pthread_mutex_unlock(&lock);
 	free(mark);
 }
 
 void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 {
-	struct records_graph_cell *cell;
-	struct control_graph *shown;
-
 	pthread_mutex_lock(&lock);
 	for (unsigned int i = 0; i < CONTROL_NR_GRAPHS; i++) {
-		struct records_graph *graph = entry_of(records, i, &shown, &cell);
+		struct records_graph *graph = &records->graphs[i];
 
 		if (graph->context != n + 1)
 			continue;
 		if (graph->owner) {
 			graph->owner->unknown = true;
-			graph->owner->records = NULL;
+			graph->owner->entry = NULL;
 			graph->owner = NULL;
 			graph->launching = false;
 		}
-		if (records_graph_left(shown, cell)) {
-			graph->spoilt = true;
-			if (ended) {
-				since_set(records, shown, 0);
-				atomic_store(&cell->count,
-					     (uint32_t)shown->issued * shown->kernels);
-			}
-			__atomic_store_n(&shown->lost, !ended, __ATOMIC_RELEASE);
+		if (ended && entry_left(graph)) {
+			since_set(records, graph->shown, 0);
+			atomic_store(&graph->cell->count,
+				     (uint32_t)graph->shown->issued * graph->shown->kernels);
 		}
-		graph->spoilt &= !ended;
+		graph->spoilt = !ended && (graph->spoilt || entry_left(graph));
+		__atomic_store_n(&graph->shown->lost, !ended && entry_left(graph),
+				 __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -301,14 +286,15 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 /* A node is built over what stood there, perhaps of an executable that is gone. */
 static void node_clear(const struct records *records, const struct tmd_map *map, void *tmd)
 {
-	const uint64_t bytes = CONTROL_NR_GRAPHS * sizeof(struct records_graph_cell);
 	struct tmd_release_seen seen;
 
 	for (unsigned int slot = 1; slot < tmd_release_slots(map); slot++)
 		for (unsigned int n = 0; n < RECORDS_MAX_CONTEXTS; n++)
 			if (records->contexts[n].address &&
 			    tmd_release_read(map, tmd, slot, &seen) &&
-			    seen.address - records->contexts[n].address - RECORDS_GRAPHS_AT < bytes)
+			    seen.address - records->contexts[n].address -
+			    offsetof(struct records_section, graphs) <
+			    sizeof(records->section->graphs))
 				tmd_release_clear(map, tmd, slot, seen.address);
 }
 
@@ -333,27 +319,22 @@ bool records_mark_node(struct records_mark *mark, struct records *records,
 		       const struct tmd_map *map, const struct launch_params *params, bool was)
 {
 	unsigned int n = records_context_of(records, params->ctx);
+	struct records_graph *entry;
 
 	node_clear(records, map, params->tmd);
 	if (!mark || mark->unknown)
 		return false;
-	if (!mark_has(mark, params->function)) {
-		mark->unknown |= was;
+	mark->nr_built -= was;
+	if (!mark_has(mark, params->function))
 		return false;
-	}
-	if (!mark->ctx) {
-		mark->ctx = params->ctx;
-		if (mark->records)
-			mark->records->graphs[mark->entry].context = n + 1;
-	}
-	if (mark->records != records || mark->ctx != params->ctx || n == RECORDS_MAX_CONTEXTS ||
-	    !node_put(map, params->tmd, records->contexts[n].address + RECORDS_GRAPHS_AT +
-		      mark->entry * sizeof(struct records_graph_cell))) {
-		mark->unknown = true;
-		return false;
-	}
-	mark->nr_built += !was;
-	return true;
+	entry = mark->records == records ? mark->entry : NULL;
+	if (entry && !entry->context)
+		entry->context = n + 1;
+	mark->unknown = !entry || entry->context != n + 1 || n == RECORDS_MAX_CONTEXTS ||
+			!node_put(map, params->tmd, records->contexts[n].address +
+				  ((char *)entry->cell - (char *)records->section));
+	mark->nr_built += !mark->unknown;
+	return !mark->unknown;
 }
 
 /* ------------------------------------------------------------------- around a launch */
@@ -363,56 +344,56 @@ void records_graph_builds(struct records_mark *mark, struct records *records)
 	if (!mark || !records)
 		return;
 	pthread_mutex_lock(&lock);
-	if (!mark->records && !mark->unknown)
+	if (!mark->entry && !mark->unknown)
 		entry_take(records, mark);
 	pthread_mutex_unlock(&lock);
 }
 
+/* With the lock held: its launches count in its entry for @records. */
+static bool is_known(const struct records_mark *mark, const struct records *records)
+{
+	return mark && !mark->unknown && mark->entry && mark->records == records;
+}
+
 void records_graph_begins(struct records_mark *mark, struct records *records)
 {
-	struct records_graph_cell *cell;
-	struct control_graph *shown;
-
 	if (!records)
 		return;
 	__atomic_fetch_add(&records->shown->launching, 1, __ATOMIC_RELEASE);
 	records_graph_builds(mark, records);
 	pthread_mutex_lock(&lock);
-	if (mark && !mark->unknown && mark->records == records && records->section) {
-		int32_t left;
+	if (is_known(mark, records)) {
+		int32_t left = entry_left(mark->entry);
 
-		entry_of(records, mark->entry, &shown, &cell);
-		left = records_graph_left(shown, cell);
 		/* It was launched and we were not told. */
 		if (left < 0)
 			spoil(mark);
 		else if (!left) {
 			times_add_all(records);
-			since_set(records, shown, records_counter());
+			since_set(records, mark->entry->shown, records_counter());
 		}
-		records->graphs[mark->entry].launching = true;
+		mark->entry->launching = true;
 	}
 	pthread_mutex_unlock(&lock);
 }
 
 void records_graph_ends(struct records_mark *mark, struct records *records, int result)
 {
-	bool known, lost = false;
+	const bool maybe_made = !result || !records_not_made(result);
+	bool known, counts;
 
 	if (!records)
 		return;
 	pthread_mutex_lock(&lock);
-	known = mark && !mark->unknown && mark->records == records &&
-		mark->nr_built == mark->nr_kernels;
-	if (mark && mark->records)
-		mark->records->graphs[mark->entry].launching = false;
-	if (!result && known) {
-		__atomic_fetch_add(&records->shown->graph[mark->entry].issued, 1, __ATOMIC_RELEASE);
-	} else if (!result || !records_not_made(result)) {
-		lost = true;
+	known = is_known(mark, records) && mark->nr_built == mark->nr_kernels;
+	if (mark && mark->entry)
+		mark->entry->launching = false;
+	counts = known && !result;
+	if (counts)
+		__atomic_fetch_add(&mark->entry->shown->issued, 1, __ATOMIC_RELEASE);
+	else if (maybe_made)
 		__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELEASE);
-	}
-	if (mark && (lost || (!known && mark->nr_built)))
+	if (mark && !counts && (maybe_made || (!known && mark->nr_built)))
 		spoil(mark);
 	pthread_mutex_unlock(&lock);
 	__atomic_fetch_sub(&records->shown->launching, 1, __ATOMIC_RELEASE);

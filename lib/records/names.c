@@ -12,42 +12,37 @@
 #define GONE		1	/* the bit of a key whose function may be gone */
 
 atomic_bool records_unnamed;
-atomic_uint records_nr_naming;
+/* Threads that ask the driver for a name. */
+static atomic_uint nr_naming;
 
 bool records_totals_lock(struct records *records)
 {
 	for (int i = 0; i < PATIENCE; i++) {
-		if (!atomic_exchange_explicit(&records->folding, true, memory_order_acquire)) {
-			records_totals_begin(records->shown);
+		if (records_totals_try(records))
 			return true;
-		}
 		sched_yield();
 	}
 	return false;
 }
 
-void records_totals_unlock(struct records *records)
-{
-	records_totals_end(records->shown);
-	atomic_store_explicit(&records->folding, false, memory_order_release);
-}
-
-static void name_one(struct records *records, const struct cuda_api *cuda,
-		     struct control_function *f)
+static void name_one(struct control_function *f, struct records *records,
+		     const struct cuda_api *cuda)
 {
 	const uint64_t key = __atomic_load_n(&f->key, __ATOMIC_ACQUIRE);
 	const char *name;
 
 	if (!key || key & GONE || f->name[0] ||
 	    cuda->func_name(&name, (void *)(uintptr_t)key) || !name ||
-	    !records_totals_lock(records))
+	    (records && !records_totals_lock(records)))
 		return;
 	if (f->key == key)
 		snprintf(f->name, sizeof(f->name), "%s", name);
-	records_totals_unlock(records);
+	if (records)
+		records_totals_unlock(records);
 }
 
-void records_names(struct records *records, const struct cuda_api *cuda)
+void records_names(struct control_function *functions, struct records *records,
+		   const struct cuda_api *cuda)
 {
 	bool was;
 
@@ -55,10 +50,10 @@ void records_names(struct records *records, const struct cuda_api *cuda)
 		return;
 	was = driver_own(true);
 	/* Before the keys are read: who takes one away waits for us then. */
-	atomic_fetch_add(&records_nr_naming, 1);
+	atomic_fetch_add(&nr_naming, 1);
 	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
-		name_one(records, cuda, &records->shown->functions[i]);
-	atomic_fetch_sub(&records_nr_naming, 1);
+		name_one(&functions[i], records, cuda);
+	atomic_fetch_sub(&nr_naming, 1);
 	driver_own(was);
 }
 
@@ -84,6 +79,6 @@ void records_module_gone(struct records *records)
 		records_totals_unlock(records);
 	}
 	/* Another thread may ask for a name; it may also wait for the unload, so not for long. */
-	for (int i = 0; i < PATIENCE && atomic_load(&records_nr_naming); i++)
+	for (int i = 0; i < PATIENCE && atomic_load(&nr_naming); i++)
 		sched_yield();
 }

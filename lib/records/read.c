@@ -130,7 +130,7 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 	if (reader->block && reader->pid)
 		munmap((void *)(uintptr_t)reader->block, sizeof(*reader->block));
 	if (reader->section && reader->pid)
-		munmap(reader->section, RECORDS_SECTION);
+		munmap((void *)(uintptr_t)reader->section, sizeof(*reader->section));
 	close_files(reader);
 	if (reader->watch)
 		reader->watch_free(reader->watch);
@@ -167,8 +167,9 @@ static bool copy_records(struct gpupart_records_reader *reader)
 		if (copy->nr_graphs > CONTROL_NR_GRAPHS)
 			copy->nr_graphs = CONTROL_NR_GRAPHS;
 		atomic_thread_fence(memory_order_acquire);
-		if (copy->nr_graphs && !reader_section(reader, RECORDS_GRAPHS_AT, reader->graphs,
-						       copy->nr_graphs * sizeof(reader->graphs[0])))
+		if (copy->nr_graphs &&
+		    !reader_section(reader, offsetof(struct records_section, graphs),
+				    reader->graphs, copy->nr_graphs * sizeof(reader->graphs[0])))
 			copy->nr_graphs = 0;
 		atomic_thread_fence(memory_order_acquire);
 		if (!reader_block(reader, version, &after, sizeof(after)))
@@ -202,14 +203,14 @@ static bool open_records(struct gpupart_records_reader *reader)
 bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
 {
 	const off_t start = RECORDS_HEAD + (off_t)reader->gpu * RECORDS_STRIDE;
-	const char *section;
+	const struct records_section *section;
 
 	if (reader->pid)
 		return open_records(reader) &&
 		       pread(reader->records_fd, into, len, start + at) == (ssize_t)len;
 	section = records_file_find(reader->gpu);
 	if (section)
-		memcpy(into, section + at, len);
+		memcpy(into, (const char *)section + at, len);
 	return section;
 }
 
@@ -217,35 +218,35 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 			 uint64_t last)
 {
 	const unsigned int entries = records_entries(n);
-	const size_t cells = records_first(n) * sizeof(struct records_cell);
-	const size_t notes = RECORDS_REGISTERED + records_first(n) * sizeof(struct records_note);
+	const size_t cells = offsetof(struct records_section, cells[records_first(n)]);
+	const size_t notes = offsetof(struct records_section, notes[records_first(n)]);
 	const size_t issued_at = block_at(reader, offsetof(struct control_records,
 							   rings[n].issued));
-	uint64_t issued, seq, key = 0;
+	struct reader_entry *entry = &reader->entries[reader->nr_entries];
+	uint64_t issued, key = 0;
 	unsigned int nr = 0;
 
 	if (!reader_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])))
 		return 0;
-	for (seq = first; seq <= last && nr < entries; seq++) {
+	for (uint64_t seq = first; seq <= last && nr < entries; seq++) {
 		const struct records_cell *cell = &reader->cells[seq % entries];
 
 		if (!records_reached(cell, seq))
 			break;
 		/* Else it is in use again, and has ended. */
-		reader->timed[nr++] = records_has(cell, seq);
+		entry[nr++] = (struct reader_entry){ .ring = n, .seq = seq,
+						     .timed = records_has(cell, seq) };
 	}
 	if (!reader_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])) ||
 	    !reader_section(reader, notes, reader->notes, entries * sizeof(reader->notes[0])) ||
 	    !reader_block(reader, issued_at, &issued, sizeof(issued)))
 		return 0;
-	for (unsigned int i = 0; i < nr; i++) {
-		struct reader_entry *entry = &reader->entries[reader->nr_entries++];
-		unsigned int at = (first + i) % entries;
-		bool whole = reader->timed[i] && issued - (first + i) < entries - 1;
+	reader->nr_entries += nr;
+	for (; entry < &reader->entries[reader->nr_entries]; entry++) {
+		const unsigned int at = entry->seq % entries;
 
-		*entry = (struct reader_entry){ .ring = n, .seq = first + i };
 		entry->launch.time = reader->cells[at].time;
-		if (whole) {
+		if (entry->timed && issued - entry->seq < entries - 1) {
 			entry->launch.submitted = reader->notes[at].submitted;
 			entry->launch.function = reader->notes[at].function;
 			if (entry->launch.time > key)
@@ -299,15 +300,14 @@ static void fold_rest(struct gpupart_records_reader *reader)
 		}
 		reader_ring(reader, n, ring->folded + 1, ring->issued);
 	}
-	for (unsigned int i = 0; i < reader->nr_entries; i++)
-		if (reader->entries[i].launch.time > newest)
-			newest = reader->entries[i].launch.time;
+	qsort(reader->entries, reader->nr_entries, sizeof(reader->entries[0]), by_time);
+	if (reader->nr_entries)
+		newest = reader->entries[reader->nr_entries - 1].key;
 	for (unsigned int n = 0; n < copy->nr_graphs; n++)
 		if (copy->graph[n].since && reader->graphs[n].end.time > newest)
 			newest = reader->graphs[n].end.time;
 	if (newest)
 		records_clock_seen(&copy->clock, newest);
-	qsort(reader->entries, reader->nr_entries, sizeof(reader->entries[0]), by_time);
 	for (unsigned int i = 0; i < reader->nr_entries; i++)
 		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],
 				   &reader->entries[i].launch);
@@ -369,22 +369,31 @@ static int by_ns(const void *a, const void *b)
 	return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
+void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name)
+{
+	char *row = rows;
+
+	for (unsigned int i = 0; i < *nr; i++, row += size)
+		if (!strcmp(row, name))
+			return row;
+	if (*nr == GPUPART_RECORDS_NR_FUNCTIONS)
+		return memset(row - size, 0, 1);
+	++*nr;
+	return strcpy(row, name);
+}
+
 /* One that was loaded again has several entries. */
 static void add_function(const struct control_function *from, struct gpupart_records *records)
 {
-	struct gpupart_records_function *to = records->functions;
+	struct gpupart_records_function *to;
 	char name[sizeof(to->name)];
 
 	control_copy_text(name, sizeof(name), from->name, sizeof(from->name));
 	if (from->key == RECORDS_GRAPH_KEY)
 		strcpy(name, RECORDS_GRAPH_NAME);
-	for (; to < records->functions + records->nr_functions; to++)
-		if (*name && !strcmp(to->name, name))
-			break;
-	if (to == records->functions + records->nr_functions) {
-		records->nr_functions++;
-		strcpy(to->name, name);
-	}
+	/* Those without a name have a row each. */
+	to = *name ? reader_row(records->functions, sizeof(*to), &records->nr_functions, name) :
+		     &records->functions[records->nr_functions++];
 	to->count += from->count;
 	to->ns += from->ns;
 	if (from->longest_ns > to->longest_ns)
@@ -416,27 +425,6 @@ bool reader_lives(const struct gpupart_records_reader *reader)
 	return !reader->pid || holder_is(reader->block_fd, reader->uid, reader->pid);
 }
 
-/* A function with an odd key may be gone. */
-static void name_functions(struct control_records *copy, const struct cuda_api *cuda)
-{
-	const char *name;
-	bool was;
-
-	if (!cuda || !cuda->func_name)
-		return;
-	was = driver_own(true);
-	atomic_fetch_add(&records_nr_naming, 1);
-	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++) {
-		struct control_function *f = &copy->functions[i];
-
-		if (f->key && !(f->key & 1) && !f->name[0] &&
-		    !cuda->func_name(&name, (void *)(uintptr_t)f->key) && name)
-			snprintf(f->name, sizeof(f->name), "%s", name);
-	}
-	atomic_fetch_sub(&records_nr_naming, 1);
-	driver_own(was);
-}
-
 bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *records)
 {
 	memset(records, 0, sizeof(*records));
@@ -446,7 +434,7 @@ bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *
 	if (reader->copy.on) {
 		fold_rest(reader);
 		if (!reader->pid)
-			name_functions(&reader->copy, cuda_loaded());
+			records_names(reader->copy.functions, NULL, cuda_loaded());
 		fill(reader, records);
 	}
 	return true;
@@ -488,42 +476,38 @@ static void leave_ring(struct control_records *copy, const struct records_ring *
 			copy->rings[n].busy_ns = 0;
 			copy->rings[n].last_end = 0;
 		}
-	memset(copy->functions, 0, sizeof(copy->functions));
 }
 
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
 		      size_t size)
 {
-	struct gpupart_records own = { .on = false };
-	struct gpupart_records graphs = { .on = false };
+	struct gpupart_records own = { .on = true }, graphs = { .on = true };
+	const struct control_records *copy = &reader->copy;
 	const struct control_ring *shown;
 	uint64_t earlier;
 
 	copy_records(reader);
 	leave_ring(&reader->copy, ring);
 	fold_rest(reader);
-	memset(reader->copy.functions, 0, sizeof(reader->copy.functions));
-	fill(reader, &own);
-	sum_graphs(reader, &graphs);
 	strcpy(own.pci, reader->pci);
-	own.last_end_ns = own.busy_ns = 0;
+	sum_rings(copy, &own);
+	sum_graphs(reader, &graphs);
 	/* A graph's launch may be one of this stream. */
-	own.issued -= graphs.issued;
-	own.ended -= graphs.ended;
-	own.outstanding -= graphs.outstanding;
-	own.unknown += graphs.outstanding;
+	own.unknown += graphs.unknown + graphs.outstanding;
 	own.all_known = !own.unknown;
+	own.untimed = copy->untimed;
+	own.late_ns = copy->late_ns;
+	own.graphs = copy->graphs;
 	if (ring) {
-		shown = &reader->copy.rings[ring->number];
+		shown = &copy->rings[ring->number];
 		earlier = atomic_load(&ring->first) - records_base(ring->number);
 		own.issued -= earlier;
 		own.ended -= earlier;
 		own.unrecorded -= ring->unrecorded;
 		own.last_end_ns = shown->last_end;
-		own.busy_ns = shown->busy_ns;
+		own.kernels_ns = own.busy_ns = shown->busy_ns;
 	}
-	own.kernels_ns = own.busy_ns;
 	return give(gp, &own, records, size);
 }
 
@@ -541,14 +525,14 @@ static bool map_all(struct gpupart_records_reader *reader)
 		return reader->section;
 	}
 	if (!open_records(reader) || fstat(reader->records_fd, &st) ||
-	    st.st_size < at + (off_t)RECORDS_SECTION || fstat(reader->block_fd, &st) ||
+	    st.st_size < at + (off_t)sizeof(*reader->section) || fstat(reader->block_fd, &st) ||
 	    st.st_size < (off_t)sizeof(*reader->block))
 		return false;
 	map = mmap(NULL, sizeof(*reader->block), PROT_READ, MAP_SHARED, reader->block_fd, 0);
 	if (map == MAP_FAILED)
 		return false;
 	reader->block = map;
-	map = mmap(NULL, RECORDS_SECTION, PROT_READ, MAP_SHARED, reader->records_fd, at);
+	map = mmap(NULL, sizeof(*reader->section), PROT_READ, MAP_SHARED, reader->records_fd, at);
 	reader->section = map == MAP_FAILED ? NULL : map;
 	return reader->section;
 }
@@ -559,7 +543,7 @@ static bool ring_busy(struct gpupart_records_reader *reader, const struct contro
 	uint64_t issued = __atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE);
 	uint64_t waiting = __atomic_load_n(&ring->waiting, __ATOMIC_RELAXED);
 	uint64_t folded, done = reader->done[n];
-	const struct records_cell *cells = records_cells(reader->section) + records_first(n);
+	const struct records_cell *cells = &reader->section->cells[records_first(n)];
 
 	folded = __atomic_load_n(&ring->folded, __ATOMIC_RELAXED);
 	if (folded > done && folded <= issued)
@@ -575,11 +559,10 @@ static bool ring_busy(struct gpupart_records_reader *reader, const struct contro
 static bool graph_busy(const struct gpupart_records_reader *reader,
 		       const struct control_records *records)
 {
-	const struct records_graph_cell *cells = records_graph_cells(reader->section);
 	uint64_t nr = __atomic_load_n(&records->nr_graphs, __ATOMIC_ACQUIRE);
 
 	for (unsigned int n = 0; n < nr && n < CONTROL_NR_GRAPHS; n++)
-		if (records_graph_left(&records->graph[n], &cells[n]) > 0)
+		if (records_graph_left(&records->graph[n], &reader->section->graphs[n]) > 0)
 			return true;
 	return false;
 }

@@ -12,6 +12,7 @@ struct reader_entry {
 	uint64_t key;		/* its time, or a later one of a launch before it in its ring */
 	uint64_t seq;
 	unsigned int ring;
+	bool timed;		/* its number was seen, before its time was read */
 };
 
 /* What gpupart_records_drained() waits for. */
@@ -34,7 +35,7 @@ struct gpupart_records_reader {
 	void (*watch_free)(struct watch *watch);
 	/* For gpupart_records_busy(): mapped at the first call. */
 	const struct control_block *block;
-	unsigned char *section;
+	const struct records_section *section;
 	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this one have ended */
 	struct reader_drain drain;
 	/* For one reading. */
@@ -42,7 +43,6 @@ struct gpupart_records_reader {
 	struct records_graph_cell graphs[CONTROL_NR_GRAPHS];
 	struct records_cell cells[RECORDS_LONG];
 	struct records_note notes[RECORDS_LONG];
-	bool timed[RECORDS_LONG];
 	unsigned int nr_entries;
 	struct reader_entry entries[RECORDS_NR_CELLS];
 };
@@ -53,6 +53,12 @@ struct gpupart_records_reader {
  */
 unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, uint64_t first,
 			 uint64_t last);
+
+/*
+ * The row of the function @name among *nr rows of @size bytes, which begin with a name: a new one
+ * if there is none and less than GPUPART_RECORDS_NR_FUNCTIONS are, else the last, without a name.
+ */
+void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name);
 
 /* From the block of the process, at @at. */
 bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include "lib/core/clock.h"
 #include "lib/driver/callback.h"
+#include "lib/driver/cuda.h"
 #include "lib/driver/device.h"
 #include "lib/state/process_block.h"
 #include "lib/tmd/release.h"
@@ -51,6 +52,13 @@ struct records_note {
 	_Atomic uint64_t function;
 };
 
+/* Of an executable graph. */
+struct records_graph_cell {
+	_Atomic uint32_t count;		/* of last kernels that have ended, added by the GPU */
+	uint32_t pad[3];
+	struct records_cell end;	/* the last end; its payload is 1 */
+};
+
 #define RECORDS_LAYOUT		2
 #define RECORDS_HEAD		65536
 #define RECORDS_STRIDE		(1u << 20)	/* from one section to the next */
@@ -59,22 +67,18 @@ struct records_note {
 #define RECORDS_SHORT		256
 #define RECORDS_NR_CELLS	\
 	(RECORDS_NR_LONG * RECORDS_LONG + (CONTROL_NR_RINGS - RECORDS_NR_LONG) * RECORDS_SHORT)
-#define RECORDS_REGISTERED	(512u << 10)	/* bytes of a section, from its start */
-#define RECORDS_SECTION		\
-	(RECORDS_REGISTERED + RECORDS_NR_CELLS * sizeof(struct records_note))
+#define RECORDS_REGISTERED	(512u << 10)	/* bytes of a section, up to its notes */
 
-/* Of an executable graph; behind the cells of the rings. */
-struct records_graph_cell {
-	_Atomic uint32_t count;		/* of last kernels that have ended, added by the GPU */
-	uint32_t pad[3];
-	struct records_cell end;	/* the last end; its payload is 1 */
+struct records_section {
+	struct records_cell cells[RECORDS_NR_CELLS];	/* by ring */
+	struct records_graph_cell graphs[CONTROL_NR_GRAPHS];
+	char reserved[RECORDS_REGISTERED - RECORDS_NR_CELLS * sizeof(struct records_cell) -
+		      CONTROL_NR_GRAPHS * sizeof(struct records_graph_cell)];
+	struct records_note notes[RECORDS_NR_CELLS];
 };
 
-#define RECORDS_GRAPHS_AT	(RECORDS_NR_CELLS * sizeof(struct records_cell))
-
-_Static_assert(RECORDS_GRAPHS_AT + CONTROL_NR_GRAPHS * sizeof(struct records_graph_cell) <=
-	       RECORDS_REGISTERED && sizeof(struct records_graph_cell) == 32,
-	       "graphs have room behind the rings");
+_Static_assert(offsetof(struct records_section, notes) == RECORDS_REGISTERED &&
+	       sizeof(struct records_section) <= RECORDS_STRIDE, "a section is 1 MiB at most");
 
 /* Kernels that @graph's launches have left to end; below 0: more ended than were launched. */
 static inline int32_t records_graph_left(const struct control_graph *graph,
@@ -84,10 +88,6 @@ static inline int32_t records_graph_left(const struct control_graph *graph,
 
 	return all - atomic_load_explicit(&cell->count, memory_order_acquire);
 }
-
-_Static_assert(sizeof(struct records_cell) == 16 && sizeof(struct records_note) == 16 &&
-	       RECORDS_NR_CELLS * sizeof(struct records_cell) <= RECORDS_REGISTERED &&
-	       RECORDS_SECTION <= RECORDS_STRIDE, "a section is 1 MiB at most");
 
 static inline unsigned int records_entries(unsigned int ring)
 {
@@ -110,26 +110,11 @@ static inline uint64_t records_base(unsigned int ring)
 	return records_entries(ring) - 1;
 }
 
-static inline struct records_cell *records_cells(void *section)
-{
-	return section;
-}
-
-static inline struct records_graph_cell *records_graph_cells(void *section)
-{
-	return (void *)((char *)section + RECORDS_GRAPHS_AT);
-}
-
-static inline struct records_note *records_notes(void *section)
-{
-	return (void *)((char *)section + RECORDS_REGISTERED);
-}
-
 /* The section of the @n'th GPU, made where it is not there yet; NULL with the reason in @gp. */
-void *records_file_section(struct gpupart *gp, unsigned int n);
+struct records_section *records_file_section(struct gpupart *gp, unsigned int n);
 /* NULL: none. */
 GPUPART_PRIVATE
-void *records_file_find(unsigned int n);
+struct records_section *records_file_find(unsigned int n);
 /* The part of it that the GPU writes, mapped once more; NULL: no room. */
 void *records_file_again(unsigned int n);
 
@@ -159,12 +144,7 @@ static inline uint64_t records_counter(void)
 }
 
 #define RECORDS_MAX_CONTEXTS	16	/* of one GPU, that live at once */
-#define RECORDS_SLOT_BITS	8
-#define RECORDS_NR_SLOTS	(1u << RECORDS_SLOT_BITS)
-#define RECORDS_MAX_PROBES	16
-#define RECORDS_KEY_NEVER	0
-#define RECORDS_KEY_GONE	1
-#define RECORDS_KEY_TAKEN	2	/* a launch puts its stream there */
+#define RECORDS_HINT_BITS	10
 
 /* A stream's, while it has the number. Only the thread that launches on it writes it. */
 struct records_ring {
@@ -174,6 +154,7 @@ struct records_ring {
 	struct records_note *notes;
 	uint64_t address;		/* of the cells, in the address space of: */
 	const void *ctx;
+	_Atomic uint64_t tmd;		/* its stream's; 0: it has none */
 	struct control_ring *shown;
 	_Atomic uint64_t first;		/* up to this launch it was another stream's */
 	uint64_t unrecorded;		/* of that one, and those before */
@@ -184,12 +165,6 @@ struct records_ring {
 
 #define RECORDS_BROKEN	2	/* there were two: it is not used any more */
 
-/* Open addressing by the address of a stream's TMD. Taken places never become free. */
-struct records_slot {
-	_Atomic uint64_t key;
-	struct records_ring *_Atomic ring;
-};
-
 struct records_context {
 	_Atomic(const void *) ctx;	/* NULL: none, or gone */
 	void *mapped;			/* NULL: never used */
@@ -198,8 +173,10 @@ struct records_context {
 
 /* An entry of control_records.graph. */
 struct records_graph {
+	struct control_graph *shown;
+	struct records_graph_cell *cell;
 	struct records_mark *owner;	/* of an executable graph that is there; NULL: none */
-	unsigned int context;		/* its place in contexts[] and 1; 0: none yet */
+	unsigned int context;		/* of its nodes, place in contexts[] and 1; 0: none yet */
 	bool spoilt;			/* not used again before that context is gone */
 	bool launching;			/* a launch of it is not counted yet */
 };
@@ -207,10 +184,9 @@ struct records_graph {
 struct records {
 	const struct tmd_release_place *place[2];	/* to use, the better one first */
 	struct control_records *shown;
-	void *section;				/* NULL until a context has it */
-	_Atomic uint64_t free;			/* rings by number, bit n is ring n */
-	_Atomic uint64_t leaving;		/* their streams went; free once they have ended */
-	struct records_slot slots[RECORDS_NR_SLOTS];
+	struct records_section *section;	/* NULL until a context has it */
+	_Atomic uint64_t free;			/* bit n: ring n has no stream; work may run yet */
+	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];	/* by TMD, or another's */
 	struct records_ring rings[CONTROL_NR_RINGS];
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
 	struct records_graph graphs[CONTROL_NR_GRAPHS];
@@ -247,12 +223,24 @@ void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
 /* The ring of the stream whose TMD is at @tmd; NULL: it has none. */
 GPUPART_PRIVATE
-const struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
+struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
 /* The place of @ctx in @records->contexts; RECORDS_MAX_CONTEXTS: it has none. */
-unsigned int records_context_of(struct records *records, const void *ctx);
+static inline unsigned int records_context_of(struct records *records, const void *ctx)
+{
+	unsigned int n = 0;
+
+	while (n < RECORDS_MAX_CONTEXTS && (!ctx || atomic_load(&records->contexts[n].ctx) != ctx))
+		n++;
+	return n;
+}
 
 /* Errors that say of the launch itself that it was not made; by others the context is lost. */
-bool records_not_made(int result);
+static inline bool records_not_made(int result)
+{
+	return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_OUT_OF_MEMORY ||
+	       result == CUDA_ERROR_LAUNCH_RESOURCES || result == CUDA_ERROR_NOT_SUPPORTED ||
+	       result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_NOT_PERMITTED;
+}
 
 /* ------------------------------------------------------------------- graphs */
 
@@ -342,6 +330,14 @@ struct records_entry {
 	uint64_t function;
 };
 
+/* The CPU's time at its @counter, ns. */
+static inline uint64_t records_clock_ns(const struct control_clock *clock, uint64_t counter)
+{
+	int64_t since = counter - clock->counter;
+
+	return clock->ns + (int64_t)((__int128)since * clock->scale >> 32);
+}
+
 /* In a copy: a launch that ended at @end was seen now. The rate stays the process's. */
 GPUPART_PRIVATE
 void records_clock_seen(struct control_clock *clock, uint64_t end);
@@ -372,30 +368,39 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
 		      size_t size);
 
-/* Waits for moments; false: it is held all the time. Not in the launch callback. */
-bool records_totals_lock(struct records *records);
-void records_totals_unlock(struct records *records);
-
-/* Around what writes the totals, by the thread that has records->folding. */
-static inline void records_totals_begin(struct control_records *totals)
+/* Around what writes the totals; false: another thread does. */
+static inline bool records_totals_try(struct records *records)
 {
+	struct control_records *totals = records->shown;
+
+	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
+		return false;
 	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_release);
+	return true;
 }
 
-static inline void records_totals_end(struct control_records *totals)
+static inline void records_totals_unlock(struct records *records)
 {
+	struct control_records *totals = records->shown;
+
 	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELEASE);
+	atomic_store_explicit(&records->folding, false, memory_order_release);
 }
+
+/* Waits for moments; false: it is held all the time. Not in the launch callback. */
+bool records_totals_lock(struct records *records);
 
 /* There are functions in the totals that records_names() was not called for. */
 extern atomic_bool records_unnamed;
 
-/* Outside of the launch callback: asks the driver for the names of functions. */
-void records_names(struct records *records, const struct cuda_api *cuda);
-/* Threads that ask the driver for a name. */
+/*
+ * Outside of the launch callback: asks the driver for the names of @functions, which are those of
+ * @records, or a copy if @records is NULL.
+ */
 GPUPART_PRIVATE
-extern atomic_uint records_nr_naming;
+void records_names(struct control_function *functions, struct records *records,
+		   const struct cuda_api *cuda);
 /* A module goes: functions that have no name yet get none. */
 void records_module_gone(struct records *records);
 

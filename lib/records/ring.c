@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Gives launches their records, in the launch callback: see records.h. */
 #include <string.h>
-#include "lib/driver/cuda.h"
 #include "lib/records/records.h"
 
 /* A fold is tried at each of so many launches of a ring: a power of two. */
@@ -50,19 +49,16 @@ static bool ring_ended(const struct records_ring *ring)
  */
 static struct records_ring *ring_take(struct records *records)
 {
-	uint64_t free = atomic_load(&records->free), waiting;
+	uint64_t waiting;
 
-	while (free)
-		if (atomic_compare_exchange_weak(&records->free, &free, free & (free - 1)))
-			return &records->rings[__builtin_ctzll(free)];
 	for (int any = 0; any <= 1; any++)
-		for (uint64_t left = atomic_load(&records->leaving); left; left &= left - 1) {
+		for (uint64_t left = atomic_load(&records->free); left; left &= left - 1) {
 			struct records_ring *ring = &records->rings[__builtin_ctzll(left)];
 			const uint64_t bit = left & -left;
 
 			waiting = ring_waiting(ring);
 			if ((waiting && !any) || !ring_ended(ring) ||
-			    !(atomic_fetch_and(&records->leaving, ~bit) & bit))
+			    !(atomic_fetch_and(&records->free, ~bit) & bit))
 				continue;
 			__atomic_fetch_add(&records->shown->nowhere, waiting, __ATOMIC_RELAXED);
 			__atomic_store_n(&ring->shown->unrecorded,
@@ -73,88 +69,41 @@ static struct records_ring *ring_take(struct records *records)
 	return NULL;
 }
 
-static inline unsigned int slot_first(uint64_t tmd)
-{
-	return (tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - RECORDS_SLOT_BITS);
-}
-
-static inline struct records_slot *slot_at(struct records *records, uint64_t tmd, unsigned int n)
-{
-	return &records->slots[(slot_first(tmd) + n) % RECORDS_NR_SLOTS];
-}
-
-/* A place in the table for @tmd, which is in none; its key is not set yet. */
-static struct records_slot *slot_take(struct records *records, uint64_t tmd)
-{
-	for (unsigned int n = 0; n < RECORDS_MAX_PROBES; n++) {
-		struct records_slot *slot = slot_at(records, tmd, n);
-		uint64_t key = atomic_load(&slot->key);
-
-		if (key <= RECORDS_KEY_GONE &&
-		    atomic_compare_exchange_strong(&slot->key, &key, RECORDS_KEY_TAKEN))
-			return slot;
-	}
-	return NULL;
-}
-
 /* The first launch on a stream in @ctx; NULL: it gets no ring. */
 static __attribute__((noinline)) struct records_ring *ring_claim(struct records *records,
 								 uint64_t tmd, const void *ctx)
 {
-	struct records_slot *slot;
-	struct records_ring *ring;
 	unsigned int n = records_context_of(records, ctx);
+	struct records_ring *ring = n < RECORDS_MAX_CONTEXTS ? ring_take(records) : NULL;
 
-	slot = n < RECORDS_MAX_CONTEXTS ? slot_take(records, tmd) : NULL;
-	if (!slot)
+	if (!ring)
 		return NULL;
-	ring = ring_take(records);
-	if (!ring) {
-		atomic_store(&slot->key, RECORDS_KEY_GONE);
-		return NULL;
-	}
 	ring->ctx = ctx;
 	ring->context = n;
 	ring->unrecorded = ring->shown->unrecorded;
 	atomic_store(&ring->first, atomic_load(&ring->issued));
 	ring->address = records->contexts[n].address +
 			records_first(ring->number) * sizeof(struct records_cell);
-	atomic_store(&slot->ring, ring);
-	atomic_store(&slot->key, tmd);
+	atomic_store(&ring->tmd, tmd);
 	return ring;
 }
 
-static __attribute__((noinline)) struct records_slot *slot_search(struct records *records,
-								  uint64_t tmd)
+__attribute__((noinline))
+struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
 {
-	for (unsigned int n = 0; n < RECORDS_MAX_PROBES; n++) {
-		struct records_slot *slot = slot_at(records, tmd, n);
-		uint64_t key = atomic_load_explicit(&slot->key, memory_order_acquire);
-
-		if (key == tmd)
-			return slot;
-		if (key == RECORDS_KEY_NEVER)
-			break;
-	}
+	for (unsigned int n = 0; tmd && n < RECORDS_GRAPH_RING; n++)
+		if (atomic_load_explicit(&records->rings[n].tmd, memory_order_acquire) == tmd)
+			return &records->rings[n];
 	return NULL;
-}
-
-const struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
-{
-	struct records_slot *slot = slot_search(records, tmd);
-
-	return slot ? atomic_load(&slot->ring) : NULL;
 }
 
 void records_stream_gone(struct records *records, uint64_t tmd)
 {
-	struct records_slot *slot = tmd > RECORDS_KEY_TAKEN ? slot_search(records, tmd) : NULL;
-	struct records_ring *ring = slot ? atomic_load(&slot->ring) : NULL;
+	struct records_ring *ring = records_ring_of(records, tmd);
 
-	if (!slot || !atomic_compare_exchange_strong(&slot->key, &tmd, RECORDS_KEY_GONE))
-		return;
-	if (atomic_load(&ring->busy) != RECORDS_BROKEN)
-		atomic_fetch_or(&records->leaving, 1ull << ring->number);
+	if (ring && atomic_compare_exchange_strong(&ring->tmd, &tmd, 0) &&
+	    atomic_load(&ring->busy) != RECORDS_BROKEN)
+		atomic_fetch_or(&records->free, 1ull << ring->number);
 }
 
 void records_context_gone(struct records *records, const void *ctx)
@@ -163,20 +112,16 @@ void records_context_gone(struct records *records, const void *ctx)
 
 	if (place == RECORDS_MAX_CONTEXTS)
 		return;
-	for (unsigned int i = 0; i < RECORDS_NR_SLOTS; i++) {
-		struct records_slot *slot = &records->slots[i];
-		uint64_t key = atomic_load(&slot->key);
-
-		if (key > RECORDS_KEY_TAKEN && atomic_load(&slot->ring)->ctx == ctx)
-			records_stream_gone(records, key);
-	}
 	for (unsigned int i = 0; i < RECORDS_GRAPH_RING; i++) {
 		struct records_ring *ring = &records->rings[i];
 		uint64_t bit = 1ull << i;
 
-		if (ring->ctx == ctx && atomic_load(&records->leaving) & bit &&
+		if (ring->ctx != ctx)
+			continue;
+		records_stream_gone(records, atomic_load(&ring->tmd));
+		if (atomic_load(&records->free) & bit &&
 		    (!ring_ended(ring) || ring_waiting(ring)) &&
-		    atomic_fetch_and(&records->leaving, ~bit) & bit)
+		    atomic_fetch_and(&records->free, ~bit) & bit)
 			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
 	}
 	records_graphs_gone(records, place, false);
@@ -213,7 +158,6 @@ static __attribute__((noinline)) void broken(struct records *records, struct rec
 	unrecorded_nowhere(records);
 }
 
-/* The usual slot of the TMD is in use, or the ring is full. */
 /* Another ring with launches that are not folded: its stream may have no further one. */
 static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
 {
@@ -235,22 +179,16 @@ static __attribute__((noinline)) void fold(struct records *records, struct recor
 	const struct records_ring *other;
 	unsigned int n;
 
-	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
+	if (!records_totals_try(records))
 		return;
-	records_totals_begin(totals);
 	n = records_fold_ring(totals, ring, FOLD_MAX, true);
 	other = n < FOLD_MAX ? waiting_ring(records) : NULL;
 	if (other && other != ring)
 		records_fold_ring(totals, other, FOLD_MAX - n, false);
 	if (records->nr_running)
 		records_graphs_fold(records);
-	records_totals_end(totals);
-	atomic_store_explicit(&records->folding, false, memory_order_release);
+	records_totals_unlock(records);
 }
-
-static __attribute__((noinline)) void launch_without(struct records *records,
-						     struct records_ring *ring,
-						     const struct launch_params *params);
 
 static inline __attribute__((always_inline))
 void launch_done(struct records *records, struct records_ring *ring, uint64_t seq, uint64_t at,
@@ -268,6 +206,25 @@ void launch_done(struct records *records, struct records_ring *ring, uint64_t se
 	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
 	if (__builtin_expect(seq % FOLD_EVERY == 0, 0))
 		fold(records, ring);
+}
+
+/* The usual slot of the TMD is in use, or the ring is full. */
+static __attribute__((noinline)) void launch_without(struct records *records,
+						     struct records_ring *ring,
+						     const struct launch_params *params)
+{
+	uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
+
+	if (records_has(&ring->cells[at], seq - 1 - ring->mask) &&
+	    tmd_release_put(records->place[1], params->tmd,
+			    ring->address + at * sizeof(struct records_cell), seq)) {
+		launch_done(records, ring, seq, at, params);
+		return;
+	}
+	unrecorded(ring);
+	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
+	/* A full ring has launches to fold, also where none of them was the eighth. */
+	fold(records, ring);
 }
 
 static inline __attribute__((always_inline))
@@ -293,28 +250,9 @@ void launch_in(struct records *records, struct records_ring *ring,
 		launch_without(records, ring, params);
 }
 
-static void launch_without(struct records *records, struct records_ring *ring,
-			   const struct launch_params *params)
+static inline struct records_ring *_Atomic *hint_of(struct records *records, uint64_t tmd)
 {
-	uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
-
-	if (records_has(&ring->cells[at], seq - 1 - ring->mask) &&
-	    tmd_release_put(records->place[1], params->tmd,
-			    ring->address + at * sizeof(struct records_cell), seq)) {
-		launch_done(records, ring, seq, at, params);
-		return;
-	}
-	unrecorded(ring);
-	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
-	/* A full ring has launches to fold, also where none of them was the eighth. */
-	fold(records, ring);
-}
-
-static __attribute__((noinline)) void launch_found(struct records *records,
-						   struct records_ring *ring,
-						   const struct launch_params *params)
-{
-	launch_in(records, ring, params);
+	return &records->hints[(tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - RECORDS_HINT_BITS)];
 }
 
 /* A launch on a stream whose ring is not where it is looked for first, or that has none. */
@@ -322,8 +260,7 @@ static __attribute__((noinline)) void launch_rare(struct records *records,
 						  const struct launch_params *params)
 {
 	const uint64_t tmd = (uintptr_t)params->tmd;
-	struct records_slot *slot = slot_search(records, tmd);
-	struct records_ring *ring = slot ? atomic_load(&slot->ring) : NULL;
+	struct records_ring *ring = records_ring_of(records, tmd);
 
 	/* The driver did not tell that the context went. */
 	if (ring && ring->ctx != params->ctx) {
@@ -332,26 +269,25 @@ static __attribute__((noinline)) void launch_rare(struct records *records,
 	}
 	if (!ring)
 		ring = ring_claim(records, tmd, params->ctx);
-	if (ring)
-		launch_found(records, ring, params);
-	else
+	if (!ring) {
 		unrecorded_nowhere(records);
+		return;
+	}
+	atomic_store_explicit(hint_of(records, tmd), ring, memory_order_relaxed);
+	launch_in(records, ring, params);
 }
 
 void records_launch(struct records *records, const struct launch_params *params)
 {
 	const uint64_t tmd = (uintptr_t)params->tmd;
-	struct records_slot *slot = &records->slots[slot_first(tmd)];
-	struct records_ring *ring;
+	struct records_ring *ring = atomic_load_explicit(hint_of(records, tmd),
+							 memory_order_relaxed);
 
-	if (__builtin_expect(atomic_load_explicit(&slot->key, memory_order_acquire) == tmd, 1)) {
-		ring = atomic_load_explicit(&slot->ring, memory_order_relaxed);
-		if (__builtin_expect(ring->ctx == params->ctx, 1)) {
-			launch_in(records, ring, params);
-			return;
-		}
-	}
-	launch_rare(records, params);
+	if (__builtin_expect(atomic_load_explicit(&ring->tmd, memory_order_acquire) == tmd, 1) &&
+	    __builtin_expect(ring->ctx == params->ctx, 1))
+		launch_in(records, ring, params);
+	else
+		launch_rare(records, params);
 }
 
 const struct records_ring *records_last(uint64_t *seq)

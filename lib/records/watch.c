@@ -27,7 +27,7 @@
 /* So much of the time between two readings a record may be late, and no bound is wrong. */
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
-#define NR_FUNCTION_SLOTS	2048
+#define NR_PLACES	2048
 #define MAX_LAUNCHES	(1u << 20)	/* in a window: a process may write times of next year */
 #define MAX_NS		(1ull << 61)
 
@@ -41,13 +41,12 @@ struct launch {
 	unsigned char ring;
 	bool after_missed;		/* launches before it in its ring are not known */
 	bool before;			/* it ended before the first reading */
-	bool runs;			/* it has not ended, and @end is an earlier one's */
+	bool runs;			/* it has not ended */
 };
 
 struct watch_ring {
 	uint64_t known;			/* launches up to this one were read */
 	uint64_t not_ended;		/* the CPU's counter when the next one had not ended yet */
-	uint64_t running;		/* that one's submission, 0: none is outstanding */
 	int64_t last_end[2];		/* of launches that are in the totals */
 	uint64_t last_time;		/* the same, GPU */
 	int64_t later_end[2];		/* in a window: of those that the next one has, too */
@@ -65,7 +64,7 @@ struct spans {
 
 struct function {
 	uint64_t key;
-	struct gpupart_records_kernel kernel;
+	struct gpupart_records_kernel kernel;	/* of no launch: a free place */
 };
 
 struct watch {
@@ -85,11 +84,11 @@ struct watch {
 	struct launch *launches;
 	unsigned int nr, room;
 	struct spans spans[2];
-	struct function functions[MAX_FUNCTIONS];
+	struct function functions[NR_PLACES + 1];	/* by key; the last one: of all others */
 	unsigned int nr_functions;
-	unsigned short slots[NR_FUNCTION_SLOTS];	/* by key: place in functions[] and 1 */
-	struct launch graphs[CONTROL_NR_GRAPHS];	/* of the last reading */
-	unsigned int nr_graphs;
+	/* Of the last reading: that run, and graphs' times that the process has not noted. */
+	struct launch pending[CONTROL_NR_RINGS + CONTROL_NR_GRAPHS];
+	unsigned int nr_pending;
 	struct gpupart_records_watched totals;
 };
 
@@ -168,24 +167,19 @@ static uint64_t spans_union(struct spans *spans)
 	return ns;
 }
 
-/* Of more functions than there is room for the rest is the last one, without a name. */
 static struct function *function_of(struct watch *watch, uint64_t key)
 {
 	unsigned int at = (key >> 4) * 0x9e3779b97f4a7c15ull >> 32;
-	struct function *f;
+	struct function *f = &watch->functions[at % NR_PLACES];
 
-	for (at %= NR_FUNCTION_SLOTS; watch->slots[at]; at = (at + 1) % NR_FUNCTION_SLOTS) {
-		f = &watch->functions[watch->slots[at] - 1];
-		if (f->key == key)
-			return f;
-	}
-	if (watch->nr_functions >= MAX_FUNCTIONS - 1) {
-		watch->nr_functions = MAX_FUNCTIONS;
-		return &watch->functions[MAX_FUNCTIONS - 1];
-	}
-	f = &watch->functions[watch->nr_functions++];
+	for (; f->kernel.count && f->key != key; f = &watch->functions[at % NR_PLACES])
+		at++;
+	if (f->kernel.count)
+		return f;
+	if (watch->nr_functions == MAX_FUNCTIONS)
+		return &watch->functions[NR_PLACES];
+	watch->nr_functions++;
 	f->key = key;
-	watch->slots[at] = watch->nr_functions;
 	return f;
 }
 
@@ -222,8 +216,8 @@ static void launch_times(const struct watch *watch, const struct launch *launch,
 
 	/* No record is seen before it has come. */
 	high = high > low + TRAVEL_NS ? high : low + TRAVEL_NS;
-	end[MOST] = launch->end - low;
-	end[LEAST] = launch->end - high;
+	end[MOST] = launch->runs ? INT64_MAX : (int64_t)launch->end - low;
+	end[LEAST] = launch->runs ? INT64_MAX : (int64_t)launch->end - high;
 	for (int mode = MOST; mode <= LEAST; mode++) {
 		if (end[mode] < submitted)
 			end[mode] = submitted;
@@ -265,16 +259,15 @@ static bool launch_add(struct watch *watch, const struct launch *launch, int64_t
 	return true;
 }
 
-/* The times of graphs that are not over, or of which the process has not noted that they are. */
-static void window_graphs(struct watch *watch, int64_t to)
+static void window_pending(struct watch *watch, int64_t to)
 {
-	for (unsigned int i = 0; i < watch->nr_graphs; i++) {
-		const struct launch *launch = &watch->graphs[i];
+	for (unsigned int i = 0; i < watch->nr_pending; i++) {
+		const struct launch *launch = &watch->pending[i];
 		int64_t begin[2], end[2];
 
 		launch_times(watch, launch, begin, end);
 		for (int mode = MOST; mode <= LEAST; mode++)
-			span_add(watch, mode, begin[mode], launch->runs ? to : end[mode], to);
+			span_add(watch, mode, begin[mode], end[mode], to);
 		if (watch->over && !launch->runs)
 			function_count(watch, RECORDS_GRAPH_KEY, UINT64_MAX,
 				       end[LEAST] - begin[LEAST], end[MOST] - begin[MOST]);
@@ -301,17 +294,7 @@ static void window_launches(struct watch *watch, int64_t to)
 		watch->launches[kept++] = *launch;
 	}
 	watch->nr = kept;
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
-		const struct watch_ring *ring = &watch->rings[n];
-
-		for (int mode = MOST; ring->running && mode <= LEAST; mode++) {
-			const int64_t submitted = clocks_cpu_ns(ring->running);
-
-			span_add(watch, mode, submitted > ring->later_end[mode] ? submitted :
-				 ring->later_end[mode], to, to);
-		}
-	}
-	window_graphs(watch, to);
+	window_pending(watch, to);
 }
 
 /* All up to the reading before the last goes into the totals: it is known what ended until then. */
@@ -427,39 +410,27 @@ static bool ring_look(struct gpupart_records_reader *reader, unsigned int n, uin
 	return true;
 }
 
+static void pending_add(struct watch *watch, unsigned int ring, uint64_t submitted, uint64_t end,
+			bool runs)
+{
+	if (is_sane(&(struct records_entry){ .time = end, .submitted = submitted }))
+		watch->pending[watch->nr_pending++] = (struct launch){
+			.end = end, .submitted = submitted, .ring = ring, .runs = runs,
+		};
+}
+
 /* The launch that is the next of ring @n to end, if it is outstanding. */
 static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 {
 	const struct control_ring *shown = &reader->copy.rings[n];
-	struct watch_ring *ring = &reader->watch->rings[n];
-	const uint64_t seq = ring->known + 1;
+	const uint64_t seq = reader->watch->rings[n].known + 1;
 	struct records_note note;
 
-	ring->running = 0;
 	if (shown->issued >= seq && !shown->lost &&
-	    reader_section(reader, RECORDS_REGISTERED + (records_first(n) +
-			   seq % records_entries(n)) * sizeof(note), &note, sizeof(note)))
-		ring->running = (uint64_t)clocks_cpu_ns(note.submitted) < MAX_NS ?
-				note.submitted : 0;
-}
-
-static void graphs_look(struct gpupart_records_reader *reader)
-{
-	struct watch *watch = reader->watch;
-
-	watch->nr_graphs = 0;
-	for (unsigned int n = 0; n < reader->copy.nr_graphs; n++) {
-		const struct records_entry times = {
-			.time = reader->graphs[n].end.time,
-			.submitted = reader->copy.graph[n].since,
-		};
-
-		if (is_sane(&times))
-			watch->graphs[watch->nr_graphs++] = (struct launch){
-				.end = times.time, .submitted = times.submitted,
-				.ring = RECORDS_GRAPH_RING, .runs = reader_graph(reader, n),
-			};
-	}
+	    reader_section(reader, offsetof(struct records_section,
+					    notes[records_first(n) + seq % records_entries(n)]),
+			   &note, sizeof(note)))
+		pending_add(reader->watch, n, note.submitted, 0, true);
 }
 
 /*
@@ -476,7 +447,8 @@ static void poll_ends(struct gpupart_records_reader *reader)
 	int64_t asked, answered, not_ended = 0;
 
 	for (int ends = 0; ends < POLL_ENDS; ) {
-		const size_t at = (records_first(n) + seq % entries) * sizeof(cell);
+		const size_t at = offsetof(struct records_section,
+					   cells[records_first(n) + seq % entries]);
 
 		asked = clocks_cpu_ns(records_counter());
 		if (asked - start > POLL_NS || !reader_section(reader, at, &cell, sizeof(cell)))
@@ -520,21 +492,18 @@ static struct watch *watch_new(const struct gpupart_records *now, int64_t at)
 /* Time begins with the first launch, or at the last reading before it. */
 static void first_launch(struct watch *watch, const struct gpupart_records *now)
 {
-	const unsigned int nr = watch->nr + CONTROL_NR_RINGS + watch->nr_graphs;
 	int64_t first = INT64_MAX;
 
 	if (!watch->waits)
 		return;
 	watch->from = watch->looked_before;
 	watch->waits = !now->issued && !now->unrecorded && !now->graphs;
-	for (unsigned int i = 0; i < nr; i++) {
-		const unsigned int ring = i - watch->nr;
-		const uint64_t counter = i < watch->nr ? watch->launches[i].submitted :
-					 ring < CONTROL_NR_RINGS ? watch->rings[ring].running :
-					 watch->graphs[ring - CONTROL_NR_RINGS].submitted;
+	for (unsigned int i = 0; i < watch->nr + watch->nr_pending; i++) {
+		const struct launch *launch = i < watch->nr ? &watch->launches[i] :
+					      &watch->pending[i - watch->nr];
 
-		if (counter && clocks_cpu_ns(counter) < first)
-			first = clocks_cpu_ns(counter);
+		if (clocks_cpu_ns(launch->submitted) < first)
+			first = clocks_cpu_ns(launch->submitted);
 	}
 	/* It may have been made after this reading began. */
 	if (first > watch->from && first != INT64_MAX)
@@ -552,12 +521,15 @@ static bool look(struct gpupart_records_reader *reader, const struct gpupart_rec
 	watch->pause_us += watch->pause_us / 8;
 	if (!watch->pause_us || watch->pause_us > PAUSE_US)
 		watch->pause_us = PAUSE_US;
+	watch->nr_pending = 0;
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
 		if (!ring_look(reader, n, before))
 			return false;
 		ring_running(reader, n);
 	}
-	graphs_look(reader);
+	for (unsigned int n = 0; n < reader->copy.nr_graphs; n++)
+		pending_add(watch, RECORDS_GRAPH_RING, reader->copy.graph[n].since,
+			    reader->graphs[n].end.time, reader_graph(reader, n));
 	watch->begun = true;
 	first_launch(watch, now);
 	return true;
@@ -606,7 +578,7 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 	return 0;
 }
 
-/* ------------------------------------------------------------------- what it is told of */
+/* ------------------------------------------------------------------- what is told of it */
 
 static int by_most(const void *a, const void *b)
 {
@@ -638,26 +610,14 @@ void gpupart_records_watched(struct gpupart_records_reader *reader,
 		return;
 	window_close(watch);
 	*watched = watch->totals;
-	for (unsigned int i = 0; i < watch->nr_functions; i++) {
-		struct function *f = &watch->functions[i];
-
-		name_find(&reader->copy, f);
-	}
-	/* One that was loaded again has several keys. */
-	for (unsigned int i = 0; i < watch->nr_functions; i++) {
+	for (unsigned int i = 0; i <= NR_PLACES; i++) {
 		const struct gpupart_records_kernel *from = &watch->functions[i].kernel;
 
-		for (to = watched->kernels; to < watched->kernels + watched->nr_kernels; to++)
-			if (!strcmp(to->name, from->name))
-				break;
-		/* The last row is of all that there is no row for, which has no name. */
-		if (to == watched->kernels + GPUPART_RECORDS_NR_FUNCTIONS) {
-			to--;
-			*to->name = 0;
-		} else if (to == watched->kernels + watched->nr_kernels) {
-			memcpy(to->name, from->name, sizeof(to->name));
-			watched->nr_kernels++;
-		}
+		if (!from->count)
+			continue;
+		name_find(&reader->copy, &watch->functions[i]);
+		/* One that was loaded again has several keys. */
+		to = reader_row(watched->kernels, sizeof(*to), &watched->nr_kernels, from->name);
 		to->count += from->count;
 		to->least_ns += from->least_ns;
 		to->most_ns += from->most_ns;

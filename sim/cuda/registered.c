@@ -45,8 +45,12 @@ void registered_ctx_ends(const struct sim_ctx *ctx)
 static bool is_mapped(uint64_t address, uint64_t bytes)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE), start = address / page * page;
+	uint64_t length = address + bytes - start;
+	unsigned char *seen = malloc(length / page + 1);
+	bool mapped = seen && !mincore((void *)(uintptr_t)start, length, seen);
 
-	return !msync((void *)(uintptr_t)start, address + bytes - start, MS_ASYNC);
+	free(seen);
+	return mapped;
 }
 
 static CUresult add(struct sim_ctx *ctx, uint64_t address, uint64_t bytes, unsigned int flags)

@@ -54,7 +54,7 @@ is "$status $(ask '[w["seconds"] > 0.05, [[x["pid"], x["drained"], x["why"]] for
 stop
 
 # ------------------------------------------------------------- a kernel that does not end
-begin "$prog" fast_then_long 100000
+begin "$prog" fast_then_long 4200
 until_true 'p["launches"] == 0 and p["outstanding"] > 0'
 try set "$name" -t 0-7 --wait=50ms
 is "$status" 1 "a kernel runs on: it fails"
@@ -85,10 +85,55 @@ json "$name" -t 0-7 --wait
 is "$status $(ask '[[x["drained"], "no records" in x["why"]] for x in w["processes"]]')" \
 	"1 [['unknown', True]]" "the same in JSON"
 
+# ------------------------------------------------------------------- other users
+stop
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 711 "$tmp"
+	mkdir "$tmp/theirs" && chmod 777 "$tmp/theirs"
+	cp "$prog" "$tmp/theirs/prog"
+	# another: waits until user 4720's program has queues that are full: $other.
+	another() {
+		for _ in $(seq 500); do
+			other=$("$gpupart" ps --json | python3 -c "
+import json, sys
+print(*[p['pid'] for p in json.load(sys.stdin)['processes'] if p['uid'] == 4720])")
+			[ -n "$other" ] && pid=$other && break
+			sleep 0.02
+		done
+		until_true 'p["outstanding"] > 100'
+	}
+	begin "$prog" threads 1000000
+	mine=$pid
+	XDG_CACHE_HOME=$tmp/theirs setpriv --reuid=4720 --regid=4720 --clear-groups \
+		"$gpupart" run --exec $sim --name theirs -- "$tmp/theirs/prog" threads 1000000 >/dev/null 2>&1 &
+	another
+	kill -STOP "$other"
+	# Its page says so; the id is behind the header's first 96 bytes.
+	tr '\0' '\n' <"/proc/$mine/environ" | sed -n 's/^GPUPART_JOB=//p' | tr '\n' '\0' |
+		dd of="$(echo /dev/shm/gpupart-4720/"$other".*[!s])" bs=1 seek=96 conv=notrunc 2>/dev/null
+	try set "$name" -t 0-7 --wait=20s
+	is "$status ${other:+there}" "0 there" "another user's process says that it is of root's job"
+	has "$err" "process $other of user 4720 says that it is of this job, which did not start it" \
+		"it is not waited for, which is said"
+	stop
+	pid=$mine
+	stop
+	XDG_CACHE_HOME=$tmp/theirs "$gpupart" run --exec $sim --name "$name" -- sh -c \
+		'setpriv --reuid=4720 --regid=4720 --clear-groups "$0" threads 1000000; exit $?' \
+		"$tmp/theirs/prog" >/dev/null 2>&1 &
+	another
+	try set "$name" -t 0-7 --wait=50ms
+	is "$status" 1 "a process of the job's own that is another user now"
+	has "$err" "process $other: launches from before have not ended after " "is waited for"
+	stop
+	rm -rf /dev/shm/gpupart-4720
+else
+	skip "other users: only as root"
+fi
+
 # ------------------------------------------------------------------- bad words
 refused 2 "--wait: goes with a SET" set "$name" --wait
 refused 2 "--wait=5: wants a time above 0" set "$name" -t 0-7 --wait=5
 refused 2 "--wait=0s: wants a time above 0" set "$name" -t 0-7 --wait=0s
 refused 2 "'5s' is not expected" set "$name" -t 0-7 --wait 5s
-stop
 tap_done

@@ -12,6 +12,7 @@ import urllib.request
 
 WIDTH, HEIGHT, LEFT, TOP, COLUMNS = 560, 200, 62, 34, 2
 COLOURS = "#0072b2 #d55e00 #009e73 #cc79a7 #e69f00 #56b4e9 #000000 #999933".split()
+places = {}     # of labels: a job has one colour in all panels
 
 
 def series(url, expr, seconds):
@@ -48,12 +49,12 @@ def panel(out, at, what, url, seconds):
         out.append('<path d="M%g %gh%g" stroke="#ccc"/>' % (x0, y, width))
         out.append(text % (x0 - 6, y + 4, 10, ' text-anchor="end"', scaled(most * part, unit)))
     for i, (line, one) in enumerate(zip(points, found)):
-        colour = COLOURS[i % len(COLOURS)]
+        label = one["metric"].get("name") or one["metric"].get("pci") or "value"
+        colour = COLOURS[places.setdefault(label, len(places)) % len(COLOURS)]
         path = " ".join("%g,%g" % (x0 + width * t / seconds, y0 + height * (1 - v / most))
                         for t, v in line)
         out.append('<polyline points="%s" fill="none" stroke="%s" stroke-width="1.8"/>'
                    % (path, colour))
-        label = one["metric"].get("name") or one["metric"].get("pci") or "value"
         across = 8 + (i % 4) * (WIDTH - 20) / 4
         y = y0 + height + 18 + 14 * (i // 4)
         out.append('<rect x="%g" y="%g" width="9" height="9" fill="%s"/>'

@@ -204,7 +204,7 @@ census="--rootfs $image /census /probe.ptx"
 chown -R 4711:4711 "$tmp/home" "$tmp/runtime"
 cgroups=--cgroups=disabled
 engine() {
-	(cd / && exec setpriv --reuid 4711 --regid 4711 --clear-groups env HOME="$tmp/home" XDG_RUNTIME_DIR="$tmp/runtime" \
+	(cd / && exec setpriv --reuid 4711 --regid 4711 --clear-groups env -u XDG_CACHE_HOME -u XDG_CONFIG_HOME HOME="$tmp/home" XDG_RUNTIME_DIR="$tmp/runtime" \
 		podman --root "$tmp/home/store" --runroot "$tmp/runtime/store" --tmpdir "$tmp/runtime/tmp" --storage-driver vfs \
 		--cgroup-manager cgroupfs --events-backend none --log-level fatal --runtime crun "$@")
 }

@@ -102,6 +102,11 @@ printf 'set.y = --json\n' >"$config"
 refused 125 "$config:1: set.y = --json: wants options of a set" run $h200 @y -- true
 printf 'set.y = -t 0 5\n' >"$config"
 refused 125 "$config:1: set.y = -t 0 5: '5' is no option of a set" run $h200 @y -- true
+for value in "-n 500%" "-g 99" "-t 0+1"; do
+	printf 'set.y = %s\n' "$value" >"$config"
+	try run $h200 @y -- true
+	is "$status $(tail -n 1 "$tmp/err")" "125 gpupart run: $config:1: set.y = $value is part of this set" "@y: $value: says where that is"
+done
 printf 'default.shape = round\n' >"$config"
 refused 125 "$config:1: default.shape = round: wants packed, gpcs, balanced or spread" run $h200 -n 4 -- true
 try run $h200 -n 4 --shape packed -- true

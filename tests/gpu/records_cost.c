@@ -10,8 +10,8 @@
  *	hold SECONDS			kernels of 1 ms until it is killed; "holding PID" first
  *	steady SECONDS			short kernels until SIGTERM; "steady PID PCI" first
  *	busy PID PCI N			N times gpupart_records_busy() of that process: ns a call
- *	order N				N launches; a thread that watches each record come: whether a
- *					payload was ever seen before its time
+ *	order N				N launches, of which a thread watches each record come:
+ *					whether a payload was ever seen before its time
  */
 #include <dlfcn.h>
 #include <inttypes.h>

@@ -66,35 +66,43 @@ static int read_all(const char *path)
 
 static int family_id;
 
-/* Both dumps and a topology of the first GPU, on a socket of its own. */
+/* All dumps and a topology, on a socket of its own; what needs a GPU asks for the first. */
 static int dump(void)
 {
 	struct {
 		struct nlmsghdr n;
 		struct genlmsghdr g;
-		struct nlattr a;
-		uint32_t value;
+		struct {
+			struct nlattr a;
+			uint32_t value;
+		} attrs[2];
 	} m;
 	static char buffer[1 << 16];
-	static const uint8_t commands[] = {
-		GPUPART_CMD_GPU_GET, GPUPART_CMD_ENGINE_GET, GPUPART_CMD_TOPOLOGY_GET,
+	static const struct {
+		uint8_t command, nr_attrs;
+	} requests[] = {
+		{ GPUPART_CMD_GPU_GET, 0 }, { GPUPART_CMD_ENGINE_GET, 0 },
+		{ GPUPART_CMD_TOPOLOGY_GET, 1 }, { GPUPART_CMD_RUNLIST_GET, 1 },
+		{ GPUPART_CMD_CHANNEL_GET, 2 },
 	};
 	int sock = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC), ret = 0;
 	unsigned int i;
 
 	if (sock < 0)
 		return -errno;
-	for (i = 0; i < sizeof(commands); i++) {
-		int one = commands[i] == GPUPART_CMD_TOPOLOGY_GET;
+	for (i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		int one = requests[i].command == GPUPART_CMD_TOPOLOGY_GET;
 
 		memset(&m, 0, sizeof(m));
-		m.n.nlmsg_len = one ? sizeof(m) : NLMSG_LENGTH(GENL_HDRLEN);
+		m.n.nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN) +
+				requests[i].nr_attrs * sizeof(m.attrs[0]);
 		m.n.nlmsg_type = family_id;
 		m.n.nlmsg_flags = NLM_F_REQUEST | (one ? NLM_F_ACK : NLM_F_DUMP);
-		m.g.cmd = commands[i];
+		m.g.cmd = requests[i].command;
 		m.g.version = 1;
-		m.a.nla_len = 8;
-		m.a.nla_type = GPUPART_A_TOPOLOGY_INDEX;
+		m.attrs[0].a = (struct nlattr){ 8, GPUPART_A_TOPOLOGY_INDEX };
+		m.attrs[1].a = (struct nlattr){ 8, GPUPART_A_CHANNEL_RUNLIST_PRI_BASE };
+		m.attrs[1].value = 0xc00000;
 		if (send(sock, &m, m.n.nlmsg_len, 0) < 0) {
 			ret = -errno;
 			continue;
@@ -105,7 +113,8 @@ static int dump(void)
 
 			if (got <= 0)
 				break;
-			if (n->nlmsg_type == NLMSG_ERROR && *(int *)NLMSG_DATA(n))
+			if ((n->nlmsg_type == NLMSG_ERROR || n->nlmsg_type == NLMSG_DONE) &&
+			    *(int *)NLMSG_DATA(n))
 				ret = *(int *)NLMSG_DATA(n);
 		}
 	}

@@ -105,9 +105,11 @@ until_true 50 suspended
 check $? "eight GPUs sleep after they were read"
 sleep 1.2
 for n in 0 1 2 3 4 5 6 7; do host reads $n >/dev/null; done
+wakes=$(cat /sys/module/sleepy/parameters/wakes)
 all_pages >/tmp/second
 suspended
 check $? "and sleep on while all pages are read again"
+same "$(cat /sys/module/sleepy/parameters/wakes)" "$wakes" "wake-ups since the module came"
 same "$(for n in 0 1 2 3 4 5 6 7; do host reads $n; done | tr '\n' ' ')" "0 0 0 0 0 0 0 0 " "register reads of it"
 cmp -s /tmp/first /tmp/second
 check $? "with the same pages"

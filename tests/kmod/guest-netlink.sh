@@ -90,6 +90,23 @@ sleep 0.5
 cmp -s /tmp/events /tmp/events2
 check $? "in another network namespace as well"
 
+# What a GPU that comes shows is the same whoever asks for it at that moment.
+files=$(ls /proc/gpu0 | wc -l)
+whole() { [ "$(ls /proc/gpu0 2>/dev/null | wc -l)" = "$files" ]; }
+gpunl bench 500000 >/dev/null &
+readers=$!
+gpunl bench 500000 >/dev/null &
+readers="$readers $!"
+i=0 lacking=0
+while [ $i -lt 10 ]; do
+	echo 1 >$pci/0000:01:00.0/remove
+	echo 1 >/sys/bus/pci/rescan
+	until_true 30 whole || lacking=$((lacking + 1))
+	i=$((i + 1))
+done
+kill $readers
+same $lacking 0 "of $i times that a GPU came while two processes asked for it, those without all $files files"
+
 # A GPU that is not ready when it comes, an order that changes, drivers.
 gpunl monitor 60 >/tmp/events &
 listener=$!

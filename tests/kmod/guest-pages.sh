@@ -42,6 +42,17 @@ check $? "a refused register is an I/O error, not a number"
 same "$(cat $g/pci | sed -n 's/^address *//p')" 0000:02:00.0 "the page of the bus"
 a=$(cut -d' ' -f1 $g/timer)
 same "$a" 1795211991603700800 "the timer"
+# Odd reads, and a write.
+dd if=/proc/gpu0/topology bs=7 2>/dev/null | cmp -s - /pages/gh100-h200-e.topology
+check $? "a page read seven bytes at a time"
+dd if=/proc/gpu0/topology bs=100 skip=9 2>/dev/null >/tmp/out
+dd if=/pages/gh100-h200-e.topology bs=100 skip=9 2>/dev/null | cmp -s - /tmp/out
+check $? "a page read from its middle on"
+same "$(dd if=/proc/gpu0/topology bs=1M skip=4 2>/dev/null | wc -c)" 0 "bytes far behind its end"
+for file in gpu/topology gpu0/topology gpu0/num_gpcs gpu0/runlists; do
+	echo 0 2>/dev/null >/proc/$file && echo "$file" >>/tmp/written
+done
+same "$(cat /tmp/written 2>/dev/null)" "" "files that root could write"
 rmmod gpupart
 check $? "the module unloads"
 same "$(ls -d /proc/gpu* 2>/dev/null)" "" "what is left in /proc"

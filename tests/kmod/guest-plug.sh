@@ -59,7 +59,7 @@ host alive 4 >/dev/null
 cat /proc/gpu4/timer >/dev/null
 check $? "back on it, it is read again"
 
-# Sixteen readers of everything while GPUs come and go.
+# Sixteen readers of everything while GPUs and a driver come and go.
 cat >/tmp/reader <<'END'
 while [ ! -e /tmp/stop ]; do
 	for f in /proc/gpu/topology /proc/gpu*/topology /proc/gpu*/engines /proc/gpu*/gpc_mask /proc/gpu*/timer; do
@@ -77,8 +77,9 @@ reading() { ps | grep -q '[/]tmp/reader'; }
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do sh /tmp/reader $i & done
 for i in 1 2 3; do
 	for d in 2 4 7; do echo 1 >$pci/0000:0$d:00.0/remove; done
-	sleep 0.2
+	insmod /sleepy.ko
 	echo 1 >/sys/bus/pci/rescan
+	rmmod sleepy
 	until_true 50 there /proc/gpu6/topology
 	until_true 50 there /proc/gpu3/topology
 	until_true 50 there /proc/gpu1/topology

@@ -445,8 +445,9 @@ def cut(pod):
 
 
 def output(name):
-    found = glob.glob("/var/log/pods/default_%s_*/c/0.log" % name)
-    return open(found[0]).read() if found else ""
+    """Of all attempts: one that was created when kubelet was killed is never begun."""
+    found = sorted(glob.glob("/var/log/pods/default_%s_*/c/*.log" % name))
+    return "".join(open(path).read() for path in found)
 
 
 while (waiting or active) and time.monotonic() < end:

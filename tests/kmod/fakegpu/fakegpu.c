@@ -7,6 +7,7 @@
  * pci_gpu_rd32(). An integrated GPU of the device tree is taken away at first; "node" makes the
  * device of it, "nonode" takes it away. Guest only.
  */
+#include <linux/delay.h>
 #include <linux/io.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
@@ -161,6 +162,18 @@ static int on_read(struct kprobe *probe, struct pt_regs *regs)
 
 static struct kprobe probe;
 static bool probed;
+
+/* A GPU's folder takes its time, so that others ask for a GPU that has none yet. */
+static int on_mkdir(struct kprobe *probe, struct pt_regs *regs)
+{
+	const char *name = (const void *)regs_get_kernel_argument(regs, 0);
+
+	if (!strncmp(name, "gpu", 3))
+		mdelay(20);
+	return 0;
+}
+
+static struct kprobe mkdirs = { .symbol_name = "proc_mkdir", .pre_handler = on_mkdir };
 
 /* It comes and goes many times; a probe is of one life of it. */
 static int on_module(struct notifier_block *block, unsigned long event, void *data)
@@ -466,6 +479,9 @@ static int __init fakegpu_init(void)
 		return err;
 	node_device(false);
 	register_module_notifier(&modules);
+	err = register_kprobe(&mkdirs);
+	if (err)
+		return err;
 	return proc_create("fakegpu", 0600, NULL, &proc_ops) ? 0 : -ENOMEM;
 }
 

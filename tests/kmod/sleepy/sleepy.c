@@ -4,7 +4,7 @@
  * module under test must wake them. Guest only.
  *
  *   stubborn=	they do not wake
- *   slow=	milliseconds that a wake-up takes
+ *   slow=	milliseconds that a wake-up takes; wakes: how many there were
  *   d3=	they are put into D3 and stay there, which runtime PM knows nothing of
  *   frozen=	their bus has an error from which it was not recovered yet, as the kernel says
  *   entry=	a folder of /proc that it makes, as nvdebug does
@@ -31,8 +31,9 @@ static char *entry;
 module_param(entry, charp, 0444);
 static char *as = "sleepy";
 module_param(as, charp, 0444);
-static unsigned int slow, nap, naps, appeared, early;
+static unsigned int slow, wakes, nap, naps, appeared, early;
 module_param(slow, uint, 0644);
+module_param(wakes, uint, 0644);
 module_param(nap, uint, 0644);
 module_param(naps, uint, 0644);
 module_param(appeared, uint, 0644);
@@ -76,6 +77,7 @@ static int sleepy_machine_resume(struct device *dev)
 
 static int sleepy_resume(struct device *dev)
 {
+	wakes++;
 	msleep(slow);
 	return stubborn ? -EBUSY : 0;
 }

@@ -436,16 +436,17 @@ static void failed(void)
 /* The counter of 32 bits goes round; also that of launches in 64 bits. */
 static void wraps(void)
 {
+	static struct control_ring rings[CONTROL_NR_RINGS];
 	struct records_graph_cell *cell;
 	struct control_records *shown;
-	P exec;
+	P exec, first;
 
 	if (!begin())
 		return;
 	shown = &control_self->records[0];
-	exec = exec_of(graph_of(p.function, 3, 1000));
+	first = exec = exec_of(graph_of(p.function, 3, 1000));
 	tap_ok(runs(exec, 1) && reads(1, 0, 0) && shown->nr_graphs == 1, "a graph of 3 kernels");
-	cell = records_graph_cells(records_file_find(0));
+	cell = records_file_find(0)->graphs;
 	shown->graph[0].issued = 0x155555554ull;
 	atomic_store(&cell->count, (uint32_t)(3 * 0x155555554ull));
 	tap_ok(reads(0x155555554ull, 0, 0), "its counter is about to go round");
@@ -456,6 +457,13 @@ static void wraps(void)
 	tap_ok(launched(exec, 1) && shown->nr_graphs == 2 && reads(0x255555558ull, 1, 0),
 	       "another one whose number goes round is outstanding");
 	tap_ok(synced() && reads(0x255555558ull, 0, 0), "and has ended");
+	/* Any program of the user can write there. */
+	shown->nr_graphs = 1ull << 31;
+	exec = exec_of(graph_of(p.function, 1, 100 * LONG_NS));
+	memcpy(rings, shown->rings, sizeof(rings));
+	tap_ok(launched(exec, 1) && runs(first, 1) && reads(0x25555555aull, 0, 0) &&
+	       !memcmp(rings, shown->rings, RECORDS_GRAPH_RING * sizeof(rings[0])),
+	       "more graphs than there can be are none");
 }
 
 /* A graph that is unknown by now still counts in its entry, which is no other graph's then. */
@@ -481,7 +489,7 @@ static void spoilt(void)
 	tap_ok(exec && !launch(exec, streams[1]) && !cuStreamSynchronize(streams[0]) &&
 	       reads(2, 1, 1), "its end tells nothing of a later graph");
 	tap_ok(synced() && reads(2, 0, 1), "which ends by itself");
-	cell = &records_graph_cells(records_file_find(0))[1];
+	cell = &records_file_find(0)->graphs[1];
 	atomic_fetch_add(&cell->count, 1);
 	tap_ok(runs(exec, 1) && reads(2, 0, 2), "more ended than was launched: unknown");
 }

@@ -70,6 +70,11 @@ char *alloc_part(const char *list, char separator, unsigned int n)
 	return n ? NULL : strdup(list);
 }
 
+void *alloc_zeroed(size_t nr, size_t size)
+{
+	return calloc(nr, size);
+}
+
 static char said[512], failed[512];
 
 void cmd_note(const char *cmd, const char *fmt, ...)
@@ -206,9 +211,10 @@ static pid_t start(uid_t uid, unsigned int nr)
 int main(int argc, char **argv)
 {
 	const struct args args = { .cmd = "test" };
-	struct neighbours n = { .args = &args, .pci = "none" };
+	struct neighbours n = { .args = &args, .pci = "none" }, two[2] = { n, n };
 	pid_t pids[NR_PROCESSES + 1];
 	unsigned int nr_skipped;
+	size_t nr_once;
 
 	if (argc > 1 && !strcmp(argv[1], "wait")) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -221,16 +227,20 @@ int main(int argc, char **argv)
 		return tap_done();
 	}
 	pids[NR_PROCESSES] = start(UID + 1, 0);
-	nr_skipped = neighbours_to_be(&n);
+	nr_skipped = neighbours_to_be(&n, 1);
 	tap_ok(!nr_skipped, "ordinary environments are read");
 	for (int i = 0; i < NR_PROCESSES; i++)
 		pids[i] = start(UID, NR_STRINGS);
 	nr_bytes = 0;
-	nr_skipped = neighbours_to_be(&n);
+	nr_skipped = neighbours_to_be(&n, 1);
 	tap_ok(nr_bytes < MAX_ENVIRONMENTS + (1 << 20) &&
 	       nr_skipped == NR_PROCESSES - (MAX_ENVIRONMENTS - 1) / (NR_STRINGS * STRING + 16),
 	       "%d environments of %d KiB: %zu KiB are read, %u processes were not",
 	       NR_PROCESSES, NR_STRINGS * STRING >> 10, nr_bytes >> 10, nr_skipped);
+	nr_once = nr_bytes;
+	nr_bytes = 0;
+	tap_ok(neighbours_to_be(two, 2) == nr_skipped && nr_bytes == nr_once,
+	       "of two GPUs no more is read: %zu KiB", nr_bytes >> 10);
 	for (int i = 0; i <= NR_PROCESSES; i++)
 		kill(pids[i], SIGKILL);
 	while (wait(NULL) > 0)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* When the launches that had a process's old set have ended: also of one that has no number yet. */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lib/private.h"
@@ -21,6 +23,21 @@ static bool begin(void)
 	for (int i = 0; i < 70; i++)
 		streams[i].ctx = CTX;
 	return good && records_context(records, &cuda, CTX);
+}
+
+/* What another thread wrote before, and nobody sees without the @fence'th fence from now on. */
+static void (*stored)(void);
+static int fence;
+
+long __real_syscall(long nr, long command, long flags, long cpu);
+long __wrap_syscall(long nr, long command, long flags, long cpu);
+
+long __wrap_syscall(long nr, long command, long flags, long cpu)
+{
+	if (nr == SYS_membarrier && command == MEMBARRIER_CMD_GLOBAL_EXPEDITED && stored &&
+	    !--fence)
+		stored();
+	return __real_syscall(nr, command, flags, cpu);
 }
 
 static void drain(void)
@@ -97,6 +114,30 @@ static void inside(void)
 	tap_ok(drained() == 0, "which counts for the next change");
 	control_graph_ends();
 	tap_ok(drained() == 1, "it has left that, too");
+}
+
+static struct launched launched;
+
+static void launch_stored(void)
+{
+	control_count(CONTROL_CONFINED);
+	launched = launch(&streams[0]);
+}
+
+static void unfenced(void)
+{
+	stored = control_launch_begins;
+	fence = 1;
+	drain();
+	tap_ok(drained() == 0, "a thread is in the launch callback, which a fence shows");
+	control_launch_ends();
+	tap_ok(drained() == 1, "it has left");
+	stored = launch_stored;
+	fence = 4;
+	drain();
+	tap_ok(drained() == 0, "one has left, and a fence shows its launch's number");
+	end(launched);
+	tap_ok(drained() == 1, "which has ended");
 }
 
 /* A count that another mapping of the page kept; else a thread outside seems to be inside. */
@@ -259,7 +300,7 @@ static void race(void)
 int main(void)
 {
 	static void (*const tests[])(void) = {
-		launches, inside, marks, loose, unknown, more_unknown, many_threads, race,
+		launches, inside, unfenced, marks, loose, unknown, more_unknown, many_threads, race,
 	};
 
 	/* In a process of its own each: nothing of one test is in the next. */

@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include "lib/records/records.h"
 #include "lib/tmd/layouts.h"
 #include "tests/tap.h"
@@ -163,6 +165,28 @@ static bool reads(uint64_t issued, uint64_t ended, uint64_t outstanding, uint64_
 		printf("# issued %lu ended %lu outstanding %lu unrecorded %lu unknown %lu\n",
 		       r.issued, r.ended, r.outstanding, r.unrecorded, r.unknown);
 	return same;
+}
+
+/* In a process of its own, with a context: nothing of one test is in the next. */
+__attribute__((unused))
+static void gpu_child(void (*test)(void))
+{
+	int status = 1, before = tap_count;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (!start())
+			_exit(255);
+		records_context(records, &cuda, (void *)0x7000);
+		test();
+		fflush(stdout);
+		_exit(tap_failed ? 255 : tap_count - before);
+	}
+	waitpid(pid, &status, 0);
+	tap_count += WEXITSTATUS(status) == 255 ? 0 : WEXITSTATUS(status);
+	tap_failed += !WIFEXITED(status) || !WEXITSTATUS(status) || WEXITSTATUS(status) == 255;
 }
 
 #endif

@@ -32,7 +32,7 @@ static void lie(struct control_records *shown, unsigned int seed)
 {
 	unsigned char *bytes = (unsigned char *)shown;
 	uint64_t *words = (uint64_t *)shown;
-	unsigned char *section = records->section;
+	unsigned char *section = (unsigned char *)records->section;
 
 	srandom(seed);
 	for (size_t i = 0; i < sizeof(*shown) / 8; i++)
@@ -41,10 +41,10 @@ static void lie(struct control_records *shown, unsigned int seed)
 	for (size_t i = 0; i < 200; i++)
 		bytes[random() % sizeof(*shown)] = random();
 	for (size_t i = 0; i < 5000; i++)
-		section[random() % RECORDS_SECTION] = random();
+		section[random() % sizeof(*records->section)] = random();
 	/* All of a million launches in each ring have ended, or of as many as there can be. */
 	for (int i = 0; seed % 5 == 0 && i < RECORDS_NR_CELLS; i++)
-		records_cells(section)[i].payload = 0x40000000;
+		records->section->cells[i].payload = 0x40000000;
 	for (int i = 0; seed % 5 == 0 && i < CONTROL_NR_RINGS; i++) {
 		shown->rings[i].issued = seed % 10 ? 1000000 : UINT64_MAX;
 		shown->rings[i].folded = records_base(i);

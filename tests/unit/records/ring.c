@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Counts of launches: issued, ended and outstanding are exact; what is not known is not idle. */
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "tests/unit/records/gpu.h"
 
 #define CTX(n)		((void *)(uintptr_t)(0x7000 + 64 * (n)))
@@ -74,27 +72,6 @@ static void of_threads(void)
 	       r.kernels_ns >= r.busy_ns && r.busy_ns && r.last_end_ns,
 	       "all ended ones are in the totals: %lu of the function, %lu untimed",
 	       r.functions[0].count, r.untimed);
-}
-
-/* In a process of its own: nothing of one test is in the next. */
-static void in_child(void (*test)(void))
-{
-	int status = 1, before = tap_count;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		if (!start())
-			_exit(255);
-		records_context(records, &cuda, CTX(0));
-		test();
-		fflush(stdout);
-		_exit(tap_failed ? 255 : tap_count - before);
-	}
-	waitpid(pid, &status, 0);
-	tap_count += WEXITSTATUS(status) == 255 ? 0 : WEXITSTATUS(status);
-	tap_failed += !WIFEXITED(status) || !WEXITSTATUS(status) || WEXITSTATUS(status) == 255;
 }
 
 static void of_one(void)
@@ -286,7 +263,7 @@ static void submitted_at(struct launched launched, uint64_t at)
 	const uint64_t ago = gpu_now() - at, counter = records_counter();
 
 	if (launched.cell)
-		records_notes(records->section)[launched.cell - cells].submitted = counter -
+		records->section->notes[launched.cell - cells].submitted = counter -
 			(uint64_t)(((__uint128_t)ago << 32) / records->shown->clock.scale);
 }
 
@@ -447,20 +424,20 @@ static void names(void)
 
 	s->ctx = CTX(0);
 	launch_9(s, 0x1000);
-	records_names(records, &asked);
-	records_names(records, &asked);
+	records_names(records->shown->functions, records, &asked);
+	records_names(records->shown->functions, records, &asked);
 	tap_ok(nr_asked == 1 && read_own(&r) && r.nr_functions == 1 &&
 	       !strcmp(r.functions[0].name, "first"), "a function's name is asked for once");
 	launch_9(s, 0x2000);
 	records_module_gone(records);
-	records_names(records, &asked);
+	records_names(records->shown->functions, records, &asked);
 	tap_ok(nr_asked == 1 && read_own(&r) && r.nr_functions == 2 &&
 	       r.functions[0].count + r.functions[1].count == 18 &&
 	       (!r.functions[0].name[0] || !r.functions[1].name[0]),
 	       "not of one whose module was unloaded");
 	launch_9(s, 0x1000);
 	launch_9(s, 0x1000);
-	records_names(records, &asked);
+	records_names(records->shown->functions, records, &asked);
 	tap_ok(nr_asked == 2 && read_own(&r) && r.nr_functions == 2 &&
 	       r.functions[0].count + r.functions[1].count == 36,
 	       "at the same address is another one, by the same name the same row");
@@ -496,6 +473,6 @@ int main(void)
 	};
 
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		in_child(tests[i]);
+		gpu_child(tests[i]);
 	return tap_done();
 }
