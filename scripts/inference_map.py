@@ -149,19 +149,23 @@ def draw(made):
     def line(x1, y1, x2, y2, colour, more=""):
         out.append(f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{colour}" '
                    f'fill="none" {more}/>')
-    text(20, 20, "Requests a second that meet both objectives, over requests a second that arrive",
+    text(20, 20, "Requests a second that meet both objectives, over the arrival rate",
          'font-size="15"')
-    for i, way in enumerate(WAYS):
-        line(20 + i * 115, 38, 40 + i * 115, 38, COLOURS[i], 'stroke-width="3"')
-        text(45 + i * 115, 42, way)
+    place = 20
+    for way, colour in zip(WAYS, COLOURS):
+        line(place, 38, place + 20, 38, colour, 'stroke-width="3"')
+        text(place + 25, 42, way)
+        place += 50 + 7 * len(way)
     for n, prompt in enumerate(panels):
         def at(rate, value, left=50 + n * width):
             return left + rate / xmax * (width - 60), top + height - value / ymax * (height - 20)
         here = [p for p in points if p["prompt"] == prompt]
         line(*at(0, 0), *at(xmax, 0), "#404040")
         line(*at(0, 0), *at(0, ymax), "#404040")
-        line(*at(0, 0), *at(min(xmax, ymax), min(xmax, ymax)), "#c9c9c9", 'stroke-dasharray="4 4"')
-        text(*at(0, ymax * 1.01), f"prompts of {prompt:g} tokens at the median")
+        offered = sorted({0: 0, **{p["rate"]: p["offered"] for p in here}}.items())
+        for a, b in zip(offered, offered[1:]):
+            line(*at(*a), *at(*b), "#909090", 'stroke-dasharray="4 4"')
+        text(58 + n * width, top + 14, f"prompts of {prompt:g} tokens at the median")
         for rate in sorted({p["rate"] for p in here}):
             x, y = at(rate, 0)
             text(x, y + 16, f"{rate:g}", 'text-anchor="middle"')
@@ -170,18 +174,18 @@ def draw(made):
             text(x - 6, y + 4, f"{value}", 'text-anchor="end"')
         for i, way in enumerate(WAYS):
             of = sorted((p for p in here if p["way"] == way), key=lambda p: p["rate"])
-            aside = (i - 2.5) * 3           # bars beside each other
+            aside = (i - 2.5) * width / 90      # bars beside each other
             places = [at(p["rate"], p["goodput"]) for p in of]
             places = [(x + aside, y) for x, y in places]
             for (x1, y1), (x2, y2) in zip(places, places[1:]):
                 line(x1, y1, x2, y2, COLOURS[i], 'stroke-width="2"')
             for p, (x, y) in zip(of, places):
-                out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" stroke="{COLOURS[i]}" fill='
-                           f'"{"#ffffff" if p["small"] or not p["valid"] else COLOURS[i]}"/>')
                 if p["low"] is not None:
                     line(x, at(0, max(0.0, p["low"]))[1], x, at(0, p["high"])[1], COLOURS[i])
-    text(20, top + height + 40, "Bars: 95 % over seeds. Dashed: all that arrive. Hollow: fewer "
-         "than 3 seeds or 100 requests,")
+                out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" stroke="{COLOURS[i]}" fill='
+                           f'"{"#ffffff" if p["small"] or not p["valid"] else COLOURS[i]}"/>')
+    text(20, top + height + 40, "Bars: 95 % over seeds, cut off at 0. Dashed: all that arrived. "
+         "Hollow: fewer than 3 seeds or 100 requests,")
     text(20, top + height + 54, "or decode alone read less than 70 % of what a copy moves.")
     return "\n".join([*out, "</svg>"]) + "\n"
 
