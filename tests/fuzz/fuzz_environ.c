@@ -77,6 +77,15 @@ static void see(void *user, const struct neighbour *found)
 	seen->set = found->set;
 }
 
+static void look_at_it(const struct neighbours *n, struct reading *reading)
+{
+	char *environment = read_environment("4242", reading);
+
+	if (environment && *value_of(environment, "GPUPART_GPU"))
+		look_at_words(n, 4242, environment);
+	free(environment);
+}
+
 static void read_it(const char *bytes, size_t len, struct gpupart_job *job)
 {
 	static char room[512], other[512];
@@ -93,7 +102,7 @@ static void read_it(const char *bytes, size_t len, struct gpupart_job *job)
 
 	text = bytes;
 	text_len = len;
-	look_at_environment(&n, "4242", &reading);
+	look_at_it(&n, &reading);
 	MUST(!reading.nr_skipped && seen.nr <= 1);
 	free(reading.users);
 	reading = (struct reading){ 0 };
@@ -114,7 +123,7 @@ static void read_it(const char *bytes, size_t len, struct gpupart_job *job)
 	MUST(!gpupart_set_check(gp, topo, &seen.set));
 	MUST(!wanted || gpupart_tpcset_equal(&seen.set, &expected));
 	args.ignored_name = variable("GPUPART_NAME", other);
-	look_at_environment(&n, "4242", &reading);
+	look_at_it(&n, &reading);
 	free(reading.users);
 	MUST(strlen(other) == sizeof(other) - 1 || seen.nr == 1);
 }
