@@ -55,7 +55,7 @@ refused 2 "--of svg: figure-3 has 2 runs: choose one with --run: unpartitioned, 
 refused 2 "--run nope: figure-3 has no such run: it has unpartitioned, partitioned" sim figure-3 --run nope
 refused 2 "--run nope: " sim figure-3 --run nope
 has "$err" "it has unpartitioned, partitioned" "the runs are named"
-grep -q '^.Pq Ql - No is standard input ,$' Documentation/man/gpupart.1
+tr '\n' ' ' <Documentation/man/gpupart.1 | grep -q '\.Po \.Ql - is standard input \.Pc ,'
 ok $? "gpupart(1): the parenthesis around standard input is closed"
 env -u MAKEFLAGS -u MFLAGS make -C kmod KDIR="$tmp/none" modules >"$tmp/out" 2>&1
 has "$(cat "$tmp/out")" "no kernel headers in $tmp/none: apt install linux-headers-" "make modules without headers says what to install"
