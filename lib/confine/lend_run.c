@@ -4,6 +4,7 @@
  * by its user's programs, and the caller is to live through that: none of it is read in programs.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +18,7 @@
 
 #define LEASE_NS	50000000ull
 #define MEASURE_NS	1000000		/* of the counter's rate, at first */
+#define GIVEN_NS	100000000ull	/* between two looks at what the node gave this user */
 #define NEVER		UINT64_MAX
 
 struct gpupart_lender {
@@ -28,6 +30,8 @@ struct gpupart_lender {
 	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
 	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];
 	uint64_t counter, ns;		/* when it was opened */
+	uint64_t given_ns;		/* of the last look at what the node gave */
+	char pci[20];
 };
 
 /* The public name of a struct memfd. */
@@ -74,17 +78,15 @@ static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pi
 	return 0;
 }
 
-/* No more than the node gave this user. */
-static int keep_given(struct gpupart *gp, struct gpupart_lender *lender, const char *pci)
+/* The lender's TPCs, but no more than the node gave this user. */
+static struct gpupart_tpcset given_of(struct gpupart_lender *lender)
 {
 	struct node_limit given;
 
-	if (gpupart_grant_exempts(geteuid()) || !node_limit(geteuid(), pci, NULL, &given))
-		return 0;
-	lender->tpcs = gpupart_tpcset_and(&lender->tpcs, &given.tpcs);
-	return gpupart_tpcset_empty(&lender->tpcs) ?
-	       ctx_fail(gp, -EPERM, "this node gave this user none of the lender's TPCs of %s",
-			pci) : 0;
+	lender->given_ns = clock_monotonic_ns();
+	return gpupart_grant_exempts(geteuid()) ||
+	       !node_limit(geteuid(), lender->pci, NULL, &given) ? lender->tpcs :
+	       gpupart_tpcset_and(&lender->tpcs, &given.tpcs);
 }
 
 /* For the processes of the run, which read it whenever the number has changed. */
@@ -111,6 +113,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	if (!lender)
 		return ctx_fail(gp, -ENOMEM, "no memory for a lender");
 	lender->own = lend_of(report);
+	snprintf(lender->pci, sizeof(lender->pci), "%s", pci);
 	lender->counter = records_counter();
 	lender->ns = clock_monotonic_ns();
 	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*lender->block), &head);
@@ -130,7 +133,12 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		if (err == -ENODEV && (n + 1 < nr || lender->nr))
 			err = 0;
 	}
-	err = err ?: keep_given(gp, lender, pci);
+	if (!err) {
+		lender->tpcs = given_of(lender);
+		if (gpupart_tpcset_empty(&lender->tpcs))
+			err = ctx_fail(gp, -EPERM,
+				       "this node gave this user none of the lender's TPCs of %s", pci);
+	}
 	if (err) {
 		gpupart_lender_close(lender);
 		return err;
@@ -146,8 +154,8 @@ void gpupart_lender_stop(struct gpupart_lender *lender)
 	atomic_store(&lender->own->lease, 0);
 }
 
-/* The processes that were found are still there, and have the TPCs that they had. */
-static int check_same(struct gpupart *gp, const struct gpupart_lender *lender)
+/* The processes that were found are still there, and have the TPCs that they had; so has this user. */
+static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 {
 	struct gpupart_tpcset all = { { 0 } }, set;
 	int err = 0;
@@ -160,6 +168,11 @@ static int check_same(struct gpupart *gp, const struct gpupart_lender *lender)
 	if (!err && (atomic_load(&lender->block->lend.attached) != lender->attached ||
 		     !gpupart_tpcset_subset(&lender->tpcs, &all)))
 		err = -EAGAIN;
+	if (!err && clock_monotonic_ns() - lender->given_ns > GIVEN_NS) {
+		set = given_of(lender);
+		if (!gpupart_tpcset_equal(&set, &lender->tpcs))
+			err = -EAGAIN;
+	}
 	if (!err && lender->block->lend.limit_ns)
 		err = ctx_fail(gp, -EBUSY, "it borrows itself");
 	return err;

@@ -194,6 +194,56 @@ else
 	skip "only root sees programs of another user's"
 fi
 
+# What a node gave a user becomes less while his programs run: lent TPCs, too.
+cat >"$tmp/give.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/private.h"
+
+/* Gives user 4711 the first argv[1] TPCs; argv[2] is the checked map. */
+int main(int argc, char **argv)
+{
+	struct gpupart_grant grant = { .uid = 4711, .nr_tpcs = 66, .id = "0-7", .name = "7",
+				       .pci = "0000:01:00.0", .source = "rm" };
+
+	grant.set = gpupart_tpcset_first(atoi(argv[1]));
+	snprintf(grant.key, sizeof(grant.key), "%s", argv[argc - 1]);
+	return gpupart_grant_put(NULL, &grant);
+}
+END
+cat >"$tmp/given" <<END
+mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm || exit 120
+key=\$("$gpupart" run -i sample:h200 -t 0-65 -- sh -c 'echo "\$GPUPART_CHECKED"')
+"$tmp/give" 12 "\$key" || exit 121
+as() { setpriv --reuid 4711 --clear-groups env HOME= XDG_CACHE_HOME=/dev/null "$gpupart" run -i sample:h200 "\$@"; }
+as --name serve -t 8-11 -- "$tmp/work" "$tmp/serve" 1000 &
+as --name batch -t 0-3 --lend serve --lend-limit 1s -- "$tmp/work" "$tmp/batch" 1000 2>"$tmp/batch.err" &
+until [ -e "$tmp/less" ]; do sleep 0.05; done
+"$tmp/give" 10 "\$key" || exit 122
+wait
+END
+if [ "$(id -u)" -eq 0 ] && unshare -m true 2>"$tmp/none" &&
+	${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BUILD/lib/libgpupart.so.0" \
+		"$BUILD/lib/libgpupart-manage.so.0" -Wl,-rpath,"$BUILD/lib"; then
+	chmod 1777 "$tmp"
+	rm -f "$tmp/serve.sms" "$tmp/batch.sms"
+	: >"$tmp/serve"
+	: >"$tmp/serve.still"
+	: >"$tmp/batch"
+	unshare -m sh "$tmp/given" >"$tmp/given.out" 2>&1 &
+	given=$!
+	waits got batch "16 0-23"
+	ok $? "a user whom the node gave 12 TPCs: 4 of them are lent $(head -n 2 "$tmp/given.out")"
+	: >"$tmp/less"
+	waits got batch "12 0-19"
+	ok $? "the node takes two of them away: they are lent no more"
+	rm "$tmp/serve" "$tmp/batch"
+	wait $given
+else
+	skip "only root makes grants, in a namespace of its own"
+fi
+
 begin batch -t 0-3 --depth 5ms
 waits got batch "8 0-7"
 ok $? "--depth alone"
