@@ -137,7 +137,8 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		lender->tpcs = given_of(lender);
 		if (gpupart_tpcset_empty(&lender->tpcs))
 			err = ctx_fail(gp, -EPERM,
-				       "this node gave this user none of the lender's TPCs of %s", pci);
+				       "this node gave this user none of the lender's TPCs of %s",
+				       pci);
 	}
 	if (err) {
 		gpupart_lender_close(lender);
@@ -154,7 +155,7 @@ void gpupart_lender_stop(struct gpupart_lender *lender)
 	atomic_store(&lender->own->lease, 0);
 }
 
-/* The processes that were found are still there, and have the TPCs that they had; so has this user. */
+/* The processes that were found are still there, and have their TPCs; so has this user. */
 static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 {
 	struct gpupart_tpcset all = { { 0 } }, set;
