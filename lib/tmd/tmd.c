@@ -211,20 +211,12 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 	return ctx_fail(gp, -EOPNOTSUPP, "TMD %s has no rule for its mask bits", layout->name);
 }
 
-/*
- * Layouts with type and valid bit in one word have a short way; the others never match. Without a
- * valid bit there is room in the masks for a mark of ours: no launch takes the short way.
- */
+/* Layouts with type and valid bit in one word have a short way; the others never match. */
 static void map_usual(struct tmd_map *map)
 {
 	struct tmd_field type = map->layout->type, valid = map->layout->valid;
 
 	map->usual_value = ~0u;
-	for (unsigned int bit = 64 * map->layout->nr_words; !valid.width && bit--; )
-		if (!(map->all.tmd_bits[bit / 64] >> bit % 64 & 1)) {
-			allow_add_bit(&map->mark, bit);
-			break;
-		}
 	if (!type.width || !valid.width || type.lo / 32 != valid.lo / 32 ||
 	    map->layout->extension[0].width)
 		return;
@@ -367,21 +359,20 @@ static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned 
 /*
  * Whether @off, which stands in a TMD, are the TPCs that a green context has not, and singletons if
  * the driver @spares them: else an ordinary grid has what we left there before, in the node of a
- * graph that is not known: that has the bits of no TPC too, but for our mark. The driver leaves
- * alone those of a last word without TPCs.
+ * graph that is not known: that has the bits of no TPC too, which the driver leaves alone.
  */
 static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, bool grid, bool spares)
 {
 	struct tmd_allow tpcs = allow_and(off, &map->all);
-	uint64_t differs = 0, others = 0;
+	uint64_t unset = 0, others = 0;
 
 	if (spares)
 		tpcs = allow_andnot(&tpcs, &map->singles);
 	for (unsigned int i = 0; i < map->layout->nr_words; i++) {
 		others |= ~map->all.tmd_bits[i];
-		differs |= (~map->all.tmd_bits[i] & ~off->tmd_bits[i]) ^ map->mark.tmd_bits[i];
+		unset |= ~map->all.tmd_bits[i] & ~off->tmd_bits[i];
 	}
-	return !allow_empty(&tpcs) && (!grid || differs || !others);
+	return !allow_empty(&tpcs) && (!grid || unset || !others);
 }
 
 /*
@@ -445,7 +436,7 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		}
 	}
 	for (int i = 0; i < WORDS64; i++)
-		off.tmd_bits[i] = ~(want.tmd_bits[i] | map->mark.tmd_bits[i]);
+		off.tmd_bits[i] = ~want.tmd_bits[i];
 	disable(layout, tmd, &off);
 	return outcome;
 }

@@ -42,7 +42,6 @@ struct tmd_map {
 	unsigned int sms_per_tpc;	/* the fewest that any TPC has */
 	struct tmd_allow all;
 	struct tmd_allow singles;	/* of no whole virtual GPC */
-	struct tmd_allow mark;		/* a bit of no TPC that our masks have and the driver's not */
 	unsigned int nr_vgpcs;
 	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* only those with a TPC */
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];

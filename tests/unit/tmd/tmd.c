@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/tmd/layouts.h"
-#include "lib/tmd/part.h"
+#include "lib/tmd/tmd.h"
 #include "tests/tap.h"
 
 static struct gpupart *gp;
@@ -515,9 +515,7 @@ static void all_layouts(void)
 		tap_ok(tmd_confine(&map, t, NULL, &allow) == TMD_CONFINED, "%s confines",
 		       row->name);
 		memcpy(&word, t + row->word_byte[0], 8);
-		/* Without a valid bit the last one of no TPC is ours to leave. */
-		tap_ok(~word == (row->valid.width ? 0x6 : 0x6 | 1ull << 63),
-		       "%s: the first 64 bits are %#llx", row->name, word);
+		tap_ok(~word == 0x6, "%s: the first 64 bits are %#llx", row->name, word);
 		for (unsigned int w = 0; w < row->nr_words; w++) {
 			memcpy(&word, t + row->word_byte[w], 8);
 			if (w && ~word)
@@ -653,51 +651,6 @@ static void hash_of_row(void)
 static struct tmd_map shared_map;
 static atomic_bool built;
 
-/* A launch of a context that has @has; returns the TPCs that it gets of @limit. */
-static uint64_t launch_64(const struct tmd_map *map, struct bytes *t, uint64_t has,
-			  const char *limit)
-{
-	struct gpupart_tpcset set = list(limit);
-	struct tmd_allow allow;
-	uint64_t off = ~has;
-
-	memcpy(t->b + map->layout->word_byte[0], &off, sizeof(off));
-	tmd_map_convert(map, &set, &allow);
-	if (tmd_confine(map, t, &allow, NULL) != TMD_CONFINED)
-		return 0;
-	memcpy(&off, t->b + map->layout->word_byte[0], sizeof(off));
-	return ~off & map->all.tmd_bits[0];
-}
-
-/* 54 TPCs in 64 bits: the driver's mask of a green context has the bits of no TPC too. */
-static void green_of_64_bits(void)
-{
-	struct gpupart_topology *topo = board("b");
-	static struct tmd_parts parts;
-	static struct tmd_map map;
-	struct bytes t = { { 0 } };
-	uint64_t one, other, again;
-
-	topo->nr_tpcs = 54;
-	if (!tap_ok(!tmd_map_build(gp, topo, layout_named("V03_00"), NULL, &map), "54 TPCs: %s",
-		    gpupart_error(gp)))
-		return;
-	map.parts = &parts;
-	t.b[map.layout->version_byte] = map.layout->version;
-	one = launch_64(&map, &t, 0xffffull << 30, "0-26");
-	other = launch_64(&map, &t, 0xffull << 46, "0-26");
-	tap_ok(__builtin_popcountll(one) == 8 && __builtin_popcountll(other) == 4 &&
-		       !(one & other) && !((one | other) >> 27) && parts.nr_came == 2,
-	       "contexts of 16 and 8 TPCs of 54: %llx and %llx of the first 27",
-	       (unsigned long long)one, (unsigned long long)other);
-	tap_ok(launch_64(&map, &t, 0xffffull << 30, "0-26") == one, "the first again");
-	memcpy(&again, t.b + map.layout->word_byte[0], sizeof(again));
-	one = launch_64(&map, &t, ~again, "5-26");
-	tap_ok(one && !(one & 0x1f) && parts.nr_came == 2,
-	       "what we left there is no context: %llx of TPCs 5-26", (unsigned long long)one);
-	gpupart_topology_close(topo);
-}
-
 static void *builds(void *topo)
 {
 	for (int i = 0; i < 20000; i++)
@@ -739,7 +692,6 @@ int main(void)
 	refusals();
 	learnt_bits();
 	hash_of_row();
-	green_of_64_bits();
 	limits_stay();
 	gpupart_close(gp);
 	return tap_done();
