@@ -71,7 +71,7 @@ dkms:
 
 # Guests. A kernel's packages are fetched and the module built for it when a test needs it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
-KMOD_PARTS  := pages plug netlink runlists ynl library power cache others vfio suspend tegra faults try leaks
+KMOD_PARTS  := pages plug netlink runlists ynl library power cache others vfio suspend tegra try faults leaks
 
 $(B)/kmod/%/.built: $(KMOD_SRC) $(KMOD_HDR) kmod/Kbuild $(KMOD_FAKES) tests/kmod/kernels tests/kmod/build
 	$(Q)nice tests/kmod/kernels $* >/dev/null
