@@ -33,11 +33,13 @@ static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_en
 }
 
 /*
- * The first runlist above @after. -ENOENT: there is none. A register of it that is refused
- * is in @fault, and no error.
+ * The first runlist above @after, and the @chip that it was read of: the lock is given back, and the
+ * GPU's own is forgotten when a driver comes or goes. -ENOENT: there is none. A register of it that
+ * is refused is in @fault, and no error.
  */
 static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
-		     struct gpu_runlist *runlist, struct topo_fault *fault)
+		     struct gpu_runlist *runlist, const struct chip **chip,
+		     struct topo_fault *fault)
 {
 	struct gpu_session session;
 	int err = open_live(gpu, &session, engines);
@@ -47,6 +49,7 @@ static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 	if (!err) {
 		u32 base = gp_topo_next_runlist(engines, after);
 
+		*chip = gpu->id.chip;
 		err = base ? gp_topo_read_runlist(&session.reader, engines, base, runlist) :
 			     -ENOENT;
 		gp_gpu_close(&session);
@@ -65,15 +68,16 @@ int gp_scheduling_runlists_page(struct gpu *gpu, struct text *text)
 {
 	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
 	struct gpu_runlist runlist = { 0 };
+	const struct chip *chip = NULL;
 	struct topo_fault fault;
 	bool complete = true;
 	int err;
 
 	if (!engines)
 		return -ENOMEM;
-	while (!(err = read_next(gpu, engines, runlist.base, &runlist, &fault))) {
+	while (!(err = read_next(gpu, engines, runlist.base, &runlist, &chip, &fault))) {
 		if (!text->len)
-			gp_text_runlists_head(text, gpu->id.chip);
+			gp_text_runlists_head(text, chip);
 		gp_text_runlist(text, &runlist, &fault);
 		complete &= !fault.err;
 	}
@@ -185,6 +189,7 @@ int gp_scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *c
 	struct nlattr **attrs = compat_dump_attrs(cb), *only = attrs[GPUPART_A_RUNLIST_PRI_BASE];
 	struct gpu_engines *engines;
 	struct gpu_runlist runlist;
+	const struct chip *chip;
 	struct topo_fault fault;
 	struct gpu *gpu;
 	u32 after;
@@ -200,7 +205,7 @@ int gp_scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *c
 		after = cb->args[0];
 		if (only && nla_get_u32(only))
 			after = nla_get_u32(only) - 1;
-		err = read_next(gpu, engines, after, &runlist, &fault);
+		err = read_next(gpu, engines, after, &runlist, &chip, &fault);
 		if (err == -ENOENT && cb->args[0])
 			break;
 		if (!err && only && runlist.base != nla_get_u32(only))

@@ -113,6 +113,8 @@ class Kubelet:
         self.devices = {}
 
     def register(self, request, context):
+        # Whoever waits for devices waits for this plugin's: the channel of the last one is closed.
+        self.devices = {}
         self.registered.append(request)
         threading.Thread(target=self.connect, args=(request.endpoint,), daemon=True).start()
         return self.pb.Empty()
