@@ -33,9 +33,9 @@ static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_en
 }
 
 /*
- * The first runlist above @after, and the @chip that it was read of: the lock is given back, and the
- * GPU's own is forgotten when a driver comes or goes. -ENOENT: there is none. A register of it that
- * is refused is in @fault, and no error.
+ * The first runlist above @after, and the @chip that it was read of: the lock is given back, and
+ * the GPU's own is forgotten when a driver comes or goes. -ENOENT: there is none. A register of it
+ * that is refused is in @fault, and no error.
  */
 static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 		     struct gpu_runlist *runlist, const struct chip **chip,
