@@ -27,8 +27,8 @@ unexplained=$(python3 -c "import errno, re
 text = ' '.join(open(f).read() for f in ('include/gpupart.h', 'include/gpupart_manage.h', 'include/gpupart_tpcset.h', 'include/uapi/linux/gpupart.h'))
 words = {w for c in re.findall(r'/[*].*?[*]/', text, re.S) for w in re.findall(r'\b[A-Z][A-Z]+\b', c)}
 print(*sorted(w for w in words if ' ' + w + ' ' not in '$known' and not hasattr(errno, w)))" | tr ' ' '\n' | while read -r word; do
-	grep -qE "^\|[^|]*\b$word\b" Documentation/user/glossary.md || echo "$word"; done)
-is "$unexplained" "" "the glossary has the abbreviations of the public headers"
+	grep -qE "^\|[^|]*\b$word\b" Documentation/internals/vocabulary.md || echo "$word"; done)
+is "$unexplained" "" "the vocabulary has the abbreviations of the public headers"
 
 commands=$("$gpupart" --help | sed -n 's,^  \([a-z-]*\)  *[a-zA-Z].*,\1,p' | grep -vx -e help -e '--.*')
 for command in $commands; do
