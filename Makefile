@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Delegates and prints one line a step; V=1 shows the commands.
-VERSION	:= 0.1.0
+VERSION	:= 0.2.0
 SONAME	:= libgpupart.so.0
 MANAGE_SONAME := libgpupart-manage.so.0
 

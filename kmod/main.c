@@ -45,4 +45,4 @@ module_exit(gpupart_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The gpupart authors");
 MODULE_DESCRIPTION("Which GPCs and TPCs an NVIDIA GPU has, to /proc and netlink; writes nothing");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.2.0");

@@ -53,7 +53,7 @@ from ctypes import (POINTER, Structure, byref, c_bool, c_char, c_char_p, c_int, 
                     c_uint32, c_uint64, c_void_p)
 from typing import Any, Optional, Union
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Check", "Counters", "Demand", "Error", "Gpc", "Gpu", "GpuInfo", "Job",
            "KernelTime", "Part", "Plan", "Process", "Records", "Result", "Split", "Stream",
            "Tenant", "TenantProcess", "Topology", "Tpc", "TpcSet", "Ugpu", "VerifyRow", "Vgpc",
