@@ -114,17 +114,18 @@ clean() {
 		exit 0
 	END
 	chmod +x "$tree/scripts/tool"
-	printf '%s\n' '# A project' '' '<!-- support-matrix -->' \
+	mkdir -p "$tree/Documentation/results/h200-spine" "$tree/Documentation/user"
+	echo '# A project' >"$tree/README.md"
+	printf '%s\n' '# Support' '' '<!-- support-matrix -->' \
 		'| GPUs | compute class | TMD layouts | tried on | refused |' \
 		'|---|---|---|---|---|' '| GH100 | cbc0 | V04_00 | H200 | - |' \
-		'<!-- /support-matrix -->' >"$tree/README.md"
+		'<!-- /support-matrix -->' >"$tree/Documentation/user/support.md"
 	mkdir -p "$tree/build/tests"
 	printf '#!/bin/sh\nprintf "GH100\\tcbc0\\tV04_00\\tH200\\t\\n"\n' \
 		>"$tree/build/tests/list-layouts"
 	chmod +x "$tree/build/tests/list-layouts"
 	cp "$top/scripts/support-matrix" "$tree/scripts/"
 	cp "$top/scripts/confined" "$tree/scripts/"
-	mkdir -p "$tree/Documentation/results/h200-spine" "$tree/Documentation/user"
 	cp -r "$top/Documentation/results/green" "$tree/Documentation/results/"
 	cp -r "$top/Documentation/results/h200-inside" "$tree/Documentation/results/"
 	cp -r "$top/Documentation/results/h200-live" "$tree/Documentation/results/"
@@ -201,9 +202,9 @@ chmod -x "$tree/scripts/tool"
 caught lint run_bit scripts/tool
 plant lint links README.md '[a picture](Documentation/none.md)'
 plant lint sources lib/tmd/new.c 'int x;'
-plant lint support_matrix README.md '<!-- support-matrix -->'
-sed -i 's/V04_00/V04_01/' "$tree/README.md"
-caught lint support_matrix README.md stale
+plant lint support_matrix Documentation/user/support.md '<!-- support-matrix -->'
+sed -i 's/V04_00/V04_01/' "$tree/Documentation/user/support.md"
+caught lint support_matrix support.md stale
 printf '#!/bin/sh\n' >"$tree/build/tests/list-layouts"
 caught lint support_matrix 'no rows'
 plant lint confined Documentation/user/isolation.md '<!-- confined -->'

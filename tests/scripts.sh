@@ -298,17 +298,19 @@ cat >"$tree/build/tests/list-layouts" <<'END'
 printf 'GH100, GH200\tcbc0\tV04_00\tH200\tcl|cbc0\n'
 END
 chmod +x "$tree/build/tests/list-layouts"
-printf '%s\n' '# T' '<!-- support-matrix -->' 'old' '<!-- /support-matrix -->' 'after' >"$tree/README.md"
+page=$tree/Documentation/user/support.md
+mkdir -p "${page%/*}"
+printf '%s\n' '# T' '<!-- support-matrix -->' 'old' '<!-- /support-matrix -->' 'after' >"$page"
 "$tree/scripts/support-matrix" --check >"$tmp/said" 2>&1
 [ $? -eq 1 ] && "$tree/scripts/support-matrix" >"$tmp/said" 2>&1 && "$tree/scripts/support-matrix" --check &&
-	grep -qF '| GH100, GH200 | cbc0 | V04_00 | H200 | cl\|cbc0 |' "$tree/README.md" &&
-	! grep -q old "$tree/README.md" && grep -q after "$tree/README.md"
+	grep -qF '| GH100, GH200 | cbc0 | V04_00 | H200 | cl\|cbc0 |' "$page" &&
+	! grep -q old "$page" && grep -q after "$page"
 ok "support-matrix replaces what is between its markers, and then finds it good"
 printf 'cbc0\tH200\n' >"$tmp/rows"
 printf '#!/bin/sh\ncat %s\n' "$tmp/rows" >"$tree/build/tests/list-layouts"
 "$tree/scripts/support-matrix" >"$tmp/said" 2>&1
-[ $? -eq 1 ] && grep -q 'has 2 columns' "$tmp/said" && grep -q V04_00 "$tree/README.md"
-ok "support-matrix refuses a row with a column too few and leaves the README alone"
+[ $? -eq 1 ] && grep -q 'has 2 columns' "$tmp/said" && grep -q V04_00 "$page"
+ok "support-matrix refuses a row with a column too few and leaves the page as it was"
 
 echo "1..$count"
 [ $failed -eq 0 ]
