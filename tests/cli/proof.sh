@@ -105,7 +105,7 @@ is "$status $(sed -n 's/.*, \([0-9]* failed\), .*/\1/p' "$tmp/out")" "0 0 failed
 try run -i sample:h200-e -t 3-6 -- env XDG_CACHE_HOME="$tmp/other" HOME=/nonexistent "$gpupart" verify --quick
 is "$status $(sed -n 's/.*, \([0-9]* failed\), .*/\1/p' "$tmp/out")" "0 0 failed" "run with a learnt order, of a program with a home of its own: its set holds"
 try doctor -i sample:h200-e
-has "$out" "layout V04_00, 66 TPCs proven before" "doctor with a learnt order: good"
+has "$out" "layout V04_00, 66 TPCs proven earlier" "doctor with a learnt order: good"
 rm -r "$tmp/learnt"
 try verify --learn -i sample:h200-e
 has "$out" "mask bits: their order was learnt with " "verify --learn: says so"

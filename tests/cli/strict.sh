@@ -366,7 +366,7 @@ row() {
 	sed -n 's/ node-config  */ /p' "$tmp/out" | tr -s ' '
 }
 is "$(row 'strict = yes\n' 644)" "ok strict = yes: every run is strict" "doctor: strict = yes"
-is "$(row '' 644)" "ok a run is strict only where --strict or GPUPART_STRICT=1 asks for it" "doctor: nothing set"
+is "$(row '' 644)" "ok a run is strict only with --strict or GPUPART_STRICT=1" "doctor: nothing set"
 has "$(row 'trict = yes\n' 644)" "bad /etc/gpupart/config:1: 'trict' is no key: wants strict" "doctor: another key"
 has "$(row 'strict = yes\n' 666)" "note /etc/gpupart/config is ignored" "doctor: a file that others may write"
 rm "$tmp/etc/gpupart/config"
