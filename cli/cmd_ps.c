@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart ps: what runs under gpupart now. */
+/* gpupart ps: lists the processes that run under gpupart. */
 #include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/target/engines.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart run: its options, and the choice between a child and this process for the program. */
+/* gpupart run: checks its options, then starts the program as a child or in its own place. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"
@@ -112,20 +112,20 @@ const char run_help[] =
 "  gpupart run -n 16 --name batch -- make bench\n"
 "  gpupart run --name train --mem 20G -- python3 train.py\n";
 
-/* The quota that is asked for: 0, or an error. */
+/* Reads the quota of --mem. Returns 0 or an error. */
 static int take_mem(struct run_wishes *wishes)
 {
 	const char *tenant = getenv("GPUPART_TENANT"), *quota = getenv("GPUPART_MEM");
 
-	/* What is used in there counts for that tenant, and for one alone. */
+	/* A process is charged to one tenant only. */
 	if (tenant && *tenant && quota && *quota)
 		return failure(
-			"--mem %s: this runs inside tenant %s, whose quota holds here: 'gpupart set %s --mem' changes it",
+			"--mem %s: this process belongs to tenant %s, whose quota applies: change it with 'gpupart set %s --mem'",
 			wishes->mem, tenant, tenant);
 	return args_memory(wishes->mem, &wishes->mem_bytes);
 }
 
-/* The plan's tenant in the place of SET, --name and --gpu: 0, or an error. */
+/* Takes SET, --name and --gpu from the plan's tenant. Returns 0 or an error. */
 static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_file *file)
 {
 	const struct plan_file_tenant *tenant;
@@ -133,7 +133,7 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	int status;
 
 	if (args->nr_terms)
-		return failure("--plan %s and %s %s: take one", wishes->plan, args->terms[0].option,
+		return failure("--plan %s and %s %s: use only one of them", wishes->plan, args->terms[0].option,
 			       args->terms[0].text);
 	status = plan_file_read_one(wishes->plan, file, &tenant);
 	if (status)
@@ -149,13 +149,13 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	}
 	for (unsigned int i = 0; i < tenant->rules.nr && wishes->rules.nr < ARGS_MAX_TERMS; i++)
 		wishes->rules.texts[wishes->rules.nr++] = tenant->rules.texts[i];
-	/* A capture's GPU is the simulated one, whatever the address that it had. */
+	/* With a capture the GPU is the simulated one: ignore the address in the plan. */
 	if (!args->gpu && !args->source && !getenv("GPUPART_SIM") && *file->pci)
 		args->gpu = file->pci;
 	return 0;
 }
 
-/* Whether all launches must be confined, and can be as asked: 0, or an error. */
+/* Finds out whether the run is strict, and whether that is possible. Returns 0 or an error. */
 static int check_strict(struct run_wishes *wishes, bool left_out)
 {
 	const char *asked = getenv("GPUPART_STRICT"), *who = "--strict", *node;
@@ -164,7 +164,7 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 	if (asked && !*asked)
 		asked = NULL;
 	if (asked && strcmp(asked, "0") && strcmp(asked, "1"))
-		return failure("GPUPART_STRICT='%s': wants 1 or 0", asked);
+		return failure("GPUPART_STRICT='%s': must be 1 or 0", asked);
 	status = check_node_strict(asked, &node);
 	if (status)
 		return status;
@@ -175,12 +175,12 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 	else if (!wishes->strict)
 		who = NULL;
 	wishes->strict = who;
-	/* Either way, the processes of this run do not report what is wrong with the setting. */
+	/* Set it in any case, so that the run's processes need not read the setting and report errors. */
 	setenv("GPUPART_STRICT", who ? "1" : "0", 1);
 	if (!who)
 		return 0;
 	if (left_out)
-		return failure("GPUPART_DISABLE=1: %s does not allow that", who);
+		return failure("GPUPART_DISABLE=1: %s does not allow it", who);
 	return 0;
 }
 
@@ -213,7 +213,7 @@ int cmd_run(int argc, char **argv)
 		return status;
 	if (!args.nr_terms && !wishes.plan && !wishes.mem && !wishes.rules.nr)
 		return failure(
-			"no set: give one with -t, -g, -u, -n, --sms, --hex, @NAME or --plan");
+			"no set: use -t, -g, -u, -n, --sms, --hex, @NAME or --plan");
 	status = args_input(&args);
 	if (!status && wishes.plan)
 		status = take_plan(&args, &wishes, &file);
@@ -229,12 +229,12 @@ int cmd_run(int argc, char **argv)
 		status = check_strict(&wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
-	/* Before the mask bits are checked, which shows whether the driver can. */
+	/* Set it before the check of the mask bits, which finds out whether the driver supports it. */
 	if (wishes.no_device_launch)
 		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);
 	run_take_gpus(&args, &wishes);
 	if (wishes.lend.job && wishes.gpus)
-		return failure("--lend %s: on one GPU, and --gpu %s names several",
+		return failure("--lend %s: works on one GPU, but --gpu %s names several",
 			       wishes.lend.job, wishes.gpus);
 	status = args_simulate(&args);
 	if (status)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart top: what runs under gpupart, live: on a terminal's screen, as text or as JSON. */
+/* gpupart top: shows running programs live: on a terminal's screen, as text or as JSON. */
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static json_t *json_share(double value)
 	return value < 0 ? json_null() : json_real(value);
 }
 
-/* A job, or a program of one. */
+/* JSON of a job or of one of its programs. */
 static json_t *json_row(const struct model_row *row)
 {
 	const struct gpupart_process *p = row->job < 0 ? NULL : row->process;
@@ -134,7 +134,7 @@ static void print_json(struct out *out, const struct top *top)
 
 static void print_frames(struct out *out, const struct top *top)
 {
-	/* A footer that is not empty takes the place of the keys. */
+	/* A footer that is not empty replaces the list of keys. */
 	struct top_view view = { .footer = " " };
 	const char *columns = getenv("COLUMNS");
 	struct winsize size = { 0 };
@@ -155,7 +155,7 @@ static void print_frames(struct out *out, const struct top *top)
 	free(view.cells);
 }
 
-/* Looks from now on, each in the form that is asked for. */
+/* Prints updates as text or JSON until @count or a signal. Returns 0 or an error. */
 static int watch(struct top *top, const struct args *args, double delay, unsigned long count,
 		 bool once)
 {
@@ -215,14 +215,14 @@ int cmd_top(int argc, char **argv)
 	if (status)
 		return status;
 	if (count && !number_whole(count, ULONG_MAX, &looks))
-		return usage_error("-n '%s': wants a number, 1 or more", count);
+		return usage_error("-n '%s': must be a number, 1 or more", count);
 	if (once && count)
-		return usage_error("both --once and -n %s: one of them", count);
+		return usage_error("--once and -n %s: use only one of them", count);
 	status = args_simulate(&args);
 	if (status)
 		return status;
 	model_begin(&top.model, args.gpu, args.simulated ? args.source : NULL);
-	/* Rates are known from the second look on. */
+	/* Rates are known from the second reading on. */
 	if (once)
 		looks = 2;
 	if (!once && !args.json && top_has_screen()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart trace: its options, its words and JSON. */
+/* gpupart trace: its options, its help and its JSON output. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"
@@ -43,7 +43,7 @@ struct options {
 	const char *form, *launches, *blocks, *threads, *ns, *iterations;
 };
 
-/* @option's number, 1 to @max, into *@nr; left alone without one. 0, or an error. */
+/* Reads the number of @option, 1 to @max, into *@nr, if given. Returns 0 or an error. */
 static int take_number(const char *option, const char *text, unsigned int max, unsigned int *nr)
 {
 	unsigned long value;
@@ -51,7 +51,7 @@ static int take_number(const char *option, const char *text, unsigned int max, u
 	if (!text)
 		return 0;
 	if (!number_whole(text, max, &value))
-		return usage_error("%s %s: wants a number from 1 to %u", option,
+		return usage_error("%s %s: must be a number from 1 to %u", option,
 				   *text ? text : "''", max);
 	*nr = value;
 	return 0;
@@ -64,12 +64,12 @@ static int take_options(const struct args *args, const struct options *options,
 	int status;
 
 	if (options->ns && options->iterations)
-		return usage_error("--ns %s and --iterations %s: take one", options->ns,
+		return usage_error("--ns %s and --iterations %s: use only one of them", options->ns,
 				   options->iterations);
 	if (options->form && strcmp(options->form, "text") && strcmp(options->form, "svg"))
-		return usage_error("--of %s: wants text or svg", options->form);
+		return usage_error("--of %s: must be text or svg", options->form);
 	if (options->form && args->json)
-		return usage_error("--json and --of %s: take one", options->form);
+		return usage_error("--json and --of %s: use only one of them", options->form);
 	trace->nr_launches = 3;
 	trace->threads = 128;
 	trace->counted = options->iterations;
@@ -82,7 +82,7 @@ static int take_options(const struct args *args, const struct options *options,
 	return status;
 }
 
-/* The name in [NAME=]SET: how many bytes of @word; without one the words are the name. */
+/* Length of the name in [NAME=]SET; without NAME= the text of SET is the name. */
 static int name_len(const char *word)
 {
 	const char *end = strrchr(word, '=');
@@ -90,7 +90,7 @@ static int name_len(const char *word)
 	return end ? end - word : (int)strlen(word);
 }
 
-/* [NAME=]SET: 0, or an error. */
+/* Reads [NAME=]SET. Returns 0 or an error. */
 static int take_set(struct trace *trace, const char *word, struct picture_tenant *tenant)
 {
 	const char *words = strrchr(word, '=');
@@ -104,7 +104,7 @@ static int take_set(struct trace *trace, const char *word, struct picture_tenant
 	return 0;
 }
 
-/* The sets and how many blocks go into each: 0, or an error. */
+/* Reads the sets and computes the number of blocks for each. Returns 0 or an error. */
 static int take_sets(const struct args *args, struct trace *trace, unsigned int blocks,
 		     struct picture_tenant *tenants)
 {
@@ -120,7 +120,7 @@ static int take_sets(const struct args *args, struct trace *trace, unsigned int 
 	}
 	if (!status && nr > TRACE_MAX_BLOCKS)
 		return usage_error(
-			"%lu blocks in %u launches into each set: at most %u: give --blocks or --launches",
+			"%lu blocks with %u launches into each set: at most %u are possible: reduce --blocks or --launches",
 			nr, trace->nr_launches, TRACE_MAX_BLOCKS);
 	return status;
 }
@@ -155,7 +155,7 @@ static void write_json(struct out *out, const struct trace *trace)
 	out_json_write(out, root);
 }
 
-/* Where the file opens is known before anything runs. */
+/* Opens the output file before it launches anything. */
 static int run_and_show(const struct args *args, const char *form, struct trace *trace)
 {
 	char why[512] = "";
@@ -178,7 +178,7 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 		trace_text(&out, trace);
 	status = out_close(&out);
 	if (trace->nr_outside)
-		return failure("%u of %u blocks ran outside of their set", trace->nr_outside,
+		return failure("%u of %u blocks ran outside their set", trace->nr_outside,
 			       trace->nr_records);
 	return status;
 }
@@ -196,7 +196,7 @@ static int trace_attached(const struct args *args, const struct options *options
 	trace->picture.tenants = tenants;
 	if (gpupart_limit_get(trace->gpu, &limit))
 		return usage_error(
-			"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+			"the limit %s (GPUPART_SET) applies to this process: start it outside the run",
 			out_set(text, sizeof(text), trace->picture.topo, &limit));
 	status = take_options(args, options, trace, &blocks) ?:
 		 take_sets(args, trace, blocks, tenants) ?:
@@ -207,23 +207,23 @@ static int trace_attached(const struct args *args, const struct options *options
 	return status;
 }
 
-/* Of the first @nr words: 0, or an error. */
+/* Checks the name of argument @nr against the earlier ones. Returns 0 or an error. */
 static int check_name(const struct args *args, unsigned int nr)
 {
 	const char *word = args->program[nr];
 	int len = name_len(word);
 
 	if (!len)
-		return usage_error("'%s': an empty name: wants NAME=SET", word);
+		return usage_error("'%s': the name is empty: must be NAME=SET", word);
 	for (unsigned int i = 0; i < nr; i++)
 		if (name_len(args->program[i]) == len && !strncmp(args->program[i], word, len))
 			return usage_error(
-				"'%s' and '%s': two sets of the name '%.*s': give each its own, NAME=SET",
+				"'%s' and '%s': two sets have the name '%.*s': use different names, NAME=SET",
 				args->program[i], word, len, word);
 	return 0;
 }
 
-/* What can be seen before there is a GPU: 0, or an error. */
+/* Checks the arguments before a GPU is opened. Returns 0 or an error. */
 static int check_words(const struct args *args)
 {
 	unsigned int nr = 0;
@@ -233,7 +233,7 @@ static int check_words(const struct args *args)
 	if (!nr)
 		return usage_error("no SET: see 'gpupart trace --help'");
 	if (nr > TRACE_MAX_SETS)
-		return usage_error("%u sets: at most %d", nr, TRACE_MAX_SETS);
+		return usage_error("%u sets: at most %d are possible", nr, TRACE_MAX_SETS);
 	for (unsigned int i = 0; i < nr; i++) {
 		int status = check_name(args, i);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart verify: the library's proof, a row a check. */
+/* gpupart verify: runs the library's checks on a GPU and prints a row for each. */
 #include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/util/out.h"
@@ -29,7 +29,7 @@ const char verify_help[] =
 
 struct tally {
 	struct out out;
-	json_t *rows;		/* NULL: rows go out as they come */
+	json_t *rows;		/* for JSON; NULL: rows are printed at once */
 	unsigned int nr[3];	/* by result */
 };
 
@@ -60,18 +60,18 @@ static void print_check(struct out *out, const struct gpupart_check *check,
 			unsigned int nr_learnt)
 {
 	if (nr_learnt)
-		fprintf(out->file, "mask bits: their order was learnt with %u launches\n",
+		fprintf(out->file, "mask bits: order found with %u launches\n",
 			nr_learnt);
 	fprintf(out->file, "mask bits: layout %s, %u TPCs proven, ", check->layout,
 		check->nr_proven);
 	if (check->from_cache)
-		fputs("checked before\n", out->file);
+		fputs("checked earlier\n", out->file);
 	else
 		fprintf(out->file, "checked now with %u launches\n", check->nr_launches);
 	if (*check->streams)
-		fprintf(out->file, "stream sets: refused here: %s\n", check->streams);
+		fprintf(out->file, "stream sets: not possible here: %s\n", check->streams);
 	if (*check->graphs)
-		fprintf(out->file, "graphs: keep their first set here: %s\n", check->graphs);
+		fprintf(out->file, "graphs: keep the set of their first launch here: %s\n", check->graphs);
 	fputc('\n', out->file);
 }
 

@@ -99,7 +99,7 @@ is "$status $(jq -c '[.nr_failed, .nr_skipped, .check.from_cache, .check.nr_lear
 	"0 [0,0,false,true]" "verify --learn with another order: every row holds"
 try verify --learn -i sample:h200-e
 is "$status $(grep -c 'order was learnt' "$tmp/out")" "0 0" "verify --learn again: nothing to learn"
-has "$out" "66 TPCs proven, checked before" "verify --learn again: the map is known"
+has "$out" "66 TPCs proven, checked earlier" "verify --learn again: the map is known"
 try run -i sample:h200-e -t 3-6 -- "$gpupart" verify --quick
 is "$status $(sed -n 's/.*, \([0-9]* failed\), .*/\1/p' "$tmp/out")" "0 0 failed" "run with a learnt order: its set holds"
 try run -i sample:h200-e -t 3-6 -- env XDG_CACHE_HOME="$tmp/other" HOME=/nonexistent "$gpupart" verify --quick
