@@ -66,11 +66,11 @@ try run $e -t 0-7 -- "$prog" fork x8 sync exec x8 x8
 has "$err" "3 launches outside of TPCs 0-7 (simulated): work_cluster" \
 	"a child's, and those after an exec, are one line"
 try run $e -t 0-7 -- env GPUPART_SIM_FAULTS=tmd-version=0x41 "$prog" kernel kernel
-has "$err" "2 launches outside of the set (simulated): work_plain: a kind of launch that gpupart does not know" \
+has "$err" "2 launches outside of the set (simulated): work_plain: gpupart does not support this type of launch" \
 	"an unknown TMD"
 LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt \
 	"$gpupart" run --gpu 1 -t 0-7 -- "$prog" kernel >"$tmp/out" 2>"$tmp/err"
-has "$(cat "$tmp/err")" "1 launch outside of the set (simulated): work_plain: it ran on a GPU that the set is not of" \
+has "$(cat "$tmp/err")" "1 launch outside of the set (simulated): work_plain: it ran on a GPU without a set" \
 	"another GPU than the set's"
 try run $e -t 0-7 -- "$gpupart" run -t 0-6 -- "$prog" x8
 is "$(grep -c 'outside of TPCs 0-6' "$tmp/err") $(grep -c outside "$tmp/err")" "1 1" \
