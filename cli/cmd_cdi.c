@@ -306,7 +306,8 @@ static int add_nodes(struct cdi *cdi)
 	if (file)
 		fclose(file);
 	if (!found)
-		return failure("%s does not contain the minor number of the GPU's device node", path);
+		return failure("%s does not contain the minor number of the GPU's device node",
+			       path);
 	status = add_node(cdi, "/dev/nvidiactl");
 	snprintf(path, sizeof(path), "/dev/nvidia%u", minor);
 	return status ?: add_node(cdi, path);
@@ -331,8 +332,9 @@ static int add_blocks(struct cdi *cdi)
 	char outside[BLOCKS_PATH_LEN], inside[BLOCKS_PATH_LEN], why[160];
 
 	if (blocks_make(cdi->uid, why, sizeof(why)))
-		return failure("%s; without it programs in the container would not be listed on the host",
-			       why);
+		return failure(
+			"%s; without it programs in the container would not be listed on the host",
+			why);
 	return add_mount(cdi, blocks_path(cdi->uid, outside),
 			 blocks_path(cdi->uid_inside, inside), true);
 }
@@ -607,8 +609,8 @@ static void note_simulated(const struct cdi *cdi, const struct gpupart_topology 
 	char text[OUT_SET_STRLEN];
 
 	if (cdi->plan)
-		remark("wrote %u simulated device%s for %s: containers with them run on the simulator", cdi->nr,
-		       cdi->nr == 1 ? "" : "s", cdi->pci);
+		remark("wrote %u simulated device%s for %s: containers with them run on the simulator",
+		       cdi->nr, cdi->nr == 1 ? "" : "s", cdi->pci);
 	else
 		remark("TPCs %s of %s, simulated: containers with this device run on the simulator",
 		       out_set(text, sizeof(text), topo, &cdi->shares[0].set), cdi->pci);

@@ -89,7 +89,8 @@ static void show_set(struct demo *demo, const char *words, const struct gpupart_
 	out_wrap(&demo->out, 2, "TPCs", text);
 	if (whole)
 		fprintf(demo->out.file, "  %s\n", whole);
-	fputs("\nWhere a launch ran. Each character is one TPC; groups are GPCs:\n", demo->out.file);
+	fputs("\nWhere a launch ran. Each character is one TPC; groups are GPCs:\n",
+	      demo->out.file);
 }
 
 static int show(struct demo *demo)

@@ -78,7 +78,7 @@ struct question {
 	const char *simulated;		/* why to skip it on the simulated GPU, or NULL */
 	bool launches;			/* skipped with --no-launch */
 	const char *note, *good;
-	size_t lack;			/* offset in struct check: why the feature is missing, or "" */
+	size_t lack; /* offset in struct check: why the feature is missing, or "" */
 };
 
 /* Adds a row for the current question. @advice: "" for none, NULL for the question's. */
@@ -580,13 +580,12 @@ static void ask_device_launches(struct doctor *d)
 static const struct question questions[] = {
 	{ "driver", ask_driver,
 	  .advice =
-		"install NVIDIA's driver and run 'modprobe nvidia'; without a GPU try 'gpupart demo'",
+		  "install NVIDIA's driver and run 'modprobe nvidia'; without a GPU try 'gpupart demo'",
 	  .simulated = "no kernel driver is needed" },
 	{ "device-node", ask_node,
 	  .advice = "run 'nvidia-modprobe', or start the container with the GPU",
 	  .simulated = "no device node is needed" },
-	{ "gpus", ask_gpus, .advice = "see the rows above",
-	  .simulated = "the GPU of the capture" },
+	{ "gpus", ask_gpus, .advice = "see the rows above", .simulated = "the GPU of the capture" },
 	{ "topology", ask_topology,
 	  .advice = "run 'gpupart topology -i rm' and '-i kernel', and report both outputs" },
 	{ "mig", ask_mig, .advice = "run 'nvidia-smi -mig 0' as root while the GPU is idle" },
@@ -608,19 +607,24 @@ static const struct question questions[] = {
 	{ "injection-slot", ask_slot,
 	  .advice = "nothing to do: run uses LD_PRELOAD and then loads that tool" },
 	{ "nvml-library", ask_nvml,
-	  .advice = "nothing to do: CUDA's own functions report the quota; with glibc 2.35 or later NVML does too" },
+	  .advice =
+		  "nothing to do: CUDA's own functions report the quota; with glibc 2.35 or later NVML does too" },
 	{ "cache-folder", ask_cache,
-	  .advice = "set XDG_CACHE_HOME to a directory of yours: results of checks cannot be stored" },
+	  .advice =
+		  "set XDG_CACHE_HOME to a directory of yours: results of checks cannot be stored" },
 	{ .name = "blocks-folder", .ask = ask_blocks },
 	{ .name = "namespaces", .ask = ask_namespaces },
-	{ "node-config", ask_config, .advice = "as root, correct the file or make it readable: see gpupart(1)" },
+	{ "node-config", ask_config,
+	  .advice = "as root, correct the file or make it readable: see gpupart(1)" },
 	{ "mps", ask_mps, .advice = "set CUDA_DEVICE_MAX_CONNECTIONS=8 for its clients" },
 	{ "node-mps", ask_node_mps,
-	  .advice = "for several users or for Slurm's jobs run 'systemctl enable --now gpupart-mps'" },
+	  .advice =
+		  "for several users or for Slurm's jobs run 'systemctl enable --now gpupart-mps'" },
 	{ .name = "environment", .ask = ask_environment },
 	{ .name = "processes", .ask = ask_processes },
 	{ "green-contexts", ask_feature, .launches = true,
-	  .advice = "run programs that create them with GPUPART_DISABLE=1, or use driver 550 or later",
+	  .advice =
+		  "run programs that create them with GPUPART_DISABLE=1, or use driver 550 or later",
 	  .note = "programs cannot create green contexts", .lack = offsetof(struct check, green),
 	  .good = "programs can create green contexts: each is part of the set" },
 	{ "profilers", ask_feature, .advice = "profile with GPUPART_DISABLE=1", .launches = true,

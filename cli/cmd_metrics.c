@@ -187,8 +187,8 @@ static int listen_at(const char *where, int *fd)
 		*fd = listen_path(where);
 	} else if (!colon || colon == host || !number_whole(colon + 1, 65535, &port) ||
 		   (*host == '[' ? *--end != ']' : strchr(host, ':') != colon)) {
-		err = usage_error("--listen %s: must be ADDRESS:PORT, [IPV6-ADDRESS]:PORT or a path",
-				  where);
+		err = usage_error(
+			"--listen %s: must be ADDRESS:PORT, [IPV6-ADDRESS]:PORT or a path", where);
 	} else {
 		*end = 0;
 		err = getaddrinfo(host + (*host == '['), colon + 1, &hints, &found);
@@ -213,9 +213,10 @@ static int serve_at(const char *where)
 	if (lib)
 		*(void **)&serve = dlsym(lib, "gpupart_metrics_serve");
 	if (!serve)
-		return usage_error("cannot serve metrics: %s", err || access(path, F_OK) ?
-				   METRICS_HTTP " was not built: the build needs libmicrohttpd-dev" :
-				   dlerror());
+		return usage_error("cannot serve metrics: %s",
+				   err || access(path, F_OK) ? METRICS_HTTP
+					   " was not built: the build needs libmicrohttpd-dev"
+							     : dlerror());
 	/* Do first what can fail, so that no client connects too early. */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
@@ -244,8 +245,9 @@ int cmd_metrics(int argc, char **argv)
 	else if (form && strcmp(form, "openmetrics"))
 		return usage_error("--of %s: must be openmetrics or prometheus", form);
 	if (where && (form || args.output))
-		return usage_error("%s cannot be used with --listen: each reader asks for its own format",
-				   form ? "--of" : "-o");
+		return usage_error(
+			"%s cannot be used with --listen: each reader asks for its own format",
+			form ? "--of" : "-o");
 	model_begin(&metrics.model, NULL, NULL);
 	return where ? serve_at(where) : write_once(&args, openmetrics);
 }

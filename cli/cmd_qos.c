@@ -130,7 +130,8 @@ static int check_options(const struct args *args, const struct command *command,
 	const char *wants = command->wants, *option = misplaced(command, options);
 
 	if (option)
-		return usage_error("%s is not an option of 'gpupart qos %s'", option, command->name);
+		return usage_error("%s is not an option of 'gpupart qos %s'", option,
+				   command->name);
 	if (wants ? !args->program[0] : !options->file && !options->tenants.nr)
 		return usage_error("no %s: see 'gpupart qos --help'",
 				   wants ? wants : "file (-f) and no --tenant");
@@ -140,8 +141,8 @@ static int check_options(const struct args *args, const struct command *command,
 	if (options->file && options->epoch)
 		return usage_error("--epoch %s: with -f the file sets the epoch", options->epoch);
 	if (args->program[0] && !options->tenants.nr && (!wants || args->program[1]))
-		return usage_error("unexpected argument '%s': only one %s is allowed", args->program[!!wants],
-				   wants ? wants : "-f FILE");
+		return usage_error("unexpected argument '%s': only one %s is allowed",
+				   args->program[!!wants], wants ? wants : "-f FILE");
 	if (options->of && strcmp(options->of, "text") && strcmp(options->of, "svg"))
 		return usage_error("--of %s: must be text or svg", options->of);
 	if (!strcmp(command->name, "calibrate") && out_is_svg(args->output))

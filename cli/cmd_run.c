@@ -133,8 +133,8 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	int status;
 
 	if (args->nr_terms)
-		return failure("--plan %s and %s %s: use only one of them", wishes->plan, args->terms[0].option,
-			       args->terms[0].text);
+		return failure("--plan %s and %s %s: use only one of them", wishes->plan,
+			       args->terms[0].option, args->terms[0].text);
 	status = plan_file_read_one(wishes->plan, file, &tenant);
 	if (status)
 		return status;

@@ -352,7 +352,8 @@ static int find_piece(const char *name, const struct piece **piece)
 			*piece = &pieces[i];
 	if (!name || *piece)
 		return 0;
-	return usage_error("--of %s: must be gres, node, boards, cluster, plugstack or submit", name);
+	return usage_error("--of %s: must be gres, node, boards, cluster, plugstack or submit",
+			   name);
 }
 
 int cmd_slurm_conf(int argc, char **argv)
@@ -377,9 +378,9 @@ int cmd_slurm_conf(int argc, char **argv)
 	if (!status && mem)
 		status = args_memory(mem, &memory);
 	if (!status && !mem != !captures.nr)
-		status = usage_error("%s",
-				     mem ? "--mem: only with -i; this node's GPUs report their memory" :
-					   "-i: captures do not contain a GPU's memory: use --mem");
+		status = usage_error(
+			"%s", mem ? "--mem: only with -i; this node's GPUs report their memory"
+				  : "-i: captures do not contain a GPU's memory: use --mem");
 	if (status)
 		return status;
 	conf.node = name;

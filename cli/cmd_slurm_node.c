@@ -314,8 +314,8 @@ static int check_processes(const struct running *running)
 	for (int i = 0; i < nr; i++)
 		if (is_slurms(list[i].job) && !runs(running, list[i].name) &&
 		    !has_job(running, list[i].uid)) {
-			remark("pid %d of user %u is left over from job %s and uses %s", list[i].pid,
-			       list[i].uid, list[i].name, list[i].pci);
+			remark("pid %d of user %u is left over from job %s and uses %s",
+			       list[i].pid, list[i].uid, list[i].name, list[i].pci);
 			found++;
 		}
 	free(list);
@@ -450,7 +450,8 @@ int cmd_slurm_node(int argc, char **argv)
 	if (args.json && !wants_list)
 		return usage_error("--json: needs --list");
 	if (args.source && (wants_clean || wants_check || wants_list))
-		return usage_error("-i %s: cannot be used with --clean, --check or --list", args.source);
+		return usage_error("-i %s: cannot be used with --clean, --check or --list",
+				   args.source);
 	return wants_clean ? clean() : wants_check ? check() : wants_list ? list_held(&args) :
 	       wants_boot ? boot(&args) : look(&args);
 }

@@ -345,10 +345,12 @@ static int show_running(struct wishes *wishes, const struct args_option *own, in
 				argv);
 
 	if (!status && wishes->pid && *args.program)
-		status = usage_error("-p %s and '%s': use only one of them", wishes->pid, *args.program);
+		status = usage_error("-p %s and '%s': use only one of them", wishes->pid,
+				     *args.program);
 	if (!status && *args.program && args.program[1])
-		status = usage_error("unexpected argument '%s': only one NAME is allowed; put a program after --",
-				     args.program[1]);
+		status = usage_error(
+			"unexpected argument '%s': only one NAME is allowed; put a program after --",
+			args.program[1]);
 	if (!status && wishes->delay)
 		status = args_seconds("-d", wishes->delay, 0.1, &report.seconds);
 	if (!status && wishes->interval)

@@ -79,7 +79,8 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 		for (len = jobs ? 0 : 1; !jobs && words[at + len] && strcmp(words[at + len], ":");)
 			len++;
 		if (w->nr == TUNE_PROGRAMS)
-			return usage_error("'%s': at most two jobs or programs are possible", words[at]);
+			return usage_error("'%s': at most two jobs or programs are possible",
+					   words[at]);
 		w->names[w->nr] = words[at];
 		if (jobs)
 			continue;
@@ -94,9 +95,11 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 	if (!w->nr || (!jobs && w->name.nr > w->nr))
 		return usage_error("%s", w->nr ? "there are more names than programs" :
 				   "no job: use the names of one or two jobs, or programs after --");
-	return w->nr < 2 || strcmp(w->names[0], w->names[1]) ? 0 :
-	       usage_error("two programs named %s: %s", w->names[0],
-			   jobs ? "name two different jobs" : "use --name to give them different names");
+	return w->nr < 2 || strcmp(w->names[0], w->names[1])
+		       ? 0
+		       : usage_error("two programs named %s: %s", w->names[0],
+				     jobs ? "name two different jobs"
+					  : "use --name to give them different names");
 }
 
 /* Finds the jobs of this user. Sets the GPU from them if no option did. Returns 0 or an error. */
@@ -143,8 +146,8 @@ static int take_goal(struct wishes *w, struct tune *tune)
 		     !strcmp(w->goal, "fair") ? TUNE_FAIR : TUNE_GOAL;
 	tune->nr = w->nr;
 	if (tune->kind == TUNE_GOAL ? !strchr(w->goal, '=') : w->nr == 1)
-		return usage_error("--goal '%s': must be %s[NAME:]alpha=, rate= or latency=", w->goal,
-				   w->nr > 1 ? "sum, fair or " : "");
+		return usage_error("--goal '%s': must be %s[NAME:]alpha=, rate= or latency=",
+				   w->goal, w->nr > 1 ? "sum, fair or " : "");
 	colon = strchr(w->goal, ':');
 	len = colon ? colon - w->goal : 0;
 	while (colon && tune->of < w->nr && (strlen(w->names[tune->of]) != len ||

@@ -71,7 +71,8 @@ static void print_check(struct out *out, const struct gpupart_check *check,
 	if (*check->streams)
 		fprintf(out->file, "stream sets: not possible here: %s\n", check->streams);
 	if (*check->graphs)
-		fprintf(out->file, "graphs: keep the set of their first launch here: %s\n", check->graphs);
+		fprintf(out->file, "graphs: keep the set of their first launch here: %s\n",
+			check->graphs);
 	fputc('\n', out->file);
 }
 

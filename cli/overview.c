@@ -93,9 +93,10 @@ int overview(void)
 	      "  gpupart doctor                   show what works on this machine, and what to do\n",
 	      out.file);
 	fputs(found ? "  gpupart topology                 show the GPU's GPCs, TPCs and SMs\n"
-		      "  gpupart run -n 8 -- PROGRAM      run a program on 8 TPCs\n" :
-		      "  gpupart demo -i sample:h200      show on a simulated GPU what gpupart does\n"
-		      "  export GPUPART_INPUT=sample:h200     use the simulated GPU in all commands\n", out.file);
+		      "  gpupart run -n 8 -- PROGRAM      run a program on 8 TPCs\n"
+		    : "  gpupart demo -i sample:h200      show on a simulated GPU what gpupart does\n"
+		      "  export GPUPART_INPUT=sample:h200     use the simulated GPU in all commands\n",
+	      out.file);
 	fputs("  gpupart --help                   list all commands\n", out.file);
 	return out_close(&out);
 }

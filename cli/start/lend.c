@@ -35,7 +35,8 @@ static int take_time(const char *option, const char *text, uint64_t *ns)
 {
 	if (yaml_read_time(text, ns) && *ns >= LEAST_NS && *ns <= MOST_NS)
 		return 0;
-	return failure("%s %s: must be a time from 1us to 1s, such as 300us or 0.5ms", option, text);
+	return failure("%s %s: must be a time from 1us to 1s, such as 300us or 0.5ms", option,
+		       text);
 }
 
 int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
@@ -50,7 +51,8 @@ int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 		return failure("%s: needs %s", option,
 			       wishes->job ? "--lend-limit TIME" : "--lend JOB");
 	if (exec)
-		return failure("%s cannot be used with --exec: it needs run to stay as the parent", option);
+		return failure("%s cannot be used with --exec: it needs run to stay as the parent",
+			       option);
 	if (records && !strcmp(records, "0"))
 		return failure("GPUPART_RECORDS=0: %s needs completion records", option);
 	if (wishes->job)
@@ -119,8 +121,9 @@ static int add(struct found *found, const struct gpupart_process *p)
 	if (p->uid != geteuid())
 		return say("process %d belongs to another user", p->pid);
 	if (p->other_version || !p->pid)
-		return say("process %d runs under another version of gpupart or in another pid namespace",
-			   p->pid);
+		return say(
+			"process %d runs under another version of gpupart or in another pid namespace",
+			p->pid);
 	if (found->nr == GPUPART_LENDER_MAX)
 		return say("the lender has more than %d processes", GPUPART_LENDER_MAX);
 	process_variable(p->pid, "GPUPART_REPORT", id, sizeof(id));

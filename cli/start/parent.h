@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 struct parent {
-	int (*become)(void *arg);	/* in the child: executes the program, or returns a status */
+	int (*become)(void *arg); /* in the child: executes the program, or returns a status */
 	/* Called while the program runs and at each SIGIO. Returns ms until the next call. */
 	long (*look)(void *arg, pid_t child);
 	void *arg;

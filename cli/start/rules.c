@@ -22,16 +22,16 @@ int rules_check(const struct args_texts *texts)
 		const char *rule = texts->texts[i], *end = strchr(rule, '=');
 
 		if (!end || end == rule || !end[1 + strspn(end + 1, " ")])
-			return usage_error("--rule '%s': must be PATTERN=SET, such as '*copy*=-n 4'",
-					   rule);
+			return usage_error(
+				"--rule '%s': must be PATTERN=SET, such as '*copy*=-n 4'", rule);
 		if (end - rule > MAX_PATTERN || memchr(rule, '\n', end - rule))
 			return usage_error(
 				"--rule '%.40s..': a pattern must have at most %d characters and no line feed",
 				rule, MAX_PATTERN);
 	}
 	if (texts->nr > MAX_RULES)
-		return usage_error("--rule '%s': at most %d rules are possible", texts->texts[MAX_RULES],
-				   MAX_RULES);
+		return usage_error("--rule '%s': at most %d rules are possible",
+				   texts->texts[MAX_RULES], MAX_RULES);
 	return 0;
 }
 
@@ -43,11 +43,13 @@ static int read_options(const char *rule, char *words, struct args *args)
 
 	for (char *word = strtok_r(words, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
 		if (argc == MAX_WORDS)
-			return usage_error("--rule '%s': at most %d words are possible", rule, MAX_WORDS);
+			return usage_error("--rule '%s': at most %d words are possible", rule,
+					   MAX_WORDS);
 		argv[argc++] = word;
 	}
 	status = args_parse(args, ARGS_SET, NULL, "", argc, argv);
-	return status ? usage_error("--rule '%s': SET must be -t, -g, -u, -n, --sms or --hex", rule) : 0;
+	return status ? usage_error("--rule '%s': SET must be -t, -g, -u, -n, --sms or --hex", rule)
+		      : 0;
 }
 
 static int refuse_outside(const char *rule, const struct gpupart_topology *topo,

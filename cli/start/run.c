@@ -173,8 +173,9 @@ int run_inject(bool strict)
 	if (!strpbrk(path, " :"))
 		return preload(path);
 	if (!is_taken)
-		return failure("--strict: LD_PRELOAD cannot contain a path with a blank or colon (%s)",
-			       path);
+		return failure(
+			"--strict: LD_PRELOAD cannot contain a path with a blank or colon (%s)",
+			path);
 	return failure(
 		"CUDA_INJECTION64_PATH is already set to %s, and LD_PRELOAD cannot contain a path with a blank or colon (%s)",
 		taken, path);
@@ -222,8 +223,8 @@ static int begin_job(const struct gpupart_topology *topo, const struct run_wishe
 			       gpupart_error(cmd_gp));
 	unsetenv("GPUPART_JOB");
 	if (wishes->name)
-		remark("'gpupart set %s' will not reach processes that start later: %s", wishes->name,
-		       gpupart_error(cmd_gp));
+		remark("'gpupart set %s' will not reach processes that start later: %s",
+		       wishes->name, gpupart_error(cmd_gp));
 	/* Silent if the directory is missing or read-only, as in containers. */
 	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
 		 blocks_advice(why, sizeof(why)) : NULL;
@@ -252,8 +253,9 @@ static int begin_tenant(const struct args *args, const char *tenant, const char 
 	if (gpupart_tenant_begin(cmd_gp, tenant, gpu, wishes->mem_bytes, &before))
 		return failure("--mem %s: %s", wishes->mem, gpupart_error(cmd_gp));
 	if (before && before != wishes->mem_bytes)
-		remark("the quota of tenant %s on %s was %s and is now %s, for all its processes", tenant, gpu,
-		       tenants_size(old, before), tenants_size(new, wishes->mem_bytes));
+		remark("the quota of tenant %s on %s was %s and is now %s, for all its processes",
+		       tenant, gpu, tenants_size(old, before),
+		       tenants_size(new, wishes->mem_bytes));
 	if (!gpupart_tenant_get(cmd_gp, tenant, gpu, &now))
 		tenants_note_above(&now);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)wishes->mem_bytes);

@@ -174,7 +174,8 @@ static int supervise(struct run *run, int fd)
 		       ran_on / 1000);
 	else
 		remark("strict: %s %s", run->args->program[0],
-		       run->nr_ended ? "was ended, because a launch or process was not confined" : "was not always confined");
+		       run->nr_ended ? "was ended, because a launch or process was not confined"
+				     : "was not always confined");
 	return EXIT_RUN_STRICT;
 }
 

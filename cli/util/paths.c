@@ -112,7 +112,8 @@ int paths_enter_sim(const char *capture)
 	    (!libs[len] || libs[len] == ':'))
 		return 0;
 	if (strchr(capture, ':'))
-		return usage_error("-i %s: the path of a capture must not contain a colon", capture);
+		return usage_error("-i %s: the path of a capture must not contain a colon",
+				   capture);
 	if (strpbrk(folder, ":;"))
 		return usage_error(
 			"%s: the loader does not support a directory with a colon or semicolon in its name",

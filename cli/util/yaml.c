@@ -257,8 +257,8 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 		if (*from == '$' && !yaml->verbatim) {
 			put = variable(yaml, &from);
 			if (!put) {
-				yaml_fail(yaml, node, "%s: '%.60s': this variable is not defined", what,
-					  from);
+				yaml_fail(yaml, node, "%s: '%.60s': this variable is not defined",
+					  what, from);
 				return false;
 			}
 			len = strlen(put);
@@ -398,8 +398,8 @@ static void refuse(struct yaml *yaml, const struct yaml_key *key, const yaml_nod
 	unsigned long long most = key->most;
 
 	if (key->form == YAML_NUMBER)
-		yaml_fail(yaml, node, "%s: '%.60s' is not a whole number from 0 to %llu%s", key->name,
-			  text, most, zero);
+		yaml_fail(yaml, node, "%s: '%.60s' is not a whole number from 0 to %llu%s",
+			  key->name, text, most, zero);
 	else if (key->form == YAML_TIME)
 		yaml_fail(yaml, node, "%s: '%.60s' is not a time such as 10us (ns, us, ms, s)",
 			  key->name, text);
