@@ -395,6 +395,10 @@ uninstall:
 packages:
 	@scripts/packages $(if $(PACKAGES),-o '$(PACKAGES)')
 
+# Every message of the programs, libraries and kernel module, with its place, for an editor.
+messages:
+	@$(PYTHON) scripts/messages.py
+
 clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
@@ -403,5 +407,5 @@ clean:
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d) $(HTTP_OBJ:.o=.d) $(SPANK_OBJ:.o=.d) $(KUBERNETES_OBJ:.o=.d)
 
-.PHONY: all install install-python uninstall wheel packages clean check check-podman check-slurm check-gpu lint bench fuzz
+.PHONY: all install install-python uninstall wheel packages clean check check-podman check-slurm check-gpu lint messages bench fuzz
 .DELETE_ON_ERROR:

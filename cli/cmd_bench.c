@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart bench: parts that measure, each in a process of its own, and where their reports go. */
+/* gpupart bench: runs each part in its own process, and prints and writes the reports. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,43 +18,47 @@ const char bench_help[] =
 "Usage: gpupart bench [NAME ...] [--quick] [-i CAPTURE] [--gpu GPU] [--json] [-o DIR]\n"
 "       gpupart bench peers --a PROGRAM --b PROGRAM [--both PROGRAM] [--goal GOAL]\n"
 "                     [--seconds S] [--rounds N] [--only WAYS] [OPTIONS]\n"
-"Measures on this GPU what a partition is worth. A table and a sentence a part, and\n"
-"figures that are held to; all parts take a few minutes. Without NAME all of them:\n"
+"Measures isolation, overhead and the cost of changing sets on this GPU. Each part\n"
+"prints a table, a summary, and the figures that it must reach. Without NAME all parts\n"
+"but peers run, in a few minutes:\n"
 "\n"
-"  isolation   victims beside neighbours: no partition, interleaved, aligned\n"
-"  scaling     time against TPCs, packed and spread\n"
+"  isolation   victims next to neighbours: no partition, interleaved, aligned\n"
+"  scaling     run time against the number of TPCs, packed and spread\n"
 "  overlap     two kernels on overlapping sets\n"
-"  slots       how many kernels are held before an independent partition waits\n"
+"  slots       how many waiting kernels delay an independent partition\n"
 "  dynamic     38 launches in 17 sets on two streams\n"
-"  protect     an inference loop beside a program that misbehaves\n"
-"  software    the same share by blocks that loop instead of a mask\n"
-"  overhead    launches, sets, changes from outside; green contexts and MPS beside\n"
-"  criteria    never more than the share, what isolation costs, beside as alone\n"
-"  peers       two programs in every way to share a GPU; only where it is named\n"
+"  protect     an inference loop next to a misbehaving program\n"
+"  software    the same share, by looping blocks instead of a mask\n"
+"  overhead    cost of launches, of sets, and of changes from outside; compared with\n"
+"              green contexts and MPS\n"
+"  criteria    whether a set is never exceeded, and what isolation costs\n"
+"  peers       two programs under every way to share a GPU; runs only if named\n"
 "\n"
-"      --quick         fewer launches of each\n"
-"  -i, --input CAPTURE on the simulated GPU made of it: every step, no figure judged\n"
+"      --quick         fewer launches of each kind\n"
+"  -i, --input CAPTURE run on the simulated GPU of CAPTURE: every step runs, but no\n"
+"                      figure is judged\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
-"      --json          as JSON, schema gpupart/1\n"
-"  -o, --output DIR    write Markdown, JSON and SVG there too; README.md is the index\n"
-"                      of all parts there, also of earlier runs\n"
+"      --json          print JSON, schema gpupart/1\n"
+"  -o, --output DIR    also write Markdown, JSON and SVG files there; README.md lists\n"
+"                      all parts in DIR, also those of earlier runs\n"
 "\n"
-"Of peers; a PROGRAM is for the shell, and prints a line for each unit of work that\n"
-"ended, the ms that it took (share/examples/peers.py has some):\n"
-"      --a PROGRAM     the one whose latency counts\n"
-"      --b PROGRAM     the other one\n"
-"      --both PROGRAM  both in one process, for priorities and green contexts: called\n"
-"                      with 'priority' or 'green' and the files for A's and B's lines\n"
-"      --goal GOAL     of A, for qos, as in its files: 'latency: 8ms'\n"
-"      --seconds S     of a way in a round (5)\n"
-"      --rounds N      in each all ways are measured (3)\n"
+"Options of peers. The shell runs each PROGRAM. For each finished unit of work it must\n"
+"print a line with the milliseconds that the unit took (see share/examples/peers.py):\n"
+"      --a PROGRAM     the program whose latency is judged\n"
+"      --b PROGRAM     the other program\n"
+"      --both PROGRAM  runs both in one process, for priorities and green contexts;\n"
+"                      its arguments are 'priority' or 'green' and two files, for the\n"
+"                      lines of A and of B\n"
+"      --goal GOAL     the goal of A for qos, as in its files: 'latency: 8ms'\n"
+"      --seconds S     seconds for each way in a round (5)\n"
+"      --rounds N      number of rounds; each measures all ways (3)\n"
 "      --only WAYS     some of alone,slices,mps,mps-percent,priority,green,packed,\n"
 "                      gpcs,balanced,spread,qos\n"
 "\n"
-"The GPU should be idle: what others do on it is measured as well.\n"
+"The GPU should be idle: the work of other programs on it changes the figures.\n"
 "\n"
-"Exit status: 0 what could be judged held, 1 a figure did not hold or a part failed,\n"
-"2 it cannot run here.\n"
+"Exit status: 0 all judged figures were reached, 1 a figure was not reached or a part\n"
+"failed, 2 bench cannot run here.\n"
 "\n"
 "Examples:\n"
 "  gpupart bench -o results\n"
@@ -65,24 +69,24 @@ const char bench_help[] =
 #define REPORT_BYTES	(4 << 20)
 #define PART_SECONDS	240
 #define PROBE_SECONDS	60
-#define PEERS_SECONDS	86400	/* each way has an end of its own */
+#define PEERS_SECONDS	86400	/* each way has its own time limit */
 
 const struct bench_part bench_parts[] = {
-	{ "isolation", "a victim beside a neighbour", bench_isolation, false, false },
-	{ "scaling", "time against TPCs", bench_scaling, false, false },
+	{ "isolation", "a victim next to a neighbour", bench_isolation, false, false },
+	{ "scaling", "run time against TPCs", bench_scaling, false, false },
 	{ "overlap", "overlapping sets", bench_overlap, false, false },
 	{ "slots", "slots of the work distributor", bench_slots, false, false },
-	{ "dynamic", "a set at each launch", bench_dynamic, false, false },
-	{ "protect", "beside a faulty program", bench_protect, false, false },
-	{ "software", "a share by software", bench_software, false, false },
-	{ "overhead", "what it costs the host", bench_overhead, true, false },
+	{ "dynamic", "a new set at each launch", bench_dynamic, false, false },
+	{ "protect", "next to a faulty program", bench_protect, false, false },
+	{ "software", "a share in software", bench_software, false, false },
+	{ "overhead", "cost on the host", bench_overhead, true, false },
 	{ "criteria", "when sharing is acceptable", bench_criteria, false, false },
 	{ "peers", "ways to share a GPU", bench_peers, true, true },
 };
 
 const unsigned int bench_nr_parts = sizeof(bench_parts) / sizeof(bench_parts[0]);
 
-/* What can be told of the GPU before anything is measured. */
+/* What a child found out about the GPU before anything is measured. */
 struct probe_answer {
 	int err;
 	char why[512];
@@ -92,8 +96,8 @@ struct probe_answer {
 
 struct session {
 	const struct args *args;
-	const char *dir;		/* or NULL */
-	struct bench bench;		/* what each part begins with */
+	const char *dir;		/* for files, or NULL */
+	struct bench bench;		/* each part starts with a copy */
 	struct gpupart_gpu_info info;
 	json_t *reports;
 	struct out out;
@@ -121,7 +125,7 @@ struct part_call {
 	const struct bench_part *part;
 };
 
-/* In the child: its report as JSON text, "" where that has no room. */
+/* In the child: writes the part's report as JSON text, or "" if it is too long. */
 static void be_part(void *arg, void *result)
 {
 	struct part_call *call = arg;
@@ -163,12 +167,12 @@ static json_t *measure(const struct session *s, const struct bench_part *part)
 	else
 		report = json_loads(text, 0, NULL);
 	free(text);
-	return report ? report : failed_report(part, "its report could not be read");
+	return report ? report : failed_report(part, "the report of the part could not be read");
 }
 
 /* ---------------------------------------------------------------------- files */
 
-/* Under this name until it is whole: what is there stays as it is until then. */
+/* The path for a file while it is written; it then replaces the old file. */
 static void new_path(const struct session *s, const char *name, char *path, size_t len)
 {
 	snprintf(path, len, "%s/.%s.new", s->dir, name);
@@ -180,7 +184,7 @@ static FILE *file_in(const struct session *s, const char *name, int *status)
 	FILE *file;
 
 	new_path(s, name, path, sizeof(path));
-	unlink(path);	/* of a run that was ended */
+	unlink(path);	/* may be left by a run that was killed */
 	file = fopen(path, "wxe");
 	if (!file)
 		*status = failure("-o %s/%s: %s", s->dir, name, strerror(errno));
@@ -203,7 +207,7 @@ static void file_done(const struct session *s, FILE *file, const char *name, int
 	unlink(path);
 }
 
-/* The directory is there, and files can be made in it: before minutes are spent. */
+/* Creates the directory if needed, and checks that it is writable before parts run. */
 static int check_dir(const struct session *s)
 {
 	int status = 0;
@@ -278,7 +282,7 @@ static int write_part(const struct session *s, json_t *report)
 	return status;
 }
 
-/* @part's report: of this run, or as the file of an earlier one has it; NULL none. */
+/* Returns @part's report of this run, else the one in the file of an earlier run, or NULL. */
 static json_t *report_of(const struct session *s, const struct bench_part *part, bool *earlier)
 {
 	json_t *report;
@@ -299,13 +303,13 @@ static json_t *report_of(const struct session *s, const struct bench_part *part,
 	return NULL;
 }
 
-/* It may be of another GPU, or of none. */
+/* The earlier run may have used another GPU or the simulated one. */
 static void index_earlier(FILE *file, const json_t *report)
 {
 	const json_t *gpu = json_object_get(report, "gpu");
 	bool simulated = json_is_true(json_object_get(report, "simulated"));
 
-	fprintf(file, "Of an earlier run: %s%s%s, driver %s%s\n\n",
+	fprintf(file, "From an earlier run: %s%s%s, driver %s%s\n\n",
 		report_at(gpu, "name"), *report_at(gpu, "uuid") ? ", " : "",
 		report_at(gpu, "uuid"), report_at(gpu, "driver"), simulated ?
 		" (simulated): times mean nothing, and ratios are not judged" : "");
@@ -337,7 +341,7 @@ static void index_part(FILE *file, json_t *report, bool earlier)
 		fprintf(file, "\n![%s](%s)\n", report_at(words, "title"), report_at(words, "file"));
 }
 
-/* After each part: of all pages that are in the directory, whoever wrote them. */
+/* Writes the index of all reports in the directory; called after each part. */
 static int write_index(const struct session *s)
 {
 	int status = 0;
@@ -366,7 +370,7 @@ static int write_index(const struct session *s)
 	return status;
 }
 
-/* What this run found, once it is all there. */
+/* Writes the reports of all parts of this run in one file. */
 static int write_whole(const struct session *s)
 {
 	json_t *root = json_head(s);
@@ -395,7 +399,7 @@ static int check_names(const struct args *args)
 		out_append(all, sizeof(all), "%s%s", i ? ", " : "", bench_parts[i].name);
 	for (char **name = args->program; *name; name++)
 		if (!find_part(*name))
-			return usage_error("'%s' is no part: %s", *name, all);
+			return usage_error("'%s' is not a part: the parts are %s", *name, all);
 	return 0;
 }
 
@@ -482,7 +486,7 @@ static int run_all(struct session *s)
 	return status;
 }
 
-/* 0, or an error. */
+/* Checks the GPU in a child. Returns 0 or an error. */
 static int probe(struct session *s)
 {
 	struct probe_answer answer = { 0 };
@@ -496,7 +500,7 @@ static int probe(struct session *s)
 		return args_fail_gpu(s->args, answer.err, answer.why);
 	if (*answer.limit)
 		return usage_error(
-			"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+			"the limit %s (GPUPART_SET) applies to this process: start it outside the run",
 			answer.limit);
 	s->info = answer.info;
 	s->bench.simulated = s->info.simulated;
@@ -504,7 +508,7 @@ static int probe(struct session *s)
 	return 0;
 }
 
-/* What the part peers takes, as it was given; NULL: not. */
+/* Arguments of the part peers; NULL if not given. */
 struct peers_words {
 	const char *a, *b, *seconds, *rounds;
 	struct peers_options options;
@@ -516,7 +520,7 @@ static int read_count(const char *option, const char *text, unsigned int fallbac
 	unsigned long value = fallback;
 
 	if (text && !number_whole(text, 3600, &value))
-		return usage_error("%s %s: wants a number, 1 to 3600", option, text);
+		return usage_error("%s %s: must be a number from 1 to 3600", option, text);
 	*count = value;
 	return 0;
 }
@@ -531,9 +535,9 @@ static int check_peers(const struct args *args, struct peers_words *words, struc
 		named |= !strcmp(*name, "peers");
 	if (given && !named)
 		return usage_error(
-			"--a, --b, --both, --goal, --seconds, --rounds and --only are of the part peers: 'gpupart bench peers ...'");
+			"--a, --b, --both, --goal, --seconds, --rounds and --only are options of the part peers: 'gpupart bench peers ...'");
 	if (named && (!words->a || !*words->a || !words->b || !*words->b))
-		return usage_error("peers: wants --a PROGRAM and --b PROGRAM");
+		return usage_error("peers needs --a PROGRAM and --b PROGRAM");
 	options->programs[0] = words->a;
 	options->programs[1] = words->b;
 	b->peers = options;
@@ -571,7 +575,7 @@ int cmd_bench(int argc, char **argv)
 		return status;
 	s.dir = args.output;
 	s.bench.quick = quick;
-	/* A queue of its own for as many streams as there can be; before CUDA starts. */
+	/* Before CUDA starts: as many hardware queues as possible, so that streams have their own. */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	status = args_gpu(&args, &s.bench.selector) ?: probe(&s);
 	if (!status && words.a)

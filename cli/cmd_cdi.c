@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart cdi: what a container needs to run inside a set, as a specification of the Container
- * Device Interface (github.com/cncf-tags/container-device-interface, SPEC.md). Does not touch CUDA
- * itself.
+ * gpupart cdi: writes devices of the Container Device Interface for containers that run inside a
+ * set (github.com/cncf-tags/container-device-interface, SPEC.md). A child checks the GPU; this
+ * process does not use CUDA.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,18 +28,18 @@
 #include "cli/util/tunables_value.h"
 
 /*
- * The lowest version with all that is used here (a name that begins with a digit); one that
- * is higher is refused by the runtimes of today's distributions, podman 4.3 among them.
+ * The lowest version that has everything used here (device names that begin with a digit). The
+ * runtimes of current distributions, such as podman 4.3, reject higher versions.
  */
 #define CDI_VERSION "0.5.0"
 #define VENDOR "gpupart.dev"
 #define CLASS "set"
-/* Who asks for a set never gets a simulated one. */
+/* Another kind, so that a container never gets a simulated set by mistake. */
 #define CLASS_SIMULATED "simulated"
 #define KIND VENDOR "/" CLASS
 #define KIND_SIMULATED VENDOR "/" CLASS_SIMULATED
 
-/* Inside the container; no folder of a package, so that an image may have its own gpupart. */
+/* Directory in the container. No package uses it, so an image may have its own gpupart. */
 #define INSIDE "/usr/lib/gpupart-host"
 #define INSIDE_PACKAGE INSIDE "/gpupart"
 #define INSIDE_SIM INSIDE_PACKAGE "/" PATHS_SIM
@@ -55,38 +55,39 @@ const char cdi_help[] =
 "                   [--uid UID[:INSIDE]] [-o FILE]\n"
 "       gpupart cdi --plan FILE [-i CAPTURE] [--gpu GPU] [--device PREFIX]\n"
 "                   [--strict] [--hold] [--mps] [--uid UID[:INSIDE]] [-o FILE]\n"
-"Writes what a container needs to run inside a set of TPCs, as a specification of the\n"
-"Container Device Interface (CDI), which docker, podman, containerd and CRI-O read\n"
-"from /etc/cdi: the limit, the injected library, the folder in which its processes\n"
-"show themselves. The driver comes from NVIDIA's own CDI device, given beside it.\n"
+"Writes a specification of the Container Device Interface (CDI) for containers that\n"
+"run inside a set of TPCs. docker, podman, containerd and CRI-O read such files from\n"
+"/etc/cdi. The device adds the limit, the injected library and the state directory to\n"
+"a container. NVIDIA's own CDI device, given as well, adds the driver.\n"
 "\n"
-"SET as run has it, -t, -g, -u, -n, --sms, --hex, --shape; without it all TPCs.\n"
-"With --plan a device for each tenant of a plan, with its rules by kernel name.\n"
-"  -i, --input CAPTURE for the simulated GPU made of it (sample:h200 or a file); the\n"
-"                      kind is then " KIND_SIMULATED "\n"
+"SET is given as for run: -t, -g, -u, -n, --sms, --hex, --shape. Without SET the\n"
+"device has all TPCs. --plan writes one device for each tenant of a plan, with its\n"
+"rules.\n"
+"  -i, --input CAPTURE make the device for the simulated GPU of CAPTURE\n"
+"                      (sample:h200 or a file); its kind is then " KIND_SIMULATED "\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
-"      --plan FILE     what 'plan --json' wrote, - for stdin: its tenants are devices\n"
-"                      of their names, with their sets, names and quotas\n"
-"      --device NAME   the device's name; without it that of the set, with an\n"
-"                      underscore for each comma: tpc0-7_16, or all; with --plan what\n"
-"                      stands before the tenants' names: PREFIX-TENANT\n"
+"      --plan FILE     output of 'plan --json', or - for stdin: one device for each\n"
+"                      tenant, with its name, set and quota\n"
+"      --device NAME   the device's name. The default is made of the set, with an\n"
+"                      underscore for each comma: tpc0-7_16, or all. With --plan it is\n"
+"                      a prefix: PREFIX-TENANT\n"
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
 "      --mem SIZE      a quota of the GPU's memory for all containers of that name\n"
-"      --strict        a process that cannot be confined finds no GPU, and after its\n"
-"                      first launch outside of the set later ones fail; so with\n"
-"                      strict = yes in the node's /etc/gpupart/config, without it\n"
-"      --hold          the set, the quota and --strict hold whatever a program in the\n"
-"                      container does to its variables, for user 0 too; for root\n"
-"      --mps           the container's programs join the node's MPS daemon, in\n"
-"                      " MPS_DAEMON_NODE ", which must run\n"
+"      --strict        a process that cannot be confined finds no GPU; after the first\n"
+"                      launch outside the set, later launches of the process fail. The\n"
+"                      default if the node's /etc/gpupart/config has strict = yes\n"
+"      --hold          the set, the quota and --strict apply even if a program in the\n"
+"                      container changes its environment, as any user; needs root\n"
+"      --mps           programs in the container use the node's MPS daemon in\n"
+"                      " MPS_DAEMON_NODE ", which must be running\n"
 "      --uid UID[:INSIDE]\n"
-"                      the user that the container's processes are, outside and, where\n"
-"                      it has users of its own, inside; without it the caller\n"
-"  -o, --output FILE   write there, the whole file or nothing, and not to stdout;\n"
-"                      a file that has it already stays\n"
+"                      user of the container's processes on the host and, if the\n"
+"                      container has a user namespace, inside it (default: the caller)\n"
+"  -o, --output FILE   write FILE instead of stdout, all of it or nothing; a FILE with\n"
+"                      the same content is left as it is\n"
 "\n"
-"To be written anew after the driver, gpupart or the GPU changes. After a reboot its\n"
-"folder below " BLOCKS_ROOT " must be there again: gpupart(1), Containers, says how.\n"
+"Run cdi again after the driver, gpupart or the GPU has changed. The state directory\n"
+"below " BLOCKS_ROOT " must be created again after a reboot: see gpupart(1), Containers.\n"
 "\n"
 "Exit status: 0 written, 1 failed, 2 bad usage or not supported here.\n"
 "\n"
@@ -96,16 +97,16 @@ const char cdi_help[] =
 "  gpupart cdi -n 16 --name batch --uid 1000:0 -o /etc/cdi/batch.json\n"
 "  gpupart plan -f tenants.yaml --json | gpupart cdi --plan - -o /etc/cdi/plan.json\n";
 
-/* One share: what its containers are told that those of others are not. */
+/* One device: the settings that only its containers get. */
 struct share {
 	char device[DEVICE_NAME_LEN];
 	const char *name;		/* GPUPART_NAME, or NULL */
 	char list[GPUPART_TPCSET_STRLEN];
 	struct gpupart_tpcset set;
 	uint64_t mem;			/* bytes; 0: no quota */
-	const struct args_texts *texts;	/* of a plan's tenant: its rules by kernel name */
+	const struct args_texts *texts;	/* rules by kernel name, of a plan's tenant */
 	char *rules;			/* GPUPART_RULES, or NULL */
-	bool is_new;			/* this command wrote its grant, and there was none */
+	bool is_new;			/* there was no grant before this command */
 };
 
 struct cdi {
@@ -113,19 +114,19 @@ struct cdi {
 	const char *device, *name, *mem, *plan;	/* options, or NULL */
 	bool strict, hold, mps;
 	uid_t uid, uid_inside;
-	unsigned int nr_tpcs;		/* of the GPU */
+	unsigned int nr_tpcs;		/* number of TPCs of the GPU */
 	char pci[20], key[20];
-	struct plan_file *file;		/* @plan, read */
+	struct plan_file *file;		/* content of @plan */
 	unsigned int nr;
 	struct share shares[GPUPART_PLAN_MAX_TENANTS];
-	/* What all of them have: containers of one get it once. */
+	/* Common to all devices: a container gets it once. */
 	json_t *env, *nodes, *mounts;
 };
 
 /* ------------------------------------------------------------------- options */
 
-/* A device's name, by the rules of CDI; of one letter podman 4 dies. */
-#define DEVICE_NAME_MOST 250	/* of what a user names; a plan puts a tenant's name behind it */
+/* A device name by the rules of CDI. podman 4 crashes on a name of one character. */
+#define DEVICE_NAME_MOST 250	/* characters, with the tenant's name that a plan appends */
 
 static bool is_device_name(const char *name)
 {
@@ -144,7 +145,7 @@ static bool parse_uid(const char *text, char end, const char **rest, uid_t *uid)
 
 	errno = 0;
 	value = strtoul(text, &after, 10);
-	/* The highest is no user: it is what says that none is meant. */
+	/* (uid_t)-1 is not a user: system calls use it for "none". */
 	if (*text < '0' || *text > '9' || errno || value >= (uid_t)-1 || (*after && *after != end))
 		return false;
 	*rest = after;
@@ -164,22 +165,22 @@ static int take_uid(struct cdi *cdi, const char *text)
 		if (!*rest || parse_uid(rest + 1, 0, &rest, &cdi->uid_inside))
 			return 0;
 	}
-	return usage_error("--uid '%s': wants a user's number, or OUTSIDE:INSIDE", text);
+	return usage_error("--uid '%s': must be a user id, or OUTSIDE:INSIDE", text);
 }
 
 #define DEVICE_NAME_RULE \
-	"wants 2 to 250 letters, digits, '_', '-', '.' or ':', the first and the last a letter or digit"
+	"must be 2 to 250 letters, digits, '_', '-', '.' or ':', and begin and end with a letter or digit"
 
-/* A device that stands for one tenant has that one's name and its quota. */
+/* --mem needs --name, since a quota belongs to a tenant. Returns 0 or an error. */
 static int take_mem(struct cdi *cdi)
 {
 	if (!cdi->name)
-		return usage_error("--mem %s: wants --name, the tenant whose quota it is",
+		return usage_error("--mem %s: needs --name, the tenant that the quota applies to",
 				   cdi->mem);
 	return args_memory(cdi->mem, &cdi->shares[0].mem);
 }
 
-/* A tenant of the plan is a device: 0, or an error. */
+/* Adds a device for a tenant of the plan. Returns 0 or an error. */
 static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 {
 	struct share *share = &cdi->shares[cdi->nr++];
@@ -188,7 +189,7 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 		 cdi->device ? "-" : "", tenant->name);
 	if (!is_device_name(share->device))
 		return usage_error("--plan %s: '%s' cannot be a device's name: " DEVICE_NAME_RULE
-				   "; --device gives all of them a prefix",
+				   "; --device PREFIX adds a prefix to all of them",
 				   cdi->plan, share->device);
 	share->name = tenant->name;
 	share->set = tenant->tpcs;
@@ -197,7 +198,7 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 	return rules_check(share->texts);
 }
 
-/* Once it is known who reads: stdin can be read by one process only. */
+/* Called after args_simulate(), which may restart this process: stdin can be read only once. */
 static int take_plan(struct cdi *cdi, struct args *args)
 {
 	int status = plan_file_read(cdi->plan, cdi->file);
@@ -221,9 +222,9 @@ static int take_options(struct cdi *cdi, const struct args *args, const char *ui
 	if (status)
 		return status;
 	if (cdi->hold && geteuid())
-		return usage_error("--hold: only root can hold a container's programs to a set");
+		return usage_error("--hold: only root can force a set on a container's programs");
 	if (cdi->plan && (args->nr_terms || cdi->name || cdi->mem))
-		return usage_error("--plan %s and %s: take one", cdi->plan,
+		return usage_error("--plan %s and %s: use only one of them", cdi->plan,
 				   args->nr_terms ? args->terms[0].option :
 				   cdi->name	  ? "--name" :
 						    "--mem");
@@ -256,15 +257,15 @@ static json_t *mount_of(const char *path, const char *inside, bool written)
 			 options);
 }
 
-/* @path there is @inside in the container. Libraries are read, blocks are written. */
+/* Mounts the host's @path at @inside in the container, read-only unless @written. */
 static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool written)
 {
 	if (!json_array_append_new(cdi->mounts, mount_of(path, inside, written)))
 		return 0;
-	return failure("%s: a path that is no UTF-8 cannot be told", path);
+	return failure("%s: a path that is not UTF-8 cannot be written as JSON", path);
 }
 
-/* The package's own file @name. */
+/* Mounts the file @name of this package. */
 static int add_package(struct cdi *cdi, const char *name, const char *inside)
 {
 	char path[PATH_MAX];
@@ -278,7 +279,7 @@ static int add_package(struct cdi *cdi, const char *name, const char *inside)
 
 static int add_node(struct cdi *cdi, const char *path)
 {
-	/* What it is, the runtime sees for itself. */
+	/* The runtime itself reads the type and numbers of the node. */
 	if (access(path, F_OK))
 		return failure("%s: %s", path, strerror(errno));
 	json_array_append_new(cdi->nodes, json_pack("{s:s, s:s}", "path", path,
@@ -287,8 +288,8 @@ static int add_node(struct cdi *cdi, const char *path)
 }
 
 /*
- * The library asks NVIDIA's driver for the topology through these. NVIDIA's own device
- * brings them too; a runtime adds a node once.
+ * Adds the device nodes through which the library reads the topology from NVIDIA's driver.
+ * NVIDIA's CDI device adds them too; a runtime creates each node once.
  */
 static int add_nodes(struct cdi *cdi)
 {
@@ -305,13 +306,14 @@ static int add_nodes(struct cdi *cdi)
 	if (file)
 		fclose(file);
 	if (!found)
-		return failure("%s does not tell the number of the GPU's device node", path);
+		return failure("%s does not contain the minor number of the GPU's device node",
+			       path);
 	status = add_node(cdi, "/dev/nvidiactl");
 	snprintf(path, sizeof(path), "/dev/nvidia%u", minor);
 	return status ?: add_node(cdi, path);
 }
 
-/* The injected library, and the one that it needs, which this command has loaded too. */
+/* Mounts the injected library and libgpupart, which it needs and this command has loaded. */
 static int add_libraries(struct cdi *cdi)
 {
 	char path[PATH_MAX];
@@ -330,15 +332,16 @@ static int add_blocks(struct cdi *cdi)
 	char outside[BLOCKS_PATH_LEN], inside[BLOCKS_PATH_LEN], why[160];
 
 	if (blocks_make(cdi->uid, why, sizeof(why)))
-		return failure("%s; without it nobody outside would see what runs in the container",
-			       why);
+		return failure(
+			"%s; without it programs in the container would not be listed on the host",
+			why);
 	return add_mount(cdi, blocks_path(cdi->uid, outside),
 			 blocks_path(cdi->uid_inside, inside), true);
 }
 
 /*
- * The simulated driver and its captures, as run -i sets them. A capture has its own path inside, by
- * which programs there tell those outside of their GPU.
+ * Adds the simulated driver and its captures, as run -i does. A capture has the same path in the
+ * container, because state pages name the GPU of a process by that path.
  */
 static int add_simulated(struct cdi *cdi)
 {
@@ -347,7 +350,7 @@ static int add_simulated(struct cdi *cdi)
 	char *sim = NULL, *before;
 	int err, status = add_package(cdi, PATHS_SIM "/" LIBCUDA, INSIDE_SIM "/" LIBCUDA);
 
-	/* The places of several are their addresses: all, and in this order. */
+	/* The position of a capture is the PCI address of its GPU: keep all, in this order. */
 	while (captures && *captures && !status) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);
 		captures += strcspn(captures, ":");
@@ -374,7 +377,7 @@ static bool has_quota(const struct cdi *cdi)
 	return false;
 }
 
-/* The pipes of the node's daemon; clients find it by the variable. */
+/* Adds the directory of the node's MPS daemon, and the variable that names it to clients. */
 static int add_mps(struct cdi *cdi)
 {
 	struct mps_daemon daemon = { .why = "" };
@@ -385,7 +388,7 @@ static int add_mps(struct cdi *cdi)
 	return add_mount(cdi, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
 }
 
-/* What tells programs that ask NVML of the quota, and asks it for what a process really has. */
+/* The library that answers NVML calls with the quota and reads the real use of a process. */
 static int add_nvml(struct cdi *cdi)
 {
 	int status = add_package(cdi, PATHS_NVML, INSIDE_PACKAGE "/" PATHS_NVML);
@@ -404,11 +407,11 @@ static int add_all(struct cdi *cdi)
 		alloc_failed();
 	add_env(cdi->env, "GPUPART_GPU=%s", cdi->pci);
 	add_env(cdi->env, "GPUPART_CHECKED=%s", cdi->key);
-	/* The node's setting is not there in a container. */
+	/* The node's configuration file is not visible in a container. */
 	if (cdi->strict)
 		add_env(cdi->env, "GPUPART_STRICT=1");
 	add_env(cdi->env, "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
-	/* What the image's environment has there does not hold: the runtime replaces it. */
+	/* The runtime replaces the value that the image may have set. */
 	add_env(cdi->env, TUNABLES "=%s", tls);
 	free(tls);
 	status = add_libraries(cdi);
@@ -418,7 +421,7 @@ static int add_all(struct cdi *cdi)
 		status = cdi->args->simulated ? add_simulated(cdi) : add_nodes(cdi);
 	if (!status && cdi->mps)
 		status = add_mps(cdi);
-	/* Last: it leaves a folder behind. */
+	/* Last, because it creates a directory. */
 	return status ?: add_blocks(cdi);
 }
 
@@ -432,7 +435,7 @@ static void hold_path(const struct cdi *cdi, const struct share *share, char fol
 	snprintf(folder, PATH_MAX, HOLD_ROOT "/%s/%s", class_of(cdi), share->device);
 }
 
-/* The grant by which containers of @share are held to it. */
+/* Writes the grant that forces containers of @share into its set. Returns 0 or an error. */
 static int hold_share(const struct cdi *cdi, struct share *share)
 {
 	struct gpupart_grant grant = {
@@ -454,7 +457,7 @@ static int hold_share(const struct cdi *cdi, struct share *share)
 	return hold_container(folder, &grant);
 }
 
-/* 0, or -ECANCELED if one cannot be held, which was said. */
+/* Returns 0, or -ECANCELED after an error message. */
 static int hold_shares(void *arg)
 {
 	struct cdi *cdi = arg;
@@ -476,7 +479,7 @@ static void release_shares(const struct cdi *cdi)
 	}
 }
 
-/* The device of one share, added to @devices. */
+/* Adds the device of one share to @devices. */
 static void add_device(const struct cdi *cdi, const struct share *share, json_t *devices)
 {
 	json_t *env = json_array(), *edits = json_pack("{s:o}", "env", env);
@@ -520,7 +523,7 @@ static char *text_of(const struct cdi *cdi, json_t *devices)
 	return line;
 }
 
-/* Last the grants: what fails leaves none that was not there before. */
+/* Writes the file, then the grants. Removes new grants if anything fails. */
 static int write_out(struct cdi *cdi)
 {
 	const char *path = cdi->args->output;
@@ -535,7 +538,7 @@ static int write_out(struct cdi *cdi)
 	}
 	text = text_of(cdi, devices);
 	if (path) {
-		/* Runtimes that watch the folder have nothing to read again. */
+		/* Leave an unchanged file alone: runtimes watch the directory. */
 		err = whole_is_there(path, text) ? hold_shares(cdi) :
 					       whole_write_with(path, text, hold_shares, cdi);
 		status = err == -ECANCELED ? EXIT_FAILED :
@@ -551,7 +554,7 @@ static int write_out(struct cdi *cdi)
 	return status;
 }
 
-/* "tpc" and the list, which has commas that a device's name must not have. */
+/* Default name: "tpc" and the list, with '_' for ',', which device names may not contain. */
 static void name_device(const struct cdi *cdi, struct share *share)
 {
 	if (cdi->device)
@@ -565,7 +568,7 @@ static void name_device(const struct cdi *cdi, struct share *share)
 			*c = '_';
 }
 
-/* The sets: of the plan, which is of this GPU, or the one that is asked for. */
+/* Fills in the sets of all devices, from the plan or from the options. Returns 0 or an error. */
 static int work_out_shares(struct cdi *cdi, const struct gpupart_topology *topo, const char *gpu)
 {
 	struct gpupart_tpcset left = gpupart_topology_all(topo);
@@ -576,7 +579,7 @@ static int work_out_shares(struct cdi *cdi, const struct gpupart_topology *topo,
 		status = plan_file_check(cdi->plan, topo, cdi->file);
 	} else {
 		cdi->shares[0].set = gpupart_topology_all(topo);
-		/* A limit around this process is none of the container's, no child of it. */
+		/* The container is not a child of this process, so this process's limit is ignored. */
 		if (cdi->args->nr_terms)
 			status = args_set(cdi->args, topo, gpu, NULL, &cdi->shares[0].set);
 	}
@@ -606,17 +609,17 @@ static void note_simulated(const struct cdi *cdi, const struct gpupart_topology 
 	char text[OUT_SET_STRLEN];
 
 	if (cdi->plan)
-		remark("%u device%s of %s, simulated: what has one uses no GPU", cdi->nr,
-		       cdi->nr == 1 ? "" : "s", cdi->pci);
+		remark("wrote %u simulated device%s for %s: containers with them run on the simulator",
+		       cdi->nr, cdi->nr == 1 ? "" : "s", cdi->pci);
 	else
-		remark("TPCs %s of %s, simulated: what has it uses no GPU",
+		remark("TPCs %s of %s, simulated: containers with this device run on the simulator",
 		       out_set(text, sizeof(text), topo, &cdi->shares[0].set), cdi->pci);
 }
 
 static int specify(struct cdi *cdi, const struct gpupart_topology *topo)
 {
 	const struct args *args = cdi->args;
-	/* As in run: a capture need not tell the address that is simulated. */
+	/* As in run: a capture may lack the PCI address of the simulated GPU. */
 	const char *gpu = !args->simulated ? gpupart_topology_info(topo)->pci :
 			  args->gpu ? args->gpu : "0";
 	struct check check = { 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart demo: the main job in a minute, on the GPU or on the simulated one. */
+/* gpupart demo: shows sets and where launches run, on the GPU or on the simulated one. */
 #include <string.h>
 #include <unistd.h>
 #include "cli/cmd.h"
@@ -11,17 +11,17 @@
 
 const char demo_help[] =
 "Usage: gpupart demo [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"
-"The main job in a minute: the GPU's picture, a set of whole GPCs, where a launch ran\n"
-"before and after, and one launch in each GPC. On a GPU if there is one, else on the\n"
-"simulated GPU made of " SAMPLE ", which says so.\n"
+"Shows in a minute what gpupart does: a picture of the GPU, a set of whole GPCs, where\n"
+"a launch runs without and with the set, and one launch in each GPC. Uses the GPU if\n"
+"there is one, otherwise the simulated GPU of " SAMPLE ".\n"
 "\n"
-"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"  -i, --input CAPTURE use the simulated GPU of CAPTURE (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
-"      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there; FILE.json: as --json\n"
+"      --json          print JSON, schema gpupart/1\n"
+"  -o, --output FILE   write FILE instead of stdout; FILE.json: as with --json\n"
 "\n"
-"Exit status: 0 every launch ran where it was allowed, 1 one did not, 2 not supported\n"
-"here.\n"
+"Exit status: 0 every launch stayed inside its set, 1 a launch did not, 2 not\n"
+"supported here.\n"
 "\n"
 "Examples:\n"
 "  gpupart demo\n"
@@ -32,11 +32,11 @@ struct demo {
 	const struct gpupart_topology *topo;
 	struct out out;
 	unsigned int nr_launches, nr_exact;
-	struct gpupart_tpcset inside, outside;	/* seen in all confined launches */
-	json_t *launches;	/* NULL: text */
+	struct gpupart_tpcset inside, outside;	/* TPCs seen inside and outside of the sets */
+	json_t *launches;	/* for JSON; NULL for text */
 };
 
-/* One launch inside @set (NULL: all), shown under @label, and the tally. */
+/* Makes one launch inside @set (NULL: all TPCs), prints it with @label, and counts it. */
 static int launch(struct demo *demo, const struct gpupart_tpcset *set, const char *label)
 {
 	struct gpupart_tpcset part, seen_tpcs, *seen = &seen_tpcs;
@@ -64,7 +64,7 @@ static int launch(struct demo *demo, const struct gpupart_tpcset *set, const cha
 	return 0;
 }
 
-/* The set shown: a uGPU where there are some, else the first GPC. */
+/* Chooses the set to show: the first uGPU if the GPU has several, else the first GPC. */
 static struct gpupart_tpcset choose(const struct gpupart_topology *topo, char *words, size_t len)
 {
 	if (gpupart_topology_nr_ugpus(topo) > 1) {
@@ -80,16 +80,17 @@ static void show_set(struct demo *demo, const char *words, const struct gpupart_
 {
 	char text[OUT_SET_STRLEN], *whole;
 
-	fprintf(demo->out.file, "A set of whole GPCs, as 'gpupart run %s' has it:\n", words);
+	fprintf(demo->out.file, "A set of whole GPCs, as 'gpupart run %s' makes it:\n", words);
 	out_set(text, sizeof(text), demo->topo, set);
-	/* The GPCs on a line of their own: they read badly when they are broken. */
+	/* Print the GPCs on their own line, so that they are not wrapped. */
 	whole = strstr(text, " (GPC ");
 	if (whole)
 		*whole++ = 0;
 	out_wrap(&demo->out, 2, "TPCs", text);
 	if (whole)
 		fprintf(demo->out.file, "  %s\n", whole);
-	fputs("\nWhere a launch ran, a sign a TPC, GPC by GPC:\n", demo->out.file);
+	fputs("\nWhere a launch ran. Each character is one TPC; groups are GPCs:\n",
+	      demo->out.file);
 }
 
 static int show(struct demo *demo)
@@ -137,7 +138,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 	demo->topo = gpupart_gpu_topology(demo->gpu);
 	if (gpupart_limit_get(demo->gpu, &limit))
 		return usage_error(
-			"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+			"the limit %s (GPUPART_SET) applies to this process: start it outside the run",
 			out_set(text, sizeof(text), demo->topo, &limit));
 	simulated = gpupart_topology_info(demo->topo)->simulated ? " (simulated)" : "";
 	status = out_open(&demo->out, args);
@@ -185,7 +186,7 @@ int cmd_demo(int argc, char **argv)
 	if (!status && !args.simulated && !args.gpu) {
 		nr = gpupart_gpu_list(cmd_gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info));
 		if (nr <= 0) {
-			remark("no GPU to use (%s): this is the simulated one",
+			remark("no usable GPU (%s): using the simulated one",
 			       access("/dev/nvidiactl", F_OK) ? "/dev/nvidiactl is not there" :
 			       nr			      ? gpupart_error(cmd_gp) :
 								"none found");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart doctor: asks a table of questions and prints the answers as rows with advice. Changes
- * nothing. What can hang or crash runs in a child.
+ * gpupart doctor: makes a table of checks and prints each result as a row, with advice. Changes
+ * nothing. Checks that may hang or crash run in a child.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,20 +32,21 @@
 
 const char doctor_help[] =
 "Usage: gpupart doctor [--no-launch] [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"
-"What works on this machine, what does not, and what to do about it: a row a question.\n"
-"ok works, bad is needed and does not, note is good to know, skip was not asked.\n"
+"Shows what works on this machine, what does not, and what to do about it, one row for\n"
+"each check. ok: works. bad: needed, and does not work. note: for information. skip:\n"
+"not checked.\n"
 "\n"
-"Whether launches can be confined is found out by trying, in a process of its own: the\n"
-"first time on a GPU and driver that takes the few short launches that the first run\n"
-"would make; later none.\n"
+"To find out whether launches can be confined, doctor tries it in a process of its\n"
+"own. The first time on a GPU and driver this takes a few short launches, the same as\n"
+"the first run would make; later times none.\n"
 "\n"
-"      --no-launch     do not try: those rows are skipped\n"
-"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --no-launch     make no launches; the rows that need them are skipped\n"
+"  -i, --input CAPTURE check the simulated GPU of CAPTURE (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
-"      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there; FILE.json: as --json\n"
+"      --json          print JSON, schema gpupart/1\n"
+"  -o, --output FILE   write FILE instead of stdout; FILE.json: as with --json\n"
 "\n"
-"Exit status: 0 all that is needed works, 1 something does not.\n"
+"Exit status: 0 everything needed works, 1 something needed does not work.\n"
 "\n"
 "Examples:\n"
 "  gpupart doctor\n"
@@ -58,29 +59,29 @@ static const char *const words[] = { [OK] = "ok", [BAD] = "bad", [NOTE] = "note"
 struct doctor {
 	const struct args *args;
 	struct gpupart *gp;
-	const char *gpu;	/* a selector or NULL */
+	const char *gpu;	/* --gpu, or NULL */
 	struct out out;
-	json_t *rows;		/* NULL: rows are printed at once */
-	json_t *launching;	/* processes that may launch from the GPU; NULL likewise */
+	json_t *rows;		/* for JSON; NULL: rows are printed at once */
+	json_t *launching;	/* processes that may launch from the GPU, for JSON or NULL */
 	char launching_text[512];
-	const struct question *question;	/* the one that is being asked */
-	struct check check;	/* what attaching to the GPU found */
-	int mig;		/* of the topology: gpupart_gpu_info's, or INT_MIN: no topology */
+	const struct question *question;	/* the current one */
+	struct check check;	/* result of attaching to the GPU */
+	int mig;		/* as in struct gpupart_gpu_info, or INT_MIN without a topology */
 	unsigned int nr[4];
 	bool simulated, may_launch;
 };
 
 struct question {
 	const char *name;
-	void (*ask)(struct doctor *d);	/* NULL: the answer is @note */
-	const char *advice;		/* for bad and note, if the answer has none of its own */
-	const char *simulated;		/* why the simulated GPU is not asked, or NULL */
-	bool launches;			/* not asked with --no-launch */
+	void (*ask)(struct doctor *d);	/* NULL: print @note */
+	const char *advice;		/* default for rows bad and note */
+	const char *simulated;		/* why to skip it on the simulated GPU, or NULL */
+	bool launches;			/* skipped with --no-launch */
 	const char *note, *good;
-	size_t lack;			/* in struct check: why the feature is not there, or "" */
+	size_t lack; /* offset in struct check: why the feature is missing, or "" */
 };
 
-/* Adds a row to the question that is being asked. @advice: "" none, NULL the question's. */
+/* Adds a row for the current question. @advice: "" for none, NULL for the question's. */
 __attribute__((format(printf, 4, 5)))
 static void say(struct doctor *d, enum result result, const char *advice, const char *fmt, ...)
 {
@@ -93,7 +94,7 @@ static void say(struct doctor *d, enum result result, const char *advice, const 
 	va_start(ap, fmt);
 	vsnprintf(answer, sizeof(answer), fmt, ap);
 	va_end(ap);
-	/* Names of processes, the environment and paths may hold any byte. */
+	/* Names of processes, the environment and paths may contain any byte. */
 	out_clean(answer);
 	d->nr[result]++;
 	if (d->rows) {
@@ -117,7 +118,7 @@ static void ask_driver(struct doctor *d)
 		say(d, OK, NULL, "NVIDIA's kernel driver %s is loaded", version);
 	else if (!access("/proc/driver/nvidia/version", F_OK))
 		say(d, OK, NULL,
-		    "NVIDIA's kernel driver is loaded; it does not tell its version here");
+		    "NVIDIA's kernel driver is loaded; its version cannot be read here");
 	else
 		say(d, BAD, NULL, "NVIDIA's kernel driver is not loaded");
 }
@@ -133,11 +134,11 @@ static void ask_node(struct doctor *d)
 	} else if (err != ENOENT) {
 		say(d, BAD, "have an administrator let this user read and write /dev/nvidia*",
 		    "/dev/nvidiactl: %s", strerror(err));
-	/* A container's image may bring the library; the nodes are passed in or not. */
+	/* The library may be part of the container's image, but the nodes are not. */
 	} else if (cuda_probe(&probe) != -ENOENT) {
 		say(d, BAD,
-		    "start the container with NVIDIA's CDI device (--device nvidia.com/gpu=0) or with --gpus, beside gpupart's; outside of one run 'nvidia-modprobe'",
-		    "/dev/nvidiactl: %s, and libcuda.so.1 is there: no GPU was passed in",
+		    "start the container with NVIDIA's CDI device (--device nvidia.com/gpu=0) or with --gpus, as well as with gpupart's; outside a container run 'nvidia-modprobe'",
+		    "/dev/nvidiactl: %s, but libcuda.so.1 exists: the container has no GPU",
 		    strerror(err));
 	} else {
 		say(d, BAD, NULL, "/dev/nvidiactl: %s", strerror(err));
@@ -159,7 +160,7 @@ static void ask_gpus(struct doctor *d)
 		    nr ? gpupart_error(d->gp) : "no GPU");
 }
 
-#define UNTRIED "; the module gpupart was not yet tried beside a real GPU"
+#define UNTRIED "; the module gpupart was not yet tried on a real GPU"
 static void ask_topology(struct doctor *d)
 {
 	struct gpupart_topology *topo, *second = NULL;
@@ -180,7 +181,7 @@ static void ask_topology(struct doctor *d)
 	other = !strcmp(info->source, "kernel") ? "rm" : "kernel";
 	if (d->simulated || !*info->pci ||
 	    gpupart_topology_open(d->gp, other, info->pci, &second))
-		say(d, OK, NULL, "%s%s tells %u SMs in %u TPCs in %u GPCs%s%s",
+		say(d, OK, NULL, "%s%s reports %u SMs in %u TPCs in %u GPCs%s%s",
 		    d->simulated ? "simulated: capture " : "",
 		    paths_source(info->source, source, sizeof(source)),
 		    gpupart_topology_nr_sms(topo), gpupart_topology_nr_tpcs(topo),
@@ -198,7 +199,7 @@ static void ask_mig(struct doctor *d)
 {
 	if (d->mig < 0)
 		say(d, d->mig == INT_MIN ? SKIP : NOTE, "", "%s",
-		    d->mig == INT_MIN ? "no topology" : "not told by this source");
+		    d->mig == INT_MIN ? "no topology" : "not reported by this source");
 	else
 		say(d, d->mig ? BAD : OK, NULL, "MIG is %s",
 		    d->mig ? "on: sets are refused" : "off");
@@ -219,13 +220,13 @@ static void ask_libcuda(struct doctor *d)
 
 static void say_unconfined(struct doctor *d)
 {
-	say(d, BAD, d->nr[BAD] ? "see the rows above; sets cannot be used here" :
+	say(d, BAD, d->nr[BAD] ? "see the rows above; sets cannot be used on this machine" :
 	    d->check.err != -EPROTO ? NULL :
-	    "try again with the GPU idle; if it stays, report it with the output of scripts/capture-gpu",
+	    "try again while the GPU is idle; if the result is the same, report it with the output of scripts/capture-gpu",
 	    "launches cannot be confined: %s", d->check.why);
 }
 
-/* Whether attaching failed by the callback, which only the error message tells. */
+/* Whether attaching failed because of the callback; only the error message shows that. */
 static bool is_no_callback(const struct check *found)
 {
 	return strstr(found->why, "call back") ||
@@ -255,7 +256,7 @@ static void ask_callback(struct doctor *d)
 	else if (found->called_back)
 		say(d, OK, NULL, "offered by the driver");
 	else
-		say(d, SKIP, NULL, "it did not come to that");
+		say(d, SKIP, NULL, "not reached");
 }
 
 static void ask_mask_bits(struct doctor *d)
@@ -267,14 +268,14 @@ static void ask_mask_bits(struct doctor *d)
 	else if (check->err)
 		say_unconfined(d);
 	else if (check->from_cache)
-		say(d, OK, NULL, "layout %s, %u TPCs proven before", check->layout,
+		say(d, OK, NULL, "layout %s, %u TPCs proven earlier", check->layout,
 		    check->nr_proven);
 	else
 		say(d, OK, NULL, "layout %s, %u TPCs proven now with %u launches", check->layout,
 		    check->nr_proven, check->nr_launches);
 }
 
-/* Asks for a feature that attaching tried. */
+/* Reports a feature that attaching to the GPU tried. */
 static void ask_feature(struct doctor *d)
 {
 	const char *lack = (const char *)&d->check + d->question->lack;
@@ -296,7 +297,7 @@ static void ask_config(struct doctor *d)
 		    ": run refuses to start" : strict == -EPERM ? "" : ": every run is strict");
 	else
 		say(d, OK, NULL, "%s", strict ? "strict = yes: every run is strict" :
-		    "a run is strict only where --strict or GPUPART_STRICT=1 asks for it");
+		    "a run is strict only with --strict or GPUPART_STRICT=1");
 }
 
 static void ask_injection(struct doctor *d)
@@ -314,27 +315,27 @@ static void ask_slot(struct doctor *d)
 	char own[PATH_MAX];
 
 	if (!taken || !*taken)
-		say(d, OK, NULL, "CUDA_INJECTION64_PATH is free");
+		say(d, OK, NULL, "CUDA_INJECTION64_PATH is not set");
 	else if (err && set && *set)
 		say(d, BAD,
-		    "in a container: start it with the device that 'gpupart cdi' writes, which mounts the library; or start programs in it with 'gpupart run'",
-		    "CUDA_INJECTION64_PATH is %s: %s. The driver goes on without it: programs started from here run unconfined, whatever GPUPART_SET says",
+		    "in a container: start it with a device of 'gpupart cdi', which mounts the library; or start its programs with 'gpupart run'",
+		    "CUDA_INJECTION64_PATH is %s: %s. The driver ignores a missing library: programs started from here run unconfined, even with GPUPART_SET",
 		    taken, strerror(err));
 	else if (err)
-		say(d, NOTE, "unset it, or bring back what it names",
-		    "CUDA_INJECTION64_PATH is taken by %s, which is not there: %s", taken,
+		say(d, NOTE, "unset it, or restore the file",
+		    "CUDA_INJECTION64_PATH is set to %s, which cannot be used: %s", taken,
 		    strerror(err));
 	else if (!paths_package(PATHS_INJECT, own, sizeof(own)) && paths_same(taken, own))
-		say(d, OK, NULL, "CUDA_INJECTION64_PATH is gpupart's: this is inside a run");
+		say(d, OK, NULL, "CUDA_INJECTION64_PATH is set by gpupart: this is inside a run");
 	else if (paths_is_inject(taken))
 		say(d, OK, NULL,
-		    "CUDA_INJECTION64_PATH is another gpupart's, %s: this is in a container with its device",
+		    "CUDA_INJECTION64_PATH is set by another gpupart, %s: this is in a container with a device of it",
 		    taken);
 	else
-		say(d, NOTE, NULL, "CUDA_INJECTION64_PATH is taken by %s", taken);
+		say(d, NOTE, NULL, "CUDA_INJECTION64_PATH is set to %s by another tool", taken);
 }
 
-/* What a quota of memory needs beyond the injected library. */
+/* The library that a memory quota needs in addition to the injected one. */
 static void ask_nvml(struct doctor *d)
 {
 	const char *others = getenv("LD_AUDIT");
@@ -346,12 +347,12 @@ static void ask_nvml(struct doctor *d)
 	else if (!audit_works(path, text, sizeof(text)))
 		say(d, NOTE, NULL, "%s", text);
 	else if (others && *others && !strstr(others, PATHS_NVML))
-		say(d, OK, NULL, "%s, beside LD_AUDIT=%s", text, others);
+		say(d, OK, NULL, "%s, in addition to LD_AUDIT=%s", text, others);
 	else
 		say(d, OK, NULL, "%s", text);
 }
 
-/* Where the library records which maps were checked, or would make the folder. */
+/* The directory in which the library records checked maps, or would create it. */
 static void ask_cache(struct doctor *d)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -363,7 +364,7 @@ static void ask_cache(struct doctor *d)
 		say(d, NOTE, NULL, "neither XDG_CACHE_HOME nor HOME is set");
 		return;
 	}
-	/* The library does not make a home. */
+	/* The library does not create a home directory. */
 	if (!named && access(home, F_OK)) {
 		say(d, NOTE, NULL, "HOME=%s: %s", home, strerror(errno));
 		return;
@@ -376,19 +377,20 @@ static void ask_cache(struct doctor *d)
 	if (access(folder, W_OK | X_OK))
 		say(d, NOTE, NULL, "%s: %s", folder, strerror(errno));
 	else if (!geteuid() && st.st_uid)
-		say(d, NOTE, NULL, "root writes nothing into user %u's %s", st.st_uid, folder);
+		say(d, NOTE, NULL, "root does not write to %s, which belongs to user %u", folder,
+		    st.st_uid);
 	else
 		say(d, OK, NULL, "%s can be written", path);
 }
 
-/* Where processes show themselves. Without it they run, confined all the same. */
+/* The state directory. Programs run confined even if it cannot be used. */
 static void ask_blocks(struct doctor *d)
 {
 	char why[256];
 	const char *advice = blocks_advice(why, sizeof(why));
 
 	say(d, advice ? NOTE : OK, advice, "%s%s", why, !advice ? "" :
-	    ": programs run and are confined, but nobody sees or changes it: not doctor, ps or set");
+	    ": programs run confined, but doctor and ps do not list them, and set cannot change them");
 }
 
 static void ask_namespaces(struct doctor *d)
@@ -414,10 +416,10 @@ static void ask_mps(struct doctor *d)
 	}
 	say(d, runs ? NOTE : OK, NULL, "%s", !runs ?
 	    "MPS does not run: programs share the GPU in time slices" :
-	    "MPS runs: %smid is renumbered in its clients, so mask bits are looked up and not checked");
+	    "MPS runs: %smid is renumbered in its clients, so mask bits are taken from the table without a check");
 }
 
-/* The daemon of all users, which Slurm's jobs join. */
+/* The node's MPS daemon, for all users and Slurm's jobs. */
 static void ask_node_mps(struct doctor *d)
 {
 	static struct mps_daemon daemon;
@@ -425,7 +427,7 @@ static void ask_node_mps(struct doctor *d)
 
 	if (!err)
 		say(d, OK, NULL,
-		    "the node's MPS daemon is there, in %s: Slurm's jobs and 'run --mps' of all users join it",
+		    "the node's MPS daemon runs in %s: Slurm's jobs and 'run --mps' of all users use it",
 		    daemon.dir);
 	else if (err == -ENOENT)
 		say(d, NOTE, NULL,
@@ -448,9 +450,9 @@ static void ask_environment(struct doctor *d)
 	    "no GPUPART_* variable, no CUDA_VISIBLE_DEVICES and no CUDA_MPS_PIPE_DIRECTORY is set");
 }
 
-#define DEVICE_LAUNCHES_ADVICE "gpupart-device-launches(7) says what to do"
+#define DEVICE_LAUNCHES_ADVICE "see gpupart-device-launches(7)"
 
-/* For the row about such launches, which is the last one. */
+/* Keeps @p for the last row, about launches from the GPU. */
 static void remember_launching(struct doctor *d, const struct gpupart_process *p)
 {
 	if (!p->counters.device_launches)
@@ -466,29 +468,29 @@ static void remember_launching(struct doctor *d, const struct gpupart_process *p
 
 #define COUNTER(name)	offsetof(struct gpupart_counters, name)
 
-/* What may have become of a process's launches: of several the first, which matters most. */
+/* The first counter of a process that is not 0 gives its result: the worst comes first. */
 static const struct {
 	size_t counter;
 	enum result result;
 	const char *advice;
 } verdicts[] = {
 	{ COUNTER(unconfinable_version), BAD,
-	  "its launches have a TMD version or a launch type that is not known: report it with the output of scripts/capture-gpu"
+	  "the TMD version or type of its launches is not known: report it with the output of scripts/capture-gpu"
 	},
 	{ COUNTER(unconfinable_map), BAD,
-	  "the mask bits of its GPU are not proven: 'gpupart verify' says why" },
+	  "the mask bits of its GPU are not proven: run 'gpupart verify'" },
 	{ COUNTER(graphs_stale), NOTE,
-	  "its graphs with conditional or memory nodes keep the set of their first launch: set the limit before that"
+	  "its graphs with conditional or memory nodes keep the set of their first launch: set the limit before it"
 	},
 	{ COUNTER(device_launches), NOTE, DEVICE_LAUNCHES_ADVICE },
-	{ COUNTER(widened_cluster), NOTE, "larger sets, or whole GPCs, hold its grids" },
-	{ COUNTER(widened_cooperative), NOTE, "larger sets, or whole GPCs, hold its grids" },
+	{ COUNTER(widened_cluster), NOTE, "use a larger set, or whole GPCs" },
+	{ COUNTER(widened_cooperative), NOTE, "use a larger set, or whole GPCs" },
 	{ COUNTER(widened_empty), NOTE,
-	  "the sets it makes itself lie outside its limit: choose them inside" },
+	  "its own sets are outside its limit: choose sets inside the limit" },
 	{ COUNTER(widened_driver), NOTE,
-	  "the driver masks TPCs itself: choose a set beside these" },
+	  "the driver itself disables some of its TPCs: choose other TPCs" },
 	{ COUNTER(unconfinable_gpu), NOTE,
-	  "a limit is for one GPU: leave it only that one with CUDA_VISIBLE_DEVICES" },
+	  "a limit is for one GPU: set CUDA_VISIBLE_DEVICES to that GPU" },
 };
 
 static enum result judge(const struct gpupart_counters *counters, const char **advice)
@@ -499,11 +501,11 @@ static enum result judge(const struct gpupart_counters *counters, const char **a
 			return verdicts[i].result;
 	}
 	*advice = counters->launches ? "" :
-		"if it works on the GPU already, the driver does not tell of its launches and they are not confined: 'gpupart verify' finds out";
+		"if it has used the GPU already, the driver does not report its launches, and they are not confined: run 'gpupart verify'";
 	return counters->launches ? OK : NOTE;
 }
 
-/* A process's limit with the GPCs that it covers whole, where its GPU's topology is there. */
+/* Formats a process's limit, with its whole GPCs if the topology can be read. */
 static const char *limit_text(struct doctor *d, const struct gpupart_process *p, char *text,
 			      size_t len)
 {
@@ -529,7 +531,7 @@ static void say_process(struct doctor *d, const struct gpupart_process *p)
 	enum result result;
 
 	if (*p->problem || p->other_version) {
-		say(d, *p->problem ? BAD : NOTE, *p->problem ? "see what it says" : "",
+		say(d, *p->problem ? BAD : NOTE, *p->problem ? "see the reason in this row" : "",
 		    "%d%s%s %s%s", p->pid, blank, p->name, *p->problem ? "is not confined: " :
 		    "runs under another version of gpupart, on TPCs ",
 		    *p->problem ? p->problem : limit_text(d, p, limit, sizeof(limit)));
@@ -545,7 +547,7 @@ static void say_process(struct doctor *d, const struct gpupart_process *p)
 	result = judge(c, &advice);
 	say(d, result, advice,
 	    "%d%s%s on TPCs %s of %s: %" PRIu64 " launches, %" PRIu64 " confined, %" PRIu64
-	    " widened, %" PRIu64 " could not be, %" PRIu64 " on other GPUs%s%s",
+	    " widened, %" PRIu64 " not confined, %" PRIu64 " on other GPUs%s%s",
 	    p->pid, blank, p->name, limit_text(d, p, limit, sizeof(limit)), p->pci, c->launches,
 	    c->confined,
 	    c->widened_empty + c->widened_driver + c->widened_cluster + c->widened_cooperative,
@@ -559,7 +561,7 @@ static void ask_processes(struct doctor *d)
 
 	if (nr <= 0)
 		say(d, nr ? NOTE : OK, NULL, "%s",
-		    nr ? gpupart_error(d->gp) : "none runs confined now");
+		    nr ? gpupart_error(d->gp) : "no program runs confined now");
 	for (int i = 0; i < nr; i++)
 		say_process(d, &list[i]);
 	free(list);
@@ -569,8 +571,8 @@ static void ask_device_launches(struct doctor *d)
 {
 	say(d, NOTE, *d->launching_text ? NULL : "",
 	    "kernels launched from the GPU (dynamic parallelism) are not confined; %s%s",
-	    *d->launching_text ? "these ran kernels that can: " :
-	    "no process here was seen to run any that can", d->launching_text);
+	    *d->launching_text ? "these processes have kernels that launch others: " :
+	    "no running process is known to have such kernels", d->launching_text);
 }
 
 #define REPORT "sets cannot be used here; report it with the output of scripts/capture-gpu"
@@ -578,52 +580,56 @@ static void ask_device_launches(struct doctor *d)
 static const struct question questions[] = {
 	{ "driver", ask_driver,
 	  .advice =
-		"install NVIDIA's driver and 'modprobe nvidia'; without a GPU try 'gpupart demo'",
+		  "install NVIDIA's driver and run 'modprobe nvidia'; without a GPU try 'gpupart demo'",
 	  .simulated = "no kernel driver is needed" },
 	{ "device-node", ask_node,
-	  .advice = "run 'nvidia-modprobe', or in a container pass the GPU in",
+	  .advice = "run 'nvidia-modprobe', or start the container with the GPU",
 	  .simulated = "no device node is needed" },
-	{ "gpus", ask_gpus, .advice = "see the rows above",
-	  .simulated = "the one GPU of the capture" },
+	{ "gpus", ask_gpus, .advice = "see the rows above", .simulated = "the GPU of the capture" },
 	{ "topology", ask_topology,
-	  .advice = "compare 'gpupart topology -i rm' with '-i kernel' and report both" },
-	{ "mig", ask_mig, .advice = "'nvidia-smi -mig 0' as root, with the GPU idle" },
+	  .advice = "run 'gpupart topology -i rm' and '-i kernel', and report both outputs" },
+	{ "mig", ask_mig, .advice = "run 'nvidia-smi -mig 0' as root while the GPU is idle" },
 	{ "libcuda", ask_libcuda,
-	  .advice = "see that the kernel driver and libcuda.so.1 are of one version" },
+	  .advice = "check that the kernel driver and libcuda.so.1 have the same version" },
 	{ "launch-callback", ask_callback, .advice = REPORT, .launches = true },
 	{ "mask-bits", ask_mask_bits, .advice = REPORT, .launches = true },
 	{ "streams", ask_feature, .advice = "use process and next-launch sets", .launches = true,
-	  .note = "no stream sets", .good = "streams can have sets of their own",
+	  .note = "streams cannot have their own sets", .good = "streams can have their own sets",
 	  .lack = offsetof(struct check, streams) },
 	{ "graphs", ask_feature, .advice = "set limits before a program launches its graphs",
-	  .launches = true, .note = "graphs keep their first set",
-	  .good = "graphs follow sets that change", .lack = offsetof(struct check, graphs) },
-	{ "records", ask_feature, .advice = "nothing: programs are confined all the same",
-	  .launches = true, .note = "the GPU writes no record of launches",
-	  .good = "the GPU writes when each launch of a program ended",
+	  .launches = true, .note = "graphs keep the set of their first launch",
+	  .good = "graphs use the current set", .lack = offsetof(struct check, graphs) },
+	{ "records", ask_feature, .advice = "nothing to do: programs are confined without them",
+	  .launches = true, .note = "the GPU writes no completion records",
+	  .good = "the GPU writes a completion record for each launch",
 	  .lack = offsetof(struct check, records) },
 	{ .name = "inject-library", .ask = ask_injection },
 	{ "injection-slot", ask_slot,
-	  .advice = "nothing: run comes in by LD_PRELOAD and calls that tool in turn" },
+	  .advice = "nothing to do: run uses LD_PRELOAD and then loads that tool" },
 	{ "nvml-library", ask_nvml,
-	  .advice = "nothing: CUDA's own functions tell the share; glibc 2.35 and later take it" },
+	  .advice =
+		  "nothing to do: CUDA's own functions report the quota; with glibc 2.35 or later NVML does too" },
 	{ "cache-folder", ask_cache,
-	  .advice = "set XDG_CACHE_HOME to a folder of yours: no proof, no learnt order is kept" },
+	  .advice =
+		  "set XDG_CACHE_HOME to a directory of yours: results of checks cannot be stored" },
 	{ .name = "blocks-folder", .ask = ask_blocks },
 	{ .name = "namespaces", .ask = ask_namespaces },
-	{ "node-config", ask_config, .advice = "as root, correct it or 'chmod 644': gpupart(1)" },
+	{ "node-config", ask_config,
+	  .advice = "as root, correct the file or make it readable: see gpupart(1)" },
 	{ "mps", ask_mps, .advice = "set CUDA_DEVICE_MAX_CONNECTIONS=8 for its clients" },
 	{ "node-mps", ask_node_mps,
-	  .advice = "for several users or Slurm's jobs: 'systemctl enable --now gpupart-mps'" },
+	  .advice =
+		  "for several users or for Slurm's jobs run 'systemctl enable --now gpupart-mps'" },
 	{ .name = "environment", .ask = ask_environment },
 	{ .name = "processes", .ask = ask_processes },
 	{ "green-contexts", ask_feature, .launches = true,
-	  .advice = "GPUPART_DISABLE=1 for programs that make them; from driver 550 on they can",
-	  .note = "programs cannot make green contexts", .lack = offsetof(struct check, green),
-	  .good = "green contexts can be made: each is a part of the set" },
+	  .advice =
+		  "run programs that create them with GPUPART_DISABLE=1, or use driver 550 or later",
+	  .note = "programs cannot create green contexts", .lack = offsetof(struct check, green),
+	  .good = "programs can create green contexts: each is part of the set" },
 	{ "profilers", ask_feature, .advice = "profile with GPUPART_DISABLE=1", .launches = true,
-	  .note = "profilers that use CUPTI are refused, also by run --profile",
-	  .good = "run --profile lets in one that uses CUPTI (torch.profiler), but not ncu",
+	  .note = "profilers that use CUPTI cannot attach, even with run --profile",
+	  .good = "with run --profile a profiler that uses CUPTI (torch.profiler) can attach; ncu cannot",
 	  .lack = offsetof(struct check, profilers) },
 	{ "device-launches", ask_device_launches, .advice = DEVICE_LAUNCHES_ADVICE },
 };
@@ -669,9 +675,9 @@ static int examine(struct doctor *d)
 		json_object_set_new(root, "good", json_boolean(!d->nr[BAD]));
 		out_json_write(&d->out, root);
 	} else if (d->nr[BAD]) {
-		fprintf(d->out.file, "\n%u of what is needed does not work\n", d->nr[BAD]);
+		fprintf(d->out.file, "\n%u needed checks failed\n", d->nr[BAD]);
 	} else {
-		fputs("\nall that is needed works\n", d->out.file);
+		fputs("\neverything needed works\n", d->out.file);
 	}
 	status = out_close(&d->out);
 	return d->nr[BAD] ? EXIT_FAILED : status;
@@ -691,7 +697,7 @@ int cmd_doctor(int argc, char **argv)
 		return status;
 	doctor.simulated = args.simulated;
 	doctor.may_launch = !no_launch;
-	/* CUDA_VISIBLE_DEVICES that leaves no GPU is told by the rows. */
+	/* If CUDA_VISIBLE_DEVICES leaves no GPU, the rows report it. */
 	doctor.gpu = args.gpu;
 	status = EXIT_FAILED;
 	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") || !args_gpu(&args, &doctor.gpu))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart metrics: figures of what runs, for Prometheus, once or served. */
+/* gpupart metrics: metrics of running programs for Prometheus, written once or served. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
@@ -21,22 +21,24 @@
 const char metrics_help[] =
 "Usage: gpupart metrics [--of FORM] [-o FILE]\n"
 "       gpupart metrics --listen WHERE\n"
-"What runs under gpupart, for Prometheus: your own jobs, as root all users'.\n"
+"Reports your jobs, or as root those of all users, in a text format for Prometheus.\n"
 "\n"
-"      --of FORM       openmetrics (the default) or prometheus, the older text format,\n"
-"                      which node_exporter reads; what -o FILE.prom writes without it\n"
-"  -o, --output FILE   replace FILE, whole; FILE.totals keeps what ended processes had\n"
-"      --listen WHERE  answer HTTP at ADDRESS:PORT (127.0.0.1:19400, [::1]:19400), to\n"
-"                      whoever reaches it, or at the path of a socket, to this user\n"
+"      --of FORM       openmetrics (the default) or prometheus, the older text format\n"
+"                      that node_exporter reads (the default for -o FILE.prom)\n"
+"  -o, --output FILE   replace FILE as a whole; FILE.totals keeps the counts of ended\n"
+"                      processes\n"
+"      --listen WHERE  serve HTTP at ADDRESS:PORT (127.0.0.1:19400, [::1]:19400) to\n"
+"                      every client that can connect, or at the path of a socket, to\n"
+"                      this user only\n"
 "\n"
-"The unit gpupart-metrics answers at /run/gpupart/metrics.sock. There is no default\n"
-"port: 9400 is that of NVIDIA's dcgm-exporter. A process that ends counts for its job\n"
-"as it was last seen: each second where metrics are served, at the run before with -o;\n"
-"without both its counts are lost.\n"
+"The systemd unit gpupart-metrics serves at /run/gpupart/metrics.sock. There is no\n"
+"default port: 9400 is the port of NVIDIA's dcgm-exporter. When a process ends, its\n"
+"last known counts are added to its job. They are read each second while metrics are\n"
+"served, and at each run with -o. Without both they are lost.\n"
 "\n"
 "Documentation/user/metrics.md explains each metric and label.\n"
 "\n"
-"Exit status: 0 done, 1 it could not be read, written or served, 2 a bad option.\n"
+"Exit status: 0 done, 1 reading, writing or serving failed, 2 a bad option.\n"
 "\n"
 "Examples:\n"
 "  gpupart metrics\n"
@@ -46,11 +48,11 @@ const char metrics_help[] =
 static struct metrics metrics;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Seconds; a reader waits for no list that the looks in between make. */
+/* Seconds that a list of processes is reused: between requests, and for a request. */
 #define LIST_AGE	5
 #define LIST_MOST	60
 
-/* 0, or an error; @text, of the caller's, may be NULL. */
+/* Collects the metrics. @text may be NULL; the caller frees it. Returns 0 or an error. */
 static int look_now(char **text, bool openmetrics, int age)
 {
 	int status;
@@ -66,7 +68,7 @@ static int look_now(char **text, bool openmetrics, int age)
 static int write_once(const struct args *args, bool openmetrics)
 {
 	struct stat st;
-	/* What ended processes had is kept beside a file, and nowhere beside a pipe. */
+	/* Counts of ended processes are kept in FILE.totals, but only if FILE is a regular file. */
 	bool keep = args->output && (stat(args->output, &st) ? errno == ENOENT :
 							      S_ISREG(st.st_mode));
 	char *totals = alloc_text("%s.totals", args->output ?: ""), *text;
@@ -75,8 +77,8 @@ static int write_once(const struct args *args, bool openmetrics)
 
 	if (err)
 		remark("%s: %s: counts of ended processes are lost", totals,
-		       err == -EPERM ? "is no file of this user" : whole_words(err));
-	/* Nor is it written: it may be a FIFO that nobody reads. */
+		       err == -EPERM ? "is not a file of this user" : whole_words(err));
+	/* Do not write it either: it may be a FIFO without a reader. */
 	keep = keep && err != -EPERM;
 	status = look_now(&text, openmetrics, 0);
 	err = !status && keep ? metrics_totals_write(totals) : 0;
@@ -102,7 +104,7 @@ static void look(void)
 	look_now(NULL, false, LIST_AGE);
 }
 
-/* NULL: it could not be read. */
+/* Returns the metrics, or NULL if they could not be read. */
 static char *text_now(bool openmetrics)
 {
 	char *text;
@@ -118,7 +120,7 @@ static bool is_path(const char *where)
 	return *where == '/' || *where == '.';
 }
 
-/* A socket that no server answers at was left by one that was killed. */
+/* Whether the socket was left by a server that was killed: no server answers. */
 static bool is_stale(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -131,7 +133,7 @@ static bool is_stale(const struct sockaddr_un *address)
 	return stale;
 }
 
-/* A descriptor or -errno. */
+/* Returns a descriptor or -errno. */
 static int listen_path(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -172,7 +174,7 @@ static int listen_address(const struct addrinfo *at)
 	return err;
 }
 
-/* Listens at ADDRESS:PORT, [ADDRESS]:PORT or a path: 0, or an error. */
+/* Listens at ADDRESS:PORT, [ADDRESS]:PORT or a path. Returns 0 or an error. */
 static int listen_at(const char *where, int *fd)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
@@ -185,8 +187,8 @@ static int listen_at(const char *where, int *fd)
 		*fd = listen_path(where);
 	} else if (!colon || colon == host || !number_whole(colon + 1, 65535, &port) ||
 		   (*host == '[' ? *--end != ']' : strchr(host, ':') != colon)) {
-		err = usage_error("--listen %s: wants ADDRESS:PORT, [IPV6-ADDRESS]:PORT or a path",
-				  where);
+		err = usage_error(
+			"--listen %s: must be ADDRESS:PORT, [IPV6-ADDRESS]:PORT or a path", where);
 	} else {
 		*end = 0;
 		err = getaddrinfo(host + (*host == '['), colon + 1, &hints, &found);
@@ -211,14 +213,15 @@ static int serve_at(const char *where)
 	if (lib)
 		*(void **)&serve = dlsym(lib, "gpupart_metrics_serve");
 	if (!serve)
-		return usage_error("nothing can be served: %s", err || access(path, F_OK) ?
-				   METRICS_HTTP " was not built: that needs libmicrohttpd-dev" :
-				   dlerror());
-	/* First what can go wrong, so that nothing connects in vain. */
+		return usage_error("cannot serve metrics: %s",
+				   err || access(path, F_OK) ? METRICS_HTTP
+					   " was not built: the build needs libmicrohttpd-dev"
+							     : dlerror());
+	/* Do first what can fail, so that no client connects too early. */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
 		return status;
-	remark("answers http at %s", where);
+	remark("serving HTTP at %s", where);
 	err = serve(fd, text_now, look);
 	if (is_path(where))
 		unlink(where);
@@ -240,10 +243,11 @@ int cmd_metrics(int argc, char **argv)
 	if (form ? !strcmp(form, "prometheus") : len > 5 && !strcmp(args.output + len - 5, ".prom"))
 		openmetrics = false;
 	else if (form && strcmp(form, "openmetrics"))
-		return usage_error("--of %s: wants openmetrics or prometheus", form);
+		return usage_error("--of %s: must be openmetrics or prometheus", form);
 	if (where && (form || args.output))
-		return usage_error("%s: is not for what is served: each reader asks for a form",
-				   form ? "--of" : "-o");
+		return usage_error(
+			"%s cannot be used with --listen: each reader asks for its own format",
+			form ? "--of" : "-o");
 	model_begin(&metrics.model, NULL, NULL);
 	return where ? serve_at(where) : write_once(&args, openmetrics);
 }

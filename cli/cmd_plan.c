@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart plan: demands in, sets out, in forms that people, programs and shells read. */
+/* gpupart plan: makes sets from demands and writes them as text, JSON, SVG or shell lines. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -23,39 +23,39 @@
 const char plan_help[] =
 "Usage: gpupart plan [-f FILE] [--tenant NAME:DEMANDS]... [-i SOURCE] [--gpu GPU]\n"
 "                    [--beside] [--only NAME] [--json | --of FORM] [-o FILE]\n"
-"Makes disjoint sets of what up to 16 tenants ask for, the best ones there are in an\n"
-"order that gpupart(1) states, the same each time; or says what cannot be met and\n"
-"what would do.\n"
+"Makes disjoint sets for up to 16 tenants from their demands. The result is the best\n"
+"one by an order that gpupart(1) describes, and always the same for the same input. If\n"
+"there is none, says which demand cannot be met and which value could.\n"
 "\n"
-"      --tenant NAME:DEMANDS  a tenant and what it asks for, joined by commas:\n"
-"                        min=N, max=N  TPCs at least and at most; tpcs=N is both\n"
-"                        gpcs          whole GPCs, shared with nobody\n"
+"      --tenant NAME:DEMANDS  a tenant and its demands, separated by commas:\n"
+"                        min=N, max=N  at least and at most N TPCs; tpcs=N sets both\n"
+"                        gpcs          whole GPCs, not shared with other tenants\n"
 "                        cluster=N     room for clusters of N blocks in one GPC\n"
-"                        same=NAME, apart=NAME  in the uGPU of another tenant, or not\n"
-"                                      there; several names as a+b\n"
-"                        weight=N      of its share of what is left over\n"
+"                        same=NAME, apart=NAME  in the same uGPU as tenant NAME, or in\n"
+"                                      a different one; several names as a+b\n"
+"                        weight=N      weight of its share of the remaining TPCs\n"
 "                        pack, spread  few GPCs for isolation (the default), or many\n"
 "                                      for speed\n"
 "                        shape=SHAPE   packed, gpcs, spread, or balanced: whole GPCs,\n"
-"                                      as many of each uGPU\n"
-"                        mem=SIZE      a quota of GPU memory: as run --mem\n"
-"                      Without demands: 1 TPC at least, and its share\n"
-"  -f, --file FILE     tenants from a YAML file:\n"
+"                                      the same number of each uGPU\n"
+"                        mem=SIZE      a quota of GPU memory, as for run --mem\n"
+"                      Without demands: at least 1 TPC, and a share of the rest\n"
+"  -f, --file FILE     read tenants from a YAML file:\n"
 "                        tenants:\n"
 "                          llm: {min: 16, max: 32, gpcs: true, apart: [batch]}\n"
 "                          batch: min=8,spread\n"
 "  -i, --input SOURCE  kernel, rm, sample:NAME or a capture's path\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
-"      --beside        leave out the TPCs in the limits of programs that run now\n"
-"      --only NAME     show this tenant alone\n"
-"      --json          as JSON, which 'gpupart run --plan FILE:NAME' takes\n"
+"      --beside        leave out the TPCs of programs that are running now\n"
+"      --only NAME     show only this tenant\n"
+"      --json          print JSON, which 'gpupart run --plan FILE:NAME' reads\n"
 "      --of FORM       text (the default); picture, for a terminal; svg; or env: lines\n"
 "                      for a shell\n"
-"  -o, --output FILE   write there; FILE.svg: as --of svg, FILE.json: as --json\n"
+"  -o, --output FILE   write FILE; FILE.svg: as with --of svg, FILE.json: with --json\n"
 "\n"
-"Inside a run only the TPCs of its limit are planned. With the lines of --of env what\n"
-"a shell starts is confined to the tenant's set; 'gpupart set' on a run around that\n"
-"shell then does not reach it: it leaves that run's job.\n"
+"Inside a run, plan uses only the TPCs of the run's limit. A shell that evaluates the\n"
+"lines of --of env confines its programs to the tenant's set. These programs leave the\n"
+"job of a run around the shell: 'gpupart set' for that job does not change them.\n"
 "\n"
 "Examples:\n"
 "  gpupart plan --tenant llm:min=16,max=33,gpcs,apart=batch --tenant batch:min=8\n"
@@ -63,25 +63,25 @@ const char plan_help[] =
 "  gpupart run --plan plan.json:llm -- ./serve\n"
 "  env=$(gpupart plan -f tenants.yaml --only llm --of env) && eval \"$env\" && ./serve\n";
 
-/* What was asked for beside the demands. */
+/* Options other than the demands. */
 struct wishes {
 	const char *file, *form, *only;
 	bool beside;
 	struct args_texts tenants;
 };
 
-/* Everything that a form is written of. */
+/* Input of all output formats. */
 struct result {
 	const struct args *args;
 	const struct gpupart_topology *topo;
 	const struct gpupart_plan *plan;
-	const uint64_t *mem;		/* the tenants' quotas, 0 for none */
-	const struct args_texts *rules;	/* and their rules by kernel name */
-	const char *only, *gpu;		/* NULL; "" where it is not told */
-	bool svg;			/* a picture's form */
+	const uint64_t *mem;		/* quotas of the tenants in bytes, 0 for none */
+	const struct args_texts *rules;	/* rules of the tenants, by kernel name */
+	const char *only, *gpu;		/* --only or NULL; PCI address or "" */
+	bool svg;			/* draw SVG instead of text */
 	struct gpupart_tpcset within;
-	const struct gpupart_tpcset *limit;	/* of the run that this is in, or NULL */
-	char key[20];			/* of the checked mask bits, or "" */
+	const struct gpupart_tpcset *limit;	/* of the run around this process, or NULL */
+	char key[20];			/* key of the checked mask bits, or "" */
 };
 
 static bool is_shown(const struct result *r, unsigned int tenant)
@@ -91,7 +91,7 @@ static bool is_shown(const struct result *r, unsigned int tenant)
 
 /* -------------------------------------------------------------------- text */
 
-/* " in uGPUs 0,1", "" where they are not told. */
+/* Writes ", uGPU 0,1", or "" if the topology has no uGPUs. */
 static void name_ugpus(const struct gpupart_topology *topo, const struct gpupart_tpcset *set,
 		       char *text, size_t len)
 {
@@ -131,11 +131,11 @@ static int write_text(struct out *out, const struct result *r)
 
 	out_gpu_text(out, r->topo);
 	if (r->args->simulated)
-		fputs("simulated: a plan for the simulated GPU made of it\n", out->file);
+		fputs("simulated: a plan for the simulated GPU of this capture\n", out->file);
 	if (r->limit)
-		fprintf(out->file, "inside TPCs %s, the limit that this runs in (GPUPART_SET)\n",
+		fprintf(out->file, "inside TPCs %s, the limit of this process (GPUPART_SET)\n",
 			out_set(text, sizeof(text), r->topo, r->limit));
-	fprintf(out->file, "topology %016llx; proven the best plan in %u steps\n",
+	fprintf(out->file, "topology %016llx; proven to be the best plan in %u steps\n",
 		(unsigned long long)r->plan->topology_hash, r->plan->nr_steps);
 	for (unsigned int i = 0; i < r->plan->nr_tenants; i++) {
 		const struct gpupart_plan_tenant *t = &r->plan->tenants[i];
@@ -151,7 +151,7 @@ static int write_text(struct out *out, const struct result *r)
 
 /* --------------------------------------------------------------------- env */
 
-/* In single quotes, as a shell takes it whatever is in it. */
+/* Prints an export line; single quotes protect any character in @value. */
 static void print_variable(struct out *out, const char *name, const char *value)
 {
 	fprintf(out->file, "export %s='", name);
@@ -164,22 +164,22 @@ static void print_variable(struct out *out, const char *name, const char *value)
 }
 
 /*
- * What run sets, so that a program that is started next is confined. The job of a run around
- * the shell has a set of its own, which would hold instead: what the shell starts leaves it.
+ * Prints the variables that run sets, so that the shell's next program is confined. Unsets
+ * GPUPART_JOB: the set of the job around the shell would apply instead.
  */
 static int write_one(struct out *out, const struct result *r, const struct gpupart_plan_tenant *t)
 {
 	char list[GPUPART_TPCSET_STRLEN], path[PATH_MAX];
 	int err = paths_package(PATHS_INJECT, path, sizeof(path));
 
-	/* What a tenant with a quota begins with is not in variables alone. */
+	/* run also prepares files for a tenant with a quota, which variables cannot do. */
 	if (r->mem[t - r->plan->tenants])
 		return usage_error(
-			"--of env --only %s: it has mem=, which lines for a shell cannot give it: 'gpupart run --plan' does",
+			"--of env --only %s: its mem= cannot be set by shell lines: use 'gpupart run --plan'",
 			t->name);
 	if (r->rules[t - r->plan->tenants].nr)
 		return usage_error(
-			"--of env --only %s: it has rules, which lines for a shell cannot give it: 'gpupart run --plan' does",
+			"--of env --only %s: its rules cannot be set by shell lines: use 'gpupart run --plan'",
 			t->name);
 	if (err)
 		return failure("%s is not installed: %s", PATHS_INJECT, strerror(-err));
@@ -196,7 +196,7 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 	return 0;
 }
 
-/* "llm.1" as a part of a variable's name. */
+/* Converts a tenant's name such as "llm.1" to a part of a variable's name. */
 static void variable_part(const char *name, char *part)
 {
 	for (; *name; name++)
@@ -218,7 +218,7 @@ static int write_env(struct out *out, const struct result *r)
 			variable_part(r->plan->tenants[j].name, other);
 			if (!strcmp(part, other))
 				return usage_error(
-					"--of env: %s and %s are both SET_%s: show one with --only",
+					"--of env: %s and %s would both be SET_%s: choose one with --only",
 					r->plan->tenants[j].name, t->name, part);
 		}
 	}
@@ -267,7 +267,7 @@ static int draw(struct out *out, const struct result *r)
 	return 0;
 }
 
-/* 0, or an error. */
+/* Output formats. write() returns 0 or an error. */
 static const struct form {
 	const char *name;
 	int (*write)(struct out *out, const struct result *r);
@@ -302,13 +302,13 @@ static int read_demands(const struct wishes *wishes, struct demands *demands)
 	for (unsigned int i = 0; i < wishes->tenants.nr && !status; i++)
 		status = demands_add(demands, wishes->tenants.texts[i]);
 	if (!status && !demands->nr)
-		status = usage_error("no tenants: give some with --tenant or -f");
+		status = usage_error("no tenants: use --tenant or -f");
 	if (status || !wishes->only)
 		return status;
 	for (unsigned int i = 0; i < demands->nr; i++)
 		if (!strcmp(demands->list[i].name, wishes->only))
 			return 0;
-	return usage_error("--only %s: there is no such tenant", wishes->only);
+	return usage_error("--only %s: no such tenant", wishes->only);
 }
 
 static bool is_live(const char *source)
@@ -316,15 +316,15 @@ static bool is_live(const char *source)
 	return !source || paths_is_live(source);
 }
 
-/* Of this machine's GPU the lines start a program; of another's they name a set. */
+/* Whether the plan is for a GPU of this machine, real or simulated. */
 static bool is_here(const struct args *args)
 {
 	return args->simulated || is_live(args->source);
 }
 
 /*
- * What may be planned: all of a capture's GPU; of one that is here what the run around us
- * has, less what others have where that is wished. 0, or an error.
+ * Finds the TPCs to plan: all of a capture's GPU; of this machine's GPU the limit of the run around
+ * this process, with --beside without the TPCs of others. Returns 0 or an error.
  */
 static int find_room(const struct wishes *wishes, struct result *r, struct gpupart_tpcset *limit)
 {
@@ -351,7 +351,7 @@ static int not_met(const struct result *r, int err)
 
 	if (!r->limit || err != -ENOSPC)
 		return error_of(err, "%s", gpupart_error(cmd_gp));
-	return error_of(err, "%s; this runs inside the limit %s (GPUPART_SET)",
+	return error_of(err, "%s; this process has the limit %s (GPUPART_SET)",
 			gpupart_error(cmd_gp), out_set(text, sizeof(text), r->topo, r->limit));
 }
 
@@ -369,7 +369,7 @@ static void note_clusters(const struct result *r)
 	}
 }
 
-/* Quotas against the memory of a GPU that is here: a capture does not tell any. 0, or an error. */
+/* Checks quotas against the GPU's memory; a capture lacks its size. Returns 0 or an error. */
 static int check_memory(const struct args *args, const char *gpu, const struct demands *demands)
 {
 	uint64_t memory = 0;
@@ -388,7 +388,7 @@ static int check_memory(const struct args *args, const char *gpu, const struct d
 	return status;
 }
 
-/* The plan for a GPU that is known, and its form. */
+/* Makes and writes the plan for @topo. Returns 0 or an error. */
 static int plan(const struct args *args, const struct wishes *wishes,
 		const struct gpupart_topology *topo, const struct demands *demands)
 {
@@ -422,22 +422,22 @@ static int plan(const struct args *args, const struct wishes *wishes,
 	return show(&r, args->json ? NULL : form);
 }
 
-/* What does not go together: 0, or an error. */
+/* Rejects options that exclude each other. Returns 0 or an error. */
 static int check_wishes(const struct args *args, const struct wishes *wishes)
 {
 	const char *limit = getenv("GPUPART_SET");
 	bool env = wishes->form && !strcmp(wishes->form, "env");
 
 	if (wishes->form && !find_form(wishes->form))
-		return usage_error("--of %s: wants text, picture, svg or env", wishes->form);
+		return usage_error("--of %s: must be text, picture, svg or env", wishes->form);
 	if (wishes->form && args->json)
-		return usage_error("--json and --of %s: take one", wishes->form);
+		return usage_error("--json and --of %s: use only one of them", wishes->form);
 	if (wishes->beside && !is_live(args->source))
-		return usage_error("--beside and %s%s: nothing runs on a capture",
+		return usage_error("--beside cannot be used with %s%s: nothing runs on a capture",
 				   args_source_from(args), args->source);
 	if (env && wishes->only && !is_live(args->source) && limit && *limit)
 		return usage_error(
-			"--of env and %s%s: this runs inside the limit %.100s (GPUPART_SET), which the set of another GPU cannot replace",
+			"--of env and %s%s: this process has the limit %.100s (GPUPART_SET), which a set of another GPU cannot replace",
 			args_source_from(args), args->source, limit);
 	return 0;
 }

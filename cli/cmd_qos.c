@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart qos: its words and which of its commands is meant. */
+/* gpupart qos: its help and options, and the choice of its subcommand. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,50 +18,52 @@ const char qos_help[] =
 "                       [[--] PROGRAM ARGS]\n"
 "       gpupart qos sim SCENARIO [--log LOG] [--json | --of FORM] [-o FILE]\n"
 "       gpupart qos replay LOG [--json | --of FORM] [-o FILE]\n"
-"Gives TPCs to programs so that those with a goal meet it and the rest get what is\n"
-"left, anew every epoch, from the progress that they made.\n"
+"Divides the GPU's TPCs between programs, so that programs with a goal meet it and the\n"
+"others share the rest. It decides again in every epoch, from the measured progress.\n"
 "\n"
-"  run                 starts the programs of FILE, or adopts running ones, and gives\n"
-"                      them sets; when it is killed the sets stay, and the next one\n"
-"                      takes them over\n"
-"  calibrate           each program of FILE by itself on all TPCs: its speed alone,\n"
-"                      against which a share (alpha) is measured; then it is ended\n"
-"  sim SCENARIO        the controller around the simulated GPU: a scenario of 'gpupart\n"
-"                      sim' with tenants in it (a file, or one that ships: qos-burst)\n"
-"  replay LOG          what was measured, from a log, through the policy once more:\n"
-"                      says where another decision comes of it\n"
+"  run                 start the programs of FILE, or adopt running ones, and set\n"
+"                      their TPCs. If qos run is killed the sets stay, and the next\n"
+"                      qos run takes them over\n"
+"  calibrate           run each program of FILE by itself on all TPCs and measure its\n"
+"                      solo speed, which a goal alpha refers to; then stop it\n"
+"  sim SCENARIO        run the controller with the simulated GPU: SCENARIO is a\n"
+"                      scenario of 'gpupart sim' with tenants (a file, or a name such\n"
+"                      as qos-burst)\n"
+"  replay LOG          decide again from the measurements in a log, and report each\n"
+"                      decision that differs\n"
 "\n"
 "  -f, --file FILE     tenants and their goals, as YAML\n"
-"      --tenant NAME:GOALS  the same in words, joined by commas, one for each tenant:\n"
-"                      alpha=SHARE and alone=RATE, rate=RATE, or latency=TIME and\n"
-"                      percentile=P (none: best effort); weight=, floor=, ceiling=,\n"
-"                      signal=, durations=; job=NAME or pid=PID that runs; one\n"
-"                      without has PROGRAM\n"
-"      --epoch TIME    with --tenant: 200ms without it\n"
-"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --tenant NAME:GOALS  a tenant and its goals, separated by commas: alpha=SHARE\n"
+"                      and alone=RATE, rate=RATE, or latency=TIME and percentile=P\n"
+"                      (no goal: best effort); weight=, floor=, ceiling=, signal=,\n"
+"                      durations=; job=NAME or pid=PID adopts a running one. One\n"
+"                      tenant without job or pid runs PROGRAM\n"
+"      --epoch TIME    length of an epoch, with --tenant (200ms)\n"
+"  -i, --input CAPTURE use the simulated GPU of CAPTURE (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
-"      --mps           at the same time, by NVIDIA's MPS: see 'gpupart help run'\n"
-"      --epochs N      end after so many; the sets stay\n"
-"      --seconds S     how long each is measured, 1-3600; 10 without it\n"
-"      --dry-run       decide and say so, start and change nothing\n"
-"      --log LOG       every decision, with what was measured and the reason, as a\n"
-"                      JSON line\n"
-"      --json          as JSON, schema gpupart/1; of run the lines of the log; without\n"
-"                      -o its programs have stderr as their stdout\n"
-"      --of FORM       text (the default) or svg: goal, progress and TPCs of every\n"
-"                      tenant over time; what -o FILE.svg writes without it\n"
-"  -o, --output FILE   write there; FILE.svg: as --of svg, FILE.json: as --json\n"
+"      --mps           run the programs at the same time, through NVIDIA MPS: see\n"
+"                      'gpupart help run'\n"
+"      --epochs N      stop after N epochs; the sets stay\n"
+"      --seconds S     how long to measure each program, 1-3600 (10)\n"
+"      --dry-run       print the decisions, but start and change nothing\n"
+"      --log LOG       write each decision, its measurements and its reason to LOG, as\n"
+"                      a JSON line\n"
+"      --json          print JSON, schema gpupart/1; run prints the lines of the log,\n"
+"                      and without -o its programs write their stdout to stderr\n"
+"      --of FORM       text (the default) or svg: goal, progress and TPCs of each\n"
+"                      tenant over time (the default for -o FILE.svg)\n"
+"  -o, --output FILE   write FILE; FILE.svg: as with --of svg, FILE.json: with --json\n"
 "\n"
-"Documentation/user/qos.md says how it decides and how files are written.\n"
+"Documentation/user/qos.md describes the decisions and the format of files.\n"
 "\n"
-"Programs tell their progress by gpupart_progress_add(), gpupart_latency_report(), or\n"
-"a line to the datagram socket that GPUPART_QOS names: 'NAME units 12' or 'NAME\n"
-"latency 3.5ms'. Of one that tells nothing launches count.\n"
+"Programs report progress by gpupart_progress_add(), by gpupart_latency_report(), or\n"
+"by a line to the datagram socket in GPUPART_QOS: 'NAME units 12' or 'NAME latency\n"
+"3.5ms'. If a program does not report, its launches are counted.\n"
 "\n"
-"Exit status: 0 done, 1 failed, or another decision in a replay, 2 the file is wrong.\n"
-"Of run: that of the first program that did not end with 0, 128 and the signal's\n"
-"number where one ended it; 127 it is not there, 126 it cannot be executed, 125\n"
-"anything that went wrong before they started.\n"
+"Exit status: 0 done, 1 failed or a replay decided differently, 2 the file is wrong.\n"
+"Of run: the status of the first program that did not end with 0, or 128 plus the\n"
+"number of the signal that ended it; 127 not found, 126 not executable, 125 any other\n"
+"failure before the programs start.\n"
 "\n"
 "Examples:\n"
 "  gpupart qos run -f tenants.yaml --mps --log run.log\n"
@@ -69,7 +71,7 @@ const char qos_help[] =
 "  gpupart qos sim qos-neighbour -o run.svg\n"
 "  gpupart qos sim qos-burst --log run.log && gpupart qos replay run.log\n";
 
-/* @wants: a word, or NULL: it takes a file with -f. */
+/* @wants: name of the argument, or NULL for a subcommand that reads a file (-f). */
 static const struct command {
 	const char *name;
 	int (*run)(const struct args *args, const struct qos_options *options);
@@ -82,7 +84,7 @@ static const struct command {
 	{ "replay", qos_replay, "LOG", 0 },
 };
 
-/* An option that only other commands take, or NULL. */
+/* Returns an option that only other subcommands accept, or NULL. */
 static const char *misplaced(const struct command *command, const struct qos_options *o)
 {
 	const struct { bool given; const char *option, *commands; } rows[] = {
@@ -106,7 +108,7 @@ static bool same_file(const char *a, const char *b)
 	return a && b && paths_same(a, b) && !stat(a, &st) && S_ISREG(st.st_mode);
 }
 
-/* What is read and what is written: 0, or an error. */
+/* Rejects an output file that is also read. Returns 0 or an error. */
 static int check_files(const struct args *args, const struct command *command,
 		       const struct qos_options *options)
 {
@@ -114,11 +116,11 @@ static int check_files(const struct args *args, const struct command *command,
 	const char *log = options->log, *output = args->output;
 
 	if (same_file(input, log) || same_file(input, output))
-		return usage_error("%s %s: is what it reads",
+		return usage_error("%s %s: is also the input",
 				   same_file(input, log) ? "--log" : "-o",
 				   same_file(input, log) ? log : output);
 	if (same_file(log, output) || (log && output && !strcmp(log, output) && access(log, F_OK)))
-		return usage_error("--log %s and -o %s: are one file", log, output);
+		return usage_error("--log %s and -o %s: are the same file", log, output);
 	return 0;
 }
 
@@ -128,24 +130,25 @@ static int check_options(const struct args *args, const struct command *command,
 	const char *wants = command->wants, *option = misplaced(command, options);
 
 	if (option)
-		return usage_error("%s is no option of 'gpupart qos %s'", option, command->name);
+		return usage_error("%s is not an option of 'gpupart qos %s'", option,
+				   command->name);
 	if (wants ? !args->program[0] : !options->file && !options->tenants.nr)
 		return usage_error("no %s: see 'gpupart qos --help'",
 				   wants ? wants : "file (-f) and no --tenant");
 	if (options->file && options->tenants.nr)
-		return usage_error("-f %s and --tenant %s: take one", options->file,
+		return usage_error("-f %s and --tenant %s: use only one of them", options->file,
 				   options->tenants.texts[0]);
 	if (options->file && options->epoch)
-		return usage_error("--epoch %s: is the file's, with -f", options->epoch);
+		return usage_error("--epoch %s: with -f the file sets the epoch", options->epoch);
 	if (args->program[0] && !options->tenants.nr && (!wants || args->program[1]))
-		return usage_error("'%s': one %s is enough", args->program[!!wants],
-				   wants ? wants : "-f FILE");
+		return usage_error("unexpected argument '%s': only one %s is allowed",
+				   args->program[!!wants], wants ? wants : "-f FILE");
 	if (options->of && strcmp(options->of, "text") && strcmp(options->of, "svg"))
-		return usage_error("--of %s: wants text or svg", options->of);
+		return usage_error("--of %s: must be text or svg", options->of);
 	if (!strcmp(command->name, "calibrate") && out_is_svg(args->output))
-		return usage_error("-o %s: calibrate draws no picture", args->output);
+		return usage_error("-o %s: calibrate cannot draw a picture", args->output);
 	if (options->of && args->json)
-		return usage_error("--json and --of %s: take one", options->of);
+		return usage_error("--json and --of %s: use only one of them", options->of);
 	return check_files(args, command, options);
 }
 
@@ -190,9 +193,9 @@ int cmd_qos(int argc, char **argv)
 		if (!strcmp(argv[1], commands[i].name))
 			command = &commands[i];
 	if (!command && strcmp(argv[1], "--help"))
-		return usage_error("'%s' is none of its commands: see 'gpupart qos --help'",
+		return usage_error("'%s' is not a subcommand of qos: see 'gpupart qos --help'",
 				   argv[1]);
-	/* main()'s own words stay as they are: on the simulated GPU it is started anew. */
+	/* Keep argv unchanged: on the simulated GPU main() is executed again with it. */
 	words = alloc_zeroed(argc, sizeof(*words));
 	memcpy(words, argv + 1, (argc - 1) * sizeof(*words));
 	words[0] = argv[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart run: its options, and the choice between a child and this process for the program. */
+/* gpupart run: checks its options, then starts the program as a child or in its own place. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"
@@ -16,95 +16,95 @@ const char run_help[] =
 "                   [--lend JOB --lend-limit TIME] [--depth TIME]\n"
 "                   -- PROGRAM ARGS\n"
 "       gpupart run --mem SIZE | --rule PATTERN=SET [OPTIONS] -- PROGRAM ARGS\n"
-"Runs an unmodified program, and what it starts, inside a set of TPCs: a limit which\n"
-"nothing inside the program escapes.\n"
+"Runs an unmodified program and all its descendants inside a set of TPCs. No stream or\n"
+"launch set inside the program can leave this limit.\n"
 "\n"
-"SET, several add up:\n"
+"SET, several options add up:\n"
 "  -t, --tpcs LIST     TPCs: 0,5,8-11 or 0-10:2\n"
 "  -g, --gpcs LIST     whole GPCs\n"
-"  -u, --ugpus LIST    whole uGPUs (halves of the L2)\n"
-"  -n, --nr-tpcs N     N more TPCs, packed: in the smallest uGPU that holds them, as\n"
-"                      many as possible in whole GPCs, the rest from the smallest\n"
-"                      GPC left, where it can with room for clusters of 8 blocks;\n"
-"                      clear of the sets of other runs, or it says that they overlap;\n"
-"                      50%: that share of the GPU's TPCs, rounded down\n"
-"      --sms N         N SMs, as -n: whole TPCs, rounded up\n"
-"      --shape SHAPE   how the TPCs of -n and --sms lie: packed (the default); gpcs,\n"
-"                      whole GPCs of any uGPU first; balanced, whole GPCs, as many of\n"
-"                      each uGPU; spread, as evenly over GPCs as can be\n"
+"  -u, --ugpus LIST    whole uGPUs (halves of the L2 cache)\n"
+"  -n, --nr-tpcs N     choose N TPCs close together: in one uGPU and in whole GPCs if\n"
+"                      possible, with room for clusters of 8 blocks. Avoids TPCs of\n"
+"                      other runs, and warns if it cannot. -n 50% is that share of the\n"
+"                      GPU's TPCs, rounded down\n"
+"      --sms N         choose N SMs, as with -n; rounded up to whole TPCs\n"
+"      --shape SHAPE   how -n and --sms choose: packed (few GPCs, the default); gpcs\n"
+"                      (whole GPCs of any uGPU); balanced (whole GPCs, the same number\n"
+"                      of each uGPU); spread (all GPCs as evenly as possible)\n"
 "      --hex MASK      bit i allows TPC i\n"
-"  @NAME               the set of that name in ~/.config/gpupart/config or\n"
-"                      /etc/gpupart/config\n"
-"      --plan FILE:NAME  the set of tenant NAME in a plan that 'gpupart plan --json'\n"
-"                      wrote; it gives --gpu and --name where they are not given\n"
+"  @NAME               a named set of ~/.config/gpupart/config or /etc/gpupart/config\n"
+"      --plan FILE:NAME  the set of tenant NAME in a plan, the output of\n"
+"                      'gpupart plan --json'; also sets --gpu and --name if not given\n"
 "\n"
-"      --mem SIZE      no more than that of a GPU's memory, for all processes of the\n"
-"                      tenant together: 20G, 512M, 1.5GiB (of 1024), 8GB (of 1000) or\n"
-"                      bytes. The tenant is --name's, which several runs may share, or\n"
-"                      this run alone. Without a SET on all TPCs. No security boundary\n"
+"      --mem SIZE      limit GPU memory: 20G, 512M, 1.5GiB (of 1024), 8GB (of 1000) or\n"
+"                      bytes, for all processes of the tenant together. Runs with the\n"
+"                      same --name are one tenant; without --name the run is a tenant\n"
+"                      of its own. Without SET all TPCs are allowed. Not a security\n"
+"                      boundary\n"
 "\n"
-"  -i, --input CAPTURE run on the simulated GPU made of it (sample:h200 or a file)\n"
-"      --gpu GPU       an index in PCI order, a PCI address or a UUID; several, parted\n"
-"                      by commas, or all: SET and SIZE are of each. Others stay free\n"
+"  -i, --input CAPTURE run on the simulated GPU of CAPTURE (sample:h200 or a file)\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID; all; or\n"
+"                      several, separated by commas: SET and SIZE then apply to each\n"
+"                      of them. Other GPUs are not limited\n"
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
-"      --rule RULE     PATTERN=SET: kernels whose name matches get a smaller set, of\n"
-"                      the run's: --rule '*copy*=-n 4', --rule 'at::native::*=gpc:1';\n"
-"                      of several rules the first that matches. The name is the\n"
-"                      driver's (mangled for C++), or its qualified name without\n"
-"                      arguments. For kernels that need all their blocks at once see\n"
-"                      gpupart(1), \"Rules\"\n"
-"      --sm-count      where it asks CUDA, tell it the SMs of the set, not the GPU's:\n"
-"                      persistent kernels and cooperative grids then fit the set;\n"
-"                      GPUPART_SM_COUNT=1 in the environment does the same\n"
-"      --mps           at the same time as other programs run so, by NVIDIA's MPS: the\n"
-"                      daemon that CUDA_MPS_PIPE_DIRECTORY names, or the node's, or\n"
-"                      one that is started and ends after the last of them; without\n"
-"                      it programs take turns on a GPU, whatever their sets\n"
+"      --rule PATTERN=SET\n"
+"                      give kernels whose name matches PATTERN a smaller set, part of\n"
+"                      the run's set: --rule '*copy*=-n 4', --rule\n"
+"                      'at::native::*=gpc:1'. The first rule that matches applies.\n"
+"                      PATTERN is compared with the driver's name (mangled for C++)\n"
+"                      and with the qualified name without arguments. For kernels that\n"
+"                      need all their blocks at once see gpupart(1), \"Rules\"\n"
+"      --sm-count      report the number of SMs of the set when the program asks CUDA\n"
+"                      for that of the GPU, so that persistent kernels and cooperative\n"
+"                      grids fit the set; also by GPUPART_SM_COUNT=1 in the\n"
+"                      environment\n"
+"      --mps           run at the same time as other --mps programs, through NVIDIA\n"
+"                      MPS. Without it programs take turns on a GPU, whatever their\n"
+"                      sets. Uses the daemon at CUDA_MPS_PIPE_DIRECTORY or that of the\n"
+"                      node, or starts one and stops it with the last program\n"
 "\n"
-"      --lend JOB      kernels may also use the TPCs of JOB, another run of yours\n"
-"                      with the same MPS daemon, while that has nothing outstanding.\n"
-"                      Experimental: on an H200 they gained 24%, and JOB's p99 rose by\n"
-"                      15% (limit 600us). Only kernels that were never longer than\n"
-"      --lend-limit TIME  300us, 0.5ms, up to 1s; no more of them are outstanding than\n"
-"                      what takes that long, which is what JOB may wait for them\n"
-"      --depth TIME    no launches are outstanding that take longer together, by their\n"
-"                      times so far: a launch waits before, twice TIME at most; with\n"
-"                      --lend twice --lend-limit where it is not given\n"
+"      --lend JOB      let kernels also use the TPCs of JOB while JOB has no launch\n"
+"                      outstanding. JOB is another run of yours with the same MPS\n"
+"                      daemon. Experimental: on an H200 the borrower gained 24%, and\n"
+"                      JOB's p99 latency rose by 15% (limit 600us)\n"
+"      --lend-limit TIME  lend only to kernels that never took longer than TIME\n"
+"                      (300us, 0.5ms, up to 1s), and only as many at a time as take\n"
+"                      TIME together: JOB may wait that long for them\n"
+"      --depth TIME    bound outstanding work: a launch waits, at most twice TIME,\n"
+"                      until the outstanding launches together take less than TIME, by\n"
+"                      their earlier durations. With --lend the default is twice\n"
+"                      --lend-limit\n"
 "\n"
-"      --profile       one profiler may subscribe after gpupart: CUPTI, and so\n"
-"                      torch.profiler, work inside the set; ncu does not\n"
-"      --strict        no launch outside of the set: a process that cannot be confined\n"
-"                      gets no CUDA, and the first launch outside ends the program;\n"
-"                      'strict = yes' in /etc/gpupart/config does the same\n"
-"      --no-device-launch  no kernel launches another from the GPU, where no set would\n"
-"                      hold it: loading a module that can fails with 800;\n"
-"                      GPUPART_NO_DEVICE_LAUNCH=1 in the environment does the same\n"
-"      --exec          the program takes this process's place, with its pid;\n"
-"                      processes report at their ends, in a line each\n"
+"      --profile       allow one profiler to subscribe after gpupart: CUPTI, and\n"
+"                      therefore torch.profiler, work inside the set; ncu does not\n"
+"      --strict        allow no launch outside the set: CUDA fails in a process that\n"
+"                      cannot be confined, and the first launch outside the set ends\n"
+"                      the program; also by 'strict = yes' in /etc/gpupart/config\n"
+"      --no-device-launch  allow no kernel to launch another one from the GPU, which\n"
+"                      no set would confine: loading a module with such kernels fails\n"
+"                      with CUDA error 800; also by GPUPART_NO_DEVICE_LAUNCH=1\n"
+"      --exec          replace this process by the program, which keeps the pid; each\n"
+"                      process then reports one line when it ends\n"
 "\n"
-"run stays as the program's parent, passes on signals, and stops and ends as the\n"
+"run stays as the program's parent, passes signals on, and stops and ends when the\n"
 "program does. At the end it reports on stderr what was not confined: processes that\n"
-"used CUDA and never were, launches outside of the set, by kernel, and a set of the\n"
-"same size that would have held them, and modules that were refused.\n"
+"used CUDA without a limit, launches outside the set with their kernels and a set of\n"
+"the same size that would have been enough, and modules that were refused.\n"
 "\n"
-"The program is started with GPUPART_SET, GPUPART_GPU, GPUPART_NAME, with --rule\n"
+"The program's environment gets GPUPART_SET, GPUPART_GPU, GPUPART_NAME and\n"
+"CUDA_INJECTION64_PATH (LD_PRELOAD if another tool uses that variable); with --rule\n"
 "GPUPART_RULES, with --sm-count GPUPART_SM_COUNT, with --mem GPUPART_TENANT,\n"
-"GPUPART_MEM and LD_AUDIT, and with CUDA_INJECTION64_PATH (LD_PRELOAD where another\n"
-"tool holds that) in its environment; GLIBC_TUNABLES there gets more room for the\n"
-"static TLS of libraries.\n"
-"Inside a run, a second one must stay inside the first one's set; its rules are its\n"
-"own.\n"
-"GPUPART_DISABLE=1 in the environment: the program is run untouched. GPUPART_LOG=FILE:\n"
-"what became of it is appended there, a line a process.\n"
-"A green context is a part of the set: its share of the GPU, of the set. Without\n"
-"--profile a profiler that uses CUPTI finds its place taken; ncu always does: profile\n"
-"with GPUPART_DISABLE=1. What kernels launch from the GPU is not confined: a process\n"
-"that may have done so says it at its end, in a line on stderr; see\n"
-"gpupart-device-launches(7).\n"
+"GPUPART_MEM and LD_AUDIT. GLIBC_TUNABLES gets more room for static TLS.\n"
+"A run inside a run must stay inside the set of the outer one, and has its own rules.\n"
+"GPUPART_DISABLE=1 in the environment starts the program without changes.\n"
+"GPUPART_LOG=FILE appends a line for each process to FILE.\n"
+"A green context gets part of the set: the same share as it would get of the GPU.\n"
+"Without --profile a CUPTI profiler cannot attach; ncu never can: profile with\n"
+"GPUPART_DISABLE=1. Kernels launched from the GPU are not confined. A process that may\n"
+"have launched some reports it on stderr when it ends; see gpupart-device-launches(7).\n"
 "\n"
-"Exit status: the program's, and by the same signal; 123 --strict ended it, 127 it is\n"
-"not there, 126 it cannot be executed, 125 anything else that went wrong before it\n"
-"started.\n"
+"Exit status: the status of the program, or the same signal; 123 ended by --strict,\n"
+"127 not found, 126 not executable, 125 any other failure before the program starts.\n"
 "\n"
 "Examples:\n"
 "  gpupart run -u 0 -- python3 train.py\n"
@@ -112,20 +112,20 @@ const char run_help[] =
 "  gpupart run -n 16 --name batch -- make bench\n"
 "  gpupart run --name train --mem 20G -- python3 train.py\n";
 
-/* The quota that is asked for: 0, or an error. */
+/* Reads the quota of --mem. Returns 0 or an error. */
 static int take_mem(struct run_wishes *wishes)
 {
 	const char *tenant = getenv("GPUPART_TENANT"), *quota = getenv("GPUPART_MEM");
 
-	/* What is used in there counts for that tenant, and for one alone. */
+	/* A process is charged to one tenant only. */
 	if (tenant && *tenant && quota && *quota)
 		return failure(
-			"--mem %s: this runs inside tenant %s, whose quota holds here: 'gpupart set %s --mem' changes it",
+			"--mem %s: this process belongs to tenant %s, whose quota applies: change it with 'gpupart set %s --mem'",
 			wishes->mem, tenant, tenant);
 	return args_memory(wishes->mem, &wishes->mem_bytes);
 }
 
-/* The plan's tenant in the place of SET, --name and --gpu: 0, or an error. */
+/* Takes SET, --name and --gpu from the plan's tenant. Returns 0 or an error. */
 static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_file *file)
 {
 	const struct plan_file_tenant *tenant;
@@ -133,8 +133,8 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	int status;
 
 	if (args->nr_terms)
-		return failure("--plan %s and %s %s: take one", wishes->plan, args->terms[0].option,
-			       args->terms[0].text);
+		return failure("--plan %s and %s %s: use only one of them", wishes->plan,
+			       args->terms[0].option, args->terms[0].text);
 	status = plan_file_read_one(wishes->plan, file, &tenant);
 	if (status)
 		return status;
@@ -149,13 +149,13 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	}
 	for (unsigned int i = 0; i < tenant->rules.nr && wishes->rules.nr < ARGS_MAX_TERMS; i++)
 		wishes->rules.texts[wishes->rules.nr++] = tenant->rules.texts[i];
-	/* A capture's GPU is the simulated one, whatever the address that it had. */
+	/* With a capture the GPU is the simulated one: ignore the address in the plan. */
 	if (!args->gpu && !args->source && !getenv("GPUPART_SIM") && *file->pci)
 		args->gpu = file->pci;
 	return 0;
 }
 
-/* Whether all launches must be confined, and can be as asked: 0, or an error. */
+/* Finds out whether the run is strict, and whether that is possible. Returns 0 or an error. */
 static int check_strict(struct run_wishes *wishes, bool left_out)
 {
 	const char *asked = getenv("GPUPART_STRICT"), *who = "--strict", *node;
@@ -164,7 +164,7 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 	if (asked && !*asked)
 		asked = NULL;
 	if (asked && strcmp(asked, "0") && strcmp(asked, "1"))
-		return failure("GPUPART_STRICT='%s': wants 1 or 0", asked);
+		return failure("GPUPART_STRICT='%s': must be 1 or 0", asked);
 	status = check_node_strict(asked, &node);
 	if (status)
 		return status;
@@ -175,12 +175,12 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 	else if (!wishes->strict)
 		who = NULL;
 	wishes->strict = who;
-	/* Either way, the processes of this run do not report what is wrong with the setting. */
+	/* Set it in any case, so that the run's processes need not read the setting and report errors. */
 	setenv("GPUPART_STRICT", who ? "1" : "0", 1);
 	if (!who)
 		return 0;
 	if (left_out)
-		return failure("GPUPART_DISABLE=1: %s does not allow that", who);
+		return failure("GPUPART_DISABLE=1: %s does not allow it", who);
 	return 0;
 }
 
@@ -213,7 +213,7 @@ int cmd_run(int argc, char **argv)
 		return status;
 	if (!args.nr_terms && !wishes.plan && !wishes.mem && !wishes.rules.nr)
 		return failure(
-			"no set: give one with -t, -g, -u, -n, --sms, --hex, @NAME or --plan");
+			"no set: use -t, -g, -u, -n, --sms, --hex, @NAME or --plan");
 	status = args_input(&args);
 	if (!status && wishes.plan)
 		status = take_plan(&args, &wishes, &file);
@@ -229,12 +229,12 @@ int cmd_run(int argc, char **argv)
 		status = check_strict(&wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
-	/* Before the mask bits are checked, which shows whether the driver can. */
+	/* Set it before the check of the mask bits, which finds out whether the driver supports it. */
 	if (wishes.no_device_launch)
 		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);
 	run_take_gpus(&args, &wishes);
 	if (wishes.lend.job && wishes.gpus)
-		return failure("--lend %s: on one GPU, and --gpu %s names several",
+		return failure("--lend %s: works on one GPU, but --gpu %s names several",
 			       wishes.lend.job, wishes.gpus);
 	status = args_simulate(&args);
 	if (status)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart set: changes the limit of a running process, or of a job of many. */
+/* gpupart set: changes or shows the limit of a running process or of a job. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,46 +20,47 @@ const char set_help[] =
 "Usage: gpupart set -p PID [SET [--wait[=TIME]]] [--gpu GPU] [--json]\n"
 "       gpupart set NAME [SET [--wait[=TIME]]] [--gpu GPU] [--json]\n"
 "       gpupart set -p PID | NAME --mem SIZE [--gpu GPU] [--json]\n"
-"Changes the limit of a running process, or of all processes of the jobs NAME (of\n"
-"'gpupart run --name NAME'), those that begin later included: from the next launch on.\n"
-"Prints the old set and the new one. Your own processes; root's -p takes any.\n"
-"Without a SET shows the one there is.\n"
+"Changes the limit of a running process, or of all processes of the jobs that 'gpupart\n"
+"run --name NAME' started, including processes that start later. The new set applies\n"
+"from the next launch on. Prints the old set and the new one; without SET prints the\n"
+"current one. Works for your own processes; -p as root for all.\n"
 "\n"
-"SET, several add up:\n"
+"SET, several options add up:\n"
 "  -t, --tpcs LIST     TPCs: 0,5,8-11 or 0-10:2\n"
 "  -g, --gpcs LIST     whole GPCs\n"
-"  -u, --ugpus LIST    whole uGPUs (halves of the L2)\n"
-"  -n, --nr-tpcs N     N more TPCs, packed, clear of the sets of others; for a job\n"
-"                      begun inside another, of that one's set; 50%: that share of\n"
-"                      the GPU's TPCs\n"
-"      --sms N         N SMs, as -n: whole TPCs, rounded up\n"
-"      --shape SHAPE   how the TPCs of -n and --sms lie: packed, gpcs, balanced or\n"
-"                      spread, as run has it\n"
-"  @NAME               the set of that name in the configuration file\n"
+"  -u, --ugpus LIST    whole uGPUs (halves of the L2 cache)\n"
+"  -n, --nr-tpcs N     choose N TPCs close together that no other set has; for a job\n"
+"                      inside another one, TPCs of the outer set. -n 50% is that share\n"
+"                      of the GPU's TPCs\n"
+"      --sms N         choose N SMs, as with -n; rounded up to whole TPCs\n"
+"      --shape SHAPE   how -n and --sms choose: packed, gpcs, balanced or spread, as\n"
+"                      for run\n"
+"  @NAME               a named set of the configuration file\n"
 "      --hex MASK      bit i allows TPC i\n"
 "  -a, --all           all TPCs of the GPU\n"
 "\n"
-"      --mem SIZE      in place of SET: the memory quota of tenant NAME ('gpupart run\n"
-"                      --mem'), or of that which the process is in: all of it, on all\n"
-"                      its GPUs. Less than it uses takes nothing away: what it asks\n"
-"                      for then fails until enough is given back\n"
+"      --mem SIZE      change, instead of the set, the memory quota of tenant NAME\n"
+"                      ('gpupart run --mem') or of the process's tenant, on all its\n"
+"                      GPUs. A quota below the current use frees nothing: allocations\n"
+"                      fail until the tenant has freed enough\n"
 "\n"
-"      --wait[=TIME]   then waits until no launch with TPCs outside of SET is\n"
-"                      outstanding, at most TIME (10ms, 5s), and prints how long it\n"
-"                      took; fails after TIME, or if records of launches do not tell\n"
+"      --wait[=TIME]   then wait until no launch with TPCs outside the new set is\n"
+"                      outstanding, at most TIME (10ms, 5s), and print how long it\n"
+"                      took; fails after TIME, or if launches have no completion\n"
+"                      records\n"
 "\n"
-"  -p, --pid PID       this process, and not what it started\n"
-"      --gpu GPU       of a process that uses several, or of jobs NAME on several: a\n"
-"                      PCI address, as 'gpupart ps' shows it, a UUID or an index in\n"
-"                      PCI order; without it the first that has a set\n"
-"      --json          as JSON, schema gpupart/1\n"
+"  -p, --pid PID       this process, but not the processes that it started\n"
+"      --gpu GPU       if a process or job uses several GPUs: a PCI address, as in\n"
+"                      'gpupart ps', a UUID or an index in PCI order; the default is\n"
+"                      the first GPU that has a set\n"
+"      --json          print JSON, schema gpupart/1\n"
 "\n"
-"A launch that runs already ends where it is. A set wider than the one that a program\n"
-"was started with is allowed; of a job begun inside another not one with TPCs outside\n"
-"of that one's.\n"
+"A running launch keeps its TPCs until it ends. The new set may be wider than the set\n"
+"that the program was started with. The set of a job inside another one must stay\n"
+"inside the outer set.\n"
 "\n"
-"Exit status: 0 done, 1 a process could not be changed or --wait failed, 2 it names\n"
-"nothing that runs, or a set that it may not have.\n"
+"Exit status: 0 done, 1 a process could not be changed or --wait failed, 2 no such\n"
+"process or job, or the set is not allowed.\n"
 "\n"
 "Examples:\n"
 "  gpupart set train\n"
@@ -67,38 +68,38 @@ const char set_help[] =
 "  gpupart set train -u 0 --wait=5s\n"
 "  gpupart set train --mem 24G\n";
 
-/* One process, or one job, to be changed. */
+/* One process or job to change. */
 struct target {
-	int pid;			/* 0: a job that has no process of this number yet */
-	char job[GPUPART_JOB_STRLEN];	/* "" of a process that is changed alone */
+	int pid;			/* 0 for a job */
+	char job[GPUPART_JOB_STRLEN];	/* "" for a single process */
 	char name[64], pci[20], source[512];
 	bool simulated;
-	bool elsewhere;			/* a job of another pid namespace */
-	bool other_version;		/* of gpupart: not to be changed */
-	bool several;			/* others are on other GPUs */
-	unsigned int uid;		/* whose it is */
-	struct gpupart_topology *topo;	/* of its GPU */
+	bool elsewhere;			/* a job in another pid namespace */
+	bool other_version;		/* another version of gpupart: cannot be changed */
+	bool several;			/* there are targets on other GPUs */
+	unsigned int uid;		/* owner */
+	struct gpupart_topology *topo;	/* of the GPU */
 	struct gpupart_tpcset before, set;
 };
 
 struct targets {
 	const struct args *args;
-	bool all, show;			/* show: nothing changes */
-	bool wait;			/* for what was launched before: */
-	uint64_t wait_ns;		/* at most; 0: without a limit */
+	bool all, show;			/* -a; show instead of change */
+	bool wait;			/* wait for earlier launches */
+	uint64_t wait_ns;		/* time limit in ns; 0 for none */
 	struct target *list;
 	unsigned int nr;
 	struct which_gpu which;
-	char others[256];		/* GPUs that --gpu does not mean */
+	char others[256];		/* GPUs that --gpu does not select */
 	struct gpupart_process *processes;
 	int nr_processes;
-	struct gpupart_process *rows;	/* for jobs: the same, one for each of their GPUs */
+	struct gpupart_process *rows;	/* for jobs: one entry for each process and GPU */
 	int nr_rows;
-	struct gpupart_job *jobs;	/* all of them, as they were at first */
+	struct gpupart_job *jobs;	/* all jobs, before any change */
 	int nr_jobs;
 };
 
-/* -------------------------------------------------------------------- whom */
+/* ----------------------------------------------------------------- targets */
 
 static struct target *add_target(struct targets *t)
 {
@@ -106,7 +107,7 @@ static struct target *add_target(struct targets *t)
 	return memset(&t->list[t->nr++], 0, sizeof(*t->list));
 }
 
-/* Whether --gpu, where it is given, means this GPU, the @index'th of its program's. */
+/* Whether --gpu is absent or selects this GPU, number @index of its program. */
 static bool is_meant(struct targets *t, const char *pci, const char *source, bool simulated,
 		     unsigned int index)
 {
@@ -174,7 +175,7 @@ static int list_processes(struct targets *t)
 	return 0;
 }
 
-/* The jobs of that name or id, or without @name the one that @pid began. */
+/* Adds the jobs with this name or id, or without @name the job that @pid started. */
 static int find_jobs(struct targets *t, const char *name, int pid)
 {
 	struct gpupart_job *jobs;
@@ -198,7 +199,7 @@ static bool has_job(const struct targets *t, const char *job)
 	return false;
 }
 
-/* What --gpu means is none of @whose GPUs. */
+/* Reports that --gpu selects none of the GPUs of @whose. */
 static int fail_gpu(const struct targets *t, const char *whose)
 {
 	return usage_error("--gpu %s: %s is on %s", t->args->gpu, whose, t->others);
@@ -208,7 +209,7 @@ static int find_name(struct targets *t, const char *name)
 {
 	int status = find_jobs(t, name, 0);
 
-	/* Programs that show themselves under a name, without a run. */
+	/* Programs that set their own name, without gpupart run. */
 	for (int i = 0; !status && i < t->nr_processes; i++)
 		if (!strcmp(t->processes[i].name, name) && t->processes[i].pid &&
 		    t->processes[i].uid == geteuid() && !has_job(t, t->processes[i].job) &&
@@ -218,7 +219,7 @@ static int find_name(struct targets *t, const char *name)
 		return fail_gpu(t, name);
 	if (!status && !t->nr)
 		return usage_error(
-			"nothing that you run is named '%s': see 'gpupart ps'", name);
+			"you have no running job or program named '%s': see 'gpupart ps'", name);
 	return status;
 }
 
@@ -233,7 +234,7 @@ static int find_pid(struct targets *t, const char *text)
 			add_process(t, &t->processes[i]);
 			return t->nr ? 0 : fail_gpu(t, "the process");
 		}
-	/* It was started by run and has not called cuInit: its job is its own as yet. */
+	/* A program that run started and that has not called cuInit is known by its job only. */
 	status = find_jobs(t, NULL, pid);
 	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, "the process");
@@ -241,14 +242,17 @@ static int find_pid(struct targets *t, const char *text)
 		return usage_error("process %d does not exist", pid);
 	if (!status && !t->nr)
 		return usage_error(
-			"process %d does not confine launches: it has not called cuInit, runs without gpupart, or /dev/shm was too full to list it: see 'gpupart ps'",
+			"process %d is not known to gpupart: it has not called cuInit, runs without gpupart, or /dev/shm was full when it started: see 'gpupart ps'",
 			pid);
 	return status;
 }
 
-/* -------------------------------------------------------------------- what */
+/* --------------------------------------------------------------- new sets */
 
-/* The limit of the job around @target, in @set: NULL where it is in none, or that changes too. */
+/*
+ * The limit of the job around @target, stored in @set. Returns NULL if there is none, or if the
+ * outer job is changed as well.
+ */
 static const struct gpupart_tpcset *outer_limit(const struct targets *t,
 						const struct target *target,
 						struct gpupart_tpcset *set)
@@ -284,12 +288,12 @@ static int work_out(struct targets *t, struct target *target)
 		snprintf(why, sizeof(why), "process %d", target->pid);
 	if (target->other_version)
 		return failure(
-			"%s runs under another version of gpupart: only 'gpupart set' of that version changes its limit, which stays as it is",
+			"%s runs under another version of gpupart: only 'gpupart set' of that version can change its limit",
 			why);
-	/* The library cuts a path that is too long for its notes. */
+	/* The library stores only the end of a path that is too long. */
 	if (!strncmp(target->source, "...", 3))
 		return usage_error(
-			"the path of its capture, %s, is longer than %zu characters and cannot be found again: give 'gpupart run -i' a shorter one",
+			"the path of its capture, %s, is longer than %zu characters and cannot be read again: use a shorter path with 'gpupart run -i'",
 			target->source, sizeof(target->source) - 1);
 	args.simulated = target->simulated;
 	args.ignored_pid = target->pid;
@@ -299,12 +303,12 @@ static int work_out(struct targets *t, struct target *target)
 	if (err)
 		return error_of(err, "%s", why);
 	target->topo = topo;
-	/* A capture handed over has lost its name, by which those on the same GPU are known. */
+	/* A capture of another user is read from a descriptor: without its path, -n cannot find neighbours. */
 	for (unsigned int i = 0; i < args.nr_terms && target->simulated; i++)
 		if (!strcmp(args.terms[i].option, "-n") &&
 		    strcmp(gpupart_topology_info(topo)->source, target->source))
 			return usage_error(
-				"-n %s: the GPU of process %d is simulated from user %u's capture: -t, -g and -u can be used",
+				"-n %s: process %d uses a simulated GPU from a capture of user %u: use -t, -g or -u",
 				args.terms[i].text, target->pid, target->uid);
 	if (t->show)
 		return 0;
@@ -343,7 +347,7 @@ static void change_target(const struct target *target, struct changed *changed)
 	struct changed first;
 
 	memset(changed, 0, sizeof(*changed));
-	/* What a node gave is root's to change; its processes are the user's. */
+	/* Root changes a grant; the user of the processes changes their limits. */
 	if (target->uid == geteuid() || *target->job)
 		change(target, changed);
 	first = *changed;
@@ -363,7 +367,7 @@ static const char *set_text(char *text, const struct target *target,
 					   out_set(text, OUT_SET_STRLEN, target->topo, set);
 }
 
-/* Which of @target's sets it is, as in "pid 4711's new set". */
+/* Formats a description such as "pid 4711's new set". */
 static const char *which_text(char *text, size_t len, const struct target *target,
 			      const char *when)
 {
@@ -377,7 +381,7 @@ static const char *which_text(char *text, size_t len, const struct target *targe
 	return text;
 }
 
-/* As a row of @rows, NULL: as text. */
+/* Adds a row to @rows, or prints text if @rows is NULL. */
 static void report_set(struct out *out, json_t *rows, const struct target *target,
 		       const struct gpupart_tpcset *set)
 {
@@ -414,7 +418,7 @@ static json_t *json_change(const struct target *target, const struct gpupart_tpc
 			 "set", out_json_tpcs(now));
 }
 
-/* As a row of @rows, NULL: as text. */
+/* Adds a row to @rows, or prints text if @rows is NULL. */
 static void report_change(struct out *out, json_t *rows, const struct target *target,
 			  const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
 {
@@ -424,7 +428,7 @@ static void report_change(struct out *out, json_t *rows, const struct target *ta
 		print_change(out, target, before, now);
 }
 
-/* Whether @row is to be reported with @job: once, with the last that its process is in. */
+/* Whether to report @row with @job: once, with the last listed job that contains the process. */
 static bool is_reported(const struct targets *t, const struct gpupart_process *row,
 			const struct target *job)
 {
@@ -439,8 +443,8 @@ static bool is_reported(const struct targets *t, const struct gpupart_process *r
 }
 
 /*
- * Processes of a job of ours that have become other users: what they show is theirs, and so
- * are their limits. What a job inside another may have at most the library works out.
+ * Changes processes of a job that now run as other users: their limits are in state pages of those
+ * users. The new set is the job's limit as the library stored it, cut to outer jobs.
  */
 static int change_others(struct targets *t, const struct target *job,
 			 const struct gpupart_process *now, int nr)
@@ -464,17 +468,17 @@ static int change_others(struct targets *t, const struct target *job,
 		one.uid = now[i].uid;
 		gpupart_tpcset_parse_list(NULL, holds->limit, &one.set);
 		change_target(&one, &changed);
-		/* It is gone, or this is none of its GPUs. */
+		/* Ignore a process that has ended or does not use this GPU. */
 		if (changed.result.err && changed.result.err != -ESRCH &&
 		    (changed.result.err != -ENODEV || !strcmp(now[i].pci, job->pci)))
-			failed = failure("pid %d, user %u's now: %s", one.pid, one.uid,
+			failed = failure("pid %d, which now runs as user %u: %s", one.pid, one.uid,
 					 changed.result.why);
 	}
 	free(jobs);
 	return failed;
 }
 
-/* A process of @job's as a target, whose set is the one before. */
+/* A process of @job as a target, with its current set in @before. */
 static struct target as_target(const struct gpupart_process *row, const struct target *job)
 {
 	struct target one = {
@@ -489,8 +493,8 @@ static struct target as_target(const struct gpupart_process *row, const struct t
 }
 
 /*
- * What a job's processes have now, beside what they had when we looked first; where the job
- * @failed to change whole, of those that did.
+ * Reports the old and new sets of a job's processes; if the change of the job @failed, only those
+ * that changed.
  */
 static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			     const struct target *job, bool failed)
@@ -517,7 +521,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 	free(list);
 }
 
-/* Whether any process of a job is to be seen; of one that began here its program is. */
+/* Whether a process of the job is visible; true for a job of this pid namespace. */
 static bool is_seen(const struct target *job, const struct gpupart_process *now, int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -526,7 +530,7 @@ static bool is_seen(const struct target *job, const struct gpupart_process *now,
 	return !job->elsewhere;
 }
 
-/* A job has changed: those of it that are not ours do too. 0, or EXIT_FAILED. */
+/* Changes the job's processes of other users and reports all. Returns 0 or EXIT_FAILED. */
 static int report_job(struct targets *t, struct out *out, json_t *rows, const struct target *job,
 		      const struct changed *changed)
 {
@@ -538,7 +542,7 @@ static int report_job(struct targets *t, struct out *out, json_t *rows, const st
 	free(now);
 	if (!seen) {
 		remark(
-			"job %s began in another pid namespace, and no process of it is seen: the set is noted for those that begin",
+			"job %s was started in another pid namespace, and none of its processes is visible: the set applies to processes that start later",
 			*job->name ? job->name : job->job);
 		return failed;
 	}
@@ -590,7 +594,7 @@ static int change_all(struct targets *t)
 	return failed ?: status;
 }
 
-/* Shows the sets there are: of a job its own, and of each of its processes. */
+/* Prints the current sets: of each job and of each of its processes. */
 static int show_all(struct targets *t)
 {
 	json_t *rows = t->args->json ? json_array() : NULL, *root;
@@ -629,7 +633,7 @@ static int set(struct targets t, const char *pid, const char *name)
 	t.which = (struct which_gpu){ .selector = args->gpu };
 	status = list_processes(&t) ?:
 		 pid ? find_pid(&t, pid) : find_name(&t, name);
-	/* All sets before the first change: a bad one changes nothing. */
+	/* Compute all sets before the first change: an error then changes nothing. */
 	for (unsigned int i = 0; !status && i < t.nr; i++) {
 		for (unsigned int k = 0; k < t.nr; k++)
 			t.list[i].several |= strcmp(t.list[i].pci, t.list[k].pci) != 0;
@@ -662,7 +666,7 @@ int cmd_set(int argc, char **argv)
 	struct args args = { 0 };
 	int status;
 
-	/* NAME stands first: what looks like an option is one. */
+	/* NAME comes first, unless the first argument looks like an option. */
 	if (argc > 1 && *argv[1] && *argv[1] != '-') {
 		name = argv[1];
 		argv[1] = argv[0];
@@ -674,11 +678,11 @@ int cmd_set(int argc, char **argv)
 		return status;
 	if (!pid == !name)
 		return usage_error(
-			pid ? "both -p %s and the name '%s': one of them" :
-			      "whose set? give -p PID, or a job's NAME before the options",
+			pid ? "-p %s and the name '%s': use only one of them" :
+			      "no process or job: use -p PID, or put the job's NAME before the options",
 			pid, name);
 	if (mem && (args.nr_terms || all))
-		return usage_error("both --mem %s and %s%s%s: one at a time", mem,
+		return usage_error("--mem %s and %s%s%s: use only one of them", mem,
 				   all ? "-a" : args.terms[0].option, all ? "" : " ",
 				   all ? "" : args.terms[0].text);
 	if (mem) {
@@ -686,14 +690,14 @@ int cmd_set(int argc, char **argv)
 		return status ?: tenants_set(&args, name, pid, bytes);
 	}
 	if (args.shape && !args.nr_terms)
-		return usage_error("--shape %s: goes with -n or --sms", args.shape);
+		return usage_error("--shape %s: needs -n or --sms", args.shape);
 	if (args.nr_terms && all)
-		return usage_error("both -a and %s %s: one of them", args.terms[0].option,
+		return usage_error("-a and %s %s: use only one of them", args.terms[0].option,
 				   args.terms[0].text);
 	if (t.wait && !args.nr_terms && !all)
-		return usage_error("--wait: goes with a SET, whose change it waits for");
+		return usage_error("--wait: needs a SET");
 	if (wait && (!yaml_read_time(wait, &t.wait_ns) || !t.wait_ns))
-		return usage_error("--wait=%s: wants a time above 0, as 10ms or 5s", wait);
+		return usage_error("--wait=%s: must be a time above 0, such as 10ms or 5s", wait);
 	t.args = &args;
 	t.all = all;
 	return set(t, pid, name);

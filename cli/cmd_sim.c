@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart sim: scenarios on the simulated GPU's scheduling pipeline. */
+/* gpupart sim: runs scenarios on the model of the GPU's scheduling pipeline. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -15,22 +15,22 @@ const char sim_help[] =
 "Usage: gpupart sim SCENARIO [--run NAME] [--json | --of FORM] [--span FROM-TO]\n"
 "                   [-o FILE]\n"
 "       gpupart sim --list [--json] [-o FILE]\n"
-"Runs a scenario (a YAML file: GPUs, kernels, streams, programs) on the scheduling\n"
-"pipeline in software and says what came of it, and whether it is what the file\n"
-"expects. Documentation/user/scenarios.md says how to write one.\n"
+"Runs a scenario on a software model of the GPU's scheduling pipeline, prints the\n"
+"result, and checks it against what the file expects. A scenario is a YAML file of\n"
+"GPUs, kernels, streams and programs: see Documentation/user/scenarios.md.\n"
 "\n"
-"  SCENARIO            a file, or the name of one that ships: see 'gpupart sim --list'\n"
-"      --list          the scenarios that ship, and their titles\n"
-"      --run NAME      of a file with several runs only that one\n"
-"      --json          as JSON, schema gpupart/1\n"
-"      --of FORM       which block ran on which SM when: text, below the summary, or\n"
-"                      svg, a drawing that is legible in grey: what -o FILE.svg writes\n"
-"                      without it. Of many blocks it has sums\n"
-"      --span FROM-TO  of that only so much of the time: --span 1ms-1.5ms\n"
-"  -o, --output FILE   write there; FILE.svg: as --of svg, FILE.json: as --json\n"
+"  SCENARIO            a file, or a name from 'gpupart sim --list'\n"
+"      --list          list the scenarios that ship with gpupart, and their titles\n"
+"      --run NAME      run only this run of a file with several runs\n"
+"      --json          print JSON, schema gpupart/1\n"
+"      --of FORM       show which block ran on which SM, and when: text, below the\n"
+"                      summary, or svg, a drawing that is legible in grey (the default\n"
+"                      for -o FILE.svg). With many blocks it shows totals\n"
+"      --span FROM-TO  show only this part of the time: --span 1ms-1.5ms\n"
+"  -o, --output FILE   write FILE; FILE.svg: as with --of svg, FILE.json: with --json\n"
 "\n"
-"Exit status: 0 it is what was expected, 1 it is not, or came to a standstill, 2 the\n"
-"file is wrong or asks for what can never finish.\n"
+"Exit status: 0 the result is as expected, 1 it is not, or the run deadlocked, 2 the\n"
+"file is wrong or contains work that can never finish.\n"
 "\n"
 "Examples:\n"
 "  gpupart sim figure-3\n"
@@ -40,13 +40,13 @@ const char sim_help[] =
 
 struct options {
 	const char *scenario, *run, *form, *span;
-	uint64_t from, to;		/* of @span; to 0: to the end */
+	uint64_t from, to;		/* of @span in ns; @to 0: the end */
 	bool list;
 };
 
-/* --------------------------------------------------------------- those that ship */
+/* -------------------------------------------------------------- shipped scenarios */
 
-/* "NAME  TITLE", the title of its file. */
+/* Prints "NAME  TITLE". */
 static void print_titled(struct out *out, const char *name)
 {
 	yaml_node_t *title;
@@ -94,7 +94,7 @@ static int print_list(const struct args *args)
 
 /* -------------------------------------------------------------------------- runs */
 
-static int standstill(struct sim *sim, const struct sim_run *run, int err)
+static int fail_run(struct sim *sim, const struct sim_run *run, int err)
 {
 	const char *in = run->name ? run->name : "";
 	int status = err == -EINVAL || err == -EOVERFLOW ? EXIT_USAGE : EXIT_FAILED;
@@ -114,10 +114,10 @@ static int run_one(struct sim *sim, struct sim_run *run, unsigned int i)
 	if (!scenario_make(&run->scenario, &sim->yaml, i))
 		return EXIT_USAGE;
 	err = sim_run(run);
-	return err ? standstill(sim, run, err) : 0;
+	return err ? fail_run(sim, run, err) : 0;
 }
 
-/* All runs of the file, or the one that is asked for: 0, or an error. */
+/* Writes the names of the file's runs into @names, which it returns. */
 static const char *run_names(struct sim *sim, char *names, size_t len)
 {
 	const char *name;
@@ -136,7 +136,7 @@ static int run_all(struct sim *sim, const struct options *options)
 	int status = 0;
 
 	if (!yaml_root(&sim->yaml))
-		return usage_error("%s: is empty", sim->path);
+		return usage_error("%s: the file is empty", sim->path);
 	while (scenario_run_name(&sim->yaml, nr, &name))
 		nr++;
 	sim->runs = alloc_zeroed(nr + 1u, sizeof(*sim->runs));
@@ -149,9 +149,9 @@ static int run_all(struct sim *sim, const struct options *options)
 		status = run_one(sim, &sim->runs[sim->nr_runs++], i);
 	}
 	if (!status && !nr)
-		return usage_error("%s: runs: has none", sim->path);
+		return usage_error("%s: runs: the list is empty", sim->path);
 	if (!status && !sim->nr_runs)
-		return usage_error("--run %s: %s has no such run: it has %s",
+		return usage_error("--run %s: %s has no such run: its runs are %s",
 				   options->run ? options->run : "", sim->name,
 				   run_names(sim, names, sizeof(names)));
 	return status;
@@ -162,7 +162,7 @@ static bool is_form(const struct options *options, const char *form)
 	return options->form && !strcmp(options->form, form);
 }
 
-/* The end of what is drawn of a run; 0: it ended before that begins. */
+/* End of the drawn part of a run in ns; 0 if the run ended before the part begins. */
 static uint64_t drawn_to(const struct sim_run *run, const struct options *options)
 {
 	uint64_t end = run->result.end ? run->result.end : 1;
@@ -192,7 +192,7 @@ static void draw(struct out *out, struct sim *sim, const struct options *options
 	}
 }
 
-/* What cannot be shown is said before anything is written: 0, or an error. */
+/* Rejects what cannot be shown, before anything is written. Returns 0 or an error. */
 static int check(struct sim *sim, const struct options *options)
 {
 	struct sim_outcome *outcomes = NULL;
@@ -205,13 +205,13 @@ static int check(struct sim *sim, const struct options *options)
 	if (!good)
 		return EXIT_USAGE;
 	if (is_form(options, "svg") && sim->nr_runs > 1)
-		return usage_error("--of svg: %s has %u runs: choose one with --run: %s", sim->name,
-				   sim->nr_runs, run_names(sim, names, sizeof(names)));
+		return usage_error("--of svg: %s has %u runs: choose one of them with --run: %s",
+				   sim->name, sim->nr_runs, run_names(sim, names, sizeof(names)));
 	for (i = 0; i < sim->nr_runs; i++)
 		if (!drawn_to(&sim->runs[i], options))
-			return usage_error("--span %s: %s%sends at %s", options->span,
+			return usage_error("--span %s: %s%sends earlier, at %s", options->span,
 					   sim->runs[i].name ? sim->runs[i].name : "",
-					   sim->runs[i].name ? " " : "it ",
+					   sim->runs[i].name ? " " : "the run ",
 					   sim_time(end, sim->runs[i].result.end));
 	return 0;
 }
@@ -253,7 +253,7 @@ static int sim_file(struct sim *sim, const struct args *args, const struct optio
 	return status;
 }
 
-/* "1ms-1.5ms": 0, or an error. */
+/* Reads a span such as "1ms-1.5ms". Returns 0 or an error. */
 static int read_span(struct options *options)
 {
 	const char *dash = options->span ? strchr(options->span, '-') : NULL;
@@ -265,21 +265,21 @@ static int read_span(struct options *options)
 		 options->span);
 	if (!dash || !yaml_read_time(from, &options->from) ||
 	    !yaml_read_time(dash + 1, &options->to) || options->from >= options->to)
-		return usage_error("--span %s: wants two times such as 1ms-1.5ms, "
-				   "the earlier first",
-				   options->span);
+		return usage_error(
+			"--span %s: must be two times such as 1ms-1.5ms, the earlier one first",
+			options->span);
 	return 0;
 }
 
-/* Which of the options go together: 0, or an error. */
+/* Rejects options that exclude each other. Returns 0 or an error. */
 static int check_options(const struct args *args, struct options *options)
 {
 	const char *extra = options->list || !*args->program ? *args->program : args->program[1];
 
 	if (extra)
-		return usage_error("'%s' is not expected: see 'gpupart sim --help'", extra);
+		return usage_error("unexpected argument '%s': see 'gpupart sim --help'", extra);
 	if (options->list && (options->run || options->form || options->span))
-		return usage_error("--list and %s %s: take one",
+		return usage_error("--list and %s %s: use only one of them",
 				   options->run	 ? "--run" :
 				   options->form ? "--of" :
 						   "--span",
@@ -294,11 +294,11 @@ static int check_options(const struct args *args, struct options *options)
 	if (!options->form && !args->json && out_is_svg(args->output))
 		options->form = "svg";
 	if (options->form && !is_form(options, "text") && !is_form(options, "svg"))
-		return usage_error("--of %s: wants text or svg", options->form);
+		return usage_error("--of %s: must be text or svg", options->form);
 	if (options->form && args->json)
-		return usage_error("--json and --of %s: take one", options->form);
+		return usage_error("--json and --of %s: use only one of them", options->form);
 	if (options->span && !options->form)
-		return usage_error("--span %s: wants --of text or svg", options->span);
+		return usage_error("--span %s: needs --of text or svg", options->span);
 	return read_span(options);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart slurm-conf: what Slurm's files have to say of a node's GPUs, so that slurmctld counts
- * their TPCs and memory.
+ * gpupart slurm-conf: writes the lines that Slurm's configuration files need, so that slurmctld
+ * counts the TPCs and the memory of a node's GPUs.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -17,26 +17,26 @@
 const char slurm_conf_help[] =
 "Usage: gpupart slurm-conf [--of FORM] [--node NAME] [-i CAPTURE ...] [--mem SIZE]\n"
 "                          [--json] [-o FILE]\n"
-"Writes what Slurm's files have to say of this node's GPUs, or of those of captures:\n"
-"TPCs are counted as shards of a GPU, memory as tpcmem, in MiB. Without --of all of\n"
-"it, each piece under the name of the file that it belongs into.\n"
+"Writes the lines that Slurm's configuration files need for this node's GPUs, or for\n"
+"the GPUs of captures. Slurm counts TPCs as shards of a GPU, and memory as tpcmem in\n"
+"MiB. Without --of it writes all pieces, each under the name of its file.\n"
 "\n"
-"      --of FORM       that piece alone:\n"
-"                      gres       gres.conf: the node's lines\n"
+"      --of FORM       write only this piece:\n"
+"                      gres       gres.conf: lines for the node\n"
 "                      node       slurm.conf: Gres= for the node's line NodeName=\n"
-"                      boards     gpupart-boards.lua: what can never fit is refused\n"
-"                      cluster    slurm.conf: once a cluster\n"
+"                      boards     gpupart-boards.lua: which requests can never fit\n"
+"                      cluster    slurm.conf: lines needed once per cluster\n"
 "                      plugstack  plugstack.conf\n"
-"                      submit     job_submit.lua, for a cluster that has none\n"
-"      --node NAME     the node's name (this host's)\n"
-"  -i, --input CAPTURE a GPU of another node, of 'gpupart topology --of capture', or\n"
-"                      sample:NAME; may be given more than once, in the order of the\n"
-"                      numbers of /dev/nvidiaN\n"
-"      --mem SIZE      each GPU's memory, with -i, of which captures do not tell\n"
-"      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there; FILE.json: as --json\n"
+"                      submit     job_submit.lua, for a cluster without one\n"
+"      --node NAME     the node's name (default: this host's name)\n"
+"  -i, --input CAPTURE a GPU of another node, from 'gpupart topology --of capture', or\n"
+"                      sample:NAME; one -i for each GPU, in the order of the numbers\n"
+"                      of /dev/nvidiaN\n"
+"      --mem SIZE      memory of each GPU; needed with -i, since captures lack it\n"
+"      --json          print JSON, schema gpupart/1\n"
+"  -o, --output FILE   write FILE instead of stdout; FILE.json: as with --json\n"
 "\n"
-"Without -i it says what 'gpupart slurm-node' found, which root is to run first.\n"
+"Without -i it uses what 'gpupart slurm-node' found, which root must run first.\n"
 "\n"
 "Examples:\n"
 "  gpupart slurm-conf --of gres >>/etc/slurm/gres.conf\n"
@@ -44,10 +44,10 @@ const char slurm_conf_help[] =
 
 #define MIB (1ull << 20)
 
-/* What is said of one board, all of it counts of TPCs but the memory. */
+/* One board: numbers of TPCs, and the memory in MiB. */
 struct board {
-	char type[64];		/* as Slurm takes it: "h200" */
-	unsigned int tpcs, ugpu, gpc, home;
+	char type[64];		/* in Slurm's form: "h200" */
+	unsigned int tpcs, ugpu, gpc, home;	/* largest uGPU, smallest GPC, cluster room */
 	uint64_t mib;
 };
 
@@ -56,7 +56,7 @@ struct conf {
 	struct node_gpus gpus;
 };
 
-/* "NVIDIA H200" is h200: Slurm's types are letters, digits, '_' and '-'. */
+/* Converts "NVIDIA H200" to h200: Slurm's types are letters, digits, '_' and '-'. */
 static void type_of(const char *name, char *type, size_t len)
 {
 	size_t n = 0;
@@ -70,7 +70,7 @@ static void type_of(const char *name, char *type, size_t len)
 		snprintf(type, len, "gpu");
 }
 
-/* The TPCs of the largest virtual GPC, which clusters obey, cut to a power of two. */
+/* TPCs of the largest virtual GPC, in which a cluster must fit, rounded down to a power of 2. */
 static unsigned int largest_home(const struct gpupart_topology *topo)
 {
 	unsigned int largest = 0, home = 1;
@@ -143,7 +143,7 @@ static void print_gres(FILE *file, const struct conf *conf)
 		(unsigned long long)memory_of(conf));
 }
 
-/* "gpu:h200:2,shard:132,tpcmem:287542", a type once. */
+/* Prints "gpu:h200:2,shard:132,tpcmem:287542", with each type once. */
 static void print_node_gres(FILE *file, const struct conf *conf)
 {
 	unsigned int tpcs = 0;
@@ -196,7 +196,7 @@ static void print_cluster(FILE *file, const struct conf *conf)
 	      "JobSubmitPlugins=lua\n", file);
 	if (!paths_package("slurm-health", path, sizeof(path)))
 		fprintf(file, "HealthCheckProgram=%s\nHealthCheckInterval=60\n", path);
-	fputs("# what is counted may be limited, too (sacctmgr: GrpTRES=gres/shard=32):\n"
+	fputs("# accounting can also limit these resources (sacctmgr: GrpTRES=gres/shard=32):\n"
 	      "# AccountingStorageTRES=gres/gpu,gres/shard,gres/tpcmem\n", file);
 }
 
@@ -207,7 +207,7 @@ static void print_plugstack(FILE *file, const struct conf *conf)
 	(void)conf;
 	if (paths_package("gpupart_spank.so", path, sizeof(path)))
 		snprintf(path, sizeof(path), "gpupart_spank.so");
-	/* Optional: a node on which it is missing runs jobs that do not ask for it. */
+	/* Optional: a node without the plugin still runs jobs that do not use it. */
 	fprintf(file, "optional %s\n", path);
 }
 
@@ -219,7 +219,7 @@ static void print_submit(FILE *file, const struct conf *conf)
 	if (paths_package("gpupart.lua", path, sizeof(path)))
 		snprintf(path, sizeof(path), "/usr/local/lib/gpupart/gpupart.lua");
 	fprintf(file,
-		"-- A cluster that has a job_submit.lua adds the marked lines to it.\n"
+		"-- If the cluster has a job_submit.lua, add the lines that end with -- to it.\n"
 		"local gpupart = dofile(\"%s\") --\n"
 		"function board(b) table.insert(gpupart.boards, b) end --\n"
 		"dofile(\"/etc/slurm/gpupart-boards.lua\") --\n"
@@ -240,7 +240,7 @@ static void print_submit(FILE *file, const struct conf *conf)
 static const struct piece {
 	const char *name, *file;
 	void (*print)(FILE *file, const struct conf *conf);
-	bool of_gpus;		/* else it is the same on all hosts, also those without a GPU */
+	bool of_gpus;		/* depends on the GPUs; else the same on all hosts */
 } pieces[] = {
 	{ "gres", "gres.conf", print_gres, true },
 	{ "node", "slurm.conf", print_node, true },
@@ -306,7 +306,7 @@ static int print(const struct args *args, const struct piece *only, const struct
 	return out_close(&out);
 }
 
-/* GPUs of captures, numbered as they are given. */
+/* Adds a GPU for each capture, numbered in their order. Returns 0 or an error. */
 static int take_captures(const struct args_texts *captures, uint64_t memory, struct node_gpus *node)
 {
 	for (unsigned int i = 0; i < captures->nr; i++) {
@@ -332,7 +332,7 @@ static int take_node(const char *given, char *name, size_t len)
 	if (given)
 		snprintf(name, len, "%s", given);
 	else if (gethostname(name, len))
-		return failure("this host has no name: %s", strerror(errno));
+		return failure("cannot read this host's name: %s", strerror(errno));
 	name[len - 1] = 0;
 	name[strcspn(name, ".")] = 0;
 	for (const char *c = name; *c; c++)
@@ -340,7 +340,7 @@ static int take_node(const char *given, char *name, size_t len)
 			*name = 0;
 	if (*name)
 		return 0;
-	return usage_error("--node '%s': wants a name of letters, digits, '-' and '_'",
+	return usage_error("--node '%s': must be a name of letters, digits, '-' and '_'",
 			   given ? given : "");
 }
 
@@ -352,7 +352,8 @@ static int find_piece(const char *name, const struct piece **piece)
 			*piece = &pieces[i];
 	if (!name || *piece)
 		return 0;
-	return usage_error("--of %s: wants gres, node, boards, cluster, plugstack or submit", name);
+	return usage_error("--of %s: must be gres, node, boards, cluster, plugstack or submit",
+			   name);
 }
 
 int cmd_slurm_conf(int argc, char **argv)
@@ -377,9 +378,9 @@ int cmd_slurm_conf(int argc, char **argv)
 	if (!status && mem)
 		status = args_memory(mem, &memory);
 	if (!status && !mem != !captures.nr)
-		status = usage_error("%s",
-				     mem ? "--mem: goes with -i, this node's GPUs tell it" :
-					   "-i: captures do not tell a GPU's memory: give --mem");
+		status = usage_error(
+			"%s", mem ? "--mem: only with -i; this node's GPUs report their memory"
+				  : "-i: captures do not contain a GPU's memory: use --mem");
 	if (status)
 		return status;
 	conf.node = name;

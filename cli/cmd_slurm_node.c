@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart slurm-node: what Slurm's plugin has to know of this node, and what jobs hold here. */
+/* gpupart slurm-node: examines this node's GPUs for Slurm's plugin; lists and releases grants. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -21,22 +21,22 @@
 const char slurm_node_help[] =
 "Usage: gpupart slurm-node [-i CAPTURE]\n"
 "       gpupart slurm-node --clean | --check | --list [--json]\n"
-"Looks at this node's GPUs for Slurm's plugin: their topology, the check of their mask\n"
-"bits, their memory; as root, into /run/gpupart. The plugin has slurmd do it when it\n"
-"begins, so that no job's start has to.\n"
+"Reads the topology and memory size of this node's GPUs and checks their mask bits,\n"
+"for Slurm's plugin. As root it writes the result to /run/gpupart. slurmd runs this at\n"
+"its start, through the plugin, so that no job has to wait for it.\n"
 "\n"
-"  -i, --input CAPTURE the node's GPU is the simulated one made of it\n"
-"      --boot          as slurmd does: simulated GPUs stay what they were; --clean\n"
-"      --clean         takes back what jobs hold that Slurm does not run here any\n"
-"                      more, after a crash of the node's daemons; asks squeue\n"
-"      --check         for a prolog or an epilog: fails where something is held for a\n"
-"                      job that Slurm does not run here, or a process of such a job,\n"
-"                      and of a user without a job here, uses a GPU, or the node's MPS\n"
-"                      daemon does not answer; changes nothing\n"
-"      --list          what jobs hold here, and of whom\n"
-"      --json          as JSON, schema gpupart/1\n"
+"  -i, --input CAPTURE use the simulated GPU of CAPTURE as the node's GPU\n"
+"      --boot          as slurmd does: also --clean; keeps simulated GPUs unchanged\n"
+"      --clean         release the grants of jobs that Slurm no longer runs here,\n"
+"                      after a crash of the node's daemons; asks squeue\n"
+"      --check         for a prolog or epilog: fail if there are grants for a job that\n"
+"                      Slurm does not run here, if a process of such a job uses a GPU\n"
+"                      and its user has no other job here, or if the node's MPS daemon\n"
+"                      does not answer; changes nothing\n"
+"      --list          list the grants on this node, with their jobs and users\n"
+"      --json          print JSON, schema gpupart/1\n"
 "\n"
-"Exit status: 0 done, 1 a GPU could not be looked at, squeue not asked, --check found\n"
+"Exit status: 0 done, 1 a GPU could not be read, squeue failed, --check found\n"
 "something, or with --clean the node's MPS daemon does not answer, 2 bad values.\n"
 "\n"
 "Examples:\n"
@@ -55,7 +55,7 @@ static int take_held(struct held *held)
 	return held->nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
-/* Whether @id is of a job of Slurm's, "0-" and its number: a pod's has more hyphens. */
+/* Whether @id belongs to a job of Slurm: "0-" and a number. A pod's id has more hyphens. */
 static bool is_slurms(const char *id)
 {
 	return !strncmp(id, "0-", 2) && !strchr(id + 2, '-');
@@ -72,9 +72,9 @@ static int take_jobs(struct held *held)
 	return status;
 }
 
-/* ------------------------------------------------------------- Slurm's word */
+/* ------------------------------------------------------------ Slurm's jobs */
 
-/* The jobs, and the users of those jobs. */
+/* The jobs that Slurm runs here, and their users. */
 struct running {
 	unsigned int *jobs, *uids, nr;
 };
@@ -111,8 +111,8 @@ static bool name_is_plain(const char *name)
 }
 
 /*
- * Where slurmd's Slurm is, for HealthCheckProgram, to which slurmd tells nothing of it: noted when
- * slurmd begins.
+ * Variables that tell how to reach slurmd's Slurm. slurmd does not pass them to HealthCheckProgram,
+ * so they are stored when slurmd starts.
  */
 static const char *const slurmd_variables[] = { "SLURM_CONF", "SLURMD_NODENAME", "PATH" };
 
@@ -137,7 +137,7 @@ static int note_slurmd(void)
 	return err ? failure(SLURMD_FILE ": %s", strerror(-err)) : 0;
 }
 
-/* What is there already holds; squeue may be in a folder that slurmd knows and we do not. */
+/* Keeps a variable that is set, but appends to PATH, since only slurmd's may contain squeue. */
 static void take_variable(const char *name, const char *value)
 {
 	const char *own = getenv(name);
@@ -171,7 +171,7 @@ static void take_slurmd(void)
 		fclose(file);
 }
 
-/* What squeue would leave out jobs by, or ask another cluster for. */
+/* Removes variables that make squeue leave out jobs or ask another cluster. */
 static void forget_squeue_variables(void)
 {
 	for (char **at = environ; *at; ) {
@@ -186,7 +186,7 @@ static void forget_squeue_variables(void)
 	}
 }
 
-/* A number at *text, which is moved behind it and blanks. */
+/* Reads a number at *text and moves *text behind it and the blanks that follow. */
 static bool read_number(char **text, unsigned int *number)
 {
 	unsigned long value;
@@ -200,7 +200,7 @@ static bool read_number(char **text, unsigned int *number)
 	return !errno && value <= UINT_MAX;
 }
 
-/* A line is a job's number and its user's, and nothing else: all of them, or false. */
+/* Reads lines of a job number and a user id. Returns false if any line is different. */
 static bool read_jobs(FILE *file, struct running *running)
 {
 	unsigned int job, uid;
@@ -219,7 +219,7 @@ static bool read_jobs(FILE *file, struct running *running)
 	return !ferror(file);
 }
 
-/* Jobs that Slurm has on this node, whether they run, start or end. */
+/* Asks squeue for the jobs on this node: running, starting or ending. Returns 0 or an error. */
 static int ask_slurm(struct running *running)
 {
 	char name[256], command[320];
@@ -232,14 +232,14 @@ static int ask_slurm(struct running *running)
 	node = getenv("SLURMD_NODENAME");
 	if (!node || !*node) {
 		if (gethostname(name, sizeof(name)))
-			return failure("this node has no name: %s", strerror(errno));
+			return failure("cannot read this node's name: %s", strerror(errno));
 		name[sizeof(name) - 1] = 0;
 		name[strcspn(name, ".")] = 0;
 		node = name;
 	}
 	if (!name_is_plain(node))
-		return failure("'%s' is no node's name", node);
-	/* Words of ours alone, so that a shell may read them. */
+		return failure("'%s' is not a valid node name", node);
+	/* The name is checked, so the shell can run this. */
 	snprintf(command, sizeof(command),
 		 "exec squeue -a -h -o '%%A %%U' -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
 	forget_squeue_variables();
@@ -248,11 +248,11 @@ static int ask_slurm(struct running *running)
 	status = pipe ? pclose(pipe) : -1;
 	if (good && !status)
 		return 0;
-	/* Nothing is taken from anybody on no answer, nor on half of one. */
-	return failure("squeue did not say which jobs run on %s", node);
+	/* Release no grant after a missing or incomplete answer. */
+	return failure("squeue did not list the jobs on %s", node);
 }
 
-/* Whether the node is to have an MPS daemon and it does not answer. */
+/* Whether the node has an MPS daemon that does not answer. */
 static bool mps_is_lost(void)
 {
 	static struct mps_daemon daemon;
@@ -260,7 +260,7 @@ static bool mps_is_lost(void)
 
 	if (!err || err == -ENOENT)
 		return false;
-	remark("%s: jobs take turns on a GPU: see 'systemctl status gpupart-mps', then restart it",
+	remark("%s: jobs run on a GPU one after the other: see 'systemctl status gpupart-mps', then restart it",
 	       daemon.why);
 	return true;
 }
@@ -281,30 +281,30 @@ static int clean(void)
 			continue;
 		nr_left = left_kill(&left, strtoul(held.list[i].name, NULL, 10), &held.list[i],
 				    &why);
-		/* What they use is free when they are gone: the next time. */
+		/* Keep the grant until these processes have ended: a later call releases it. */
 		if (nr_left) {
-			remark("job %s does not run here any more: %u of its processes %s",
+			remark("job %s no longer runs here: %u of its processes %s",
 			       held.list[i].name, nr_left, why);
 			continue;
 		}
 		if (gpupart_grant_drop(cmd_gp, held.list[i].id))
 			status = failure("%s", gpupart_error(cmd_gp));
 		else
-			remark("job %s does not run here any more: what it held is free",
+			remark("job %s no longer runs here: its grant is released",
 			       held.list[i].name);
 	}
 	free(left.list);
 	running_free(&running);
 	free(held.list);
-	/* slurmd logs what a health check says only if that fails. */
+	/* slurmd logs the output of a health check only if it fails. */
 	if (mps_is_lost() && !status)
 		status = EXIT_FAILED;
 	return status;
 }
 
 /*
- * Processes that say of themselves that they were started in a job that does not run here. A user
- * can have any process say so: it fails nothing where Slurm runs another job of that user.
+ * Counts processes whose state pages name a job that does not run here. A user can write any job
+ * there, so processes of a user who has another job here are ignored.
  */
 static int check_processes(const struct running *running)
 {
@@ -314,8 +314,8 @@ static int check_processes(const struct running *running)
 	for (int i = 0; i < nr; i++)
 		if (is_slurms(list[i].job) && !runs(running, list[i].name) &&
 		    !has_job(running, list[i].uid)) {
-			remark("pid %d of user %u is left of job %s, and uses %s", list[i].pid,
-			       list[i].uid, list[i].name, list[i].pci);
+			remark("pid %d of user %u is left over from job %s and uses %s",
+			       list[i].pid, list[i].uid, list[i].name, list[i].pci);
 			found++;
 		}
 	free(list);
@@ -330,7 +330,7 @@ static int check(void)
 
 	for (int i = 0; !status && i < held.nr; i++)
 		if (!runs(&running, held.list[i].name)) {
-			remark("job %s of user %u does not run here and holds TPCs of %s",
+			remark("job %s of user %u does not run here but has a grant for TPCs of %s",
 			       held.list[i].name, held.list[i].uid, held.list[i].pci);
 			found++;
 		}
@@ -426,7 +426,7 @@ static int boot(struct args *args)
 {
 	int status = (node_gpus_simulated() ? 0 : look(args)) ?: note_slurmd();
 
-	/* Without slurmctld nothing can be said of jobs: the next try is when room is short. */
+	/* May fail without slurmctld: allocation tries again when TPCs are missing. */
 	clean();
 	return status;
 }
@@ -446,11 +446,12 @@ int cmd_slurm_node(int argc, char **argv)
 	if (status)
 		return status;
 	if (wants_boot + wants_clean + wants_check + wants_list > 1)
-		return usage_error("--boot, --clean, --check and --list: one at a time");
+		return usage_error("--boot, --clean, --check and --list: use only one of them");
 	if (args.json && !wants_list)
-		return usage_error("--json: goes with --list");
+		return usage_error("--json: needs --list");
 	if (args.source && (wants_clean || wants_check || wants_list))
-		return usage_error("-i %s: is for looking at the GPUs", args.source);
+		return usage_error("-i %s: cannot be used with --clean, --check or --list",
+				   args.source);
 	return wants_clean ? clean() : wants_check ? check() : wants_list ? list_held(&args) :
 	       wants_boot ? boot(&args) : look(&args);
 }

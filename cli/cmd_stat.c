@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart stat: starts a program as run does and watches the records of its launches, or those of
- * programs that run already, and shows what they say.
+ * gpupart stat: starts a program as run does, or finds running ones, reads the completion records
+ * of their launches and prints a report.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,49 +19,51 @@
 #include "cli/util/out.h"
 #include "cli/util/process.h"
 
-#define JOIN_NS	5000000		/* so often new processes are looked for */
+#define JOIN_NS	5000000		/* interval of the search for new processes */
 
 const char stat_help[] =
 "Usage: gpupart stat [SET] [-i CAPTURE] [--gpu GPU] [--interval SECONDS] [--json]\n"
 "                    [-o FILE] -- PROGRAM ARGS\n"
 "       gpupart stat -p PID | NAME [-d SECONDS] [--interval SECONDS] [--json]\n"
 "                    [-o FILE]\n"
-"Runs an unmodified program, inside a set or on the whole GPU, and tells from the\n"
-"records that the GPU writes when a launch ends how busy the GPU was with it, how many\n"
-"launches were outstanding, which ten kernels took the most time, and so whether it is\n"
-"CPU-bound or GPU-bound. The report is on stderr: stdout is the program's.\n"
+"Runs an unmodified program, in a set or on the whole GPU, and reports how busy it\n"
+"kept the GPU, how many launches were outstanding, the ten kernels that took the most\n"
+"time, and whether the program is CPU-bound or GPU-bound. The figures come from the\n"
+"completion records that the GPU writes when a launch ends. The report is written to\n"
+"stderr, since stdout belongs to the program.\n"
 "\n"
-"SET as for run: -t, -g, -u, -n, --sms, --hex, --shape; see 'gpupart help run'.\n"
+"SET is given as for run: -t, -g, -u, -n, --sms, --hex, --shape; see 'gpupart help\n"
+"run'.\n"
 "\n"
-"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
-"      --gpu GPU       the set's: an index in PCI order, a PCI address or a UUID\n"
+"  -i, --input CAPTURE run on the simulated GPU of CAPTURE (sample:h200 or a file)\n"
+"      --gpu GPU       the GPU of SET: an index in PCI order, a PCI address or a UUID\n"
 "      --interval SECONDS\n"
-"                      a line on stderr each so many seconds, 0.1-3600, of that time;\n"
-"                      with --json they are in \"intervals\"\n"
-"      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there and not to stderr; FILE.json: as --json\n"
+"                      also report each interval of this length, 0.1-3600, in a line\n"
+"                      on stderr; with --json in \"intervals\"\n"
+"      --json          write JSON, schema gpupart/1\n"
+"  -o, --output FILE   write the report to FILE; FILE.json: as with --json\n"
 "\n"
-"GPU-bound: launches were outstanding 90 % of the time or more, from the first one to\n"
-"the program's end. CPU-bound: half of that time or less. Else: neither. Copies are\n"
-"counted with their bytes and not timed, so in the rest of the time the GPU may wait\n"
-"for the CPU or copy: gpupart(1), \"What bounds a program\".\n"
+"GPU-bound: launches were outstanding for 90% or more of the time from the first\n"
+"launch to the program's end. CPU-bound: for 50% or less of it. Otherwise neither.\n"
+"Copies are counted with their bytes but not timed. When no launch is outstanding, the\n"
+"GPU may be copying or may be idle: gpupart(1), \"What bounds a program\".\n"
 "\n"
-"With -p or NAME: the same of what runs already under gpupart, a process or all\n"
-"processes of a job, for the time from now on; the report is on stdout. A kernel's\n"
-"begin is not recorded: its time is taken from its submission or the end of the launch\n"
-"before it on its stream. \"31.0 to 44.2%\": the clocks of CPU and GPU leave open which.\n"
-"Some graphs have no records, and may be busy all the time.\n"
+"With -p or NAME the report covers a process, or all processes of a job, that already\n"
+"run under gpupart, for the time from now on; it is written to stdout. The begin of a\n"
+"kernel is not recorded: stat uses its submission or the end of the previous launch on\n"
+"its stream. \"31.0 to 44.2%\" is a range, because the clocks of CPU and GPU agree only\n"
+"within a bound. Some graphs have no completion records: they count as busy.\n"
 "\n"
-"  -p, --pid PID       this process; your own, as root any\n"
-"  -d, --delay SECONDS for so long, 0.1-3600 (1); Ctrl-C ends it before\n"
+"  -p, --pid PID       this process of yours; as root any process\n"
+"  -d, --delay SECONDS measure for this time, 0.1-3600 (1); Ctrl-C ends it earlier\n"
 "\n"
-"The program is started as by run, and with GPUPART_STAT and GPUPART_RECORDS=1 in its\n"
-"environment; what it starts is measured, too, each process by itself. With\n"
-"GPUPART_RECORDS=0 it is refused, with GPUPART_DISABLE=1 it is run untouched.\n"
+"The program is started as by run, with GPUPART_STAT and GPUPART_RECORDS=1 in its\n"
+"environment. Each descendant is measured separately. With GPUPART_RECORDS=0 in the\n"
+"environment stat refuses to start; with GPUPART_DISABLE=1 it measures nothing.\n"
 "Profilers that use CUPTI cannot be used at the same time.\n"
 "\n"
-"Exit status: the program's, 128 and the signal's number where one ended it; 127 it is\n"
-"not there, 126 it cannot be executed, 125 anything else that went wrong.\n"
+"Exit status: the status of the program, or 128 plus the number of the signal that\n"
+"ended it; 127 not found, 126 not executable, 125 any other failure.\n"
 "\n"
 "Examples:\n"
 "  gpupart stat -- python3 infer.py\n"
@@ -76,7 +78,7 @@ struct session {
 	struct stat_program program;
 	bool joined[GPUPART_STAT_MAX_PROCESSES];
 	uint64_t start_ns;
-	struct sigaction pipe_before;	/* what the program is to get */
+	struct sigaction pipe_before;	/* restored in the program */
 	sigset_t signals, before;
 };
 
@@ -97,20 +99,20 @@ static void __attribute__((noreturn)) be_program(const struct session *session, 
 	_exit(status);
 }
 
-/* 0 and *pid, or an error: it could not be started. */
+/* Starts the program. Returns 0 and *pid, or an error. */
 static int start(struct session *session, pid_t *pid)
 {
 	int fds[2], status = 0;
 	ssize_t len;
 
 	if (pipe2(fds, O_CLOEXEC))
-		return cmd_fail(session->args->cmd, EXIT_FAILED, "no pipe: %s",
+		return cmd_fail(session->args->cmd, EXIT_FAILED, "cannot create a pipe: %s",
 				strerror(errno));
 	sigemptyset(&session->signals);
 	sigaddset(&session->signals, SIGCHLD);
 	sigaddset(&session->signals, SIGTERM);
 	sigaddset(&session->signals, SIGHUP);
-	/* The terminal sends these to the program as well: it decides. */
+	/* The terminal also sends these to the program, which decides what to do. */
 	sigaddset(&session->signals, SIGINT);
 	sigaddset(&session->signals, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &session->signals, &session->before);
@@ -124,10 +126,10 @@ static int start(struct session *session, pid_t *pid)
 	close(fds[1]);
 	if (*pid < 0) {
 		close(fds[0]);
-		return cmd_fail(session->args->cmd, EXIT_FAILED, "no process: %s",
+		return cmd_fail(session->args->cmd, EXIT_FAILED, "cannot create a process: %s",
 				strerror(errno));
 	}
-	/* Nothing comes, and the end, where the program took the child's place. */
+	/* End of file without data: the child has executed the program. */
 	do
 		len = read(fds[0], &status, sizeof(status));
 	while (len < 0 && errno == EINTR);
@@ -148,7 +150,7 @@ static void take_ended(struct stat_program *program, int wstatus)
 	}
 }
 
-/* Rows for what begins to use CUDA, which waits until its records are open. */
+/* Adds rows for processes that start to use CUDA; they wait until their records are open. */
 static void join(struct session *session)
 {
 	struct gpupart_stat_process p;
@@ -209,7 +211,7 @@ static bool has_row(const struct stat_report *report, int pid)
 	return false;
 }
 
-/* What the processes counted, and how many could not be measured. */
+/* Adds up the counters of all processes, and counts those that could not be measured. */
 static void add_up(struct session *session)
 {
 	struct stat_program *program = &session->program;
@@ -266,7 +268,7 @@ static int with_block(struct session *session)
 	return status;
 }
 
-/* What runs here shows itself to one: the stat around this one would see nothing. */
+/* Fails inside another stat: processes can report to only one of them. */
 static int check_alone(const struct args *args)
 {
 	static const char memory[] = "/memfd:gpupart-stat";
@@ -274,27 +276,27 @@ static int check_alone(const struct args *args)
 	char is[64];
 	ssize_t len = id && *id ? readlink(id, is, sizeof(is)) : -1;
 
-	/* Of one that has ended the variable may still be there. */
+	/* The variable may be left from a stat that has ended. */
 	if (len < (ssize_t)strlen(memory) || strncmp(is, memory, strlen(memory)))
 		return 0;
 	return cmd_fail(args->cmd, EXIT_FAILED,
-			"GPUPART_STAT=%.80s: what runs here is measured by another gpupart stat already",
+			"GPUPART_STAT=%.80s: another gpupart stat already measures this process",
 			id);
 }
 
-/* The program's launches are to be recorded, also by a GPU where that was not asked for. */
+/* Turns completion records on for the program. Returns 0 or an error. */
 static int want_records(void)
 {
 	const char *records = getenv("GPUPART_RECORDS");
 
 	if (records && !strcmp(records, "0"))
 		return failure(
-			"GPUPART_RECORDS=0: what is measured are records of launches: unset it");
+			"GPUPART_RECORDS=0: stat needs completion records: unset it");
 	setenv("GPUPART_RECORDS", "1", 1);
 	return 0;
 }
 
-/* Confined as by run, to all that it may have where no set is given; refused without records. */
+/* Confines as run does, without SET to all TPCs allowed. Fails if the GPU writes no records. */
 static int confine(struct session *session, struct run_wishes *wishes)
 {
 	const char *around = getenv("GPUPART_SET"), *set;
@@ -312,7 +314,7 @@ static int confine(struct session *session, struct run_wishes *wishes)
 	}
 	if (!recorded)
 		return failure(
-			"this GPU writes no records of launches: 'gpupart doctor' says why, in the row records");
+			"this GPU writes no completion records: for the reason see the row records of 'gpupart doctor'");
 	set = getenv("GPUPART_SET");
 	program->set = whole ? NULL : set;
 	if (program->set && gpupart_tpcset_parse_list(NULL, set, &program->tpcs))
@@ -320,19 +322,19 @@ static int confine(struct session *session, struct run_wishes *wishes)
 	return 0;
 }
 
-/* The command's own options, as they were given. */
+/* Option values of stat. */
 struct wishes {
 	const char *interval, *pid, *delay;
 };
 
-/* A word that is no path and does not follow "--" is the name of what runs. */
+/* Whether to measure what runs: -p, or an argument that is not a path and not behind "--". */
 static bool is_running(const struct args *args, const struct wishes *wishes)
 {
 	return wishes->pid || (*args->program && !strchr(*args->program, '/') &&
 			       strcmp(args->program[-1], "--"));
 }
 
-/* Once more: options may follow NAME, and those of a program are refused. */
+/* Parses again: options may follow NAME, and options for starting a program are rejected. */
 static int show_running(struct wishes *wishes, const struct args_option *own, int argc,
 			char **argv)
 {
@@ -343,10 +345,12 @@ static int show_running(struct wishes *wishes, const struct args_option *own, in
 				argv);
 
 	if (!status && wishes->pid && *args.program)
-		status = usage_error("-p %s and '%s': one of them", wishes->pid, *args.program);
+		status = usage_error("-p %s and '%s': use only one of them", wishes->pid,
+				     *args.program);
 	if (!status && *args.program && args.program[1])
-		status = usage_error("'%s': one NAME is possible; a program follows after --",
-				     args.program[1]);
+		status = usage_error(
+			"unexpected argument '%s': only one NAME is allowed; put a program after --",
+			args.program[1]);
 	if (!status && wishes->delay)
 		status = args_seconds("-d", wishes->delay, 0.1, &report.seconds);
 	if (!status && wishes->interval)
@@ -380,7 +384,7 @@ int cmd_stat(int argc, char **argv)
 	if (!status && is_running(&args, &given))
 		return show_running(&given, own, argc, argv);
 	if (!status && given.delay)
-		status = usage_error("-d %s is for -p and NAME", given.delay);
+		status = usage_error("-d %s: needs -p or NAME", given.delay);
 	status = status ?: run_check_program(&args);
 	if (!status && given.interval)
 		status = args_seconds("--interval", given.interval, 0.1, &session.report.interval);

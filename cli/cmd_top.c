@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart top: what runs under gpupart, live: on a terminal's screen, as text or as JSON. */
+/* gpupart top: shows running programs live: on a terminal's screen, as text or as JSON. */
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,24 +14,25 @@
 
 const char top_help[] =
 "Usage: gpupart top [-d SECONDS] [-n COUNT] [--once | --json] [-i SOURCE]\n"
-"What runs under gpupart, live: each GPU's map with the letter of each job in its\n"
-"TPCs, and a row a job: how busy it keeps its set and the GPU, its score under\n"
-"'gpupart qos run', memory, launches a second, those outside of the set. Your own\n"
-"programs, as root everybody's. Key h shows the keys.\n"
+"Shows live what runs under gpupart: a map of each GPU, with the letters of jobs in\n"
+"their TPCs, and a row for each job: how busy it keeps its set and the GPU, its score\n"
+"under 'gpupart qos run', memory, launches per second, and how many of them were\n"
+"outside the set. Shows your own programs, as root those of all users. Key h lists the\n"
+"keys.\n"
 "\n"
-"  -d, --delay SECONDS between two looks, 0.1-3600 (1)\n"
-"  -n, --count COUNT   ends after so many looks\n"
-"      --once          one frame of each GPU as text, after one delay\n"
-"      --json          a line a look, schema gpupart/1\n"
-"  -i, --input SOURCE  the simulated GPU made of a capture, also if nothing runs on it\n"
+"  -d, --delay SECONDS time between two updates, 0.1-3600 (1)\n"
+"  -n, --count COUNT   end after COUNT updates\n"
+"      --once          print one update of each GPU as text, after one delay\n"
+"      --json          print a line for each update, schema gpupart/1\n"
+"  -i, --input SOURCE  show the simulated GPU of a capture, even if it is idle\n"
 "\n"
-"Where stdout is no terminal, or one without a cursor that moves, each look is printed\n"
-"below the one before, as 'gpupart ps' prints it, with launches a second.\n"
+"If stdout is not a terminal with cursor movement, each update is printed below the\n"
+"previous one, in the format of 'gpupart ps', with launches per second.\n"
 "\n"
-"Busy times are upper bounds: when a kernel began is not recorded. It counts from its\n"
-"launch, or from the end of the one before it on its stream. '-' (JSON: null) is not\n"
-"known: records are off; 'gpupart doctor' says why. '+' (partial):\n"
-"there were launches without a record, as those of some graphs.\n"
+"Busy times are upper bounds, because the begin of a kernel is not recorded. A kernel\n"
+"counts from its launch, or from the end of the previous one on its stream. '-' (in\n"
+"JSON null): not known, because there are no completion records; 'gpupart doctor' says\n"
+"why. '+' (partial): some launches, such as those of some graphs, have no record.\n"
 "\n"
 "Examples:\n"
 "  gpupart top\n"
@@ -53,7 +54,7 @@ static json_t *json_share(double value)
 	return value < 0 ? json_null() : json_real(value);
 }
 
-/* A job, or a program of one. */
+/* JSON of a job or of one of its programs. */
 static json_t *json_row(const struct model_row *row)
 {
 	const struct gpupart_process *p = row->job < 0 ? NULL : row->process;
@@ -133,7 +134,7 @@ static void print_json(struct out *out, const struct top *top)
 
 static void print_frames(struct out *out, const struct top *top)
 {
-	/* A footer that is not empty takes the place of the keys. */
+	/* A footer that is not empty replaces the list of keys. */
 	struct top_view view = { .footer = " " };
 	const char *columns = getenv("COLUMNS");
 	struct winsize size = { 0 };
@@ -154,7 +155,7 @@ static void print_frames(struct out *out, const struct top *top)
 	free(view.cells);
 }
 
-/* Looks from now on, each in the form that is asked for. */
+/* Prints updates as text or JSON until @count or a signal. Returns 0 or an error. */
 static int watch(struct top *top, const struct args *args, double delay, unsigned long count,
 		 bool once)
 {
@@ -214,14 +215,14 @@ int cmd_top(int argc, char **argv)
 	if (status)
 		return status;
 	if (count && !number_whole(count, ULONG_MAX, &looks))
-		return usage_error("-n '%s': wants a number, 1 or more", count);
+		return usage_error("-n '%s': must be a number, 1 or more", count);
 	if (once && count)
-		return usage_error("both --once and -n %s: one of them", count);
+		return usage_error("--once and -n %s: use only one of them", count);
 	status = args_simulate(&args);
 	if (status)
 		return status;
 	model_begin(&top.model, args.gpu, args.simulated ? args.source : NULL);
-	/* Rates are known from the second look on. */
+	/* Rates are known from the second reading on. */
 	if (once)
 		looks = 2;
 	if (!once && !args.json && top_has_screen()) {

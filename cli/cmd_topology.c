@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart topology: shows what a source knows of a GPU. */
+/* gpupart topology: prints the topology of a GPU as text, picture, JSON or capture. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"
@@ -14,18 +14,19 @@ const char topology_help[] =
 "Shows a GPU's uGPUs, GPCs, virtual GPCs, TPCs and SMs.\n"
 "\n"
 "  -i, --input SOURCE  kernel (the module), rm (NVIDIA's driver), sample:NAME (a\n"
-"                      capture that ships) or a capture's path; without it the\n"
-"                      first of kernel and rm that answers\n"
-"      --gpu GPU       an index in PCI order, a PCI address or a UUID; without it\n"
-"                      the first, or the one CUDA_VISIBLE_DEVICES leaves\n"
-"      --json          as JSON, schema gpupart/1\n"
-"      --of FORM       text (the default); picture, for a terminal: a box a TPC,\n"
-"                      floorswept ones hatched; svg, the same as a drawing; or\n"
-"                      capture, which -i reads again\n"
-"      --mark SET      in a picture, shows which TPCs are in SET, and in which of\n"
-"                      several: 0-7,16 or gpc:0,1 or ugpu:0 or hex:f0, joined by +;\n"
-"                      a name may stand before it: web=gpc:0,1\n"
-"  -o, --output FILE   write there; FILE.svg: as --of svg, FILE.json: as --json\n"
+"                      capture that ships with gpupart) or a capture's path; the\n"
+"                      default is the first of kernel and rm that works\n"
+"      --gpu GPU       an index in PCI order, a PCI address or a UUID; the default is\n"
+"                      the first GPU that CUDA_VISIBLE_DEVICES allows\n"
+"      --json          print JSON, schema gpupart/1\n"
+"      --of FORM       text (the default); picture, for a terminal: one box for each\n"
+"                      TPC, floorswept ones hatched; svg, the same as a drawing; or\n"
+"                      capture, which -i can read\n"
+"      --mark SET      mark the TPCs of SET in a picture; with several marks also show\n"
+"                      which of them a TPC belongs to. SET is 0-7,16 or gpc:0,1 or\n"
+"                      ugpu:0 or hex:f0, or several joined by +; a name may precede\n"
+"                      it: web=gpc:0,1\n"
+"  -o, --output FILE   write FILE; FILE.svg: as with --of svg, FILE.json: with --json\n"
 "\n"
 "Examples:\n"
 "  gpupart topology\n"
@@ -34,7 +35,7 @@ const char topology_help[] =
 "  gpupart topology --of capture -o my-gpu.capture\n"
 "  gpupart topology --of svg --mark serve=ugpu:0 --mark train=gpc:2,3 -o gpu.svg\n";
 
-/* Where both live sources answer and differ, says so: one of them is wrong. */
+/* Warns if both live sources answer and differ: one of them is wrong. */
 static void compare_sources(const struct args *args, const struct gpupart_topology *topo)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
@@ -49,7 +50,7 @@ static void compare_sources(const struct args *args, const struct gpupart_topolo
 	gpupart_topology_close(second);
 }
 
-/* Everything else than a capture. */
+/* Prints all forms but a capture. */
 static void draw(const struct args *args, const char *form, struct out *out,
 		 const struct picture *picture)
 {
@@ -88,7 +89,7 @@ static int show(const struct args *args, const char *form, const struct picture 
 	return status ?: out_close(&out);
 }
 
-/* --mark [NAME=]SET: 0, or an error. */
+/* Reads --mark [NAME=]SET. Returns 0 or an error. */
 static int take_mark(const struct gpupart_topology *topo, const char *value,
 		     struct picture_tenant *tenant)
 {
@@ -96,9 +97,9 @@ static int take_mark(const struct gpupart_topology *topo, const char *value,
 	int err;
 
 	if (!*value || *value == '=')
-		return usage_error("--mark '%s': an empty name: wants [NAME=]SET", value);
+		return usage_error("--mark '%s': the name is empty: must be [NAME=]SET", value);
 	words = words ? words + 1 : value;
-	/* Without a name the words are the name. */
+	/* Without a name, use the text of SET. */
 	tenant->name = alloc_text("%.*s", words == value ? (int)strlen(value) :
 				  (int)(words - 1 - value), value);
 	err = gpupart_set_parse(cmd_gp, topo, words, &tenant->set);
@@ -107,7 +108,7 @@ static int take_mark(const struct gpupart_topology *topo, const char *value,
 	return 0;
 }
 
-/* The topology with what is marked in it: 0, or an error. */
+/* Prints the topology with its marks. Returns 0 or an error. */
 static int show_marked(const struct args *args, const char *form,
 		       const struct gpupart_topology *topo, const struct args_texts *marks)
 {
@@ -120,7 +121,7 @@ static int show_marked(const struct args *args, const char *form,
 				   &tenants[picture.nr_tenants]);
 		for (unsigned int i = 0; !status && i < picture.nr_tenants; i++)
 			if (!strcmp(tenants[i].name, tenants[picture.nr_tenants].name))
-				status = usage_error("--mark %s: two marks have the name '%s'",
+				status = usage_error("--mark %s: the name '%s' is used twice",
 						     marks->texts[picture.nr_tenants],
 						     tenants[i].name);
 		picture.nr_tenants++;
@@ -133,7 +134,7 @@ static int show_marked(const struct args *args, const char *form,
 	return status;
 }
 
-/* Whether the options go together: 0, or an error. */
+/* Rejects options that exclude each other. Returns 0 or an error. */
 static int check_form(const struct args *args, const char *form, const struct args_texts *marks)
 {
 	static const char *const forms[] = { "text", "picture", "svg", "capture" };
@@ -142,11 +143,11 @@ static int check_form(const struct args *args, const char *form, const struct ar
 	for (size_t i = 0; form && i < sizeof(forms) / sizeof(forms[0]); i++)
 		known |= !strcmp(form, forms[i]);
 	if (!known)
-		return usage_error("--of %s: wants text, picture, svg or capture", form);
+		return usage_error("--of %s: must be text, picture, svg or capture", form);
 	if (form && args->json)
-		return usage_error("--json and --of %s: take one", form);
+		return usage_error("--json and --of %s: use only one of them", form);
 	if (marks->nr && (args->json || (form && strcmp(form, "svg") && strcmp(form, "picture"))))
-		return usage_error("--mark %s: only in a picture: --of picture or --of svg",
+		return usage_error("--mark %s: needs --of picture or --of svg",
 				   marks->texts[0]);
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart trace: its options, its words and JSON. */
+/* gpupart trace: its options, its help and its JSON output. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"
@@ -12,26 +12,27 @@ const char trace_help[] =
 "Usage: gpupart trace [-i CAPTURE] [--gpu GPU] [--json | --of FORM] [-o FILE]\n"
 "                     [--launches N] [--blocks N] [--threads N]\n"
 "                     [--ns NS | --iterations N] [NAME=]SET...\n"
-"Launches our own kernels into each SET at the same time, each from a stream of its\n"
-"own, and shows which block ran on which SM, and when: every block records its SM and\n"
-"the GPU's clock. A SET is 0-7,16 or gpc:0,1 or ugpu:0 or hex:f0, joined by +.\n"
+"Launches kernels of its own into all SETs at the same time, one stream for each SET,\n"
+"and shows which block ran on which SM, and when. Each block records its SM and the\n"
+"GPU's clock. SET is 0-7,16 or gpc:0,1 or ugpu:0 or hex:f0, or several joined by +.\n"
 "\n"
-"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"  -i, --input CAPTURE use the simulated GPU of CAPTURE (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
-"      --json          as JSON, schema gpupart/1: a record a block\n"
-"      --of FORM       text, for a terminal: a row a TPC; or svg, a row an SM: what -o\n"
-"                      FILE.svg writes without it\n"
-"  -o, --output FILE   write there; FILE.json: as --json\n"
-"      --launches N    into each set, one after the other: 1 to 1000, 3 without it\n"
-"      --blocks N      of a launch; without it two for each SM of its set\n"
-"      --threads N     of a block: 1 to 1024, 128 without it\n"
-"      --ns NS         how long a block stays: 1 to 10000000, 20000 without it\n"
-"      --iterations N  how much a block does instead: 4 N multiply-adds a thread,\n"
-"                      1 to 1000000\n"
+"      --json          print JSON, schema gpupart/1: one record for each block\n"
+"      --of FORM       text, for a terminal, with one row for each TPC; or svg, with\n"
+"                      one row for each SM (the default for -o FILE.svg)\n"
+"  -o, --output FILE   write FILE instead of stdout; FILE.json: as with --json\n"
+"      --launches N    launches into each set, one after the other: 1 to 1000 (3)\n"
+"      --blocks N      blocks of a launch; the default is two for each SM of its set\n"
+"      --threads N     threads of a block: 1 to 1024 (128)\n"
+"      --ns NS         nanoseconds that a block runs: 1 to 10000000 (20000)\n"
+"      --iterations N  work of a block, instead of --ns: 4 N multiply-adds in each\n"
+"                      thread, N from 1 to 1000000\n"
 "\n"
-"Without a NAME its words are the name; no two may have the same.\n"
-"An SM holds one block at a time. At most 52 sets and 20000 blocks of all launches.\n"
-"Exit status: 0 every block ran inside its set, 1 one did not, 2 it cannot run here.\n"
+"Without a NAME the text of SET is the name; names must differ.\n"
+"An SM holds one block at a time. At most 52 sets, and 20000 blocks in all launches.\n"
+"Exit status: 0 every block ran inside its set, 1 a block did not, 2 trace cannot run\n"
+"here.\n"
 "\n"
 "Examples:\n"
 "  gpupart trace gpc:0 gpc:1\n"
@@ -42,7 +43,7 @@ struct options {
 	const char *form, *launches, *blocks, *threads, *ns, *iterations;
 };
 
-/* @option's number, 1 to @max, into *@nr; left alone without one. 0, or an error. */
+/* Reads the number of @option, 1 to @max, into *@nr, if given. Returns 0 or an error. */
 static int take_number(const char *option, const char *text, unsigned int max, unsigned int *nr)
 {
 	unsigned long value;
@@ -50,7 +51,7 @@ static int take_number(const char *option, const char *text, unsigned int max, u
 	if (!text)
 		return 0;
 	if (!number_whole(text, max, &value))
-		return usage_error("%s %s: wants a number from 1 to %u", option,
+		return usage_error("%s %s: must be a number from 1 to %u", option,
 				   *text ? text : "''", max);
 	*nr = value;
 	return 0;
@@ -63,12 +64,12 @@ static int take_options(const struct args *args, const struct options *options,
 	int status;
 
 	if (options->ns && options->iterations)
-		return usage_error("--ns %s and --iterations %s: take one", options->ns,
+		return usage_error("--ns %s and --iterations %s: use only one of them", options->ns,
 				   options->iterations);
 	if (options->form && strcmp(options->form, "text") && strcmp(options->form, "svg"))
-		return usage_error("--of %s: wants text or svg", options->form);
+		return usage_error("--of %s: must be text or svg", options->form);
 	if (options->form && args->json)
-		return usage_error("--json and --of %s: take one", options->form);
+		return usage_error("--json and --of %s: use only one of them", options->form);
 	trace->nr_launches = 3;
 	trace->threads = 128;
 	trace->counted = options->iterations;
@@ -81,7 +82,7 @@ static int take_options(const struct args *args, const struct options *options,
 	return status;
 }
 
-/* The name in [NAME=]SET: how many bytes of @word; without one the words are the name. */
+/* Length of the name in [NAME=]SET; without NAME= the text of SET is the name. */
 static int name_len(const char *word)
 {
 	const char *end = strrchr(word, '=');
@@ -89,7 +90,7 @@ static int name_len(const char *word)
 	return end ? end - word : (int)strlen(word);
 }
 
-/* [NAME=]SET: 0, or an error. */
+/* Reads [NAME=]SET. Returns 0 or an error. */
 static int take_set(struct trace *trace, const char *word, struct picture_tenant *tenant)
 {
 	const char *words = strrchr(word, '=');
@@ -103,7 +104,7 @@ static int take_set(struct trace *trace, const char *word, struct picture_tenant
 	return 0;
 }
 
-/* The sets and how many blocks go into each: 0, or an error. */
+/* Reads the sets and computes the number of blocks for each. Returns 0 or an error. */
 static int take_sets(const struct args *args, struct trace *trace, unsigned int blocks,
 		     struct picture_tenant *tenants)
 {
@@ -119,7 +120,7 @@ static int take_sets(const struct args *args, struct trace *trace, unsigned int 
 	}
 	if (!status && nr > TRACE_MAX_BLOCKS)
 		return usage_error(
-			"%lu blocks in %u launches into each set: at most %u: give --blocks or --launches",
+			"%lu blocks with %u launches into each set: at most %u are possible: reduce --blocks or --launches",
 			nr, trace->nr_launches, TRACE_MAX_BLOCKS);
 	return status;
 }
@@ -154,7 +155,7 @@ static void write_json(struct out *out, const struct trace *trace)
 	out_json_write(out, root);
 }
 
-/* Where the file opens is known before anything runs. */
+/* Opens the output file before it launches anything. */
 static int run_and_show(const struct args *args, const char *form, struct trace *trace)
 {
 	char why[512] = "";
@@ -177,7 +178,7 @@ static int run_and_show(const struct args *args, const char *form, struct trace 
 		trace_text(&out, trace);
 	status = out_close(&out);
 	if (trace->nr_outside)
-		return failure("%u of %u blocks ran outside of their set", trace->nr_outside,
+		return failure("%u of %u blocks ran outside their set", trace->nr_outside,
 			       trace->nr_records);
 	return status;
 }
@@ -195,7 +196,7 @@ static int trace_attached(const struct args *args, const struct options *options
 	trace->picture.tenants = tenants;
 	if (gpupart_limit_get(trace->gpu, &limit))
 		return usage_error(
-			"this runs inside the limit %s (GPUPART_SET): start it outside of the run",
+			"the limit %s (GPUPART_SET) applies to this process: start it outside the run",
 			out_set(text, sizeof(text), trace->picture.topo, &limit));
 	status = take_options(args, options, trace, &blocks) ?:
 		 take_sets(args, trace, blocks, tenants) ?:
@@ -206,23 +207,23 @@ static int trace_attached(const struct args *args, const struct options *options
 	return status;
 }
 
-/* Of the first @nr words: 0, or an error. */
+/* Checks the name of argument @nr against the earlier ones. Returns 0 or an error. */
 static int check_name(const struct args *args, unsigned int nr)
 {
 	const char *word = args->program[nr];
 	int len = name_len(word);
 
 	if (!len)
-		return usage_error("'%s': an empty name: wants NAME=SET", word);
+		return usage_error("'%s': the name is empty: must be NAME=SET", word);
 	for (unsigned int i = 0; i < nr; i++)
 		if (name_len(args->program[i]) == len && !strncmp(args->program[i], word, len))
 			return usage_error(
-				"'%s' and '%s': two sets of the name '%.*s': give each its own, NAME=SET",
+				"'%s' and '%s': two sets have the name '%.*s': use different names, NAME=SET",
 				args->program[i], word, len, word);
 	return 0;
 }
 
-/* What can be seen before there is a GPU: 0, or an error. */
+/* Checks the arguments before a GPU is opened. Returns 0 or an error. */
 static int check_words(const struct args *args)
 {
 	unsigned int nr = 0;
@@ -232,7 +233,7 @@ static int check_words(const struct args *args)
 	if (!nr)
 		return usage_error("no SET: see 'gpupart trace --help'");
 	if (nr > TRACE_MAX_SETS)
-		return usage_error("%u sets: at most %d", nr, TRACE_MAX_SETS);
+		return usage_error("%u sets: at most %d are possible", nr, TRACE_MAX_SETS);
 	for (unsigned int i = 0; i < nr; i++) {
 		int status = check_name(args, i);
 

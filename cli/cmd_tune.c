@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart tune: finds the best sets of programs by live changes of their sets. */
+/* gpupart tune: finds the best sets for programs by changing their sets while they run. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,35 +11,39 @@ const char tune_help[] =
 "Usage: gpupart tune NAME [NAME] [--goal GOAL] [--seconds S] [--wait S] [--apply]\n"
 "                    [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]...\n"
 "       gpupart tune [--name NAME]... [--mps] [OPTIONS] -- PROGRAM [: PROGRAM]\n"
-"Measures one or two jobs under about forty candidate sets, of different sizes and\n"
-"shapes, by changing their sets while they run, and names the best sets for a goal.\n"
-"Programs after -- are started, and ended afterwards.\n"
+"Measures one or two jobs under about forty candidate sets of different sizes and\n"
+"shapes, by changing their sets while they run, and prints the best sets for a goal.\n"
+"Programs after -- are started, and stopped at the end.\n"
 "\n"
-"      --goal GOAL     sum: the most of both together, as parts of their speeds alone\n"
-"                      (the default); fair: the most for the one that has less; or\n"
-"                      [NAME:] and alpha=SHARE, rate=RATE, or latency=TIME with\n"
-"                      percentile=P: that for NAME (the first one), and the most for\n"
-"                      the other. Of one program the fewest TPCs that meet it;\n"
-"                      alpha=0.95 without it\n"
-"      --seconds S     for all candidates, 1-3600; 60 without it. The best three are\n"
-"                      measured again for half of that, for their percentiles\n"
-"      --wait S        for a program's first reports, 1-3600; 30 without it\n"
-"      --apply         leave programs running with the best sets; without it old sets\n"
-"                      come back\n"
-"      --name NAME     of a program that is started; its file's without it\n"
-"      --mps           at the same time, by NVIDIA's MPS: see 'gpupart help run'\n"
-"  -i, --input CAPTURE on the simulated GPU made of it; of a job the one that it is on\n"
+"      --goal GOAL     sum: the highest sum of both speeds, each relative to its solo\n"
+"                      speed (the default); fair: the highest speed of the slower one;\n"
+"                      or [NAME:] with alpha=SHARE, rate=RATE, or latency=TIME and\n"
+"                      percentile=P: NAME (by default the first) reaches this, and the\n"
+"                      other is as fast as possible. For one program: the fewest TPCs\n"
+"                      that reach the goal (alpha=0.95)\n"
+"      --seconds S     time for all candidates together, 1-3600 (60). The best three\n"
+"                      are then measured again, for half of that time, for percentiles\n"
+"      --wait S        time to wait for the first reports of a program, 1-3600 (30)\n"
+"      --apply         keep the best sets and leave the programs running; the default\n"
+"                      is to restore the old sets\n"
+"      --name NAME     name of a program that is started (default: its file's name)\n"
+"      --mps           run the programs at the same time, through NVIDIA MPS: see\n"
+"                      'gpupart help run'\n"
+"  -i, --input CAPTURE use the simulated GPU of CAPTURE; for a job, the capture\n"
+"                      that it runs on\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
-"      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write the best sets there as a plan, for 'gpupart run --plan';\n"
-"                      FILE.svg: a picture of all candidates\n"
+"      --json          print JSON, schema gpupart/1\n"
+"  -o, --output FILE   write the best sets to FILE as a plan, for 'gpupart run\n"
+"                      --plan'; FILE.svg: a picture of all candidates\n"
 "\n"
-"Reports of programs count, or launches that ended, where these have records. Old sets\n"
-"come back at once where a program makes no progress, and where this command dies.\n"
-"Documentation/user/tune.md says how speeds alone are measured.\n"
+"Progress is measured by the reports of programs, or by completed launches if these\n"
+"have completion records. The old sets are restored at once if a program makes no\n"
+"progress or if this command dies. Documentation/user/tune.md describes how solo\n"
+"speeds are measured.\n"
 "\n"
-"Exit status: 0 done, 1 failed, or no candidate reaches the goal (the best is named),\n"
-"2 usage, 128 and a signal's number; 125 to 127 a program could not be started.\n"
+"Exit status: 0 done, 1 failed, or no candidate reaches the goal (the best is\n"
+"printed), 2 usage, 128 plus a signal's number; 125 to 127 a program could not be\n"
+"started.\n"
 "\n"
 "Examples:\n"
 "  gpupart tune serve train --goal serve:latency=8ms --apply -o plan.json\n"
@@ -51,12 +55,15 @@ struct wishes {
 	const char *goal, *seconds, *wait, *names[TUNE_PROGRAMS];
 	struct args_texts name, outputs;
 	bool apply;
-	char **programs[TUNE_PROGRAMS];	/* to be started; NULL: a job */
-	pid_t groups[TUNE_PROGRAMS];	/* of those that were started */
+	char **programs[TUNE_PROGRAMS];	/* to start; NULL for a running job */
+	pid_t groups[TUNE_PROGRAMS];	/* process groups of started programs */
 	unsigned int nr;
 };
 
-/* Names, or "PROGRAM ARGS : PROGRAM ARGS": @nr_behind words were behind "--". 0, or an error. */
+/*
+ * Reads names of jobs, or "PROGRAM ARGS : PROGRAM ARGS". @nr_behind arguments were behind "--", or
+ * -1 without "--". Returns 0 or an error.
+ */
 static int take_words(struct wishes *w, char **words, int nr_behind)
 {
 	bool jobs = nr_behind < 0;
@@ -65,19 +72,20 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 	while (words[nr])
 		nr++;
 	if (!jobs && nr > nr_behind)
-		return usage_error("'%s' and a program after --: take one", words[0]);
+		return usage_error("'%s' and a program after --: use only one of them", words[0]);
 	if (jobs && (w->name.nr || w->qos.mps))
-		return usage_error("%s is for programs after --", w->qos.mps ? "--mps" : "--name");
+		return usage_error("%s: needs a program after --", w->qos.mps ? "--mps" : "--name");
 	for (int at = 0; at < nr; at += len + 1, w->nr++) {
 		for (len = jobs ? 0 : 1; !jobs && words[at + len] && strcmp(words[at + len], ":");)
 			len++;
 		if (w->nr == TUNE_PROGRAMS)
-			return usage_error("'%s': is one more than two programs", words[at]);
+			return usage_error("'%s': at most two jobs or programs are possible",
+					   words[at]);
 		w->names[w->nr] = words[at];
 		if (jobs)
 			continue;
 		if (!strcmp(words[at], ":") || (at + len == nr - 1 && words[at + len]))
-			return usage_error("':' parts two programs: one is missing");
+			return usage_error("':' separates two programs, but one is missing");
 		w->programs[w->nr] = &words[at];
 		words[at + len] = NULL;
 		w->names[w->nr] = strrchr(words[at], '/') ? strrchr(words[at], '/') + 1 : words[at];
@@ -85,14 +93,16 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 			w->names[w->nr] = w->name.texts[w->nr];
 	}
 	if (!w->nr || (!jobs && w->name.nr > w->nr))
-		return usage_error("wants %s", w->nr ? "no more names than programs" :
-				   "the names of one or two jobs, or programs after --");
-	return w->nr < 2 || strcmp(w->names[0], w->names[1]) ? 0 :
-	       usage_error("two programs named %s: %s", w->names[0],
-			   jobs ? "one cannot have two sets" : "--name gives them others");
+		return usage_error("%s", w->nr ? "there are more names than programs" :
+				   "no job: use the names of one or two jobs, or programs after --");
+	return w->nr < 2 || strcmp(w->names[0], w->names[1])
+		       ? 0
+		       : usage_error("two programs named %s: %s", w->names[0],
+				     jobs ? "name two different jobs"
+					  : "use --name to give them different names");
 }
 
-/* Jobs of this user's, on the GPU that is meant where no option says so. 0, or an error. */
+/* Finds the jobs of this user. Sets the GPU from them if no option did. Returns 0 or an error. */
 static int find_jobs(const struct wishes *w, struct args *args)
 {
 	struct gpupart_job *jobs;
@@ -111,7 +121,7 @@ static int find_jobs(const struct wishes *w, struct args *args)
 			status = usage_error("you have no running job named '%s': see 'gpupart ps'",
 					     w->names[i]);
 		else if (jobs[found].uid != geteuid())
-			status = usage_error("%s is a job of user %u: only that user tunes it",
+			status = usage_error("%s is a job of user %u: only that user can tune it",
 					     w->names[i], jobs[found].uid);
 		else if (jobs[found].other_version)
 			status = usage_error("%s runs under another version of gpupart",
@@ -125,7 +135,7 @@ static int find_jobs(const struct wishes *w, struct args *args)
 	return status;
 }
 
-/* Tenants in words, which the reader of a file of tenants reads. 0, or an error. */
+/* Makes --tenant texts for qos from --goal and the names. Returns 0 or an error. */
 static int take_goal(struct wishes *w, struct tune *tune)
 {
 	const char *colon;
@@ -136,15 +146,15 @@ static int take_goal(struct wishes *w, struct tune *tune)
 		     !strcmp(w->goal, "fair") ? TUNE_FAIR : TUNE_GOAL;
 	tune->nr = w->nr;
 	if (tune->kind == TUNE_GOAL ? !strchr(w->goal, '=') : w->nr == 1)
-		return usage_error("--goal '%s': wants %s[NAME:]alpha=, rate= or latency=", w->goal,
-				   w->nr > 1 ? "sum, fair or " : "");
+		return usage_error("--goal '%s': must be %s[NAME:]alpha=, rate= or latency=",
+				   w->goal, w->nr > 1 ? "sum, fair or " : "");
 	colon = strchr(w->goal, ':');
 	len = colon ? colon - w->goal : 0;
 	while (colon && tune->of < w->nr && (strlen(w->names[tune->of]) != len ||
 					     strncmp(w->names[tune->of], w->goal, len)))
 		tune->of++;
 	if (tune->of == w->nr)
-		return usage_error("--goal %s: is for none of the programs", w->goal);
+		return usage_error("--goal %s: names none of the programs", w->goal);
 	w->qos.words_from = "--goal";
 	for (unsigned int i = 0; i < w->nr; i++)
 		w->qos.tenants.texts[w->qos.tenants.nr++] =
@@ -156,7 +166,7 @@ static int take_goal(struct wishes *w, struct tune *tune)
 	return 0;
 }
 
-/* Takes the jobs, or starts the programs, two with a half of the TPCs each. 0, or an error. */
+/* Adopts the jobs, or starts the programs, two with half the TPCs each. Returns 0 or an error. */
 static int begin(struct tune_run *run, struct wishes *w)
 {
 	struct control *c = &run->c;
@@ -168,7 +178,7 @@ static int begin(struct tune_run *run, struct wishes *w)
 	if (run->tune.kind == TUNE_GOAL && (goal->goal == QOS_BEST_EFFORT || goal->weight ||
 	    goal->floor || goal->ceiling || goal->alone || c->setup.specs[run->tune.of].signal))
 		return usage_error(
-			"--goal %s: wants alpha=, rate= or latency=, alone or with percentile=",
+			"--goal %s: must be alpha=, rate= or latency=, the last one optionally with percentile=",
 			w->goal);
 	run->tune.goal = *goal;
 	for (unsigned int i = 0; i < w->nr; i++) {
@@ -181,20 +191,20 @@ static int begin(struct tune_run *run, struct wishes *w)
 	live_open_socket(&c->live);
 	live_find(&c->live, true);
 	if (c->live.others.nr)
-		live_tell_others(&c->live, "left out are TPCs of programs that are not tuned:");
+		live_tell_others(&c->live, "not used: TPCs of programs that are not tuned:");
 	c->live.others_changed = false;
 	for (unsigned int i = 0; i < w->nr && !status; i++) {
 		run->room[i] = c->old[i] = live_room(&c->live, i);
 		nr = gpupart_tpcset_count(&run->room[i]);
 		if (nr < w->nr)
 			return usage_error(
-				"%s: the limit around it and other programs leave it %u TPCs",
+				"%s: its outer limit and other programs leave only %u TPCs for it",
 				w->names[i], nr);
 		if (!w->programs[i]) {
 			if (!gpupart_tpcset_empty(&c->setup.tenants[i].adopted))
 				c->old[i] = c->setup.tenants[i].adopted;
 			gpupart_tpcset_format_list(&c->old[i], list, sizeof(list));
-			remark("%s has TPCs %s; should they not come back: gpupart set %s -t %s",
+			remark("%s has TPCs %s; if they are not restored: gpupart set %s -t %s",
 			       w->names[i], list, w->names[i], list);
 			continue;
 		}
@@ -216,7 +226,7 @@ static int tune(struct tune_run *run, struct wishes *w)
 	char *none = NULL;
 	int status;
 
-	/* What programs write is not to stand between lines of the table. */
+	/* Keep the output of programs out of the table. */
 	inner.json = true;
 	inner.program = &none;
 	c->calibrating = true;
@@ -253,7 +263,7 @@ int cmd_tune(int argc, char **argv)
 	char **words = alloc_zeroed(argc + 1, sizeof(*words));
 	int status, behind = -1;
 
-	/* main()'s own words stay as they are: on the simulated GPU it is started anew. */
+	/* Keep argv unchanged: on the simulated GPU main() is executed again with it. */
 	memcpy(words, argv, argc * sizeof(*words));
 	for (int i = 1; i < argc && behind < 0; i++)
 		behind = !strcmp(argv[i], "--") ? argc - i - 1 : -1;

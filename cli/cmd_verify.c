@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart verify: the library's proof, a row a check. */
+/* gpupart verify: runs the library's checks on a GPU and prints a row for each. */
 #include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/util/out.h"
@@ -8,18 +8,19 @@
 
 const char verify_help[] =
 "Usage: gpupart verify [--quick] [--learn] [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"
-"Proves on the GPU, by launches that record on which SM each block ran, that every\n"
-"TPC, GPC, uGPU and scope confines. A row a check; at most 10 s on an H200.\n"
+"Proves on the GPU that sets of every TPC, GPC, uGPU and scope confine launches. It\n"
+"makes launches whose blocks record the SM on which they run. Prints one row for each\n"
+"check; takes at most 10 s on an H200.\n"
 "\n"
-"      --quick         the checks that take under a second\n"
-"      --learn         where the mask bits are in an order that no table has, find it\n"
-"                      by launches, prove it and keep it for this user\n"
-"  -i, --input CAPTURE on the simulated GPU made of it (sample:h200 or a file)\n"
+"      --quick         only the checks that take less than a second\n"
+"      --learn         if the order of the mask bits is in no table, find it by\n"
+"                      launches, prove it, and store it for this user\n"
+"  -i, --input CAPTURE use the simulated GPU of CAPTURE (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
-"      --json          as JSON, schema gpupart/1\n"
-"  -o, --output FILE   write there; FILE.json: as --json\n"
+"      --json          print JSON, schema gpupart/1\n"
+"  -o, --output FILE   write FILE instead of stdout; FILE.json: as with --json\n"
 "\n"
-"Exit status: 0 every check held, 1 one did not, 2 it cannot run here.\n"
+"Exit status: 0 every check passed, 1 a check failed, 2 verify cannot run here.\n"
 "\n"
 "Examples:\n"
 "  gpupart verify\n"
@@ -28,7 +29,7 @@ const char verify_help[] =
 
 struct tally {
 	struct out out;
-	json_t *rows;		/* NULL: rows go out as they come */
+	json_t *rows;		/* for JSON; NULL: rows are printed at once */
 	unsigned int nr[3];	/* by result */
 };
 
@@ -59,18 +60,19 @@ static void print_check(struct out *out, const struct gpupart_check *check,
 			unsigned int nr_learnt)
 {
 	if (nr_learnt)
-		fprintf(out->file, "mask bits: their order was learnt with %u launches\n",
+		fprintf(out->file, "mask bits: order found with %u launches\n",
 			nr_learnt);
 	fprintf(out->file, "mask bits: layout %s, %u TPCs proven, ", check->layout,
 		check->nr_proven);
 	if (check->from_cache)
-		fputs("checked before\n", out->file);
+		fputs("checked earlier\n", out->file);
 	else
 		fprintf(out->file, "checked now with %u launches\n", check->nr_launches);
 	if (*check->streams)
-		fprintf(out->file, "stream sets: refused here: %s\n", check->streams);
+		fprintf(out->file, "stream sets: not possible here: %s\n", check->streams);
 	if (*check->graphs)
-		fprintf(out->file, "graphs: keep their first set here: %s\n", check->graphs);
+		fprintf(out->file, "graphs: keep the set of their first launch here: %s\n",
+			check->graphs);
 	fputc('\n', out->file);
 }
 

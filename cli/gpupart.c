@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command: a table and how to look into it. */
+/* The command gpupart: the table of its commands, main(), and --help. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,12 +42,12 @@ static int usage(void)
 	      "TPC partitions of NVIDIA GPUs.\n\nCommands:\n", out.file);
 	for (size_t i = 0; i < sizeof(cmds) / sizeof(cmds[0]); i++)
 		fprintf(out.file, "  %-10s %s\n", cmds[i].name, cmds[i].summary);
-	fputs("  help CMD   how to use a command, with examples; also gpupart CMD --help\n\n"
-	      "  --version  the version\n", out.file);
+	fputs("  help CMD   show how to use a command, with examples; also gpupart CMD --help\n\n"
+	      "  --version  print the version\n", out.file);
 	return out_close(&out);
 }
 
-/* Whether the help of @cmd explains @word, as that of qos explains "qos run". */
+/* Whether @word is a subcommand of @cmd that its help describes, such as "qos run". */
 static bool has_subcommand(const struct cmd *cmd, const char *word)
 {
 	char line[64];
@@ -58,7 +58,7 @@ static bool has_subcommand(const struct cmd *cmd, const char *word)
 
 static int extra(const char *word)
 {
-	return cmd_fail(NULL, EXIT_USAGE, "'%s' is not expected: see 'gpupart --help'", word);
+	return cmd_fail(NULL, EXIT_USAGE, "unexpected argument '%s': see 'gpupart --help'", word);
 }
 
 int main(int argc, char **argv)
@@ -66,11 +66,11 @@ int main(int argc, char **argv)
 	const struct cmd *cmd;
 	bool help;
 
-	/* A file opened later must not take the place of a closed one of the three. */
+	/* A file that is opened later must not become descriptor 0, 1 or 2. */
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
-	/* Started anew by paths_enter_sim(), it would be shown as "exe". */
+	/* paths_enter_sim() executes /proc/self/exe: without this, ps would print "exe". */
 	prctl(PR_SET_NAME, "gpupart");
 	paths_set_argv(argv);
 	if (argc < 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart without a command: what is here, and what to do next, in 12 lines at most. */
+/* gpupart without a command: prints GPUs, programs and next steps, in 12 lines at most. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "cli/util/alloc.h"
 #include "cli/util/out.h"
 
-#define MAX_GPUS 3		/* that have a line each */
+#define MAX_GPUS 3		/* at most so many lines for GPUs */
 
-/* Whether it can be used. */
+/* Prints a line about a GPU. Returns whether the GPU can be used. */
 static bool print_gpu(struct out *out, const char *source, const char *gpu)
 {
 	struct gpupart_topology *topo;
@@ -26,21 +26,21 @@ static bool print_gpu(struct out *out, const char *source, const char *gpu)
 	}
 	info = gpupart_topology_info(topo);
 	fprintf(out->file, "GPU %s%s%s, %u TPCs in %u GPCs%s%s\n", gpu ? gpu : "", gpu ? ": " : "",
-		*info->name ? info->name : "of a name that is not told",
+		*info->name ? info->name : "name not known",
 		gpupart_topology_nr_tpcs(topo), gpupart_topology_nr_gpcs(topo),
 		*info->driver && gpu ? ", driver " : "", gpu ? info->driver : "");
 	gpupart_topology_close(topo);
 	return true;
 }
 
-/* The GPUs, or why there are none. Whether there are any. */
+/* Prints the GPUs, or why there are none. Returns whether there are any. */
 static bool print_gpus(struct out *out)
 {
 	struct gpupart_gpu_info *list = alloc_zeroed(MAX_GPUS, sizeof(*list));
 	int nr = gpupart_gpu_list(cmd_gp, NULL, list, MAX_GPUS, sizeof(*list));
 
 	if (nr <= 0)
-		fprintf(out->file, "no GPU that can be used: %s\n",
+		fprintf(out->file, "no usable GPU: %s\n",
 			access("/dev/nvidiactl", F_OK) ?
 				"no NVIDIA driver: /dev/nvidiactl is not there" :
 				nr ? gpupart_error(cmd_gp) : "none found");
@@ -58,7 +58,7 @@ static void print_running(struct out *out)
 	int nr = shown_processes(cmd_gp, &list);
 
 	if (nr > 0)
-		fprintf(out->file, "%d program%s of %s run%s confined: gpupart ps\n", nr,
+		fprintf(out->file, "%d program%s of %s run%s confined: see 'gpupart ps'\n", nr,
 			nr == 1 ? "" : "s", geteuid() ? "yours" : "all users", nr == 1 ? "s" : "");
 	else
 		fputs("no program runs confined\n", out->file);
@@ -82,7 +82,7 @@ int overview(void)
 	}
 	found = args.source != NULL;
 	if (found) {
-		fprintf(out.file, "%s%s is in place of this machine's GPU\n",
+		fprintf(out.file, "%s%s replaces this machine's GPU\n",
 			args_source_from(&args), args.source);
 		found = print_gpu(&out, args.source, NULL);
 	} else {
@@ -90,12 +90,13 @@ int overview(void)
 	}
 	print_running(&out);
 	fputs("\nNext:\n"
-	      "  gpupart doctor                   what works on this machine, and what to do\n",
+	      "  gpupart doctor                   show what works on this machine, and what to do\n",
 	      out.file);
-	fputs(found ? "  gpupart topology                 the GPU's GPCs, TPCs and SMs\n"
-		      "  gpupart run -n 8 -- PROGRAM      a program on 8 TPCs\n" :
-		      "  gpupart demo -i sample:h200      the main job on a simulated GPU\n"
-		      "  export GPUPART_INPUT=sample:h200     all commands on it\n", out.file);
-	fputs("  gpupart --help                   all commands\n", out.file);
+	fputs(found ? "  gpupart topology                 show the GPU's GPCs, TPCs and SMs\n"
+		      "  gpupart run -n 8 -- PROGRAM      run a program on 8 TPCs\n"
+		    : "  gpupart demo -i sample:h200      show on a simulated GPU what gpupart does\n"
+		      "  export GPUPART_INPUT=sample:h200     use the simulated GPU in all commands\n",
+	      out.file);
+	fputs("  gpupart --help                   list all commands\n", out.file);
 	return out_close(&out);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gpupart without a command. */
+/* gpupart without a command: an overview of this machine. */
 #ifndef GPUPART_CLI_OVERVIEW_H
 #define GPUPART_CLI_OVERVIEW_H
 
-/* Prints what is here and what to do next: 0, or an error. */
+/* Prints the GPUs, the programs that run, and what to do next. Returns 0 or an error. */
 int overview(void);
 
 #endif

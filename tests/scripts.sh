@@ -312,5 +312,33 @@ printf '#!/bin/sh\ncat %s\n' "$tmp/rows" >"$tree/build/tests/list-layouts"
 [ $? -eq 1 ] && grep -q 'has 2 columns' "$tmp/said" && grep -q V04_00 "$page"
 ok "support-matrix refuses a row with a column too few and leaves the page as it was"
 
+mkdir -p "$tmp/words/cli"
+cat >"$tmp/words/cli/a.c" <<'END'
+__attribute__((format(printf, 3, 4)))
+int command_fail(const char *cmd, int error, const char *fmt, ...);
+#define failure(...)	command_fail(name, 1, __VA_ARGS__)
+
+int a(const char *file)
+{
+	puts("no message");
+	/* failure("a comment"); */
+	if (!file)
+		return failure("%s (%" PRIu64 " bytes): \"cut\" "
+			       "in two", file, (uint64_t)0);
+	slurm_error("job %u", 0);
+	return failure("%s: %s", file, b() ? "a file" : "a folder");
+}
+END
+messages() {
+	(cd "$tmp/words" && "$top/scripts/messages.py" "$@") >"$tmp/said" 2>&1
+}
+messages && printf '%s\n' 'cli/a.c:10: "%s (% bytes): \"cut\" in two"' 'cli/a.c:12: "job %u"' \
+	'cli/a.c:13: "a file"' 'cli/a.c:13: "a folder"' | cmp -s - "$tmp/said"
+ok "messages lists the literals of message functions, with file and line"
+messages cli/a.c && [ "$(wc -l <"$tmp/said")" -eq 4 ] && messages lib && [ ! -s "$tmp/said" ]
+ok "messages takes files and folders"
+(cd "$top" && scripts/messages.py cli/cmd_run.c) >"$tmp/said" 2>&1 && grep -q '^cli/cmd_run.c:' "$tmp/said"
+ok "messages finds those of the command"
+
 echo "1..$count"
 [ $failed -eq 0 ]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * See lend.h. The watcher is a process of its own: it reads pages of the lender's, which another
- * program of this user's may cut short, and then it alone ends.
+ * See lend.h. The watcher is a separate process: it maps state pages of the lender. If another
+ * program truncates one, only the watcher dies.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,20 +22,21 @@
 #include "cli/util/process.h"
 #include "cli/util/yaml.h"
 
-#define LEAST_NS	1000		/* of a bound */
+#define LEAST_NS	1000		/* range of --lend-limit and --depth */
 #define MOST_NS		1000000000
-#define FIND_US		50000		/* between two looks for the lender, */
-#define BUSY_US		100		/* and two at it */
+#define FIND_US		50000		/* interval of the search for the lender */
+#define BUSY_US		100		/* intervals of its checks, while it is busy or idle */
 #define IDLE_US		500
 
 /* ------------------------------------------------------------------- options */
 
-/* The nanoseconds that @text, the value of @option, is: 0, or an error. */
+/* Reads @text, the value of @option, into *@ns. Returns 0 or an error. */
 static int take_time(const char *option, const char *text, uint64_t *ns)
 {
 	if (yaml_read_time(text, ns) && *ns >= LEAST_NS && *ns <= MOST_NS)
 		return 0;
-	return failure("%s %s: wants a time from 1us to 1s, as 300us or 0.5ms", option, text);
+	return failure("%s %s: must be a time from 1us to 1s, such as 300us or 0.5ms", option,
+		       text);
 }
 
 int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
@@ -47,19 +48,20 @@ int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 	if (!wishes->job && !wishes->limit && !wishes->depth)
 		return 0;
 	if (!wishes->job != !wishes->limit)
-		return failure("%s: wants %s, too", option,
+		return failure("%s: needs %s", option,
 			       wishes->job ? "--lend-limit TIME" : "--lend JOB");
 	if (exec)
-		return failure("%s and --exec: take one, this needs a parent that stays", option);
+		return failure("%s cannot be used with --exec: it needs run to stay as the parent",
+			       option);
 	if (records && !strcmp(records, "0"))
-		return failure("GPUPART_RECORDS=0: %s needs records of launches", option);
+		return failure("GPUPART_RECORDS=0: %s needs completion records", option);
 	if (wishes->job)
 		status = check_name(wishes->job);
 	if (!status && name && wishes->job && !strcmp(wishes->job, name))
-		status = failure("--lend %s: that is this run itself", name);
+		status = failure("--lend %s: a run cannot borrow from itself", name);
 	if (!status && wishes->limit)
 		status = take_time("--lend-limit", wishes->limit, &wishes->limit_ns);
-	/* Two kernels: the second one runs while the thread sees that the first has ended. */
+	/* Twice the limit: the second kernel runs while the host finds the end of the first. */
 	wishes->depth_ns = 2 * wishes->limit_ns;
 	if (!status && wishes->depth)
 		status = take_time("--depth", wishes->depth, &wishes->depth_ns);
@@ -78,7 +80,7 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
 struct found {
 	int pids[GPUPART_LENDER_MAX];
 	unsigned int nr;
-	char id[64];		/* of their report */
+	char id[64];		/* GPUPART_REPORT of these processes */
 };
 
 struct watch {
@@ -86,60 +88,61 @@ struct watch {
 	struct gpupart_report *report;
 	const char *id;
 	bool simulated;
-	char pipes[256];	/* of the MPS daemon that the program uses */
+	char pipes[256];	/* directory of the program's MPS daemon */
 	char pci[20];
-	char said[512];
+	char reason[512];	/* last one printed */
 	struct gpupart_lender *lender;
 };
 
 static struct watch watch;
 
-/* Why nothing is lent, once. */
+/* Prints why nothing is lent, unless that was the last reason printed. Returns -EAGAIN. */
 __attribute__((format(printf, 1, 2)))
 static int say(const char *fmt, ...)
 {
-	char text[sizeof(watch.said)];
+	char text[sizeof(watch.reason)];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (strcmp(text, watch.said))
+	if (strcmp(text, watch.reason))
 		remark("--lend %s: nothing is lent%s: %s", watch.wishes->job,
 		       watch.simulated ? " (simulated)" : "", text);
-	strcpy(watch.said, text);
+	strcpy(watch.reason, text);
 	return -EAGAIN;
 }
 
-/* Adds process @p of the job: 0, or why it cannot lend was said. */
+/* Adds process @p of the job. Returns 0, or -EAGAIN after a message. */
 static int add(struct found *found, const struct gpupart_process *p)
 {
 	char id[sizeof(found->id)], pipes[sizeof(watch.pipes)];
 
 	if (p->uid != geteuid())
-		return say("process %d is another user's", p->pid);
+		return say("process %d belongs to another user", p->pid);
 	if (p->other_version || !p->pid)
-		return say("process %d is of another version of gpupart or pid namespace",
-			   p->pid);
+		return say(
+			"process %d runs under another version of gpupart or in another pid namespace",
+			p->pid);
 	if (found->nr == GPUPART_LENDER_MAX)
-		return say("it has more than %d processes", GPUPART_LENDER_MAX);
+		return say("the lender has more than %d processes", GPUPART_LENDER_MAX);
 	process_variable(p->pid, "GPUPART_REPORT", id, sizeof(id));
 	if (!strcmp(id, watch.id))
-		return say("that is this run itself");
+		return say("a run cannot borrow from itself");
 	if (!*id)
-		return say("process %d was not started by 'gpupart run' without --exec", p->pid);
+		return say("process %d was not started by 'gpupart run', or with --exec", p->pid);
 	if (found->nr && strcmp(id, found->id))
-		return say("there are several runs of that name");
+		return say("several runs have this name");
 	process_variable(p->pid, MPS_DAEMON_PIPES, pipes, sizeof(pipes));
 	if (!watch.simulated && (!*pipes || strcmp(pipes, watch.pipes)))
 		return say(
-			"they are not both clients of one MPS daemon, see run --mps: without that they take turns");
+			"the runs do not use the same MPS daemon, so they run in time slices: use run --mps");
 	strcpy(found->id, id);
 	found->pids[found->nr++] = p->pid;
 	return 0;
 }
 
-/* The job's processes: 0, or why it cannot lend was said. */
+/* Finds the lender's processes. Returns 0, or -EAGAIN after a message. */
 static int find(struct found *found)
 {
 	struct gpupart_process *processes;
@@ -153,11 +156,11 @@ static int find(struct found *found)
 	free(processes);
 	free(jobs);
 	if (!err && !found->nr)
-		err = say("no process of that name uses the GPU");
+		err = say("no process with this name uses the GPU");
 	return err;
 }
 
-/* The program's GPU, once it has one. */
+/* Finds the GPU that the program uses. Returns false if it uses none so far. */
 static bool find_own(void)
 {
 	struct gpupart_report_process p;
@@ -180,7 +183,7 @@ static int open_lender(void)
 	if (gpupart_lender_open(cmd_gp, watch.report, first.id, watch.pci, first.pids, first.nr,
 				&watch.lender))
 		return say("%s", gpupart_error(cmd_gp));
-	/* From here on the library tells when a process joins them. */
+	/* From here on the library reports processes that join the lender: check that none did before. */
 	err = find(&again);
 	if (!err && memcmp(&first, &again, sizeof(first)))
 		err = -EAGAIN;
@@ -196,7 +199,7 @@ static int open_lender(void)
 static void on_fault(int sig)
 {
 	static const char text[] =
-		"gpupart run: --lend: the lender's memory was cut short: nothing is lent any more\n";
+		"gpupart run: --lend: the lender's state page was truncated: lending ends\n";
 
 	(void)sig;
 	if (watch.lender)
@@ -204,7 +207,7 @@ static void on_fault(int sig)
 	_exit(write(2, text, sizeof(text) - 1) < 0);
 }
 
-/* The microseconds until the next look. */
+/* Checks the lender. Returns the microseconds until the next check. */
 static unsigned int look(void)
 {
 	int found;
@@ -213,7 +216,7 @@ static unsigned int look(void)
 		return FIND_US;
 	found = gpupart_lender_look(cmd_gp, watch.lender);
 	if (found >= 0) {
-		*watch.said = 0;
+		*watch.reason = 0;
 		return found ? IDLE_US : BUSY_US;
 	}
 	if (found != -EAGAIN)
@@ -256,7 +259,7 @@ void lend_watch(const struct lend_wishes *wishes, struct gpupart_report *report,
 	if (!pid)
 		be_watcher(parent);
 	if (pid < 0)
-		say("no process to watch it: %s", strerror(errno));
+		say("cannot create a process that watches it: %s", strerror(errno));
 }
 
 void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *report,
@@ -269,10 +272,10 @@ void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *rep
 	gpupart_lend_counts(report, &counts);
 	if (wishes->job)
 		remark(
-			"%llu launches could use idle TPCs of '%s', too%s; kernels that took too long there: %llu",
-		       (unsigned long long)counts.lent, wishes->job,
-		       simulated ? " (simulated)" : "", (unsigned long long)counts.revoked);
+			"%llu launches could also use idle TPCs of '%s'%s; %llu kernels took too long there",
+			(unsigned long long)counts.lent, wishes->job,
+			simulated ? " (simulated)" : "", (unsigned long long)counts.revoked);
 	if (counts.expired)
-		remark("%llu launches waited in vain for earlier ones to end%s",
+		remark("%llu launches gave up waiting for earlier ones to end%s",
 		       (unsigned long long)counts.expired, simulated ? " (simulated)" : "");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `gpupart run --lend` and `--depth`: what is asked for, and the process that watches who lends. */
+/* `gpupart run --lend` and `--depth`: their options, and the process that watches the lender. */
 #ifndef GPUPART_CLI_START_LEND_H
 #define GPUPART_CLI_START_LEND_H
 
@@ -8,11 +8,11 @@
 #include "lib/private.h"
 
 struct lend_wishes {
-	const char *job, *limit, *depth;	/* as they were given, or NULL */
-	uint64_t limit_ns, depth_ns;		/* 0: none */
+	const char *job, *limit, *depth;	/* option values, or NULL */
+	uint64_t limit_ns, depth_ns;		/* 0 if not given */
 };
 
-/* @name: of the run itself, may be NULL; @exec: it is to have no parent. 0, or an error. */
+/* Checks the options. @name: the run's own, may be NULL; @exec: --exec. Returns 0 or an error. */
 int lend_check(struct lend_wishes *wishes, const char *name, bool exec);
 
 static inline bool lend_is_asked(const struct lend_wishes *wishes)
@@ -20,17 +20,17 @@ static inline bool lend_is_asked(const struct lend_wishes *wishes)
 	return wishes->depth_ns;
 }
 
-/* Before the program is there, in whose report it finds the bounds. */
+/* Stores the bounds in @report, which the program reads. Call it before the program starts. */
 void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *report);
 
 /*
- * Starts a process that watches the job that lends, and says on stderr why nothing is lent. It
- * ends with this one. @id: of @report. All signals are blocked.
+ * Starts a process that watches the lender and prints on stderr why nothing is lent. It ends with
+ * this one. @id identifies @report. The caller has blocked all signals.
  */
 void lend_watch(const struct lend_wishes *wishes, struct gpupart_report *report, const char *id,
 		bool simulated);
 
-/* At the end, on stderr. */
+/* Prints on stderr, at the end, how many launches used lent TPCs. */
 void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *report,
 	      bool simulated);
 

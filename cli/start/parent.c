@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * See parent.h. The program stays in our process group and session, so that a terminal and its
+ * See parent.h. The program stays in this process's group and session, so that a terminal and its
  * shell treat both as one. One thread.
  */
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 static void __attribute__((noreturn)) be_child(struct parent *parent, pid_t pid)
 {
-	/* Who kills this process by SIGKILL means the program. */
+	/* SIGKILL for this process is meant for the program. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != pid)
 		_exit(128 + SIGKILL);
@@ -32,7 +32,7 @@ int parent_start(struct parent *parent)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &parent->before);
-	/* Ignored, there would be no status to wait for. */
+	/* If SIGCHLD were ignored, waitpid() would return no status. */
 	sigaction(SIGCHLD, &by_default, &parent->chld_before);
 	fflush(NULL);
 	parent->child = fork();
@@ -40,7 +40,7 @@ int parent_start(struct parent *parent)
 		be_child(parent, pid);
 	if (parent->child < 0)
 		return -errno;
-	/* Whoever waits for the end of a pipe or a lock of the program's waits for it alone. */
+	/* Close the program's descriptors here, so that its pipes and locks end with it. */
 	process_let_go(-1, 2, parent->keep, -1);
 	return 0;
 }
@@ -52,9 +52,10 @@ static void pass_on(struct parent *parent, const siginfo_t *info)
 	pid_t child = parent->child;
 
 	/*
-	 * The terminal's reach the whole group; but a hangup reaches the session's leader alone,
-	 * which the program would have been, and an alarm that was set before this command began
-	 * is the process's. A program that SIGSTOP stopped does not show that it was stopped anew.
+	 * The kernel sends signals of the terminal to the whole group. Exceptions: a hangup goes to
+	 * the session's leader only, which would have been the program; an alarm set before this
+	 * command started belongs to the process; and waitpid() does not report a stop of a program
+	 * that SIGSTOP has stopped already.
 	 */
 	if (info->si_code > 0) {
 		if (info->si_signo == SIGALRM ||
@@ -72,7 +73,7 @@ static void pass_on(struct parent *parent, const siginfo_t *info)
 		kill(child, info->si_signo);
 }
 
-/* The program was stopped by @sig. Comes back when this process is continued. */
+/* Stops this process like the program, by @sig. Returns when this process is continued. */
 static void stop_as(pid_t child, int sig)
 {
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
@@ -88,21 +89,21 @@ static void stop_as(pid_t child, int sig)
 	sigprocmask(SIG_BLOCK, &one, NULL);
 	sigemptyset(&one);
 	sigaddset(&one, SIGCONT);
-	/* A shell continues the group: then the program runs already. */
+	/* A shell continues the whole group: then the program runs already. */
 	if (sigtimedwait(&one, NULL, &at_once) != SIGCONT)
 		return;
-	/* No WEXITED: an end is for has_ended(), and the pid stays the program's until then. */
+	/* Without WEXITED: has_ended() must reap the program, which keeps its pid until then. */
 	if (waitid(P_PID, child, &info, WNOHANG | WCONTINUED) || !info.si_pid)
 		kill(child, SIGCONT);
 }
 
-/* Whether the program ended, with *wstatus. */
+/* Whether the program has ended; its status is in *wstatus. */
 static bool has_ended(struct parent *parent, int *wstatus)
 {
 	while (waitpid(parent->child, wstatus, WNOHANG | WUNTRACED | WCONTINUED) == parent->child) {
 		if (!WIFSTOPPED(*wstatus) && !WIFCONTINUED(*wstatus))
 			return true;
-		/* It may be continued by its own pid, of which nothing wakes a stopped parent. */
+		/* Do not stop for SIGSTOP: SIGCONT to the program's pid would not wake this process. */
 		parent->child_held = WIFSTOPPED(*wstatus) && WSTOPSIG(*wstatus) == SIGSTOP;
 		if (WIFSTOPPED(*wstatus) && !parent->child_held)
 			stop_as(parent->child, WSTOPSIG(*wstatus));
@@ -144,7 +145,7 @@ int parent_end_as(int wstatus)
 
 	if (!WIFSIGNALED(wstatus))
 		return WEXITSTATUS(wstatus);
-	/* The program's own core is enough. */
+	/* Write no second core file. */
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_DUMPABLE, 0);
 	if (sig != SIGKILL)

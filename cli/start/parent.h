@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Staying as the parent of a program, as if it were not there. Knows no GPU. */
+/* Runs a program as a child, transparently: passes signals on, stops and ends like it. */
 #ifndef GPUPART_CLI_START_PARENT_H
 #define GPUPART_CLI_START_PARENT_H
 
@@ -8,28 +8,29 @@
 #include <sys/types.h>
 
 struct parent {
-	int (*become)(void *arg);	/* in the child: the program, or its exit status */
-	/* Now and then while it runs, also at each SIGIO; the milliseconds until the next time. */
+	int (*become)(void *arg); /* in the child: executes the program, or returns a status */
+	/* Called while the program runs and at each SIGIO. Returns ms until the next call. */
 	long (*look)(void *arg, pid_t child);
 	void *arg;
-	int keep;		/* a descriptor that stays open here, or -1 */
-	pid_t child;		/* filled by parent_start() */
+	int keep;		/* descriptor to keep open in this process, or -1 */
+	pid_t child;		/* set by parent_start() */
 	sigset_t before;
 	struct sigaction chld_before;
-	bool child_held;	/* SIGSTOP stopped the program, this process runs */
+	bool child_held;	/* SIGSTOP stopped the program, but not this process */
 };
 
-/* Starts it: 0, or a negative errno. All signals are blocked here from then on. */
+/* Starts the program and blocks all signals in this process. Returns 0 or -errno. */
 int parent_start(struct parent *parent);
 
 /*
- * Waits for its end, and returns the status of waitpid(). What is sent to this process alone is
- * passed on; it stops when the program stops, and continues it when it is continued. Of SIGSTOP for
- * the program alone it takes no part, but then still stops for a terminal.
+ * Waits for the end of the program and returns the status of waitpid(). Signals for this process
+ * alone are passed on. This process stops when the program stops, and continues the program when it
+ * is continued itself. It does not stop if only the program gets SIGSTOP, but still stops then for
+ * a terminal's SIGTSTP.
  */
 int parent_wait(struct parent *parent);
 
-/* The exit status that says the same; does not return where a signal ended the program. */
+/* Returns the program's exit status; if a signal ended the program, ends by the same signal. */
 int parent_end_as(int wstatus);
 
 #endif

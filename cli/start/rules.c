@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See rules.h. A rule is PATTERN=SET: the first = parts them, SET is run's options or set words. */
+/* See rules.h. A rule is PATTERN=SET, split at the first =. SET is options of run, or gpc:1. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/start/rules.h"
@@ -7,7 +7,7 @@
 #include "cli/util/message.h"
 #include "cli/util/out.h"
 
-#define MAX_RULES	32	/* as gpupart_rule_set() has them */
+#define MAX_RULES	32	/* these two as in gpupart_rule_set() */
 #define MAX_PATTERN	255
 #define MAX_WORDS	32
 
@@ -22,20 +22,20 @@ int rules_check(const struct args_texts *texts)
 		const char *rule = texts->texts[i], *end = strchr(rule, '=');
 
 		if (!end || end == rule || !end[1 + strspn(end + 1, " ")])
-			return usage_error("--rule '%s': wants PATTERN=SET, as '*copy*=-n 4'",
-					   rule);
+			return usage_error(
+				"--rule '%s': must be PATTERN=SET, such as '*copy*=-n 4'", rule);
 		if (end - rule > MAX_PATTERN || memchr(rule, '\n', end - rule))
 			return usage_error(
-				"--rule '%.40s..': a pattern has at most %d letters, and no line's end",
+				"--rule '%.40s..': a pattern must have at most %d characters and no line feed",
 				rule, MAX_PATTERN);
 	}
 	if (texts->nr > MAX_RULES)
-		return usage_error("--rule '%s': more than %d rules", texts->texts[MAX_RULES],
-				   MAX_RULES);
+		return usage_error("--rule '%s': at most %d rules are possible",
+				   texts->texts[MAX_RULES], MAX_RULES);
 	return 0;
 }
 
-/* @words, which are cut up, as options of run: 0, or an error. */
+/* Parses @words, which it modifies, as options of run. Returns 0 or an error. */
 static int read_options(const char *rule, char *words, struct args *args)
 {
 	char *argv[MAX_WORDS + 2] = { "run" }, *next;
@@ -43,11 +43,13 @@ static int read_options(const char *rule, char *words, struct args *args)
 
 	for (char *word = strtok_r(words, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
 		if (argc == MAX_WORDS)
-			return usage_error("--rule '%s': more than %d words", rule, MAX_WORDS);
+			return usage_error("--rule '%s': at most %d words are possible", rule,
+					   MAX_WORDS);
 		argv[argc++] = word;
 	}
 	status = args_parse(args, ARGS_SET, NULL, "", argc, argv);
-	return status ? usage_error("--rule '%s': SET is -t, -g, -u, -n, --sms or --hex", rule) : 0;
+	return status ? usage_error("--rule '%s': SET must be -t, -g, -u, -n, --sms or --hex", rule)
+		      : 0;
 }
 
 static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
@@ -58,12 +60,12 @@ static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
 
 	if (gpupart_tpcset_empty(&outside))
 		return 0;
-	return usage_error("--rule '%s': TPCs %s are outside of the run's set, %s", rule,
+	return usage_error("--rule '%s': TPCs %s are outside the run's set, %s", rule,
 			   out_set(text, sizeof(text), topo, &outside),
 			   out_set(around, sizeof(around), topo, within));
 }
 
-/* What -n and --sms are not about is looked at first, so that the sentence is about the rule. */
+/* Checks the explicit TPCs first, so that the error message names the rule. */
 static int set_of_options(const char *rule, char *words, const struct args *run,
 			  const struct gpupart_topology *topo, const char *pci,
 			  const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
@@ -124,7 +126,7 @@ int rules_add(struct rules *rules, const struct args_texts *texts, const struct 
 	return 0;
 }
 
-/* Whether one before the @n'th has its pattern: of two, the first holds. */
+/* Whether an earlier rule has the pattern of rule @n: the first one applies. */
 static bool is_repeated(const struct args_texts *texts, unsigned int n)
 {
 	size_t len = strcspn(texts->texts[n], "=") + 1;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads --rule PATTERN=SET of run and rules of plans: sets of kernels by their names. */
+/* Reads --rule PATTERN=SET and the rules of plans: sets for kernels by their names. */
 #ifndef GPUPART_CLI_START_RULES_H
 #define GPUPART_CLI_START_RULES_H
 
 #include "cli/target/args.h"
 
-/* The sets of rules, by rule; a part for each GPU that was worked out. */
+/* The sets of the rules: for each rule a list with one set for each GPU, separated by ';'. */
 struct rules {
 	char *sets[ARGS_MAX_TERMS];
 };
 
-/* Whether each of @texts is a rule: 0, or an error. Before anything else is done. */
+/* Checks the syntax of all rules. Returns 0 or an error. */
 int rules_check(const struct args_texts *texts);
 
 /*
- * Works out the set of each rule on the GPU at @pci, inside @within, the run's: 0, or an error,
- * which names the rule and @within.
+ * Computes the set of each rule on the GPU at @pci, inside the run's set @within. Returns 0 or an
+ * error; the message names the rule and @within.
  */
 int rules_add(struct rules *rules, const struct args_texts *texts, const struct args *args,
 	      const struct gpupart_topology *topo, const char *pci,
 	      const struct gpupart_tpcset *within);
 
-/* The value of GPUPART_RULES, to be freed, or NULL without any. Frees what is in @rules. */
+/* Returns the value of GPUPART_RULES, which the caller frees, or NULL. Frees the sets in @rules. */
 char *rules_take(struct rules *rules, const struct args_texts *texts);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * See run.h. Works out the set, has the mask bits checked in a child, and puts the set, the job,
- * the quota and the injected library into the environment. One thread; no call of CUDA.
+ * See run.h. Computes the set, checks the mask bits in a child, and puts the set, the job, the
+ * quota and the injected library into the environment. One thread; does not call CUDA.
  */
 #include <errno.h>
 #include <limits.h>
@@ -52,12 +52,12 @@ int run_check_program(const struct args *args)
 	if (args->program[0] && *args->program[0])
 		return 0;
 	if (args->program[0])
-		return failure("the program is '': wants a name or a path after --");
-	return failure("no program: gpupart %s %s-- PROGRAM ARGS", args->cmd,
+		return failure("the program is '': put a name or a path after --");
+	return failure("no program: use gpupart %s %s-- PROGRAM ARGS", args->cmd,
 		       strcmp(args->cmd, "run") ? "" : "SET ");
 }
 
-/* Whether @gpu, one of the run around this one, is the one at @pci, in *same: 0, or an error. */
+/* Sets *same if @gpu, a GPU of the outer run, is at @pci. Returns 0 or an error. */
 static int same_gpu(const struct args *args, const char *gpu, const char *pci, bool *same)
 {
 	struct gpupart_topology *limited;
@@ -78,7 +78,7 @@ static int same_gpu(const struct args *args, const char *gpu, const char *pci, b
 	return 0;
 }
 
-/* Which of @gpus, those of the run around this one, is the one at @pci: 0, or an error. */
+/* Sets *n to the position in @gpus, the GPUs of the outer run, of the GPU at @pci. */
 static int find_outer(const struct args *args, const char *gpus, const char *pci, unsigned int *n)
 {
 	bool same = false;
@@ -91,7 +91,7 @@ static int find_outer(const struct args *args, const char *gpus, const char *pci
 		if (status || same)
 			return status;
 	}
-	return usage_error("this runs inside a limit on GPU %s and cannot leave it for %s", gpus,
+	return usage_error("this process has a limit on GPU %s and cannot use %s instead", gpus,
 			   pci);
 }
 
@@ -129,14 +129,14 @@ static int work_out_set(const struct args *args, const struct gpupart_topology *
 
 	status = run_outer_limit(args, topo, pci, &around, &outer);
 	if (!status && !args->nr_terms) {
-		/* For its memory alone. */
+		/* Without SET: a quota or rules only. */
 		*set = outer ? *outer : gpupart_topology_all(topo);
 		return status;
 	}
 	return status ?: args_set(args, topo, pci, outer, set);
 }
 
-/* In front of what LD_PRELOAD has. */
+/* Puts @path in front of LD_PRELOAD. Returns 0 or an error. */
 static int preload(const char *path)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -163,20 +163,21 @@ int run_inject(bool strict)
 	err = paths_package(PATHS_INJECT, path, sizeof(path));
 	if (err)
 		return failure("%s is not installed: %s", PATHS_INJECT, strerror(-err));
-	/* In a container that may be the one of the gpupart outside. */
+	/* In a container it may be the library of the host's gpupart. */
 	is_taken = taken && *taken && !paths_same(taken, path) && !paths_is_inject(taken);
 	if (!is_taken)
 		setenv("CUDA_INJECTION64_PATH", path, 1);
-	/* Loaded at the start, it has its thread-local memory whatever the program loads. */
+	/* Preloaded, it has its thread-local memory, whatever the program loads later. */
 	if (!is_taken && !strict)
 		return 0;
 	if (!strpbrk(path, " :"))
 		return preload(path);
 	if (!is_taken)
-		return failure("--strict: LD_PRELOAD takes no path with a blank or colon (%s)",
-			       path);
+		return failure(
+			"--strict: LD_PRELOAD cannot contain a path with a blank or colon (%s)",
+			path);
 	return failure(
-		"CUDA_INJECTION64_PATH is taken by %s, and LD_PRELOAD takes no path with a blank or colon (%s)",
+		"CUDA_INJECTION64_PATH is already set to %s, and LD_PRELOAD cannot contain a path with a blank or colon (%s)",
 		taken, path);
 }
 
@@ -190,20 +191,20 @@ int run_become(const struct args *args)
 			"%s: %s", args->program[0], strerror(err));
 }
 
-/* What the job is called: --name's, or the variable's if that is a name; NULL: nothing. */
+/* Returns the job's name: --name, or GPUPART_NAME if that is valid, or NULL. */
 static const char *job_name(const char *name)
 {
 	const char *called = name ? name : getenv("GPUPART_NAME");
 
 	if (!called || !*called || check_is_name(called))
 		return called && *called ? called : NULL;
-	remark("GPUPART_NAME=%s is no name as --name takes it: the job has none", called);
+	remark("GPUPART_NAME=%s is not a valid name: the job has no name", called);
 	return NULL;
 }
 
 /*
- * From now on `gpupart set` finds what this becomes, also before it uses the GPU: 0, or an error
- * where the note cannot be done without.
+ * Records the job, so that `gpupart set` finds the program, even before it uses the GPU. Returns 0,
+ * or an error if the job is needed for a quota and cannot be recorded.
  */
 static int begin_job(const struct gpupart_topology *topo, const struct run_wishes *wishes,
 		     const char *gpu, const struct gpupart_tpcset *set, const char *called,
@@ -218,13 +219,13 @@ static int begin_job(const struct gpupart_topology *topo, const struct run_wishe
 		return 0;
 	}
 	if (wishes->mem)
-		return failure("--mem %s: the quota cannot be kept: %s", wishes->mem,
+		return failure("--mem %s: the quota cannot be recorded: %s", wishes->mem,
 			       gpupart_error(cmd_gp));
 	unsetenv("GPUPART_JOB");
 	if (wishes->name)
-		remark("'gpupart set %s' will not find what starts later: %s", wishes->name,
-		       gpupart_error(cmd_gp));
-	/* A missing or read-only folder is a container's; this one is another user's, or full. */
+		remark("'gpupart set %s' will not reach processes that start later: %s",
+		       wishes->name, gpupart_error(cmd_gp));
+	/* Silent if the directory is missing or read-only, as in containers. */
 	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
 		 blocks_advice(why, sizeof(why)) : NULL;
 	if (advice && !wishes->name)
@@ -233,7 +234,7 @@ static int begin_job(const struct gpupart_topology *topo, const struct run_wishe
 	return 0;
 }
 
-/* The quota, before the program is there: 0, or an error. */
+/* Records the quota, before the program starts. Returns 0 or an error. */
 static int begin_tenant(const struct args *args, const char *tenant, const char *gpu,
 			const struct run_wishes *wishes)
 {
@@ -245,15 +246,16 @@ static int begin_tenant(const struct args *args, const char *tenant, const char 
 		if (tenant && !gpupart_tenant_get(cmd_gp, tenant, gpu, &now) && now.quota &&
 		    !getenv("GPUPART_TENANT"))
 			remark(
-				"tenant %s has a quota of %s on %s: it does not hold for this program, which is run without --mem",
+				"tenant %s has a quota of %s on %s: it does not apply to this program, which runs without --mem",
 				tenant, tenants_size(old, now.quota), gpu);
 		return 0;
 	}
 	if (gpupart_tenant_begin(cmd_gp, tenant, gpu, wishes->mem_bytes, &before))
 		return failure("--mem %s: %s", wishes->mem, gpupart_error(cmd_gp));
 	if (before && before != wishes->mem_bytes)
-		remark("tenant %s's quota on %s was %s and is %s now, for all of it", tenant, gpu,
-		       tenants_size(old, before), tenants_size(new, wishes->mem_bytes));
+		remark("the quota of tenant %s on %s was %s and is now %s, for all its processes",
+		       tenant, gpu, tenants_size(old, before),
+		       tenants_size(new, wishes->mem_bytes));
 	if (!gpupart_tenant_get(cmd_gp, tenant, gpu, &now))
 		tenants_note_above(&now);
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)wishes->mem_bytes);
@@ -264,9 +266,9 @@ static int begin_tenant(const struct args *args, const char *tenant, const char 
 	return 0;
 }
 
-/* What was worked out, a part for each GPU. */
+/* Results for all GPUs. */
 struct parts {
-	char *gpus, *sets, *keys;	/* as the environment has them */
+	char *gpus, *sets, *keys;	/* values for the environment */
 	unsigned int nr;
 	struct check check;		/* of the last GPU */
 	struct rules rules;
@@ -292,12 +294,12 @@ static void add_part(char **list, const char *separator, const char *part)
 	*list = longer;
 }
 
-/* Everything between a topology and the program's environment, of one GPU. */
+/* Does all steps for one GPU, from its topology to the environment. Returns 0 or an error. */
 static int prepare(const struct args *args, const struct gpupart_topology *topo,
 		   const struct run_wishes *wishes, struct parts *parts)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
-	/* A capture need not tell the address that is simulated. */
+	/* A capture may lack the PCI address of the simulated GPU. */
 	const char *gpu = !args->simulated ? info->pci : args->gpu ? args->gpu : "0";
 	char list[GPUPART_TPCSET_STRLEN], text[OUT_SET_STRLEN], id[GPUPART_JOB_STRLEN];
 	struct check *check = &parts->check;
@@ -306,7 +308,7 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	int status;
 
 	memset(check, 0, sizeof(*check));
-	/* What takes long goes first: to work the set out may take a lock, for -n. */
+	/* Check first, since it may take long and -n holds a lock while the set is computed. */
 	status = check_in_child(gpu, check) ?: work_out_set(args, topo, gpu, &set);
 	if (!status)
 		status = rules_add(&parts->rules, &wishes->rules, args, topo, gpu, &set);
@@ -317,7 +319,7 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	if (!status && wishes->mem)
 		status = tenants_check_size(gpu, check->memory, wishes->mem_bytes);
 	if (!status && parts->nr && has_part(parts->gpus, gpu))
-		status = usage_error("--gpu %s: GPU %s is named twice", wishes->gpus, gpu);
+		status = usage_error("--gpu %s: GPU %s is given twice", wishes->gpus, gpu);
 	if (status)
 		return status;
 	gpupart_tpcset_format_list(&set, list, sizeof(list));
@@ -326,7 +328,7 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	add_part(&parts->keys, ",", check->key);
 	called = job_name(wishes->name);
 	status = begin_job(topo, wishes, gpu, &set, called, id);
-	/* One tenant on all of the GPUs, of the first one's job. */
+	/* One tenant for all GPUs: without a name, the id of the first GPU's job. */
 	tenant = !wishes->mem || called ? called : parts->nr ? getenv("GPUPART_TENANT") : id;
 	if (!status)
 		status = begin_tenant(args, tenant, gpu, wishes);
@@ -335,12 +337,12 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	parts->nr++;
 	if (wishes->name)
 		setenv("GPUPART_NAME", wishes->name, 1);
-	/* A wish from outside, a run's around this one too, stays. */
+	/* Do not unset variables that the caller or an outer run has set. */
 	if (wishes->sm_count)
 		setenv("GPUPART_SM_COUNT", "1", 1);
 	if (wishes->profile)
 		setenv("GPUPART_PROFILE", "1", 1);
-	/* taskset says nothing either; but who runs on no GPU should know it. */
+	/* Silent on a real GPU, like taskset; but report a simulated one. */
 	if (args->simulated && !wishes->quiet)
 		remark("TPCs %s of %s, simulated", out_set(text, sizeof(text), topo, &set), gpu);
 	if (wishes->mps && parts->nr == 1)
@@ -365,7 +367,7 @@ static int prepare_one(struct args *args, const struct run_wishes *wishes, struc
 	return status;
 }
 
-/* The GPUs that CUDA shows, parted by commas, which the caller frees: 0, or an error. */
+/* Lists the GPUs that CUDA reports, separated by commas; the caller frees it. */
 static int list_all(char **gpus)
 {
 	struct cuda_probe probe;
@@ -373,7 +375,7 @@ static int list_all(char **gpus)
 
 	*gpus = NULL;
 	if (err || !*probe.pci[0])
-		return usage_error("--gpu all: %s", err ? probe.why : "CUDA shows no GPU");
+		return usage_error("--gpu all: %s", err ? probe.why : "CUDA reports no GPU");
 	for (int i = 0; i < CUDA_MAX_GPUS && *probe.pci[i]; i++)
 		add_part(gpus, ",", probe.pci[i]);
 	return 0;
@@ -390,7 +392,7 @@ static int prepare_list(struct args *args, const struct run_wishes *wishes, stru
 		gpus = alloc_text("%s", wishes->gpus);
 	for (unsigned int n = 0; !status && (gpu = alloc_part(gpus, ',', n)); n++) {
 		if (!*gpu || n == CUDA_MAX_GPUS)
-			status = usage_error("--gpu %s: wants 1 to %d GPUs, parted by commas",
+			status = usage_error("--gpu %s: must be 1 to %d GPUs, separated by commas",
 					     wishes->gpus, CUDA_MAX_GPUS);
 		args->gpu = gpu;
 		if (args->simulated)
@@ -402,7 +404,7 @@ static int prepare_list(struct args *args, const struct run_wishes *wishes, stru
 	return status;
 }
 
-/* Inside a run on several GPUs, a limit on some of them would leave the others without one. */
+/* Fails inside a run on several GPUs if any of them would be left without a limit. */
 static int check_outer(const struct parts *parts)
 {
 	const char *words = getenv("GPUPART_SET"), *gpus = getenv("GPUPART_GPU");
@@ -411,11 +413,11 @@ static int check_outer(const struct parts *parts)
 	if (!left)
 		return 0;
 	free(left);
-	return usage_error("this runs inside a limit on GPUs %s and cannot leave some of them out",
+	return usage_error("this process has a limit on GPUs %s: all of them must be used",
 			   gpus);
 }
 
-/* What the program can see and --gpu does not name. */
+/* Reports GPUs that the program can see and that --gpu does not name. */
 static void note_free(const struct args *args, const struct run_wishes *wishes,
 		      const struct parts *parts)
 {
@@ -427,7 +429,7 @@ static void note_free(const struct args *args, const struct run_wishes *wishes,
 						"launches there are not confined");
 }
 
-/* The program may have another home: maps that were learnt stand in this one. */
+/* Names the directory of learnt maps, since the program may have another HOME. */
 static void name_maps(void)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -456,7 +458,7 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		setenv("GPUPART_SET", parts.sets, 1);
 		setenv("GPUPART_GPU", parts.gpus, 1);
 		setenv("GPUPART_CHECKED", parts.keys, 1);
-		/* Those of a run around this one are for its sets. */
+		/* Remove the rules of an outer run, which are for its sets. */
 		unsetenv("GPUPART_RULES");
 		rules = rules_take(&parts.rules, &wishes->rules);
 		if (rules)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart run as the parent of its program: what it does meanwhile and at the end. One thread; the
- * program is worked out and started in the child, which keeps its pid.
+ * gpupart run as the parent of its program: watches for unconfined processes and reports at the
+ * end. The child computes the set and then executes the program. One thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,9 +18,10 @@
 #include "lib/private.h"
 
 /*
- * Milliseconds between two looks at /proc, doubled each time, and between two at the report. A
- * process that begins to use CUDA is looked at soon, and once more: it may be confined by then.
- * Others' processes wake this one, too, so not more often than LOOK_LEAST.
+ * Milliseconds between two scans of /proc. The interval starts with LOOK_FIRST and doubles up to
+ * LOOK_LAST. When a process starts to use CUDA, a scan follows LOOK_SOON later and another one
+ * LOOK_AGAIN later, because the process may be confined by then. Processes of other users also cause
+ * scans, so at least LOOK_LEAST is between them. STRICT_EVERY is the interval for the report.
  */
 #define LOOK_FIRST	100
 #define LOOK_SOON	20
@@ -29,14 +30,14 @@
 #define LOOK_LAST	30000
 #define LOOK_LAST_STRICT 2000
 #define STRICT_EVERY	50
-#define MAX_ENDED	512	/* a report and a witness hold fewer */
-#define RAN_ON_MS	2000	/* after SIGTERM, that is worth a word */
+#define MAX_ENDED	512	/* more than a report and a witness can hold */
+#define RAN_ON_MS	2000	/* report a program that runs longer after SIGTERM */
 
 struct run {
 	struct args *args;
 	const struct run_wishes *wishes;
 	struct gpupart_report *report;
-	const char *id;		/* of the report */
+	const char *id;		/* identifies the report */
 	struct witness witness;
 	int watch;
 	long pause, looked, due;
@@ -55,8 +56,8 @@ static int become(void *arg)
 }
 
 /*
- * SIGTERM to @p, once, if it is the program or below it: what a report says proves nothing. To the
- * program with the first of them.
+ * Sends SIGTERM to @p, once, if it is the program or a descendant: any process can write a report.
+ * The first time it also sends SIGTERM to the program.
  */
 static void end(struct run *run, const struct process *p, pid_t child)
 {
@@ -66,20 +67,20 @@ static void end(struct run *run, const struct process *p, pid_t child)
 	for (unsigned int i = 0; i < run->nr_ended; i++)
 		if (process_same(&run->ended[i], p))
 			return;
-	/* Those that have ended make room. */
+	/* If the list is full, remove processes that have ended. */
 	for (unsigned int i = 0; run->nr_ended == MAX_ENDED && i < run->nr_ended; i++)
 		if (!process_lives(&run->ended[i]))
 			run->ended[i] = run->ended[--run->nr_ended];
 	if (run->nr_ended == MAX_ENDED)
 		return;
 	fd = syscall(SYS_pidfd_open, p->pid, 0);
-	/* From here on the number cannot become another's. */
+	/* The descriptor keeps referring to this process, even if its pid is reused. */
 	below = fd >= 0 && process_lives(p) && witness_is_below(p->pid, child);
 	if (first && p->pid != child)
 		mps_end_client(child);
 	if (below)
 		mps_end_client(p->pid);
-	/* The program first: a shell must not start its next command, which would be left. */
+	/* The program first: a shell must not start its next command. */
 	if (first) {
 		run->ended_at = process_now_ms();
 		kill(child, SIGTERM);
@@ -91,7 +92,7 @@ static void end(struct run *run, const struct process *p, pid_t child)
 	run->ended[run->nr_ended++] = *p;
 }
 
-/* Ends what left the set. */
+/* Ends processes that left the set. */
 static void keep_strict(struct run *run, pid_t child)
 {
 	struct gpupart_report_process p;
@@ -120,7 +121,7 @@ static long look(void *arg, pid_t child)
 		run->due = soon < run->due ? soon : run->due;
 	}
 	if (now >= run->due) {
-		/* Not at once: the program is not there yet. */
+		/* Not the first time: the program has not started yet. */
 		if (run->pause)
 			witness_look(&run->witness, child, run->args->simulated);
 		last = strict ? LOOK_LAST_STRICT : LOOK_LAST;
@@ -135,7 +136,7 @@ static long look(void *arg, pid_t child)
 	return STRICT_EVERY;
 }
 
-/* Whether the report has something that strict does not allow, also what ended too soon. */
+/* Whether --strict was violated, also by processes that have ended. */
 static bool was_breached(const struct run *run)
 {
 	struct gpupart_report_process p;
@@ -156,8 +157,8 @@ static int supervise(struct run *run, int fd)
 	long ran_on;
 
 	if (err)
-		return failure("no process: %s", strerror(-err));
-	/* Now that other descriptors are closed. */
+		return failure("cannot create a process: %s", strerror(-err));
+	/* Start it now that other descriptors are closed. */
 	lend_watch(&run->wishes->lend, run->report, run->id, run->args->simulated);
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);
@@ -169,11 +170,12 @@ static int supervise(struct run *run, int fd)
 		return CMD_ENDED | parent_end_as(wstatus);
 	ran_on = process_now_ms() - run->ended_at;
 	if (run->nr_ended && ran_on >= RAN_ON_MS)
-		remark("strict: %s was sent SIGTERM and ran on for %ld s", run->args->program[0],
+		remark("strict: %s got SIGTERM and ended only after %ld s", run->args->program[0],
 		       ran_on / 1000);
 	else
 		remark("strict: %s %s", run->args->program[0],
-		       run->nr_ended ? "was ended" : "was not confined all the time");
+		       run->nr_ended ? "was ended, because a launch or process was not confined"
+				     : "was not always confined");
 	return EXIT_RUN_STRICT;
 }
 
@@ -188,13 +190,13 @@ int run_as_parent(struct args *args, const struct run_wishes *wishes)
 	if (gpupart_open(&cmd_gp))
 		return failure("no memory");
 	if (gpupart_report_open(cmd_gp, &run.report, &id)) {
-		remark("what is not confined cannot be reported: %s", gpupart_error(cmd_gp));
+		remark("unconfined launches cannot be reported: %s", gpupart_error(cmd_gp));
 		return wishes->strict || lend_is_asked(&wishes->lend) ? EXIT_FAILED : become(&run);
 	}
 	run.id = id;
 	lend_prepare(&wishes->lend, run.report);
 	sscanf(id, "/proc/%*d/fd/%d", &fd);
 	setenv("GPUPART_REPORT", id, 1);
-	/* The memory goes with this process. */
+	/* The report is freed when this process ends. */
 	return supervise(&run, fd);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See run_report.h. The same kernel of several processes is one line. A set of the same size that
- * would have held a cluster is looked for on the topology that the process had, inside the limit of
- * a run around this one, and at first in what other programs leave now.
+ * See run_report.h. A kernel of several processes gets one line. To suggest a set of the same size
+ * for a cluster, it reads the process's topology and searches inside the limit of an outer run,
+ * first among TPCs that no other program uses now.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ bool run_report_breach(const struct gpupart_report_process *process)
 	return outside || process->state == GPUPART_REPORT_NOT_REFUSED;
 }
 
-/* The inode of this process's namespace of @kind; 0: not known. */
+/* Returns the inode of this process's namespace @kind, or 0 if it cannot be read. */
 static uint64_t own_namespace(const char *kind)
 {
 	char path[32];
@@ -49,7 +49,7 @@ enum run_report_found run_report_find(const struct gpupart_report *report,
 
 	for (unsigned int n = 0; !gpupart_report_get(report, n, &found); n++) {
 		same_pids = pids && found.pid_namespace == pids;
-		/* The report's times are of the first time namespace. */
+		/* Start times in the report refer to the first time namespace. */
 		comparable = found.start && p->start && (!times || times == FIRST_TIME_NAMESPACE);
 		if ((same_pids && found.pid != p->pid) ||
 		    (comparable && found.start != p->start))
@@ -61,7 +61,7 @@ enum run_report_found run_report_find(const struct gpupart_report *report,
 	return result;
 }
 
-/* "; -t 0-3, as many, would hold it", of as many TPCs as @kernel's limit, or what else would do. */
+/* Writes a suggestion: a set with as many TPCs as @kernel's limit that fits it, or "". */
 static void advise(const struct args *args, char *text, size_t len,
 		   const struct gpupart_report_process *process,
 		   const struct gpupart_report_kernel *kernel)
@@ -82,44 +82,44 @@ static void advise(const struct args *args, char *text, size_t len,
 	others = neighbours_tpcs(args, topo, process->pci, outer);
 	left = gpupart_tpcset_andnot(&all, &others);
 	if (!gpupart_set_pick(topo, kernel->cluster, &none, &kernel->limit, &left, nr, &set))
-		snprintf(text, len, "; -t %s, as many, would hold it",
+		snprintf(text, len, "; -t %s, with the same number of TPCs, would fit",
 			 out_set(list, sizeof(list), topo, &set));
 	else if (!gpupart_set_pick(topo, kernel->cluster, &none, &kernel->limit, &all, nr, &set))
 		snprintf(text, len,
-			 "; no %u free TPCs hold it; TPCs %s do, of which other programs have some",
+			 "; no %u free TPCs fit; TPCs %s would, but other programs use some of them",
 			 nr, out_set(list, sizeof(list), topo, &set));
 	else
-		snprintf(text, len, "; no set of %u TPCs%s holds it", nr,
+		snprintf(text, len, "; no set of %u TPCs%s fits", nr,
 			 outer ? " inside GPUPART_SET" : "");
 	gpupart_topology_close(topo);
 }
 
-static void say_why(char *text, size_t len, const struct gpupart_report_kernel *kernel)
+static void write_reason(char *text, size_t len, const struct gpupart_report_kernel *kernel)
 {
 	switch (kernel->outside) {
 	case GPUPART_OUTSIDE_DRIVER:
-		snprintf(text, len, "the driver itself keeps it off all TPCs of the set");
+		snprintf(text, len, "the driver itself disables all TPCs of the set for it");
 		break;
 	case GPUPART_OUTSIDE_CLUSTER:
 		if (kernel->cluster)
 			snprintf(text, len,
-				 "a cluster of %u blocks, which no virtual GPC of the set holds, was given %u TPCs",
+				 "no virtual GPC of the set has room for its clusters of %u blocks: it got %u TPCs",
 				 kernel->cluster, kernel->nr_tpcs);
 		else
 			snprintf(text, len,
-				 "its clusters must run at once, and were given %u TPCs",
+				 "all its clusters must run at once: it got %u TPCs",
 				 kernel->nr_tpcs);
 		break;
 	case GPUPART_OUTSIDE_COOPERATIVE:
 		snprintf(text, len,
-			 "a cooperative grid, which needs %u TPCs at once: --sm-count tells the program the set's SMs",
+			 "its cooperative grid needs %u TPCs at once: use --sm-count to report the set's SMs to the program",
 			 kernel->nr_tpcs);
 		break;
 	case GPUPART_OUTSIDE_VERSION:
-		snprintf(text, len, "a kind of launch that gpupart does not know");
+		snprintf(text, len, "gpupart does not support this type of launch");
 		break;
 	case GPUPART_OUTSIDE_GPU:
-		snprintf(text, len, "it ran on a GPU that the set is not of");
+		snprintf(text, len, "it ran on a GPU without a set");
 		break;
 	default:
 		snprintf(text, len, "the mask bits of the GPU are not proven");
@@ -137,9 +137,9 @@ static void say_module(const struct gpupart_report_kernel *kernel, bool simulate
 	bool one = kernel->count == 1;
 
 	remark(
-		"%llu module%s with %s%s %s refused%s: kernels in it can launch others from the GPU, see gpupart-device-launches(7)",
+		"%llu module%s with %s%s %s refused%s: its kernels can launch others from the GPU: see gpupart-device-launches(7)",
 		(unsigned long long)kernel->count, one ? "" : "s",
-		*kernel->name ? "kernel " : "kernels whose names are not known", kernel->name,
+		*kernel->name ? "kernel " : "kernels of unknown name", kernel->name,
 		one ? "was" : "were", simulated ? " (simulated)" : "");
 }
 
@@ -152,16 +152,16 @@ static void say_kernel(const struct args *args, const struct gpupart_report_proc
 		say_module(kernel, args->simulated);
 		return;
 	}
-	say_why(why, sizeof(why), kernel);
+	write_reason(why, sizeof(why), kernel);
 	advise(args, advice, sizeof(advice), process, kernel);
 	gpupart_tpcset_format_list(&kernel->limit, list, sizeof(list));
-	remark("%llu %s outside of %s%s%s: %s: %s%s", (unsigned long long)kernel->count,
+	remark("%llu %s outside %s%s%s: %s: %s%s", (unsigned long long)kernel->count,
 	       kernel->count == 1 ? "launch" : "launches", *list ? "TPCs " : "the set", list,
 	       args->simulated ? " (simulated)" : "",
-	       *kernel->name ? kernel->name : "a kernel whose name is not known", why, advice);
+	       *kernel->name ? kernel->name : "a kernel of unknown name", why, advice);
 }
 
-/* The lines of launches: *@rest those that got none. */
+/* Prints a line for each kernel, and counts in *@rest the launches without a line. */
 static void say_launches(const struct gpupart_report *report, const struct args *args,
 			 uint64_t *rest)
 {
@@ -200,7 +200,7 @@ static void say_unconfined(const struct gpupart_report *report, const struct wit
 
 	for (unsigned int n = 0; !gpupart_report_get(report, n, &p); n++)
 		if (p.state == GPUPART_REPORT_REFUSED)
-			remark("process %d (%s) was kept from CUDA%s: %s", p.pid, p.name, sim,
+			remark("process %d (%s) could not use CUDA%s: %s", p.pid, p.name, sim,
 			       p.why);
 		else if (p.state != GPUPART_REPORT_CONFINED)
 			remark("process %d (%s) used CUDA%s and was never confined: %s", p.pid,
@@ -230,7 +230,7 @@ void run_report_say_hidden(const struct gpupart_report *report, const struct wit
 		return;
 	memcpy(name, witness->hidden_name, sizeof(name));
 	cmd_note(RUN,
-		 "strict: process %d (%s)%s cannot be looked into by this user: whether CUDA%s was used there without a limit is not known",
+		 "strict: process %d (%s)%s cannot be examined by this user: it may have used CUDA%s without a limit",
 		 witness->hidden.pid, out_clean(name), witness->more_hidden ? " and others" : "",
 		 simulated ? " (simulated)" : "");
 }
@@ -246,12 +246,12 @@ void run_report_say(const struct gpupart_report *report, const struct witness *w
 	say_unconfined(report, witness, args->simulated);
 	say_launches(report, args, &rest);
 	if (rest)
-		remark("%llu launches of further kernels ran outside of the set%s",
+		remark("%llu launches of further kernels ran outside the set%s",
 		       (unsigned long long)rest, sim);
 	if (refused)
-		remark("%u further process%s %s kept from CUDA%s: the report had no room left",
-		       refused, refused == 1 ? "" : "es", refused == 1 ? "was" : "were", sim);
+		remark("%u further process%s could not use CUDA%s: the report was full",
+		       refused, refused == 1 ? "" : "es", sim);
 	if (lost)
-		remark("%u further process%s used CUDA%s: what became of %s launches is not known",
+		remark("%u further process%s used CUDA%s: it is not known whether %s launches were confined",
 		       lost, lost == 1 ? "" : "es", sim, lost == 1 ? "its" : "their");
 }

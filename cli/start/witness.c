@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * See witness.h. A process uses CUDA where it has libcuda.so mapped and /dev/nvidia-uvm open, which
- * cuInit opens and NVML does not. Costs a pass over /proc, so the caller waits longer each time.
+ * See witness.h. A process uses CUDA if it has mapped libcuda.so and opened /dev/nvidia-uvm, which
+ * cuInit opens and NVML does not. Each scan reads all of /proc, so callers wait longer each time.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,9 +35,9 @@ static bool is_in_namespace(int pid)
 }
 
 /*
- * Whether process @pid, of this user, has the report of this run in its environment: its parent
- * may have ended. As a child subreaper this command would find all of those, but would be their
- * parent in place of init, which daemons look for.
+ * Whether process @pid of this user has the report of this run in its environment; its parent may
+ * have ended. A child subreaper would find all such processes, but would replace init as the parent
+ * of daemons, which some of them check.
  */
 static bool has_report(int pid)
 {
@@ -78,8 +78,8 @@ bool witness_is_below(int pid, int root)
 enum { UNKNOWN, BELOW, NOT_BELOW };
 
 /*
- * The same of @found, with @memo of the processes that were asked about in this pass: another user
- * may have any number of them, each with MAX_DEPTH above it.
+ * Whether @found is below @root. @memo stores the results of this scan by pid, to bound its cost:
+ * another user may have many processes, each with MAX_DEPTH ancestors.
  */
 static bool is_below(const struct process_parent *found, int root, unsigned char *memo)
 {
@@ -119,7 +119,7 @@ static bool has_device(int pid)
 	return found;
 }
 
-/* A process of this command asks CUDA for the GPU, before the program is started. */
+/* Whether @pid runs this command: a child of it uses CUDA before the program starts. */
 static bool is_ours(int pid)
 {
 	struct stat own, other;
@@ -150,7 +150,7 @@ static bool is_unconfined(int pid, bool simulated, bool *hidden)
 	return cuda && !ours && (simulated || has_device(pid)) && !is_ours(pid);
 }
 
-static void note(struct witness *witness, const struct process_parent *found)
+static void record(struct witness *witness, const struct process_parent *found)
 {
 	struct witness_process *p = witness->processes;
 	unsigned int i = 0;
@@ -176,7 +176,7 @@ static void note_hidden(struct witness *witness, const struct process_parent *fo
 	}
 }
 
-/* It has the library now: it was looked at on its way through cuInit. */
+/* The process has the library now: an earlier scan saw it within cuInit. */
 static void forget(struct witness *witness, const struct process *process)
 {
 	for (unsigned int i = 0; i < witness->nr; i++)
@@ -199,12 +199,12 @@ void witness_look(struct witness *witness, int root, bool simulated)
 
 		if (pid <= 0 || !process_find_parent(pid, &found))
 			continue;
-		/* What is older than @root was not started by it. */
+		/* A process older than @root is no descendant. */
 		if (!is_below(&found, root, memo) &&
 		    (found.process.start < first.start || pid == getpid() || !has_report(pid)))
 			continue;
 		if (is_unconfined(pid, simulated, &hidden))
-			note(witness, &found);
+			record(witness, &found);
 		else
 			forget(witness, &found.process);
 		if (hidden)

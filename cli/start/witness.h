@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processes below another one use CUDA without the injected library, seen from outside. */
+/* Finds descendants of a process that use CUDA without the injected library, from /proc. */
 #ifndef GPUPART_CLI_START_WITNESS_H
 #define GPUPART_CLI_START_WITNESS_H
 
@@ -12,33 +12,33 @@ struct witness {
 	struct witness_process {
 		struct process process;
 		char name[16];
-		unsigned int looks;	/* in which it was seen so, one after the other */
+		unsigned int looks;	/* consecutive scans that found it unconfined */
 	} processes[WITNESS_MAX];
-	/* The first that this user may not look into, and whether there were others. */
+	/* The first process that this user cannot examine, and whether there were others. */
 	struct process hidden;
 	char hidden_name[16];
 	bool more_hidden;
 };
 
 /*
- * Looks once at @root and what it started: what is below it, and this user's processes that have
- * this process's GPUPART_REPORT in their environment. A process that began and ended between two
- * looks is missed, and so is one whose parent ended and whose environment lacks that; one of this
- * command itself is none. @simulated: there is no device to see. Of a setuid
- * program, or one that forbade it by prctl(PR_SET_DUMPABLE), only root sees more than that it runs.
+ * Scans /proc once for @root, its descendants, and this user's processes that have this process's
+ * GPUPART_REPORT in their environment. Processes of this command itself are ignored. It misses a
+ * process that started and ended between two scans, and one whose parent has ended and whose
+ * environment lacks the variable. @simulated: there is no device to check. Only root can examine a
+ * setuid program, or one that called prctl(PR_SET_DUMPABLE).
  */
 void witness_look(struct witness *witness, int root, bool simulated);
 
 /*
- * A descriptor by which this process gets SIGIO when any process begins to use CUDA: opens
- * /dev/nvidia-uvm or, @simulated, the simulated libcuda.so.1. -1 where that cannot be watched.
+ * Makes this process get SIGIO when any process opens /dev/nvidia-uvm or, if @simulated, the
+ * simulated libcuda.so.1. Returns a descriptor, or -1 if that cannot be watched.
  */
 int witness_watch(bool simulated);
 
-/* Whether one did since the last time. */
+/* Whether a process opened it since the last call. */
 bool witness_woken(int watch);
 
-/* Whether @pid is @root, below it, or has that in its environment. */
+/* Whether @pid is below @root or has this process's GPUPART_REPORT in its environment. */
 bool witness_is_below(int pid, int root);
 
 #endif

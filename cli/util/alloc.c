@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory of the command, which ends where there is none. */
+/* Memory allocation of the command; a failure ends the command. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes files where other users may write: never through their links, and whole or not at all. */
+/* Writes files atomically, and never through a symbolic link of another user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -35,7 +35,7 @@ int whole_link(const char *path)
 
 	if (lstat(path, &link) || !S_ISLNK(link.st_mode))
 		return 0;
-	/* In a user namespace root can have another number, as the owner of /dev/stdout. */
+	/* In a user namespace root may have another user id, for example as owner of /dev/stdout. */
 	return !link.st_uid || link.st_uid == geteuid() ||
 	       (!stat("/", &root) && link.st_uid == root.st_uid) ? 1 : -ELOOP;
 }
@@ -52,8 +52,8 @@ int whole_open(const char *path, int flags)
 
 const char *whole_words(int err)
 {
-	return err == -ELOOP ? "is another user's link, or leads to itself" :
-	       err == -ENXIO ? "is a pipe that nobody reads, or leads to nothing" :
+	return err == -ELOOP ? "is a symbolic link of another user, or a loop" :
+	       err == -ENXIO ? "is a pipe without a reader, or a dangling link" :
 			       strerror(-err);
 }
 
@@ -63,14 +63,14 @@ static int write_through(const char *path, const char *text)
 
 	if (fd < 0)
 		return fd;
-	/* Who reads may be slow. */
+	/* Blocking again: the reader may be slow. */
 	err = fcntl(fd, F_SETFL, 0) ? -errno : whole_put(fd, text);
 	if (close(fd) && !err)
 		err = -errno;
 	return err;
 }
 
-/* Beside @path, by a name that no reader of *.json in that folder takes up. */
+/* Creates a temporary file in the same directory, with a name that does not match *.json. */
 static int make_beside(const char *path, char *beside, size_t len)
 {
 	const char *slash = strrchr(path, '/');
@@ -102,11 +102,11 @@ int whole_write_with(const char *path, const char *text, int (*then)(void *arg),
 			return -EISDIR;
 		if (!S_ISREG(st.st_mode))
 			return write_through(path, text) ?: then ? then(arg) : 0;
-		/* Another user's mode could let that user write to what this user trusts. */
+		/* Do not copy the mode of another user's file: it could make the new one writable. */
 		if (st.st_uid == geteuid())
 			mode = st.st_mode & 0777;
 	}
-	/* Where a link leads is replaced, the link stays. */
+	/* Replace the target of a link and keep the link. */
 	if (is_link && !paths_full(path, real, sizeof(real)))
 		path = real;
 	fd = make_beside(path, beside, sizeof(beside));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Something that may hang or crash, done in a child of its own. */
+/* Calls a function that may hang or crash in a child process. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -45,7 +45,7 @@ be_child(void (*fn)(void *, void *), void *arg, size_t len, int fd, pid_t parent
 	_exit(0);
 }
 
-/* Reads until @len bytes are there (0), the other end is closed (-ECHILD) or it is late. */
+/* Reads @len bytes: 0, -ECHILD if the other end closed, -ETIMEDOUT at @deadline (ms). */
 static int collect(int fd, char *result, size_t len, long deadline)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -72,7 +72,7 @@ static int collect(int fd, char *result, size_t len, long deadline)
 	return 0;
 }
 
-/* A child that the kernel does not let go is left behind after a second. */
+/* Waits at most a second for the child to end. */
 static bool reap(pid_t pid, int *wstatus)
 {
 	for (int i = 0; i < 100; i++) {
@@ -96,13 +96,13 @@ int child_call(void (*fn)(void *arg, void *result), void *arg, void *result, siz
 
 	if (pipe2(fds, O_CLOEXEC)) {
 		err = -errno;
-		snprintf(why, why_len, "no pipe: %s", strerror(-err));
+		snprintf(why, why_len, "cannot create a pipe: %s", strerror(-err));
 		return err;
 	}
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0) {
-		snprintf(why, why_len, "no child process: %s", strerror(errno));
+		snprintf(why, why_len, "cannot create a process: %s", strerror(errno));
 		close(fds[0]);
 		close(fds[1]);
 		return -EAGAIN;
@@ -120,7 +120,7 @@ int child_call(void (*fn)(void *arg, void *result), void *arg, void *result, siz
 	}
 	reaped = reap(pid, &wstatus);
 	if (err && err != -ETIMEDOUT)
-		snprintf(why, why_len, "the process that asked died%s%s",
+		snprintf(why, why_len, "the child process died%s%s",
 			 reaped && WIFSIGNALED(wstatus) ? ": " : "",
 			 reaped && WIFSIGNALED(wstatus) ? strsignal(WTERMSIG(wstatus)) : "");
 	return err;

@@ -10,7 +10,7 @@
 
 const char *cmd_name;
 
-/* How many bytes at @c are one character of UTF-8 that steers no terminal; 0 none. */
+/* Length in bytes of the UTF-8 character at @c; 0 if it is invalid or a control character. */
 static int printable(const unsigned char *c)
 {
 	static const struct { unsigned char mask, lead; uint32_t lowest; } forms[] = {
@@ -29,7 +29,7 @@ static int printable(const unsigned char *c)
 				return 0;
 			code = code << 6 | (c[j] & 0x3f);
 		}
-		/* Longer than need be, a half of a pair, no character at all, or a control. */
+		/* Overlong, a surrogate, out of range, or a control character. */
 		if (code < forms[i].lowest || (code >= 0xd800 && code < 0xe000) ||
 		    code > 0x10ffff || code < 0xa0)
 			return 0;
@@ -53,7 +53,7 @@ char *out_clean(char *text)
 __attribute__((format(printf, 2, 0)))
 static void say(const char *cmd, const char *fmt, va_list ap)
 {
-	/* A value comes first or in the middle, the reason at the end: both ends are kept. */
+	/* Shorten long messages in the middle: values come first and the reason last. */
 	enum { KEEP = 600 };
 	char short_line[64], *line;
 	int len = vasprintf(&line, fmt, ap);
@@ -67,7 +67,7 @@ static void say(const char *cmd, const char *fmt, va_list ap)
 		memmove(line + KEEP + 3, line + len - KEEP, KEEP + 1);
 		memcpy(line + KEEP, "...", 3);
 	}
-	/* A value with a line feed in it stays one line, and no terminal is steered by it. */
+	/* Replace control characters: the message must be one line without escape sequences. */
 	out_clean(line);
 	if (cmd)
 		fprintf(stderr, "gpupart %s: %s\n", cmd, line);

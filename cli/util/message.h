@@ -10,44 +10,44 @@
  * see struct cmd. The values are the exit statuses that Documentation/man/gpupart.1 promises.
  */
 enum {
-	EXIT_FAILED = 1,	/* a check that did not hold, an output that could not be written */
-	EXIT_USAGE = 2,		/* or not supported here */
-	EXIT_RUN_STRICT = 123,	/* of run --strict: a launch was not confined */
-	EXIT_RUN_FAILED = 125,	/* of run: a failure before the program starts */
+	EXIT_FAILED = 1,	/* a failed check, or an output that could not be written */
+	EXIT_USAGE = 2,		/* wrong usage, or not supported here */
+	EXIT_RUN_STRICT = 123,	/* run --strict: a launch was not confined */
+	EXIT_RUN_FAILED = 125,	/* run: a failure before the program starts */
 	EXIT_RUN_NOT_EXECUTABLE = 126,
 	EXIT_RUN_NOT_FOUND = 127,
-	CMD_ENDED = 256,	/* or'ed with an exit status: nothing is left to do */
+	CMD_ENDED = 256,	/* ORed with an exit status: no error, but stop */
 };
 
-/* The exit status for @result. @starts: it is the result of a command that starts a program. */
+/* Returns the exit status for @result. @starts: the command starts a program. */
 int cmd_exit_status(int result, bool starts);
 
-/* The command that runs, which main() sets: its messages begin with it. NULL: none as yet. */
+/* Name of the command, with which its messages begin. main() sets it; NULL before. */
 extern const char *cmd_name;
 
 /*
- * One line on stderr, "gpupart CMD: ...", whatever bytes the values in it have; "gpupart: ..." if
- * @cmd is NULL. Returns @error.
+ * Prints one line on stderr, "gpupart CMD: ...", or "gpupart: ..." if @cmd is NULL. Control
+ * characters in values are replaced. Returns @error.
  */
 __attribute__((format(printf, 3, 4)))
 int cmd_fail(const char *cmd, int error, const char *fmt, ...);
 
-/* The same for a remark. */
+/* The same for a remark that is not an error. */
 __attribute__((format(printf, 2, 3)))
 void cmd_note(const char *cmd, const char *fmt, ...);
 
-/* Those of the command that runs; error_of() is for a failure @err of the library. */
+/* Messages of the current command; error_of() is for a failure @err (-errno) of the library. */
 #define usage_error(...)	cmd_fail(cmd_name, EXIT_USAGE, __VA_ARGS__)
 #define failure(...)		cmd_fail(cmd_name, EXIT_FAILED, __VA_ARGS__)
 #define error_of(err, ...)	cmd_fail(cmd_name, cmd_status(err), __VA_ARGS__)
 #define remark(...)		cmd_note(cmd_name, __VA_ARGS__)
 
-/* The error for a failure of the library: a bad value or not supported here, or failed. */
+/* Converts -errno of the library to EXIT_USAGE or EXIT_FAILED. */
 int cmd_status(int err);
 
 /*
- * Puts a '?' in the place of every byte of @text that is a control character, a part of
- * one, or no UTF-8. Returns @text.
+ * Replaces each byte of @text that belongs to a control character or to invalid UTF-8 by '?'.
+ * Returns @text.
  */
 char *out_clean(char *text);
 

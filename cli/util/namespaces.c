@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whether this process has pids or users of its own, as in a container. */
+/* Finds out whether this process has its own pid or user namespace, as in a container. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 
 /* The user IDs of this process's user namespace. */
 struct users {
-	bool own;		/* not the machine's */
-	bool mapped;		/* at least one is a user outside */
-	long outside;		/* this process's user outside; -1: none */
+	bool own;		/* in a user namespace of its own */
+	bool mapped;		/* at least one user id is mapped */
+	long outside;		/* user id of this process outside; -1: not mapped */
 };
 
 static bool read_users(struct users *users)
@@ -33,36 +33,36 @@ static bool read_users(struct users *users)
 
 const char *namespaces_advice(char *how, size_t len)
 {
-	char link[64] = "", text[80] = "", outside[24] = "nobody";
+	char link[64] = "", text[80] = "", outside[24] = "not mapped";
 	struct users users;
 	unsigned int pids;
 	const char *own;
 
 	if (!read_users(&users) || readlink("/proc/self/ns/pid", link, sizeof(link) - 1) < 0 ||
 	    sscanf(link, "pid:[%u]", &pids) != 1) {
-		snprintf(how, len, "/proc does not tell of them here");
+		snprintf(how, len, "/proc does not show the namespaces of this process");
 		return "mount /proc";
 	}
 	if (!users.mapped) {
 		snprintf(how, len,
-			 "this has users of its own, and none of them is one outside (/proc/self/uid_map is empty): user %u here owns no file",
+			 "this process has its own user namespace without a mapping (/proc/self/uid_map is empty): user %u owns no file",
 			 geteuid());
 		return
-			"map them: 'unshare -r' does, or write /proc/PID/uid_map and gid_map from outside";
+			"map users with 'unshare -r', or write /proc/PID/uid_map and gid_map from outside";
 	}
-	own = pids != FIRST_PID_NAMESPACE ? "pids of its own" : "";
+	own = pids != FIRST_PID_NAMESPACE ? "its own pids" : "";
 	if (!*own && !users.own) {
-		snprintf(how, len, "pids and users are the machine's");
+		snprintf(how, len, "this process uses the machine's pids and users");
 		return NULL;
 	}
 	if (users.outside >= 0)
 		snprintf(outside, sizeof(outside), "%ld", users.outside);
 	if (users.own)
-		snprintf(text, sizeof(text), "%susers of its own (%u here is %s outside)",
+		snprintf(text, sizeof(text), "%sits own users (user %u is %s outside)",
 			 *own ? " and " : "", geteuid(), outside);
 	snprintf(how, len,
-		 "this has %s%s: ps and set here reach what runs in here, and outside what has the same folder of blocks; a pid in here is another one outside",
+		 "this process has %s%s: ps and set reach processes in the same namespaces, and outside those with the same state directory; pids differ from those outside",
 		 own, text);
 	return
-		"name jobs (--name) and set by name; 'gpupart cdi --uid' gives a container the folder of blocks of the user that it is outside";
+		"use names (--name) instead of pids; 'gpupart cdi --uid' gives a container the state directory of its user outside";
 }

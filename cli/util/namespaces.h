@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether this process has pids or users of its own, as in a container. */
+/* Finds out whether this process has its own pid or user namespace, as in a container. */
 #ifndef GPUPART_CLI_UTIL_NAMESPACES_H
 #define GPUPART_CLI_UTIL_NAMESPACES_H
 
 #include <stddef.h>
 
-/* NULL: they are the machine's, or what to do. @how says what they are. */
+/* Describes the namespaces in @how. Returns advice, or NULL if they are the machine's. */
 const char *namespaces_advice(char *how, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Numbers in words of the command line. */
+/* Parses numbers of the command line. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,6 @@ bool number_decimal(const char *text, double *value)
 	char *end;
 
 	*value = strtod(text, &end);
-	/* strtod() knows 0x10 as well, and words. */
+	/* strtod() also accepts 0x10, inf and nan. */
 	return end != text && !*end && strspn(text, "0123456789.eE+-") == strlen(text);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in words of the command line. */
+/* Parses numbers of the command line. */
 #ifndef GPUPART_CLI_UTIL_NUMBER_H
 #define GPUPART_CLI_UTIL_NUMBER_H
 
 #include <stdbool.h>
 
-/* Whether @text is a whole number from 1 to @most: it is *value. */
+/* Reads a whole number from 1 to @most into *value. Returns false if @text is anything else. */
 bool number_whole(const char *text, unsigned long most, unsigned long *value);
 
-/* All of @text is a number, in decimal. */
+/* Reads a decimal number into *value. Returns false if @text is anything else. */
 bool number_decimal(const char *text, double *value);
 
 #endif

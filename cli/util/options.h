@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of the options that commands share. args_parse() fills them. */
+/* Values of the options that commands share; args_parse() fills them in. */
 #ifndef GPUPART_CLI_UTIL_OPTIONS_H
 #define GPUPART_CLI_UTIL_OPTIONS_H
 
@@ -7,7 +7,7 @@
 
 #define ARGS_MAX_TERMS	64
 
-/* The values of an option that may be given more than once. */
+/* Values of an option that may be given more than once. */
 struct args_texts {
 	unsigned int nr;
 	const char *texts[ARGS_MAX_TERMS];
@@ -17,34 +17,34 @@ struct args_texts {
 struct args_option {
 	const char *name;
 	char letter;		/* its short form, or 0 */
-	bool *given;		/* of one without a value, or whose value may be left out */
-	const char **value;	/* of one with a value, the last one given */
-	struct args_texts *values;	/* of one with a value, all that are given */
+	bool *given;		/* for an option without a value, or with an optional one */
+	const char **value;	/* for an option with a value: the last one */
+	struct args_texts *values;	/* for an option with values: all of them */
 };
 
 struct args {
 	const char *cmd;
-	int ignored_pid;	/* whose set -n need not avoid, and the processes of that name */
+	int ignored_pid;	/* -n may use TPCs of this process and of that name */
 	const char *ignored_name;
-	const char *job;	/* that the set is for; NULL: the one that this process is in */
-	const char *source;	/* -i, or what stands for it, or NULL */
-	const char *source_from;	/* "GPUPART_INPUT=", NULL: -i */
-	bool has_defaults;	/* they were looked for */
-	bool wants_sim;		/* the default of -i is a capture */
-	bool lenient;		/* a wrong configuration file is reported, and no error */
+	const char *job;	/* job that gets the set; NULL: the job of this process */
+	const char *source;	/* -i or its default, or NULL */
+	const char *source_from;	/* origin of the default, "GPUPART_INPUT="; NULL: -i */
+	bool has_defaults;	/* the defaults were read */
+	bool wants_sim;		/* -i takes a capture */
+	bool lenient;		/* report a wrong configuration file without an error */
 	const char *gpu;	/* --gpu or NULL */
 	const char *output;	/* -o or NULL */
 	bool json;
 	const char *shape;	/* --shape or NULL */
-	const struct setting *named;	/* the last set that was given by its name; NULL: none */
+	const struct setting *named;	/* the last named set (@NAME), or NULL */
 	unsigned int nr_terms;
 	struct {
 		const char *option;	/* "-t" */
 		const char *text;
 	} terms[ARGS_MAX_TERMS];
 	char **program;		/* PROGRAM ARGS NULL, or names NULL */
-	bool simulated;		/* args_simulate() made @source and @gpu one simulated GPU */
-	char visible[64];	/* room for what args_gpu() finds */
+	bool simulated;		/* args_simulate() chose the simulated GPU @gpu of @source */
+	char visible[64];	/* buffer of args_gpu() */
 };
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opens and closes the output, stdout or -o's file, and reports what could not be written. */
+/* Opens and closes the output, stdout or the file of -o, and reports write errors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
@@ -15,7 +15,7 @@
 #include "cli/util/options.h"
 #include "cli/util/out.h"
 
-/* The ending of @path where it is that of a picture that is not drawn here, else NULL. */
+/* Returns the ending of @path if it is an unsupported picture format, else NULL. */
 static const char *foreign_picture(const char *path)
 {
 	static const char *const endings[] = {
@@ -38,7 +38,7 @@ int out_open(struct out *out, const struct args *args)
 	ending = args && args->output ? foreign_picture(args->output) : NULL;
 	if (ending)
 		return usage_error(
-			"-o %s: cannot draw %s, only .svg: convert that, as rsvg-convert does",
+			"-o %s: cannot draw %s, only .svg: convert the SVG file, for example with rsvg-convert",
 			args->output, ending);
 	if (args && args->output) {
 		fd = whole_open(args->output, O_CREAT | O_TRUNC);
@@ -56,7 +56,7 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 	bool colour;
 
-	/* A closed pipe is a write that failed. run does not come here. */
+	/* A closed pipe is a write error. run does not call this function. */
 	signal(SIGPIPE, SIG_IGN);
 	setlocale(LC_CTYPE, "");
 	if (args && args->json)
@@ -72,8 +72,8 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	out->plain = colour ? "\033[0m" : "";
 }
 
-/* As of a pipe to head(1), which has what it wanted. */
-static bool reader_has_gone(const struct out *out)
+/* Whether stdout is a pipe whose reader has closed it, such as head(1). */
+static bool is_closed_by_reader(const struct out *out)
 {
 	struct pollfd at = { .fd = fileno(out->file) };
 
@@ -93,10 +93,10 @@ int out_close(struct out *out)
 	if (!bad)
 		return 0;
 	err = errno;
-	if (reader_has_gone(out))
+	if (is_closed_by_reader(out))
 		return EXIT_FAILED;
-	return failure("writing to %s: %s", out->path ? out->path : "standard output",
-		       err ? strerror(err) : "failed");
+	return failure("cannot write to %s: %s", out->path ? out->path : "standard output",
+		       err ? strerror(err) : "unknown error");
 }
 
 bool out_is_svg(const char *path)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Results as JSON, schema "gpupart/1": names are stable, an unknown value is null, an index is
- * named by its space.
+ * Writes results as JSON, schema "gpupart/1": names are stable, an unknown value is null, the name
+ * of an index says its index space.
  */
 #include <stdlib.h>
 #include "cli/util/alloc.h"
@@ -34,7 +34,7 @@ json_t *out_json_text(const char *text)
 {
 	json_t *string = *text ? json_string(text) : NULL;
 
-	/* What is no UTF-8 cannot stand in JSON. */
+	/* JSON cannot contain text that is not UTF-8. */
 	return string ? string : json_null();
 }
 
@@ -109,7 +109,7 @@ json_t *out_json_counters(const struct gpupart_counters *c)
 
 void out_json_write(struct out *out, json_t *root)
 {
-	/* What does not arrive is seen by out_close(). */
+	/* out_close() reports write errors. */
 	json_dumpf(root, out->file, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(4));
 	fputc('\n', out->file);
 	json_decref(root);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Results as text for people, 80 columns (rows 100), legible without colour. A value that the
- * source lacks is shown as OUT_NOT_TOLD.
+ * Writes results as text in 80 columns (rows in 100), legible without colour. OUT_NOT_TOLD stands
+ * for a value that the source lacks.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "cli/util/paths.h"
 #include "lib/private.h"
 
-#define ROW_COLUMNS 100		/* of a row of verify or doctor */
-#define ROW_INDENT 28		/* what a row has before its sentence */
+#define ROW_COLUMNS 100		/* width of a row of verify or doctor */
+#define ROW_INDENT 28		/* column of the sentence in a row */
 
 void out_append(char *text, size_t len, const char *fmt, ...)
 {
@@ -58,7 +58,7 @@ void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned i
 	}
 }
 
-/* How many of the first @room letters end with the last @end among them; 0 none. */
+/* Length of the part of the first @room characters that ends with @end, or 0. */
 static int break_after(const char *text, int room, char end)
 {
 	while (room > 0 && text[room - 1] != end)
@@ -66,7 +66,7 @@ static int break_after(const char *text, int room, char end)
 	return room;
 }
 
-/* @text from column @indent on, @columns wide; what follows stands below it. */
+/* Prints @text from column @indent on, wrapped to @columns. */
 static void fold(struct out *out, int columns, int indent, const char *text)
 {
 	int room = columns - indent;
@@ -143,7 +143,7 @@ void out_counters_text(struct out *out, const struct gpupart_counters *c)
 	fprintf(out->file, "launches: %lu, confined %lu\n", (unsigned long)c->launches,
 		(unsigned long)c->confined);
 	fprintf(out->file,
-		"  widened: limit and set left nothing %lu, driver's own mask %lu,\n"
+		"  widened: no TPC in both limit and set %lu, driver's own mask %lu,\n"
 		"           cluster %lu, cooperative %lu\n",
 		(unsigned long)c->widened_empty, (unsigned long)c->widened_driver,
 		(unsigned long)c->widened_cluster, (unsigned long)c->widened_cooperative);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths and lists of them, as in LD_PRELOAD: for the command and for Slurm's plugin. */
+/* Lists of paths such as LD_PRELOAD, for the command and for Slurm's plugin. */
 #ifndef GPUPART_CLI_UTIL_PATH_LIST_H
 #define GPUPART_CLI_UTIL_PATH_LIST_H
 
 #include <stdbool.h>
 #include <string.h>
 
-#define PATH_LIST_PRELOAD " :"	/* what separates the paths of LD_PRELOAD */
-#define PATH_LIST_OTHERS  ":"	/* those of LD_AUDIT and LD_LIBRARY_PATH */
+#define PATH_LIST_PRELOAD " :"	/* separators of LD_PRELOAD */
+#define PATH_LIST_OTHERS  ":"	/* separator of LD_AUDIT and LD_LIBRARY_PATH */
 
-/* Whether @path itself, and not one that it is a part of, is in @list. */
+/* Whether @list contains exactly @path. */
 static inline bool path_list_has(const char *list, const char *separators, const char *path)
 {
 	for (size_t len; *list; list += len + (list[len] != 0)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where the package's own files lie, and how to go on on the simulated GPU. */
+/* Finds the package's own files, and restarts the command on the simulated GPU. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +24,7 @@ int paths_full(const char *path, char *full, size_t len)
 
 int paths_package(const char *name, char *path, size_t len)
 {
-	/* Not &gpupart_version: in a program that is not PIC that is the program's own stub. */
+	/* Not &gpupart_version: in a program without PIC that is the program's own stub. */
 	void *version = dlsym(RTLD_DEFAULT, "gpupart_version");
 	char lib[PATH_MAX];
 	Dl_info info;
@@ -54,7 +54,7 @@ const char *paths_advice(const char *name, char *path, size_t len)
 	if (!access(full, R_OK))
 		return NULL;
 	snprintf(path, len, "%s: %s", full, strerror(errno));
-	return "let this user read it";
+	return "make it readable for this user";
 }
 
 bool paths_same(const char *a, const char *b)
@@ -112,17 +112,18 @@ int paths_enter_sim(const char *capture)
 	    (!libs[len] || libs[len] == ':'))
 		return 0;
 	if (strchr(capture, ':'))
-		return usage_error("-i %s: a capture's path must not have a colon in it", capture);
+		return usage_error("-i %s: the path of a capture must not contain a colon",
+				   capture);
 	if (strpbrk(folder, ":;"))
 		return usage_error(
-			"%s: the loader takes no folder with a colon or semicolon in its name",
+			"%s: the loader does not support a directory with a colon or semicolon in its name",
 			folder);
 	joined = alloc_text("%s%s%s", folder, libs && *libs ? ":" : "", libs ? libs : "");
 	setenv("LD_LIBRARY_PATH", joined, 1);
 	setenv("GPUPART_SIM", capture, 1);
 	free(joined);
 	execv("/proc/self/exe", main_argv);
-	return usage_error("cannot start anew: %s", strerror(errno));
+	return usage_error("cannot restart gpupart: %s", strerror(errno));
 }
 
 bool paths_read_line(const char *path, char *text, size_t len)

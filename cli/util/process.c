@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Processes: which one is which, waiting for one, being one that stays. */
+/* Processes: identity by start time, signals, waiting, closing descriptors. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #define NAME_LEN 15
 #define SKIP_6 " %*s %*s %*s %*s %*s %*s"
 
-/* "PID (NAME) STATE ...": a copy with NAME as a string at @name and the rest at @rest. */
+/* Reads "PID (NAME) STATE ..." into @text; NAME is a string at @name, the rest is at @rest. */
 static bool read_stat(int pid, char text[1024], char **name, char **rest)
 {
 	FILE *file;
@@ -28,7 +28,7 @@ static bool read_stat(int pid, char text[1024], char **name, char **rest)
 		return false;
 	good = fgets(text, 1024, file);
 	fclose(file);
-	/* The name may hold anything, a bracket too. */
+	/* The name may contain any character, such as a bracket. */
 	*name = good ? strchr(text, '(') : NULL;
 	*rest = good ? strrchr(text, ')') : NULL;
 	if (!*name || !*rest)
@@ -47,7 +47,7 @@ bool process_find_parent(int pid, struct process_parent *found)
 	if (pid <= 0 || !read_stat(pid, text, &name, &rest))
 		return false;
 	snprintf(found->name, sizeof(found->name), "%.15s", name);
-	/* The third and fourth fields and the twenty-second, proc(5). */
+	/* Fields 3, 4 and 22 of proc(5). */
 	if (sscanf(rest, " %c %d %*s %*s %*s %*s" SKIP_6 SKIP_6 " %*s %llu", &state,
 		   &found->parent, &found->process.start) != 3 || state == 'Z' || state == 'X')
 		found->process.start = 0;
@@ -101,7 +101,7 @@ int process_signal(const struct process *process, int signal)
 
 	if (pidfd < 0)
 		return -errno;
-	/* Looked at again now that a later one with the number is told apart. */
+	/* Check again: the pidfd refers to one process, but the pid may have been reused before. */
 	if (!process_lives(process))
 		err = -ESRCH;
 	else if (syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0))

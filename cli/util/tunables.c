@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* GLIBC_TUNABLES in a program's environment, so that libraries find static TLS left. */
+/* Sets GLIBC_TUNABLES for a program, so that its libraries have enough static TLS. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "cli/util/tunables.h"
 #include "cli/util/tunables_value.h"
 
-/* Opens the file that execvp() would take for @program; -1: there is none. */
+/* Opens the file that execvp() would execute for @program, or returns -1. */
 static int open_program(const char *program)
 {
 	const char *at = getenv("PATH");
@@ -31,7 +31,7 @@ static int open_program(const char *program)
 	return -1;
 }
 
-/* Whether the program's file names ThreadSanitizer's library: it is linked with that. */
+/* Whether the program is linked with ThreadSanitizer: its file contains the library's name. */
 static bool names_tsan(const char *program)
 {
 	static const char name[] = "libtsan.so";
@@ -48,7 +48,7 @@ static bool names_tsan(const char *program)
 	if (file != MAP_FAILED) {
 		at = memcmp(file, "\177ELF", 4) ? NULL : memmem(file, st.st_size - 1, name,
 							       strlen(name));
-		/* With a version behind it: this program has the name as well. */
+		/* With a version: this command itself contains the name without one. */
 		found = at && at[strlen(name)] == '.';
 		munmap(file, st.st_size);
 	}
@@ -62,6 +62,6 @@ void tunables_raise(const char *audited)
 				     names_tsan(audited) ? TUNABLES_TLS_TSAN : TUNABLES_TLS_AUDIT);
 
 	if (!joined || setenv(TUNABLES, joined, 1))
-		remark(TUNABLES " is not set: no memory");
+		remark(TUNABLES " could not be set: no memory");
 	free(joined);
 }

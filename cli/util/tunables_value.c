@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See tunables_value.h. */
+/* Makes the value of GLIBC_TUNABLES; see tunables_value.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define NAME "glibc.rtld.optional_static_tls="
 
-/* The size that one "name=value" gives, 0 where it is another tunable's or no number. */
+/* Returns the size in "name=value"; 0 for another tunable or an invalid number. */
 static size_t size_in(const char *one, size_t len)
 {
 	char *end;
@@ -22,13 +22,13 @@ static size_t size_in(const char *one, size_t len)
 char *tunables_join(const char *old, size_t bytes)
 {
 	const char *at = old ? old : "";
-	/* The rest of the old ones, a colon, ours, and the end. */
+	/* Room for the other tunables, a colon, this one, and the end. */
 	char *joined = malloc(strlen(at) + sizeof(NAME) + 24), *to = joined;
 	size_t len, now = 0;
 
 	if (!joined)
 		return NULL;
-	/* Of a tunable that stands twice the last one holds; empty ones make glibc reject all. */
+	/* The last value of a tunable applies. Empty entries would make glibc reject all. */
 	for (; *at; at += len + (at[len] == ':')) {
 		len = strcspn(at, ":");
 		if (!strncmp(at, NAME, strlen(NAME)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GLIBC_TUNABLES with room for static TLS: for the command and for Slurm's plugin. */
+/* Makes the value of GLIBC_TUNABLES with enough static TLS, for the command and Slurm's plugin. */
 #ifndef GPUPART_CLI_UTIL_TUNABLES_VALUE_H
 #define GPUPART_CLI_UTIL_TUNABLES_VALUE_H
 
@@ -8,27 +8,26 @@
 #define TUNABLES "GLIBC_TUNABLES"
 
 /*
- * Bytes of static TLS that glibc keeps for libraries which it loads later. It has 512, of which
- * libgpupart.so.0 takes 545 and alignment when cuInit loads it, so that a library of the
- * program's may find none left, or take them first. 4 KiB leave more than there was without
- * gpupart.
+ * Bytes of static TLS that glibc reserves for libraries that it loads later. The default is 512,
+ * but libgpupart.so.0 alone needs 545 and alignment when cuInit loads it. With 4 KiB a program's
+ * libraries have more than they had without gpupart.
  */
 #define TUNABLES_TLS 4096
 
 /*
- * With LD_AUDIT glibc lays out the static TLS before it loads what the program is linked with:
- * all of it comes out of these bytes. Libraries with 64 KiB are known (sanitizers, allocators):
- * room for two, and 32 KiB for small ones. Not more, since the stack of every thread is smaller
- * by these bytes: a thread that asks for a stack of 128 KiB cannot be created.
+ * With LD_AUDIT glibc lays out static TLS before it loads the program's libraries, so these bytes
+ * must be enough for all of them. Some libraries need 64 KiB (sanitizers, allocators): this is room
+ * for two of them, and 32 KiB for small ones. More would cost too much: the bytes are taken from the
+ * stack of every thread, and a thread with a stack of 128 KiB could not be created.
  */
 #define TUNABLES_TLS_AUDIT (160 << 10)
 
-/* ThreadSanitizer's library alone has 786 KB (GCC 12). */
+/* ThreadSanitizer's library alone needs 786 KB (GCC 12). */
 #define TUNABLES_TLS_TSAN (1 << 20)
 
 /*
- * @old (NULL: none), a value of GLIBC_TUNABLES, with room for at least @bytes: a larger size in
- * it stays, and so do other tunables. The caller frees it; NULL: no memory.
+ * Returns @old, a value of GLIBC_TUNABLES or NULL, with a size of at least @bytes. A larger size and
+ * other tunables are kept. The caller frees the result; NULL: no memory.
  */
 char *tunables_join(const char *old, size_t bytes);
 

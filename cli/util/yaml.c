@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Small YAML files that people write, by libyaml: a table a mapping says which keys it has, what
- * their values are and where they are stored. Errors name file, line and key.
+ * Reads small YAML files with libyaml. A table for each mapping lists its keys, the type of their
+ * values, and where to store them. Error messages name file, line and key.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "cli/util/message.h"
 #include "cli/util/yaml.h"
 
-#define MOST_NS		1e14	/* a day and a bit */
+#define MOST_NS		1e14	/* about 28 hours */
 
 int yaml_line(const yaml_node_t *node)
 {
@@ -45,11 +45,11 @@ void yaml_fail(struct yaml *yaml, const yaml_node_t *node, const char *fmt, ...)
 
 static void not_yaml(struct yaml *yaml, const yaml_parser_t *parser)
 {
-	fail_at(yaml, parser->problem_mark.line + 1, "no YAML: ",
+	fail_at(yaml, parser->problem_mark.line + 1, "not valid YAML: ",
 		parser->problem ? parser->problem : "it cannot be read");
 }
 
-/* Event by event: libyaml takes minutes to load lists that are nested deeply. */
+/* Checks event by event, because libyaml takes minutes to load deeply nested lists. */
 static void check(struct yaml *yaml, yaml_parser_t *parser)
 {
 	unsigned int depth = 0, documents = 0;
@@ -67,11 +67,11 @@ static void check(struct yaml *yaml, yaml_parser_t *parser)
 		if (type == YAML_DOCUMENT_START_EVENT)
 			documents++;
 		else if (documents == 2)
-			fail_at(yaml, line, "a second document: wants one", "");
+			fail_at(yaml, line, "a second document: only one is allowed", "");
 		depth += type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT;
 		depth -= type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT;
 		if (depth > YAML_MAX_DEPTH)
-			fail_at(yaml, line, "too many lists and mappings in each other", "");
+			fail_at(yaml, line, "lists and mappings are nested too deeply", "");
 		yaml_event_delete(&event);
 	}
 }
@@ -104,15 +104,15 @@ int yaml_open(struct yaml *yaml, const char *option, const char *path, const cha
 
 	if (!file)
 		return error_of(-err, "%s%s: %s", option, path, strerror(err));
-	/* A pipe does not tell how long it is: one byte more than there may be. */
+	/* Try to read one byte too many, since the length of a pipe is not known. */
 	text = malloc(YAML_MAX_BYTES + 1);
 	len = text ? fread(text, 1, YAML_MAX_BYTES + 1, file) : 0;
 	if (!fstat(fileno(file), &st) && S_ISDIR(st.st_mode))
-		status = usage_error("%s%s: is no file", option, path);
+		status = usage_error("%s%s: is not a file", option, path);
 	else if (!text || ferror(file))
 		status = failure("%s%s: %s", option, path, text ? strerror(errno) : "no memory");
 	else if (len > YAML_MAX_BYTES)
-		status = usage_error("%s%s: wants %s, at most %d bytes", option, path, what,
+		status = usage_error("%s%s: must be %s of at most %d bytes", option, path, what,
 				     YAML_MAX_BYTES);
 	else
 		status = yaml_open_text(yaml, path, text, len);
@@ -178,7 +178,7 @@ yaml_node_t *yaml_get(struct yaml *yaml, const yaml_node_t *map, const char *key
 bool yaml_is_list(struct yaml *yaml, const yaml_node_t *node, const char *what)
 {
 	if (node->type != YAML_SEQUENCE_NODE)
-		yaml_fail(yaml, node, "%s: wants a list", what);
+		yaml_fail(yaml, node, "%s: must be a list", what);
 	return !yaml->failed;
 }
 
@@ -190,14 +190,14 @@ bool yaml_only(struct yaml *yaml, const yaml_node_t *node, const char *what,
 	const char *text;
 
 	if (node->type != YAML_MAPPING_NODE)
-		yaml_fail(yaml, node, "%s: wants keys with values", what);
-	/* Each is held against all before it. */
+		yaml_fail(yaml, node, "%s: must be keys with values", what);
+	/* The loop below compares all pairs of keys. */
 	if (yaml_size(node) > YAML_MAX_KEYS)
 		yaml_fail(yaml, node, "%s: has more than %d keys", what, YAML_MAX_KEYS);
 	for (unsigned int i = 0; yaml_entry(yaml, node, i, &key, &value); i++) {
 		text = (const char *)key->data.scalar.value;
 		if (key->type != YAML_SCALAR_NODE) {
-			yaml_fail(yaml, key, "%s: a key is no word", what);
+			yaml_fail(yaml, key, "%s: a key is not a word", what);
 			return false;
 		}
 		for (known = keys; known && known->name && !is_text(key, known->name); )
@@ -206,7 +206,7 @@ bool yaml_only(struct yaml *yaml, const yaml_node_t *node, const char *what,
 			yaml_fail(yaml, key, "%s: the key '%.60s' is not known", what, text);
 		for (unsigned int j = 0; j < i && yaml_entry(yaml, node, j, &other, &value); j++)
 			if (is_text(other, text))
-				yaml_fail(yaml, key, "%s: the key '%.60s' is there twice", what,
+				yaml_fail(yaml, key, "%s: the key '%.60s' is given twice", what,
 					  text);
 	}
 	return !yaml->failed;
@@ -222,7 +222,7 @@ const char *yaml_scalar(const yaml_node_t *node)
 	return text && strlen(text) == node->data.scalar.length ? text : NULL;
 }
 
-/* What $NAME at *@from stands for; moves on past it. NULL: a variable that is not there. */
+/* Returns the value of $NAME at *@from and moves *@from behind it; NULL if it is not defined. */
 static const char *variable(struct yaml *yaml, const char **from)
 {
 	char name[64];
@@ -248,7 +248,7 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 
 	if (!yaml_scalar(node)) {
 		yaml_fail(yaml, node, node->type == YAML_SCALAR_NODE ?
-			  "%s: has a zero byte in it" : "%s: wants one value", what);
+			  "%s: contains a zero byte" : "%s: must be a single value", what);
 		return false;
 	}
 	for (from = yaml_scalar(node); *from && used < YAML_TEXT; ) {
@@ -257,8 +257,8 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 		if (*from == '$' && !yaml->verbatim) {
 			put = variable(yaml, &from);
 			if (!put) {
-				yaml_fail(yaml, node, "%s: '%.60s': no run has that variable", what,
-					  from);
+				yaml_fail(yaml, node, "%s: '%.60s': this variable is not defined",
+					  what, from);
 				return false;
 			}
 			len = strlen(put);
@@ -277,13 +277,13 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 	return true;
 }
 
-/* A number has a 0 before it: 010 is octal to YAML 1.1, decimal to 1.2, and refused. */
+/* A leading 0: 010 is octal in YAML 1.1 and decimal in 1.2, so it is rejected. */
 static bool has_zero(const char *text)
 {
 	return text[0] == '0' && isdigit((unsigned char)text[1]);
 }
 
-/* "1.5" and what stands after it; false: no number, or one below 0. */
+/* Reads "1.5" and points *@rest behind it; false if it is not a number or negative. */
 static bool read_number(const char *text, double *value, const char **rest)
 {
 	char *end;
@@ -340,7 +340,7 @@ static bool read_whole(const char *text, uint64_t *value)
 	return isdigit((unsigned char)*text) && !*end && !errno && !has_zero(text);
 }
 
-/* Thousandths, at most three digits behind the point, and @sign behind them. */
+/* Reads a number with at most three decimals, followed by @sign, as thousandths. */
 static bool read_decimal(const char *text, const char *sign, uint64_t *value)
 {
 	size_t len = strspn(text, "0123456789."), whole = strcspn(text, ".");
@@ -364,7 +364,7 @@ static bool read_word(const char *text, const char *const *words, uint64_t *valu
 
 static const char *const bools[] = { "no", "yes", "false", "true", NULL };
 
-/* False: @text is not what the form wants. */
+/* Converts @text by the form of @key; false if it does not match. */
 static bool read_form(const struct yaml_key *key, const char *text, uint64_t *value)
 {
 	uint64_t most = key->most ? key->most : UINT64_MAX, unit = key->unit ? key->unit : 1;
@@ -394,18 +394,18 @@ static bool read_form(const struct yaml_key *key, const char *text, uint64_t *va
 static void refuse(struct yaml *yaml, const struct yaml_key *key, const yaml_node_t *node,
 		   const char *text)
 {
-	const char *zero = has_zero(text) ? " without a 0 before it" : "";
+	const char *zero = has_zero(text) ? " without a leading 0" : "";
 	unsigned long long most = key->most;
 
 	if (key->form == YAML_NUMBER)
-		yaml_fail(yaml, node, "%s: '%.60s' is no whole number from 0 to %llu%s", key->name,
-			  text, most, zero);
+		yaml_fail(yaml, node, "%s: '%.60s' is not a whole number from 0 to %llu%s",
+			  key->name, text, most, zero);
 	else if (key->form == YAML_TIME)
-		yaml_fail(yaml, node, "%s: '%.60s' is no time such as 10us (ns, us, ms, s)",
+		yaml_fail(yaml, node, "%s: '%.60s' is not a time such as 10us (ns, us, ms, s)",
 			  key->name, text);
 	else if (key->form == YAML_BYTES)
 		yaml_fail(yaml, node,
-			  "%s: '%.60s' is no size such as 64K (K, M, G) up to %llu bytes",
+			  "%s: '%.60s' is not a size such as 64K (K, M, G) up to %llu bytes",
 			  key->name, text, most);
 	else
 		yaml_fail(yaml, node, "%s: '%.60s'%s%s%s", key->name, text,
@@ -419,7 +419,7 @@ static void read_chars(struct yaml *yaml, const struct yaml_key *key, const yaml
 	if (*text && strlen(text) < key->size)
 		strcpy(to, text);
 	else
-		yaml_fail(yaml, node, "%s: '%.60s': wants 1 to %zu letters", key->name, text,
+		yaml_fail(yaml, node, "%s: '%.60s': must be 1 to %zu characters", key->name, text,
 			  key->size - 1);
 }
 

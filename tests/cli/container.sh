@@ -39,7 +39,7 @@ elif ! ${CC:-cc} -shared -fPIC -o "$tmp/libcuda.so.1" "$tmp/nodevice.c" 2>"$tmp/
 	skip "no C compiler"
 else
 	LD_LIBRARY_PATH=$tmp "$gpupart" doctor --no-launch >"$tmp/doctor" 2>&1
-	has "$(row device-node)" "bad device-node /dev/nvidiactl: No such file or directory, and libcuda.so.1 is there: no GPU was passed in -> start the container with NVIDIA's CDI device" \
+	has "$(row device-node)" "bad device-node /dev/nvidiactl: No such file or directory, but libcuda.so.1 exists: the container has no GPU -> start the container with NVIDIA's CDI device" \
 		"libcuda without /dev/nvidiactl: what to do"
 	"$gpupart" doctor --no-launch >"$tmp/doctor" 2>&1
 	has "$(row device-node)" "/dev/nvidiactl: No such file or directory -> run 'nvidia-modprobe'" "neither: the driver is missing"

@@ -84,7 +84,7 @@ unset GPUPART_DISABLE
 
 # --no-device-launch.
 refused() { grep refused "$tmp/err"; }
-why="kernels in it can launch others from the GPU, see gpupart-device-launches(7)"
+why="its kernels can launch others from the GPU: see gpupart-device-launches(7)"
 try run $e -g 0 --no-device-launch -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$status $(cat "$tmp/out")" "3 load=800" "--no-device-launch: such a module is not loaded, the call says that it is not permitted"
 is "$(refused) $(wc -l <"$tmp/err")" "gpupart run: 1 module with kernel parent was refused (simulated): $why 2" \

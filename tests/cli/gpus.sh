@@ -97,7 +97,7 @@ wanted="$(one 0 "-g 0") | $(echo "$free" | cut -d'|' -f2 | xargs)"
 is "$status $(said)" "0 $wanted" "--gpu 0: the other GPU is free"
 has "$(cat "$tmp/err")" "GPU $b (simulated) is not named by --gpu: launches there are not confined" \
 	"and run says so"
-has "$(cat "$tmp/err")" "it ran on a GPU that the set is not of" "and counts launches there at the end"
+has "$(cat "$tmp/err")" "it ran on a GPU without a set" "and counts launches there at the end"
 run -g 0
 is "$(grep -c 'not named' "$tmp/err")" 0 "without --gpu nothing is said of it"
 GPUPART_LOG=$tmp/log

@@ -137,7 +137,7 @@ ok $? "lends when it becomes idle"
 kill -9 "$pid_serve" && wait "$pid_serve"
 waits got batch "8 0-7"
 ok $? "killed, it lends nothing"
-waits told batch "nothing is lent (simulated): no process of that name uses the GPU"
+waits told batch "nothing is lent (simulated): no process with this name uses the GPU"
 ok $? "and that is said"
 NS=1000 begin serve -t 20-21
 waits got serve "4 40-43" && : >"$tmp/serve.still"
@@ -150,7 +150,7 @@ for file in "/dev/shm/gpupart-$(id -u)"/[1-9]*; do
 	# The lender's alone: the one whose TPCs are shown as 30-31.
 	case $(tr -d '\0' <"$file" | head -c 300) in *serve*) truncate -s 0 "$file" ;; esac
 done
-waits told batch "the lender's memory was cut short: nothing is lent any more"
+waits told batch "the lender's state page was truncated: lending ends"
 ok $? "its page is cut short: the watcher ends"
 waits got batch "8 0-7"
 ok $? "nothing is lent, and the borrower runs on"

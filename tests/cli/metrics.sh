@@ -49,7 +49,7 @@ not_served() {
 }
 
 # ------------------------------------------------------------------------- bad words
-refused 2 "--of xml: wants openmetrics or prometheus" metrics --of xml
+refused 2 "--of xml: must be openmetrics or prometheus" metrics --of xml
 refused 2 "-o: is not for what is served" metrics --listen 127.0.0.1:1 -o "$tmp/x"
 for where in 127.0.0.1 :9000 127.0.0.1: 127.0.0.1:0 127.0.0.1:65536 127.0.0.1:80x ::1:9000 '[::1:9000' '[::1]9000' '' '[]:80'; do
 	refused 2 "--listen $where: " metrics --listen "$where"
@@ -171,7 +171,7 @@ gpupart=$command
 # Where what ended had would be kept somebody else's FIFO may be, which nobody reads.
 mkfifo "$tmp/fifo.prom.totals"
 timeout 60 "$gpupart" metrics -o "$tmp/fifo.prom" 2>"$tmp/err"
-is "$? $(grep -c "is no file of this user: counts of ended processes are lost" "$tmp/err")" "0 1" "a FIFO beside the file is not written to"
+is "$? $(grep -c "is not a file of this user: counts of ended processes are lost" "$tmp/err")" "0 1" "a FIFO beside the file is not written to"
 "$gpupart" metrics --of prometheus >"$tmp/out"
 [ "$(value gpupart_launches_total "$two")" -lt "${before% *}" ]
 ok $? "without a file nothing keeps them"

@@ -99,13 +99,13 @@ is "$status $(jq -c '[.nr_failed, .nr_skipped, .check.from_cache, .check.nr_lear
 	"0 [0,0,false,true]" "verify --learn with another order: every row holds"
 try verify --learn -i sample:h200-e
 is "$status $(grep -c 'order was learnt' "$tmp/out")" "0 0" "verify --learn again: nothing to learn"
-has "$out" "66 TPCs proven, checked before" "verify --learn again: the map is known"
+has "$out" "66 TPCs proven, checked earlier" "verify --learn again: the map is known"
 try run -i sample:h200-e -t 3-6 -- "$gpupart" verify --quick
 is "$status $(sed -n 's/.*, \([0-9]* failed\), .*/\1/p' "$tmp/out")" "0 0 failed" "run with a learnt order: its set holds"
 try run -i sample:h200-e -t 3-6 -- env XDG_CACHE_HOME="$tmp/other" HOME=/nonexistent "$gpupart" verify --quick
 is "$status $(sed -n 's/.*, \([0-9]* failed\), .*/\1/p' "$tmp/out")" "0 0 failed" "run with a learnt order, of a program with a home of its own: its set holds"
 try doctor -i sample:h200-e
-has "$out" "layout V04_00, 66 TPCs proven before" "doctor with a learnt order: good"
+has "$out" "layout V04_00, 66 TPCs proven earlier" "doctor with a learnt order: good"
 rm -r "$tmp/learnt"
 try verify --learn -i sample:h200-e
 has "$out" "mask bits: their order was learnt with " "verify --learn: says so"

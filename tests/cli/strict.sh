@@ -66,11 +66,11 @@ try run $e -t 0-7 -- "$prog" fork x8 sync exec x8 x8
 has "$err" "3 launches outside of TPCs 0-7 (simulated): work_cluster" \
 	"a child's, and those after an exec, are one line"
 try run $e -t 0-7 -- env GPUPART_SIM_FAULTS=tmd-version=0x41 "$prog" kernel kernel
-has "$err" "2 launches outside of the set (simulated): work_plain: a kind of launch that gpupart does not know" \
+has "$err" "2 launches outside of the set (simulated): work_plain: gpupart does not support this type of launch" \
 	"an unknown TMD"
 LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt \
 	"$gpupart" run --gpu 1 -t 0-7 -- "$prog" kernel >"$tmp/out" 2>"$tmp/err"
-has "$(cat "$tmp/err")" "1 launch outside of the set (simulated): work_plain: it ran on a GPU that the set is not of" \
+has "$(cat "$tmp/err")" "1 launch outside of the set (simulated): work_plain: it ran on a GPU without a set" \
 	"another GPU than the set's"
 try run $e -t 0-7 -- "$gpupart" run -t 0-6 -- "$prog" x8
 is "$(grep -c 'outside of TPCs 0-6' "$tmp/err") $(grep -c outside "$tmp/err")" "1 1" \
@@ -366,7 +366,7 @@ row() {
 	sed -n 's/ node-config  */ /p' "$tmp/out" | tr -s ' '
 }
 is "$(row 'strict = yes\n' 644)" "ok strict = yes: every run is strict" "doctor: strict = yes"
-is "$(row '' 644)" "ok a run is strict only where --strict or GPUPART_STRICT=1 asks for it" "doctor: nothing set"
+is "$(row '' 644)" "ok a run is strict only with --strict or GPUPART_STRICT=1" "doctor: nothing set"
 has "$(row 'trict = yes\n' 644)" "bad /etc/gpupart/config:1: 'trict' is no key: wants strict" "doctor: another key"
 has "$(row 'strict = yes\n' 666)" "note /etc/gpupart/config is ignored" "doctor: a file that others may write"
 rm "$tmp/etc/gpupart/config"

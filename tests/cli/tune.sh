@@ -209,7 +209,7 @@ job "$a" 0-9 linear
 refused 2 "you have no running job named 'none$$'" tune "none$$"
 refused 2 "wants the names of one or two jobs" tune
 refused 2 "more than two programs" tune "$a" "$a" "$a"
-refused 2 "one cannot have two sets" tune "$a" "$a"
+refused 2 "name two different jobs" tune "$a" "$a"
 refused 2 "take one" tune "$a" -- true
 refused 2 "one is missing" tune $e -- true :
 refused 2 "two programs named true" tune $e -- true : true
