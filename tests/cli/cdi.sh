@@ -466,7 +466,7 @@ if [ "$(id -u)" = 0 ]; then
 	holds_nothing "no folder" "No such file" "$cdi -o '$tmp/nowhere/spec'"
 	holds_nothing "a file that something is mounted on" "busy" \
 		"touch '$tmp/mounted'; mount --bind '$tmp/mounted' '$tmp/mounted'; $cdi -o '$tmp/mounted'"
-	holds_nothing "a grant that cannot be written" "cannot be noted" \
+	holds_nothing "a grant that cannot be written" "cannot be written" \
 		"mkdir -p /run/gpupart/cdi/simulated; touch /run/gpupart/cdi/simulated/llm; $cdi -o '$tmp/unheld'"
 	ok "$([ ! -e "$tmp/unheld" ]; echo $?)" "and then no specification is written"
 	deep=$tmp/$(printf '%0200d/%0200d/%0200d' 0 0 0)
