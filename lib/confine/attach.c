@@ -44,8 +44,9 @@ static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const 
 		}
 	}
 	return ctx_fail(gp, -ENODEV,
-			"the GPU at %s is not one of the %d that CUDA shows to this process%s%s", pci,
-			count, visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
+			"the GPU at %s is not one of the %d that CUDA shows to this process%s%s",
+			pci, count,
+			visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
 }
 
 /* Parses the N of "cuda:N". */
@@ -142,7 +143,8 @@ static int supported(struct gpupart *gp, const struct gpupart_topology *topo,
 		     unsigned int *compute_class)
 {
 	if (topo->info.mig == 1)
-		return ctx_fail(gp, -EOPNOTSUPP, "MIG is enabled on %s: gpupart cannot confine launches there",
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"MIG is enabled on %s: launches cannot be confined",
 				topo->info.pci);
 	*compute_class = tmd_compute_class(topo->info.chip_id, topo->compute_class);
 	if (!*compute_class)
@@ -278,7 +280,8 @@ static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, c
 			break;
 		pattern = strchr(line, ' ');
 		if (len >= (int)sizeof(line) || !pattern)
-			return ctx_fail(gp, -EINVAL, ENVIRONMENT_RULES ": not a rule: %.100s", line);
+			return ctx_fail(gp, -EINVAL, ENVIRONMENT_RULES ": not a rule: %.100s",
+					line);
 		*pattern++ = 0;
 		err = set_of_words(gp, gpu, ENVIRONMENT_RULES, line, n, &set);
 		if (!err)
@@ -445,7 +448,9 @@ static int options_read(struct gpupart *gp, const struct gpupart_attach_options 
 	if (!given)
 		return 0;
 	if (given->size < offsetof(struct gpupart_attach_options, unconfined) + 4)
-		return ctx_fail(gp, -EINVAL, "options of %zu bytes: must be at least %zu", given->size,
+		return ctx_fail(gp, -EINVAL,
+				"options of %zu bytes: must be at least %zu",
+				given->size,
 				offsetof(struct gpupart_attach_options, unconfined) + 4);
 	for (size_t i = sizeof(*options); i < given->size; i++)
 		if (bytes[i])

@@ -83,7 +83,7 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 
 int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
 {
-	int err = set ? gpu_may_set(gp, gpu, set) : ctx_fail(gp, -EINVAL, "the set of the cap is missing");
+	int err = set ? gpu_may_set(gp, gpu, set) : ctx_fail(gp, -EINVAL, "the cap has no set");
 
 	if (err || scope_limit_cap(gpu, set))
 		return err;

@@ -29,8 +29,7 @@ struct origin {
 	bool known, gone;
 	struct scope_id id;
 	uint64_t object;	/* of the driver; 0 for a default stream */
-	struct gpupart_gpu *gpu;	/* it was destroyed, with @set on this GPU; NULL: not
-					 * destroyed */
+	struct gpupart_gpu *gpu;	/* destroyed with @set on this GPU; NULL: had none */
 	struct tmd_allow set;
 };
 
@@ -95,9 +94,7 @@ static unsigned int bucket_of(const void *handle)
 
 _Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() returns one");
 
-/*
- * The caller of these four holds the lock. They return NULL if there is no entry for @handle.
- */
+/* The caller of these four holds the lock. They return NULL if @handle has no entry. */
 static struct entry **place_of(struct entry **table, const void *handle)
 {
 	struct entry **at = &table[bucket_of(handle)];
@@ -116,10 +113,7 @@ static void *take(struct entry **table, const void *handle)
 	return found;
 }
 
-/*
- * Returns the old entry of the handle: its object was destroyed with its context, without a
- * notice.
- */
+/* Returns the old entry of the handle, whose object was destroyed without notice. */
 static void *put(struct entry **table, struct entry *entry, const void *handle)
 {
 	void *old = take(table, handle);
@@ -235,9 +229,7 @@ static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd
 	return gpu;
 }
 
-/*
- * Called when streams are destroyed, while their sets still exist. The caller holds the lock.
- */
+/* Called when streams are destroyed; their sets still exist. The caller holds the lock. */
 static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 			const void *thread)
 {
@@ -448,10 +440,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /* ------------------------------------------------------------------------ launch */
 
-/*
- * No driver call names the functions that a graph launches, so rules newer than @e are matched
- * here. Without a clone the nodes are unknown.
- */
+/* No driver call names a graph's functions: match rules newer than @e, using its clone. */
 static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 						  struct executable *e)
 {
@@ -490,10 +479,7 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 	struct graph_build *b = builds->build;
 	bool same = graph_builds_in(builds, &now.stream);
 
-	/*
-	 * The usual case: nothing has changed since the last launch, so no other build can have
-	 * run.
-	 */
+	/* Usual case: nothing changed since the last launch, so no other build can have run. */
 	if (same && !builds->event && graph_build_is_for(b, now.print) && !b->partial)
 		return b;
 	now.captured = now.captured || stream_is_captured(cuda, now.stream.handle);

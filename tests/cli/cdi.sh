@@ -319,7 +319,7 @@ is "$status $(ask 'v.get("GPUPART_STRICT")')" "0 1" "strict = yes of the node: G
 node 'strict = no\n'
 is "$status $(ask '"GPUPART_STRICT" in v')" "0 False" "strict = no: none"
 node 'strict = maybe\n'
-is "$status $(cat "$tmp/spec" "$tmp/err")" "1 gpupart cdi: /etc/gpupart/config:1: strict = maybe: wants yes or no" "strict = maybe: refused"
+is "$status $(cat "$tmp/spec" "$tmp/err")" "1 gpupart cdi: /etc/gpupart/config:1: strict = maybe: must be yes or no" "strict = maybe: refused"
 node 'strict = yes\n' 666
 is "$status $(ask '"GPUPART_STRICT" in v')" "0 False" "a file that others can write: none"
 has "$(cat "$tmp/err")" "/etc/gpupart/config is ignored" "and says so"
