@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set of allowed TPCs, a plain value. Included by gpupart.h; nothing of it is in the library.
- * @tpc is a logical TPC, 0 .. GPUPART_MAX_TPCS-1. Sets must be valid pointers. No function fails,
- * and each may be called by any thread for sets that no other thread changes meanwhile.
+ * A set of allowed TPCs: a plain value and inline functions on it. gpupart.h includes this
+ * file; the library does not export any of it. @tpc is a logical TPC, 0 to GPUPART_MAX_TPCS-1.
+ * Pointers to sets must be valid. No function fails. Any thread may call any function on sets
+ * that no other thread changes at the same time.
  */
 #ifndef GPUPART_TPCSET_H
 #define GPUPART_TPCSET_H
@@ -22,27 +23,27 @@ struct gpupart_tpcset {
 	uint64_t allowed[GPUPART_TPCSET_WORDS];
 };
 
-/* Adds @tpc; one above the range changes nothing. */
+/* Adds @tpc. Does nothing if @tpc is out of range. */
 static inline void gpupart_tpcset_add(struct gpupart_tpcset *set, unsigned int tpc)
 {
 	if (tpc < GPUPART_MAX_TPCS)
 		set->allowed[tpc / 64] |= (uint64_t)1 << (tpc % 64);
 }
 
-/* Removes @tpc; one above the range changes nothing. */
+/* Removes @tpc. Does nothing if @tpc is out of range. */
 static inline void gpupart_tpcset_del(struct gpupart_tpcset *set, unsigned int tpc)
 {
 	if (tpc < GPUPART_MAX_TPCS)
 		set->allowed[tpc / 64] &= ~((uint64_t)1 << (tpc % 64));
 }
 
-/* Whether @tpc is a member; false above the range. */
+/* Whether @tpc is a member; false if @tpc is out of range. */
 static inline bool gpupart_tpcset_has(const struct gpupart_tpcset *set, unsigned int tpc)
 {
 	return tpc < GPUPART_MAX_TPCS && (set->allowed[tpc / 64] >> (tpc % 64) & 1);
 }
 
-/* The set of TPCs 0 .. nr-1; @nr above GPUPART_MAX_TPCS is taken as that. */
+/* The set of TPCs 0 to nr-1; a larger @nr is treated as GPUPART_MAX_TPCS. */
 static inline struct gpupart_tpcset gpupart_tpcset_first(unsigned int nr)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -54,7 +55,7 @@ static inline struct gpupart_tpcset gpupart_tpcset_first(unsigned int nr)
 }
 
 /*
- * The smallest member that is at least @from, or -1. To walk a set:
+ * The smallest member that is at least @from, or -1. A loop over all members:
  * for (t = gpupart_tpcset_next(&s, 0); t >= 0; t = gpupart_tpcset_next(&s, t + 1))
  */
 static inline int gpupart_tpcset_next(const struct gpupart_tpcset *set, unsigned int from)
@@ -73,7 +74,7 @@ static inline int gpupart_tpcset_next(const struct gpupart_tpcset *set, unsigned
 	return (int)(word * 64) + __builtin_ctzll(bits);
 }
 
-/* How many members @set has. */
+/* The number of members of @set. */
 static inline unsigned int gpupart_tpcset_count(const struct gpupart_tpcset *set)
 {
 	unsigned int i, nr = 0;
@@ -83,7 +84,7 @@ static inline unsigned int gpupart_tpcset_count(const struct gpupart_tpcset *set
 	return nr;
 }
 
-/* The members of both. */
+/* The TPCs that are in both sets. */
 static inline struct gpupart_tpcset gpupart_tpcset_and(const struct gpupart_tpcset *a,
 						       const struct gpupart_tpcset *b)
 {
@@ -95,7 +96,7 @@ static inline struct gpupart_tpcset gpupart_tpcset_and(const struct gpupart_tpcs
 	return set;
 }
 
-/* The members of at least one. */
+/* The TPCs that are in at least one of the sets. */
 static inline struct gpupart_tpcset gpupart_tpcset_or(const struct gpupart_tpcset *a,
 						      const struct gpupart_tpcset *b)
 {
@@ -107,7 +108,7 @@ static inline struct gpupart_tpcset gpupart_tpcset_or(const struct gpupart_tpcse
 	return set;
 }
 
-/* The members of @a that @b has not. */
+/* The TPCs of @a that are not in @b. */
 static inline struct gpupart_tpcset gpupart_tpcset_andnot(const struct gpupart_tpcset *a,
 							  const struct gpupart_tpcset *b)
 {
@@ -119,13 +120,13 @@ static inline struct gpupart_tpcset gpupart_tpcset_andnot(const struct gpupart_t
 	return set;
 }
 
-/* Whether the set has no member. */
+/* Whether @set has no members. */
 static inline bool gpupart_tpcset_empty(const struct gpupart_tpcset *set)
 {
 	return gpupart_tpcset_next(set, 0) < 0;
 }
 
-/* Whether each member of @a is one of @b. */
+/* Whether each member of @a is a member of @b. */
 static inline bool gpupart_tpcset_subset(const struct gpupart_tpcset *a,
 					 const struct gpupart_tpcset *b)
 {
@@ -134,7 +135,7 @@ static inline bool gpupart_tpcset_subset(const struct gpupart_tpcset *a,
 	return gpupart_tpcset_empty(&rest);
 }
 
-/* Whether they have a member in common. */
+/* Whether the sets have a member in common. */
 static inline bool gpupart_tpcset_intersects(const struct gpupart_tpcset *a,
 					     const struct gpupart_tpcset *b)
 {
@@ -143,7 +144,7 @@ static inline bool gpupart_tpcset_intersects(const struct gpupart_tpcset *a,
 	return !gpupart_tpcset_empty(&common);
 }
 
-/* Whether they have the same members. */
+/* Whether the sets have the same members. */
 static inline bool gpupart_tpcset_equal(const struct gpupart_tpcset *a,
 					const struct gpupart_tpcset *b)
 {

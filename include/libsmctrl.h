@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libsmctrl's interface, for programs that were written for it, on top of gpupart.
+ * The interface of libsmctrl, implemented by gpupart, for programs that were written for
+ * libsmctrl.
  *
- * Masks are libsmctrl's: a bit that is SET FORBIDS its TPC. Bit i is TPC i, which owns
- * SMs 2i and 2i+1 as %smid shows them (SM i where a GPU has one SM a TPC), on every
- * GPU. A 64-bit mask also forbids TPCs 64 and up; where a GPU has them, use the
- * functions that end in _ext, or hand a 128-bit integer to the global and the next
- * function: this header then takes their _ext form by itself.
+ * Masks have libsmctrl's polarity: a bit that is SET FORBIDS its TPC. On every GPU, bit i is
+ * TPC i. It owns SMs 2i and 2i+1, numbered as in %smid (SM i on GPUs with one SM per TPC). A
+ * 64-bit mask also forbids TPCs 64 and up. On GPUs with more than 64 TPCs use the functions
+ * that end in _ext, or pass a 128-bit integer to the global and the next function: this header
+ * then calls their _ext form.
  *
- * LIBSMCTRL_MASK in the environment is a mask in hexadecimal that holds beside all of
- * them ("~" in front inverts it).
+ * The environment variable LIBSMCTRL_MASK holds a hexadecimal mask that applies in addition to
+ * all others; a leading "~" inverts it.
  *
- * No function exits. What cannot be done is one line on stderr, and nothing is changed:
- * above all a mask that leaves a GPU no TPC. Any thread may call any function.
+ * No function exits. A request that cannot be met, for example a mask that leaves no TPC of a
+ * GPU, prints one line on stderr and changes nothing. Any thread may call any function.
  */
 #ifndef LIBSMCTRL_H
 #define LIBSMCTRL_H
@@ -33,16 +34,16 @@ extern "C" {
 
 /* ------------------------------------------------------------- partitioning */
 
-/* For all launches of the process, on all its GPUs. */
+/* The mask of all launches of the process, on all its GPUs. */
 void libsmctrl_set_global_mask(uint64_t mask);
 
 /*
- * For launches on a CUstream or cudaStream_t; overrides the global mask. The handles
- * 0, 1 and 2 are the default streams. 0 or an errno; may be ignored.
+ * The mask of launches on a CUstream or cudaStream_t; overrides the global mask. The handles 0,
+ * 1 and 2 are the default streams. Returns 0 or an errno, which the caller may ignore.
  */
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask);
 
-/* For the calling thread's next launch; overrides both. */
+/* The mask of the calling thread's next launch; overrides the global and the stream mask. */
 void libsmctrl_set_next_mask(uint64_t mask);
 
 #ifdef __SIZEOF_INT128__
@@ -51,31 +52,31 @@ int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask);
 void libsmctrl_set_next_mask_ext(uint128_t mask);
 #endif
 
-/* The first releases' name of libsmctrl_set_global_mask(). */
+/* The name of libsmctrl_set_global_mask() in the first releases. */
 void set_sm_mask(uint64_t mask);
 
 /* -------------------------------------------------------------- information */
 
 /*
- * A GPU's GPCs: how many, and for each the TPCs that belong to it (a set bit is a
- * member: the mask that leaves only GPC g is ~masks[g]). @dev counts GPUs in PCI order.
- * The array is the library's and stays. 0 or an errno; ERANGE where a TPC does not fit
- * into 64 bits.
+ * The number of GPCs of a GPU, and for each GPC a mask of its TPCs. Here a set bit means that
+ * the TPC belongs to the GPC, so the mask that leaves only GPC g is ~masks[g]. @dev is the
+ * GPU's number in PCI order. The array belongs to the library and is never freed. Returns 0 or
+ * an errno; ERANGE if a TPC does not fit into 64 bits.
  */
 int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev);
 #ifdef __SIZEOF_INT128__
 int libsmctrl_get_gpc_info_ext(uint32_t *nr_gpcs, uint128_t **masks, int dev);
 #endif
 
-/* A GPU's number of TPCs, by its number in PCI order or by CUDA's. 0 or an errno. */
+/* The number of TPCs of a GPU, by its number in PCI order or in CUDA's order. 0 or an errno. */
 int libsmctrl_get_tpc_info(uint32_t *nr_tpcs, int dev);
 int libsmctrl_get_tpc_info_cuda(uint32_t *nr_tpcs, int cuda_dev);
 
 /* ------------------------------------------------------------------ helpers */
 
 /*
- * The mask that allows TPCs @low to @high_exclusive - 1 and forbids all others. 0, or
- * EINVAL for a range that is empty or does not fit: *mask stays as it was.
+ * The mask that allows TPCs @low to @high_exclusive - 1 and forbids all others. Returns 0, or
+ * EINVAL if the range is empty or does not fit; then *mask is unchanged.
  */
 int libsmctrl_make_mask(uint64_t *mask, uint32_t low, uint32_t high_exclusive);
 #ifdef __SIZEOF_INT128__
@@ -83,15 +84,15 @@ int libsmctrl_make_mask_ext(uint128_t *mask, uint32_t low, uint32_t high_exclusi
 #endif
 
 /*
- * One launch on @stream that records where it ran: 0 where that is exactly TPCs @low to
- * @high_exclusive - 1, else -1. With @echo it says on stdout what it saw.
+ * Makes one launch on @stream that records where it ran. Returns 0 if that is exactly TPCs @low
+ * to @high_exclusive - 1, else -1. With @echo it also prints the TPCs on stdout.
  */
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo);
 
 /*
- * Not needed before any other function. The first two make the process's GPUs ready now
- * instead of at the first mask: 0 or an errno. The third is 1 after that, else 0. The
- * last is the version of gpupart.
+ * No other function requires these calls. The first two prepare the process's GPUs now instead
+ * of at the first mask, and return 0 or an errno. libsmctrl_is_init() returns 1 after that,
+ * else 0. libsmctrl_get_version() returns the version of gpupart.
  */
 int libsmctrl_init(void);
 int libsmctrl_init_from_cuda(void);
@@ -102,15 +103,15 @@ const char *libsmctrl_get_version(void);
 }
 #endif
 
-/* ---------------- 128-bit integers: the _ext form, or the upper 64 bits would be lost */
+/* ------- 128-bit integers call the _ext form, which does not lose the upper 64 bits */
 
 #if defined(__SIZEOF_INT128__) && defined(__cplusplus)
 
 extern "C++" {
 
 /*
- * For the two 128-bit types alone. Plain overloads would make a call with an int or an
- * unsigned long long ambiguous.
+ * Restricts the templates to the two 128-bit types. Plain overloads would make a call with an
+ * int or an unsigned long long ambiguous.
  */
 template <typename T> struct libsmctrl_if_wide { };
 template <> struct libsmctrl_if_wide<uint128_t> { typedef void type; };
@@ -145,7 +146,7 @@ inline typename libsmctrl_if_wide<T>::type libsmctrl_set_next_mask(T mask)
 
 #elif defined(__SIZEOF_INT128__) && defined(__GNUC__)
 
-/* C99 has no _Generic; a compiler with 128-bit integers has this. */
+/* C99 has no _Generic; compilers with 128-bit integers have this builtin. */
 #define libsmctrl_set_global_mask(mask) \
 	__builtin_choose_expr(sizeof(mask) > 8, libsmctrl_set_global_mask_ext, \
 			      libsmctrl_set_global_mask)(mask)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What gpupart's own programs need of libgpupart beyond its public headers: the command, the
- * injected library, Slurm's plugin and libsmctrl, each of the same build. Exported as
- * GPUPART_PRIVATE; changes without notice.
+ * Functions of libgpupart that are not in its public headers. gpupart's own programs of the
+ * same build use them: the command, the injected library, Slurm's plugin and libsmctrl. They
+ * are exported as GPUPART_PRIVATE and change without notice.
  */
 #ifndef GPUPART_LIB_PRIVATE_H
 #define GPUPART_LIB_PRIVATE_H
@@ -11,7 +11,10 @@
 #include <string.h>
 #include <gpupart_manage.h>
 
-/* Part @n, from 0, of @list, whose parts @separator parts, and its length; NULL after the last. */
+/*
+ * Returns item @n (from 0) of @list, whose items are separated by @separator, and its length in
+ * *len; NULL after the last item.
+ */
 static inline const char *gpupart_list_part(const char *list, char separator, unsigned int n,
 					    size_t *len)
 {
@@ -28,11 +31,12 @@ static inline const char *gpupart_list_part(const char *list, char separator, un
 #pragma GCC visibility push(default)
 
 /*
- * The same for a library that the driver loads at cuInit: makes no launch and no
- * CUDA context, so the mask bits must have been checked before, by this user's cache
- * or as @key says (struct gpupart_check, from a process that checked; may be NULL), with
- * GPUPART_KEY_RECORDS behind it where that process proved that the GPU writes records, too.
- * Stream sets need a gpupart_attach() later. -EOPNOTSUPP where they were not checked.
+ * Attaches a GPU from a library that the driver loads at cuInit. It makes no launch and creates
+ * no CUDA context, so the mask bits must have been checked before: in this user's cache, or by
+ * the process that @key (may be NULL) comes from. @key is that process's struct gpupart_check
+ * key, followed by GPUPART_KEY_RECORDS if that process also proved that the GPU writes
+ * completion records. Stream sets need a later gpupart_attach(). -EOPNOTSUPP: the mask bits
+ * were not checked.
  */
 #define GPUPART_KEY_LEN 16
 #define GPUPART_KEY_RECORDS "1"
@@ -40,59 +44,69 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 			 struct gpupart_gpu **attached);
 
 /*
- * Of libgpupart-manage.so.0. From now on, where the formula of a TMD layout does not hold on a GPU,
- * gpupart_attach() of this process finds the mask bits by launches, proves them and keeps them for
- * this user; where they cannot be kept, gpupart_attach() fails with the reason. *@nr_launches
- * counts these launches. Call it before other threads attach.
+ * In libgpupart-manage.so.0. After this call, if the formula of a TMD layout is wrong for a
+ * GPU, gpupart_attach() of this process finds the mask bits by launches, proves them and stores
+ * them in this user's cache. If they cannot be stored, gpupart_attach() fails with the reason.
+ * *@nr_launches counts these launches. Call it before other threads attach.
  */
 void gpupart_learn(unsigned int *nr_launches);
 
 /*
- * What an engine was seen to do, in samples. A TSG is the driver's time slice group, of which each
- * process has one or more on the runlist.
+ * Samples of what an engine was doing. A TSG is the driver's time slice group; each process has
+ * one or more of them on the runlist.
  */
 #define GPUPART_ENGINE_MAX_TSGS 32
 #define GPUPART_MAX_ENGINES 96
 
 struct gpupart_engine_tsg {
 	unsigned int tsg, samples;
-	int channel;			/* the last that was seen with it, -1 none */
+	int channel;			/* the latest channel sampled with it; -1: none */
 };
 
 struct gpupart_engine_use {
-	char name[48];			/* "" where the type has none */
-	unsigned int runlist;		/* its pri-base */
-	unsigned int id;		/* the runlist's, in a work-submit token */
+	char name[48];			/* "" if the type has no name */
+	unsigned int runlist;		/* pri-base of its runlist */
+	unsigned int id;		/* number of the runlist in a work-submit token */
 	unsigned int type, instance;
-	unsigned int samples;		/* of these: */
-	unsigned int idle, switching, others;	/* others: TSGs past the most that are told apart */
+	unsigned int samples;		/* total; of these: */
+	unsigned int idle, switching, others;	/* others: TSGs beyond the
+						 * GPUPART_ENGINE_MAX_TSGS that are counted */
 	unsigned int nr_tsgs;
-	struct gpupart_engine_tsg tsgs[GPUPART_ENGINE_MAX_TSGS];	/* the most seen first */
+	struct gpupart_engine_tsg tsgs[GPUPART_ENGINE_MAX_TSGS];	/* sorted by samples, most
+									 * first */
 };
 
 /*
- * Of libgpupart-manage.so.0. Samples the engines of a GPU for @seconds, 1000 times a second where
- * the source is fast enough; the graphics runlist each time, the others in turn. @source is
+ * In libgpupart-manage.so.0. Samples the engines of a GPU for @seconds, 1000 times per second
+ * if the source is fast enough: the graphics runlist each time, the others in turn. @source is
  * "kernel" (the module), "rm" (NVIDIA's driver), the path of a file with recorded registers, or
- * NULL for the first two in turn; the first two need root. Fills in @info's pci and source and
- * returns how many engines are in @list.
+ * NULL, which tries the first two in this order. The first two need root. Fills in pci and
+ * source of @info and returns the number of engines in @list.
  */
 int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
 			struct gpupart_gpu_info *info,
 			struct gpupart_engine_use list[GPUPART_MAX_ENGINES]);
 
-/* The compute class that the driver, or the capture, tells: 0xcbc0 is GH100's; 0 unknown. */
+/*
+ * The compute class that the driver or the capture reports, for example 0xcbc0 for GH100; 0:
+ * unknown.
+ */
 unsigned int gpupart_topology_compute_class(const struct gpupart_topology *topo);
 
-/* The id of the grant of a container, which binds each user of it. No job of a node has it. */
+/*
+ * The id of the grant of a container, which limits every user in it. No other grant has this
+ * id.
+ */
 #define GPUPART_GRANT_CONTAINER "0-0"
 
 /*
- * Writes one, or another in its place: whole or not at all, whenever the caller dies. Who
- * plans around others must take turns. Into @folder, of which a container gets a view that is read
- * only in place of the node's folder: there root is not exempt. NULL: the node's.
- * -EINVAL another id, name or address; -EPERM others can write to @folder; -EACCES, .. who is not
- * root.
+ * Writes a grant, or replaces one, atomically, even if the caller dies. Callers that plan
+ * around existing grants must use a lock of their own. @folder NULL is the machine's directory
+ * of grants. A container gets a read-only view of another @folder in its place, and in that
+ * container root is not exempt.
+ *
+ * -EINVAL: the id, name or address is invalid. -EPERM: users other than root can write to
+ * @folder. -EACCES and so on: the caller is not root.
  */
 int gpupart_grant_put_in(struct gpupart *gp, const char *folder, const struct gpupart_grant *grant);
 
@@ -101,22 +115,29 @@ static inline int gpupart_grant_put(struct gpupart *gp, const struct gpupart_gra
 	return gpupart_grant_put_in(gp, NULL, grant);
 }
 
-/* No error where there is none. -EINVAL another id; -EACCES, .. who is not root. */
+/*
+ * Removes a grant. Returns 0 also if it does not exist. -EINVAL: @id is not the id of a grant.
+ * -EACCES and so on: the caller is not root.
+ */
 int gpupart_grant_drop(struct gpupart *gp, const char *id);
 
 /*
- * Whether @uid is the machine's root, whom no grant binds. User 0 of a user namespace without the
- * machine's root is not, nor is one who has the folder of grants read only.
+ * Whether @uid is the machine's root, whom no grant limits. User 0 of a user namespace that
+ * does not map the machine's root is not exempt, and neither is a user who can only read the
+ * directory of grants.
  */
 bool gpupart_grant_exempts(unsigned int uid);
 
 /*
- * What the processes of a run leave for it: which of them used CUDA, and which launches ran
- * outside of the run's limit, with more TPCs than it or on another GPU.
+ * A report for `gpupart run`: which processes of the run used CUDA, and which of their launches
+ * ran outside the run's limit, with more TPCs or on another GPU.
  */
 #define GPUPART_REPORT_NR_KERNELS 16
 
-/* Why: the counters of struct gpupart_counters that may leave a limit, in their order. */
+/*
+ * Reasons why a launch was outside the limit: counters of struct gpupart_counters, in the same
+ * order.
+ */
 enum gpupart_outside {
 	GPUPART_OUTSIDE_DRIVER = 2,
 	GPUPART_OUTSIDE_CLUSTER,
@@ -124,24 +145,28 @@ enum gpupart_outside {
 	GPUPART_OUTSIDE_VERSION,
 	GPUPART_OUTSIDE_MAP,
 	GPUPART_OUTSIDE_GPU,
-	/* No launch: @count modules with this kernel were refused (GPUPART_NO_DEVICE_LAUNCH=1). */
+	/*
+	 * Not a launch: @count modules with this kernel were refused
+	 * (GPUPART_NO_DEVICE_LAUNCH=1).
+	 */
 	GPUPART_REFUSED_MODULE,
 };
 
 struct gpupart_report_kernel {
-	char name[160];		/* as the driver has it; "" where it was not found out */
+	char name[160];		/* the name in the driver; "" if unknown */
 	unsigned int outside;	/* enum gpupart_outside */
-	uint64_t count;		/* launches; nodes of graphs count when they are built */
-	unsigned int cluster;	/* blocks of one cluster, or 0 */
-	unsigned int nr_tpcs;	/* that the first such launch was given; 0: not known */
-	struct gpupart_tpcset limit;	/* that it left; empty: not known */
+	uint64_t count;		/* launches; nodes of graphs are counted when they are built */
+	unsigned int cluster;	/* blocks in one cluster, or 0 */
+	unsigned int nr_tpcs;	/* given to the first such launch; 0: unknown */
+	struct gpupart_tpcset limit;	/* the limit that this launch left; empty: unknown */
 };
 
 enum gpupart_report_state {
-	GPUPART_REPORT_BEGUN,	/* it began to use CUDA, and is not confined, for @why */
-	GPUPART_REPORT_CONFINED,	/* on the GPU at @pci */
-	GPUPART_REPORT_REFUSED,	/* strict: calls of the driver fail, for @why */
-	GPUPART_REPORT_NOT_REFUSED,	/* strict: the driver cannot be made to fail them */
+	GPUPART_REPORT_BEGUN,	/* began to use CUDA and is not confined, for the reason in @why */
+	GPUPART_REPORT_CONFINED,	/* confined on the GPU at @pci */
+	GPUPART_REPORT_REFUSED,	/* strict: calls of the driver fail, for the reason in @why */
+	GPUPART_REPORT_NOT_REFUSED,	/* strict, but the driver cannot be made to fail its
+					 * calls */
 };
 
 struct gpupart_report_process {
@@ -152,59 +177,64 @@ struct gpupart_report_process {
 	uint64_t pid_namespace;	/* the inode of its /proc/PID/ns/pid */
 	char name[16];
 	char pci[20];
-	char source[512];	/* of that GPU's topology, as struct gpupart_process has it */
+	char source[512];	/* source of that GPU's topology, as in struct gpupart_process */
 	char why[256];
-	struct gpupart_report_kernel kernels[GPUPART_REPORT_NR_KERNELS];	/* @count 0: none */
-	uint64_t others;	/* launches outside of further kernels */
+	/* Entries with @count 0 are unused. */
+	struct gpupart_report_kernel kernels[GPUPART_REPORT_NR_KERNELS];
+	uint64_t others;	/* launches outside the limit, of kernels that have no entry */
 };
 
 struct gpupart_report;
 
 /*
- * A place for such reports, gone with the calling process. @id is for GPUPART_REPORT, and holds for
- * processes of this user while the caller lives. There is room for 256 processes that live or
- * left something to report.
+ * Opens a report, which ends with the calling process. Put @id into the environment variable
+ * GPUPART_REPORT; it is valid for processes of this user while the caller lives. The report has
+ * room for 256 processes that are alive or have reported something.
  */
 int gpupart_report_open(struct gpupart *gp, struct gpupart_report **report, const char **id);
 
 /*
- * What the @n'th process has left up to now, from 0: -ENOENT after the last. It is that process's
- * word; texts are printable ASCII. By any thread.
+ * Reads what process number @n (from 0) has reported so far; -ENOENT after the last. The values
+ * are that process's claims; strings are printable ASCII. Any thread may call it.
  */
 int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
 		       struct gpupart_report_process *process);
 
-/* Processes that found no room, *nr_refused of them strict ones that were kept from CUDA. */
+/*
+ * The number of processes for which the report had no room. *nr_refused of them are strict and
+ * were kept from using CUDA.
+ */
 unsigned int gpupart_report_lost(const struct gpupart_report *report, unsigned int *nr_refused);
 
 /*
- * The calling process began to use CUDA, and reports to the place that @id names: for the library
- * that the driver loads at cuInit, before gpupart_attach_early(). -EINVAL, -ENOENT, .. for @id, or
- * -ENOSPC where there is no room: the report stays in this process then. So it does where @id is
- * NULL.
+ * Starts reporting the calling process's use of CUDA to the report @id. For the library that
+ * the driver loads at cuInit, before gpupart_attach_early(). If it fails, or @id is NULL, the
+ * report stays in this process. -EINVAL, -ENOENT and so on: @id cannot be used. -ENOSPC: the
+ * report is full.
  */
 int gpupart_report_start(struct gpupart *gp, const char *id);
 
 /*
- * Of libgpupart-manage.so.0: lending between runs, whose processes find in their report what they
- * need of it. Before the program starts: no process of the run has launches outstanding that take
- * more than @depth_ns by what is known, and those that use lent TPCs no more than @limit_ns
- * (0: none does).
+ * In libgpupart-manage.so.0. Lending between runs: the processes of a run find what they need
+ * for it in their report. Call this before the program starts. No process of the run then has
+ * outstanding launches that take more than @depth_ns in total, as far as their times are known,
+ * and no more than @limit_ns for launches that use lent TPCs (0: none may use them).
  */
 void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns);
 
-/* What came of it: launches with lent TPCs, kernels that get none any more, waits in vain. */
+/* Results: launches with lent TPCs, kernels that no longer get any, waits that timed out. */
 struct gpupart_lend_counts {
 	uint64_t lent, revoked, expired;
 };
 void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts);
 
 /*
- * From now on the run of @report borrows the TPCs on the GPU at @pci of the @nr processes @pids,
- * whose report is @id, whenever gpupart_lender_look() has found them idle. One thread, and one
- * lender at a time. -EBUSY they borrow themselves; -EINVAL they have no set of their own; -EPERM
- * this node gave this user none of their TPCs; and as gpupart_remote_open() and
- * gpupart_records_open().
+ * The run of @report borrows TPCs on the GPU at @pci from now on. They belong to the @nr
+ * processes @pids, whose report is @id, and are lent whenever gpupart_lender_look() has found
+ * these processes idle. One thread may use the object, and there is one lender at a time.
+ * -EBUSY: these processes borrow TPCs themselves. -EINVAL: they have no set of their own.
+ * -EPERM: none of their TPCs was granted to this user. Other errors are those of
+ * gpupart_remote_open() and gpupart_records_open().
  */
 #define GPUPART_LENDER_MAX 16	/* processes */
 struct gpupart_lender;
@@ -213,60 +243,66 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 			struct gpupart_lender **lender);
 
 /*
- * To be called all the time: what it finds holds for 50 ms at most. 1 idle, 0 busy. -EAGAIN they
- * became others, or have other TPCs: open it again; -EBUSY, -ESRCH, -EINVAL: they cannot lend.
+ * Call it continuously: a result is valid for at most 50 ms. Returns 1 if the processes are
+ * idle, 0 if they are busy. -EAGAIN: the processes or their TPCs have changed; open the lender
+ * again. -EBUSY, -ESRCH, -EINVAL: they cannot lend.
  */
 int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
 
-/* Nothing is lent any more. Also in a signal's handler. */
+/* Stops lending. May be called from a signal handler. */
 void gpupart_lender_stop(struct gpupart_lender *lender);
 void gpupart_lender_close(struct gpupart_lender *lender);
 
-/* From now on the process tells readers of its run's report of each launch. */
+/* Makes the process report the start of each launch to readers of its run's report. */
 void gpupart_remote_lends(struct gpupart_remote *remote);
 
 /*
- * Finds the names of kernels that are still missing, where the process ends normally. Returns its
- * report if that stayed in this process, else NULL.
+ * Finds the names of kernels that are still missing, when the process ends normally. Returns
+ * the report if it stayed in this process, else NULL.
  */
 const struct gpupart_report_process *gpupart_report_end(void);
 
 /*
- * Whether a tool that subscribes from now on is let in (GPUPART_PROFILE=1, or the option of
- * gpupart_attach()): 0; -ENOENT nobody asked, or nothing is attached; -EACCES with why not. Any
- * thread.
+ * Whether a tool that subscribes to the driver from now on gets its callbacks
+ * (GPUPART_PROFILE=1, or the option of gpupart_attach()). Returns 0 if so. -ENOENT: it was not
+ * requested, or no GPU is attached. -EACCES: it is not possible; the error sentence says why.
+ * Any thread may call it.
  */
 int gpupart_profilers(struct gpupart *gp);
 
-/* Why launches on @gpu have no records, or "". */
+/* The reason why launches on @gpu have no records, or "". */
 void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len);
 
 /*
- * Of libgpupart-manage.so.0. What the launches of a process that were recorded did from the first
- * call of gpupart_records_watch(), or its first launch if it had no records then, up to the last
- * call but one, or its end. Of the offset between the clocks of CPU and GPU two bounds are known,
- * so that the time of a launch, from its submission or the end before it on its stream until its
- * end, is between two values: for the calling process as for others.
+ * In libgpupart-manage.so.0. The recorded launches of a process, from the first call of
+ * gpupart_records_watch() (or the first launch, if there were no records then) to the last call
+ * but one, or the end of the process. The offset between the clocks of CPU and GPU is known
+ * only within two bounds. So the time of a launch, from its submission or the end of the
+ * previous launch on its stream to its own end, is between a least and a most value. This
+ * applies to the calling process and to others.
  */
 struct gpupart_records_kernel {
-	char name[96];			/* "": the process did not tell it */
+	char name[96];			/* "" if the process did not report it */
 	uint64_t count;			/* launches that ended */
-	uint64_t least_ns, most_ns;	/* all of them together */
-	uint64_t longest_ns;		/* at most */
+	uint64_t least_ns, most_ns;	/* total time, two bounds */
+	uint64_t longest_ns;		/* an upper bound */
 };
 
 struct gpupart_records_watched {
-	uint64_t ns;			/* how long it was watched */
-	uint64_t least_ns, most_ns;	/* of which launches were outstanding: the union */
-	uint64_t missed;		/* launches that ended unseen: none of those below */
+	uint64_t ns;			/* time during which the process was watched */
+	uint64_t least_ns, most_ns;	/* time in which launches were outstanding: the union of
+					 * their times */
+	uint64_t missed;		/* launches whose end was missed; they are not counted
+					 * below */
 	unsigned int nr_kernels;
-	struct gpupart_records_kernel kernels[GPUPART_RECORDS_NR_FUNCTIONS];	/* most first */
+	/* Sorted by time, most first. */
+	struct gpupart_records_kernel kernels[GPUPART_RECORDS_NR_FUNCTIONS];
 };
 
 /*
- * Reads @reader's records into @now, and looks for what has ended since the last call; takes up to
- * a millisecond. The next call is due after *pause_us. 0; -ESRCH the process is gone, and @now is
- * what it left, if there was a call before; -ENOMEM.
+ * Reads @reader's records into @now and processes the launches that have ended since the last
+ * call. Takes up to a millisecond. Make the next call after *pause_us microseconds. -ESRCH: the
+ * process has ended; if there was an earlier call, @now holds its last records. -ENOMEM.
  */
 int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *reader,
 			  struct gpupart_records *now, unsigned int *pause_us);
@@ -274,34 +310,34 @@ void gpupart_records_watched(struct gpupart_records_reader *reader,
 			     struct gpupart_records_watched *watched);
 
 /*
- * Of libgpupart-manage.so.0. When launches that began before a process's set changed have ended:
- * gpupart_records_drain() after the change, and then gpupart_records_drained() now and then. That
- * returns 1 once no launch with TPCs outside of the new set is outstanding, 0 if one is, -ENODATA
- * with the reason if it cannot be known, -ESRCH if the process is gone, and with it its launches.
- * Launches that were not confined to the new set, as a graph that cannot be built again, count as
- * ones from before.
+ * In libgpupart-manage.so.0. Finds out when all launches that began before a change of a
+ * process's set have ended. Call gpupart_records_drain() after the change, and then
+ * gpupart_records_drained() repeatedly. It returns 1 if no launch with TPCs outside the new set
+ * is outstanding, 0 if there is one, -ENODATA with the reason if that cannot be known, and
+ * -ESRCH if the process, and with it its launches, has ended. Launches that were not confined
+ * to the new set, such as those of a graph that cannot be built again, count as launches from
+ * before the change.
  */
 void gpupart_records_drain(struct gpupart_records_reader *reader);
 int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *reader);
 
 /*
- * A strict process: after the first launch that ran outside of its limit each call of the driver
- * that launches fails with 800 (operation not permitted). @refuse: each of them fails from now
- * on, and so does what initializes CUDA or makes a context: for one that cannot be confined.
- * -EBUSY where another tool has the driver's callback; -EOPNOTSUPP where this driver does not
- * tell of its functions.
+ * Makes the process strict: after the first launch outside its limit, every driver call that
+ * launches fails with CUDA error 800 (operation not permitted). With @refuse such calls fail
+ * from now on, and so do calls that initialise CUDA or create a context: this is for a process
+ * that cannot be confined. -EBUSY: another tool is subscribed to the driver's callbacks.
+ * -EOPNOTSUPP: the driver does not report calls of its functions.
  */
 int gpupart_strict_start(struct gpupart *gp, bool refuse);
 
 /*
- * Of libgpupart-manage.so.0. How @nr TPCs of @from lie:
- * packed: in the smallest uGPU that holds them, there in whole GPCs as far as they go;
- * gpcs: whole GPCs of any uGPU as far as they go, the rest packed;
- * balanced: whole GPCs, the same number of each uGPU;
- * spread: as even over GPCs as @from allows, and of 4 TPCs or more a cluster of
- * GPUPART_PORTABLE_CLUSTER blocks fits in one, where @from allows it; even over uGPUs next.
- * The same for the same arguments. -ENOSPC where @from has no such set, and the sentence says
- * which numbers would do; -EOPNOTSUPP GPCs or uGPUs are not told.
+ * In libgpupart-manage.so.0. Selects @nr TPCs of @from in a shape. packed: in the smallest uGPU
+ * that holds them; there first in whole GPCs, as far as possible. gpcs: first in whole GPCs of
+ * any uGPU, the rest packed. balanced: whole GPCs, the same number of each uGPU. spread: as
+ * evenly over GPCs as @from allows, then as evenly over uGPUs; from 4 TPCs on, room for a
+ * cluster of GPUPART_PORTABLE_CLUSTER blocks has priority if @from allows it. The same
+ * arguments always give the same result. -ENOSPC: @from has no such set; the error sentence
+ * says which numbers are possible. -EOPNOTSUPP: the source does not report GPCs or uGPUs.
  */
 enum gpupart_shape {
 	GPUPART_SHAPE_PACKED,
@@ -315,20 +351,21 @@ int gpupart_set_shape(struct gpupart *gp, const struct gpupart_topology *topo,
 		      struct gpupart_tpcset *set);
 
 const char *gpupart_shape_name(enum gpupart_shape shape);
-/* The shape called @text. -EINVAL: the sentence has those there are. */
+/* Converts the name of a shape. -EINVAL: no such shape; the error sentence lists the names. */
 int gpupart_shape_parse(struct gpupart *gp, const char *text, enum gpupart_shape *shape);
 
-/* A configuration file that is read line by line. */
+/* The state of reading a configuration file line by line. */
 #define GPUPART_CONFIG "/etc/gpupart/config"
 struct gpupart_config {
 	const char *path;
-	bool own;		/* this user may have written it; else root alone */
+	bool own;		/* true: this user may own the file; false: only root may */
 	unsigned int line;
 	char *key, *value, *rest;
-	char text[4096];	/* the stack of a thread that begins to use CUDA may be small */
+	char text[4096];	/* part of the struct: the stack of a thread that begins to use
+				 * CUDA may be small */
 };
 
-/* Reads nothing as yet. */
+/* Prepares to read @path. Does not open it yet. */
 static inline void gpupart_config_open(struct gpupart_config *config, const char *path, bool own)
 {
 	config->path = path;
@@ -337,74 +374,89 @@ static inline void gpupart_config_open(struct gpupart_config *config, const char
 }
 
 /*
- * The next line that has a key, and its value, valid as long as @config: 1, 0 after the last (or
- * where there is no such file), or a negative errno. -EPERM: another user could have written the
- * file, which is to be ignored. -EINVAL a line without a key, -EFBIG 4096 bytes or more; -EACCES,
- * -EISDIR, .. where it cannot be read.
+ * Reads the next line that has a key. Key and value are valid as long as @config is. Returns 1,
+ * 0 after the last line or if there is no such file, or a negative errno. -EPERM: another user
+ * could have written the file, which must then be ignored. -EINVAL: a line without a key.
+ * -EFBIG: the file has 4096 bytes or more. -EACCES, -EISDIR and so on: it cannot be read.
  */
 int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config);
 
 /*
- * Whether /etc/gpupart/config, which root writes, has the line "strict = yes": 1 or 0. -EPERM
- * where another user could have written it, which is then ignored. Else it may ask for that, and
- * counts as if it did: -EINVAL for another key or value, -EFBIG; -EACCES, -EISDIR, .. where it
- * cannot be read.
+ * Whether /etc/gpupart/config, which belongs to root, has the line "strict = yes": 1 or 0.
+ * -EPERM: another user could have written the file, which is then ignored. All other errors
+ * count as "strict = yes", because the file may ask for it: -EINVAL for another key or value,
+ * -EFBIG, or -EACCES, -EISDIR and so on if it cannot be read.
  */
 int gpupart_config_strict(struct gpupart *gp);
 
-/* Whether what it returned makes a process strict: a file that is not understood may ask for it. */
+/*
+ * Whether the result of gpupart_config_strict() makes a process strict. A file that cannot be
+ * understood may ask for that, so most errors do.
+ */
 static inline bool config_is_strict(int found)
 {
 	return found && found != -EPERM;
 }
 
-/* Hexadecimal form, bit i allows TPC i; "0x" and commas between groups are allowed. */
+/*
+ * Parses the hexadecimal form: bit i allows TPC i. "0x" and commas between groups are allowed.
+ */
 int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
 
-/* -ENOSPC where @len is too small; GPUPART_TPCSET_STRLEN always fits. */
+/* -ENOSPC: @len is too small. GPUPART_TPCSET_STRLEN bytes are always enough. */
 int gpupart_tpcset_format_hex(const struct gpupart_tpcset *set, char *text, size_t len);
 
 /*
- * The GPUs of one of those: up to @max rows like @process into @list, each with pci, source,
- * simulated and limit of another GPU, by PCI address. Returns how many there are (of one in
- * another pid namespace the GPU that @process tells), or -ENOMEM.
+ * Lists the GPUs of a process, sorted by PCI address: up to @max rows into @list, copies of
+ * @process with the pci, source, simulated and limit of one GPU each. Returns the number of
+ * GPUs, or -ENOMEM. For a process in another pid namespace that is the one GPU in @process.
  */
 int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
 			     struct gpupart_process *list, unsigned int max, size_t size);
 
 #define GPUPART_NR_LATENCIES 512
 
-/* Since the process began to use the library. */
+/* The progress that a process has reported since it began to use the library. */
 struct gpupart_progress {
 	uint64_t units;
-	uint64_t reports;	/* calls in which they were told */
-	/* CLOCK_MONOTONIC of the last report of units, and of a latency; 0: there was none. */
+	uint64_t reports;	/* calls of gpupart_progress_add() */
+	/* CLOCK_MONOTONIC of the last report of units and of a latency; 0: there was none. */
 	uint64_t told_ns, answered_ns;
-	uint64_t launches;	/* struct gpupart_counters */
-	/* Requests by how long they took: see gpupart_latency_least(). */
+	uint64_t launches;	/* as in struct gpupart_counters */
+	/* Number of requests by latency; gpupart_latency_least() gives the bounds. */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
 };
 
-/* The least nanoseconds that latencies[@place] counts: 6 % apart, the last one 32 s. */
+/*
+ * The lower bound in ns of what latencies[@place] counts. The bounds are 6 % apart; the last is
+ * 32 s.
+ */
 uint64_t gpupart_latency_least(unsigned int place);
 
-/* -ESRCH when the process is gone. Each number is whole; together they may be torn. */
+/*
+ * Reads the progress of a process. -ESRCH: the process has ended. Each number is consistent by
+ * itself, but they may be from different moments.
+ */
 int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
 			    struct gpupart_progress *progress);
 
 /*
- * A size in words: a number, with a fraction where a unit follows, and K, M, G or T (or KiB,
- * MiB, ..: of 1024) or KB, MB, .. (of 1000) or B behind it, in letters of any size; "20G" is
- * 20 * 2^30. -EINVAL: it is none, 0 bytes, or more than 2^60.
+ * Parses a size: a number and an optional unit. K, M, G, T (or KiB, MiB and so on) are powers
+ * of 1024; KB, MB and so on are powers of 1000; B is bytes. Case does not matter, and a
+ * fraction needs a unit. "20G" is 20 * 2^30. -EINVAL: a syntax error, 0 bytes, or more than
+ * 2^60.
  */
 int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
 
-/* A process under `gpupart stat`: what its records, which the command reads, tell nothing of. */
+/*
+ * A process under `gpupart stat`: the values that its records do not contain. The command reads
+ * the records separately.
+ */
 enum gpupart_stat_direction {
 	GPUPART_STAT_TO_GPU,
 	GPUPART_STAT_FROM_GPU,
-	GPUPART_STAT_INSIDE,	/* from a GPU's memory into the same GPU's */
-	GPUPART_STAT_OTHER,	/* the function's name does not tell */
+	GPUPART_STAT_INSIDE,	/* within one GPU's memory */
+	GPUPART_STAT_OTHER,	/* unknown from the function's name */
 	GPUPART_STAT_NR_DIRECTIONS,
 };
 
@@ -415,40 +467,41 @@ struct gpupart_stat_process {
 	uint64_t pid;
 	char name[16];
 	uint64_t copies[GPUPART_STAT_NR_DIRECTIONS], bytes[GPUPART_STAT_NR_DIRECTIONS];
-	uint64_t waits;		/* calls in which the CPU waits, those of copies included */
-	uint64_t wait_ns;	/* in them, of all threads */
-	uint64_t nr_gpus;	/* 0: it cannot be measured */
+	uint64_t waits;		/* calls in which the CPU waits, including those of copies */
+	uint64_t wait_ns;	/* time in these calls, all threads together */
+	uint64_t nr_gpus;	/* 0: the process cannot be measured */
 	char pci[GPUPART_STAT_MAX_GPUS][20];	/* for gpupart_records_open() */
 };
 
 struct gpupart_stat;
 
 /*
- * A place where processes show themselves to be measured, gone with gpupart_stat_close(). @id is
- * to be put into GPUPART_STAT; it holds for processes of this user and PID namespace, while the
- * caller lives.
+ * Opens a measurement, which gpupart_stat_close() ends; processes register in it. Put @id into
+ * the environment variable GPUPART_STAT. It is valid for processes of this user and pid
+ * namespace while the caller lives.
  */
 int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **stat, const char **id);
 void gpupart_stat_close(struct gpupart_stat *stat);
 
 /*
- * What the @n'th process has left up to now, from 0: -ENOENT after the last, -EAGAIN it is about to
- * begin. Of a process that still runs, counts are whole one by one. By any thread.
+ * Reads the values of process number @n (from 0) so far. -ENOENT: after the last. -EAGAIN: the
+ * process is about to start. For a running process each value is consistent by itself. Any
+ * thread may call it.
  */
 int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 		     struct gpupart_stat_process *process);
 
-/* Its records are open: it need not wait for that any longer. */
+/* Tells process number @n that its records are open, so that it can stop waiting for that. */
 void gpupart_stat_seen(const struct gpupart_stat *stat, unsigned int n);
 
-/* Processes that found no room. */
+/* The number of processes for which there was no room. */
 unsigned int gpupart_stat_lost(const struct gpupart_stat *stat);
 
 /*
- * From now on the calling process is measured for the place that @id names; for the library that
- * the driver loads at cuInit, after gpupart_process_publish() and gpupart_attach_early(). Waits
- * until gpupart_stat_seen(), or for 2 s. -EOPNOTSUPP where this driver does not tell of its
- * functions; -EINVAL, -ENOENT, .. for @id; -ENOSPC where there is no room.
+ * Registers the calling process in the measurement @id. For the library that the driver loads
+ * at cuInit, after gpupart_process_publish() and gpupart_attach_early(). Waits for
+ * gpupart_stat_seen(), at most 2 s. -EOPNOTSUPP: the driver does not report calls of its
+ * functions. -EINVAL, -ENOENT and so on: @id cannot be used. -ENOSPC: there is no room.
  */
 int gpupart_stat_start(struct gpupart *gp, const char *id);
 

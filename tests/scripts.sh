@@ -251,7 +251,7 @@ case "$*" in
 	mkdir -p "$XDG_CACHE_HOME/gpupart/checked" || exit
 	echo learnt >"$XDG_CACHE_HOME/gpupart/checked/V05_00-GPU-order" ;;
 *verify*GPU-order*)
-	echo "nothing is masked: try \`gpupart verify --learn\`" >&2
+	echo "no launch is confined: try \`gpupart verify --learn\`" >&2
 	exit 1 ;;
 *verify*GPU-known*) ;;
 *verify*) echo "no GPU" >&2; exit 1 ;;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Attaches GPUs, and gives each the limit that comes from outside of this process. */
+/* Attaches GPUs, and applies the limit that comes from outside this process. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(attach_lock);
 
-/* CUDA's number of the GPU at @pci; -ENODEV where this process does not see it. */
+/* CUDA's device number of the GPU at @pci; -ENODEV if this process cannot see it. */
 static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const char *pci,
 			 int *device)
 {
@@ -44,11 +44,12 @@ static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const 
 		}
 	}
 	return ctx_fail(gp, -ENODEV,
-			"the GPU at %s is none of the %d that CUDA shows to this process%s%s", pci,
-			count, visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
+			"the GPU at %s is not one of the %d that CUDA shows to this process%s%s",
+			pci, count,
+			visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
 }
 
-/* The N of "cuda:N". */
+/* Parses the N of "cuda:N". */
 static int device_number(struct gpupart *gp, const char *selector, int *device)
 {
 	const char *digits = selector + 5;
@@ -65,11 +66,11 @@ static int device_number(struct gpupart *gp, const char *selector, int *device)
 	return 0;
 bad:
 	return ctx_fail(gp, -ENODEV,
-			"\"%.100s\" names no GPU: cuda:N with CUDA's device number is what would",
+			"\"%.100s\" is not a GPU: must be cuda:N with CUDA's device number",
 			selector);
 }
 
-/* The topology of a GPU that the simulated driver plays. */
+/* Reads the topology of a GPU of the simulated driver. */
 static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			      struct gpupart_topology **topo)
 {
@@ -83,11 +84,11 @@ static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, c
 	}
 	t = calloc(1, sizeof(*t));
 	if (!t)
-		return ctx_fail(gp, -ENOMEM, "no memory for a topology");
+		return ctx_fail(gp, -ENOMEM, "out of memory for a topology");
 	for (int device = 0; cuda->sim_capture(device); device++) {
 		if (!cuda->sim_topology || cuda->sim_topology(device, t, sizeof(*t))) {
 			err = ctx_fail(gp, -EPROTO,
-				       "the simulated driver is another version's: its topology cannot be read");
+				       "the simulated driver is from another version of gpupart: its topology cannot be read");
 			goto free_topo;
 		}
 		if (!selector || number == device ||
@@ -96,14 +97,17 @@ static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, c
 			return 0;
 		}
 	}
-	err = ctx_fail(gp, -ENODEV, "no simulated GPU is %s: GPUPART_SIM names their captures",
+	err = ctx_fail(gp, -ENODEV, "%s is not a simulated GPU: GPUPART_SIM names their captures",
 		       selector ? selector : "there");
 free_topo:
 	free(t);
 	return err;
 }
 
-/* Of the real sources NVIDIA's driver alone tells virtual GPCs, which mask bits are made of. */
+/*
+ * Of the sources for real GPUs, only NVIDIA's driver reports virtual GPCs, from which mask bits
+ * are computed.
+ */
 static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			 bool early, struct gpupart_topology **topo)
 {
@@ -112,7 +116,7 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 
 	if (cuda->sim_capture)
 		return simulated_topology(gp, cuda, selector, topo);
-	/* Before cuInit has ended CUDA's devices cannot be asked for. */
+	/* CUDA's devices cannot be queried before cuInit has ended. */
 	if (early || (selector && strncmp(selector, "cuda:", 5)))
 		return topo_rm_open(gp, selector, topo);
 	result = cuda->device_count(&count);
@@ -125,7 +129,7 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 		if (err)
 			return err;
 		if (device >= count)
-			return ctx_fail(gp, -ENODEV, "%s is not there: CUDA shows devices 0-%d",
+			return ctx_fail(gp, -ENODEV, "%s does not exist: CUDA shows devices 0-%d",
 					selector, count - 1);
 	}
 	result = driver_device_pci(cuda, device, pci);
@@ -139,17 +143,18 @@ static int supported(struct gpupart *gp, const struct gpupart_topology *topo,
 		     unsigned int *compute_class)
 {
 	if (topo->info.mig == 1)
-		return ctx_fail(gp, -EOPNOTSUPP, "MIG is on at %s: TPCs cannot be masked beside it",
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"MIG is enabled on %s: launches cannot be confined",
 				topo->info.pci);
 	*compute_class = tmd_compute_class(topo->info.chip_id, topo->compute_class);
 	if (!*compute_class)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"chip %#x at %s is not known, or not with compute class %#x, which the driver lists (0: it lists none): no TMD layout",
+				"chip %#x at %s with compute class %#x (0: not listed by the driver) is unknown: no TMD layout",
 				topo->info.chip_id, topo->info.pci, topo->compute_class);
 	return 0;
 }
 
-/* An attached object for @selector, new or not; under the lock. */
+/* The attached object for @selector, created if necessary. The caller holds the lock. */
 static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 		   bool early, struct gpupart_gpu **got)
 {
@@ -165,7 +170,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	if (gpu) {
 		gpupart_topology_close(topo);
 		*got = gpu;
-		/* Not after gpupart_detach(). */
+		/* This fails after gpupart_detach(). */
 		return driver_gpu_start(gp, cuda);
 	}
 	err = supported(gp, topo, &compute_class);
@@ -173,7 +178,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		goto close_topo;
 	gpu = calloc(1, sizeof(*gpu));
 	if (!gpu) {
-		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
+		err = ctx_fail(gp, -ENOMEM, "out of memory for a GPU");
 		goto free_gpu;
 	}
 	gpu->driver.topo = topo;
@@ -185,7 +190,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	gpu->driver.compute_class = compute_class;
 	gpu->shared = control_add_gpu(&topo->info, gpupart_topology_hash(topo));
 	if (!gpu->shared) {
-		err = ctx_fail(gp, -ENOMEM, "no memory for a GPU");
+		err = ctx_fail(gp, -ENOMEM, "out of memory for a GPU");
 		goto free_gpu;
 	}
 	err = driver_gpu_start(gp, cuda);
@@ -195,7 +200,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		err = driver_gpu_add(gp, &gpu->driver);
 	if (err)
 		goto drop_gpu;
-	/* After it is in the list: what is loaded meanwhile finds it there. */
+	/* After the GPU is in the list: modules that are loaded meanwhile find it there. */
 	if (module_any())
 		scope_used(gpu, SCOPE_USED_MODULES);
 	*got = gpu;
@@ -210,9 +215,9 @@ close_topo:
 	return err;
 }
 
-#define WORD_LEN 128	/* of one GPU; more names none */
+#define WORD_LEN 128	/* of one GPU; a longer word is not a GPU */
 
-/* Which of the GPUs of @list is the one at @pci: its number, -1 none of them, or an error. */
+/* Finds the GPU at @pci in @list: its number, -1 if it is not in the list, or an error. */
 static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 		       const char *list, const char *pci)
 {
@@ -225,7 +230,10 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 		if (!strcmp(word, pci))
 			return n;
 	for (n = 0; environment_part(list, ',', n, word, sizeof(word)) >= 0; n++) {
-		/* Another GPU is no error, a word that names none is: the limit would be lost. */
+		/*
+		 * Another GPU is not an error, but a word that names no GPU is: the limit would
+		 * be lost.
+		 */
 		err = find_topology(gp, cuda, word, early, &meant);
 		if (err)
 			return ctx_fail_because(gp, -EINVAL, ENVIRONMENT_GPU "=%.100s", list);
@@ -237,7 +245,10 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 	return -1;
 }
 
-/* The set in @words, of several GPUs' the one for number @n: 0, or -EINVAL with @variable. */
+/*
+ * Parses the set in @words; for several GPUs that of number @n. Returns 0, or -EINVAL with
+ * @variable in the error sentence.
+ */
 static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const char *variable,
 			const char *words, int n, struct gpupart_tpcset *set)
 {
@@ -255,7 +266,7 @@ static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const
 	return err ? ctx_fail_because(gp, err, "%s=%.100s", variable, words) : 0;
 }
 
-/* The rules that the environment has for @gpu, the @n'th that it names. */
+/* Adds the rules in the environment for @gpu, number @n of those that it names. */
 static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, const char *rules,
 				  int n)
 {
@@ -269,7 +280,8 @@ static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, c
 			break;
 		pattern = strchr(line, ' ');
 		if (len >= (int)sizeof(line) || !pattern)
-			return ctx_fail(gp, -EINVAL, ENVIRONMENT_RULES ": no rule: %.100s", line);
+			return ctx_fail(gp, -EINVAL, ENVIRONMENT_RULES ": not a rule: %.100s",
+					line);
 		*pattern++ = 0;
 		err = set_of_words(gp, gpu, ENVIRONMENT_RULES, line, n, &set);
 		if (!err)
@@ -279,9 +291,9 @@ static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, c
 }
 
 /*
- * The limit and the rules that the environment has for @gpu: GPUPART_SET and GPUPART_RULES, which
- * `gpupart run` gave this process, for the GPUs of GPUPART_GPU (without it: any). They hold for
- * programs that link the library too.
+ * Reads the limit and rules for @gpu from GPUPART_SET and GPUPART_RULES, which `gpupart run`
+ * sets, for the GPUs in GPUPART_GPU (without it: any). They apply to programs that link the
+ * library too.
  */
 static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 				struct gpupart_gpu *gpu, const struct environment *outside,
@@ -305,8 +317,9 @@ static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda,
 }
 
 /*
- * The limit from outside: that of the environment, or what the job was set to since, in the note of
- * GPUPART_JOB; within what the node gave this user, which also holds alone.
+ * Sets the limit from outside: that of the environment or, if it was changed since, that in the
+ * record of the job GPUPART_JOB. It is cut to what this user's grants allow, which is also the
+ * limit if there is no other.
  */
 static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 			      struct gpupart_gpu *gpu)
@@ -323,7 +336,10 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	err = set_from_environment(gp, cuda, early, gpu, &outside, &set, &found);
 	if (err)
 		return err;
-	/* Who changes the job writes its note first, and then looks for us: one of both is new. */
+	/*
+	 * A program that changes the job writes its record first and then looks for this
+	 * process, so at least one side sees the other.
+	 */
 	control_lock();
 	if (found && outside.job && job_limit(outside.job, pci, &other) &&
 	    !gpu_may_set(NULL, gpu, &other))
@@ -340,25 +356,27 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	}
 	if (found)
 		scope_limit_set(gpu, LIMIT_OUTER, &set);
-	/* Once: what the program puts there later is from inside. */
+	/* Read it once: values that the program sets later are from inside. */
 	gpu->has_environment = true;
 unlock:
 	control_unlock();
 	return err;
 }
 
-/* GPUPART_DISABLE=1: nothing is touched. What a node gave is not its user's to leave. */
+/*
+ * With GPUPART_DISABLE=1 the library does nothing. A user cannot opt out of a grant this way.
+ */
 static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 {
 	struct node_limit given;
 
 	fork_guard();
 	if (environment_read().untouched && !node_limit(geteuid(), NULL, NULL, &given))
-		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_OFF "=1: nothing is touched");
+		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_OFF "=1: gpupart is disabled");
 	return cuda_open(gp, cuda);
 }
 
-/* The same with CUDA initialised. */
+/* The same, and initialises CUDA. */
 static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
 {
 	int err = begin(gp, cuda), result;
@@ -370,7 +388,10 @@ static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
 				 cuda_words(*cuda, result)) : 0;
 }
 
-/* Behind what shows this process: a run that borrows finds it, or it finds that here. */
+/*
+ * Called after this process is published: a run that borrows TPCs then finds it, or it finds
+ * the run here.
+ */
 static void tell_borrower(struct gpupart_gpu *gpu)
 {
 	if (!report_lend)
@@ -402,7 +423,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 		}
 		gpu->learned = !err;
 	}
-	/* Also of those that a second attach finds current. */
+	/* Includes contexts that a second attach finds current. */
 	if (!err && !cuda->ctx_current(&current))
 		driver_gpu_of_context(current);
 	if (!err) {
@@ -417,7 +438,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 	return 0;
 }
 
-/* What the caller knows of the options, and zeros. */
+/* Copies the options that the caller knows; the rest is 0. */
 static int options_read(struct gpupart *gp, const struct gpupart_attach_options *given,
 			struct gpupart_attach_options *options)
 {
@@ -427,22 +448,24 @@ static int options_read(struct gpupart *gp, const struct gpupart_attach_options 
 	if (!given)
 		return 0;
 	if (given->size < offsetof(struct gpupart_attach_options, unconfined) + 4)
-		return ctx_fail(gp, -EINVAL, "options of %zu bytes: %zu at least", given->size,
+		return ctx_fail(gp, -EINVAL,
+				"options of %zu bytes: must be at least %zu",
+				given->size,
 				offsetof(struct gpupart_attach_options, unconfined) + 4);
 	for (size_t i = sizeof(*options); i < given->size; i++)
 		if (bytes[i])
 			return ctx_fail(gp, -E2BIG,
-					"byte %zu of the options is not 0: this library knows the first %zu",
+					"byte %zu of the options must be 0: this library knows the first %zu",
 					i, sizeof(*options));
 	memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
 	if (options->unconfined > GPUPART_UNCONFINED_FAIL)
-		return ctx_fail(gp, -EINVAL, "unconfined: %u is neither to run nor to fail",
+		return ctx_fail(gp, -EINVAL, "unconfined: %u must be 0 (run) or 1 (fail)",
 				options->unconfined);
 	if (options->profilers > 1)
-		return ctx_fail(gp, -EINVAL, "profilers: %u is neither 0 nor 1",
+		return ctx_fail(gp, -EINVAL, "profilers: %u must be 0 or 1",
 				options->profilers);
 	if (options->no_device_launch > 1)
-		return ctx_fail(gp, -EINVAL, "no_device_launch: %u is neither 0 nor 1",
+		return ctx_fail(gp, -EINVAL, "no_device_launch: %u must be 0 or 1",
 				options->no_device_launch);
 	return 0;
 }
@@ -465,7 +488,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector,
 		return err;
 	if (!err)
 		return gpupart_strict_start(gp, false);
-	/* @gp keeps the reason why it cannot be attached. */
+	/* @gp already holds the reason why the GPU cannot be attached. */
 	if (gpupart_strict_start(&strict, true))
 		return ctx_fail_because(gp, err, "launches cannot be made to fail (%.200s)",
 					strict.error);
@@ -492,7 +515,7 @@ int gpupart_available(struct gpupart *gp, const char *selector)
 
 static bool strict_started;
 
-/* Of no use for a program that wants to leave a limit. */
+/* Detaching must not let a program leave a limit. */
 static int may_detach(struct gpupart *gp)
 {
 	struct limit_sets sets;
@@ -530,7 +553,7 @@ int gpupart_detach(struct gpupart *gp)
 		scope_gone(gpu, &gpu->functions, 0, NULL, NULL);
 	}
 	snprintf(control_self->problem, sizeof(control_self->problem),
-		 "it gave the driver's callbacks back");
+		 "gpupart_detach() was called");
 	return 0;
 }
 
@@ -555,7 +578,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 		err = limit_from_outside(gp, cuda, true, gpu);
 	}
 	if (err)
-		/* Whoever looks from outside is told too. */
+		/* Other processes can read the problem too. */
 		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
 	report_attached(gp, err, err ? NULL : &gpu->driver.topo->info);
 	if (err)
@@ -585,13 +608,13 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 	int err;
 
 	fork_guard();
-	/* A limit that is set while the block moves would be lost. */
+	/* A limit that is set while the state page moves would be lost. */
 	FORK_HOLD(&attach_lock);
 	process_list_own(NULL, 0);
 	scope_hold();
 	err = control_publish(name, environment_read().job);
 	scope_release();
-	return err ? ctx_fail(gp, err, "this process cannot show itself below /dev/shm: %s",
+	return err ? ctx_fail(gp, err, "this process cannot be published below /dev/shm: %s",
 			      strerror(-err))
 		   : 0;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The user's folder of what the self-check proved: a file a map. See check_cache.h. */
+/*
+ * Stores what the self-check proved in the user's cache directory, one file for each map: see
+ * check_cache.h.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +14,9 @@
 #include "lib/core/state_dir.h"
 
 /*
- * The folder, with a slash, made if @make; in @in or, where that is NULL, in the user's own. An
- * error: the user has no home, or root would have to write into another user's folder, where root's
- * files would be in that user's way.
+ * The path of the directory, with a slash, created if @make; in @in or, if that is NULL, in the
+ * user's own cache. Fails if the user has no home, or if root would have to write into another
+ * user's directory, where files of root would be in that user's way.
  */
 static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in, bool make)
 {
@@ -25,10 +28,10 @@ static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in,
 	if (!base || base[0] != '/') {
 		base = getenv("HOME");
 		below = "/.cache";
-		/* A home that is not there ("/nonexistent") is not ours to make. */
+		/* Do not create a home directory that does not exist ("/nonexistent"). */
 		if (!base || base[0] != '/' || stat(base, &st))
 			return ctx_fail(gp, -ENOENT,
-					"XDG_CACHE_HOME is not set, and there is no folder HOME=%s",
+					"XDG_CACHE_HOME is not set, and HOME=%s is not a directory",
 					base ? base : "");
 	}
 	if ((size_t)snprintf(path, len, "%s%s/gpupart/checked/", base, below) >= len)
@@ -36,19 +39,19 @@ static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in,
 	st.st_uid = 0;
 	for (slash = strchr(path + 1, '/'); make && slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		/* Of one that is not there @st is its parent's. */
+		/* If it does not exist, @st is that of its parent. */
 		if (stat(path, &st) && !(root && st.st_uid) && mkdir(path, 0700) &&
 		    errno != EEXIST)
 			return ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
 		*slash = '/';
 	}
 	if (root && st.st_uid)
-		return ctx_fail(gp, -EPERM, "%s: root writes nothing into a folder of user %u",
+		return ctx_fail(gp, -EPERM, "%s: root does not write into a directory of user %u",
 				path, st.st_uid);
 	return 0;
 }
 
-/* Whether @st is of a file that only this user and root can have written. */
+/* Whether only this user and root can have written the file of @st. */
 static bool is_trusted(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && (!st->st_uid || st->st_uid == geteuid()) &&

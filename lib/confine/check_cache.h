@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the self-check of mask bits proved, kept for later programs of this user in the folder
- * gpupart/checked of XDG_CACHE_HOME or of HOME/.cache.
+ * Stores what the self-check of mask bits proved, for later programs of this user: in the
+ * directory gpupart/checked of XDG_CACHE_HOME or of HOME/.cache.
  */
 #ifndef GPUPART_LIB_CONFINE_CHECK_CACHE_H
 #define GPUPART_LIB_CONFINE_CHECK_CACHE_H
@@ -10,17 +10,18 @@
 #include "lib/core/ctx.h"
 
 /*
- * File @name of the folder below @in or, where that is NULL, of the user's own: how many bytes were
- * read, -1: there is none that only this user and root can have written.
+ * Reads file @name of the directory below @in or, if that is NULL, of the user's own. Returns
+ * the number of bytes, or -1 if there is no such file that only this user and root can have
+ * written.
  */
 ssize_t cache_read(const char *in, const char *name, void *data, size_t size);
 
-/* Whether @key, of 16 letters, was kept. */
+/* Whether @key, 16 letters, is stored. */
 bool cache_has(const char *key);
 
 /*
- * Keeps @data, whole or not at all: 0, -ENOENT no home, -EPERM root would write into another user's
- * folder, or what the file system refused.
+ * Stores @data atomically. Returns 0, -ENOENT if there is no home, -EPERM if root would write
+ * into another user's directory, or the file system's error.
  */
 int cache_write(struct gpupart *gp, const char *name, const void *data, size_t len);
 

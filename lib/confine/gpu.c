@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The public face of an attached GPU: gives sets to its scopes. Any thread. */
+/*
+ * The public functions of an attached GPU, which set sets in its scopes. Any thread may call
+ * them.
+ */
 #include <errno.h>
 #include <string.h>
 #include "lib/confine/watched_functions.h"
@@ -20,12 +23,12 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check)
 {
 	*check = gpu->check;
-	/* The program's own calls may have shown more since. */
+	/* The program's own calls may have shown more since the check. */
 	if (atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		check->graphs = graph_error();
 }
 
-/* The quick half of gpupart_set_check(): its sentence is made only where it fails. */
+/* The fast part of gpupart_set_check(): the error sentence is only made on failure. */
 static inline int set_bad(struct gpupart *gp, const struct gpupart_gpu *gpu,
 			  const struct gpupart_tpcset *set)
 {
@@ -75,16 +78,16 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 
 	if (err || scope_limit_set(gpu, LIMIT_INNER, set))
 		return err;
-	return limit_refused(gp, gpu, "cannot be widened from inside");
+	return limit_refused(gp, gpu, "cannot be widened from inside the process");
 }
 
 int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
 {
-	int err = set ? gpu_may_set(gp, gpu, set) : ctx_fail(gp, -EINVAL, "a cap without a set");
+	int err = set ? gpu_may_set(gp, gpu, set) : ctx_fail(gp, -EINVAL, "the cap has no set");
 
 	if (err || scope_limit_cap(gpu, set))
 		return err;
-	return limit_refused(gp, gpu, "has nothing in common with the cap");
+	return limit_refused(gp, gpu, "has no TPC in common with the cap");
 }
 
 int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,
@@ -110,17 +113,17 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 	return err ? err : scope_next_set(gp, gpu, set);
 }
 
-/* 0: @exec can stay built for @nr sets. */
+/* Returns 0 if @exec can stay built for @nr sets. */
 static int graph_holds(struct gpupart *gp, void *exec, unsigned int nr)
 {
 	unsigned int most = graph_sets(exec);
 
 	if (!most)
 		return ctx_fail(gp, -EINVAL,
-				"%p is no executable graph that was instantiated since the attach",
+				"%p is not an executable graph that was instantiated since the attach",
 				exec);
 	return nr <= most ? 0 : ctx_fail(gp, -EOPNOTSUPP,
-					 "this graph stays built for at most %u of %u sets", most,
+					 "this graph can stay built for %u sets, not for %u", most,
 					 nr);
 }
 
@@ -157,11 +160,11 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 	if (result)
 		return ctx_fail(gp, -EIO, "the driver did not upload the graph: %s",
 				cuda_words(cuda, result));
-	/* After an attempt that failed it is less than before. */
+	/* A failed attempt may have reduced the number. */
 	return err ? err : graph_holds(gp, exec, nr);
 }
 
-/* Where @gpu has no such set, *@set becomes all of it. */
+/* If @gpu has no such set, *@set becomes all its TPCs. */
 static bool or_all(const struct gpupart_gpu *gpu, bool has, struct gpupart_tpcset *set)
 {
 	if (!has)
@@ -192,7 +195,7 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
 
 	if (!err)
 		err = stream_identify(gp, cuda, stream, &id);
-	/* A stream without a set has no entry: nothing to take away. */
+	/* A stream without a set has no entry to remove. */
 	if (err || scope_set_known(gpu, &gpu->streams, &id, set) || !set)
 		return err;
 	return stream_set_first(gp, gpu, cuda, &id, set);
@@ -217,7 +220,7 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
 	void *module;
 	int err = gpu_may_set(gp, gpu, set);
 
-	/* One that has a set already need not be looked at: it would have gone with its module. */
+	/* A function with a set is valid: the set would have been removed with its module. */
 	if (!err && !set)
 		rules_forget();
 	if (err || (function && scope_set_known(gpu, &gpu->functions, &id, set)))

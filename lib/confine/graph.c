@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See graph.h. What was measured: Documentation/internals/hardware.md, "Graphs". */
+/*
+ * Builds executable graphs for the sets that apply: see graph.h. The measurements are in
+ * Documentation/internals/hardware.md, "Graphs".
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -19,18 +22,18 @@
 #include "lib/state/process_block.h"
 
 /*
- * The stream that a graph was captured on, under the lock. Its GPU may be attached later,
- * and its sets come later still: it is looked for in the tables of all.
+ * The stream that a graph was captured on. The caller holds the lock. Its GPU may be attached
+ * later, and its sets are given later still, so the tables of all GPUs are searched.
  */
 struct origin {
 	bool known, gone;
 	struct scope_id id;
-	uint64_t object;	/* the driver's; 0 for a default stream */
-	struct gpupart_gpu *gpu;	/* it went, and had @set on this one; NULL: none */
+	uint64_t object;	/* of the driver; 0 for a default stream */
+	struct gpupart_gpu *gpu;	/* destroyed with @set on this GPU; NULL: had none */
 	struct tmd_allow set;
 };
 
-/* Of a table by the driver's handles: the first member of what it is an entry of. */
+/* An entry of a hash table by driver handles: the first member of larger structs. */
 struct entry {
 	struct entry *next;
 	const void *handle;
@@ -39,11 +42,11 @@ struct entry {
 struct executable {
 	struct entry entry;
 	struct graph_builds builds;
-	struct records_mark *mark;	/* of all builds */
+	struct records_mark *mark;	/* of all its builds */
 	struct origin origin;
-	unsigned int nr_users;	/* threads that launch it now */
-	bool gone;		/* whoever uses it last frees it */
-	unsigned int rules;	/* rules_generation when its functions were matched last */
+	unsigned int nr_users;	/* threads that are launching it */
+	bool gone;		/* destroyed; its last user frees it */
+	unsigned int rules;	/* rules_generation when its functions were last matched */
 };
 
 /* A graph that was captured. */
@@ -54,32 +57,32 @@ struct captured {
 
 #define NR_BUCKETS 256
 
-/* Both tables and what they hold. Never held across a call of the driver. */
+/* Protects both tables and their entries. Never held across a driver call. */
 static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
-FORK_TAKES(graph_lock, 1);	/* before scope.c's */
+FORK_TAKES(graph_lock, 1);	/* acquired before that of scope.c */
 static struct entry *executables[NR_BUCKETS], *captures[NR_BUCKETS];
 
 static atomic_uint most_builds;	/* of an executable; 0: not read yet */
 
-/* Clones are no longer what the program made of their executables. */
+/* Clones may no longer match their executables. */
 static atomic_bool changes_unseen;
 
-/* What this thread does; no call of it is inside another of its own, ours apart. */
+/* What this thread is doing. Its calls do not nest, except for those of this library. */
 static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
-	struct graph_build *build;	/* of it, which is launched or uploaded */
+	struct graph_build *build;	/* the build that is launched or uploaded */
 	void *exec;		/* the program's handle */
 	struct scope_id stream;
-	uint64_t print;		/* what applies to this launch */
-	uint64_t publications;	/* before it was asked for */
+	uint64_t print;		/* fingerprint of the sets that apply to this launch */
+	uint64_t publications;	/* read before the fingerprint */
 	bool stale, rebuilt, partial;
-	bool launch, next;	/* none is an upload; it took the thread's next-launch set */
-	bool captured;		/* into a graph: nothing is launched */
-	bool varies;		/* what is instantiated now is a variant */
+	bool launch, next;	/* not an upload; it used the thread's next-launch set */
+	bool captured;		/* captured into a graph: nothing is launched */
+	bool varies;		/* a variant is being instantiated */
 	void *made;		/* by the instantiation that this thread is in */
-	uint64_t flags;		/* of it */
-	struct records *records;	/* of the stream that it launches into; NULL: none */
+	uint64_t flags;		/* of that instantiation */
+	struct records *records;	/* of the stream of the launch; NULL: none */
 } now;
 
 /* ------------------------------------------------------------------------ tables */
@@ -89,9 +92,9 @@ static unsigned int bucket_of(const void *handle)
 	return ((uintptr_t)handle >> 4) * 0x9e3779b97f4a7c15ull >> 56;
 }
 
-_Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() gives one");
+_Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() returns one");
 
-/* These four under the lock; NULL where there is no entry for @handle. */
+/* The caller of these four holds the lock. They return NULL if @handle has no entry. */
 static struct entry **place_of(struct entry **table, const void *handle)
 {
 	struct entry **at = &table[bucket_of(handle)];
@@ -110,7 +113,7 @@ static void *take(struct entry **table, const void *handle)
 	return found;
 }
 
-/* Returns what had the handle before: it went with its context, without a word. */
+/* Returns the old entry of the handle, whose object was destroyed without notice. */
 static void *put(struct entry **table, struct entry *entry, const void *handle)
 {
 	void *old = take(table, handle);
@@ -126,7 +129,7 @@ static struct executable *executable_of(const void *exec)
 	return (struct executable *)*place_of(executables, exec);
 }
 
-/* The stream that @graph was captured on, if it was; under the lock. */
+/* The stream that @graph was captured on, if it was. The caller holds the lock. */
 static struct origin origin_of(const void *graph)
 {
 	const struct captured *c = (struct captured *)*place_of(captures, graph);
@@ -134,7 +137,7 @@ static struct origin origin_of(const void *graph)
 	return c ? c->origin : (struct origin){ 0 };
 }
 
-/* Of one that is in no bucket; under the lock. */
+/* The entry must be in no bucket. The caller holds the lock. */
 static void executable_free(struct executable *e)
 {
 	if (!e)
@@ -147,7 +150,7 @@ static void executable_free(struct executable *e)
 	free(e);
 }
 
-/* A launch while another thread destroys what it launches is wrong, and no reason to crash. */
+/* A program that destroys what another thread launches is wrong, but must not crash here. */
 static struct executable *executable_use(const void *exec)
 {
 	struct executable *e;
@@ -202,7 +205,7 @@ void graph_destroyed(void *graph)
 
 /* ------------------------------------------------------------------------ origin */
 
-/* The set of the stream at @id on @gpu. */
+/* Reads the set of the stream at @id on @gpu. */
 static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struct tmd_allow *allow)
 {
 	struct gpupart_tpcset set;
@@ -226,7 +229,7 @@ static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd
 	return gpu;
 }
 
-/* Those of a stream that goes; it has its set yet. Under the lock. */
+/* Called when streams are destroyed; their sets still exist. The caller holds the lock. */
 static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 			const void *thread)
 {
@@ -248,7 +251,7 @@ void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
 			struct executable *e = (struct executable *)at;
 
 			origin_gone(&e->origin, object, ctx, thread);
-			/* Perhaps it was that one, and the next has its handle. */
+			/* It may have been that stream, and the next one may get its handle. */
 			atomic_store_explicit(&e->builds.stream_gone, true, memory_order_relaxed);
 			graph_builds_lost(&e->builds, ctx);
 		}
@@ -256,7 +259,7 @@ void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
 	pthread_mutex_unlock(&graph_lock);
 }
 
-/* The GPU of the set that @e's capture stream has, or had when it went; NULL: none. */
+/* The GPU of the set that @e's capture stream has, or had when it was destroyed; NULL: none. */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
 	struct gpupart_gpu *gpu = NULL;
@@ -277,13 +280,13 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	struct captured *c, *old;
 	uint64_t object = 0;
 
-	/* Without its mark a later thread's stream would be taken for this one's. */
+	/* Without a mark, a later thread's stream could be mistaken for this one's. */
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
 	/*
-	 * Nor would a created one be known from the next at its address. The driver names what its
-	 * handle points to when the stream goes. self_check.c finds out whether that is so, perhaps
-	 * after this: where it is not, no stream ever has a set.
+	 * A created stream is told from a later one with the same handle by the object that the
+	 * handle points to, which the driver names when it destroys the stream. self_check.c
+	 * verifies that, perhaps after this; if it does not hold, no stream ever has a set.
 	 */
 	if (!stream->ctx && (!peek_word(stream->handle, &object) || !object))
 		return;
@@ -307,7 +310,7 @@ void graph_error_set(const char *fmt, ...)
 	static char text[160];
 	va_list ap;
 
-	/* Callers of graph_error() hold a pointer to it: it is written once. */
+	/* graph_error() returns this pointer, so it is written once. */
 	if (atomic_flag_test_and_set(&taken))
 		return;
 	va_start(ap, fmt);
@@ -335,14 +338,14 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 		print = hash_bytes(print, &one, sizeof(one));
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
-	/* The same set, but not for functions that have their own. */
+	/* The same set, but it does not replace the sets of functions. */
 	functions = graph->is_next && functions;
 	return hash_bytes(print, &functions, sizeof(functions));
 }
 
 /*
- * How often what scope_print() looks at was set. What applies may change and change back
- * while nodes are being built: that no print tells.
+ * The number of changes to the sets that scope_print() reads. Sets can change and change back
+ * while nodes are being built, which a fingerprint does not show.
  */
 static uint64_t publications(void)
 {
@@ -371,7 +374,7 @@ static struct records *records_of(const struct gpupart_gpu *gpu)
 	return gpu ? atomic_load_explicit(&gpu->records, memory_order_acquire) : NULL;
 }
 
-/* Of several GPUs, one is not yet known to be that of the nodes. */
+/* With several GPUs the GPU of the nodes is not known yet. */
 static struct records *only_records(void)
 {
 	return scope_gpu(0) && scope_gpu(1) ? NULL : records_of(scope_gpu(0));
@@ -381,7 +384,7 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 {
 	struct scope_graph *scope = &now.scope;
 
-	/* A profiler would see handles that the program does not have. */
+	/* With variants a profiler would see handles that the program does not have. */
 	if (!atomic_load_explicit(&most_builds, memory_order_relaxed))
 		atomic_store(&most_builds, cuda->graph_instantiate && driver_tools(NULL) ?
 						   environment_read().graph_sets : 1);
@@ -405,7 +408,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 	scope_graph_begin(NULL);
 	now.scope.nodes = NULL;
 	graph_collect(cuda);
-	/* Without a note of what its nodes hold they cannot be built over. */
+	/* Without the table of what its nodes hold they cannot be built again. */
 	if (!result && now.made && nodes && graph_can_rebuild(cuda) &&
 	    cuda->graph_clone(&clone, source))
 		clone = NULL;
@@ -418,7 +421,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 		e->mark = now.scope.mark;
 		e->builds.clone = clone;
 		e->builds.flags = now.flags;
-		/* What the GPU launches it knows by its handle. */
+		/* A graph that the GPU itself launches must keep its handle. */
 		if (now.flags & CUDA_DEVICE_LAUNCH)
 			e->builds.most = 1;
 		own->nodes = nodes;
@@ -437,10 +440,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /* ------------------------------------------------------------------------ launch */
 
-/*
- * No call of the driver names the functions that a graph launches: rules that are newer than @e
- * are matched here. Without a clone nobody knows what is in it.
- */
+/* No driver call names a graph's functions: match rules newer than @e, using its clone. */
 static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 						  struct executable *e)
 {
@@ -455,7 +455,7 @@ static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 		control_count(CONTROL_GRAPH_STALE);
 }
 
-/* Its nodes hold something else. */
+/* Builds the nodes again because they hold other sets. */
 static void rebuild(const struct cuda_api *cuda, struct graph_builds *builds,
 		    struct graph_build *b)
 {
@@ -471,7 +471,7 @@ static void rebuild(const struct cuda_api *cuda, struct graph_builds *builds,
 		control_count(CONTROL_GRAPH_STALE);
 }
 
-/* The build that is launched or uploaded: the program's own into a stream that is captured. */
+/* Chooses the build to launch or upload: the program's own if the stream is being captured. */
 static struct graph_build *pick(const struct cuda_api *cuda, struct executable *e)
 {
 	struct graph_want want = { &now.scope, &now.stream, now.print, now.launch, false };
@@ -479,7 +479,7 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 	struct graph_build *b = builds->build;
 	bool same = graph_builds_in(builds, &now.stream);
 
-	/* The usual one: as it was at the last launch, which no other build can have had. */
+	/* Usual case: nothing changed since the last launch, so no other build can have run. */
 	if (same && !builds->event && graph_build_is_for(b, now.print) && !b->partial)
 		return b;
 	now.captured = now.captured || stream_is_captured(cuda, now.stream.handle);
@@ -547,7 +547,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 		scope->nodes = now.build->nodes;
 		records_mark_built(e->mark, now.build->counted);
 	} else if (launch && any_in_use()) {
-		/* It was there before us: whatever its nodes carry. */
+		/* It was instantiated before the attach, so its nodes may hold any set. */
 		control_count(CONTROL_GRAPH_STALE);
 	}
 	scope_graph_begin(scope);
@@ -570,7 +570,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 		return now.exec;
 	b->counted = records_mark_built(e->mark, 0);
 	if (any)
-		/* Only a launch that went well says that none was left as it was before. */
+		/* Only a launch that succeeded shows that no node kept an earlier set. */
 		b->settled = !result && !now.stale && now.publications == publications();
 	else if (!result && !b->built)
 		b->settled = true;
@@ -609,7 +609,7 @@ unsigned int graph_sets(const void *exec)
 
 /* ----------------------------------------------------------------------- changes */
 
-/* @graph: what it is now, NULL: what it was. */
+/* @graph: its new state; NULL: its old state. */
 static void clone_replace(void *exec, void *clone, const void *graph)
 {
 	struct executable *e;
@@ -692,7 +692,7 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 		e->builds.version++;
 		executable_unuse(e);
 	}
-	/* A clone that is another graph would undo what the program did. */
+	/* A clone that differs from the graph would undo the program's changes. */
 	if (result)
 		clone_replace(exec, NULL, NULL);
 	graph_collect(cuda);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See graph_builds.h. */
+/* Creates, chooses and drops the builds of an executable graph: see graph_builds.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/confine/graph.h"
@@ -65,7 +65,7 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx)
 {
 	if (!ctx || builds->ctx != ctx)
 		return;
-	/* They are lost to the driver's: to destroy them now would be to use what has gone. */
+	/* The driver has already destroyed them: do not use their handles. */
 	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
 		builds->build[n].exec = NULL;
 	graph_builds_drop(builds);
@@ -93,7 +93,7 @@ bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *s
 	       last->thread == stream->thread;
 }
 
-/* The context of @stream; NULL: not known. */
+/* The context of @stream; NULL: unknown. */
 static void *context_of(const struct cuda_api *cuda, const struct scope_id *stream)
 {
 	void *ctx = stream->ctx;
@@ -101,7 +101,7 @@ static void *context_of(const struct cuda_api *cuda, const struct scope_id *stre
 	return ctx || !cuda->stream_ctx(stream->handle, &ctx) ? ctx : NULL;
 }
 
-/* From the launch into @stream on there is an event. */
+/* Makes sure that there is an event, recorded at launches into @stream from now on. */
 static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
 		      const struct scope_id *stream)
 {
@@ -110,7 +110,7 @@ static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
 				 !cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING));
 }
 
-/* What is launched into @stream now begins when the last launch of any build has ended. */
+/* Orders the launch into @stream after the last launch of any build. */
 static bool follows(const struct cuda_api *cuda, const struct graph_builds *builds,
 		    const struct scope_id *stream)
 {
@@ -122,7 +122,7 @@ static bool follows(const struct cuda_api *cuda, const struct graph_builds *buil
 
 /* ------------------------------------------------------------------------ variants */
 
-/* Of several the one launched last, for which nothing waits. */
+/* If several match, the one launched last, because it needs no wait. */
 static struct graph_build *find(struct graph_builds *builds, uint64_t print)
 {
 	if (builds->last && graph_build_is_for(builds->last, print))
@@ -133,7 +133,7 @@ static struct graph_build *find(struct graph_builds *builds, uint64_t print)
 	return NULL;
 }
 
-/* It has all changes that the program made to its own; else it is dropped. */
+/* Applies the program's changes to this build; if that fails, the build is dropped. */
 static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
 		       struct graph_build *b)
 {
@@ -148,7 +148,10 @@ static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
 	return false;
 }
 
-/* Instantiated and uploaded: what a launch needs is there, or it is not made. */
+/*
+ * Instantiates and uploads a build, so that a launch needs no more memory; on failure it is not
+ * made.
+ */
 static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds,
 			struct graph_build *b, const struct graph_want *want)
 {
@@ -159,7 +162,10 @@ static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds
 	if (!b->nodes || cuda->graph_instantiate(&b->exec, builds->clone,
 						 builds->flags & ~(uint64_t)CUDA_GRAPH_UPLOAD))
 		return false;
-	/* Of a graph that the driver does not update, as one that kernels change, there is one. */
+	/*
+	 * Graphs that the driver cannot update, such as those that kernels change, keep the
+	 * program's build only.
+	 */
 	b->version = builds->version - 1;
 	if (!is_current(cuda, builds, b))
 		return false;
@@ -171,7 +177,7 @@ static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds
 	return good;
 }
 
-/* NULL: there is no room, or the driver makes none. */
+/* NULL: there is no room, or the driver fails to make one. */
 static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds *builds,
 				struct graph_want *want)
 {
@@ -202,7 +208,7 @@ static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds
 	return NULL;
 }
 
-/* Of what is not built for @want. */
+/* Chooses a build that is not built for @want. */
 static struct graph_build *choose(const struct cuda_api *cuda, struct graph_builds *builds,
 				  struct graph_want *want)
 {
@@ -211,7 +217,7 @@ static struct graph_build *choose(const struct cuda_api *cuda, struct graph_buil
 	if (!least->built)
 		return least;
 	for (b = least; b < builds->build + GRAPH_MAX_BUILDS; b++) {
-		/* What was built while its set changed is built again first. */
+		/* A set changed while it was being built: build it again first. */
 		if (b->built && !b->settled)
 			return b;
 		if (b->exec && b->used < least->used)
@@ -226,7 +232,7 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 {
 	struct graph_build *b = NULL;
 
-	/* No event of one context is recorded in a stream of another. */
+	/* An event of one context cannot be recorded in a stream of another. */
 	if (want->launch && builds->event && !graph_builds_in(builds, want->stream) &&
 	    context_of(cuda, want->stream) != builds->ctx) {
 		graph_builds_drop(builds);
@@ -237,7 +243,7 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 	while (!b && (b = find(builds, want->print)) && !is_current(cuda, builds, b))
 		b = NULL;
 	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream)) {
-		/* Launches of one follow each other by themselves: it is built again. */
+		/* Launches of one build are ordered by the driver, so build this one again. */
 		has_event(cuda, builds, want->stream);
 		b = builds->last ? builds->last : builds->build;
 	}

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
-/* The nodes of an executable graph by the addresses of their TMDs: what each mask was left as. */
+/*
+ * The nodes of an executable graph by the addresses of their TMDs, with the mask that was left
+ * in each.
+ */
 #include <stdlib.h>
 #include "lib/confine/graph.h"
 #include "lib/core/hash.h"
 
 struct graph_node {
-	uint64_t tmd;		/* where; 0: free */
-	uint64_t left;		/* hash of the mask as it was left */
-	struct tmd_mask drivers; /* as the driver built it */
-	bool counted;		/* its end is part of the graph's record */
+	uint64_t tmd;		/* address; 0: free */
+	uint64_t left;		/* hash of the mask that was left */
+	struct tmd_mask drivers; /* the mask as the driver built it */
+	bool counted;		/* its end counts for the graph's record */
 };
 
-/* Open addressing; of one executable graph, which one thread launches at a time. */
+/*
+ * A hash table with open addressing for one executable graph, which one thread launches at a
+ * time.
+ */
 struct graph_nodes {
 	unsigned int size;	/* a power of two */
 	struct graph_node node[];
@@ -71,7 +77,7 @@ void graph_node_end(struct graph_node *node, const struct tmd_map *map,
 		node->left = mask_hash(&mask);
 }
 
-/* Kernels, fills and copies of @graph and the graphs in it. */
+/* The number of kernels, fills and copies in @graph and its child graphs. */
 static unsigned int count_nodes(const struct cuda_api *cuda, void *graph)
 {
 	size_t nr = 0;
@@ -97,7 +103,7 @@ static unsigned int count_nodes(const struct cuda_api *cuda, void *graph)
 	return count;
 }
 
-/* With room for nodes of the driver's own: it was seen to add some. */
+/* The table has room for nodes that the driver adds, as it sometimes does. */
 struct graph_nodes *graph_nodes_new(const struct cuda_api *cuda, void *graph)
 {
 	unsigned int size = 64, nr = count_nodes(cuda, graph);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See graph_rebuild.h. A node is built again when a parameter of it that stands in its TMD
- * changes and changes back. What was measured: Documentation/internals/hardware.md, "Graphs".
+ * Makes the driver build the nodes of an executable graph again: see graph_rebuild.h. The
+ * driver does that if a parameter that is part of a node's TMD changes and changes back. The
+ * measurements are in Documentation/internals/hardware.md, "Graphs".
  */
 #include <stdlib.h>
 #include "lib/confine/graph_rebuild.h"
@@ -13,7 +14,7 @@ bool graph_can_rebuild(const struct cuda_api *cuda)
 	       cuda->memset_get && cuda->memset_set && cuda->memcpy_get && cuda->memcpy_set;
 }
 
-/* Dynamic shared memory that every kernel may have more of, whatever it has besides. */
+/* Dynamic shared memory that every kernel may have, whatever else it uses. */
 #define SHARED_PLENTY	32768
 
 static bool between_devices(const struct cuda_memcpy_node *copy)
@@ -22,11 +23,11 @@ static bool between_devices(const struct cuda_memcpy_node *copy)
 	       (copy->dst.type == CUDA_MEMORY_DEVICE || copy->dst.type == CUDA_MEMORY_UNIFIED);
 }
 
-/* What a node was before it was changed, so that it is put back exactly. */
+/* The state of a node before the change, to restore it exactly. */
 struct before {
 	void *node;
 	int type;
-	bool is_priority;	/* of a kernel: that was changed, and not its shared memory */
+	bool is_priority;	/* of a kernel: its priority was changed, not its shared memory */
 	union {
 		unsigned int shared;
 		union cuda_attr_value priority;
@@ -54,7 +55,10 @@ static struct before *list_add(struct list *list)
 	return &list->node[list->nr++];
 }
 
-/* Some refuse nothing: whatever shared memory a kernel may have, it may have another priority. */
+/*
+ * For kernels without room to change their shared memory: every kernel can have another
+ * priority.
+ */
 static int change_priority(const struct cuda_api *cuda, void *node, struct before *before)
 {
 	union cuda_attr_value other = { 0 };
@@ -71,8 +75,8 @@ static int change_priority(const struct cuda_api *cuda, void *node, struct befor
 }
 
 /*
- * A little more shared memory, with which the kernel would run as well if it came to that.
- * Where there may be no more, or @less is asked for, a little less; where it has none, another
+ * Requests slightly more shared memory, with which the kernel would also run correctly. If it
+ * cannot have more, or @less is set, requests slightly less; if it has none, changes the
  * priority.
  */
 static int change_kernel(const struct cuda_api *cuda, void *node, struct before *before, bool less)
@@ -95,11 +99,11 @@ static int change_kernel(const struct cuda_api *cuda, void *node, struct before 
 	return change_priority(cuda, node, before);
 }
 
-/* Another value of what stands in a node's TMD. */
+/* Changes a value that is part of a node's TMD. */
 static int change_node(const struct cuda_api *cuda, void *node, int type, bool less,
 		       struct list *list)
 {
-	/* Its place first: a change that is not noted would stay. */
+	/* Reserve the entry first: a change that is not recorded could not be undone. */
 	struct before *before = list_add(list);
 	bool changed = true;
 	int result;
@@ -125,7 +129,7 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, bool l
 		struct cuda_memcpy_node copy;
 
 		result = cuda->memcpy_get(node, &copy);
-		/* To and from the host no kernel copies. */
+		/* Copies to and from the host do not use a kernel. */
 		changed = !result && between_devices(&copy) && copy.width > 16;
 		if (changed) {
 			before->copy = copy;
@@ -138,7 +142,7 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, bool l
 	return result;
 }
 
-/* A node that refuses is left as it is, for *some. */
+/* Nodes that refuse the change are left as they are, and *some is set. */
 static int change_all(const struct cuda_api *cuda, void *graph, bool less, struct list *list,
 		      bool *some)
 {

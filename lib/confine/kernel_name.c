@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See kernel_name.h. The grammar: itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Template
- * arguments are passed over by their brackets, which end with E.
+ * Extracts the qualified name from a mangled C++ name: see kernel_name.h. The grammar:
+ * itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Template arguments are skipped by
+ * matching their brackets, which end with E.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -11,7 +12,10 @@
 
 #define MAX_DEPTH 64
 
-/* The name at @p, whose length stands before it: *name, and where it ends; NULL: none. */
+/*
+ * Parses a name with its length in front, at @p: sets *name and returns its end; NULL: not a
+ * name.
+ */
 static const char *source_name(const char *p, const char **name, size_t *len)
 {
 	char *end;
@@ -21,7 +25,7 @@ static const char *source_name(const char *p, const char **name, size_t *len)
 	return *len && strnlen(end, *len) == *len ? end + *len : NULL;
 }
 
-/* Behind a sequence number, as of S0_, T_ and A3_. */
+/* Skips a sequence number, as in S0_, T_ and A3_. */
 static const char *past_number(const char *p)
 {
 	while (isdigit((unsigned char)*p) || isupper((unsigned char)*p))
@@ -29,20 +33,20 @@ static const char *past_number(const char *p)
 	return *p == '_' ? p + 1 : NULL;
 }
 
-/* Behind "S_", "S1_", "St", "Sa", ... */
+/* Skips the rest of "S_", "S1_", "St", "Sa" and so on. */
 static const char *past_substitution(const char *p)
 {
 	return islower((unsigned char)p[1]) ? p + 2 : past_number(p + 1);
 }
 
-/* Behind the value of a literal and its E. */
+/* Skips the value of a literal and its E. */
 static const char *past_value(const char *p)
 {
 	p += strcspn(p, "E");
 	return *p ? p + 1 : NULL;
 }
 
-/* Behind the E that closes what @p, in template arguments, is in; NULL: not understood. */
+/* Skips to after the E that closes the template arguments at @p; NULL: not understood. */
 static const char *past_arguments(const char *p)
 {
 	char open[MAX_DEPTH] = "I", *top = open;
@@ -50,7 +54,8 @@ static const char *past_arguments(const char *p)
 	size_t len;
 
 	while (p && *p) {
-		bool whole = true;	/* what follows ends here: a literal's type, for one */
+		bool whole = true;	/* the current item ends after this token, for example
+					 * the type of a literal */
 
 		if (isdigit((unsigned char)*p)) {
 			p = source_name(p, &name, &len);
@@ -99,7 +104,7 @@ static const char *past_arguments(const char *p)
 	return NULL;
 }
 
-/* "std", or a name of the program's own, at @p: *part, and where it ends; NULL: neither. */
+/* Parses "std" or a source name at @p: sets *part and returns its end; NULL: neither. */
 static const char *name_part(const char *p, const char **part, size_t *len)
 {
 	static const char anonymous[] = "(anonymous namespace)";
@@ -109,7 +114,7 @@ static const char *name_part(const char *p, const char **part, size_t *len)
 		*len = 3;
 		return p + 2;
 	}
-	if (*p == 'L')		/* of its file alone */
+	if (*p == 'L')		/* has internal linkage */
 		p++;
 	if (!isdigit((unsigned char)*p))
 		return NULL;
@@ -141,7 +146,7 @@ bool kernel_name_read(const char *mangled, char *name, size_t len)
 			used += sprintf(name + used, "%s%.*s", used ? "::" : "", (int)part_len,
 					part);
 		}
-		/* What is not nested may stand in std. */
+		/* A name that is not nested can still be in std. */
 		more = nested ? p && *p != 'E' : used == 3 && p == mangled + 4;
 	}
 	return p;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The observer of launches: asks scope.c which set applies, has tmd.c put it into the TMD, and
- * counts. In the callback nothing fails, allocates, locks or loops without bound.
+ * The observer of launches: gets the set that applies from scope.c, has tmd.c put it into the
+ * TMD, and counts the result. Nothing in the callback can fail, allocates, takes a lock or
+ * loops without a bound.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@
 #include "lib/driver/device.h"
 #include "lib/state/process_block.h"
 
-_Static_assert(sizeof(struct launch_params) == LAUNCH_MIN_PARAMS_SIZE, "no field beyond slot 4");
+_Static_assert(sizeof(struct launch_params) == LAUNCH_MIN_PARAMS_SIZE,
+	       "slot 4 is the last field that is read");
 
 struct module_params {
 	uint32_t size, pad;
@@ -34,28 +36,29 @@ struct module_params {
 	uint32_t kind;
 };
 
-/* Other sizes of parameters are not known to hold a TMD: nothing is edited there. */
+/* Parameters of another size may not hold a TMD and are not edited. */
 static _Atomic uint32_t launch_params_size = LAUNCH_PARAMS_SIZE;
 
 /* ------------------------------------------------------------------- callback */
 
-/* The outcomes and their counters have the same order: no table to look up in. */
+/* Outcomes and counters have the same order, so no table is needed. */
 _Static_assert(CONTROL_CONFINED + TMD_CONFINED == CONTROL_CONFINED &&
 	       CONTROL_CONFINED + TMD_WIDENED_EMPTY == CONTROL_WIDENED_EMPTY &&
 	       CONTROL_CONFINED + TMD_WIDENED_DRIVER == CONTROL_WIDENED_DRIVER &&
 	       CONTROL_CONFINED + TMD_WIDENED_CLUSTER == CONTROL_WIDENED_CLUSTER &&
 	       CONTROL_CONFINED + TMD_WIDENED_COOPERATIVE == CONTROL_WIDENED_COOPERATIVE &&
 	       CONTROL_CONFINED + TMD_UNCONFINABLE == CONTROL_UNCONFINABLE_VERSION,
-	       "outcomes and counters in another order");
+	       "outcomes and counters have the same order");
 
 _Static_assert(CONTROL_CONFINED + GPUPART_OUTSIDE_DRIVER == CONTROL_WIDENED_DRIVER &&
 	       CONTROL_CONFINED + GPUPART_OUTSIDE_COOPERATIVE == CONTROL_WIDENED_COOPERATIVE &&
 	       CONTROL_CONFINED + GPUPART_OUTSIDE_GPU == CONTROL_UNCONFINABLE_GPU,
-	       "reasons and counters in another order");
+	       "reasons and counters have the same order");
 
 /*
- * A launch that was not confined to its set, by @counter: whether it left the limit too. @limit
- * NULL: there is none that is known; @gpu NULL: it is on no attached one.
+ * Handles a launch that was not confined to its set, counted in @counter, and finds out whether
+ * it also left the limit. @limit NULL: the limit is unknown or there is none. @gpu NULL: the
+ * launch is on no attached GPU.
  */
 static __attribute__((noinline)) void not_kept(enum control_counter counter,
 					       const struct gpupart_gpu *gpu,
@@ -75,7 +78,10 @@ static __attribute__((noinline)) void not_kept(enum control_counter counter,
 	api_left_limit();
 }
 
-/* A launch that only @limit applies to, which the lender's TPCs are added to if it is idle. */
+/*
+ * Adds the lender's TPCs to @limit if the lender is idle; for a launch that only the limit
+ * applies to.
+ */
 static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struct tmd_allow *limit)
 {
 	const struct lend_from *from = atomic_load_explicit(&lend_from, memory_order_acquire);
@@ -125,7 +131,7 @@ static __attribute__((noinline)) void apply_wide(struct gpupart_gpu *gpu,
 		apply_words(gpu, params, false, GPUPART_MAX_TMD_BITS / 64);
 }
 
-/* @rare: the thread has a set of its own, a next-launch set, or launches a graph. */
+/* @rare: the thread has a set of its own or a next-launch set, or launches a graph. */
 static inline __attribute__((always_inline))
 void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare)
 {
@@ -135,7 +141,7 @@ void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, b
 		apply_wide(gpu, params, rare);
 }
 
-/* A launch of our own: what its callback shows. A bad address is an answer. */
+/* Records what the callback sees of a probe launch. A bad address is recorded, not a fault. */
 static void own_note(struct scope_own *own, uint32_t size, void *tmd)
 {
 	own->params_size = size;
@@ -143,7 +149,10 @@ static void own_note(struct scope_own *own, uint32_t size, void *tmd)
 	own->nr_bytes = peek(tmd, own->bytes, sizeof(own->bytes));
 }
 
-/* Our own launches: noted, and masked as the check wants it. True: nothing more to do. */
+/*
+ * Handles probe launches: records them and masks them as the check requires. Returns true if
+ * nothing more is to be done.
+ */
 static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu,
 						 const struct launch_params *params)
 {
@@ -159,7 +168,7 @@ static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct g
 	return true;
 }
 
-/* A node of a graph: its TMD may hold what an earlier set put there. */
+/* Masks a node of a graph, whose TMD may contain an earlier set. */
 static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
 						    const struct launch_params *params)
 {
@@ -171,14 +180,14 @@ static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
 		       atomic_load_explicit(&gpu->records, memory_order_acquire));
 }
 
-/* Out of line, so that a launch with no set at all saves no register for it. */
+/* Out of line, so that a launch without any set saves no register for it. */
 static __attribute__((noinline)) void apply_usual(struct gpupart_gpu *gpu,
 						  const struct launch_params *params)
 {
 	apply_scopes(gpu, params, false);
 }
 
-/* After the mask, which needs no record. */
+/* Called after masking, which needs no record. */
 static inline void record(struct gpupart_gpu *gpu, const struct launch_params *params)
 {
 	struct records *records = atomic_load_explicit(&gpu->records, memory_order_acquire);
@@ -196,7 +205,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		return;
 	if (module_any() && module_find(params->module)) {
 		control_count(CONTROL_DEVICE_LAUNCHES);
-		/* It may have ended before what it launched. */
+		/* The record may be written before the launched graph ends. */
 		if (graph)
 			records_mark_unknown(graph->mark);
 		if (scope_thread.lend)
@@ -212,7 +221,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		record(gpu, params);
 	if (scope_thread.lend)
 		lend_recorded(scope_thread.lend, gpu);
-	/* After the record: a reader that sees this one sees the record. */
+	/* Called after the record is visible: a reader that sees this count sees the record. */
 	if (scope_in_use(gpu) & SCOPE_USED_LENDS)
 		report_busy(records_counter());
 }
@@ -249,7 +258,7 @@ static __attribute__((noinline)) void on_launch_of_many(const struct launch_para
 	}
 }
 
-/* Parameters of another size, or with no TMD: fields beyond the size are not read. */
+/* The parameters have another size or no TMD: fields beyond the size are not read. */
 static __attribute__((noinline)) void on_unknown_launch(const struct launch_params *params)
 {
 	struct scope_own *own = scope_thread.own;
@@ -293,7 +302,10 @@ void launch_params_accept(uint32_t size)
 	atomic_store_explicit(&launch_params_size, size, memory_order_relaxed);
 }
 
-/* The stream at @object goes, or those of @ctx, or that of @thread; 0 or NULL: none. */
+/*
+ * Streams are destroyed: the one at @object, those of @ctx, or that of @thread; 0 or NULL:
+ * none.
+ */
 static void streams_go(uint64_t object, const void *ctx, const void *thread)
 {
 	struct gpupart_gpu *gpu;
@@ -367,7 +379,7 @@ static void on_resource(int cbid, const struct resource_params *params)
 
 /* -------------------------------------------------------------------- install */
 
-/* Without these a graph keeps the sets that its nodes were built with. */
+/* Without these functions a graph keeps the sets that its nodes were built with. */
 __attribute__((cold))
 static int watch_functions(struct gpupart *gp, const struct cuda_api *api)
 {
@@ -384,7 +396,7 @@ static int watch_functions(struct gpupart *gp, const struct cuda_api *api)
 	made = driver_watch_resource(DRIVER_GRAPH_EXEC_MADE);
 	driver_watch_resource(DRIVER_GRAPH_EXEC_GOES);
 	if (made || launched)
-		graph_error_set("this driver does not tell when a graph is %s: %s",
+		graph_error_set("this driver does not report when a graph is %s: %s",
 				launched ? "launched" : "made",
 				cuda_words(api, launched ? launched : made));
 	return 0;
@@ -402,11 +414,14 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 	err = driver_observe(gp, api, &observer);
 	if (err)
 		return err;
-	/* Whether these come is found out by self_check.c: without them streams have no sets. */
+	/*
+	 * self_check.c finds out whether these events are reported: without them streams have
+	 * no sets.
+	 */
 	driver_watch_resource(DRIVER_STREAM_GOES);
 	driver_watch_resource(DRIVER_CTX_GOES);
 	driver_watch_resource(DRIVER_MODULE_GOES);
-	/* Without this one no module is known to launch from the GPU. */
+	/* Without this event no module is known to launch from the GPU. */
 	driver_watch_resource(DRIVER_MODULE_LOADED);
 	return watch_functions(gp, api);
 }
@@ -417,7 +432,8 @@ int gpupart_driver_get(struct gpupart *gp, struct gpupart_driver *found)
 	struct driver_table table;
 
 	if (!driver_table_get(&table))
-		return ctx_fail(gp, -EAGAIN, "attach first: this process has no launch callback");
+		return ctx_fail(gp, -EAGAIN,
+				"this process has no launch callback: attach a GPU first");
 	*found = (struct gpupart_driver){ table.bytes, table.nr_features, launch_params_known() };
 	return 0;
 }

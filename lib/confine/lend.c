@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See lend.h. Outside of the launch callback: one lock, which no thread holds while it waits. */
+/*
+ * Bounds outstanding launches and decides which may use lent TPCs: see lend.h. It runs outside
+ * the launch callback and has one lock, which no thread holds while it waits.
+ */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,20 +12,21 @@
 #include "lib/core/fork.h"
 #include "lib/core/hash.h"
 
-#define MAX_OUTSTANDING	256	/* launches that are kept track of */
+#define MAX_OUTSTANDING	256	/* launches that are tracked */
 #define KERNEL_BITS	10
 #define PROBES		8
-#define SPIN_NS		1000000	/* of a wait, as the driver's waits do */
+#define SPIN_NS		1000000	/* time to spin in a wait, like the driver */
 #define PAUSE_NS	20000
-#define CLOCKS_NS	2000000	/* so much the clocks of CPU and GPU may be unknown */
+#define CLOCKS_NS	2000000	/* largest uncertainty between the clocks of CPU and GPU */
 
-/* A function with one grid, under one limit. */
+/* A function with a given grid, under a given limit. */
 struct lend_kernel {
 	uint64_t key;		/* 0: free */
-	/* Without lent TPCs, and with them: at most, but of the first LEND_COLD runs. */
+	/* Upper bounds without and with lent TPCs, not counting the first LEND_COLD runs. */
 	uint64_t longest_ns[2];
-	unsigned int runs[2];		/* that were timed */
-	bool exact[2];			/* by launches that waited for the one before them alone */
+	unsigned int runs[2];		/* runs that were timed */
+	bool exact[2];			/* the time comes from launches that waited only for
+					 * their predecessor */
 };
 
 struct outstanding {
@@ -30,9 +34,9 @@ struct outstanding {
 	const struct records *records;
 	const struct records_ring *ring;
 	uint64_t key, seq, ns;
-	bool counted;		/* in counted_ns; false: no launch waits for it any more */
-	bool lent;		/* in lent_ns */
-	bool queued;		/* behind another one that had not ended yet */
+	bool counted;		/* part of counted_ns; false: no launch waits for it any more */
+	bool lent;		/* part of lent_ns */
+	bool queued;		/* its predecessor had not ended when it was launched */
 };
 
 atomic_bool lend_used;
@@ -41,15 +45,15 @@ const struct lend_from *_Atomic lend_from;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-static uint64_t depth_ns, limit_ns;	/* of the run, as it began */
+static uint64_t depth_ns, limit_ns;	/* of the run, set at its start */
 static struct lend_kernel kernels[1 << KERNEL_BITS];
 static struct outstanding outstanding[MAX_OUTSTANDING];
 static unsigned int nr_outstanding;
-static unsigned int nr_stuck;		/* that no launch waits for any more */
+static unsigned int nr_stuck;		/* launches that no other launch waits for any more */
 static uint64_t counted_ns, lent_ns;
-static atomic_uint generation;		/* of functions' addresses */
-static struct gpupart_gpu *gpu;		/* of the lender's TPCs; NULL: none */
-static uint64_t taken;			/* report_lend->number of what was taken */
+static atomic_uint generation;		/* of the addresses of functions */
+static struct gpupart_gpu *gpu;		/* the GPU of the lender's TPCs; NULL: none */
+static uint64_t taken;			/* the report_lend->number that was read last */
 static _Thread_local struct scope_lend call;
 
 bool lend_start(void)
@@ -70,8 +74,8 @@ void lend_forget(void)
 /* ------------------------------------------------------------------- the lender */
 
 /*
- * What the run's watcher wrote; while it writes, none. What there is of an earlier lender stays: a
- * callback may be reading it.
+ * Reads what the run's watcher wrote; while it writes, there is no lender. Data of an earlier
+ * lender is kept, because a callback may be reading it.
  */
 static __attribute__((noinline)) void take_lender(void)
 {
@@ -107,7 +111,7 @@ static __attribute__((noinline)) void take_lender(void)
 	atomic_store(&lend_from, from);
 }
 
-/* A limit that the program itself made narrower is its own wish. */
+/* A limit that the program narrowed itself must not be widened. */
 static bool is_narrowed(void)
 {
 	static uint64_t seen;
@@ -141,8 +145,9 @@ static struct lend_kernel *find_kernel(uint64_t key)
 }
 
 /*
- * The time of a launch that did not wait for the one before it counts from its submission, and is
- * too long by as much as the clocks of CPU and GPU are unknown: it counts while there is no other.
+ * The time of a launch that did not wait for its predecessor is measured from its submission
+ * and is too long by the uncertainty of the clocks. It is used only while there is no better
+ * one.
  */
 static void learn(const struct outstanding *o, uint64_t ns)
 {
@@ -157,7 +162,7 @@ static void learn(const struct outstanding *o, uint64_t ns)
 		kernel->exact[o->lent] = true;
 		*longest = 0;
 	}
-	/* From now on it is too long. */
+	/* From now on the kernel is too long to use lent TPCs. */
 	if (over && *longest <= limit_ns)
 		atomic_fetch_add(&report_lend->revoked, 1);
 	if ((++kernel->runs[o->lent] > LEND_COLD && o->queued == kernel->exact[o->lent]) || over)
@@ -177,7 +182,7 @@ static void discount_all(void)
 	nr_stuck = nr_outstanding;
 }
 
-/* Learns of what has ended. */
+/* Processes the launches that have ended. */
 static void settle(void)
 {
 	unsigned int kept = 0;
@@ -201,7 +206,7 @@ static void settle(void)
 	nr_outstanding = kept;
 }
 
-/* One that is longer than the bound has room where nothing else is outstanding. */
+/* A launch that is longer than the bound has room if nothing else is outstanding. */
 static bool has_room(uint64_t ns, bool lent)
 {
 	return nr_outstanding < MAX_OUTSTANDING &&
@@ -209,7 +214,7 @@ static bool has_room(uint64_t ns, bool lent)
 	       (!lent || lent_ns + ns <= limit_ns);
 }
 
-/* With the lock held, but not while it waits. False: the time was over first. */
+/* Called with the lock, which is released while waiting. Returns false on a timeout. */
 static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -219,7 +224,7 @@ static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 
 	while (!(room = has_room(ns, lent)) && clock_monotonic_ns() < until) {
 		pthread_mutex_unlock(&lock);
-		/* A pause is 100 us longer than it says, and the GPU may have nothing to do. */
+		/* A sleep takes 100 us longer than requested, and the GPU could become idle. */
 		if (clock_monotonic_ns() - start < SPIN_NS)
 			sched_yield();
 		else
@@ -228,7 +233,7 @@ static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 		settle();
 	}
 	if (!room) {
-		/* They may wait for this very launch, and those after it. */
+		/* The outstanding launches may wait for this one or for later ones. */
 		discount_all();
 		atomic_fetch_add(&report_lend->expired, 1);
 	}
@@ -266,7 +271,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 		ns = own_ns;
 	}
 	call = (struct scope_lend){ lent ? gpu : NULL, .kernel = kernel, .key = key, .ns = ns };
-	/* Now, so that of two threads that launch the second one sees the first. */
+	/* Count now, so that the second of two launching threads sees the first. */
 	counted_ns += ns;
 	lent_ns += lent ? ns : 0;
 	pthread_mutex_unlock(&lock);

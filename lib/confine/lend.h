@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds the time of a program's outstanding launches, and lets some of them use the TPCs of
- * another program that has nothing outstanding. See Documentation/user/lending.md.
+ * Bounds the total time of a program's outstanding launches, and lets some of them use the TPCs
+ * of another program that has nothing outstanding. See Documentation/user/lending.md.
  *
- * Whether a kernel may be lent TPCs, and whether there is room for it, is decided at the begin of
- * the call that launches it, where the thread may wait. The launch callback looks whether the
- * lender is idle at that moment.
+ * Whether a kernel may use lent TPCs, and whether there is room for it, is decided at the begin
+ * of the call that launches it, where the thread may wait. The launch callback then checks
+ * whether the lender is idle at that moment.
  */
 #ifndef GPUPART_LIB_CONFINE_LEND_H
 #define GPUPART_LIB_CONFINE_LEND_H
@@ -13,16 +13,16 @@
 #include "lib/confine/report.h"
 #include "lib/confine/scope.h"
 
-/* A thread waits for room as long as twice the bound, and not less than this. */
-#define LEND_LEAST_WAIT	1000000ull	/* ns */
+/* A thread waits for room for twice the bound, and for at least this time. */
+#define LEND_LEAST_WAIT	1000000ull	/* in ns */
 
-#define LEND_COLD	2	/* runs of a kernel that count for nothing: caches are cold */
-#define LEND_RUNS	5	/* with these, from which on its longest time is known */
+#define LEND_COLD	2	/* first runs of a kernel, which are not timed: caches are cold */
+#define LEND_RUNS	5	/* runs, including these, after which its longest time is known */
 
-/* This process's launches are bounded: its run says so. */
+/* The run of this process bounds its launches. */
 extern atomic_bool lend_used;
 
-/* What the callback needs of a lender; it never changes and never goes. */
+/* What the callback needs of a lender; it never changes and is never freed. */
 struct lend_from {
 	const struct lend_block *block;
 	struct tmd_allow tpcs;
@@ -31,20 +31,20 @@ struct lend_from {
 /* NULL: none. */
 extern const struct lend_from *_Atomic lend_from __attribute__((visibility("hidden")));
 
-/* When launches are watched first, which it asks for by true. */
+/* Called before launches are observed; returns true if they must be. */
 bool lend_start(void);
 
-/* A function's address may be another's from now on. Takes no lock. */
+/* Function addresses may be reused from now on. Takes no lock. */
 void lend_forget(void);
 
 /*
- * Around a call of the driver that launches @function in @ctx; @plain: that may be lent TPCs. The
- * first one waits for room, with no lock held.
+ * Called around a driver call that launches @function in @ctx. @plain: it may use lent TPCs.
+ * The first function waits for room, without holding a lock.
  */
 void lend_begins(const void *function, const void *ctx, const unsigned int grid[3], bool plain);
 void lend_ends(int result);
 
-/* By what was written there alone: a lender that is not watched any more is not idle for long. */
+/* Reads only what the watcher wrote; if the watcher stops, the lender counts as busy soon. */
 static inline bool lend_is_idle(const struct lend_from *from)
 {
 	return from && atomic_load_explicit(&from->block->busy, memory_order_acquire) ==
@@ -52,7 +52,7 @@ static inline bool lend_is_idle(const struct lend_from *from)
 	       records_counter() < atomic_load_explicit(&report_lend->lease, memory_order_relaxed);
 }
 
-/* After that launch got its record, or none. */
+/* Called after the launch got its record, or none. */
 static inline void lend_recorded(struct scope_lend *lend, const struct gpupart_gpu *gpu)
 {
 	lend->records = atomic_load_explicit(&gpu->records, memory_order_acquire);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches the program that lends, for the run that borrows. The lender's memory can be cut short
- * by its user's programs, and the caller is to live through that: none of it is read in programs.
+ * Watches the program that lends TPCs, for the run that borrows them. The lender's user could
+ * truncate its files, which must not kill the caller, so their memory is not mapped but read by
+ * system calls.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,24 +18,25 @@
 #include "lib/state/grant.h"
 
 #define LEASE_NS	50000000ull
-#define MEASURE_NS	1000000		/* of the counter's rate, at first */
-#define GIVEN_NS	100000000ull	/* between two looks at what the node gave this user */
+#define MEASURE_NS	1000000		/* time for the first measurement of the counter's rate */
+#define GIVEN_NS	100000000ull	/* time between two checks of this user's grants */
 #define NEVER		UINT64_MAX
 
 struct gpupart_lender {
 	struct lend_block *own;
 	struct report_block *block;	/* of the lender */
-	uint64_t attached;		/* as the block's, before its processes were found */
+	uint64_t attached;		/* the value in report_block before its processes were
+					 * found */
 	struct gpupart_tpcset tpcs;
 	unsigned int nr;
 	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
 	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];
 	uint64_t counter, ns;		/* when it was opened */
-	uint64_t given_ns;		/* of the last look at what the node gave */
+	uint64_t given_ns;		/* when the grants were last checked */
 	char pci[20];
 };
 
-/* The public name of a struct memfd. */
+/* Converts the public type to struct memfd. */
 static struct lend_block *lend_of(const struct gpupart_report *report)
 {
 	return &((struct report_block *)((const struct memfd *)report)->head)->lend;
@@ -55,7 +57,7 @@ void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_len
 	};
 }
 
-/* Of several processes the sets together: they lend when all of them are idle. */
+/* Several processes lend the union of their sets, when all of them are idle. */
 static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pid, const char *pci)
 {
 	struct gpupart_tpcset set;
@@ -78,7 +80,7 @@ static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pi
 	return 0;
 }
 
-/* The lender's TPCs, but no more than the node gave this user. */
+/* The lender's TPCs, cut to what this user's grants allow. */
 static struct gpupart_tpcset given_of(struct gpupart_lender *lender)
 {
 	struct node_limit given;
@@ -89,7 +91,10 @@ static struct gpupart_tpcset given_of(struct gpupart_lender *lender)
 	       gpupart_tpcset_and(&lender->tpcs, &given.tpcs);
 }
 
-/* For the processes of the run, which read it whenever the number has changed. */
+/*
+ * Publishes the lender to the processes of the run, which read it again when the number has
+ * changed.
+ */
 static void show(struct lend_block *own, const char *id, const char *pci,
 		 const struct gpupart_tpcset *tpcs)
 {
@@ -111,7 +116,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	int err;
 
 	if (!lender)
-		return ctx_fail(gp, -ENOMEM, "no memory for a lender");
+		return ctx_fail(gp, -ENOMEM, "out of memory for a lender");
 	lender->own = lend_of(report);
 	snprintf(lender->pci, sizeof(lender->pci), "%s", pci);
 	lender->counter = records_counter();
@@ -120,16 +125,16 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	if (!err) {
 		lender->block = (struct report_block *)head;
 		if (lender->block->lend.limit_ns)
-			err = ctx_fail(gp, -EBUSY, "it borrows itself");
+			err = ctx_fail(gp, -EBUSY, "it borrows TPCs itself");
 	}
-	/* First: a process that begins now sees it, or is seen here. */
+	/* Set this first: a process that starts now sees it, or is found here. */
 	if (!err) {
 		atomic_store(&lender->block->lend.lends, 1);
 		lender->attached = atomic_load(&lender->block->lend.attached);
 	}
 	for (unsigned int n = 0; !err && n < nr && n < GPUPART_LENDER_MAX; n++) {
 		err = add_process(gp, lender, pids[n], pci);
-		/* One without this GPU is never busy on it. */
+		/* A process without this GPU is never busy on it. */
 		if (err == -ENODEV && (n + 1 < nr || lender->nr))
 			err = 0;
 	}
@@ -137,7 +142,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		lender->tpcs = given_of(lender);
 		if (gpupart_tpcset_empty(&lender->tpcs))
 			err = ctx_fail(gp, -EPERM,
-				       "this node gave this user none of the lender's TPCs of %s",
+				       "none of the lender's TPCs of %s are granted to this user",
 				       pci);
 	}
 	if (err) {
@@ -155,7 +160,10 @@ void gpupart_lender_stop(struct gpupart_lender *lender)
 	atomic_store(&lender->own->lease, 0);
 }
 
-/* The processes that were found are still there, and have their TPCs; so has this user. */
+/*
+ * Checks that the same processes still exist with the same TPCs, and that this user's grants
+ * still allow these.
+ */
 static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 {
 	struct gpupart_tpcset all = { { 0 } }, set;
@@ -175,7 +183,7 @@ static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 			err = -EAGAIN;
 	}
 	if (!err && lender->block->lend.limit_ns)
-		err = ctx_fail(gp, -EBUSY, "it borrows itself");
+		err = ctx_fail(gp, -EBUSY, "it borrows TPCs itself");
 	return err;
 }
 
@@ -188,7 +196,7 @@ int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender)
 
 	for (unsigned int n = 0; !busy && n < lender->nr; n++)
 		busy = gpupart_records_busy(gp, lender->readers[n]);
-	/* A launch since then writes another number once its record can be seen. */
+	/* A later launch writes another number once its record is visible. */
 	atomic_store(&own->idle, busy ? NEVER : last);
 	atomic_store(&own->lease, busy < 0 ? 0 : counter + (uint64_t)(LEASE_NS * rate));
 	return busy < 0 ? busy : !busy;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which modules can launch from the GPU: looks for the device runtime's names in their
- * images as they are loaded.
+ * Finds out which modules can launch kernels from the GPU: searches their images, as they are
+ * loaded, for names of the device runtime.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -11,33 +11,34 @@
 #include "lib/core/peek.h"
 
 /*
- * Names that a cubin keeps of the device runtime (Documentation/internals/hardware.md, "The launch
- * callback"): __cudaCDP2LaunchDeviceV2 and __cuda_syscall_cnpv2LaunchDeviceV2, which fills
- * from the device have as well; cudaLaunchDeviceV2 of the older runtime (CDP1);
- * cudaGraphLaunch. Linked against that runtime and not launching: none.
+ * Names of the device runtime that remain in a cubin (Documentation/internals/hardware.md, "The
+ * launch callback"): __cudaCDP2LaunchDeviceV2; __cuda_syscall_cnpv2LaunchDeviceV2, which fills
+ * from the device contain too; cudaLaunchDeviceV2 of the older runtime (CDP1); and
+ * cudaGraphLaunch. A module that is linked against the runtime but launches nothing contains
+ * none of them.
  */
 static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphLaunch";
-/* Each kernel has a section by this and its name: where its arguments are. */
+/* Each kernel has a section with this prefix and its name, for its arguments. */
 static const char arguments_of[] = ".nv.constant0.";
 
-#define OVERLAP (sizeof(launch_graph) - 2)	/* a name may lie across two pieces */
+#define OVERLAP (sizeof(launch_graph) - 2)	/* a name may cross two pieces */
 #define PIECE	(64 << 10)
-#define MAX_IMAGE (2ull << 30)	/* offsets in a cubin's code do not reach further */
+#define MAX_IMAGE (2ull << 30)	/* offsets in a cubin's code are not larger */
 
 #define FREE 1
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 1);
-/* Held while an image is read: a fork does not wait for that. */
+/* Held while an image is read; a fork does not wait for it. */
 static pthread_mutex_t read_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(read_lock);
-/* Addresses of modules or FREE; written under the lock. */
+/* Addresses of modules, or FREE; written with the lock held. */
 static _Atomic uintptr_t table[MODULE_TABLE_SIZE];
-static atomic_uint nr_places;	/* in use, and free ones between them */
+static atomic_uint nr_places;	/* entries in use, and free ones between them */
 static atomic_bool too_many;
 atomic_uint module_nr_launching;
 
-/* The first place with @module, or MODULE_TABLE_SIZE. */
+/* The first entry with @module, or MODULE_TABLE_SIZE. */
 static unsigned int place_of(uintptr_t module)
 {
 	unsigned int end = atomic_load_explicit(&nr_places, memory_order_relaxed);
@@ -85,13 +86,13 @@ static void put_in(uintptr_t module)
 }
 
 /*
- * The image is the driver's, by an address and a size that no header promises: it is read
- * so that a wrong one is an error and not a fault. Ends at the first page that is not
- * there.
+ * The image belongs to the driver, and no header promises its address and size. It is read so
+ * that a wrong address is an error and not a fault. Reading stops at the first page that is not
+ * mapped.
  */
 static bool image_launches(const char *image, uint64_t size, char kernel[MODULE_KERNEL_LEN])
 {
-	static char piece[OVERLAP + PIECE];	/* too large for a stack */
+	static char piece[OVERLAP + PIECE];	/* too large for the stack */
 	uint64_t at = 0;
 	size_t kept = 0;
 	char *name;
@@ -132,7 +133,7 @@ bool module_loaded(const void *module, const void *image, uint64_t size, uint32_
 		return false;
 	launches = kind != MODULE_DRIVER && image_launches(image, size, kernel);
 	FORK_HOLD(&lock);
-	/* It stands where another stood that we were not told of when it went. */
+	/* The driver did not report the unload of the module that had this address before. */
 	take_out((uintptr_t)module);
 	if (launches)
 		put_in((uintptr_t)module);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Launches that record where they ran. */
+/* Probe launches, which record where they ran. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
 
-/* The PTX is part of the library: the driver compiles it for the GPU at hand. */
+/* The PTX is embedded in the library; the driver compiles it for the GPU. */
 #define EMBED(name, file) \
 	__asm__(".section .rodata\n.global " #name "\n.hidden " #name "\n" #name ":\n" \
 		".incbin \"" file "\"\n.byte 0\n.previous\n"); \
@@ -26,14 +26,17 @@ static const char *const kernel_name[PROBE_NR_KERNELS] = {
 	[PROBE_CLUSTER] = "gpupart_cluster",
 };
 
-/* One a context. The lock is not held across the driver's calls: it tells us of contexts. */
+/*
+ * One for each context. The lock is not held across driver calls, because these report
+ * contexts.
+ */
 static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(probes_lock, 1);
 static struct probe *probes;
 
 /*
- * The probe in @ctx, or if that is NULL the one that retained the primary context of @device. If
- * there is none and @add is not NULL, @add is it from now on.
+ * The probe of @ctx or, if that is NULL, the one that retained the primary context of @device.
+ * If there is none and @add is not NULL, adds @add.
  */
 static struct probe *probe_find(const void *ctx, int device, struct probe *add)
 {
@@ -56,7 +59,7 @@ static void probe_free(struct probe *probe)
 	free(probe);
 }
 
-/* Its modules and device memory go with the context. */
+/* Modules and device memory are freed with their context. */
 static void on_resource(int cbid, const struct resource_params *params)
 {
 	struct probe **at, *gone = NULL;
@@ -80,7 +83,7 @@ static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *w
 	return ctx_fail(gp, -EIO, "%s: %s", what, cuda_words(cuda, result));
 }
 
-/* With the context current. */
+/* The context must be current. */
 static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 {
 	const struct cuda_api *cuda = probe->cuda;
@@ -91,7 +94,9 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 	driver_own(was);
 	if (result)
 		return failed(gp, cuda, "cuDeviceGetAttribute", result);
-	/* Opt-in shared memory came with Volta; 48 KiB less a little is always there. */
+	/*
+	 * Opt-in shared memory came with Volta; slightly less than 48 KiB is always available.
+	 */
 	if (cuda->device_attr((int *)&probe->shared, CUDA_ATTR_SHARED_OPTIN, device) ||
 	    probe->shared < 49152)
 		probe->shared = 49152;
@@ -99,7 +104,7 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 		cluster = 0;
 	result = cuda->module_load(&probe->module, probe_ptx);
 	if (result)
-		return failed(gp, cuda, "the driver did not take our kernels: cuModuleLoadData",
+		return failed(gp, cuda, "the probe kernels cannot be loaded: cuModuleLoadData",
 			      result);
 	for (int k = PROBE_EMPTY; k <= PROBE_WORK; k++) {
 		result = cuda->module_function(&probe->function[k], probe->module, kernel_name[k]);
@@ -112,12 +117,15 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 			result = cuda->module_function(&probe->function[PROBE_CLUSTER],
 						       probe->cluster_module,
 						       kernel_name[PROBE_CLUSTER]);
-		/* Above 8 blocks a cluster; a driver without it says so at the launch. */
+		/*
+		 * Allows more than 8 blocks in a cluster; a driver without this fails at the
+		 * launch.
+		 */
 		if (!result)
 			cuda->func_set_attr(probe->function[PROBE_CLUSTER],
 					    CUDA_FUNC_ATTR_NON_PORTABLE_CLUSTER, 1);
 		if (result)
-			return failed(gp, cuda, "the driver did not take our cluster kernel",
+			return failed(gp, cuda, "the probe's cluster kernel cannot be loaded",
 				      result);
 	}
 	for (int k = PROBE_CENSUS; k < PROBE_NR_KERNELS; k++)
@@ -133,7 +141,9 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 		return failed(gp, cuda, "no device memory for the records: cuMemAlloc", result);
 	probe->host = calloc(probe->max_blocks, sizeof(struct probe_record));
 	return probe->host ? 0
-			   : ctx_fail(gp, -ENOMEM, "no memory for %u records", probe->max_blocks);
+			   : ctx_fail(gp, -ENOMEM,
+				      "out of memory for %u records",
+				      probe->max_blocks);
 }
 
 static void probe_unload(const struct probe *probe)
@@ -148,7 +158,7 @@ static void probe_unload(const struct probe *probe)
 		cuda->module_unload(probe->module);
 }
 
-/* The context that is current, if it is on @device. */
+/* The current context, if it is on @device. */
 static void *current_on(const struct cuda_api *cuda, int device)
 {
 	int current_device;
@@ -158,7 +168,7 @@ static void *current_on(const struct cuda_api *cuda, int device)
 	       current_device == device ? ctx : NULL;
 }
 
-/* A new one in @ctx, or the one that another thread made there meanwhile. */
+/* Creates a probe in @ctx, or returns the one that another thread created meanwhile. */
 static int probe_make(struct gpupart *gp, const struct cuda_api *cuda,
 		      const struct gpupart_gpu *gpu, int device, void *ctx, struct probe **made)
 {
@@ -167,7 +177,7 @@ static int probe_make(struct gpupart *gp, const struct cuda_api *cuda,
 	int err, mode;
 
 	if (!p)
-		return ctx_fail(gp, -ENOMEM, "no memory");
+		return ctx_fail(gp, -ENOMEM, "out of memory");
 	p->cuda = cuda;
 	p->gpu = gpu;
 	p->ctx = ctx;
@@ -216,7 +226,7 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	}
 	if (!*probe)
 		err = probe_make(gp, cuda, gpu, device, ctx, probe);
-	/* One holds it for all its users. */
+	/* One probe retains it for all users. */
 	if (retained && (err || atomic_exchange(&(*probe)->retained, true)) &&
 	    cuda->primary_release)
 		cuda->primary_release(device);
@@ -354,7 +364,7 @@ int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch
 int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
 		 unsigned int *sm_blocks)
 {
-	/* One block an SM at a time, and a second wave for SMs that were not free at once. */
+	/* One block per SM at a time, and a second wave for SMs that were not free at once. */
 	struct probe_launch launch = {
 		.stream = stream, .blocks = probe->gpu->driver.topo->nr_sms * 2,
 	};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See recording.h. What was proven is kept beside the maps that were checked. */
+/*
+ * Turns completion records on: see recording.h. The result of the check is stored beside the
+ * checked maps.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -14,7 +17,7 @@
 #include "lib/private.h"
 #include "lib/records/records.h"
 
-/* Errors after which nothing in a context works any more, nor anything of MPS. */
+/* Errors after which a context, and MPS as a whole, no longer works. */
 static bool loses_context(int result)
 {
 	static const uint16_t errors[] = {
@@ -30,7 +33,7 @@ static bool loses_context(int result)
 #define PROVEN		"proven\n"
 #define NAME_LEN	32
 
-/* The file that says so, for this map and all that its layout's row has. */
+/* The name of the file that stores the result, for this map and its layout's row. */
 static void name_make(const struct gpupart_gpu *gpu, char name[NAME_LEN])
 {
 	snprintf(name, NAME_LEN, "records-%016" PRIx64,
@@ -45,12 +48,12 @@ static bool was_proven(const char *name)
 	       !memcmp(text, PROVEN, sizeof(PROVEN) - 1);
 }
 
-/* Why @gpu has no records whatever a check says, in @gp. */
+/* The reason, in @gp, why @gpu has no records whatever the check finds. */
 static int allowed(struct gpupart *gp, const struct gpupart_gpu *gpu)
 {
 	if (environment_read().no_records)
 		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_RECORDS "=0");
-	/* A graph's node would be taken for a launch. */
+	/* A node of a graph would be mistaken for a launch. */
 	if (*graph_error())
 		return ctx_fail(gp, -EOPNOTSUPP, "%s", graph_error());
 	return records_possible(gp, &gpu->driver.map);
@@ -68,7 +71,7 @@ static void start(struct gpupart *gp, struct gpupart_gpu *gpu, int err)
 		atomic_store_explicit(&gpu->recorder, records, memory_order_release);
 }
 
-/* A launch whose record is looked for; it has one block, which tells when it ended. */
+/* Makes a launch whose record is checked; its single block shows when it ended. */
 static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
 {
 	struct probe *probe = ((void **)arg)[0];
@@ -86,8 +89,8 @@ static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
 }
 
 /*
- * Looks whether records were proven, by @key (may be NULL) or by the cache, or proves them by
- * launches with @arg, for launch(); NULL: no launches.
+ * Looks up whether records were proven, in @key (may be NULL) or in the cache, or proves them
+ * by launches with @arg, for launch(); @arg NULL: no launches.
  */
 static void begin(struct gpupart_gpu *gpu, const char *key, void *arg)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the records of one stream of this process. Any thread. */
+/* Reads the records of one stream of this process. Any thread may call it. */
 #include <errno.h>
 #include "lib/confine/recording.h"
 #include "lib/core/peek.h"
@@ -7,8 +7,8 @@
 #include "lib/records/records.h"
 
 /*
- * The ring of @stream's launches on @gpu; *ring NULL: it had none yet. -EINVAL it is no stream
- * that was created, -EOPNOTSUPP with the reason: there are no records.
+ * Finds the ring of @stream on @gpu; *ring is NULL if it has none yet. -EINVAL: @stream was not
+ * created by the program. -EOPNOTSUPP with the reason: there are no records.
  */
 static int ring_of(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   const struct records_ring **ring)
@@ -23,7 +23,7 @@ static int ring_of(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 	}
 	if (!peek_word(stream, &object) ||
 	    !peek_word((char *)(uintptr_t)object + gpu->stream_tmd_offset, &tmd))
-		return ctx_fail(gp, -EINVAL, "%p is no stream that was created", stream);
+		return ctx_fail(gp, -EINVAL, "%p is not a created stream", stream);
 	*ring = records_ring_of(records, tmd);
 	return 0;
 }

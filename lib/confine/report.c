@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See report.h. Processes add to the run's memory without a lock. */
+/*
+ * Writes this process's report: see report.h. Processes write into the run's memory without a
+ * lock.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +19,14 @@
 atomic_bool report_joined;
 struct lend_block *report_lend;
 static struct gpupart_report_process *own;
-static struct gpupart_report_process kept;	/* where no run's report has a place for it */
-static struct report_block *without_place;	/* the report that had none for this process */
+static struct gpupart_report_process kept;	/* used if no run's report has an entry for this
+						 * process */
+static struct report_block *without_place;	/* the report that had no room for this process */
 
-/* Which kernel each of own's is: its function's address and why, in one word. */
+/*
+ * Identifies the kernel of each of own's entries: its function's address and the reason, in one
+ * word.
+ */
 static struct {
 	_Atomic uint64_t key;
 	_Atomic(const void *) module;
@@ -27,7 +34,7 @@ static struct {
 atomic_bool report_unnamed;
 static atomic_bool naming;
 
-/* Until an attach says more. */
+/* The state until an attach reports more. */
 static void begin(const struct environment *environment)
 {
 	snprintf(own->why, sizeof(own->why), "%s",
@@ -36,7 +43,10 @@ static void begin(const struct environment *environment)
 					  "it ended before its launches were confined");
 }
 
-/* The place of a process that ended, was confined and left nothing to report; NULL: none. */
+/*
+ * Reuses the entry of a process that was confined, has ended and has nothing to report; NULL:
+ * none.
+ */
 static struct gpupart_report_process *place_again(struct report_block *block)
 {
 	uint64_t namespace = control_pid_namespace();
@@ -54,7 +64,7 @@ static struct gpupart_report_process *place_again(struct report_block *block)
 	return NULL;
 }
 
-/* This process's place in the report @id. */
+/* Gets an entry for this process in the report @id. */
 static int take_place(struct gpupart *gp, const char *id)
 {
 	struct report_block *block;
@@ -70,7 +80,7 @@ static int take_place(struct gpupart *gp, const char *id)
 	own = nr < REPORT_MAX_PROCESSES ? &block->processes[nr] : place_again(block);
 	if (!own) {
 		without_place = block;
-		return ctx_fail(gp, -ENOSPC, "%u processes are in the report already",
+		return ctx_fail(gp, -ENOSPC, "the report is full: it has %u processes",
 				REPORT_MAX_PROCESSES);
 	}
 	if (nr >= REPORT_MAX_PROCESSES)
@@ -121,7 +131,7 @@ void report_refused(bool worked)
 	without_place = NULL;
 }
 
-/* The place that has @key now; NULL: all are taken. */
+/* The entry that has @key now; NULL: all are in use. */
 static struct gpupart_report_kernel *place(uint64_t key, const void *module,
 					   const struct gpupart_report_kernel *kernel)
 {
@@ -196,7 +206,10 @@ void report_module_gone(const void *module)
 	for (unsigned int i = 0; i < GPUPART_REPORT_NR_KERNELS; i++)
 		if (atomic_load(&keys[i].module) == module)
 			atomic_store(&keys[i].key, KEY_GONE);
-	/* Another thread may ask for a name; it may also wait for the unload, so not for long. */
+	/*
+	 * Another thread may be asking for a name and waiting for the unload itself, so do not
+	 * wait long.
+	 */
 	for (int i = 0; i < 20 && atomic_load(&naming); i++)
 		nanosleep(&pause, NULL);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Creates the report of a run and reads what its processes left. These are words that the user's
- * programs wrote: bounded, and cleaned of control characters.
+ * Creates the report of a run and reads the entries of its processes. The user's programs write
+ * them, so their sizes are limited and control characters are removed.
  */
 #include <errno.h>
 #include "lib/confine/report.h"
 
-/* The public name of a struct memfd. */
+/* Converts the public type to struct memfd. */
 static struct report_block *block_of(const struct gpupart_report *report)
 {
 	return (struct report_block *)((const struct memfd *)report)->head;

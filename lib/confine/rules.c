@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See rules.h. Any thread. */
+/* Sets of functions by their names: see rules.h. Any thread may call these functions. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ void rules_forget(void)
 
 /* ------------------------------------------------------------------- matching */
 
-/* Under the lock. NULL: no rule is for @name. */
+/* Returns NULL if no rule matches @name. The caller holds the lock. */
 static const struct gpupart_tpcset *set_of_name(const struct rules *rules, const char *name)
 {
 	char read[512];
@@ -58,7 +58,7 @@ static void mark_seen(uint64_t key)
 
 	while (n < RULES_SEEN_PROBES && atomic_load(&at[n]) && atomic_load(&at[n]) != key)
 		n++;
-	/* Who finds nothing meanwhile matches once more. */
+	/* A thread that does not find the key matches the function again. */
 	if (n == RULES_SEEN_PROBES || nr_seen == SEEN_MOST) {
 		for (unsigned int i = 0; i < SEEN_SIZE; i++)
 			atomic_store(&rules_seen[i], 0);
@@ -68,11 +68,14 @@ static void mark_seen(uint64_t key)
 	atomic_store_explicit(&at[n], key, memory_order_relaxed);
 }
 
-/* A launch whose function has no name is not left to chance: who looks from outside is told. */
+/*
+ * Reports a function without a name: it may miss its set, so other processes must be able to
+ * see that.
+ */
 static void unnamed(const char *why)
 {
 	snprintf(control_self->problem, sizeof(control_self->problem),
-		 "a rule by kernel name may not hold: %.190s", why);
+		 "a rule by kernel name may not apply: %.190s", why);
 }
 
 __attribute__((cold))
@@ -91,7 +94,7 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
 		pthread_mutex_unlock(&rules_lock);
 		return;
 	}
-	/* There is no function: the launch fails. */
+	/* There is no such function: the launch will fail. */
 	if (!function || stream_module(cuda, &function, &module))
 		return;
 	result = cuda->func_name(&name, function);
@@ -102,12 +105,15 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
 	if (found)
 		set = *found;
 	if (scope_set_by_rule(gpu, function, module, found ? &set : NULL))
-		unnamed("more functions have sets than there is room for");
+		unnamed("too many functions have sets");
 	mark_seen(key);
 	pthread_mutex_unlock(&rules_lock);
 }
 
-/* The driver's result. Kernels of a node's own context, which need not be the current one. */
+/*
+ * Returns the driver's result. Uses the kernels of the node's own context, which need not be
+ * current.
+ */
 static int match_node(const struct cuda_api *cuda, void *node)
 {
 	struct cuda_kernel_node kernel;
@@ -120,7 +126,7 @@ static int match_node(const struct cuda_api *cuda, void *node)
 		if (!result)
 			rules_match_graph(cuda, child);
 	} else if (!result && type == CUDA_NODE_CONDITIONAL) {
-		unnamed("the driver lists no kernels of conditional nodes");
+		unnamed("the driver does not list the kernels of conditional nodes");
 	} else if (!result && type == CUDA_NODE_KERNEL) {
 		result = cuda->kernel_get(node, &kernel);
 		if (result || (!kernel.ctx && cuda->ctx_current(&kernel.ctx)))
@@ -142,7 +148,7 @@ void rules_match_graph(const struct cuda_api *cuda, void *graph)
 	size_t nr = 0;
 	int result;
 
-	/* It is no graph: the program's call fails too. */
+	/* It is not a graph: the program's call will fail too. */
 	if (cuda->graph_nodes(graph, NULL, &nr) || !nr)
 		return;
 	nodes = calloc(nr, sizeof(*nodes));
@@ -163,7 +169,7 @@ static void rule_drop(struct rules *rules, unsigned int n)
 		(rules->nr - n) * sizeof(rules->list[0]));
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static int change(struct gpupart *gp, struct rules *rules, const char *pattern,
 		  const struct gpupart_tpcset *set)
 {
@@ -181,7 +187,9 @@ static int change(struct gpupart *gp, struct rules *rules, const char *pattern,
 		return 0;
 	}
 	if (n == RULES_MAX)
-		return ctx_fail(gp, -ENOSPC, "rule %.100s: %d rules are there", pattern, RULES_MAX);
+		return ctx_fail(gp, -ENOSPC,
+				"rule %.100s: there are %d rules already",
+				pattern, RULES_MAX);
 	strcpy(rules->list[n].pattern, pattern);
 	rules->list[n].set = *set;
 	rules->nr += n == rules->nr;
@@ -194,7 +202,7 @@ static int begin(struct gpupart *gp, struct gpupart_gpu *gpu)
 		rules_seen = calloc(SEEN_SIZE, sizeof(*rules_seen));
 	if (!gpu->rules)
 		gpu->rules = calloc(1, sizeof(*gpu->rules));
-	return rules_seen && gpu->rules ? 0 : ctx_fail(gp, -ENOMEM, "no memory for rules");
+	return rules_seen && gpu->rules ? 0 : ctx_fail(gp, -ENOMEM, "out of memory for rules");
 }
 
 __attribute__((cold))
@@ -204,10 +212,10 @@ int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	int err;
 
 	if (pattern && (!*pattern || strlen(pattern) >= RULES_PATTERN))
-		return ctx_fail(gp, -EINVAL, "a pattern of %zu bytes: 1 to %d are possible",
+		return ctx_fail(gp, -EINVAL, "a pattern of %zu bytes: must be 1 to %d",
 				strlen(pattern), RULES_PATTERN - 1);
 	if (!pattern && set)
-		return ctx_fail(gp, -EINVAL, "a rule without a pattern");
+		return ctx_fail(gp, -EINVAL, "the rule has no pattern");
 	pthread_mutex_lock(&rules_lock);
 	err = begin(gp, gpu);
 	if (!err)
@@ -216,7 +224,7 @@ int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	if (err)
 		return err;
 	rules_forget();
-	/* Also to take sets away. */
+	/* Set it also for removals. */
 	atomic_store_explicit(&rules_used, true, memory_order_release);
 	return 0;
 }

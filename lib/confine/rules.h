@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets of functions by their names. A function's name is asked for and matched at the begin of its
- * first launch, outside of the launch callback, which then finds the set as any function's.
+ * Sets of functions by their names. At the begin of a function's first launch, outside the
+ * launch callback, its name is looked up and matched; the callback then finds the set like that
+ * of any function.
  */
 #ifndef GPUPART_LIB_CONFINE_RULES_H
 #define GPUPART_LIB_CONFINE_RULES_H
@@ -10,14 +11,14 @@
 #include "lib/driver/cuda.h"
 
 #define RULES_MAX		32
-#define RULES_PATTERN		256	/* with its end */
+#define RULES_PATTERN		256	/* including the terminating 0 */
 #define RULES_SEEN_BITS		13
 #define RULES_SEEN_PROBES	8
 
-/* Some GPU has rules: launches ask rules_known(). */
+/* Some GPU has rules: launches call rules_known(). */
 extern atomic_bool rules_used;
 
-/* Functions that were matched, in a context, since the rules changed: their keys. */
+/* The keys of functions that were matched, in a context, since the rules last changed. */
 extern _Atomic uint64_t *_Atomic rules_seen;
 extern atomic_uint rules_generation;
 
@@ -49,20 +50,20 @@ static inline bool rules_known(uint64_t key)
 }
 
 /*
- * Matches @function, a CUfunction or CUkernel that is launched in @ctx, which is current, and which
- * rules_known() did not know by @key. Calls the driver.
+ * Matches @function, a CUfunction or CUkernel that is launched in @ctx, the current context,
+ * and for whose @key rules_known() returned false. Calls the driver.
  */
 void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_t key);
 
-/* The same for every kernel node of @graph that rules_known() does not know. */
+/* The same for every kernel node of @graph for which rules_known() returns false. */
 void rules_match_graph(const struct cuda_api *cuda, void *graph);
 
-/* A function's address may be another's from now on. Takes no lock. */
+/* Function addresses may be reused from now on. Takes no lock. */
 void rules_forget(void);
 
 /*
- * Adds a rule, or changes or takes away (@set NULL) the one with that @pattern; @pattern NULL: all
- * of them. As gpupart_rule_set(), but for what attach.c looks at.
+ * Adds a rule, or changes or removes (@set NULL) the one with @pattern; @pattern NULL: all
+ * rules. Like gpupart_rule_set(), without the checks in attach.c.
  */
 int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	      const struct gpupart_tpcset *set);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Who overrides whom. Must not know how a set is put into a TMD, nor how the driver
- * calls us.
- */
+/* Decides which scope's set applies to a launch. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,7 +11,7 @@
 _Thread_local struct scope_thread scope_thread;
 atomic_bool scope_launches_watched;
 
-/* Among setters only: the callback takes no lock. Never held across a call of the driver. */
+/* For setters only: the callback takes no lock. Never held across a driver call. */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(set_lock, 2);
 
@@ -39,7 +36,7 @@ static bool ring_get(const struct ring *ring, struct gpupart_tpcset *set)
 	return at && !gpupart_tpcset_empty(set);
 }
 
-/* Under the lock: what is written while the block moves into its file would be lost. */
+/* Needs the lock: a write while the state page is moved into its file would be lost. */
 static void mark_used(struct gpupart_gpu *gpu, unsigned char how)
 {
 	atomic_fetch_or_explicit(&gpu->shared->in_use, how, memory_order_relaxed);
@@ -67,7 +64,7 @@ bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 {
 	bool has;
 
-	/* The writers' lock: what is read cannot be torn. */
+	/* With the writers' lock the result cannot be torn. */
 	pthread_mutex_lock(&set_lock);
 	has = ring_get(ring, set);
 	pthread_mutex_unlock(&set_lock);
@@ -111,7 +108,7 @@ bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
 
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)
 {
-	/* Torn only where others wrote all the time meanwhile: then there is none to name. */
+	/* Only torn if others wrote all the time; then there is no limit to report. */
 	if (!limit_get(&gpu->shared->limit, sets))
 		memset(sets, 0, sizeof(*sets));
 }
@@ -127,7 +124,7 @@ bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 	limited = !gpupart_tpcset_empty(&limit.in_force);
 	if (limited) {
 		both = gpupart_tpcset_and(&limit.in_force, set);
-		/* As of launches: where they have nothing in common the limit stays. */
+		/* As for launches: if the intersection is empty, the limit applies. */
 		*set = gpupart_tpcset_empty(&both) ? limit.in_force : both;
 	}
 	return limited || has;
@@ -150,7 +147,10 @@ static unsigned int nr_entries(const struct scope_table *table)
 	return atomic_load_explicit(&table->nr, memory_order_relaxed);
 }
 
-/* By identity, under the lock. A small cache answers for what is set again and again. */
+/*
+ * Finds an entry by identity; the caller holds the lock. A small cache serves ids that are set
+ * again and again.
+ */
 static struct scope_entry *entry_of_id(const struct scope_table *table, const struct scope_id *id)
 {
 	static struct scope_entry *cache[256];
@@ -170,8 +170,9 @@ static struct scope_entry *entry_of_id(const struct scope_table *table, const st
 }
 
 /*
- * Frees @at and what is free before it, where a search ends behind it anyway: else places
- * once used would make every search long, of launches too. Readers find the same in any order.
+ * Frees @at and free entries before it, if a search ends after it anyway. Otherwise used
+ * entries would make every search long, also those of launches. Readers get the same result in
+ * any order.
  */
 static void table_shorten(struct scope_table *table, unsigned int at)
 {
@@ -186,7 +187,7 @@ static void table_shorten(struct scope_table *table, unsigned int at)
 	}
 }
 
-/* Takes the entry at used[@n] away; under the lock. */
+/* Removes the entry at used[@n]; the caller holds the lock. */
 static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, unsigned int n)
 {
 	struct scope_entry *entry = &table->entries[table->used[n]];
@@ -201,7 +202,7 @@ static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, uns
 
 static void table_changed(struct gpupart_gpu *gpu, const struct scope_table *table)
 {
-	/* Who sees it moved sees the set. */
+	/* A reader that sees the new count sees the set. */
 	if (table == &gpu->functions)
 		atomic_fetch_add_explicit(&gpu->function_sets, 1, memory_order_release);
 }
@@ -255,14 +256,17 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 	if (!table->entries)
 		table->entries = calloc(SCOPE_TABLE_SIZE, sizeof(*table->entries));
 	if (!table->entries) {
-		err = ctx_fail(gp, -ENOMEM, "no memory for %s with sets", what);
+		err = ctx_fail(gp, -ENOMEM, "out of memory for %s with sets", what);
 		goto unlock;
 	}
 	for (int probe = 0; probe < SCOPE_MAX_PROBES; probe++, at = (at + 1) % SCOPE_TABLE_SIZE) {
 		uint64_t found =
 			atomic_load_explicit(&table->entries[at].key, memory_order_relaxed);
 
-		/* The address itself: its owner went without a word, this one has it now. */
+		/*
+		 * The same address: the old owner was destroyed without notice, and this one
+		 * has it now.
+		 */
 		if (found == key) {
 			entry = &table->entries[at];
 			break;
@@ -273,7 +277,7 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 			break;
 	}
 	if (!entry || (!entry_used(entry) && nr_entries(table) >= SCOPE_MAX_ENTRIES)) {
-		err = ctx_fail(gp, -ENOSPC, "more than %u %s have sets: take some away",
+		err = ctx_fail(gp, -ENOSPC, "more than %u %s have sets: remove some",
 			       SCOPE_MAX_ENTRIES, what);
 		goto unlock;
 	}
@@ -304,7 +308,7 @@ int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
 
 	pthread_mutex_lock(&set_lock);
 	entry = entry_of_id(&gpu->functions, &id);
-	/* Of what stays the same graphs need not be built again. */
+	/* Graphs need not be built again if nothing changes. */
 	same = entry ? entry->ctx != SCOPE_BY_RULE ||
 		       (set && ring_get(&entry->ring, &before) &&
 			gpupart_tpcset_equal(&before, set)) : !set;
@@ -355,7 +359,7 @@ int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 	if (!scope_thread.sticky)
 		scope_thread.sticky = calloc(SCOPE_MAX_GPUS, sizeof(*scope_thread.sticky));
 	if (!scope_thread.sticky)
-		return ctx_fail(gp, -ENOMEM, "no memory for a thread's own sets");
+		return ctx_fail(gp, -ENOMEM, "out of memory for a thread's sets");
 	own = &scope_thread.sticky[gpu->driver.number];
 	memset(own, 0, sizeof(*own));
 	if (set) {
@@ -383,7 +387,8 @@ int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpu
 	if (set && !scope_thread.next) {
 		scope_thread.next = calloc(SCOPE_MAX_GPUS, sizeof(*scope_thread.next));
 		if (!scope_thread.next)
-			return ctx_fail(gp, -ENOMEM, "no memory for a thread's next-launch sets");
+			return ctx_fail(gp, -ENOMEM,
+					"out of memory for a thread's next-launch sets");
 	}
 	if (set) {
 		tmd_map_convert(&gpu->driver.map, set, &scope_thread.next[gpu->driver.number]);
@@ -518,7 +523,7 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 {
 	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
-	/* What applies, a ring's first: none, then its bits. */
+	/* The set that applies, like the beginning of a ring: none, then its bits. */
 	struct {
 		uint64_t number, functions;
 		struct tmd_allow limit, set;

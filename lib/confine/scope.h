@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which set applies to a launch: limit AND (next launch, else function, else stream,
- * else thread, else process, else all). Setters may lock; what the launch callback
- * calls does not, nor allocate, nor fail. Knows no mask bit's polarity.
+ * Finds the set that applies to a launch: limit AND (next launch, else function, else stream,
+ * else thread, else process, else all TPCs). Setters may take locks; the functions that the
+ * launch callback calls take no lock, do not allocate and cannot fail.
  */
 #ifndef GPUPART_LIB_CONFINE_SCOPE_H
 #define GPUPART_LIB_CONFINE_SCOPE_H
@@ -15,17 +15,21 @@
 #include "lib/state/ring.h"
 #include "lib/tmd/part.h"
 
-/* A created stream by its handle; a default stream by its context and, per thread, the thread. */
+/*
+ * Identifies a created stream by its handle, and a default stream by its context and, if it is
+ * per-thread, by the thread.
+ */
 struct scope_id {
-	void *handle;		/* or a function's */
+	void *handle;		/* of a stream or a function */
 	void *ctx;
 	const void *thread;
 };
 
-/* Of in_use. */
+/* Flags of in_use. */
 #define SCOPE_USED		CONTROL_USED
-#define SCOPE_USED_FUNCTIONS	2	/* functions have or had some */
-#define SCOPE_USED_MODULES	4	/* modules that launch from the GPU are to be counted */
+#define SCOPE_USED_FUNCTIONS	2	/* functions have or had sets */
+#define SCOPE_USED_MODULES	4	/* launches of modules that launch from the GPU must be
+					 * counted */
 #define SCOPE_USED_LENDS	CONTROL_USED_LENDS
 
 #define SCOPE_MAX_ENTRIES	4096
@@ -37,20 +41,21 @@ struct scope_id {
 
 /* A stream or a function with a set. */
 struct scope_entry {
-	_Atomic uint64_t key;	/* where the stream's TMD or the function is, or one of the above */
+	_Atomic uint64_t key;	/* address of the stream's TMD or of the function, or one of the
+				 * values above */
 	struct ring ring;
 	struct scope_id id;
-	uint64_t object;	/* it goes with this object of the driver's; 0: none */
-	const void *ctx;	/* and with this context, or, of a function: */
+	uint64_t object;	/* removed with this object of the driver; 0: none */
+	const void *ctx;	/* and with this context; of a function this or: */
 };
 
-#define SCOPE_BY_RULE ((const void *)1)	/* a rule gave it its set */
+#define SCOPE_BY_RULE ((const void *)1)	/* a rule set its set */
 
-/* Open addressing by key. Readers take no lock. */
+/* A hash table with open addressing. Readers take no lock. */
 struct scope_table {
-	atomic_uint nr;			/* in use */
-	struct scope_entry *entries;	/* SCOPE_TABLE_SIZE; NULL until the first is in use */
-	uint16_t used[SCOPE_MAX_ENTRIES]; /* which of them, the first nr count */
+	atomic_uint nr;			/* entries in use */
+	struct scope_entry *entries;	/* SCOPE_TABLE_SIZE entries; NULL until the first is used */
+	uint16_t used[SCOPE_MAX_ENTRIES]; /* their indexes; the first nr are valid */
 };
 
 struct rules;
@@ -58,51 +63,54 @@ struct rules;
 struct gpupart_gpu {
 	struct driver_gpu driver;
 	atomic_bool trusted;		/* the map was checked on this GPU */
-	struct control_gpu *shared;	/* the limit, and whether launches are worth a look */
+	struct control_gpu *shared;	/* the limit, and whether launches must be checked */
 	struct ring process;
-	atomic_bool sms_told;		/* the program is told the SMs of these two */
-	bool has_environment;		/* it was looked at, what it says is the outer limit */
-	struct scope_table streams, functions;	/* with sets */
+	atomic_bool sms_told;		/* report the SMs of these two sets to the program */
+	bool has_environment;		/* the environment was read; it gave the outer limit */
+	struct scope_table streams, functions;	/* that have sets */
 	struct tmd_parts parts;		/* of green contexts */
-	struct rules *rules;		/* of kernel names: rules.c; NULL: never one yet */
-	atomic_uint function_sets;	/* counts up when a function's set changes */
-	bool learned;			/* check_gpu() went through */
-	/* How streams are told apart: filled by self_check.c. */
+	struct rules *rules;		/* by kernel name: rules.c; NULL: none yet */
+	atomic_uint function_sets;	/* incremented when a function's set changes */
+	bool learned;			/* check_gpu() succeeded */
+	/* How to distinguish streams: set by self_check.c. */
 	atomic_bool streams_known;
 	unsigned int stream_tmd_offset;	/* of the TMD's address in the driver's stream object */
-	char streams_why[160];		/* why not, where it is made up */
+	char streams_why[160];		/* the reason if streams cannot be distinguished */
 	struct gpupart_check check;
-	struct records *_Atomic records;	/* of its launches; NULL: none, for @records_why */
-	struct records *_Atomic recorder;	/* once a context has them, or NULL likewise */
+	struct records *_Atomic records;	/* of its launches; NULL: none, for the reason in
+						 * @records_why */
+	struct records *_Atomic recorder;	/* the same, once a context has records; else
+						 * NULL */
 	char records_why[192];
 };
 
-_Static_assert(!offsetof(struct gpupart_gpu, driver), "scope_gpu_of(NULL) is NULL");
+_Static_assert(!offsetof(struct gpupart_gpu, driver), "scope_gpu_of(NULL) must be NULL");
 
-/* The whole of an attached GPU that lib/driver found, or NULL. */
+/* Converts an attached GPU of lib/driver; NULL stays NULL. */
 static inline struct gpupart_gpu *scope_gpu_of(struct driver_gpu *found)
 {
 	return (struct gpupart_gpu *)found;
 }
 
-/* The @n'th attached GPU, or NULL after the last. */
+/* Attached GPU number @n, or NULL after the last. */
 static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 {
 	return scope_gpu_of(driver_gpu(n));
 }
 
-/* A launch of our own, to learn from or to check with. */
+/* A probe launch, to learn from or to check with. */
 struct scope_own {
 	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_RECORD } mode;
 	const struct gpupart_gpu *gpu;
 	const struct gpupart_tpcset *left_out;	/* for OWN_LEAVE_OUT */
 	struct records_trial *trial;		/* for OWN_RECORD */
-	bool seen;				/* the callback came */
+	bool seen;				/* the callback was called */
 	enum tmd_outcome outcome;
-	uint32_t params_size;			/* of the callback; 0: it did not come */
-	void *tmd;				/* where its TMD stood */
-	unsigned char bytes[TMD_MAX_SIZE];	/* the first of it, as the driver built it */
-	size_t nr_bytes;			/* of these, that could be read */
+	uint32_t params_size;			/* size seen by the callback; 0: it was not
+						 * called */
+	void *tmd;				/* address of its TMD */
+	unsigned char bytes[TMD_MAX_SIZE];	/* its first bytes, as the driver built it */
+	size_t nr_bytes;			/* number of these bytes that could be read */
 };
 
 /* A thread's own set on one GPU; all zero: none. */
@@ -111,37 +119,38 @@ struct scope_sticky {
 	struct gpupart_tpcset set;
 };
 
-/* A graph is being launched, uploaded or instantiated by this thread: graph.c. */
+/* A graph that this thread is launching, uploading or instantiating: graph.c. */
 struct scope_graph {
-	const struct gpupart_gpu *gpu;	/* whose sets @set is for */
-	bool has_set;			/* of the stream, or for this launch */
-	bool is_next;			/* it is for this launch: it goes before functions' */
+	const struct gpupart_gpu *gpu;	/* the GPU of @set */
+	bool has_set;			/* of the stream, or of this launch */
+	bool is_next;			/* a next-launch set: has priority over those of
+					 * functions */
 	struct tmd_allow set;
-	struct graph_nodes *nodes;	/* what was put into its nodes before; NULL: not known */
-	unsigned int nr_built;		/* TMDs built meanwhile */
+	struct graph_nodes *nodes;	/* what was put into its nodes before; NULL: unknown */
+	unsigned int nr_built;		/* TMDs that were built in this call */
 	struct records_mark *mark;	/* NULL: its completion is unknown */
 };
 
 /* A call that launches a kernel, in a program whose outstanding work is bounded: lend.c. */
 struct scope_lend {
-	const struct gpupart_gpu *gpu;	/* this launch may have lent TPCs there; NULL: no */
-	bool refused, got;		/* by the callback: it must not, or has them */
+	const struct gpupart_gpu *gpu;	/* the launch may use lent TPCs there; NULL: it may not */
+	bool refused, got;		/* set by the callback: it must not use them, or does */
 	struct lend_kernel *kernel;
-	uint64_t key, ns;		/* of the kernel; its time at most, 0: not known */
-	const struct records *records;	/* by the callback: where its record is */
-	const struct records_ring *ring;	/* the same; NULL: it has none */
+	uint64_t key, ns;		/* of the kernel; its longest time, 0: unknown */
+	const struct records *records;	/* set by the callback: where its record is */
+	const struct records_ring *ring;	/* set by the callback; NULL: no record */
 	uint64_t seq;
 };
 
-#define SCOPE_MAX_GPUS DRIVER_MAX_GPUS	/* bits of next_gpus */
+#define SCOPE_MAX_GPUS DRIVER_MAX_GPUS	/* number of bits in next_gpus */
 
-/* What the callback looks at first; one a thread. */
+/* What the callback reads first; one for each thread. */
 struct scope_thread {
 	bool special;			/* one of the pointers is in use */
-	bool in_graph_call;		/* inside one that has to do with graphs */
-	bool in_launch;			/* inside a launch function of the driver's interface */
-	uint64_t next_gpus;		/* bit n: a next-launch set waits on GPU number n */
-	struct tmd_allow *next;		/* SCOPE_MAX_GPUS, by number; NULL: never one yet */
+	bool in_graph_call;		/* in a driver call that concerns graphs */
+	bool in_launch;			/* in a launch function of the driver */
+	uint64_t next_gpus;		/* bit n: there is a next-launch set for GPU number n */
+	struct tmd_allow *next;		/* SCOPE_MAX_GPUS entries by number; NULL: none yet */
 	struct scope_sticky *sticky;	/* the same */
 	struct scope_graph *graph;
 	struct scope_own *own;
@@ -151,12 +160,12 @@ struct scope_thread {
 extern _Thread_local struct scope_thread scope_thread;
 
 /*
- * Launch functions are seen from their begin to their end, so that a next-launch set is
- * for a launch of the program's and no kernel of the driver's own.
+ * Launch functions are observed from begin to end, so that a next-launch set applies to a
+ * launch of the program and not to a kernel of the driver.
  */
 extern atomic_bool scope_launches_watched;
 
-/* What applies to one launch; a NULL is "none". Apart from what it points into: in registers. */
+/* What applies to one launch; NULL: none. The struct itself is kept in registers. */
 struct scope_now {
 	const struct tmd_allow *limit, *set;
 };
@@ -165,68 +174,72 @@ struct scope_copies {
 	struct tmd_allow limit, set;
 };
 
-/* Launches on @gpu are worth a look from now on. Takes the setters' lock the first time. */
+/* From now on launches on @gpu must be checked. Takes the setters' lock the first time. */
 void scope_used(struct gpupart_gpu *gpu, unsigned char how);
 
-/* @set NULL takes it away. @set must be checked. */
+/* @set NULL removes it. @set must be valid. */
 GPUPART_PRIVATE
 void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpupart_tpcset *set);
-/* False and all TPCs of @gpu where there is none. */
+/* False, and all TPCs of @gpu, if there is none. */
 bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
 
-/* As they are: limit.h. */
+/* As in limit.h. */
 GPUPART_PRIVATE
 bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 		     const struct gpupart_tpcset *set);
 bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
-/* Between them no thread of this process sets a limit or another set. */
+/* Between these calls no thread of this process can set a limit or a set. */
 void scope_hold(void);
 void scope_release(void);
 
 /*
- * What the limit and the process's set leave of @gpu together: what launches get that no
- * rarer scope has a set for. False, and all TPCs, where it has neither.
+ * The intersection of the limit and the process's set on @gpu, which applies to launches
+ * without a set of a narrower scope. False, and all TPCs, if there is neither.
  */
 bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
-/* The thread's next launch on @gpu takes @set; NULL: none waits. -ENOMEM with a sentence. */
+/*
+ * Sets the set of the thread's next launch on @gpu; NULL: none. -ENOMEM with an error sentence.
+ */
 int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
-/* The one that waits on @gpu, which then waits no more; false where there is none. */
+/* Takes the thread's next-launch set on @gpu and removes it; false if there is none. */
 GPUPART_PRIVATE
 bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set);
-/* None waits anywhere; false: as before. */
+/* Removes all next-launch sets of the thread; false if there were none. */
 bool scope_next_drop(void);
-/* It waits again. */
+/* Restores a set that was taken. */
 GPUPART_PRIVATE
 void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
-/* The calling thread's launches are our own from now on; NULL: they are the program's. */
+/*
+ * From now on the calling thread's launches are probe launches; NULL: they are the program's.
+ */
 void scope_own_begin(struct scope_own *own);
-/* What the calling thread's launches are nodes of from now on; NULL: of nothing. */
+/* The graph whose nodes the calling thread's launches are; NULL: none. */
 void scope_graph_begin(struct scope_graph *graph);
-/* The calling thread is in a function that may build nodes of graphs, or no more. */
+/* Whether the calling thread is in a driver function that may build nodes of graphs. */
 void scope_graph_call(bool in);
-/* The calling thread is in a call that @lend is of; NULL: no more. */
+/* The lending state of the call that the calling thread is in; NULL: none. */
 void scope_lend_begin(struct scope_lend *lend);
 
-/* @set NULL takes the thread's own away. -ENOMEM with a sentence. */
+/* @set NULL removes the thread's set. -ENOMEM with an error sentence. */
 GPUPART_PRIVATE
 int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
-/* Memory of the calling thread's sets; when it ends. */
+/* Frees the calling thread's sets; called when it ends. */
 void scope_thread_free(void);
 
 /*
- * Sets what has an entry already, or takes the entry away (@set NULL): true.
- * False where it has none: the caller finds its key and calls scope_add().
+ * Changes the set of an existing entry, or removes the entry (@set NULL), and returns true.
+ * Returns false if there is no entry: the caller then finds the key and calls scope_add().
  */
 GPUPART_PRIVATE
 bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
 		     const struct gpupart_tpcset *set);
-/* @what in the plural is for the sentence. */
+/* @what is the plural noun for the error sentence. */
 int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
 	      const char *what, const struct scope_id *id, uint64_t object, const void *ctx,
 	      uint64_t key, const struct gpupart_tpcset *set);
@@ -234,24 +247,30 @@ GPUPART_PRIVATE
 bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 		     struct gpupart_tpcset *set, bool *has_set);
 
-/* What a rule has for @function; NULL: nothing. One that the program gave a set keeps it. */
+/* Applies a rule's set to @function; NULL: removes it. A set that the program gave is kept. */
 int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
 		      const struct gpupart_tpcset *set);
 
-/* Its object, context or thread goes: so do the entries. 0 or NULL matches nothing, three all. */
+/*
+ * An object, context or thread is destroyed: its entries are removed. 0 or NULL matches
+ * nothing; if all three are empty, everything is removed.
+ */
 void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
 		const void *ctx, const void *thread);
 
 /*
- * What applies to nodes of a graph on @gpu that are built now, in one number: equal
- * numbers, equal sets. @set as in struct scope_graph, or NULL.
+ * A fingerprint of the sets that apply to graph nodes built on @gpu now: equal numbers mean
+ * equal sets. @set as in struct scope_graph, or NULL.
  */
 uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 
-/* Moves whenever a set is published that scope_print() looks at, and never back. */
+/*
+ * A number that changes whenever a set is published that scope_print() reads; it never returns
+ * to an old value.
+ */
 uint64_t scope_publications(const struct gpupart_gpu *gpu);
 
-/* ------------------- the callback's half: inline, every launch pays for it */
+/* ------------------- the callback's part: inline, because every launch runs it */
 
 static inline __attribute__((always_inline))
 bool scope_ring_read(const struct ring *ring, unsigned int nr_words, struct tmd_allow *allow)
@@ -292,8 +311,8 @@ static inline const struct scope_entry *scope_find(const struct scope_table *tab
 }
 
 /*
- * What scope_find() gave for @key. Meanwhile it may have gone, and its place may be another's:
- * whose words were read shows the place's key, which moved before they were written.
+ * Reads the set of the entry that scope_find() returned for @key. The entry may have been
+ * reused meanwhile: its key, which changes before its words, shows that.
  */
 static inline __attribute__((always_inline))
 bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned int nr_words,
@@ -303,14 +322,14 @@ bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned in
 	       atomic_load_explicit(&entry->key, memory_order_relaxed) == key;
 }
 
-/* The rarer scopes first, in their order. True: one of them has a set. */
+/* Checks the narrower scopes in order. Returns true if one of them has a set. */
 bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
 			struct tmd_allow *set);
 
 /*
- * False where nothing applies. Uses up the thread's next-launch set. @rare: the thread is
- * special or functions have sets, which the caller has looked at. Both it and @nr_words, the
- * map's or more, are constants, so that each is straight code.
+ * Returns false if nothing applies. Uses up the thread's next-launch set. @rare: the thread is
+ * special or functions have sets, as the caller found. @rare and @nr_words (at least the map's)
+ * are constants, so that each case becomes straight code.
  */
 static inline __attribute__((always_inline))
 bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,

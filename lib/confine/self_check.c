@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The check of a map before it is trusted. Must not know who will use it. A map that was checked
- * is remembered as a hash in the user's cache; one that was learnt stands there too, and counts
- * only with the hash.
+ * Checks a map before it is trusted. A map that was checked is stored as a hash in the user's
+ * cache. A map that was learnt is stored there too, and is only valid with its hash.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,12 +20,13 @@
 #include "lib/driver/callback.h"
 #include "lib/private.h"
 
-#define NR_ROUNDS	3	/* launches that leave a TPC out before it counts as proven */
+#define NR_ROUNDS	3	/* launches that leave a TPC out before its bit counts as proven */
 #define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
 
 /*
- * For the parameters of a launch that were measured the map's hash is enough; that others hold
- * a TMD was proven with the map, and is remembered with it.
+ * For the measured size of launch parameters the hash of the map is enough. For another size
+ * the key also includes it, because the proof that such parameters hold a TMD was made together
+ * with the map.
  */
 static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char key[20])
 {
@@ -37,7 +37,7 @@ static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char k
 	snprintf(key, 20, "%016" PRIx64, hash);
 }
 
-/* The file of a map that was learnt: a byte a TPC, its bit. Only with its key it counts. */
+/* The file of a learnt map: one byte for each TPC, its bit. It is only valid with its key. */
 static void learnt_name(const struct gpupart_gpu *gpu, char name[64])
 {
 	snprintf(name, 64, "%s-%s", tmd_layout_name(gpu->driver.map.layout),
@@ -54,7 +54,10 @@ static bool under_mps(const struct cuda_api *cuda, int device)
 
 	if (!cuda->device_attr(&mps, CUDA_ATTR_MPS_ENABLED, device))
 		return mps;
-	/* Older drivers do not tell: an MPS client is one that finds a control daemon's pipe. */
+	/*
+	 * Older drivers do not report it: an MPS client is a process that finds a control
+	 * daemon's pipe.
+	 */
 	snprintf(path, sizeof(path), "%s/control", pipe && pipe[0] ? pipe : "/tmp/nvidia-mps");
 	return !access(path, F_OK);
 }
@@ -76,17 +79,17 @@ int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream
 	if (cuda->stream_capturing(CUDA_STREAM_LEGACY, &capturing) ==
 	    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
 		return ctx_fail(gp, -EBUSY,
-				"a stream that is captured waits for the legacy default stream: a launch that records where it ran would spoil the capture");
+				"a stream that waits for the legacy default stream is being captured: reading a launch's record would invalidate the capture");
 	if (stream && !cuda->stream_capturing(stream, &capturing) && capturing)
 		return ctx_fail(gp, -EBUSY,
-				"stream %p is captured: a launch in it would not run now", stream);
+				"stream %p is being captured: a launch into it would not run",
+				stream);
 	return 0;
 }
 
 /*
- * Leaves out one TPC a launch, every TPC in turn, and looks which SMs ran. Safe
- * whatever the bits truly mean: one bit is set, so all TPCs but one, or but those
- * that this bit stands for, remain.
+ * Leaves out one TPC in each launch, every TPC in turn, and checks which SMs ran. This is safe
+ * whatever the bits mean: only one bit is set, so all TPCs except those of this bit remain.
  */
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 {
@@ -107,7 +110,8 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 			};
 
 			if (topo->nr_tpcs == 1)
-				break;	/* it cannot be left out; nothing to mask either */
+				break;	/* this TPC cannot be left out, so there is nothing to
+					 * mask */
 			gpupart_tpcset_add(&left_out, out);
 			err = probe_census(gp, probe, stream, &own, sm_blocks);
 			if (err)
@@ -115,7 +119,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 			nr_launches++;
 			if (!own.seen || own.outcome != TMD_CONFINED)
 				return ctx_fail(gp, -EPROTO,
-						"the driver's callback did not let TPC %u be left out: its TMD is %s one time and something else another",
+						"the driver's callback did not allow leaving out TPC %u: its TMD was %s in one call and something else in another",
 						out, tmd_layout_name(gpu->driver.map.layout));
 			for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
 				if (tpc != out) {
@@ -125,7 +129,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 					absent[tpc]++;
 				} else {
 					return ctx_fail(gp, -EPROTO,
-						"mask bit %u of TMD %s does not stand for TPC %u on this GPU: its SMs ran in a launch that left it out; nothing is masked: try `gpupart verify --learn`",
+						"mask bit %u of TMD %s is not that of TPC %u on this GPU: its SMs ran in a launch that left it out; no launch is confined: try `gpupart verify --learn`",
 						gpu->driver.map.bit_of_tpc[tpc],
 						tmd_layout_name(gpu->driver.map.layout),
 						tpc);
@@ -140,7 +144,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 	for (unsigned int tpc = 0; tpc < topo->nr_tpcs && topo->nr_tpcs > 1; tpc++)
 		if (present[tpc] < NR_ROUNDS)
 			return ctx_fail(gp, -EPROTO,
-					"TPC %u could not be proven: its SMs were seen in %u of %u launches that did not leave it out; is another program using the GPU?",
+					"TPC %u could not be proven: its SMs ran in only %u of %u launches that allow it; is another program using the GPU?",
 					tpc, present[tpc], nr_launches - absent[tpc]);
 	gpu->check.nr_proven = nr_proven;
 	gpu->check.nr_launches = nr_launches;
@@ -157,12 +161,12 @@ static void trust(struct gpupart_gpu *gpu, bool from_cache)
 	atomic_store_explicit(&gpu->trusted, true, memory_order_release);
 }
 
-/* The size of parameters with which the map was checked; 0: with none. */
+/* The size of parameters with which the map was checked; 0: it was not checked. */
 static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 {
 	char found[20];
 
-	/* From below: the usual 88 costs few looks into the cache. */
+	/* Ascending: the usual 88 is found with few look-ups in the cache. */
 	for (uint32_t size = LAUNCH_MIN_PARAMS_SIZE; launch_params_possible(size); size += 8) {
 		key_make(gpu, size, found);
 		if ((key && !strncmp(key, found, GPUPART_KEY_LEN)) || cache_has(found))
@@ -172,8 +176,8 @@ static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 }
 
 /*
- * Builds the map of @layout that was checked with parameters of @params_size bytes: by the formula,
- * or as it was learnt. 0: neither was checked, the map is the formula's.
+ * Builds the map of @layout that was checked with parameters of @params_size bytes: from the
+ * formula, or as it was learnt. 0: neither was checked, and the map is the formula's.
  */
 static int map_find(struct gpupart *gp, struct gpupart_gpu *gpu, const struct tmd_layout *layout,
 		    const char *key, uint32_t *params_size)
@@ -217,16 +221,19 @@ int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key
 	if (err)
 		return err;
 	return ctx_fail(gp, -EOPNOTSUPP,
-			"the mask bits of %s (%s) were not checked yet with driver %s: `gpupart run` does it",
+			"the mask bits of %s (%s) were not checked yet with driver %s: `gpupart run` checks them",
 			gpu->driver.topo->info.name, gpu->driver.topo->info.pci,
 			gpu->driver.topo->info.driver);
 }
 
 /* -------------------------------------------------------------------- streams */
 
-#define OBJECT_WORDS 1024	/* of a stream object, that may hold the TMD's address */
+#define OBJECT_WORDS 1024	/* words of a stream object that may hold the TMD's address */
 
-/* What is left of @offsets (a bit a word) once this stream's object was looked at. */
+/*
+ * Keeps those of @offsets (one bit per word) that hold the TMD's address in this stream's
+ * object.
+ */
 static void keep_offsets(uint64_t object, uint64_t tmd, uint64_t offsets[OBJECT_WORDS / 64])
 {
 	uint64_t words[OBJECT_WORDS];
@@ -250,7 +257,10 @@ static void on_resource(int cbid, const struct resource_params *params)
 	atomic_store_explicit(&last_stream_gone[n], params->object, memory_order_release);
 }
 
-/* Whether the driver told of a stream whose object was at @object that it goes; forgets it. */
+/*
+ * Whether the driver reported the destruction of the stream whose object was at @object;
+ * forgets the report.
+ */
 static bool saw_stream_go(uint64_t object)
 {
 	for (int i = 0; i < 4; i++) {
@@ -270,7 +280,10 @@ struct learnt {
 	uint64_t offsets[OBJECT_WORDS / 64];
 };
 
-/* The @i'th stream, of one of three kinds. *@why: it has no TMD of its own that stays. */
+/*
+ * Learns from stream number @i, which is of one of three kinds. Sets *@why if it has no
+ * permanent TMD of its own.
+ */
 static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			struct learnt *l, int i, const char **why)
 {
@@ -284,7 +297,7 @@ static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 		result = cuda->stream_create(&l->stream[i], i % 3 ? CUDA_STREAM_NON_BLOCKING : 0);
 	if (result) {
 		snprintf(gpu->streams_why, sizeof(gpu->streams_why),
-			 "no stream to learn from: %s", cuda_words(cuda, result));
+			 "no stream could be created to learn from: %s", cuda_words(cuda, result));
 		*why = gpu->streams_why;
 		return 0;
 	}
@@ -311,10 +324,9 @@ static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 }
 
 /*
- * A stream's TMD stands at one address for the stream's life, and the driver's
- * stream object holds that address at the same offset in every stream: found with
- * streams of each kind, so no table of driver versions is needed. A failure here
- * costs stream sets, nothing else.
+ * A stream's TMD has one address for the stream's life, and the driver's stream object holds
+ * that address at the same offset in every stream. The offset is found with streams of each
+ * kind, so no table of driver versions is needed. A failure here only costs stream sets.
  */
 static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 {
@@ -335,8 +347,8 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 	while (at < OBJECT_WORDS && !(l.offsets[at / 64] >> (at % 64) & 1))
 		at++;
 	if (at == OBJECT_WORDS && !why)
-		why = "this driver's stream object does not hold its TMD's address where others do";
-	/* The first one last: the driver's word of it is looked for. */
+		why = "this driver's stream objects hold the TMD's address at different offsets";
+	/* The first stream is destroyed last; the driver must report its destruction. */
 	for (int i = NR_STREAMS; i-- > 0; )
 		if (l.stream[i]) {
 			cuda->stream_sync(l.stream[i]);
@@ -345,7 +357,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 	if (err)
 		return err;
 	if (!why && !saw_stream_go(l.object[0]))
-		why = "this driver does not tell when a stream goes: its set could reach another";
+		why = "this driver does not report destroyed streams: sets could reach others";
 	gpu->stream_tmd_offset = at * 8;
 	gpu->check.streams = why ? why : "";
 	gpu->streams_known = !why;
@@ -354,7 +366,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 
 /* ------------------------------------------------------------------- launches */
 
-/* One of our own, that the driver should tell of. */
+/* Makes a probe launch that the driver must report. */
 static int launch_one(struct gpupart *gp, struct gpupart_gpu *gpu, bool *told)
 {
 	struct probe_launch launch = { .kernel = PROBE_EMPTY, .blocks = 1, .threads = 32 };
@@ -390,7 +402,7 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 
 	if (!atomic_load_explicit(&scope_launches_watched, memory_order_relaxed))
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"no next-launch sets here: this driver does not tell of launches");
+				"no next-launch sets: this driver does not report launches");
 	if (!api_other_launch(&cbid)) {
 		if (gpu->driver.device < 0 || atomic_load_explicit(&proven, memory_order_relaxed))
 			return 0;
@@ -404,18 +416,18 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 	expected = api_other_launch(&cbid);
 	if (expected)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"no next-launch sets here: what this driver tells of as function %d is not %s",
+				"no next-launch sets: this driver's function %d is not %s",
 				cbid, expected);
 	return ctx_fail(gp, -EOPNOTSUPP,
-			"no next-launch sets here: this driver did not tell of a launch as we know it");
+			"no next-launch sets: this driver did not report a launch in the known form");
 }
 
 /* ------------------------------------------------------------------------ all */
 
 /*
- * Finds the layout of this driver's TMDs, and proves that slot 4 of a launch's parameters holds
- * one: its version is known and its grid is that of each of these launches. Nothing is edited
- * before, whatever size the parameters have.
+ * Finds the layout of this driver's TMDs, and proves that slot 4 of the launch parameters holds
+ * a TMD: its version is known, and its grid is that of each of these launches. Nothing is
+ * edited before, whatever the size of the parameters.
  */
 static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout **layout)
@@ -440,7 +452,7 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 					"the driver did not call back for a launch");
 		if (!launch_params_possible(own.params_size))
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"the driver did not call back with parameters that we know: they have %u bytes, not a multiple of 8 from %d to %d",
+					"the driver called back with parameters of %u bytes: must be a multiple of 8 from %d to %d",
 					own.params_size, LAUNCH_MIN_PARAMS_SIZE,
 					LAUNCH_MAX_PARAMS_SIZE);
 		if (own.nr_bytes >= TMD_MIN_SIZE)
@@ -448,7 +460,7 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 		if (own.nr_bytes < TMD_MIN_SIZE ||
 		    (!err && !tmd_grid_is(*layout, own.bytes, blocks[i])))
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"the driver did not call back with a TMD in slot 4 of its %u bytes of parameters: at %p is not the grid of a launch of %u blocks",
+					"slot 4 of the driver's %u bytes of launch parameters is not a TMD: %p has no grid of a launch of %u blocks",
 					own.params_size, own.tmd, blocks[i]);
 	}
 	if (!err)
@@ -457,9 +469,10 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 }
 
 /*
- * By a wrong field a launch would get fewer TPCs than it needs, and never end: a row that was not
- * tried shows each in launches of known shape, none of them masked. Two blocks of a cluster are
- * in one TPC, 24 small ones in any GPU at once, else the driver refuses them.
+ * A wrong field would give a launch fewer TPCs than it needs, so that it never ends. For an
+ * untried row each field must be found in launches of known shape, none of which is masked. Two
+ * blocks of a cluster are in one TPC, and 24 small ones fit into any GPU at once, or the driver
+ * refuses them.
  */
 static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout *layout)
@@ -486,13 +499,13 @@ static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 		const char *field;
 		int nr = 0;
 
-		/* A GPU without clusters has none to misjudge. */
+		/* On a GPU without clusters this field is not used. */
 		if (!probe->function[launch.kernel])
 			break;
 		if (!cuda->launch_ex || !cuda->func_attr ||
 		    cuda->func_attr(&nr, CUDA_FUNC_ATTR_REGISTERS, probe->function[launch.kernel]))
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TMD %s was not tried yet, and this driver has not what its check needs",
+					"TMD %s was not tried yet, and this driver lacks functions that its check needs",
 					tmd_layout_name(layout));
 		shape.registers = nr;
 		err = probe_start(gp, probe, &launch, &own);
@@ -504,7 +517,7 @@ static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 			? tmd_shape_differs(layout, own.bytes, &shape) : "last";
 		if (field)
 			return ctx_fail(gp, -EPROTO,
-					"TMD %s does not show a launch of known shape in its %s field: nothing is masked",
+					"TMD %s has the wrong %s field in a launch of known shape: no launch is confined",
 					tmd_layout_name(layout), field);
 	}
 	return err;
@@ -513,8 +526,8 @@ static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 check_learner *check_learn;
 
 /*
- * Remembers a map that was proven. Where the cache cannot be written the check is made again next
- * time, which does no harm; a map that was learnt, of these @bits, no other process would have.
+ * Stores a map that was proven. If the cache cannot be written, the check is simply repeated
+ * next time. But a learnt map, with these @bits, would be missing in all other processes.
  */
 static int cache_map(struct gpupart *gp, const struct gpupart_gpu *gpu, const uint8_t *bits)
 {
@@ -528,10 +541,10 @@ static int cache_map(struct gpupart *gp, const struct gpupart_gpu *gpu, const ui
 	if (!err)
 		err = cache_write(bits ? gp : NULL, name, line, 17);
 	return !err || !bits ? 0 : ctx_fail_because(gp, err,
-		"the order of the mask bits was learnt, but cannot be kept for other programs");
+		"the order of the mask bits was learnt, but cannot be stored for other programs");
 }
 
-/* Proves the formula's map, which could be built unless @err, or one that is learnt. */
+/* Proves the formula's map, unless it could not be built (@err), or a learnt one. */
 static int prove_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 		     void *stream, int err)
 {
@@ -573,7 +586,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 	err = prove_params(gp, gpu, probe, stream, &layout);
 	if (err)
 		goto destroy;
-	/* A map that was trusted before stays as it is: other threads' launches read it. */
+	/* A map that was trusted before does not change: launches of other threads read it. */
 	if (!known) {
 		built = map_find(gp, gpu, layout, NULL, &params_size);
 	} else if (gpu->driver.map.layout != layout) {
@@ -586,7 +599,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 		trust(gpu, true);
 	} else if (under_mps(cuda, device)) {
 		err = ctx_fail(gp, -EOPNOTSUPP,
-			       "the mask bits were not checked yet on %s with driver %s, and under MPS they cannot be: run `gpupart verify` once without MPS",
+			       "the mask bits were not checked yet on %s with driver %s, and cannot be under MPS: run `gpupart verify` once without MPS",
 			       gpu->driver.topo->info.pci, gpu->driver.topo->info.driver);
 		goto destroy;
 	} else {

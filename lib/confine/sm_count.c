@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * See sm_count.h. An answer is never more than the driver's own, and where no set is in
- * force, or something is not known, the driver's stays.
+ * Replaces numbers of SMs in the driver's answers: see sm_count.h. An answer is never larger
+ * than the driver's own, which is kept if no set is in force or something is unknown.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,17 +10,17 @@
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
 
-/* A GPU and the set in force: all that the answers are made of. */
+/* A GPU and the set in force, from which all answers are computed. */
 struct part {
 	const struct gpupart_topology *topo;
 	struct gpupart_tpcset set;
 };
 
-/* What is asked: the driver's functions by the arguments that they have in common. */
+/* The kinds of queries: driver functions whose arguments are alike. */
 enum question {
 	ASK_ATTRIBUTE,
-	ASK_GRID,			/* that fills the GPU */
-	ASK_CLUSTERS,		/* that run at once */
+	ASK_GRID,			/* the grid that fills the GPU */
+	ASK_CLUSTERS,		/* that run at the same time */
 	ASK_CLUSTER_SIZE,
 	ASK_DEVICE_RESOURCE,
 	ASK_CONTEXT_RESOURCE,
@@ -30,7 +30,7 @@ enum question {
 
 #define ANSWERED 1	/* the group of all of them */
 
-/* The functions that report SMs; the first is in every driver. */
+/* The functions that report SMs; every driver has the first. */
 static const struct driver_function rows[] = {
 	{ CBID_cuDeviceGetAttribute, ANSWERED, ASK_ATTRIBUTE },
 	{ CBID_cuOccupancyMaxPotentialBlockSize, ANSWERED, ASK_GRID },
@@ -44,7 +44,7 @@ static const struct driver_function rows[] = {
 	{ 0, 0, 0 },
 };
 
-#define MAX_TOLD 32	/* numbers of SMs that were told, of all GPUs */
+#define MAX_TOLD 32	/* different SM counts that were reported, for all GPUs together */
 
 static const struct cuda_api *cuda;
 static pthread_mutex_t tell_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -63,7 +63,7 @@ unsigned int smcount_now(const struct gpupart_gpu *gpu)
 	return topo_sms_in(gpu->driver.topo, &set);
 }
 
-/* False: the driver's answer is the right one. */
+/* False: the driver's answer is correct. */
 static bool part_of(const struct gpupart_gpu *gpu, struct part *part)
 {
 	if (!told(gpu) || !scope_everywhere(gpu, &part->set))
@@ -103,9 +103,10 @@ static int device_of(const struct gpupart_gpu *gpu)
 }
 
 /*
- * The driver parts a whole GPU, or what a green context has; it refuses to part a part, and a
- * number that was changed (measured: Documentation/internals/hardware.md). So what is told is what
- * a context of ours has, in which nothing is launched, and which stays: one for each number.
+ * The driver can split the resource of a whole GPU or of a green context. It refuses to split a
+ * part, and a resource whose number was changed (measured:
+ * Documentation/internals/hardware.md). So the answer is the resource of a green context of our
+ * own, in which nothing is launched; one is created for each number and kept.
  */
 static int context_of(struct cuda_resource *resource, int device, unsigned int sms)
 {
@@ -123,8 +124,8 @@ static int context_of(struct cuda_resource *resource, int device, unsigned int s
 }
 
 /*
- * What stands for a set's @sms where the whole GPU is asked for, rounded down to the driver's unit.
- * False: the driver cannot part so few, or has no green contexts.
+ * The answer for @sms of a set when the whole GPU is asked for, rounded down to the driver's
+ * unit. False: the driver cannot split off so few, or has no green contexts.
  */
 static bool answer_whole(struct gpupart_gpu *gpu, struct cuda_resource *resource, unsigned int sms)
 {
@@ -190,7 +191,7 @@ static struct gpupart_gpu *gpu_of_green(void *green)
 	return gpu_of_context(ctx);
 }
 
-/* A grid is a number of blocks an SM times the SMs that the driver counts. */
+/* A grid is the number of blocks per SM times the SMs that the driver counts. */
 static void answer_grid(const struct part *part, int *grid)
 {
 	int device, true_sms;
@@ -201,7 +202,7 @@ static void answer_grid(const struct part *part, int *grid)
 	*grid = (int64_t)*grid * at_most(true_sms, topo_sms_in(part->topo, &part->set)) / true_sms;
 }
 
-/* Also of a CUkernel: then of its function in the current context. */
+/* For a CUkernel, uses its function in the current context. */
 static unsigned int function_attr(void *function, int attribute)
 {
 	int value = 0;
@@ -215,7 +216,7 @@ static unsigned int function_attr(void *function, int attribute)
 	return value > 0 ? value : 0;
 }
 
-/* The blocks of a cluster: as the launch would have it, else as the function must; else 1. */
+/* The blocks of a cluster: from the launch, else from the function, else 1. */
 static unsigned int cluster_size(void *function, const struct cuda_launch_config *config)
 {
 	unsigned int size;
@@ -233,7 +234,7 @@ static unsigned int cluster_size(void *function, const struct cuda_launch_config
 	return size ? size : 1;
 }
 
-/* At least 1: less is not known, and the driver has an answer of its own for none. */
+/* At least 1: a smaller value is unknown, and the driver has its own answer then. */
 static unsigned int blocks_per_sm(void *function, const struct cuda_launch_config *config)
 {
 	int nr;
@@ -256,7 +257,10 @@ static unsigned int sms_of_vgpc(const struct gpupart_topology *topo,
 	return topo_sms_in(topo, &in);
 }
 
-/* Clusters that @set holds at once: each in one virtual GPC, its blocks on an SM each. */
+/*
+ * The number of clusters that @set holds at once: each in one virtual GPC, each block on its
+ * own SM.
+ */
 static uint64_t clusters_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set,
 			    unsigned int size, unsigned int per_sm)
 {
@@ -272,8 +276,8 @@ static uint64_t clusters_in(const struct gpupart_topology *topo, const struct gp
 }
 
 /*
- * The driver may leave TPCs out for reasons of its own (singletons, of large clusters):
- * so its own number in proportion is a bound as well.
+ * The driver may leave out TPCs for reasons of its own (singletons, large clusters), so its own
+ * number, in proportion, is a bound too.
  */
 static void answer_clusters(const struct part *part, int *nr, void *function,
 			    const struct cuda_launch_config *config)
@@ -326,9 +330,8 @@ static void answer_occupancy(enum question question, const uint64_t *args, void 
 }
 
 /*
- * Puts the set's answer where the driver has put its own. @args: the function's arguments
- * as the members of a structure, what is between them unknown; @ctx: the context that was
- * current.
+ * Writes the set's answer over the driver's. @args: the function's arguments as members of a
+ * structure; the padding is undefined. @ctx: the context that was current.
  */
 static void answer(enum question question, const uint64_t *args, void *ctx)
 {
@@ -364,7 +367,10 @@ static void answer(enum question question, const uint64_t *args, void *ctx)
 	}
 }
 
-/* At the end of a function that worked. Functions that are called meanwhile are not asked of us. */
+/*
+ * Called at the end of a function that succeeded, and not for functions that are called within
+ * it.
+ */
 static void on_call(const struct driver_function *row, const struct cuda_call_params *params)
 {
 	if (params->site != CUDA_SITE_END || *params->result || !params->arguments)
@@ -374,7 +380,7 @@ static void on_call(const struct driver_function *row, const struct cuda_call_pa
 	driver_own(false);
 }
 
-/* Some drivers lack some: the first is the one that tells. */
+/* Some drivers lack some functions; the first decides. */
 static int watch(struct gpupart *gp, bool on)
 {
 	static const struct driver_observer observer = {
@@ -389,7 +395,7 @@ static int watch(struct gpupart *gp, bool on)
 		return err;
 	result = driver_watch(&observer, ANSWERED, on);
 	return result ? ctx_fail(gp, -EOPNOTSUPP,
-				 "this driver does not tell of its functions: the program learns the true number of SMs: %s",
+				 "this driver does not report calls: the program gets the number of all SMs: %s",
 				 cuda_words(cuda, result)) : 0;
 }
 
@@ -403,7 +409,7 @@ int smcount_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 	for (unsigned int n = 0; (other = scope_gpu(n)); n++)
 		any |= other != gpu && told(other);
 	err = watch(gp, any);
-	/* What is not watched is not answered: to stop cannot fail. */
+	/* Answers are only changed in observed functions, so stopping cannot fail. */
 	if (!err || !on)
 		atomic_store_explicit(&gpu->sms_told, on, memory_order_release);
 	if (!on)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program is told of a set's SMs where it asks the driver for their number or room. */
+/*
+ * Reports the SMs of a set to the program when it asks the driver for the number of SMs or for
+ * occupancy.
+ */
 #ifndef GPUPART_LIB_CONFINE_SM_COUNT_H
 #define GPUPART_LIB_CONFINE_SM_COUNT_H
 
 #include "lib/confine/scope.h"
 #include "lib/driver/cuda.h"
 
-/* From now on (or no more) for questions about @gpu. -EOPNOTSUPP with a sentence. */
+/* Starts or stops that for queries about @gpu. -EOPNOTSUPP with an error sentence. */
 int smcount_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 
-/* How many SMs the limit and the process's set leave now. */
+/* The number of SMs that the limit and the process's set allow now. */
 unsigned int smcount_now(const struct gpupart_gpu *gpu);
 
 #endif

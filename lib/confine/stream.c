@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who a stream's handle is and where its TMD stands; the same for kernel functions and
- * threads. Reads the driver's objects so that a bad handle is an error.
+ * Identifies streams, kernel functions and threads, and finds the TMD of a stream. Reads the
+ * driver's objects so that a bad handle is an error and not a fault.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include "lib/confine/stream.h"
 #include "lib/core/peek.h"
 
-/* Marks a thread; its address is the mark. The destructor tells when it ends. */
+/* Marks a thread; its address is the mark. The destructor reports the end of the thread. */
 static pthread_key_t thread_key;
 static bool thread_key_made;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
@@ -42,10 +42,10 @@ static void thread_key_make(void)
 int stream_mark_thread(struct gpupart *gp)
 {
 	pthread_once(&thread_once, thread_key_make);
-	/* Without it a later thread at the same address would inherit the set. */
+	/* Without the mark, a later thread at the same address would inherit the set. */
 	if (!thread_key_made || pthread_setspecific(thread_key, &thread_mark))
 		return ctx_fail(gp, -EAGAIN,
-			"no set of a thread's own: this process has no thread-specific key left");
+			"a thread cannot have a set: this process has no thread-specific key left");
 	return 0;
 }
 
@@ -57,7 +57,7 @@ int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *strea
 		return 0;
 	if (cuda->ctx_current(&id->ctx) || !id->ctx)
 		return ctx_fail(gp, -EINVAL,
-			"a default stream belongs to a context, and this thread has none current");
+			"a default stream belongs to a context, and this thread has no current context");
 	if (id->handle == CUDA_STREAM_PER_THREAD) {
 		id->thread = &thread_mark;
 		return stream_mark_thread(gp);
@@ -77,8 +77,8 @@ void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct sc
 }
 
 /*
- * The driver answers no question about an object to a thread without a current context:
- * it is lent one of that GPU's. True: the caller pops it.
+ * The driver answers no query about an object in a thread without a current context: pushes one
+ * of that GPU. True: the caller must pop it.
  */
 static bool lend_context(struct gpupart *gp, const struct cuda_api *cuda,
 			 const struct gpupart_gpu *gpu)
@@ -102,11 +102,11 @@ int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *s
 {
 	if (stream_is_captured(cuda, stream))
 		return ctx_fail(gp, -EBUSY,
-			"a default stream takes no launch of ours during a stream capture that it waits for or is in");
+			"a default stream cannot run a probe launch during a stream capture that it belongs to or waits for");
 	return 0;
 }
 
-/* A default stream shows its TMD's address only by a launch: one that does nothing. */
+/* The TMD of a default stream only becomes known by a launch: makes an empty one. */
 __attribute__((cold))
 static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 			      const struct cuda_api *cuda, const struct scope_id *id,
@@ -125,7 +125,7 @@ static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	err = stream_not_captured(gp, cuda, id->handle);
 	if (err)
 		return ctx_fail_because(gp, err,
-			"a default stream gets its first set by an empty launch");
+			"the first set of a default stream needs an empty launch");
 	err = probe_get(gp, cuda, gpu, gpu->driver.device, &probe);
 	if (!err)
 		err = probe_enter(gp, probe, &mode);
@@ -151,13 +151,13 @@ static int created_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	if (!peek_word(id->handle, object) ||
 	    !peek_word((char *)(uintptr_t)*object + gpu->stream_tmd_offset, tmd) ||
 	    !peek_word((void *)(uintptr_t)*tmd, &unused))
-		return ctx_fail(gp, -EINVAL, "%p is no stream", id->handle);
+		return ctx_fail(gp, -EINVAL, "%p is not a stream", id->handle);
 	lent = lend_context(gp, cuda, gpu);
 	result = cuda->stream_ctx ? cuda->stream_ctx(id->handle, ctx) : CUDA_ERROR_NOT_FOUND;
 	if (lent)
 		cuda->ctx_pop(&(void *){ NULL });
 	if (result || cuda->ctx_push(*ctx))
-		return ctx_fail(gp, -EINVAL, "%p is no live stream", id->handle);
+		return ctx_fail(gp, -EINVAL, "%p is not an existing stream", id->handle);
 	if (cuda->ctx_device(&device))
 		device = -1;
 	cuda->ctx_pop(&(void *){ NULL });
@@ -178,7 +178,9 @@ int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu,
 	int err;
 
 	if (!gpu->streams_known)
-		return ctx_fail(gp, -EOPNOTSUPP, "no stream sets here: %s", gpu->check.streams);
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"streams cannot have sets: %s",
+				gpu->check.streams);
 	if (ctx)
 		err = default_stream_tmd(gp, gpu, cuda, id, &tmd);
 	else
@@ -193,7 +195,7 @@ int stream_module(const struct cuda_api *cuda, void **function, void **module)
 	void *handle = *function;
 	int result = cuda->func_module(module, handle);
 
-	/* A CUkernel: its function in the current context. */
+	/* A CUkernel: use its function in the current context. */
 	if (result && cuda->kernel_function && !cuda->kernel_function(function, handle))
 		result = cuda->func_module(module, *function);
 	return result;
@@ -208,14 +210,14 @@ int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
 
 	if (!cuda->func_module)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"no function sets: this driver has no cuFuncGetModule");
-	/* The driver follows any address. */
+				"functions cannot have sets: this driver has no cuFuncGetModule");
+	/* The driver dereferences any address. */
 	if (!handle || !peek_word(handle, &unused))
-		return ctx_fail(gp, -EINVAL, "%p is no kernel function", handle);
+		return ctx_fail(gp, -EINVAL, "%p is not a kernel function", handle);
 	*function = handle;
 	lent = lend_context(gp, cuda, gpu);
 	result = stream_module(cuda, function, module);
 	if (lent)
 		cuda->ctx_pop(&(void *){ NULL });
-	return result ? ctx_fail(gp, -EINVAL, "%p is no kernel function", handle) : 0;
+	return result ? ctx_fail(gp, -EINVAL, "%p is not a kernel function", handle) : 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See watched_functions.h. How the driver reports its functions was measured:
- * Documentation/internals/hardware.md, "Functions". A function whose name is not the expected one
- * is left alone.
+ * Handles the begin and end of driver functions: see watched_functions.h. How the driver
+ * reports its functions was measured: Documentation/internals/hardware.md, "Functions". A
+ * function whose name is not the expected one is not handled.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #include "lib/driver/callback.h"
 #include "lib/state/process_block.h"
 
-/* Arguments in their order, as every function here has them. */
+/* The arguments, in the order that all functions here share. */
 struct arguments {
 	void *first, *second;
 	const void *third;
@@ -31,25 +31,25 @@ enum what {
 	WHAT_GREEN_DESTROY, WHAT_NONE,
 };
 
-/* Where the arguments of a launch say which stream it goes into. */
+/* Where the arguments of a launch hold its stream. */
 enum { STREAM_CURRENT, STREAM_OF_LIST, STREAM_OF_KERNEL, STREAM_OF_CONFIG, STREAM_OF_GRID };
 
-/* Where an instantiation's flags are. */
+/* Where the flags of an instantiation are. */
 enum { FLAGS_NONE, FLAGS_THIRD, FLAGS_POINTED_TO };
 
-/* What is watched together. */
+/* Functions that are observed together. */
 enum { GRAPHS = 1, LAUNCHES, WAITS, BEGINS, GREENS };
 
 #define ROW(name, group, what, which, per_thread) \
 	{ { CBID_##name, group, what }, which, per_thread }
 #define ONE(name, group, what, which)	ROW(name, group, what, which, false)
-/* And the function of the same name with @end, for which stream 0 is the thread's own. */
+/* And the function of the same name with @end, in which stream 0 is the thread's own. */
 #define BOTH(name, end, group, what, which) \
 	ONE(name, group, what, which), ROW(name##end, group, what, which, true)
 
 static const struct row {
 	struct driver_function fn;	/* its kind: enum what */
-	/* Of launches: where the stream is; of instantiations: the flags; of changes: what. */
+	/* Launches: where the stream is; instantiations: the flags; changes: the kind. */
 	uint8_t which;
 	bool per_thread;	/* stream 0 is the thread's own default stream */
 } rows[] = {
@@ -60,7 +60,7 @@ static const struct row {
 	ONE(cuLaunch, LAUNCHES, WHAT_LAUNCH, STREAM_CURRENT),
 	ONE(cuLaunchGrid, LAUNCHES, WHAT_LAUNCH, STREAM_CURRENT),
 	ONE(cuLaunchGridAsync, LAUNCHES, WHAT_LAUNCH, STREAM_OF_GRID),
-	/* The first of what has to do with graphs: where a driver lacks it, none is launched. */
+	/* The first function for graphs: if a driver lacks it, no graph is launched. */
 	BOTH(cuGraphLaunch, _ptsz, GRAPHS, WHAT_GRAPH_LAUNCH, 0),
 	ONE(cuGraphInstantiate, GRAPHS, WHAT_INSTANTIATE, 0),
 	ONE(cuGraphInstantiate_v2, GRAPHS, WHAT_INSTANTIATE, 0),
@@ -104,7 +104,7 @@ static const struct row {
 static const struct cuda_api *cuda;
 static atomic_bool launches_asked;
 
-/* The number of a launch that the driver reports by another name; 0: none was seen. */
+/* The number of a launch function that the driver reports with another name; 0: none. */
 static atomic_int other_launch;
 
 const char *api_other_launch(int *cbid)
@@ -115,7 +115,7 @@ const char *api_other_launch(int *cbid)
 
 bool api_launch_told(void)
 {
-	/* A begin without an end is seen by what it left. */
+	/* An end that was not reported leaves its begin's state behind. */
 	return driver_function_seen(CBID_cuLaunchKernel) && !scope_thread.in_launch;
 }
 
@@ -125,15 +125,15 @@ static struct gpupart_gpu *gpu_of_context(void *ctx)
 }
 
 /*
- * The attached GPU of what goes into @stream, or NULL: a created stream's context counts,
- * whichever is current.
+ * The attached GPU of a launch into @stream, or NULL. For a created stream its own context
+ * counts, whichever is current.
  */
 static struct gpupart_gpu *gpu_of_stream(void *stream, void *ctx)
 {
 	struct gpupart_gpu *gpu = gpu_of_context(NULL);
 	void *its = ctx;
 
-	/* CUDA shows no other. */
+	/* CUDA shows only this GPU. */
 	if (gpu)
 		return gpu;
 	if (stream && stream != CUDA_STREAM_LEGACY && stream != CUDA_STREAM_PER_THREAD &&
@@ -182,14 +182,14 @@ static void *stream_of_launch(const struct row *row, const void *arguments)
 	return NULL;
 }
 
-/* The driver did not find the stream, the function or the context that a launch named. */
+/* Whether the driver did not find the stream, function or context of a launch. */
 static bool names_nothing(int result)
 {
 	return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE ||
 	       result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* A next-launch set is used up by the launch that it was set for, whatever became of it. */
+/* A next-launch set is used up by its launch, whatever the result. */
 static __attribute__((noinline)) void launch_ends(void *stream,
 						  const struct cuda_call_params *params)
 {
@@ -197,7 +197,7 @@ static __attribute__((noinline)) void launch_ends(void *stream,
 	struct tmd_allow unused;
 	bool waited;
 
-	/* It failed, and where it was meant to go nobody knows: none waits for it anywhere. */
+	/* The launch failed and its GPU is unknown: drop all next-launch sets. */
 	if (*params->result && (!params->ctx || names_nothing(*params->result))) {
 		waited = scope_next_drop();
 	} else {
@@ -228,7 +228,7 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 		place = place_of(row, a->second, params->ctx);
 		a->first = graph_launch_begin(cuda, a->first, &place,
 					      row->fn.kind == WHAT_GRAPH_LAUNCH);
-		/* It is outstanding from here on, and may build no node. */
+		/* It is outstanding from here on, even if it builds no node. */
 		report_busy(records_counter());
 		break;
 	}
@@ -283,12 +283,12 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 
 /* ------------------------------------------------------------------- refusing */
 
-/* Ordered: what is refused at one is refused at the next. */
+/* In this order: what one refuses, the next refuses too. */
 enum { REFUSE_NOTHING, REFUSE_PARENTS, REFUSE_LAUNCHES, REFUSE_ALL };
 
 static atomic_bool strict, parents_refused;
 static atomic_int refusing;
-static _Thread_local bool refused;	/* the call that this thread is in */
+static _Thread_local bool refused;	/* the call that this thread is in was refused */
 
 static void refuse_from(int level)
 {
@@ -325,7 +325,8 @@ static inline void *function_of(const struct row *row, const struct arguments *a
 
 /*
  * Whether @row launches a kernel that can launch others: of a library, which loads code at its
- * first use, or of a module that was loaded where no call's end was told of. A graph may have one.
+ * first use, or of a module that was loaded when the ends of calls were not reported. A graph
+ * may have one.
  */
 static bool launches_parent(const struct row *row, const struct arguments *a)
 {
@@ -341,7 +342,7 @@ static bool launches_parent(const struct row *row, const struct arguments *a)
 	       (!result && module_any() && module_find(module));
 }
 
-/* What a call loaded that is refused goes before anybody has it. */
+/* Unloads what a refused call has loaded, before the program gets its handle. */
 static void unload(const struct cuda_call_params *params)
 {
 	static const char module[] = "cuModuleLoad", library[] = "cuLibraryLoad";
@@ -360,9 +361,9 @@ static void unload(const struct cuda_call_params *params)
 }
 
 /*
- * At the begin: arguments for which the driver itself fails the call. That an argument changed
- * there takes effect was measured: Documentation/internals/hardware.md, "Memory". At the end: why.
- * @row NULL: a function that has none.
+ * At the begin of a call, replaces arguments so that the driver itself fails the call;
+ * Documentation/internals/hardware.md, "Memory", has the measurement that such a change takes
+ * effect. At the end, sets the result. @row NULL: a function without a row.
  */
 static __attribute__((noinline)) void refuse(const struct row *row,
 					     const struct cuda_call_params *params)
@@ -388,7 +389,8 @@ static __attribute__((noinline)) void refuse(const struct row *row,
 	if (row->fn.kind == WHAT_INIT)
 		*(uint32_t *)a = ~0u;	/* flags, which must be 0 */
 	else if (row->fn.kind == WHAT_LAUNCH && row->which != STREAM_CURRENT)
-		a->second = NULL;	/* the grid's width, a function, the number of launches */
+		a->second = NULL;	/* the grid's width, a function, or the number of
+					 * launches */
 	else
 		a->first = NULL;
 }
@@ -409,7 +411,7 @@ static inline void match_launch(const struct row *row, const struct cuda_call_pa
 		match(function, params->ctx, key);
 }
 
-/* Nodes get their TMDs at the instantiation or the launch, where no function is named. */
+/* Nodes get their TMDs at the instantiation or the launch, which do not name functions. */
 static void match_nodes(const struct row *row, const struct cuda_call_params *params,
 			const struct arguments *a)
 {
@@ -431,9 +433,9 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 }
 
 /*
- * Attributes of launches whose blocks need no more of each other than a cluster's do, and that
- * begin when the one before has ended: access policy window 1, cluster and its scheduling 4 and 5,
- * priority 8, memory domains 9 and 10, carveout 14. Others may be there if they are 0.
+ * Attributes of launches whose blocks only depend on each other within a cluster, and which
+ * begin when the previous launch has ended: access policy window 1, cluster and its scheduling
+ * 4 and 5, priority 8, memory domains 9 and 10, carveout 14. Others must be 0.
  */
 #define PLAIN_ATTRS (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 14)
 
@@ -476,7 +478,7 @@ static __attribute__((noinline)) void lend_launch(const struct row *row,
 static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
-	/* The driver launches the graph that stands there after the begin. */
+	/* The driver launches the graph that this argument holds after the begin. */
 	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
 
 	driver_own(true);
@@ -518,8 +520,7 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	    !scope_thread.own)
 		lend_launch(row, params);
 	/*
-	 * The usual one calls nothing of the driver's. One of our own is none that a set waits
-	 * for.
+	 * The usual launch makes no driver calls. A probe launch never uses a next-launch set.
 	 */
 	if (!launch || (!scope_thread.in_launch && scope_thread.next_gpus && !scope_thread.own))
 		call_rare(row, params);
@@ -538,10 +539,7 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 		refuse(row, params);
 }
 
-/*
- * What the driver has at this number is not the function that we know: what we do at that
- * one's begin and end is not done.
- */
+/* The driver has another function at this number: its begins and ends are not handled. */
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
 	if (!params->arguments || !params->name)
@@ -558,12 +556,15 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 	case WHAT_GRAPH_LAUNCH:
 	case WHAT_UPLOAD:
 	case WHAT_END_CAPTURE:
-		graph_error_set("what this driver tells of as function %d is not %s",
+		graph_error_set("this driver's function %d is not %s",
 				fn->cbid, driver_function_name(fn->cbid));
 		recording_stop(graph_error());
 		break;
 	}
-	/* It may have been the launch that a set waits for: it does not wait for another. */
+	/*
+	 * It may have been the launch of a next-launch set, which must not wait for another
+	 * one.
+	 */
 	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
 	    scope_next_drop())
 		control_count(CONTROL_NEXT_DROPPED);
@@ -588,18 +589,18 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 	if (err)
 		return err;
 	*launched = driver_watch(&observer, GRAPHS, true);
-	/* Where contexts get their records. */
+	/* Contexts get their records here. */
 	driver_watch(&observer, BEGINS, true);
-	/* Where the names of kernels are found out. */
+	/* The names of kernels are found here. */
 	if (atomic_load(&report_joined))
 		driver_watch(&observer, WAITS, true);
-	/* Elsewhere there is none to destroy. */
+	/* Drivers without green contexts have none to destroy. */
 	if (driver_table_get(&table) && table.green)
 		driver_watch(&observer, GREENS, true);
 	return 0;
 }
 
-/* Some drivers lack some: cuLaunchKernel is the one that tells. */
+/* Some drivers lack some functions; cuLaunchKernel decides. */
 static bool watch_launches(void)
 {
 	bool all = !driver_watch(&observer, LAUNCHES, true);
@@ -621,10 +622,10 @@ int api_watch_names(struct gpupart *gp)
 	if (!cuda->func_name || !cuda->func_module || !cuda->graph_nodes || !cuda->node_type ||
 	    !cuda->graph_child || !cuda->kernel_get)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"no rules by kernel name: this driver does not tell kernels' names (CUDA 12.3 does)");
+				"no rules by kernel name: this driver does not report kernel names (needs CUDA 12.3)");
 	if (!watch_launches())
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"no rules by kernel name: this driver does not tell of launches");
+				"no rules by kernel name: this driver does not report launches");
 	return 0;
 }
 
@@ -638,10 +639,10 @@ int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse)
 		return err;
 	if (!watch_launches())
 		return ctx_fail(gp, -EOPNOTSUPP,
-			       "this driver does not tell of its launch functions: it cannot be made to refuse them");
+			       "this driver does not report calls of its launch functions: they cannot be refused");
 	if (refuse) {
 		driver_watch(&observer, BEGINS, true);
-		/* Where a GPU was attached these are watched already. */
+		/* If a GPU was attached these are already observed. */
 		driver_watch(&observer, GRAPHS, true);
 	}
 	atomic_store(&strict, true);
@@ -655,8 +656,8 @@ int api_refuse_parents(struct gpupart *gp)
 	if (driver_watch_resource(DRIVER_MODULE_LOADED) || !cuda->func_module || !watch_launches())
 		return ctx_fail(gp, -EOPNOTSUPP,
 				ENVIRONMENT_NO_DEVICE_LAUNCH
-				"=1: this driver does not tell of modules and launches");
-	/* A module may be loaded in any: which ones the driver does not say. */
+				"=1: this driver does not report modules and launches");
+	/* Any function may load a module; the driver does not say which do. */
 	driver_watch(&observer, DRIVER_ALL, true);
 	atomic_store(&parents_refused, true);
 	refuse_from(REFUSE_PARENTS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The begin and the end of those driver functions that decide what a launch belongs to
- * (launches, graphs, captures) or that tell of SMs. Routes them; knows nothing of sets.
+ * Observes the begin and end of the driver functions that determine what a launch belongs to
+ * (launches, graphs, captures) or that report SMs, and passes them on.
  */
 #ifndef GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H
 #define GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H
@@ -9,42 +9,48 @@
 #include "lib/driver/cuda.h"
 
 /*
- * The begin and the end of functions that make and launch graphs are seen from now on, and of those
- * that wait where the process reports. *@launched: the driver's result for cuGraphLaunch. As
+ * Starts observing functions that create and launch graphs and, if the process reports to a
+ * run, those that wait. *@launched is the driver's result for cuGraphLaunch. Returns like
  * driver_observe().
  */
 int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched);
 
-/* From now on those of launch functions are seen; any number of times, after api_watch(). */
+/* Starts observing launch functions. May be called any number of times, after api_watch(). */
 void api_watch_launches(void);
 
-/* The same for rules by kernel name. -EOPNOTSUPP: this driver tells of no launches or no names. */
+/*
+ * The same for rules by kernel name. -EOPNOTSUPP: this driver does not report launches or
+ * names.
+ */
 int api_watch_names(struct gpupart *gp);
 
 /*
- * The launch function that was expected where the driver was seen to have another, and its
- * number; NULL: none yet.
+ * The launch function that was expected where the driver has another one, and its number; NULL:
+ * none yet.
  */
 const char *api_other_launch(int *cbid);
 
-/* After a cuLaunchKernel of the calling thread's: whether its begin and end were told of. */
+/*
+ * Called after a cuLaunchKernel of the calling thread: whether its begin and end were reported.
+ */
 bool api_launch_told(void);
 
 /*
- * From now on launch functions fail once api_left_limit() was called; @refuse: they and what makes
- * contexts fail from now on. As driver_observe(); -EOPNOTSUPP where the driver tells of none.
+ * From now on launch functions fail once api_left_limit() was called. @refuse: they, and
+ * functions that create contexts, fail at once. Returns like driver_observe(); -EOPNOTSUPP if
+ * the driver does not report calls.
  */
 int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse);
 /* For the launch callback: a launch left its limit. */
 void api_left_limit(void);
 
 /*
- * After api_watch(): from now on a module whose kernels can launch others is unloaded before the
- * call that loaded it ends, which fails; so do launches of what cannot be unloaded. -EOPNOTSUPP
- * where the driver does not tell of modules or functions.
+ * Call it after api_watch(). From now on a module whose kernels can launch others is unloaded
+ * before the call that loaded it ends, and the call fails; launches of modules that cannot be
+ * unloaded fail too. -EOPNOTSUPP: the driver does not report modules or calls.
  */
 int api_refuse_parents(struct gpupart *gp);
-/* In the callback for a loaded module: it is such a one, and has the kernel @name. */
+/* In the callback for a loaded module: its kernels can launch others; one of them is @name. */
 void api_module_launches(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The time that goes on evenly. Any thread. */
+/* Reads the monotonic clock. Any thread may call it. */
 #ifndef GPUPART_LIB_CORE_CLOCK_H
 #define GPUPART_LIB_CORE_CLOCK_H
 

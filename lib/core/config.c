@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads configuration files: lines of "KEY = VALUE", '#' begins a comment. A file that another user
- * could have written is ignored.
+ * Reads configuration files: lines of "KEY = VALUE"; '#' begins a comment. Ignores a file that
+ * another user could have written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,10 @@
 
 #define BLANKS " \t\r"
 
-/* As which root and his files, /etc too, are seen where a user namespace does not map him. */
+/*
+ * The uid that root and root's files, including /etc, have in a user namespace that does not
+ * map root.
+ */
 #define UNMAPPED_UID 65534
 
 static bool is_unmapped_roots(const char *path)
@@ -33,7 +36,10 @@ static bool is_trusted(const struct stat *st, bool own)
 		is_unmapped_roots("/etc/gpupart"));
 }
 
-/* The text of the file, with its end: its length, 0 where there is none, or a negative errno. */
+/*
+ * Reads the file's text and terminates it. Returns its length, 0 if there is no file, or a
+ * negative errno.
+ */
 static int read_config(struct gpupart *gp, struct gpupart_config *config)
 {
 	int fd = open(config->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), err = 0;
@@ -41,18 +47,18 @@ static int read_config(struct gpupart *gp, struct gpupart_config *config)
 	struct stat st;
 	ssize_t len;
 
-	/* A link that leads nowhere is no absence of a file. */
+	/* A dangling link is an error, not a missing file. */
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && lstat(config->path, &st))
 		return 0;
 	len = fd < 0 || fstat(fd, &st) ? -1 : 0;
 	if (!len && S_ISREG(st.st_mode) && !is_trusted(&st, config->own))
-		err = -EPERM, why = "ignored: others can write it";
+		err = -EPERM, why = "ignored: other users can write it";
 	else if (!len)
 		len = read(fd, config->text, sizeof(config->text));
 	if (len < 0)
 		err = errno == EPERM ? -EACCES : -errno, why = strerror(errno);
 	else if (!err && !S_ISREG(st.st_mode))
-		err = -EISDIR, why = "is no regular file";
+		err = -EISDIR, why = "is not a regular file";
 	else if (len == sizeof(config->text))
 		err = -EFBIG, why = "has 4096 bytes or more";
 	else if (memchr(config->text, 0, len))
@@ -84,7 +90,7 @@ int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config)
 		len = read_config(gp, config);
 		if (len <= 0)
 			return len;
-		/* Some editors begin a file with this mark. */
+		/* Some editors write a byte order mark at the start of a file. */
 		config->rest = config->text + 3 * !strncmp(config->text, "\xef\xbb\xbf", 3);
 	}
 	while ((line = strsep(&config->rest, "\n"))) {
@@ -98,7 +104,7 @@ int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config)
 		}
 		if (*config->key)
 			return ctx_fail(gp, -EINVAL,
-					"%s:%u: '%.40s' is not understood: wants KEY = VALUE",
+					"%s:%u: '%.40s' is not valid: must be KEY = VALUE",
 					config->path, config->line, config->key);
 	}
 	return 0;
@@ -113,17 +119,20 @@ int gpupart_config_strict(struct gpupart *gp)
 	while ((err = gpupart_config_next(gp, &config)) > 0) {
 		bool is_strict = !strcasecmp(config.key, "strict");
 
-		/* Of the command: set.NAME and others. */
+		/* Keys of the command, set.NAME and others. */
 		if (strchr(config.key, '.'))
 			continue;
-		/* A misspelt key must not leave a node without its setting, nor a second one. */
+		/*
+		 * With a misspelt or repeated key the machine would lose its setting without
+		 * notice.
+		 */
 		if (strict >= 0 || !is_strict)
 			return ctx_fail(gp, -EINVAL, "%s:%u: '%.40s' is %s", config.path,
 					config.line, config.key,
-					is_strict ? "given twice" : "no key: wants strict");
+					is_strict ? "given twice" : "not a key: must be strict");
 		strict = !strcmp(config.value, "yes");
 		if (!strict && strcmp(config.value, "no"))
-			return ctx_fail(gp, -EINVAL, "%s:%u: strict = %.40s: wants yes or no",
+			return ctx_fail(gp, -EINVAL, "%s:%u: strict = %.40s: must be yes or no",
 					config.path, config.line, config.value);
 	}
 	return err ? err : strict > 0;

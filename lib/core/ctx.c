@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Open, close and error text of a context. */
+/* Opens and closes contexts, and stores their error sentences. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

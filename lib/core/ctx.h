@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The context: where a failing call leaves its sentence. */
+/* The context, which stores the error sentence of a call that failed. */
 #ifndef GPUPART_LIB_CORE_CTX_H
 #define GPUPART_LIB_CORE_CTX_H
 
 #include "lib/private.h"
 
-/* Of libgpupart.so.0, for libgpupart-manage.so.0 of the same build: exported, and not public. */
+/*
+ * For functions of libgpupart.so.0 that libgpupart-manage.so.0 of the same build uses:
+ * exported, but not public.
+ */
 #define GPUPART_PRIVATE __attribute__((visibility("default")))
 
 struct gpupart {
@@ -13,14 +16,14 @@ struct gpupart {
 };
 
 /*
- * Keeps the sentence in @gp (which may be NULL) and returns @err, a negative
- * errno: return ctx_fail(gp, -EINVAL, "TPC %u is not there: ...", tpc);
+ * Stores the error sentence in @gp (which may be NULL) and returns @err, a negative errno:
+ * return ctx_fail(gp, -EINVAL, "TPC %u does not exist: ...", tpc);
  */
 __attribute__((format(printf, 3, 4)))
 GPUPART_PRIVATE
 int ctx_fail(struct gpupart *gp, int err, const char *fmt, ...);
 
-/* The same with the words of an inner failure kept behind a colon. */
+/* The same, with the error sentence that @gp already has appended after a colon. */
 __attribute__((format(printf, 3, 4)))
 GPUPART_PRIVATE
 int ctx_fail_because(struct gpupart *gp, int err, const char *fmt, ...);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See environment.h. Any thread, while none changes the environment. */
+/*
+ * Reads the environment: see environment.h. Any thread may call it while no thread changes the
+ * environment.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +17,7 @@ static const char *value_of(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* One digit from 1 to @most; else @most. */
+/* One digit from 1 to @most; otherwise @most. */
 static unsigned int number_of(const char *name, unsigned int most)
 {
 	const char *value = value_of(name);
@@ -75,7 +78,7 @@ uint64_t environment_mem(const struct environment *environment)
 	uint64_t bytes;
 	char *end;
 
-	/* strtoull() takes blanks and signs, too. */
+	/* strtoull() would accept blanks and signs too. */
 	if (!text || *text < '0' || *text > '9')
 		return 0;
 	errno = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `gpupart run`, a scheduler or the user tells the library of a process in its environment.
- * The one reader of these variables. Their users are documented in gpupart(1).
+ * The environment variables through which `gpupart run`, a scheduler or the user configures the
+ * library in a process. Only this file reads them. Those for users are documented in
+ * gpupart(1).
  */
 #ifndef GPUPART_LIB_CORE_ENVIRONMENT_H
 #define GPUPART_LIB_CORE_ENVIRONMENT_H
@@ -34,55 +35,65 @@
 
 #define ENVIRONMENT_MOST_GRAPH_SETS 4
 
-/* Texts are NULL where the variable is missing or empty, and valid until it is changed. */
+/* Strings are NULL if the variable is missing or empty, and valid until it is changed. */
 struct environment {
-	bool untouched;		/* OFF is "1": the library does nothing that no grant asks for */
+	bool untouched;		/* DISABLE is "1": the library does nothing that no grant
+				 * requires */
 	bool profile;		/* PROFILE is "1": a profiler may subscribe after the library */
-	/* NO_DEVICE_LAUNCH is "1": modules whose kernels can launch others are not loaded. */
+	/*
+	 * NO_DEVICE_LAUNCH is "1": refuse modules with kernels that can launch other kernels.
+	 */
 	bool no_device_launch;
-	bool no_records;	/* RECORDS is "0": the GPU writes no records of launches */
-	/* GRAPH_SETS: how many sets an executable graph stays built for; else the most. */
+	bool no_records;	/* RECORDS is "0": the GPU writes no completion records */
+	/*
+	 * GRAPH_SETS: for how many sets an executable graph stays built; otherwise the maximum.
+	 */
 	unsigned int graph_sets;
 	/*
-	 * The limit from outside, as gpupart_set_parse() reads it, and the GPU that it is for, as
-	 * gpupart_attach() takes it; NULL: any. Of several GPUs a list parted by commas, with a
-	 * set for each, parted by semicolons, or one for all.
+	 * The limit from outside, as gpupart_set_parse() reads it, and its GPU, as
+	 * gpupart_attach() takes it; NULL: any GPU. Several GPUs are separated by commas; their
+	 * sets by semicolons, or there is one set for all.
 	 */
 	const char *set, *gpu;
 	/*
-	 * Lines of a set, or one for each GPU as above, a blank, and the pattern of the kernels'
-	 * names that it is for.
+	 * Lines of rules: a set (or one for each GPU as above), a blank, and the pattern of the
+	 * kernel names.
 	 */
 	const char *rules;
 	const char *job;	/* id of the job that the process belongs to */
-	const char *tenant;	/* whose memory quota holds for it */
-	const char *mem;	/* bytes of it on each GPU that has no quota yet */
-	const char *maps;	/* XDG_CACHE_HOME of `run`: where learnt maps are, too */
+	const char *tenant;	/* the tenant whose memory quota applies */
+	const char *mem;	/* quota in bytes on each GPU that has none yet */
+	const char *maps;	/* XDG_CACHE_HOME of `run`, which also holds learnt maps */
 
 	/* For the injected library. */
-	bool has_set, has_tenant;	/* the variable exists, also empty */
+	bool has_set, has_tenant;	/* the variable exists, even if empty */
 	bool has_strict;	/* STRICT is not empty */
-	bool strict;		/* nor "0": no launch outside of the set */
-	bool sm_count;		/* SM_COUNT is "1": the program is told the SMs of its set */
-	const char *stat;	/* where the process is to show itself to `gpupart stat` */
-	const char *report;	/* where launches outside of the set are reported */
-	const char *name;	/* that the process shows */
-	const char *key;	/* of the checked map of its GPU; of several a list as @gpu */
+	bool strict;		/* and not "0": no launch may leave the set */
+	bool sm_count;		/* SM_COUNT is "1": report the SMs of its set to the program */
+	const char *stat;	/* the measurement of `gpupart stat` that the process registers
+				 * in */
+	const char *report;	/* the report for launches outside the set */
+	const char *name;	/* the name that the process publishes */
+	const char *key;	/* of the checked map of its GPU; for several GPUs a list like
+				 * @gpu */
 	const char *log;	/* file for messages; NULL: stderr */
-	const char *next;	/* another tool's library, which is to be loaded, too */
+	const char *next;	/* library of another tool, which must be loaded too */
 };
 
-/* As it is now: what is to hold for the life of the process its caller keeps. */
+/*
+ * Reads all variables now. A caller that needs a value for the life of the process must keep
+ * it.
+ */
 GPUPART_PRIVATE
 struct environment environment_read(void);
 
 /*
- * Copies part @n, from 0, of @list, whose parts @separator parts. Returns its length, which is not
- * below @len where it was cut, or -1 after the last part.
+ * Copies item @n (from 0) of @list, whose items are separated by @separator. Returns its
+ * length, which is @len or more if it was cut, or -1 after the last item.
  */
 int environment_part(const char *list, char separator, unsigned int n, char *part, size_t len);
 
-/* The bytes of @mem; 0 where it is NULL or no number from 1 on. */
+/* The bytes in @mem; 0 if it is NULL or not a number of at least 1. */
 uint64_t environment_mem(const struct environment *environment);
 
 #endif

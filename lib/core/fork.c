@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* See fork.h. */
+/* Holds locks across a fork: see fork.h. */
 #include <stdint.h>
 #include "lib/core/fork.h"
 
 #define LAST_TURN 2
 
-/* The linker's names for the section of FORK_TAKES(). */
+/* The linker's symbols for the section of FORK_TAKES(). */
 extern const struct fork_lock *__start_gpupart_locks[] __attribute__((visibility("hidden")));
 extern const struct fork_lock *__stop_gpupart_locks[] __attribute__((visibility("hidden")));
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A fork while another thread holds a lock leaves the child that lock held for ever. */
+/*
+ * Keeps locks usable in the child of a fork. If another thread held a lock during the fork, it
+ * would stay locked in the child for ever.
+ */
 #ifndef GPUPART_LIB_CORE_FORK_H
 #define GPUPART_LIB_CORE_FORK_H
 
@@ -11,20 +14,22 @@ struct fork_lock {
 };
 
 /*
- * Behind the definition of a lock that is held for moments and never across a call of the driver,
- * which may fork itself: a fork takes it meanwhile. Of two that a thread may hold at once the inner
- * one has the higher turn, 1 or 2. The list is a section of its own, so that it is complete before
- * any lock can be held.
+ * Write this after the definition of a lock that is held for moments and never across a driver
+ * call (the driver may fork). A fork then acquires the lock first. If a thread can hold two
+ * such locks, the inner one has the higher turn, 1 or 2. The list is a section of the object
+ * file, so it is complete before any lock can be held.
  */
 #define FORK_TAKES(mutex, turn) \
 	static const struct fork_lock mutex##_fork = { &(mutex), turn }; \
 	static const struct fork_lock *mutex##_listed \
 		__attribute__((used, section("gpupart_locks"))) = &mutex##_fork
 
-/* Behind that of one which is held across such calls: it is initialised anew in the child. */
+/*
+ * The same for a lock that is held across driver calls: it is initialised again in the child.
+ */
 #define FORK_RENEWS(mutex) FORK_TAKES(mutex, 0)
 
-/* Holds @mutex to the end of the block. */
+/* Holds @mutex until the end of the block. */
 #define FORK_HOLD(mutex) \
 	__attribute__((cleanup(fork_hold_end))) pthread_mutex_t *held = fork_hold_begin(mutex)
 
@@ -39,7 +44,10 @@ static inline void fork_hold_end(pthread_mutex_t *const *held)
 	pthread_mutex_unlock(*held);
 }
 
-/* From now on; any number of times, from any thread. Before any of those locks is taken. */
+/*
+ * Installs the handlers; call it before any of these locks is used. Any thread may call it any
+ * number of times.
+ */
 void fork_guard(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small files that we write for ourselves must not end somebody's program: where a
- * file size limit (ulimit -f) is in force, the signal is swallowed and the write fails.
+ * Prevents a file size limit (ulimit -f) from killing the program when the library writes a
+ * small file of its own: the signal is discarded, and the write fails.
  */
 #ifndef GPUPART_LIB_CORE_FSIZE_H
 #define GPUPART_LIB_CORE_FSIZE_H

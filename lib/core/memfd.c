@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "lib/core/memfd.h"
 
-/* The process that created it may have ended, and @id be something else of another process. */
+/* The process that created it may have ended, and its pid and descriptor may be reused. */
 static bool is_ours(const char *id, const char *name)
 {
 	char link[MEMFD_ID_LEN], wanted[MEMFD_ID_LEN];
@@ -32,7 +32,7 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 	if (fd < 0)
 		return ctx_fail(gp, -errno, "%.80s: %s", id, strerror(errno));
 	ours = is_ours(id, name);
-	/* What can be shortened would end us some day. */
+	/* Memory that can be shortened could kill this process with a bus error. */
 	if (ours && !fstat(fd, &st) && (size_t)st.st_size == size &&
 	    fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -42,6 +42,6 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 		return 0;
 	if (map != MAP_FAILED)
 		munmap(map, size);
-	return ours ? ctx_fail(gp, -EPROTO, "%.80s is of another version of gpupart", id) :
-		      ctx_fail(gp, -EINVAL, "%.80s is not what gpupart made", id);
+	return ours ? ctx_fail(gp, -EPROTO, "%.80s is from another version of gpupart", id) :
+		      ctx_fail(gp, -EINVAL, "%.80s was not created by gpupart", id);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory without a name in any folder that one process creates and others open through its
- * descriptor: nothing is left behind, however either of them ends.
+ * Shared memory that one process creates and others open through its descriptor. It has no name
+ * in any directory, so nothing remains after its users have ended.
  */
 #ifndef GPUPART_LIB_CORE_MEMFD_H
 #define GPUPART_LIB_CORE_MEMFD_H
@@ -10,12 +10,12 @@
 
 #define MEMFD_ID_LEN 64
 
-/* Stands at its beginning. Another layout has another magic. */
+/* The first bytes of the memory. Each layout has its own magic. */
 struct memfd_head {
 	uint64_t magic, size;
 };
 
-/* One that this process created, open. */
+/* Memory that this process created. */
 struct memfd {
 	struct memfd_head *head;
 	size_t size;
@@ -23,21 +23,27 @@ struct memfd {
 	char id[MEMFD_ID_LEN];
 };
 
-/* Creates @size zeroed bytes with the head filled. *@id, valid until the close, is for others. */
+/*
+ * Creates @size zero bytes with the head filled in. Other processes open it by *@id, which is
+ * valid until memfd_close().
+ */
 int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
 	       struct memfd **opened, const char **id);
-/* NULL: nothing is done. */
+/* NULL: does nothing. */
 void memfd_close(struct memfd *memfd);
 
 /*
- * Maps what memfd_open() created with the same arguments. -EPROTO: with the same name, by another
- * version; -EINVAL: @id names something else.
+ * Maps memory that memfd_open() created with the same arguments. -EPROTO: it has this name but
+ * another version. -EINVAL: @id names something else.
  */
 GPUPART_PRIVATE
 int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
 	      struct memfd_head **at);
 
-/* Makes @text, @len bytes that another process wrote there, a string of printable ASCII. */
+/*
+ * Terminates @text, @len bytes that another process wrote, and replaces all characters that are
+ * not printable ASCII.
+ */
 void memfd_clean(char *text, size_t len);
 
 #endif

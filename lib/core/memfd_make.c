@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Creates memory that other processes map, and cleans what they wrote: see memfd.h. */
+/* Creates memory that other processes map, and cleans strings that they wrote: see memfd.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,15 +20,15 @@ int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size
 	int err = 0;
 
 	if (!new)
-		return ctx_fail(gp, -ENOMEM, "no memory");
+		return ctx_fail(gp, -ENOMEM, "out of memory");
 	fsize_guard_begin(&guard);
 	new->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	/* A program that shortens it would end all that have mapped it. */
+	/* A program that shortens the memory would kill all processes that have mapped it. */
 	if (new->fd >= 0 && !fchmod(new->fd, 0600) && !ftruncate(new->fd, size) &&
 	    !fcntl(new->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, new->fd, 0);
 	if (map == MAP_FAILED)
-		err = ctx_fail(gp, -errno, "no shared memory: %s", strerror(errno));
+		err = ctx_fail(gp, -errno, "shared memory cannot be created: %s", strerror(errno));
 	fsize_guard_end(&guard);
 	if (err) {
 		if (new->fd >= 0)

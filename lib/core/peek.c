@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See peek.h. */
+/* Reads memory through system calls: see peek.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -7,13 +7,13 @@
 #include <unistd.h>
 #include "lib/core/peek.h"
 
-/* No page is smaller. */
+/* the smallest page size */
 #define PAGE 4096
 
-/* Some containers refuse process_vm_readv(), and emulators lack it: asked for once. */
+/* Some containers refuse process_vm_readv(), and some emulators lack it: try it once. */
 static atomic_bool refused;
 
-/* All of @len, or -errno. */
+/* Reads all @len bytes, or returns -errno. */
 static int read_piece(const void *at, void *into, size_t len)
 {
 	struct iovec local = { into, len }, remote = { (void *)(uintptr_t)at, len };
@@ -24,7 +24,7 @@ static int read_piece(const void *at, void *into, size_t len)
 	return (size_t)nr == len ? 0 : -EFAULT;
 }
 
-/* The same: write() looks at memory, and says EFAULT too. */
+/* The same through a pipe: write() also returns EFAULT for a bad address. */
 static int pipe_piece(const int pipe[2], const void *at, void *into, size_t len)
 {
 	ssize_t nr = write(pipe[1], at, len);
@@ -41,7 +41,7 @@ static size_t piece_after(const char *at, size_t done, size_t len)
 	return room < len - done ? room : len - done;
 }
 
-/* By @pipe where that is not NULL. No piece lies in two pages. */
+/* Uses @pipe if it is not NULL. No piece crosses a page boundary. */
 static size_t read_pieces(const int *pipe, const char *at, char *into, size_t len)
 {
 	size_t done = 0, piece;
@@ -66,7 +66,7 @@ size_t peek(const void *at, void *into, size_t len)
 		err = read_piece(at, into, len);
 	if (!err)
 		return len;
-	/* Some page of it is not there: those before that one. */
+	/* Some page is not mapped: read the pages before it. */
 	if (err != -ENOSYS && err != -EPERM)
 		return read_pieces(NULL, at, into, len);
 	atomic_store_explicit(&refused, true, memory_order_relaxed);

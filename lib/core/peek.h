@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads this process's own memory, so that a bad address is an answer and no fault. */
+/* Reads this process's own memory, so that a bad address is an error and not a fault. */
 #ifndef GPUPART_LIB_CORE_PEEK_H
 #define GPUPART_LIB_CORE_PEEK_H
 
@@ -8,11 +8,14 @@
 #include <stdint.h>
 #include "lib/core/ctx.h"
 
-/* Up to @len bytes from @at; how many were there before the first page that is not. No lock. */
+/*
+ * Reads up to @len bytes from @at. Returns the number of bytes before the first page that is
+ * not mapped. Takes no lock.
+ */
 GPUPART_PRIVATE
 size_t peek(const void *at, void *into, size_t len);
 
-/* The word at @at; false where there is none. */
+/* Reads the word at @at; false if it is not mapped. */
 static inline bool peek_word(const void *at, uint64_t *word)
 {
 	return peek(at, word, sizeof(*word)) == sizeof(*word);

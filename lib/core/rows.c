@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See rows.h. */
+/* Converts lists to the caller's row size: see rows.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,13 @@ int rows_resized(struct gpupart *gp, void *list, unsigned int max, size_t size, 
 	if (size == own)
 		return fill(gp, arg, list, max);
 	if (!size || size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "a row of %zu bytes: 1 to %d are possible", size,
+		return ctx_fail(gp, -EINVAL, "a row of %zu bytes: must be 1 to %d", size,
 				MAX_SIZE);
 	if (max) {
 		rows = calloc(max, own);
 		if (!rows)
 			return ctx_fail(gp, -ENOMEM,
-					"no memory for %u rows of %zu bytes", max, own);
+					"out of memory for %u rows of %zu bytes", max, own);
 	}
 	nr = fill(gp, arg, rows, max);
 	for (int i = 0; i < nr && (unsigned int)i < max; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the header of a file that another process writes, by system calls alone: nothing in the
- * file can end the reader or make it loop without bound.
+ * Reads the header of a file that another process writes, with system calls only: no contents
+ * of the file can kill the reader or keep it in a long loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "lib/core/shared_header.h"
 
-#define MAX_WORDS 4096	/* that are added up for a GPU */
+#define MAX_WORDS 4096	/* most words to add up for a GPU */
 #define TRIES 100
 
 static bool read_at(int fd, void *into, size_t len, uint64_t at)
@@ -48,7 +48,7 @@ enum shared_version shared_version(int fd, enum shared_kind kind, uint32_t layou
 	return header->layout == layout ? SHARED_SAME : SHARED_OTHER;
 }
 
-/* A set that cannot be read in the moment between two others is all that the GPU has. */
+/* If the set changes while it is read, use all TPCs of the GPU. */
 static void resolve_set(int fd, struct shared_gpu *gpu)
 {
 	const struct shared_place *set = &gpu->set;

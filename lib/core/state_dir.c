@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The folder that shared files are in, and which process is which by what /proc says. */
+/* The directory of shared files, and identification of processes through /proc. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ void control_copy_text(char *to, size_t len, const char *from, size_t room)
 	to[i] = 0;
 }
 
-/* By how much the clock of our time namespace is ahead, in clock ticks. */
+/* The offset of the clock of our time namespace, in clock ticks. */
 static int64_t ticks_ahead(void)
 {
 	FILE *file = fopen("/proc/self/timens_offsets", "re");
@@ -57,9 +57,9 @@ uint64_t control_process_start(pid_t pid)
 	int fd;
 
 	/*
-	 * /proc may be of another pid namespace, in which our number is another one's. Written
-	 * as nobody else does it: emulators make the file of the usual name up for us, and what
-	 * others read of this process is the kernel's.
+	 * /proc may belong to another pid namespace, in which our pid is another process. This
+	 * unusual path is deliberate: emulators invent the contents of the usual one, and what
+	 * others read about this process comes from the kernel.
 	 */
 	if (pid == getpid())
 		snprintf(path, sizeof(path), "/proc/./self/stat");
@@ -73,7 +73,7 @@ uint64_t control_process_start(pid_t pid)
 	if (len <= 0)
 		return 0;
 	text[len] = 0;
-	/* The name, field 2, may hold blanks and brackets: count from the last bracket. */
+	/* The name in field 2 may contain blanks and brackets: count from the last bracket. */
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < 22; field++) {
 		at = strchr(at + 1, ' ');
@@ -82,7 +82,10 @@ uint64_t control_process_start(pid_t pid)
 		else if (at && field + 1 == 20)
 			nr_threads = strtol(at + 1, NULL, 10);
 	}
-	/* Dead, though its parent has not asked yet; its first thread alone may be. */
+	/*
+	 * Dead, but not yet reaped by its parent. If only its first thread has ended, it is
+	 * alive.
+	 */
 	if (!at || state == 'X' || (state == 'Z' && nr_threads <= 1))
 		return 0;
 	start = strtoull(at + 1, NULL, 10);
@@ -93,7 +96,7 @@ bool control_process_lives(pid_t pid, uint64_t start)
 {
 	uint64_t now = pid > 0 && start ? control_process_start(pid) : 0;
 
-	/* Two namespaces may round the time each in its own way. */
+	/* Two time namespaces may round the time differently. */
 	return now && now - start + 1 <= 2;
 }
 
@@ -104,7 +107,7 @@ uint64_t control_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
-/* A folder that is one user's alone, or no folder. */
+/* Opens a directory that belongs to one user only, or fails. */
 int control_open_dir(uid_t uid, bool make)
 {
 	char path[48];
@@ -151,7 +154,7 @@ int control_write_file(int dir, const char *file, const void *data, size_t len, 
 	if (n != (ssize_t)len)
 		err = n < 0 ? -errno : -ENOSPC;
 	fsize_guard_end(&guard);
-	/* Whatever the mask of who calls. */
+	/* Independent of the caller's umask. */
 	if (!err && fchmod(fd, mode))
 		err = -errno;
 	close(fd);

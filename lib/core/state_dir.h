@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What files that processes share below /dev/shm have in common: the folder they are in,
- * and which process is which. Needs libc alone.
+ * The directory of the files that processes share below /dev/shm, and identification of the
+ * processes they belong to. Depends on libc only.
  */
 #ifndef GPUPART_LIB_CORE_STATE_DIR_H
 #define GPUPART_LIB_CORE_STATE_DIR_H
@@ -14,11 +14,14 @@
 #include "lib/core/ctx.h"
 
 #define CONTROL_ROOT "/dev/shm"
-/* Of another user's folder no more is looked at: no user has that many processes on GPUs. */
+/*
+ * The most files that are read in another user's directory: no user has as many processes on
+ * GPUs.
+ */
 #define CONTROL_MAX_FILES 4096
-#define CONTROL_NAME_LEN 64	/* of a job, a tenant, a program, with its end */
+#define CONTROL_NAME_LEN 64	/* of a job, tenant or program, with its terminating 0 */
 
-/* A descriptor that is closed where its block ends; negative: there is none. */
+/* A descriptor that is closed at the end of its block; negative: none. */
 #define CONTROL_CLOSED __attribute__((cleanup(control_close)))
 
 static inline void control_close(const int *fd)
@@ -27,68 +30,98 @@ static inline void control_close(const int *fd)
 		close(*fd);
 }
 
-/* Of a job or a tenant: 1 to 63 letters, digits, '.', '_' and '-', the first no '-'. */
+/*
+ * Whether @name is valid for a job or a tenant: 1 to 63 characters from A-Z a-z 0-9 . _ -, not
+ * starting with '-'.
+ */
 __attribute__((visibility("default"))) bool control_name_good(const char *name);
-/* 0700 and @uid's, or a negative errno; *path is made. */
+/*
+ * Opens the state directory of @uid, which has mode 0700, or returns a negative errno. With
+ * @make it is created if necessary.
+ */
 __attribute__((visibility("default")))
 int control_open_dir(uid_t uid, bool make);
-/* Lists the folder @dir, which is closed with the list or on failure; NULL: it cannot be listed. */
+/*
+ * Opens @dir for listing. closedir() closes the descriptor, and so does a failure, which
+ * returns NULL.
+ */
 GPUPART_PRIVATE
 DIR *control_read_dir(int dir);
-/* Whole or not at all, whenever we die: another file takes the place of the old one. 0, -errno. */
+/*
+ * Writes a file and renames it over the old one, so that the change is atomic even if we die.
+ * Returns 0 or -errno.
+ */
 GPUPART_PRIVATE
 int control_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode);
-/* flock(): 0; -EBUSY: another has held it for 5 s, who may have been stopped; -errno. */
+/*
+ * flock(): returns 0; -EBUSY if another process, which may be stopped, has held the lock for 5
+ * s; or -errno.
+ */
 GPUPART_PRIVATE
 int control_lock_file(int fd);
 /*
- * Work for the files of another user: a second of this thread's CPU time, however many there are
- * and whatever is in them; what is this user's own has no bound. control_budget_begin() returns
- * when it is used up.
+ * Limits the work on another user's files to one second of this thread's CPU time, whatever
+ * they contain; this user's own files have no limit. control_budget_begin() returns the time at
+ * which the budget is spent.
  */
 uint64_t control_budget_begin(uid_t uid);
 bool control_budget_spent(uint64_t end);
-/* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */
+/*
+ * The user of a directory by its name: "gpupart-0", but not "gpupart-00", which any user can
+ * create.
+ */
 bool control_folder_uid(const char *name, uid_t *uid);
-/* @room bytes of another process into @len: printable ASCII or a question mark, and an end. */
+/*
+ * Copies a string of @room bytes that another process wrote into @len bytes: other characters
+ * than printable ASCII become question marks, and the result is terminated.
+ */
 __attribute__((visibility("default")))
 void control_copy_text(char *to, size_t len, const char *from, size_t room);
-/* When a process began, in clock ticks of the first time namespace; 0: it is none, or dead. */
+/*
+ * The start time of a process, in clock ticks of the first time namespace; 0: no such process,
+ * or it is dead.
+ */
 GPUPART_PRIVATE
 uint64_t control_process_start(pid_t pid);
-/* Whether @pid is the process that began at @start; false where that is 0. */
+/* Whether @pid is the process that started at @start; false if @start is 0. */
 GPUPART_PRIVATE
 bool control_process_lives(pid_t pid, uint64_t start);
 __attribute__((visibility("default")))
 uint64_t control_pid_namespace(void);
-/* Whether /proc shows the pids of our own namespace: it may be mounted from another. */
+/* Whether /proc shows the pids of our own namespace; it may be mounted from another one. */
 __attribute__((visibility("default")))
 bool control_proc_is_ours(void);
 
-/* What /proc/PID/status says. */
+/* Values of /proc/PID/status. */
 struct control_status {
-	unsigned int uids[4];	/* real, effective, saved, of files */
+	unsigned int uids[4];	/* real, effective, saved, file system */
 	int inner;		/* its pid in its own namespace, or 0 */
-	bool nested;		/* which is none of ours */
+	bool nested;		/* it is in a pid namespace below ours */
 };
 
 __attribute__((visibility("default")))
 bool control_read_status(int pid, struct control_status *status);
-/* The pid namespace of a process; 0: it is not told. */
+/* The pid namespace of a process; 0: unknown. */
 __attribute__((visibility("default")))
 uint64_t control_namespace_of(int pid);
 
-/* Processes of pid namespaces below ours, once for all that is looked up. All zero at first. */
+/*
+ * Processes in pid namespaces below ours, read once for several look-ups. All members start as
+ * zero.
+ */
 struct control_nested {
 	bool made;
 	unsigned int nr;
 	struct control_nested_row {
-		int pid, inner;		/* here, and in its own namespace */
-		uint64_t pid_namespace;	/* 0: /proc does not tell it */
+		int pid, inner;		/* pid here, and in its own namespace */
+		uint64_t pid_namespace;	/* 0: not shown by /proc */
 	} *rows;
 };
 
-/* Lists them, unless that was done; none where there is no memory or /proc is another's. */
+/*
+ * Reads the list if that has not been done. It is empty if memory is short or /proc is another
+ * namespace's.
+ */
 void control_nested_make(struct control_nested *nested);
 void control_nested_free(struct control_nested *nested);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* See symbols.h. */
+/* Finds symbols of a loaded object: see symbols.h. */
 #include <stdbool.h>
 #include <string.h>
 #include "lib/core/symbols.h"
 
-/* The loader has put the object's place on these for some objects and not for others. */
+/* The loader relocates these pointers for some objects and not for others. */
 static const void *at(const struct link_map *map, ElfW(Addr) address)
 {
 	return (const void *)(address < map->l_addr ? address + map->l_addr : address);
@@ -37,8 +37,8 @@ static bool is(const struct symbols *symbols, uint32_t nr, const char *name)
 }
 
 /*
- * The number of a symbol, or 0, which none has. The table: four words, a filter, a first symbol for
- * each bucket, a chain for it of its symbols' hashes but for the lowest bit, which ends it.
+ * The index of a symbol, or 0, which is never used. The table has four words, a filter, the
+ * first symbol of each bucket, and chains of hashes whose lowest bit marks the end.
  */
 static uint32_t find_gnu(const struct symbols *symbols, const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a loaded object defines, by its own tables: dlsym() would take the loader's lock, in the
- * middle of somebody's call, and may give what an audit library put in its place.
+ * Finds a symbol in a loaded object's own tables. dlsym() would take the loader's lock in the
+ * middle of a program's call, and may return a symbol that an audit library put in its place.
  */
 #ifndef GPUPART_LIB_CORE_SYMBOLS_H
 #define GPUPART_LIB_CORE_SYMBOLS_H
@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 struct symbols {
-	uintptr_t base;			/* where the object is loaded */
-	const ElfW(Sym) *list;		/* NULL: it has none */
+	uintptr_t base;			/* load address */
+	const ElfW(Sym) *list;		/* NULL: none */
 	const char *names;
-	const uint32_t *gnu, *sysv;	/* the hash tables; NULL where it has not that kind */
+	const uint32_t *gnu, *sysv;	/* hash tables; NULL if the object lacks this kind */
 };
 
 struct symbols symbols_of(const struct link_map *map);
 
-/* The address of what it defines by that name, or 0. */
+/* The address of the symbol @name that the object defines, or 0. */
 uintptr_t symbols_find(const struct symbols *symbols, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a node's jobs: what a scheduler, as root, gave users of this node's GPUs. A file each below
- * /run, which is empty after a boot.
+ * Reads grants: the TPCs and memory that root, usually through a scheduler, gave users of this
+ * machine's GPUs. Each grant is a file below /run, which is empty after a boot.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,9 +19,9 @@
 #include "lib/topo/topology.h"
 
 #define NODE_PREFIX	"0-"
-/* Of users that a user namespace does not map: the kernel's DEFAULT_OVERFLOWUID. */
+/* The uid of users that a user namespace does not map: the kernel's DEFAULT_OVERFLOWUID. */
 #define UNMAPPED_UID	65534
-/* Of a grant that may be the caller's: its link's owner cannot be seen. */
+/* The uid of a grant that may be the caller's; the owner of its link cannot be seen. */
 #define HIDDEN_UID	((unsigned int)-2)
 
 bool node_is_id(const char *id)
@@ -32,8 +32,9 @@ bool node_is_id(const char *id)
 }
 
 /*
- * The machine's root as this user namespace sees him: 0, another number, or UNMAPPED_UID. User 0 of
- * a namespace can mount a file system of his own on /proc, so the grants' folder must agree.
+ * The uid of the machine's root in this user namespace: 0, another number, or UNMAPPED_UID.
+ * User 0 of a namespace can mount a file system of its own on /proc, so the owner of the
+ * directory of grants is checked too.
  */
 static unsigned int machine_root(void)
 {
@@ -50,8 +51,9 @@ static bool is_roots(const struct stat *st)
 }
 
 /*
- * Root of the machine gives and drops grants. One who cannot write to their folder is root of a
- * container, which has it read only with the grants that hold there.
+ * The machine's root, who gives and drops grants, is exempt from them. Root of a container
+ * cannot write to the directory: the container has a read-only view, with the grants that apply
+ * in it.
  */
 static bool exempts(unsigned int uid, unsigned int root)
 {
@@ -65,8 +67,8 @@ bool gpupart_grant_exempts(unsigned int uid)
 }
 
 /*
- * A namespace that maps no user at all: its processes are seen as UNMAPPED_UID, too. One without a
- * map that can be read counts as such.
+ * Whether this user namespace maps no user at all. Its processes then have UNMAPPED_UID too. If
+ * the map cannot be read, the answer is true.
  */
 static bool maps_nobody(void)
 {
@@ -77,10 +79,11 @@ static bool maps_nobody(void)
 }
 
 /*
- * Beside each grant lies a link that root gave to its user, who cannot change it: its owner is the
- * user as this user namespace sees him. In a namespace that maps him and not the machine's root, as
- * rootless containers are, the grant holds for every user. In one that maps nobody, the kernel lets
- * only the owner set the link's times.
+ * Sets the user of a grant as this user namespace sees it. Beside each grant is a link that
+ * root gave to the grant's user, who cannot change it; its owner is that user. In a namespace
+ * that maps this user but not the machine's root, as rootless containers do, the grant applies
+ * to every user. In a namespace that maps no user, only the owner can set the link's times,
+ * which is used to find the owner.
  */
 static void translate_user(int dir, unsigned int root, struct gpupart_grant *grant)
 {
@@ -88,7 +91,7 @@ static void translate_user(int dir, unsigned int root, struct gpupart_grant *gra
 	char name[NODE_LINK_LEN];
 	struct stat st;
 
-	/* Of the container that this is in: its users are all held. */
+	/* The grant of the container that the caller is in: it applies to all its users. */
 	if (!strcmp(grant->id, GPUPART_GRANT_CONTAINER)) {
 		grant->uid = geteuid();
 		return;
@@ -113,7 +116,7 @@ int node_open_folder(const char *folder)
 
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
-	/* Not one that somebody else could have filled. */
+	/* Refuse a directory that another user could have filled. */
 	if (fstat(fd, &st) || !is_roots(&st) || (st.st_mode & 022)) {
 		close(fd);
 		return -EPERM;
@@ -129,7 +132,10 @@ int node_open_dir(bool make)
 	return node_open_folder(GPUPART_GRANT_ROOT);
 }
 
-/* Whether all texts end, it has a job's id and name, and check_gpu() would name a map like that. */
+/*
+ * Whether all strings are terminated, id and name are valid, and check_gpu() could give a map
+ * this key.
+ */
 bool node_good(const struct gpupart_grant *grant)
 {
 #define ENDS(text) (strnlen(grant->text, sizeof(grant->text)) < sizeof(grant->text))
@@ -139,7 +145,10 @@ bool node_good(const struct gpupart_grant *grant)
 #undef ENDS
 }
 
-/* Of whole texts: none that was given has a set of no GPU, or one that its GPU has not. */
+/*
+ * Whether the set of a grant with valid strings fits its GPU: no TPCs without a GPU, and none
+ * that the GPU does not have.
+ */
 bool node_set_good(const struct gpupart_grant *grant)
 {
 	char address[20];
@@ -168,10 +177,10 @@ static void fill_other(const struct shared_seen *seen, struct gpupart_grant *gra
 	grant->strict = gpu->strict;
 	grant->other_version = true;
 	if (gpupart_tpcset_empty(&grant->set))
-		strcpy(grant->why, "another version of gpupart gave it nothing");
+		strcpy(grant->why, "another version of gpupart granted no TPCs");
 }
 
-/* A byte that is neither 0 nor 1 is no bool. */
+/* A byte other than 0 and 1 is not a valid bool: convert it. */
 static void read_bools(struct gpupart_grant *grant)
 {
 	unsigned char strict;
@@ -181,7 +190,7 @@ static void read_bools(struct gpupart_grant *grant)
 	grant->other_version = false;
 }
 
-/* @root: as machine_root() says. */
+/* @root: the result of machine_root(). */
 static bool read_file(int dir, unsigned int root, const char *id, struct gpupart_grant *grant)
 {
 	enum shared_version version;
@@ -226,10 +235,10 @@ static int by_id(const void *a, const void *b)
 	return nx != ny ? (nx > ny) - (nx < ny) : strcmp(x->id, y->id);
 }
 
-/* The grants that may be the caller's, while none surely is. */
+/* The grants of which one may be the caller's, if none is known to be. */
 struct hidden {
 	bool own, any;
-	struct gpupart_grant common;	/* what all of them allow */
+	struct gpupart_grant common;	/* what all of these grants allow */
 };
 
 static void see_hidden(const struct gpupart_grant *grant, struct hidden *hidden)
@@ -252,8 +261,9 @@ static void see_hidden(const struct gpupart_grant *grant, struct hidden *hidden)
 }
 
 /*
- * Calls @see with each, or with the common part of those that may be the caller's. A negative errno
- * where the folder is there and cannot be read; -EUSERS where there is no common part.
+ * Calls @see with each grant, or with what all candidates have in common if none is known to be
+ * the caller's. Returns a negative errno if the directory exists and cannot be read, or -EUSERS
+ * if the candidates have no TPC in common.
  */
 static int walk(unsigned int root, void (*see)(const struct gpupart_grant *grant, void *arg),
 		void *arg)
@@ -307,7 +317,7 @@ static int list_grants(struct gpupart *gp, const void *arg, void *rows, unsigned
 	(void)arg;
 	if (err)
 		return ctx_fail(gp, err, GPUPART_GRANT_ROOT ": %s", err == -EPERM ?
-				"is no folder of root's alone: what it says of jobs does not count"
+				"users other than root can write to it: its grants are ignored"
 				: err == -EUSERS ? GRANT_HIDDEN : strerror(-err));
 	if (rows && listing.nr)
 		qsort(rows, listing.nr < max ? listing.nr : max, sizeof(*listing.list), by_id);
@@ -322,7 +332,7 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 
 struct sum {
 	unsigned int uid;
-	const char *pci, *tenant;	/* @pci NULL: any */
+	const char *pci, *tenant;	/* @pci NULL: any GPU */
 	bool found, named;
 	struct node_limit limit;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What root gave users of GPUs on this node: a file a job, which root alone writes and all may
- * read.
+ * Grants: GPU shares that root gave users of this machine. Each is a file that only root can
+ * write and all users can read.
  */
 #ifndef GPUPART_LIB_STATE_GRANT_H
 #define GPUPART_LIB_STATE_GRANT_H
@@ -11,28 +11,33 @@
 #include "lib/core/ctx.h"
 #include "lib/core/shared_header.h"
 
-/* A job's id that is one of those: no user's job has it, whose ids begin with a pid. */
+/*
+ * Whether @id is the id of a grant. Other jobs never have such an id: theirs begin with a pid.
+ */
 GPUPART_PRIVATE
 bool node_is_id(const char *id);
 
-/* False where there is no such job, or nothing was given to it. */
+/* Reads grant @id. False if there is no such grant, or it allows no TPCs. */
 GPUPART_PRIVATE
 bool node_get(const char *id, struct gpupart_grant *grant);
 
-/* The folder, to take turns by a lock on it; a negative errno where there is none. */
+/*
+ * Opens the directory of grants; callers can lock the descriptor. Returns a negative errno if
+ * the directory does not exist.
+ */
 GPUPART_PRIVATE
 int node_open_dir(bool make);
 
-/* A grant's file. */
-#define NODE_LAYOUT	2	/* counted up with every change behind the header */
+/* The file of a grant. */
+#define NODE_LAYOUT	2	/* increase it with every change of what follows the header */
 
 struct node_file {
-	struct shared_header header;	/* what other versions see of the grant */
+	struct shared_header header;	/* what other versions read */
 	struct shared_gpu gpu;
 	struct gpupart_grant grant;
 };
 
-/* The name of the link beside it, whose owner is the grant's user. */
+/* The name of the link beside a grant's file, whose owner is the grant's user. */
 #define NODE_LINK_LEN	(GPUPART_JOB_STRLEN + 8)
 
 static inline void node_link_name(const char *id, char *name)
@@ -40,10 +45,10 @@ static inline void node_link_name(const char *id, char *name)
 	snprintf(name, NODE_LINK_LEN, ".%s.user", id);
 }
 
-/* For grant_write.c. A negative errno where @folder is not root's alone. */
+/* For grant_write.c. Returns a negative errno if users other than root can write to @folder. */
 GPUPART_PRIVATE
 int node_open_folder(const char *folder);
-/* Its texts can be a grant's; and, with such texts, its set can. */
+/* Whether the strings of a grant are valid, and, given that, whether its set is. */
 GPUPART_PRIVATE
 bool node_good(const struct gpupart_grant *grant);
 GPUPART_PRIVATE
@@ -51,17 +56,19 @@ bool node_set_good(const struct gpupart_grant *grant);
 GPUPART_PRIVATE
 bool node_read(int dir, const char *id, struct gpupart_grant *grant);
 
-#define GRANT_HIDDEN "this user namespace hides which grant is this user's, and they share no TPC"
+#define GRANT_HIDDEN \
+	"this user namespace hides which grant is this user's; the grants have no TPC in common"
 
-/* What grants allow a user on one GPU. */
+/* What the grants of a user on one GPU allow. */
 struct node_limit {
-	struct gpupart_tpcset tpcs;	/* empty: it is hidden which grant is his (GRANT_HIDDEN) */
-	uint64_t memory;	/* bytes; 0: no bound */
+	struct gpupart_tpcset tpcs;	/* empty: the user's grant is unknown (GRANT_HIDDEN) */
+	uint64_t memory;	/* in bytes; 0: unlimited */
 };
 
 /*
- * The sum of @uid's grants on the GPU at @pci (NULL: on any); of memory that of the job named
- * @tenant (may be NULL), if it has any. False: no grant binds @uid.
+ * The union of @uid's grants on the GPU at @pci (NULL: on any GPU). The memory is that of the
+ * grant named @tenant (may be NULL), or the sum of all if there is none. Returns false if no
+ * grant applies to @uid.
  */
 GPUPART_PRIVATE
 bool node_limit(unsigned int uid, const char *pci, const char *tenant, struct node_limit *limit);

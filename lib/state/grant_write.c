@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Gives and drops grants, as root: see grant.h. */
+/* Writes and drops grants, as root: see grant.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "lib/private.h"
 #include "lib/state/grant.h"
 
-/* Into @folder; NULL: the node's. */
+/* @folder NULL: the machine's directory of grants. */
 static int write_file(const char *folder, const struct gpupart_grant *grant)
 {
 	struct node_file file;
@@ -20,7 +20,7 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 
 	if (dir < 0)
 		return dir;
-	/* One that was given nothing holds nothing: its job may be given something now. */
+	/* A grant of another version that allows no TPCs may be replaced. */
 	if (node_read(dir, grant->id, &file.grant) && file.grant.other_version &&
 	    !gpupart_tpcset_empty(&file.grant.set))
 		return -EPROTO;
@@ -40,7 +40,7 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 	atomic_init(&file.header.magic, SHARED_MAGIC(SHARED_GRANT));
 	file.grant = *grant;
 	node_link_name(grant->id, link);
-	/* A caller that may not do this is not root, and the grant does not count anyway. */
+	/* A caller that may not do this is not root; its grant does not count anyway. */
 	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
 	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))
 		return -errno;
@@ -54,20 +54,21 @@ int gpupart_grant_put_in(struct gpupart *gp, const char *folder,
 	int err;
 
 	if (!node_good(grant))
-		return ctx_fail(gp, -EINVAL, "'%.63s' (%.63s) cannot be a job of this node",
+		return ctx_fail(gp, -EINVAL,
+				"the grant '%.63s' (id %.63s) is invalid: check its id, name and key",
 				grant->name, grant->id);
 	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
 	if (!node_set_good(grant))
 		return ctx_fail(gp, -EINVAL,
-				"job %s: TPCs %s of the %u of GPU \"%s\" cannot be given",
-				grant->name, *list ? list : "-", grant->nr_tpcs, grant->pci);
+				"job %s: TPCs %s cannot be granted: GPU \"%s\" has %u TPCs",
+				grant->name, *list ? list : "-", grant->pci, grant->nr_tpcs);
 	err = write_file(folder, grant);
 	if (err == -EPROTO)
 		return ctx_fail(gp, err,
-				"job %s was noted by another version of gpupart: only that version changes it",
+				"job %s has a grant of another version of gpupart: only that version can change it",
 				grant->name);
-	return err ? ctx_fail(gp, err, "job %s cannot be noted below %s: %s", grant->name,
-			      folder ? folder : GPUPART_GRANT_ROOT, strerror(-err))
+	return err ? ctx_fail(gp, err, "the grant of job %s cannot be written below %s: %s",
+			      grant->name, folder ? folder : GPUPART_GRANT_ROOT, strerror(-err))
 		   : 0;
 }
 
@@ -85,7 +86,7 @@ int gpupart_grant_drop(struct gpupart *gp, const char *id)
 		node_link_name(id, link);
 		unlinkat(dir, link, 0);
 	}
-	return err ? ctx_fail(gp, err, "job %.63s cannot be taken from below " GPUPART_GRANT_ROOT
+	return err ? ctx_fail(gp, err, "the grant %.63s cannot be removed from " GPUPART_GRANT_ROOT
 			      ": %s", id ? id : "''", strerror(-err))
 		   : 0;
 }

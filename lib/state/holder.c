@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which process a block is of, by what the kernel says: who has a lock on the file, who has it
- * mapped.
+ * Finds the process that a state page belongs to, from what the kernel reports: which process
+ * has a lock on the file, and which has it mapped.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "lib/state/holder.h"
 
-/* The first pid namespace, PROC_PID_INIT_INO of the kernel: all processes are seen in it. */
+/* The first pid namespace (PROC_PID_INIT_INO in the kernel): every process is visible in it. */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 
 static bool has_uid(const struct control_status *status, uid_t uid)
@@ -27,9 +27,9 @@ static bool has_uid(const struct control_status *status, uid_t uid)
 }
 
 /*
- * Whether process @pid may be the one that @block in @uid's folder says it is of: one
- * process has one block at most. In a folder that is ours, or root's, we believe who
- * stands there: it may have become another user.
+ * Whether process @pid may be the owner of @block, a state page in @uid's directory; a process
+ * has at most one state page. In the caller's own directory and in root's, the uid is not
+ * compared, because a process there may have changed its user.
  */
 static bool may_be(int pid, uid_t uid, const struct shared_header *block)
 {
@@ -46,8 +46,8 @@ static bool may_be(int pid, uid_t uid, const struct shared_header *block)
 }
 
 /*
- * Whether a process has the file mapped, shared: 1, 0, or -1 where /proc does not tell it or
- * the budget of the look is used up.
+ * Whether a process has the file mapped as shared: 1, 0, or -1 if /proc does not show it or the
+ * budget of this scan is used up.
  */
 static int has_mapped(int pid, const struct stat *st, struct holder_table *table)
 {
@@ -76,7 +76,7 @@ static int has_mapped(int pid, const struct stat *st, struct holder_table *table
 			mode[3] == 's' && inode == st->st_ino &&
 			makedev(dev_major, dev_minor) == st->st_dev;
 	}
-	/* Nothing is mapped in a process that ends, nor in a kernel thread. */
+	/* A process that is ending, or a kernel thread, has no mappings. */
 	if (maps && found < 0 && !ferror(maps) && !holder_spent(table))
 		found = 0;
 	free(line);
@@ -86,8 +86,9 @@ static int has_mapped(int pid, const struct stat *st, struct holder_table *table
 }
 
 /*
- * For one that has closed descriptors that it did not know: its lock went with them. The
- * numbers are compared first: they leave one file for a process, whose maps may be long.
+ * Whether a process holds the state page only by a mapping. A program that closes unknown
+ * descriptors loses the lock on the file. The numbers are compared first, because reading a
+ * process's maps can take long.
  */
 static bool holds(int pid, uid_t uid, const struct stat *st, const struct shared_header *block,
 		  struct holder_table *table)
@@ -110,7 +111,10 @@ void holder_table_free(struct holder_table *table)
 	control_nested_free(&table->nested);
 }
 
-/* By its lock on the file alone, which is cheap; -ESRCH also where it lost that. */
+/*
+ * Finds the process by its lock on the file only, which is cheap; -ESRCH also if it lost the
+ * lock.
+ */
 static int lock_pid(int fd)
 {
 	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
@@ -148,8 +152,9 @@ bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
 	uint64_t now;
 
 	/*
-	 * A lease for reading is had where no process writes the file. Who opens it for that
-	 * in the moment that we have it makes the kernel send us a signal: one that ends nobody.
+	 * A read lease is granted only if no process has the file open for writing. If a
+	 * process opens it for writing while we hold the lease, the kernel sends us a signal:
+	 * choose one that is ignored by default.
 	 */
 	fcntl(fd, F_SETSIG, SIGURG);
 	if (!fcntl(fd, F_SETLEASE, F_RDLCK)) {
@@ -158,7 +163,10 @@ bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
 	}
 	if (errno == EAGAIN)
 		return false;
-	/* Leases are switched off, or this one is refused: only our own namespace is known. */
+	/*
+	 * Leases are disabled, or this one was refused: only processes in our own namespace are
+	 * known.
+	 */
 	if (pid_namespace != control_pid_namespace())
 		return false;
 	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
@@ -174,7 +182,7 @@ bool holder_namespace_gone(uint64_t pid_namespace)
 	struct control_status status;
 	DIR *proc;
 
-	/* Mounted so that it hides other users' processes. */
+	/* /proc may be mounted so that it hides other users' processes. */
 	if (!gone || !control_read_status(1, &status))
 		return false;
 	proc = opendir("/proc");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The files of jobs, read: what a job is limited to now, and which jobs live. */
+/* Reads the files of jobs: the current limit of a job, and which jobs are alive. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "lib/state/process_block.h"
 #include "lib/topo/topology.h"
 
-#define MAX_ENVIRONMENT	(8 << 20)	/* bytes; exec takes no more */
+#define MAX_ENVIRONMENT	(8 << 20)	/* in bytes; exec accepts no more */
 
 bool job_id_good(const char *id)
 {
@@ -27,7 +27,10 @@ bool job_id_good(const char *id)
 	       strspn(id, "0123456789abcdef-") == strlen(id);
 }
 
-/* A job that root gave: a user's file of that name, had he made one, is not looked at. */
+/*
+ * Reads the grant @id as a job record. A file with that name in the user's directory is
+ * ignored.
+ */
 static bool read_node(const char *id, struct job_record *record)
 {
 	struct gpupart_grant grant;
@@ -88,7 +91,7 @@ struct gpupart_tpcset job_effective(int dir, const struct job_record *record)
 	return set;
 }
 
-/* The record of job @id, or of the first around it, on the GPU at @pci. */
+/* Reads the record of job @id, or of the nearest job around it, on the GPU at @pci. */
 static bool read_on_gpu(int dir, const char *id, const char *pci, struct job_record *record)
 {
 	for (int depth = 0; *id && depth < JOB_MAX_DEPTH; depth++) {
@@ -131,7 +134,7 @@ struct gpupart_process *job_processes(unsigned int *nr)
 	struct gpupart_process *list = NULL;
 	int room, found = process_list_own(NULL, 0);
 
-	/* Some may begin meanwhile. */
+	/* More processes may start during the call. */
 	room = found > 0 ? found + 64 : 64;
 	list = malloc(room * sizeof(*list));
 	found = list ? process_list_own(list, room) : 0;
@@ -139,16 +142,19 @@ struct gpupart_process *job_processes(unsigned int *nr)
 	return list;
 }
 
-/* Who shows itself, and, looked for only when a job would be forgotten, who was started. */
+/*
+ * Published processes and, found only when a job is about to be removed, processes whose
+ * environment names a job.
+ */
 struct living {
 	struct gpupart_process *shown;
 	unsigned int nr_shown;
-	char (*started)[GPUPART_JOB_STRLEN];	/* jobs that some environment names */
+	char (*started)[GPUPART_JOB_STRLEN];	/* jobs named in environments */
 	unsigned int nr_started;
 	bool looked, unsure;
 };
 
-/* The first value of GPUPART_JOB in the environment that is the file @path; "": it has none. */
+/* The value of the first GPUPART_JOB in the environment file @path; "" if there is none. */
 static void read_job(const char *path, char id[GPUPART_JOB_STRLEN])
 {
 	static const char name[] = ENVIRONMENT_JOB "=";
@@ -190,7 +196,7 @@ static void add_started(struct living *living, const char *id)
 	strcpy(living->started[living->nr_started++], id);
 }
 
-/* Of the processes whose environment may be read: this user's, for root all. */
+/* Reads all environments that this user may read; root can read all. */
 static void look_for_started(struct living *living)
 {
 	char path[300], id[GPUPART_JOB_STRLEN];
@@ -223,8 +229,8 @@ static void living_fini(struct living *living)
 }
 
 /*
- * Whether any process of a job lives: its program, one that confines launches in it, or
- * one that was started with its id and may do so yet.
+ * Whether any process of a job is alive: the one that started it, a published one in it, or one
+ * that was executed with its id in the environment and may still begin to use the GPU.
  */
 static bool job_lives(int dir, const struct job_record *record, struct living *living)
 {
@@ -238,7 +244,7 @@ static bool job_lives(int dir, const struct job_record *record, struct living *l
 		if (job_belongs(dir, living->shown[i].job, record->header.id))
 			return true;
 	if (!living->looked) {
-		/* Twice: who is in the middle of an exec shows nothing. */
+		/* Scan twice: a process in the middle of an exec has no environment. */
 		look_for_started(living);
 		nanosleep(&pause, NULL);
 		look_for_started(living);
@@ -256,7 +262,7 @@ static void fill(int dir, const struct job_record *record, struct gpupart_job *j
 
 	memset(job, 0, sizeof(*job));
 	snprintf(job->id, sizeof(job->id), "%s", record->header.id);
-	/* In a note that the user wrote himself there may be anything. */
+	/* The user may have written the record by hand, so check its strings. */
 	control_copy_text(job->name, sizeof(job->name), record->header.name,
 			  sizeof(record->header.name));
 	control_copy_text(job->parent, sizeof(job->parent), record->header.parent,
@@ -273,7 +279,7 @@ static void fill(int dir, const struct job_record *record, struct gpupart_job *j
 	job->other_version = job_is_other_version(record);
 }
 
-/* Adds those that root gave; *nr may become more than @max. */
+/* Adds the grants; *nr may exceed @max. */
 static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *nr)
 {
 	int nr_given = gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant));
@@ -294,7 +300,10 @@ static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *
 	free(grants);
 }
 
-/* Of a writer that died before its file had its name; a folder is not removed. */
+/*
+ * Removes the temporary file of a writer that died before it renamed the file. unlink() does
+ * not remove directories.
+ */
 static void sweep_unfinished(int dir, const char *file)
 {
 	struct stat st;
@@ -316,7 +325,7 @@ static int list_jobs(struct gpupart *gp, const void *arg, void *rows, unsigned i
 	(void)gp;
 	(void)arg;
 	list_node(list, max, &nr);
-	/* Nothing was begun here. */
+	/* No job was started in this directory. */
 	if (!dir)
 		return nr;
 	living_init(&living);

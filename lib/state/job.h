@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the run that a process belongs to is limited to now. */
+/* The current limit of the job that a process belongs to. */
 #ifndef GPUPART_LIB_STATE_JOB_H
 #define GPUPART_LIB_STATE_JOB_H
 
@@ -7,9 +7,9 @@
 #include "lib/core/ctx.h"
 
 /*
- * The set on the GPU at @pci of job @id and of those that it was begun in; a run on several GPUs is
- * a job a GPU, each begun in the one before. False where no job on that GPU is known: then what the
- * environment says holds.
+ * Reads the limit, on the GPU at @pci, of job @id and of the jobs around it. A run on several
+ * GPUs is one job for each GPU, each inside the one before. Returns false if no job on that GPU
+ * is known; the environment then decides.
  */
 GPUPART_PRIVATE
 bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set);

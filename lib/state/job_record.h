@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jobs: what one `gpupart run` started, and all that it starts. A file a job beside the blocks of
- * processes says what it is limited to now, for processes that begin later.
+ * Job records. A job is what one `gpupart run` started, with all descendants. A file for each
+ * job, beside the state pages, holds its current limit for processes that start later.
  */
 #ifndef GPUPART_LIB_STATE_JOB_RECORD_H
 #define GPUPART_LIB_STATE_JOB_RECORD_H
@@ -12,14 +12,16 @@
 #include "lib/core/ctx.h"
 #include "lib/core/shared_header.h"
 
-#define JOB_LAYOUT	2	/* counted up with every change behind the header */
+#define JOB_LAYOUT	2	/* increase it with every change of what follows the header */
 #define JOB_PREFIX	"job-"
-/* Runs inside runs; a user's notes may have been made to lead round. */
+/* The maximum nesting of runs. A user's records could be edited to form a cycle. */
 #define JOB_MAX_DEPTH	1000
 
 struct job_record {
-	struct shared_header header;	/* its process is the run, and the program that it became */
-	struct shared_gpu gpu;		/* the set asked for; what the parent allows holds */
+	struct shared_header header;	/* its process is the one that started the job, also
+					 * after exec */
+	struct shared_gpu gpu;		/* the set that was requested; the parent's limit applies
+					 * too */
 	char source[512];
 };
 
@@ -28,7 +30,7 @@ static inline bool job_is_other_version(const struct job_record *record)
 	return record->header.layout != JOB_LAYOUT;
 }
 
-/* A program runs on a capture's GPU only on the simulated driver. */
+/* A program can only run on a capture's GPU with the simulated driver. */
 static inline bool job_is_simulated(const char *source)
 {
 	return strcmp(source, "rm") && strcmp(source, "kernel");
@@ -39,23 +41,28 @@ static inline void job_file(char *file, size_t len, const char *id)
 	snprintf(file, len, JOB_PREFIX "%.63s", id);
 }
 
-/* Whether a file may be named by @id. */
+/* Whether @id is valid as a file name. */
 GPUPART_PRIVATE
 bool job_id_good(const char *id);
 
-/* Reads a job's file. @id may lie in @record, as the parent of the one before. */
+/* Reads the record of job @id. @id may be a member of @record, for example its parent. */
 GPUPART_PRIVATE
 bool job_read(int dir, const char *id, struct job_record *record);
 
-/* What holds for @record: no more than what holds for the job that it was begun in. */
+/*
+ * The limit that applies to @record: the intersection with that of the job it was started in.
+ */
 GPUPART_PRIVATE
 struct gpupart_tpcset job_effective(int dir, const struct job_record *record);
 
-/* Whether @id is @ancestor or was begun in it. */
+/* Whether @id is @ancestor, or was started inside it. */
 GPUPART_PRIVATE
 bool job_belongs(int dir, const char *id, const char *ancestor);
 
-/* This user's processes; *nr of them. The caller frees it. NULL: none, or no memory. */
+/*
+ * Lists this user's processes; *nr of them. The caller must free the result. NULL if there are
+ * none or memory is short.
+ */
 GPUPART_PRIVATE
 struct gpupart_process *job_processes(unsigned int *nr);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The files of jobs, written: a job is begun, and its limit and its processes' are changed. */
+/* Writes the files of jobs: starts a job, and changes the limits of a job and its processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -33,9 +33,9 @@ static int write_record(int dir, const struct job_record *record)
 }
 
 /*
- * The place of @record, whose id is this process's, among the jobs that the process began in
- * @current: one a GPU, each inside the one before. A second begin on a GPU is a change of mind.
- * Returns whether it is one.
+ * Chooses the id and parent of @record, whose id is this process's, among the jobs that the
+ * process started in @current: one for each GPU, each inside the one before. A second job on
+ * the same GPU replaces the first. Returns whether it does.
  */
 static bool find_place(int dir, const char *current, struct job_record *record)
 {
@@ -77,20 +77,20 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 
 	if (!err && (!pci || !topo_address_read(pci, record.gpu.pci)))
 		err = ctx_fail(gp, -EINVAL,
-			       "\"%.63s\" is no GPU's address, as \"0000:0d:00.0\" is",
+			       "\"%.63s\" is not a GPU address such as \"0000:0d:00.0\"",
 			       pci ? pci : "");
 	if (err)
 		return err;
 	record.gpu.tpcs = *set;
 	if (name && *name && !control_name_good(name))
 		return ctx_fail(gp, -EINVAL,
-				"a job cannot be named '%.80s': wants 1 to %zu letters, digits, '.', '_' or '-', the first no '-'",
+				"job name '%.80s': must be 1 to %zu characters from A-Z a-z 0-9 . _ -, not starting with '-'",
 				name, sizeof(record.header.name) - 1);
-	/* What nobody needs any more goes first. */
+	/* First remove jobs that have no process any more. */
 	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
 	dir = control_open_dir(geteuid(), true);
 	if (dir < 0)
-		return ctx_fail(gp, dir, "the job cannot be noted below /dev/shm: %s",
+		return ctx_fail(gp, dir, "the job's file cannot be written below /dev/shm: %s",
 				strerror(-dir));
 	snprintf(record.header.id, sizeof(record.header.id), "%d-%llx-%llx", record.header.pid,
 		 (unsigned long long)record.header.start,
@@ -102,13 +102,16 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 	atomic_init(&record.header.magic, SHARED_MAGIC(SHARED_JOB));
 	err = write_record(dir, &record);
 	if (err)
-		return ctx_fail(gp, err, "the job cannot be noted below /dev/shm: %s",
+		return ctx_fail(gp, err, "the job's file cannot be written below /dev/shm: %s",
 				strerror(-err));
 	snprintf(id, GPUPART_JOB_STRLEN, "%s", again ? current : record.header.id);
 	return 0;
 }
 
-/* The limit of one process of a job, its own job's: 0 too where it has not come so far. */
+/*
+ * Sets the limit of one process of a job to that of the process's own job. Sets *early and
+ * returns 0 if the process has not attached the GPU yet.
+ */
 static int set_process(struct gpupart *gp, int dir, const struct job_record *job,
 		       const struct gpupart_process *process, bool *early)
 {
@@ -116,12 +119,12 @@ static int set_process(struct gpupart *gp, int dir, const struct job_record *job
 	int err;
 
 	*early = false;
-	/* A run inside a run is on its GPU. */
+	/* A run inside a run uses the outer one's GPU. */
 	if (!process->pid || !job_belongs(dir, process->job, job->header.id) ||
 	    !job_limit(process->job, job->gpu.pci, &set))
 		return 0;
 	err = gpupart_process_limit_set(gp, process->pid, job->gpu.pci, &set, NULL);
-	/* It is gone. */
+	/* The process has ended. */
 	if (err == -ESRCH)
 		return 0;
 	*early = err == -ENODEV || err == -EAGAIN;
@@ -133,9 +136,9 @@ static int set_process(struct gpupart *gp, int dir, const struct job_record *job
 }
 
 /*
- * The limits of all processes of the job. One that shows itself and has no limit on the GPU
- * yet will read the note, which was written first: that is waited for, if not for long,
- * since who set the job looks at it next.
+ * Sets the limits of all processes of the job. A published process that has no limit on the GPU
+ * yet will read the job's file, which was written first. The function waits a short time for
+ * it, because the caller may check the limits next.
  */
 static int set_processes(struct gpupart *gp, int dir, const struct job_record *job)
 {
@@ -158,7 +161,7 @@ static int set_processes(struct gpupart *gp, int dir, const struct job_record *j
 			if (early && !err)
 				again = true;
 			else
-				list[i].pid = 0;	/* done with */
+				list[i].pid = 0;	/* finished */
 		}
 	}
 	free(list);
@@ -166,8 +169,9 @@ static int set_processes(struct gpupart *gp, int dir, const struct job_record *j
 }
 
 /*
- * Two that set it at once take turns. Of the node's jobs a file of root's alone is locked: every
- * user can open their folder, and so keep a lock on that. The descriptor, or a negative errno.
+ * Locks against other writers of a limit. For grants a file that only root can open is locked:
+ * every user can open the directory of grants, and could so keep a lock on it. Returns the
+ * descriptor, or a negative errno.
  */
 static int lock_jobs(struct gpupart *gp, int dir, const char *id, bool node)
 {
@@ -180,19 +184,23 @@ static int lock_jobs(struct gpupart *gp, int dir, const char *id, bool node)
 	if (fd >= 0)
 		close(fd);
 	return ctx_fail(gp, err, "job %s: %s", id, err == -EBUSY ?
-			"another program has held the jobs' folder for 5 s" : strerror(-err));
+			"another program has kept the jobs' directory locked for 5 s"
+			: strerror(-err));
 }
 
 static int check_job_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set)
 {
 	if (id && set && !gpupart_tpcset_empty(set))
 		return 0;
-	return ctx_fail(gp, -EINVAL, !id ? "no job's id is given"
-				     : !set ? "no set for the job is given"
+	return ctx_fail(gp, -EINVAL, !id ? "the id of the job is missing"
+				     : !set ? "the set for the job is missing"
 					    : "the set for a job is empty");
 }
 
-/* A node's job is root's to change; who else says what it is already may tell his processes. */
+/*
+ * Only root can change a grant. Other users may pass the limit that it already has, to apply it
+ * to their processes.
+ */
 static int write_limit(struct gpupart *gp, int dir, struct job_record *record,
 		       const struct gpupart_tpcset *set)
 {
@@ -204,7 +212,7 @@ static int write_limit(struct gpupart *gp, int dir, struct job_record *record,
 			return 0;
 		gpupart_tpcset_format_list(&record->gpu.tpcs, given, sizeof(given));
 		return ctx_fail(gp, -EPERM,
-				"job %s was given TPCs %s by this node: root changes it",
+				"job %s has a grant of TPCs %s: only root can change it",
 				record->header.name, given);
 	}
 	record->gpu.tpcs = *set;
@@ -224,30 +232,30 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 		return err;
 	dir = node ? node_open_dir(false) : control_open_dir(geteuid(), false);
 	if (dir < 0 || !job_read(dir, id, &record))
-		return ctx_fail(gp, -ESRCH, "\"%.63s\" is no job of this user's", id);
+		return ctx_fail(gp, -ESRCH, "this user has no job \"%.63s\"", id);
 	if (job_is_other_version(&record))
 		return ctx_fail(gp, -EPROTO,
-				"job %s was begun by another version of gpupart: only 'gpupart set' of that version changes its limit",
+				"job %s was started by another version of gpupart: only 'gpupart set' of that version can change its limit",
 				*record.header.name ? record.header.name : record.header.id);
 	if (gpupart_tpcset_next(set, record.gpu.nr_tpcs) >= 0)
-		return ctx_fail(gp, -EINVAL, "TPC %d is not there: %s has TPCs 0-%u",
+		return ctx_fail(gp, -EINVAL, "TPC %d does not exist: %s has TPCs 0-%u",
 				gpupart_tpcset_next(set, record.gpu.nr_tpcs), record.gpu.pci,
 				record.gpu.nr_tpcs - 1);
-	/* What the record says is what the processes get. */
+	/* Keep the record and the limits of the processes equal. */
 	if (!node || !geteuid())
 		lock = err = lock_jobs(gp, dir, id, node);
 	if (err < 0)
 		return err;
 	if (before)
 		*before = job_effective(dir, &record);
-	/* First the record: a process that begins now reads it, or is found below. */
+	/* Write the record first: a process that starts now reads it, or is found below. */
 	err = write_limit(gp, dir, &record, set);
 	if (!err && node) {
 		close(dir);
 		if (lock >= 0)
 			close(lock);
 		lock = -1;
-		/* Jobs that were begun inside it are the user's. */
+		/* Jobs that were started inside a grant are the user's. */
 		dir = control_open_dir(geteuid(), false);
 	}
 	return err ? err : set_processes(gp, dir, &record);

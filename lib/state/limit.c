@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See limit.h. */
+/* Reads and writes the limit of a process in shared memory: see limit.h. */
 #include <string.h>
 #include "lib/state/limit.h"
 
@@ -17,7 +17,10 @@ void words_write(_Atomic uint64_t *words, const struct gpupart_tpcset *set, unsi
 		atomic_store_explicit(&words[i], set->allowed[i], memory_order_release);
 }
 
-/* What the word @published stands for. Whole as long as the word has not moved since. */
+/*
+ * Reads the slot that the word @published selects. The result is consistent if the word has not
+ * changed since.
+ */
 static inline void read_parts(const struct limit *limit, uint64_t published,
 			      struct limit_sets *sets)
 {
@@ -46,9 +49,9 @@ bool limit_get(const struct limit *limit, struct limit_sets *sets)
 }
 
 /*
- * One part replaced, and what both allow worked out; words above @nr_words are 0. Straight
- * code and no calls: this is most of what a limit costs. False where an inner set is not
- * inside the outer one.
+ * Replaces one part and computes what both parts allow; words above @nr_words are 0. It is
+ * straight code without calls, because it takes most of the time of setting a limit. Returns
+ * false if an inner set is not inside the outer one.
  */
 static inline __attribute__((always_inline))
 bool combine(struct limit_sets *sets, enum limit_part part, const struct gpupart_tpcset *set,
@@ -82,7 +85,7 @@ void write_slot(struct limit *limit, uint64_t next, const struct limit_sets *set
 	words_write(limit->part[slot].inner, &sets->inner, nr_words);
 }
 
-/* The next number after @now of those inside, or outside. */
+/* The next number after @now for writers inside the process, or outside. */
 static uint64_t next_number(uint64_t now, bool outside)
 {
 	uint64_t next = now + 1;
@@ -92,14 +95,14 @@ static uint64_t next_number(uint64_t now, bool outside)
 	return next;
 }
 
-/* False where another writer came first, and @now is news. */
+/* Returns false if another writer was first; @now is then the current number. */
 static bool publish(struct limit *limit, uint64_t *now, uint64_t next)
 {
 	return atomic_compare_exchange_strong_explicit(&limit->published, now, next,
 						       memory_order_acq_rel, memory_order_acquire);
 }
 
-/* What was read under @now may be torn then, and says nothing. */
+/* Whether the number has changed. If so, what was read under @now may be torn. */
 static bool is_news(const struct limit *limit, uint64_t *now)
 {
 	uint64_t before = *now;
@@ -109,7 +112,7 @@ static bool is_news(const struct limit *limit, uint64_t *now)
 	return *now != before;
 }
 
-/* Words above @nr_words are 0 in every set of this GPU, and in every slot. */
+/* Words above @nr_words are 0 in every set of this GPU and in every slot. */
 static inline __attribute__((always_inline))
 bool set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
 		const struct gpupart_tpcset *set, unsigned int nr_words)
@@ -142,7 +145,7 @@ bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tm
 	return set_inside(limit, part, map, set, RING_WORDS);
 }
 
-/* Once or twice in a process's life: not in straight code for few words. */
+/* Called once or twice in a process's life, so it has no fast path for few words. */
 bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set)
 {
 	uint64_t next, now = atomic_load_explicit(&limit->published, memory_order_acquire);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit of a process on one GPU, in memory that other processes write too. It has two parts,
- * one from outside (run, set) and one of the process's own; launches obey both, or the outer one
- * alone where they have nothing in common. No lock: whoever dies while it writes leaves what was
- * in force.
+ * The limit of a process on one GPU, in memory that other processes also write. It has two
+ * parts: the outer limit (from run or set) and the inner limit of the process itself. Launches
+ * obey both, or only the outer one if the two have no TPC in common. There is no lock: if a
+ * writer dies during a change, the previous limit stays in force.
  */
 #ifndef GPUPART_LIB_STATE_LIMIT_H
 #define GPUPART_LIB_STATE_LIMIT_H
@@ -12,9 +12,9 @@
 #include "lib/state/ring.h"
 
 /*
- * As a ring, but that each kind of writers has eight slots of its own and passes over the
- * other's numbers: the remainder is below eight for those inside. So nobody writes the
- * slot in force, nor one that was in force less than seven numbers ago.
+ * Like a ring, but the two kinds of writers (inside and outside the process) have eight slots
+ * each and skip the other's numbers: the remainder is below eight for writers inside. So no
+ * writer uses the slot in force, or one that was in force less than seven numbers ago.
  */
 #define LIMIT_SLOTS (2 * RING_SLOTS)
 
@@ -26,20 +26,21 @@ struct limit {
 	} part[LIMIT_SLOTS];
 };
 
-_Static_assert(offsetof(struct limit, slot) == sizeof(uint64_t), "ring_read() finds the slots");
+_Static_assert(offsetof(struct limit, slot) == sizeof(uint64_t),
+	       "ring_read() expects the slots at this offset");
 
 enum limit_part { LIMIT_OUTER, LIMIT_INNER };
 
-/* All of them empty where there is none. */
+/* All sets are empty if there is no limit. */
 struct limit_sets {
 	struct gpupart_tpcset in_force, outer, inner;
 };
 
 /*
- * Those inside the process take turns by a lock of theirs, those outside by a lock of the
- * file. @set is checked, NULL takes the part away. @before: what was in force. False,
- * and nothing changed, where an inner set is not inside the outer one, or for those
- * outside where those inside write all the time.
+ * Writers inside the process exclude each other by their own lock, writers outside by a lock on
+ * the file. @set must be valid for the GPU; NULL removes the part. @before is the limit that
+ * was in force. Returns false, and changes nothing, if an inner set is not inside the outer
+ * one, or, for writers outside, if writers inside do not stop writing.
  */
 bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
 		      const struct gpupart_tpcset *set);
@@ -48,12 +49,14 @@ bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 		       const struct gpupart_tpcset *set, struct limit_sets *before);
 
 /*
- * The outer part, from inside: what it and @set have in common from now on, @set where it
- * is not there. False, and nothing changed, where that is nothing.
+ * Narrows the outer part from inside to its intersection with @set, or sets it to @set if there
+ * is none. Returns false, and changes nothing, if the intersection is empty.
  */
 bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set);
 
-/* Never torn; false where writers were faster each of many times. */
+/*
+ * Reads the limit; the result is never torn. Returns false if writers were faster in every try.
+ */
 GPUPART_PRIVATE
 bool limit_get(const struct limit *limit, struct limit_sets *sets);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Processes seen from outside, and signalled, by their blocks. */
+/* Lists other processes by their state pages. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "lib/state/process.h"
 #include "lib/state/process_block.h"
 
-/* NULL leaves the limit that is in the row. */
+/* @limit NULL keeps the limit that is in the row. */
 void process_show(const struct control_gpu *gpu, const struct gpupart_tpcset *limit,
 		 struct gpupart_process *row)
 {
@@ -25,7 +25,7 @@ void process_show(const struct control_gpu *gpu, const struct gpupart_tpcset *li
 	row->simulated = *(const unsigned char *)&gpu->simulated;
 }
 
-/* The GPU to show: the first with a limit, else the first. */
+/* Shows the first GPU with a limit, else the first GPU. */
 static void show_gpu(const struct control_block *block, struct gpupart_process *process)
 {
 	bool all_limited = control_nr_gpus(block);
@@ -44,7 +44,7 @@ static void show_gpu(const struct control_block *block, struct gpupart_process *
 		process_show(gpu, &sets.in_force, process);
 	}
 	process->nr_gpus = control_nr_gpus(block);
-	/* What came of its environment is past: it got a limit from elsewhere since. */
+	/* The problem came from its environment; it has got a limit from elsewhere since. */
 	if (all_limited)
 		process->problem[0] = 0;
 }
@@ -67,7 +67,7 @@ void process_show_other(struct gpupart_process *process, const struct shared_gpu
 	gpupart_tpcset_format_list(&gpu->tpcs, process->limit, sizeof(process->limit));
 }
 
-/* Of another version: as describe() would, by the header alone. */
+/* Like describe(), for a state page of another version, from its header only. */
 static void describe_other(const struct shared_seen *seen, int pid, uid_t uid,
 			   struct gpupart_process *process)
 {
@@ -91,8 +91,8 @@ static void describe(const struct control_block *block, int pid, uid_t uid,
 
 
 /*
- * A copy of the block in @fd. What others write meanwhile may tear it: it is made again
- * where a limit moved.
+ * Copies the state page in @fd. Concurrent writers can tear the copy; it is repeated if a limit
+ * changed.
  */
 static bool copy_block(int fd, struct control_block *block)
 {
@@ -114,7 +114,10 @@ static bool copy_block(int fd, struct control_block *block)
 	return true;
 }
 
-/* The block's name says whose it is, also where it is not whole. */
+/*
+ * Parses the file name of a state page, which names its owner even if the contents are
+ * incomplete.
+ */
 static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 {
 	unsigned long long name_space;
@@ -128,13 +131,17 @@ static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 }
 
 /*
- * Bytes of /proc/PID/maps in one look at another user's folder: a process can have any number
- * of mappings. A line has 50 bytes and more, so these are as many as one process has
- * (vm.max_map_count is 65530), or some dozens of ordinary processes.
+ * The bytes of /proc/PID/maps that one scan of another user's directory may read, because a
+ * process can have any number of mappings. A line has at least 50 bytes, so this is about the
+ * maps of one process with the most mappings allowed (vm.max_map_count is 65530), or of some
+ * dozens of ordinary processes.
  */
 #define MAX_MAPS	(4u << 20)
 
-/* The block last: what is left of the other file is swept while the block is there. */
+/*
+ * Deletes the state page last: the records file is only deleted as an orphan once its state
+ * page is gone.
+ */
 static void sweep(int dir, const char *file)
 {
 	char records[64];
@@ -144,7 +151,10 @@ static void sweep(int dir, const char *file)
 	unlinkat(dir, file, 0);
 }
 
-/* A file of records whose block is gone: someone removed that by hand, or died in sweep(). */
+/*
+ * Deletes a records file whose state page is gone: it was removed by hand, or a process died in
+ * sweep().
+ */
 static void sweep_orphan(int dir, const char *file)
 {
 	const char *end = strstr(file, CONTROL_RECORDS);
@@ -160,7 +170,7 @@ static void sweep_orphan(int dir, const char *file)
 		unlinkat(dir, file, 0);
 }
 
-/* Who looks, at whose folder. */
+/* A scan of one user's directory. */
 struct look {
 	int dir;
 	uid_t uid;
@@ -168,9 +178,9 @@ struct look {
 };
 
 /*
- * Reads one block into *process; false where its process is gone, or is not found: then the
- * file is swept if nobody has it open. The folder is another user's where root looks:
- * nothing in it is trusted, nothing mapped, and nothing waited for.
+ * Reads one state page into *process. Returns false if its process has ended or is not found;
+ * then the file is deleted unless a process has it open. When root reads another user's
+ * directory, it must not trust, map or block on any file in it.
  */
 static bool read_block(struct look *look, const char *file, struct gpupart_process *process)
 {
@@ -184,7 +194,7 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 		sweep_orphan(look->dir, file);
 		return false;
 	}
-	/* To close a descriptor of our own file would give its lock up. */
+	/* Closing a descriptor of our own file would release its lock. */
 	if (control_is_own(look->dir, file)) {
 		describe(control_self, getpid(), look->uid, process);
 		return true;
@@ -223,18 +233,18 @@ static int by_pid(const void *a, const void *b)
 }
 
 /*
- * A row for what was not looked at. It claims no TPCs: an entry whose maps were not read is
- * listed by its start time, with its limit, and counts as taken; what is in a file that was not
- * opened is not known. To count all TPCs as taken would let one user keep the others off the
- * GPU. To count none loses nothing: a user whose processes are not to be seen can remove their
- * files as well, and what a node gave away is in root's own files.
+ * A row for what the scan left out. It claims no TPCs. A process whose maps were not read is
+ * still listed by its start time, with its limit, so its TPCs count as taken; files that were
+ * not opened are unknown. Counting all TPCs as taken would let one user keep all others off the
+ * GPU. Counting none loses nothing: a user who wants to hide processes can delete their files
+ * anyway, and grants are in files that belong to root.
  */
 static void describe_rest(const struct look *look, struct gpupart_process *process)
 {
 	memset(process, 0, sizeof(*process));
 	process->uid = look->uid;
 	snprintf(process->problem, sizeof(process->problem),
-		 "user %u has more in /dev/shm/gpupart-%u than is looked at (%u files, %u MiB of maps, 1 s of work): other processes of this user may run",
+		 "/dev/shm/gpupart-%u of user %u exceeds the limits of this list (%u files, %u MiB of maps, 1 s of CPU time): more processes of this user may run",
 		 look->uid, look->uid, CONTROL_MAX_FILES, MAX_MAPS >> 20);
 }
 
@@ -247,8 +257,9 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 }
 
 /*
- * Adds to what is there; *nr may become more than @max, of which no more are written. @table is
- * kept for the next folder: one user can have thousands of numbers (subuid(5)), a folder for each.
+ * Appends to the list; *nr may exceed @max, but no more than @max rows are written. @table is
+ * kept for the next directory: one user can have thousands of uids (subuid(5)), each with a
+ * directory.
  */
 static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_process *list,
 		     unsigned int max, unsigned int *nr)
@@ -312,7 +323,7 @@ static int list_processes(struct gpupart *gp, const void *arg, void *rows, unsig
 	root = opendir("/dev/shm");
 	if (!root && errno != ENOENT)
 		return ctx_fail(gp, -errno, "/dev/shm cannot be read: %s", strerror(errno));
-	/* Our own first: there is room for those, however many others show. */
+	/* List our own directory first, so that other users cannot fill the list. */
 	list_dir(0, &table, list, max, &nr);
 	while (root && (entry = readdir(root)))
 		if (control_folder_uid(entry->d_name, &uid) && uid)
@@ -331,9 +342,9 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 }
 
 /*
- * Whether that user could signal process @pid, as the kernel decides it: by the real and the
- * saved uid. So no user can make root signal what belongs to another one. What runs in root's
- * folder may have become another user.
+ * Whether that user could signal process @pid. The kernel decides that by the real and the
+ * saved uid. This prevents a user from making root signal another user's process. A process in
+ * root's directory may have changed its user.
  */
 static bool is_of_user(const struct control_status *status, uid_t uid)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Other processes' blocks: what the library itself needs of them. */
+/* What the library itself needs of other processes' state pages. */
 #ifndef GPUPART_LIB_STATE_PROCESS_H
 #define GPUPART_LIB_STATE_PROCESS_H
 
@@ -7,21 +7,26 @@
 #include "lib/core/ctx.h"
 #include "lib/state/process_block.h"
 
-/* As gpupart_process_list(), of this user alone; takes away the blocks of dead ones. */
+/*
+ * Like gpupart_process_list(), for this user only; deletes the state pages of processes that
+ * have ended.
+ */
 unsigned int process_list_own(struct gpupart_process *list, unsigned int max);
 
-/* Of a block: its records are for those who open them. */
+/* The size of a state page without its records, which only gpupart_records_open() reads. */
 #define CONTROL_LISTED ((ssize_t)offsetof(struct control_block, records))
 
-/* Puts what @gpu shows, with @limit (NULL: none), into @process. */
+/* Copies what @gpu shows, with @limit (NULL: none), into @process. */
 GPUPART_PRIVATE
 void process_show(const struct control_gpu *gpu, const struct gpupart_tpcset *limit,
 		  struct gpupart_process *process);
-/* The same of another version's GPU. */
+/* The same for a GPU of another version's state page. */
 GPUPART_PRIVATE
 void process_show_other(struct gpupart_process *process, const struct shared_gpu *gpu);
 
-/* What process @pid shows of itself in the folder of @uid now: its numbers name the file. */
+/*
+ * Reads what process @pid shows in the directory of @uid now. Returns false if there is none.
+ */
 GPUPART_PRIVATE
 bool process_read(int pid, uid_t uid, struct gpupart_process *now);
 

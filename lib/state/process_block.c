@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The block by which others see this process. */
+/* The state page of this process, through which other processes see it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,17 +13,17 @@
 #include "lib/core/fsize.h"
 #include "lib/state/process_block.h"
 
-/* Whole pages, of whatever size they are. */
+/* Whole pages, for every page size up to 64 KiB. */
 #define CONTROL_PAGE	65536
 #define CONTROL_SIZE	\
 	((sizeof(struct control_block) + CONTROL_PAGE - 1) / CONTROL_PAGE * CONTROL_PAGE)
 
-/* Until something is to be kept, and where there is no memory: then it cannot be shown. */
+/* Used until something must be kept, and if memory is short; it is never published. */
 static struct control_block unseen;
 struct control_block *control_self = &unseen;
 static pthread_once_t place_once = PTHREAD_ONCE_INIT;
 
-/* The file that is mapped over it; pid 0: none. */
+/* The file that is mapped over the state page; pid 0: none. */
 static struct {
 	pid_t pid;
 	int fd;
@@ -32,15 +32,15 @@ static struct {
 	char path[96];
 } own = { .fd = -1 };
 
-static _Atomic uint64_t lanes_taken = 1;	/* lane 0 is nobody's */
+static _Atomic uint64_t lanes_taken = 1;	/* lane 0 belongs to no thread */
 static pthread_once_t lane_once = PTHREAD_ONCE_INIT;
 static pthread_key_t lane_key;
 static bool lane_key_made;
 _Thread_local struct control_lane *control_lane;
 
-_Static_assert(CONTROL_NR_LANES == 64, "lanes_taken has a bit for each");
+_Static_assert(CONTROL_NR_LANES == 64, "lanes_taken has a bit for each lane");
 
-/* Pages of our own, which a file can take the place of. */
+/* Allocates whole pages, over which a file can be mapped later. */
 static void place_make(void)
 {
 	void *place = mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
@@ -63,7 +63,7 @@ static unsigned int lane_number(const struct control_lane *lane)
 	return lane - control_self->lanes;
 }
 
-/* The thread ends. Its counts stay, and the next that has the lane counts on. */
+/* Called when a thread ends. Its counts stay; the next thread with this lane continues them. */
 static void lane_leave(void *mark)
 {
 	struct control_lane *lane = control_lane;
@@ -87,7 +87,7 @@ static void lane_take(void)
 
 	if (!~taken)
 		return;
-	/* Without a word of the thread's end the lane would be lost with it. */
+	/* Without a callback at the end of the thread the lane would never become free. */
 	pthread_once(&lane_once, lane_key_make);
 	if (!lane_key_made || pthread_setspecific(lane_key, &control_lane))
 		return;
@@ -113,7 +113,7 @@ static struct control_lane *lane_now(void)
 
 void control_count_first(enum control_counter which)
 {
-	/* Lane 0 is that of several threads. */
+	/* Several threads may share lane 0. */
 	__atomic_fetch_add(&lane_now()->counters[which], 1, __ATOMIC_RELAXED);
 }
 
@@ -122,7 +122,7 @@ void control_launches_first(void)
 	__atomic_store_n(&lane_now()->launching, 1, __ATOMIC_RELAXED);
 }
 
-/* A count that was lost while the block moved into its file is set right. */
+/* The rounding corrects a count that was lost while the state page was moved into its file. */
 void control_graph_begins(void)
 {
 	struct control_lane *lane = lane_now();
@@ -147,7 +147,10 @@ bool control_is_own(int dir, const char *file)
 	       st.st_dev == own.dev && st.st_ino == own.ino;
 }
 
-/* Whether the descriptor is still ours: some programs close all that they do not know. */
+/*
+ * Whether the descriptor is still ours: some programs close all descriptors that they do not
+ * know.
+ */
 static bool is_own_fd(void)
 {
 	struct stat st;
@@ -163,7 +166,7 @@ static void path_of_records(char path[128], const char *dot)
 		 file);
 }
 
-/* The block last: no list sweeps the other one while that is there. */
+/* Deletes the state page last: the other file is not deleted as an orphan while it exists. */
 static void forget_own(void)
 {
 	char path[128];
@@ -185,7 +188,9 @@ int control_file_make(void)
 		return -ENOENT;
 	path_of_records(path, ".");
 	fsize_guard_begin(&guard);
-	/* What is there is of a dead process that had our pid; a GPU may write it yet. */
+	/*
+	 * An old file is that of a dead process with our pid; a GPU may still be writing to it.
+	 */
 	unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	fsize_guard_end(&guard);
@@ -204,9 +209,9 @@ int control_file_show(void)
 }
 
 /*
- * The child of a fork has its parent's block mapped: it gets a copy that is its own. Where
- * there is no memory for that it keeps counting in its parent's, and nothing is wrong but
- * the numbers.
+ * The child of a fork still has its parent's state page mapped: give it a private copy. If
+ * memory is short, it continues to count in its parent's page, which only makes the numbers
+ * wrong.
  */
 static void after_fork(void)
 {
@@ -236,7 +241,7 @@ static void after_fork(void)
 			      memory_order_relaxed);
 }
 
-/* The set is where the limit is: it is written once, and true whenever a writer dies. */
+/* The set is the limit's: it is written once, and is correct whenever a writer dies. */
 static void show_shared(uint32_t place, const struct gpupart_gpu_info *info)
 {
 	const uint32_t limit = offsetof(struct control_block, gpus) +
@@ -305,19 +310,22 @@ void control_show_map(struct control_gpu *gpu, const struct tmd_map *map)
 }
 
 /*
- * The file in the block's place, and its name when it is whole: @file without the dot. What other
- * threads count between the copy and the change is lost, a few counts; a limit is not, since its
- * setters are kept out by our caller.
+ * Maps the file over the state page and then renames it: from @file to the name without the
+ * dot. A few counts that other threads make between the copy and the mapping are lost. Limits
+ * are not lost, because the caller excludes their writers.
  */
 static int move_into(int fd, int dir, const char *file)
 {
 	ssize_t written;
-	/* Memory that is not there when it is written would end the program. */
+	/* If a page cannot be allocated when it is written, the program would be killed. */
 	int err = posix_fallocate(fd, 0, CONTROL_SIZE);
 
 	if (err)
 		return -err;
-	/* Held as long as we live, for whom our pid means nothing: process.c. */
+	/*
+	 * Held as long as this process lives; it identifies us where our pid has no meaning:
+	 * process.c.
+	 */
 	fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
 	written = pwrite(fd, control_self, sizeof(*control_self), 0);
 	if (written != (ssize_t)sizeof(*control_self))
@@ -358,12 +366,12 @@ int control_publish(const char *name, const char *job)
 	snprintf(header->name, sizeof(header->name), "%s", name ? name : "");
 	snprintf(header->id, sizeof(header->id), "%s", job ? job : "");
 	/*
-	 * No list reads a name with a dot: until we have the file open for writing it is like a
-	 * dead process's, which lists sweep.
+	 * Scans ignore names with a dot. Until we have the file open for writing it looks like
+	 * the file of a dead process, which scans delete.
 	 */
 	snprintf(file, sizeof(file), ".%d.%llx", getpid(),
 		 (unsigned long long)header->pid_namespace);
-	/* What is there is of a dead process that had our pid. */
+	/* An old file is that of a dead process with our pid. */
 	fd = openat(dir, file, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	err = fd < 0 || fstat(fd, &st) ? -errno : move_into(fd, dir, file);
 	if (err) {
@@ -389,8 +397,8 @@ unguard:
 }
 
 /*
- * Others hold it for moments. One that was stopped meanwhile must not keep the program out
- * of its GPU: it is passed by after a while, as long as they wait for one another.
+ * Other writers hold the lock for moments. A writer that was stopped must not keep this program
+ * from using its GPU, so give up after the time that writers wait for each other.
  */
 void control_lock(void)
 {
@@ -406,7 +414,7 @@ void control_unlock(void)
 
 #define SAME_PLACE(member, counter) \
 	_Static_assert(offsetof(struct gpupart_counters, member) == (counter) * sizeof(uint64_t), \
-		       "the counters in their order")
+		       "the counters are in the order of enum control_counter")
 SAME_PLACE(confined, CONTROL_CONFINED);
 SAME_PLACE(widened_cooperative, CONTROL_WIDENED_COOPERATIVE);
 SAME_PLACE(unconfinable_gpu, CONTROL_UNCONFINABLE_GPU);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The GPUs of a process that was listed, a row each. */
+/* Lists the GPUs of a process, one row for each. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ static bool is_of(const struct shared_header *header, const struct gpupart_proce
 }
 
 /*
- * A copy of the block of a process of this pid namespace; NULL: it cannot be read, or is another
- * version's, whose GPUs are in @seen. It may be another user's: it is neither mapped nor waited
- * for.
+ * Copies the state page of a process of this pid namespace. Returns NULL if it cannot be read,
+ * or is another version's; its GPUs are then in @seen. The page may be another user's, so it is
+ * neither mapped nor waited for.
  */
 static struct control_block *read_listed(const struct gpupart_process *process,
 					struct shared_seen *seen)
@@ -49,7 +49,10 @@ static struct control_block *read_listed(const struct gpupart_process *process,
 	return block;
 }
 
-/* @process on one of its GPUs. A limit that is written at this moment is as it was listed. */
+/*
+ * Fills a row for @process on one of its GPUs. If the limit is being written right now, the row
+ * keeps the one that was listed.
+ */
 static void describe_on(const struct control_gpu *gpu, const struct gpupart_process *process,
 			struct gpupart_process *row)
 {
@@ -72,7 +75,7 @@ static int by_pci(const void *a, const void *b)
 static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned int max)
 {
 	const struct gpupart_process *process = arg;
-	/* To close a descriptor of our own file would give its lock up. */
+	/* Closing a descriptor of our own file would release its lock. */
 	bool own = process->pid == getpid();
 	struct shared_seen seen = { .nr_gpus = 0 };
 	struct control_block *copy = own || process->pid <= 0 ? NULL : read_listed(process, &seen);
@@ -80,7 +83,7 @@ static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned i
 	struct gpupart_process *rows;
 	unsigned int nr = block ? control_nr_gpus(block) : seen.nr_gpus;
 
-	/* What was listed is known, where there is no more to be had. */
+	/* If nothing more is known, repeat the row that was listed. */
 	if (!nr) {
 		free(copy);
 		if (max && *process->pci)
@@ -97,7 +100,8 @@ static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned i
 		}
 	free(copy);
 	if (!rows)
-		return ctx_fail(gp, -ENOMEM, "no memory for the GPUs of process %d", process->pid);
+		return ctx_fail(gp, -ENOMEM, "out of memory for the GPUs of process %d",
+				process->pid);
 	qsort(rows, nr, sizeof(*rows), by_pci);
 	memcpy(list, rows, (nr < max ? nr : max) * sizeof(*rows));
 	free(rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Signals a process that was listed, if it is still that process. */
+/* Signals a process of the list, if it is still the same process. */
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -15,9 +15,9 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 
 	if (pidfd < 0 && process->pid > 0 && errno != ESRCH)
 		return ctx_fail(gp, -errno,
-				"process %d is not signalled: its number may be another process's: pidfd_open fails: %s",
+				"process %d was not signalled: pidfd_open: %s; without it the pid may belong to another process",
 				process->pid, strerror(errno));
-	/* From here on the number cannot become another process's unnoticed. */
+	/* From here on the pid cannot be reused without pidfd_send_signal() failing. */
 	if (pidfd < 0 || !process_read(process->pid, process->uid, &now) ||
 	    (still && !still(&now, arg)))
 		err = -ESRCH;
@@ -25,8 +25,8 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 		err = -errno;
 	if (pidfd >= 0)
 		close(pidfd);
-	return !err ? 0 : ctx_fail(gp, err, "process %d of user %u is not signalled: %s",
+	return !err ? 0 : ctx_fail(gp, err, "process %d of user %u was not signalled: %s",
 				   process->pid, process->uid, err == -ESRCH ?
-				   "it is gone, or is not the one that was listed" :
+				   "it has ended, or is a different process now" :
 				   strerror(-err));
 }

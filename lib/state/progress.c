@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a program tells of its progress, and how another one reads it: counters in the block that
- * it shows of itself.
+ * Writes the progress that a program reports into its state page, and reads that of another
+ * process.
  */
 #include <string.h>
 #include "lib/core/clock.h"
 #include "lib/state/process_block.h"
 #include "lib/state/progress.h"
 
-#define PARTS	16u	/* of an octave */
+#define PARTS	16u	/* per octave */
 
-_Static_assert(CONTROL_NR_LATENCIES == GPUPART_NR_LATENCIES, "the block has all of them");
+_Static_assert(CONTROL_NR_LATENCIES == GPUPART_NR_LATENCIES, "the state page has room for all");
 
-/* Below 16 ns one each, then 16 an octave; the last one has all that is longer. */
+/*
+ * Below 16 ns each value has a place, above that each octave has 16; the last place counts all
+ * longer times.
+ */
 static unsigned int place_of(uint64_t ns)
 {
 	unsigned int octave, place;
@@ -42,7 +45,10 @@ void gpupart_progress_add(uint64_t units)
 	now = clock_monotonic_ns();
 	__atomic_fetch_add(&progress->units, units, __ATOMIC_RELAXED);
 	__atomic_store_n(&progress->told_ns, now, __ATOMIC_RELAXED);
-	/* The last: who reads it twice knows that the others belong together. */
+	/*
+	 * Written last: a reader that finds the same value twice knows that the other members
+	 * belong together.
+	 */
 	__atomic_fetch_add(&progress->reports, 1, __ATOMIC_RELEASE);
 }
 
@@ -54,7 +60,10 @@ void gpupart_latency_report(uint64_t ns)
 	__atomic_fetch_add(&progress->latencies[place_of(ns)], 1, __ATOMIC_RELAXED);
 }
 
-/* Units and when they were told; a report that comes meanwhile is rare, a second one more so. */
+/*
+ * Reads the units and the time of their report. A report during the read is rare, and a second
+ * one even more so.
+ */
 static void read_units(const struct control_progress *from, struct gpupart_progress *progress)
 {
 	for (int i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the block of a process tells of its progress. */
+/* The progress in the state page of a process. */
 #ifndef GPUPART_LIB_STATE_PROGRESS_H
 #define GPUPART_LIB_STATE_PROGRESS_H
 

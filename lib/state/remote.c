@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The limit of another process, set and read by its block. */
+/* Sets and reads the limit of another process through its state page. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "lib/state/process_block.h"
 #include "lib/state/progress.h"
 
-/* A block of another process that is open for writing. */
+/* A state page of another process, open for writing. */
 struct opened {
 	int fd;
 	struct control_block *block;
@@ -28,8 +28,8 @@ static void close_block(struct opened *opened)
 }
 
 /*
- * Whether @file is the block of @pid. Not opened for writing: who would sweep it meanwhile
- * would take us for its process.
+ * Whether @file is the state page of @pid. It is not opened for writing here: a process that
+ * deletes orphans would take us for the page's owner.
  */
 static enum shared_version is_block_of(int dir, const char *file, int pid,
 				       struct holder_table *table, struct stat *st)
@@ -47,7 +47,10 @@ static enum shared_version is_block_of(int dir, const char *file, int pid,
 	return version;
 }
 
-/* The block in @file if it is the one of @pid: 0, -ESRCH, -EPROTO where it is another version's. */
+/*
+ * Opens the state page in @file if it is that of @pid. -ESRCH if it is not, -EPROTO if it is
+ * another version's.
+ */
 static int open_block(int dir, const char *file, int pid, struct holder_table *table,
 		      struct opened *opened)
 {
@@ -86,23 +89,24 @@ static int find_block(struct gpupart *gp, int pid, struct opened *opened)
 		closedir(dir);
 	if (err == -EPROTO)
 		return ctx_fail(gp, err,
-				"process %d runs under another version of gpupart: only 'gpupart set' of that version changes its limit",
+				"process %d uses another version of gpupart: only 'gpupart set' of that version can change its limit",
 				pid);
 	return err ? ctx_fail(gp, err,
-			      "process %d is none of this user's that confines launches: it has not called cuInit, or runs without gpupart",
+			      "this user has no confined process %d: it does not run, has not called cuInit, or runs without gpupart",
 			      pid)
 		   : 0;
 }
 
-/* One at a time; whoever dies gives it up. */
+/* One writer at a time; the kernel releases the lock of a process that dies. */
 static int lock_block(struct gpupart *gp, int pid, const struct opened *opened)
 {
 	int err = control_lock_file(opened->fd);
 
 	if (err == -EBUSY)
-		return ctx_fail(gp, err, "another program has held the block of process %d for 5 s",
+		return ctx_fail(gp, err,
+				"another program has kept the state page of process %d locked for 5 s",
 				pid);
-	return err ? ctx_fail(gp, err, "the block of process %d: %s", pid, strerror(-err)) : 0;
+	return err ? ctx_fail(gp, err, "the state page of process %d: %s", pid, strerror(-err)) : 0;
 }
 
 static struct control_gpu *find_gpu(struct control_block *block, const char *pci)
@@ -127,12 +131,15 @@ static int check_outside(struct gpupart *gp, int pid, const struct control_gpu *
 		return ctx_fail(gp, -EINVAL, "the set for process %d is empty", pid);
 	beyond = set ? gpupart_tpcset_next(set, nr) : -1;
 	if (beyond >= 0)
-		return ctx_fail(gp, -EINVAL, "TPC %d is not there: %.19s has TPCs 0-%u", beyond,
+		return ctx_fail(gp, -EINVAL, "TPC %d does not exist: %.19s has TPCs 0-%u", beyond,
 				gpu->pci, nr - 1);
 	return 0;
 }
 
-/* What the node gave this user is no process's to leave; NULL, no limit, becomes that. */
+/*
+ * Checks the set against the grants of this user, which no process may exceed. NULL (no limit)
+ * becomes all that was granted.
+ */
 static int keep_given(struct gpupart *gp, int pid, const struct control_gpu *gpu,
 		      const struct gpupart_tpcset **set, struct node_limit *given)
 {
@@ -147,7 +154,7 @@ static int keep_given(struct gpupart *gp, int pid, const struct control_gpu *gpu
 		return 0;
 	gpupart_tpcset_format_list(&given->tpcs, list, sizeof(list));
 	return ctx_fail(gp, -EPERM,
-			"process %d cannot have TPCs that this node did not give its user: those are %s of %s",
+			"process %d can only have TPCs that were granted to its user: %s of %s",
 			pid, list, pci);
 }
 
@@ -155,7 +162,7 @@ struct gpupart_remote {
 	struct opened opened;
 	struct control_gpu *gpu;
 	int pid;
-	bool exempt;	/* from this node's grants */
+	bool exempt;	/* from the grants of this machine */
 };
 
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
@@ -165,12 +172,13 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 	int err;
 
 	if (!pci)
-		return ctx_fail(gp, -EINVAL, "no GPU's PCI address is given for process %d", pid);
+		return ctx_fail(gp, -EINVAL, "process %d: the PCI address of the GPU is missing",
+				pid);
 	new = calloc(1, sizeof(*new));
 	if (!new)
-		return ctx_fail(gp, -ENOMEM, "no memory for process %d", pid);
+		return ctx_fail(gp, -ENOMEM, "out of memory for process %d", pid);
 	new->pid = pid;
-	/* Once: to ask for it takes longer than to set a limit. */
+	/* Ask once: it takes longer than setting a limit. */
 	new->exempt = gpupart_grant_exempts(geteuid());
 	err = find_block(gp, pid, &new->opened);
 	if (err)
@@ -205,16 +213,19 @@ int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 	if (!err && !remote->exempt)
 		err = keep_given(gp, remote->pid, remote->gpu, &set, &given);
 	if (!err && !still_holds(remote))
-		err = ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+		err = ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
 			       remote->pid);
 	if (!err)
 		err = lock_block(gp, remote->pid, &remote->opened);
 	if (err)
 		return err;
-	/* Perhaps launches were not looked at; first, since we may die in between. */
+	/*
+	 * Launches may have skipped the check for a set so far. Set this first, because we may
+	 * die in between.
+	 */
 	atomic_fetch_or_explicit(&remote->gpu->in_use, CONTROL_USED, memory_order_relaxed);
 	if (!limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets))
-		err = ctx_fail(gp, -EBUSY, "process %d sets its own limit all the time",
+		err = ctx_fail(gp, -EBUSY, "process %d keeps changing its own limit: try again",
 			       remote->pid);
 	else if (before)
 		*before = sets.in_force;
@@ -228,10 +239,10 @@ int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
 	struct limit_sets sets;
 
 	if (!still_holds(remote))
-		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+		return ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
 				remote->pid);
 	if (!limit_get(&remote->gpu->limit, &sets))
-		return ctx_fail(gp, -EBUSY, "the limit of process %d is changed all the time",
+		return ctx_fail(gp, -EBUSY, "the limit of process %d keeps changing: try again",
 				remote->pid);
 	*set = sets.outer;
 	return 0;
@@ -246,7 +257,7 @@ int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *rem
 			    struct gpupart_progress *progress)
 {
 	if (!still_holds(remote))
-		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+		return ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
 				remote->pid);
 	progress_read(remote->opened.block, progress);
 	return 0;

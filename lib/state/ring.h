@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set that is replaced while launches read it. Writers of one ring take turns, unless said
- * otherwise (limit.h); readers take no lock.
+ * A set that can be replaced while launches read it. Writers of one ring need a lock, unless
+ * stated otherwise (limit.h); readers need none.
  */
 #ifndef GPUPART_LIB_STATE_RING_H
 #define GPUPART_LIB_STATE_RING_H
@@ -10,9 +10,9 @@
 #include "lib/tmd/tmd.h"
 
 /*
- * Eight slots, and a count of publications whose remainder is the slot in force. A
- * reader that finds the count moved by seven or more while it copied has to copy again.
- * All zero means: none.
+ * Eight slots, and a count of publications: the count modulo 8 is the slot in force. A reader
+ * that finds that the count has advanced by seven or more while it copied must copy again. All
+ * zero means that there is no set.
  */
 #define RING_SLOTS 8
 #define RING_WORDS 4
@@ -23,23 +23,25 @@ struct ring_slot {
 };
 
 _Static_assert(RING_WORDS * 64 == GPUPART_MAX_TMD_BITS && RING_WORDS == GPUPART_TPCSET_WORDS,
-	       "as many words of either");
+	       "both have the same number of words");
 
 struct ring {
 	_Atomic uint64_t published;
 	struct ring_slot slot[RING_SLOTS];
 };
 
-_Static_assert(offsetof(struct ring, slot) == sizeof(uint64_t), "ring_read() finds the slots");
+_Static_assert(offsetof(struct ring, slot) == sizeof(uint64_t),
+	       "ring_read() expects the slots at this offset");
 
-/* Fills a slot that is not in force, so many words of each. @set NULL: none. */
+/* Writes @nr_words words of each kind into a slot that is not in force. @set NULL: no set. */
 static inline __attribute__((always_inline))
 void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
 		     const struct gpupart_tpcset *set, unsigned int nr_words)
 {
 	/*
-	 * Who still reads the slot's last words and gets one of these must see the count moved:
-	 * of TPCs as well, which limit_get() reads without a lock.
+	 * A reader that is still reading the slot's previous words and gets one of these must
+	 * see the new count. This includes the words of TPCs, which limit_get() reads without a
+	 * lock.
 	 */
 	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&slot->tmd_bits[i], allow->tmd_bits[i], memory_order_release);
@@ -58,14 +60,14 @@ static inline void ring_publish(struct ring *ring, const struct tmd_allow *allow
 }
 
 /*
- * Copies the set in force; *any is 0 where there is none. False: what was copied may be torn,
- * by writers that published seven times while 32 bytes were read.
+ * Copies the set in force; *any is 0 if there is none. Returns false if the copy may be torn,
+ * because there were seven publications while 32 bytes were read.
  */
 static inline __attribute__((always_inline))
 bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,
 	      struct tmd_allow *allow, uint64_t *any)
 {
-	/* The slots begin right behind the count. */
+	/* The slots follow the count directly. */
 	const struct ring_slot *slots = (const struct ring_slot *)(published + 1);
 	uint64_t before, after;
 
@@ -78,14 +80,15 @@ bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned
 							  memory_order_acquire);
 		*any |= allow->tmd_bits[i];
 	}
-	/* A word from a later round came with the count that led up to it. */
+	/* If a word is from a later round, this load sees at least that round's count. */
 	after = atomic_load_explicit(published, memory_order_relaxed);
 	return after - before < RING_SLOTS - 1;
 }
 
 /*
- * The same, made again where it is torn: 64 times at most, since a launch must not wait for
- * ever. The first time apart, so that a launch sets up no loop. False where there is no set.
+ * The same, repeated if it was torn: at most 64 times, because a launch must not wait for ever.
+ * The first try is outside the loop, so that a launch does not have to set one up. Returns
+ * false if there is no set.
  */
 static inline __attribute__((always_inline))
 bool ring_read(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,

@@ -319,7 +319,7 @@ is "$status $(ask 'v.get("GPUPART_STRICT")')" "0 1" "strict = yes of the node: G
 node 'strict = no\n'
 is "$status $(ask '"GPUPART_STRICT" in v')" "0 False" "strict = no: none"
 node 'strict = maybe\n'
-is "$status $(cat "$tmp/spec" "$tmp/err")" "1 gpupart cdi: /etc/gpupart/config:1: strict = maybe: wants yes or no" "strict = maybe: refused"
+is "$status $(cat "$tmp/spec" "$tmp/err")" "1 gpupart cdi: /etc/gpupart/config:1: strict = maybe: must be yes or no" "strict = maybe: refused"
 node 'strict = yes\n' 666
 is "$status $(ask '"GPUPART_STRICT" in v')" "0 False" "a file that others can write: none"
 has "$(cat "$tmp/err")" "/etc/gpupart/config is ignored" "and says so"
@@ -466,7 +466,7 @@ if [ "$(id -u)" = 0 ]; then
 	holds_nothing "no folder" "No such file" "$cdi -o '$tmp/nowhere/spec'"
 	holds_nothing "a file that something is mounted on" "busy" \
 		"touch '$tmp/mounted'; mount --bind '$tmp/mounted' '$tmp/mounted'; $cdi -o '$tmp/mounted'"
-	holds_nothing "a grant that cannot be written" "cannot be noted" \
+	holds_nothing "a grant that cannot be written" "cannot be written" \
 		"mkdir -p /run/gpupart/cdi/simulated; touch /run/gpupart/cdi/simulated/llm; $cdi -o '$tmp/unheld'"
 	ok "$([ ! -e "$tmp/unheld" ]; echo $?)" "and then no specification is written"
 	deep=$tmp/$(printf '%0200d/%0200d/%0200d' 0 0 0)

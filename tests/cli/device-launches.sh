@@ -118,7 +118,7 @@ GPUPART_SIM_FAULTS=no-stream-events
 export GPUPART_SIM_FAULTS
 try run $e -g 0 --no-device-launch -- "$tmp/parent" 3 nothing
 is "$status" 125 "a driver that does not tell of modules: nothing is started"
-has "$err" "this driver does not tell of modules" "and it is said why"
+has "$err" "this driver does not report modules" "and it is said why"
 unset GPUPART_SIM_FAULTS
 
 # What is tried on a GPU.
@@ -130,7 +130,7 @@ done
 # A process in which it cannot be done.
 try run $e -g 0 --no-device-launch -- env GPUPART_SIM_FAULTS=no-stream-events "$tmp/parent" 1 nothing
 is "$status" 7 "the driver does not tell a process of modules: it runs"
-has "$err" "was never confined: GPUPART_NO_DEVICE_LAUNCH=1: this driver does not tell of modules" "and is reported"
+has "$err" "was never confined: GPUPART_NO_DEVICE_LAUNCH=1: this driver does not report modules" "and is reported"
 try run $e -g 0 --no-device-launch --strict -- env GPUPART_SIM_FAULTS=no-stream-events "$tmp/parent" 1 nothing
 has "$err" "was kept from CUDA (simulated): GPUPART_NO_DEVICE_LAUNCH=1" "--strict: it gets no CUDA"
 

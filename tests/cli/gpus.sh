@@ -123,7 +123,7 @@ is "$(sed -n 's/^GPUPART_SET=//p' "$tmp/out" | tr ';' '\n' | grep -c .)" 2 "GPUP
 # An older library takes the list for the name of a GPU; so must this one take a wrong word.
 GPUPART_GPU=$a,nosuch GPUPART_SET="0;0" CUDA_INJECTION64_PATH=$BUILD/lib/gpupart/libgpupart-inject.so "$tmp/gpus" $ptx \
 	</dev/null >"$tmp/out" 2>"$tmp/err"
-has "$(cat "$tmp/err")" "not confined: no simulated GPU is nosuch" "a word that names no GPU is said"
+has "$(cat "$tmp/err")" "not confined: nosuch is not a simulated GPU" "a word that names no GPU is said"
 for sets in "0;" "0" ";"; do
 	GPUPART_GPU=$a,$b GPUPART_SET=$sets CUDA_INJECTION64_PATH=$BUILD/lib/gpupart/libgpupart-inject.so "$tmp/gpus" $ptx \
 		</dev/null >"$tmp/out" 2>"$tmp/err"

@@ -162,7 +162,7 @@ wait "$pid_serve" 2>/dev/null
 # Two that lend to each other.
 begin one -t 0-3 --lend two --lend-limit 1s
 begin two -t 8-11 --lend one --lend-limit 1s
-waits told one "nothing is lent (simulated): it borrows itself" && waits told two "it borrows itself"
+waits told one "nothing is lent (simulated): it borrows TPCs itself" && waits told two "it borrows TPCs itself"
 ok $? "two that borrow from each other: neither lends"
 end one
 end two

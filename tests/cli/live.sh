@@ -325,7 +325,7 @@ if command -v flock >/dev/null; then
 	flock -F "/dev/shm/gpupart-$(id -u)" sleep 600 &
 	holder=$!
 	wait_locked "/dev/shm/gpupart-$(id -u)"
-	bad 1 "has held the jobs' folder for 5 s" set "$name" -g 5
+	bad 1 "has kept the jobs' directory locked for 5 s" set "$name" -g 5
 	kill $holder
 	ok $? "set NAME does not wait until it is free"
 	wait $holder 2>/dev/null

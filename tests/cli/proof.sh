@@ -91,7 +91,7 @@ done
 export XDG_CACHE_HOME="$tmp/learnt" GPUPART_SIM_FAULTS=order=holes:3
 try verify --quick -i sample:h200-e
 is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify with another order: 1 and a line"
-has "$err" "nothing is masked: try \`gpupart verify --learn\`" "verify with another order: says what to do"
+has "$err" "no launch is confined: try \`gpupart verify --learn\`" "verify with another order: says what to do"
 try run -i sample:h200-e -g 0 -- true
 is $status 125 "run with another order: 125"
 try verify --learn -i sample:h200-e --json
@@ -118,18 +118,18 @@ for name in "$map" "$key"; do
 	mkdir -p "$tmp/learnt/gpupart/checked/$name"
 	try verify --learn -i sample:h200-e
 	is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn with a folder named $name: 1 and a line"
-	has "$err" "learnt, but cannot be kept for other programs: $tmp/learnt/gpupart/checked/$name: Is a directory" \
+	has "$err" "learnt, but cannot be stored for other programs: $tmp/learnt/gpupart/checked/$name: Is a directory" \
 		"verify --learn with a folder named $name: says why"
 done
 rm -r "$tmp/learnt"
 : >"$tmp/learnt"
 try verify --learn -i sample:h200-e
 is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn where the cache is a file: 1 and a line"
-has "$err" "cannot be kept for other programs: $tmp/learnt/gpupart: Not a directory" "verify --learn where the cache is a file: says why"
+has "$err" "cannot be stored for other programs: $tmp/learnt/gpupart: Not a directory" "verify --learn where the cache is a file: says why"
 rm "$tmp/learnt"
 env -u XDG_CACHE_HOME HOME=/nonexistent "$gpupart" verify --learn -i sample:h200-e >"$tmp/out" 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/err")$(cat "$tmp/out")" "2 1" "verify --learn without a home: 2 and a line"
-has "$(cat "$tmp/err")" "there is no folder HOME=/nonexistent" "verify --learn without a home: says why"
+has "$(cat "$tmp/err")" "HOME=/nonexistent is not a directory" "verify --learn without a home: says why"
 GPUPART_SIM_FAULTS=move-bit=5:0
 try verify --learn -i sample:h200-e
 is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn where two TPCs obey one bit: 1 and a line"

@@ -341,11 +341,11 @@ for text in 'strict = no\n' '#strict = yes\n' ''; do
 done
 node 'strict = maybe\n' 644 run $e -t 0-7 -- true
 is $status 125 "strict = maybe: refused"
-has "$err" "/etc/gpupart/config:1: strict = maybe: wants yes or no" "by name"
+has "$err" "/etc/gpupart/config:1: strict = maybe: must be yes or no" "by name"
 node 'strict yes\n' 644 run $e -t 0-7 -- true
-has "$status $err" "125 gpupart run: /etc/gpupart/config:1: 'strict yes' is not understood: wants KEY = VALUE" "a line without =: refused"
+has "$status $err" "125 gpupart run: /etc/gpupart/config:1: 'strict yes' is not valid: must be KEY = VALUE" "a line without =: refused"
 node 'strict = no\n\nstrictly = yes\n' 644 run $e -t 0-7 -- true
-has "$status $err" "125 gpupart run: /etc/gpupart/config:3: 'strictly' is no key: wants strict" "another key: refused"
+has "$status $err" "125 gpupart run: /etc/gpupart/config:3: 'strictly' is not a key: must be strict" "another key: refused"
 for text in 'strict = yes\nstrict = no\n' 'strict = no\nStrict = yes\n' 'strict = yes\nstrict = yes\n'; do
 	node "$text" 644 run $e -t 0-7 -- true
 	has "$status $err" "125 gpupart run: /etc/gpupart/config:2: '" "a key that is there twice: refused, with its line"
@@ -355,7 +355,7 @@ node 'strict = no\nstrict = no\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "a key twice: a process that another command confines is strict"
 node 'strictly = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "another key: a process that another command confines is strict"
-has "$err" "'strictly' is no key: wants strict: it counts as strict = yes" "and says so"
+has "$err" "'strictly' is not a key: must be strict: it counts as strict = yes" "and says so"
 node "$(printf '%04100d' 0)" 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config: has 4096 bytes or more" "a large file: refused"
 node '\000strict = yes\n' 644 run $e -t 0-7 -- true
@@ -367,7 +367,7 @@ row() {
 }
 is "$(row 'strict = yes\n' 644)" "ok strict = yes: every run is strict" "doctor: strict = yes"
 is "$(row '' 644)" "ok a run is strict only with --strict or GPUPART_STRICT=1" "doctor: nothing set"
-has "$(row 'trict = yes\n' 644)" "bad /etc/gpupart/config:1: 'trict' is no key: wants strict" "doctor: another key"
+has "$(row 'trict = yes\n' 644)" "bad /etc/gpupart/config:1: 'trict' is not a key: must be strict" "doctor: another key"
 has "$(row 'strict = yes\n' 666)" "note /etc/gpupart/config is ignored" "doctor: a file that others may write"
 rm "$tmp/etc/gpupart/config"
 mkdir "$tmp/etc/gpupart/config"
@@ -442,7 +442,7 @@ env = dict(os.environ, GPUPART_REPORT=f"/proc/{os.getpid()}/fd/{fd}")
 sys.exit(subprocess.run([sys.argv[1], "kernel", "x8", "kernel"], env=env).returncode)' "$prog"
 	is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 x8=0 kernel=800 " \
 		"a run of another version: the process has CUDA until it leaves the set"
-	has "$err" "is of another version of gpupart" "and says why the run does not know"
+	has "$err" "is from another version of gpupart" "and says why the run does not know"
 	has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster; strict: later ones failed with 800" "and at its end"
 else
 	skip "no python3"

@@ -93,7 +93,7 @@ bad 'strict = yes' "'strict' is no key"
 bad 'default.gpu = 0' "'default.gpu' is no key"
 bad 'set.x = -t 1' "'set.x' is given twice"
 bad 'set.y =' "'set.y' has no value"
-bad 'set.y' "'set.y' is not understood: wants KEY = VALUE"
+bad 'set.y' "'set.y' is not valid: must be KEY = VALUE"
 for words in "--nosuch" "-i sample:h200" "--json" "-t" "5" "-t 0 -- true" "@x" "-h" "--tpc 0"; do
 	printf 'set.y = %s\n' "$words" >"$config"
 	refused 125 "" run $h200 @y -- true
@@ -122,7 +122,7 @@ printf 'set.serve = -u 0\n' >"$config"
 for mode in 666 664 622; do
 	chmod $mode "$config"
 	try run $h200 @serve -- true
-	is "$status $(echo "$err" | grep -c "^gpupart run: $config is ignored: others can write it$")" "125 1" "mode $mode: ignored, and said"
+	is "$status $(echo "$err" | grep -c "^gpupart run: $config is ignored: other users can write it$")" "125 1" "mode $mode: ignored, and said"
 done
 chmod 600 "$config"
 is "$(set_of $h200 @serve)" "$(set_of $h200 -u 0)" "mode 600 is right"
@@ -130,7 +130,7 @@ mv "$config" "$tmp/kept"
 for kind in folder pipe link; do
 	case $kind in
 	folder) mkdir "$config" && why="Is a directory" ;;
-	pipe) mkfifo "$config" && why="is no regular file" ;;
+	pipe) mkfifo "$config" && why="is not a regular file" ;;
 	link) ln -s nowhere "$config" && why="No such file or directory" ;;
 	esac
 	refused 125 "$config: $why" run $h200 -n 4 -- true
@@ -153,7 +153,7 @@ else
 	# Root reads no other user's, and this user no third one's.
 	chown 1234 "$config"
 	try run $h200 @serve -- true
-	has "$status $err" "125 gpupart run: $config is ignored: others can write it" "root reads no other user's file"
+	has "$status $err" "125 gpupart run: $config is ignored: other users can write it" "root reads no other user's file"
 	mkdir -p "$tmp/etc/gpupart"
 	cp -a /etc/ld.so.* /etc/passwd /etc/group "$tmp/etc/" 2>/dev/null
 	chmod 755 "$tmp" "$tmp/home" "$tmp/home/.config" "$tmp/home/.config/gpupart"
@@ -180,14 +180,14 @@ else
 	is "$status $out" "0 $(set_of $h200 -u 1)" "and the node's holds"
 	printf 'set.serve = -u 1\nsets = 1\n' >"$tmp/etc/gpupart/config"
 	node 1234 run $h200 @node -- true
-	has "$status $err" "125 gpupart run: /etc/gpupart/config:2: 'sets' is no key: wants strict" "another key in the node's"
+	has "$status $err" "125 gpupart run: /etc/gpupart/config:2: 'sets' is not a key: must be strict" "another key in the node's"
 	printf 'strict = yes\nset.serve = -u 1\ndefault.shape = spread\n' >"$tmp/etc/gpupart/config"
 	node 1234 run $h200 @serve -- printenv GPUPART_STRICT
 	is "$status $out" "0 1" "strict holds beside named sets"
 	chmod 666 "$tmp/etc/gpupart/config"
 	node 1235 run $h200 @serve -- true
 	has "$status $err" "125 gpupart run: $config is ignored" "neither file may be read"
-	has "$err" "/etc/gpupart/config is ignored: others can write it" "and both are named"
+	has "$err" "/etc/gpupart/config is ignored: other users can write it" "and both are named"
 fi
 rm -f "$config"
 

@@ -301,6 +301,6 @@ def without(reason, has_streams):
  "no_records": no_records,
  "disabled": lambda: without("GPUPART_DISABLE", True),
  "no_table": lambda: without("", True),
- "no_streams": lambda: without("no stream sets here", True),
+ "no_streams": lambda: without("streams cannot have sets", True),
  "no_driver": lambda: without("libcuda.so.1", False)}[sys.argv[1]]()
 done()

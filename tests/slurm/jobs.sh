@@ -279,8 +279,8 @@ said() { sed -n "s/^$1 //p" "$tmp/inside"; }
 six=$(spread_list "$(said set)")
 is "$(count "$six")" 6 "a job of six TPCs, of a user who wants more"
 has "$(said run)" "outside the limit" "he cannot by a run"
-has "$(said note)" "root changes it" "nor by its job"
-has "$(said pid)" "did not give its user" "nor by its process"
+has "$(said note)" "only root can change it" "nor by its job"
+has "$(said pid)" "can only have TPCs that were granted" "nor by its process"
 has "$(said quota)" "more than" "nor has his quota changed"
 is "$(said seen | sed 's/ .*//')" "$six" "the program stayed inside"
 is "$(said env | sed 's/ .*//')" "$six" "another GPUPART_SET is cut down"
@@ -360,7 +360,7 @@ has "$(cat "$cluster/n2.log")" "cannot be noted below /run/gpupart/jobs: No spac
 cluster_in n2 umount /run/gpupart/jobs
 cluster_in n2 chown games /run/gpupart/jobs
 cluster_in n2 "$gpupart" slurm-node --check 2>"$tmp/err"
-is "$? $(grep -c "no folder of root's alone" "$tmp/err")" "1 1" "--check says so where anybody could have noted jobs"
+is "$? $(grep -c "users other than root can write to it" "$tmp/err")" "1 1" "--check says so where anybody could have noted jobs"
 cluster_in n2 chown root /run/gpupart/jobs
 scontrol update nodename=n2 state=resume
 until_true sh -c 'squeue -h -o "%T %r" | grep -q "^PENDING launch failed requeued held"'

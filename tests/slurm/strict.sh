@@ -151,7 +151,7 @@ is "$(grep -c /etc/gpupart/config "$cluster/n1.log")" 0 "slurmd's log has nothin
 node "" "strict = maybe\n"
 job $small "$prog" x8 kernel
 is "$status $out" "1 $left" "a setting that is not understood may ask for it: strict"
-grep -q "/etc/gpupart/config:1: strict = maybe: wants yes or no" "$cluster/n1.log"
+grep -q "/etc/gpupart/config:1: strict = maybe: must be yes or no" "$cluster/n1.log"
 ok $? "and slurmd's log has it"
 node "" "strict = yes\n"
 cluster_in n1 chmod 666 /etc/gpupart/config

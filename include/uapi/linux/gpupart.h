@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * The contract between gpupart.ko and user space, and the limits that both
- * sides size their arrays by. Follows Documentation/netlink/specs/gpupart.yaml, where
- * each of these is described; a test compares.
+ * The interface between gpupart.ko and user space, and the limits by which both sides size
+ * their arrays. Documentation/netlink/specs/gpupart.yaml describes each item; a test compares
+ * the two files.
  */
 #ifndef _UAPI_LINUX_GPUPART_H
 #define _UAPI_LINUX_GPUPART_H
@@ -39,7 +39,7 @@ enum gpupart_context {
 	GPUPART_CONTEXT_SWITCH,
 };
 
-/* NV_CHRAM_CHANNEL_*: bit numbers, in the hardware's places. */
+/* NV_CHRAM_CHANNEL_*: bit numbers, at the hardware's bit positions. */
 enum gpupart_channel_bit {
 	GPUPART_CHANNEL_BIT_WRITE_CONTROL,
 	GPUPART_CHANNEL_BIT_ENABLED,

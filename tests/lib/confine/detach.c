@@ -45,7 +45,7 @@ static void child_options(void)
 	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL && says("options of 0 bytes"),
 	       "no size: %s", gpupart_error(gp));
 	options.size = sizeof(options.size);
-	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL && says("12 at least"),
+	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL && says("at least 12"),
 	       "too short");
 	newer.more[3] = 1;
 	tap_ok(gpupart_attach(gp, NULL, &newer.options, &gpu) == -E2BIG && says("byte 27"),
@@ -64,7 +64,7 @@ static void child_available(void)
 	tap_ok(!gpupart_open(&gp) && !driver_open(), "a context");
 	tap_ok(!gpupart_available(gp, NULL) && place_is_free(),
 	       "it could be attached: nothing is taken");
-	tap_ok(gpupart_available(gp, "9") == -ENODEV && says("no simulated GPU is 9"),
+	tap_ok(gpupart_available(gp, "9") == -ENODEV && says("9 is not a simulated GPU"),
 	       "not that one");
 	tap_ok(!gpupart_attach(gp, NULL, NULL, &gpu) && !gpupart_available(gp, NULL),
 	       "nor is it later");
@@ -141,7 +141,7 @@ static void child_fail_at_once(void)
 
 	tap_ok(!gpupart_open(&gp) && !driver_open() && !cuInit(0) && !program_start(&program, 0) &&
 		       !program_launch(&program, NULL, 1, 0), "a program");
-	tap_ok(gpupart_attach(gp, "9", &options, &gpu) == -ENODEV && says("no simulated GPU"),
+	tap_ok(gpupart_attach(gp, "9", &options, &gpu) == -ENODEV && says("not a simulated GPU"),
 	       "it cannot be attached: %s", gpupart_error(gp));
 	tap_ok(program_launch(&program, NULL, 1, 0) == NOT_PERMITTED, "its launches fail");
 }

@@ -91,8 +91,8 @@ static void child_refused(void)
 		tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "needs the most GPCs"),
 		       "no formula: %d %s", err, err ? gpupart_error(gp) : "");
 	else
-		tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "does not stand for TPC") &&
-			       strstr(gpupart_error(gp), "nothing is masked"),
+		tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "is not that of TPC") &&
+			       strstr(gpupart_error(gp), "no launch is confined"),
 		       "refused: %d %s", err, err ? gpupart_error(gp) : "");
 	if (!tap_ok(!gpupart_topology_open(gp, getenv("GPUPART_SIM"), NULL, &topo) &&
 			    !program_start(&p, 0), "a program"))

@@ -390,7 +390,7 @@ static void not_told(void)
 		return;
 	process("0-7");
 	tap_ok(gpupart_sm_count_tell(gp, gpu, true) == -EOPNOTSUPP &&
-		       strstr(gpupart_error(gp), "does not tell of its functions"), "refused: %s",
+		       strstr(gpupart_error(gp), "does not report calls"), "refused: %s",
 	       gpupart_error(gp));
 	tap_ok(!gpupart_sm_count_get(gpu, &nr) && nr == 16 && attribute(SMS, 0) == 132, "and off");
 	tap_ok(!gpupart_sm_count_tell(gp, gpu, false), "off can always be");

@@ -59,7 +59,7 @@ static void next_refused(const char *word)
 
 static void next_silent(void)
 {
-	next_refused("does not tell of launches");
+	next_refused("does not report launches");
 }
 
 static void next_renamed(void)

@@ -205,7 +205,7 @@ static void left_nothing(const char *unused)
 	check(said(1, "next mask") && on(s, 0x1), "one that was waiting waits on");
 
 	check(libsmctrl_set_stream_mask((void *)0xdead0, ~1ull) == EINVAL &&
-		      said(1, "0xdead0 is no stream"),
+		      said(1, "0xdead0 is not a stream"),
 	      "a stream that is none");
 	check(libsmctrl_make_mask(&narrow, 3, 3) == EINVAL &&
 		      libsmctrl_make_mask(&narrow, 4, 3) == EINVAL &&
@@ -822,7 +822,7 @@ static void thread_ends(const char *unused)
 	check(later_rounds == PTHREAD_DESTRUCTOR_ITERATIONS && !later_wrong,
 	      "%d calls after a thread's context was closed, %d wrong", later_rounds, later_wrong);
 	check(nr_kept && kept_is_whole(), "none writes into what was freed, %d blocks", nr_kept);
-	check(said(PTHREAD_DESTRUCTOR_ITERATIONS, "0xdead0 is no stream"), "each is said");
+	check(said(PTHREAD_DESTRUCTOR_ITERATIONS, "0xdead0 is not a stream"), "each is said");
 	check(on(later_stream, 0x2), "the last mask holds");
 }
 
