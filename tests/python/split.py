@@ -109,8 +109,8 @@ def one_gpu():
            errno.ENOSPC)
     raises(Error, "part b: the rest", lambda: sets_of(b, "packed", a=66, b="rest"), "no rest",
            errno.ENOSPC)
-    raises(Error, "part b: 20 of 66 TPCs, shape balanced: not possible with the 16", lambda: sets_of(
-        b, "balanced", a=50, b=20), "too many in whole GPCs", errno.ENOSPC)
+    raises(Error, "part b: 20 of 66 TPCs, shape balanced: not possible with the 16",
+           lambda: sets_of(b, "balanced", a=50, b=20), "too many in whole GPCs", errno.ENOSPC)
 
 
 class Stream:
@@ -215,7 +215,8 @@ def streams():
         same((len(parts.a.set), gpu.census(parts.a.stream)), (50, parts.a.set), "then spread")
         parts.change("balanced", a="50%", b="rest")
         same((parts.a.set, parts.b.set), (a, b), "a split that was had before is the same")
-        raises(TypeError, "needs a size for each of a, b", lambda: parts.change(a=3), "sizes of one part")
+        raises(TypeError, "needs a size for each of a, b", lambda: parts.change(a=3),
+               "sizes of one part")
         raises(AttributeError, "part c does not exist", lambda: parts.c, "another part")
         handle = parts.a.stream
     same(gpu.stream_get(handle), None, "its end takes the sets away")
