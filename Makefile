@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Delegates and prints one line a step; V=1 shows the commands.
+# Builds the libraries, programs and manual pages. Prints one line for each step; V=1 shows the
+# commands.
 VERSION	:= 0.2.0
 SONAME	:= libgpupart.so.0
 MANAGE_SONAME := libgpupart-manage.so.0
@@ -15,7 +16,7 @@ unitdir	?= $(prefix)/lib/systemd/system
 bashcompdir ?= $(datadir)/bash-completion/completions
 zshcompdir ?= $(datadir)/zsh/site-functions
 PYTHON	?= python3
-# Where $(PYTHON) looks for modules below $(prefix); it looks elsewhere where it is no python of that prefix.
+# The folder in $(prefix) where $(PYTHON) searches modules. Another Python may search elsewhere.
 pythondir ?= $(shell $(PYTHON) -c 'import site, sys; p = sys.argv[1] + "/lib/"; \
 	print(next((d for d in site.getsitepackages() if d.startswith(p)), \
 	p + "python%d.%d/site-packages" % sys.version_info[:2]))' '$(prefix)')
@@ -23,9 +24,9 @@ DESTDIR	?=
 
 CC	?= gcc
 CFLAGS	?= -O2 -g
-# For another machine: CROSS_COMPILE=aarch64-linux-gnu- B=build/arm64. SYSROOT= is where its
-# libraries are, if they are not among this machine's own (Debian: multiarch). What is run to
-# build more is for this one.
+# Cross compilation: CROSS_COMPILE=aarch64-linux-gnu- B=build/arm64. SYSROOT= names the folder of
+# the target's libraries, if they are not in this machine's multiarch folders. Generators run on
+# this machine.
 ifneq ($(CROSS_COMPILE),)
 CC	:= $(CROSS_COMPILE)gcc
 AR	:= $(CROSS_COMPILE)ar
@@ -36,15 +37,15 @@ ifneq ($(SYSROOT),)
 CC	+= --sysroot=$(SYSROOT)
 endif
 NL_CFLAGS := -isystem $(SYSROOT)/usr/include/libnl3
-# No contraction: a machine that multiplies and adds at once rounds otherwise, and pictures, plans
-# and the simulated GPU are the same everywhere.
+# No contraction: fused multiply and add would round differently on some machines. Pictures, plans
+# and the simulated GPU are the same on all machines.
 ALL_CFLAGS := -std=gnu11 -Wall -Wextra -Wmissing-prototypes -Wshadow -Wformat=2 -ffp-contract=off \
 	      -fvisibility=hidden -fno-semantic-interposition -ffunction-sections -fPIC \
 	      -iquote . -Iinclude -Iinclude/uapi -D_GNU_SOURCE \
 	      -DGPUPART_VERSION='"$(VERSION)"' -DGPUPART_DATADIR='"$(datadir)/gpupart"' $(CFLAGS)
 
 B	:= build
-# What the library needs: netlink for the source "kernel".
+# Libraries that the library needs: netlink, for the source "kernel".
 LIBS	:= -lnl-genl-3 -lnl-3 -ldl -lpthread
 ifeq ($(V),1)
 Q :=
@@ -54,30 +55,32 @@ Q := @
 say = @printf '  %-7s %s\n' $(1) $(2)
 endif
 
-# Which file is part of what. What is below includes by its path from here: "lib/topo/topology.h".
+# Lists of sources. Includes are relative to this folder: "lib/topo/topology.h".
 include lib/sources.mk sim/sources.mk cli/sources.mk slurm/sources.mk kubernetes/sources.mk share/sources.mk tests/sources.mk
 
 LIB_OBJ	   := $(LIB_SRC:%.c=$(B)/obj/%.o)
-# The simulated driver reads captures with the library's own reader, and takes no more of it.
+# The simulated driver uses only the library's reader of captures.
 SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/,lib/core/ctx.o lib/topo/tpcset.o lib/topo/topology.o) \
 	      $(addprefix $(B)/obj/lib/topo/,capture.o capture_read.o)
-# What is installed plays no faults: the driver of a build does, for tests (sim/cuda/fault.c).
+# The installed driver has no fault injection; the one in the build folder has it, for tests
+# (sim/cuda/fault.c).
 SIM_PLAIN  := $(B)/plain/libcuda.so.1
 SIM_NVML_PLAIN := $(B)/plain/libnvidia-ml.so.1
 SIM_PLAIN_OBJ := $(B)/obj/plain/fault.o
-# The simulated management library has its GPUs from the simulated driver's.
+# The simulated management library gets its GPUs from the simulated driver.
 SIM_NVML_OBJ := $(SIM_NVML_SRC:%.c=$(B)/obj/%.o) $(SIM_OBJ)
-# The scheduling pipeline: a library of its own, linked into the simulated driver and what runs scenarios.
+# The scheduling pipeline: a library, linked into the simulated driver and into programs that run
+# scenarios.
 PIPE_OBJ   := $(PIPE_SRC:%.c=$(B)/obj/%.o)
 PIPE	   := $(B)/obj/sim/pipe/pipe.a
-# The QoS policy: likewise.
+# The QoS policy: also a library.
 QOS_OBJ	   := $(QOS_SRC:%.c=$(B)/obj/%.o)
 QOS	   := $(B)/obj/cli/qos/policy/qos.a
 INJECT_OBJ := $(INJECT_SRC:%.c=$(B)/obj/%.o) $(B)/obj/lib/core/environment.o
 PROGRAM_OBJ := $(LIB_PROGRAM_SRC:%.c=$(B)/obj/%.o)
 MANAGE_OBJ := $(LIB_MANAGE_SRC:%.c=$(B)/obj/%.o)
-# What programs see of the management library; of ours it has what reads ledgers, and no more.
+# The library that changes NVML's answers; it contains only the ledger reader of the library.
 NVML_OBJ   := $(NVML_SRC:%.c=$(B)/obj/%.o) \
 	      $(addprefix $(B)/obj/,lib/ledger/query.o lib/ledger/file.o lib/core/environment.o lib/core/fork.o lib/core/state_dir.o lib/core/shared_header.o lib/core/symbols.o)
 SMCTRL_OBJ := $(SMCTRL_SRC:%.c=$(B)/obj/%.o)
@@ -88,7 +91,7 @@ CAPTURES   := $(patsubst tests/data/gh100-%/capture.txt,$(B)/share/gpupart/captu
 SCENARIOS  := $(patsubst share/%,$(B)/share/gpupart/%,$(SCENARIO_SRC))
 
 HEADERS	   := include/gpupart.h include/gpupart_manage.h include/gpupart_tpcset.h
-# Pages of the public functions, made of the headers; the examples in them are programs of their own.
+# Manual pages of the public functions, generated from the headers; each example is a program.
 MAN3	   := $(B)/man/man3/.made
 
 LIBGPUPART := $(B)/lib/libgpupart.so
@@ -98,13 +101,13 @@ SIM	   := $(B)/lib/gpupart/sim/libcuda.so.1
 SIM_NVML   := $(B)/lib/gpupart/sim/libnvidia-ml.so.1
 SMCTRL	   := $(B)/lib/libsmctrl.so
 CLI	   := $(B)/bin/gpupart
-# What serves metrics, where the headers of libmicrohttpd are.
+# The HTTP server of metrics, built if libmicrohttpd's headers are installed.
 HTTP_OBJ   := $(HTTP_SRC:%.c=$(B)/obj/%.o)
 ifneq ($(wildcard $(SYSROOT)/usr/include/microhttpd.h),)
 HTTP	   := $(B)/lib/gpupart/libgpupart-http.so
 endif
-# Slurm's plugin, where Slurm's headers are; it has the library inside, so that slurmd's
-# processes load nothing else.
+# The Slurm plugin, built if Slurm's headers are installed. It contains the library, so that
+# slurmd's processes load no other file.
 SPANK_OBJ  := $(SPANK_SRC:%.c=$(B)/obj/%.o)
 SPANK	   := $(B)/lib/gpupart/gpupart_spank.so
 SLURM_LUA  := $(B)/lib/gpupart/gpupart.lua
@@ -115,20 +118,21 @@ SLURM	   := $(SPANK) $(SLURM_LUA) $(SLURM_HEALTH)
 endif
 endif
 
-# Kubernetes' device plugin, where its libraries are. What protoc-c makes is included by its name.
+# The device plugin for Kubernetes, built if its libraries are installed. protoc-c generates a
+# header, which is included by its name.
 KUBERNETES_OBJ := $(KUBERNETES_SRC:%.c=$(B)/obj/%.o) $(B)/gen/kubelet.pb-c.o
 KUBERNETES_LIB := $(SYSROOT)/usr/lib/$(or $(CROSS_COMPILE:%-=%),*)/libnghttp2.so
 ifneq ($(and $(wildcard $(KUBERNETES_LIB)),$(wildcard $(SYSROOT)/usr/include/nghttp2/nghttp2.h),$(wildcard $(SYSROOT)/usr/include/protobuf-c/protobuf-c.h),$(shell command -v protoc-c)),)
 KUBERNETES := $(B)/bin/gpupart-device-plugin
 endif
-# The command without its commands, for programs that are linked with parts of it.
+# The command without its cmd_*.c files, for programs that are linked with parts of it.
 CLI_PARTS  := $(B)/obj/cli/parts.a
 
 all: $(LIBGPUPART) $(B)/lib/libgpupart.a $(INJECT) $(NVML) $(SMCTRL) $(B)/lib/libsmctrl.a $(SIM) $(SIM_NVML) \
 	$(SIM_PLAIN) $(SIM_NVML_PLAIN) \
 	$(CLI) $(HTTP) $(CAPTURES) $(SCENARIOS) $(SLURM) $(KUBERNETES)
 
-# Tests are built by tests/Makefile.inc; benchmarks and fuzz targets too.
+# tests/Makefile.inc builds tests, benchmarks and fuzz targets.
 include tests/Makefile.inc
 include kmod/targets.mk
 include scripts/lint.mk
@@ -139,10 +143,10 @@ $(B)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 ifneq ($(filter -O2,$(CFLAGS)),)
-# gcc knows -Oz from 12 on.
+# gcc has -Oz from version 12 on.
 SMALL := $(shell $(CC) -Oz -E -xc /dev/null >/dev/null 2>&1 && echo -Oz || echo -Os)
 $(filter-out $(LIB_FAST_SRC:%.c=$(B)/obj/%.o),$(PROGRAM_OBJ) $(INJECT_OBJ)): ALL_CFLAGS += $(SMALL)
-# What a launch with a set of its own needs: no instruction more for a byte less.
+# Code that runs at a launch with a set: optimized for speed.
 $(B)/obj/lib/confine/scope.o: SMALL := -Os
 $(LIB_FAST_SRC:%.c=$(B)/obj/%.o): ALL_CFLAGS += -falign-functions=1 -falign-loops=1 -falign-jumps=1
 endif
@@ -156,13 +160,13 @@ $(B)/obj/sim/cuda/fault.o: ALL_CFLAGS += -DSIM_FAULTS
 $(B)/obj/lib/topo/source_netlink.o $(B)/obj/lib/topo/engine_use.o: ALL_CFLAGS += $(NL_CFLAGS)
 $(B)/obj/lib/confine/probe.o: $(B)/obj/lib/confine/probe.ptx $(B)/obj/lib/confine/probe_cluster.ptx
 $(B)/obj/lib/confine/probe.o: ALL_CFLAGS += -Wa,-I,$(B)/obj/lib/confine
-# Every program that is confined has it: without comments and blanks.
+# Every confined program contains this text, so comments and blanks are removed.
 $(B)/obj/%.ptx: %.ptx
 	@mkdir -p $(@D)
 	$(Q)sed -E 's,//.*,,; s/[[:blank:]]+/ /g; s/^ //; s/ $$//; /^$$/d' $< >$@
 $(B)/obj/cli/trace/gpu.o: cli/trace/trace.ptx
 $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
-# The launch path: TLS that needs no call.
+# The launch path uses TLS that needs no function call.
 $(B)/obj/lib/driver/callback.o $(B)/obj/lib/confine/launch.o $(B)/obj/lib/confine/lend.o $(B)/obj/lib/confine/scope.o $(B)/obj/lib/confine/graph.o $(B)/obj/lib/confine/graph_nodes.o $(B)/obj/lib/confine/watched_functions.o $(B)/obj/lib/confine/stream.o $(B)/obj/lib/records/ring.o $(B)/obj/lib/memory/calls_begin_end.o: ALL_CFLAGS += -ftls-model=initial-exec
 
 $(PIPE): $(PIPE_OBJ)
@@ -173,11 +177,12 @@ $(QOS): $(QOS_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# A linker script: -lgpupart finds both, and a program needs those that it uses.
+# A linker script: -lgpupart finds both libraries, and a program depends only on those that it
+# uses.
 $(LIBGPUPART): lib/libgpupart.ld $(B)/lib/$(SONAME) $(B)/lib/$(MANAGE_SONAME)
 	$(Q)cp --remove-destination $< $@
 
-# nodelete: the driver keeps the callback's address for ever.
+# nodelete: the driver keeps the callback's address permanently.
 $(B)/lib/$(SONAME): $(PROGRAM_OBJ) lib/gpupart.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -192,7 +197,8 @@ $(B)/lib/$(MANAGE_SONAME): $(MANAGE_OBJ) lib/manage.map $(B)/lib/$(SONAME)
 		-Wl,--gc-sections,-rpath,'$$ORIGIN' -Wl,-z,defs,-z,relro,-z,now -o $@ $(MANAGE_OBJ) \
 		$(B)/lib/$(SONAME) $(LIBS)
 
-# Small, and what it needs is what a program is linked with: a process has the library once.
+# A small library that depends on the same libraries as a program, so that a process loads each
+# once.
 $(INJECT): $(INJECT_OBJ) $(B)/lib/$(SONAME)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -204,14 +210,14 @@ $(B)/lib/libgpupart.a: $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 
-# The loader opens it in a namespace of its own, where libc is all that it has.
+# The loader opens this library in a separate namespace, with libc only.
 $(NVML): $(NVML_OBJ) lib/nvml/nvml.map
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-nvml.so -Wl,--version-script,lib/nvml/nvml.map \
 		-Wl,-z,defs,-z,relro,-z,now -o $@ $(NVML_OBJ)
 
-# The predecessor has no soname, so programs look for the file's name: that is ours.
+# The predecessor has no soname, so programs search for the file name; this file has that name.
 # nodelete: threads that set a mask call it when they end.
 $(SMCTRL): $(SMCTRL_OBJ) $(LIBGPUPART)
 	$(call say,LD,$@)
@@ -224,7 +230,7 @@ $(B)/lib/libsmctrl_objects.a: $(filter-out %/inject.o,$(SMCTRL_OBJ))
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# A script for the linker: -l:libsmctrl.a is all that programs of the predecessor name.
+# A linker script: programs of the predecessor link only -l:libsmctrl.a.
 $(B)/lib/libsmctrl.a: $(B)/lib/libsmctrl_objects.a
 	$(call say,GEN,$@)
 	$(Q)echo 'INPUT ( -l:libsmctrl_objects.a AS_NEEDED ( -lgpupart ) )' >$@
@@ -245,7 +251,7 @@ $(SIM_NVML) $(SIM_NVML_PLAIN): $(PIPE) sim/nvml/libnvidia-ml.map
 	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,--version-script,sim/nvml/libnvidia-ml.map \
 		-Wl,-z,defs,-z,relro,-z,now -o $@ $(filter %.o,$^) $(PIPE) -ldl -lpthread
 
-# No symbol of the library is seen by Slurm, nor the other way round.
+# The plugin and Slurm do not see each other's symbols.
 $(SPANK): $(SPANK_OBJ) $(B)/lib/libgpupart.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -262,7 +268,7 @@ $(CLI): $(CLI_OBJ) $(PIPE) $(QOS) $(LIBGPUPART)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(CLI_OBJ) $(PIPE) $(QOS) -L$(B)/lib -lgpupart -ljansson -lyaml -lncursesw -ltinfo -ldl -lpthread -lm \
 		-Wl,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
-# Opened by `gpupart metrics --listen` alone: no other command loads what it needs.
+# Only `gpupart metrics --listen` opens this library: no other command loads its dependencies.
 $(B)/lib/gpupart/libgpupart-http.so: $(HTTP_OBJ)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
@@ -288,7 +294,7 @@ $(KUBERNETES): $(KUBERNETES_OBJ) $(B)/obj/slurm/node_file.o $(B)/obj/slurm/node_
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CLI_PARTS) -L$(B)/lib -lgpupart -lnghttp2 -lprotobuf-c -ljansson -lyaml \
 		-ldl -lpthread -lm -Wl,--gc-sections,-rpath,'$$ORIGIN/../lib' -Wl,-z,relro,-z,now
 
-# sample:h200 is board b: like a's tables, with measured bits.
+# sample:h200 is board b, which has board a's tables and also measured bits.
 $(B)/share/gpupart/captures/h200.capture: tests/data/gh100-h200-b/capture.txt
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
@@ -305,8 +311,8 @@ $(MAN3): scripts/man3.py $(HEADERS) $(MAN_EXAMPLE_SRC)
 	@rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)$(PYTHON) scripts/man3.py Documentation/man/examples $(@D) $(HEADERS) && touch $@
 
-# A program that libgpupart.a is linked into lies anywhere: samples are found by the folder that is
-# compiled in, which install's prefix= may have changed.
+# A program with libgpupart.a can be in any folder. It finds samples in a compiled-in folder,
+# which the prefix= of install may have changed.
 install: all $(MAN3)
 	$(call say,INSTALL,"$(DESTDIR)$(prefix)")
 	$(Q)install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(libdir)/gpupart/sim" "$(DESTDIR)$(libdir)/pkgconfig" \
@@ -359,16 +365,16 @@ install: all $(MAN3)
 		'Requires.private: libgpupart' 'Libs: -L$${libdir} -lsmctrl' 'Cflags: -I$${includedir}' \
 		> "$(DESTDIR)$(libdir)/pkgconfig/libsmctrl.pc"
 
-# One file; it finds the library by the loader, or in $(prefix)/lib.
+# gpupart.py is one file; it finds the library by the loader, or in $(prefix)/lib.
 install-python:
 	$(call say,INSTALL,"$(DESTDIR)$(pythondir)/gpupart.py")
-	$(Q)test -n '$(pythondir)' || { echo 'install-python needs $(PYTHON), or pythondir=' >&2; exit 1; }
+	$(Q)test -n '$(pythondir)' || { echo 'install-python: $(PYTHON) is missing: install it or set pythondir=' >&2; exit 1; }
 	$(Q)install -d '$(DESTDIR)$(pythondir)'
 	$(Q)install -m 644 python/gpupart.py '$(DESTDIR)$(pythondir)/gpupart.py'
 	$(Q)$(PYTHON) -c 'import sys; sys.exit("$(pythondir)" in sys.path)' 2>/dev/null && [ -z '$(DESTDIR)' ] && \
-		echo 'install-python: $(PYTHON) does not look there: export PYTHONPATH=$(pythondir)' >&2 || :
+		echo 'install-python: $(PYTHON) does not search $(pythondir): export PYTHONPATH=$(pythondir)' >&2 || :
 
-# gpupart.py with all that it and the command need inside, but libc: $(B)/wheel/*.whl.
+# A wheel of gpupart.py with the command and all libraries except libc: $(B)/wheel/*.whl.
 WHEEL	= bin/gpupart=$(CLI) lib/$(SONAME)=$(B)/lib/$(SONAME) lib/$(MANAGE_SONAME)=$(B)/lib/$(MANAGE_SONAME) \
 	lib/gpupart/libgpupart-inject.so=$(INJECT) lib/gpupart/libgpupart-nvml.so=$(NVML) \
 	lib/gpupart/sim/libcuda.so.1=$(SIM_PLAIN) lib/gpupart/sim/libnvidia-ml.so.1=$(SIM_NVML_PLAIN) \
@@ -378,8 +384,9 @@ wheel: all
 	$(call say,WHEEL,$(B)/wheel)
 	$(Q)$(PYTHON) scripts/wheel.py $(B)/wheel python/gpupart.py $(WHEEL)
 
-# What install and install-python put there with the same prefix=, DESTDIR= and so on: they do so
-# once more, below $(B), and each file of that is removed. Folders of gpupart's own go where they are empty.
+# Removes the files that install and install-python wrote with the same prefix=, DESTDIR= and so
+# on: they install again, into $(B), and each file there is removed. gpupart's own folders are
+# removed if they are empty.
 uninstall:
 	$(call say,UNINSTALL,"$(DESTDIR)$(prefix)")
 	$(Q)rm -rf $(B)/uninstall
@@ -391,7 +398,7 @@ uninstall:
 		[ ! -d "$(DESTDIR)/$$folder" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)/$$folder" || exit; done
 	$(Q)rm -rf $(B)/uninstall
 
-# Debian's, built in a clean chroot and tried in another; PACKAGES=DIR keeps them.
+# Debian packages, built in a clean chroot and tested in another; PACKAGES=DIR stores them.
 packages:
 	@scripts/packages $(if $(PACKAGES),-o '$(PACKAGES)')
 

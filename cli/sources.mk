@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Sources of the command and of the QoS policy.
-# A file that is in no list is not built; `make lint` names it. One list a folder, sorted.
+# Sources of the command and of the QoS policy. Files that are in no list are not built, and `make
+# lint` names them. One sorted list for each folder.
 
 CLI_COMMANDS_SRC := \
 	cli/cmd_bench.c \
@@ -65,7 +65,7 @@ CLI_METRICS_SRC := \
 	cli/metrics/text.c \
 	cli/metrics/totals.c
 
-# A library of its own, with libmicrohttpd.
+# A separate library, with libmicrohttpd.
 HTTP_SRC := \
 	cli/metrics/http.c
 
@@ -190,7 +190,7 @@ QOS_SRC := \
 	cli/qos/policy/shape.c \
 	cli/qos/policy/words.c
 
-# The last are in Slurm's plugin too.
+# The last files are also in the Slurm plugin.
 CLI_PARTS_SRC := $(CLI_BENCH_SRC) $(CLI_DRAW_SRC) $(CLI_METRICS_SRC) $(CLI_MPS_SRC) $(CLI_PLAN_SRC) \
 	$(CLI_QOS_SRC) $(CLI_SIM_SRC) $(CLI_SLURM_SRC) $(CLI_START_SRC) $(CLI_STAT_SRC) $(CLI_TARGET_SRC) $(CLI_TOP_SRC) $(CLI_TRACE_SRC) $(CLI_TUNE_SRC) $(CLI_UTIL_SRC) \
 	slurm/node_gpu.c slurm/orphans.c

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Sources of the device plugin for Kubernetes.
-# A file that is in no list is not built; `make lint` names it. One list a folder, sorted.
+# Sources of the device plugin for Kubernetes. Files that are in no list are not built, and `make
+# lint` names them. One sorted list for each folder.
 
 KUBERNETES_SRC := \
 	kubernetes/grpc.c \

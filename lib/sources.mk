@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Sources of the library and of the shared objects beside it.
-# A file that is in no list is not built; `make lint` names it. One list a folder, sorted.
+# Sources of the library and of the other shared objects. Files that are in no list are not built,
+# and `make lint` names them. One sorted list for each folder.
 
 LIB_CORE_SRC := \
 	lib/core/config.c \
@@ -174,17 +174,18 @@ SMCTRL_SRC := \
 	lib/smctrl/smctrl.c \
 	lib/smctrl/topology.c
 
-# libgpupart.so.0, which all programs have that are confined: needs libc alone.
+# libgpupart.so.0, which all confined programs load, needs only libc.
 LIB_PROGRAM_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_DRIVER_SRC) $(LIB_STATE_SRC) \
 	$(LIB_CONFINE_SRC) $(LIB_RECORDS_SRC) $(LIB_STAT_SRC) $(LIB_LEDGER_SRC) $(LIB_MEMORY_SRC)
 
-# libgpupart-manage.so.0: what programs that manage GPUs use, and no injected process needs.
+# libgpupart-manage.so.0: for programs that manage GPUs; injected processes do not need it.
 LIB_MANAGE_SRC := $(LIB_CORE_MANAGE_SRC) $(LIB_TOPO_MANAGE_SRC) $(LIB_CONFINE_MANAGE_SRC) $(LIB_MEMORY_MANAGE_SRC) \
 	$(LIB_RECORDS_MANAGE_SRC) $(LIB_STATE_MANAGE_SRC) $(LIB_STAT_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
 
 LIB_SRC := $(LIB_PROGRAM_SRC) $(LIB_MANAGE_SRC)
 
-# Of libgpupart.so.0: what runs at a launch or an allocation is built for speed, the rest for size.
+# Files of libgpupart.so.0 that run at a launch or an allocation are built for speed, the others
+# for size.
 LIB_FAST_SRC := \
 	lib/confine/launch.c \
 	lib/driver/callback.c \

@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: MIT
-# The library parses sets, prints them and makes mask bits of them: this file does not.
-"""Which TPCs of an NVIDIA GPU a kernel launch may use, from Python.
+# The library, not this file, parses and formats sets and converts them to mask bits.
+"""Confines kernel launches to TPCs of an NVIDIA GPU, from Python.
 
-The public face of libgpupart in one file over ctypes: what gpupart.h says holds here
-too, with its words and its index spaces (tpc, gpc, vgpc, ugpu, smid).
+This file is the public interface of libgpupart over ctypes. The rules, terms and index
+spaces (tpc, gpc, vgpc, ugpu, smid) of gpupart.h apply.
 
     import gpupart
     with gpupart.partition(gpcs=[1, 2], stream=torch.cuda.current_stream()):
         model(batch)                    # in GPCs 1 and 2 and nowhere else
 
-Where a set is wanted, a TpcSet, words ("gpc:1,2+40-43"), or numbers of TPCs will do.
-Where a stream is wanted: a handle as an int or ctypes pointer, or an object of PyTorch,
-CuPy or anybody else that has .cuda_stream, .ptr or __cuda_stream__(); None is the legacy
-default stream. What fails raises Error, an OSError whose text is the library's sentence.
+A set can be given as a TpcSet, as text ("gpc:1,2+40-43"), or as numbers of TPCs. A stream
+can be given as a handle (an int or ctypes pointer), or as an object of PyTorch, CuPy or
+any other library that has .cuda_stream, .ptr or __cuda_stream__(); None is the legacy
+default stream. Failures raise Error, an OSError whose text is the library's message.
 
 A launch uses: limit AND (next launch, else function, else stream, else thread, else
-process, else all). All of it may be used from any thread.
+process, else all). Every function may be called from any thread.
 
-PyTorch hands its streams out of a pool, again and again, and destroys none: a set given
-with Gpu.stream() stays with the stream after its Python object has gone, until it is
-taken away. partition() puts back what was there.
+PyTorch reuses the streams of a pool and destroys none: a set of a stream stays in force
+after the stream's Python object was deleted, until the set is removed. partition()
+restores the previous set.
 
-The library is looked for by GPUPART_LIBRARY (a path, and no other is tried then), in the
-wheel, by the loader, and where a build or an installation has it beside this file.
-`python -m gpupart` is the command.
+The library is searched in the path GPUPART_LIBRARY (if it is set, only there), in the
+wheel, by the loader, and in the build or installation that this file belongs to.
+`python -m gpupart` runs the command.
 
-An engine with two phases: split() gives each a stream with TPCs of its own.
+For a program with two phases, split() creates a stream with separate TPCs for each.
 
-The examples run on a capture, and on the simulated driver:
+The examples run on a capture with the simulated driver:
 
     LD_LIBRARY_PATH=build/lib/gpupart/sim GPUPART_SIM=tests/data/gh100-h200-b/capture.txt \\
         python3 -m doctest python/gpupart.py
@@ -198,8 +198,8 @@ _STRUCTURES = {
 }
 _ROW = ctypes.CFUNCTYPE(None, POINTER(_CVerifyRow), c_void_p)
 
-# Result and arguments. Opaque pointers are c_void_p; a set is given by its address, too, as
-# that is the cheapest.
+# Result and arguments. Opaque pointers are c_void_p; so are the addresses of sets, because
+# that is the fastest.
 _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_open": (c_int, [POINTER(c_void_p)]),
     "gpupart_close": (None, [c_void_p]),
@@ -295,8 +295,8 @@ def _is_loaded(name: str) -> bool:
 
 def _library_paths() -> list[str]:
     """
-    Where libgpupart.so.0 may be, best first. A name without a slash is the loader's to find. One
-    that `gpupart run` has put into the process goes before a wheel's: there is one in a process.
+    Paths to try for libgpupart.so.0, in order. The loader finds a name without a slash. If
+    `gpupart run` has loaded the library into this process, that copy is used and not the wheel's.
     """
     named = os.environ.get("GPUPART_LIBRARY")
     if named:
@@ -313,7 +313,7 @@ def _load() -> ctypes.CDLL:
     for path in _library_paths():
         try:
             ctypes.CDLL(path)
-            # It needs that one, whose functions are found through it, too.
+            # The manage library depends on libgpupart.so.0, so it also provides its functions.
             lib = ctypes.CDLL(os.path.join(os.path.dirname(path), _MANAGE))
         except OSError as error:
             said.append(str(error))
@@ -324,17 +324,17 @@ def _load() -> ctypes.CDLL:
 
 
 def _bind(lib: ctypes.CDLL, path: str) -> None:
-    """Structures are of one version; those of another would be read wrong."""
+    """Declares the functions. Refuses another version: its structures may differ."""
     for name, (restype, argtypes) in _PROTOTYPES.items():
         try:
             function = getattr(lib, name)
         except AttributeError:
             raise ImportError(f"{path} has no {name}(): it is not the libgpupart {__version__} "
-                              "that gpupart.py goes with") from None
+                              "that this gpupart.py needs") from None
         function.restype, function.argtypes = restype, argtypes
     version = lib.gpupart_version().decode()
     if version.split(".")[:2] != __version__.split(".")[:2]:
-        raise ImportError(f"{path} is libgpupart {version}, and gpupart.py goes with {__version__}")
+        raise ImportError(f"{path} is libgpupart {version}, but gpupart.py needs {__version__}")
 
 
 _lib = _load()
@@ -349,7 +349,7 @@ _next_set = _lib.gpupart_next_set
 
 
 class Error(OSError):
-    """What the library could not do: .errno, and its sentence as .strerror and as the text.
+    """An error of the library: .errno, and its message as .strerror and as the text.
 
     >>> try:
     ...     Topology.open("sample:h200-b").set("0-66")
@@ -363,11 +363,11 @@ class Error(OSError):
 
 
 class _Pointer(int):
-    """A C object's address that the library gave: nothing else is taken for one."""
+    """The address of a C object that the library returned; plain integers are refused."""
 
 
 class _Context:
-    """One for each thread, as the library asks for; it holds the last sentence."""
+    """The library's context, one for each thread; it keeps the last error message."""
 
     def __init__(self) -> None:
         pointer = c_void_p()
@@ -390,8 +390,8 @@ _thread = _Thread()
 
 def _fail(err: int) -> Error:
     """The exception for a call on this thread's context that returned @err."""
-    sentence = _lib.gpupart_error(_thread.context).decode("utf-8", "replace")
-    return Error(-err, sentence or os.strerror(-err))
+    message = _lib.gpupart_error(_thread.context).decode("utf-8", "replace")
+    return Error(-err, message or os.strerror(-err))
 
 
 def _done(ret: int) -> int:
@@ -405,7 +405,7 @@ def _bytes(text: Optional[Union[str, os.PathLike[str]]]) -> Optional[bytes]:
         return None
     encoded = os.fsencode(text)
     if b"\0" in encoded:
-        raise Error(errno.EINVAL, f"a zero byte in {text!r}")
+        raise Error(errno.EINVAL, f"{text!r} contains a zero byte")
     return encoded
 
 
@@ -419,9 +419,9 @@ TpcsLike = Union["TpcSet", str, int, Iterable[int]]
 
 
 class TpcSet(AbstractSet[int]):
-    """A set of allowed TPCs. Immutable; equal to, and hashed as, a frozenset of the same.
+    """A set of allowed TPCs. Immutable. Equal to a frozenset of the same numbers.
 
-    Made from any number of lists as taskset has them, numbers, ranges, iterables, sets:
+    The arguments are lists in taskset's form, numbers, ranges, iterables or sets:
 
     >>> a = TpcSet("0-7,16"); b = TpcSet(7, range(16, 20))
     >>> print(a & b, "|", a | b, "|", a - b, "|", a ^ b)
@@ -434,7 +434,7 @@ class TpcSet(AbstractSet[int]):
     True
     >>> TpcSet(256)
     Traceback (most recent call last):
-    gpupart.Error: TPC 256: a number 0-255 is wanted
+    gpupart.Error: TPC 256 is out of range: must be 0 to 255
     """
 
     __slots__ = ("_mask", "_c", "_at", "_hashed", "__weakref__")
@@ -495,7 +495,7 @@ class TpcSet(AbstractSet[int]):
     def __str__(self) -> str:
         text = ctypes.create_string_buffer(_TPCSET_STRLEN)
         if _lib.gpupart_tpcset_format_list(self._at, text, len(text)) < 0:
-            raise Error(errno.ENOSPC, "a set's text does not fit")
+            raise Error(errno.ENOSPC, "the text of a set does not fit into the buffer")
         return _str(text.value)
 
     def __repr__(self) -> str:
@@ -569,16 +569,16 @@ class TpcSet(AbstractSet[int]):
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def issubset(self, other: TpcsLike) -> bool:
-        """Every member of it is one of @other."""
+        """Whether every TPC of this set is in @other."""
         return not self._mask & ~_mask_of(other)
 
     def issuperset(self, other: TpcsLike) -> bool:
-        """Every member of @other is one of it."""
+        """Whether every TPC of @other is in this set."""
         return not _mask_of(other) & ~self._mask
 
 
 def _mask_of_set(value: Any) -> Optional[int]:
-    """For operators, which take sets only, as those of Python's own sets do."""
+    """The mask of a set; None for other types, which operators of Python's sets refuse too."""
     if isinstance(value, TpcSet):
         return value._mask
     return _mask_of(value) if isinstance(value, AbstractSet) else None
@@ -586,17 +586,17 @@ def _mask_of_set(value: Any) -> Optional[int]:
 
 def _tpc(value: Any) -> int:
     if isinstance(value, bool):
-        raise TypeError(f"{value} is no number of a TPC")
+        raise TypeError(f"{value} is not a TPC number")
     tpc = operator.index(value)
     if not 0 <= tpc < MAX_TPCS:
-        raise Error(errno.EINVAL, f"TPC {tpc}: a number 0-{MAX_TPCS - 1} is wanted")
+        raise Error(errno.EINVAL, f"TPC {tpc} is out of range: must be 0 to {MAX_TPCS - 1}")
     return tpc
 
 
 def _refuse_bytes(value: Any) -> None:
-    """Python iterates them as numbers: b"0-3" would be 48, 45 and 51."""
+    """Refuses bytes, which Python iterates as numbers: b"0-3" would be 48, 45 and 51."""
     if isinstance(value, (bytes, bytearray, memoryview)):
-        raise TypeError(f"{value!r}: a text or numbers are wanted, not bytes")
+        raise TypeError(f"{value!r} is bytes: must be text or numbers")
 
 
 def _mask_of(part: Any) -> int:
@@ -619,23 +619,23 @@ def _mask_of(part: Any) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class GpuInfo:
-    """What is known of a GPU itself. Unknown texts are "", unknown numbers None."""
+    """Properties of a GPU. Unknown texts are "", unknown numbers None."""
     name: str
     pci: str            #: "0000:0d:00.0"; the GPU's identity
     uuid: str
     driver: str
     source: str         #: "rm", "kernel", or the capture's path
-    origin: str         #: of a capture: who captured it and how
+    origin: str         #: for a capture: how it was made
     chip_id: Optional[int]
     mig: Optional[bool]
     max_gpcs: Optional[int]             #: before floorsweeping
     max_tpcs_per_gpc: Optional[int]
-    simulated: bool     #: the simulated driver answers for this GPU
+    simulated: bool     #: the GPU is simulated
 
 
 @dataclasses.dataclass(frozen=True)
 class Tpc:
-    """One TPC. What the source does not know is None."""
+    """One TPC. Values that the source does not have are None."""
     tpc: int
     gpc: Optional[int]
     tpc_in_gpc: Optional[int]
@@ -643,30 +643,30 @@ class Tpc:
     tpc_in_vgpc: Optional[int]
     cpc: Optional[int]
     ugpu: Optional[int]
-    measured_bit: Optional[int]         #: of a capture: the TMD bit seen to remove it
-    sms: tuple[int, ...]                #: as %smid
+    measured_bit: Optional[int]         #: in a capture: the TMD bit that was seen to disable it
+    sms: tuple[int, ...]                #: numbers as in %smid
 
 
 @dataclasses.dataclass(frozen=True)
 class Gpc:
     """One logical GPC."""
     gpc: int
-    gpc_phys: Optional[int]             #: fuse index
-    present_tpcs: Optional[int]         #: bit i: the physical TPC i is there
+    gpc_phys: Optional[int]             #: index in the fuses
+    present_tpcs: Optional[int]         #: bit i: physical TPC i is present
     ugpu: Optional[int]
     tpcs: TpcSet
 
 
 @dataclasses.dataclass(frozen=True)
 class Vgpc:
-    """One virtual GPC: what a thread block cluster must fit into."""
+    """One virtual GPC. All blocks of a cluster run in one virtual GPC."""
     vgpc: int
     tpcs: TpcSet
 
 
 @dataclasses.dataclass(frozen=True)
 class Ugpu:
-    """One half of the GPU, by the half of the L2 that it is near to."""
+    """One uGPU: half of the GPU, with the half of the L2 near to it."""
     ugpu: int
     tpcs: TpcSet
 
@@ -687,7 +687,7 @@ MemoryLike = Union[int, str]
 
 
 def _list(indices: IndicesLike) -> str:
-    """Numbers as the list that the library parses; text is the library's to judge."""
+    """Numbers in the list form that the library parses; text is returned unchanged."""
     if isinstance(indices, str):
         return indices
     _refuse_bytes(indices)
@@ -696,13 +696,13 @@ def _list(indices: IndicesLike) -> str:
     numbers = []
     for index in indices:
         if isinstance(index, bool):
-            raise TypeError(f"{index} is no index")
+            raise TypeError(f"{index} is not an index: must be an integer")
         numbers.append(str(operator.index(index)))  # type: ignore[arg-type]
     return ",".join(numbers)
 
 
 class Topology:
-    """GPCs, virtual GPCs, TPCs, SMs and uGPUs of one GPU. Cannot be changed.
+    """GPCs, virtual GPCs, TPCs, SMs and uGPUs of one GPU. Immutable.
 
     >>> topology = Topology.open("sample:h200-b")
     >>> topology.info.name, topology.nr_tpcs, topology.nr_sms, topology.nr_gpcs
@@ -717,31 +717,31 @@ class Topology:
     """
 
     def __init__(self, pointer: _Pointer, keeps: Any = None) -> None:
-        """Not to be called: see open(), and Gpu.topology."""
+        """Do not call this: use Topology.open() or Gpu.topology."""
         if not isinstance(pointer, _Pointer):
-            raise TypeError(f"Topology({pointer!r}): wants Topology.open(), or Gpu.topology")
+            raise TypeError(f"Topology({pointer!r}): use Topology.open() or Gpu.topology")
         self._pointer = pointer
         self._keeps = keeps
         lib = _lib
-        #: What is known of the GPU itself.
+        #: Properties of the GPU.
         self.info = _info(lib.gpupart_topology_info(pointer).contents)
         self.nr_tpcs: int = lib.gpupart_topology_nr_tpcs(pointer)
         self.nr_gpcs: int = lib.gpupart_topology_nr_gpcs(pointer)
         self.nr_sms: int = lib.gpupart_topology_nr_sms(pointer)
-        #: 0 where the source does not tell.
+        #: 0 if the source does not report uGPUs.
         self.nr_ugpus: int = lib.gpupart_topology_nr_ugpus(pointer)
-        #: One above the largest id of a virtual GPC.
+        #: The largest id of a virtual GPC, plus one.
         self.end_vgpc: int = lib.gpupart_topology_end_vgpc(pointer)
-        #: "The same ids and the same membership" in 16 hexadecimal digits, as in a plan's JSON.
+        #: Hash of the ids and the membership of TPCs, 16 hexadecimal digits, as in a plan's JSON.
         self.hash: str = f"{lib.gpupart_topology_hash(pointer):016x}"
-        #: Every TPC, GPC and uGPU, by its index.
+        #: All TPCs, GPCs and uGPUs, by index.
         self.tpcs = tuple(self._read_tpc(tpc) for tpc in range(self.nr_tpcs))
         self.gpcs = tuple(self._read_gpc(gpc) for gpc in range(self.nr_gpcs))
         self.ugpus = tuple(Ugpu(ugpu, TpcSet._of_c(lib.gpupart_topology_ugpu(pointer, ugpu)))
                            for ugpu in range(self.nr_ugpus))
         vgpcs = (Vgpc(vgpc, TpcSet._of_c(lib.gpupart_topology_vgpc(pointer, vgpc)))
                  for vgpc in range(self.end_vgpc))
-        #: The virtual GPCs that have a TPC, in order; ids may be missing in between.
+        #: The virtual GPCs that have a TPC, in the order of their ids, which may have gaps.
         self.vgpcs = tuple(vgpc for vgpc in vgpcs if vgpc.tpcs)
         #: All TPCs.
         self.all = TpcSet._of_c(lib.gpupart_topology_all(pointer))
@@ -750,9 +750,9 @@ class Topology:
     def open(cls, source: Optional[Union[str, os.PathLike[str]]] = None,
              gpu: Optional[str] = None) -> Topology:
         """
-        @source: "kernel", "rm", "sample:NAME", a capture's path, or None for the first of
-        kernel and rm that answers. @gpu: an index in PCI order ("0"), a PCI address or a
-        UUID; None is the first.
+        Opens the topology of a GPU. @source: "kernel", "rm", "sample:NAME", the path of a
+        capture, or None for kernel and then rm. @gpu: an index in PCI order ("0"), a PCI
+        address or a UUID; None is the first GPU.
         """
         pointer = c_void_p()
         _done(_lib.gpupart_topology_open(_thread.context, _bytes(source), _bytes(gpu),
@@ -774,9 +774,9 @@ class Topology:
 
     def set(self, words: TpcsLike) -> TpcSet:
         """
-        A set in words, "gpc:1,2+40-43": terms LIST, tpc:LIST, gpc:LIST, ugpu:LIST and
-        hex:MASK joined by "+"; or anything that TpcSet() takes. Refused, with the value
-        named: what is not there, and an empty set.
+        Parses a set, "gpc:1,2+40-43": terms LIST, tpc:LIST, gpc:LIST, ugpu:LIST and
+        hex:MASK joined by "+"; or anything that TpcSet() accepts. An empty set, and a set
+        with a unit that does not exist, raise Error, which names the value.
         """
         if isinstance(words, str):
             c = _CTpcSet()
@@ -787,36 +787,37 @@ class Topology:
         return tpcs
 
     def gpc_tpcs(self, gpcs: IndicesLike) -> TpcSet:
-        """The TPCs of these GPCs: a number, numbers, or a list as text."""
+        """The TPCs of @gpcs: a number, several numbers, or a list as text."""
         return self.set("gpc:" + _list(gpcs))
 
     def ugpu_tpcs(self, ugpus: IndicesLike) -> TpcSet:
-        """The TPCs of these uGPUs."""
+        """The TPCs of @ugpus."""
         return self.set("ugpu:" + _list(ugpus))
 
     def vgpc_tpcs(self, vgpcs: IndicesLike) -> TpcSet:
-        """The TPCs of these virtual GPCs."""
+        """The TPCs of @vgpcs, which are virtual GPCs."""
         found = {vgpc.vgpc: vgpc.tpcs for vgpc in self.vgpcs}
         tpcs = TpcSet()
         for vgpc in TpcSet(_list(vgpcs)):
             if vgpc not in found:
-                raise Error(errno.EINVAL, f"virtual GPC {vgpc} is not there")
+                raise Error(errno.EINVAL, f"virtual GPC {vgpc} does not exist: this GPU has "
+                                          f"virtual GPCs {TpcSet(found)}")
             tpcs |= found[vgpc]
         return tpcs
 
     def sm_tpc(self, smid: int) -> Optional[int]:
-        """The TPC that owns the SM which %smid shows as @smid, or None."""
+        """The TPC of the SM whose %smid is @smid, or None."""
         if not 0 <= smid < 1 << 32:
             return None
         tpc: int = _lib.gpupart_topology_sm_tpc(self._pointer, smid)
         return _index(tpc)
 
     def agrees(self, other: Topology) -> bool:
-        """Whether @other, of another source, says the same of this GPU, as far as both tell."""
+        """Whether this topology and @other agree in all values that both have."""
         return bool(_lib.gpupart_topology_agree(self._pointer, other._pointer))
 
     def capture(self, captured_by: Optional[str] = None) -> str:
-        """It as a capture: a text that open() reads again from a file."""
+        """The topology as the text of a capture, which open() can read from a file."""
         text = c_void_p()
         _done(_lib.gpupart_topology_capture(_thread.context, self._pointer, _bytes(captured_by),
                                             byref(text)))
@@ -826,8 +827,8 @@ class Topology:
             _free(text)
 
     def __reduce__(self) -> Any:
-        raise _of_this_process("Topology", "open its source in the other process, or pass what "
-                               "is in .info, .tpcs, .gpcs")
+        raise _of_this_process("Topology", "open its source in the other process, or pass the "
+                               "values of .info, .tpcs, .gpcs")
 
     def __copy__(self) -> Topology:
         return self
@@ -842,7 +843,7 @@ class Topology:
 
 
 def _of_this_process(what: str, instead: str) -> TypeError:
-    return TypeError(f"a {what} is of the process that made it, and cannot be pickled: {instead}")
+    return TypeError(f"a {what} belongs to one process and cannot be pickled: {instead}")
 
 
 _free = ctypes.CDLL(None).free
@@ -850,7 +851,7 @@ _free.restype, _free.argtypes = None, [c_void_p]
 
 
 def _all_of(function: Callable[..., Any], structure: Any) -> list[Any]:
-    """What function(list, max, size) fills in, however many there are."""
+    """All rows of a C function(list, max, size), called with a larger list until they fit."""
     room = 16
     while True:
         rows = (structure * room)()
@@ -862,7 +863,7 @@ def _all_of(function: Callable[..., Any], structure: Any) -> list[Any]:
 
 
 def gpus(source: Optional[str] = None) -> list[GpuInfo]:
-    """The GPUs that @source ("kernel", "rm", None: the first that answers) knows, in PCI order."""
+    """The GPUs of @source ("kernel", "rm", None: the first that works), in PCI order."""
     return [_info(c) for c in _all_of(
         lambda *rows: _lib.gpupart_gpu_list(_thread.context, _bytes(source), *rows),
         _CGpuInfo)]
@@ -872,32 +873,32 @@ def gpus(source: Optional[str] = None) -> list[GpuInfo]:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """How the mask bits of an attached GPU became trusted."""
+    """How the mask bits of an attached GPU were proven."""
     layout: str         #: "V04_00"
-    from_cache: bool    #: looked up, not measured now
-    nr_proven: int      #: TPCs
-    nr_launches: int    #: short launches made for it, 0 if looked up
-    streams: str        #: "" or why stream sets are refused here
-    graphs: str         #: "" or why graphs keep the sets that their nodes were built with
+    from_cache: bool    #: read from the cache, not measured now
+    nr_proven: int      #: number of proven TPCs
+    nr_launches: int    #: probe launches made, 0 if from the cache
+    streams: str        #: "" or why sets of streams are refused
+    graphs: str         #: "" or why graphs keep the sets with which their nodes were built
     key: str            #: hash of the checked map
 
 
 @dataclasses.dataclass(frozen=True)
 class Counters:
-    """What became of this process's launches since it attached, on all its GPUs."""
+    """Counts of this process's launches since it attached, on all its GPUs."""
     launches: int
-    confined: int               #: exactly to what the scopes asked for
-    widened_empty: int          #: limit AND set left nothing: the limit alone
-    widened_driver: int         #: the driver's own mask left nothing of it: that alone
-    widened_cluster: int        #: no virtual GPC of the set held a cluster
-    widened_cooperative: int    #: the set could not hold the grid at once
+    confined: int               #: exactly to the set of the scopes
+    widened_empty: int          #: limit AND set was empty: only the limit applied
+    widened_driver: int         #: the driver's mask excluded all TPCs of the set: only it applied
+    widened_cluster: int        #: no virtual GPC of the set had room for a cluster
+    widened_cooperative: int    #: the set had no room for the whole grid at once
     unconfinable_version: int   #: unknown TMD version or launch type
     unconfinable_map: int       #: mask bits not proven on this GPU
-    unconfinable_gpu: int       #: launch on a GPU that was not attached
-    graphs_reapplied: int       #: graph launches whose nodes were built for their set first
+    unconfinable_gpu: int       #: launches on a GPU that was not attached
+    graphs_reapplied: int       #: graph launches whose nodes were rebuilt for their set first
     graphs_stale: int           #: graph launches whose nodes kept an earlier set
     next_dropped: int           #: next-launch sets whose launch failed or was captured
-    device_launches: int        #: of kernels that can launch others from the GPU, unconfined
+    device_launches: int        #: launches of kernels that can launch unconfined kernels
 
 
 def _counters(c: _CCounters) -> Counters:
@@ -906,22 +907,22 @@ def _counters(c: _CCounters) -> Counters:
 
 @dataclasses.dataclass(frozen=True)
 class Process:
-    """A process that confines launches now."""
-    pid: int                    #: 0: it has no number in this pid namespace
+    """A process whose launches are confined."""
+    pid: int                    #: 0: it has no pid in this pid namespace
     name: str
-    job: str                    #: id of the run that it belongs to, or ""
-    pci: str                    #: of the first GPU that is confined
-    source: str                 #: of that GPU's topology
-    simulated: bool             #: that GPU is
-    nr_gpus: int                #: attached
-    limit: Optional[TpcSet]     #: None where there is none
+    job: str                    #: id of its job, or ""
+    pci: str                    #: PCI address of its first confined GPU
+    source: str                 #: source of that GPU's topology
+    simulated: bool             #: that GPU is simulated
+    nr_gpus: int                #: number of attached GPUs
+    limit: Optional[TpcSet]     #: None: no limit
     problem: str                #: why launches are not confined, or ""
     counters: Counters
 
     def set_limit(self, tpcs: TpcsLike | None) -> Optional[TpcSet]:
         """
-        Its limit on that GPU from its next launch on, None: none. Gives what was in force.
-        Processes of this user only.
+        Sets the limit on that GPU, from the next launch on; None removes it. Returns the
+        previous limit. Only for processes of this user.
         """
         wanted = None if tpcs is None else TpcSet(tpcs)
         before = _CTpcSet()
@@ -933,8 +934,8 @@ class Process:
 
 @dataclasses.dataclass(frozen=True)
 class KernelTime:
-    """The launches of one function that the GPU wrote the end of, times in ns."""
-    name: str                   #: as the driver has it, cut; "" if it is not known (yet)
+    """The launches of one function whose end the GPU has recorded. Times are in ns."""
+    name: str                   #: the driver's name, truncated; "" while it is unknown
     count: int
     ns: int
     longest_ns: int
@@ -943,34 +944,34 @@ class KernelTime:
 @dataclasses.dataclass(frozen=True)
 class Records:
     """
-    What the GPU itself wrote of a process's launches on one GPU, as struct gpupart_records has it.
-    Times are ns. A kernel's begin is taken as its submission or the end before it on its stream,
-    so they are upper bounds where a stream waits.
+    Completion records of a process's launches on one GPU, as in struct gpupart_records. Times
+    are in ns. A kernel's begin is assumed to be the later of its submission and the previous end
+    on its stream, so times are upper bounds if a stream waits.
     """
     pci: str
-    on: bool                    #: launches are recorded; False: all that follows is 0
-    all_known: bool             #: idle if none is outstanding
+    on: bool                    #: launches are recorded; False: all other values are 0
+    all_known: bool             #: the GPU is idle if no launch is outstanding
     issued: int                 #: launches that have a record
-    ended: int                  #: of which the GPU has written it
+    ended: int                  #: launches whose record the GPU has written
     outstanding: int
     unrecorded: int             #: launches that have no record
-    unknown: int                #: launches that may have ended or not: not 0 is not idle
-    untimed: int                #: ended, and their time is not known
-    last_end_ns: int            #: of the GPU's clock
-    busy_ns: int                #: one launch or more ran
-    kernels_ns: int             #: the sum of their times
-    late_ns: int                #: of kernels_ns, not in busy_ns
+    unknown: int                #: launches that may still run; if not 0, the GPU counts as busy
+    untimed: int                #: launches that have ended and whose time is unknown
+    last_end_ns: int            #: latest end, on the GPU's clock
+    busy_ns: int                #: time during which at least one launch ran
+    kernels_ns: int             #: sum of the launches' times
+    late_ns: int                #: part of kernels_ns that is not in busy_ns
     graphs: int                 #: launches of graphs that have no record
-    functions: list[KernelTime]  #: those with the most time
+    functions: list[KernelTime]  #: the functions with the most time
 
     @property
     def busy(self) -> bool:
-        """A launch is outstanding, or may be."""
+        """Whether a launch is outstanding, or may be."""
         return bool(self.outstanding) or not self.all_known
 
 
 def records(pci: str, pid: int = 0) -> Records:
-    """The records of process @pid of this user (root: of any), 0: of this one, on a GPU.
+    """The records of process @pid on a GPU; 0 is this process. Only root can read other users'.
 
     >>> gpu = attach()
     >>> before = records(gpu.topology.info.pci)
@@ -996,10 +997,10 @@ def _records(c: _CRecords) -> Records:
 
 
 def _size(memory: MemoryLike) -> int:
-    """In bytes, of words as gpupart_memory_parse() has them."""
+    """Converts a size, a number or text in the form of gpupart_memory_parse(), to bytes."""
     size = c_uint64()
     if isinstance(memory, bool) or not (isinstance(memory, str) or hasattr(memory, "__index__")):
-        raise TypeError(f"memory={memory!r}: wants bytes as a number, or words as \"8G\"")
+        raise TypeError(f"memory={memory!r}: must be a number of bytes, or text like \"8G\"")
     text = memory if isinstance(memory, str) else str(operator.index(memory))
     _done(_lib.gpupart_memory_parse(_thread.context, _bytes(text), byref(size)))
     return size.value
@@ -1007,19 +1008,19 @@ def _size(memory: MemoryLike) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A run of `gpupart run`, and what it started."""
+    """A job: one `gpupart run` and all processes that it started."""
     id: str
-    parent: str                 #: id of the job that it was begun in, or ""
+    parent: str                 #: id of the job in which it was started, or ""
     name: str
-    pid: int                    #: of the process that began it, 0: elsewhere, or it ended
-    elsewhere: bool             #: in another pid namespace: not all of it may be seen
+    pid: int                    #: pid of its first process; 0: in another namespace, or ended
+    elsewhere: bool             #: in another pid namespace: some processes may be invisible
     pci: str
-    source: str                 #: of that GPU's topology
+    source: str                 #: source of that GPU's topology
     simulated: bool
     limit: TpcSet
 
     def set_limit(self, tpcs: TpcsLike) -> TpcSet:
-        """The limit of its processes, and of those that come. Gives what held before."""
+        """Sets the limit of its present and future processes. Returns the previous limit."""
         wanted, before = TpcSet(tpcs), _CTpcSet()
         _done(_lib.gpupart_job_limit_set(_thread.context, _bytes(self.id), wanted._at,
                                          byref(before)))
@@ -1028,19 +1029,19 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Tenant:
-    """Programs of a user that share memory of a GPU, and their quota there. Sizes are bytes."""
+    """Programs of a user that share a memory quota on one GPU. Sizes are in bytes."""
     name: str
-    uid: int                    #: whose it is
-    pci: str                    #: of the GPU; "" where it has neither quota nor use on any
-    simulated: bool             #: that GPU is
-    quota: Optional[int]        #: None where there is none
-    used: int                   #: by all its processes; may be above the quota
-    nr_processes: int           #: in it now
+    uid: int                    #: its user
+    pci: str                    #: the GPU; "" if it neither has a quota nor uses memory on any
+    simulated: bool             #: that GPU is simulated
+    quota: Optional[int]        #: None: no quota
+    used: int                   #: memory of all its processes; may exceed the quota
+    nr_processes: int           #: number of its living processes
 
     def set_quota(self, memory: MemoryLike) -> Optional[int]:
         """
-        Its quota on that GPU from now on, as attach() has it. Less than is used takes nothing
-        away. Gives what it was. Tenants of this user only.
+        Sets the quota on that GPU, in the form that attach() accepts. A quota below the memory
+        in use frees nothing. Returns the previous quota. Only for tenants of this user.
         """
         before = c_uint64()
         _done(_lib.gpupart_tenant_quota_set(_thread.context, _bytes(self.name),
@@ -1050,19 +1051,19 @@ class Tenant:
 
 @dataclasses.dataclass(frozen=True)
 class TenantProcess:
-    """A process of a tenant, and what it uses of one GPU."""
+    """A process of a tenant, and its memory on one GPU."""
     tenant: str
     uid: int
-    pci: str                    #: "" of one that has used no GPU yet
-    pid: int                    #: 0: it has no number in this pid namespace
-    inner_pid: int              #: in its own
+    pci: str                    #: "": it has not used a GPU yet
+    pid: int                    #: 0: it has no pid in this pid namespace
+    inner_pid: int              #: pid in its own namespace
     program: str
     used: int                   #: bytes
-    uncounted: int              #: its calls that may have got memory that is not counted
+    uncounted: int              #: calls that may have allocated memory that is not counted
 
 
 class Result(enum.IntEnum):
-    """What became of a row of verify()."""
+    """The result of a row of verify()."""
     PASS = 0
     FAIL = 1
     SKIP = 2
@@ -1070,15 +1071,15 @@ class Result(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True)
 class VerifyRow:
-    """One claim and whether it held."""
-    name: str           #: "tpc-alone", stable
-    what: str           #: a sentence
+    """One check and its result."""
+    name: str           #: "tpc-alone"; names do not change between versions
+    what: str           #: a sentence that says what is checked
     result: Result
-    detail: str         #: what was seen; names the TPC where it failed
+    detail: str         #: the observation; on failure it names the TPC
 
 
 def _handle(value: Any, refusal: str, name: str) -> int:
-    """A handle as a number; 0 for None."""
+    """A handle as a number; 0 for None. @refusal is the message for other types."""
     if isinstance(value, ctypes._Pointer):
         value = ctypes.cast(value, c_void_p)
     if isinstance(value, ctypes._SimpleCData):
@@ -1089,12 +1090,12 @@ def _handle(value: Any, refusal: str, name: str) -> int:
         raise TypeError(refusal)
     handle = operator.index(value)
     if not 0 <= handle < 1 << 64:
-        raise Error(errno.EINVAL, f"{handle} is no {name}")
+        raise Error(errno.EINVAL, f"{handle} is not a handle of a {name}: must fit into 64 bits")
     return handle
 
 
 def _stream_handle(stream: Any) -> int:
-    """The CUstream of whatever a library calls a stream; 0 for None."""
+    """The CUstream of a library's stream object; 0 for None."""
     given = stream
     if hasattr(stream, "cuda_stream"):
         stream = stream.cuda_stream
@@ -1102,35 +1103,34 @@ def _stream_handle(stream: Any) -> int:
         stream = stream.ptr
     elif hasattr(stream, "__cuda_stream__"):
         stream = stream.__cuda_stream__()[1]
-    return _handle(stream, f"{given!r} is no stream: an int, a ctypes pointer or an object with "
-                           ".cuda_stream, .ptr or __cuda_stream__() is wanted", "stream")
+    return _handle(stream, f"{given!r} is not a stream: must be an int, a ctypes pointer or an "
+                           "object with .cuda_stream, .ptr or __cuda_stream__()", "stream")
 
 
 def _graph_handle(graph: Any) -> int:
-    """The CUgraphExec of whatever a library calls a graph that can be launched."""
+    """The CUgraphExec of a library's graph object."""
     given = graph
     if hasattr(graph, "raw_cuda_graph_exec"):
         graph = graph.raw_cuda_graph_exec()
     elif hasattr(graph, "graphExec"):
         graph = graph.graphExec
-    return _handle(graph, f"{given!r} is no executable graph: an int, a ctypes pointer, a "
-                          "torch.cuda.CUDAGraph or a cupy.cuda.Graph is wanted",
-                   "executable graph")
+    return _handle(graph, f"{given!r} is not an executable graph: must be an int, a ctypes "
+                          "pointer, a torch.cuda.CUDAGraph or a cupy.cuda.Graph", "graph")
 
 
 def _function_handle(function: Any) -> int:
-    """The CUfunction or CUkernel of whatever a library calls a kernel."""
+    """The CUfunction or CUkernel of a library's kernel object."""
     given = function
     for name in ("ptr", "handle"):
         if hasattr(function, name):
             function = getattr(function, name)
             break
-    return _handle(function, f"{given!r} is no kernel function: an int, a ctypes pointer or an "
-                             "object with .ptr or .handle is wanted", "kernel function")
+    return _handle(function, f"{given!r} is not a kernel function: must be an int, a ctypes "
+                             "pointer or an object with .ptr or .handle", "kernel function")
 
 
 def _stream_gpu(stream: Any) -> Optional[str]:
-    """CUDA's number of the stream's GPU, where the object tells: PyTorch's and CuPy's do."""
+    """CUDA's number of the stream's GPU, if the object has it (PyTorch and CuPy); else None."""
     device = getattr(getattr(stream, "device", None), "index", None)
     if device is None:
         device = getattr(stream, "device_id", None)
@@ -1144,7 +1144,7 @@ class Gpu:
     >>> gpu.process = "gpc:1"
     >>> gpu.process == gpu.topology.gpcs[1].tpcs == gpu.census()
     True
-    >>> gpu.process = None          # takes it away
+    >>> gpu.process = None          # removes the set
     >>> print(gpu.process, len(gpu.census()) == gpu.topology.nr_tpcs)
     None True
     >>> gpu.process = [3, 66]
@@ -1156,11 +1156,11 @@ class Gpu:
     _by_pointer: dict[int, Gpu] = {}
 
     def __init__(self, pointer: _Pointer) -> None:
-        """Not to be called: see attach()."""
+        """Do not call this: use attach()."""
         if not isinstance(pointer, _Pointer):
-            raise TypeError(f"Gpu({pointer!r}): wants attach()")
+            raise TypeError(f"Gpu({pointer!r}): use attach()")
         self._pointer = pointer
-        #: The topology it was attached with.
+        #: The topology with which it was attached.
         self.topology = Topology(_Pointer(_lib.gpupart_gpu_topology(pointer)), self)
 
     @classmethod
@@ -1168,24 +1168,24 @@ class Gpu:
                strict: bool = False, profilers: bool = False,
                no_device_launch: bool = False) -> Gpu:
         """
-        Gets ready to confine launches on one GPU: @gpu is "cuda:N" for CUDA's own number,
-        an index in PCI order ("0"), a PCI address or a UUID; None is CUDA's device 0. The
-        first time on a GPU a few short launches make sure of the mask bits. Attaching
-        twice gives the same object, which lives as long as the process. With
-        GPUPART_DISABLE=1 in the environment it is refused (errno.ECANCELED).
+        Prepares one GPU for confined launches. @gpu is "cuda:N" for CUDA's own number, an
+        index in PCI order ("0"), a PCI address or a UUID; None is CUDA's device 0. The first
+        attach to a GPU makes a few short launches to prove the mask bits. A second attach
+        returns the same object, which lives as long as the process. GPUPART_DISABLE=1 in the
+        environment makes it fail (errno.ECANCELED).
 
-        @memory: no more of its memory than that for this process, and the others of its
-        tenant where it is in one: bytes, or words ("8G", "512M", "1.5GiB"). Inside of
-        `gpupart run --mem` it can only be made smaller.
+        @memory: the GPU memory that this process, or all processes of its tenant, may use
+        together: bytes, or text ("8G", "512M", "1.5GiB"). Inside `gpupart run --mem` it can
+        only be reduced.
 
-        For this process, from the first attach on: @strict, launches fail with 800 after the
-        first one outside of the limit; @profilers, a tool that uses CUPTI (torch.profiler) gets
-        its callbacks beside gpupart; @no_device_launch, modules whose kernels can launch others
-        are refused with 800.
+        The other options apply to the process from the first attach on. @strict: after the
+        first launch outside the limit, launches fail with 800. @profilers: a tool that uses
+        CUPTI (torch.profiler) can run at the same time as gpupart. @no_device_launch: modules
+        whose kernels can launch other kernels are refused with 800.
         """
         if gpu is not None and not isinstance(gpu, str):
-            raise TypeError(f"gpu={gpu!r}: a text is wanted, \"cuda:0\", a PCI address or a UUID")
-        # A name means the same GPU for the life of the process, and to look takes long.
+            raise TypeError(f"gpu={gpu!r}: must be text: \"cuda:0\", a PCI address or a UUID")
+        # A name means the same GPU for the life of the process, and a look-up is slow.
         known = cls._by_name.get(gpu)
         if known is None or strict or profilers or no_device_launch:
             pointer = c_void_p()
@@ -1208,8 +1208,8 @@ class Gpu:
     @property
     def memory(self) -> Optional[int]:
         """
-        Bytes of its memory that this process's tenant may use, None if there is no quota.
-        What it uses, and who: tenants() and tenant_processes().
+        The quota of this process's tenant on this GPU in bytes, None if there is no quota.
+        tenants() and tenant_processes() report the memory in use.
 
         >>> gpu = attach(memory="8G")
         >>> gpu.memory == 8 << 30
@@ -1244,8 +1244,8 @@ MB, .. (of 1000) or none, for bytes
     @property
     def limit(self) -> Optional[TpcSet]:
         """
-        What no launch on this GPU gets out of, None if there is none. One that came from
-        outside (GPUPART_SET) can only be made smaller; None gives it back as it was.
+        The set that bounds all launches on this GPU, None if there is no limit. A limit from
+        outside (GPUPART_SET) can only be reduced; None restores it.
         """
         c = _CTpcSet()
         return TpcSet._of_c(c) if _limit_get(self._pointer, byref(c)) else None
@@ -1256,15 +1256,15 @@ MB, .. (of 1000) or none, for bytes
 
     def cap(self, tpcs: TpcsLike) -> None:
         """
-        Makes the limit from outside what it and @tpcs have in common, @tpcs where there is
-        none: nothing in this process widens it again. Refused (errno.EPERM) where they have
-        nothing in common.
+        Reduces the limit from outside to its intersection with @tpcs, or to @tpcs if there is
+        no such limit. This process cannot undo it. Fails with errno.EPERM if the intersection
+        is empty.
         """
         self._apply(_lib.gpupart_limit_cap, tpcs)
 
     @property
     def process(self) -> Optional[TpcSet]:
-        """The set of all launches of this process whose stream has none, None if there is none."""
+        """The set of all launches of this process on streams without a set; None: no set."""
         c = _CTpcSet()
         return TpcSet._of_c(c) if _process_get(self._pointer, byref(c)) else None
 
@@ -1274,7 +1274,7 @@ MB, .. (of 1000) or none, for bytes
 
     @property
     def thread(self) -> Optional[TpcSet]:
-        """The set of all launches that the calling thread makes, None if there is none.
+        """The set of the calling thread's launches on streams without a set; None: no set.
 
         >>> gpu = attach()
         >>> gpu.thread = "gpc:2"
@@ -1291,7 +1291,7 @@ MB, .. (of 1000) or none, for bytes
 
     @property
     def sm_count(self) -> int:
-        """How many SMs .limit and .process leave together now."""
+        """The number of SMs that .limit and .process allow together."""
         nr = c_uint()
         _lib.gpupart_sm_count_get(self._pointer, byref(nr))
         return nr.value
@@ -1299,9 +1299,9 @@ MB, .. (of 1000) or none, for bytes
     @property
     def sm_count_told(self) -> bool:
         """
-        Whether the program is told .sm_count where it asks the driver or the runtime for the
-        SMs of this GPU, and an occupancy that goes with it. False at first. What asked
-        before (PyTorch asks once) is told nothing new: set it before the first use of CUDA.
+        Whether the driver and the runtime report .sm_count to the program as the number of SMs
+        of this GPU, and a matching occupancy. False by default. A library that asked earlier
+        keeps the old number (PyTorch asks once): set this before the first use of CUDA.
 
         >>> gpu = attach()
         >>> gpu.process = "gpc:2"
@@ -1319,7 +1319,7 @@ MB, .. (of 1000) or none, for bytes
 
     def function_set(self, function: Any, tpcs: Optional[TpcsLike]) -> None:
         """
-        Gives every launch of a kernel a set, or takes it away with None: @function is a
+        Sets or, with None, removes the set of all launches of a kernel. @function is a
         CUfunction or CUkernel, an int, a ctypes pointer or an object with .ptr or .handle.
         """
         at = None
@@ -1332,17 +1332,17 @@ MB, .. (of 1000) or none, for bytes
             raise _fail(err)
 
     def function_get(self, function: Any) -> Optional[TpcSet]:
-        """@function's set, None if it has none."""
+        """The set of @function, None if it has none."""
         c = _CTpcSet()
         has = _function_get(self._pointer, _function_handle(function), byref(c))
         return TpcSet._of_c(c) if has else None
 
     def rule(self, pattern: Optional[str], tpcs: Optional[TpcsLike]) -> None:
         """
-        Gives kernels a set by their names, or takes the rule away with None; pattern=None: all
-        rules. @pattern is a shell pattern on the driver's name, or on its qualified name without
-        arguments; the first that matches holds. See gpupart_rule_set(3), also for kernels that
-        need all their blocks at once.
+        Adds a rule that gives kernels a set by name, or with tpcs=None removes it; with
+        pattern=None removes all rules. @pattern is a shell pattern for the driver's name or for
+        the qualified name without arguments; the first rule that matches applies. See
+        gpupart_rule_set(3), also for kernels that need all their blocks at once.
 
         >>> gpu = attach()
         >>> gpu.rule("*census", "gpc:3")
@@ -1358,13 +1358,13 @@ MB, .. (of 1000) or none, for bytes
         _done(_lib.gpupart_rule_set(_thread.context, self._pointer, _bytes(pattern), at))
 
     def next_set(self, tpcs: Optional[TpcsLike]) -> None:
-        """The set of the calling thread's next kernel or graph launch on this GPU, once."""
+        """Sets the set of only the calling thread's next kernel or graph launch on this GPU."""
         self._apply(_next_set, tpcs)
 
     def graph_prepare(self, graph: Any, sets: Iterable[TpcsLike], stream: Any = None) -> None:
         """
-        Has @graph built for each of the @sets, at most four, beforehand, and uploads it in @stream:
-        a launch under one of them builds nothing. @graph is a CUgraphExec, an int, a ctypes
+        Builds @graph for each of the @sets, at most four, and uploads the builds in @stream.
+        Launches under one of these sets then build nothing. @graph is a CUgraphExec, int, ctypes
         pointer, a torch.cuda.CUDAGraph that was captured (PyTorch 2.9) or a cupy.cuda.Graph.
         """
         given = [tpcs if isinstance(tpcs, TpcSet) else self.topology.set(tpcs) for tpcs in sets]
@@ -1373,27 +1373,27 @@ MB, .. (of 1000) or none, for bytes
                                          _stream_handle(stream), of_c, len(given)))
 
     def stream(self, stream: Any = None) -> Stream:
-        """@stream's place for a set: .set to read and write. Cheapest where it is kept."""
+        """An object whose .set reads and writes the set of @stream. Keep it: reuse is faster."""
         return Stream(self, stream)
 
     def stream_set(self, stream: Any, tpcs: Optional[TpcsLike]) -> None:
-        """Gives @stream a set, or takes it away with None. It goes away with its stream."""
+        """Sets or, with None, removes the set of @stream. It is removed with the stream."""
         Stream(self, stream)._give(tpcs)
 
     def stream_get(self, stream: Any) -> Optional[TpcSet]:
-        """@stream's set, None if it has none."""
+        """The set of @stream, None if it has none."""
         return Stream(self, stream).set
 
     @property
     def check(self) -> Check:
-        """How the mask bits of this GPU became trusted."""
+        """How the mask bits of this GPU were proven."""
         c = _CCheck()
         _lib.gpupart_gpu_check(self._pointer, byref(c))
         return Check(_str(c.layout), c.from_cache, c.nr_proven, c.nr_launches, _str(c.streams),
                      _str(c.graphs), _str(c.key))
 
     def census(self, stream: Any = None) -> TpcSet:
-        """One launch on @stream that records where its blocks ran: the TPCs that were seen."""
+        """Makes one launch on @stream and returns the TPCs on which its blocks ran."""
         c = _CTpcSet()
         handle = _stream_handle(stream)
         _done(_lib.gpupart_census(_thread.context, self._pointer, handle, byref(c)))
@@ -1402,9 +1402,9 @@ MB, .. (of 1000) or none, for bytes
     def verify(self, quick: bool = False,
                on_row: Optional[Callable[[VerifyRow], None]] = None) -> list[VerifyRow]:
         """
-        Proves by launches that every TPC, GPC, uGPU and scope confines; no other thread
-        should launch meanwhile. Returns the rows, each with its result; @on_row sees them as
-        they come. @quick skips those that take more than a second.
+        Proves by launches that every TPC, GPC, uGPU and scope confines. No other thread
+        should launch meanwhile. Returns the rows with their results; @on_row is called for
+        each row when it is complete. @quick skips rows that take more than a second.
         """
         rows: list[VerifyRow] = []
         failed: list[BaseException] = []
@@ -1415,7 +1415,7 @@ MB, .. (of 1000) or none, for bytes
                 rows.append(VerifyRow(_str(c.name), _str(c.what), Result(c.result), _str(c.detail)))
                 if on_row and not failed:
                     on_row(rows[-1])
-            except BaseException as error:  # C cannot pass it on: it is raised below
+            except BaseException as error:  # it cannot pass through C and is raised below
                 failed.append(error)
 
         ret = _lib.gpupart_verify(_thread.context, self._pointer, _VERIFY_QUICK if quick else 0,
@@ -1426,7 +1426,7 @@ MB, .. (of 1000) or none, for bytes
         return rows
 
     def __reduce__(self) -> Any:
-        raise _of_this_process("Gpu", "attach() in the other process, to .topology.info.pci")
+        raise _of_this_process("Gpu", "call attach() in the other process, with .topology.info.pci")
 
     def __copy__(self) -> Gpu:
         return self
@@ -1439,7 +1439,7 @@ MB, .. (of 1000) or none, for bytes
 
 
 class Stream:
-    """A stream's place for a set on one GPU; keeps the stream's object alive."""
+    """Reads and writes the set of a stream on one GPU. Keeps the stream's object alive."""
 
     __slots__ = ("gpu", "stream", "handle")
 
@@ -1452,7 +1452,7 @@ class Stream:
 
     @property
     def set(self) -> Optional[TpcSet]:
-        """Its set; None if it has none, and to take it away."""
+        """The stream's set; None if it has none. Assigning None removes it."""
         c = _CTpcSet()
         has = _stream_get(self.gpu._pointer, self.handle, byref(c))
         return TpcSet._of_c(c) if has else None
@@ -1478,26 +1478,26 @@ class Stream:
 
 def attach(gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None, strict: bool = False,
            profilers: bool = False, no_device_launch: bool = False) -> Gpu:
-    """Gpu.attach()."""
+    """Calls Gpu.attach()."""
     return Gpu.attach(gpu, memory=memory, strict=strict, profilers=profilers,
                       no_device_launch=no_device_launch)
 
 
 def available(gpu: Optional[str] = None) -> None:
-    """Whether attach(gpu) is possible: raises Error with the reason where it is not."""
+    """Raises Error with the reason if attach(gpu) is not possible."""
     _done(_lib.gpupart_available(_thread.context, _bytes(gpu)))
 
 
 def detach() -> None:
     """
-    Gives the driver's one place for a tool back, for ever: launches of this process are not
-    confined from now on. Refused (errno.EPERM) where the limit came from outside.
+    Detaches from the driver permanently, so that another tool can attach: launches of this process
+    are no longer confined. Fails with errno.EPERM if there is a limit from outside.
     """
     _done(_lib.gpupart_detach(_thread.context))
 
 
 def counters() -> Counters:
-    """What became of this process's launches since it attached, on all its GPUs.
+    """Counts of this process's launches since it attached, on all its GPUs.
 
     >>> gpu = attach()
     >>> before = counters()
@@ -1513,70 +1513,70 @@ def counters() -> Counters:
 
 
 def progress_add(units: int = 1) -> None:
-    """Tells `gpupart qos`, where it watches, that so many units of work were done.
+    """Reports to `gpupart qos`, if it watches this process, that @units of work were done.
 
     >>> progress_add(32)
     """
     if not 0 <= units < 1 << 64:
-        raise ValueError(f"{units} units of work: wants 0 or more")
+        raise ValueError(f"units={units}: must be 0 or more")
     _lib.gpupart_progress_add(units)
 
 
 def latency_report(seconds: float) -> None:
-    """Tells `gpupart qos`, where it watches, that one request took so long.
+    """Reports to `gpupart qos`, if it watches this process, the duration of one request.
 
     >>> latency_report(0.0125)
     """
     if not 0 <= seconds < 1e9:
-        raise ValueError(f"a request of {seconds} s: wants 0 or more")
+        raise ValueError(f"seconds={seconds}: must be 0 or more, and less than 1e9")
     _lib.gpupart_latency_report(int(seconds * 1e9))
 
 
 @dataclasses.dataclass(frozen=True)
 class Demand:
-    """What a tenant asks for; without arguments one TPC at least, and its share of all."""
+    """The demand of a tenant; by default at least one TPC, and its share of the GPU."""
 
-    min: int = 1                            #: TPCs, at least
-    max: Optional[int] = None               #: at most, 1 or more; None is no bound
-    gpcs: bool = False                      #: whole GPCs, shared with nobody
-    cluster: int = 0                        #: blocks of the largest cluster it launches
-    same: Iterable[str] = ()                #: tenants, or one, that share its uGPU
-    apart: Iterable[str] = ()               #: tenants, or one, that are not in its uGPU
-    weight: int = 1                         #: of its share, up to 1000
-    spread: bool = False                    #: over many GPCs for speed, else packed
+    min: int = 1                            #: minimum number of TPCs
+    max: Optional[int] = None               #: maximum number of TPCs; None: no maximum
+    gpcs: bool = False                      #: whole GPCs, not shared with other tenants
+    cluster: int = 0                        #: blocks of the largest cluster that it launches
+    same: Iterable[str] = ()                #: a tenant, or tenants, that share its uGPU
+    apart: Iterable[str] = ()               #: a tenant, or tenants, that are not in its uGPU
+    weight: int = 1                         #: weight of its share, up to 1000
+    spread: bool = False                    #: use many GPCs, which is faster; else packed
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Disjoint sets for tenants, as plan() makes them."""
+    """Disjoint sets for tenants, the result of plan()."""
 
     sets: Mapping[str, TpcSet]              #: by the tenant's name
-    ugpus: Mapping[str, Optional[int]]      #: that a tenant was bound to, by same or apart
-    topology_hash: str                      #: Topology.hash of what it was made for
-    optimal: bool                           #: proven to be the best: always, or there is none
-    nr_steps: int                           #: of the search for it
+    ugpus: Mapping[str, Optional[int]]      #: uGPU of a tenant that has same or apart
+    topology_hash: str                      #: Topology.hash of its topology
+    optimal: bool                           #: proven to be the best plan; always true
+    nr_steps: int                           #: number of steps of the search
 
     def check(self, topology: Topology) -> None:
-        """Raises Error where TPCs of @topology sit in other GPCs than the plan's did."""
+        """Raises Error if the plan was made for a topology with another hash."""
         _done(_lib.gpupart_plan_check(_thread.context, topology._pointer,
                                       int(self.topology_hash, 16)))
 
 
 def _check_demand(name: str, demand: Demand) -> None:
-    """What C would take for something else: 0 is no bound there, and any object is true."""
+    """Refuses values that C would misread: there, 0 means no maximum, and any object is true."""
     for field, least in (("min", 0), ("max", 1), ("cluster", 0), ("weight", 0)):
         value = getattr(demand, field)
         if value is None and field == "max":
             continue
         if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(f"tenant {name}: {field}={value!r}: wants a number")
+            raise TypeError(f"tenant {name}: {field}={value!r}: must be a number")
         if not least <= operator.index(value) < 1 << 32:
-            words = "wants 1 or more, or None for no bound" if least else "wants 0 or more"
-            raise Error(errno.EINVAL, f"tenant {name}: {field}={value}: {words}")
+            rule = "must be 1 or more, or None for no maximum" if least else "must be 0 or more"
+            raise Error(errno.EINVAL, f"tenant {name}: {field}={value}: {rule}")
     for field in ("gpcs", "spread"):
         value = getattr(demand, field)
         if not isinstance(value, bool):
-            raise TypeError(f"tenant {name}: {field}={value!r}: wants True or False")
+            raise TypeError(f"tenant {name}: {field}={value!r}: must be True or False")
 
 
 def _names(names: Union[str, Iterable[str]]) -> Optional[bytes]:
@@ -1586,9 +1586,9 @@ def _names(names: Union[str, Iterable[str]]) -> Optional[bytes]:
 def plan(topology: Topology, demands: Mapping[str, Demand],
          within: Optional[TpcsLike] = None) -> Plan:
     """
-    Disjoint sets for up to 16 tenants out of @within (None: all TPCs), the best there are in
-    the order that gpupart.h states, whatever the order of @demands. Where a demand cannot be
-    met the sentence says whose, and what would do.
+    Computes disjoint sets for up to 16 tenants from the TPCs @within (None: all TPCs). The result
+    is the best plan by the rules of gpupart.h; the order of @demands does not matter. If a demand
+    cannot be met, the message names the tenant and a value that is possible.
 
     >>> made = plan(Topology.open("sample:h200-b"), {
     ...     "llm": Demand(min=16, max=33, gpcs=True, cluster=8, apart=["batch"], weight=2),
@@ -1600,10 +1600,10 @@ def plan(topology: Topology, demands: Mapping[str, Demand],
     gpupart.Error: tenant a: min=40 cannot be met beside b on 66 TPCs: min=34 would do
     >>> plan(Topology.open("sample:h200-b"), {"a": Demand(max=0)})
     Traceback (most recent call last):
-    gpupart.Error: tenant a: max=0: wants 1 or more, or None for no bound
+    gpupart.Error: tenant a: max=0: must be 1 or more, or None for no maximum
     >>> plan(Topology.open("sample:h200-b"), {"a": Demand(gpcs="no")})
     Traceback (most recent call last):
-    TypeError: tenant a: gpcs='no': wants True or False
+    TypeError: tenant a: gpcs='no': must be True or False
     >>> made.check(Topology.open("sample:h200-e"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     gpupart.Error: the plan was made for topology b750cf4a1a267bb7 and ...
@@ -1626,7 +1626,7 @@ def plan(topology: Topology, demands: Mapping[str, Demand],
 
 
 def processes() -> list[Process]:
-    """The processes of this user (root: of all) that confine launches now, by pid."""
+    """The confined processes of this user (root: of all users), sorted by pid."""
     rows = _all_of(
         lambda *rows: _lib.gpupart_process_list(_thread.context, *rows), _CProcess)
     return [Process(c.pid, _str(c.name), _str(c.job), _str(c.pci), _str(c.source), c.simulated,
@@ -1635,14 +1635,14 @@ def processes() -> list[Process]:
 
 
 def jobs() -> list[Job]:
-    """This user's jobs."""
+    """The jobs of this user."""
     rows = _all_of(lambda *rows: _lib.gpupart_job_list(_thread.context, *rows), _CJob)
     return [Job(_str(c.id), _str(c.parent), _str(c.name), c.pid, c.elsewhere, _str(c.pci),
                 _str(c.source), c.simulated, TpcSet(_str(c.limit))) for c in rows]
 
 
 def tenants() -> list[Tenant]:
-    """A row a GPU of each tenant of this user (root: of all)."""
+    """The tenants of this user (root: of all users), with one row for each GPU."""
     rows = _all_of(lambda *rows: _lib.gpupart_tenant_list(_thread.context, *rows),
                    _CTenant)
     return [Tenant(_str(c.name), c.uid, _str(c.pci), c.simulated, c.quota or None, c.used,
@@ -1650,7 +1650,7 @@ def tenants() -> list[Tenant]:
 
 
 def tenant_processes() -> list[TenantProcess]:
-    """Their processes: a row a GPU that each uses something of, or one without.
+    """The processes of these tenants, with a row for each GPU in use, or one row if none is.
 
     >>> gpu = attach(memory="8G")
     >>> [p.pid for p in tenant_processes() if p.pid == os.getpid()] == [os.getpid()]
@@ -1664,7 +1664,7 @@ def tenant_processes() -> list[TenantProcess]:
 
 
 def publish(name: Optional[str] = None) -> None:
-    """Shows this process in processes(), under @name; one that is shown keeps its name."""
+    """Creates a state page, so that processes() lists this process. A later call keeps the name."""
     _done(_lib.gpupart_process_publish(_thread.context, _bytes(name)))
 
 
@@ -1672,15 +1672,15 @@ def publish(name: Optional[str] = None) -> None:
 
 _PROCESS = object()
 
-# Handles of the default streams: which one is meant depends on the current context, and of
-# the last on the thread too.
+# Handles of the default streams. The stream depends on the current context; that of the last
+# handle depends on the thread too.
 _DEFAULT_STREAMS = (0, 1, 2)
 _PER_THREAD = 2
 
 
 @functools.lru_cache(maxsize=None)
 def _driver() -> ctypes.CDLL:
-    """The one that the library has opened."""
+    """The copy of libcuda that the library has opened."""
     return ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
 
 
@@ -1691,7 +1691,7 @@ def _current_context() -> Optional[int]:
 
 @contextlib.contextmanager
 def _in_context(context: Optional[int]) -> Iterator[bool]:
-    """With it current; False where it has gone."""
+    """Makes @context current for a `with`. Yields False if the context was destroyed."""
     if context == _current_context():
         yield True
         return
@@ -1705,42 +1705,41 @@ def _in_context(context: Optional[int]) -> Iterator[bool]:
 
 class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statement)
     """
-    Confines what is launched inside a `with`, or inside a function that it decorates, and
-    puts back what was there, also when an exception passes. Gives the set as a TpcSet.
+    Confines launches inside a `with`, or inside a function that it decorates, and restores the
+    previous set afterwards, also after an exception. The `with` yields the set as a TpcSet.
 
-    @tpcs, @gpcs, @ugpus, @vgpcs: numbers, or a list as text; @set: a TpcSet or words. What
-    is given is joined; nothing given is refused.
+    @tpcs, @gpcs, @ugpus, @vgpcs: numbers, or a list as text; @set: a TpcSet or text. The set is
+    the union of these arguments; at least one is required.
 
-    @stream: launches on that stream, whoever makes them. Without @stream: every launch of
-    this process, by any thread and on any stream that has no set of its own. PyTorch is not
-    asked then: its current stream is confined as are its others. stream=None is the legacy
-    default stream.
+    @stream: confines launches on that stream, from any thread. Without @stream: confines every
+    launch of this process, from any thread, on any stream without a set. That includes PyTorch's
+    current stream and its other streams. stream=None is the legacy default stream.
 
-    @gpu: as for attach(), or a Gpu. Without @gpu the GPU of @stream where its object tells
-    (PyTorch's and CuPy's do), else CUDA's device 0, whichever is PyTorch's current device.
+    @gpu: as for attach(), or a Gpu. The default is the GPU of @stream if its object has it
+    (PyTorch and CuPy), else CUDA's device 0, even if PyTorch's current device is another one.
 
-    Partitions nest, each in place of the outer one, not inside of it: what no one gets out of
-    is Gpu.limit. Threads that use it on the process, or on one stream, at the same time
-    overwrite each other.
+    An inner partition replaces the outer one; it is not bounded by it. Only Gpu.limit bounds all
+    sets. Threads that change the set of the process, or of one stream, at the same time overwrite
+    each other's sets.
 
-    A stream whose set is another one when it is left keeps that: who changed it inside meant
-    it, and where the stream went its handle may be another stream's by now. What cannot be told
-    apart: the stream went inside, a new one has its handle, and was given an equal set: that is
-    replaced by what the first one had.
+    If a stream has another set at the end of the `with`, it keeps that set: the program changed it
+    on purpose, or the stream was destroyed and its handle belongs to another stream. One case is
+    not detected: the stream was destroyed inside, a new stream has its handle, and its set is
+    equal. Then that set is replaced by the previous set of the first stream.
 
-    A default stream is the one of the context that is current when it is entered, and that one
-    gets back what it had whichever is current when it is left. The per-thread default stream
-    (stream=2) is left in the thread that entered it, and several threads may use one object.
+    A default stream is that of the context that is current at the begin of the `with`. Its set is
+    restored even if another context is current at the end. The per-thread default stream
+    (stream=2) has to be left in the thread that entered it; several threads may use one object.
 
-    Decorates functions that do their work when they are called. A coroutine function or a
-    generator does it later, when all is put back: TypeError; use `with` inside of it (with
-    thread=True or a stream of its own: what runs in between is confined as well).
+    A decorated function has to do its work when it is called. A coroutine function or a generator
+    works later, after the set was restored: TypeError. Use `with` inside it, with thread=True or
+    a separate stream; other code that runs before the end of the `with` is confined too.
 
-    Sets take effect at launches: work that was queued before is not moved. A CUDA graph
-    takes what is in force when it is launched, with few exceptions (gpupart.h, "Graphs").
+    Sets take effect at launches: work that is already queued does not move. A CUDA graph uses the
+    set that is in force when it is launched, with few exceptions (gpupart.h, "Graphs").
 
-    thread=True, in place of @stream: launches of the calling thread, each thread's own where
-    several use one object or one decorated function.
+    thread=True, in place of @stream: confines the launches of the calling thread. If several
+    threads use one object or one decorated function, each has its own set.
 
     >>> gpu = attach()
     >>> with partition(gpcs=[1, 2]) as outer, partition(tpcs=range(4)) as inner:
@@ -1760,15 +1759,15 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
         self._wanted = [("set", set), ("tpcs", tpcs), ("gpc_tpcs", gpcs),
                         ("ugpu_tpcs", ugpus), ("vgpc_tpcs", vgpcs)]
         if all(value is None for _, value in self._wanted):
-            raise TypeError("partition() wants one of tpcs, gpcs, ugpus, vgpcs, set")
+            raise TypeError("partition() needs at least one of tpcs, gpcs, ugpus, vgpcs, set")
         if thread and stream is not _PROCESS:
-            raise TypeError("partition() wants a stream or a thread, not both")
+            raise TypeError("partition() accepts a stream or a thread, not both")
         self._thread = thread
         self._stream = stream
         self._gpu = gpu
         self._place: Optional[_Place] = None
         self._starting = threading.Lock()
-        # What the process or a stream had is put back by whoever leaves last.
+        # The last thread to leave restores the set of the process or stream.
         self._entered: Union[_Entered, _EnteredByThread] = (_EnteredByThread() if thread
                                                             else _Entered())
 
@@ -1776,12 +1775,12 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
         for what in (func, getattr(func, "__call__", None)):
             if (inspect.iscoroutinefunction(what) or inspect.isgeneratorfunction(what) or
                     inspect.isasyncgenfunction(what)):
-                raise TypeError(f"partition() cannot confine {func!r} as its decorator, which "
-                                "returns before its work is done: use `with` inside of it")
+                raise TypeError(f"partition() cannot decorate {func!r}, which returns before its "
+                                "work is done: use `with` inside it")
         return super().__call__(func)
 
     def _start(self) -> _Place:
-        """Late, so that a decorated function's module can be imported where no GPU is."""
+        """Attaches at the first use: a module with decorated functions imports without a GPU."""
         gpu = self._gpu
         if not isinstance(gpu, Gpu):
             gpu = attach(gpu if gpu is not None else _stream_gpu(self._stream))
@@ -1814,8 +1813,8 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
     def __exit__(self, *_exception: Any) -> None:
         place = self._place
         if place is None or not self._entered.before:
-            raise RuntimeError("a partition is left that was not entered, or, with thread=True "
-                               "or a per-thread default stream, in another thread")
+            raise RuntimeError("the end of a partition without a begin; with thread=True or a "
+                               "per-thread default stream, both must be in one thread")
         before, context = self._entered.before.pop()
         if not isinstance(place, Stream):
             place.set = before
@@ -1835,13 +1834,13 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
         try:
             stream.set = before
         except Error:
-            # It went in between, and took its set along.
+            # The stream was destroyed in between, and its set with it.
             if stream.set is not None:
                 raise
 
 
 def _context_of(place: _Place) -> Optional[int]:
-    """Which context's default stream it is; None: none's."""
+    """The context of a default stream; None for other streams."""
     if isinstance(place, Stream) and place.handle in _DEFAULT_STREAMS:
         return _current_context()
     return None
@@ -1849,8 +1848,8 @@ def _context_of(place: _Place) -> Optional[int]:
 
 class _Entered:
     """
-    What was there at each entry that was not left yet, and of a default stream the context
-    that it belongs to.
+    The previous set for each partition that has not ended, and for a default stream its
+    context.
     """
 
     def __init__(self) -> None:
@@ -1858,14 +1857,14 @@ class _Entered:
 
 
 class _EnteredByThread(threading.local):
-    """The same for each thread."""
+    """The same, separate for each thread."""
 
     def __init__(self) -> None:
         self.before: list[tuple[Optional[TpcSet], Optional[int]]] = []
 
 
 class _ProcessPlace:
-    """The process's set, as Stream is a stream's."""
+    """Reads and writes the set of the process."""
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
@@ -1880,7 +1879,7 @@ class _ProcessPlace:
 
 
 class _ThreadPlace:
-    """The calling thread's set, as Stream is a stream's."""
+    """Reads and writes the set of the calling thread."""
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
@@ -1904,32 +1903,33 @@ _SHAPES = ("packed", "gpcs", "balanced", "spread")
 
 
 def _share(name: str, size: SizeLike) -> Optional[Union[int, float]]:
-    """A number of TPCs, a part of 1.0 for a percentage, None for the rest."""
+    """Parses a size: an int is a number of TPCs, a float a fraction of 1.0, None the rest."""
     if isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= MAX_TPCS:
         return size
     if size == "rest":
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)%", size) if isinstance(size, str) else None
     if not found or not 0 < float(found[1]) <= 100:
-        raise Error(errno.EINVAL, f"part {name}: {size!r}: wants a number of TPCs, \"50%\" or "
+        raise Error(errno.EINVAL, f"part {name}: {size!r}: must be a number of TPCs, \"50%\" or "
                                   "\"rest\"")
     return float(found[1]) / 100
 
 
 def _shares(sizes: Mapping[str, SizeLike], shape: str) -> dict[str, Optional[Union[int, float]]]:
-    """What does not depend on the GPU is refused on any machine. The rest is the last."""
+    """Parses all sizes and makes the checks that need no GPU. "rest" becomes the last part."""
     if shape not in _SHAPES:
-        raise Error(errno.EINVAL, f"shape={shape!r}: wants one of {', '.join(_SHAPES)}")
+        raise Error(errno.EINVAL, f"shape={shape!r}: must be one of {', '.join(_SHAPES)}")
     if not sizes:
-        raise TypeError("split() wants parts, as split(prefill=\"50%\", decode=\"rest\")")
+        raise TypeError("split() needs parts, for example split(prefill=\"50%\", decode=\"rest\")")
     shares = {name: _share(name, size) for name, size in sizes.items()}
     rest = [name for name, share in shares.items() if share is None]
     if len(rest) > 1:
-        raise Error(errno.EINVAL, f"parts {rest[0]} and {rest[1]}: one can be the rest")
+        raise Error(errno.EINVAL, f"parts {rest[0]} and {rest[1]}: only one can be \"rest\"")
     total = sum(share for share in shares.values() if isinstance(share, float))
     if total > 1 + 1e-9:
-        raise Error(errno.EINVAL, f"the parts are {total:.0%} of the GPU together")
-    # Percentages of all of it: whole GPCs are not rounded twice.
+        raise Error(errno.EINVAL, f"the parts add up to {total:.0%} of the GPU: must be at most "
+                                  "100%")
+    # If percentages add up to 100 %, the last part is the rest: whole GPCs are rounded once.
     if total > 1 - 1e-9 and all(isinstance(share, float) for share in shares.values()):
         rest = [list(shares)[-1]]
     for name in rest:
@@ -1940,8 +1940,8 @@ def _shares(sizes: Mapping[str, SizeLike], shape: str) -> dict[str, Optional[Uni
 
 def _unions(groups: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, ...]]:
     """
-    Of GPCs and the TPCs of each: for a number of GPCs and their TPCs together, the ones with the
-    lowest numbers.
+    @groups has pairs of a GPC and its number of TPCs. Returns, for each possible pair of number
+    of GPCs and total of TPCs, the GPCs with the lowest numbers.
     """
     made: dict[tuple[int, int], tuple[int, ...]] = {(0, 0): ()}
     for gpc, nr in groups:
@@ -1954,8 +1954,8 @@ def _unions(groups: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[in
 def _whole_gpcs(gpcs: Mapping[int, TpcSet], ugpus: Iterable[Iterable[int]], wanted: float,
                 most: int) -> tuple[int, ...]:
     """
-    The best of whole GPCs, of each of @ugpus the same number, with @most TPCs; () where there are
-    none. At least @wanted if that is an int, else the nearest to it.
+    The best choice of whole GPCs, the same number from each of @ugpus, with at most @most TPCs; ()
+    if there is none. If @wanted is an int, at least that many TPCs, else the nearest number.
     """
     made: dict[tuple[int, int], tuple[int, ...]] = {}
     for n, ugpu in enumerate(ugpus):
@@ -1977,8 +1977,8 @@ def _whole_gpcs(gpcs: Mapping[int, TpcSet], ugpus: Iterable[Iterable[int]], want
 def _shape_sets(topology: Topology, within: TpcSet,
                 shares: Mapping[str, Optional[Union[int, float]]], shape: str) -> dict[str, TpcSet]:
     """
-    Disjoint sets of @within, the same for the same arguments. A number of TPCs is met or refused;
-    of whole GPCs a percentage takes what is nearest to it.
+    Disjoint sets from @within; equal arguments give equal sets. A number of TPCs is met or
+    refused. With whole GPCs, a percentage gets the nearest possible number.
     """
     gpcs = {gpc.gpc: gpc.tpcs & within for gpc in topology.gpcs if gpc.tpcs & within}
     ugpu_of = {gpc.gpc: gpc.ugpu if shape == "balanced" else None for gpc in topology.gpcs}
@@ -2005,23 +2005,23 @@ def _shape_sets(topology: Topology, within: TpcSet,
         elif isinstance(share, int):
             tpcs = TpcSet(free[:share] if share <= len(free) else ())
         else:
-            # Rounded where a part ends: parts of 50% and 50% are all of it.
+            # The end of each part is rounded, so that 50% and 50% are the whole GPU.
             first, before = round(before * len(within)), before + share
             tpcs = TpcSet(free[:max(round(before * len(within)) - first, 1)])
         if not tpcs:
             asked = "the rest" if share is None else share if isinstance(share, int) else \
                 f"{share:.0%}"
             raise Error(errno.ENOSPC, f"part {name}: {asked} of {len(within)} TPCs, shape "
-                                      f"{shape}: {len(free)} TPCs are left for it, which will "
-                                      "not do")
+                                      f"{shape}: not possible with the {len(free)} TPCs that are "
+                                      "left")
         sets[name] = tpcs
     return sets
 
 
 class _RawStream:
     """
-    A stream of the driver's own, for programs without PyTorch. In the current context; where there
-    is none, the device's primary one becomes it, as by CUDA's runtime.
+    A stream of the driver, for programs without PyTorch, in the current context. If there is no
+    current context, the device's primary context becomes current, as with CUDA's runtime.
     """
 
     def __init__(self, device: int) -> None:
@@ -2032,7 +2032,7 @@ class _RawStream:
             cu.cuCtxSetCurrent(context))
         result = result or cu.cuStreamCreate(byref(handle), 1)
         if result:
-            raise Error(errno.EIO, f"the driver makes no stream: error {result}")
+            raise Error(errno.EIO, f"the driver cannot create a stream: error {result}")
         #: The CUstream.
         self.cuda_stream = handle.value or 0
         self.close = weakref.finalize(self, cu.cuStreamDestroy_v2, c_void_p(self.cuda_stream))
@@ -2042,27 +2042,27 @@ class _RawStream:
         return 0, self.cuda_stream
 
     def synchronize(self) -> None:
-        """Waits for what was launched on it."""
+        """Waits for all work on the stream."""
         result = _driver().cuStreamSynchronize(c_void_p(self.cuda_stream))
         if result:
             raise Error(errno.EIO, f"cuStreamSynchronize: error {result}")
 
 
 def _cuda_device(pci: Optional[str]) -> int:
-    """CUDA's number of the GPU at @pci; None: of the first."""
+    """CUDA's number of the GPU at @pci; 0 for None."""
     device = c_int()
     if pci is None:
         return 0
     result = _driver().cuDeviceGetByPCIBusId(byref(device), _bytes(pci))
     if result:
-        raise Error(errno.ENODEV, f"CUDA does not show the GPU at {pci}: error {result}")
+        raise Error(errno.ENODEV, f"CUDA does not list the GPU at {pci}: error {result}")
     return device.value
 
 
 def _new_stream(pci: Optional[str], taken: AbstractSet[int]) -> Any:
     """
-    PyTorch's where the program has imported it and it has CUDA. Its pool gives 32 streams away
-    again and again: one that another part has will not do.
+    A PyTorch stream if the program has imported PyTorch and it has CUDA. PyTorch reuses a pool of
+    32 streams, so streams of other parts (@taken) are skipped.
     """
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
@@ -2072,32 +2072,32 @@ def _new_stream(pci: Optional[str], taken: AbstractSet[int]) -> Any:
         stream = torch.cuda.Stream(device=device)
         if _stream_handle(stream) not in taken:
             return stream
-    raise Error(errno.ENOSPC, "PyTorch has no stream that no other part has")
+    raise Error(errno.ENOSPC, "all streams of PyTorch's pool are in use: close another split")
 
 
-#: Those whose streams no other split gets, until they are closed or nobody has them.
+#: Parts in use: no other split gets their streams until they are closed or deleted.
 _live_parts: weakref.WeakSet[Part] = weakref.WeakSet()
 _live_lock = threading.Lock()
 
 
 class Part:
-    """One part of split(): a stream, and the set of what is launched on it."""
+    """One part of split(): a stream, and the set of launches on it."""
 
     def __init__(self, name: str, stream: Any, gpu: Optional[Gpu]) -> None:
-        """Not to be called: see split()."""
-        #: As it was given to split().
+        """Do not call this: use split()."""
+        #: The name of the argument of split().
         self.name = name
-        #: PyTorch's, or an object with .cuda_stream; None where there is no driver at all.
+        #: A PyTorch stream or an object with .cuda_stream; None if there is no CUDA driver.
         self.stream = stream
         self._gpu = gpu
         self._place = gpu.stream(stream) if gpu else None
-        #: Why the last reading of .records(), .outstanding or .busy_ns gave None; else None.
+        #: Why the last use of .records(), .outstanding or .busy_ns returned None; else None.
         self.records_why: Optional[str] = None
         self._set: Optional[TpcSet] = None
 
     @property
     def set(self) -> Optional[TpcSet]:
-        """Its TPCs now; None where gpupart is not available."""
+        """Its present TPCs; None if gpupart is not available."""
         return self._set
 
     def _give(self, tpcs: Optional[TpcSet]) -> None:
@@ -2112,8 +2112,8 @@ class Part:
 
     def thread(self) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
         """
-        For a `with`: launches of the calling thread, on streams that have no set, get the set
-        that the part has when this is called.
+        For a `with`: launches of the calling thread, on streams without a set, use the set that
+        the part has at the time of this call.
         """
         return self._within(thread=True)
 
@@ -2123,8 +2123,8 @@ class Part:
 
     def records(self) -> Optional[Records]:
         """
-        Of the launches on its stream, since the first: see Records, of which .functions is empty
-        here. None where launches have no records: .records_why is the reason then.
+        Records of all launches on the part's stream. See Records; .functions is empty here. None
+        if launches have no records: .records_why is then the reason.
         """
         self.records_why = None if self._gpu else "gpupart is not available"
         if self._gpu is None:
@@ -2140,8 +2140,8 @@ class Part:
     @property
     def outstanding(self) -> Optional[int]:
         """
-        Launches on its stream that have not ended; None if that is not known, for .records_why:
-        while a graph runs, for example, which may be on this stream.
+        The number of launches on the part's stream that have not ended; None if it is unknown, for
+        example while a graph runs that may be on this stream: .records_why is then the reason.
         """
         read = self.records()
         if read is None:
@@ -2155,8 +2155,8 @@ class Part:
     @property
     def busy_ns(self) -> Optional[int]:
         """
-        How long launches on its stream ran, ns, since the first; those of graphs are not in it.
-        None where launches have no records, for .records_why.
+        The time in ns during which launches on the part's stream ran, without launches of graphs.
+        None if launches have no records: .records_why is then the reason.
         """
         read = self.records()
         return None if read is None else read.busy_ns
@@ -2167,15 +2167,15 @@ class Part:
 
 class Split(Mapping[str, Part]):
     """
-    Parts of one GPU by name, as items and as attributes. See split(). For a `with`, or closed by
-    close().
+    Parts of one GPU by name, as items and as attributes. See split(). End it with close() or by
+    using it in a `with`.
     """
 
     def __init__(self, gpu: Optional[str], within: Optional[TpcsLike], shape: str,
                  sizes: Mapping[str, SizeLike]) -> None:
-        """Not to be called: see split()."""
+        """Do not call this: use split()."""
         shares = _shares(sizes, shape)
-        #: None, or why the parts are ordinary streams.
+        #: None, or why the parts have ordinary streams.
         self.why: Optional[str] = None
         self._gpu: Optional[Gpu] = None
         self._known: dict[Any, dict[str, TpcSet]] = {}
@@ -2227,7 +2227,7 @@ class Split(Mapping[str, Part]):
         return known
 
     def _apply(self, wanted: Mapping[str, TpcSet]) -> None:
-        """First what all give up, then what they get: they overlap at no launch in between."""
+        """All parts shrink before any part grows, so that they never overlap at a launch."""
         for name, part in self._parts.items():
             keeps = part._set & wanted[name] if part._set else TpcSet()
             if keeps and keeps != part._set:
@@ -2238,15 +2238,16 @@ class Split(Mapping[str, Part]):
 
     def change(self, shape: Optional[str] = None, **sizes: SizeLike) -> None:
         """
-        Other sizes for the same parts, or another shape, from their next launches on: what was
-        launched before stays where it is. A split that was had before costs some us.
+        Changes the sizes of the parts, or the shape, from the next launches on; earlier launches do
+        not move. A change to sizes that were used before takes a few us.
         """
         with self._lock:
             shape, sizes = shape or self._shape, sizes or self._sizes
             if not self._parts:
-                raise RuntimeError("the split is closed: make another one")
+                raise RuntimeError("the split is closed: create another one")
             if set(sizes) != set(self._parts):
-                raise TypeError(f"change() wants sizes of {', '.join(self._parts)}, or none")
+                raise TypeError(f"change() needs a size for each of {', '.join(self._parts)}, or "
+                                "no sizes")
             if self._gpu is None:
                 _shares(sizes, shape)
             else:
@@ -2254,7 +2255,7 @@ class Split(Mapping[str, Part]):
             self._shape, self._sizes = shape, dict(sizes)
 
     def close(self) -> None:
-        """Takes the sets away; streams that are not PyTorch's are destroyed when unused."""
+        """Removes the sets. Streams that are not PyTorch's are destroyed when they are unused."""
         with self._lock:
             for part in self._parts.values():
                 if part._set is not None:
@@ -2276,7 +2277,7 @@ class Split(Mapping[str, Part]):
         try:
             return parts[name]
         except KeyError:
-            raise AttributeError(f"there is no part {name}") from None
+            raise AttributeError(f"part {name} does not exist") from None
 
     def __enter__(self) -> Split:
         return self
@@ -2292,17 +2293,18 @@ class Split(Mapping[str, Part]):
 def split(shape: str = "balanced", *, gpu: Optional[str] = None,
           within: Optional[TpcsLike] = None, **parts: SizeLike) -> Split:
     """
-    Disjoint parts of a GPU by name, each with a stream of its own: PyTorch's if the program has
-    imported torch. A part is a number of TPCs, a percentage ("50%") or, one of them, the "rest".
+    Creates disjoint parts of a GPU, each with a name and a separate stream, which is a PyTorch
+    stream if the program has imported torch. The size of a part is a number of TPCs or a
+    percentage ("50%"); one part can be the "rest".
 
-    @shape: "packed", TPCs side by side; "gpcs", whole GPCs; "balanced", whole GPCs, of each uGPU
-    the same number, faster than one uGPU for what streams from DRAM; "spread", some TPCs of
-    every GPC. In whole GPCs a number of TPCs is the least that the part gets, and a percentage
-    takes the number that is nearest to it.
+    @shape: "packed", few GPCs; "gpcs", whole GPCs; "balanced", whole GPCs, the same number of each
+    uGPU, which is faster than one uGPU for kernels that read much DRAM; "spread", some TPCs of
+    every GPC. With whole GPCs a number of TPCs is the minimum that the part gets, and a percentage
+    gets the nearest possible number.
 
-    @gpu as for attach(). @within: what the parts are taken from; None is the limit, or all.
+    @gpu: as for attach(). @within: the TPCs to split; None is the limit, or all TPCs.
 
-    Where gpupart is not available the parts have ordinary streams, and .why has the reason.
+    If gpupart is not available, the parts have ordinary streams, and .why has the reason.
 
     >>> parts = split(prefill="50%", decode="rest")
     >>> len(parts.prefill.set), len(parts.decode.set), parts.prefill.set & parts.decode.set
@@ -2317,13 +2319,13 @@ def split(shape: str = "balanced", *, gpu: Optional[str] = None,
     >>> len(parts["prefill"].set), len(parts["decode"].set)
     (17, 49)
 
-    What is outstanding on a part, and how long it was busy, as the GPU itself wrote it:
+    The outstanding launches and the busy time of a part, from completion records:
 
     >>> used = parts.prefill.records()
     >>> used.issued, parts.prefill.outstanding, parts.prefill.busy_ns > 0, parts.decode.busy_ns
     (1, 0, True, 0)
 
-    What is launched on other streams, in a thread that works for one part:
+    Launches on other streams, from a thread that works for one part:
 
     >>> with parts.decode.thread() as tpcs:
     ...     gpu.census() == tpcs == parts.decode.set
@@ -2334,19 +2336,19 @@ def split(shape: str = "balanced", *, gpu: Optional[str] = None,
     <Part small: 0-7>
     >>> split(a="60%", b="50%")
     Traceback (most recent call last):
-    gpupart.Error: the parts are 110% of the GPU together
+    gpupart.Error: the parts add up to 110% of the GPU: must be at most 100%
     """
     return Split(gpu, within, shape, parts)
 
 
 def _main() -> None:
-    """The command that belongs to this file, in place of this process."""
+    """Replaces this process by the gpupart command of this installation."""
     for place in (os.path.join(_WHEEL, "bin"), os.path.join(_HERE, "..", "build", "bin"),
                   os.path.join(_HERE, "..", "..", "..", "bin")):
         command = os.path.realpath(os.path.join(place, "gpupart"))
         if os.access(command, os.X_OK):
             os.execv(command, ["gpupart", *sys.argv[1:]])
-    sys.exit(f"gpupart: no command lies where this file's belongs: reinstall gpupart ({_HERE})")
+    sys.exit(f"gpupart: the command of the installation in {_HERE} is missing: reinstall gpupart")
 
 
 if __name__ == "__main__":

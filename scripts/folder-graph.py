@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which folder of lib/, cli/, sim/, slurm/ and kubernetes/ needs which other, by undefined symbols.
+"""Dependencies between folders of lib/, cli/, sim/, slurm/ and kubernetes/, by undefined symbols.
 
-folder-graph.py [-g]: prints a line for each fault: a circle between folders, an arrow of lib/ that
-goes up or sideways in LAYERS (by includes, too, since macros and types leave no symbol), a circle
-of files in a folder that CIRCLES does not name. -g prints the graph in place of faults. Run it at
-the top of a tree that was built.
+folder-graph.py [-g]: prints one line for each fault: a cycle between folders; a dependency in lib/
+that goes up or sideways in LAYERS (also by includes, since macros and types leave no symbol); a
+cycle of files in a folder that is not in CIRCLES. -g prints the graph instead. Run it at the top of
+a built tree.
 """
 import glob
 import os
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-# From the top down; folders of one row do not know each other.
+# From top to bottom; folders of one row do not use each other.
 LAYERS = [
     ["inject"],
     ["memory", "stat", "verify", "smctrl", "nvml"],
@@ -26,14 +26,14 @@ LAYERS = [
 ]
 ROW = {"lib/" + folder: n for n, row in enumerate(LAYERS) for folder in row}
 
-# Circles of files in one folder: three at most, each with its reason.
+# Cycles of files in one folder: at most three, each with its reason.
 CIRCLES = {
     "cli/sim": "a scenario has programs, whose steps name its kernels, sets and streams",
     "sim/cuda": "a context owns streams and memory, which wait for it and are charged to it",
-    "sim/pipe": "stages of one model tell each other directly what ended",
+    "sim/pipe": "stages of one model notify each other directly",
 }
 
-# The programs that an object of this one is linked with: a name is looked for there, in this order.
+# The programs with which an object is linked: symbols are searched there, in this order.
 LINKED = {
     "cli": ["cli", "sim", "slurm", "lib"],
     "lib": ["lib"],
@@ -52,7 +52,7 @@ def program(path):
 
 
 def symbol_arrows():
-    """(file, file it needs): names. An object whose source is gone is left out."""
+    """Maps (file, needed file) to symbols. Objects whose source was deleted are ignored."""
     needed, homes, arrows = {}, {}, {}
     for path in sorted(glob.glob("build/obj/**/*.o", recursive=True)):
         name = path[len("build/obj/") : -2]
@@ -69,7 +69,7 @@ def symbol_arrows():
         for symbol in symbols:
             parts = LINKED[program(name)]
             found = next((homes[p, symbol] for p in parts if (p, symbol) in homes), [])
-            # Programs of one folder may each define a name: then it is the one nearby.
+            # Several programs of one folder may define a name: the nearest definition counts.
             near = [h for h in found if os.path.dirname(h) == os.path.dirname(name)] or found
             if near and near[0] != name:
                 arrows.setdefault((name, near[0]), set()).add(symbol)
@@ -77,7 +77,7 @@ def symbol_arrows():
 
 
 def include_arrows():
-    """The same of the library's includes."""
+    """The same for the library's includes."""
     arrows = {}
     for path in sorted(glob.glob("lib/*/*.[ch]")):
         with open(path, encoding="utf-8") as source:
@@ -87,7 +87,7 @@ def include_arrows():
 
 
 def circles(edges):
-    """Lists of nodes that reach each other."""
+    """Lists of nodes that reach each other (strongly connected)."""
     reach = {}
     for start in edges:
         todo, seen = [start], set()
@@ -113,7 +113,7 @@ def faults(arrows, includes, folders):
     for part in circles(folders):
         inner = [(a, b) for a, b in arrows if os.path.dirname(a) != os.path.dirname(b)
                  and os.path.dirname(a) in part and os.path.dirname(b) in part]
-        yield "a circle of the folders %s: %s" % (" ".join(part), text(arrows, inner))
+        yield "a cycle of the folders %s: %s" % (" ".join(part), text(arrows, inner))
     for some in (arrows, includes):
         for a, b in sorted(some):
             up, down = os.path.dirname(a), os.path.dirname(b)
@@ -126,10 +126,10 @@ def faults(arrows, includes, folders):
                 edges.setdefault(a, set()).add(b)
         parts = circles(edges)
         if folder in CIRCLES and not parts:
-            yield "%s has no circle: take its reason out of CIRCLES" % folder
+            yield "%s has no cycle: remove its reason from CIRCLES" % folder
         for part in parts if folder not in CIRCLES else []:
             inner = [(a, b) for a, b in arrows if a in part and b in part]
-            yield "a circle of files: " + text(arrows, inner)
+            yield "a cycle of files: " + text(arrows, inner)
     if len(CIRCLES) > 3:
         yield "CIRCLES names %d folders: three at most" % len(CIRCLES)
 
@@ -144,7 +144,7 @@ def main():
         for folder in sorted(folders, key=lambda f: (ROW.get(f, -1), f)):
             print("%-14s -> %s" % (folder, " ".join(sorted(folders[folder])) or "nothing"))
         for folder, reason in CIRCLES.items():
-            print("%-14s has a circle: %s" % (folder, reason))
+            print("%-14s has a cycle: %s" % (folder, reason))
     else:
         for fault in faults(arrows, include_arrows(), folders):
             print(fault)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the map of share/examples/engine/run.py's runs: scripts/inference_map.py RUNS FOLDER
+"""Creates a map of the runs of share/examples/engine/run.py: scripts/inference_map.py RUNS FOLDER
 
-RUNS is its JSON lines file. FOLDER gets map.json and map.svg; the tables of a page are printed.
-Intervals are of 95 % and of seeds: Student's t over the seeds' values, and for two ways over the
-differences of the same seed, whose requests are the same. A point is small where it has fewer than
-three seeds or 100 counted requests.
+RUNS is its JSON lines file. Writes map.json and map.svg to FOLDER and prints the tables of a page.
+Intervals are 95 % confidence intervals over seeds: Student's t of the seeds' values, or for two
+ways of the differences at equal seeds, which have equal requests. A point is small if it has fewer
+than three seeds or 100 counted requests.
 """
 import html
 import itertools
@@ -19,7 +19,7 @@ from policy import MACHINE, WAYS  # noqa: E402
 
 PLACE = ("prompt", "rate", "setting", "ttft", "tbt", "seconds", *MACHINE)
 PARTED = ("green", "gpupart-fixed", "gpupart")
-# Two-sided 95 % of Student's t, by degrees of freedom.
+# Two-sided 95 % quantiles of Student's t, by degrees of freedom.
 STUDENT = (0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 COLOURS = ("#404040", "#8fa8c8", "#1b2a49", "#5b8e7d", "#e0a458", "#b3541e")
 
@@ -29,7 +29,7 @@ def mean(values):
 
 
 def interval(values):
-    """Of the mean of @values, one for each seed; None where there is one alone."""
+    """The interval of the mean of @values, one for each seed; None for a single value."""
     if len(values) < 2:
         return None
     middle, nr = mean(values), len(values)
@@ -39,7 +39,7 @@ def interval(values):
 
 
 def compare(a, b):
-    """How much more @a has than @b, both goodputs by seed; None without a seed of both."""
+    """The difference of goodputs @a and @b by seed; None without a common seed."""
     seeds = sorted(a.keys() & b.keys())
     if not seeds:
         return None
@@ -51,7 +51,7 @@ def compare(a, b):
 
 
 def verdict(by_seed):
-    """What the engine is held to, at one place of the map."""
+    """The criteria for the engine at one place of the map."""
     def better(a, b):
         got = compare(by_seed[a], by_seed[b]) if a in by_seed and b in by_seed else None
         return bool(got and got["significant"] and got["difference"] > 0)
@@ -68,7 +68,7 @@ def verdict(by_seed):
 
 
 def make_map(lines):
-    """All lines of a file as points, seeds together, as pairs of ways, and as verdicts."""
+    """Converts the lines of a file to points (over all seeds), pairs of ways, and verdicts."""
     lines = list(lines)
     checks = [line["check"] for line in lines if "check" in line]
     made = {"schema": "gpupart/1", "valid": False, "checks": checks, "points": [], "pairs": [],
@@ -112,7 +112,7 @@ def number(value, digits=2):
 
 
 def tables(made):
-    """Markdown: the points, and what the engine is held to."""
+    """Markdown tables of the points and the criteria."""
     yield "| prompt | rate | " + " | ".join(("offered", *WAYS)) + " |"
     yield "|" + "---|" * (3 + len(WAYS))
     for (prompt, rate, *_), here in itertools.groupby(
@@ -174,7 +174,7 @@ def draw(made):
             text(x - 6, y + 4, f"{value}", 'text-anchor="end"')
         for i, way in enumerate(WAYS):
             of = sorted((p for p in here if p["way"] == way), key=lambda p: p["rate"])
-            aside = (i - 2.5) * width / 90      # bars beside each other
+            aside = (i - 2.5) * width / 90      # bars side by side
             places = [at(p["rate"], p["goodput"]) for p in of]
             places = [(x + aside, y) for x, y in places]
             for (x1, y1), (x2, y2) in zip(places, places[1:]):

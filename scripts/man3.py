@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Manual pages of the public functions, in mdoc, made of the headers.
+"""Generates mdoc manual pages of the public functions from the headers.
 
 man3 EXAMPLES FOLDER HEADER...
 
-A page a group of functions with links for the others; what they do is the header's own
-comment, the example EXAMPLES/PAGE.c. Knows how the header is written, not what is in it:
-a function that belongs to no group here, or a group without functions, is an error.
+Each group of functions has one page, with links for its other names. The text is the header's
+comment; the example is EXAMPLES/PAGE.c. A function without a group, or a group without functions,
+is an error.
 """
 import datetime
 import fnmatch
@@ -16,31 +16,31 @@ import subprocess
 import sys
 import textwrap
 
-# Page, what it is about, its functions; the first pattern that fits has a function.
+# Page, subject, functions. A function belongs to the first page with a pattern that matches.
 PAGES = [
     ("gpupart_open", "the context, errors and the version",
      "gpupart_open gpupart_close gpupart_error gpupart_version"),
     ("gpupart_tpcset", "sets of TPCs", "gpupart_tpcset_*"),
-    ("gpupart_topology", "which GPCs, TPCs and SMs a GPU has",
+    ("gpupart_topology", "GPCs, TPCs and SMs of a GPU",
      "gpupart_topology_* gpupart_gpu_list"),
-    ("gpupart_set_parse", "a set in words, for one GPU", "gpupart_set_*"),
+    ("gpupart_set_parse", "parse the text form of a set for one GPU", "gpupart_set_*"),
     ("gpupart_plan", "disjoint sets for several tenants", "gpupart_plan_*"),
-    ("gpupart_attach", "get ready to confine launches",
+    ("gpupart_attach", "prepare to confine launches",
      "gpupart_attach gpupart_detach gpupart_available gpupart_gpu_topology gpupart_gpu_check gpupart_process_publish"
      " gpupart_driver_get"),
     ("gpupart_process_list", "processes that confine launches, and their limits",
      "gpupart_process_list gpupart_process_signal gpupart_process_limit_set"),
-    ("gpupart_process_set", "which set applies to a launch",
+    ("gpupart_process_set", "sets of launches",
      "gpupart_limit_* gpupart_process_* gpupart_stream_* gpupart_function_* gpupart_thread_*"
      " gpupart_next_* gpupart_rule_* gpupart_graph_*"),
-    ("gpupart_sm_count", "tell the program the SMs of its set", "gpupart_sm_count_*"),
-    ("gpupart_counters", "what became of launches", "gpupart_counters_*"),
-    ("gpupart_progress", "what a program tells of its progress",
+    ("gpupart_sm_count", "report the SMs of its set to the program", "gpupart_sm_count_*"),
+    ("gpupart_counters", "counts of launches", "gpupart_counters_*"),
+    ("gpupart_progress", "report progress",
      "gpupart_progress_* gpupart_latency_*"),
-    ("gpupart_records", "what the GPU itself wrote of launches that ended",
+    ("gpupart_records", "completion records of launches",
      "gpupart_records_*"),
-    ("gpupart_remote", "change a process's limit again and again", "gpupart_remote_*"),
-    ("gpupart_job", "a run of a program and of all that it starts",
+    ("gpupart_remote", "change a process's limit repeatedly", "gpupart_remote_*"),
+    ("gpupart_job", "jobs: programs and their descendants",
      "gpupart_job_* gpupart_grant_*"),
     ("gpupart_memory", "tenants and their memory quotas", "gpupart_memory_* gpupart_tenant_*"),
     ("gpupart_verify", "prove that sets confine", "gpupart_verify gpupart_census"),
@@ -51,18 +51,18 @@ def page_of(function):
     for page, _, patterns in PAGES:
         if any(fnmatch.fnmatchcase(function, p) for p in patterns.split()):
             return page
-    sys.exit(f"man3: {function} belongs to no page: put it into PAGES of scripts/man3.py")
+    sys.exit(f"man3: {function} belongs to no page: add it to PAGES in scripts/man3.py")
 
 
 class Entry:
-    """A comment and what it is about: functions, and definitions as they stand."""
+    """A comment with its functions and definitions."""
 
     def __init__(self, doc):
         self.doc, self.code, self.functions = doc, [], []
 
 
 def comment(text):
-    """A comment's lines, without what makes them one."""
+    """The lines of a comment, without comment characters."""
     text = re.sub(r"^/\*\s?|\s*\*/$", "", text.strip())
     return [re.sub(r"^\s*\* ?", "", line).rstrip() for line in text.split("\n")]
 
@@ -84,7 +84,7 @@ def prototype(code):
 
 
 def entries(body):
-    """The declarations between the pragmas, each with the comment before it."""
+    """The declarations between the pragmas, each with its preceding comment."""
     now, out = Entry([]), []
     token = re.compile(r"/\*.*?\*/|#define (?:[^\n]*\\\n)*[^\n]*|(?:struct|enum) \w+ \{.*?^\};"
                        r"|static inline .*?^\}|[a-z][^;{]*;|\n\n", re.S | re.M)
@@ -113,11 +113,11 @@ def escape(text):
 
 
 def words(line):
-    """Text with arguments and functions marked, as lines of mdoc: a sentence begins a new one."""
+    """Converts text to mdoc lines, one sentence each, with arguments and functions marked."""
     plain, out = [], []
 
     def flush():
-        # Short lines; which word begins one must not be a macro's.
+        # Short lines. The first word of a line must not be the name of a macro.
         out.extend(escape(part) for part in textwrap.wrap(" ".join(plain), 78,
                                                           break_long_words=False,
                                                           break_on_hyphens=False))
@@ -143,7 +143,7 @@ def words(line):
 
 
 def text(lines):
-    """Paragraphs; a number or "@name:" begins one too, and a line of C stands alone."""
+    """Splits text into paragraphs; also before a number or "@name:", and around lines of C."""
     out, para = [], []
 
     def flush():
@@ -200,7 +200,7 @@ def description(group):
 
 
 def example(path):
-    """The program, and what it prints: the comment at its end."""
+    """An example program, and its output, which is the comment at its end."""
     with open(path, encoding="utf-8") as file:
         source = file.read()
     source = re.sub(r"^// SPDX.*\n|^/\* SPDX.*\n", "", source)
@@ -210,7 +210,7 @@ def example(path):
 
 
 def date():
-    """Of the headers' last change where git tells, else of the source (SOURCE_DATE_EPOCH)."""
+    """The date of the headers' last commit, or without git that of SOURCE_DATE_EPOCH."""
     when = os.environ.get("SOURCE_DATE_EPOCH", "")
     if not when:
         when = subprocess.run(["git", "log", "-1", "--format=%ct", "include"],
@@ -239,7 +239,8 @@ def main():
             if entry.functions:
                 pages = {page_of(name) for _, name, _ in entry.functions}
                 if len(pages) != 1:
-                    sys.exit(f"man3: one comment for functions of {', '.join(sorted(pages))}")
+                    sys.exit("man3: functions of several pages share a comment: "
+                             + ", ".join(sorted(pages)))
                 page = pages.pop()
                 groups.setdefault(page, []).extend(waiting)
                 header_of[page] = os.path.basename(header)
@@ -248,7 +249,7 @@ def main():
     errors = next(p for p in paras if p.startswith("Errors. "))
     for page, about, _ in PAGES:
         if page not in groups:
-            sys.exit(f"man3: no function belongs to {page}")
+            sys.exit(f"man3: page {page} has no function")
         functions = [f for e in groups[page] for f in e.functions]
         names = sorted({name for _, name, _ in functions} | {page},
                        key=lambda n: (n != page, n))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# Makes a wheel of gpupart.py with the built programs and libraries inside: `make wheel`.
+# Creates a wheel of gpupart.py with the built programs and libraries inside: `make wheel`.
 """
-scripts/wheel.py FOLDER MODULE PLACE=FILE..: FILE lies at gpupart.libs/PLACE. What these need of
-other packages, glibc apart, is put beside them with its licence. Prints the wheel's path. The
-same files give the same bytes.
+scripts/wheel.py FOLDER MODULE PLACE=FILE..: FILE becomes gpupart.libs/PLACE. Libraries of other
+packages that these files need, except glibc, are added with their licences. Prints the path of the
+wheel. The same files give the same bytes.
 """
 import base64
 import glob
@@ -17,31 +17,31 @@ import tempfile
 import zipfile
 
 FOLDER = "gpupart.libs"
-# Of glibc: what the manylinux tag is about.
+# Libraries of glibc, which the manylinux tag covers.
 GLIBC = re.compile(r"(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt)\.so(\.\d+)?$")
 EPOCH = (2020, 1, 1, 0, 0, 0)
 
 
 def output(*command):
-    """What a program prints, which must not fail."""
+    """The output of a program; it must succeed."""
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def is_program(path):
-    """An ELF file."""
+    """Whether a file is an ELF file."""
     with open(path, "rb") as f:
         return f.read(4) == b"\x7fELF"
 
 
 def foreign(path, ours):
-    """Libraries of other packages that @path needs: name and file."""
+    """Yields name and file of libraries of other packages that @path needs."""
     for name, file in re.findall(r"^\s*(\S+) => (/\S+)", output("ldd", path), re.M):
         if not GLIBC.match(name) and name not in ours:
             yield name, file
 
 
 def licence(file):
-    """Debian's file about the package that @file is of, and the package's name."""
+    """The package that contains @file, and its licence file."""
     for path in (file, os.path.realpath(file), "/usr" + file):
         found = subprocess.run(["dpkg", "-S", path], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True, check=False).stdout
@@ -49,18 +49,18 @@ def licence(file):
         text = f"/usr/share/doc/{package}/copyright"
         if package and os.path.exists(text):
             return package, text
-    sys.exit(f"scripts/wheel.py: {file}: no package's licence is found for it, as dpkg -S has them")
+    sys.exit(f"scripts/wheel.py: {file}: dpkg -S finds no package with a licence for it")
 
 
 def floor_of(paths):
-    """The least glibc that all of @paths run with."""
+    """The oldest glibc with which all of @paths run."""
     versions = [tuple(map(int, version.split("."))) for path in paths
                 for version in re.findall(r"GLIBC_(\d+(?:\.\d+)+)", output("objdump", "-T", path))]
     return max(versions)[:2]
 
 
 def collect(places, stripped):
-    """All files of the wheel but its own list: name in it, to path."""
+    """All files of the wheel except its own list: name in the wheel to path."""
     files, licences = {}, {}
     for place, path in places:
         files[f"{FOLDER}/{place}"] = path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What is installed as it is: captures, scenarios, examples, manual pages. Sorted.
+# Files that are installed unchanged: captures, scenarios, examples, manual pages. Sorted.
 
 CAPTURE_SRC := \
 	tests/data/gh100-h200-a/capture.txt \

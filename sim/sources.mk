@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Sources of the GPU in software: the driver, the management library, the scheduling pipeline.
-# A file that is in no list is not built; `make lint` names it. One list a folder, sorted.
+# Sources of the simulated GPU: the driver, the management library, the scheduling pipeline. Files
+# that are in no list are not built, and `make lint` names them. One sorted list for each folder.
 
 SIM_SRC := \
 	sim/cuda/capture.c \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Sources of Slurm's plugin.
-# A file that is in no list is not built; `make lint` names it. One list a folder, sorted.
+# Sources of the Slurm plugin. Files that are in no list are not built, and `make lint` names
+# them. One sorted list for each folder.
 
 SPANK_SRC := \
 	slurm/allocate.c \

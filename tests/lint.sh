@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Shows that every lint rule can fail: a small clean tree passes all of them, then each planted
-# violation fails its rule and is named. TAP. Knows of the rules only what each is to catch.
+# Shows that every lint rule can fail. A small clean tree passes all rules; then each planted
+# violation fails its rule and is named. TAP.
 set -u
 top=$(dirname -- "$(readlink -f -- "$0")")/..
 tree=$(mktemp -d) || exit 1
@@ -134,8 +134,8 @@ clean() {
 	"$tree/scripts/confined"
 }
 
-# caught PROGRAM RULE PLACE: the rule fails and names the place. A checker that is not
-# installed is skipped.
+# caught PROGRAM RULE PLACE: the rule fails and names the place. Skipped if the checker is not
+# installed.
 caught() {
 	said=$("$top/scripts/$1" -r "$2" "$tree" 2>&1)
 	status=$?
@@ -210,7 +210,7 @@ caught lint support_matrix 'no rows'
 plant lint confined Documentation/user/isolation.md '<!-- confined -->'
 sed -i 's/^ok [0-9]* - graph: once/not &/' "$tree/Documentation/results/h200-inside/inside.txt"
 caught lint confined '1 failed'
-# shellcheck disable=SC2016 # to be planted as it stands
+# shellcheck disable=SC2016 # planted unchanged
 plant lint shellcheck scripts/tool 'cd $1; rm -r $undefined/*'
 plant lint cppcheck lib/new.c 'int new_bad(void);' 'int new_bad(void) { int a[2]; return a[2]; }'
 
@@ -265,7 +265,7 @@ plant check-layering qos_pure cli/qos/policy/place.c '#include <time.h>'
 plant check-layering qos_pure cli/qos/policy/effort.c 'static double f(void);'
 plant check-layering test_in_product lib/topo/topology.c '#ifdef GPUPART_TEST' '#endif'
 
-# planted OBJECT RULE PLACE CODE...: in an object, which the rule reads.
+# planted OBJECT RULE PLACE CODE...: plants code in an object, for rules that read objects.
 planted() {
 	object=$1 rule=$2 place=$3
 	shift 3
@@ -285,14 +285,14 @@ put lib/driver/new.c <<-END
 END
 planted state/new folders 'lib/state/new needs lib/driver/new for driver_x' 'void driver_x(void);' \
 	'void state_bad(void); void state_bad(void) { driver_x(); }'
-# Circles: of two files, and of two folders that no row of the layers holds.
+# Cycles of two files, and of two folders that are not in the layers.
 put lib/tmd/new.c <<-END
 	$mit
 	/* Calls tmd.c. */
 	void tmd_y(void); void tmd_x(void);
 	void tmd_x(void) { tmd_y(); }
 END
-planted tmd/tmd folders 'a circle of files: lib/tmd/new needs lib/tmd/tmd for tmd_y' \
+planted tmd/tmd folders 'a cycle of files: lib/tmd/new needs lib/tmd/tmd for tmd_y' \
 	'void tmd_x(void); void tmd_y(void); void tmd_y(void) { tmd_x(); }'
 put cli/target/new.c <<-END
 	$mit
@@ -310,12 +310,12 @@ for folder in target util; do
 	mkdir -p "$tree/build/obj/cli/$folder"
 	${CC:-gcc} -c -o "$tree/build/obj/cli/$folder/new.o" "$tree/cli/$folder/new.c"
 done
-caught check-layering folders 'a circle of the folders cli/target cli/util'
+caught check-layering folders 'a cycle of the folders cli/target cli/util'
 planted topo/topology silent_symbols 'topo/topology.o: printf' '#include <stdio.h>' \
 	'void topo_bad(int x); void topo_bad(int x) { printf("%d", x); }'
 planted topo/topology silent_symbols 'topo/topology.o: abort' '#include <stdlib.h>' \
 	'void topo_bad(void); void topo_bad(void) { abort(); }'
-# What is in the objects of the audit library.
+# Symbols in the objects of the audit library.
 for code in 'int f(void); int f(void) { return printf("x"); }' 'void f(void); void f(void) { abort(); }' \
 	'static _Thread_local int here; int *f(void); int *f(void) { return &here; }'; do
 	mkdir -p "$tree/build/obj/lib/nvml"
@@ -328,7 +328,8 @@ planted confine/new exports 'gpupart_more is exported' \
 echo 'int gpupart_less(void);' >>"$tree/include/gpupart.h"
 compile
 caught check-layering exports 'gpupart_less is in a public header'
-# The injected library: another library that it needs, a function of what is not for programs, its size.
+# The injected library: a dependency on another library, a function that it must not contain, its
+# size.
 injected() {
 	compile
 	mkdir -p "$tree/build/lib/gpupart"
@@ -352,7 +353,7 @@ plant check-layering no_libcuda lib/topo/topology.c '#include "cuda.h"'
 compile
 plant check-layering no_libcuda lib/topo/topology.c '#include <nvml.h>'
 
-# A rule that nobody planted a violation for is a failed check.
+# A rule without a planted violation is a failed check.
 for program in lint check-layering; do
 	for rule in $(sed -nE 's/^rule ([a-z_]+) .*/\1/p' "$top/scripts/$program"); do
 		grep -qE "(plant|caught) $program $rule |planted [a-z/]+ $rule " "$0"

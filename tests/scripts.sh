@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# scripts/bootstrap, demo, check, coverage-table, support-matrix and capture-gpu against programs of our
-# own in place of apt-get, dpkg-query, id, make, gcovr and gpupart: nothing is installed or built. TAP.
+# Tests scripts/bootstrap, demo, check, coverage-table, support-matrix and capture-gpu with fake
+# programs for apt-get, dpkg-query, id, make, gcovr and gpupart: nothing is installed or built.
+# TAP.
 set -u
 top=$(readlink -f -- "$(dirname -- "$(readlink -f -- "$0")")/..")
 tmp=$(mktemp -d) || exit 1
@@ -51,7 +52,7 @@ cat $tmp/uid
 END
 
 all='gcc make libc6-dev libnl-3-dev libnl-genl-3-dev libjansson-dev libncurses-dev libyaml-dev libmicrohttpd-dev'
-# given UID PACKAGE...: a machine with these packages.
+# given UID PACKAGE...: a user on a machine with these packages.
 given() {
 	echo "$1" >"$tmp/uid"
 	shift
@@ -70,16 +71,16 @@ boot() {
 # shellcheck disable=SC2086 # a list of words, here and below
 given 0 $all
 boot build </dev/null && [ ! -s "$tmp/apt" ] && [ ! -s "$tmp/said" ]
-ok "bootstrap: everything there: no apt, no word"
+ok "bootstrap: with all packages: no call of apt, no output"
 # shellcheck disable=SC2086
 given 1000 $all
 boot build </dev/null && [ ! -s "$tmp/said" ]
-ok "bootstrap: everything there, an ordinary user"
+ok "bootstrap: with all packages, as an ordinary user: no output"
 given 1000 gcc make libc6-dev
 boot build </dev/null
 [ $? -eq 2 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ] && [ ! -s "$tmp/apt" ] &&
 	grep -q 'apt-get install -y --no-install-recommends libnl-3-dev libnl-genl-3-dev libjansson-dev libncurses-dev libyaml-dev libmicrohttpd-dev$' "$tmp/said"
-ok "bootstrap: an ordinary user is told one line and gets status 2"
+ok "bootstrap: an ordinary user gets one line and status 2"
 given 0 gcc make
 boot build <&- && [ "$(sed -n 1p "$tmp/apt" | grep -c update)" -eq 1 ] &&
 	sed -n 2p "$tmp/apt" | grep -q 'install -y --no-install-recommends libc6-dev libnl-3-dev libnl-genl-3-dev libjansson-dev libncurses-dev libyaml-dev libmicrohttpd-dev frontend=noninteractive'
@@ -89,38 +90,38 @@ ok "bootstrap: a second time apt is not called"
 given 0 gcc make
 echo 100 >"$tmp/update"
 boot build </dev/null && grep -q install "$tmp/apt" && grep -q 'update failed' "$tmp/said"
-ok "bootstrap: an update that fails is said, and the install is tried"
+ok "bootstrap: a failed update is reported, and the install is tried"
 given 0 gcc make
 echo 1 >"$tmp/install"
 boot build </dev/null
 [ $? -eq 2 ] && grep -q 'E: no such thing' "$tmp/said" && grep -q 'could not install' "$tmp/said"
-ok "bootstrap: an install that fails gives apt's words and status 2"
+ok "bootstrap: an install that fails prints apt's message and returns status 2"
 # shellcheck disable=SC2086
 given 0 $all
 sed -i 's/^make installed/make config-files/' "$tmp/packages"
 boot build </dev/null && grep -q 'recommends make frontend' "$tmp/apt"
-ok "bootstrap: a removed package whose settings are left is missing"
+ok "bootstrap: a removed package with remaining settings counts as missing"
 # shellcheck disable=SC2086
 given 0 $all
 boot check </dev/null && grep -q 'valgrind' "$tmp/apt" && grep -q ' clang ' "$tmp/apt"
-ok "bootstrap check wants more than bootstrap build"
+ok "bootstrap check installs more than bootstrap build"
 # shellcheck disable=SC2086
 given 0 $all
 boot check </dev/null && ! grep -q gcovr "$tmp/apt" && boot coverage </dev/null && grep -q 'recommends gcovr frontend' "$tmp/apt"
-ok "bootstrap coverage wants gcovr, which no other does"
+ok "only bootstrap coverage installs gcovr"
 boot
 [ $? -eq 2 ] && grep -q usage "$tmp/said"
 ok "bootstrap without a job: usage"
 
 given 1000
 PATH="$fake:$PATH" GPUPART_PACKAGES="$tmp/store" "$top/scripts/packages" >"$tmp/said" 2>&1
-[ $? -eq 2 ] && grep -qx 'packages: needs root, for chroot' "$tmp/said" && [ ! -e "$tmp/store" ]
-ok "packages: an ordinary user is told that it needs root, and nothing is made"
+[ $? -eq 2 ] && grep -qx 'packages: chroot needs root: run this as root' "$tmp/said" && [ ! -e "$tmp/store" ]
+ok "packages: refuses an ordinary user and creates nothing"
 GPUPART_PACKAGES="$tmp/store" "$top/scripts/packages" --frobnicate >"$tmp/said" 2>&1
 [ $? -eq 2 ] && grep -q '^usage: packages' "$tmp/said" && [ ! -e "$tmp/store" ]
 ok "packages: usage"
 
-# What gcovr would say of three files, of which one is below.
+# Output of gcovr for three files, one of them below 90 %.
 program gcovr <<'END'
 #!/bin/sh
 echo filename,line_total,line_covered,line_percent,branch_total,branch_covered,branch_percent
@@ -131,21 +132,21 @@ table() {
 	PATH="$fake:$PATH" "$top/scripts/coverage-table" "$tmp" "$tmp/reasons" >"$tmp/table" 2>"$tmp/said"
 }
 table '# a comment\n'
-[ $? -eq 1 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ] && grep -q '^coverage: lib/b.c: 89.9% of lines, and no reason in ' "$tmp/said"
-ok "coverage-table: below 90% of lines without a reason: named, and status 1"
+[ $? -eq 1 ] && [ "$(wc -l <"$tmp/said")" -eq 1 ] && grep -q '^coverage: lib/b.c: 89.9% of lines: add a reason to ' "$tmp/said"
+ok "coverage-table: a file below 90% of lines without a reason is named, status 1"
 # shellcheck disable=SC2016 # Markdown's, not the shell's
 table 'lib/b.c\tits words\n' && [ ! -s "$tmp/said" ] &&
 	grep -qx '| `lib/b.c` | 1000 | 899 | 89.9 | 4 | 1 | 25.0 | its words |' "$tmp/table" &&
 	grep -qx '| `lib/a.c` | 10 | 9 | 90.0 | 4 | 1 | 25.0 |  |' "$tmp/table" &&
 	grep -qx '| \*\*all\*\* | 1017 | 915 | 90.0 | 8 | 2 | 25.0 | |' "$tmp/table"
-ok "coverage-table: with its reason: status 0, a row a file and all"
-table 'lib/b.c\tits words\nlib/a.c\tof old\n' && grep -q '^coverage: lib/a.c: 90.0% of lines: wants no reason' "$tmp/said"
-ok "coverage-table: a reason that is not needed is named"
+ok "coverage-table: with a reason: status 0, a row for each file and the total"
+table 'lib/b.c\tits words\nlib/a.c\tof old\n' && grep -q '^coverage: lib/a.c: 90.0% of lines: remove the reason' "$tmp/said"
+ok "coverage-table: an unnecessary reason is named"
 table 'lib/b.c\tits words\nlib/gone.c\tof old\n'
 [ $? -eq 1 ] && grep -q '^coverage: lib/gone.c: no such file' "$tmp/said"
-ok "coverage-table: a reason for what is no file: status 1"
+ok "coverage-table: a reason for a file that does not exist: status 1"
 
-# On a terminal of its own, with an answer.
+# Runs bootstrap on a terminal with an answer.
 on_terminal() {
 	printf '%s\n' "$1" | PATH=$fake:$PATH CI='' script -qec "'$top/scripts/bootstrap' build" /dev/null \
 		>"$tmp/said" 2>&1
@@ -163,7 +164,7 @@ else
 	echo "ok $count # SKIP no terminal can be made here"
 fi
 
-# A tree with the scripts and a make that we steer, in a path with a blank.
+# A tree with the scripts and a fake make, in a path with a blank.
 tree="$tmp/a tree"
 mkdir -p "$tree/build/bin" "$tree/build/tests" "$tree/.ci"
 cp -a "$top/scripts" "$tree/"
@@ -199,9 +200,9 @@ check && last '26 passed, 0 failed, 1 skipped'
 ok "check adds up the build, tests, lint and fuzz targets"
 [ "$(head -n 1 "$tmp/made"; tail -n +2 "$tmp/made" | grep -v check-slurm)" = "$(printf "%s in $tree\n" all check check-kmod-both lint fuzz)" ] &&
 	[ "$(grep -n check-slurm "$tmp/made" | cut -d: -f2)" = "check-slurm in $tree" ]
-ok "check makes each, in its own tree, whatever the current directory, and Slurm's beside them"
+ok "check makes each target in its own tree, from any folder, and Slurm's at the same time"
 check .ci/run && last '26 passed, 0 failed, 1 skipped'
-ok ".ci/run is scripts/check"
+ok ".ci/run runs scripts/check"
 echo '9 2 1' >"$tmp/check.totals"
 echo 2 >"$tmp/check.status"
 check
@@ -213,32 +214,32 @@ echo '10 0 1' >"$tmp/check.totals"
 echo 2 >"$tmp/check-slurm.status"
 check
 [ $? -eq 1 ] && last '22 passed, 1 failed, 1 skipped' && grep -q 'slurm made no check (status 2)' "$tmp/said"
-ok "check: what runs beside the rest and dies is one that failed"
+ok "check: a background stage that dies counts as one failed check"
 echo '4 0 0' >"$tmp/check-slurm.totals"
 rm "$tmp/check-slurm.status"
 echo '9 1 1' >"$tmp/check.totals"
 check
 [ $? -eq 1 ]
-ok "check: a failed test fails it even if make does not"
+ok "check: a failed test gives status 1 even if make succeeds"
 : >"$tmp/check.totals"
 echo 2 >"$tmp/check.status"
 check
 [ $? -eq 1 ] && last '16 passed, 1 failed, 0 skipped'
-ok "check: a stage that dies without a total is one that failed"
+ok "check: a stage that dies without a total counts as one failed check"
 rm -r "$tmp/fuzzed"
 rm "$tmp/check.status"
 check
 [ $? -eq 1 ] && last '14 passed, 2 failed, 0 skipped' && grep -q 'fuzz made no check' "$tmp/said"
-ok "check: tests without a check and a fuzz target that was not run are failures"
+ok "check: a stage without checks, or a fuzz target that did not run, is a failure"
 echo 2 >"$tmp/all.status"
 check
 [ $? -eq 1 ] && last '0 passed, 1 failed, 0 skipped'
-ok "check: a build that fails ends it, with a last line"
+ok "check: after a failed build only the last line follows"
 # shellcheck disable=SC2086
 given 1000 $all
 check
 [ $? -eq 2 ] && [ ! -s "$tmp/made" ]
-ok "check: packages missing: status 2, nothing made"
+ok "check: missing packages: status 2, nothing is made"
 rm -f "$tmp"/*.status
 
 # shellcheck disable=SC2086
@@ -268,30 +269,30 @@ ok "demo builds and runs gpupart demo with its arguments"
 (cd "$tmp" && "$tree/scripts/capture-gpu" 0000:0d:00.0 "$tmp/captured") >"$tmp/said" 2>&1
 [ $? -eq 1 ] && grep -q -- '--of capture' "$tmp/captured/capture.txt" && grep -q 'no GPU' "$tmp/captured/verify.json.err" &&
 	grep -q 'verify.json: status 1: no GPU' "$tmp/said" && grep -q 'doctor.txt: status 1$' "$tmp/said"
-ok "capture-gpu keeps what it can, and says what failed"
+ok "capture-gpu stores all output and reports failures"
 grep -qx 'launches of 0000:0e:00.0' "$tmp/captured/launches.txt"
-ok "capture-gpu dumps launches on the GPU whose topology it has"
+ok "capture-gpu dumps launches on the GPU of its topology"
 grep -qx 'gpupart doctor --gpu 0000:0d:00.0' "$tmp/captured/doctor.txt" && ! grep -q learn "$tmp/said"
-ok "capture-gpu asks doctor about that GPU, and learns no order that is not in question"
+ok "capture-gpu calls doctor for that GPU, and learns no order if the proof did not fail"
 (cd "$tmp" && "$tree/scripts/capture-gpu" GPU-none) >"$tmp/said" 2>&1
 grep -qx 'launches of GPU-none' "$tmp/gpupart-capture-GPU-none/launches.txt"
-ok "capture-gpu without a topology dumps launches on the GPU that was named"
+ok "capture-gpu without a topology dumps launches on the GPU of its argument"
 mkdir -p "$tmp/cache/gpupart/checked"
 (cd "$tmp" && XDG_CACHE_HOME=$tmp/cache "$tree/scripts/capture-gpu" GPU-order) >"$tmp/said" 2>&1
 [ "$(cat "$tmp/gpupart-capture-GPU-order/V05_00-GPU-order")" = learnt ] && [ -s "$tmp/gpupart-capture-GPU-order/learn.json" ] &&
 	! [ -e "$tmp/gpupart-capture-GPU-order/cache" ] && [ -z "$(ls "$tmp/cache/gpupart/checked")" ] &&
 	grep -qx '  V05_00-GPU-order' "$tmp/said"
-ok "capture-gpu keeps the map that was learnt, and the user's cache is as it was"
+ok "capture-gpu stores the learned map and does not change the user's cache"
 echo before >"$tmp/cache/gpupart/checked/V05_00-GPU-known"
 (cd "$tmp" && XDG_CACHE_HOME=$tmp/cache "$tree/scripts/capture-gpu" GPU-known) >"$tmp/said" 2>&1
 [ "$(cat "$tmp/gpupart-capture-GPU-known/V05_00-GPU-known")" = before ] && ! [ -e "$tmp/gpupart-capture-GPU-known/learn.json" ]
-ok "capture-gpu keeps the map that this user had learnt before"
+ok "capture-gpu stores a map that this user had learned before"
 (cd "$tmp" && "$tree/scripts/capture-gpu" 0 "$tmp/captured") >"$tmp/said" 2>&1
-[ $? -eq 2 ] && grep -q 'is there already' "$tmp/said"
-ok "capture-gpu writes into no folder that is there"
+[ $? -eq 2 ] && grep -q 'exists already' "$tmp/said"
+ok "capture-gpu does not write into an existing folder"
 "$tree/scripts/capture-gpu" "$tmp/folder" >"$tmp/said" 2>&1
 [ $? -eq 2 ] && grep -q '^usage' "$tmp/said"
-ok "capture-gpu takes no folder for a GPU"
+ok "capture-gpu refuses a folder as its GPU argument"
 
 cat >"$tree/build/tests/list-layouts" <<'END'
 #!/bin/sh

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests: programs by what they are linked with, scripts, benchmarks, fuzz targets. Sorted.
-# What is in no list is not run; `make lint` names it.
+# Tests: programs by the libraries they are linked with, scripts, benchmarks, fuzz targets.
+# Sorted. Files that are in no list are not run, and `make lint` names them.
 
 UNIT_SRC := \
 	tests/unit/cli/args.c \

@@ -69,7 +69,7 @@ cp "$BUILD/share/gpupart/captures/h200.capture" "$tmp/h200.capture"
 is "$("$gpupart" topology -i "$tmp/h200.capture" --json | jq -r .gpu.source)" "$tmp/h200.capture" "a file of the same name by its path"
 if command -v python3 >/dev/null; then
 	env -u MAKEFLAGS -u MFLAGS make install-python prefix="$tmp/p" B="$BUILD" >"$tmp/out" 2>&1
-	has "$(cat "$tmp/out")" "does not look there: export PYTHONPATH=$tmp/p/lib/python3" "install-python says where Python has to look"
+	has "$(cat "$tmp/out")" "does not search $tmp/p/lib/python3" "install-python says where Python has to look"
 fi
 try run $h200 -n 8 -t 0 -- true
 has "$err" "TPCs 0,4,12,20,28,35,42,49,56 (GPC 5 and 1 TPC) of" "a set of more than whole GPCs says how much more"

@@ -13,9 +13,9 @@ refuses() {
 	check $? "refused: $(tail -n 1 /tmp/out)"
 }
 refuses 'usage:' -t 5 -k /gpupart.ko /tmp/report
-refuses 'nosuch.ko is not there' -y -k /nosuch.ko /tmp/report
+refuses 'nosuch.ko does not exist' -y -k /nosuch.ko /tmp/report
 echo no >/tmp/no
-refuses 'not begun' -k /gpupart.ko /tmp/report </tmp/no
+refuses 'not started' -k /gpupart.ko /tmp/report </tmp/no
 echo 1 >/proc/sys/kernel/panic_on_warn
 refuses 'panic_on_warn' -y -k /gpupart.ko /tmp/report
 echo 0 >/proc/sys/kernel/panic_on_warn
@@ -29,7 +29,7 @@ check $? "refused: $(tail -n 1 /tmp/out)"
 rmmod gpupart
 mkdir /tmp/report
 try -y -k /gpupart.ko /tmp/report
-[ $? -ne 0 ] && grep -q 'is there already' /tmp/out && [ ! -e /sys/module/gpupart ]
+[ $? -ne 0 ] && grep -q 'exists already' /tmp/out && [ ! -e /sys/module/gpupart ]
 check $? "refused: $(tail -n 1 /tmp/out)"
 rmdir /tmp/report
 
@@ -42,7 +42,7 @@ echo yes | /try-module -t "${TRY_SECONDS:-10}" -k /gpupart.ko -l 'while :; do :;
 check $? "a whole run"
 sed 's/^/# /' /tmp/report/report.txt
 same "$(sed -n 's/.*; \([0-9]* GPUs\)$/\1/p' /tmp/report/report.txt)" "8 GPUs" "GPUs in the report"
-same "$(tail -n 1 /tmp/report/report.txt)" "result: nothing was found wrong" "its last line"
+same "$(tail -n 1 /tmp/report/report.txt)" "result: no fault was found" "its last line"
 cmp -s /tmp/report/pages/gpu0.runlists /pages/gh100-runlists-busy.runlists
 check $? "the pages are in the folder"
 grep -q 'the load ran to the end' /tmp/report/report.txt
@@ -52,7 +52,7 @@ rm -r /tmp/report
 # A line of the kernel's log that ought not to be there.
 (sleep 6; echo 'NVRM: Xid (PCI:0000:01:00): 31' >/dev/kmsg) &
 try -y -t 10 -k /gpupart.ko /tmp/report
-[ $? -ne 0 ] && grep -q '^FAILED: 1 lines of the kernel' /tmp/report/report.txt
+[ $? -ne 0 ] && grep -q '^FAILED: 1 error lines in the kernel' /tmp/report/report.txt
 check $? "an Xid meanwhile: $(grep FAILED /tmp/report/report.txt)"
 wait
 host load 0 gh100-h200-e >/dev/null

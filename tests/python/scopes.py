@@ -132,7 +132,7 @@ for words, part in (("0-66", "66"), ("gpc:8", "8"), (TpcSet(), "empty"), (TpcSet
 raises(Error, "0xdead0", lambda: gpu.stream_set(0xdead0, 1), "no stream", errno.EINVAL)
 raises(Error, "cuda:7", lambda: attach("cuda:7"), "no such GPU", errno.ENODEV)
 raises(TypeError, "gpu=0", lambda: attach(0), "a GPU as a number")
-raises(TypeError, "wants one of", lambda: partition(stream=one), "a partition of nothing")
+raises(TypeError, "needs at least one of", lambda: partition(stream=one), "a partition of nothing")
 same((gpu.process, gpu.limit, gpu.stream_get(one), gpu.census()), (None, None, None, ALL),
      "what was refused changed nothing")
 
@@ -299,7 +299,7 @@ same(gpu.thread, None, "and the main thread has none")
 shared.__enter__()
 left = []
 thread = threading.Thread(target=lambda: left.append(raises(
-    RuntimeError, "another thread", shared.__exit__, "left in a thread that did not enter")))
+    RuntimeError, "in one thread", shared.__exit__, "left in a thread that did not enter")))
 thread.start()
 thread.join()
 shared.__exit__()
@@ -358,7 +358,7 @@ errors = []
 
 def leaves_in_another_thread():
     driver.enter()
-    errors.append(raises(RuntimeError, "another thread", shared.__exit__,
+    errors.append(raises(RuntimeError, "in one thread", shared.__exit__,
                          "a per-thread default stream, left in another thread"))
     with shared:
         errors.append(gpu.stream_get(2))

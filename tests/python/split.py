@@ -98,19 +98,19 @@ def one_gpu():
     same(gpcs_of(b, sets_of(b, "packed", a=8, b="rest")["a"]), {0: [0]}, "packed: one GPC")
 
     for words, part, sizes in (
-            ("two rests", "one can be the rest", {"a": "rest", "b": "rest"}),
+            ("two rests", "only one can be", {"a": "rest", "b": "rest"}),
             ("more than all", "110%", {"a": "60%", "b": "50%"}),
             ("words", "'half'", {"a": "half"}), ("nothing", "0", {"a": 0}),
             ("no per cent", "'0%'", {"a": "0%"}), ("True", "True", {"a": True})):
         raises(Error, part, lambda sizes=sizes: split(**sizes), words, errno.EINVAL)
     raises(Error, "'round'", lambda: split("round", a=1), "a shape", errno.EINVAL)
-    raises(TypeError, "wants parts", split, "no part")
+    raises(TypeError, "needs parts", split, "no part")
     raises(Error, "part b: 30 of 66", lambda: sets_of(b, "packed", a=40, b=30), "too many",
            errno.ENOSPC)
     raises(Error, "part b: the rest", lambda: sets_of(b, "packed", a=66, b="rest"), "no rest",
            errno.ENOSPC)
-    raises(Error, "part b: 20 of 66 TPCs, shape balanced: 16", lambda: sets_of(
-        b, "balanced", a=50, b=20), "too many in whole GPCs", errno.ENOSPC)
+    raises(Error, "part b: 20 of 66 TPCs, shape balanced: not possible with the 16",
+           lambda: sets_of(b, "balanced", a=50, b=20), "too many in whole GPCs", errno.ENOSPC)
 
 
 class Stream:
@@ -215,8 +215,9 @@ def streams():
         same((len(parts.a.set), gpu.census(parts.a.stream)), (50, parts.a.set), "then spread")
         parts.change("balanced", a="50%", b="rest")
         same((parts.a.set, parts.b.set), (a, b), "a split that was had before is the same")
-        raises(TypeError, "wants sizes of a, b", lambda: parts.change(a=3), "sizes of one part")
-        raises(AttributeError, "no part c", lambda: parts.c, "another part")
+        raises(TypeError, "needs a size for each of a, b", lambda: parts.change(a=3),
+               "sizes of one part")
+        raises(AttributeError, "part c does not exist", lambda: parts.c, "another part")
         handle = parts.a.stream
     same(gpu.stream_get(handle), None, "its end takes the sets away")
     raises(RuntimeError, "closed", lambda: parts.change(a=3, b="rest"), "no change after it")
@@ -244,10 +245,10 @@ def streams():
              "none twice, though its pool gives them again")
         same([gpu.census(part.stream) for part in parts.values()],
              [part.set for part in parts.values()], "and their sets hold")
-    raises(Error, "no other part has", lambda: split(a=1, b=1, c=1, d=1), "its pool has too few",
+    raises(Error, "are in use", lambda: split(a=1, b=1, c=1, d=1), "its pool has too few",
            errno.ENOSPC)
     with split(a="50%", b="rest") as parts:
-        raises(Error, "no other part has", lambda: split(c=1, d=1), "nor takes another split's",
+        raises(Error, "are in use", lambda: split(c=1, d=1), "nor takes another split's",
                errno.ENOSPC)
         one = split(c=1)
         ok(not {part.stream.cuda_stream for part in parts.values()} & {one.c.stream.cuda_stream},
