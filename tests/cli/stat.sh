@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart stat of a program on the simulated GPU, whose clock is the host's for it: what records
-# tell, verdicts, how the program ends, sets, processes, and what cannot be measured.
+# gpupart stat of a program on the simulated GPU with the host's clock: values from records,
+# verdicts, how the program ends, sets, processes, and unmeasurable cases.
 . "$(dirname "$0")/tap.subr"
 GPUPART_SIM_FAULTS=host-clock,host-thread
 export GPUPART_SIM_FAULTS
@@ -14,7 +14,7 @@ fi
 if emulated "takes ten times as long as what is measured: stat"; then
 	tap_done
 fi
-# ask EXPRESSION: of the JSON d in $tmp/json, p its first process.
+# ask EXPRESSION: evaluates it with the JSON d in $tmp/json and its first process p.
 ask() {
 	python3 -c "
 import json, sys
@@ -23,14 +23,14 @@ p = d['processes'][0] if d['processes'] else None
 k = p.get('kernels') if p else None
 print($1)" "$tmp/json"
 }
-# measure ARGS: stat --json of them into $tmp/json, apart from what the program prints.
+# measure ARGS: runs stat --json into $tmp/json, separate from the program's output.
 measure() {
 	rm -f "$tmp/json"
 	# shellcheck disable=SC2086 # several words
 	try stat $sim --json -o "$tmp/json" "$@"
 }
-# measure_until EXPRESSION ARGS: of a machine with much to do it is not known when the program and
-# the simulated GPU run, so what is about shares of time is measured until it is true.
+# measure_until EXPRESSION ARGS: on a busy machine it is unknown when the program and the
+# simulated GPU run, so shares of time are measured until the expression is true.
 measure_until() {
 	wanted=$1
 	shift
@@ -75,7 +75,7 @@ is "$(ask '0.09 < sum(i["count"] * i["mean_seconds"]["most"] for i in k) < 0.2')
 measure -- "$prog" fetch 40
 is "$(ask '[d["copies"]["from_gpu"], p["launches"], k[0]["count"], d["waits"]]')" \
 	"[{'count': 40, 'bytes': 40960}, 40, 40, 40]" "copies by direction, with their bytes and waits"
-# A program that waits each time is hardly GPU-bound, so its copies may be what it does.
+# A program that waits each time is hardly GPU-bound, so its copies may dominate.
 measure_until 'd["verdict"] != "GPU-bound"' -- "$prog" fetch 40
 has "$(ask 'd["why"]')" "the rest may be copies (40), which are not timed" "of which it says that they are not timed"
 
@@ -91,7 +91,7 @@ is "$(ask '[p["launches"], p["launches_ended"], k[0]["count"]]')" "[100, 100, 10
 GPUPART_SIM_FAULTS=host-clock,host-thread
 
 # ---------------------------------------------------------------- how it ends
-# However short it is, and however it ends: it went on when stat had its records open.
+# However short the program is and however it ends: it started after stat had opened its records.
 measure -- "$prog" deep 20 7
 is "$status $(ask '[d["status"], p["launches_ended"], k[0]["count"], k[0]["name"]]')" \
 	"7 [7, 20, 20, 'gpupart_census']" "the program's status"
@@ -106,7 +106,7 @@ is "$status $(ask '[d["signal"], p["launches_ended"], k[0]["count"], k[0]["name"
 	"a signal that cannot be caught: 128 and its number; nothing is missing"
 measure -- "$prog" leave 300
 is "$status $(ask '[p["launches"], p["launches_ended"] + p["outstanding"], p["outstanding"] > 0, d["waits"], p["busy"]["most"] > 0.99]')" \
-	"0 [300, 300, True, 0, True]" "it ends without waiting: what had not ended is said, and kept the GPU busy"
+	"0 [300, 300, True, 0, True]" "it ends without waiting: outstanding launches are reported, and count as busy"
 try stat $sim -o "$tmp/text" -- "$prog" leave 300
 has "$(cat "$tmp/text")" " at its end, " "in the text, too"
 measure -- "$prog" deep 20 nothing
@@ -127,7 +127,7 @@ done
 kill -TERM $pid
 wait $pid
 is "$?" 143 "SIGTERM reaches the program"
-has "$(cat "$tmp/text")" "ended by signal 15" "and it is told"
+has "$(cat "$tmp/text")" "ended by signal 15" "and it is reported"
 
 # ------------------------------------------------------------------------- sets
 measure -n 8 -- "$prog" deep 20
@@ -136,11 +136,11 @@ is "$status $(ask '[d["set"]["nr_tpcs"], len(d["set"]["list"]) > 0, k[0]["count"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>/dev/null; then
 	try stat $sim -t 0,5 -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "0 1 10 11" "in a set it is confined"
-	has "$(cat "$tmp/text")" "on TPCs 0,5" "and the set is told"
+	has "$(cat "$tmp/text")" "on TPCs 0,5" "and the set is reported"
 	has "$(cat "$tmp/text")" "from it 1 (96.0 KiB)" "its copy is counted"
 	try run $sim -t 4 -- "$gpupart" stat -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "8 9" "inside a run: that run's set"
-	has "$(cat "$tmp/text")" "on TPCs 4" "which is told"
+	has "$(cat "$tmp/text")" "on TPCs 4" "which is reported"
 	has "$(cat "$tmp/text")" "; 1 ended" "and it is measured"
 	try stat $sim -o "$tmp/text" -- "$gpupart" run -t 3 -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "6 7" "a run inside stat"
@@ -151,7 +151,7 @@ else
 fi
 
 # ---------------------------------------------------------------- several GPUs
-# A program that may use two uses the first, or what CUDA_VISIBLE_DEVICES leaves of them.
+# A program that may use two GPUs uses the first, or the first in CUDA_VISIBLE_DEVICES.
 GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt
 export GPUPART_SIM
 for visible in 0,1 1,0; do
@@ -176,7 +176,7 @@ measure -- sh -c "i=0; while [ \$i -lt 66 ]; do $prog deep 1; i=\$((i + 1)); don
 is "$status $(ask '[len(d["processes"]), d["processes_left_out"], {q["launches_ended"] for q in d["processes"]}]')" \
 	"0 [64, 2, {1}]" "there is room for 64"
 
-# One inside another: nobody would be measured.
+# One stat inside another: the inner one would measure nothing.
 try stat $sim -- "$gpupart" stat -- "$prog" deep 3
 is "$status" 125 "stat inside stat is refused"
 has "$err" "what runs here is measured by another gpupart stat already" "and why"
@@ -195,7 +195,7 @@ is "$(ask 'len([i for i in d["intervals"] if i["busy"]["least"] > 0.9]) >= 3')" 
 try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" deep 500
 has "$err" " launches/s, GPU busy " "--interval: lines on stderr"
 
-# A process that is killed from outside, when something was told of it.
+# A process that is killed from outside after it has reported.
 "$gpupart" stat $sim --json -o "$tmp/json" --interval 0.2 -- sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" \
 	"$prog" deep 100000 2>"$tmp/err" &
 stat=$!
@@ -212,7 +212,7 @@ wait $stat
 is "$? $(ask '[d["signal"], p["ended"], p["outstanding"] > 0, 0 < k[0]["count"] == p["launches_ended"] - p["missed"], p["launches"] == p["launches_ended"] + p["outstanding"]]')" \
 	"137 [9, True, True, True, True]" "killed while it is busy: all that ended is there"
 
-# ------------------------------------------------------- what cannot be measured
+# -------------------------------------------------------------- unmeasurable cases
 GPUPART_RECORDS=0 "$gpupart" stat $sim -- sh -c "echo begun" >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out")" "125 " "GPUPART_RECORDS=0: refused, and nothing is started"
 has "$(cat "$tmp/err")" "GPUPART_RECORDS=0: what is measured are records of launches" "and why"
@@ -234,7 +234,7 @@ is "$status$out" 5 "GPUPART_DISABLE=1: run untouched"
 has "$err" "is not measured" "and it says so"
 unset GPUPART_DISABLE
 
-# -------------------------------------------------------------------- bad input
+# -------------------------------------------------------------------- invalid input
 refused 125 "no program" stat
 refused 125 "''" stat -- ''
 refused 125 "'x'" stat --interval x -- true

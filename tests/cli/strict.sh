@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What run reports at the end of its program, and --strict: on the simulated GPU.
+# run's report at the end of its program, and --strict: on the simulated GPU.
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
 prog=$tmp/strict_prog
@@ -8,14 +8,14 @@ if ! ${CC:-cc} -o "$prog" tests/gpu/strict_prog.c -ldl 2>"$tmp/err"; then
 	skip "no C compiler"
 	tap_done
 fi
-# The set that FILE's report says would do, as a list.
+# The sufficient set named by FILE's report, as a list.
 proposed() { sed -n 's/.*; -t \([0-9,-]*\).*, as many, would hold it$/\1/p' "$1"; }
 
-# Nothing to say.
+# Nothing to report.
 try run $e -g 0 -- "$prog" kernel x2 legacy sync
 is "$status $(wc -l <"$tmp/err")" "0 1" "all confined: one line on stderr, that of the start"
 
-# Launches outside of the set.
+# Launches outside the set.
 try run $e -t 0-7 -- "$prog" x8 x2 x8 kernel sync
 is $status 0 "a program whose clusters do not fit: its status"
 has "$err" "2 launches outside of TPCs 0-7 (simulated): work_cluster: a cluster of 8 blocks" \
@@ -29,7 +29,7 @@ try run $e -t "$set" -- "$prog" x8 x2 x8 kernel sync
 is "$status $(wc -l <"$tmp/err")" "0 1" "the same program in it: nothing to report"
 try run $e -t 0-2 -- "$prog" x8
 has "$err" "no set of 3 TPCs holds it" "three TPCs: no set of that size would do"
-# beside LIST: the program on TPCs 0-7 beside another run on LIST, which it may find in a proposal.
+# beside LIST: the program on TPCs 0-7 while another run has LIST, which a proposal may name.
 beside() {
 	mkfifo "$tmp/hold"
 	"$gpupart" run $e -t "$1" -- sh -c 'echo there; read x' <"$tmp/hold" >"$tmp/there" 2>/dev/null &
@@ -47,7 +47,7 @@ is "$(spread "$other" | wc -l)" 8 "beside a program on those TPCs others are pro
 spread "$set" >"$tmp/set"
 is "$(spread "$other" | comm -12 - "$tmp/set" | wc -l)" 0 "which no other program has"
 beside 8-65
-has "$err" "no 8 free TPCs hold it; TPCs $set do, of which other programs have some" "where others have those, that is said"
+has "$err" "no 8 free TPCs hold it; TPCs $set do, of which other programs have some" "TPCs of other programs are named"
 try run $e -t 0-7,9,10 -- "$gpupart" run -t 0-7 -- "$prog" x8
 has "$err" "no set of 8 TPCs inside GPUPART_SET holds it" "in a run inside a run: none outside of the outer one's set"
 try run $e -t 0-7 -- "$prog" coop100
@@ -100,7 +100,7 @@ has "$err" "was never confined: this driver offers no launch callback" "a refuse
 try run $e -t 0-7 -- env -i LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" GPUPART_SIM="$PWD/tests/data/gh100-h200-e/capture.txt" \
 	sh -c '"$0" kernel sleep4000' "$prog"
 has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "an empty environment: seen from outside"
-# The looks at fixed times are 1.5 and 3.1 s after the start.
+# The checks at fixed times are 1.5 and 3.1 s after the start.
 try run $e -t 0-7 -- sh -c 'sleep 1.6; env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel sleep1000' "$prog"
 has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "one between two of the looks is seen, too"
 
@@ -132,7 +132,7 @@ is "$(grep -c "^gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was
 try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
 begin=100" "--strict: they are kept from CUDA, 123"
-has "$err" "strict: no CUDA for this process, whose launches are not confined: 256 processes" "it is said why"
+has "$err" "strict: no CUDA for this process, whose launches are not confined: 256 processes" "the reason is reported"
 has "$err" "1 further process was kept from CUDA (simulated): the report had no room left" "and run counts them"
 is "$(grep -c "what became of" "$tmp/err")" 0 "and does not say that they used it"
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
@@ -143,7 +143,7 @@ has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was wor
 for why in GPUPART_SIM_FAULTS=no-table GPUPART_SIM_FAULTS=table-size=48 GPUPART_CHECKED=0; do
 	try run $e -t 0-7 --strict --exec -- env XDG_CACHE_HOME="$tmp/none" $why "$prog" kernel
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict, $why: cuInit fails"
-	has "$err" "gpupart: strict: no CUDA for this process" "and it is said why"
+	has "$err" "gpupart: strict: no CUDA for this process" "and the reason is reported"
 done
 try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8 sleep300 kernel; sleep 2.2; exit 5' "$prog"
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "--strict: a program that ignores the signal"
@@ -160,7 +160,7 @@ try run $e -t 0-7 --strict -- env GPUPART_DISABLE=1 "$prog" kernel
 is "$(head -n 1 "$tmp/out")" "cuInit=100 context=100" "--strict: GPUPART_DISABLE=1 inside keeps the program from CUDA"
 try run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$prog" kernel sleep60000
 is $status 123 "--strict: the library is kept out: seen from outside, and ended"
-# Of a process that forbids it, as the kernel does of setuid programs, an ordinary user sees nothing.
+# An ordinary user sees nothing of a process that forbids it, like the kernel for setuid programs.
 cat >"$tmp/hide.c" <<'END'
 #include <sys/prctl.h>
 int prog_main(int argc, char **argv);
@@ -176,7 +176,7 @@ user=
 [ "$(id -u)" != 0 ] || user="setpriv --reuid 4711 --clear-groups"
 $user "$gpupart" run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
 has "$? $(cat "$tmp/err")" "(hide) cannot be looked into by this user: whether CUDA (simulated) was used there without a limit is not known" \
-	"one that cannot be looked into is said to be such"
+	"an unreadable process is reported as such"
 $user "$gpupart" run $e -t 0-7 --strict -- "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
 is "$? $(tr '\n' ' ' <"$tmp/out")$(grep -c 'looked into' "$tmp/err")" "0 cuInit=0 context=0 kernel=0 sleep1000=0 0" "unless it is confined and reports so"
 # Its parent has ended: found by its environment.
@@ -191,14 +191,14 @@ cat "$tmp/alive" >"$tmp/orphan" &
 try run $e -t 0-7 --strict -- sh -c "$orphan" "$prog" "$tmp/alive" sleep60000 60
 wait $!
 is "$status $(tail -n 1 "$tmp/orphan")" "123 kernel=0" "--strict: it is ended, and the program"
-# Out of reach of the report: a breach there would not be seen.
+# Out of reach of the report: a violation there would not be detected.
 try run $e -t 0-7 --strict -- env GPUPART_REPORT=/proc/self/fd/999 "$prog" x8
 is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: a report that is not there: cuInit fails"
 has "$err" "gpupart: strict: no CUDA for this process, whose launches are not confined: its run cannot be told of them: /proc/self/fd/999" \
-	"and it is said why"
+	"and the reason is reported"
 try run $e -t 0-7 --strict --exec -- env GPUPART_REPORT= "$prog" kernel
 is $status 0 "--strict --exec: there is no run to tell"
-# apart WORDS COMMAND..: the program after that command, with and without --strict.
+# apart WORDS COMMAND..: runs the program after that command, with and without --strict.
 apart() {
 	words=$1
 	shift
@@ -208,7 +208,7 @@ apart() {
 	fi
 	try run $e -t 0-7 --strict -- "$@" "$prog" x8
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: $words: cuInit fails"
-	has "$err" "its run cannot be told of them: /proc/" "$words: and it is said why"
+	has "$err" "its run cannot be told of them: /proc/" "$words: and the reason is reported"
 	try run $e -t 0-7 -- "$@" "$prog" kernel
 	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "without --strict: $words: it runs"
 	has "$err" "gpupart: this process itself reports launches outside of its set: its run cannot be told of them: /proc/" "$words: it says that it is not reported"
@@ -222,7 +222,7 @@ apart "another pid namespace" unshare -pf --mount-proc
 apart "no /proc" unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" "$@"'
 chmod 755 "$tmp"
 apart "another user" setpriv --reuid 1234 --clear-groups
-# after PROGRAM ARGS: what follows a confined process under its number, without the library.
+# after PROGRAM ARGS: execs from a confined process, without the library.
 cat >"$tmp/after" <<'END'
 #!/bin/sh
 "$@" init &
@@ -264,7 +264,7 @@ cat >"$tmp/tls.c" <<'END'
 __thread char big[1600] __attribute__((tls_model("initial-exec")));
 char *tls(void) { return big; }
 END
-# The program itself, with a library that leaves no thread-local memory for one that comes late.
+# The program itself, with a library that leaves no thread-local memory for later libraries.
 sed 's/lib = dlopen("libcuda.so.1", RTLD_NOW);/dlopen(getenv("TLS"), RTLD_NOW); lib = dlopen("libcuda.so.1", RTLD_NOW);/' \
 	tests/gpu/strict_prog.c >"$tmp/full.c"
 ${CC:-cc} -shared -fPIC -o "$tmp/tls.so" "$tmp/tls.c" && ${CC:-cc} -o "$tmp/full" "$tmp/full.c" -ldl
@@ -316,7 +316,7 @@ for value in yes 2 "1 "; do
 	has "$out" "kernel=800" "GPUPART_STRICT='$value' in a program's environment: counts as strict"
 done
 
-# A node's setting: /etc is this test's own here.
+# A node's setting: /etc is private to this test.
 if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
 	skip "/etc/gpupart/config: needs root"
 	tap_done
@@ -360,7 +360,7 @@ node "$(printf '%04100d' 0)" 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config: has 4096 bytes or more" "a large file: refused"
 node '\000strict = yes\n' 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config: has a NUL byte" "a NUL byte: refused"
-# row TEXT MODE: what doctor says of that file.
+# row TEXT MODE: doctor's row about that file.
 row() {
 	node "$1" "$2" doctor --no-launch $e
 	sed -n 's/ node-config  */ /p' "$tmp/out" | tr -s ' '
@@ -414,13 +414,13 @@ else
 	skip "no python3"
 fi
 
-# A user namespace shows root's files as another user's.
+# In a user namespace, root's files have another owner.
 if ! setpriv --reuid 4711 --clear-groups unshare -Ur true 2>/dev/null; then
 	skip "no user namespaces"
 	tap_done
 fi
 chmod 755 "$tmp"
-# as_user COMMAND...: the same node for user 4711, begun by COMMAND.
+# as_user COMMAND...: the same node for user 4711, started by COMMAND.
 as_user() {
 	unshare -m sh -c 'mount --bind "$0" /etc && exec setpriv --reuid 4711 --clear-groups "$@"' "$tmp/etc" "$@" \
 		"$gpupart" stat $e -t 0-7 -- "$prog" x8 kernel 2>&1 </dev/null
@@ -433,7 +433,7 @@ has "$(as_user unshare -Ur)" "kernel=0" "not in a folder that another user may w
 chmod 755 "$tmp/etc/gpupart"
 chown 65534 "$tmp/etc/gpupart" "$tmp/etc/gpupart/config"
 has "$(as_user env)" "/etc/gpupart/config is ignored" "nor, outside of one, for a file of the overflow user"
-# The run is of another version: its report has another size. As with --exec, CUDA is not taken away.
+# A run of another version: its report has another size. As with --exec, CUDA is not disabled.
 if command -v python3 >/dev/null; then
 	try run $e -t 0-7 --strict -- python3 -c 'import os, subprocess, sys
 fd = os.memfd_create("gpupart-report")

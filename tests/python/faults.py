@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What another machine or environment makes of it; the first argument names which."""
+"""Other machines and environments; the first argument selects one."""
 import dataclasses
 import errno
 import os
@@ -48,7 +48,7 @@ def two_gpus():
 
 
 def memory():
-    """Inside of `gpupart run --mem`, with 8000 bytes."""
+    """Inside `gpupart run --mem`, with 8000 bytes."""
     gpu = attach()
     raises(Error, "8001 are more", lambda: attach(memory=8001), "a quota of outside's stays",
            errno.EPERM)
@@ -61,7 +61,7 @@ def memory():
     same((row[0].set_quota("9K"), gpu.memory), (7168, 9216), "and given another, as from outside")
     same([p.uncounted for p in gpupart.tenant_processes() if p.pid == os.getpid()], [0],
          "none of its calls got memory that is not counted")
-    raises(Error, "no tenant", lambda: dataclasses.replace(row[0], name="nobody").set_quota(5),
+    raises(Error, "no tenant", lambda: dataclasses.replace(row[0], name="unknown").set_quota(5),
            "one that is not there", errno.ESRCH)
 
 
@@ -130,7 +130,7 @@ def options_late():
 
 def no_driver():
     raises(Error, "libcuda.so.1", attach, "no driver", errno.ENOENT)
-    same(gpupart.processes(), [], "and nobody confines")
+    same(gpupart.processes(), [], "and no process confines")
 
 
 globals()[sys.argv[1]]()
