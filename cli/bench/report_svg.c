@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Charts as SVG: lines, bars, spans in rows. Series differ in colour, in lines over it, and by
- * letter, so that they also do in grey.
+ * Draws the charts of a report as SVG: lines, points, bars and timelines. Series differ in
+ * colour, pattern and letter, so that they can be distinguished in grey as well.
  */
 #include <math.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 #define MAX_ROWS	64
 #define ROW_HEIGHT	22
 #define ROW_LEFT	190
-#define FEW		4	/* points of a line, which all have its letter */
+#define FEW		4	/* markers on a line, each with its letter */
 #define MAX_LABELS	256
 
 struct axis {
-	double min, max, step;	/* of a logarithmic one: log10 of the values */
+	double min, max, step;	/* for a logarithmic axis: log10 of the values */
 	bool log;
 };
 
@@ -30,7 +30,7 @@ struct frame {
 	const json_t *chart, *series;
 	struct axis x, y;
 	double left, top, height;	/* of the plot */
-	const char *rows[MAX_ROWS];	/* categories of bars, rows of spans */
+	const char *rows[MAX_ROWS];	/* categories of bars, or rows of a timeline */
 	unsigned int nr_rows;
 };
 
@@ -71,7 +71,7 @@ static void axis_include(struct axis *axis, double value, bool *any)
 	*any = true;
 }
 
-/* To round ends: from zero on, or whole powers of ten. */
+/* Extends the axis to round ends: from zero, or whole powers of ten. */
 static void axis_round(struct axis *axis, bool from_zero)
 {
 	if (from_zero && !axis->log && axis->min > 0)
@@ -92,7 +92,7 @@ static void axis_round(struct axis *axis, bool from_zero)
 		axis->max = axis->min + axis->step;
 }
 
-/* 1500000 as "1.5M": a number as long as it is large would stand over what is beside it. */
+/* Writes 1500000 as "1.5M", so that long numbers do not overlap. */
 static const char *format_tick(double value, char text[32])
 {
 	static const char *const units[] = { "", "k", "M", "G", "T" };
@@ -111,7 +111,7 @@ static void grid_y(const struct frame *f)
 	for (double v = f->y.min; v <= f->y.max + f->y.step * 1e-6; v += f->y.step) {
 		double value = f->y.log ? pow(10, v) : fabs(v) < f->y.step / 1e6 ? 0 : v;
 
-		/* Between powers of ten, that a factor of two can be read. */
+		/* Lines between powers of ten, so that a factor of two can be read. */
 		for (int i = 1; i < (f->y.log ? 10 : 2); i++) {
 			double y = at_y(f, value * i);
 
@@ -151,7 +151,7 @@ static void draw_box(const struct frame *f, size_t series, double x, double y, d
 		 " stroke-width=\"0.5\"");
 }
 
-/* Below the title; the plot begins below it. */
+/* Draws the legend below the title, and puts the plot below it. */
 static void legend(struct frame *f)
 {
 	double x = MARGIN, y = 50;
@@ -204,8 +204,8 @@ static void draw_lines(const struct frame *f)
 }
 
 /*
- * Beside point @own of @taken, where no other point and no label is; nowhere if there is no such
- * place.
+ * Puts a label next to point @own of @taken if no other point or label is there. Draws no label
+ * if there is no place.
  */
 static void label(const struct frame *f, double (*taken)[2], unsigned int *nr, unsigned int own,
 		  const char *text)
@@ -262,7 +262,7 @@ static int row_of(const struct frame *f, const json_t *point)
 	return -1;
 }
 
-/* Under its bars, in as many lines of that width as it takes. */
+/* Writes a category below its bars, wrapped to the width. */
 static void category(const struct frame *f, double x, double width, const char *name)
 {
 	unsigned int columns = width / page_text_width(1, TINY);
@@ -306,7 +306,7 @@ static void draw_bars(const struct frame *f)
 		}
 	if (!nr_bars)
 		svg_text(f->file, f->left + (WIDTH - f->left - RIGHT) / 2, f->top + f->height / 2,
-			 NORMAL, MIDDLE, "no value: see the page");
+			 NORMAL, MIDDLE, "no value: see the report");
 }
 
 static void draw_spans(const struct frame *f)
@@ -329,7 +329,7 @@ static void draw_spans(const struct frame *f)
 		}
 }
 
-/* Rows and ends of axes, from the points. */
+/* Finds the rows and the ends of the axes in the points. */
 static void look_at_points(struct frame *f, const char *kind)
 {
 	bool lines = !strcmp(kind, "lines") || !strcmp(kind, "points"), any_x = false,
@@ -356,7 +356,7 @@ static void look_at_points(struct frame *f, const char *kind)
 			axis_include(&f->y, number_at(point, 1), &any_y);
 		}
 	axis_round(&f->x, true);
-	/* Bars begin at 0, or where the axis is logarithmic at 1 if they are about that. */
+	/* Bars begin at 0; on a logarithmic axis at 1 if the values are near or above 1. */
 	if (f->y.log && f->y.min > -0.2 && !lines)
 		f->y.min = 0;
 	axis_round(&f->y, !json_is_true(json_object_get(f->chart, "near")));

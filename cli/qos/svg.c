@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A run of the controller as SVG: the TPCs of all tenants, and below them each tenant's
- * progress against its goal, over time.
+ * Draws a run of the controller as SVG: the TPCs of all tenants, and below them the progress of
+ * each tenant against its goal, over time.
  */
 #include <inttypes.h>
 #include "cli/draw/timeline.h"
@@ -9,14 +9,14 @@
 
 #define SHARES_HEIGHT	220
 #define TENANT_HEIGHT	96
-#define MOST_SCORE	2000	/* thousandths of a goal: what is far above it says no more */
+#define MOST_SCORE	2000	/* thousandths of a goal: the scale ends here */
 
 struct plot {
 	struct timeline_panel panel;
 	const struct qos_session *s;
 };
 
-/* When an epoch begins. */
+/* The time at which an epoch begins. */
 static uint64_t begin_of(const struct plot *plot, unsigned int epoch)
 {
 	return epoch * plot->s->setup->epoch_ns;
@@ -28,7 +28,7 @@ static const struct qos_sample *sample_at(const struct plot *plot, unsigned int 
 	return &plot->s->epochs[epoch].tenants[tenant];
 }
 
-/* Lines at round values up to @most, the numbers before them. */
+/* Draws lines at round values up to @most, with the numbers on their left. */
 static void draw_scale(const struct plot *plot, uint64_t most, unsigned int max, bool thousandths)
 {
 	uint64_t step = timeline_step(most, max);
@@ -45,7 +45,7 @@ static void draw_scale(const struct plot *plot, uint64_t most, unsigned int max,
 
 /* ------------------------------------------------------------- TPCs, on each other */
 
-/* A box for each stretch in which the tenant has the same TPCs above the same others. */
+/* Draws a box for each stretch of time in which the tenant's place in the stack is the same. */
 static void draw_share(struct plot *plot, unsigned int tenant)
 {
 	unsigned int first = 0, low = 0, high = 0, below, e;
@@ -94,7 +94,10 @@ static uint64_t value_of(const struct plot *plot, unsigned int epoch, unsigned i
 	       sample_at(plot, epoch, tenant)->speed : sample_at(plot, epoch, tenant)->score;
 }
 
-/* The line of its progress, with holes where nothing was heard; triangles where it missed. */
+/*
+ * Draws the line of its progress, with gaps without a signal, and triangles where it missed its
+ * goal.
+ */
 static void draw_progress(const struct plot *plot, unsigned int tenant)
 {
 	const struct timeline_panel *p = &plot->panel;

@@ -53,7 +53,7 @@ is "$(awk '$1 == "time" && $2 == "slices" && NF > 9 { print $7, $8 }' "$tmp/out"
 	"a number that is too large is left out, and its way is told"
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --both 'for f; do :; done; echo 1 >"$f"; sleep 9; :' --seconds 1 --rounds 1 --only slices,nosuch
 is "$status" 2 "a way that there is not"
-has "$err" "--only slices,nosuch: 'nosuch' is none of alone,slices" "is named"
+has "$err" "--only slices,nosuch: 'nosuch' is not one of alone,slices" "is named"
 for bad in "--seconds 0" "--rounds x" "--a x"; do
 	# shellcheck disable=SC2086 # two words
 	try bench peers -i sample:h200 $bad

@@ -184,7 +184,7 @@ value "'010' is no whole number from 0 to 2147483647 without a 0 before it" bloc
 value "'' is no whole number" blocks ""
 value "wants one value" blocks "[1]"
 value "wants one value" blocks "{ a: 1 }"
-value "has a zero byte in it" blocks '"1\\0"'
+value "contains a zero byte" blocks '"1\\0"'
 value "0 is no grid" blocks 0
 value "0 is less than 1" cluster 0
 value "'nan' is no size" shared nan

@@ -113,10 +113,10 @@ export GPUPART_RECORDS
 begin "$prog" deep 100000
 unset GPUPART_RECORDS
 try stat -p $pid -d 0.2
-has "$status $out" "no records    it was started with GPUPART_RECORDS=0: start it without that" "off by the environment: it says so"
+has "$status $out" "no records    it was started with GPUPART_RECORDS=0: remove that variable" "off by the environment: it says so"
 try stat -p $pid -d 0.2 --json -o "$tmp/json"
 is "$(ask '[p["records"], p["why"], "busy" in p]')" \
-	"[False, 'it was started with GPUPART_RECORDS=0: start it without that', False]" "with --json too"
+	"[False, 'it was started with GPUPART_RECORDS=0: remove that variable', False]" "with --json too"
 stop
 
 # ------------------------------------------------------------------- bad input

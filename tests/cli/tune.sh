@@ -84,7 +84,7 @@ is "$(cat "$tmp/tag") $(grep -c simulated "$tmp/tune.svg" | sed 's/^[1-9].*/some
 "$gpupart" set "$b" -t 33-65 >/dev/null
 rm "$tmp/plan.json"
 try tune "$a" "$b" --goal rate=9000000 --seconds 2 --apply -o "$tmp/plan.json"
-is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best that was seen gives $a")" "1 1" \
+is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best one gives $a")" "1 1" \
 	"a goal that no set reaches: the best is named"
 is "$(set_of "$a") $(set_of "$b") $(ls "$tmp/plan.json" 2>/dev/null)" "0-32 33-65 " "nothing is applied, no plan is written"
 
@@ -96,9 +96,9 @@ tuning() {
 	until_true lacks_set "$a" 0-32
 }
 tuning
-refused 1 "another gpupart qos or tune runs on this GPU" tune $e -- true
+refused 1 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" tune $e -- true
 tenants "$a: { job: $a }"
-refused 125 "another gpupart qos or tune runs on this GPU" qos run $e -f "$tmp/t.yaml"
+refused 125 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" qos run $e -f "$tmp/t.yaml"
 kill -TERM $pid
 wait $pid
 is "$? $(set_of "$a") $(set_of "$b")" "143 0-32 33-65" "SIGTERM: old sets are back when it has ended"
@@ -111,7 +111,7 @@ is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "SIGKILL: old sets come back"
 tuning
 ended "$b"
 wait $pid
-is "$? $(grep -c "$b ended before all was measured" "$tmp/bg.err") $(set_of "$a")" "1 1 0-32" \
+is "$? $(grep -c "$b ended before all candidates were measured" "$tmp/bg.err") $(set_of "$a")" "1 1 0-32" \
 	"a program that ends: said, and the other has its old set"
 
 # ------------------------------------------------------------------------ one program
@@ -160,12 +160,12 @@ ok $? "requests of 200 ms over its TPCs within 8 ms: $nr TPCs"
 ended "$a"
 job "$a" 0-65 records
 try tune "$a" --goal alpha=0.1 --seconds 2 --json
-has "$status $(jq -r '.report.meaning[0]' "$tmp/out")" "measured by its launches that ended" "one that reports nothing: its launches"
+has "$status $(jq -r '.report.meaning[0]' "$tmp/out")" "measured by its completed launches" "one that reports nothing: its launches"
 ended "$a"
 "$gpupart" run --exec $e -t 0-9 --name "$a" -- sh -c "touch $go.sleeps; while [ -e $go.sleeps ]; do sleep 0.1; done" 2>/dev/null &
 until_true test -e "$go.sleeps"
 try tune "$a" --wait 1 --seconds 1
-is "$status $(echo "$err" | grep -c "$a reported nothing for 1 s, and no launch of it was recorded")" "1 1" \
+is "$status $(echo "$err" | grep -c "$a made no report in 1 s, and none of its launches was recorded")" "1 1" \
 	"one that does nothing at all: refused"
 
 # ------------------------------------------------- limits, other programs, programs started
@@ -224,7 +224,7 @@ done
 refused 2 "--seconds '0': wants seconds" tune "$a" --seconds 0
 refused 2 "--wait '0': wants seconds" tune "$a" --wait 0
 try tune $e -- "$tmp/none"
-is "$status" 127 "a program that is not there"
+is "$status" 127 "a program that does not exist"
 is "$(set_of "$a")" 0-9 "none of it changes a set"
 if [ "$(id -u)" = 0 ] && setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
 	err=$(setpriv --reuid 1234 --clear-groups env HOME=/ "$gpupart" tune "$a" 2>&1)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which TPCs: a tenant grows along GPCs, takes again what it had before, and gives up what
- * it needs least. Knows counts, not why they are what they are.
+ * Chooses the TPCs of each tenant for given counts: a tenant grows along GPCs, gets back TPCs
+ * that it had before, and gives up those that it needs least.
  */
 #include <string.h>
 #include "cli/qos/policy/internal.h"
 
-/* Along uGPUs, then GPCs, then numbers. */
+/* The place in the order uGPU, GPC, number. */
 static unsigned int position(const struct qos_board *board, unsigned int tpc)
 {
 	return (unsigned int)board->ugpu[tpc] << 16 | (unsigned int)board->gpc[tpc] << 8 | tpc;
 }
 
-/* Guaranteed tenants begin at the low end of the GPU, best effort at the high one. */
+/* Guaranteed tenants start at the low end of the GPU, best effort at the high end. */
 static uint64_t nearness(const struct qos_policy *p, const struct qos_actor *a, unsigned int tpc)
 {
 	unsigned int at = position(&p->board, tpc);
@@ -41,8 +41,8 @@ static unsigned int nr_in_ugpu(const struct qos_board *board, const struct gpupa
 }
 
 /*
- * How gladly @a takes the free @tpc, among those that it had at the same time or never; @hold:
- * what everybody has by now.
+ * How much @a prefers the free @tpc among those that it had at the same time, or never had.
+ * @hold: the sets so far.
  */
 static uint64_t wish(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 		     unsigned int a, unsigned int tpc)
@@ -61,8 +61,8 @@ static uint64_t wish(const struct qos_policy *p, const struct gpupart_tpcset *ho
 }
 
 /*
- * 1 + the epoch in which somebody who is to grow by that many more had @tpc last, and @who: 0,
- * nobody had.
+ * 1 + the last epoch in which another tenant that is to grow had @tpc, and that tenant in @who;
+ * 0: none.
  */
 static uint32_t missed_since(const struct qos_policy *p, const unsigned int *more,
 			     unsigned int tpc, unsigned int *who)
@@ -87,7 +87,10 @@ static bool is_shared(const struct qos_policy *p, const struct gpupart_tpcset *h
 	return false;
 }
 
-/* How gladly @a gives up @tpc, one of its own: what others miss, of that what fits it least. */
+/*
+ * Whether @a gives up @tpc before its other TPCs: first those that others miss, among them the
+ * ones that fit its set least.
+ */
 static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			 const unsigned int *more, unsigned int a, unsigned int tpc,
 			 unsigned int than)
@@ -101,13 +104,16 @@ static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset
 		nr_in_gpc(&p->board, &hold[a], p->board.gpc[than]),
 	};
 
-	/* Where the shape counts it is kept, whatever others miss. */
+	/* If the shape of the set is being measured, it is kept, whatever others miss. */
 	if (p->actors[a].shape == QOS_PACKED && !p->actors[a].edge && missed[0] != missed[1])
 		return missed[0] > missed[1];
-	/* Beside others they made it slower. */
+	/* TPCs in GPCs of other tenants made it slower. */
 	if (p->actors[a].edge && is_shared(p, hold, a, tpc) != is_shared(p, hold, a, than))
 		return is_shared(p, hold, a, tpc);
-	/* Of a spread set the fullest GPCs' first, but for those with just a cluster. */
+	/*
+	 * For a spread set first those of the fullest GPCs, except GPCs with just enough for a
+	 * cluster.
+	 */
 	for (unsigned int i = 0; i < 2 && p->actors[a].shape == QOS_SPREAD; i++)
 		own[i] = own[i] == p->board.cluster_tpcs ? GPUPART_MAX_TPCS :
 			 GPUPART_MAX_TPCS - own[i];
@@ -116,7 +122,7 @@ static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset
 	return nearness(p, &p->actors[a], tpc) < nearness(p, &p->actors[a], than);
 }
 
-/* Its blocks may be on @tpc until it has drained. */
+/* Removes @tpc. Until it has drained, blocks of @a may run on it. */
 static void leave(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
 		  unsigned int tpc)
 {
@@ -125,7 +131,7 @@ static void leave(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned in
 	p->actors[a].had[tpc] = p->epoch + 1;
 }
 
-/* @a gives up what others have come to. */
+/* Removes the TPCs of @a that other programs use now. */
 static void give_way(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
 {
 	struct gpupart_tpcset lost = gpupart_tpcset_and(&hold[a], &p->held);
@@ -134,7 +140,7 @@ static void give_way(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned
 		leave(p, hold, a, t);
 }
 
-/* @a gives up until it has no more than it is to have. */
+/* Removes TPCs of @a until it has no more than it is to get. */
 static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		 unsigned int a)
 {
@@ -150,14 +156,20 @@ static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 		for (; t >= 0; t = gpupart_tpcset_next(&hold[a], t + 1))
 			if (gives_rather(p, hold, more, a, t, tpc))
 				tpc = t;
-		/* No more of what one misses than it can take back: the rest is others'. */
+		/*
+		 * No more of a tenant's former TPCs than it can take back; the rest goes to
+		 * others.
+		 */
 		if (missed_since(p, more, tpc, &who))
 			more[who]--;
 		leave(p, hold, a, tpc);
 	}
 }
 
-/* @a takes of @pool until it has as many as it is to have: what it gave up last comes first. */
+/*
+ * Adds TPCs of @pool to @a until it has as many as it is to get, first those that it gave up
+ * last.
+ */
 static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		 unsigned int a, struct gpupart_tpcset *pool)
 {
@@ -192,7 +204,7 @@ static unsigned int nr_in_vgpc(const struct qos_board *board, const struct gpupa
 	return nr;
 }
 
-/* Whether @set has the TPCs of one virtual GPC that a cluster takes, or is too small for that. */
+/* Whether @set has enough TPCs of one virtual GPC for a cluster, or is too small for one. */
 static bool holds(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
 	bool held = gpupart_tpcset_count(set) < board->cluster_tpcs;
@@ -203,7 +215,7 @@ static bool holds(const struct qos_board *board, const struct gpupart_tpcset *se
 	return held;
 }
 
-/* The TPC outside of @vgpc that @a is to give for one there; -1: it has none. */
+/* The TPC outside @vgpc that @a exchanges for one inside; -1: it has none. */
 static int give_for(const struct qos_policy *p, const struct gpupart_tpcset *hold, unsigned int a,
 		    unsigned int vgpc)
 {
@@ -219,8 +231,8 @@ static int give_for(const struct qos_policy *p, const struct gpupart_tpcset *hol
 }
 
 /*
- * Exchanges TPCs of @a for others of @vgpc in *hold, free ones first and then, with @others,
- * those whose owners hold a cluster without them, until @a has what a cluster takes there.
+ * Exchanges TPCs of @a for TPCs of @vgpc in *hold until a cluster fits there. First uses free
+ * TPCs, then, if @others, those of tenants that still hold a cluster without them.
  */
 static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
 		     unsigned int vgpc, bool others)
@@ -255,7 +267,10 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 	return false;
 }
 
-/* Makes @a's set hold a cluster with the fewest exchanges, first of such without others'. */
+/*
+ * Makes the set of @a hold a cluster, with the fewest exchanges, and if possible without TPCs
+ * of others.
+ */
 static void hold_cluster(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
 {
 	struct gpupart_tpcset trial[QOS_MAX_TENANTS], lost;
@@ -291,7 +306,10 @@ static struct gpupart_tpcset draining(const struct qos_policy *p)
 	return set;
 }
 
-/* What somebody else's blocks may be on is awaited; all else is taken at once. */
+/*
+ * TPCs on which blocks of other tenants may run are added after they have drained; all others
+ * at once.
+ */
 static void hold_on(struct qos_policy *p, const struct gpupart_tpcset *hold)
 {
 	struct gpupart_tpcset busy = draining(p);
@@ -310,9 +328,9 @@ static void hold_on(struct qos_policy *p, const struct gpupart_tpcset *hold)
 }
 
 /*
- * Gives @a the TPCs of its shape in place of those it has, out of free ones and best effort's: for
- * best effort, of such as has packed ones.
- * Where somebody would have less than the floor meanwhile, it keeps those of the shape before.
+ * Gives @a the TPCs of its new shape instead of its present ones, from free TPCs and those of
+ * best effort; for a best-effort tenant, from those with packed sets. If a tenant would have
+ * less than its floor meanwhile, @a keeps its old TPCs.
  */
 static void lay_out(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		    unsigned int a)
@@ -378,7 +396,7 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++)
 		if (!holds(&p->board, &hold[i]))
 			hold_cluster(p, hold, i);
-	/* One that takes back what it has just given up: its own blocks are no hindrance. */
+	/* It gets back TPCs that it has just given up: blocks of its own do no harm. */
 	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
 		if (p->drains[t] && gpupart_tpcset_has(&hold[p->drains[t] - 1], t))
 			p->drains[t] = 0;

@@ -395,7 +395,7 @@ static void want_alpha(struct loop *loop, unsigned int i, unsigned int alpha)
 
 /*
  * Guarantee @load at @alpha beside @other, constant, with noise: the goal is met, best effort
- * has at least nine tenths of what the best split gives it, and the plan stands still.
+ * has at least nine tenths of what the best split gives it, and the plan stays still.
  */
 static void steady(const char *name, const struct plant_load *load, unsigned int alpha,
 		   const struct plant_load *other, unsigned int noise)
@@ -731,7 +731,7 @@ static void lost(void)
 	loop->plant.silent[0] = true;
 	epochs(loop, 10);
 	tap_ok(loop->now.tenants[0].nr_tpcs == before && loop->now.tenants[0].state == QOS_LOST,
-	       "no signal for ten epochs: the plan stands");
+	       "no signal for ten epochs: the plan stays");
 	for (unsigned int e = 0; e < 20; e++) {
 		epochs(loop, 1);
 		if (loop->now.tenants[0].nr_tpcs < least)
@@ -1416,7 +1416,7 @@ static void others_and_floors(void)
 	tap_ok(gpupart_tpcset_count(&now) == 5 && gpupart_tpcset_subset(&now, &had),
 	       "those that are shared tenants had already");
 	tap_ok(loop->now.tenants[0].nr_tpcs == 1 && loop->now.tenants[1].nr_tpcs == 6 &&
-	       told(loop, "are shared with others: too few are left for the floors"),
+	       told(loop, "are shared with other programs, because too few are left"),
 	       "others have nearly all: floors are kept, and said: %s", loop->said);
 	before = both(&loop->now.tenants[1]);
 	for (unsigned int e = 0; e < 20; e++) {
@@ -1504,7 +1504,7 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 	loop->plant.loads[1] = compute;
 	loop->tenants[0].goal = QOS_LATENCY;
 	loop->tenants[0].latency_ns = 1;
-	snprintf(wanted, sizeof(wanted), "t0: the goal cannot be met even by all %u TPCs", all);
+	snprintf(wanted, sizeof(wanted), "t0: the goal cannot be met even with all %u TPCs", all);
 	if (!begin(loop))
 		return;
 	for (unsigned int e = 0; e < 100; e++) {
