@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the simulated management library answers of power and clocks: what a test says, and
- * nothing else, for a simulated GPU takes no power. Must not know what runs on it.
+ * Answers questions about power and clocks with values from a test, because a simulated GPU has
+ * neither.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw);
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned int clock, unsigned int *mhz);
 
-/* The @nth figure of the fault nvml-state. */
+/* The @nth value of the fault nvml-state. */
 static nvmlReturn_t said(nvmlDevice_t device, unsigned int nth, unsigned int *figure)
 {
 	const char *text = sim_faults()->nvml_state;

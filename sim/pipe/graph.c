@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs on their way: one command, its nodes start as what they depend on is done, without
- * the CPU and without the host interface. Knows no SM.
+ * Runs graphs: a graph is one command, and each node starts when the nodes it depends on are
+ * done, without the CPU or the host interface.
  */
 #include <stdlib.h>
 #include "sim/pipe/pipe.h"
@@ -24,7 +24,7 @@ static void run_end(struct pipe *pipe, struct graph_run *run)
 	host_done_later(pipe, stream);
 }
 
-/* A node is done: those that waited for nothing else are ready. */
+/* A node is done: nodes that waited only for it become ready. */
 static void node_over(struct graph_run *run, unsigned int node)
 {
 	unsigned int i;
@@ -45,13 +45,13 @@ static unsigned int nr_edges(const struct pipe_graph *graph)
 	return nr;
 }
 
-/* Who comes after whom, the other way round than nodes tell it; each in rising order. */
+/* Computes for each node the nodes that depend on it, in ascending order. */
 static void turn_round(struct graph_run *run)
 {
 	const struct pipe_graph *graph = run->graph;
 	unsigned int i, j, *first = run->first;
 
-	/* Counted one place further on, then summed up: where the next one goes. */
+	/* Counts at the next index, then sums up, so that first[n] is where to add the next. */
 	for (i = 0; i < graph->nr_nodes; i++)
 		for (j = 0; j < graph->nodes[i].nr_after; j++)
 			first[graph->nodes[i].after[j] + 2]++;
@@ -62,7 +62,10 @@ static void turn_round(struct graph_run *run)
 			run->next_nodes[first[graph->nodes[i].after[j] + 1]++] = i;
 }
 
-/* The nodes that are ready go to the front end; one without a kernel lets others be ready. */
+/*
+ * Passes the ready nodes to the front end. A node without a kernel is done at once and makes
+ * others ready.
+ */
 static void graph_comes(struct pipe *pipe, struct happening *what)
 {
 	struct graph_run *run = (struct graph_run *)what;

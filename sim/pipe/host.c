@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The host interface of a GPU: channels in a run list an engine, PBDMAs that fetch their
- * commands in turn. A command is passed on when the progress value of its stream says that
- * all before it is done; a channel whose head has to wait stands aside until then, and what
- * is behind it waits with it. Knows no SM.
+ * The host interface of a GPU: a run list of channels for each engine, and PBDMAs that fetch
+ * commands from the channels in turn. A command is passed on when the progress value of its
+ * stream shows that all earlier commands are done. A channel whose first command must wait is
+ * set aside, with all commands behind it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void call_back(struct pipe *pipe, struct channel **waiters)
 	}
 }
 
-/* Of those who wait for a command of the stream, who has waited long enough. */
+/* Wakes the channels whose command of this stream is now done. */
 static void call_followers(struct pipe *pipe, struct stream *stream)
 {
 	struct channel **link = &stream->followers, *channel;
@@ -165,7 +165,7 @@ static void pass_on(struct pipe *pipe, const struct command *command)
 	}
 }
 
-/* Who has to wait for what, or NULL: nobody. */
+/* The list of waiters that the command must join, or NULL if it need not wait. */
 static struct channel **what_for(struct pipe *pipe, const struct command *command)
 {
 	struct stream *stream = &pipe->streams[command->stream];
@@ -214,7 +214,7 @@ struct channel *host_channel(struct pipe *pipe, unsigned int nr, const struct pi
 	return step->kind == PIPE_COPY ? stream->copies[step->way] : stream->compute;
 }
 
-/* Streams of a process share its channels where there are more of them. */
+/* The streams of a process share its channels if there are more streams than channels. */
 void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int nr, unsigned int nth)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;

@@ -47,7 +47,7 @@ try help help
 is "$status $(head -n 1 "$tmp/out")" "0 Usage: gpupart COMMAND [OPTIONS] [-- PROGRAM ARGS]" "help help"
 refused 2 "'x' is not expected" help qos x
 refused 2 "'x' is not expected" help qos run x
-refused 2 "'figure-33' is no file and no scenario that ships: see 'gpupart sim --list'" sim figure-33
+refused 2 "'figure-33' is neither a file nor an installed scenario: see 'gpupart sim --list'" sim figure-33
 refused 2 "'nosuch' is no file and no scenario that ships" qos sim nosuch
 refused 2 "captures that ship are named sample:NAME" topology -i h200
 refused 2 "--mark a=gpc:1: two marks have the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1

@@ -45,7 +45,7 @@ is "$(set_of a) $(set_of b)" "$(cp "$tmp/out" "$tmp/second"; cp "$tmp/first" "$t
 try plan -i $e --tenant llm:min=16,max=33,gpcs,cluster=8,apart=batch --tenant batch:min=8,max=20
 is "$(awk 'length > 80 && !/^source:/ { print FNR }' "$tmp/out")" "" "text: at most 80 columns"
 has "$out" "llm: 33 TPCs, 66 SMs in 4 GPCs, uGPU 0" "text: a tenant's line"
-has "$out" "left over: 13 TPCs" "text: what nobody has"
+has "$out" "left over: 13 TPCs" "text: the TPCs that are left"
 
 # Every made-up GPU has a plan for two that ask for little, or says why not.
 for capture in "$BUILD"/tests/generated/*.capture; do
@@ -68,7 +68,7 @@ for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "
 	"a:min=2,tpcs=2" "a:min=010" "a:min=00" "a:mem" "a:mem=" "a:mem=0" "a:mem=20Q" "a:mem=-1G" "a:mem=1G,mem=1G"; do
 	refused 2 "${bad%%:*}" plan -i $h200 "--tenant=$bad"
 done
-refused 2 "tenant a is given twice" plan -i $h200 --tenant a --tenant a
+refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
 refused 2 "no tenants" plan -i $h200
 # The free home of 8 blocks leaves the GPC of the bound one of 4, which looks larger than it is.
 try plan -i sample:h200-e --tenant t0:cluster=7 --tenant t1:cluster=3,weight=2 --tenant t2:min=18,gpcs \
@@ -125,18 +125,18 @@ wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: must be one value"
 wrong 'tenants:\n  a:\n    min:\n' "y:3: a.min: has no value"
 wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: min is given twice"
 wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is given twice"
-wrong 'tenants:\n  a: [1]\n' "y:2: a: wants keys"
-wrong 'tenants: [a]\n' "y:1: tenants: wants names"
+wrong 'tenants:\n  a: [1]\n' "y:2: a: must have keys"
+wrong 'tenants: [a]\n' "y:1: tenants: must have names"
 wrong 'tennants:\n  a:\n' "y:1: 'tennants' is not a key here"
 wrong 'tenants:\n  a: {min: 1\n' "y:3: no YAML"
-wrong '' "nothing in it"
-wrong '{}' "nothing in it"
+wrong '' "the file is empty"
+wrong '{}' "the file is empty"
 wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: must be true or false"
-wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: wants a list"
+wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: must be a list"
 wrong 'tenants: &x\n  a: *x\n' "y:"
 wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: wants one"
 wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: no YAML"
-wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: wants a number without a 0 before it"
+wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: must be a number from 1 to 256 without a leading 0"
 wrong 'tenants:\n  a: {gpcs: tRue}\n' "gpcs=tRue: must be true or false"
 wrong 'tenants:\n  a: {min: ~}\n' "y:2: a.min: has no value"
 wrong 'tenants:\n  a: {min: Null}\n' "y:2: a.min: has no value"
@@ -147,7 +147,7 @@ try plan -i $h200 -f "$tmp/y" --json
 is "$status $(get "[len(t['set']['whole_gpcs']) for t in d['tenants']][0], len(d['tenants'])")" "0 1 5" \
 	"true, false and null in YAML's spellings; an end and words after it"
 { printf 'tenants:\n  a:\n'; head -c 1100000 /dev/zero | tr '\0' '#'; } >"$tmp/long"
-refused 2 "-f $tmp/long: must be a file of demands, at most 1048576 bytes" plan -i $h200 -f "$tmp/long"
+refused 2 "-f $tmp/long: wants a file of demands, at most 1048576 bytes" plan -i $h200 -f "$tmp/long"
 cat "$tmp/long" | "$gpupart" plan -i $h200 -f /dev/stdin >"$tmp/out" 2>"$tmp/err"
 is "$? $(grep -c "at most 1048576 bytes" "$tmp/err")" "2 1" "and from a pipe"
 refused 2 /nonexistent plan -f /nonexistent
@@ -165,12 +165,12 @@ refused 125 "made for topology $(python3 -c "import json; print(json.load(open('
 	run -i $e --plan "$tmp/plan.json:b" -- true
 has "$err" "h200-e.capture is $("$gpupart" topology -i $e --json | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p')" \
 	"and the board's hash is there too"
-refused 125 "no such tenant in it: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
+refused 125 "it has no tenant with this name: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
 refused 125 "take one" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
-refused 125 "wants FILE:NAME" run -i $h200 --plan plan.json -- true
+refused 125 "must be FILE:NAME" run -i $h200 --plan plan.json -- true
 "$gpupart" topology -i $h200 --json >"$tmp/t.json"
 refused 125 "not a plan: must be the output of 'gpupart plan --json'" run -i $h200 --plan "$tmp/t.json:b" -- true
-refused 125 ": no JSON" run -i $h200 --plan "$tmp/y:b" -- true
+refused 125 ": not JSON" run -i $h200 --plan "$tmp/y:b" -- true
 { cat "$tmp/plan.json"; head -c 1100000 /dev/zero | tr '\0' ' '; } >"$tmp/long.json"
 refused 125 "--plan $tmp/long.json:b: must be a plan of at most 1048575 bytes" run -i $h200 --plan "$tmp/long.json:b" -- true
 edited() {	# WANTED PYTHON: the plan changed so is refused

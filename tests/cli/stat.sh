@@ -56,7 +56,7 @@ is "$(ask '[len(d["processes"]), p["name"], p["ended"], p["records"], d["process
 	"[1, 'gpu-stat_prog', True, True, 0]" "one process"
 
 measure_until 'd["verdict"] == "GPU-bound"' -- "$prog" deep 500
-is "$(ask '[d["verdict"], p["launches"], d["advice"][0].startswith("its speed depends")]')" \
+is "$(ask '[d["verdict"], p["launches"], d["advice"][0].startswith("a smaller partition makes it slower")]')" \
 	"['GPU-bound', 500, True]" "500 kernels of 1 ms queued at once: GPU-bound"
 is "$(ask '[p["busy"]["least"] >= 0.9, p["outstanding_max"] > 50, p["outstanding_mean"] > 10, k[0]["count"], 0.0009 < k[0]["mean_seconds"]["most"] < 0.002]')" \
 	"[True, True, True, 500, True]" "busy all the time, its queue deep, the kernel's time"

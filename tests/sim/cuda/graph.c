@@ -1375,24 +1375,24 @@ int main(void)
 	static const struct {
 		const char *name, *words;
 	} wrongs[] = {
-		{ "no TPC left", "never finishes: its mask leaves no TPC" },
+		{ "no TPC left", "never finishes: its mask disables all TPCs" },
 		{ "spoilt", "changed byte 128 of its TMD" },
-		{ "freed", "outside of any allocation" },
-		{ "small and freed", "small fill or copy is outside of any allocation" },
+		{ "freed", "outside any allocation" },
+		{ "small and freed", "small fill or copy is outside any allocation" },
 		{ "rows", "fill nodes of several rows" },
 		{ "host", "copy nodes other than" },
 		{ "conditional", "conditional nodes are not simulated" },
 		{ "any node", "cuGraphAddNode is not simulated" },
 		{ "edges", "edges with ports" },
 		{ "from the device", "launched from the device" },
-		{ "captured", "that is captured: not simulated" },
+		{ "captured", "that is captured is not simulated" },
 		{ "another context", "over two contexts" },
 	};
 	unsigned int i;
 
 	scenario("building", building_first, "", b, NULL);
 	scenario("callbacks", callbacks, "", b, NULL);
-	scenario("masks", masks, "", b, "outside of any allocation");
+	scenario("masks", masks, "", b, "outside any allocation");
 	scenario("order", order, "", b, NULL);
 	scenario("capture", capture, "", b, NULL);
 	scenario("capture and threads", capture_threads, "", b, NULL);

@@ -525,7 +525,7 @@ int main(void)
 	scenario("no measured bits", refused, "", env, "TPC 0 has no measured bit");
 	snprintf(env_text, sizeof(env_text), "GPUPART_SIM=no/such.capture");
 	scenario("no capture", refused, "", env, "no/such.capture");
-	scenario("GPUPART_SIM unset", refused, "", env + 1, "names no capture");
+	scenario("GPUPART_SIM unset", refused, "", env + 1, "GPUPART_SIM is empty");
 	snprintf(path, sizeof(path), "%s/tests/generated", build ? build : "build");
 	generated(path);
 

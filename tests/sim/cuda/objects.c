@@ -1074,7 +1074,7 @@ int main(void)
 	scenario("time", times, "", b, NULL);
 	scenario("priorities", priorities, "", b, NULL);
 	scenario("command buffers", command_buffers, "", b, NULL);
-	scenario("errors", errors, "", b, "writes outside of any allocation");
+	scenario("errors", errors, "", b, "writes outside any allocation");
 	scenario("contexts", contexts, "", three, NULL);
 	scenario("memory", memory, "", b, NULL);
 	scenario("entry points by name", proc_address, "", b, NULL);
@@ -1100,7 +1100,8 @@ int main(void)
 		scenario(fault[i].name, fault[i].body, fault[i].name, b, NULL);
 	}
 	b[1] = "GPUPART_SIM_FAULTS=cc=ten";
-	scenario("a setting that is none", fault_table, "", b, "GPUPART_SIM_FAULTS: cc=ten");
+	scenario("an invalid setting", fault_table, "", b,
+		 "GPUPART_SIM_FAULTS: ignoring cc=ten");
 	b[1] = NULL;
 	with_injection();
 	scenario("default stream", fills, "", b, NULL);

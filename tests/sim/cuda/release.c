@@ -658,8 +658,8 @@ int main(void)
 		{ "unregistered", "", "outside of its memory", outside, "unregistered" },
 		{ "behind the end", "", "outside of its memory", outside,
 		  "behind the end" },
-		{ "trap", "", "makes no sense", refused, "trap" },
-		{ "minimum", "", "makes no sense", refused, "minimum" },
+		{ "trap", "", "TMD is invalid", refused, "trap" },
+		{ "minimum", "", "TMD is invalid", refused, "minimum" },
 		{ "reserved", "", "changed byte 45", refused, "reserved" },
 		{ "own", "", "changed byte 88", refused, "own" },
 		{ "overwritten", "release-busy", "changed byte 104", refused, "busy" },
@@ -668,7 +668,7 @@ int main(void)
 		{ "release-wrong=32", "release-wrong=32", NULL, elsewhere, "" },
 		{ "release-late", "release-late=300", NULL, late, "" },
 		{ "late, no context", "release-late=300,reuse-contexts", NULL, late_of_none, "" },
-		{ "lose-context", "lose-context=3", "fails, as asked for", lost, "" },
+		{ "lose-context", "lose-context=3", "fails, as GPUPART_SIM_FAULTS", lost, "" },
 		{ "host-clock", "host-clock", NULL, clocks, "" },
 	};
 	const char *build = getenv("BUILD");

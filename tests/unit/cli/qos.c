@@ -89,7 +89,7 @@ static void check_sets(struct loop *loop)
 	seen = gpupart_tpcset_or(&d->held, &seen);
 	has = gpupart_tpcset_andnot(&all, &seen);
 	if (!gpupart_tpcset_equal(&has, &d->reserved))
-		break_it(loop, "reserved is not what nobody has");
+		break_it(loop, "the reserved TPCs are not those without an owner");
 	if (gpupart_tpcset_intersects(&d->reserved, &seen))
 		break_it(loop, "reserved overlaps");
 }
@@ -108,7 +108,7 @@ static void check_others(struct loop *loop)
 	left = loop->board.nr_tpcs - gpupart_tpcset_count(&others);
 	nr = gpupart_tpcset_count(&shared);
 	if (!gpupart_tpcset_subset(&loop->now.held, &others))
-		break_it(loop, "what is nobody's is left out");
+		break_it(loop, "TPCs without an owner are missing");
 	if (nr != (least > left ? least - left : 0))
 		break_it(loop, "shared with others is not what the floors take");
 }
@@ -125,7 +125,7 @@ static void check_change(struct loop *loop, const struct qos_decision *before)
 			    loop->board.nr_tpcs / 3 > 2 ? loop->board.nr_tpcs / 3 : 2;
 	bool poor = false, rich = false;
 	bool together = strstr(loop->now.words, "together") ||
-			strstr(loop->now.words, "the goal cannot be met: it takes");
+			strstr(loop->now.words, "the goal cannot be met: it needs");
 
 	for (unsigned int i = 0; i < loop->nr; i++) {
 		const struct qos_verdict *v = &loop->now.tenants[i], *old = &before->tenants[i];
@@ -1078,7 +1078,7 @@ static void served(const struct served_case *s)
 	snprintf(name, sizeof(name), "as measured, %s, %u with noise %u, %u, turned %u %u",
 		 names[s->load], s->alpha, s->noise, s->seed, s->turn.before[0], s->turn.before[1]);
 	tap_ok(loop->counts[0][0] == first && loop->counts[0][1] < 66 - first,
-	       "%s: what both had before is nobody's: begins with %u and %u TPCs", name,
+	       "%s: the TPCs of both are free: begins with %u and %u TPCs", name,
 	       loop->counts[0][0], loop->counts[0][1]);
 	tap_ok(!loop->broken, "%s: %s", name, loop->broken ? loop->broken : "all holds");
 	if (!turning)
@@ -1343,8 +1343,8 @@ static void others_come(void)
 	if (!begin(loop))
 		return;
 	tap_ok(gpupart_tpcset_count(&loop->now.held) == 11 &&
-	       strstr(loop->now.words, "TPCs 10-20 are others' now"),
-	       "what others have is left out from the begin: %s", loop->now.words);
+	       strstr(loop->now.words, "TPCs 10-20 are used by other programs"),
+	       "TPCs of other programs are excluded from the start: %s", loop->now.words);
 	epochs(loop, 30);
 	nr = loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs;
 	tap_ok(met(loop, 0, 5, 30) >= 960 && nr == 55,
@@ -1356,7 +1356,8 @@ static void others_come(void)
 	epochs(loop, 1);
 	loop->plant.loads[0].unit *= 2;
 	tap_ok(loop->now.tenants[0].state == QOS_DISTURBED &&
-	       loop->now.tenants[0].nr_tpcs == before && told(loop, "TPCs 0-9 are others' now"),
+	       loop->now.tenants[0].nr_tpcs == before &&
+	       told(loop, "TPCs 0-9 are used by other programs"),
 	       "others come to its TPCs: that epoch is no miss, and it has as many others: %s",
 	       loop->said);
 	epochs(loop, 1);
@@ -1370,13 +1371,14 @@ static void others_come(void)
 	       loop->now.tenants[1].nr_tpcs);
 	others_have(loop, "0-45");
 	epochs(loop, 1);
-	tap_ok(told(loop, "the goal cannot be met: it takes") && told(loop, "others have 46") &&
+	tap_ok(told(loop, "the goal cannot be met: it needs") &&
+	       told(loop, "other programs have 46") &&
 	       loop->now.tenants[0].nr_tpcs == 19 && loop->now.tenants[1].nr_tpcs == 1,
 	       "more than can be: it has the best that is left, %u: %s",
 	       loop->now.tenants[0].nr_tpcs, loop->said);
 	for (unsigned int e = 0; e < 40; e++) {
 		epochs(loop, 1);
-		words += told(loop, "cannot be met even by all 19 TPCs");
+		words += told(loop, "cannot be met even with all 19 TPCs");
 	}
 	tap_ok(words == 1 && loop->now.tenants[0].state == QOS_STUCK &&
 	       loop->now.tenants[0].nr_tpcs == 19, "which is said once, in %u of 40 epochs", words);
@@ -1421,7 +1423,7 @@ static void others_and_floors(void)
 	before = both(&loop->now.tenants[1]);
 	for (unsigned int e = 0; e < 20; e++) {
 		epochs(loop, 1);
-		words += told(loop, "shared with others");
+		words += told(loop, "shared with other programs");
 	}
 	now = both(&loop->now.tenants[1]);
 	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "that stands, and is said once");
@@ -1476,7 +1478,7 @@ static void set_from_outside(void)
 		epochs(loop, 1);
 		for (unsigned int i = 0; i < 2; i++)
 			loop->plant.loads[i].unit *= 10;
-		words += told(loop, "t0: somebody else changed its set");
+		words += told(loop, "t0: another program changed its set");
 		nr += loop->now.tenants[0].state == QOS_DISTURBED;
 	}
 	tap_ok(nr == 8 && words == 1, "other sets are said once, in %u of %u epochs", words, nr);
@@ -1514,7 +1516,7 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 	}
 	tap_ok(words == 1 && !raised && loop->now.tenants[0].nr_tpcs == all &&
 	       loop->now.tenants[0].state == QOS_STUCK &&
-	       strstr(loop->now.tenants[0].why, "cannot be met even by all"),
+	       strstr(loop->now.tenants[0].why, "cannot be met even with all"),
 	       "1 ns: said in %u of 100 epochs, with %u TPCs: %s", words,
 	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[0].why);
 	tap_ok(!loop->broken, "1 ns: %s", loop->broken ? loop->broken : "all holds");
@@ -1836,10 +1838,10 @@ static void refused(void)
 
 	refused_one(-EINVAL, "0 tenants", t, 0);
 	t[0].alpha = 1001;
-	refused_one(-EINVAL, "a: a share", t, 2);
+	refused_one(-EINVAL, "a: alpha must be", t, 2);
 	t[0].alpha = 500;
 	t[0].alone = 0;
-	refused_one(-EINVAL, "a: its speed alone", t, 2);
+	refused_one(-EINVAL, "a: alpha needs its solo speed", t, 2);
 	t[0].goal = QOS_RATE;
 	refused_one(-EINVAL, "a: the goal is 0", t, 2);
 	t[0].goal = QOS_BEST_EFFORT;
@@ -1853,7 +1855,7 @@ static void refused(void)
 	refused_one(-EINVAL, "b: the floor of 5", t, 2);
 	t[1].ceiling = 0;
 	t[1].floor = 66;
-	refused_one(-ENOSPC, "are 67 TPCs", t, 2);
+	refused_one(-ENOSPC, "need 67 TPCs", t, 2);
 	t[1].floor = 0;
 	strcpy(t[1].name, "a");
 	refused_one(-EINVAL, "named a", t, 2);

@@ -18,7 +18,7 @@ static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 		told = nr;
 		done = told * work + pace_part(&pace, now);
 		is = now * work / each_ns;
-		/* Of the first reports nobody knows when they began. */
+		/* It is not known when the first reports began. */
 		if (now > 2 * each_ns + epoch_ns && (done > is ? done - is : is - done) > worst)
 			worst = done > is ? done - is : is - done;
 	}
