@@ -57,7 +57,8 @@ static void tell(struct dynamic *d, json_t *report)
 				     "launch|stream|set|TPCs|TPCs that ran blocks|outside the set|"
 				     "start|end"),
 	       *chart = report_chart(report, "dynamic.svg", REPORT_TIMELINE,
-				     "38 launches in 17 sets on two streams", "us", "", false),
+				     "38 launches in 17 sets on two streams",
+				     "us since the first block", "launch", false),
 	       *series[2] = { report_series(chart, "stream 0"), report_series(chart, "stream 1") };
 	unsigned int nr_outside = 0, nr_exact = 0, nr_early = 0;
 	uint64_t zero = d->slots.host[0].start;

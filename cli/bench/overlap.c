@@ -57,8 +57,8 @@ static void tell(struct overlap *o, json_t *report, unsigned int nr_rounds)
 	json_t *table = report_table(report, "Medians, us since the first block",
 				     "order|kernel|start|end"),
 	       *chart = report_chart(report, "overlap.svg", REPORT_TIMELINE,
-				     "Two kernels on overlapping sets, in both orders", "us", "",
-				     false),
+				     "Two kernels on overlapping sets, in both orders",
+				     "us since the first block", "", false),
 	       *series[2] = { report_series(chart, "K1"), report_series(chart, "K2") };
 	char list[2][GPUPART_TPCSET_STRLEN];
 	unsigned int nr_first = 0;

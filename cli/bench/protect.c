@@ -319,9 +319,7 @@ static void add_charts(struct protect *p, json_t *report)
 	static const char *const bars[NR_BARS] = { "min", "median", "99%" };
 	json_t *chart = report_chart(report, "protect.svg", REPORT_BARS,
 				     "Time of an inference, alone and next to a neighbour",
-				     "",
-					     "us",
-					     true);
+				     "", "us", true);
 
 	for (int i = 0; i < NR_BARS; i++)
 		p->bars[i] = report_series(chart, bars[i]);

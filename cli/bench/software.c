@@ -163,7 +163,8 @@ int bench_software(struct bench *b, json_t *report)
 			       "means|SMs allowed|alone|shared|shared 99%|slowdown|"
 			       "SMs alone|SMs next to neighbour|shared SMs");
 	s.chart = report_chart(report, "software.svg", REPORT_BARS,
-			       "The same share by a mask and by software", "", "us", false);
+			       "The same share by a mask and by software", "",
+			       "us for the same work", false);
 	s.alone = report_series(s.chart, "alone");
 	s.beside = report_series(s.chart, "next to a neighbour");
 	err = meter_open(b, &s.meter, bench_count(b, 60, 20));

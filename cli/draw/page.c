@@ -42,6 +42,26 @@ void svg_text(FILE *file, double x, double y, double size, const char *style, co
 	fputs("</text>\n", file);
 }
 
+const char *page_number(double value, char text[32])
+{
+	char digits[32];
+	size_t len, at = 0;
+
+	if (fabs(value) < 1000 || fabs(value) >= 1e15) {
+		snprintf(text, 32, "%.5g", value);
+		return text;
+	}
+	snprintf(digits, sizeof(digits), "%.0f", value);
+	len = strlen(digits);
+	for (size_t i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0 && digits[i - 1] != '-')
+			text[at++] = ',';
+		text[at++] = digits[i];
+	}
+	text[at] = '\0';
+	return text;
+}
+
 void svg_rect(FILE *file, double x, double y, double width, double height, const char *fill,
 	      const char *stroke, const char *style)
 {

@@ -29,6 +29,9 @@ void svg_escape(FILE *file, const char *text);
 /* @y is the base line. Writes nothing if @text is empty. */
 void svg_text(FILE *file, double x, double y, double size, const char *style, const char *text);
 
+/* A number for people: "1,234,567", "0.25". Returns @text. */
+const char *page_number(double value, char text[32]);
+
 /* @fill and @stroke: values of the SVG attributes. */
 void svg_rect(FILE *file, double x, double y, double width, double height, const char *fill,
 	      const char *stroke, const char *style);

@@ -55,7 +55,8 @@ static json_t *make_report(const struct tune_run *run)
 			   "|%c TPCs|%c/s|%% alone|noise %%|ms at %g%%|of", 'A' + i, 'A' + i,
 			   run->c.setup.specs[i].percentile / 10.0);
 	out_append(columns, sizeof(columns), "| ");
-	snprintf(x, sizeof(x), tune->nr > 1 ? "%s, units a second" : "TPCs of %s", names[0]);
+	snprintf(x, sizeof(x), tune->nr > 1 ? "%1$s, units a second (numbers: TPCs of %1$s)" :
+		 "TPCs of %s", names[0]);
 	snprintf(y, sizeof(y), "%s, units a second", names[tune->nr - 1]);
 	table = report_table(report, tune->nr > 1 ? "A and B under each candidate" :
 			     "A under each candidate", columns);

@@ -490,10 +490,10 @@ int main(void)
 	static const struct {
 		const char *which, *words;
 	} hang[] = {
-		{ "all TPCs", "leaves no TPC" },
-		{ "all bits", "leaves no TPC" },
+		{ "all TPCs", "disables all TPCs" },
+		{ "all bits", "disables all TPCs" },
 		{ "one TPC left", NULL },
-		{ "cluster of 4 on singletons", "leaves no TPC" },
+		{ "cluster of 4 on singletons", "disables all TPCs" },
 		{ "cluster of 2 on singletons", NULL },
 		{ "cluster of 16 in 8 SMs", "16 blocks fits into no virtual GPC" },
 		{ "cluster of 16 in 8 SMs, load balancing", NULL },
