@@ -185,8 +185,8 @@ static void legend(struct frame *f)
 }
 
 /* Draws a letter at a point, or to its right if another series has its letter there. */
-static void draw_tag(const struct frame *f, double (*taken)[2], unsigned int *nr, double x, double y,
-		     size_t series)
+static void draw_tag(const struct frame *f, double (*taken)[2], unsigned int *nr, double x,
+		     double y, size_t series)
 {
 	for (unsigned int i = 0; i < *nr; i++)
 		if (fabs(taken[i][0] - x) < 4 && fabs(taken[i][1] - y) < 4) {
@@ -312,51 +312,64 @@ static const char *format_value(const struct frame *f, double value, char text[3
 	return text;
 }
 
+/* The value of a series in row @row: its first one there, or NAN. */
+static double value_in(const struct frame *f, const json_t *series, unsigned int row)
+{
+	json_t *point;
+	size_t p;
+
+	json_array_foreach(json_object_get(series, "points"), p, point)
+		if (row_of(f, point) == (int)row)
+			return number_at(point, 1);
+	return NAN;
+}
+
+/* A bar from @base to @y; on an axis where its length has no meaning, a letter at @y. */
+static void draw_value(const struct frame *f, size_t series, double x, double y, double bar,
+		       double base, double value)
+{
+	bool letter = f->y.log && f->y.min > 0.5;
+	char text[32];
+
+	if (letter)
+		svg_tag(f->file, x + bar / 2, y, series);
+	else
+		draw_box(f, series, x, y, bar, base - y);
+	fprintf(f->file, "<text transform=\"translate(%.1f %.1f) rotate(-90)\" "
+		"font-size=\"9\">%s</text>\n", x + bar / 2 + 3, y - (letter ? 11 : 3),
+		format_value(f, value, text));
+}
+
 /*
- * Bars begin at 0 or at 1. On a logarithmic axis that begins elsewhere a bar's length has no
- * meaning: there the values of a category are letters joined by a line.
+ * Bars begin at 0 or at 1. On a logarithmic axis that begins elsewhere the values of a category
+ * are letters.
  */
 static void draw_bars(const struct frame *f)
 {
-	size_t nr_series = json_array_size(f->series), i, p;
+	size_t nr_series = json_array_size(f->series), i;
 	double group = (f->width - f->left - RIGHT) / (f->nr_rows ? f->nr_rows : 1);
 	double bar = group * 0.84 / (nr_series ? nr_series : 1), base = f->top + f->height;
-	double before[2] = { 0 };
-	json_t *series, *point;
 	unsigned int nr_bars = 0;
-	char text[32];
+	json_t *series;
 
 	bar = bar > 48 ? 48 : bar;
 	grid_y(f);
-	for (unsigned int r = 0; r < f->nr_rows; r++)
-		category(f, f->left + group * (r + 0.5), group - 4, f->rows[r]);
-	for (unsigned int r = 0; r < f->nr_rows; r++)
-		json_array_foreach(f->series, i, series)
-			json_array_foreach(json_object_get(series, "points"), p, point) {
-				double value = number_at(point, 1), y = at_y(f, value);
-				double x = f->left + group * (r + 0.5) + bar * (i - nr_series / 2.0);
+	for (unsigned int r = 0; r < f->nr_rows; r++) {
+		double middle = f->left + group * (r + 0.5);
 
-				if (row_of(f, point) != (int)r)
-					continue;
-				y = y > base ? base : y;
-				nr_bars++;
-				if (f->y.log && f->y.min > 0.5) {
-					if (i)
-						svg_line(f->file, before[0], before[1], x + bar / 2, y,
-							 THIN);
-					before[0] = x + bar / 2;
-					before[1] = y;
-					svg_tag(f->file, before[0], y, i);
-					y -= 8;
-				} else {
-					draw_box(f, i, x, y, bar, base - y);
-				}
-				fprintf(f->file, "<text transform=\"translate(%.1f %.1f) rotate(-90)\" "
-					"font-size=\"9\">%s</text>\n", x + bar / 2 + 3, y - 3,
-					format_value(f, value, text));
-			}
+		category(f, middle, group - 4, f->rows[r]);
+		json_array_foreach(f->series, i, series) {
+			double value = value_in(f, series, r);
+
+			if (isnan(value))
+				continue;
+			draw_value(f, i, middle + bar * (i - nr_series / 2.0),
+				   fmin(at_y(f, value), base), bar, base, value);
+			nr_bars++;
+		}
+	}
 	if (!nr_bars)
-		svg_text(f->file, f->left + (f->width - f->left - RIGHT) / 2, f->top + f->height / 2,
+		svg_text(f->file, (f->left + f->width - RIGHT) / 2, f->top + f->height / 2,
 			 NORMAL, MIDDLE, "no value: see the report");
 }
 

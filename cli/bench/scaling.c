@@ -68,7 +68,8 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 	snprintf(file, sizeof(file), "scaling-%s.svg", w == 0 ? "compute" : w == 1 ? "l2" : "dram");
 	snprintf(title, sizeof(title), "Time of the same work by number of TPCs: %s",
 		 work_name[works[w]]);
-	chart = report_chart(report, file, REPORT_LINES, title, "TPCs", "us for the same work", true);
+	chart = report_chart(report, file, REPORT_LINES, title, "TPCs", "us for the work",
+			     true);
 	for (int spread = 0; spread < 2; spread++) {
 		series = report_series(chart, form_name[spread]);
 		for (unsigned int i = 0; i < s->nr_sizes; i++) {

@@ -5,7 +5,7 @@
  */
 #include "cli/qos/pace.h"
 
-#define LATE 3	/* a report that is later than so many intervals is not expected any more */
+#define LATE 3	/* intervals after which a report is not expected any more */
 
 uint64_t pace_add(uint64_t a, uint64_t b)
 {

@@ -458,7 +458,7 @@ struct pipe {
 	struct chunk *chunks;
 };
 
-/* Creates stages for so many streams. Returns 0 or -ENOMEM; destroy them in both cases. */
+/* Creates stages for @nr_streams streams. Returns 0 or -ENOMEM; destroy them in both cases. */
 int run_make(struct pipe *pipe, unsigned int nr_streams);
 void run_unmake(struct pipe *pipe);
 /*

@@ -81,7 +81,7 @@ picture() {
 }
 picture figure-3 partitioned
 is "$(grep -c 'class="block"' "$tmp/blocks.svg")" 74 "the picture has every block"
-has "$(cat "$tmp/blocks.svg")" ">Which TPCs are one GPC is not known" "a made-up map is said to be one"
+has "$(cat "$tmp/blocks.svg")" ">The GPCs of this board are not known" "the picture says that GPCs are not known"
 picture figure-3 unpartitioned
 picture figure-10
 is "$(grep 'class="block"' "$tmp/blocks.svg" | grep -o 'url(#k[0-9]*)' | sort -u | wc -l)" 38 "figure-10: each of 38 kernels has a colour with lines of its own"

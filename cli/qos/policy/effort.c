@@ -71,18 +71,18 @@ static bool is_at_ease(struct qos_policy *p)
 
 static void relax(struct qos_policy *p)
 {
-	bool somebody = false;
+	bool any_met = false;
 
 	/* If a reduction helped no guarantee, it ends at once. */
 	for (unsigned int i = 0; i < p->nr; i++)
-		somebody |= qos_guaranteed(&p->actors[i]) && p->actors[i].state == QOS_GOOD;
+		any_met |= qos_guaranteed(&p->actors[i]) && p->actors[i].state == QOS_GOOD;
 	for (unsigned int i = 0; i < p->nr; i++) {
 		struct qos_actor *a = &p->actors[i];
 
 		/* If ending the reduction was wrong, wait longer the next time. */
 		if (qos_guaranteed(a))
 			a->lowered = true;
-		else if (somebody && a->press && a->press + 1 + a->press / 4 < a->most)
+		else if (any_met && a->press && a->press + 1 + a->press / 4 < a->most)
 			a->press += 1 + a->press / 4;
 		else
 			a->press = 0;
