@@ -95,7 +95,7 @@ static void tell_sets(struct isolation *i, json_t *report)
 }
 
 /* Fills the table of slowdowns by victim and neighbour, with a column for each arrangement. */
-static void tell_slowdowns(struct isolation *i, json_t *report)
+static void report_slowdowns(struct isolation *i, json_t *report)
 {
 	json_t *table = report_table(report, "Slowdown relative to the solo time in the same set "
 				     "(medians)",
@@ -159,7 +159,7 @@ static void check_all(struct isolation *i, json_t *report)
 }
 
 /* Sentences about the figures that exist. */
-static void mean_cores(struct isolation *i, json_t *report)
+static void explain_cores(struct isolation *i, json_t *report)
 {
 	const struct cell *rest = &i->rest;
 
@@ -206,10 +206,10 @@ static void mean_memory(struct isolation *i, json_t *report)
 
 static void tell(struct isolation *i, json_t *report)
 {
-	tell_slowdowns(i, report);
+	report_slowdowns(i, report);
 	tell_sets(i, report);
 	check_all(i, report);
-	mean_cores(i, report);
+	explain_cores(i, report);
 	mean_memory(i, report);
 	report_note(report, "Arrangements: no partition: both programs in the union of two GPCs "
 		    "of different uGPUs; interleaved: half of each of two GPCs; own GPC: a GPC "

@@ -262,7 +262,7 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 }
 
 /* Does not reap the process, so that its pid stays reserved. */
-static bool lives(pid_t pid)
+static bool is_running(pid_t pid)
 {
 	siginfo_t info = { 0 };
 
@@ -291,7 +291,7 @@ static int change_often(struct bench *b, struct shared *shared, pid_t pid, json_
 		write_us[i] = bench_now_us() - start;
 		atomic_store_explicit(&shared->go, go, memory_order_release);
 		while (atomic_load_explicit(&shared->done, memory_order_acquire) != go)
-			if (sched_yield() || !lives(pid)) {
+			if (sched_yield() || !is_running(pid)) {
 				gpupart_remote_close(remote);
 				return bench_fail(b, -ECHILD, "the launching process died");
 			}
@@ -327,7 +327,7 @@ static int measure_outside(struct bench *b, json_t *report)
 		err = bench_fail(b, -errno, "cannot create a process: %s", strerror(errno));
 		goto unmap_shared;
 	}
-	for (int i = 0; i < 60000 && !atomic_load(&shared->ready) && lives(pid); i++)
+	for (int i = 0; i < 60000 && !atomic_load(&shared->ready) && is_running(pid); i++)
 		usleep(1000);
 	if (atomic_load(&shared->ready) == 1)
 		err = change_often(b, shared, pid, report);
@@ -398,7 +398,7 @@ static json_t *find_row(const json_t *report, const char *what)
 }
 
 /* Lists the figures that exist in one sentence. */
-static void mean_changes(json_t *report)
+static void explain_changes(json_t *report)
 {
 	static const struct {
 		const char *row, *words;
@@ -431,8 +431,8 @@ struct first {
 	char why[512];
 };
 
-static void keep_going(struct bench *b, json_t *report, const char *what, int err,
-		       struct first *first)
+static void measure_next(struct bench *b, json_t *report, const char *what, int err,
+			 struct first *first)
 {
 	if (!err)
 		return;
@@ -449,12 +449,12 @@ int bench_overhead(struct bench *b, json_t *report)
 	int err;
 
 	report_table(report, OVERHEAD_TABLE, "what|median|unit");
-	keep_going(b, report, "launches", measure_launches(b, report), &first);
-	keep_going(b, report, "changes from outside", measure_outside(b, report), &first);
-	keep_going(b, report, "green contexts", overhead_green(b, report), &first);
-	keep_going(b, report, "MPS", overhead_mps(b, report), &first);
+	measure_next(b, report, "launches", measure_launches(b, report), &first);
+	measure_next(b, report, "changes from outside", measure_outside(b, report), &first);
+	measure_next(b, report, "green contexts", overhead_green(b, report), &first);
+	measure_next(b, report, "MPS", overhead_mps(b, report), &first);
 	err = bench_attach(b) ?: measure_sets(b, report);
-	keep_going(b, report, "sets", err, &first);
-	mean_changes(report);
+	measure_next(b, report, "sets", err, &first);
+	explain_changes(report);
 	return first.err ? bench_fail(b, first.err, "%s", first.why) : 0;
 }

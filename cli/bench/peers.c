@@ -92,16 +92,16 @@ static struct way *add_way(struct peers *p, enum kind kind, const char *family, 
 }
 
 /* The shell command for program @n of PEERS_A and PEERS_B, with its output in its pipe. */
-static char *bare(unsigned int n)
+static char *plain_command(unsigned int n)
 {
 	return alloc_text("eval \"$PEERS_%c\" >\"$PEERS_DIR/%c\"", 'A' + n, 'a' + n);
 }
 
 /* The same after the prefix @before, which ends with a blank or is "". */
 __attribute__((format(printf, 2, 3)))
-static char *behind(unsigned int n, const char *fmt, ...)
+static char *command_with_prefix(unsigned int n, const char *fmt, ...)
 {
-	char before[GPUPART_TPCSET_STRLEN + 128], *program = bare(n), *command;
+	char before[GPUPART_TPCSET_STRLEN + 128], *program = plain_command(n), *command;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -118,7 +118,7 @@ static void add_alone(struct peers *p)
 		struct way *way = add_way(p, ALONE, "alone", n ? "B alone" : "A alone");
 
 		if (way)
-			way->command[n] = bare(n);
+			way->command[n] = plain_command(n);
 	}
 }
 
@@ -132,9 +132,11 @@ static void add_mps(struct peers *p, const char *name, unsigned int percent)
 		if (percent)
 			snprintf(words, sizeof(words), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%u ",
 				 n ? 100 - percent : percent);
-		way->command[n] = behind(n, "\"$PEERS_GPUPART\" run --mps -t 0-%u -- env "
-					 "GPUPART_DISABLE=1 %s",
-					 gpupart_topology_nr_tpcs(p->b->topo) - 1, words);
+		way->command[n] =
+			command_with_prefix(n,
+					    "\"$PEERS_GPUPART\" run --mps -t 0-%u -- env "
+					    "GPUPART_DISABLE=1 %s",
+					    gpupart_topology_nr_tpcs(p->b->topo) - 1, words);
 	}
 }
 
@@ -145,7 +147,7 @@ static void add_peers(struct peers *p)
 	char name[48];
 
 	for (unsigned int n = 0; way && n < 2; n++)
-		way->command[n] = bare(n);
+		way->command[n] = plain_command(n);
 	add_mps(p, "MPS", 0);
 	for (unsigned int i = 0; i < 3; i++) {
 		snprintf(name, sizeof(name), "MPS %u%% / %u%%", percents[i], 100 - percents[i]);
@@ -162,8 +164,8 @@ static void add_peers(struct peers *p)
 }
 
 /* The available set of that shape whose size is nearest to @nr TPCs. */
-static bool near_set(const struct bench *b, enum gpupart_shape shape, unsigned int nr,
-		     struct gpupart_tpcset *set)
+static bool nearest_set(const struct bench *b, enum gpupart_shape shape, unsigned int nr,
+			struct gpupart_tpcset *set)
 {
 	const struct gpupart_tpcset all = gpupart_topology_all(b->topo);
 	unsigned int most = gpupart_tpcset_count(&all);
@@ -187,7 +189,8 @@ static void add_sets(struct peers *p)
 	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * 3; i++) {
 		const char *shape = gpupart_shape_name(i / 3);
 
-		if (!near_set(p->b, i / 3, gpupart_tpcset_count(&all) * (1 + i % 3) / 4, &sets[0]))
+		if (!nearest_set(p->b, i / 3, gpupart_tpcset_count(&all) * (1 + i % 3) / 4,
+				 &sets[0]))
 			continue;
 		sets[1] = gpupart_tpcset_andnot(&all, &sets[0]);
 		snprintf(name, sizeof(name), "%s %u / %u", shape,
@@ -195,8 +198,8 @@ static void add_sets(struct peers *p)
 		way = add_way(p, OURS, shape, name);
 		for (unsigned int n = 0; way && n < 2; n++) {
 			gpupart_tpcset_format_list(&sets[n], list, sizeof(list));
-			way->command[n] = behind(n, "\"$PEERS_GPUPART\" run --mps -t %s --",
-						 list);
+			way->command[n] = command_with_prefix(
+				n, "\"$PEERS_GPUPART\" run --mps -t %s --", list);
 		}
 	}
 }
@@ -210,8 +213,8 @@ static void add_qos(struct peers *p)
 	if (!way)
 		return;
 	path = alloc_text("%s/qos.yaml", p->dir);
-	a = bare(0);
-	b = bare(1);
+	a = plain_command(0);
+	b = plain_command(1);
 	file = fopen(path, "we");
 	if (file) {
 		fprintf(file, "tenants:\n  a: { goal: { %s }, program: [sh, -c, '%s'] }\n"
@@ -383,7 +386,7 @@ static void take(struct round *r, unsigned int n)
 }
 
 /* Stores why a program ended early: its last line on stderr, or its status. */
-static void say_ended(struct round *r, unsigned int n)
+static void store_end_reason(struct round *r, unsigned int n)
 {
 	char path[PATH_LEN], line[160], last[160] = "";
 	FILE *file;
@@ -412,7 +415,7 @@ static void watch(struct round *r)
 			if (fds[n].revents & POLLIN)
 				take(r, n);
 			if (has_ended(r->pids[n])) {
-				say_ended(r, n);
+				store_end_reason(r, n);
 				return;
 			}
 		}
@@ -470,7 +473,7 @@ static double part(const struct way *alone, const struct way *way, enum peers_fi
 	       way->figures[f].value / alone->figures[f].value : 0;
 }
 
-static void tell_ways(struct peers *p, json_t *report)
+static void report_ways(struct peers *p, json_t *report)
 {
 	json_t *table = report_table(report, "Ways to share the GPU", "way|A a second|from|to|"
 				     "of solo|p50 ms|p99 ms|from|to|p99.9 ms|B a second|from|to|"
@@ -661,7 +664,7 @@ int bench_peers(struct bench *b, json_t *report)
 		    "a different order each time. 'from' and 'to' are the 95%% interval of the "
 		    "figure on their left.", p.options->programs[0],
 		    p.options->programs[1], p.options->rounds, p.options->seconds);
-	tell_ways(&p, report);
+	report_ways(&p, report);
 	judge(&p, report);
 	return 0;
 }

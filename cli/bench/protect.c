@@ -138,7 +138,8 @@ static int run_loop(struct protect *p, struct loop *l)
 }
 
 /* Adds the case "@where / @what". */
-static struct stats tell_case(struct protect *p, const char *where, const char *what, double share)
+static struct stats report_case(struct protect *p, const char *where, const char *what,
+				double share)
 {
 	struct stats s = stats_of(p->victim.us, p->victim.nr);
 	const double bars[NR_BARS] = { s.min, s.median, s.p99 };
@@ -154,7 +155,7 @@ static struct stats tell_case(struct protect *p, const char *where, const char *
 }
 
 /* Adds a curve of the last case: its inferences, sorted by length. */
-static void tell_spread(struct protect *p, const char *where, const char *what, double alone)
+static void report_spread(struct protect *p, const char *where, const char *what, double alone)
 {
 	char name[64];
 	json_t *series;
@@ -173,7 +174,7 @@ static int alone(struct protect *p, const char *where, const struct gpupart_tpcs
 		  run_loop(p, &p->victim);
 
 	if (!err)
-		*stats = tell_case(p, where, "alone", -1);
+		*stats = report_case(p, where, "alone", -1);
 	return err;
 }
 
@@ -194,7 +195,7 @@ static int beside_good(struct protect *p, const char *where, const struct gpupar
 	if (!err && p->good.err)
 		err = bench_fail(p->b, p->good.err, "the good neighbour: %s", p->good.why);
 	if (!err)
-		*stats = tell_case(p, where, "good neighbour", -1);
+		*stats = report_case(p, where, "good neighbour", -1);
 	return err;
 }
 
@@ -220,8 +221,8 @@ static int beside_faulty(struct protect *p, const char *where, const struct gpup
 	if (!err)
 		err = stopped ?: slots_fetch(&p->victim.slots);
 	if (!err)
-		*stats = tell_case(p, where, "faulty neighbour",
-				   neighbour_share(&p->faulty, &p->victim.slots, 1));
+		*stats = report_case(p, where, "faulty neighbour",
+				     neighbour_share(&p->faulty, &p->victim.slots, 1));
 	return err;
 }
 
@@ -245,19 +246,19 @@ static int in_sets(struct protect *p, enum arrangement where, const struct stats
 	if (err)
 		return err;
 	if (where == p->where)
-		tell_spread(p, sets_name[where], "alone", own.median);
+		report_spread(p, sets_name[where], "alone", own.median);
 	err = beside_good(p, sets_name[where], set, others, &beside) ?:
 	      beside_faulty(p, sets_name[where], set, others, &beside);
 	if (err)
 		return err;
-	tell_spread(p, sets_name[where], "faulty neighbour", own.median);
+	report_spread(p, sets_name[where], "faulty neighbour", own.median);
 	*times = own.mean > 0 ? beside.mean / own.mean : 0;
 	*of_good = good->mean > 0 ? beside.mean / good->mean : 0;
 	return 0;
 }
 
 /* Lists the values that exist: "interleaved 1.012, own GPC 1.013". */
-static void say_times(const double *times, char *text, size_t len)
+static void format_times(const double *times, char *text, size_t len)
 {
 	*text = 0;
 	for (int where = SETS_INTERLEAVED; where < SETS_NR; where++)
@@ -271,7 +272,7 @@ static void tell(struct protect *p, json_t *report, const struct stats *whole,
 {
 	char text[256];
 
-	say_times(times, text, sizeof(text));
+	format_times(times, text, sizeof(text));
 	report_check(report, !p->b->simulated,
 		     "mean next to a faulty neighbour, partitioned, relative to alone in the "
 		     "same set",
@@ -281,7 +282,7 @@ static void tell(struct protect *p, json_t *report, const struct stats *whole,
 		    "relative to the solo time in the same set: %s.",
 		    whole->mean > 0 ? faulty->mean / whole->mean : 0, faulty->mean, whole->mean,
 		    text);
-	say_times(of_good, text, sizeof(text));
+	format_times(of_good, text, sizeof(text));
 	report_mean(report, "In the comparison of the paper, next to a faulty neighbour with "
 		    "sets relative to next to a good neighbour without sets: %s (the paper: 44 "
 		    "ms to 40 ms, 1.10, on half of a GPU for which two good programs compete).",

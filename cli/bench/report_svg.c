@@ -396,7 +396,7 @@ static void draw_spans(const struct frame *f)
 }
 
 /* Finds the rows and the ends of the axes in the points. */
-static void look_at_points(struct frame *f, const char *kind)
+static void find_ranges(struct frame *f, const char *kind)
 {
 	bool lines = !strcmp(kind, "lines") || !strcmp(kind, "points"), any_x = false,
 	     any_y = false;
@@ -442,7 +442,7 @@ void report_svg(FILE *file, const json_t *chart, bool simulated)
 	bool spans = !strcmp(kind, "timeline");
 
 	f.y.log = json_is_true(json_object_get(chart, "log"));
-	look_at_points(&f, kind);
+	find_ranges(&f, kind);
 	f.left = spans ? ROW_LEFT : LEFT;
 	f.width = WIDTH;
 	if (!strcmp(kind, "bars"))

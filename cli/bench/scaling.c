@@ -87,7 +87,7 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 }
 
 /* The cost of packing with a quarter of the TPCs, and how few TPCs are enough. */
-static void mean_all(struct scaling *s, json_t *report)
+static void explain_all(struct scaling *s, json_t *report)
 {
 	unsigned int some = 0, enough[NR_WORKS] = { 0 };
 
@@ -117,7 +117,7 @@ static void tell(struct scaling *s, json_t *report)
 			   s->us[1][0][i], s->us[1][1][i], s->us[2][0][i], s->us[2][1][i]);
 	for (unsigned int w = 0; w < NR_WORKS; w++)
 		tell_work(s, report, w);
-	mean_all(s, report);
+	explain_all(s, report);
 	report_note(report, "Figures 13 and 14 of \"Hardware Compute Partitioning on NVIDIA GPUs\" "
 		    "(RTAS 2023). The same grid of small blocks in each set, %u launches each.",
 		    s->meter.nr);

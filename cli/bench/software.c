@@ -32,7 +32,7 @@ struct outcome {
 };
 
 /* Counts the SMs that ran blocks in the last series, and those shared with @others. */
-static void tell_sms(const struct software *s, unsigned int *nr, unsigned int *nr_common)
+static void count_sms(const struct software *s, unsigned int *nr, unsigned int *nr_common)
 {
 	struct slot mine = { 0 }, theirs = { 0 };
 
@@ -81,7 +81,7 @@ static int measure(struct software *s, const struct row *row, struct outcome *ou
 	int err, stopped;
 
 	err = meter_alone(&s->meter, row->kernel, row->set, &cell.alone, NULL);
-	tell_sms(s, &nr_sms_alone, &none);
+	count_sms(s, &nr_sms_alone, &none);
 	if (!err)
 		err = size_neighbour(s, row, &neighbour_set, &neighbour) ?:
 		      bench_stream_set(s->b, s->meter.victim, row->set) ?:
@@ -95,7 +95,7 @@ static int measure(struct software *s, const struct row *row, struct outcome *ou
 	if (err || stopped)
 		return err ? err : stopped;
 	cell.beside = stats_of(s->meter.us, s->meter.nr);
-	tell_sms(s, &nr_sms, &nr_common);
+	count_sms(s, &nr_sms, &nr_common);
 	outcome->alone = cell.alone.median;
 	outcome->slowdown = cell.alone.median > 0 ? cell.beside.median / cell.alone.median : 0;
 	outcome->tail = cell.beside.median > 0 ? cell.beside.p99 / cell.beside.median : 0;

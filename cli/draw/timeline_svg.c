@@ -248,8 +248,8 @@ struct label {
  * Checks whether slices [@from, @to) of a kind, on a TPC of @height, are the best place for its
  * name so far.
  */
-static void look_at_area(const struct plot *plot, unsigned int kind, double top, double height,
-			 unsigned int from, unsigned int to, struct label *best)
+static void check_area(const struct plot *plot, unsigned int kind, double top, double height,
+		       unsigned int from, unsigned int to, struct label *best)
 {
 	double each = (double)TIMELINE_PLOT / plot->t->nr_slices, width = (to - from) * each;
 	struct label label = {
@@ -282,8 +282,8 @@ static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 				if ((next = timeline_longest(t, row, rows, to)) != kind)
 					break;
 			if (kind >= 0)
-				look_at_area(plot, kind, plot->tops[row],
-					     rows * height_of(plot, row), from, to, &best[kind]);
+				check_area(plot, kind, plot->tops[row], rows * height_of(plot, row),
+					   from, to, &best[kind]);
 		}
 	}
 	for (unsigned int i = 0; i < t->nr_kinds; i++) {

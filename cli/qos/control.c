@@ -162,7 +162,7 @@ static int check_adopted(const struct control *c, const struct gpupart_job *jobs
 }
 
 /* Stores its job and its set. */
-static void take_shown(struct control *c, unsigned int i, const char *job, const char *limit)
+static void store_adopted(struct control *c, unsigned int i, const char *job, const char *limit)
 {
 	struct live_tenant *t = &c->live.tenants[i];
 
@@ -183,7 +183,7 @@ static int adopt_pid(struct control *c, unsigned int i)
 	for (int p = 0; p < nr; p++)
 		if (list[p].pid == t->pid && !strcmp(list[p].pci, c->live.pci)) {
 			others = list[p].uid != geteuid();
-			take_shown(c, i, list[p].job, list[p].limit);
+			store_adopted(c, i, list[p].job, list[p].limit);
 		}
 	free(list);
 	if (others)
@@ -211,7 +211,7 @@ static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job
 			break;
 		}
 		snprintf(t->job, sizeof(t->job), "%s", jobs[j].id);
-		take_shown(c, i, jobs[j].id, jobs[j].limit);
+		store_adopted(c, i, jobs[j].id, jobs[j].limit);
 	}
 	return t->adopted || !*wanted ? 0 :
 	       bad_tenant(c, i, "no job '%s' runs on %s: see 'gpupart ps'", wanted, c->live.pci);

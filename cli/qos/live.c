@@ -30,7 +30,7 @@
 /* -------------------------------------------------------------------- who belongs */
 
 /* Work that it has reported still counts. */
-static void drop_member(struct live_tenant *t, unsigned int m)
+static void remove_member(struct live_tenant *t, unsigned int m)
 {
 	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
 		t->rest[k] = pace_add(t->rest[k], pace_rest(&t->members[m].paces[k]));
@@ -71,7 +71,7 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 }
 
 /* Reads the set of its job, which new processes inherit. */
-static void look_at_note(struct live_tenant *t, const struct gpupart_job *job)
+static void read_job_set(struct live_tenant *t, const struct gpupart_job *job)
 {
 	if (*t->note && strcmp(t->note, job->limit)) {
 		t->changed = true;
@@ -93,7 +93,7 @@ static void find_members(struct live *live, struct live_tenant *t,
 		if (!*t->job || strcmp(jobs[i].id, t->job))
 			continue;
 		job_lives = true;
-		look_at_note(t, &jobs[i]);
+		read_job_set(t, &jobs[i]);
 	}
 	for (unsigned int m = 0; m < t->nr_members; m++)
 		t->members[m].seen = false;
@@ -104,7 +104,7 @@ static void find_members(struct live *live, struct live_tenant *t,
 			take_member(live, t, &processes[i]);
 	for (unsigned int m = t->nr_members; m-- > 0; )
 		if (!t->members[m].seen)
-			drop_member(t, m);
+			remove_member(t, m);
 	t->gone = !t->child && !t->nr_members && !job_lives;
 }
 
@@ -232,7 +232,7 @@ void live_read(struct live *live)
 				continue;
 			}
 			/* The process executed another program, which the next search finds. */
-			drop_member(t, m);
+			remove_member(t, m);
 			live->look = true;
 		}
 		read_lines(t);
@@ -393,7 +393,7 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
 /* ---------------------------------------------------------------------------- sets */
 
 /* The sets of its processes as the next search should find them. */
-static void note_given(struct live_tenant *t)
+static void expect_set(struct live_tenant *t)
 {
 	t->changed = false;
 	t->note[0] = 0;
@@ -459,7 +459,7 @@ int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set
 		if (t->members[m].records)
 			gpupart_records_drain(t->members[m].records);
 	}
-	note_given(t);
+	expect_set(t);
 	return failed == -ESRCH ? 0 : failed;
 }
 
@@ -478,7 +478,7 @@ static bool read_milli(const char *text, uint64_t *milli)
 }
 
 /* Warns once about a line that cannot be used, because its writer gets no answer. */
-static void pass_over(struct live *live, const char *line)
+static void warn_ignored_line(struct live *live, const char *line)
 {
 	if (live->passed_over || !*line)
 		return;
@@ -539,14 +539,14 @@ void live_listen(struct live *live)
 		/* The number may have been truncated. */
 		if ((size_t)len >= sizeof(line)) {
 			line[sizeof(line) - 1] = 0;
-			pass_over(live, line);
+			warn_ignored_line(live, line);
 			continue;
 		}
 		line[len] = 0;
 		for (char *rest = line, *one; (one = strsep(&rest, "\n")); ) {
 			snprintf(copy, sizeof(copy), "%s", one);
 			if (!take_line(live, one))
-				pass_over(live, copy);
+				warn_ignored_line(live, copy);
 		}
 	}
 }
@@ -583,7 +583,7 @@ void live_close(struct live *live)
 {
 	for (unsigned int i = 0; i < live->nr; i++) {
 		while (live->tenants[i].nr_members)
-			drop_member(&live->tenants[i], 0);
+			remove_member(&live->tenants[i], 0);
 		free(live->tenants[i].members);
 		free(live->tenants[i].alone);
 	}

@@ -101,7 +101,7 @@ static void found_shown(void *user, const struct neighbour *found)
 }
 
 /* A process known by its environment only. Listed jobs have been handled already. */
-static void found_to_be(void *user, const struct neighbour *found)
+static void found_by_environment(void *user, const struct neighbour *found)
 {
 	struct search *s = user;
 
@@ -113,7 +113,7 @@ static void found_to_be(void *user, const struct neighbour *found)
 }
 
 /* Whether the job has a listed process, or became an inner job. */
-static bool job_is_told(const struct search *s, const struct gpupart_job *job)
+static bool job_is_listed(const struct search *s, const struct gpupart_job *job)
 {
 	for (int i = 0; i < s->n.nr_processes; i++)
 		if (!strcmp(s->n.processes[i].job, job->id) && !*s->n.processes[i].problem)
@@ -140,7 +140,7 @@ static void look_at_jobs(struct search *s)
 
 		if (!is_node_job(job) &&
 		    neighbours_is_here(&s->n, job->pci, job->source, job->simulated) &&
-		    !job_is_told(s, job) && !is_tenants(s, job->pid, job->id, false) &&
+		    !job_is_listed(s, job) && !is_tenants(s, job->pid, job->id, false) &&
 		    !gpupart_set_parse(NULL, s->n.topo, job->limit, &set) &&
 		    !is_around(s, job->id, &set))
 			add(s, job->pid, job->name, &set);
@@ -174,7 +174,7 @@ static void look_at_grants(struct search *s)
 }
 
 /* The set in which this command runs also confines the programs that it starts. */
-static void look_outside(struct search *s)
+static void find_outer_limit(struct search *s)
 {
 	struct gpupart_tpcset set = gpupart_topology_all(s->n.topo);
 
@@ -197,7 +197,7 @@ static bool shows_itself(const struct search *s, int pid)
  * Reads all environments from time to time, because it takes long. Between reads it keeps the
  * programs found earlier that still run.
  */
-static void look_at_environments(struct search *s)
+static void read_environments(struct search *s)
 {
 	struct qos_others *found = &s->live->to_be, *to = s->to;
 	uint64_t now = process_now_ns();
@@ -205,7 +205,7 @@ static void look_at_environments(struct search *s)
 	if (now >= s->live->next_environments_ns) {
 		found->nr = 0;
 		s->to = found;
-		s->n.found = found_to_be;
+		s->n.found = found_by_environment;
 		neighbours_to_be(&s->n, 1);
 		s->to = to;
 		s->live->next_environments_ns = now + ENVIRONMENTS_SHARE * (process_now_ns() - now);
@@ -252,11 +252,11 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 	/* A program with exactly the set of this command was started by the same run. */
 	live->has_around = words && *words && (!gpu || !*gpu || !strcasecmp(gpu, live->pci)) &&
 			   !gpupart_set_parse(NULL, live->topo, words, &live->around);
-	look_outside(&s);
+	find_outer_limit(&s);
 	neighbours_shown(&s.n);
 	look_at_jobs(&s);
 	look_at_grants(&s);
-	look_at_environments(&s);
+	read_environments(&s);
 	if (found.nr)
 		qsort(found.list, found.nr, sizeof(found.list[0]), by_pid);
 	if (are_same(&found, &live->others))

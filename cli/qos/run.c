@@ -33,7 +33,7 @@ struct run {
  * so this cannot prevent it from giving away the same TPCs. Paths of bound sockets are in
  * /proc.
  */
-static void note_other_users(const struct live *live)
+static void warn_other_users(const struct live *live)
 {
 	FILE *file = fopen("/proc/net/unix", "re");
 	char line[512], end[64], own[BLOCKS_PATH_LEN];
@@ -109,7 +109,7 @@ static int start(struct qos_session *s)
 /* ------------------------------------------------------------------------ measure */
 
 /* Reads power and clocks once an epoch, or less often if reading takes long. */
-static void look_at_gpu(struct run *run, uint64_t now)
+static void read_gpu_state(struct run *run, uint64_t now)
 {
 	if (now < run->next_look_ns)
 		return;
@@ -118,7 +118,7 @@ static void look_at_gpu(struct run *run, uint64_t now)
 }
 
 /* Checks whether programs that are not tenants started, ended or changed their TPCs. */
-static void take_others(struct run *run)
+static void update_others(struct run *run)
 {
 	struct live *live = &run->c.live;
 
@@ -173,10 +173,10 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 			  now - run->epoch_began_ns, &measured[i]);
 		measured[i].disturbed = !c->options->dry_run && live_is_changed(&c->live, i);
 	}
-	take_others(run);
+	update_others(run);
 	run->epoch_began_ns = now;
 	run->all_gone = control_all_gone(c);
-	look_at_gpu(run, now);
+	read_gpu_state(run, now);
 }
 
 static int measure(struct qos_session *s, struct qos_measured *measured)
@@ -279,12 +279,12 @@ static int run_tenants(struct run *run, const struct args *args)
 	s->board.shapes &= run->c.setup.shapes;
 	qos_setup_floors(&run->c.setup, &s->board);
 	if (!s->options->dry_run) {
-		note_other_users(live);
+		warn_other_users(live);
 		live_open_socket(live);
 	}
 	/* TPCs of other programs are excluded from the start. */
 	live_find(live, true);
-	take_others(run);
+	update_others(run);
 	run->out.bold = run->out.plain = run->out.dim = run->out.red = "";
 	run->screen = isatty(1) && !s->options->dry_run;
 	status = qos_session_run(s);

@@ -30,7 +30,7 @@ static bool gpcs_known(const struct blocks *b, unsigned int gpu)
 }
 
 /* "GPU a: H200 (simulated), 132 SMs of 66 TPCs in 8 GPCs". */
-static void gpu_words(const struct blocks *b, unsigned int gpu, char *text, size_t len)
+static void describe_gpu(const struct blocks *b, unsigned int gpu, char *text, size_t len)
 {
 	const struct pipe_gpu *spec = &b->run->scenario.pipe.gpus[gpu];
 	const char *name = b->run->scenario.gpu_names[gpu];
@@ -63,7 +63,7 @@ static void describe_row(const struct blocks *b, unsigned int gpu, unsigned int 
 	r->unit = place->tpc;
 	r->group = gpu << 16;
 	if (b->run->scenario.pipe.nr_gpus > 1)
-		gpu_words(b, gpu, r->head, sizeof(r->head));
+		describe_gpu(b, gpu, r->head, sizeof(r->head));
 	if (!gpcs_known(b, gpu))
 		return;
 	r->group |= place->gpc;
@@ -293,7 +293,7 @@ static void kind_words(const struct blocks *b, unsigned int kind, char *text, si
 }
 
 /* The streams and their properties: "A: TPCs 0-3, priority 5, process P; B: ..". */
-static void stream_words(const struct blocks *b, char *text, size_t len)
+static void describe_streams(const struct blocks *b, char *text, size_t len)
 {
 	const struct pipe_scenario *pipe = &b->run->scenario.pipe;
 
@@ -330,7 +330,7 @@ static void draw_legend(const struct blocks *b, struct page *page)
 			page_legend(page, i, b->t.names[i], text);
 		}
 	strcpy(text, "Streams: ");
-	stream_words(b, text + strlen(text), sizeof(text) - strlen(text));
+	describe_streams(b, text + strlen(text), sizeof(text) - strlen(text));
 	page_words(page, MARGIN, SMALL, "", text);
 	timeline_words(&b->t, page, "simulated blocks");
 	for (unsigned int i = 0; i < pipe->nr_gpus; i++) {
@@ -366,7 +366,7 @@ static void draw(struct blocks *b, struct page *page, const char *title)
 		page_words(page, MARGIN, NORMAL, BOLD, text);
 	}
 	for (unsigned int i = 0; i < b->run->scenario.pipe.nr_gpus; i++) {
-		gpu_words(b, i, text, sizeof(text));
+		describe_gpu(b, i, text, sizeof(text));
 		page_words(page, MARGIN, NORMAL, "", text);
 	}
 	page->y += 10;
@@ -411,13 +411,13 @@ static void print(struct out *out, const struct blocks *b)
 	for (unsigned int i = 0; i < TIMELINE_KINDS; i++)
 		if (b->t.names[i])
 			print_kind(out, b, i);
-	stream_words(b, text, sizeof(text));
+	describe_streams(b, text, sizeof(text));
 	if (*text)
 		out_wrap(out, 0, "Streams", out_clean(text));
 	for (unsigned int i = 0; i < b->run->scenario.pipe.nr_gpus; i++, row = end) {
 		for (end = row; end < b->t.nr_rows && b->t.rows[end].gpu == i; end++)
 			;
-		gpu_words(b, i, text, sizeof(text));
+		describe_gpu(b, i, text, sizeof(text));
 		fprintf(out->file, "\n%s\n", out_clean(text));
 		timeline_text(&b->t, out, row, end);
 		idle = timeline_idle(&b->t, i);

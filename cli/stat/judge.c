@@ -15,7 +15,7 @@
 #define MANY_BYTES	2.5e9
 
 /* The increase of a counter. A process may write any value. */
-static uint64_t more(uint64_t now, uint64_t before)
+static uint64_t increase(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
@@ -31,11 +31,11 @@ bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 		return false;
 	/* Counts from the first launch, if that was seen. */
 	c->seconds = a->on ? passed : watched / 1e9;
-	c->graphs = more(b->graphs, a->graphs);
-	c->unrecorded = more(b->unrecorded, a->unrecorded);
-	c->launches = more(b->issued, a->issued) + c->unrecorded + c->graphs;
-	c->ended = more(b->ended, a->ended);
-	c->cpus = more(to->cpu_ns, from->cpu_ns) / 1e9 / passed;
+	c->graphs = increase(b->graphs, a->graphs);
+	c->unrecorded = increase(b->unrecorded, a->unrecorded);
+	c->launches = increase(b->issued, a->issued) + c->unrecorded + c->graphs;
+	c->ended = increase(b->ended, a->ended);
+	c->cpus = increase(to->cpu_ns, from->cpu_ns) / 1e9 / passed;
 	c->least = (to->watched.least_ns - from->watched.least_ns) / watched;
 	c->most = (to->watched.most_ns - from->watched.most_ns) / watched;
 	return true;

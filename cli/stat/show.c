@@ -32,7 +32,7 @@ static double mean_outstanding(const struct stat_row *row)
 }
 
 /* Why @row has no records, and what to do. */
-static const char *lack(const struct stat_row *row)
+static const char *why_no_records(const struct stat_row *row)
 {
 	char off[4];
 
@@ -109,7 +109,7 @@ static bool print_row(struct out *out, const struct stat_row *row)
 	say(out, "process", "%d%s%s, GPU %s%s%s", p->pid, *p->name ? " " : "", p->name,
 		 p->pci, p->simulated ? ", simulated" : "", row->ended ? ", has ended" : "");
 	if (!stat_count(&row->first, &row->last, &c)) {
-		say(out, "no records", "%s", lack(row));
+		say(out, "no records", "%s", why_no_records(row));
 		return false;
 	}
 	say(out, "GPU busy", "%s of the time", stat_share(share, c.least, c.most));
@@ -253,7 +253,7 @@ static json_t *json_row(const struct stat_row *row)
 	json_t *object = json_pack("{s:i, s:o, s:s, s:b, s:b, s:b, s:o}", "pid", p->pid,
 		"name", out_json_text(p->name), "gpu", p->pci, "simulated", p->simulated,
 		"ended", row->ended, "records", on,
-		"why", on ? json_null() : json_string(lack(row)));
+		"why", on ? json_null() : json_string(why_no_records(row)));
 
 	if (!on)
 		return object;

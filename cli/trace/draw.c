@@ -69,7 +69,7 @@ static void make(struct timeline *t, const struct trace *trace, unsigned int nr_
 }
 
 /* Describes one set: launches, blocks, SMs, time of the first and the last block. */
-static void set_words(const struct trace *trace, unsigned int set, char *text, size_t len)
+static void describe_set(const struct trace *trace, unsigned int set, char *text, size_t len)
 {
 	unsigned int nr_outside = 0, nr_sms = 0;
 	uint64_t first = UINT64_MAX, last = 0, unit_ns;
@@ -109,7 +109,7 @@ static void draw_words(const struct timeline *t, struct page *page, const struct
 	for (unsigned int i = 0; i < trace->picture.nr_tenants; i++) {
 		snprintf(text, sizeof(text), "TPCs %s: ",
 			 out_set(list, sizeof(list), topo, &trace->picture.tenants[i].set));
-		set_words(trace, i, text + strlen(text), sizeof(text) - strlen(text));
+		describe_set(trace, i, text + strlen(text), sizeof(text) - strlen(text));
 		page_legend(page, i, t->names[i], text);
 	}
 	timeline_words(t, page, "blocks");
@@ -147,7 +147,7 @@ static void print_sets(struct out *out, const struct trace *trace)
 		fprintf(out->file, "%s%-3s%s%s%s\n", out->bold, picture_tag(i, tag),
 			out_clean(name), *rest ? "..." : "", out->plain);
 		out_wrap(out, 3, "TPCs", out_set(text, sizeof(text), trace->picture.topo, &t->set));
-		set_words(trace, i, text, sizeof(text));
+		describe_set(trace, i, text, sizeof(text));
 		out_wrap(out, 2, "", text);
 	}
 }

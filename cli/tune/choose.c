@@ -22,9 +22,9 @@ static void add(struct tune *tune, const struct tune_candidate *x)
  * Gives the first program @nr TPCs of @from, and the second one TPCs of @rest. Returns false if
  * there are too few.
  */
-static bool make(const struct tune *tune, const struct gpupart_topology *topo,
-		 const struct gpupart_tpcset *from, const struct gpupart_tpcset *rest,
-		 unsigned int nr, struct tune_candidate *x)
+static bool make_candidate(const struct tune *tune, const struct gpupart_topology *topo,
+			   const struct gpupart_tpcset *from, const struct gpupart_tpcset *rest,
+			   unsigned int nr, struct tune_candidate *x)
 {
 	if (gpupart_set_shape(cmd_gp, topo, x->shape, from, nr, &x->sets[0]))
 		return false;
@@ -45,10 +45,10 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	if (tune->nr == 1) {
 		x.sets[0] = room[0];
 		add(tune, &x);
-	} else if (make(tune, topo, &room[0], &room[1], least, &x)) {
+	} else if (make_candidate(tune, topo, &room[0], &room[1], least, &x)) {
 		/* Nearly all TPCs for one program, if the allowed sets permit that. */
 		swapped = x;
-		if (make(tune, topo, &room[1], &room[0], least, &swapped)) {
+		if (make_candidate(tune, topo, &room[1], &room[0], least, &swapped)) {
 			swapped.sets[1] = swapped.sets[0];
 			swapped.sets[0] = gpupart_tpcset_andnot(&room[0], &swapped.sets[1]);
 			if (!gpupart_tpcset_empty(&swapped.sets[0]))
@@ -69,7 +69,7 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 			 * is not in the list yet.
 			 */
 			for (unsigned int less = 0; less < step && less < n; less++)
-				if (make(tune, topo, &room[0], &room[1], n - less, &x)) {
+				if (make_candidate(tune, topo, &room[0], &room[1], n - less, &x)) {
 					add(tune, &x);
 					break;
 				}

@@ -54,7 +54,7 @@ struct sim_ctx *ctx_current(CUresult *error)
 }
 
 /* Takes the memory of a destroyed context again, as the heap of a driver may do. */
-static struct sim_ctx *take_dead(void)
+static struct sim_ctx *reuse_destroyed(void)
 {
 	struct sim_ctx **link = &contexts, *ctx;
 
@@ -70,7 +70,7 @@ static struct sim_ctx *take_dead(void)
 
 static struct sim_ctx *ctx_make(CUdevice device, bool primary)
 {
-	struct sim_ctx *ctx = sim_faults()->reuse_contexts ? take_dead()
+	struct sim_ctx *ctx = sim_faults()->reuse_contexts ? reuse_destroyed()
 							    : calloc(1, sizeof(*ctx));
 
 	if (!ctx)
@@ -108,7 +108,7 @@ static void ctx_end(struct sim_ctx *ctx)
 }
 
 /* The callbacks for its modules follow after it: measured. */
-static void tell_destroyed(struct sim_ctx *ctx)
+static void report_destroyed(struct sim_ctx *ctx)
 {
 	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
 	module_tell_unloaded(ctx);
@@ -194,7 +194,7 @@ static CUresult primary_release(CUdevice device)
 		ctx_end(ctx);
 	sim_leave();
 	if (last)
-		tell_destroyed(ctx);
+		report_destroyed(ctx);
 	return there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -222,7 +222,7 @@ static CUresult primary_reset(CUdevice device)
 		ctx_end(ctx);
 	sim_leave();
 	if (ctx)
-		tell_destroyed(ctx);
+		report_destroyed(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -298,7 +298,7 @@ static CUresult destroy(CUcontext ctx)
 		return error;
 	if (depth && stack[depth - 1] == ctx)
 		depth--;
-	tell_destroyed(ctx);
+	report_destroyed(ctx);
 	return CUDA_SUCCESS;
 }
 

@@ -149,7 +149,7 @@ static uint64_t host_ns(void)
 }
 
 /* The pipeline is out of memory or at the limit of its clock: no work will ever be done. */
-static void stands(struct sim_gpu *gpu)
+static void mark_stuck(struct sim_gpu *gpu)
 {
 	struct sim_ctx *ctx;
 
@@ -162,7 +162,7 @@ static void stands(struct sim_gpu *gpu)
 }
 
 /* Writes the late records that are due. Returns the time of the next one. */
-static uint64_t late(struct sim_gpu *gpu)
+static uint64_t write_late_records(struct sim_gpu *gpu)
 {
 	return release_late(gpu, SIM_CLOCK_START + pipe_fed_now(gpu->fed));
 }
@@ -180,8 +180,8 @@ bool engine_step(struct sim_gpu *gpu)
 	}
 	did = pipe_fed_step(gpu->fed);
 	if (did < 0)
-		stands(gpu);
-	next = late(gpu);
+		mark_stuck(gpu);
+	next = write_late_records(gpu);
 	if (did || next == UINT64_MAX)
 		return did > 0;
 	/* Only late records remain. */
@@ -191,7 +191,7 @@ bool engine_step(struct sim_gpu *gpu)
 		engine_sleep(next - now);
 	if (pipe_fed_until(gpu->fed, next))
 		return false;
-	late(gpu);
+	write_late_records(gpu);
 	return true;
 }
 
@@ -201,8 +201,8 @@ static uint64_t catch_up(struct sim_gpu *gpu)
 	uint64_t now = host_ns();
 
 	if (pipe_fed_until(gpu->fed, now))
-		stands(gpu);
-	late(gpu);
+		mark_stuck(gpu);
+	write_late_records(gpu);
 	return now;
 }
 
@@ -254,7 +254,7 @@ static void *thread_runs(void *arg)
 			next = pipe_fed_next(sim_gpus[i]->fed);
 			if (next != UINT64_MAX && next - now < due)
 				due = next - now;
-			next = late(sim_gpus[i]);
+			next = write_late_records(sim_gpus[i]);
 			if (next != UINT64_MAX && next - SIM_CLOCK_START - now < due)
 				due = next - SIM_CLOCK_START - now;
 		}

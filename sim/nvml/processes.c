@@ -40,7 +40,7 @@ static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *r
 }
 
 /* Versions newer than nvml_abi.h are refused, but a test can allow all. */
-static bool knows(uint32_t version, uint32_t known)
+static bool is_known_version(uint32_t version, uint32_t known)
 {
 	return version == known || sim_faults()->nvml_newer;
 }
@@ -67,7 +67,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
 	nvmlReturn_t rc;
 	struct told *told = ask(device, memory, &rc);
 
-	if (told && !knows(memory->version, NVML_MEMORY_V2)) {
+	if (told && !is_known_version(memory->version, NVML_MEMORY_V2)) {
 		rc = NVML_ERROR_VERSION_MISMATCH;
 	} else if (told) {
 		memory->total = told->total;
@@ -211,7 +211,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 		return rc;
 	if (!details || details->mode >= NR_TOLD_KINDS)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!knows(details->version, NVML_DETAIL_LIST_V1))
+	if (!is_known_version(details->version, NVML_DETAIL_LIST_V1))
 		return NVML_ERROR_VERSION_MISMATCH;
 	return list(device, 1u << details->mode, put_detail, &details->nr, details->processes);
 }
@@ -287,7 +287,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 		return rc;
 	if (!all)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!knows(all->version, NVML_UTILIZATIONS_V1))
+	if (!is_known_version(all->version, NVML_UTILIZATIONS_V1))
 		return NVML_ERROR_VERSION_MISMATCH;
 	return samples(device, put_utilization, &all->nr, all->processes);
 }

@@ -25,7 +25,7 @@ static void run_end(struct pipe *pipe, struct graph_run *run)
 }
 
 /* A node is done: nodes that waited only for it become ready. */
-static void node_over(struct graph_run *run, unsigned int node)
+static void node_done(struct graph_run *run, unsigned int node)
 {
 	unsigned int i;
 
@@ -46,7 +46,7 @@ static unsigned int nr_edges(const struct pipe_graph *graph)
 }
 
 /* Computes for each node the nodes that depend on it, in ascending order. */
-static void turn_round(struct graph_run *run)
+static void reverse_edges(struct graph_run *run)
 {
 	const struct pipe_graph *graph = run->graph;
 	unsigned int i, j, *first = run->first;
@@ -66,7 +66,7 @@ static void turn_round(struct graph_run *run)
  * Passes the ready nodes to the front end. A node without a kernel is done at once and makes
  * others ready.
  */
-static void graph_comes(struct pipe *pipe, struct happening *what)
+static void on_ready_nodes(struct pipe *pipe, struct happening *what)
 {
 	struct graph_run *run = (struct graph_run *)what;
 	struct task *task;
@@ -75,7 +75,7 @@ static void graph_comes(struct pipe *pipe, struct happening *what)
 	for (i = 0; i < run->nr_ready; i++) {
 		if (run->graph->nodes[run->ready[i]].kernel == PIPE_NO_KERNEL) {
 			fed_node(pipe, run, run->ready[i]);
-			node_over(run, run->ready[i]);
+			node_done(run, run->ready[i]);
 			continue;
 		}
 		task = launch_task(pipe, &run->command, run->graph->nodes[run->ready[i]].kernel);
@@ -105,14 +105,14 @@ void graph_start(struct pipe *pipe, const struct command *command)
 		pipe_error(pipe, -12, 0, "no memory");
 		return;
 	}
-	run->happening.come = graph_comes;
+	run->happening.come = on_ready_nodes;
 	run->command = *command;
 	run->graph = graph;
 	run->left = graph->nr_nodes;
 	run->ready = run->waits + graph->nr_nodes;
 	run->first = run->ready + graph->nr_nodes;
 	run->next_nodes = run->first + graph->nr_nodes + 2;
-	turn_round(run);
+	reverse_edges(run);
 	run->next = pipe->runs;
 	pipe->runs = run;
 	for (i = 0; i < graph->nr_nodes; i++) {
@@ -127,7 +127,7 @@ void graph_node_done(struct pipe *pipe, struct graph_run *run, unsigned int node
 {
 	unsigned int gpu = pipe->scenario->streams[run->command.stream].gpu;
 
-	node_over(run, node);
+	node_done(run, node);
 	if (!run->left)
 		run_end(pipe, run);
 	else if (run->nr_ready && !run->happening.at)

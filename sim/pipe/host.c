@@ -73,7 +73,7 @@ static void call_back(struct pipe *pipe, struct channel **waiters)
 }
 
 /* Wakes the channels whose command of this stream is now done. */
-static void call_followers(struct pipe *pipe, struct stream *stream)
+static void wake_followers(struct pipe *pipe, struct stream *stream)
 {
 	struct channel **link = &stream->followers, *channel;
 
@@ -101,7 +101,7 @@ void host_stream_done(struct pipe *pipe, unsigned int nr)
 	if (stream->sleeper)
 		cpu_wake(pipe, &stream->sleeper);
 	if (stream->followers)
-		call_followers(pipe, stream);
+		wake_followers(pipe, stream);
 }
 
 static void finish_comes(struct pipe *pipe, struct happening *what)
@@ -166,7 +166,7 @@ static void pass_on(struct pipe *pipe, const struct command *command)
 }
 
 /* The list of waiters that the command must join, or NULL if it need not wait. */
-static struct channel **what_for(struct pipe *pipe, const struct command *command)
+static struct channel **waiters_of(struct pipe *pipe, const struct command *command)
 {
 	struct stream *stream = &pipe->streams[command->stream];
 	struct event *event;
@@ -188,7 +188,7 @@ static void pbdma_comes(struct pipe *pipe, struct happening *what)
 	struct pbdma *pbdma = (struct pbdma *)what;
 	struct channel *channel = pbdma->channel;
 	struct command command = *channel->head;
-	struct channel **waiters = what_for(pipe, &command);
+	struct channel **waiters = waiters_of(pipe, &command);
 
 	pbdma->channel = NULL;
 	if (waiters) {

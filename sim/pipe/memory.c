@@ -63,7 +63,7 @@ uint32_t memory_rate(const struct machine *machine, const struct sm *sm)
 }
 
 /* Marks each SM below a level whose rate has changed. */
-static void spread(struct machine *machine, uint64_t changed)
+static void mark_changed_sms(struct machine *machine, uint64_t changed)
 {
 	unsigned int i;
 	struct sm *sm;
@@ -110,5 +110,5 @@ void memory_settle(struct pipe *pipe, struct machine *machine)
 		changed |= touched & -touched;
 	}
 	if (changed)
-		spread(machine, changed);
+		mark_changed_sms(machine, changed);
 }

@@ -50,7 +50,7 @@ static void go_on(struct pipe *pipe, struct machine *machine)
 }
 
 /* The end of a slice or of a switch. */
-static void slices_come(struct pipe *pipe, struct happening *what)
+static void on_slice_end(struct pipe *pipe, struct happening *what)
 {
 	struct slices *slices = (struct slices *)what;
 	const struct pipe_chip *chip = &current(slices)->gpu->chip;
@@ -97,7 +97,7 @@ int slices_init(struct pipe *pipe, unsigned int gpu)
 	struct slices *slices = &pipe->slices[gpu];
 	unsigned int i;
 
-	slices->happening.come = slices_come;
+	slices->happening.come = on_slice_end;
 	slices->nr = pipe->scenario->gpus[gpu].mps ? 1 : pipe->scenario->nr_processes;
 	slices->nr += !slices->nr;	/* a GPU that no process uses */
 	slices->machines = calloc(slices->nr, sizeof(*slices->machines));

@@ -416,7 +416,7 @@ static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
 }
 
 /* At least one block has ended. */
-static void sm_comes(struct pipe *pipe, struct happening *what)
+static void on_block_end(struct pipe *pipe, struct happening *what)
 {
 	struct sm *sm = (struct sm *)what;
 	unsigned int i, nr = sm->blocks, kept = 0;
@@ -436,7 +436,7 @@ void sm_init(struct sm *sm, struct machine *machine, unsigned int smid)
 {
 	const struct pipe_place *place = &machine->gpu->map.sms[smid];
 
-	sm->happening.come = sm_comes;
+	sm->happening.come = on_block_end;
 	sm->machine = machine;
 	sm->smid = smid;
 	sm->ended = NEVER;

@@ -55,7 +55,7 @@ static bool calls_for_more(const struct qos_actor *a)
 }
 
 /* Whether all guarantees that were missed before have been met for a long time. */
-static bool is_at_ease(struct qos_policy *p)
+static bool all_met_for_long(struct qos_policy *p)
 {
 	for (unsigned int i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++) {
 		const struct qos_actor *a = &p->actors[i];
@@ -104,7 +104,7 @@ void qos_press(struct qos_policy *p)
 		a->press = a->nr > a->least + p->rules.step ? a->nr - p->rules.step : a->least;
 		return;
 	}
-	if (pressed && !wanted && is_at_ease(p))
+	if (pressed && !wanted && all_met_for_long(p))
 		relax(p);
 }
 

@@ -44,8 +44,8 @@ static unsigned int nr_in_ugpu(const struct qos_board *board, const struct gpupa
  * How much @a prefers the free @tpc among those that it had at the same time, or never had.
  * @hold: the sets so far.
  */
-static uint64_t wish(const struct qos_policy *p, const struct gpupart_tpcset *hold,
-		     unsigned int a, unsigned int tpc)
+static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcset *hold,
+			   unsigned int a, unsigned int tpc)
 {
 	unsigned int gpc = p->board.gpc[tpc], own, ugpu = 0, others = 0, i;
 
@@ -91,9 +91,9 @@ static bool is_shared(const struct qos_policy *p, const struct gpupart_tpcset *h
  * Whether @a gives up @tpc before its other TPCs: first those that others miss, among them the
  * ones that fit its set least.
  */
-static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset *hold,
-			 const unsigned int *more, unsigned int a, unsigned int tpc,
-			 unsigned int than)
+static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcset *hold,
+			   const unsigned int *more, unsigned int a, unsigned int tpc,
+			   unsigned int than)
 {
 	unsigned int who;
 	uint32_t missed[2] = {
@@ -123,8 +123,8 @@ static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset
 }
 
 /* Removes @tpc. Until it has drained, blocks of @a may run on it. */
-static void leave(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
-		  unsigned int tpc)
+static void remove_tpc(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
+		       unsigned int tpc)
 {
 	gpupart_tpcset_del(&hold[a], tpc);
 	p->drains[tpc] = p->actors[a].state == QOS_GONE ? 0 : a + 1;
@@ -132,17 +132,17 @@ static void leave(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned in
 }
 
 /* Removes the TPCs of @a that other programs use now. */
-static void give_way(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
+static void remove_held(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
 {
 	struct gpupart_tpcset lost = gpupart_tpcset_and(&hold[a], &p->held);
 
 	for (int t = gpupart_tpcset_next(&lost, 0); t >= 0; t = gpupart_tpcset_next(&lost, t + 1))
-		leave(p, hold, a, t);
+		remove_tpc(p, hold, a, t);
 }
 
 /* Removes TPCs of @a until it has no more than it is to get. */
-static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
-		 unsigned int a)
+static void shrink(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
+		   unsigned int a)
 {
 	unsigned int more[QOS_MAX_TENANTS], who, nr;
 
@@ -154,7 +154,7 @@ static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 		int t = gpupart_tpcset_next(&hold[a], 0), tpc = t;
 
 		for (; t >= 0; t = gpupart_tpcset_next(&hold[a], t + 1))
-			if (gives_rather(p, hold, more, a, t, tpc))
+			if (gives_up_first(p, hold, more, a, t, tpc))
 				tpc = t;
 		/*
 		 * No more of a tenant's former TPCs than it can take back; the rest goes to
@@ -162,7 +162,7 @@ static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 		 */
 		if (missed_since(p, more, tpc, &who))
 			more[who]--;
-		leave(p, hold, a, tpc);
+		remove_tpc(p, hold, a, tpc);
 	}
 }
 
@@ -181,7 +181,7 @@ static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 		     t = gpupart_tpcset_next(pool, t + 1)) {
 			if (tpc >= 0 && p->actors[a].had[t] < p->actors[a].had[tpc])
 				continue;
-			now = wish(p, hold, a, t);
+			now = preference(p, hold, a, t);
 			if (tpc < 0 || p->actors[a].had[t] > p->actors[a].had[tpc] || now > best) {
 				best = now;
 				tpc = t;
@@ -205,7 +205,7 @@ static unsigned int nr_in_vgpc(const struct qos_board *board, const struct gpupa
 }
 
 /* Whether @set has enough TPCs of one virtual GPC for a cluster, or is too small for one. */
-static bool holds(const struct qos_board *board, const struct gpupart_tpcset *set)
+static bool holds_cluster(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
 	bool held = gpupart_tpcset_count(set) < board->cluster_tpcs;
 
@@ -216,8 +216,8 @@ static bool holds(const struct qos_board *board, const struct gpupart_tpcset *se
 }
 
 /* The TPC outside @vgpc that @a exchanges for one inside; -1: it has none. */
-static int give_for(const struct qos_policy *p, const struct gpupart_tpcset *hold, unsigned int a,
-		    unsigned int vgpc)
+static int find_exchange(const struct qos_policy *p, const struct gpupart_tpcset *hold,
+			 unsigned int a, unsigned int vgpc)
 {
 	static const unsigned int no_more[QOS_MAX_TENANTS];
 	int tpc = -1;
@@ -225,7 +225,7 @@ static int give_for(const struct qos_policy *p, const struct gpupart_tpcset *hol
 	for (int t = gpupart_tpcset_next(&hold[a], 0); t >= 0;
 	     t = gpupart_tpcset_next(&hold[a], t + 1))
 		if (p->board.vgpc[t] != vgpc &&
-		    (tpc < 0 || gives_rather(p, hold, no_more, a, t, tpc)))
+		    (tpc < 0 || gives_up_first(p, hold, no_more, a, t, tpc)))
 			tpc = t;
 	return tpc;
 }
@@ -246,7 +246,7 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 			continue;
 		while (owner < p->nr && !gpupart_tpcset_has(&hold[owner], t))
 			owner++;
-		gives = give_for(p, hold, a, vgpc);
+		gives = find_exchange(p, hold, a, vgpc);
 		if (gives < 0 || (owner < p->nr && !others))
 			continue;
 		if (owner < p->nr) {
@@ -254,7 +254,8 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 
 			gpupart_tpcset_del(&hold[owner], t);
 			gpupart_tpcset_add(&hold[owner], gives);
-			if (holds(&p->board, &was) && !holds(&p->board, &hold[owner])) {
+			if (holds_cluster(&p->board, &was) &&
+			    !holds_cluster(&p->board, &hold[owner])) {
 				hold[owner] = was;
 				continue;
 			}
@@ -290,7 +291,7 @@ found:
 		lost = gpupart_tpcset_and(&lost, &p->actors[i].set);
 		for (int t = gpupart_tpcset_next(&lost, 0); t >= 0;
 		     t = gpupart_tpcset_next(&lost, t + 1))
-			leave(p, hold, i, t);
+			remove_tpc(p, hold, i, t);
 		p->actors[i].moved |= !gpupart_tpcset_empty(&lost);
 		hold[i] = trial[i];
 	}
@@ -310,7 +311,7 @@ static struct gpupart_tpcset draining(const struct qos_policy *p)
  * TPCs on which blocks of other tenants may run are added after they have drained; all others
  * at once.
  */
-static void hold_on(struct qos_policy *p, const struct gpupart_tpcset *hold)
+static void add_when_drained(struct qos_policy *p, const struct gpupart_tpcset *hold)
 {
 	struct gpupart_tpcset busy = draining(p);
 
@@ -332,7 +333,7 @@ static void hold_on(struct qos_policy *p, const struct gpupart_tpcset *hold)
  * best effort; for a best-effort tenant, from those with packed sets. If a tenant would have
  * less than its floor meanwhile, @a keeps its old TPCs.
  */
-static void lay_out(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
+static void arrange(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		    unsigned int a)
 {
 	struct gpupart_tpcset lay[QOS_MAX_TENANTS] = { 0 }, lost[QOS_MAX_TENANTS], stays;
@@ -367,7 +368,7 @@ static void lay_out(struct qos_policy *p, struct gpupart_tpcset *hold, const uns
 		p->actors[i].moved |= !gpupart_tpcset_empty(&lost[i]);
 		for (int t = gpupart_tpcset_next(&lost[i], 0); t >= 0;
 		     t = gpupart_tpcset_next(&lost[i], t + 1))
-			leave(p, hold, i, t);
+			remove_tpc(p, hold, i, t);
 	}
 	hold[a] = lay[a];
 }
@@ -381,11 +382,11 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++)
 		hold[i] = p->actors[i].set;
 	for (i = 0; i < p->nr; i++)
-		give_way(p, hold, i);
+		remove_held(p, hold, i);
 	for (i = 0; i < p->nr; i++)
-		drop(p, hold, counts, i);
+		shrink(p, hold, counts, i);
 	if (p->relay)
-		lay_out(p, hold, counts, p->relay - 1);
+		arrange(p, hold, counts, p->relay - 1);
 	p->relay = 0;
 	qos_choose_curves(p);
 	pool = gpupart_tpcset_andnot(&pool, &p->held);
@@ -394,13 +395,13 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++)
 		grow(p, hold, counts, i, &pool);
 	for (i = 0; i < p->nr; i++)
-		if (!holds(&p->board, &hold[i]))
+		if (!holds_cluster(&p->board, &hold[i]))
 			hold_cluster(p, hold, i);
 	/* It gets back TPCs that it has just given up: blocks of its own do no harm. */
 	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
 		if (p->drains[t] && gpupart_tpcset_has(&hold[p->drains[t] - 1], t))
 			p->drains[t] = 0;
-	hold_on(p, hold);
+	add_when_drained(p, hold);
 	for (i = 0; i < p->nr; i++)
 		p->actors[i].nr = gpupart_tpcset_count(&hold[i]);
 }
@@ -415,5 +416,5 @@ void qos_hand_over(struct qos_policy *p, const bool *drained)
 			p->drains[t] = 0;
 	for (i = 0; i < p->nr; i++)
 		hold[i] = gpupart_tpcset_or(&p->actors[i].set, &p->actors[i].coming);
-	hold_on(p, hold);
+	add_when_drained(p, hold);
 }

@@ -151,7 +151,7 @@ static void enlist(struct qos_policy *p, const struct qos_tenant *tenants)
 /* ---------------------------------------------------------------- the first allocation */
 
 /* The TPCs for the goal alone: its share of all TPCs; for a latency, by weight. */
-static unsigned int promise(const struct qos_policy *p, const struct qos_actor *a)
+static unsigned int goal_tpcs(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr, weights = 0;
 	uint64_t alpha = a->t.alpha;
@@ -170,7 +170,7 @@ static unsigned int promise(const struct qos_policy *p, const struct qos_actor *
 }
 
 /* The TPCs that best effort does not need. */
-static unsigned int for_guarantees(const struct qos_policy *p)
+static unsigned int most_for_guarantees(const struct qos_policy *p)
 {
 	unsigned int nr = qos_free(p);
 
@@ -186,7 +186,7 @@ static unsigned int for_guarantees(const struct qos_policy *p)
  */
 static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 {
-	unsigned int total = for_guarantees(p), sum = 0, nr, i;
+	unsigned int total = most_for_guarantees(p), sum = 0, nr, i;
 	unsigned int held = gpupart_tpcset_count(&p->held);
 	char others[48] = "";
 
@@ -262,7 +262,7 @@ static void first_wants(struct qos_policy *p)
 
 		if (!qos_guaranteed(a))
 			continue;
-		a->guarantee = promise(p, a);
+		a->guarantee = goal_tpcs(p, a);
 		p->wants[i] = a->nr && !a->shared ? a->nr : a->guarantee;
 		if (a->nr && !a->shared)
 			qos_why(a, "adopted with %u", a->nr);
@@ -376,7 +376,7 @@ static void decide(struct qos_policy *p)
 }
 
 /* Next to a neighbour with another load, counts that failed before may be enough. */
-static void begin_anew(struct qos_policy *p)
+static void forget_failures(struct qos_policy *p)
 {
 	bool another = false;
 	unsigned int i;
@@ -448,7 +448,7 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 	qos_find_held(p);
 	qos_tell_held(p);
 	say_states(p);
-	begin_anew(p);
+	forget_failures(p);
 	decide(p);
 	tell(p, before, decision);
 }

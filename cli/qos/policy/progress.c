@@ -144,7 +144,7 @@ bool qos_ramping(const struct qos_policy *p)
 }
 
 /* A class is valid for a while. Then a third more TPCs show whether they help now. */
-static void look_again(struct qos_actor *a)
+static void recheck_class(struct qos_actor *a)
 {
 	if (a->no_memory)
 		a->no_memory--;
@@ -201,7 +201,7 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
  * How far a value may deviate under the same load, in thousandths: noise, waves of blocks,
  * neighbours. @guaranteed: for a tenant with a goal, without noise.
  */
-static uint64_t room_of(const struct qos_actor *a, unsigned int guaranteed)
+static uint64_t tolerance_of(const struct qos_actor *a, unsigned int guaranteed)
 {
 	return (qos_guaranteed(a) ? guaranteed : 300) + 4 * a->noise / NOISE_SCALE;
 }
@@ -213,7 +213,7 @@ static uint64_t room_of(const struct qos_actor *a, unsigned int guaranteed)
  */
 static bool contradicts(const struct qos_actor *a, uint64_t value)
 {
-	uint64_t room = room_of(a, 100);
+	uint64_t room = tolerance_of(a, 100);
 
 	if (a->t.goal == QOS_LATENCY || room >= 1000)
 		return false;
@@ -230,11 +230,11 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 	uint64_t *known = &a->curve[a->nr], off, room;
 	bool sudden;
 
-	if (qos_find_edge(p, a, value, room_of(a, 100)))
+	if (qos_find_edge(p, a, value, tolerance_of(a, 100)))
 		return;
 	if (*known) {
 		off = value > *known ? value - *known : *known - value;
-		room = room_of(a, 150);
+		room = tolerance_of(a, 150);
 		if (qos_times(off, 1000, *known) <= room) {
 			a->strange = 0;
 			*known += (int64_t)(value - *known) / 4;
@@ -324,8 +324,8 @@ static void watch(struct qos_actor *a, uint32_t value, bool missed)
 }
 
 /* @ns: the length of this epoch and of earlier ones in which the counter did not change. */
-static void heard(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
-		  uint32_t score, uint64_t ns)
+static void add_score(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
+		      uint32_t score, uint64_t ns)
 {
 	bool latency = a->t.goal == QOS_LATENCY;
 	uint64_t weight = latency ? m->nr : ns / 1000;
@@ -383,7 +383,7 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 	uint64_t rate, ns;
 
 	a->forgot = false;
-	look_again(a);
+	recheck_class(a);
 	if (a->keep_for && !--a->keep_for)
 		a->keep = 0;
 	if (a->next_ramp)
@@ -409,8 +409,9 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 		else if (!m->nr)
 			not_heard(p, a);
 		else
-			heard(p, a, m, score_of(a->t.latency_ns,
-						m->latency_ns ? m->latency_ns : 1), m->ns);
+			add_score(p, a, m,
+				  score_of(a->t.latency_ns, m->latency_ns ? m->latency_ns : 1),
+				  m->ns);
 	} else if (!m->work) {
 		/* A unit may take longer than an epoch: it counts when it is done. */
 		a->carried_ns += a->begun ? m->ns : 0;
@@ -422,7 +423,7 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 			a->carried_ns = 0;
 		ns = m->ns + a->carried_ns;
 		rate = qos_times(m->work, 1000000000, ns);
-		heard(p, a, m, score_of(rate, goal_speed(a)), ns);
+		add_score(p, a, m, score_of(rate, goal_speed(a)), ns);
 		a->carried_ns = 0;
 	}
 	a->moved = false;

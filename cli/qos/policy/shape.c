@@ -20,7 +20,7 @@ static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape sha
 }
 
 /* Whether best effort can use the TPCs that a faster shape saves. */
-static bool is_of_use(const struct qos_policy *p)
+static bool effort_can_use(const struct qos_policy *p)
 {
 	for (unsigned int i = 0; i < p->nr; i++)
 		if (!qos_guaranteed(&p->actors[i]) && !qos_unheard(&p->actors[i]))
@@ -41,7 +41,7 @@ static bool others_are_met(const struct qos_policy *p, const struct qos_actor *a
 }
 
 /* Whether the present counts can stay. */
-static bool may_stand(const struct qos_policy *p)
+static bool counts_can_stay(const struct qos_policy *p)
 {
 	unsigned int nr = 0;
 
@@ -78,7 +78,7 @@ static bool is_due(const struct qos_policy *p, const struct qos_actor *a)
 	if (a->state == QOS_MISSED)
 		return a->deaf || a->window.misses >= SURE;
 	return a->state == QOS_GOOD && a->window.nr + !!a->fresh >= 2 && !qos_ramping(p) &&
-	       !p->growing && is_of_use(p);
+	       !p->growing && effort_can_use(p);
 }
 
 static void begin_trial(struct qos_policy *p, struct qos_actor *a)
@@ -135,7 +135,7 @@ static void end_trials(struct qos_policy *p, struct qos_actor *a)
 }
 
 /* Continues after an epoch of a trial that ended as planned. */
-static void go_on(struct qos_policy *p, struct qos_actor *a)
+static void continue_trial(struct qos_policy *p, struct qos_actor *a)
 {
 	uint64_t margin = 1000 + GAIN + 2 * a->noise_before / 16, value;
 	int answer;
@@ -191,7 +191,7 @@ bool qos_try_shapes(struct qos_policy *p)
 			a = &p->actors[i];
 	}
 	if (a && (!others_are_met(p, a) || qos_unheard(a) || a->state == QOS_IDLE ||
-		  !may_stand(p))) {
+		  !counts_can_stay(p))) {
 		a->trial = 0;
 		a->noise = a->noise_before;
 		a->wait_shapes = TRIAL;
@@ -202,7 +202,7 @@ bool qos_try_shapes(struct qos_policy *p)
 	if (!a) {
 		for (unsigned int i = 0; i < p->nr && !a && p->board.shapes; i++)
 			a = is_due(p, &p->actors[i]) ? &p->actors[i] : NULL;
-		if (!a || !may_stand(p))
+		if (!a || !counts_can_stay(p))
 			return false;
 		a->base = a->best = a->shape;
 		a->tried_shapes = a->tried_shapes == ALL ? ALL & ~(1u << QOS_SPREAD) :
@@ -213,7 +213,7 @@ bool qos_try_shapes(struct qos_policy *p)
 		a->fresh_before = a->fresh;
 		begin_trial(p, a);
 	} else {
-		go_on(p, a);
+		continue_trial(p, a);
 		/* The speed of a guaranteed tenant in its present shape must be known first. */
 		if (!a->trial && !qos_guaranteed(a))
 			return false;
