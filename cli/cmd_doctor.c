@@ -198,7 +198,7 @@ static void ask_mig(struct doctor *d)
 {
 	if (d->mig < 0)
 		say(d, d->mig == INT_MIN ? SKIP : NOTE, "", "%s",
-		    d->mig == INT_MIN ? "no topology" : "not told by this source");
+		    d->mig == INT_MIN ? "no topology" : "not reported by this source");
 	else
 		say(d, d->mig ? BAD : OK, NULL, "MIG is %s",
 		    d->mig ? "on: sets are refused" : "off");

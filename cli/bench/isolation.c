@@ -220,7 +220,7 @@ static void tell(struct isolation *i, json_t *report)
 		    "program has %u TPCs. The neighbour launches on two streams without a gap, "
 		    "with grids that fill the SMs of its set, and records when it ran. Clocks: "
 		    "from the victim's own cycle counter, and from NVML before, during and after "
-		    "(-1: not told).", i->meter.nr, i->b->sets.nr_tpcs);
+		    "(-1: not known).", i->meter.nr, i->b->sets.nr_tpcs);
 }
 
 int bench_isolation(struct bench *b, json_t *report)

@@ -207,7 +207,7 @@ static int measure_launches(struct bench *b, json_t *report)
 	return 0;
 }
 
-/* ------------------------------------------------------------------- from outside */
+/* ----------------------------------------------------------- changes from outside */
 
 struct shared {
 	struct gpupart_tpcset sets[2];
@@ -383,7 +383,7 @@ static int measure_sets(struct bench *b, json_t *report)
 	return err;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------- the whole part */
 
 static json_t *find_row(const json_t *report, const char *what)
 {

@@ -545,7 +545,7 @@ static void judge(struct peers *p, json_t *report)
 		     "and not worse in the other", (double)nr_better / nr, REPORT_AT_LEAST, 0.5);
 }
 
-/* ---------------------------------------------------------------------- all of it */
+/* ----------------------------------------------------------------- the whole part */
 
 static int make_pipes(struct peers *p)
 {

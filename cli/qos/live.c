@@ -27,7 +27,7 @@
 #define LOOK_SOON_NS	50000000ull	/* .. for a tenant that has no process */
 #define SAID_NS		60000000000ull	/* time between two warnings about changes from outside */
 
-/* -------------------------------------------------------------------- who belongs */
+/* ----------------------------------------------------------- processes of tenants */
 
 /* Work that it has reported still counts. */
 static void remove_member(struct live_tenant *t, unsigned int m)

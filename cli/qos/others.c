@@ -25,7 +25,7 @@ struct search {
 	struct qos_others *to;
 };
 
-/* ---------------------------------------------------------------------- who is no other */
+/* ---------------------------------------------------------------------------- processes of tenants */
 
 static bool job_is_inside(const struct search *s, const char *id, const char *around)
 {
@@ -55,7 +55,7 @@ static bool is_around(const struct search *s, const char *job, const struct gpup
 	       (*job && job_is_inside(s, s->own_job, job));
 }
 
-/* ------------------------------------------------------------------------ one that is */
+/* --------------------------------------------------------------------- other programs */
 
 static void add(struct search *s, int pid, const char *name, const struct gpupart_tpcset *set)
 {
@@ -147,7 +147,7 @@ static void look_at_jobs(struct search *s)
 	}
 }
 
-/* --------------------------------------------------------------- what a node gave away */
+/* ------------------------------------------------------------------ grants of the node */
 
 static void look_at_grants(struct search *s)
 {
@@ -183,7 +183,7 @@ static void find_outer_limit(struct search *s)
 		add(s, 0, "outside the set of the surrounding 'gpupart run'", &set);
 }
 
-/* ----------------------------------------------------------------------------- a look */
+/* ------------------------------------------------------------------------- one search */
 
 static bool shows_itself(const struct search *s, int pid)
 {

@@ -195,7 +195,7 @@ static int measure(struct qos_session *s, struct qos_measured *measured)
 	return 0;
 }
 
-/* -------------------------------------------------------------------- carried out */
+/* ---------------------------------------------------------------------- decisions */
 
 static void show(struct run *run)
 {

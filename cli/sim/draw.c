@@ -180,7 +180,7 @@ static void free_blocks(struct blocks *b)
 	timeline_free(&b->t);
 }
 
-/* ------------------------------------------------------------------ what a legend says */
+/* -------------------------------------------------------------------------- the legend */
 
 struct use {
 	unsigned int stream;
@@ -206,7 +206,7 @@ static void set_words(const struct pipe_scenario *pipe, unsigned int gpu,
 	out_append(text, len, "TPC%s %s", strpbrk(list, ",-") ? "s" : "", list);
 }
 
-/* ------------------------------------------------------------------ where it is launched */
+/* ---------------------------------------------------------------------- uses of a kernel */
 
 static bool is_same(const struct use *x, const struct use *y)
 {

@@ -21,7 +21,7 @@ struct stat_sample {
 struct stat_row {
 	struct gpupart_process process;
 	struct gpupart_records_reader *reader;
-	struct stat_sample first, told, last;	/* told: at the last line of --interval */
+	struct stat_sample first, told, last;	/* @told: at the last line of --interval */
 	bool ended;
 	/* Samples since the first launch, and the outstanding launches in them. */
 	uint64_t due_ns, looks, outstanding_looks, outstanding_sum, outstanding_max;

@@ -63,8 +63,8 @@ try topology $h200
 has "$out" "source: capture sample:h200" "a sample is called by its name, not by its path"
 is "$("$gpupart" topology $h200 --json | jq -r .gpu.source)" sample:h200 "in JSON too"
 "$gpupart" topology $h200 >"$tmp/out"
-is "$(grep -c 'not told by this source' "$tmp/out")" 2 "what no GPC tells is said once, not for each of them"
-has "$(tail -n 1 "$tmp/out")" "physical GPCs, floorswept positions: not told" "at the end"
+is "$(grep -c 'not reported by this source' "$tmp/out")" 2 "what no GPC reports is printed once, not for each of them"
+has "$(tail -n 1 "$tmp/out")" "physical GPCs, floorswept positions: not reported" "at the end"
 cp "$BUILD/share/gpupart/captures/h200.capture" "$tmp/h200.capture"
 is "$("$gpupart" topology -i "$tmp/h200.capture" --json | jq -r .gpu.source)" "$tmp/h200.capture" "a file of the same name by its path"
 if command -v python3 >/dev/null; then

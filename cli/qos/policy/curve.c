@@ -30,7 +30,7 @@ void qos_forget_shapes(struct qos_actor *a)
 	a->edge = a->nr_edges = 0;
 }
 
-/* -------------------------------------------------------------- beside other tenants */
+/* --------------------------------------------------------------- TPCs in shared GPCs */
 
 unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include "cli/qos/policy/internal.h"
 
-/* ------------------------------------------------------------------------- words */
+/* ------------------------------------------------------------------------- texts */
 
 __attribute__((format(printf, 3, 4)))
 static int refuse(char *why, int err, const char *fmt, ...)
@@ -64,7 +64,7 @@ void qos_board_of(const struct gpupart_topology *topo, struct qos_board *board)
 	}
 }
 
-/* ---------------------------------------------------------------------- who is there */
+/* --------------------------------------------------------------------------- tenants */
 
 static int check_tenant(const struct qos_tenant *t, const struct qos_board *board, char *why)
 {
