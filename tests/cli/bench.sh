@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart bench on the simulated GPU: every part runs through, files and JSON are there and
-# say simulated, nothing is judged that means nothing, a part that fails leaves the others alone.
+# gpupart bench on the simulated GPU: every part runs, files and JSON exist and say simulated,
+# meaningless figures are not judged, and a part that fails does not affect the others.
 . "$(dirname "$0")/tap.subr"
 parts="isolation scaling overlap slots dynamic protect software overhead criteria"
 dir=$tmp/results
@@ -141,9 +141,9 @@ echo broken >"$dir/scaling.json"
 echo '{"command": "bench", "name": "protect", "gpu": [], "meaning": [1, null], "charts": [7]}' >"$dir/protect.json"
 try bench overlap --quick -i sample:h200 -o "$dir"
 is "$status$err $(links)" "0 7" "what is no report of a part is not listed"
-is "$(grep -c null "$dir/README.md")" 0 "and of one that is nobody's only what is text is shown"
+is "$(grep -c null "$dir/README.md")" 0 "and of an unknown GPU only the text is shown"
 cp "$dir/README.md" "$dir/bench.json" "$tmp"
-# It waits at the end of its first part: nobody reads, and the pipe is full.
+# It waits at the end of its first part: the pipe is full and has no reader.
 # shellcheck disable=SC2216
 sh -c 'echo $$ >"$1"; head -c 65536 /dev/zero; exec "$2" bench -i sample:h200 -o "$3"' sh \
 	"$tmp/pid" "$gpupart" "$dir" 2>/dev/null | sleep 600 &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart bench peers on the simulated GPU, with programs that use none: each way is started as it
-# should be, its lines are counted, what ends or says nothing is named, nothing is left behind.
+# gpupart bench peers on the simulated GPU, with programs that do not use a GPU: each way is started
+# correctly, its lines are counted, programs that end or print nothing are named, nothing remains.
 . "$(dirname "$0")/tap.subr"
 mkdir "$tmp/x"
 TMPDIR=$tmp/x
@@ -50,7 +50,7 @@ sed -i "2i trap '' TERM" "$tmp/stays"
 try bench peers -i sample:h200 --a "MS='1e300\\n2.5' $tmp/a" --b "$tmp/stays; :" --seconds 1 --rounds 1 --only slices
 ok "$(pgrep -fc "^/bin/sh $tmp/stays\$")" "a grandchild that ignores SIGTERM does not run beside the next way"
 is "$(awk '$1 == "time" && $2 == "slices" && NF > 9 { print $7, $8 }' "$tmp/out")" "2.500 2.500" \
-	"a number that is too large is left out, and its way is told"
+	"a number that is too large is left out, and its way is named"
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --both 'for f; do :; done; echo 1 >"$f"; sleep 9; :' --seconds 1 --rounds 1 --only slices,nosuch
 is "$status" 2 "a way that there is not"
 has "$err" "--only slices,nosuch: 'nosuch' is not one of alone,slices" "is named"
@@ -80,8 +80,8 @@ part=$(pgrep -xP $pid gpupart)
 ok $((1 - (0x$(sed -n 's/^SigIgn:.*\(.\)$/\1/p' "/proc/$part/status") & 1))) "under nohup SIGHUP stays ignored"
 kill -TERM $pid
 wait $pid
-nobody() { ! pgrep -f "^/bin/sh $tmp/[ab]\$" >/dev/null; }
-until_true nobody
+none_left() { ! pgrep -f "^/bin/sh $tmp/[ab]\$" >/dev/null; }
+until_true none_left
 ok $? "whoever ends it ends the programs"
 left() { ! ls -d "$tmp"/x/gpupart-peers-* >/dev/null 2>&1; }
 until_true left

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart plan: what tenants get on boards and made-up GPUs, what is refused and why, saved
-# plans in run, lines for a shell, a YAML file and what is wrong with one.
+# gpupart plan: the sets of tenants on boards and generated GPUs, what is refused and why, saved
+# plans in run, lines for a shell, YAML files and their errors.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
 e=sample:h200-e
@@ -235,7 +235,7 @@ is "$?" 0 "env of the GPU that is here"
 is "$(. "$tmp/env"; env | grep -c '^GPUPART_\(SET\|GPU\|NAME\|CHECKED\)=\|^CUDA_INJECTION64_PATH=')" 5 \
 	"env: all that run sets"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
-	# A program that knows nothing of gpupart, started by that shell: SMs of GPC 1's TPCs.
+	# An unmodified program, started by that shell: it sees the SMs of GPC 1's TPCs.
 	smids=$(. "$tmp/env"; sim "$tmp/census" lib/confine/probe.ptx 0)
 	is "$(echo "$smids" | tr ' ' '\n' | sed '/^$/d' | sort -n | uniq | tr '\n' ' ')" \
 		"0 1 16 17 32 33 48 49 124 125 126 127 128 129 130 131 " "eval env; PROGRAM: it is confined"

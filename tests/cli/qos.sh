@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gpupart qos: scenarios on the simulated GPU keep their goals, logs replay byte for byte and a
-# changed one does not, pictures, files that are wrong.
+# changed log does not; pictures; invalid files.
 . "$(dirname "$0")/tap.subr"
 unset GPUPART_JOB
 
@@ -71,7 +71,7 @@ is "${alone%%.*}" 0 "one process, one tenant: its speed alone is measured"
 shared infer other
 is "$said" "$alone" "one process, two tenants: alone is its stream alone"
 shared infer other nobody
-is "$said" "$alone" "and without a stream that is nobody's"
+is "$said" "$alone" "and without a stream of no tenant"
 cat >"$tmp/waits.yaml" <<END
 gpu: { chip: h200, mps: yes }
 stop: 4ms
@@ -303,12 +303,12 @@ sleep 0.3
 is "$(set_of "$name-a") $(set_of "$name-b")" "$before" "killed: the sets stay"
 try qos run $e -f "$tmp/two.yaml" --epochs 3 --log "$tmp/next.log"
 is "$status $(grep -c "already runs: adopted" "$tmp/err")" "0 2" "a new controller adopts them"
-# What waited to be drained when it was killed is nobody's, and goes to best effort.
+# TPCs that were draining when it was killed have no owner, and go to best effort.
 is "$(head -n 1 "$tmp/next.log" | jq -r '[.tenants[].adopted] | join(" ")')" "$before" "with their sets"
 is "$(head -n 1 "$tmp/next.log" | jq -r '.decision.tenants[0].set')" "${before% *}" "of which a guaranteed one stays as it is"
 is "$(rows "$name-a") $(rows "$name-b")" "1 1" "--epochs: it ends, and they go on"
 
-# Power and clocks, where NVML tells them; that of memory is not told.
+# Power and clocks, from NVML; the clock of memory is not known.
 GPUPART_SIM_FAULTS=nvml-state=412500:1980 try qos run $e -f "$tmp/two.yaml" --epochs 4 --log "$tmp/power.log" --of text
 is "$(jq -s -c '[.[] | select(.event == "epoch") | .power_mw, .sm_mhz, .memory_mhz] | unique' "$tmp/power.log")" \
 	"[null,1980,412500]" "power and clocks are in the log"
@@ -318,7 +318,7 @@ is "$status $(jq -c '[.mean_power_mw, .mean_sm_mhz, .mean_memory_mhz]' "$tmp/out
 sed 's/"power_mw":412500/"power_mw":-5/' "$tmp/power.log" >"$tmp/power.bad"
 refused 2 "power_mw is -5" qos replay "$tmp/power.bad"
 
-# One that dies is said, and the other keeps what it has.
+# A message reports a tenant that dies; the other one keeps its TPCs.
 "$gpupart" qos run $e -f "$tmp/two.yaml" --log "$tmp/dies.log" >"$tmp/live.out" 2>"$tmp/live.err" &
 pid=$!
 until_true has_lines "$tmp/dies.log" 5
@@ -327,7 +327,7 @@ for _ in $(seq 250); do
 	grep -q "$name-b: it ended" "$tmp/live.out" && break
 	sleep 0.02
 done
-has "$(cat "$tmp/live.out")" "$name-b: it ended" "one that dies is said"
+has "$(cat "$tmp/live.out")" "$name-b: it ended" "a message for a tenant that dies"
 is "$(rows "$name-a")" 1 "and the other goes on"
 rm "$go"
 wait $pid
@@ -360,7 +360,7 @@ sed 's/- python3/- no-such-program/' "$tmp/lines.yaml" >"$tmp/none.yaml"
 try qos run $e -f "$tmp/none.yaml"
 is "$status $(grep -c "no-such-program" "$tmp/err")" "127 1" "a program that is missing"
 
-# By pid, a program that knows nothing of it: launches count; calibrate.
+# By pid, a program without reports: launches count; calibrate.
 touch "$go"
 "$gpupart" run --exec $e -t 0-7 --name "$name-p" -- "$tmp/work" "$go" 2>/dev/null &
 pid=$!
@@ -414,7 +414,7 @@ file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
 refused 125 "bad.yaml:1: epoch: must be 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { $name-a: { floor: 40, program: [ true ] }, $name-b: { floor: 40, program: [ true ] } }"
 refused 125 "the floors, of at least 1 TPC each, need 80 TPCs" qos run $e -f "$tmp/bad.yaml"
-file "# nobody"
+file "# empty"
 refused 125 "bad.yaml: the file is empty" qos run $e -f "$tmp/bad.yaml"
 refused 2 "bad.yaml: the file is empty" qos calibrate $e -f "$tmp/bad.yaml"
 refused 125 "none.yaml" qos run $e -f "$tmp/none.such/none.yaml"

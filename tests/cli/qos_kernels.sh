@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos, signal: kernels: a program that reports nothing is measured alone, and keeps its
-# goal by the kernels that end, on the simulated GPU. Files that it cannot do with.
+# gpupart qos, signal: kernels: a program without reports is measured alone, and then keeps its goal
+# by its completed kernels, on the simulated GPU. Invalid files.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 e="-i tests/data/gh100-h200-e/capture.txt"

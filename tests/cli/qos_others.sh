@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos run beside programs that are not tenants: their TPCs are excluded, from the start
-# and when they start and end; a set that another program gives a tenant does not last.
+# gpupart qos run next to programs that are not tenants: their TPCs are excluded from the start and
+# when programs start and end; a set that another program gives a tenant is replaced.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 
-# A GPU of our own: another file is another one, which nobody else is on.
+# A GPU of its own: another capture file makes another GPU, which no other test uses.
 cp tests/data/gh100-h200-e/capture.txt "$tmp/board.txt"
 e="-i $tmp/board.txt"
 name=others$$
@@ -87,7 +87,7 @@ wait $late
 until_true has_others "$tmp/live.log" '[["5-14,50"],[]]'
 ok $? "one that goes as well: $(others "$tmp/live.log")"
 is "$(kept "$tmp/live.log")" true "no tenant has its TPCs meanwhile"
-has "$(cat "$tmp/live.out")" "TPCs 5-14,50 are free again" "and it is said"
+has "$(cat "$tmp/live.out")" "TPCs 5-14,50 are free again" "with a message"
 is "$(grep -c "do not get: 5-14,50 ($name-late, pid $late)" "$tmp/live.err") $(grep -c "do not get: none" "$tmp/live.err")" "1 1" \
 	"with who it was, each once"
 
@@ -122,7 +122,7 @@ ok $? "a process that another program sets, too"
 until_true given "$name-a"
 ok $? "has its own set again: $(set_of "$name-a")"
 is "$(grep -c "$name-b: another program changed its set to 60-63" "$tmp/live.err") $(grep -c "$name-a: another program changed its set to 3:" "$tmp/live.err")" \
-	"1 1" "each is said once"
+	"1 1" "with one message each"
 is "$(jq -s '[.[] | .decision.tenants[] | select(.state == "disturbed") | .score_milli, .speed_milli] | unique == [0]' "$tmp/live.log")" true \
 	"and nothing is learnt of it"
 rm "$go"
@@ -136,7 +136,7 @@ sed 's/,"disturbed":true//' "$tmp/live.log" >"$tmp/other.log"
 refused 1 "the decision differs: decision." qos replay "$tmp/other.log"
 touch "$go"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 12 --log "$tmp/quiet.log" >/dev/null 2>&1
-is "$(grep -c disturbed "$tmp/quiet.log") $(grep -c '"others"' "$tmp/quiet.log")" "0 0" "where nobody does anything, nothing is said"
+is "$(grep -c disturbed "$tmp/quiet.log") $(grep -c '"others"' "$tmp/quiet.log")" "0 0" "without other programs there are no messages"
 rm "$go"
 until_true has_rows "$name-b" 0
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos run and calibrate in trouble: files that another controller writes, programs that
-# fork, exec, end or do not want to end, tenants that are one program, numbers beyond all bounds.
+# gpupart qos run and calibrate with problems: files that another controller writes, programs that
+# fork, exec, end early or ignore signals, two tenants of one program, huge numbers.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 
@@ -91,7 +91,7 @@ pid=$!
 sleep 0.5
 kill $pid
 wait $pid
-is $? 143 "--log FIFO that nobody reads: ends as it is told to"
+is $? 143 "--log FIFO without a reader: a signal ends it"
 tenants "$name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }"
 sed -i 's/100ms/10ms/' "$tmp/t.yaml"
 # shellcheck disable=SC2217 # that it reads nothing is what is wanted
@@ -109,7 +109,7 @@ kill $reader
 try qos replay "$tmp/stalled"
 is "$status" 0 "and its log replays"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 >/dev/full 2>"$tmp/err"
-is "$? $(grep -c "writing to standard output: No space left" "$tmp/err")" "1 1" "decisions that nobody gets: said"
+is "$? $(grep -c "writing to standard output: No space left" "$tmp/err")" "1 1" "decisions that cannot be written: an error"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 -o "$tmp/whole.svg" >/dev/full 2>/dev/null
 is "$? $(grep -c "3 epochs of 10 ms" "$tmp/whole.svg")" "1 1" "the picture has nothing to do with it"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 --log "$tmp/mixed" >"$tmp/mixed" 2>"$tmp/err"
@@ -146,7 +146,7 @@ ok $? "though it takes longer than the run"
 read_some yes >"$tmp/got" 2>/dev/null
 is "$? $(cmp "$tmp/got" "$tmp/read.log" 2>&1)" "0 " "and so does one whose pipe does not block"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 --log /dev/full >/dev/null 2>"$tmp/err"
-is "$? $(grep -c "No space left" "$tmp/err")" "0 1" "a log that nobody gets, too"
+is "$? $(grep -c "No space left" "$tmp/err")" "0 1" "the same for a log"
 rm "$go"
 until_true has_rows "$name-a" 0
 touch "$go"
@@ -242,7 +242,7 @@ rm "$go"
 wait
 
 # --------------------------------------------------------------------------- calibrate
-# said NAME UNITS [TIMES]: a program that writes lines of so many units, TIMES of them in one
+# said NAME UNITS [TIMES]: a program that writes lines with UNITS units, TIMES of them in one
 # datagram, at most a hundred datagrams a second, while $go is there.
 said() {
 	cat <<END
@@ -258,7 +258,7 @@ $1:
             time.sleep(0.01)
 END
 }
-# heard NR: so many epochs had work in them.
+# heard NR: NR epochs had work in them.
 heard() {
 	[ "$(jq -s '[.[] | .measured // [] | .[] | select(.work_milli > 0)] | length' "$tmp/out")" -ge "$1" ]
 }
@@ -292,7 +292,7 @@ is "$(jq -s '[.[] | .measured // [] | .[].work_milli % 1000 != 0] | any' "$tmp/o
 tenants "$(said told '1\nnobody units 2\ntold latency soon\n')"
 try_heard 25
 is "$status $(echo "$err" | grep -c 'the socket: ignoring "nobody units 2"')$(echo "$err" | grep -c 'the socket: ignoring')" "0 11" \
-	"a line for nobody is said, once"
+	"one message for a line without a tenant"
 touch "$go"
 tenants "$(said big 10000000000)"
 # On a busy machine it takes longer than a second until a program is there.

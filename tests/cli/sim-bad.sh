@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart sim: files that are wrong are refused with line and key, what can never finish is
-# refused or reported with its cycle; nothing hangs.
+# gpupart sim: invalid files are refused with line and key; what can never finish is refused or
+# reported with its cycle; nothing hangs.
 . "$(dirname "$0")/tap.subr"
 
 # The beginning that all of them share: 8 lines.
@@ -58,7 +58,7 @@ END
 refused 2 ":9: set: " "a set that is no list" <<'END'
   main: [ { launch: K, on: S, set: "1-" } ]
 END
-refused 2 ":10: event E is waited for, but no program records it" "a wait that nobody signals" <<'END'
+refused 2 ":10: event E is waited for, but no program records it" "a wait for an event without a record" <<'END'
   main:
     - { wait: E, on: S }
     - { launch: K, on: S }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart sim: scenarios of a reader's own, with what a stranger would expect of them: events
-# recorded twice, several GPUs, processes, a run that is stopped, expectations.
+# gpupart sim: scenarios of this test, with the results that a reader would expect: events recorded
+# twice, several GPUs, processes, a run that is stopped, expectations.
 . "$(dirname "$0")/tap.subr"
 
 # own WORDS: the scenario on stdin runs and all that it expects holds.
@@ -147,7 +147,7 @@ END
 try sim "$tmp/own.yaml" --json
 is "$status $(jq -c '[.expect[].holds]' "$tmp/out")" "1 [false,false,false,false,true,false]" \
 	"nothing holds of a time that never came"
-has "$(jq -r '.expect[2].found' "$tmp/out")" "never < 1.000 us" "which is said"
+has "$(jq -r '.expect[2].found' "$tmp/out")" "never < 1.000 us" "and the output says so"
 is "$(jq -c '.runs[0].kernels[1].start_ns' "$tmp/out")" null "a kernel that was not launched has no start"
 
 # --------------------------------------------------------------------------- several GPUs
@@ -256,7 +256,7 @@ bad ":7: expect: '\$least': no run has that variable" "a variable that is not th
 told "it must have one of < <= > >= =" "main.end"
 told "'5 5': must be a number, a time or NAME.WHAT" "main.end < 5 5"
 { expects; echo "  - main.end < \$most"; echo "  - short/main.end < 1.1ms"; echo "  - K.launches = 1"; } >"$tmp/told.yaml"
-own "an expectation has each run's variables, and names that are told apart by what they have" <"$tmp/told.yaml"
+own "an expectation has each run's variables, and equal names that differ in what they have" <"$tmp/told.yaml"
 is "$(field '.expect[0].found')" '"3.007 ms < 3.100 ms"' "with the numbers of the last"
 { expects; echo "  - main.end < 2ms"; echo "  - short/main.end < 1us"; } >"$tmp/own.yaml"
 try sim "$tmp/own.yaml" --run long --json

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart stat -p PID and stat NAME on the simulated GPU: what records tell of programs that run
-# already, what they cannot tell, programs without records, and bad input.
+# gpupart stat -p PID and stat NAME on the simulated GPU: counts from records of running programs,
+# programs without records, and invalid input.
 . "$(dirname "$0")/tap.subr"
 . "$(dirname "$0")/running.subr"
 GPUPART_SIM_FAULTS=host-clock,host-thread,clock-drift=50

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gpupart tune on the simulated GPU: the best sets of programs whose speeds are known functions of
-# their sets; old sets come back however it ends; plans, pictures, what it refuses.
+# their sets; old sets are restored however it ends; plans, pictures, refused input.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 if ! ${CC:-cc} -o "$tmp/tuned" tests/cli/tune_work.c -ldl 2>"$tmp/err"; then
@@ -10,7 +10,7 @@ if ! ${CC:-cc} -o "$tmp/tuned" tests/cli/tune_work.c -ldl 2>"$tmp/err"; then
 	tap_done
 fi
 
-# A GPU of our own: another file is another one, which nobody else is on.
+# A GPU of its own: another capture file makes another GPU, which no other test uses.
 cp tests/data/gh100-h200-e/capture.txt "$tmp/board.txt"
 e="-i $tmp/board.txt"
 a=tune$$a
@@ -58,7 +58,7 @@ ok $? "sum: the one that gains nothing beyond 20 TPCs has $nr, not 4 and not all
 is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp/out")" 66 "and the other the rest"
 is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
 is "$(echo "$err" | grep -c "$a has TPCs 0-32; should they not come back: gpupart set $a -t 0-32")" 1 \
-	"and what they were is said before anything changes"
+	"and a message names the old sets before anything changes"
 # Speeds are what the sets make of them: a thousand units a TPC, each second.
 jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \
 	"$tmp/out" >/dev/null
@@ -134,7 +134,7 @@ ok $? "has its old set back each time: with $(column 1 '.[-1] | startswith("no p
 is "$(set_of "$a")" 0-65 "and at the end"
 ended "$a"
 # Programs that say how long they slept: on a loaded machine they sleep longer, and are measured again.
-# tune_until LEAST MOST ARGS: until the best set has so many TPCs, in $nr.
+# tune_until LEAST MOST ARGS: until the best set has LEAST to MOST TPCs, in $nr.
 tune_until() {
 	least=$1 most=$2
 	shift 2
@@ -181,7 +181,7 @@ job "$a" 20-24 linear
 try tune "$b" --seconds 2 --json
 is "$status $(jq -r .report.title "$tmp/out" | grep -c "on 25 TPCs")" "0 1" \
 	"inside a limit of 30 TPCs, 5 of them another program's: $(jq -r .report.title "$tmp/out")"
-has "$err" "20-24 ($a, pid" "which is said"
+has "$err" "20-24 ($a, pid" "and a message says so"
 is "$(set_of "$a") $(set_of "$b")" "20-24 0-19" "neither has another set afterwards"
 ended "$a" "$b"
 touch "$go.x"
@@ -225,7 +225,7 @@ refused 2 "--seconds '0': wants seconds" tune "$a" --seconds 0
 refused 2 "--wait '0': wants seconds" tune "$a" --wait 0
 try tune $e -- "$tmp/none"
 is "$status" 127 "a program that does not exist"
-is "$(set_of "$a")" 0-9 "none of it changes a set"
+is "$(set_of "$a")" 0-9 "the set is not changed"
 if [ "$(id -u)" = 0 ] && setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
 	err=$(setpriv --reuid 1234 --clear-groups env HOME=/ "$gpupart" tune "$a" 2>&1)
 	is "$? $(echo "$err" | grep -c "you have no running job named '$a'")" "2 1" "another user's job: refused"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver by itself: on which SM a block runs, what a TMD says, what can
- * never finish. What the tests of everything above it rest on.
+ * Tests launches of the simulated driver alone: on which SM a block runs, what a TMD contains,
+ * what can never finish. Other tests rely on this.
  */
 #include "tests/sim/cuda/program.h"
 
@@ -231,7 +231,7 @@ static void clusters(const char *path)
 	TRY(run(&shape, records));
 	memcpy(words, hook.tmd + 304, sizeof(words));
 	check(!(hook.tmd[3] & 0x80) && !words[3] && !(hook.tmd[275] & 0x80),
-	      "none of it with load balancing");
+	      "not with load balancing");
 	shape.policy = CU_CLUSTER_POLICY_SPREAD;
 	TRY(run(&shape, records));
 	check(!(hook.tmd[3] & 0x80) && hook.tmd[275] & 0x80, "spreading asked for: no mask");

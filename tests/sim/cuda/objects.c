@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The simulated driver by itself: the objects a program holds, time, errors, and the
- * faults that can be played. Must not know where blocks go.
- */
+/* Tests the objects of the simulated driver alone, its time, its errors and its faults. */
 #include "lib/topo/topology.h"
 #include "tests/sim/cuda/program.h"
 
@@ -388,7 +385,7 @@ static void command_buffers(const char *arg)
 	for (i = 1; i < 3000; i++)
 		bad += last_end(tiny_out + i * sizeof(struct record), 1) <=
 		       last_end(tiny_out + (i - 1) * sizeof(struct record), 1);
-	check(!bad, "3000 launches that nobody waited for: in order (%u are not)", bad);
+	check(!bad, "3000 launches without a wait: in order (%u are not)", bad);
 
 	/* More streams than there are channels, each after the one before it. */
 	for (i = 0; i < 100; i++) {
@@ -843,7 +840,7 @@ static void with_injection(void)
 
 /* ------------------------------------------------------------- the default stream */
 
-/* Blocks that ran on @tpc (-1: none), or of which nobody knows where they ran. */
+/* Blocks that ran on @tpc (-1: none), or blocks whose TPC is not known. */
 static unsigned int strayed(const struct record *records, unsigned int nr, int tpc)
 {
 	unsigned int i, bad = 0;
@@ -1011,7 +1008,7 @@ static void *one_of_many(void *number)
 		if (i % 4 != 3)
 			TRY(cu.cuStreamDestroy_v2(shape.stream));
 	}
-	/* All on one stream: nobody's TMD is another's. */
+	/* All on one stream: each launch has its own TMD. */
 	shape.stream = one_for_all;
 	for (i = 0; i < 40; i++)
 		bad += run(&shape, records) != CUDA_SUCCESS || strayed(records, 264, tpc);

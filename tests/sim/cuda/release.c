@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records that the simulated GPU writes when a kernel has ended. lib/tmd/release.c writes the slots
- * here, and the simulated GPU decodes them by itself: each proves the other.
+ * Tests the records that the simulated GPU writes at the end of a kernel. lib/tmd/release.c
+ * writes the slots, and the simulated GPU has its own decoder, so each checks the other.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -337,7 +337,7 @@ static void rebuilt(const char *arg)
 	TRY(cu.cuGraphLaunch(exec, NULL));
 	TRY(cu.cuCtxSynchronize());
 	check(cells[0].payload == 8 && cells[1].payload == 9 && cells[1].time > cells[0].time,
-	      "and writes where it was told to since");
+	      "and writes to the address that was set since");
 }
 
 /* Another process reads what the GPU wrote, through the file; this one waits for nothing. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A board's capture as the pipeline's map. Knows no test. */
+/* Converts the capture of a board to a map of the pipeline. */
 #ifndef GPUPART_TESTS_BOARD_H
 #define GPUPART_TESTS_BOARD_H
 

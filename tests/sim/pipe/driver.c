@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver on the pipeline: the launches that were traced on an H200 are made by a
- * program of the driver, in a process of its own a case, and run as a scenario: every block must
- * be on the same SM from the same time to the same time. And what one kernel does to another.
+ * Tests the simulated driver on the pipeline. A program repeats the launches that were traced
+ * on an H200, in a process for each case, and a scenario does the same: every block must run on
+ * the same SM at the same time. Also tests how kernels slow each other down.
  */
 #include "tests/sim/cuda/program.h"
 #include "lib/core/hash.h"
@@ -166,7 +166,7 @@ static void launched(const char *name)
 
 #define ROUNDS	40000	/* of four multiply-adds */
 
-/* Like gpupart_work of so many rounds: in the traces' words, "wide". */
+/* A kernel like gpupart_work with that many rounds, called "wide" in the traces. */
 static void make_work(unsigned int k, unsigned int threads, unsigned int rounds,
 		      const struct pipe_set *set)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A GPU that is fed answers as a run of the same scenario does: made-up programs are run, and
- * their commands fed at the times at which they were put; every block and copy must come out
- * alike. And what only a fed GPU has: full buffers, nodes without kernels, packed clusters.
+ * Tests that a GPU without a scenario behaves like a run of the same scenario: random programs
+ * run, then their commands are submitted at the same times; every block and copy must be equal.
+ * Also tests full buffers, nodes without kernels and packed clusters.
  */
 #include <errno.h>
 #include <stdlib.h>

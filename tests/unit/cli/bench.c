@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* What bench reckons with: statistics, what intervals cover, axes, sets on every board. */
+/*
+ * Tests the computations of bench: statistics, unions of intervals, axes, sets on every board.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include "tests/tap.h"

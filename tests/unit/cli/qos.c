@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The QoS policy: what must always hold of its decisions, on random GPUs, tenants and loads
- * with noise; and what comes of it on loads that are known (qos_plant.h), against the best
- * fixed split found by trying all.
+ * Tests the QoS policy: rules that every decision must keep, on random GPUs, tenants and loads
+ * with noise; and results on known loads (qos_plant.h), compared with the best fixed split
+ * found by trying all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -582,7 +582,7 @@ static void optimum(void)
 	tap_ok(changes(loop, 5, 60) <= 2, "an optimum: %u changes after five epochs",
 	       changes(loop, 5, 60));
 	end(loop);
-	/* Nobody to give them to: they are reserved. */
+	/* No tenant can get them: they are reserved. */
 	loop->nr = 2;
 	loop->epoch = 0;
 	if (begin(loop))
@@ -657,7 +657,7 @@ static void large_optimum(void)
 	free(loop);
 }
 
-/* Nothing helps: that is said, what was raised is given back, and best effort goes on. */
+/* Nothing helps: a message says so, the raises are undone, and best effort continues. */
 static void stuck(void)
 {
 	struct loop *loop = new_loop(2);
@@ -676,7 +676,7 @@ static void stuck(void)
 	}
 	show(loop, 0, 80);
 	tap_ok(told && loop->now.tenants[0].state == QOS_STUCK,
-	       "a goal that cannot be met is said");
+	       "a message for a goal that cannot be met");
 	tap_ok(loop->now.tenants[0].nr_tpcs <= 40 && loop->now.tenants[1].nr_tpcs >= 26,
 	       "and best effort is not held down for it: %u and %u TPCs",
 	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs);
@@ -700,7 +700,7 @@ static void no_together(void)
 			told += !!strstr(loop->said, "cannot be met together");
 		}
 	show(loop, 0, 20);
-	tap_ok(told >= 50, "goals that cannot be met together are said, in %u of 60 epochs", told);
+	tap_ok(told >= 50, "goals that cannot be met together: messages in %u of 60 epochs", told);
 	tap_ok(loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs == 65 &&
 	       difference(loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs) <= 1,
 	       "they share what there is: %u and %u", loop->now.tenants[0].nr_tpcs,
@@ -762,7 +762,7 @@ static void never_reports(void)
 			epochs(loop, 1);
 			told |= !!strstr(loop->said, "t0: it has reported nothing");
 		}
-	tap_ok(told, "a program that never reports is said");
+	tap_ok(told, "a message for a program that never reports");
 	tap_ok(loop->now.tenants[0].nr_tpcs == 33, "and keeps its guarantee");
 	tap_ok(loop->now.tenants[1].nr_tpcs == 33, "the other has the rest");
 	tap_ok(!loop->broken, "it never reports: %s", loop->broken ? loop->broken : "all holds");
@@ -785,7 +785,7 @@ static void dies(void)
 	had = both(&loop->now.tenants[2]);
 	loop->plant.gone[2] = true;
 	epochs(loop, 1);
-	tap_ok(!!strstr(loop->said, "t2: it ended"), "one that ends is said");
+	tap_ok(!!strstr(loop->said, "t2: it ended"), "a message for a program that ends");
 	epochs(loop, 30);
 	after = both(&loop->now.tenants[0]);
 	tap_ok(gpupart_tpcset_equal(&before, &after), "and the guaranteed one is not disturbed");
@@ -1381,7 +1381,7 @@ static void others_come(void)
 		words += told(loop, "cannot be met even with all 19 TPCs");
 	}
 	tap_ok(words == 1 && loop->now.tenants[0].state == QOS_STUCK &&
-	       loop->now.tenants[0].nr_tpcs == 19, "which is said once, in %u of 40 epochs", words);
+	       loop->now.tenants[0].nr_tpcs == 19, "with one message, in %u of 40 epochs", words);
 	others_have(loop, "");
 	epochs(loop, 1);
 	tap_ok(told(loop, "TPCs 0-45 are free again"), "they go: %s", loop->said);
@@ -1426,7 +1426,7 @@ static void others_and_floors(void)
 		words += told(loop, "shared with other programs");
 	}
 	now = both(&loop->now.tenants[1]);
-	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "that stands, and is said once");
+	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "the sets stay, with one message");
 	tap_ok(!loop->broken, "floors: %s", loop->broken ? loop->broken : "all holds");
 	end(loop);
 	free(loop);
@@ -1454,7 +1454,7 @@ static void others_and_adopted(void)
 	free(loop);
 }
 
-/* Somebody else set other TPCs in an epoch: nothing of it is learnt. */
+/* Another program changed a set: nothing is learnt from that epoch. */
 static void set_from_outside(void)
 {
 	struct loop *loop = new_loop(2);
@@ -1481,7 +1481,7 @@ static void set_from_outside(void)
 		words += told(loop, "t0: another program changed its set");
 		nr += loop->now.tenants[0].state == QOS_DISTURBED;
 	}
-	tap_ok(nr == 8 && words == 1, "other sets are said once, in %u of %u epochs", words, nr);
+	tap_ok(nr == 8 && words == 1, "changed sets: one message, in %u of %u epochs", words, nr);
 	epochs(loop, 20);
 	tap_ok(loop->now.tenants[0].nr_tpcs == before[0] &&
 	       loop->now.tenants[1].nr_tpcs == before[1] &&
@@ -1494,7 +1494,7 @@ static void set_from_outside(void)
 	free(loop);
 }
 
-/* A latency that nothing can meet: all TPCs are not enough, and that is said once. */
+/* A latency that nothing can meet: all TPCs are not enough, with one message. */
 static void beyond_all(unsigned int nr_tenants, unsigned int all)
 {
 	struct loop *loop = new_loop(nr_tenants);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Progress from completion records: what kernels of known duration make of what ended. */
+/* Tests progress from completion records, with kernels of known duration. */
 #include <stdlib.h>
 #include "cli/qos/kernels.h"
 #include "tests/tap.h"

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* What is under way between two reports, against programs whose progress is known at any time. */
+/*
+ * Tests the estimate of work between two reports, with programs whose progress is known at any
+ * time.
+ */
 #include "tests/tap.h"
 #include "cli/qos/pace.c"
 
 #define MS 1000000ull
 
-/* Work that is told every @each_ns, @work a time, looked at every @epoch_ns. */
+/* Work @work is reported every @each_ns, and read every @epoch_ns. */
 static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 {
 	struct pace pace = { 0 };
@@ -45,8 +48,8 @@ static void next_report(enum habit habit, unsigned int i, uint64_t *ns, uint64_t
 }
 
 /*
- * All that is counted is what was told, and of what was not at most the largest report; where
- * nothing is told nothing is counted. Every @forget epochs one does not count.
+ * The count is the reported work, plus at most the largest report. If
+ * nothing is reported, nothing is counted. Every @forget epochs one is discarded.
  */
 static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 {
@@ -146,7 +149,7 @@ int main(void)
 	slow_one(false);
 	slow_one(true);
 
-	tap_ok(!pace_part(&pace, 5 * MS), "nothing was told: nothing is under way");
+	tap_ok(!pace_part(&pace, 5 * MS), "without a report no work is in progress");
 	pace_told(&pace, 1000, 1, 10 * MS);
 	tap_ok(!pace_part(&pace, 15 * MS), "one report has no pace");
 	pace_told(&pace, 0, 0, 12 * MS);
