@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A victim alone, beside a neighbour, alone again. */
+/* Measures a victim alone, next to a neighbour, and alone again. */
 #include <string.h>
 #include "cli/bench/bench.h"
 #include "cli/target/nvml.h"
@@ -66,7 +66,10 @@ int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupar
 	cell->share = neighbour_share(&m->neighbour, &m->slots, m->nr);
 	err = meter_alone(m, victim, set, &again, NULL);
 	cell->nvml[2] = clock_now(m);
-	/* The mean of before and after: a drift of the clock meets both alike. */
+	/*
+	 * The mean of before and after, so that a drift of the clock affects both measurements
+	 * alike.
+	 */
 	cell->alone.median = (cell->alone.median + again.median) / 2;
 	cell->slowdown = cell->alone.median > 0 ? cell->beside.median / cell->alone.median : 0;
 	return err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * When sharing is acceptable: never more than the share, isolation costs little, beside
- * others as alone.
+ * Checks the criteria for sharing a GPU: a program never uses more than its share, confinement
+ * costs little, and neighbours do not slow it down.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +12,12 @@
 #define COST_US		1000
 #define VICTIM_US	400
 #define NEIGHBOUR_US	2000
-#define BESIDE_MOST	1.05	/* times as long beside others: the same as in the part protect */
+/* limit of the slowdown next to others: the same as in the part protect */
+#define BESIDE_MOST	1.05
 
-/* Launches in so many sets of any size and form: how many ran a block outside. */
+/*
+ * Launches in random sets of any size and form, and counts launches that ran a block outside.
+ */
 static int measure_share(struct bench *b, json_t *report)
 {
 	unsigned int nr = bench_count(b, 200, 40), nr_tpcs = gpupart_topology_nr_tpcs(b->topo),
@@ -44,10 +47,12 @@ static int measure_share(struct bench *b, json_t *report)
 	}
 	if (err)
 		return err;
-	report_check(report, true, "launches in random sets that ran a block outside", nr_outside,
+	report_check(report, true, "launches in random sets with a block outside their set",
+		     nr_outside,
 		     REPORT_AT_MOST, 0);
-	report_mean(report, "Never more than the share: %u launches in random sets of 1 to %u "
-		    "TPCs, %u on exactly their set, %u with a block outside.", nr,
+	report_mean(report, "A launch never uses more than its set: of %u launches in random "
+		    "sets of 1 to %u TPCs, %u used exactly their set and %u had a block "
+		    "outside.", nr,
 		    nr < nr_tpcs ? nr : nr_tpcs, nr_exact, nr_outside);
 	return 0;
 }
@@ -55,13 +60,16 @@ static int measure_share(struct bench *b, json_t *report)
 #define MOST_TURNS	15
 
 struct turns {
-	/* Medians of series, and of both of a turn. */
+	/* Medians of series, and of the two halves of a turn. */
 	double none[MOST_TURNS + 1], every[MOST_TURNS], ratio[MOST_TURNS];
 	double mhz_none, mhz_every;
 	unsigned int nr;
 };
 
-/* No set and the set of everything in turns, A B A B A; a B to the As before and after it. */
+/*
+ * Measures without a set (A) and with the set of all TPCs (B) in turns A B A B A, and compares
+ * each B with the As before and after it.
+ */
 static int take_turns(struct meter *m, const struct kernel *kernel, struct turns *t)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(m->b->topo);
@@ -106,8 +114,8 @@ static int measure_cost_of(struct meter *m, enum work work, json_t *table, doubl
 
 static int measure_cost(struct meter *m, json_t *report)
 {
-	json_t *table = report_table(report, "What isolation costs (us, medians)",
-				     "kernel|no set|the set of all TPCs|ratio|MHz|MHz in the set");
+	json_t *table = report_table(report, "Cost of confinement (us, medians)",
+				     "kernel|no set|set of all TPCs|ratio|MHz|MHz in the set");
 	static const enum work works[] = { WORK_FMA, WORK_L2, WORK_DRAM };
 	char what[128];
 	double ratio = 0, worst = 0;
@@ -117,20 +125,22 @@ static int measure_cost(struct meter *m, json_t *report)
 		err = measure_cost_of(m, works[i], table, &ratio);
 		if (err)
 			break;
-		snprintf(what, sizeof(what), "%s in a set of everything to no set",
+		snprintf(what, sizeof(what), "%s: time in the set of all TPCs relative to no set",
 			 work_name[works[i]]);
 		report_check(report, !m->b->simulated, what, ratio, REPORT_AT_MOST, 1.005);
 		worst = ratio > worst ? ratio : worst;
 	}
 	if (!err)
-		report_mean(report, "What isolation itself costs a kernel: a set of everything "
-			    "takes at most %.4f times what no set takes.", worst);
+		report_mean(report, "Confinement itself costs a kernel little: with the set of "
+			    "all TPCs it takes at most %.4f times as long as without a set.",
+			    worst);
 	return err;
 }
 
 /*
- * No set partitions DRAM, so a pointer chase beside a stream is shown and not judged. Without a
- * uGPU for each, what reads the L2 is not apart, and compute alone is judged.
+ * No set partitions DRAM, so a pointer chase next to a DRAM stream is shown but not judged. If
+ * each program cannot have a uGPU, L2 reads are not isolated either, and only compute is
+ * judged.
  */
 static void judge_beside(struct meter *m, json_t *report, enum arrangement where, enum work work,
 			 const struct cell *beside)
@@ -142,12 +152,15 @@ static void judge_beside(struct meter *m, json_t *report, enum arrangement where
 		worst = beside[n].slowdown > worst ? beside[n].slowdown : worst;
 	if (work != WORK_FMA && where != SETS_UGPU)
 		return;
-	snprintf(what, sizeof(what), "%s beside %s to alone, at worst, %s", work_name[work],
-		 work == WORK_CHASE ? "compute and L2 reads" : "others", sets_name[where]);
+	snprintf(what, sizeof(what), "%s next to %s: worst slowdown, %s", work_name[work],
+		 work == WORK_CHASE ? "compute and L2 reads" : "any neighbour", sets_name[where]);
 	report_check(report, !m->b->simulated, what, worst, REPORT_AT_MOST, BESIDE_MOST);
 }
 
-/* Each kind of program beside each, in sets that are apart as far as this board has them. */
+/*
+ * Measures each kind of program next to each other kind, in sets that share as little as this
+ * board permits.
+ */
 static int measure_beside(struct meter *m, json_t *report)
 {
 	const struct sets *sets = &m->b->sets;
@@ -155,12 +168,12 @@ static int measure_beside(struct meter *m, json_t *report)
 				 SETS_INTERLEAVED : SETS_GPC : SETS_UGPU;
 	const struct gpupart_tpcset *own = &sets->of[where].victim,
 				    *other = &sets->of[where].neighbour;
-	json_t *table = report_table(report, "Beside others against alone (us, medians)",
-				     "program|alone|beside compute|beside L2 reads|"
-				     "beside a DRAM stream|worst ratio"),
+	json_t *table = report_table(report, "Next to a neighbour and alone (us, medians)",
+				     "program|alone|next to compute|next to L2 reads|"
+				     "next to a DRAM stream|worst slowdown"),
 	       *chart = report_chart(report, "criteria.svg", REPORT_BARS,
-				     "Beside others against alone, in sets of their own", "",
-				     "time to alone", false),
+				     "Slowdown next to a neighbour, in sets of their own", "",
+				     "time relative to solo time", false),
 	       *series[3];
 	static const enum work works[] = { WORK_FMA, WORK_L2, WORK_DRAM };
 	struct kernel kernel, beside;
@@ -193,8 +206,9 @@ static int measure_beside(struct meter *m, json_t *report)
 			   cell[0].beside.median, cell[1].beside.median, cell[2].beside.median,
 			   worst[work]);
 	}
-	report_mean(report, "Beside others, %s: at worst %.3f times as long as alone for compute, "
-		    "%.3f for L2 reads, %.3f for a pointer chase, %.3f for a DRAM stream.",
+	report_mean(report, "Next to a neighbour, %s, the longest times relative to the solo "
+		    "time are %.3f for compute, %.3f for L2 reads, %.3f for a pointer chase, "
+		    "%.3f for a DRAM stream.",
 		    sets_name[where], worst[WORK_FMA], worst[WORK_L2], worst[WORK_CHASE],
 		    worst[WORK_DRAM]);
 	return 0;
@@ -205,7 +219,7 @@ int bench_criteria(struct bench *b, json_t *report)
 	static struct meter meter;
 
 	if (!b->sets.nr_tpcs)
-		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
+		return bench_fail(b, -EOPNOTSUPP, "this GPU has only one TPC");
 	return measure_share(b, report) ?:
 	       meter_open(b, &meter, bench_count(b, 30, 10)) ?:
 	       measure_cost(&meter, report) ?:

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* 38 kernels in 17 different sets on two streams: each obeys its own, and order is kept. */
+/*
+ * Launches 38 kernels in 17 different sets on two streams, and checks that each uses its own
+ * set and that the order on each stream is kept.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include "cli/bench/bench.h"
@@ -17,7 +20,7 @@ struct dynamic {
 	struct slots slots;
 };
 
-/* Holes, overlaps, any size: a different one for each @at. */
+/* A different set for each @at: with holes, overlapping, of any size. */
 static struct gpupart_tpcset a_set(const struct gpupart_topology *topo, unsigned int at)
 {
 	unsigned int nr = gpupart_topology_nr_tpcs(topo), first = at * 7 % nr,
@@ -50,11 +53,12 @@ static int start_all(struct dynamic *d)
 
 static void tell(struct dynamic *d, json_t *report)
 {
-	json_t *table = report_table(report, "Launches (us from the first block on)",
-				     "launch|stream|set|TPCs|TPCs that ran blocks|outside of the set|"
+	json_t *table = report_table(report, "Launches (us since the first block)",
+				     "launch|stream|set|TPCs|TPCs that ran blocks|outside the set|"
 				     "start|end"),
 	       *chart = report_chart(report, "dynamic.svg", REPORT_TIMELINE,
-				     "38 launches in 17 sets on two streams", "us", "", false),
+				     "38 launches in 17 sets on two streams",
+				     "us since the first block", "launch", false),
 	       *series[2] = { report_series(chart, "stream 0"), report_series(chart, "stream 1") };
 	unsigned int nr_outside = 0, nr_exact = 0, nr_early = 0;
 	uint64_t zero = d->slots.host[0].start;
@@ -80,13 +84,14 @@ static void tell(struct dynamic *d, json_t *report)
 		nr_exact += gpupart_tpcset_equal(&ran, set);
 		nr_early += i >= 2 && slot->start < d->slots.host[i - 2].end;
 	}
-	report_check(report, true, "launches that ran a block outside of their set", nr_outside,
+	report_check(report, true, "launches with a block outside their set", nr_outside,
 		     REPORT_AT_MOST, 0);
-	report_check(report, true, "launches that began before the one before them on their "
+	report_check(report, true, "launches that began before the previous one on their "
 		     "stream had ended", nr_early, REPORT_AT_MOST, 0);
-	report_mean(report, "The set can be another one at each launch: of %d launches %u ran on "
-		    "exactly the TPCs of their own set, %u outside of it, and %u before the one "
-		    "before them on their stream had ended.", NR_LAUNCHES, nr_exact, nr_outside,
+	report_mean(report, "Each launch can have a different set: of %d launches %u ran on "
+		    "exactly the TPCs of their own set, %u had a block outside, and %u began "
+		    "before the previous one on their stream had ended.",
+		    NR_LAUNCHES, nr_exact, nr_outside,
 		    nr_early);
 	report_note(report, "Figure 10 of \"Hardware Compute Partitioning on NVIDIA GPUs\".");
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Victims beside neighbours of each kind, in sets that share more or less of the GPU. */
+/*
+ * Measures victims next to neighbours of each kind, in sets that share more or less of the GPU.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include "cli/bench/bench.h"
@@ -14,7 +16,7 @@ struct isolation {
 	json_t *details;
 	double slowdown[SETS_NR][WORK_NR][WORK_NR];	/* 0: not measured */
 	double least_share;
-	struct cell rest;		/* compute beside compute on all other TPCs */
+	struct cell rest;		/* compute next to compute on all other TPCs */
 };
 
 static bool is_neighbour(enum work work)
@@ -22,7 +24,7 @@ static bool is_neighbour(enum work work)
 	return work != WORK_CHASE;
 }
 
-/* The same work in all sets: as long as it takes in a GPC of its own. */
+/* The work of a victim is the same in all sets: sized for a GPC of its own. */
 static int size_victims(struct isolation *i)
 {
 	const struct sets *sets = &i->b->sets;
@@ -92,15 +94,17 @@ static void tell_sets(struct isolation *i, json_t *report)
 	}
 }
 
-/* Victim by neighbour, a column an arrangement. */
-static void tell_slowdowns(struct isolation *i, json_t *report)
+/* Fills the table of slowdowns by victim and neighbour, with a column for each arrangement. */
+static void report_slowdowns(struct isolation *i, json_t *report)
 {
-	json_t *table = report_table(report, "Slowdown against alone in the same set (medians)",
+	json_t *table = report_table(report, "Slowdown relative to the solo time in the same set "
+				     "(medians)",
 				     "victim|neighbour|no partition|interleaved|own GPC|own uGPU|"
 				     "all the rest"),
 	       *chart = report_chart(report, "isolation.svg", REPORT_BARS,
-				     "Slowdown beside a neighbour (victim / neighbour)", "",
-				     "slowdown against alone in the same set", true),
+				     "Slowdown of a victim next to a neighbour (victim / "
+				     "neighbour)", "",
+				     "slowdown, times the solo time", true),
 	       *series[SETS_NR];
 
 	for (int where = 0; where < SETS_NR; where++)
@@ -136,7 +140,7 @@ static void check_slowdown(struct isolation *i, json_t *report, enum arrangement
 
 	if (!(value > 0))
 		return;
-	snprintf(what, sizeof(what), "slowdown of %s beside %s, %s", work_name[victim],
+	snprintf(what, sizeof(what), "slowdown of %s next to %s, %s", work_name[victim],
 		 work_name[neighbour], sets_name[where]);
 	report_check(report, !i->b->simulated, what, value, relation, limit);
 }
@@ -149,24 +153,27 @@ static void check_all(struct isolation *i, json_t *report)
 	check_slowdown(i, report, SETS_GPC, WORK_FMA, WORK_FMA, REPORT_AT_MOST, 1.01);
 	check_slowdown(i, report, SETS_UGPU, WORK_FMA, WORK_FMA, REPORT_AT_MOST, 1.01);
 	check_slowdown(i, report, SETS_NONE, WORK_FMA, WORK_FMA, REPORT_AT_LEAST, 5);
-	report_check(report, !i->b->simulated, "part of the victims' time that the neighbour ran",
+	report_check(report, !i->b->simulated, "share of the victims' time during which the "
+		     "neighbour ran",
 		     i->least_share, REPORT_AT_LEAST, 0.9999);
 }
 
-/* What the figures say, as far as there are any. */
-static void mean_cores(struct isolation *i, json_t *report)
+/* Sentences about the figures that exist. */
+static void explain_cores(struct isolation *i, json_t *report)
 {
 	const struct cell *rest = &i->rest;
 
 	if (i->slowdown[SETS_INTERLEAVED][WORK_FMA][WORK_FMA] > 0)
-		report_mean(report, "Compute beside compute takes %.2f times as long without a "
-			    "partition, %.3f in sets of its own even within the same GPCs: blocks "
-			    "of others stay off its SMs.",
+		report_mean(report, "Compute next to compute takes %.2f times its solo time "
+			    "without a partition, and %.3f times in a set of its own, even "
+			    "within the same GPCs: blocks of the neighbour do not run on its "
+			    "SMs.",
 			    i->slowdown[SETS_NONE][WORK_FMA][WORK_FMA],
 			    i->slowdown[SETS_INTERLEAVED][WORK_FMA][WORK_FMA]);
 	if (rest->slowdown > 0)
-		report_mean(report, "Beside compute on all the rest of the GPU it is %.3f, the "
-			    "clock going from %.0f to %.0f MHz: %.3f at the same clock.",
+		report_mean(report, "Next to compute on all other TPCs it takes %.3f times its "
+			    "solo time, while the clock changes from %.0f to %.0f MHz; corrected "
+			    "for the clock, %.3f times.",
 			    rest->slowdown, rest->mhz_alone, rest->mhz_beside, rest->mhz_alone > 0 ?
 			    rest->slowdown * rest->mhz_beside / rest->mhz_alone : 0);
 }
@@ -176,8 +183,9 @@ static void mean_memory(struct isolation *i, json_t *report)
 	double l2 = i->slowdown[SETS_UGPU][WORK_L2][WORK_L2], least = 0;
 
 	if (l2 > 0)
-		report_mean(report, "L2 reads beside L2 reads: %.2f interleaved, %.3f with a GPC "
-			    "of its own, %.3f with one on another uGPU.",
+		report_mean(report, "L2 reads next to L2 reads take %.2f times their solo time "
+			    "interleaved, %.3f times with a GPC of their own, and %.3f times "
+			    "with a GPC on another uGPU.",
 			    i->slowdown[SETS_INTERLEAVED][WORK_L2][WORK_L2],
 			    i->slowdown[SETS_GPC][WORK_L2][WORK_L2], l2);
 	for (int where = SETS_INTERLEAVED; where < SETS_NR; where++) {
@@ -187,31 +195,32 @@ static void mean_memory(struct isolation *i, json_t *report)
 			least = value;
 	}
 	if (least > 1.1)
-		report_mean(report, "A pointer chase in the L2 beside a DRAM stream takes %.2f "
-			    "times as long at best, wherever the two are: no partition of TPCs "
-			    "keeps that apart.", least);
+		report_mean(report, "A pointer chase in the L2 next to a DRAM stream takes at "
+			    "least %.2f times its solo time in every arrangement: no partition "
+			    "of TPCs prevents that.", least);
 	else if (least > 0)
-		report_mean(report, "A pointer chase in the L2 beside a DRAM stream: %.3f at best.",
+		report_mean(report, "A pointer chase in the L2 next to a DRAM stream takes at "
+			    "least %.3f times its solo time.",
 			    least);
 }
 
 static void tell(struct isolation *i, json_t *report)
 {
-	tell_slowdowns(i, report);
+	report_slowdowns(i, report);
 	tell_sets(i, report);
 	check_all(i, report);
-	mean_cores(i, report);
+	explain_cores(i, report);
 	mean_memory(i, report);
-	report_note(report, "Arrangements: both in the union of two GPCs of different uGPUs (no "
-		    "partition); half of each of two GPCs (interleaved); a GPC each in the same "
-		    "uGPU (own GPC), in different ones (own uGPU); a GPC, and all other TPCs of "
-		    "the GPU (all the rest).");
-	report_note(report, "Each figure: %u launches of the victim one behind the other, timed "
-		    "by the GPU, alone, beside the neighbour, alone again, in the same set. A "
-		    "tenant has %u TPCs. The neighbour launches on two streams without a gap, by "
-		    "grids that fill the SMs of its set; its own record says when it ran. Clocks: "
-		    "by the victim's own cycles, and as NVML tells before, during and after (-1: "
-		    "not told).", i->meter.nr, i->b->sets.nr_tpcs);
+	report_note(report, "Arrangements: no partition: both programs in the union of two GPCs "
+		    "of different uGPUs; interleaved: half of each of two GPCs; own GPC: a GPC "
+		    "each in the same uGPU; own uGPU: a GPC each in different uGPUs; all the "
+		    "rest: a GPC for the victim, all other TPCs of the GPU for the neighbour.");
+	report_note(report, "Each figure: %u consecutive launches of the victim, timed by the "
+		    "GPU: alone, next to the neighbour, and alone again, in the same set. A "
+		    "program has %u TPCs. The neighbour launches on two streams without a gap, "
+		    "with grids that fill the SMs of its set, and records when it ran. Clocks: "
+		    "from the victim's own cycle counter, and from NVML before, during and after "
+		    "(-1: not known).", i->meter.nr, i->b->sets.nr_tpcs);
 }
 
 int bench_isolation(struct bench *b, json_t *report)
@@ -221,14 +230,14 @@ int bench_isolation(struct bench *b, json_t *report)
 
 	i.b = b;
 	if (!b->sets.nr_tpcs)
-		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
+		return bench_fail(b, -EOPNOTSUPP, "this GPU has only one TPC");
 	err = meter_open(b, &i.meter, bench_count(b, 100, 30));
 	if (err)
 		return err;
-	/* Made first, shown last. */
+	/* Created first, because cells are added to it; printed last. */
 	i.details = json_incref(report_table(report, "All cells (us, MHz)",
-		"arrangement|victim|neighbour|alone|beside|beside 99%|slowdown|at the same clock|neighbour ran|"
-		"MHz alone|MHz beside|NVML before|NVML during|NVML after"));
+		"arrangement|victim|neighbour|alone|shared|shared 99%|slowdown|at the same "
+		"clock|neighbour ran|MHz alone|MHz shared|NVML before|NVML during|NVML after"));
 	json_array_remove(json_object_get(report, "tables"), 0);
 	err = size_victims(&i);
 	for (int where = 0; !err && where < SETS_NR; where++)

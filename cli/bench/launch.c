@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Kernels, what their launches leave behind, series of them. */
+/* Loads kernels, launches them and series of them, and reads what they recorded. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include "cli/bench/bench.h"
 #include "cli/util/alloc.h"
 
-/* The PTX is part of the command: the driver compiles it for the GPU at hand. */
+/* The command contains the PTX; the driver compiles it for the present GPU. */
 __asm__(".section .rodata\n.global bench_ptx\n.hidden bench_ptx\nbench_ptx:\n"
 	".incbin \"cli/bench/kernels.ptx\"\n.byte 0\n.previous\n");
 extern const char bench_ptx[];
 
 #define NR_WARM_UP	2
-#define SIMULATED_NS	20000	/* how long a block lasts there */
+#define SIMULATED_NS	20000	/* time of a block on the simulated GPU */
 #define DEFAULT_L2	(32u << 20)
 
 static const char *const code_name[BENCH_NR_CODES] = {
@@ -51,7 +51,10 @@ double bench_now_us(void)
 	return ts.tv_sec * 1e6 + ts.tv_nsec / 1e3;
 }
 
-/* The call returns when the host's copy may change; a launch on another stream waits for none. */
+/*
+ * Returns when the source may be changed. Launches on other streams do not wait for a copy, so
+ * this waits.
+ */
 int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes)
 {
 	int err = CU(b, cuMemcpyHtoD_v2, to, from, bytes);
@@ -59,7 +62,7 @@ int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes)
 	return err ? err : CU(b, cuStreamSynchronize, NULL);
 }
 
-/* Clocks rise when there is work: half a second of it. */
+/* Half a second of work, so that the clocks rise. */
 static int warm_up(struct bench *b)
 {
 	struct kernel kernel = { .code = BENCH_FMA, .blocks = 1024, .threads = 512, .n = 4000 };
@@ -190,7 +193,7 @@ int bench_alloc(struct bench *b, size_t bytes, cuda_ptr *memory)
 	return CU(b, cuMemAlloc_v2, memory, bytes);
 }
 
-/* Events 0 to @nr with the launches between them, read when all are done. */
+/* Records events 0 to @nr around the launches, and reads them after the last launch. */
 static int run_series(struct bench *b, void *stream, struct kernel kernel,
 		      const struct slots *slots, unsigned int nr, void **events, double *us)
 {
@@ -201,7 +204,7 @@ static int run_series(struct bench *b, void *stream, struct kernel kernel,
 	for (unsigned int i = 0; !err && i < nr_all; i++) {
 		if (i >= NR_WARM_UP)
 			err = CU(b, cuEventRecord, events[i - NR_WARM_UP], stream);
-		/* Of what warms up there is one record, behind the others. */
+		/* The warm-up launches share one record, after the others. */
 		if (!err)
 			err = kernel_launch(b, stream, &kernel, slots,
 					    i < NR_WARM_UP ? nr : i - NR_WARM_UP);
@@ -253,7 +256,10 @@ int bench_calibrate(struct bench *b, void *stream, struct kernel *kernel, double
 		err = bench_series(b, stream, kernel, &slots, NR, took);
 		is = stats_median(took, NR);
 		n = is > 0 ? kernel->n * us / is : kernel->n;
-		/* The first times are mostly the launch itself: not too far at once. */
+		/*
+		 * The first times consist mostly of launch overhead, so the first steps are
+		 * small.
+		 */
 		if (n > kernel->n * 200.0)
 			n = kernel->n * 200.0;
 		kernel->n = n < 1 ? 1 : n > 1e9 ? 1000000000 : n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Somebody who launches beside what is measured, and proof of when. Polls no host memory: each
- * launch is bounded and ends by itself.
+ * Runs a neighbour that launches while a victim is measured, and records when it ran. It does
+ * not poll host memory: each launch is limited and ends by itself.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ int neighbour_open(struct bench *b, struct neighbour *n)
 	return err ?: slots_open(b, &n->slots, NEIGHBOUR_SLOTS);
 }
 
-/* In the thread: @result of @call, kept apart from the sentences of the other one. */
+/* For the thread: handles @result of @call, with a message of its own. */
 static bool good(struct neighbour *n, const char *call, int result)
 {
 	n->err = driver_check(&n->b->cu, call, result, n->why, sizeof(n->why));
@@ -60,7 +60,7 @@ static void *be_neighbour(void *arg)
 	for (int s = 0; !n->err && s < NEIGHBOUR_STREAMS; s++)
 		good(n, "cuStreamSynchronize", cu->cuStreamSynchronize(n->streams[s]));
 leave:
-	/* Whoever waits for the first ones is to see why they do not come. */
+	/* Wakes a thread that waits for the first launches, so that it sees the error. */
 	atomic_fetch_add(&n->nr_done, 1);
 	return NULL;
 }
@@ -80,7 +80,7 @@ int neighbour_start(struct neighbour *n, const struct kernel *kernel,
 	if (err)
 		return err;
 	if (pthread_create(&n->thread, NULL, be_neighbour, n))
-		return bench_fail(n->b, -EAGAIN, "no thread for the neighbour");
+		return bench_fail(n->b, -EAGAIN, "cannot create a thread for the neighbour");
 	while (!atomic_load(&n->nr_done))
 		usleep(50);
 	return 0;

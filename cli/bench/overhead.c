@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What confining costs the host, and what else would: launches, sets, changes from outside,
- * and beside them green contexts and MPS. What must not be in one process is done in
- * children, before this one touches CUDA.
+ * Measures what confinement costs the host, and what alternatives cost: launches, sets, changes
+ * from outside, green contexts and MPS. Measurements that cannot share a process run in
+ * children, before this process uses CUDA.
  */
 #include <errno.h>
 #include <sched.h>
@@ -28,13 +28,13 @@
 enum variant { NEVER, NEVER_AGAIN, NOTHING_SET, PROCESS_SET, STREAM_SET, NR_VARIANTS };
 
 static const char *const variant_name[NR_VARIANTS] = {
-	"never attached", "never attached, a second process", "attached, nothing set",
+	"never attached", "never attached, second process", "attached, no set",
 	"a process set", "a stream set",
 };
 
 struct worker {
 	pid_t pid;
-	int fd;			/* a socket to it */
+	int fd;			/* the socket to the child */
 };
 
 static int worker_ready(struct bench *b, enum variant variant, void **stream)
@@ -51,7 +51,7 @@ static int worker_ready(struct bench *b, enum variant variant, void **stream)
 	return bench_library(b, gpupart_process_set(cmd_gp, b->gpu, &half));
 }
 
-/* @nr empty launches; the host's ns for all of them in *took. */
+/* Makes @nr empty launches; *took is the host's time for all of them in ns. */
 static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *took)
 {
 	double start = bench_now_us();
@@ -64,7 +64,7 @@ static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *
 	return err ? err : b->cu.cuStreamSynchronize(stream);
 }
 
-/* In a child: for each byte that comes, launches and says how long that took. */
+/* In a child: for each byte that arrives, makes launches and sends their time. */
 static void __attribute__((noreturn))
 be_worker(struct bench *b, enum variant variant, int cpu, int fd)
 {
@@ -74,11 +74,13 @@ be_worker(struct bench *b, enum variant variant, int cpu, int fd)
 	char go;
 	int err = worker_ready(b, variant, &stream);
 
-	/* They never run at the same time; one CPU is one clock and one cache. */
+	/*
+	 * The children never run at the same time; on one CPU they share a clock and a cache.
+	 */
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	sched_setaffinity(0, sizeof(one), &one);
-	/* Below 0: it cannot. */
+	/* Negative: it failed. */
 	took = err ? -1 : 0;
 	if (write(fd, &took, sizeof(took)) != sizeof(took) || err)
 		_exit(1);
@@ -97,13 +99,16 @@ static int worker_start(struct bench *b, enum variant variant, int cpu, struct w
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return bench_fail(b, -errno, "no socket: %s", strerror(errno));
+		return bench_fail(b, -errno, "cannot create a socket: %s", strerror(errno));
 	fflush(NULL);
 	w->pid = fork();
 	if (w->pid < 0)
-		return bench_fail(b, -errno, "no process: %s", strerror(errno));
+		return bench_fail(b, -errno, "cannot create a process: %s", strerror(errno));
 	if (!w->pid) {
-		/* Those of the workers before: else nobody would see a side close. */
+		/*
+		 * The ends for earlier children: while this child held them, those children
+		 * would not see the parent close.
+		 */
 		for (; others < w; others++)
 			close(others->fd);
 		close(ends[0]);
@@ -128,7 +133,10 @@ static bool turn(const struct worker *w, double *took)
 	       read(w->fd, took, sizeof(*took)) == sizeof(*took);
 }
 
-/* One process a variant, in turns; the median of each one's ratio to the first's turns. */
+/*
+ * Measures one process for each variant, in turns. The result is the median ratio to the first
+ * variant's turns.
+ */
 static int measure_group(struct bench *b, double ratio[NR_VARIANTS], double ns[NR_VARIANTS])
 {
 	double took[NR_VARIANTS][MAX_BLOCKS], ratios[NR_VARIANTS][MAX_BLOCKS], ready;
@@ -142,13 +150,13 @@ static int measure_group(struct bench *b, double ratio[NR_VARIANTS], double ns[N
 	}
 	for (unsigned int v = 0; !err && v < nr; v++)
 		if (read(workers[v].fd, &ready, sizeof(ready)) != sizeof(ready) || ready < 0)
-			err = bench_fail(b, -ECHILD, "the process of \"%s\" did not start",
+			err = bench_fail(b, -ECHILD, "the process '%s' did not start",
 					 variant_name[v]);
-	/* The first two turns warm up. */
+	/* The first two turns are warm-up. */
 	for (unsigned int block = 0; !err && block < nr_blocks + 2; block++) {
 		for (unsigned int v = 0; !err && v < NR_VARIANTS; v++)
 			if (!turn(&workers[v], &took[v][done]))
-				err = bench_fail(b, -ECHILD, "the process of \"%s\" died",
+				err = bench_fail(b, -ECHILD, "the process '%s' died",
 						 variant_name[v]);
 		done += !err && block >= 2;
 	}
@@ -182,31 +190,31 @@ static int measure_launches(struct bench *b, json_t *report)
 	}
 	if (err)
 		return err;
-	table = report_table(report, "A launch (the host's time)",
-			     "process|ns|ratio to never attached|least|most");
+	table = report_table(report, "One launch (host time)",
+			     "process|ns|ratio to never attached|lowest|highest");
 	for (int v = 0; v < NR_VARIANTS; v++) {
 		struct stats s = stats_of(ratio[v], nr_groups);
 
 		report_row(table, "[s,f,f,f,f]", variant_name[v], stats_median(ns[v], nr_groups),
 			   s.median, s.min, s.max);
 		if (v == STREAM_SET)
-			report_mean(report, "A launch with a set costs the host %.3f times one of "
-				    "a process that was never attached.", s.median);
+			report_mean(report, "A launch with a set takes %.3f times the host time "
+				    "of a launch in a process that was never attached.", s.median);
 	}
-	report_note(report, "Launches: %u groups of processes that take turns of %d launches on "
+	report_note(report, "Launches: %u groups of processes, which make %d launches in turns on "
 		    "one CPU; the second one that never attached shows how far equal processes "
 		    "differ.", nr_groups, NR_LAUNCHES);
 	return 0;
 }
 
-/* ------------------------------------------------------------------- from outside */
+/* ----------------------------------------------------------- changes from outside */
 
 struct shared {
 	struct gpupart_tpcset sets[2];
 	char pci[20];
 	atomic_int ready, go, done, nr_wrong;
 	double called;
-	int err;		/* of the launching process: why it is not ready */
+	int err;		/* set by the launching process if it cannot start */
 	char why[512];
 };
 
@@ -219,7 +227,7 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	err = bench_attach(b);
 	if (!err && !b->sets.nr_tpcs)
-		err = bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
+		err = bench_fail(b, -EOPNOTSUPP, "this GPU has only one TPC");
 	if (!err)
 		err = bench_library(b, gpupart_process_publish(cmd_gp, "bench")) ?:
 		      slots_open(b, &slots, 1);
@@ -253,8 +261,8 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 	_exit(0);
 }
 
-/* Leaves its status to be waited for: until then the number is no other's. */
-static bool lives(pid_t pid)
+/* Does not reap the process, so that its pid stays reserved. */
+static bool is_running(pid_t pid)
 {
 	siginfo_t info = { 0 };
 
@@ -283,7 +291,7 @@ static int change_often(struct bench *b, struct shared *shared, pid_t pid, json_
 		write_us[i] = bench_now_us() - start;
 		atomic_store_explicit(&shared->go, go, memory_order_release);
 		while (atomic_load_explicit(&shared->done, memory_order_acquire) != go)
-			if (sched_yield() || !lives(pid)) {
+			if (sched_yield() || !is_running(pid)) {
 				gpupart_remote_close(remote);
 				return bench_fail(b, -ECHILD, "the launching process died");
 			}
@@ -293,11 +301,11 @@ static int change_often(struct bench *b, struct shared *shared, pid_t pid, json_
 	if (err)
 		return err;
 	s = stats_of(total_us, nr);
-	report_figure(report, OVERHEAD_TABLE, "change from outside: the write",
+	report_figure(report, OVERHEAD_TABLE, "change from outside: time of the write",
 		      stats_median(write_us, nr), "us");
 	report_figure(report, OVERHEAD_TABLE, OUTSIDE_ROW, s.median, "us");
 	report_figure(report, OVERHEAD_TABLE, "the same, 99%", s.p99, "us");
-	report_check(report, true, "launches after a change from outside that did not obey it",
+	report_check(report, true, "launches after a change from outside that used the old set",
 		     atomic_load(&shared->nr_wrong), REPORT_AT_MOST, 0);
 	return 0;
 }
@@ -310,16 +318,16 @@ static int measure_outside(struct bench *b, json_t *report)
 	int err;
 
 	if (shared == MAP_FAILED)
-		return bench_fail(b, -errno, "no shared memory: %s", strerror(errno));
+		return bench_fail(b, -errno, "cannot allocate shared memory: %s", strerror(errno));
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
 		be_launcher(b, shared);
 	if (pid < 0) {
-		err = bench_fail(b, -errno, "no process: %s", strerror(errno));
+		err = bench_fail(b, -errno, "cannot create a process: %s", strerror(errno));
 		goto unmap_shared;
 	}
-	for (int i = 0; i < 60000 && !atomic_load(&shared->ready) && lives(pid); i++)
+	for (int i = 0; i < 60000 && !atomic_load(&shared->ready) && is_running(pid); i++)
 		usleep(1000);
 	if (atomic_load(&shared->ready) == 1)
 		err = change_often(b, shared, pid, report);
@@ -375,7 +383,7 @@ static int measure_sets(struct bench *b, json_t *report)
 	return err;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------- the whole part */
 
 static json_t *find_row(const json_t *report, const char *what)
 {
@@ -389,17 +397,17 @@ static json_t *find_row(const json_t *report, const char *what)
 	return NULL;
 }
 
-/* The figures that are there, one beside the other. */
-static void mean_changes(json_t *report)
+/* Lists the figures that exist in one sentence. */
+static void explain_changes(json_t *report)
 {
 	static const struct {
 		const char *row, *words;
 	} all[] = {
 		{ "set of a stream", "a set of a stream" },
-		{ OUTSIDE_ROW, "a change from outside, until it is obeyed" },
+		{ OUTSIDE_ROW, "a change from outside until a launch uses it" },
 		{ GREEN_ROW, "a new green context" },
 		{ PROCESS_ROW, "a new process" },
-		{ MPS_ROW, "MPS started anew" },
+		{ MPS_ROW, "a restart of MPS" },
 	};
 	char text[512] = "";
 
@@ -414,17 +422,17 @@ static void mean_changes(json_t *report)
 			   number, json_string_value(json_array_get(row, 2)));
 	}
 	if (*text)
-		report_mean(report, "To change who has what: %s.", text);
+		report_mean(report, "Times to change a partition: %s.", text);
 }
 
-/* The first of the failures, while the others go on: they are apart from each other. */
+/* Keeps the first failure. The measurements are independent, so the others continue. */
 struct first {
 	int err;
 	char why[512];
 };
 
-static void keep_going(struct bench *b, json_t *report, const char *what, int err,
-		       struct first *first)
+static void measure_next(struct bench *b, json_t *report, const char *what, int err,
+			 struct first *first)
 {
 	if (!err)
 		return;
@@ -441,12 +449,12 @@ int bench_overhead(struct bench *b, json_t *report)
 	int err;
 
 	report_table(report, OVERHEAD_TABLE, "what|median|unit");
-	keep_going(b, report, "launches", measure_launches(b, report), &first);
-	keep_going(b, report, "changes from outside", measure_outside(b, report), &first);
-	keep_going(b, report, "green contexts", overhead_green(b, report), &first);
-	keep_going(b, report, "MPS", overhead_mps(b, report), &first);
+	measure_next(b, report, "launches", measure_launches(b, report), &first);
+	measure_next(b, report, "changes from outside", measure_outside(b, report), &first);
+	measure_next(b, report, "green contexts", overhead_green(b, report), &first);
+	measure_next(b, report, "MPS", overhead_mps(b, report), &first);
 	err = bench_attach(b) ?: measure_sets(b, report);
-	keep_going(b, report, "sets", err, &first);
-	mean_changes(report);
+	measure_next(b, report, "sets", err, &first);
+	explain_changes(report);
 	return first.err ? bench_fail(b, first.err, "%s", first.why) : 0;
 }

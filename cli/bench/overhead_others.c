@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the other ways to part a GPU cost to be changed: green contexts, MPS. In children that do
+ * Measures what it costs to change a partition by green contexts or MPS, in children that do
  * not attach.
  */
 #include <errno.h>
@@ -23,7 +23,7 @@ struct answer {
 	char why[512];
 };
 
-/* In a child of its own: @fn gets a struct bench that has touched no CUDA. */
+/* Runs @fn in a child, with a struct bench that has not used CUDA. */
 static int ask(struct bench *b, void (*fn)(void *arg, void *result), double *us)
 {
 	struct answer answer = { 0 };
@@ -59,7 +59,7 @@ static int make_green(struct bench *b, double *us)
 	if (!err && (!b->cu.cuGreenCtxCreate || !b->cu.cuDeviceGetDevResource ||
 		     !b->cu.cuDevSmResourceSplitByCount || !b->cu.cuDevResourceGenerateDesc ||
 		     !b->cu.cuGreenCtxDestroy))
-		err = bench_fail(b, -EOPNOTSUPP, "this driver has none");
+		err = bench_fail(b, -EOPNOTSUPP, "this driver has no green contexts");
 	if (!err)
 		err = CU(b, cuDeviceGetAttribute, &nr_sms, DRIVER_ATTR_NR_SMS, b->cu.device);
 	if (!err && nr_sms < GREEN_SMS)
@@ -100,7 +100,7 @@ int overhead_green(struct bench *b, json_t *report)
 
 /* ------------------------------------------------------------------------------- MPS */
 
-/* A process from its first call until its first kernel is done. */
+/* Measures from the first call of a process until its first kernel ends. */
 static void be_client(void *arg, void *result)
 {
 	struct kernel kernel = { .code = BENCH_HOLD, .blocks = 1, .threads = 32, .n = 1 };
@@ -123,7 +123,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* In a process that stays when this one is killed: ends what was started, then the folder. */
+/* A process that outlives this one: ends what was started, and removes the directory. */
 static pid_t start_keeper(struct mps_daemon *daemon, int *pipe_end)
 {
 	char byte;
@@ -193,7 +193,7 @@ int overhead_mps(struct bench *b, json_t *report)
 		return err;
 	report_figure(report, OVERHEAD_TABLE, PROCESS_ROW, us / 1e3, "ms");
 	if (b->simulated)
-		return bench_fail(b, -EOPNOTSUPP, "not with the simulated driver");
+		return bench_fail(b, -EOPNOTSUPP, "not available with the simulated driver");
 	if (mps_daemon_find_control(&daemon))
 		return bench_fail(b, -EOPNOTSUPP, "%s", daemon.why);
 	snprintf(daemon.dir, sizeof(daemon.dir), "%s/gpupart-bench-XXXXXX", P_tmpdir);
@@ -208,7 +208,7 @@ int overhead_mps(struct bench *b, json_t *report)
 	keeper = start_keeper(&daemon, &end);
 	if (keeper < 0) {
 		nftw(daemon.dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-		return bench_fail(b, -EAGAIN, "no process to look after the daemon");
+		return bench_fail(b, -EAGAIN, "cannot create a process for the daemon");
 	}
 	err = restart(b, &daemon, report);
 	unsetenv(MPS_DAEMON_PIPES);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Two kernels on sets that overlap, in both orders: who reaches the work distributor first. */
+/*
+ * Runs two kernels on overlapping sets in both orders, to see which one gets the shared TPCs
+ * first.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include "cli/bench/bench.h"
 
 #define BLOCK_NS	200000
 #define WAVES		4
-#define THREADS		1024	/* two blocks an SM, whatever GPU */
+#define THREADS		1024	/* two blocks for each SM, on any GPU */
 #define MAX_ROUNDS	32
 
 struct overlap {
@@ -15,7 +18,7 @@ struct overlap {
 	void *stream[2];
 	struct slots slots;
 	struct kernel kernel[2];
-	double times[2][2][2][MAX_ROUNDS];	/* who was first, whose, start or end: us */
+	double times[2][2][2][MAX_ROUNDS];	/* by first kernel, kernel, start or end: us */
 };
 
 static void choose_sets(struct overlap *o)
@@ -51,11 +54,11 @@ static int once(struct overlap *o, int first, unsigned int round)
 
 static void tell(struct overlap *o, json_t *report, unsigned int nr_rounds)
 {
-	json_t *table = report_table(report, "Medians, us from the first block on",
+	json_t *table = report_table(report, "Medians, us since the first block",
 				     "order|kernel|start|end"),
 	       *chart = report_chart(report, "overlap.svg", REPORT_TIMELINE,
-				     "Two kernels on overlapping sets, in both orders", "us", "",
-				     false),
+				     "Two kernels on overlapping sets, in both orders",
+				     "us since the first block", "", false),
 	       *series[2] = { report_series(chart, "K1"), report_series(chart, "K2") };
 	char list[2][GPUPART_TPCSET_STRLEN];
 	unsigned int nr_first = 0;
@@ -78,9 +81,9 @@ static void tell(struct overlap *o, json_t *report, unsigned int nr_rounds)
 	}
 	for (int k = 0; k < 2; k++)
 		gpupart_tpcset_format_list(&o->set[k], list[k], sizeof(list[k]));
-	report_mean(report, "Two equal kernels on overlapping sets: in %u of 2 orders the one "
-		    "that reached the work distributor first ended first; the other has the "
-		    "shared TPCs after it.", nr_first);
+	report_mean(report, "Two equal kernels on overlapping sets: in %u of 2 orders the kernel "
+		    "launched first ended first; the other one waited for the "
+		    "shared TPCs.", nr_first);
 	report_note(report, "Figure 11 of \"Hardware Compute Partitioning on NVIDIA GPUs\". K1: "
 		    "TPCs %s, K2: TPCs %s; %d waves of blocks of %d us each; %u rounds.", list[0],
 		    list[1], WAVES, BLOCK_NS / 1000, nr_rounds);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two programs of the user beside each other, in every way there is to share a GPU, interleaved.
- * Each prints a line for each unit of work that has ended: how long it took, in ms. Ways are
- * command lines, so that each is what a user would type.
+ * Runs two programs of the user at the same time, in each way to share a GPU, interleaved. Each
+ * program prints a line for each completed unit of work: its time in ms. A way is a pair of
+ * command lines that a user could type.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,12 +27,12 @@
 
 #define MAX_WAYS	40
 #define PATH_LEN	600
-#define BEGIN_NS	120000000000	/* a program loads its model, and compiles */
-#define WARM_NS		2000000000	/* from the first unit of the last one on */
-#define QOS_WARM_NS	10000000000	/* the controller learns */
+#define BEGIN_NS	120000000000	/* time for a program to load its model and to compile */
+#define WARM_NS		2000000000	/* warm-up, since the later program's first unit of work */
+#define QOS_WARM_NS	10000000000	/* the controller needs time to learn */
 #define END_NS		10000000000
 #define SECOND_NS	1000000000
-#define LEAST_SECONDS	10		/* of fewer an interval means nothing */
+#define LEAST_SECONDS	10		/* fewer seconds give no useful interval */
 
 static const char families[] =
 	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos";
@@ -41,20 +41,20 @@ enum kind { ALONE, PEER, OURS };
 
 struct way {
 	char name[48];
-	const char *family;		/* ways that are one line in the picture */
+	const char *family;		/* ways that are connected by a line in the picture */
 	enum kind kind;
-	char *command[2];		/* of A and of B; NULL: it is not started */
+	char *command[2];		/* of A and of B; NULL: not started */
 	uint64_t warm_ns;
 	struct peers_second *seconds;
 	unsigned int nr_seconds;
-	char why[200];			/* "" measured */
+	char why[200];			/* "": it was measured */
 	struct peers_value figures[PEERS_NR];
 };
 
 struct peers {
 	struct bench *b;
 	const struct peers_options *options;
-	char dir[512];			/* pipes, and the controller's file */
+	char dir[512];			/* directory for pipes and the file for qos */
 	struct way ways[MAX_WAYS];
 	unsigned int nr;
 };
@@ -73,7 +73,7 @@ static bool is_in(const char *list, const char *word)
 	return found;
 }
 
-/* Nothing gets warm on the simulated GPU. */
+/* The simulated GPU needs no warm-up. */
 static uint64_t warm(const struct peers *p, uint64_t ns)
 {
 	return p->b->simulated ? ns / 10 : ns;
@@ -91,17 +91,17 @@ static struct way *add_way(struct peers *p, enum kind kind, const char *family, 
 	return way;
 }
 
-/* Program @n of PEERS_A and PEERS_B, as the shell reads it, into its pipe. */
-static char *bare(unsigned int n)
+/* The shell command for program @n of PEERS_A and PEERS_B, with its output in its pipe. */
+static char *plain_command(unsigned int n)
 {
 	return alloc_text("eval \"$PEERS_%c\" >\"$PEERS_DIR/%c\"", 'A' + n, 'a' + n);
 }
 
-/* The same behind @before, which ends in a blank or is "". */
+/* The same after the prefix @before, which ends with a blank or is "". */
 __attribute__((format(printf, 2, 3)))
-static char *behind(unsigned int n, const char *fmt, ...)
+static char *command_with_prefix(unsigned int n, const char *fmt, ...)
 {
-	char before[GPUPART_TPCSET_STRLEN + 128], *program = bare(n), *command;
+	char before[GPUPART_TPCSET_STRLEN + 128], *program = plain_command(n), *command;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -118,11 +118,11 @@ static void add_alone(struct peers *p)
 		struct way *way = add_way(p, ALONE, "alone", n ? "B alone" : "A alone");
 
 		if (way)
-			way->command[n] = bare(n);
+			way->command[n] = plain_command(n);
 	}
 }
 
-/* MPS as everybody has it: the run that starts its daemon leaves the programs alone. */
+/* Plain MPS: the `run` that starts the daemon does not confine the programs. */
 static void add_mps(struct peers *p, const char *name, unsigned int percent)
 {
 	struct way *way = add_way(p, PEER, percent ? "mps-percent" : "mps", name);
@@ -132,9 +132,11 @@ static void add_mps(struct peers *p, const char *name, unsigned int percent)
 		if (percent)
 			snprintf(words, sizeof(words), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%u ",
 				 n ? 100 - percent : percent);
-		way->command[n] = behind(n, "\"$PEERS_GPUPART\" run --mps -t 0-%u -- env "
-					 "GPUPART_DISABLE=1 %s",
-					 gpupart_topology_nr_tpcs(p->b->topo) - 1, words);
+		way->command[n] =
+			command_with_prefix(n,
+					    "\"$PEERS_GPUPART\" run --mps -t 0-%u -- env "
+					    "GPUPART_DISABLE=1 %s",
+					    gpupart_topology_nr_tpcs(p->b->topo) - 1, words);
 	}
 }
 
@@ -145,7 +147,7 @@ static void add_peers(struct peers *p)
 	char name[48];
 
 	for (unsigned int n = 0; way && n < 2; n++)
-		way->command[n] = bare(n);
+		way->command[n] = plain_command(n);
 	add_mps(p, "MPS", 0);
 	for (unsigned int i = 0; i < 3; i++) {
 		snprintf(name, sizeof(name), "MPS %u%% / %u%%", percents[i], 100 - percents[i]);
@@ -161,9 +163,9 @@ static void add_peers(struct peers *p)
 	}
 }
 
-/* The set of about @nr TPCs of that shape: those nearest to it that there are. */
-static bool near_set(const struct bench *b, enum gpupart_shape shape, unsigned int nr,
-		     struct gpupart_tpcset *set)
+/* The available set of that shape whose size is nearest to @nr TPCs. */
+static bool nearest_set(const struct bench *b, enum gpupart_shape shape, unsigned int nr,
+			struct gpupart_tpcset *set)
 {
 	const struct gpupart_tpcset all = gpupart_topology_all(b->topo);
 	unsigned int most = gpupart_tpcset_count(&all);
@@ -187,7 +189,8 @@ static void add_sets(struct peers *p)
 	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * 3; i++) {
 		const char *shape = gpupart_shape_name(i / 3);
 
-		if (!near_set(p->b, i / 3, gpupart_tpcset_count(&all) * (1 + i % 3) / 4, &sets[0]))
+		if (!nearest_set(p->b, i / 3, gpupart_tpcset_count(&all) * (1 + i % 3) / 4,
+				 &sets[0]))
 			continue;
 		sets[1] = gpupart_tpcset_andnot(&all, &sets[0]);
 		snprintf(name, sizeof(name), "%s %u / %u", shape,
@@ -195,8 +198,8 @@ static void add_sets(struct peers *p)
 		way = add_way(p, OURS, shape, name);
 		for (unsigned int n = 0; way && n < 2; n++) {
 			gpupart_tpcset_format_list(&sets[n], list, sizeof(list));
-			way->command[n] = behind(n, "\"$PEERS_GPUPART\" run --mps -t %s --",
-						 list);
+			way->command[n] = command_with_prefix(
+				n, "\"$PEERS_GPUPART\" run --mps -t %s --", list);
 		}
 	}
 }
@@ -210,8 +213,8 @@ static void add_qos(struct peers *p)
 	if (!way)
 		return;
 	path = alloc_text("%s/qos.yaml", p->dir);
-	a = bare(0);
-	b = bare(1);
+	a = plain_command(0);
+	b = plain_command(1);
 	file = fopen(path, "we");
 	if (file) {
 		fprintf(file, "tenants:\n  a: { goal: { %s }, program: [sh, -c, '%s'] }\n"
@@ -234,15 +237,15 @@ struct stream {
 	unsigned int len;
 };
 
-/* One way, one time. */
+/* One measurement of one way. */
 struct round {
 	struct peers *p;
 	struct way *way;
 	struct stream streams[2];
 	pid_t pids[2];
-	uint64_t begin;			/* of the measurement; 0: not yet */
+	uint64_t begin;			/* start of the measurement; 0: not started */
 	bool seen[2], wanted[2];
-	unsigned int first;		/* of this round's seconds */
+	unsigned int first;		/* index of this round's first second */
 };
 
 static volatile sig_atomic_t is_stopped;
@@ -253,7 +256,7 @@ static void note_stop(int signal)
 	is_stopped = 1;
 }
 
-/* What is ignored stays so, as SIGHUP under nohup. */
+/* A signal that is ignored stays ignored, for example SIGHUP under nohup. */
 static void handle_stops(void (*handler)(int))
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -283,7 +286,7 @@ static pid_t start(const char *command, const char *errors)
 	_exit(127);
 }
 
-/* Not reaped: the number stays that of its session. */
+/* Does not reap the process, so that the number of its session stays reserved. */
 static bool has_ended(pid_t pid)
 {
 	siginfo_t info = { 0 };
@@ -292,7 +295,10 @@ static bool has_ended(pid_t pid)
 			   info.si_pid);
 }
 
-/* Of the session, which a process leaves by setsid() alone; zombies count as ended. */
+/*
+ * Signals all processes of the session, which a process can leave only by setsid(). Zombies
+ * count as ended.
+ */
 static bool signal_session(pid_t session, int signal)
 {
 	bool is_there = false;
@@ -315,8 +321,8 @@ static bool signal_session(pid_t session, int signal)
 }
 
 /*
- * With all that they started: what stays would run beside the next way. Asked first, for a daemon
- * of MPS ends with its last client.
+ * Ends the programs and all their descendants, which would disturb the next way. Asks them
+ * first, because a daemon of MPS ends with its last client.
  */
 static void stop(struct round *r)
 {
@@ -379,8 +385,8 @@ static void take(struct round *r, unsigned int n)
 	}
 }
 
-/* Why it is over before its time: what was written last on stderr, or that it ended. */
-static void say_ended(struct round *r, unsigned int n)
+/* Stores why a program ended early: its last line on stderr, or its status. */
+static void store_end_reason(struct round *r, unsigned int n)
 {
 	char path[PATH_LEN], line[160], last[160] = "";
 	FILE *file;
@@ -393,10 +399,10 @@ static void say_ended(struct round *r, unsigned int n)
 	if (file)
 		fclose(file);
 	snprintf(r->way->why, sizeof(r->way->why), "%c ended: %.160s", 'A' + n,
-		 *last ? last : "it said nothing");
+		 *last ? last : "without a message");
 }
 
-/* Until the round is over; what ends it before its time stands in the way. */
+/* Waits until the round is over. If it ends early, the way's message says why. */
 static void watch(struct round *r)
 {
 	uint64_t until = process_now_ns() + BEGIN_NS;
@@ -409,7 +415,7 @@ static void watch(struct round *r)
 			if (fds[n].revents & POLLIN)
 				take(r, n);
 			if (has_ended(r->pids[n])) {
-				say_ended(r, n);
+				store_end_reason(r, n);
 				return;
 			}
 		}
@@ -419,7 +425,7 @@ static void watch(struct round *r)
 		}
 	}
 	if (!r->begin)
-		snprintf(r->way->why, sizeof(r->way->why), "%s printed no number of ms in %d s",
+		snprintf(r->way->why, sizeof(r->way->why), "%s printed no time in ms for %d s",
 			 r->seen[0] >= r->wanted[0] ? "B" : "A", (int)(BEGIN_NS / SECOND_NS));
 }
 
@@ -429,7 +435,10 @@ static void measure(struct peers *p, struct way *way)
 	char path[PATH_LEN];
 
 	for (unsigned int n = 0; n < 2; n++) {
-		/* Both ends: there is a reader before the program opens it, and no end of file. */
+		/*
+		 * Opens both ends: so the program has a reader at once, and this process never
+		 * reads end of file.
+		 */
 		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
 		r.streams[n].fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 		r.wanted[n] = way->command[n] || way->kind != ALONE;
@@ -464,13 +473,15 @@ static double part(const struct way *alone, const struct way *way, enum peers_fi
 	       way->figures[f].value / alone->figures[f].value : 0;
 }
 
-static void tell_ways(struct peers *p, json_t *report)
+static void report_ways(struct peers *p, json_t *report)
 {
 	json_t *table = report_table(report, "Ways to share the GPU", "way|A a second|from|to|"
-				     "of alone|p50 ms|p99 ms|from|to|p99.9 ms|B a second|from|to|"
+				     "of solo|p50 ms|p99 ms|from|to|p99.9 ms|B a second|from|to|"
 				     "of alone");
-	json_t *chart = report_chart(report, "peers.svg", REPORT_LINES, "One program's speed "
-				     "against the other's", "A, of alone", "B, of alone", false);
+	json_t *chart = report_chart(report, "peers.svg", REPORT_LINES, "Speed of A and of B "
+				     "when they share the GPU",
+				     "A, fraction of solo speed",
+				     "B, fraction of solo speed", false);
 	const struct way *a = alone(p, 0), *b = alone(p, 1);
 	const char *family = "";
 	json_t *series = NULL;
@@ -524,16 +535,17 @@ static void judge(struct peers *p, json_t *report)
 	if (!nr)
 		return;
 	if (p->options->rounds * p->options->seconds < LEAST_SECONDS) {
-		report_note(report, "Less than %d s of each way are not judged.", LEAST_SECONDS);
+		report_note(report, "Ways with less than %d s of measurements are not judged.",
+			    LEAST_SECONDS);
 		return;
 	}
-	report_check(report, !p->b->simulated, "share of the peers with a way of ours that is "
+	report_check(report, !p->b->simulated, "share of the peers for which a way of gpupart is "
 		     "not worse in either program", (double)nr_held / nr, REPORT_AT_LEAST, 1);
-	report_check(report, !p->b->simulated, "share with one that is 10% better in one, and not "
-		     "worse in the other", (double)nr_better / nr, REPORT_AT_LEAST, 0.5);
+	report_check(report, !p->b->simulated, "share for which one is 10% better in one program "
+		     "and not worse in the other", (double)nr_better / nr, REPORT_AT_LEAST, 0.5);
 }
 
-/* ---------------------------------------------------------------------- all of it */
+/* ----------------------------------------------------------------- the whole part */
 
 static int make_pipes(struct peers *p)
 {
@@ -569,7 +581,9 @@ static void remove_all(const struct peers *p)
 	rmdir(p->dir);
 }
 
-/* In another order each time: what changes meanwhile, as clocks do, meets all of them. */
+/*
+ * In a different order each time, so that drifts, for example of clocks, affect all ways alike.
+ */
 static void measure_all(struct peers *p)
 {
 	unsigned int order[MAX_WAYS], seed = 1, nr_rounds = p->options->rounds;
@@ -610,7 +624,8 @@ int peers_check(const struct peers_options *options)
 	for (unsigned int i = 0; options->only && !status &&
 	     (word = alloc_part(options->only, ',', i)); i++) {
 		if (!is_in(families, word))
-			status = usage_error("--only %s: '%s' is none of %s", options->only, word,
+			status = usage_error("--only %s: '%s' is not one of %s",
+				options->only, word,
 					     families);
 		free(word);
 	}
@@ -628,7 +643,7 @@ int bench_peers(struct bench *b, json_t *report)
 	if (err)
 		return err;
 	handle_stops(note_stop);
-	/* Whoever ends the command ends the programs. */
+	/* If this command is killed, its programs end. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	add_alone(&p);
 	add_peers(&p);
@@ -636,7 +651,7 @@ int bench_peers(struct bench *b, json_t *report)
 	add_qos(&p);
 	measure_all(&p);
 	remove_all(&p);
-	/* The figures of many lines take long. */
+	/* The computation may take long, so signals end it again. */
 	handle_stops(SIG_DFL);
 	if (is_stopped)
 		return bench_fail(b, -EINTR, "stopped by a signal");
@@ -644,11 +659,12 @@ int bench_peers(struct bench *b, json_t *report)
 		peers_figures(p.ways[i].seconds, p.ways[i].nr_seconds, p.ways[i].figures);
 	if (!nr_measured(&p))
 		return bench_fail(b, -ECHILD, "nothing could be measured: %s",
-				  p.nr ? p.ways[0].why : "--only leaves no way");
-	report_mean(report, "A: %s. B: %s. Each line is %u x %u s, the ways in another order each "
-		    "time; from and to hold the figure in 95 of 100 cases.", p.options->programs[0],
+				  p.nr ? p.ways[0].why : "--only selects no way");
+	report_mean(report, "A: %s. B: %s. Each row is measured for %u x %u s, with the ways in "
+		    "a different order each time. 'from' and 'to' are the 95%% interval of the "
+		    "figure on their left.", p.options->programs[0],
 		    p.options->programs[1], p.options->rounds, p.options->seconds);
-	tell_ways(&p, report);
+	report_ways(&p, report);
 	judge(&p, report);
 	return 0;
 }

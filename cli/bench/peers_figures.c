@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Figures of ways to share a GPU, their intervals, and which of two is better: see peers.h. */
+/* Computes figures of ways to share a GPU and their intervals, and compares two ways. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/bench/peers.h"
@@ -20,7 +20,7 @@ double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli)
 	return nr ? sorted[((unsigned long)nr * milli + 999) / 1000 - 1] : 0;
 }
 
-/* Of the seconds whose numbers are @drawn. @room has place for all their latencies. */
+/* Figures of the seconds with the indices @drawn. @room has place for all their latencies. */
 static void figures_of(const struct peers_second *seconds, const unsigned int *drawn,
 		       unsigned int nr, float *room, double figures[PEERS_NR])
 {
@@ -84,7 +84,7 @@ void peers_figures(const struct peers_second *seconds, unsigned int nr,
 
 #define NEVER	1e12
 
-/* Of a program that did nothing no latency is known: its requests take for ever. */
+/* A program that completed nothing has no latency: it counts as infinite. */
 static struct peers_value judged_value(const struct peers_value *figures, enum peers_figure f)
 {
 	struct peers_value value = figures[f];
@@ -94,7 +94,7 @@ static struct peers_value judged_value(const struct peers_value *figures, enum p
 	return value;
 }
 
-/* @sign 1: more is better, -1: less is. */
+/* @sign 1: more is better; -1: less is better. */
 static bool is_worse(const struct peers_value *ours, const struct peers_value *peer, int sign)
 {
 	return sign > 0 ? ours->high < peer->low : ours->low > peer->high;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A well-behaved inference loop beside one that misbehaves, with and without sets. */
+/*
+ * Measures an inference loop next to a well-behaved neighbour and next to one that floods the
+ * GPU, with and without sets.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -10,13 +13,13 @@
 #define STEP_US		35
 #define PERIOD_US	1500
 #define FLOOD_US	2000
-#define LIMIT_US	3e6	/* of a case: where each takes long, fewer are measured */
+#define LIMIT_US	3e6	/* time for a case: with long inferences, fewer are measured */
 #define LEAST_NR	20
 #define MOST_LOOPS	400
-#define NR_BARS		3	/* of a case: min, median, 99% */
+#define NR_BARS		3	/* values of a case: median, 99%, maximum */
 #define NO_SETS		"no sets"
 
-/* A fixed sequence of small kernels, again and again, one a period. */
+/* A thread that runs a fixed sequence of small kernels once every period. */
 struct loop {
 	struct bench *b;
 	void *stream, *events[2];
@@ -24,7 +27,7 @@ struct loop {
 	struct slots slots;
 	double us[MOST_LOOPS];
 	unsigned int nr;
-	/* Of a good neighbour, a loop in a thread: */
+	/* For a well-behaved neighbour, which is a loop in a thread: */
 	pthread_t thread;
 	atomic_bool stop;
 	char why[256];
@@ -38,8 +41,8 @@ struct protect {
 	struct loop victim, good;
 	json_t *table, *bars[NR_BARS], *spread;
 	unsigned int nr;
-	enum arrangement where;		/* the best this board has: held to a limit */
-	int mhz;			/* as NVML told at the end of the last loop */
+	enum arrangement where;	/* the arrangement that shares least on this board; it is judged */
+	int mhz;			/* from NVML, at the end of the last loop */
 };
 
 static void sleep_until(double us)
@@ -53,7 +56,7 @@ static void sleep_until(double us)
 	nanosleep(&ts, NULL);
 }
 
-/* Without the sentences of struct bench: a thread of its own may be here. */
+/* Does not use the message of struct bench, because it may run in the thread. */
 static int one(struct loop *l, float *ms)
 {
 	const struct driver *cu = &l->b->cu;
@@ -103,7 +106,7 @@ static int loop_open(struct bench *b, struct workload *w, struct loop *l)
 		err = CU(b, cuEventCreate, &l->events[i], DRIVER_EVENT_TIMED);
 	if (!err)
 		err = slots_open(b, &l->slots, 1);
-	/* Reads and multiply-adds in turn, as layers do. */
+	/* Reads and multiply-adds in turn, similar to the layers of a network. */
 	for (unsigned int i = 0; !err && i < 2; i++)
 		err = workload_victim(w, i ? WORK_L2 : WORK_FMA, nr_sms, l->stream, STEP_US,
 				      &l->steps[i]);
@@ -121,7 +124,7 @@ static int run_loop(struct protect *p, struct loop *l)
 	for (unsigned int i = 0; i < p->nr + 2; i++) {
 		if (one(l, &ms))
 			return bench_fail(p->b, -EIO, "%s", l->why);
-		if (i >= 2)	/* those before warm up */
+		if (i >= 2)	/* the first two warm up */
 			l->us[l->nr++] = ms * 1e3;
 		if (l->nr >= LEAST_NR && bench_now_us() - start > LIMIT_US)
 			break;
@@ -134,8 +137,9 @@ static int run_loop(struct protect *p, struct loop *l)
 	return 0;
 }
 
-/* @where / @what: the name of a case. */
-static struct stats tell_case(struct protect *p, const char *where, const char *what, double share)
+/* Adds the case "@where / @what". */
+static struct stats report_case(struct protect *p, const char *where, const char *what,
+				double share)
 {
 	struct stats s = stats_of(p->victim.us, p->victim.nr);
 	const double bars[NR_BARS] = { s.min, s.median, s.p99 };
@@ -150,8 +154,8 @@ static struct stats tell_case(struct protect *p, const char *where, const char *
 	return s;
 }
 
-/* A line of the last case, its inferences by length: those in a hundred that take no longer. */
-static void tell_spread(struct protect *p, const char *where, const char *what, double alone)
+/* Adds a curve of the last case: its inferences, sorted by length. */
+static void report_spread(struct protect *p, const char *where, const char *what, double alone)
 {
 	char name[64];
 	json_t *series;
@@ -170,7 +174,7 @@ static int alone(struct protect *p, const char *where, const struct gpupart_tpcs
 		  run_loop(p, &p->victim);
 
 	if (!err)
-		*stats = tell_case(p, where, "alone", -1);
+		*stats = report_case(p, where, "alone", -1);
 	return err;
 }
 
@@ -184,18 +188,18 @@ static int beside_good(struct protect *p, const char *where, const struct gpupar
 		return err;
 	atomic_store(&p->good.stop, false);
 	if (pthread_create(&p->good.thread, NULL, be_good, &p->good))
-		return bench_fail(p->b, -EAGAIN, "no thread for the good neighbour");
+		return bench_fail(p->b, -EAGAIN, "cannot create a thread for the good neighbour");
 	err = run_loop(p, &p->victim);
 	atomic_store(&p->good.stop, true);
 	pthread_join(p->good.thread, NULL);
 	if (!err && p->good.err)
 		err = bench_fail(p->b, p->good.err, "the good neighbour: %s", p->good.why);
 	if (!err)
-		*stats = tell_case(p, where, "good beside", -1);
+		*stats = report_case(p, where, "good neighbour", -1);
 	return err;
 }
 
-/* One record holds all of the victim's launches: from the first to the last of them. */
+/* One record covers all launches of the victim, from the first to the last. */
 static int beside_faulty(struct protect *p, const char *where, const struct gpupart_tpcset *set,
 			 const struct gpupart_tpcset *faulty_set, struct stats *stats)
 {
@@ -217,14 +221,15 @@ static int beside_faulty(struct protect *p, const char *where, const struct gpup
 	if (!err)
 		err = stopped ?: slots_fetch(&p->victim.slots);
 	if (!err)
-		*stats = tell_case(p, where, "faulty beside",
-				   neighbour_share(&p->faulty, &p->victim.slots, 1));
+		*stats = report_case(p, where, "faulty neighbour",
+				     neighbour_share(&p->faulty, &p->victim.slots, 1));
 	return err;
 }
 
 /*
- * Alone, beside a good one and beside a faulty one in sets of one shape: how many times as long the
- * last takes as the first, and as @good, beside a good one without sets. 0: not there.
+ * Measures alone, next to a good and next to a faulty neighbour, in sets of one shape. Computes
+ * the ratio of the last to the first, and to @good, next to a good neighbour without sets. 0:
+ * not available.
  */
 static int in_sets(struct protect *p, enum arrangement where, const struct stats *good,
 		   double *times, double *of_good)
@@ -241,19 +246,19 @@ static int in_sets(struct protect *p, enum arrangement where, const struct stats
 	if (err)
 		return err;
 	if (where == p->where)
-		tell_spread(p, sets_name[where], "alone", own.median);
+		report_spread(p, sets_name[where], "alone", own.median);
 	err = beside_good(p, sets_name[where], set, others, &beside) ?:
 	      beside_faulty(p, sets_name[where], set, others, &beside);
 	if (err)
 		return err;
-	tell_spread(p, sets_name[where], "faulty beside", own.median);
+	report_spread(p, sets_name[where], "faulty neighbour", own.median);
 	*times = own.mean > 0 ? beside.mean / own.mean : 0;
 	*of_good = good->mean > 0 ? beside.mean / good->mean : 0;
 	return 0;
 }
 
-/* "interleaved 1.012, own GPC 1.013": of those that there are. */
-static void say_times(const double *times, char *text, size_t len)
+/* Lists the values that exist: "interleaved 1.012, own GPC 1.013". */
+static void format_times(const double *times, char *text, size_t len)
 {
 	*text = 0;
 	for (int where = SETS_INTERLEAVED; where < SETS_NR; where++)
@@ -267,26 +272,29 @@ static void tell(struct protect *p, json_t *report, const struct stats *whole,
 {
 	char text[256];
 
-	say_times(times, text, sizeof(text));
+	format_times(times, text, sizeof(text));
 	report_check(report, !p->b->simulated,
-		     "mean beside a faulty one, partitioned, to alone in the same set",
+		     "mean next to a faulty neighbour, partitioned, relative to alone in the "
+		     "same set",
 		     times[p->where], REPORT_AT_MOST, 1.05);
-	report_mean(report, "A program that floods the GPU makes an inference take %.1f times as "
-		    "long (%.0f us instead of %.0f); in sets of their own so many times what it "
-		    "takes alone in the same set: %s.",
+	report_mean(report, "Next to a program that floods the GPU an inference takes %.1f times "
+		    "as long (%.0f us instead of %.0f us). In sets of their own it takes, "
+		    "relative to the solo time in the same set: %s.",
 		    whole->mean > 0 ? faulty->mean / whole->mean : 0, faulty->mean, whole->mean,
 		    text);
-	say_times(of_good, text, sizeof(text));
-	report_mean(report, "As the paper compares, in sets beside a faulty one to without sets "
-		    "beside a good one: %s (the paper: 44 to 40 ms, 1.10, on half of a GPU that "
-		    "two good ones wait for).", text);
-	report_note(report, "Table III of \"Hardware Compute Partitioning on NVIDIA GPUs\" has it "
-		    "for YOLOv2. Here an inference is %d small kernels, reads and multiply-adds "
-		    "in turn, one each %d us; the faulty one launches grids that take the whole "
-		    "of its set for %d us, without a pause. It computes: one that reads the L2 or "
-		    "streams is in isolation. %u TPCs each, the faulty one all others "
-		    "in \"%s\"; held to a limit: %s. A case ends after %.0f s with fewer "
-		    "inferences. MHz: the SMs' clock by NVML at a case's end (-1: not told).",
+	format_times(of_good, text, sizeof(text));
+	report_mean(report, "In the comparison of the paper, next to a faulty neighbour with "
+		    "sets relative to next to a good neighbour without sets: %s (the paper: 44 "
+		    "ms to 40 ms, 1.10, on half of a GPU for which two good programs compete).",
+		    text);
+	report_note(report, "Table III of \"Hardware Compute Partitioning on NVIDIA GPUs\" shows "
+		    "this for YOLOv2. Here an inference is %d small kernels, reads and "
+		    "multiply-adds in turn, and one starts every %d us. The faulty neighbour "
+		    "launches grids that fill all of its set for %d us, without a pause. It only "
+		    "computes: the part isolation has neighbours that read the L2 or DRAM. Each "
+		    "has %u TPCs; the faulty one has all others in \"%s\". Judged: %s. A case "
+		    "ends after %.0f s, even with fewer inferences. MHz: the clock of the SMs "
+		    "from NVML at the end of a case (-1: not known).",
 		    NR_STEPS, PERIOD_US, FLOOD_US, p->b->sets.nr_tpcs, sets_name[SETS_REST],
 		    sets_name[p->where], LIMIT_US / 1e6);
 }
@@ -311,13 +319,14 @@ static void add_charts(struct protect *p, json_t *report)
 {
 	static const char *const bars[NR_BARS] = { "min", "median", "99%" };
 	json_t *chart = report_chart(report, "protect.svg", REPORT_BARS,
-				     "An inference, alone and beside others", "", "us", true);
+				     "Time of an inference, alone and next to a neighbour",
+				     "", "us", true);
 
 	for (int i = 0; i < NR_BARS; i++)
 		p->bars[i] = report_series(chart, bars[i]);
 	p->spread = report_chart(report, "protect-sets.svg", REPORT_LINES,
-				 "In sets: inferences by length", "shortest inferences, %",
-				 "times the median alone in the same set", false);
+				 "In sets: inferences sorted by length", "shortest inferences, %",
+				 "time relative to the solo median in the same set", false);
 	report_chart_near(p->spread);
 }
 
@@ -330,7 +339,7 @@ int bench_protect(struct bench *b, json_t *report)
 	p->where = !*b->sets.of[SETS_UGPU].why_not ? SETS_UGPU :
 		   !*b->sets.of[SETS_GPC].why_not ? SETS_GPC : SETS_INTERLEAVED;
 	if (!b->sets.nr_tpcs)
-		return bench_fail(b, -EOPNOTSUPP, "this GPU has one TPC");
+		return bench_fail(b, -EOPNOTSUPP, "this GPU has only one TPC");
 	p->table = report_table(report, "An inference (us)", "case|mean|standard deviation|min|max|"
 				"median|99%|inferences|faulty one ran|MHz");
 	add_charts(p, report);

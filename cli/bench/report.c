@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See report.h. */
+/* Builds the report of a part of bench as a JSON object. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ void report_words(json_t *report, const char *list, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	/* Sentences are quoted one by one. */
+	/* Readers quote single sentences, so each one says it. */
 	if (!strcmp(list, "meaning") && json_is_true(json_object_get(report, "simulated"))) {
 		snprintf(words, sizeof(words), "(simulated) %s", fmt);
 		fmt = words;

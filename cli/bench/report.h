@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a part of bench found, as one JSON object: {name, title, status, why, meaning, tables,
- * checks, charts, notes}. Text, Markdown and SVG are drawn from it.
+ * The report of a part of bench as one JSON object: {name, title, status, why, meaning, tables,
+ * checks, charts, notes}. Text, Markdown and SVG are made from it.
  */
 #ifndef GPUPART_CLI_BENCH_REPORT_H
 #define GPUPART_CLI_BENCH_REPORT_H
@@ -9,56 +9,65 @@
 #include <stdbool.h>
 #include "cli/util/out.h"
 
-/* Each sentence of what a @simulated one means begins with that word. */
+/* If @simulated, each sentence of "meaning" begins with that word. */
 json_t *report_new(const char *name, const char *title, bool simulated);
 
-/* Adds a sentence to @list: what the figures mean; how it was measured, what was left out. */
+/*
+ * Adds a sentence to @list: "meaning" explains the figures, "notes" the method and what was
+ * left out.
+ */
 __attribute__((format(printf, 3, 4)))
 void report_words(json_t *report, const char *list, const char *fmt, ...);
 #define report_mean(report, ...) report_words(report, "meaning", __VA_ARGS__)
 #define report_note(report, ...) report_words(report, "notes", __VA_ARGS__)
 
-/* @columns: headings parted by '|'. */
+/* @columns: headings, separated by '|'. */
 json_t *report_table(json_t *report, const char *title, const char *columns);
 
-/* Adds an array as json_pack() has them to @list of a table or a series. */
+/* Adds an array, in the format of json_pack(), to @list of a table or a series. */
 void report_add(json_t *to, const char *list, const char *fmt, ...);
 
 /* A row: report_row(table, "[s,f]", "name", 1.0). */
 #define report_row(table, ...) report_add(table, "rows", __VA_ARGS__)
 
-/* The table with that title; NULL: the report has none. */
+/* The table with that title, or NULL. */
 json_t *report_find_table(const json_t *report, const char *title);
 
-/* Adds a row to the table @title, whose columns are what, value and unit. */
+/* Adds a row to the table @title, with the columns what, value and unit. */
 void report_figure(json_t *report, const char *title, const char *what, double value,
 		   const char *unit);
 
 enum report_relation { REPORT_AT_MOST, REPORT_AT_LEAST };
 
-/* A claim about @value; not judged where @judged is false (the simulated GPU). */
+/*
+ * Adds a check of @value against a limit. If @judged is false, as on the simulated GPU, it
+ * never fails.
+ */
 void report_check(json_t *report, bool judged, const char *what, double value,
 		  enum report_relation relation, double limit);
 
 enum report_kind { REPORT_LINES, REPORT_BARS, REPORT_TIMELINE, REPORT_POINTS };
 
 /*
- * @file: "NAME.svg". Lines have series of points; bars a value a category; a timeline
- * bars from start to end in rows; points are not joined, and have words. @log: the value's axis
- * is logarithmic.
+ * @file: "NAME.svg". Lines join points; bars have a value for each category; a timeline has
+ * bars from start to end in rows; points are not joined and have labels. @log: the axis of
+ * values is logarithmic.
  */
 json_t *report_chart(json_t *report, const char *file, enum report_kind kind, const char *title,
 		     const char *x, const char *y, bool log);
 
-/* Lines whose axis does not begin at 0: what differs is little beside the value. */
+/* Lets the value axis of lines begin above 0, because the differences are small. */
 void report_chart_near(json_t *chart);
 
-/* Rows of a timeline in another order than that in which they come. */
+/* Adds a row of a timeline, to fix the order of the rows. */
 void report_chart_row(json_t *chart, const char *row);
 
 /* A series of a chart. */
 json_t *report_series(json_t *chart, const char *label);
-/* Its points: of lines; of bars, in categories that stand in the order they come; of a timeline. */
+/*
+ * Adds a value: a point of a line, a bar in a category (in the order of their first use), or a
+ * span of a timeline.
+ */
 #define report_point(series, x, y) \
 	report_add(series, "points", "[f,f]", (double)(x), (double)(y))
 #define report_bar(series, category, value) \
@@ -68,13 +77,13 @@ json_t *report_series(json_t *chart, const char *label);
 #define report_span(series, row, start, end) \
 	report_add(series, "points", "[s,f,f]", row, (double)(start), (double)(end))
 
-/* How many checks were judged and did not hold. */
+/* The number of judged checks that failed. */
 unsigned int report_nr_failed(const json_t *report);
 
-/* The string of that key; "": there is none. */
+/* The string at that key, or "". */
 const char *report_at(const json_t *object, const char *key);
 
-/* A number with as many places as it needs. */
+/* A number with as many digits as it needs. Returns @text. */
 const char *report_number(double value, char text[32]);
 
 /* report_text.c */

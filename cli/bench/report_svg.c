@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Charts as SVG: lines, bars, spans in rows. Series differ in colour, in lines over it, and by
- * letter, so that they also do in grey.
+ * Draws the charts of a report as SVG: lines, points, bars and timelines. Series differ in
+ * colour, pattern and letter, so that they can be distinguished in grey as well.
  */
 #include <math.h>
 #include <string.h>
@@ -9,19 +9,21 @@
 #include "cli/bench/stats.h"
 #include "cli/draw/page.h"
 
-#define WIDTH		960
+#define WIDTH		960	/* at least; bars may need more */
+#define GROUP_WIDTH	72	/* of the bars of a category, at least, for its name */
 #define LEFT		96
 #define RIGHT		24
 #define PLOT		360	/* height of the plot */
-#define BOTTOM		56
+#define BOTTOM		64
 #define MAX_ROWS	64
 #define ROW_HEIGHT	22
 #define ROW_LEFT	190
-#define FEW		4	/* points of a line, which all have its letter */
+#define MANY_US		10000	/* above it times are written in ms */
+#define FEW		4	/* markers on a line, each with its letter */
 #define MAX_LABELS	256
 
 struct axis {
-	double min, max, step;	/* of a logarithmic one: log10 of the values */
+	double min, max, step;	/* for a logarithmic axis: log10 of the values */
 	bool log;
 };
 
@@ -30,7 +32,9 @@ struct frame {
 	const json_t *chart, *series;
 	struct axis x, y;
 	double left, top, height;	/* of the plot */
-	const char *rows[MAX_ROWS];	/* categories of bars, rows of spans */
+	double width;			/* of the page */
+	const char *unit;		/* "ms": values are us, written as ms; else NULL */
+	const char *rows[MAX_ROWS];	/* categories of bars, or rows of a timeline */
 	unsigned int nr_rows;
 };
 
@@ -50,7 +54,7 @@ static double scaled(const struct axis *axis, double value)
 
 static double at_x(const struct frame *f, double value)
 {
-	return f->left + scaled(&f->x, value) * (WIDTH - f->left - RIGHT);
+	return f->left + scaled(&f->x, value) * (f->width - f->left - RIGHT);
 }
 
 static double at_y(const struct frame *f, double value)
@@ -71,7 +75,7 @@ static void axis_include(struct axis *axis, double value, bool *any)
 	*any = true;
 }
 
-/* To round ends: from zero on, or whole powers of ten. */
+/* Extends the axis to round ends: from zero, or whole powers of ten. */
 static void axis_round(struct axis *axis, bool from_zero)
 {
 	if (from_zero && !axis->log && axis->min > 0)
@@ -92,52 +96,58 @@ static void axis_round(struct axis *axis, bool from_zero)
 		axis->max = axis->min + axis->step;
 }
 
-/* 1500000 as "1.5M": a number as long as it is large would stand over what is beside it. */
-static const char *format_tick(double value, char text[32])
+/* A number of an axis, in the unit that is written. */
+static const char *format_tick(const struct frame *f, double value, char text[32])
 {
-	static const char *const units[] = { "", "k", "M", "G", "T" };
-	unsigned int i = 0;
+	return page_number(f->unit ? value / 1000 : value, text);
+}
 
-	for (; fabs(value) >= 9999.5 && i < 4; i++)
-		value /= 1000;
-	snprintf(text, 32, "%.5g%s", value, units[i]);
+/* The name of an axis, with the unit that is written. */
+static const char *axis_name(const struct frame *f, const char *key, char text[128])
+{
+	const char *name = report_at(f->chart, key);
+
+	if (f->unit && !strncmp(name, "us", 2))
+		snprintf(text, 128, "%s%s", f->unit, name + 2);
+	else
+		snprintf(text, 128, "%s", name);
 	return text;
 }
 
 static void grid_y(const struct frame *f)
 {
-	char text[32];
+	char text[32], name[128];
 
 	for (double v = f->y.min; v <= f->y.max + f->y.step * 1e-6; v += f->y.step) {
 		double value = f->y.log ? pow(10, v) : fabs(v) < f->y.step / 1e6 ? 0 : v;
 
-		/* Between powers of ten, that a factor of two can be read. */
+		/* Lines between powers of ten, so that a factor of two can be read. */
 		for (int i = 1; i < (f->y.log ? 10 : 2); i++) {
 			double y = at_y(f, value * i);
 
 			if (f->y.log && log10(value * i) > f->y.max + 1e-9)
 				break;
-			svg_line(f->file, f->left, y, WIDTH - RIGHT, y, i == 1 ? THIN : DOTTED);
+			svg_line(f->file, f->left, y, f->width - RIGHT, y, i == 1 ? THIN : DOTTED);
 			if (i == 1 || i == 2 || i == 5)
 				svg_text(f->file, f->left - 6, y + 4, SMALL, END,
-					 format_tick(value * i, text));
+					 format_tick(f, value * i, text));
 		}
 	}
-	svg_text(f->file, MARGIN, f->top - 8, SMALL, BOLD, report_at(f->chart, "y"));
+	svg_text(f->file, MARGIN, f->top - 14, SMALL, BOLD, axis_name(f, "y", name));
 }
 
 static void grid_x(const struct frame *f)
 {
 	double bottom = f->top + f->height;
-	char text[32];
+	char text[32], name[128];
 
 	for (double v = f->x.min; v <= f->x.max + f->x.step / 2; v += f->x.step) {
 		svg_line(f->file, at_x(f, v), f->top, at_x(f, v), bottom, DOTTED);
 		svg_text(f->file, at_x(f, v), bottom + 18, SMALL, MIDDLE,
-			 format_tick(fabs(v) < f->x.step / 1e6 ? 0 : v, text));
+			 format_tick(f, fabs(v) < f->x.step / 1e6 ? 0 : v, text));
 	}
-	svg_text(f->file, (f->left + WIDTH - RIGHT) / 2, bottom + 40, SMALL, MIDDLE,
-		 report_at(f->chart, "x"));
+	svg_text(f->file, (f->left + f->width - RIGHT) / 2, bottom + 40, SMALL, MIDDLE,
+		 axis_name(f, "x", name));
 }
 
 /* ---------------------------------------------------------------------- series */
@@ -151,7 +161,7 @@ static void draw_box(const struct frame *f, size_t series, double x, double y, d
 		 " stroke-width=\"0.5\"");
 }
 
-/* Below the title; the plot begins below it. */
+/* Draws the legend below the title, and puts the plot below it. */
 static void legend(struct frame *f)
 {
 	double x = MARGIN, y = 50;
@@ -162,7 +172,7 @@ static void legend(struct frame *f)
 		double wide = 46 +
 			      page_text_width(picture_columns(report_at(series, "label")), SMALL);
 
-		if (x + wide > WIDTH - RIGHT && x > MARGIN) {
+		if (x + wide > f->width - RIGHT && x > MARGIN) {
 			x = MARGIN;
 			y += 18;
 		}
@@ -171,11 +181,29 @@ static void legend(struct frame *f)
 		svg_text(f->file, x + 30, y, SMALL, "", report_at(series, "label"));
 		x += wide;
 	}
-	f->top = y + 34;
+	f->top = y + 46;
+}
+
+/* Draws a letter at a point, or to its right if another series has its letter there. */
+static void draw_tag(const struct frame *f, double (*taken)[2], unsigned int *nr, double x,
+		     double y, size_t series)
+{
+	for (unsigned int i = 0; i < *nr; i++)
+		if (fabs(taken[i][0] - x) < 4 && fabs(taken[i][1] - y) < 4) {
+			x = taken[i][0] + 12;
+			i = -1;
+		}
+	if (*nr < MAX_LABELS) {
+		taken[*nr][0] = x;
+		taken[(*nr)++][1] = y;
+	}
+	svg_tag(f->file, x, y, series);
 }
 
 static void draw_lines(const struct frame *f)
 {
+	double taken[MAX_LABELS][2];
+	unsigned int nr_taken = 0;
 	json_t *series, *point;
 	size_t i, p;
 
@@ -198,14 +226,14 @@ static void draw_lines(const struct frame *f)
 		}
 		json_array_foreach(points, p, point)
 			if (p % every == i * every / json_array_size(f->series))
-				svg_tag(f->file, at_x(f, number_at(point, 0)),
-					at_y(f, number_at(point, 1)), i);
+				draw_tag(f, taken, &nr_taken, at_x(f, number_at(point, 0)),
+					 at_y(f, number_at(point, 1)), i);
 	}
 }
 
 /*
- * Beside point @own of @taken, where no other point and no label is; nowhere if there is no such
- * place.
+ * Puts a label next to point @own of @taken if no other point or label is there. Draws no label
+ * if there is no place.
  */
 static void label(const struct frame *f, double (*taken)[2], unsigned int *nr, unsigned int own,
 		  const char *text)
@@ -262,7 +290,7 @@ static int row_of(const struct frame *f, const json_t *point)
 	return -1;
 }
 
-/* Under its bars, in as many lines of that width as it takes. */
+/* Writes a category below its bars, wrapped to the width. */
 static void category(const struct frame *f, double x, double width, const char *name)
 {
 	unsigned int columns = width / page_text_width(1, TINY);
@@ -275,49 +303,87 @@ static void category(const struct frame *f, double x, double width, const char *
 	}
 }
 
+static const char *format_value(const struct frame *f, double value, char text[32])
+{
+	value = f->unit ? value / 1000 : value;
+	if (value >= 1000)
+		return page_number(round(value), text);
+	snprintf(text, 32, value < 2 ? "%.4g" : "%.3g", value);
+	return text;
+}
+
+/* The value of a series in row @row: its first one there, or NAN. */
+static double value_in(const struct frame *f, const json_t *series, unsigned int row)
+{
+	json_t *point;
+	size_t p;
+
+	json_array_foreach(json_object_get(series, "points"), p, point)
+		if (row_of(f, point) == (int)row)
+			return number_at(point, 1);
+	return NAN;
+}
+
+/* A bar from @base to @y; on an axis where its length has no meaning, a letter at @y. */
+static void draw_value(const struct frame *f, size_t series, double x, double y, double bar,
+		       double base, double value)
+{
+	bool letter = f->y.log && f->y.min > 0.5;
+	char text[32];
+
+	if (letter)
+		svg_tag(f->file, x + bar / 2, y, series);
+	else
+		draw_box(f, series, x, y, bar, base - y);
+	fprintf(f->file, "<text transform=\"translate(%.1f %.1f) rotate(-90)\" "
+		"font-size=\"9\">%s</text>\n", x + bar / 2 + 3, y - (letter ? 11 : 3),
+		format_value(f, value, text));
+}
+
+/*
+ * Bars begin at 0 or at 1. On a logarithmic axis that begins elsewhere the values of a category
+ * are letters.
+ */
 static void draw_bars(const struct frame *f)
 {
-	size_t nr_series = json_array_size(f->series), i, p;
-	double group = (WIDTH - f->left - RIGHT) / (f->nr_rows ? f->nr_rows : 1);
+	size_t nr_series = json_array_size(f->series), i;
+	double group = (f->width - f->left - RIGHT) / (f->nr_rows ? f->nr_rows : 1);
 	double bar = group * 0.84 / (nr_series ? nr_series : 1), base = f->top + f->height;
-	json_t *series, *point;
 	unsigned int nr_bars = 0;
-	char text[32];
+	json_t *series;
 
 	bar = bar > 48 ? 48 : bar;
 	grid_y(f);
-	for (unsigned int r = 0; r < f->nr_rows; r++)
-		category(f, f->left + group * (r + 0.5), group - 4, f->rows[r]);
-	json_array_foreach(f->series, i, series)
-		json_array_foreach(json_object_get(series, "points"), p, point) {
-			double value = number_at(point, 1), y = at_y(f, value);
-			double x = f->left + group * (row_of(f, point) + 0.5) +
-				   bar * (i - nr_series / 2.0);
+	for (unsigned int r = 0; r < f->nr_rows; r++) {
+		double middle = f->left + group * (r + 0.5);
 
-			if (row_of(f, point) < 0)
+		category(f, middle, group - 4, f->rows[r]);
+		json_array_foreach(f->series, i, series) {
+			double value = value_in(f, series, r);
+
+			if (isnan(value))
 				continue;
-			y = y > base ? base : y;
+			draw_value(f, i, middle + bar * (i - nr_series / 2.0),
+				   fmin(at_y(f, value), base), bar, base, value);
 			nr_bars++;
-			draw_box(f, i, x, y, bar, base - y);
-			snprintf(text, sizeof(text), value < 2 ? "%.4g" : value < 1000 ? "%.3g" :
-				 "%.0f", value);
-			fprintf(f->file, "<text transform=\"translate(%.1f %.1f) rotate(-90)\" "
-				"font-size=\"9\">%s</text>\n", x + bar / 2 + 3, y - 3, text);
 		}
+	}
 	if (!nr_bars)
-		svg_text(f->file, f->left + (WIDTH - f->left - RIGHT) / 2, f->top + f->height / 2,
-			 NORMAL, MIDDLE, "no value: see the page");
+		svg_text(f->file, (f->left + f->width - RIGHT) / 2, f->top + f->height / 2,
+			 NORMAL, MIDDLE, "no value: see the report");
 }
 
 static void draw_spans(const struct frame *f)
 {
 	json_t *series, *point;
+	char name[128];
 	size_t i, p;
 
 	grid_x(f);
 	for (unsigned int r = 0; r < f->nr_rows; r++)
 		svg_text(f->file, f->left - 8, f->top + ROW_HEIGHT * r + 15, SMALL, END,
 			 f->rows[r]);
+	svg_text(f->file, f->left - 8, f->top - 8, SMALL, BOLD END, axis_name(f, "y", name));
 	json_array_foreach(f->series, i, series)
 		json_array_foreach(json_object_get(series, "points"), p, point) {
 			double start = at_x(f, number_at(point, 1));
@@ -329,8 +395,8 @@ static void draw_spans(const struct frame *f)
 		}
 }
 
-/* Rows and ends of axes, from the points. */
-static void look_at_points(struct frame *f, const char *kind)
+/* Finds the rows and the ends of the axes in the points. */
+static void find_ranges(struct frame *f, const char *kind)
 {
 	bool lines = !strcmp(kind, "lines") || !strcmp(kind, "points"), any_x = false,
 	     any_y = false;
@@ -356,9 +422,14 @@ static void look_at_points(struct frame *f, const char *kind)
 			axis_include(&f->y, number_at(point, 1), &any_y);
 		}
 	axis_round(&f->x, true);
-	/* Bars begin at 0, or where the axis is logarithmic at 1 if they are about that. */
-	if (f->y.log && f->y.min > -0.2 && !lines)
+	/* Bars begin at 0; on a logarithmic axis at 1 if the values are near 1. */
+	if (f->y.log && f->y.min > -0.2 && f->y.min < 1 && !lines)
 		f->y.min = 0;
+	if (!strncmp(report_at(f->chart, "y"), "us", 2) &&
+	    (f->y.log ? pow(10, f->y.max) : f->y.max) > MANY_US)
+		f->unit = "ms";
+	if (!strncmp(report_at(f->chart, "x"), "us", 2) && f->x.max > MANY_US)
+		f->unit = "ms";
 	axis_round(&f->y, !json_is_true(json_object_get(f->chart, "near")));
 }
 
@@ -366,18 +437,22 @@ void report_svg(FILE *file, const json_t *chart, bool simulated)
 {
 	const char *kind = report_at(chart, "kind"), *title = report_at(chart, "title");
 	struct frame f = { .chart = chart, .series = json_object_get(chart, "series") };
-	struct page page = { .width = WIDTH };
+	struct page page;
 	struct out out = { .file = file };
 	bool spans = !strcmp(kind, "timeline");
 
+	f.y.log = json_is_true(json_object_get(chart, "log"));
+	find_ranges(&f, kind);
+	f.left = spans ? ROW_LEFT : LEFT;
+	f.width = WIDTH;
+	if (!strcmp(kind, "bars"))
+		f.width = fmax(WIDTH, LEFT + RIGHT + GROUP_WIDTH * f.nr_rows);
+	page = (struct page){ .width = f.width };
 	page_begin(&page);
 	f.file = page.file;
-	f.y.log = json_is_true(json_object_get(chart, "log"));
-	look_at_points(&f, kind);
-	f.left = spans ? ROW_LEFT : LEFT;
 	f.height = spans ? ROW_HEIGHT * (f.nr_rows ? f.nr_rows : 1) : PLOT;
 	svg_text(f.file, MARGIN, 26, BIG, BOLD, title);
-	svg_text(f.file, WIDTH - RIGHT, 26, NORMAL, END, simulated ? "simulated" : "");
+	svg_text(f.file, f.width - RIGHT, 26, NORMAL, END, simulated ? "simulated" : "");
 	legend(&f);
 	if (!strcmp(kind, "lines"))
 		draw_lines(&f);

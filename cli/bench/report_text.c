@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A report as text for a terminal and as Markdown. */
+/* Prints a report as text for a terminal and as Markdown. */
 #include <string.h>
 #include "cli/bench/report.h"
 
 #define MAX_COLUMNS	16
-#define MAX_TEXT_ROWS	24	/* longer tables are in the files */
+#define MAX_TEXT_ROWS	24	/* longer tables are only in the files */
 
 static const char *cell_text(const json_t *cell, char number[32])
 {
@@ -49,7 +49,7 @@ static void print_row(FILE *file, const json_t *row, const size_t *widths)
 
 		if (c >= MAX_COLUMNS)
 			break;
-		/* Words to the left, numbers to the right. */
+		/* Text is aligned left, numbers right. */
 		if (json_is_string(cell) && last)
 			fprintf(file, "  %s", text);
 		else
@@ -66,7 +66,7 @@ static void print_table(struct out *out, const json_t *table)
 
 	fprintf(out->file, "\n%s\n", report_at(table, "title"));
 	if (nr > MAX_TEXT_ROWS && !json_is_true(json_object_get(table, "whole"))) {
-		fprintf(out->file, "  %zu rows: in the files that -o writes, and with --json\n",
+		fprintf(out->file, "  %zu rows: see the files of -o, or --json\n",
 			nr);
 		return;
 	}
@@ -76,7 +76,7 @@ static void print_table(struct out *out, const json_t *table)
 		print_row(out->file, row, widths);
 }
 
-/* What is judged, with all the places that count. */
+/* A value of a check with all its significant digits. */
 static const char *judged(const json_t *check, const char *key, char text[32])
 {
 	snprintf(text, 32, "%.5g", json_real_value(json_object_get(check, key)));
@@ -159,7 +159,7 @@ static void markdown_checks(FILE *file, const json_t *report)
 
 	if (!json_array_size(json_object_get(report, "checks")))
 		return;
-	fputs("\n## Held to\n\n| | what | is | has to be |\n|---|---|---|---|\n", file);
+	fputs("\n## Checks\n\n| | what | value | limit |\n|---|---|---|---|\n", file);
 	json_array_foreach(json_object_get(report, "checks"), i, check)
 		fprintf(file, "| %s | %s | %s | %s %s |\n", report_at(check, "result"),
 			report_at(check, "what"), judged(check, "value", value),
@@ -173,7 +173,7 @@ void report_markdown(FILE *file, const json_t *report, bool simulated, const cha
 
 	fprintf(file, "# %s: %s\n\n%s%s\n", report_at(report, "name"), report_at(report, "title"),
 		gpu, simulated ?
-		"\n\n**simulated**: times mean nothing, and ratios are not judged." : "");
+		"\n\n**simulated**: times are not those of a GPU, and ratios are not judged." : "");
 	if (strcmp(report_at(report, "status"), "done"))
 		fprintf(file, "\n**%s**: %s\n", report_at(report, "status"),
 			report_at(report, "why"));

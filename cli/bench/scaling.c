@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The same work on 1 to all TPCs, packed into GPCs and spread over them. */
+/* Measures the same work on 1 to all TPCs, packed into GPCs and spread over them. */
 #include <errno.h>
 #include <stdio.h>
 #include "cli/bench/bench.h"
 
-#define ALL_US	150	/* on all TPCs */
+#define ALL_US	150	/* us of a launch on all TPCs */
 
 static const enum work works[] = { WORK_FMA, WORK_L2, WORK_DRAM };
 #define NR_WORKS (sizeof(works) / sizeof(works[0]))
@@ -15,10 +15,13 @@ struct scaling {
 	struct bench *b;
 	struct meter meter;
 	unsigned int nr_tpcs, sizes[GPUPART_MAX_TPCS], nr_sizes;
-	double us[NR_WORKS][2][GPUPART_MAX_TPCS];	/* medians, by size */
+	double us[NR_WORKS][2][GPUPART_MAX_TPCS];	/* medians, by size of the set */
 };
 
-/* Small blocks, many more than fit: how many SMs there are shows, not how they divide. */
+/*
+ * Many more small blocks than the SMs can hold, so that the time depends on the number of SMs
+ * and not on rounding to waves.
+ */
 static int size_kernel(struct scaling *s, enum work work, struct kernel *kernel)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(s->b->topo);
@@ -63,27 +66,28 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 	double best[2] = { 0 };
 
 	snprintf(file, sizeof(file), "scaling-%s.svg", w == 0 ? "compute" : w == 1 ? "l2" : "dram");
-	snprintf(title, sizeof(title), "Time of the same work against TPCs: %s",
+	snprintf(title, sizeof(title), "Time of the same work by number of TPCs: %s",
 		 work_name[works[w]]);
-	chart = report_chart(report, file, REPORT_LINES, title, "TPCs", "us", true);
+	chart = report_chart(report, file, REPORT_LINES, title, "TPCs", "us for the work",
+			     true);
 	for (int spread = 0; spread < 2; spread++) {
 		series = report_series(chart, form_name[spread]);
 		for (unsigned int i = 0; i < s->nr_sizes; i++) {
 			double us = s->us[w][spread][i];
 
 			report_point(series, s->sizes[i], us);
-			/* Above what launches differ by. */
+			/* More than the variation between launches. */
 			nr_worse += i && us > best[spread] * 1.02;
 			if (!i || us < best[spread])
 				best[spread] = us;
 		}
 	}
-	report_note(report, "%s: %u of %u steps to more TPCs took over 2%% longer than some fewer "
+	report_note(report, "%s: %u of %u larger sets took over 2%% longer than a smaller one "
 		    "TPCs did.", work_name[works[w]], nr_worse, 2 * (s->nr_sizes - 1));
 }
 
-/* A quarter of the TPCs: what packing costs there; and how few are enough. */
-static void mean_all(struct scaling *s, json_t *report)
+/* The cost of packing with a quarter of the TPCs, and how few TPCs are enough. */
+static void explain_all(struct scaling *s, json_t *report)
 {
 	unsigned int some = 0, enough[NR_WORKS] = { 0 };
 
@@ -91,12 +95,13 @@ static void mean_all(struct scaling *s, json_t *report)
 		some++;
 	for (unsigned int w = 0; w < NR_WORKS; w++)
 		enough[w] = stats_settled(s->us[w][1], s->nr_sizes, 1.05);
-	report_mean(report, "On %u of %u TPCs, packed to spread: compute %.3f, L2 reads %.3f, "
-		    "DRAM stream %.3f times as long.", s->sizes[some], s->nr_tpcs,
+	report_mean(report, "On %u of %u TPCs, packed sets relative to spread ones: compute "
+		    "takes %.3f times as long, L2 reads %.3f times, and a DRAM stream %.3f "
+		    "times.", s->sizes[some], s->nr_tpcs,
 		    s->us[0][0][some] / s->us[0][1][some], s->us[1][0][some] / s->us[1][1][some],
 		    s->us[2][0][some] / s->us[2][1][some]);
-	report_mean(report, "Within 5%% of the time on all TPCs, spread, with that many TPCs and "
-		    "any more: compute from %u, L2 reads from %u, DRAM stream from %u.",
+	report_mean(report, "The smallest spread sets from which on the time is within 5%% of "
+		    "that on all TPCs: compute %u TPCs, L2 reads %u, DRAM stream %u.",
 		    s->sizes[enough[0]],
 		    s->sizes[enough[1]], s->sizes[enough[2]]);
 }
@@ -112,13 +117,13 @@ static void tell(struct scaling *s, json_t *report)
 			   s->us[1][0][i], s->us[1][1][i], s->us[2][0][i], s->us[2][1][i]);
 	for (unsigned int w = 0; w < NR_WORKS; w++)
 		tell_work(s, report, w);
-	mean_all(s, report);
+	explain_all(s, report);
 	report_note(report, "Figures 13 and 14 of \"Hardware Compute Partitioning on NVIDIA GPUs\" "
 		    "(RTAS 2023). The same grid of small blocks in each set, %u launches each.",
 		    s->meter.nr);
 }
 
-/* All numbers, or a choice of them. */
+/* All sizes, or some of them. */
 static void choose_sizes(struct scaling *s)
 {
 	unsigned int step = s->b->simulated ? s->nr_tpcs / 4 + 1 : s->b->quick ? 8 : 1;
@@ -136,7 +141,10 @@ int bench_scaling(struct bench *b, json_t *report)
 
 	s.b = b;
 	s.nr_tpcs = gpupart_topology_nr_tpcs(b->topo);
-	/* A lone TPC whose mask bit is another's would leave none, and such a launch never ends. */
+	/*
+	 * If a mask bit belongs to another TPC than assumed, a set of that TPC alone could be
+	 * empty, and its launch would never end.
+	 */
 	gpupart_gpu_check(b->gpu, &check);
 	if (check.nr_proven != s.nr_tpcs)
 		return bench_fail(b, -EOPNOTSUPP, "the mask bits of %u of %u TPCs are proven: "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See sets.h. */
+/* Chooses the sets of bench from a topology. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/bench/sets.h"
@@ -13,7 +13,7 @@ const char *const sets_name[SETS_NR] = {
 	[SETS_REST] = "all the rest",
 };
 
-/* The first @nr TPCs of a GPC, those in its own virtual GPC first. */
+/* @nr TPCs of a GPC, first those in its own virtual GPC. */
 static struct gpupart_tpcset some_of(const struct gpupart_topology *topo, unsigned int gpc,
 				     unsigned int nr)
 {
@@ -31,7 +31,10 @@ static unsigned int size_of(const struct gpupart_topology *topo, unsigned int gp
 	return gpupart_tpcset_count(&gpupart_topology_gpc(topo, gpc)->tpcs);
 }
 
-/* The largest GPC that is none of @a and @b (-1: nobody), in @ugpu or out of it; -1 none. */
+/*
+ * The largest GPC except @a and @b, in @ugpu or outside it; -1: none. @a or @b -1: no
+ * exception.
+ */
 static int largest(const struct gpupart_topology *topo, int ugpu, bool in, int a, int b)
 {
 	int best = -1;
@@ -72,7 +75,7 @@ static void why_not(struct sets *sets, enum arrangement which, const char *why)
 	snprintf(sets->of[which].why_not, sizeof(sets->of[which].why_not), "%s", why);
 }
 
-/* A board with one GPC: what can be told without another. */
+/* For a board with one GPC: the arrangements that need only one. */
 static void choose_of_one(const struct gpupart_topology *topo, struct sets *sets)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(topo);
@@ -81,10 +84,10 @@ static void choose_of_one(const struct gpupart_topology *topo, struct sets *sets
 	set_pair(sets, SETS_NONE, all, all);
 	set_pair(sets, SETS_INTERLEAVED, half_of(&all, 0), half_of(&all, 1));
 	for (int which = SETS_GPC; which < SETS_NR; which++)
-		why_not(sets, which, "this board has one GPC");
+		why_not(sets, which, "this board has only one GPC");
 	if (sets->nr_tpcs)
 		return;
-	why_not(sets, SETS_INTERLEAVED, "this board has one TPC");
+	why_not(sets, SETS_INTERLEAVED, "this board has only one TPC");
 }
 
 void sets_choose(const struct gpupart_topology *topo, struct sets *sets)
@@ -97,7 +100,7 @@ void sets_choose(const struct gpupart_topology *topo, struct sets *sets)
 		choose_of_one(topo, sets);
 		return;
 	}
-	/* a beside b in one uGPU, c in another; where uGPUs are not told all have one, -1. */
+	/* a and b in one uGPU, c in another one. If uGPUs are not known, all GPCs have -1. */
 	a = largest(topo, gpupart_topology_gpc(topo, 0)->ugpu, true, -1, -1);
 	ugpu = gpupart_topology_gpc(topo, a)->ugpu;
 	b = largest(topo, ugpu, true, a, -1);
@@ -110,7 +113,8 @@ void sets_choose(const struct gpupart_topology *topo, struct sets *sets)
 	a_set = some_of(topo, a, sets->nr_tpcs);
 	set_pair(sets, SETS_REST, a_set, gpupart_tpcset_andnot(&all, &a_set));
 	if (c < 0) {
-		why_not(sets, SETS_UGPU, "this board has one uGPU, or does not tell");
+		why_not(sets, SETS_UGPU, "this board has only one uGPU, or its uGPUs are not "
+			"known");
 	} else {
 		c_set = some_of(topo, c, sets->nr_tpcs);
 		set_pair(sets, SETS_UGPU, a_set, c_set);

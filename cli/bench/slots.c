@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How many kernels the work distributor holds before one in a set of its own, apart from
- * theirs, has to wait: found by trying. Every kernel is bounded.
+ * Finds out how many kernels the work distributor can hold before another kernel, in a disjoint
+ * set, has to wait. The length of every kernel is limited.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 #define SHORT_NS	1000
 #define BLOCK_NS	100000
 #define WAVES		60
-#define MANY_THREADS	1024	/* two blocks an SM */
+#define MANY_THREADS	1024	/* two blocks for each SM */
 #define NR_TRIES	3
 
 struct order {
 	const char *name, *what;
 	int holders, kernel;	/* priority: -1 low, 0 middle, 1 high */
-	bool kernel_first;	/* and with many blocks: does it go on handing them out? */
+	bool kernel_first; /* the kernel has many blocks and runs first: do its blocks continue? */
 };
 
 static const struct order orders[] = {
@@ -32,7 +32,7 @@ static const struct order orders[] = {
 struct fill {
 	struct bench *b;
 	struct gpupart_tpcset holders_set, kernel_set;
-	void *streams[MAX_HOLDERS + 1];	/* the last one is the kernel's */
+	void *streams[MAX_HOLDERS + 1];	/* the last one is for the kernel */
 	struct slots slots;
 	struct kernel holder, kernel;
 	int lowest, highest;		/* priorities */
@@ -69,7 +69,7 @@ static int open_streams(struct fill *f, const struct order *order)
 	return err;
 }
 
-/* Whether the kernel waits for one of @nr holders to end: 1 yes, 0 no. */
+/* Whether the kernel waits for one of @nr holders to end: 1 yes, 0 no; negative: error. */
 static int waits(struct fill *f, const struct order *order, unsigned int nr)
 {
 	uint64_t first_end = UINT64_MAX;
@@ -97,7 +97,7 @@ static int waits(struct fill *f, const struct order *order, unsigned int nr)
 				     f->slots.host[f->max].start >= first_end;
 }
 
-/* Most of three: the host may be late once. */
+/* The majority of three tries, because the host may be late once. */
 static int mostly_waits(struct fill *f, const struct order *order, unsigned int nr)
 {
 	int sum = 0;
@@ -112,7 +112,10 @@ static int mostly_waits(struct fill *f, const struct order *order, unsigned int 
 	return sum * 2 > NR_TRIES;
 }
 
-/* *least: the fewest holders that make it wait, 0 where none do; *at_once of the most. */
+/*
+ * *least: the fewest holders that make it wait, 0: none do. *at_once: holders that ran at the
+ * same time, of the largest number.
+ */
 static int find(struct fill *f, const struct order *order, unsigned int *least,
 		unsigned int *at_once)
 {
@@ -171,9 +174,9 @@ static int measure(struct fill *f, json_t *report)
 	if (err)
 		return err;
 	if (first)
-		report_mean(report, "A kernel in a set of its own waits once %u others are held: "
-			    "partitions are independent only while there is a slot left, so no "
-			    "more streams at a time than that.", first);
+		report_mean(report, "A kernel in a set of its own waits if %u other kernels are "
+			    "held: partitions are independent only while a slot is free, so run "
+			    "no more streams than that at the same time.", first);
 	else
 		report_mean(report, "Up to %u kernels held did not make one in a set of its own "
 			    "wait.", f->max);
@@ -200,12 +203,13 @@ int bench_slots(struct bench *b, json_t *report)
 	if (b->cu.cuCtxGetStreamPriorityRange)
 		err = CU(b, cuCtxGetStreamPriorityRange, &f->lowest, &f->highest);
 	err = err ?: slots_open(b, &f->slots, f->max + 1) ?: measure(f, report);
-	report_note(report, "Figure 12 of \"Hardware Compute Partitioning on NVIDIA GPUs\" (32 on "
-		    "a GTX 1060). A holder is a block of 32 threads for %d ms on a stream of its "
-		    "own, at most %u of them; the fewest are found by halving, each number tried "
-		    "%d times. Priorities here are %d (low) to %d (high). More streams than "
-		    "channels (CUDA_DEVICE_MAX_CONNECTIONS=%s) share them: a number found that is "
-		    "equal to that one may be theirs.", HOLD_NS / 1000000, f->max, NR_TRIES,
+	report_note(report, "Figure 12 of \"Hardware Compute Partitioning on NVIDIA GPUs\" (32 "
+		    "on a GTX 1060). A holder is a block of 32 threads that runs for %d ms on a "
+		    "stream of its own; there are at most %u. The number is found by bisection, "
+		    "with each number tried %d times. Priorities here are %d (low) to %d (high). "
+		    "More streams than channels (CUDA_DEVICE_MAX_CONNECTIONS=%s) share channels: "
+		    "a result that is equal to that number may come from them.",
+		    HOLD_NS / 1000000, f->max, NR_TRIES,
 		    f->lowest, f->highest, connections ? connections : "8, the default");
 	return err;
 }

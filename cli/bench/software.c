@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The same share of the GPU without a mask: fewer blocks, that stay and take the work of all
- * in turns. What it costs beside the mask, and where its blocks land.
+ * Compares a share of the GPU by a mask with a share by software, in which fewer blocks loop
+ * over the work. Measures times and on which SMs blocks run.
  */
 #include <errno.h>
 #include "cli/bench/bench.h"
@@ -14,7 +14,7 @@
 struct software {
 	struct bench *b;
 	struct meter meter;
-	struct kernel plain, loops;	/* the victim: as it is, and rewritten */
+	struct kernel plain, loops;	/* the victim: unchanged, and rewritten with loops */
 	json_t *table, *chart;
 	json_t *alone, *beside;
 };
@@ -22,17 +22,17 @@ struct software {
 struct row {
 	const char *name;
 	const struct kernel *kernel;
-	const struct gpupart_tpcset *set;	/* of the victim; NULL no mask */
+	const struct gpupart_tpcset *set;	/* of the victim; NULL: no mask */
 	bool neighbour_masked;
 };
 
 struct outcome {
 	double alone, slowdown;
-	double tail;	/* beside: the slowest in a hundred to the median */
+	double tail;	/* shared: the 99% quantile relative to the median */
 };
 
-/* Over all launches of the last series: SMs that it had, and had in common with @others. */
-static void tell_sms(const struct software *s, unsigned int *nr, unsigned int *nr_common)
+/* Counts the SMs that ran blocks in the last series, and those shared with @others. */
+static void count_sms(const struct software *s, unsigned int *nr, unsigned int *nr_common)
 {
 	struct slot mine = { 0 }, theirs = { 0 };
 
@@ -48,7 +48,9 @@ static void tell_sms(const struct software *s, unsigned int *nr, unsigned int *n
 	*nr_common = slot_nr_sms(&mine);
 }
 
-/* The neighbour takes the other share: by a mask, or by as many blocks as that has room for. */
+/*
+ * The neighbour gets the other share: by a mask, or by as many blocks as that share can hold.
+ */
 static int size_neighbour(struct software *s, const struct row *row, struct gpupart_tpcset *set,
 			  struct kernel *kernel)
 {
@@ -79,7 +81,7 @@ static int measure(struct software *s, const struct row *row, struct outcome *ou
 	int err, stopped;
 
 	err = meter_alone(&s->meter, row->kernel, row->set, &cell.alone, NULL);
-	tell_sms(s, &nr_sms_alone, &none);
+	count_sms(s, &nr_sms_alone, &none);
 	if (!err)
 		err = size_neighbour(s, row, &neighbour_set, &neighbour) ?:
 		      bench_stream_set(s->b, s->meter.victim, row->set) ?:
@@ -93,7 +95,7 @@ static int measure(struct software *s, const struct row *row, struct outcome *ou
 	if (err || stopped)
 		return err ? err : stopped;
 	cell.beside = stats_of(s->meter.us, s->meter.nr);
-	tell_sms(s, &nr_sms, &nr_common);
+	count_sms(s, &nr_sms, &nr_common);
 	outcome->alone = cell.alone.median;
 	outcome->slowdown = cell.alone.median > 0 ? cell.beside.median / cell.alone.median : 0;
 	outcome->tail = cell.beside.median > 0 ? cell.beside.p99 / cell.beside.median : 0;
@@ -119,7 +121,7 @@ static int measure_all(struct software *s, json_t *report)
 	struct outcome outcome[4];
 	int err;
 
-	/* The work that fills the set's SMs several times. */
+	/* Work that fills the SMs of the set several times. */
 	s->plain = (struct kernel){ .code = BENCH_FMA, .threads = 1024,
 				    .blocks = nr_sms * BLOCKS_PER_SM * WAVES };
 	err = bench_stream_set(s->b, s->meter.victim, set) ?:
@@ -132,19 +134,19 @@ static int measure_all(struct software *s, json_t *report)
 		err = measure(s, &rows[i], &outcome[i]);
 	if (err)
 		return err;
-	report_mean(report, "On the same SMs, blocks that loop take %.3f times what the unchanged "
-		    "kernel takes in the mask: that is the price in speed, apart from the kernel "
-		    "having to be rewritten. Without a mask they land wherever there is room: "
-		    "beside another such program the same blocks take %.2f times as long as "
-		    "alone at the median, but the slowest in a hundred %.1f times the median; in "
-		    "the mask %.3f times, and the slowest in a hundred %.3f times the median.",
+	report_mean(report, "On the same SMs, blocks that loop take %.3f times as long as the "
+		    "unchanged kernel with a mask; and the kernel has to be rewritten. Without a "
+		    "mask blocks run wherever there is room: next to another such program their "
+		    "median is %.2f times their solo median, and the slowest 1%% take %.1f times "
+		    "the median. With a mask these are %.3f times and %.3f times.",
 		    outcome[0].alone > 0 ? outcome[1].alone / outcome[0].alone : 0,
 		    outcome[2].slowdown, outcome[2].tail, outcome[1].slowdown,
 		    outcome[1].tail);
-	report_note(report, "The share is %u TPCs, %u SMs: %u blocks of 1024 threads that take "
-		    "the work of %u. The neighbour has the other share by the same means: a mask, "
-		    "or as many blocks as the other SMs hold. SMs: that ran a block in any of the "
-		    "%u launches; shared are those that ran the neighbour's too.",
+	report_note(report, "The share is %u TPCs with %u SMs: %u blocks of 1024 threads do the "
+		    "work of %u blocks. The neighbour has the other share by the same means: a "
+		    "mask, or as many blocks as the other SMs can hold. SMs: those that ran a "
+		    "block in any of the %u launches; shared SMs also ran blocks of the "
+		    "neighbour.",
 		    s->b->sets.nr_tpcs, nr_sms, s->loops.blocks, s->plain.blocks, s->meter.nr);
 	return 0;
 }
@@ -158,16 +160,17 @@ int bench_software(struct bench *b, json_t *report)
 	if (*b->sets.of[SETS_REST].why_not)
 		return bench_fail(b, -EOPNOTSUPP, "%s", b->sets.of[SETS_REST].why_not);
 	s.table = report_table(report, "A share by a mask and by software (us)",
-			       "means|SMs allowed|alone|beside|beside 99%|slowdown|"
-			       "SMs alone|SMs beside|shared SMs");
+			       "means|SMs allowed|alone|shared|shared 99%|slowdown|"
+			       "SMs alone|SMs next to neighbour|shared SMs");
 	s.chart = report_chart(report, "software.svg", REPORT_BARS,
-			       "The same share by a mask and by software", "", "us", false);
+			       "The same share by a mask and by software", "",
+			       "us for the same work", false);
 	s.alone = report_series(s.chart, "alone");
-	s.beside = report_series(s.chart, "beside another tenant");
+	s.beside = report_series(s.chart, "next to a neighbour");
 	err = meter_open(b, &s.meter, bench_count(b, 60, 20));
 	if (err)
 		return err;
-	/* One who keeps to a share by software launches one grid of it at a time. */
+	/* A program that limits itself by software launches one grid at a time. */
 	s.meter.neighbour.nr_streams = 1;
 	return measure_all(&s, report);
 }

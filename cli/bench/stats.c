@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See stats.h. */
+/* Computes statistics of values and intervals. */
 #include <math.h>
 #include <stdlib.h>
 #include "cli/bench/stats.h"
@@ -101,7 +101,7 @@ double stats_step(double range, unsigned int max)
 		return 1;
 	power = pow(10, floor(log10(range / max)));
 	for (int i = 0; i < 4; i++)
-		/* What rounding takes away is no step more. */
+		/* A relative tolerance, so that rounding does not add a step. */
 		if (range / (power * firsts[i]) <= max * (1 + 1e-9))
 			return power * firsts[i];
 	return power * 20;

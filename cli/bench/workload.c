@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The kernels that parts measure with, sized for a set. */
+/* The kernels with which parts measure. Their size depends on the set. */
 #include <errno.h>
 #include <stdlib.h>
 #include "cli/bench/bench.h"
@@ -7,16 +7,16 @@
 #define PIECE		16u		/* bytes of one read */
 #define LINE		128u
 #define DRAM_BYTES	(1u << 30)
-#define SIMULATED_BYTES	(16u << 20)	/* there memory is the host's */
-#define BLOCKS_PER_SM	2		/* of 1024 threads: all that an SM holds */
-#define WAVES_HALVES	11		/* five waves and a half: who comes next begins in time */
+#define SIMULATED_BYTES	(16u << 20)	/* the simulated GPU's memory is host memory */
+#define BLOCKS_PER_SM	2		/* of 1024 threads: an SM holds no more */
+#define WAVES_HALVES	11	/* half waves, 5.5 waves: the next launch begins in time */
 
 const char *const work_name[WORK_NR] = {
 	[WORK_FMA] = "compute", [WORK_L2] = "L2 reads", [WORK_CHASE] = "pointer chase",
 	[WORK_DRAM] = "DRAM stream",
 };
 
-/* One cycle through all lines, in no order that could be foreseen (Sattolo). */
+/* Writes one cycle through all lines in random order (Sattolo's algorithm). */
 static int fill_chain(struct bench *b, cuda_ptr chain, unsigned int nr)
 {
 	uint32_t *lines = calloc(nr, LINE), *order = calloc(nr, sizeof(*order)), swap;
@@ -44,7 +44,7 @@ int workload_open(struct bench *b, struct workload *w)
 	int err = 0;
 
 	*w = (struct workload){ .b = b };
-	/* Both tenants' buffers fit into one half of the L2, with room to spare. */
+	/* The buffers of both programs fit into one half of the L2, with room to spare. */
 	while (l2 * 2 <= b->l2_bytes / 8)
 		l2 *= 2;
 	w->l2_mask = l2 / PIECE - 1;
@@ -73,7 +73,10 @@ static int size_kernel(struct workload *w, enum work work, bool neighbour, void 
 		kernel->code = BENCH_READ;
 		kernel->buffer = w->dram[neighbour];
 		kernel->mask = w->dram_mask;
-		/* On through the buffer, that nothing is read while it is still in the L2. */
+		/*
+		 * Continues through the buffer, so that no line is read while it is still in
+		 * the L2.
+		 */
 		kernel->step = 1u << 24;
 		break;
 	case WORK_CHASE:

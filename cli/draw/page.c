@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What every drawing is made of and has around it. */
+/* Writes the elements of a drawing, its head, text and legend, and the SVG file around them. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/page.h"
@@ -7,7 +7,7 @@
 
 #define SWATCH_WIDTH	44
 #define SWATCH_HEIGHT	16
-#define NAME_WIDTH	130	/* in the legend */
+#define NAME_WIDTH	130	/* space for a name in the legend */
 
 void svg_escape(FILE *file, const char *text)
 {
@@ -15,7 +15,7 @@ void svg_escape(FILE *file, const char *text)
 
 	out_clean(clean);
 	for (const char *c = clean; *c; c++) {
-		/* No characters, and XML has no form for them: U+FFFE, U+FFFF. */
+		/* U+FFFE and U+FFFF are not characters, and XML cannot represent them. */
 		if (!strncmp(c, "\xef\xbf\xbe", 3) || !strncmp(c, "\xef\xbf\xbf", 3)) {
 			fputc('?', file);
 			c += 2;
@@ -40,6 +40,26 @@ void svg_text(FILE *file, double x, double y, double size, const char *style, co
 	fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%g\"%s>", x, y, size, style);
 	svg_escape(file, text);
 	fputs("</text>\n", file);
+}
+
+const char *page_number(double value, char text[32])
+{
+	char digits[32];
+	size_t len, at = 0;
+
+	if (fabs(value) < 1000 || fabs(value) >= 1e15) {
+		snprintf(text, 32, "%.5g", value);
+		return text;
+	}
+	snprintf(digits, sizeof(digits), "%.0f", value);
+	len = strlen(digits);
+	for (size_t i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0 && digits[i - 1] != '-')
+			text[at++] = ',';
+		text[at++] = digits[i];
+	}
+	text[at] = '\0';
+	return text;
 }
 
 void svg_rect(FILE *file, double x, double y, double width, double height, const char *fill,
@@ -115,7 +135,8 @@ void page_legend(struct page *page, unsigned int tenant, const char *name, const
 	page->y = top - 4;
 	page_words(page, x, SMALL, BOLD, *name ? name : "(no name)");
 	x += fmax(NAME_WIDTH, page_text_width(picture_columns(name) + 2, SMALL));
-	if (page->y < top + 13 && x < page->width / 2)	/* one line: the text is behind it */
+	/* still on one line: put the text to the right of the name */
+	if (page->y < top + 13 && x < page->width / 2)
 		page->y = top - 4;
 	else
 		x = MARGIN + SWATCH_WIDTH + 10;
@@ -143,7 +164,7 @@ void page_end(struct page *page, struct out *out, const char *title, unsigned in
 	svg_escape(file, title);
 	fputs("</title>\n", file);
 	palette_write(file, nr);
-	/* Paper: a viewer in the dark would show black on black. */
+	/* A background, because a viewer with a dark page would show black on black. */
 	svg_rect(file, 0, 0, page->width, height, PALETTE_PAPER, "none", "");
 	fwrite(page->body, 1, page->len, file);
 	fputs("</svg>\n", file);

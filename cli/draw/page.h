@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A page of a drawing: boxes, lines and text as SVG; the lines about the GPU at its head, words,
- * the legend of tenants.
+ * A page of a drawing as SVG: boxes, lines, text, the description of the GPU at its head, and
+ * the legend. Lengths are SVG units.
  */
 #ifndef GPUPART_CLI_DRAW_PAGE_H
 #define GPUPART_CLI_DRAW_PAGE_H
@@ -16,50 +16,53 @@
 #define SMALL		11
 #define TINY		10
 
-/* Styles: more attributes of an element, from a blank on, or "". */
+/* Styles: further attributes of an element, each with a leading blank, or "". */
 #define BOLD		" font-weight=\"bold\""
 #define MIDDLE		" text-anchor=\"middle\""
 #define END		" text-anchor=\"end\""
 #define THIN		" stroke=\"" PALETTE_EDGE "\" stroke-width=\"0.5\""
 #define DOTTED		THIN " stroke-dasharray=\"2 3\""
 
-/* @text as it may stand in XML: any bytes. */
+/* Writes @text as XML text. It may contain any bytes. */
 void svg_escape(FILE *file, const char *text);
 
-/* @y is the base line. Of no text nothing. */
+/* @y is the base line. Writes nothing if @text is empty. */
 void svg_text(FILE *file, double x, double y, double size, const char *style, const char *text);
 
-/* @fill and @stroke as SVG has them. */
+/* A number for people: "1,234,567", "0.25". Returns @text. */
+const char *page_number(double value, char text[32]);
+
+/* @fill and @stroke: values of the SVG attributes. */
 void svg_rect(FILE *file, double x, double y, double width, double height, const char *fill,
 	      const char *stroke, const char *style);
 
 void svg_line(FILE *file, double x1, double y1, double x2, double y2, const char *style);
 
-/* A tenant's letter around (@x, @y), on a plate in its colour. */
+/* The letter of a tenant around (@x, @y), on a plate in its colour. */
 void svg_tag(FILE *file, double x, double y, unsigned int tenant);
 
 struct page {
 	FILE *file;
-	double width, y;	/* where the next thing goes */
-	char *body;		/* what was drawn */
+	double width, y;	/* width of the page; where the next element goes */
+	char *body;		/* the elements so far */
 	size_t len;
 };
 
 double page_text_width(unsigned int columns, double size);
 
-/* @text from @x on, in as many lines as it takes. */
+/* Writes @text from @x on, in as many lines as it needs. */
 void page_words(struct page *page, double x, double size, const char *style, const char *text);
 
-/* The title, and the same lines about the GPU that the text form begins with. */
+/* Writes the title, and the description of the GPU with which the text form also begins. */
 void page_head(struct page *page, const struct picture *picture);
 
 /* A line of the legend: colour, letter, name, then @text. */
 void page_legend(struct page *page, unsigned int tenant, const char *name, const char *text);
 
-/* Begins a page whose height is known at its end. */
+/* Begins a page. Its height is the final @y. */
 void page_begin(struct page *page);
 
-/* Writes it to @out and frees it: @nr tenants are in it. */
+/* Writes the page to @out and frees it. It uses the colours of @nr tenants. */
 void page_end(struct page *page, struct out *out, const char *title, unsigned int nr);
 
 #endif

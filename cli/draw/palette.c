@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The typeface and the colours of all pictures, for a light page and for a dark one. */
+/* The typeface and the colours of all pictures, for light and for dark pages. */
 #include "cli/draw/palette.h"
 
-/* A tenant's ink is a colour by name, so that it stays on a dark page. */
+/*
+ * The ink of a tenant is a named colour, which these rules do not match, so it also stays the
+ * same on a dark page.
+ */
 static const char head[] =
 	"<style>@media (prefers-color-scheme:dark){"
 	"text:not([fill]),[fill=\"" PALETTE_INK "\"]{fill:#e6e6e6}"
@@ -21,9 +24,9 @@ static const char head[] =
 	"d=\"M-1 8L8 -1M-1 1L1 -1M6 8L8 6\"/></pattern>\n";
 
 /*
- * Six of Paul Tol's "medium contrast" colours, which are made to stay apart in grey and
- * to colour-blind people (personal.sron.nl/~pault), one lighter and one darker than those.
- * Neighbours in this order are far apart in lightness.
+ * Six of Paul Tol's "medium contrast" colours, which can be distinguished in grey and by
+ * colour-blind people (personal.sron.nl/~pault), a lighter and a darker one. Neighbours in this
+ * order differ much in lightness.
  */
 static const struct palette_colour tenants[PALETTE_TENANTS] = {
 	{ "#004488", "white", 24, 231 }, { "#eecc66", "black", 221, 16 },

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What there is to draw of a GPU, in order, and how a tenant is told from others. */
+/*
+ * Collects the parts of a GPU for a picture, in the order of drawing, and names tenants by
+ * letters.
+ */
 #include <string.h>
 #include "cli/draw/picture.h"
 #include "cli/draw/topology.h"
@@ -130,14 +133,14 @@ const char *picture_size(char *text, size_t len, const struct gpupart_topology *
 	return text;
 }
 
-/* The bytes of the character at @c, and the columns it takes. */
+/* Returns the bytes of the character at @c; *columns is its width. */
 static unsigned int character(const char *c, unsigned int *columns)
 {
 	unsigned int len = 1;
 
 	while ((c[len] & 0xc0) == 0x80)
 		len++;
-	/* From U+1100 on there are wide ones: those have three bytes or more. */
+	/* Characters from U+1100 on can be two columns wide. They have three bytes or more. */
 	*columns = len >= 3 ? 2 : 1;
 	return len;
 }
@@ -168,7 +171,7 @@ const char *picture_line(const char *text, unsigned int columns, char *line, siz
 	}
 	if (*end && cut)
 		end = cut;
-	if (end == text && *end)	/* narrower than one character */
+	if (end == text && *end)	/* the width is less than one character */
 		end += character(end, &more);
 	snprintf(line, len, "%.*s", (int)(end - text), text);
 	return end;

@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * A picture of a GPU as SVG: uGPUs, GPCs, TPCs and SMs as boxes in boxes, tenants in colour and by
- * letter.
+ * Draws a GPU as SVG: uGPUs, GPCs, TPCs and SMs as nested boxes, tenants by colour and letter.
  */
 #include <string.h>
 #include "cli/draw/page.h"
 #include "cli/draw/topology.h"
 
-#define PAD		8	/* between a box and what is in it */
+#define PAD		8	/* between a box and its contents */
 #define GAP		4	/* between TPCs */
-#define LABEL		104	/* what stands before a GPC's TPCs */
+#define LABEL		104	/* width of the text left of a GPC's TPCs */
 #define BOX_HEIGHT	46	/* of a TPC */
 #define SM_HEIGHT	17
 #define INSET		4	/* of text in a TPC's box */
-#define MAX_PER_LINE	12	/* TPCs side by side */
+#define MAX_PER_LINE	12	/* TPCs in one line of a GPC */
 #define MAX_WIDTH	1700
 #define MIN_WIDTH	700
-#define LINE		18	/* of normal text */
+#define LINE		18	/* height of a line of normal text */
 
 struct drawing {
 	struct page page;
 	const struct picture *picture;
 	struct picture_layout layout;
 	double sm_width, box_width, panel_width;
-	unsigned int per_line, columns;	/* TPCs a line, panels side by side */
+	unsigned int per_line, columns;	/* TPCs in a line; panels side by side */
 };
 
 static unsigned int digits(unsigned int number)
@@ -45,7 +44,7 @@ static double panel_height(const struct drawing *d, const struct picture_panel *
 	return 2 * PAD + lines * (BOX_HEIGHT + GAP) - GAP;
 }
 
-/* The panels of the uGPU that begins with panel @first: their number. */
+/* The number of panels of the uGPU that begins with panel @first. */
 static unsigned int group_size(const struct drawing *d, unsigned int first)
 {
 	unsigned int last = first;
@@ -56,7 +55,7 @@ static unsigned int group_size(const struct drawing *d, unsigned int first)
 	return last + 1 - first;
 }
 
-/* The highest of the panels that stand side by side from @first on. */
+/* The largest height of the panels side by side from @first on. */
 static double row_height(const struct drawing *d, unsigned int first, unsigned int end)
 {
 	double height = 0;
@@ -107,7 +106,7 @@ static void measure(struct drawing *d)
 	lines = (layout->max_boxes + MAX_PER_LINE - 1) / MAX_PER_LINE;
 	d->per_line = lines ? (layout->max_boxes + lines - 1) / lines : 1;
 	d->panel_width = 2 * PAD + LABEL + d->per_line * (d->box_width + GAP) - GAP;
-	/* As many side by side as make a page no longer than paper is. */
+	/* As many panels side by side as keep the page from being longer than paper. */
 	d->columns = 1;
 	while (d->columns < layout->nr_panels && all_groups_height(d) > 1.3 * width_of(d)) {
 		d->columns++;
@@ -121,7 +120,10 @@ static void measure(struct drawing *d)
 
 /* ------------------------------------------------------------------------ TPCs */
 
-/* The colours of those who have it, side by side. Returns the ink for what is written there. */
+/*
+ * Fills a TPC's box with the colours of its owners, side by side. Returns the ink for text on
+ * it.
+ */
 static const char *draw_fill(struct drawing *d, double x, double y, double width, double height,
 			     const unsigned int *owners, unsigned int nr)
 {
@@ -141,14 +143,14 @@ static const char *draw_fill(struct drawing *d, double x, double y, double width
 	return palette_tenant(owners[0])->ink;
 }
 
-/* Paper behind @columns of text, where two colours meet below it. */
+/* A background behind @columns of text on two colours. */
 static void draw_plate(struct drawing *d, double x, double y, unsigned int columns)
 {
 	svg_rect(d->page.file, x - 1, y - 14, page_text_width(columns, BIG) + 2, 17, PALETTE_PAPER,
 		 "none", "");
 }
 
-/* What a viewer shows under the pointer. */
+/* The text that a viewer shows for the TPC under the pointer. */
 static void draw_tip(struct drawing *d, unsigned int tpc, const unsigned int *owners,
 		     unsigned int nr)
 {
@@ -216,7 +218,7 @@ static void draw_tpc(struct drawing *d, unsigned int tpc, double x, double y)
 	fputs("</g>\n", d->page.file);
 }
 
-/* A hatched box with words on paper in it. */
+/* A hatched box with words in it. */
 static void draw_floorswept(struct drawing *d, double x, double y, double width, double height,
 			    const char *class, const char *words)
 {
@@ -306,7 +308,7 @@ static void draw_group(struct drawing *d, unsigned int first)
 	}
 }
 
-/* GPCs that are fused off: hatched as well, below the others. */
+/* GPCs that are fused off: hatched, below the others. */
 static void draw_floorswept_gpcs(struct drawing *d)
 {
 	double width = d->page.width - 2 * (MARGIN + PAD);
@@ -323,7 +325,7 @@ static void draw_floorswept_gpcs(struct drawing *d)
 	}
 }
 
-/* The box of all; what is in it follows, so its height must be known before. */
+/* The outer box. Its contents follow, so its height is computed first. */
 static void draw_gpu(struct drawing *d)
 {
 	int nr = d->layout.nr_floorswept_gpcs > 0 ? d->layout.nr_floorswept_gpcs : 0;
@@ -376,7 +378,7 @@ static void draw_tenants(struct drawing *d)
 	d->page.y += 4;
 }
 
-/* One that is there explains the others. */
+/* Explains singletons by one example. */
 static void draw_example(struct drawing *d)
 {
 	const struct gpupart_topology *topo = d->picture->topo;
@@ -385,12 +387,12 @@ static void draw_example(struct drawing *d)
 
 	while (!topology_is_singleton(topo, tpc))
 		tpc++;
-	snprintf(text, sizeof(text), "v%d: TPC %u is a singleton, virtual GPC %d of its own.",
+	snprintf(text, sizeof(text), "v%d: TPC %u is a singleton, the only TPC of virtual GPC %d.",
 		 gpupart_topology_tpc(topo, tpc)->vgpc, tpc, gpupart_topology_tpc(topo, tpc)->vgpc);
 	page_words(&d->page, MARGIN, SMALL, "", text);
 }
 
-/* What the signs in the boxes mean. */
+/* Explains the signs in the boxes. */
 static void draw_signs(struct drawing *d)
 {
 	const struct picture_layout *layout = &d->layout;
@@ -399,27 +401,30 @@ static void draw_signs(struct drawing *d)
 
 	d->page.y += 4;
 	page_words(&d->page, MARGIN, SMALL, "",
-		   "A box is a TPC: its number, below it its SMs as %smid shows them.");
+		   "Each box is a TPC: its number, and below it the %smid numbers of its SMs.");
 	if (layout->singletons)
 		draw_example(d);
 	if (!layout->vgpcs)
-		page_words(&d->page, MARGIN, SMALL, "", "Virtual GPCs: not told by this source.");
+		page_words(&d->page, MARGIN, SMALL, "",
+			   "Virtual GPCs: not reported by this "
+			   "source.");
 	if (layout->nr_floorswept) {
 		for (unsigned int i = 0; i < layout->nr_panels; i++)
 			if (layout->panels[i].floorswept)
 				position = __builtin_ctz(layout->panels[i].floorswept);
 		snprintf(text, sizeof(text),
-			 "Hatched: floorswept (fused off), %u TPC%s; off %u: at position %u of its GPC.",
+			 "Hatched: floorswept (fused off), %u TPC%s; off %u: at position %u of "
+			 "its GPC.",
 			 layout->nr_floorswept, layout->nr_floorswept == 1 ? "" : "s", position,
 			 position);
 		page_words(&d->page, MARGIN, SMALL, "", text);
 	}
 	if (!layout->floorswept_told)
 		page_words(&d->page, MARGIN, SMALL, "",
-			   "Which TPCs are floorswept: not told by this source.");
+			   "Which TPCs are floorswept: not reported by this source.");
 	if (layout->nr_floorswept_gpcs < 0)
 		page_words(&d->page, MARGIN, SMALL, "",
-			   "Whether GPCs are floorswept: not told by this source.");
+			   "Whether GPCs are floorswept: not reported by this source.");
 }
 
 void picture_svg(struct out *out, const struct picture *picture)

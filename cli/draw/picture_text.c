@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A picture of a GPU for a terminal, in 80 columns (its words in fewer, where COLUMNS says so): a
- * box a TPC, floorswept ones hatched, tenants by letter and, where there is colour, in colour.
+ * Draws a GPU for a terminal of 80 columns: a box for each TPC, floorswept ones hatched,
+ * tenants by letter, and by colour if the terminal has colours. If COLUMNS is smaller, the text
+ * below wraps to it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "cli/draw/topology.h"
 
 #define COLUMNS	80
-#define LABEL	7	/* what stands before a GPC's TPCs */
-#define MAX_NAME 44	/* columns of a tenant's name; a line goes on behind it */
+#define LABEL	7	/* columns left of a GPC's TPCs */
+#define MAX_NAME 44	/* columns for the name of a tenant, before its text */
 
 const struct picture_signs *picture_signs(const struct out *out)
 {
@@ -31,11 +32,11 @@ struct page {
 	const struct picture *picture;
 	struct picture_layout layout;
 	const struct picture_signs *signs;
-	unsigned int width, per_line;	/* of a box; boxes a line */
-	unsigned int digits, tag;	/* of a TPC's number; columns for tags */
+	unsigned int width, per_line;	/* of a box; boxes in a line */
+	unsigned int digits, tag;	/* columns for the number of a TPC; for letters */
 };
 
-/* One box of a line; nothing of a TPC where @tpc is -1. */
+/* One box of a line; @tpc is -1 if it is not a TPC. */
 struct cell {
 	int tpc;
 	int floorswept;		/* the position, or -1 */
@@ -107,7 +108,7 @@ void picture_slice(const struct out *out, int tenant, int before)
 	fputc(tenant < 0 ? '.' : *picture_tag(tenant, tag), out->file);
 }
 
-/* Begins the colour of who has the TPC first; nothing where there is no colour. */
+/* Begins the colour of the first owner of the TPC. Returns false if there is none. */
 static bool begin_colour(const struct page *page, int tpc)
 {
 	unsigned int owner;
@@ -118,7 +119,7 @@ static bool begin_colour(const struct page *page, int tpc)
 	return true;
 }
 
-/* The upper line of a TPC's box has its number and who has it, the lower one its SMs. */
+/* The upper line of a TPC's box has its number and letters, the lower one its SMs. */
 static void print_tpc(const struct page *page, int tpc, bool lower)
 {
 	const struct gpupart_topology *topo = page->picture->topo;
@@ -228,12 +229,12 @@ static void print_signs(const struct page *page)
 	const struct picture_layout *layout = &page->layout;
 	char text[256], list[128];
 
-	out_wrap(page->out, 0, "A box is a TPC:",
-		 "its number, below it its SMs as %smid shows them");
+	out_wrap(page->out, 0, "Each box is a TPC:",
+		 "its number, and below it the %smid numbers of its SMs");
 	if (layout->vgpcs)
-		out_wrap(page->out, 0, "v 3:", "the virtual GPC that a GPC's TPCs are");
+		out_wrap(page->out, 0, "v 3:", "the virtual GPC of the TPCs of a GPC");
 	if (layout->singletons)
-		out_wrap(page->out, 0, "*:", "a singleton, a virtual GPC of its own");
+		out_wrap(page->out, 0, "*:", "a singleton, the only TPC of its virtual GPC");
 	if (layout->nr_floorswept) {
 		snprintf(text, sizeof(text), "floorswept (fused off), %u TPC%s",
 			 layout->nr_floorswept, layout->nr_floorswept == 1 ? "" : "s");
@@ -241,9 +242,10 @@ static void print_signs(const struct page *page)
 		out_wrap(page->out, 0, list, text);
 	}
 	if (!layout->floorswept_told)
-		fputs("which TPCs are floorswept: not told by this source\n", page->out->file);
+		fputs("which TPCs are floorswept: not reported by this source\n", page->out->file);
 	if (layout->nr_floorswept_gpcs < 0) {
-		fputs("whether GPCs are floorswept: not told by this source\n", page->out->file);
+		fputs("whether GPCs are floorswept: not reported by this source\n",
+		      page->out->file);
 	} else if (layout->nr_floorswept_gpcs) {
 		out_numbers(list, sizeof(list), layout->floorswept_gpcs, layout->nr_known_gpcs);
 		snprintf(text, sizeof(text), "%d%s%s", layout->nr_floorswept_gpcs,
@@ -292,7 +294,7 @@ static void print_tenants(const struct page *page)
 			 out_set(text, sizeof(text), page->picture->topo, &none));
 }
 
-/* How wide words may be: what COLUMNS says of a narrow terminal. Boxes need what they need. */
+/* The width for text: COLUMNS if the terminal is narrow. Boxes keep their width. */
 static int columns(void)
 {
 	const char *text = getenv("COLUMNS");
@@ -301,7 +303,9 @@ static int columns(void)
 	return nr >= 20 && nr < COLUMNS ? nr : COLUMNS;
 }
 
-/* Bytes up to the next blank or the end; the columns they take, escapes none, in @wide. */
+/*
+ * The bytes up to the next blank or the end. *wide is their width; escape sequences have none.
+ */
 static size_t word_len(const char *at, int *wide)
 {
 	const char *start = at;
@@ -317,7 +321,10 @@ static size_t word_len(const char *at, int *wide)
 	return at - start;
 }
 
-/* A line, which ends at '\n', in as many as it needs: the others stand below its first word. */
+/*
+ * Prints the line at @at, up to '\n', on as many lines as it needs. Further lines are indented
+ * to its first word.
+ */
 static const char *fold_line(FILE *file, const char *at, int room)
 {
 	int indent = strspn(at, " "), column = 0, wide;
@@ -340,7 +347,7 @@ static const char *fold_line(FILE *file, const char *at, int room)
 	return *at ? at + 1 : at;
 }
 
-/* What @print prints, no wider than the terminal. */
+/* Prints the output of @print, wrapped to the width of the terminal. */
 static void print_folded(struct page *page, void (*print)(const struct page *page))
 {
 	struct out *out = page->out, narrow = *out;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Blocks over time: sums of them in slices of time, places in their rows, and rows as text. */
+/*
+ * Blocks over time: sums them in slices of time, finds their places in rows, and prints rows as
+ * text.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +11,11 @@
 
 #define MOST_CELLS	(8u << 20)
 #define LEAST_SLICES	40
-#define MOST_UNITS	(4 * TIMELINE_UNITS)	/* of a row, with holes between blocks */
-#define TEXT_COLUMNS	128	/* the most that a text has */
+/* units of a row in which blocks are placed, with gaps */
+#define MOST_UNITS	(4 * TIMELINE_UNITS)
+#define TEXT_COLUMNS	128	/* most columns of a text */
 #define TEXT_TICKS	6
-#define TEXT_LIST	14	/* columns of a list of TPCs */
+#define TEXT_LIST	14	/* columns for a list of TPCs */
 
 /* ------------------------------------------------------------------------------ numbers */
 
@@ -20,7 +24,7 @@ uint64_t timeline_step(uint64_t span, unsigned int max)
 	static const unsigned int factors[] = { 2, 5, 10 };
 	uint64_t power = 1, step = 1;
 
-	/* The last step is at most ten times the span, which fits. */
+	/* The last step is at most ten times the span, so it does not overflow. */
 	for (unsigned int i = 0; span / step >= max; i = (i + 1) % 3) {
 		step = power * factors[i];
 		if (i == 2)
@@ -35,7 +39,7 @@ uint64_t timeline_unit(uint64_t step_ns, const char **unit)
 	uint64_t ns = 1;
 	unsigned int i;
 
-	/* A tenth is the least that is written; of a second only steps of a whole one. */
+	/* Text has one decimal at most, and seconds only in whole steps. */
 	for (i = 0; i < 3 && step_ns >= (i == 1 ? 1000 : i == 2 ? 1000 : 100) * ns; i++)
 		ns *= 1000;
 	*unit = names[i];
@@ -186,7 +190,7 @@ static int by_row_and_start(const void *left, const void *right)
 	return x->block != y->block ? (x->block < y->block ? -1 : 1) : (int)x->kind - (int)y->kind;
 }
 
-/* Where @high units are free in a row from the block's start on: the lowest. */
+/* The lowest place in a row where @high units are free at the start of the block. */
 static unsigned int find_place(const uint64_t ends[MOST_UNITS], const struct timeline_block *block)
 {
 	unsigned int at = 0, nr = 0;
@@ -232,7 +236,7 @@ static bool look_alike(const struct timeline *t, unsigned int x, unsigned int y)
 	return true;
 }
 
-/* Whether a TPC of the group from @first on, before @row, looks as @row does. */
+/* Whether a TPC of the group from @first on, before @row, has the same text as @row. */
 static bool is_printed(const struct timeline *t, unsigned int first, unsigned int row)
 {
 	for (; first < row; first += timeline_unit_rows(t, first))
@@ -241,7 +245,7 @@ static bool is_printed(const struct timeline *t, unsigned int first, unsigned in
 	return false;
 }
 
-/* "0-3,8": the TPCs of a group that look as the one at @row does. */
+/* The TPCs of a group with the same text as @row: "0-3,8". */
 static void list_alike(const struct timeline *t, unsigned int row, unsigned int end, char *text,
 		       size_t len)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Blocks over time as SVG: rows, boxes, names on areas, legend; panels of values; their axis. */
+/*
+ * Draws blocks over time as SVG: rows, boxes, names on areas, legend; charts of values; axes.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +11,14 @@
 #define TAGS_LEFT	(TIMELINE_LEFT + TIMELINE_PLOT + 16)	/* the sets' letters */
 #define TPC_RIGHT	(MARGIN + 80)
 #define SM_LEFT		(MARGIN + 90)
-#define MANY_ROWS	48	/* idle TPCs of so many are not drawn */
-#define MIN_LABELLED	10	/* height of a TPC that has room for text */
-#define LABEL_SIZE	9	/* of a name on an area */
+#define MANY_ROWS	48	/* with more rows than this, idle TPCs are left out */
+#define MIN_LABELLED	10	/* least height of a TPC for its text */
+#define LABEL_SIZE	9	/* size of a name on an area */
 #define LABEL_HEIGHT	(LABEL_SIZE + 2)
 #define MAX_HEIGHT	1800
 #define MAX_ROW		26
-#define MIN_HIGH	1.1	/* of a block */
-#define LITTLE		360	/* rows of a small GPU take so much together */
+#define MIN_HIGH	1.1	/* least height of a block */
+#define LITTLE		360	/* height of all rows of a small GPU */
 #define MOST_TICKS	12
 
 /* --------------------------------------------------------------------------------- axis */
@@ -26,7 +28,9 @@ static double scale_x(uint64_t ns, uint64_t from, uint64_t to)
 	return TIMELINE_LEFT + (double)(ns - from) / (to - from) * TIMELINE_PLOT;
 }
 
-/* Lines at round times, the times below and, @both, above; @when NULL: without the unit. */
+/*
+ * Lines at round times, with the times below, and if @both above. @when NULL: without the unit.
+ */
 static void draw_axis(FILE *file, uint64_t from, uint64_t to, double above, double below, bool both,
 		      const char *when)
 {
@@ -56,9 +60,9 @@ struct plot {
 	const struct timeline *t;
 	struct page *page;
 	FILE *file;
-	double row;			/* an SM's height */
-	const char *head;		/* the last that was drawn */
-	double *tops;			/* of the rows; 0: it is left out */
+	double row;			/* height of an SM */
+	const char *head;		/* the last one drawn */
+	double *tops;			/* upper edges of the rows; 0: left out */
 };
 
 static bool is_engine(const struct timeline *t, unsigned int row)
@@ -66,7 +70,7 @@ static bool is_engine(const struct timeline *t, unsigned int row)
 	return t->rows[row].smid < 0;
 }
 
-/* Idle TPCs of a large GPU are not drawn. */
+/* Idle TPCs of a large GPU are left out. */
 static bool is_left_out(const struct timeline *t, unsigned int row)
 {
 	return t->nr_rows > MANY_ROWS && timeline_is_idle(t, row);
@@ -77,7 +81,7 @@ static double height_of(const struct plot *plot, unsigned int row)
 	return is_engine(plot->t, row) ? fmax(plot->row, TINY + 2) : plot->row;
 }
 
-/* "AC": the kinds that had a block; "A+": more than fit. */
+/* The kinds that had a block: "AC"; "A+" if there are too many. */
 static void format_tags(const struct timeline *t, unsigned int row, unsigned int nr, char tags[8])
 {
 	char tag[PICTURE_TAG_LEN];
@@ -90,7 +94,7 @@ static void format_tags(const struct timeline *t, unsigned int row, unsigned int
 		strcpy(tags + 1, "+");
 }
 
-/* Text beside one TPC's rows, or a copy engine's. */
+/* Text left of the rows of one TPC or copy engine. */
 static void draw_names(struct plot *plot, unsigned int row, unsigned int nr)
 {
 	const struct timeline *t = plot->t;
@@ -124,7 +128,7 @@ static void draw_names(struct plot *plot, unsigned int row, unsigned int nr)
 	svg_text(plot->file, TAGS_LEFT, base, size, BOLD, tags);
 }
 
-/* The rows of a group and its name; idle TPCs of a large GPU have none. */
+/* Places the rows of a group and its name. Idle TPCs of a large GPU get no rows. */
 static void place_group(struct plot *plot, unsigned int row, unsigned int end)
 {
 	const struct timeline_row *first = &plot->t->rows[row];
@@ -163,7 +167,7 @@ static void draw_box(struct plot *plot, const struct timeline_block *one, const 
 		      (t->sums || is_engine(t, one->row) ? TIMELINE_UNITS : t->units);
 	char fill[16];
 
-	/* Paper between one block and the next shows where each begins. */
+	/* A thin gap between blocks shows where each begins. */
 	fprintf(plot->file, "<rect class=\"%s x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
 		"height=\"%.2f\" fill=\"%s\"", attributes, x, plot->tops[one->row] + one->at * unit,
 		fmax(scale_x(one->end, t->from, t->to) - x - (t->sums ? 0 : 0.8), 0.6),
@@ -203,7 +207,7 @@ static double find_fullest(const struct timeline *t)
 	return full;
 }
 
-/* The sums of a row's slices, on each other; one that goes on from the slice before is one box. */
+/* Stacks the sums of a slice in each row. Equal sums in consecutive slices make one box. */
 static void draw_sums(struct plot *plot, unsigned int row, double full)
 {
 	const struct timeline *t = plot->t;
@@ -236,13 +240,16 @@ static void draw_sums(struct plot *plot, unsigned int row, double full)
 }
 
 struct label {
-	double area, x, y;	/* area 0: there is none */
-	bool named;		/* else its letter */
+	double area, x, y;	/* area 0: none */
+	bool named;		/* with its name; else with its letter */
 };
 
-/* A kind's slices [@from, @to) of a TPC of @height: the best place for its name until now? */
-static void look_at_area(const struct plot *plot, unsigned int kind, double top, double height,
-			 unsigned int from, unsigned int to, struct label *best)
+/*
+ * Checks whether slices [@from, @to) of a kind, on a TPC of @height, are the best place for its
+ * name so far.
+ */
+static void check_area(const struct plot *plot, unsigned int kind, double top, double height,
+		       unsigned int from, unsigned int to, struct label *best)
 {
 	double each = (double)TIMELINE_PLOT / plot->t->nr_slices, width = (to - from) * each;
 	struct label label = {
@@ -258,7 +265,7 @@ static void look_at_area(const struct plot *plot, unsigned int kind, double top,
 		*best = label;
 }
 
-/* A name, or a letter, on the largest area of each kind in the rows of a group. */
+/* Writes a name or a letter on the largest area of each kind in a group. */
 static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 {
 	const struct timeline *t = plot->t;
@@ -275,8 +282,8 @@ static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 				if ((next = timeline_longest(t, row, rows, to)) != kind)
 					break;
 			if (kind >= 0)
-				look_at_area(plot, kind, plot->tops[row],
-					     rows * height_of(plot, row), from, to, &best[kind]);
+				check_area(plot, kind, plot->tops[row], rows * height_of(plot, row),
+					   from, to, &best[kind]);
 		}
 	}
 	for (unsigned int i = 0; i < t->nr_kinds; i++) {
@@ -294,7 +301,7 @@ static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 
 /* ----------------------------------------------------------------------------- drawing */
 
-/* The height of a row: a block of the smallest is as high as can be seen. */
+/* The height of a row: the smallest block must be visible. */
 static double row_height(const struct timeline *t)
 {
 	unsigned int nr = 0, rows;
@@ -359,14 +366,15 @@ void timeline_words(const struct timeline *t, struct page *page, const char *blo
 	uint64_t unit_ns = timeline_unit(t->slice_ns, &unit);
 
 	if (!t->sums)
-		snprintf(text, sizeof(text), "A row is an SM, a box in it one of %" PRIu64
-			 " %s, as high as its part of the SM. A full row is the most that was "
+		snprintf(text, sizeof(text), "Each row is an SM, each box in it one of %" PRIu64
+			 " %s, as high as its share of the SM. A full row is the most that was "
 			 "on an SM.",
 			 t->nr_all, block);
 	else
-		snprintf(text, sizeof(text), "A row is an SM. %" PRIu64 " %s are too many, or too "
-			 "small, to be drawn one by one: a column is %s %s, filled by the part of "
-			 "the SM that blocks had. A full column is the most that they had.",
+		snprintf(text, sizeof(text), "Each row is an SM. %" PRIu64 " %s are too many, or "
+			 "too small, to be drawn one by one: a column is %s %s, filled by the "
+			 "share of the SM that blocks used. A full column is the highest share "
+			 "of any.",
 			 t->nr_all, block,
 			 timeline_number(slice, sizeof(slice), t->slice_ns, unit_ns), unit);
 	page_words(page, MARGIN, SMALL, "", text);

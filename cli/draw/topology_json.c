@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A topology as JSON. */
+/* Writes a topology as JSON. */
 #include "cli/draw/topology.h"
 #include "lib/private.h"
 
@@ -13,7 +13,10 @@ static json_t *tpc_numbers(const struct gpupart_tpcset *set)
 	return array;
 }
 
-/* The positions that @present has, or has not, below @max; null where not told. */
+/*
+ * The positions below @max that are set (@are_present) or not set in @present; null if not
+ * known.
+ */
 static json_t *positions(uint32_t present, unsigned int max, bool are_present)
 {
 	json_t *array;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A topology, or a set of its TPCs, as text in 80 columns. */
+/* Prints a topology, or a set of its TPCs, as text of 80 columns. */
 #include <stdlib.h>
 #include "cli/draw/picture.h"
 #include "cli/draw/topology.h"
@@ -29,7 +29,9 @@ static void print_sms(struct out *out, int indent, const struct gpupart_topology
 	out_wrap(out, indent, "SMs ", text);
 }
 
-/* The positions a GPC has: the design's, or as many as are seen where that is not told. */
+/*
+ * The positions of a GPC: those of the design, or, if that is not known, the highest one seen.
+ */
 static unsigned int nr_positions(const struct gpupart_topology *topo)
 {
 	unsigned int nr = gpupart_topology_info(topo)->max_tpcs_per_gpc;
@@ -47,7 +49,7 @@ static unsigned int nr_positions(const struct gpupart_topology *topo)
 }
 
 struct grid {
-	unsigned int nr;	/* cells a row */
+	unsigned int nr;	/* cells in a row */
 	int digits, pad;
 	bool fuses;		/* with the column of fuse positions */
 	const struct picture_signs *signs;
@@ -115,7 +117,7 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 	if (grid_width(&pic) > OUT_COLUMNS)
 		pic.fuses = false;
 	if (!nr || grid_width(&pic) > OUT_COLUMNS)
-		return;		/* the lists say it all the same */
+		return;		/* the lists below have the same information */
 
 	fputc('\n', out->file);
 	for (unsigned int i = 0; i < nr; i++) {
@@ -124,7 +126,7 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 		if (!i && pic.fuses) {
 			int before = grid_width(&pic) - (int)pic.nr;
 
-			/* The digits of the positions, over their column. */
+			/* The digits of the positions, above their column. */
 			fprintf(out->file, "%*s", before, "");
 			for (unsigned int j = 0; j < pic.nr; j++)
 				fprintf(out->file, "%u", j % 10);
@@ -138,11 +140,12 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 	}
 	picture_edge(out, PICTURE_BOTTOM, 14, pic.pad + pic.digits + 1, pic.nr);
 	fprintf(out->file, "%14sTPC numbers%s%s\n", "",
-		singletons ? ", * a singleton (virtual GPC of its own)" : "",
+		singletons ? ", * a singleton (only TPC of its virtual GPC)" : "",
 		absent ? ", - absent" : "");
 	if (pic.fuses)
 		fprintf(out->file,
-			"%14son the right the fuses' positions: %s present, %s floorswept\n", "",
+			"%14son the right the positions of the fuses: %s present, %s "
+			"floorswept\n", "",
 			pic.signs->present, pic.signs->absent);
 }
 
@@ -201,7 +204,7 @@ static void print_floorswept_gpcs(struct out *out, const struct gpupart_topology
 	} else if (!nr) {
 		fprintf(out->file, "none of %u\n", max);
 	} else if (!nr_known) {
-		fprintf(out->file, "%d of %u, which ones is " OUT_NOT_TOLD "\n", nr, max);
+		fprintf(out->file, "%d of %u; which ones: " OUT_NOT_TOLD "\n", nr, max);
 	} else {
 		out_numbers(text, sizeof(text), absent, nr_known);
 		fprintf(out->file, "physical %s of %u\n", text, max);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What tenants ask for: one table of keys for words and for files. */
+/* Reads the demands of tenants, from options and from files, by one table of keys. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,9 @@
 
 enum form { NUMBER, FLAG, UNFLAG, NAMES, SIZE, SHAPE };
 
-/* Where a number or flag goes, by offset; and a second place. A size is no demand on a plan. */
+/*
+ * Keys with the offsets of the members that hold their values. @mem is not a demand on a plan.
+ */
 static const struct key {
 	const char *name;
 	enum form form;
@@ -39,10 +41,10 @@ static const struct key {
 
 #define KEY_NAMES "min, max, tpcs, gpcs, cluster, same, apart, weight, shape, spread, pack or mem"
 
-/* Whose text is read, for the line about what is wrong with it. */
+/* The source of a demand, for error messages. */
 struct where {
 	char text[300];		/* "FILE:3: " or "--tenant TEXT: " */
-	uint32_t given;		/* keys, by their place in the table */
+	uint32_t given;	/* a bit for each key that was given, by its index in the table */
 };
 
 __attribute__((format(printf, 2, 3)))
@@ -75,21 +77,22 @@ static int take_number(struct gpupart_demand *d, const struct key *key, const ch
 	char *end;
 	unsigned long nr;
 
-	/* Octal to YAML 1.1, decimal to 1.2. */
+	/* YAML 1.1 reads such a number as octal, YAML 1.2 as decimal. */
 	if (*value == '0' && value[1])
-		return wrong(where, "%s=%s: wants a number without a 0 before it, 1 to %u",
+		return wrong(where, "%s=%s: must be a number from 1 to %u without a leading 0",
 			     key->name, value, key->most);
 	errno = 0;
 	nr = strtoul(value, &end, 10);
 	if (*value < '0' || *value > '9' || *end || errno || !nr || nr > key->most)
-		return wrong(where, "%s=%s: wants a number, 1 to %u", key->name, value, key->most);
+		return wrong(where, "%s=%s: must be a number from 1 to %u",
+			     key->name, value, key->most);
 	*(unsigned int *)((char *)d + key->at) = nr;
 	if (key->also != NONE)
 		*(unsigned int *)((char *)d + key->also) = nr;
 	return 0;
 }
 
-/* In the spellings of YAML 1.1 and 1.2: none, Capitalised or CAPITAL. */
+/* Compares with the spellings of YAML 1.1 and 1.2: word, Word and WORD. */
 static bool is_spelled(const char *value, const char *word)
 {
 	size_t len = strlen(word), nr = 0;
@@ -120,7 +123,7 @@ static int take_flag(struct gpupart_demand *d, const struct key *key, const char
 		if (is_spelled(value, no[i]))
 			is = 0;
 	if (is < 0)
-		return wrong(where, "%s=%s: wants true or false", key->name, value);
+		return wrong(where, "%s=%s: must be true or false", key->name, value);
 	*(bool *)((char *)d + key->at) = key->form == FLAG ? is : !is;
 	return 0;
 }
@@ -132,9 +135,9 @@ static int take_names(struct demands *demands, const struct key *key, const char
 	char *text = key->at ? demands->texts[i].apart : demands->texts[i].same;
 
 	if (!*value)
-		return wrong(where, "%s wants the names of tenants, joined by +", key->name);
+		return wrong(where, "%s: must be names of tenants, joined by +", key->name);
 	if (strlen(text) + strlen(value) + 2 > DEMANDS_TEXT)
-		return wrong(where, "%s=%s: more names than there can be tenants", key->name,
+		return wrong(where, "%s=%s: more names than a plan can have tenants", key->name,
 			     value);
 	if (*text)
 		strcat(text, "+");
@@ -167,7 +170,7 @@ static int take_shape(struct gpupart_demand *d, const char *value, const struct 
 	return 0;
 }
 
-/* The key that was given already and says otherwise, or NULL. */
+/* The key given earlier that contradicts @key, or NULL. */
 static const struct key *contradicted(const struct where *where, const struct key *key)
 {
 	static const char *const pairs[][2] = {
@@ -194,11 +197,12 @@ static int take_key(struct demands *demands, const char *name, size_t len, const
 	uint32_t bit = key ? 1u << (key - keys) : 0;
 
 	if (!key)
-		return wrong(where, "'%.*s' is not a key: wants " KEY_NAMES, (int)len, name);
+		return wrong(where, "'%.*s' is not a key: must be " KEY_NAMES, (int)len, name);
 	if (where->given & bit)
-		return wrong(where, "%s is there twice", key->name);
+		return wrong(where, "%s is given twice", key->name);
 	if (contradicted(where, key))
-		return wrong(where, "%s and %s: take one", contradicted(where, key)->name,
+		return wrong(where, "%s and %s: give only one of them",
+			     contradicted(where, key)->name,
 			     key->name);
 	where->given |= bit;
 	switch (key->form) {
@@ -225,7 +229,8 @@ static int take_tenant(struct demands *demands, const char *name, size_t len,
 			     GPUPART_PLAN_MAX_TENANTS);
 	to = demands->texts[demands->nr].name;
 	if (!len || len >= sizeof(demands->texts[0].name))
-		return wrong(where, "tenant '%.*s': a name has 1 to %zu letters", (int)len, name,
+		return wrong(where, "tenant '%.*s': a name must have 1 to %zu characters",
+			     (int)len, name,
 			     sizeof(demands->texts[0].name) - 1);
 	memcpy(to, name, len);
 	to[len] = 0;
@@ -234,13 +239,13 @@ static int take_tenant(struct demands *demands, const char *name, size_t len,
 	return 0;
 }
 
-/* Of the tenant whose keys have all been read. */
+/* Checks a tenant after all its keys. */
 static int check_tenant(const struct demands *demands, const struct where *where)
 {
 	const struct gpupart_demand *d = &demands->list[demands->nr - 1];
 
 	if (d->gpcs && d->spread && !(where->given & 1u << (find_key("shape", 5) - keys)))
-		return wrong(where, "gpcs and spread: take one, or shape=balanced");
+		return wrong(where, "gpcs and spread: give only one of them, or shape=balanced");
 	return 0;
 }
 
@@ -261,7 +266,7 @@ static int take_words(struct demands *demands, const char *words, struct where *
 		free(value);
 		words += len;
 		if (*words && !*++words && !status)
-			status = wrong(where, "nothing follows the last comma");
+			status = wrong(where, "a key must follow the last comma");
 	}
 	return status ?: check_tenant(demands, where);
 }
@@ -287,7 +292,7 @@ struct file {
 	struct where where;
 };
 
-/* The next error is about @node, and @key's value where it is not NULL. */
+/* Makes the next error message refer to @node, and to the value of @key if it is not NULL. */
 static void point(struct file *f, const yaml_node_t *node, const char *tenant, const char *key)
 {
 	snprintf(f->where.text, sizeof(f->where.text), "%.150s:%d: %.64s%s%.64s%s", f->yaml.path,
@@ -295,14 +300,14 @@ static void point(struct file *f, const yaml_node_t *node, const char *tenant, c
 		 tenant ? ": " : "");
 }
 
-/* Text in quotes is not null, whatever it looks like. */
+/* Text in quotes is never null. */
 static bool is_null_node(const yaml_node_t *node)
 {
 	return yaml_scalar(node) && node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
 	       is_null(yaml_scalar(node));
 }
 
-/* One value; "same: [a, b]" is "a+b". */
+/* Takes one value; "same: [a, b]" is "a+b". */
 static int take_value(struct file *f, const struct key *key, const yaml_node_t *value)
 {
 	bool list = key->form == NAMES && value->type == YAML_SEQUENCE_NODE;
@@ -313,18 +318,18 @@ static int take_value(struct file *f, const struct key *key, const yaml_node_t *
 	for (unsigned int i = 0; list && yaml_entry(&f->yaml, value, i, &none, &item); i++) {
 		name = yaml_scalar(item);
 		if (!name || !*name || strlen(names) + strlen(name) + 2 > sizeof(names))
-			return wrong(&f->where, "wants a list of tenants' names");
+			return wrong(&f->where, "must be a list of names of tenants");
 		strcat(strcat(names, *names ? "+" : ""), name);
 	}
 	if (!text)
-		return wrong(&f->where, "wants one value%s",
+		return wrong(&f->where, "must be one value%s",
 			     key->form == NAMES ? " or a list of names" : "");
 	if (!list && (!*text || is_null_node(value)))
 		return wrong(&f->where, "has no value");
 	return take_key(f->demands, key->name, strlen(key->name), text, &f->where);
 }
 
-/* "rules: [PATTERN=SET, ..]", as run --rule has them. */
+/* "rules: [PATTERN=SET, ..]", in the syntax of run --rule. */
 static int take_rules(struct file *f, const yaml_node_t *value)
 {
 	struct args_texts *rules = &f->demands->rules[f->demands->nr - 1];
@@ -332,11 +337,11 @@ static int take_rules(struct file *f, const yaml_node_t *value)
 	const char *text;
 
 	if (value->type != YAML_SEQUENCE_NODE)
-		return wrong(&f->where, "wants a list of rules, as '*copy*=-n 4'");
+		return wrong(&f->where, "must be a list of rules such as '*copy*=-n 4'");
 	for (unsigned int i = 0; yaml_entry(&f->yaml, value, i, &none, &item); i++) {
 		text = yaml_scalar(item);
 		if (!text || !strchr(text, '=') || rules->nr == ARGS_MAX_TERMS)
-			return wrong(&f->where, "wants rules as '*copy*=-n 4', %d at most",
+			return wrong(&f->where, "must be at most %d rules such as '*copy*=-n 4'",
 				     ARGS_MAX_TERMS);
 		rules->texts[rules->nr++] = alloc_text("%s", text);
 	}
@@ -355,20 +360,20 @@ static int take_node(struct file *f, const yaml_node_t *name, const yaml_node_t 
 		return wrong(&f->where, "a tenant's name is not text");
 	for (unsigned int i = 0; i < f->demands->nr; i++)
 		if (!strcmp(f->demands->list[i].name, tenant))
-			return wrong(&f->where, "this tenant is there twice");
+			return wrong(&f->where, "this tenant is given twice");
 	status = take_tenant(f->demands, tenant, strlen(tenant), &f->where);
 	point(f, demand, tenant, NULL);
 	if (!status && words)
 		return take_words(f->demands, is_null_node(demand) ? "" : words, &f->where);
 	if (!status && demand->type != YAML_MAPPING_NODE)
-		return wrong(&f->where, "wants keys: " KEY_NAMES);
+		return wrong(&f->where, "must have keys: " KEY_NAMES);
 	for (int i = 0; !status && yaml_entry(&f->yaml, demand, i, &node, &value); i++) {
 		text = yaml_scalar(node);
 		key = text ? find_key(text, strlen(text)) : NULL;
 		point(f, key ? value : node, tenant, key ? text : NULL);
 		status = key ? take_value(f, key, value) :
 			 text && !strcmp(text, "rules") ? take_rules(f, value) :
-			 wrong(&f->where, "'%s' is not a key: wants rules, " KEY_NAMES,
+			 wrong(&f->where, "'%s' is not a key: must be rules, " KEY_NAMES,
 			       text ? text : "?");
 	}
 	point(f, demand, tenant, NULL);
@@ -384,23 +389,23 @@ static int take_document(struct file *f)
 	if (root)
 		point(f, root, NULL, NULL);
 	if (root && root->type != YAML_MAPPING_NODE)
-		return wrong(&f->where, "wants tenants: with names below it");
+		return wrong(&f->where, "must have 'tenants:' with names below it");
 	for (unsigned int i = 0; yaml_entry(&f->yaml, root, i, &key, &value); i++) {
 		const char *name = yaml_scalar(key);
 
 		point(f, key, NULL, NULL);
 		if (!name || strcmp(name, "tenants"))
-			return wrong(&f->where, "'%s' is not a key here: wants tenants",
+			return wrong(&f->where, "'%s' is not a key here: must be tenants",
 				     name ? name : "?");
 		if (tenants)
-			return wrong(&f->where, "tenants is there twice");
+			return wrong(&f->where, "tenants is given twice");
 		tenants = value;
 	}
 	if (!tenants)
-		return wrong(&f->where, "nothing in it: wants tenants:");
+		return wrong(&f->where, "the file is empty: must have 'tenants:'");
 	point(f, tenants, "tenants", NULL);
 	if (tenants->type != YAML_MAPPING_NODE)
-		return wrong(&f->where, "wants names with their demands below it");
+		return wrong(&f->where, "must have names with their demands below it");
 	for (unsigned int i = 0; !status && yaml_entry(&f->yaml, tenants, i, &key, &value); i++)
 		status = take_node(f, key, value);
 	return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A plan as JSON, out and in again. Must not trust what it reads. */
+/* Writes plans as JSON and reads them. A file that is read may contain anything. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "cli/util/message.h"
 #include "lib/private.h"
 
-/* A plan of the most tenants takes less than a tenth: parsed JSON takes 20 times its size. */
+/* The largest plan takes less than a tenth of this. Parsed JSON takes 20 times its size. */
 #define MAX_BYTES (1 << 20)
 
 static json_t *json_ugpus(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
@@ -65,7 +65,7 @@ static int refuse(const char *words, const char *what, const char *value)
 	return usage_error("--plan %s: %s%s%s", words, what, value ? ": " : "", value ? value : "");
 }
 
-/* The three forms of a set in a plan say the same, unless somebody edited one. */
+/* The three forms of a set in a plan must agree; an edited plan may differ. */
 static bool read_set(json_t *set, struct gpupart_tpcset *tpcs)
 {
 	const char *list = json_string_value(json_object_get(set, "list"));
@@ -78,14 +78,14 @@ static bool read_set(json_t *set, struct gpupart_tpcset *tpcs)
 	       json_integer_value(json_object_get(set, "nr_tpcs")) == gpupart_tpcset_count(tpcs);
 }
 
-/* A quota, of which a plan of an earlier version says nothing. */
+/* A quota. Plans of earlier versions have none. */
 static bool read_mem(json_t *mem, uint64_t *bytes)
 {
 	*bytes = json_is_integer(mem) && json_integer_value(mem) > 0 ? json_integer_value(mem) : 0;
 	return *bytes || !mem || json_is_null(mem);
 }
 
-/* Of which a plan of an earlier version says nothing. */
+/* Rules by kernel name. Plans of earlier versions have none. */
 static bool read_rules(json_t *list, struct args_texts *rules)
 {
 	json_t *rule;
@@ -106,21 +106,21 @@ static int read_tenant(const char *words, json_t *json, struct plan_file_tenant 
 	if (!name)
 		return refuse(words, "a tenant has no name", NULL);
 	if (!check_is_name(name))
-		return refuse(words, "no name of a tenant", name);
+		return refuse(words, "not a valid name of a tenant", name);
 	if (!read_set(json_object_get(json, "set"), &t->tpcs))
 		return refuse(words,
-			      "list, hex and nr_tpcs of a tenant's set are not those of one set",
+			      "list, hex and nr_tpcs of a tenant's set do not agree",
 			      name);
 	if (!read_mem(json_object_get(json, "mem_bytes"), &t->mem))
-		return refuse(words, "mem_bytes is no number of bytes", name);
+		return refuse(words, "mem_bytes is not a number of bytes", name);
 	if (!read_rules(json_object_get(json, "rules"), &t->rules))
-		return refuse(words, "rules is no list of texts", name);
+		return refuse(words, "rules is not a list of strings", name);
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	gpupart_tpcset_format_list(&t->tpcs, t->set, sizeof(t->set));
 	return 0;
 }
 
-/* One that was edited may lie on another: 0, or an error. */
+/* Sets of an edited plan may overlap. Returns 0 or an exit status. */
 static int read_tenants(const char *words, json_t *tenants, struct plan_file *file)
 {
 	struct gpupart_tpcset all = { 0 };
@@ -138,9 +138,9 @@ static int read_tenants(const char *words, json_t *tenants, struct plan_file *fi
 			return status;
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(t->name, file->tenants[j].name))
-				return refuse(words, "a tenant is there twice", t->name);
+				return refuse(words, "a tenant is given twice", t->name);
 		if (gpupart_tpcset_intersects(&all, &t->tpcs))
-			return refuse(words, "a tenant has TPCs of another", t->name);
+			return refuse(words, "a tenant has TPCs of another tenant", t->name);
 		all = gpupart_tpcset_or(&all, &t->tpcs);
 		file->nr++;
 	}
@@ -155,12 +155,13 @@ static int read_root(const char *words, json_t *root, struct plan_file *file)
 	const char *pci = json_string_value(json_object_get(json_object_get(root, "gpu"), "pci"));
 
 	if (!schema || strcmp(schema, "gpupart/1") || !command || strcmp(command, "plan"))
-		return refuse(words, "no plan: wants what 'gpupart plan --json' writes", NULL);
+		return refuse(words, "not a plan: must be the output of 'gpupart plan --json'",
+			      NULL);
 	if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
 		return refuse(words, "topology_hash is not 16 hexadecimal digits",
-			      hash ? hash : "it is not there");
+			      hash ? hash : "missing");
 	if (pci && strlen(pci) >= sizeof(file->pci))
-		return refuse(words, "no address of a GPU", pci);
+		return refuse(words, "not the address of a GPU", pci);
 	file->topology_hash = strtoull(hash, NULL, 16);
 	snprintf(file->pci, sizeof(file->pci), "%s", pci ? pci : "");
 	return read_tenants(words, json_object_get(root, "tenants"), file);
@@ -180,7 +181,7 @@ static size_t read_bounded(void *buffer, size_t len, void *arg)
 	return nr;
 }
 
-/* @words are --plan's, which need not be a path alone. */
+/* @words is the value of --plan, which may be more than a path. */
 static int read_file(const char *words, const char *path, struct plan_file *file)
 {
 	struct bounded from = { strcmp(path, "-") ? fopen(path, "re") : stdin, MAX_BYTES };
@@ -195,10 +196,10 @@ static int read_file(const char *words, const char *path, struct plan_file *file
 	if (from.file != stdin)
 		fclose(from.file);
 	if (!from.left)
-		status = usage_error("--plan %s: wants a plan, at most %d bytes", words,
+		status = usage_error("--plan %s: must be a plan of at most %d bytes", words,
 				     MAX_BYTES - 1);
 	else if (!root)
-		status = usage_error("--plan %s: line %d: no JSON: %s", words, error.line,
+		status = usage_error("--plan %s: line %d: not JSON: %s", words, error.line,
 				     error.text);
 	else
 		status = read_root(words, root, file);
@@ -211,7 +212,7 @@ int plan_file_read(const char *path, struct plan_file *file)
 	int status = read_file(*path ? path : "''", path, file);
 
 	if (!status && !file->nr)
-		return refuse(path, "there is no tenant in it", NULL);
+		return refuse(path, "it has no tenants", NULL);
 	return status;
 }
 
@@ -223,19 +224,21 @@ int plan_file_read_one(const char *words, struct plan_file *file,
 	int status;
 
 	if (!colon || colon == words || !colon[1] || strlen(colon + 1) >= sizeof((*tenant)->name))
-		return refuse(*words ? words : "''", "wants FILE:NAME, a plan and a tenant in it",
+		return refuse(*words ? words : "''",
+			      "must be FILE:NAME, a plan and one of its "
+			      "tenants",
 			      NULL);
 	path = alloc_text("%.*s", (int)(colon - words), words);
-	/* What stdin holds is the program's. */
+	/* Standard input belongs to the program. */
 	status = strcmp(path, "-") ? read_file(words, path, file) :
-				     refuse(words, "wants a file", NULL);
+				     refuse(words, "must be a file", NULL);
 	free(path);
 	for (unsigned int i = 0; i < file->nr && !status; i++)
 		if (!strcmp(file->tenants[i].name, colon + 1)) {
 			*tenant = &file->tenants[i];
 			return 0;
 		}
-	return status ?: refuse(words, "there is no such tenant in it", colon + 1);
+	return status ?: refuse(words, "it has no tenant with this name", colon + 1);
 }
 
 int plan_file_check(const char *words, const struct gpupart_topology *topo,

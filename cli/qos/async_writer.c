@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes on a thread of their own. */
+/* Buffers output and writes it to a descriptor on a thread. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,19 +9,19 @@
 #include <unistd.h>
 #include "cli/qos/async_writer.h"
 
-#define BUFFER		(1 << 16)	/* a line of a log as one piece */
-#define CHUNK		4096		/* so that it is seen whether somebody reads */
+#define BUFFER		(1 << 16)	/* buffer of stdio: a line of a log in one write */
+#define CHUNK		4096	/* bytes of one write(): small, so that progress is noticed */
 #define PATIENCE_S	2
 
 struct pump {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	FILE *file;
-	int fd, err;			/* err: of a write that failed; what waits is lost */
-	char *bytes;			/* that wait */
+	int fd, err;			/* err: of a failed write; the buffer was discarded */
+	char *bytes;			/* in the buffer */
 	size_t nr, room;
-	bool writing;			/* some more are being written */
-	unsigned long chunks;		/* that were taken */
+	bool writing;			/* the thread is in a write() */
+	unsigned long chunks;		/* that were written */
 	bool ending, ended;
 };
 
@@ -161,7 +161,10 @@ bool pump_waits(struct pump *p)
 	return waits;
 }
 
-/* Whether it has ended, or goes on to be read. */
+/*
+ * True when everything was written, or when the reader made no progress for 2 s. Caller holds
+ * the lock.
+ */
 static bool ends(struct pump *p)
 {
 	unsigned long before = p->chunks;
@@ -184,7 +187,10 @@ int pump_close(struct pump *p)
 	while (!ends(p))
 		;
 	if (!p->ended) {
-		/* It waits in a write: what it has in hand is its own, until we end. */
+		/*
+		 * The thread is blocked in a write. It uses its own copy of the bytes, so the
+		 * buffer is safe.
+		 */
 		pthread_mutex_unlock(&p->lock);
 		return err ? err : -EAGAIN;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file that takes what is written at once, and passes it on when whoever reads it does: who
- * has to go on in time does not wait for a stopped terminal or a pipe that nobody reads.
+ * Buffers output on a thread, so that a blocked reader cannot delay the caller. A reader can be
+ * a stopped terminal or a pipe that is not being read.
  */
 #ifndef GPUPART_CLI_QOS_ASYNC_WRITER_H
 #define GPUPART_CLI_QOS_ASYNC_WRITER_H
@@ -9,18 +9,22 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define PUMP_MOST	(16 << 20)	/* bytes that wait; more is a write that failed (EAGAIN) */
+/* most bytes in the buffer; a write beyond it fails with EAGAIN */
+#define PUMP_MOST	(16 << 20)
 
 struct pump;
 
-/* To @fd, which stays the caller's. NULL: no memory or no thread. No fork() from here on. */
+/*
+ * Opens a writer to @fd. The caller still owns @fd. Returns NULL if there is no memory or no
+ * thread. The caller must not call fork() afterwards.
+ */
 struct pump *pump_open(int fd);
 FILE *pump_file(struct pump *pump);
-/* Something was not taken yet. */
+/* True while the buffer holds data. */
 bool pump_waits(struct pump *pump);
 /*
- * Waits while somebody reads, and 2 s for nobody. 0, or a negative errno: not all of it was
- * passed on.
+ * Writes the rest, closes the writer and frees it. Gives up after 2 s without any progress.
+ * Returns 0, or a negative errno if some of the data was not written.
  */
 int pump_close(struct pump *pump);
 

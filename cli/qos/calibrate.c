@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* gpupart qos calibrate: the speed of each program alone on all TPCs. */
+/* gpupart qos calibrate: measures the speed of each program alone on all TPCs. */
 #include <errno.h>
 #include "cli/qos/control.h"
 
-#define LOOKS		4		/* in each half of the time */
+#define LOOKS		4		/* reads in each half of the time */
 
 struct alone {
 	bool ended;
-	int status;			/* of one that ended by itself */
+	int status;			/* exit status, once it ended */
 	struct qos_measured m;
-	uint64_t milli;			/* units a second; 0 not measured */
+	uint64_t milli;			/* units a second; 0: not measured */
 };
 
-/* One program on all TPCs: the second half of the time counts. */
+/* Measures one program on all TPCs. Only the second half of the time counts. */
 static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(c->live.topo);
@@ -28,7 +28,10 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 		from = half ? c->live.read_ns : process_now_ns();
 		if (half && t->alone)
 			*t->alone = (struct gpupart_records){ .on = false };
-		/* Now and then, so that the pace is known when the first half ends. */
+		/*
+		 * Read several times, so that the time between reports is known when the first
+		 * half ends.
+		 */
 		for (unsigned int look = 1; look <= LOOKS && !c->ended_by; look++) {
 			control_wait(c, from + c->number * 500000000ull / LOOKS * look);
 			live_find(&c->live, true);
@@ -44,9 +47,11 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 	if (c->ended_by)
 		return CMD_ENDED | (128 + c->ended_by);
 	if (m->work == INT64_MAX)
-		remark("%s: tells of more units than can be counted: it is faster than this",
+		remark("%s: reports more units than can be counted: it is faster than this",
 		       t->name);
-	/* Tokens or bytes may be many: 64 bits hold them, not a product of them. */
+	/*
+	 * The count of tokens or bytes may be large: it fits in 64 bits, but a product may not.
+	 */
 	if (!alone->ended)
 		alone->milli = (unsigned __int128)m->work * 1000000000 / (m->ns ? m->ns : 1);
 	return 0;
@@ -105,14 +110,15 @@ static int calibrate_all(struct control *c, const struct args *args)
 	live_find(&c->live, true);
 	if (c->live.others.nr)
 		live_tell_others(&c->live,
-				 "speeds alone are measured beside programs that have TPCs:");
+				 "these programs also use TPCs, so the solo speeds may be too "
+				 "low:");
 	for (unsigned int i = 0; i < c->setup.nr && !status; i++)
 		if (c->setup.specs[i].program) {
 			status = calibrate_one(c, i, &alone[i]);
 			nr++;
 		}
 	if (!status && !nr)
-		return usage_error("%s: none of its tenants has a program", c->setup.path);
+		return usage_error("%s: no tenant has a program", c->setup.path);
 	return status ?: show(c, args, alone);
 }
 

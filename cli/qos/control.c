@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The programs of gpupart qos run and calibrate: which tenants there are, the lock of their GPU,
- * adopting and starting programs, waiting for them.
+ * Starts, adopts and ends the programs of `gpupart qos run` and `calibrate`, holds the lock of
+ * their GPU, and waits for events.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/number.h"
 
-#define PATIENCE_NS	3000000000ull	/* for a program that is asked to end */
+#define PATIENCE_NS	3000000000ull	/* time to end after a request to terminate */
 
 /* ------------------------------------------------------------------------- set up */
 
@@ -36,7 +36,7 @@ static int take_lock(struct control *c)
 		return 0;
 	return failure("%s: %s", path,
 		       c->lock >= 0 && errno == EWOULDBLOCK ?
-			       "another gpupart qos or tune runs on this GPU" :
+			       "another 'gpupart qos' or 'gpupart tune' runs on this GPU" :
 			       strerror(errno));
 }
 
@@ -47,7 +47,7 @@ static int read_number(struct control *c, const char *option, const char *text, 
 	if (!text)
 		return 0;
 	if (!number_whole(text, most, &value))
-		return usage_error("%s '%s': wants a number from 1 to %u", option, text, most);
+		return usage_error("%s '%s': must be a number from 1 to %u", option, text, most);
 	c->number = value;
 	return 0;
 }
@@ -63,7 +63,7 @@ static int read_tenants(struct control *c, const struct args *args)
 	if (status)
 		return status;
 	if (!yaml_root(&yaml))
-		status = usage_error("%s: nothing in it: wants tenants:", yaml.path);
+		status = usage_error("%s: the file is empty: must have 'tenants:'", yaml.path);
 	else if (!qos_setup_read(&c->setup, &yaml, yaml_root(&yaml), c->calibrating ?
 				 QOS_FILE_CALIBRATE : QOS_FILE_PROGRAMS))
 		status = EXIT_USAGE;
@@ -73,7 +73,7 @@ static int read_tenants(struct control *c, const struct args *args)
 	return status;
 }
 
-/* Kernels' times alone, of tenant @i: as the file has them, or to be learnt at first. */
+/* Reads the solo times of tenant @i's kernels from the file, or prepares to learn them. */
 static int open_kernels(struct control *c, unsigned int i)
 {
 	const struct qos_spec *spec = &c->setup.specs[i];
@@ -86,7 +86,7 @@ static int open_kernels(struct control *c, unsigned int i)
 		t->to_learn = 8;
 	else if (kernels_read(t->alone, spec->durations, t->name))
 		return EXIT_USAGE;
-	remark("%s: signal: kernels is experimental: its speed may be wrong", t->name);
+	remark("%s: 'signal: kernels' is experimental: its speed may be wrong", t->name);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 		t->members = alloc_zeroed(LIVE_MAX_MEMBERS, sizeof(*t->members));
 		status = status ?: open_kernels(c, live->nr);
 	}
-	/* A dry run changes no set: it may be while another runs. */
+	/* A dry run changes no set, so another controller may run. */
 	return status ?: options->dry_run ? 0 : take_lock(c);
 }
 
@@ -129,7 +129,7 @@ void control_close(struct control *c)
 
 /* -------------------------------------------------------------------------- adopt */
 
-/* Whether one has processes that are the other's. */
+/* Whether a process belongs to both. */
 static bool overlap(const struct live_tenant *a, const struct live_tenant *b,
 		    const struct gpupart_job *jobs, int nr)
 {
@@ -143,7 +143,10 @@ static bool overlap(const struct live_tenant *a, const struct live_tenant *b,
 	usage_error("%s:%d: %s: " fmt, (c)->setup.path, (c)->setup.specs[i].line, \
 		    (c)->setup.tenants[i].name, __VA_ARGS__)
 
-/* One program cannot have two sets. */
+/*
+ * Checks that the program of tenant @i is not that of another tenant, which could have another
+ * set.
+ */
 static int check_adopted(const struct control *c, const struct gpupart_job *jobs, int nr)
 {
 	const struct live_tenant *t = c->live.tenants;
@@ -152,13 +155,14 @@ static int check_adopted(const struct control *c, const struct gpupart_job *jobs
 		for (unsigned int j = 0; j < i; j++)
 			if (t[i].adopted && t[j].adopted && overlap(&t[i], &t[j], jobs, nr))
 				return bad_tenant(c, i,
-						  "is what %s has, or part of it: one program cannot be two tenants",
+						  "tenant %s already has this program or a part "
+						  "of it: one program cannot be two tenants",
 						  t[j].name);
 	return 0;
 }
 
-/* Its job and its set, as they are shown. */
-static void take_shown(struct control *c, unsigned int i, const char *job, const char *limit)
+/* Stores its job and its set. */
+static void store_adopted(struct control *c, unsigned int i, const char *job, const char *limit)
 {
 	struct live_tenant *t = &c->live.tenants[i];
 
@@ -179,12 +183,13 @@ static int adopt_pid(struct control *c, unsigned int i)
 	for (int p = 0; p < nr; p++)
 		if (list[p].pid == t->pid && !strcmp(list[p].pci, c->live.pci)) {
 			others = list[p].uid != geteuid();
-			take_shown(c, i, list[p].job, list[p].limit);
+			store_adopted(c, i, list[p].job, list[p].limit);
 		}
 	free(list);
 	if (others)
 		return bad_tenant(c, i,
-				  "process %d is another user's: their own 'gpupart qos' can have it",
+				  "process %d belongs to another user: only that user's 'gpupart "
+				  "qos' can adopt it",
 				  t->pid);
 	return t->adopted ? 0 :
 	       bad_tenant(c, i, "process %d does not confine launches on %s: see 'gpupart ps'",
@@ -201,12 +206,12 @@ static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job
 		    strcmp(jobs[j].pci, c->live.pci))
 			continue;
 		if (t->adopted) {
-			remark("%s: several jobs are named '%s': the first one is taken", t->name,
+			remark("%s: several jobs are named '%s': using the first one", t->name,
 			       jobs[j].name);
 			break;
 		}
 		snprintf(t->job, sizeof(t->job), "%s", jobs[j].id);
-		take_shown(c, i, jobs[j].id, jobs[j].limit);
+		store_adopted(c, i, jobs[j].id, jobs[j].limit);
 	}
 	return t->adopted || !*wanted ? 0 :
 	       bad_tenant(c, i, "no job '%s' runs on %s: see 'gpupart ps'", wanted, c->live.pci);
@@ -220,7 +225,7 @@ int control_adopt(struct control *c)
 	for (unsigned int i = 0; i < c->setup.nr && !status; i++) {
 		status = c->setup.specs[i].pid ? adopt_pid(c, i) : adopt_job(c, i, jobs, nr);
 		if (!status && c->live.tenants[i].adopted && c->setup.specs[i].program)
-			remark("%s: runs already, and is taken over", c->setup.tenants[i].name);
+			remark("%s: already runs: adopted", c->setup.tenants[i].name);
 	}
 	if (!status)
 		status = check_adopted(c, jobs, nr);
@@ -230,7 +235,7 @@ int control_adopt(struct control *c)
 
 /* -------------------------------------------------------------------------- start */
 
-/* From a child: the job that it is, while @status is 0; else it was not started. */
+/* What the child sends to its parent: its job, if @status is 0; else it failed to start. */
 struct word {
 	int status;
 	char job[GPUPART_JOB_STRLEN];
@@ -259,7 +264,7 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	signal(SIGPIPE, SIG_DFL);
 	if (c->calibrating)
 		setpgid(0, 0);
-	/* What it writes must not come between lines of JSON. */
+	/* Its output must not come between lines of JSON. */
 	if (args.json && !args.output)
 		dup2(2, 1);
 	args.program = c->setup.specs[i].program;
@@ -286,7 +291,8 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 
 	gpupart_tpcset_format_list(set, list, sizeof(list));
 	if (pipe2(fds, O_CLOEXEC))
-		return cmd_fail(cmd_name, EXIT_RUN_FAILED, "no pipe: %s", strerror(errno));
+		return cmd_fail(cmd_name, EXIT_RUN_FAILED, "cannot create a pipe: %s",
+				strerror(errno));
 	fflush(NULL);
 	t->gone = false;
 	t->child = fork();
@@ -295,10 +301,11 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 	close(fds[1]);
 	if (t->child < 0)
 		word.status =
-			cmd_fail(cmd_name, EXIT_RUN_FAILED, "no process: %s", strerror(errno));
+			cmd_fail(cmd_name, EXIT_RUN_FAILED, "cannot create a process: %s",
+				 strerror(errno));
 	/*
-	 * The end comes when the program took the child's place. Its job is learnt here: the
-	 * program may end at once, and what it started go on.
+	 * The pipe ends when the program was executed. The job is read here, because the
+	 * program may end at once while its children continue.
 	 */
 	do
 		len = read(fds[0], &word, sizeof(word));
@@ -324,13 +331,13 @@ void control_restore(struct control *c)
 		if (!live_set(&c->live, i, &c->old[i]))
 			continue;
 		gpupart_tpcset_format_list(&c->old[i], list, sizeof(list));
-		remark("%s: %s; 'gpupart set %s -t %s' gives it its old set",
+		remark("%s: %s; to restore its old set, run 'gpupart set %s -t %s'",
 		       c->live.tenants[i].name, gpupart_error(cmd_gp), c->live.tenants[i].name,
 		       list);
 	}
 }
 
-/* In a session of its own: what is sent to the command's group does not reach it. */
+/* It has a session of its own, so that signals to this command's group do not reach it. */
 static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 {
 	sigset_t all;
@@ -357,7 +364,7 @@ int control_guard(struct control *c)
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC))
-		return failure("no pipe: %s", strerror(errno));
+		return failure("cannot create a pipe: %s", strerror(errno));
 	fflush(NULL);
 	c->guard_pid = fork();
 	if (!c->guard_pid) {
@@ -366,7 +373,7 @@ int control_guard(struct control *c)
 	}
 	close(fds[0]);
 	c->guard = fds[1];
-	return c->guard_pid > 0 ? 0 : failure("no process: %s", strerror(errno));
+	return c->guard_pid > 0 ? 0 : failure("cannot create a process: %s", strerror(errno));
 }
 
 void control_guard_end(struct control *c)
@@ -387,15 +394,15 @@ int control_take_signals(struct control *c)
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
-	/* The terminal's go to the programs as well. */
+	/* The terminal sends this to the programs as well. */
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGHUP);
-	/* Where it was ignored when this command was started no status would be kept. */
+	/* If the parent of this command ignored it, the kernel would keep no exit status. */
 	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_BLOCK, &mask, &c->before);
 	c->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	return c->signals >= 0 ? 0 : failure("no signalfd: %s", strerror(errno));
+	return c->signals >= 0 ? 0 : failure("cannot create a signalfd: %s", strerror(errno));
 }
 
 void control_reap(struct control *c)
@@ -416,7 +423,7 @@ void control_reap(struct control *c)
 		}
 }
 
-/* @group: what it has started as well, which may go on when it ended. */
+/* Sends signal @number to the program and to its process group @group, which may outlive it. */
 static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
 {
 	kill(-group, number);
@@ -466,10 +473,13 @@ void control_wait(struct control *c, uint64_t until_ns)
 	while (!c->ended_by && (now = process_now_ns()) < until_ns) {
 		left.tv_sec = (until_ns - now) / 1000000000;
 		left.tv_nsec = (until_ns - now) % 1000000000;
-		/* A descriptor of -1 is passed over. */
+		/* ppoll ignores a descriptor of -1. */
 		if (ppoll(fds, 2, &left, NULL) <= 0)
 			continue;
-		/* At once: a writer would wait, as few lines fit in. */
+		/*
+		 * At once: the socket has room for few lines, and a full one blocks its
+		 * writers.
+		 */
 		if (fds[1].revents)
 			live_listen(&c->live);
 		while (read(c->signals, &info, sizeof(info)) == sizeof(info))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What run and calibrate share: the programs that they start or adopt, and when they end. */
+/*
+ * What `gpupart qos run` and `calibrate` share: starting, adopting and ending the programs of
+ * tenants. One thread.
+ */
 #ifndef GPUPART_CLI_QOS_CONTROL_H
 #define GPUPART_CLI_QOS_CONTROL_H
 
@@ -8,53 +11,70 @@
 
 struct control {
 	const struct qos_options *options;
-	bool calibrating;		/* this command ends what it starts */
-	unsigned int number;		/* of --epochs, or of --seconds where it is calibrating */
+	bool calibrating;	/* `calibrate`: this command ends the programs that it starts */
+	unsigned int number;		/* of --epochs, or of --seconds in calibrate */
 	struct qos_setup setup;
 	struct live live;
 	int lock, signals;
 	sigset_t before;
-	int ended_by;			/* a signal to this command; 0 none */
-	struct gpupart_tpcset old[QOS_MAX_TENANTS];	/* that control_restore() gives back */
-	int guard;			/* a pipe to the process of control_guard(); 0 none */
+	int ended_by;			/* the signal that ended this command; 0: none */
+	/* sets before the start, for control_restore() */
+	struct gpupart_tpcset old[QOS_MAX_TENANTS];
+	int guard;			/* a pipe to the guard process; 0: no guard process */
 	pid_t guard_pid;
 };
 
-/* Those that return a number return 0, or an error. */
+/* Functions that return int return 0 or an exit status. */
 
 /*
- * Reads the options and the tenants, opens the GPU, and takes its lock: a second controller would
- * undo what the first one does. Close it in any case.
+ * Reads the options and the tenants, opens the GPU and takes its lock, because two controllers
+ * would undo each other's changes. Call control_close() even if this fails.
  */
 int control_open(struct control *c, const struct args *args, const struct qos_options *options);
 void control_close(struct control *c);
 
-/* Takes what runs already: what the file names, and what an earlier controller has started. */
+/*
+ * Adopts programs that already run: those that the file names, and those that an earlier
+ * controller started.
+ */
 int control_adopt(struct control *c);
 
-/* Signals come by a descriptor from now on, to control_wait(). */
+/* From now on signals arrive by a descriptor that control_wait() reads. */
 int control_take_signals(struct control *c);
 
-/* Starts tenant @i's program in a set; an error is that of what could not be started. */
+/*
+ * Starts the program of tenant @i in @set. The error status is that of a program that cannot be
+ * started.
+ */
 int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset *set);
 
-/* Ends tenant @i's program and its process group @group: none of it runs when this returns. */
+/*
+ * Ends the program of tenant @i and its process group @group, and waits until no process of
+ * them runs.
+ */
 void control_end(struct control *c, unsigned int i, pid_t group);
 
-/* Gives each tenant its c->old. Where it cannot, it says how a user can. */
+/*
+ * Restores the set that each tenant had before, c->old. If that fails, prints the command with
+ * which the user can do it.
+ */
 void control_restore(struct control *c);
 
 /*
- * Until control_guard_end() another process restores the sets, and ends the programs that were
- * started, where this one dies by whatever signal. The GPU's lock is held until that is done.
+ * Starts a guard process. If this process is killed before control_guard_end(), the guard
+ * restores the sets and ends the programs that were started. It holds the GPU's lock until
+ * then.
  */
 int control_guard(struct control *c);
 void control_guard_end(struct control *c);
 
-/* Takes the statuses of programs that ended. */
+/* Reaps programs that ended and stores their statuses. */
 void control_reap(struct control *c);
 
-/* Sleeps until @until_ns, or all tenants are gone; signals and lines that come are taken. */
+/*
+ * Sleeps until @until_ns, or until all tenants have ended. Handles signals and socket lines
+ * meanwhile.
+ */
 void control_wait(struct control *c, uint64_t until_ns);
 
 bool control_all_gone(const struct control *c);

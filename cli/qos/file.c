@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a file of tenants with their goals (Documentation/user/qos.md). What contradicts the GPU
- * is reported by the policy.
+ * Reads a file of tenants with their goals (Documentation/user/qos.md). The policy checks them
+ * against the GPU.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "cli/target/check.h"
 #include "cli/util/alloc.h"
 
-#define MOST_WORDS	256	/* of a program's command line */
+#define MOST_WORDS	256	/* arguments of a program */
 
-/* A tenant that is read. */
+/* A tenant while it is read. */
 struct entry {
 	struct qos_tenant tenant;
 	struct qos_spec spec;
@@ -21,17 +21,17 @@ struct entry {
 /* ------------------------------------------------------------------------- a goal */
 
 #define ENTRY(member)	YAML_AT(struct entry, member)
-#define UNITS		": wants units a second, more than 0"
+#define UNITS		": must be units a second, more than 0"
 
-/* The goals are the first ones, as in enum qos_goal. */
+/* In the order of enum qos_goal. */
 static const struct yaml_key goal_keys[] = {
 	{ "alpha", YAML_DECIMAL, ENTRY(tenant.alpha), 1, 1000,
-	  ": wants a share, more than 0 and up to 1" },
+	  ": must be a share, more than 0 and up to 1" },
 	{ "rate", YAML_DECIMAL, ENTRY(tenant.rate), 1, 0, UNITS },
-	{ "latency", YAML_TIME, ENTRY(tenant.latency_ns), 1, 0, "0: wants a time such as 20ms" },
+	{ "latency", YAML_TIME, ENTRY(tenant.latency_ns), 1, 0, "0: must be a time such as 20ms" },
 	{ "alone", YAML_DECIMAL, ENTRY(tenant.alone), 1, 0, UNITS },
 	{ "percentile", YAML_DECIMAL, ENTRY(spec.percentile), 10, 999,
-	  ": wants 1 to 99.9, one digit behind the point", .unit = 100 },
+	  ": must be 1 to 99.9, with at most one decimal", .unit = 100 },
 	{ 0 },
 };
 
@@ -48,12 +48,13 @@ static void take_goal(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 			nr++;
 		}
 	if (nr != 1)
-		yaml_fail(yaml, node, "goal: wants one of alpha, rate and latency");
+		yaml_fail(yaml, node, "goal: must have exactly one of alpha, rate and latency");
 	if (e->tenant.goal != QOS_LATENCY && yaml_get(yaml, node, "percentile"))
-		yaml_fail(yaml, node, "percentile: is for a latency");
+		yaml_fail(yaml, node, "percentile: only a latency has one");
 	if (e->tenant.goal == QOS_ALPHA && !e->tenant.alone && e->kind == QOS_FILE_PROGRAMS)
 		yaml_fail(yaml, node,
-			  "alpha: wants the speed alone: alone: UNITS A SECOND, as 'gpupart qos calibrate' measures it");
+			  "alpha needs the solo speed: add 'alone: UNITS_PER_SECOND', which "
+			  "'gpupart qos calibrate' measures");
 }
 
 /* ----------------------------------------------------------------------- a tenant */
@@ -70,7 +71,8 @@ static void take_program(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 	if (nr && nr <= MOST_WORDS)
 		words = *program = alloc_zeroed(nr + 1, sizeof(*words));
 	if (!words)
-		yaml_fail(yaml, node, "program: wants a list of 1 to %d words: [python3, serve.py]",
+		yaml_fail(yaml, node, "program: must be a list of 1 to %d words: [python3, "
+			  "serve.py]",
 			  MOST_WORDS);
 	for (unsigned int i = 0; yaml_entry(yaml, node, i, &key, &word); i++) {
 		if (!yaml_text(yaml, word, row->name, text))
@@ -91,7 +93,7 @@ static const struct yaml_key program_keys[] = {
 	{ "pid", YAML_NUMBER, ENTRY(spec.pid), 1, 0x7fffffff },
 	{ "job", YAML_CHARS, ENTRY(spec.job) },
 	{ "signal", YAML_WORD, ENTRY(spec.signal),
-	  .wants = ": wants auto, reported, launches or kernels",
+	  .wants = ": must be auto, reported, launches or kernels",
 	  .with = (const char *const[]){ "auto", "reported", "launches", "kernels", NULL } },
 	{ "durations", YAML_CHARS, ENTRY(spec.durations) },
 	{ 0 },
@@ -101,7 +103,7 @@ static const struct yaml_key stream_keys[] = {
 	TENANT, { "stream", YAML_CHARS, ENTRY(spec.stream) }, { 0 },
 };
 
-/* One stream is one tenant's, one program is named in one of three ways. */
+/* A stream belongs to one tenant, and exactly one key names its program. */
 static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *key,
 			 const yaml_node_t *node, const struct entry *e)
 {
@@ -109,20 +111,22 @@ static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const
 
 	if (e->kind != QOS_FILE_SCENARIO) {
 		if (!!e->spec.program + !!e->spec.pid + !!*e->spec.job != 1)
-			yaml_fail(yaml, node, "%s: wants one of program, pid and job",
+			yaml_fail(yaml, node, "%s: must have exactly one of program, pid and job",
 				  e->tenant.name);
 		if (e->spec.signal != QOS_SIGNAL_KERNELS ? *e->spec.durations != 0 :
 		    e->tenant.goal == QOS_LATENCY || (e->tenant.goal && !*e->spec.durations &&
 						      e->kind == QOS_FILE_PROGRAMS))
 			yaml_fail(yaml, node,
-				  "%s: alpha or rate, signal: kernels and durations: FILE go together; 'gpupart qos calibrate --json' writes that file",
+				  "%s: 'signal: kernels' needs alpha or rate, and 'durations: "
+				  "FILE', which 'gpupart qos calibrate --json' writes",
 				  e->tenant.name);
 		return;
 	}
 	for (unsigned int i = 0; i < setup->nr - 1; i++)
 		if (!strcmp(setup->specs[i].stream, stream))
 			yaml_fail(yaml, key,
-				  "%s: its stream '%s' is that of %s: one stream cannot be two tenants",
+				  "%s: stream '%s' already belongs to %s: one stream cannot be "
+				  "two tenants",
 				  e->tenant.name, stream, setup->tenants[i].name);
 }
 
@@ -136,7 +140,7 @@ static void take_tenants(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 
 	yaml_only(yaml, map, row->name, NULL);
 	if (!yaml_size(map) || yaml_size(map) > QOS_MAX_TENANTS)
-		yaml_fail(yaml, map, "tenants: are %u: wants 1 to %d", yaml_size(map),
+		yaml_fail(yaml, map, "tenants: there are %u: must be 1 to %d", yaml_size(map),
 			  QOS_MAX_TENANTS);
 	while (yaml_entry(yaml, map, setup->nr, &key, &node)) {
 		struct entry e = { .spec = { .percentile = 990, .line = yaml_line(key) },
@@ -177,7 +181,7 @@ static void find_run(struct yaml *yaml, const yaml_node_t *map, unsigned int *ru
 		if (name && yaml_scalar(name) && !strcmp(yaml_scalar(name), text))
 			return;
 	if (runs || *text)
-		yaml_fail(yaml, map, "run: '%.60s': the file has no such run", text);
+		yaml_fail(yaml, map, "run: '%.60s': this file has no run with that name", text);
 }
 
 static void take_phases(struct yaml *yaml, const struct yaml_key *row, yaml_node_t *list, void *to)
@@ -187,7 +191,7 @@ static void take_phases(struct yaml *yaml, const struct yaml_key *row, yaml_node
 
 	yaml_is_list(yaml, list, row->name);
 	if (!yaml_size(list) || yaml_size(list) > QOS_MOST_PHASES)
-		yaml_fail(yaml, list, "phases: are %u: wants 1 to %d", yaml_size(list),
+		yaml_fail(yaml, list, "phases: there are %u: must be 1 to %d", yaml_size(list),
 			  QOS_MOST_PHASES);
 	while (yaml_entry(yaml, list, setup->nr_phases, &key, &node)) {
 		struct qos_phase *phase = &setup->phases[setup->nr_phases++];
@@ -207,17 +211,17 @@ static void take_phases(struct yaml *yaml, const struct yaml_key *row, yaml_node
 	{ "hold", YAML_NUMBER, SETUP(rules.hold), 1, 100000 }, \
 	{ "shapes", YAML_BOOL, SETUP(shapes) }, \
 	{ "hysteresis", YAML_PERCENT, SETUP(rules.hysteresis), 1, 250, \
-	  ": wants 0.1% to 25%, with the sign", .unit = 100 }
+	  ": must be 0.1% to 25%, with the percent sign", .unit = 100 }
 
 static const struct yaml_key file_keys[] = {
-	{ "epoch", YAML_TIME, SETUP(epoch_ns), 10000000, 60000000000, "wants 10ms to 60s" },
+	{ "epoch", YAML_TIME, SETUP(epoch_ns), 10000000, 60000000000, "must be 10ms to 60s" },
 	RULES,
 	{ "tenants", .take = take_tenants, .required = "" },
 	{ 0 },
 };
 
 static const struct yaml_key scenario_keys[] = {
-	{ "epoch", YAML_TIME, SETUP(epoch_ns), 1000, 1000000000, "wants 1us to 1s" },
+	{ "epoch", YAML_TIME, SETUP(epoch_ns), 1000, 1000000000, "must be 1us to 1s" },
 	RULES,
 	{ "tenants", .take = take_tenants, .required = "" },
 	{ "phases", .take = take_phases, .required = "a list of { run: NAME, epochs: N }" },
@@ -229,14 +233,14 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 {
 	bool scenario = kind == QOS_FILE_SCENARIO;
 
-	/* What a shell in a program makes of "$PORT" is the shell's. */
+	/* In arguments of a program, "$PORT" is left to the program's own shell. */
 	yaml->verbatim = !scenario;
 	yaml->context = &kind;
 	*setup = (struct qos_setup){
 		.path = yaml->path, .epoch_ns = scenario ? 1000000 : 200000000,
 	};
 	if (!node)
-		yaml_fail(yaml, NULL, "nothing is in it: wants tenants");
+		yaml_fail(yaml, NULL, "the file is empty: must have 'tenants:'");
 	return node && yaml_read(yaml, node, scenario ? "qos" : "the file",
 				 scenario ? scenario_keys : file_keys, setup);
 }

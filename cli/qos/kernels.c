@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Progress from completion records: the time alone of launches that ended. */
+/* Computes progress from completion records: the solo time of the launches that ended. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/qos/kernels.h"
@@ -29,7 +29,7 @@ static void learn_times(struct gpupart_records *alone, const char *name, uint64_
 	}
 }
 
-/* The count of graphs becomes that of their launches: those that no function tells of. */
+/* Changes the count of graphs to the count of their launches that no function has counted. */
 static void count_graphs(struct gpupart_records *records)
 {
 	struct gpupart_records_function *graphs = find(records, "(CUDA graphs)");
@@ -57,7 +57,7 @@ uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_
 		uint64_t count = pace_more(f->count, was ? was->count : 0);
 		uint64_t ns = pace_more(f->ns, was ? was->ns : 0);
 
-		/* One that has no name yet counts when it has. */
+		/* A function without a name counts as soon as its name is known. */
 		if (!count || !*f->name)
 			continue;
 		one = row ? (double)row->ns / row->count : (double)ns / count;
@@ -67,9 +67,12 @@ uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_
 		if (learn)
 			learn_times(alone, f->name, count, ns);
 	}
-	/* Functions that are not known are as much slower than alone as the known ones are. */
+	/* Unknown functions are assumed to be slowed down like the known ones. */
 	work += other_ns * (known_ns > 0 ? work / known_ns : 1);
-	/* It is the work between two ends: of what runs at a look counts a launch at most. */
+	/*
+	 * The work is that between two completions. A running launch counts as one launch at
+	 * most.
+	 */
 	if (before->last_end_ns && span)
 		part = work * ((double)pace_more(looks[1].at_ns, looks[0].at_ns) / span - 1);
 	work += part > longest ? longest : part < -longest ? -longest : part;
@@ -104,6 +107,7 @@ int kernels_read(struct gpupart_records *alone, const char *path, const char *te
 					learn_times(alone, name, 1, json_integer_value(ns));
 	json_decref(root);
 	return alone->nr_functions ? 0 :
-	       usage_error("%s: no kernels of %s: wants what 'gpupart qos calibrate --json' wrote",
+	       usage_error("%s: has no kernels of %s: must be a file that 'gpupart qos calibrate "
+			   "--json' wrote",
 			   path, tenant);
 }

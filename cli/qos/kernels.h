@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Progress of a program that reports nothing, experimental: each launch that ended counts for as
- * long as a launch of its function takes when the program runs alone.
+ * Experimental: estimates the progress of a program that reports none. Each completed launch
+ * counts for the time that a launch of its function takes when the program runs alone.
  */
 #ifndef GPUPART_CLI_QOS_KERNELS_H
 #define GPUPART_CLI_QOS_KERNELS_H
@@ -10,20 +10,20 @@
 #include <gpupart_manage.h>
 
 struct kernels_look {
-	uint64_t at_ns;		/* 0: none yet */
+	uint64_t at_ns;		/* 0: not read yet */
 	struct gpupart_records records;
 };
 
 /*
- * The time alone, in ns, of launches that ended between two @looks at one process. Of @alone only
- * functions are used. @learn: it runs alone; its launches are added to @alone, and count for the
- * time that they took.
+ * Returns the solo time, in ns, of the launches that ended between two @looks at one process.
+ * Uses only the functions of @alone. If @learn, the program runs alone: its launches are added
+ * to @alone and count for the time that they took.
  */
 uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_look looks[2]);
 
-/* As 'gpupart qos calibrate --json' writes them; NULL: no memory. */
+/* The format of 'gpupart qos calibrate --json'. NULL: no memory. */
 json_t *kernels_json(const struct gpupart_records *alone);
-/* Reads those of @tenant from the file at @path: 0, or an error. */
+/* Reads the kernels of @tenant from the file at @path. Returns 0 or an exit status. */
 int kernels_read(struct gpupart_records *alone, const char *path, const char *tenant);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Programs as tenants: which processes belong to one, what they did, and their sets. */
+/*
+ * Running programs as tenants: finds the processes of each tenant, measures them and sets their
+ * TPCs.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,19 +18,19 @@
 #include "lib/private.h"
 
 /*
- * Reports, of programs without records: the second one began after the change. Launches are asked
- * for ahead of time: they tell nothing of what has ended.
+ * Reports after a change, for programs without records: the second one began after the change.
+ * Launches are submitted ahead of time, so their count does not say which have ended.
  */
 #define DRAINED_BY	2
 
-#define LOOK_NS		1000000000ull	/* processes that begin are found so much later */
-#define LOOK_SOON_NS	50000000ull	/* .. of a tenant that has none */
-#define SAID_NS		60000000000ull	/* who sets it all the time is told of once a minute */
+#define LOOK_NS		1000000000ull	/* time between two searches for new processes */
+#define LOOK_SOON_NS	50000000ull	/* .. for a tenant that has no process */
+#define SAID_NS		60000000000ull	/* time between two warnings about changes from outside */
 
-/* -------------------------------------------------------------------- who belongs */
+/* ----------------------------------------------------------- processes of tenants */
 
-/* What it has told counts. */
-static void drop_member(struct live_tenant *t, unsigned int m)
+/* Work that it has reported still counts. */
+static void remove_member(struct live_tenant *t, unsigned int m)
 {
 	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
 		t->rest[k] = pace_add(t->rest[k], pace_rest(&t->members[m].paces[k]));
@@ -47,14 +50,15 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 		}
 	if (t->nr_members == LIVE_MAX_MEMBERS) {
 		if (!t->many)
-			remark("%s: has more than %u processes: what the rest do does not count",
+			remark("%s: has more than %u processes: the work of the others does not "
+			       "count",
 			       t->name, LIVE_MAX_MEMBERS);
 		t->many = true;
 		return;
 	}
 	m = &t->members[t->nr_members];
 	*m = (struct live_member){ .pid = p->pid, .seen = true, .drained = true };
-	/* It may not have come so far: the next look finds it. */
+	/* It may not be ready yet: the next search finds it. */
 	if (gpupart_remote_open(cmd_gp, p->pid, live->pci, &m->remote))
 		return;
 	t->nr_members++;
@@ -66,8 +70,8 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	m->paces[LIVE_ANSWERS].told_ns = m->last.answered_ns;
 }
 
-/* Its job's set, which processes that come will have. */
-static void look_at_note(struct live_tenant *t, const struct gpupart_job *job)
+/* Reads the set of its job, which new processes inherit. */
+static void read_job_set(struct live_tenant *t, const struct gpupart_job *job)
 {
 	if (*t->note && strcmp(t->note, job->limit)) {
 		t->changed = true;
@@ -89,7 +93,7 @@ static void find_members(struct live *live, struct live_tenant *t,
 		if (!*t->job || strcmp(jobs[i].id, t->job))
 			continue;
 		job_lives = true;
-		look_at_note(t, &jobs[i]);
+		read_job_set(t, &jobs[i]);
 	}
 	for (unsigned int m = 0; m < t->nr_members; m++)
 		t->members[m].seen = false;
@@ -100,7 +104,7 @@ static void find_members(struct live *live, struct live_tenant *t,
 			take_member(live, t, &processes[i]);
 	for (unsigned int m = t->nr_members; m-- > 0; )
 		if (!t->members[m].seen)
-			drop_member(t, m);
+			remove_member(t, m);
 	t->gone = !t->child && !t->nr_members && !job_lives;
 }
 
@@ -112,7 +116,10 @@ void live_find(struct live *live, bool now)
 	int nr_processes, nr_jobs;
 	bool awaited = false;
 
-	/* Each line that comes wakes us: who has no process yet is not looked for each time. */
+	/*
+	 * Each line on the socket wakes this process, so a tenant without processes is not
+	 * searched for each time.
+	 */
 	for (unsigned int i = 0; i < live->nr; i++)
 		awaited |= !live->tenants[i].nr_members && !live->tenants[i].gone;
 	if (!now && !live->look && since < (awaited ? LOOK_SOON_NS : LOOK_NS))
@@ -127,7 +134,8 @@ void live_find(struct live *live, bool now)
 				     nr_jobs);
 		live_find_others(live, processes, nr_processes, jobs, nr_jobs);
 	} else if (!live->told_unlisted) {
-		remark("programs that run cannot be listed: tenants may be given TPCs of others");
+		remark("cannot list running programs: tenants may get TPCs that other programs "
+		       "use");
 		live->told_unlisted = true;
 	}
 	free(processes);
@@ -148,7 +156,7 @@ static void tell_units(struct live_tenant *t, uint64_t work, uint64_t reports)
 	t->ever_units |= !!work;
 }
 
-/* @nr reports in @ns, counted in the place of their mean. */
+/* Counts @nr reports in @ns, all in the bin of their mean. */
 static void count_pauses(struct live_tenant *t, uint64_t ns, uint64_t nr)
 {
 	unsigned int b = GPUPART_NR_LATENCIES - 1;
@@ -223,8 +231,8 @@ void live_read(struct live *live)
 				read_member(t, &t->members[m], &now);
 				continue;
 			}
-			/* Or it became another program, which the next look finds. */
-			drop_member(t, m);
+			/* The process executed another program, which the next search finds. */
+			remove_member(t, m);
 			live->look = true;
 		}
 		read_lines(t);
@@ -263,7 +271,7 @@ static void begin_anew(struct live_tenant *t)
 		t->members[m].looks[0] = t->members[m].looks[1];
 }
 
-/* Of all who tell of it; @any: somebody did. */
+/* Sums the work of all sources; *any: at least one reported. */
 static uint64_t take_work(struct live_tenant *t, enum live_kind kind, uint64_t now_ns, bool any,
 			  bool *exact)
 {
@@ -274,7 +282,7 @@ static uint64_t take_work(struct live_tenant *t, enum live_kind kind, uint64_t n
 	return work;
 }
 
-/* Thousandths of a ms alone. */
+/* In thousandths of a ms of solo time. */
 static uint64_t take_kernels(struct live_tenant *t)
 {
 	uint64_t work = 0;
@@ -285,7 +293,7 @@ static uint64_t take_kernels(struct live_tenant *t)
 	return work / 1000;
 }
 
-/* A log's numbers have a sign. */
+/* JSON numbers of the log are signed. */
 static uint64_t signed_most(uint64_t value)
 {
 	return value > INT64_MAX ? INT64_MAX : value;
@@ -302,7 +310,7 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	const uint64_t reports = kind == LIVE_UNITS ? t->reports : nr;
 	bool exact[LIVE_NR_KINDS] = { true, true };
 
-	/* Of both: what does not count now is no debt later. */
+	/* Both, so that uncounted work is not carried over. */
 	work[LIVE_UNITS] = take_work(t, LIVE_UNITS, live->read_ns, t->told_milli,
 				     &exact[LIVE_UNITS]);
 	work[LIVE_ANSWERS] = take_work(t, LIVE_ANSWERS, live->read_ns, nr, &exact[LIVE_ANSWERS]);
@@ -343,7 +351,10 @@ void live_forget(struct live *live)
 	}
 }
 
-/* As gpupart_records_drained() of all its processes, of which none is asked in vain. */
+/*
+ * gpupart_records_drained() for all its processes. Each process is asked, even if an earlier
+ * one has not drained.
+ */
 static int records_drained(struct live_tenant *t)
 {
 	int result = 1;
@@ -381,8 +392,8 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
 
 /* ---------------------------------------------------------------------------- sets */
 
-/* What each of its processes has is what the next look has to find. */
-static void note_given(struct live_tenant *t)
+/* The sets of its processes as the next search should find them. */
+static void expect_set(struct live_tenant *t)
 {
 	t->changed = false;
 	t->note[0] = 0;
@@ -400,8 +411,8 @@ static void say_changed(struct live_tenant *t)
 		return;
 	t->said_ns = now;
 	gpupart_tpcset_format_list(&t->found, list, sizeof(list));
-	remark("%s: somebody else set its TPCs to %.300s: the epoch does not count, and it is "
-	       "given its own again",
+	remark("%s: another program changed its set to %.300s: this epoch is "
+	       "discarded and its set restored",
 	       t->name, *list ? list : "none");
 }
 
@@ -448,13 +459,13 @@ int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set
 		if (t->members[m].records)
 			gpupart_records_drain(t->members[m].records);
 	}
-	note_given(t);
+	expect_set(t);
 	return failed == -ESRCH ? 0 : failed;
 }
 
 /* -------------------------------------------------------------------------- socket */
 
-/* "12" or "0.5": thousandths. */
+/* Parses "12" or "0.5" into thousandths. */
 static bool read_milli(const char *text, uint64_t *milli)
 {
 	double value;
@@ -466,14 +477,14 @@ static bool read_milli(const char *text, uint64_t *milli)
 	return true;
 }
 
-/* What cannot be taken is said, once: its writer would not learn it otherwise. */
-static void pass_over(struct live *live, const char *line)
+/* Warns once about a line that cannot be used, because its writer gets no answer. */
+static void warn_ignored_line(struct live *live, const char *line)
 {
 	if (live->passed_over || !*line)
 		return;
 	live->passed_over = true;
-	remark("the socket: \"%.47s\" is passed over, as are others like it: wants NAME units "
-	       "NUMBER or NAME latency TIME, of a tenant",
+	remark("the socket: ignoring \"%.47s\" and lines like it: a line must be TENANT units "
+	       "NUMBER or TENANT latency TIME",
 	       line);
 }
 
@@ -484,7 +495,7 @@ static void note_line(struct live_lines *lines, uint64_t work)
 	lines->told_ns = process_now_ns();
 }
 
-/* "NAME units 12" or "NAME latency 3.5ms". False: another. */
+/* Handles "NAME units 12" or "NAME latency 3.5ms". Returns false for any other line. */
 static bool take_line(struct live *live, char *line)
 {
 	char *save = NULL, *name = strtok_r(line, " \t\r\n", &save);
@@ -520,22 +531,22 @@ void live_listen(struct live *live)
 	char line[256], copy[256];
 	ssize_t len;
 
-	/* So many at a time: who floods it must not stop us. */
+	/* A limit, so that a program that floods the socket does not stop the controller. */
 	for (int i = 0; live->socket >= 0 && i < 10000; i++) {
 		len = recv(live->socket, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_TRUNC);
 		if (len < 0)
 			return;
-		/* Of a number that was cut nobody knows what it was. */
+		/* The number may have been truncated. */
 		if ((size_t)len >= sizeof(line)) {
 			line[sizeof(line) - 1] = 0;
-			pass_over(live, line);
+			warn_ignored_line(live, line);
 			continue;
 		}
 		line[len] = 0;
 		for (char *rest = line, *one; (one = strsep(&rest, "\n")); ) {
 			snprintf(copy, sizeof(copy), "%s", one);
 			if (!take_line(live, one))
-				pass_over(live, copy);
+				warn_ignored_line(live, copy);
 		}
 	}
 }
@@ -547,17 +558,18 @@ void live_open_socket(struct live *live)
 
 	live->socket = -1;
 	if (blocks_make(geteuid(), why, sizeof(why))) {
-		remark("no socket for progress: %s", why);
+		remark("cannot open the socket for progress: %s", why);
 		return;
 	}
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/qos-%s.socket",
 		 blocks_path(geteuid(), folder), live->pci);
 	live->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Of a controller that was killed: the lock is ours. */
+	/* It is that of a killed controller: this one holds the lock. */
 	unlink(address.sun_path);
 	if (live->socket < 0 || bind(live->socket, (void *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, 0600)) {
-		remark("no socket for progress: %s: %s", address.sun_path, strerror(errno));
+		remark("cannot open the socket for progress: %s: %s",
+		       address.sun_path, strerror(errno));
 		if (live->socket >= 0)
 			close(live->socket);
 		live->socket = -1;
@@ -571,7 +583,7 @@ void live_close(struct live *live)
 {
 	for (unsigned int i = 0; i < live->nr; i++) {
 		while (live->tenants[i].nr_members)
-			drop_member(&live->tenants[i], 0);
+			remove_member(&live->tenants[i], 0);
 		free(live->tenants[i].members);
 		free(live->tenants[i].alone);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The log of decisions: a JSON line a step, with all that was measured and all that was decided.
- * One function for each kind of object writes it and reads it.
+ * Writes and reads the log of decisions: one JSON line for each step, with everything that was
+ * measured and decided. One function for each kind of object does both.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -13,8 +13,8 @@
 /* ------------------------------------------------------------------------- values */
 
 struct io {
-	char *why;		/* of QOS_WORDS bytes; NULL: values are written, not read */
-	bool bad;		/* a value was wrong: @why says which was the first */
+	char *why;		/* QOS_WORDS bytes for a message when reading; NULL: writing */
+	bool bad;		/* a value was wrong: @why describes the first one */
 };
 
 __attribute__((format(printf, 2, 3)))
@@ -29,7 +29,7 @@ static void bad(struct io *io, const char *fmt, ...)
 	io->bad = true;
 }
 
-/* The value of @key: @fresh, that is put there, or the one that is read. */
+/* Stores @fresh at @key when writing. Returns the value at @key when reading. */
 static json_t *io_value(struct io *io, json_t *object, const char *key, json_t *fresh,
 			json_type type)
 {
@@ -42,7 +42,7 @@ static json_t *io_value(struct io *io, json_t *object, const char *key, json_t *
 	value = json_object_get(object, key);
 	if (value && (json_typeof(value) == type || (type == JSON_TRUE && json_is_boolean(value))))
 		return value;
-	bad(io, "%s is %s", key, value ? "of another kind" : "missing");
+	bad(io, "%s is %s", key, value ? "of the wrong type" : "missing");
 	return NULL;
 }
 
@@ -51,7 +51,7 @@ static json_t *io_object(struct io *io, json_t *object, const char *key)
 	return io_value(io, object, key, json_object(), JSON_OBJECT);
 }
 
-/* An entry of a list, which is an object. */
+/* Entry @i of a list of objects. */
 static json_t *io_entry(struct io *io, json_t *list, unsigned int i)
 {
 	if (!io->why)
@@ -101,9 +101,9 @@ static void io_text(struct io *io, json_t *object, const char *key, char *text, 
 	if (is && strlen(is) >= len)
 		bad(io, "%s is too long", key);
 	snprintf(text, len, "%s", is ? is : "");
-	/* Some of it is shown as it stands. */
+	/* The program prints some of these strings unchanged. */
 	if (is && strcmp(out_clean(text), is))
-		bad(io, "%s has a control character in it", key);
+		bad(io, "%s contains a control character", key);
 }
 
 static void io_set(struct io *io, json_t *object, const char *key, struct gpupart_tpcset *set)
@@ -119,7 +119,7 @@ static void io_set(struct io *io, json_t *object, const char *key, struct gpupar
 		bad(io, "%s is '%.100s'", key, list);
 }
 
-/* One of @nr names, as its index. */
+/* One of @nr names, returned as its index. */
 static unsigned int io_name(struct io *io, json_t *object, const char *key, unsigned int value,
 			    const char *const *names, unsigned int nr)
 {
@@ -158,7 +158,7 @@ static void io_tenant(struct io *io, json_t *o, struct qos_tenant *t, struct qos
 	io_set(io, o, "adopted", &t->adopted);
 }
 
-/* What is optional is false or 0 where it is missing, and missing where it is. */
+/* An optional value that is false or 0 is left out, and reads as false or 0. */
 static void io_measured(struct io *io, json_t *o, struct qos_measured *m)
 {
 	io_bool(io, o, "valid", &m->valid);
@@ -194,7 +194,7 @@ static void io_places(struct io *io, json_t *o, const char *key, uint8_t *places
 	*nr = size;
 }
 
-/* Programs that are no tenants, if they are @news; whether they are. */
+/* Programs that are not tenants, if @news. Returns whether the line has them. */
 static bool io_others(struct io *io, json_t *line, struct qos_others *others, bool news)
 {
 	json_t *list, *o;
@@ -207,7 +207,7 @@ static bool io_others(struct io *io, json_t *line, struct qos_others *others, bo
 	if (io->why)
 		others->nr = json_array_size(list);
 	if (others->nr > QOS_MOST_OTHERS) {
-		bad(io, "others are %u", others->nr);
+		bad(io, "there are %u others", others->nr);
 		others->nr = 0;
 	}
 	for (unsigned int i = 0; i < others->nr && !io->bad; i++) {
@@ -223,7 +223,7 @@ static bool io_others(struct io *io, json_t *line, struct qos_others *others, bo
 	return true;
 }
 
-/* Power or a clock; -1: not told. */
+/* Power or a clock; -1: not known. */
 static void io_state(struct io *io, json_t *line, const char *key, int *value)
 {
 	unsigned int is = *value;
@@ -241,7 +241,7 @@ json_t *qos_set_json(const struct gpupart_tpcset *set)
 	return json_string(text);
 }
 
-/* Not read: a replay makes its own, and compares. */
+/* Written only. A replay makes its own decision and compares. */
 static void io_decision(struct io *io, json_t *line, const struct qos_session *s)
 {
 	const struct qos_decision *d = &s->now;
@@ -276,7 +276,7 @@ static void io_decision(struct io *io, json_t *line, const struct qos_session *s
 
 /* -------------------------------------------------------------------------- lines */
 
-/* What each line begins with. */
+/* The first members of every line. */
 static void io_head(struct io *io, json_t *line, bool *simulated, char event[32])
 {
 	char schema[32] = "gpupart/1", command[32] = "qos";
@@ -286,7 +286,7 @@ static void io_head(struct io *io, json_t *line, bool *simulated, char event[32]
 		bad(io, "schema is '%s', not gpupart/1", schema);
 	io_text(io, line, "command", command, sizeof(command));
 	if (strcmp(command, "qos"))
-		bad(io, "is of command '%s', not of qos", command);
+		bad(io, "command is '%s', not qos", command);
 	io_bool(io, line, "simulated", simulated);
 	io_text(io, line, "event", event, 32);
 }
@@ -309,12 +309,12 @@ static void io_begin(struct io *io, json_t *line, struct qos_setup *setup, struc
 	o = io_object(io, line, "board");
 	io_places(io, o, "gpc", s->board.gpc, &s->board.nr_tpcs);
 	io_places(io, o, "ugpu", s->board.ugpu, &s->board.nr_tpcs);
-	/* Logs of before have none, and nothing was done for clusters then. */
+	/* Logs of older versions lack it. They did not handle clusters. */
 	if (!io->why || json_object_get(o, "cluster_tpcs")) {
 		io_places(io, o, "vgpc", s->board.vgpc, &s->board.nr_tpcs);
 		io_uint(io, o, "cluster_tpcs", &s->board.cluster_tpcs, GPUPART_MAX_TPCS);
 	}
-	/* Logs of before have none, and every set was packed then. */
+	/* Logs of older versions lack it. They had packed sets only. */
 	if (io->why ? !!json_object_get(o, "shapes") : s->board.shapes)
 		io_bool(io, o, "shapes", &s->board.shapes);
 	o = io_value(io, line, "tenants", json_array(), JSON_ARRAY);
@@ -339,9 +339,9 @@ static void io_step(struct io *io, json_t *line, struct qos_session *s, bool swa
 	strcpy(event, swap ? "swap" : "epoch");
 	io_head(io, line, &simulated, event);
 	if (!strcmp(event, "begin"))
-		bad(io, "another run begins here: a log is of one");
+		bad(io, "another run begins here: a log has one run");
 	if (strcmp(event, "epoch") && strcmp(event, "swap"))
-		bad(io, "event is '%s', neither epoch nor swap", event);
+		bad(io, "event is '%s': must be epoch or swap", event);
 	io_number(io, line, "time_ns", &s->time_ns, INT64_MAX);
 	list = io_value(io, line, "measured", json_array(), JSON_ARRAY);
 	if (io->why && json_array_size(list) != setup->nr)
@@ -361,7 +361,7 @@ static void io_step(struct io *io, json_t *line, struct qos_session *s, bool swa
 	io_decision(io, line, s);
 }
 
-/* What is written is not changed. */
+/* Writing does not change the session. */
 json_t *qos_log_begin(const struct qos_session *s)
 {
 	json_t *line = json_object();
@@ -401,7 +401,7 @@ bool qos_log_read_step(json_t *line, struct qos_session *s, struct qos_measured 
 
 /* ---------------------------------------------------------------------- differences */
 
-/* Whether @text has one; @at: where @a and @b are in their lines. */
+/* Finds the first difference of @a and @b, which are at path @at, and describes it in @text. */
 static bool find_difference(const char *at, json_t *a, json_t *b, char *text, size_t len)
 {
 	const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_PRESERVE_ORDER;
@@ -424,8 +424,8 @@ static bool find_difference(const char *at, json_t *a, json_t *b, char *text, si
 	}
 	was = json_dumps(a, flags);
 	is = json_dumps(b, flags);
-	snprintf(text, len, "%s was %.300s and is now %.300s", at, was ? was : "not there",
-		 is ? is : "not there");
+	snprintf(text, len, "%s was %.300s, now it is %.300s", at, was ? was : "missing",
+		 is ? is : "missing");
 	free(was);
 	free(is);
 	return true;

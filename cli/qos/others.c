@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Which TPCs programs have that are no tenants: this user's, and what a node gave away. */
+/*
+ * Finds the TPCs of programs that are not tenants: this user's programs, and grants of a node
+ * to other users.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,24 +14,28 @@
 #include "cli/target/shown.h"
 #include "cli/util/paths.h"
 
-#define ENVIRONMENTS_SHARE 500	/* of the time: at most that part of it is spent on them */
+/* time between two reads of all environments, as a multiple of the time that one takes */
+#define ENVIRONMENTS_SHARE 500
 
-/* One look around. */
+/* One search. */
 struct search {
 	struct live *live;
 	struct neighbours n;
-	const char *own_job;		/* that this command runs in, or "" */
+	const char *own_job;		/* the job in which this command runs, or "" */
 	struct qos_others *to;
 };
 
-/* ---------------------------------------------------------------------- who is no other */
+/* ---------------------------------------------------------------------------- processes of tenants */
 
 static bool job_is_inside(const struct search *s, const char *id, const char *around)
 {
 	return *around && shown_is_inside(s->n.jobs, s->n.nr_jobs, id, around);
 }
 
-/* @runs: it uses the GPU. What an adopted process has started and does not is its own. */
+/*
+ * Whether a process belongs to a tenant. @runs: it uses the GPU. A child of an adopted process
+ * that does not use it is not the tenant's.
+ */
 static bool is_tenants(const struct search *s, int pid, const char *job, bool runs)
 {
 	for (unsigned int i = 0; i < s->live->nr; i++) {
@@ -48,7 +55,7 @@ static bool is_around(const struct search *s, const char *job, const struct gpup
 	       (*job && job_is_inside(s, s->own_job, job));
 }
 
-/* ------------------------------------------------------------------------ one that is */
+/* --------------------------------------------------------------------- other programs */
 
 static void add(struct search *s, int pid, const char *name, const struct gpupart_tpcset *set)
 {
@@ -57,18 +64,18 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 	char clean[sizeof(last->name)];
 
 	snprintf(clean, sizeof(clean), "%.63s", name);
-	/* Of an environment: any bytes. */
+	/* It comes from an environment, so it may contain any bytes. */
 	out_clean(clean);
-	/* One that runs everywhere keeps nothing for itself. */
+	/* It runs on all TPCs, so none is kept for it. */
 	if (gpupart_tpcset_equal(set, &all)) {
 		if (!s->live->told_everywhere)
-			remark("%s (pid %d) runs on all TPCs: tenants have them too, and their "
-			       "progress depends on it",
+			remark("%s (pid %d) runs on all TPCs, also on those of tenants, and may "
+			       "slow them down",
 			       *clean ? clean : "a program", pid);
 		s->live->told_everywhere = true;
 		return;
 	}
-	/* One of many of one program's: the first stands for them. */
+	/* Several processes of one program: only the first is listed. */
 	for (unsigned int i = 0; i < s->to->nr; i++)
 		if (!strcmp(s->to->list[i].name, clean) &&
 		    gpupart_tpcset_equal(&s->to->list[i].set, set))
@@ -93,8 +100,8 @@ static void found_shown(void *user, const struct neighbour *found)
 		add(s, found->pid, found->name, &found->set);
 }
 
-/* By its environment alone: jobs that are listed tell of themselves. */
-static void found_to_be(void *user, const struct neighbour *found)
+/* A process known by its environment only. Listed jobs have been handled already. */
+static void found_by_environment(void *user, const struct neighbour *found)
 {
 	struct search *s = user;
 
@@ -105,8 +112,8 @@ static void found_to_be(void *user, const struct neighbour *found)
 		add(s, found->pid, found->name, &found->set);
 }
 
-/* Whether it is told of by a process of its own, or became the job inside it. */
-static bool job_is_told(const struct search *s, const struct gpupart_job *job)
+/* Whether the job has a listed process, or became an inner job. */
+static bool job_is_listed(const struct search *s, const struct gpupart_job *job)
 {
 	for (int i = 0; i < s->n.nr_processes; i++)
 		if (!strcmp(s->n.processes[i].job, job->id) && !*s->n.processes[i].problem)
@@ -118,7 +125,7 @@ static bool job_is_told(const struct search *s, const struct gpupart_job *job)
 	return false;
 }
 
-/* A node's job, which has no process to it: what it gave others is found_given()'s. */
+/* A job of the node without processes. found_given() handles grants to other users. */
 static bool is_node_job(const struct gpupart_job *job)
 {
 	return !strncmp(job->id, "0-", 2);
@@ -133,14 +140,14 @@ static void look_at_jobs(struct search *s)
 
 		if (!is_node_job(job) &&
 		    neighbours_is_here(&s->n, job->pci, job->source, job->simulated) &&
-		    !job_is_told(s, job) && !is_tenants(s, job->pid, job->id, false) &&
+		    !job_is_listed(s, job) && !is_tenants(s, job->pid, job->id, false) &&
 		    !gpupart_set_parse(NULL, s->n.topo, job->limit, &set) &&
 		    !is_around(s, job->id, &set))
 			add(s, job->pid, job->name, &set);
 	}
 }
 
-/* --------------------------------------------------------------- what a node gave away */
+/* ------------------------------------------------------------------ grants of the node */
 
 static void look_at_grants(struct search *s)
 {
@@ -160,23 +167,23 @@ static void look_at_grants(struct search *s)
 			add(s, 0, list[i].name, &set);
 	}
 	free(list);
-	/* Who is not root has no more than what he was given. */
+	/* A user other than root has only the granted TPCs. */
 	set = gpupart_tpcset_andnot(&all, &own);
 	if (geteuid() && !gpupart_tpcset_empty(&own) && !gpupart_tpcset_empty(&set))
-		add(s, 0, "not given by this node", &set);
+		add(s, 0, "not granted by this node", &set);
 }
 
-/* What this command runs in holds for what it starts. */
-static void look_outside(struct search *s)
+/* The set in which this command runs also confines the programs that it starts. */
+static void find_outer_limit(struct search *s)
 {
 	struct gpupart_tpcset set = gpupart_topology_all(s->n.topo);
 
 	set = gpupart_tpcset_andnot(&set, &s->live->around);
 	if (s->live->has_around && !gpupart_tpcset_empty(&set))
-		add(s, 0, "outside of the run around this", &set);
+		add(s, 0, "outside the set of the surrounding 'gpupart run'", &set);
 }
 
-/* ----------------------------------------------------------------------------- a look */
+/* ------------------------------------------------------------------------- one search */
 
 static bool shows_itself(const struct search *s, int pid)
 {
@@ -186,8 +193,11 @@ static bool shows_itself(const struct search *s, int pid)
 	return false;
 }
 
-/* Read now and then: it takes a while. Between that those that were found, as long as they live. */
-static void look_at_environments(struct search *s)
+/*
+ * Reads all environments from time to time, because it takes long. Between reads it keeps the
+ * programs found earlier that still run.
+ */
+static void read_environments(struct search *s)
 {
 	struct qos_others *found = &s->live->to_be, *to = s->to;
 	uint64_t now = process_now_ns();
@@ -195,7 +205,7 @@ static void look_at_environments(struct search *s)
 	if (now >= s->live->next_environments_ns) {
 		found->nr = 0;
 		s->to = found;
-		s->n.found = found_to_be;
+		s->n.found = found_by_environment;
 		neighbours_to_be(&s->n, 1);
 		s->to = to;
 		s->live->next_environments_ns = now + ENVIRONMENTS_SHARE * (process_now_ns() - now);
@@ -239,14 +249,14 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 		},
 	};
 
-	/* A program that has just what this command runs in is of its kin. */
+	/* A program with exactly the set of this command was started by the same run. */
 	live->has_around = words && *words && (!gpu || !*gpu || !strcasecmp(gpu, live->pci)) &&
 			   !gpupart_set_parse(NULL, live->topo, words, &live->around);
-	look_outside(&s);
+	find_outer_limit(&s);
 	neighbours_shown(&s.n);
 	look_at_jobs(&s);
 	look_at_grants(&s);
-	look_at_environments(&s);
+	read_environments(&s);
 	if (found.nr)
 		qsort(found.list, found.nr, sizeof(found.list[0]), by_pid);
 	if (are_same(&found, &live->others))
@@ -266,7 +276,7 @@ struct gpupart_tpcset live_room(const struct live *live, unsigned int i)
 	for (int j = 0; j < nr; j++)
 		if (!strcmp(jobs[j].id, live->tenants[i].job))
 			job = &jobs[j];
-	/* What is around it is not beside it. */
+	/* The job around a tenant is not a competitor. */
 	while (job && (job = shown_job_on(jobs, nr, job->parent, live->pci))) {
 		if (!gpupart_tpcset_parse_list(NULL, job->limit, &around))
 			room = gpupart_tpcset_and(&room, &around);

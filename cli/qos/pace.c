@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pace of reports, what it says of the one that comes next, and the account of what was
- * counted of it.
+ * Estimates the time between reports, the unreported work, and keeps account of work that was
+ * counted early.
  */
 #include "cli/qos/pace.h"
 
-#define LATE 3	/* times as long as those before: it does not go on */
+#define LATE 3	/* intervals after which a report is not expected any more */
 
 uint64_t pace_add(uint64_t a, uint64_t b)
 {
@@ -30,7 +30,7 @@ void pace_told(struct pace *pace, uint64_t work, uint64_t reports, uint64_t told
 	pace->each = work / reports;
 }
 
-/* Told just now, or so long ago that the next one may well be under way. */
+/* Whether unreported work can be estimated at @now_ns. */
 static bool is_known(const struct pace *pace, uint64_t now_ns)
 {
 	return pace->each_ns && above(pace->told_ns, now_ns) <= pace->each_ns &&
@@ -55,7 +55,7 @@ uint64_t pace_take(struct pace *pace, uint64_t now_ns, bool any, bool *exact)
 
 	if ((pace->told || part) && !(known && pace->known))
 		*exact = false;
-	/* What is known for the first time may have been under way before. */
+	/* The first interval may have begun before the measurement. */
 	if (!pace->begun)
 		pace->ahead = pace_add(pace->ahead, part);
 	pace->begun = pace->each_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one that reports its work has done, and how far the piece is that was begun and not told
- * yet, from when the last one was and how long those before it took: an epoch's end is no reason
- * to count one more or less.
+ * Estimates the work of a tenant between two of its reports, so that the end of an epoch
+ * neither loses a unit of work nor counts it twice. The estimate uses the time of the last
+ * report and the time between reports.
  */
 #ifndef GPUPART_CLI_QOS_PACE_H
 #define GPUPART_CLI_QOS_PACE_H
@@ -10,48 +10,49 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All zero: nothing was told yet. Work is in thousandths of a unit. */
+/* All zero at first. Work is in thousandths of a unit. */
 struct pace {
-	uint64_t told_ns;	/* the last report */
-	uint64_t each_ns;	/* between two; 0 not known */
-	uint64_t each;		/* work that one report tells of */
-	uint64_t told;		/* since the last take */
-	uint64_t ahead;		/* counted before it was told: what is told pays for it first */
-	uint64_t part;		/* under way at the last take */
-	uint64_t owed;		/* done before it was forgotten, and in no take */
-	bool known;		/* at the last take, how far it was */
-	bool begun;		/* the pace was known before */
+	uint64_t told_ns;	/* time of the last report */
+	uint64_t each_ns;	/* time between two reports; 0: not known */
+	uint64_t each;		/* work of one report */
+	uint64_t told;		/* reported since the last take */
+	uint64_t ahead;	/* counted before it was reported; later reports are reduced by it */
+	uint64_t part;		/* begun but not reported at the last take */
+	uint64_t owed;		/* done before pace_forget(), and not in any take */
+	bool known;		/* the estimate was possible at the last take */
+	bool begun;		/* the time between reports was known before */
 };
 
-/* Programs say what they like: more than there can be is as much as there can be. */
+/* a + b, or the largest value: a program may report any number. */
 uint64_t pace_add(uint64_t a, uint64_t b);
 
-/* A counter that went back tells nothing. */
+/* The increase of a counter; 0 if it decreased. */
 static inline uint64_t pace_more(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
 
-/* @reports came, the last of them at @told_ns, of @work together. */
+/* Adds @reports, which came with @work together. The last one came at @told_ns. */
 void pace_told(struct pace *pace, uint64_t work, uint64_t reports, uint64_t told_ns);
 
 /*
- * What is done at @now_ns and not told: never more than a report tells of; 0 where it is not
- * known, and where the next report is so late that there may be none.
+ * The work done by @now_ns and not reported yet: at most that of one report. 0 if it cannot be
+ * estimated, or if the next report is so late that there may be none.
  */
 uint64_t pace_part(const struct pace *pace, uint64_t now_ns);
 
 /*
- * The work since the last take or pace_forget(), nothing lost and nothing twice. @any: somebody
- * of the same tenant told some; else there is no work, and what is under way counts when it is
- * told. *exact becomes false where how far this one was is not known, then or now.
+ * Returns the work since the last take or pace_forget(); each unit counts exactly once. If @any
+ * is false the tenant reported nothing: there is no work, and what is begun counts when it is
+ * reported. Sets *exact to false if unreported work could not be estimated, now or at the last
+ * take.
  */
 uint64_t pace_take(struct pace *pace, uint64_t now_ns, bool any, bool *exact);
 
-/* What was done since the last take does not count; what no take has counted before still does. */
+/* Discards the work since the last take. Work that no earlier take has counted is kept. */
 void pace_forget(struct pace *pace, uint64_t now_ns);
 
-/* Of one that ended: what it told and nobody has taken. */
+/* For a program that ended: reported work that no take has counted. */
 uint64_t pace_rest(const struct pace *pace);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of `gpupart qos` share: tenants as a file describes them, a run of the policy
- * over them, its log and what came of it.
+ * Declarations that the files of `gpupart qos` share: tenants of a file, a run of the policy,
+ * its log and its results. One thread.
  */
 #ifndef GPUPART_CLI_QOS_QOS_H
 #define GPUPART_CLI_QOS_QOS_H
@@ -14,39 +14,40 @@
 #include "cli/util/yaml.h"
 
 #define QOS_MOST_PHASES	64
-#define QOS_MOST_OTHERS	64	/* programs that are no tenants; of more the last is their sum */
+/* programs that are not tenants; if there are more, the last entry is their sum */
+#define QOS_MOST_OTHERS	64
 
-/* Which progress of a program counts. */
+/* Which signal counts as a program's progress. */
 enum qos_signal {
-	QOS_SIGNAL_AUTO,	/* what it reports, while it reports nothing its launches */
+	QOS_SIGNAL_AUTO,	/* its reports; if it makes none, its launches */
 	QOS_SIGNAL_REPORTED,
 	QOS_SIGNAL_LAUNCHES,
-	QOS_SIGNAL_KERNELS,	/* launches that ended, by their time alone: experimental */
+	QOS_SIGNAL_KERNELS,	/* completed launches, weighted by their solo time: experimental */
 };
 
 struct qos_spec {
-	unsigned int percentile;	/* of a latency, thousandths: 990 is the 99th */
+	unsigned int percentile; /* of a latency, in thousandths: 990 is the 99th percentile */
 	enum qos_signal signal;
-	char durations[256];		/* a file with kernels' times alone; "" they are learnt */
-	char **program;			/* with its arguments, NULL behind; NULL: none is started */
-	int pid;			/* adopted; 0 none */
-	char job[64];			/* adopted by name; "" none */
-	char stream[64];		/* of a scenario */
-	int line;			/* of the file, for what is wrong with it later */
+	char durations[256];		/* file with solo times of kernels; "": learn them */
+	char **program;	/* with arguments, ends with NULL; NULL: do not start one */
+	int pid;			/* pid to adopt; 0: none */
+	char job[64];			/* name of the job to adopt; "": none */
+	char stream[64];		/* stream of a scenario */
+	int line;			/* line of the file, for later messages */
 };
 
 struct qos_phase {
-	unsigned int run;		/* of the scenario's runs */
+	unsigned int run;		/* index into the runs of the scenario */
 	unsigned int epochs;
-	int line;			/* of the file */
+	int line;			/* line of the file */
 };
 
-/* A file of tenants. */
+/* The contents of a file of tenants. */
 struct qos_setup {
 	const char *path;
 	uint64_t epoch_ns;
 	struct qos_rules rules;
-	bool shapes;		/* other shapes than packed are tried, where the GPU's are known */
+	bool shapes;		/* try other shapes than packed, if the GPU's layout is known */
 	unsigned int nr;
 	struct qos_tenant tenants[QOS_MAX_TENANTS];
 	struct qos_spec specs[QOS_MAX_TENANTS];
@@ -56,33 +57,33 @@ struct qos_setup {
 
 enum qos_file {
 	QOS_FILE_PROGRAMS,
-	QOS_FILE_CALIBRATE,	/* the same, whose speeds alone are not known */
-	QOS_FILE_SCENARIO,	/* a scenario's "qos" */
+	QOS_FILE_CALIBRATE,	/* the same, without solo speeds */
+	QOS_FILE_SCENARIO,	/* the "qos" part of a scenario */
 };
 
 /*
- * Reads tenants from the mapping @node: of a scenario or of a whole file. False: a line was
- * written. Free it with qos_setup_free() either way.
+ * Reads tenants from the mapping @node, of a scenario or of a whole file. Returns false after
+ * printing a message. Call qos_setup_free() in both cases.
  */
 bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
 		    enum qos_file kind);
 void qos_setup_free(struct qos_setup *setup);
 /*
- * Gives best effort that has no floor a tenth of the GPU together, as its floors, where all floors
- * fit in the GPU.
+ * Gives best-effort tenants without a floor a tenth of the GPU together as their floors, if all
+ * floors fit in the GPU.
  */
 void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board);
 
-/* Of a tenant, as 'gpupart run --name' takes them: it becomes a job's. */
+/* The same rule as for 'gpupart run --name', because it becomes the name of a job. */
 #define QOS_NAME_WANTS \
-	"a name is 1 to 63 letters, digits, '.', '_' or '-', the first no '-'"
+	"must be 1 to 63 characters from A-Z a-z 0-9 . _ -, and must not start with '-'"
 
 #define qos_fail(...)	cmd_fail("qos", __VA_ARGS__)
 #define qos_note(...)	cmd_note("qos", __VA_ARGS__)
 
 /* ------------------------------------------------------------------ one run of it */
 
-/* A tenant in an epoch, as a picture needs it. */
+/* A tenant in one epoch, for the picture. */
 struct qos_sample {
 	uint32_t score;
 	uint64_t speed;
@@ -91,20 +92,20 @@ struct qos_sample {
 };
 
 struct qos_epoch {
-	uint64_t time_ns;	/* when it ended, since the begin */
+	uint64_t time_ns;	/* its end, since the start */
 	struct qos_sample tenants[QOS_MAX_TENANTS];
 };
 
-/* Power and clocks, of all epochs in which they were looked at. */
+/* Sums of power and clocks over the epochs in which they were read. */
 struct qos_gpu_sum {
 	uint64_t power_mw, sm_mhz, memory_mhz;
 	unsigned int nr_power, nr_sm, nr_memory;
 };
 
-/* A program that is no tenant, and the TPCs that it has. */
+/* A program that is not a tenant, and its TPCs. */
 struct qos_other {
-	char name[64];		/* or "" */
-	int pid;		/* 0: of none that is seen here */
+	char name[64];		/* "": not known */
+	int pid;		/* 0: no process that this user can see */
 	struct gpupart_tpcset set;
 };
 
@@ -113,153 +114,174 @@ struct qos_others {
 	struct qos_other list[QOS_MOST_OTHERS];
 };
 
-/* What came of a tenant, of all epochs. */
+/* Sums of a tenant over all epochs. */
 struct qos_sum {
 	unsigned int heard, met;	/* epochs */
-	unsigned __int128 speeds;	/* of those heard: no count of epochs is too much */
-	uint64_t speed;			/* their mean */
+	unsigned __int128 speeds;	/* sum over the epochs with a signal */
+	uint64_t speed;			/* mean of those */
 	unsigned int changes;
 	unsigned int least, most;	/* TPCs */
 };
 
-/* A file that is written, or standard output. */
+/* An output file, or standard output. */
 struct qos_sink {
-	const char *option, *path;	/* path NULL: not asked for, or standard output */
+	const char *option, *path;	/* path NULL: none, or standard output */
 	FILE *file;
-	struct pump *pump;		/* what writes it behind the controller's back, or NULL */
-	bool made;			/* it was not there, and nothing is in it yet */
+	struct pump *pump;		/* writes the file on a thread; NULL: direct */
+	bool made;			/* this command created it, and it is still empty */
 };
 
 struct qos_session;
 
-/* Where measurements come from and where decisions go: programs, a scenario or a log. */
+/* The source of measurements and the receiver of decisions: programs, a scenario or a log. */
 struct qos_driver {
-	const char *command;		/* "qos sim", of the result as JSON */
+	const char *command;		/* name for the JSON result, such as "qos sim" */
 	/*
-	 * A run goes on whatever becomes of its log, and no reader holds it up; --json is the
+	 * The run continues if its log fails, and readers do not delay it. --json prints the
 	 * lines of the log.
 	 */
 	bool live;
-	/* After the first decision, before anything is written; NULL: nothing. 0, or an error. */
+	/*
+	 * Called after the first decision and before any output. NULL: nothing to do. Returns 0
+	 * or an exit status.
+	 */
 	int (*start)(struct qos_session *session);
 	/*
-	 * The end of an epoch, or of a part of a swap: session->time_ns and, in @measured, which
-	 * has what the last call left in it, what came of it; session->over: there is none any
-	 * more. 0, or an error.
+	 * Waits for the end of an epoch, or of a step of a swap. Sets session->time_ns and
+	 * @measured, which still has the contents of the last call. Sets session->over after
+	 * the last epoch. Returns 0 or an exit status.
 	 */
 	int (*measure)(struct qos_session *session, struct qos_measured *measured);
-	/* session->now is decided, and @line is the log's; NULL: nothing. 0, or an error. */
+	/*
+	 * Carries out session->now, whose log line is @line. NULL: nothing to do. Returns 0 or
+	 * an exit status.
+	 */
 	int (*decided)(struct qos_session *session, json_t *line);
 };
 
-/* A run as it goes on, and its log. */
+/* A run in progress, and its log. */
 struct qos_session {
 	const struct args *args;
 	const struct qos_options *options;
 	const struct qos_driver *driver;
-	void *user;			/* the driver's */
+	void *user;			/* private data of the driver */
 	const struct qos_setup *setup;
 	struct qos_board board;
 	bool simulated;
-	char gpu[64];			/* in words */
+	char gpu[64];			/* a description */
 	struct qos_policy *policy;
 	struct qos_decision now;
-	uint64_t time_ns;		/* since the begin */
+	uint64_t time_ns;		/* since the start */
 	bool over;
 	struct qos_sink log_to, result_to, shown_to;
-	struct out out;			/* of the result; file NULL: none is asked for */
-	FILE *log;			/* JSON lines; NULL: none */
-	FILE *lines;			/* the same, for --json; NULL: not asked for */
-	unsigned int nr_replayed;	/* decisions of a log that were the same */
-	unsigned int counts[QOS_MAX_TENANTS];	/* in force in this epoch */
-	bool picture;			/* epochs are kept: it grows with each */
-	struct qos_epoch *epochs;	/* those that ended, or NULL */
+	struct out out;			/* for the result; file NULL: none */
+	FILE *log;			/* lines of JSON; NULL: none */
+	FILE *lines;			/* the same lines for --json; NULL: none */
+	unsigned int nr_replayed;	/* decisions that were the same as in the log */
+	unsigned int counts[QOS_MAX_TENANTS];	/* TPCs in this epoch */
+	bool picture;	/* keep all epochs for a picture; memory grows with each */
+	struct qos_epoch *epochs;	/* completed epochs, or NULL */
 	unsigned int nr_epochs, nr_changed, room;
 	struct qos_sum sums[QOS_MAX_TENANTS];
 	struct qos_others others;
-	bool others_changed;		/* before this step */
-	struct nvml_state state;	/* of the GPU, looked at in this epoch; -1: not */
+	bool others_changed;		/* since the last step */
+	struct nvml_state state;	/* read in this epoch; -1: not read */
 	struct qos_gpu_sum gpu_sum;
 };
 
-/* All of a run with @args, @options, @driver, @setup and @board: 0, or an error. */
+/*
+ * Runs all of a session whose args, options, driver, setup and board are set. Returns 0 or an
+ * exit status.
+ */
 int qos_session_run(struct qos_session *session);
 
-/* Makes the policy. 0, or an error. */
+/* Creates the policy. Returns 0 or an exit status. */
 int qos_session_begin(struct qos_session *session);
-/* The first line of its log: 0, or an error. */
+/* Writes the first line of the log. Returns 0 or an exit status. */
 int qos_session_log_begin(struct qos_session *session);
-/* A step of the policy with what was measured, logged. 0, or an error. */
+/* One step of the policy with @measured, and its log line. Returns 0 or an exit status. */
 int qos_session_step(struct qos_session *session, const struct qos_measured *measured);
 void qos_session_end(struct qos_session *session);
 
 /* ----------------------------------------------------------- files: results.c */
 
 /*
- * Opens what is asked for, and leaves what is in it: it is not known yet whether there will be a
- * result. Refuses a file that another controller writes. 0, or an error.
+ * Opens the output files but keeps their contents, because it is not known yet whether there
+ * will be a result. Fails if another controller writes a file. Returns 0 or an exit status.
  */
 int qos_results_open(struct qos_session *session);
-/* Empties the log; from here on no writing holds up a run that is live. 0, or an error. */
+/*
+ * Empties the log. From here on writing does not delay a live run. Returns 0 or an exit status.
+ */
 int qos_results_begin(struct qos_session *session);
-/* Where decisions are shown; NULL: nowhere, or for @whole the last was not taken yet. */
+/*
+ * The file for the table of decisions. NULL: none, or, if @whole, the last table is not written
+ * yet.
+ */
 FILE *qos_results_shown(struct qos_session *session, bool whole);
-/* Writes the summary or the picture, and waits until all is written: 0, or an error. */
+/*
+ * Writes the summary or the picture, and waits until everything is written. Returns 0 or an
+ * exit status.
+ */
 int qos_results_end(struct qos_session *session);
-/* A file that nothing was written to is as it was before. */
+/* Closes the files. A file that this command created and did not write to is removed. */
 void qos_results_close(struct qos_session *session);
 
 /* ------------------------------------------------------------------ log: log.c */
 
 json_t *qos_set_json(const struct gpupart_tpcset *set);
-/* The first line of a log, and a line a step; NULL: no memory. */
+/* The first line of a log; then one line for each step. NULL: no memory. */
 json_t *qos_log_begin(const struct qos_session *session);
 json_t *qos_log_step(const struct qos_session *session, bool swap,
 		     const struct qos_measured *measured);
 
 /*
- * Reads a line back, into @session all but tenants. False with a sentence in @why of QOS_WORDS
- * bytes: it is no line of a log. @setup's tenants point nowhere else.
+ * Reads a line of a log into @session, except its tenants. Returns false with a message in
+ * @why, of QOS_WORDS bytes, if it is not a line of a log. The strings of @setup's tenants are
+ * part of @setup.
  */
 bool qos_log_read_begin(json_t *line, struct qos_setup *setup, struct qos_session *session,
 			char *why);
 bool qos_log_read_step(json_t *line, struct qos_session *session,
 		       struct qos_measured *measured, char *why);
-/* Where two lines differ, as "decision.tenants[0].set", and both values; "" they do not. */
+/*
+ * Writes the first difference of two lines, such as "decision.tenants[0].set", and both values.
+ * "": they are equal.
+ */
 void qos_log_difference(json_t *logged, json_t *now, char *text, size_t len);
 
 /* ---------------------------------------------------------------- shown: show.c */
 
-/* What came of it, a line a tenant; the same as JSON. */
+/* The summary, with a line for each tenant; the same as JSON. */
 void qos_text(struct out *out, const struct qos_session *session);
 json_t *qos_json(const struct qos_session *session);
-/* What was decided at the end of an epoch, a line a tenant whose set changed. */
+/* The decision at the end of an epoch, with a line for each tenant whose set changed. */
 void qos_text_changes(struct out *out, const struct qos_session *session);
-/* Goal, progress and TPCs of every tenant over time. svg.c */
+/* Draws goal, progress and TPCs of every tenant over time. svg.c */
 void qos_svg(struct out *out, const struct qos_session *session);
 
 /* "60% of 1200/s alone", "99% within 20 ms". Returns @text. */
 const char *qos_goal_words(const struct qos_tenant *tenant, const struct qos_spec *spec,
 			   char *text, size_t len);
-/* "1234.5" of thousandths. Returns @text. */
+/* Thousandths as a number: "1234.5". Returns @text. */
 const char *qos_number(uint64_t thousandths, char *text, size_t len);
 
 /* --------------------------------------------------------------------- commands */
 
 struct qos_options {
 	const char *of, *log, *file, *epoch, *epochs, *seconds;
-	struct args_texts tenants;	/* in place of a file */
-	const char *words_from;		/* the option that gave them; NULL: --tenant */
+	struct args_texts tenants;	/* --tenant, instead of a file */
+	const char *words_from;		/* option that gave the tenants; NULL: --tenant */
 	bool dry_run, mps;
-	bool *started;			/* a program was, or one was adopted */
+	bool *started;			/* set when a program was started or adopted */
 };
 
 /*
- * The document that a file with those tenants would be: --tenant, --epoch, and @program for the
- * one that has neither a job nor a pid. 0, or an error; close it where it is 0. words.c
+ * Writes the options --tenant and --epoch, and @program for the tenant without a job or pid, as
+ * the YAML of a file of tenants. Returns 0 or an exit status; if 0, close @yaml. words.c
  */
 int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **program);
-/* Puts @program's own words, which may be any bytes, into what was read of it. */
+/* Copies the arguments of @program, which may be any bytes, into @setup. */
 void qos_words_program(struct qos_setup *setup, char **program);
 
 int qos_replay(const struct args *args, const struct qos_options *options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart qos replay: a log drives the policy once more: it decides the same, or the first
- * difference is said.
+ * gpupart qos replay: runs the policy again on a log, and reports the first decision that
+ * differs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ static char text_of_line[MOST_LINE + 1];
 struct replay {
 	const char *path;
 	FILE *file;
-	json_t *logged;			/* a line; NULL: the log is at its end */
-	unsigned int line;		/* of the file */
+	json_t *logged;			/* a line; NULL: end of the log */
+	unsigned int line;		/* line number in the file */
 	struct qos_setup setup;
 	struct qos_session session;
 };
@@ -25,7 +25,7 @@ struct replay {
 #define bad_line(r, status, fmt, ...) \
 	cmd_fail(cmd_name, status, "%s:%u: " fmt, (r)->path, (r)->line, ##__VA_ARGS__)
 
-/* The next line: 0, or an error. */
+/* Reads the next line. Returns 0 or an exit status. */
 static int next_line(struct replay *r)
 {
 	json_error_t error;
@@ -41,15 +41,15 @@ static int next_line(struct replay *r)
 	if (c == EOF && !len)
 		return 0;
 	r->line++;
-	/* The last one of a controller that was killed may be cut: what is whole counts. */
+	/* The last line of a killed controller may be incomplete. The complete ones count. */
 	if (c == EOF) {
-		remark("%s:%u: is cut, and passed over", r->path, r->line);
+		remark("%s:%u: ignoring an incomplete last line", r->path, r->line);
 		return 0;
 	}
 	if (c != '\n')
 		return bad_line(r, EXIT_USAGE, "is longer than %d bytes", MOST_LINE);
 	if (memchr(text_of_line, 0, len))
-		return bad_line(r, EXIT_USAGE, "has a zero byte in it");
+		return bad_line(r, EXIT_USAGE, "contains a zero byte");
 	text_of_line[len] = 0;
 	r->logged = json_loads(text_of_line, JSON_REJECT_DUPLICATES, &error);
 	return r->logged ? 0 : bad_line(r, EXIT_USAGE, "is no JSON: %s", error.text);
@@ -78,8 +78,8 @@ static int compare(struct qos_session *s, json_t *now)
 	if (same || !text)
 		return same ? 0 : failure("no memory");
 	qos_log_difference(r->logged, now, difference, sizeof(difference));
-	return bad_line(r, EXIT_FAILED, "another decision: %s",
-			*difference ? difference : "the same values, written otherwise");
+	return bad_line(r, EXIT_FAILED, "the decision differs: %s",
+			*difference ? difference : "the same values, formatted differently");
 }
 
 static int replay(struct replay *r)
@@ -90,9 +90,10 @@ static int replay(struct replay *r)
 	if (status)
 		return status;
 	if (!r->logged)
-		return usage_error("%s: nothing is in it", r->path);
+		return usage_error("%s: the file is empty", r->path);
 	if (!qos_log_read_begin(r->logged, &r->setup, &r->session, why))
-		return bad_line(r, EXIT_USAGE, "is no begin of a log of gpupart qos: %s", why);
+		return bad_line(r, EXIT_USAGE, "is not the first line of a log of 'gpupart qos': "
+				"%s", why);
 	return qos_session_run(&r->session);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A run's log, lines, table and picture: a file keeps its content until there is something to
- * write, and a slow reader does not hold up a run that is live.
+ * Writes the log, JSON lines, table and picture of a run. A file keeps its contents until there
+ * is a result, and a slow reader does not delay a live run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,12 +39,14 @@ static int open_sink(const struct qos_session *s, struct qos_sink *to)
 			       whole_words(fd < 0 ? fd : -errno));
 	if (!is_regular(fd, &st))
 		return 0;
-	/* A dry run may be beside a controller, not in its log. */
+	/* A dry run may run while a controller does, but not write to its log. */
 	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		return failure("%s %s: another gpupart qos writes it", to->option, to->path);
+		return failure("%s %s: another 'gpupart qos' is writing to it",
+			       to->option, to->path);
 	if (s->driver->live && !fstat(1, &out) && st.st_dev == out.st_dev &&
 	    st.st_ino == out.st_ino)
-		return usage_error("%s %s: is standard output", to->option, to->path);
+		return usage_error("%s %s: this is the same file as standard output",
+				   to->option, to->path);
 	return 0;
 }
 
@@ -62,7 +64,7 @@ int qos_results_open(struct qos_session *s)
 	return status;
 }
 
-/* A file that cannot be emptied is not on a disk. */
+/* A file that cannot be truncated is a pipe or a device. */
 static void empty(struct qos_sink *to)
 {
 	struct stat st;
@@ -76,7 +78,7 @@ static int begin_pump(struct qos_sink *to, FILE **file)
 {
 	to->pump = pump_open(fileno(to->file));
 	if (!to->pump)
-		return failure("no thread that writes: %s", strerror(errno));
+		return failure("cannot create a thread for output: %s", strerror(errno));
 	*file = pump_file(to->pump);
 	return 0;
 }
@@ -87,7 +89,7 @@ int qos_results_begin(struct qos_session *s)
 	FILE *shown;
 	int status = 0;
 
-	/* A closed pipe is a write that failed, and said so. */
+	/* A write to a closed pipe then fails with a message. */
 	signal(SIGPIPE, SIG_IGN);
 	fflush(NULL);
 	empty(&s->log_to);
@@ -120,7 +122,7 @@ static int end_pump(struct qos_sink *to)
 	if (!err)
 		return 0;
 	return failure("writing to %s: %s", to->path ? to->path : "standard output",
-		       err == -EAGAIN ? "nobody reads it" : strerror(-err));
+		       err == -EAGAIN ? "it is not being read" : strerror(-err));
 }
 
 static int write_result(struct qos_session *s)
@@ -147,13 +149,16 @@ int qos_results_end(struct qos_session *s)
 {
 	int status = 0, shown;
 
-	/* Of a live run a log that ended before was said, and is no reason for another status. */
+	/*
+	 * A failed log of a live run was reported when it failed, and does not change the
+	 * status.
+	 */
 	if (s->log && s->driver->live)
 		end_pump(&s->log_to);
 	s->log = s->lines = NULL;
 	status = end_pump(&s->result_to);
 	shown = end_pump(&s->shown_to);
-	/* What -o names does not depend on a reader of the rest. */
+	/* The result of -o does not depend on a reader of standard output. */
 	if (!status && (!shown || s->result_to.file))
 		status = write_result(s);
 	if (s->driver->live || !s->log_to.file)

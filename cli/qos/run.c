@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart qos run: programs drive the policy. Each epoch their progress is measured, and they are
- * given the sets that were decided.
+ * gpupart qos run: measures the progress of programs each epoch, and sets the TPCs that the
+ * policy decides.
  */
 #include <string.h>
 #include <unistd.h>
@@ -11,27 +11,29 @@
 #include "cli/target/scores.h"
 #include "cli/util/message.h"
 
-#define SWAP_POLLS 8	/* looks an epoch, while something drains */
-#define DRAIN_EPOCHS 5	/* then a tenant that has not drained is not waited for */
-#define LOOK_SHARE 300	/* of the time: at most that part of it is spent on power and clocks */
+#define SWAP_POLLS 8	/* reads per epoch while TPCs drain */
+#define DRAIN_EPOCHS 5	/* epochs to wait for a tenant to drain */
+/* time between two reads of power and clocks, as a multiple of the time that one takes */
+#define LOOK_SHARE 300
 
 struct run {
 	struct control c;
 	struct qos_session session;
-	struct out out;			/* the screen */
+	struct out out;			/* the terminal */
 	bool screen;
-	bool forget;			/* an epoch begins: what was measured so far is of none */
-	bool all_gone;			/* as the last epoch has it: its log says so */
+	bool forget;			/* an epoch begins: discard what was measured before */
+	bool all_gone;			/* in the last epoch, for its log line */
 	uint64_t begin_ns, epoch_began_ns;
-	uint64_t next_look_ns;		/* at the GPU's power and clocks */
-	bool unwritten;			/* scores could not be written, which was said */
+	uint64_t next_look_ns;		/* time of the next read of power and clocks */
+	bool unwritten;			/* writing scores failed, already warned */
 };
 
 /*
- * Another user's controller does not see this user's programs, nor this one the other's: it cannot
- * be kept from TPCs that it takes for free. Sockets that are bound have their paths in /proc.
+ * Warns if another user's controller runs on this GPU. Users do not see each other's programs,
+ * so this cannot prevent it from giving away the same TPCs. Paths of bound sockets are in
+ * /proc.
  */
-static void note_other_users(const struct live *live)
+static void warn_other_users(const struct live *live)
 {
 	FILE *file = fopen("/proc/net/unix", "re");
 	char line[512], end[64], own[BLOCKS_PATH_LEN];
@@ -45,8 +47,8 @@ static void note_other_users(const struct live *live)
 		    strcmp(path + strlen(path) - strlen(end), end) ||
 		    (!strncmp(path, own, strlen(own)) && path[strlen(own)] == '/'))
 			continue;
-		remark("another user's 'gpupart qos' runs on this GPU (uid %lu): neither knows "
-		       "what the other one gives, and TPCs may be given twice",
+		remark("another user's 'gpupart qos' runs on this GPU (uid %lu): each ignores "
+		       "the other, so tenants of both may get the same TPCs",
 		       strtoul(path + strlen(BLOCKS_ROOT "/gpupart-"), NULL, 10));
 	}
 	if (file)
@@ -55,7 +57,7 @@ static void note_other_users(const struct live *live)
 
 /* -------------------------------------------------------------------------- start */
 
-/* From here on a signal ends this command, also while it waits for a reader of the summary. */
+/* From here on a signal ends this command, even while it waits for a reader of the summary. */
 static void end(struct qos_session *s)
 {
 	const struct run *run = s->user;
@@ -65,8 +67,8 @@ static void end(struct qos_session *s)
 }
 
 /*
- * If all of a tenant's TPCs are still in use it begins on those that come to it, and shares them
- * until they are given up.
+ * The first set of a tenant. If all its TPCs are still in use, it starts on those that it will
+ * get and shares them until the present owners have drained.
  */
 static const struct gpupart_tpcset *first_set(const struct qos_verdict *verdict)
 {
@@ -87,7 +89,7 @@ static int start(struct qos_session *s)
 		if (!dry && c->setup.specs[i].program && !c->live.tenants[i].adopted)
 			status = control_start(c, i, first_set(&s->now.tenants[i]));
 	}
-	/* One that could not be started: the others end. */
+	/* A program failed to start: end the others. */
 	for (i = 0; i < c->setup.nr && status; i++)
 		if (c->live.tenants[i].child)
 			kill(c->live.tenants[i].child, SIGTERM);
@@ -96,7 +98,7 @@ static int start(struct qos_session *s)
 	*c->options->started = !dry || adopted;
 	if (dry && !adopted)
 		end(s);
-	/* The library is loaded before an epoch begins. */
+	/* Load the library before an epoch begins. */
 	nvml_state(c->live.pci, &unused);
 	run->begin_ns = process_now_ns();
 	run->forget = true;
@@ -106,8 +108,8 @@ static int start(struct qos_session *s)
 
 /* ------------------------------------------------------------------------ measure */
 
-/* Power and clocks: an epoch's, and less often where asking for them takes long. */
-static void look_at_gpu(struct run *run, uint64_t now)
+/* Reads power and clocks once an epoch, or less often if reading takes long. */
+static void read_gpu_state(struct run *run, uint64_t now)
 {
 	if (now < run->next_look_ns)
 		return;
@@ -115,8 +117,8 @@ static void look_at_gpu(struct run *run, uint64_t now)
 			    now + LOOK_SHARE * (process_now_ns() - now) : UINT64_MAX;
 }
 
-/* Programs that are no tenants came, went, or have other TPCs. */
-static void take_others(struct run *run)
+/* Checks whether programs that are not tenants started, ended or changed their TPCs. */
+static void update_others(struct run *run)
 {
 	struct live *live = &run->c.live;
 
@@ -125,10 +127,10 @@ static void take_others(struct run *run)
 	live->others_changed = false;
 	run->session.others = live->others;
 	run->session.others_changed = true;
-	live_tell_others(live, "TPCs of programs that are no tenants, and left out, are now:");
+	live_tell_others(live, "TPCs of programs that are not tenants, which tenants do not get:");
 }
 
-/* Until something that others have is drained, or all is. */
+/* Waits until at least one tenant has drained, or all have. */
 static void measure_swap(struct run *run, struct qos_measured *measured)
 {
 	struct control *c = &run->c;
@@ -163,7 +165,7 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 	control_wait(c, run->epoch_began_ns + c->setup.epoch_ns);
 	live_listen(&c->live);
 	live_read(&c->live);
-	/* What is looked for after it takes time in which programs go on. */
+	/* Programs continue to run during the search after this point. */
 	now = c->live.read_ns;
 	live_find(&c->live, false);
 	for (unsigned int i = 0; i < c->setup.nr; i++) {
@@ -171,10 +173,10 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 			  now - run->epoch_began_ns, &measured[i]);
 		measured[i].disturbed = !c->options->dry_run && live_is_changed(&c->live, i);
 	}
-	take_others(run);
+	update_others(run);
 	run->epoch_began_ns = now;
 	run->all_gone = control_all_gone(c);
-	look_at_gpu(run, now);
+	read_gpu_state(run, now);
 }
 
 static int measure(struct qos_session *s, struct qos_measured *measured)
@@ -193,7 +195,7 @@ static int measure(struct qos_session *s, struct qos_measured *measured)
 	return 0;
 }
 
-/* -------------------------------------------------------------------- carried out */
+/* ---------------------------------------------------------------------- decisions */
 
 static void show(struct run *run)
 {
@@ -213,7 +215,10 @@ static void show(struct run *run)
 	fflush(run->out.file);
 }
 
-/* For top and metrics: of best effort there is no score; of one that waits or idles, none now. */
+/*
+ * Publishes scores for top and metrics. A best-effort tenant has no score; a waiting or idle
+ * one has none now.
+ */
 static void publish(struct run *run)
 {
 	struct score scores[SCORES_MAX];
@@ -231,7 +236,10 @@ static void publish(struct run *run)
 		scores[nr] = (struct score){ .pid = t->pid, .milli = v->score, .met = !missed };
 		strcpy(scores[nr++].job, t->pid ? "" : t->job);
 	}
-	/* Not for ever, of one that hangs; a swap and a slow machine take more than an epoch. */
+	/*
+	 * A lock with a limit, because its holder may hang. A swap on a slow machine takes
+	 * longer than an epoch.
+	 */
 	err = scores_write(run->c.live.pci, scores, nr,
 			   3 * (long)(run->c.setup.epoch_ns / 1000000) + 5000);
 	if (err && !run->unwritten)
@@ -239,7 +247,7 @@ static void publish(struct run *run)
 	run->unwritten |= !!err;
 }
 
-/* Gives each tenant its set, and shows what was decided. */
+/* Sets the TPCs of each tenant, and prints the decision. */
 static int carry_out(struct qos_session *s, json_t *line)
 {
 	struct run *run = s->user;
@@ -250,7 +258,7 @@ static int carry_out(struct qos_session *s, json_t *line)
 		if ((s->now.tenants[i].changed || live->tenants[i].changed) &&
 		    live_set(live, i, &s->now.tenants[i].set))
 			remark("%s: %s", live->tenants[i].name, gpupart_error(cmd_gp));
-	/* In the midst of a swap no epoch has ended. */
+	/* During a swap no epoch has ended. */
 	if (!s->options->dry_run && !s->now.swapping)
 		publish(run);
 	show(run);
@@ -271,12 +279,12 @@ static int run_tenants(struct run *run, const struct args *args)
 	s->board.shapes &= run->c.setup.shapes;
 	qos_setup_floors(&run->c.setup, &s->board);
 	if (!s->options->dry_run) {
-		note_other_users(live);
+		warn_other_users(live);
 		live_open_socket(live);
 	}
-	/* What others have is left out from the begin. */
+	/* TPCs of other programs are excluded from the start. */
 	live_find(live, true);
-	take_others(run);
+	update_others(run);
 	run->out.bold = run->out.plain = run->out.dim = run->out.red = "";
 	run->screen = isatty(1) && !s->options->dry_run;
 	status = qos_session_run(s);

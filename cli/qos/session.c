@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A run of the policy, whatever drives it: steps it, logs, and adds up what comes of it. */
+/* Runs the policy for any driver: steps, log and sums. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +14,22 @@ static bool is_written(FILE *file, const json_t *line)
 	return !bad && !fflush(file) && !ferror(file);
 }
 
-/* Writes @line, drops it, and has it carried out. */
+/* Writes @line to the outputs, frees it, and has the decision carried out. */
 static int decided(struct qos_session *s, json_t *line)
 {
 	const struct qos_driver *driver = s->driver;
 	int status = 0;
 
 	if (s->lines && !is_written(s->lines, line))
-		status = failure("the lines of --json could not be written");
+		status = failure("cannot write the lines of --json");
 	if (s->log && !is_written(s->log, line)) {
 		if (!driver->live) {
-			status = failure("the log could not be written");
+			status = failure("cannot write the log");
 		} else {
-			/* Programs that have a goal need the controller more than a log. */
+			/*
+			 * Programs with a goal need the controller more than the log, so the
+			 * run continues.
+			 */
 			remark("the log could not be written, and ends: %s", strerror(errno));
 			s->log = NULL;
 		}
@@ -43,7 +46,7 @@ static void count(struct qos_session *s)
 		s->counts[i] = s->now.tenants[i].nr_tpcs;
 }
 
-/* For the policy, from the next epoch's end on, or its begin. */
+/* TPCs of other programs, for the next decision of the policy. */
 static struct gpupart_tpcset held_by_others(const struct qos_session *s)
 {
 	struct gpupart_tpcset held = { 0 };
@@ -75,7 +78,7 @@ int qos_session_log_begin(struct qos_session *s)
 	return decided(s, qos_log_begin(s));
 }
 
-/* What came of tenant @i in the epoch that ended. */
+/* Adds the result of tenant @i in the epoch that ended to its sums. */
 static void add_tenant(struct qos_session *s, unsigned int i)
 {
 	const struct qos_verdict *v = &s->now.tenants[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What came of a run of the controller, in words and as JSON. Decides nothing. */
+/* Prints the summary of a run of the controller as text and as JSON. */
 #include <inttypes.h>
 #include "cli/qos/qos.h"
 
@@ -7,7 +7,7 @@ const char *qos_number(uint64_t thousandths, char *text, size_t len)
 {
 	uint64_t whole = thousandths / 1000, rest = thousandths % 1000;
 
-	/* Four digits that count. */
+	/* Four significant digits. */
 	if (whole >= 1000 || !thousandths)
 		snprintf(text, len, "%" PRIu64, whole + (rest >= 500));
 	else if (whole >= 100)
@@ -127,7 +127,7 @@ void qos_text(struct out *out, const struct qos_session *s)
 	if (!gpupart_tpcset_empty(&s->now.held))
 		show_set(out, "of others", &s->now.held);
 	show_gpu(out, &s->gpu_sum);
-	/* What stands in no set or count. */
+	/* Remarks that the set and the counts do not show. */
 	for (unsigned int i = 0; i < s->setup->nr; i++)
 		if (s->now.tenants[i].state == QOS_STUCK ||
 		    s->now.tenants[i].state == QOS_DISTURBED)
@@ -136,7 +136,7 @@ void qos_text(struct out *out, const struct qos_session *s)
 	if (*s->now.words)
 		out_wrap(out, 0, "", s->now.words);
 	if (s->nr_replayed)
-		fprintf(out->file, "replayed: %u decisions, all of them the same\n",
+		fprintf(out->file, "replayed: %u decisions, all the same as in the log\n",
 			s->nr_replayed);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart qos sim: the scheduling pipeline in software drives the policy. A scenario's streams
- * are the tenants; each epoch is a run of the pipeline with the sets that were decided.
+ * gpupart qos sim: drives the policy with the simulated pipeline. The streams of a scenario are
+ * the tenants; each epoch is a run of the pipeline with the sets of the last decision.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
-/* What the launches of an epoch took, of one tenant. */
+/* Sums over the launches of one tenant in an epoch. */
 struct taken {
 	uint64_t work;			/* thousandths of blocks */
 	uint64_t *latencies;
@@ -24,14 +24,15 @@ struct plant {
 	struct yaml yaml;
 	struct qos_setup setup;
 	struct qos_session session;
-	unsigned int phase, nr_run;	/* that runs; its epochs so far */
-	struct scenario scenario;	/* of the phase */
+	unsigned int phase, nr_run;	/* current phase; epochs run in it */
+	struct scenario scenario;	/* of the current phase */
 	struct pipe_gpu gpu;
 	struct pipe_stream *streams;
-	unsigned int tenant_of[PIPE_MAX_PROGRAMS * 4];	/* by stream; QOS_MAX_TENANTS: nobody's */
+	unsigned int tenant_of[PIPE_MAX_PROGRAMS * 4];	/* by stream; QOS_MAX_TENANTS: no tenant */
 	struct pipe_set sets[QOS_MAX_TENANTS];
-	struct pipe_set wide[QOS_MAX_TENANTS];	/* the same, of launches with clusters */
-	unsigned int cluster[QOS_MAX_TENANTS];	/* TPCs of a virtual GPC that its largest takes */
+	struct pipe_set wide[QOS_MAX_TENANTS];	/* the same, for launches with clusters */
+	/* TPCs of one virtual GPC that its largest cluster needs */
+	unsigned int cluster[QOS_MAX_TENANTS];
 	struct taken taken[QOS_MAX_TENANTS];
 	struct pipe_result result;
 };
@@ -44,7 +45,7 @@ static void take_block(void *user, const struct pipe_block *block)
 
 	if (tenant == QOS_MAX_TENANTS || block->start >= stop)
 		return;
-	/* Of one that the epoch's end cuts, the part before it. */
+	/* If the epoch ends during the block, count the part before its end. */
 	if (block->end <= stop)
 		plant->taken[tenant].work += 1000;
 	else if (all)
@@ -79,7 +80,7 @@ static unsigned int tenant_named(const struct qos_setup *setup, const char *stre
 	return QOS_MAX_TENANTS;
 }
 
-/* Each tenant has a stream, and the scenario one GPU that its processes share. */
+/* Checks that each tenant has a stream, and that the scenario has one GPU. */
 static bool check_scenario(struct plant *plant)
 {
 	const struct pipe_scenario *pipe = &plant->scenario.pipe;
@@ -87,16 +88,17 @@ static bool check_scenario(struct plant *plant)
 	unsigned int i, s;
 
 	if (pipe->nr_gpus != 1)
-		yaml_fail(&plant->yaml, NULL, "gpus: qos is for one GPU, not %u", pipe->nr_gpus);
+		yaml_fail(&plant->yaml, NULL, "gpus: qos needs 1 GPU, not %u", pipe->nr_gpus);
 	if (pipe->nr_streams > PIPE_MAX_PROGRAMS * 4)
-		yaml_fail(&plant->yaml, NULL, "streams: are more than %d", PIPE_MAX_PROGRAMS * 4);
+		yaml_fail(&plant->yaml, NULL, "streams: there are more than %d",
+			  PIPE_MAX_PROGRAMS * 4);
 	for (i = 0; i < setup->nr && !plant->yaml.failed; i++) {
 		for (s = 0; s < pipe->nr_streams; s++)
 			if (!strcmp(pipe->streams[s].name, setup->specs[i].stream))
 				break;
 		plant->yaml.failed = s == pipe->nr_streams;
 		if (plant->yaml.failed)
-			usage_error("%s:%d: %s: no stream is named '%s'", setup->path,
+			usage_error("%s:%d: %s: there is no stream '%s'", setup->path,
 				    setup->specs[i].line, setup->tenants[i].name,
 				    setup->specs[i].stream);
 	}
@@ -111,8 +113,9 @@ static void phase_free(struct plant *plant)
 }
 
 /*
- * As the library does it, a launch gets more TPCs than its set has where no virtual GPC of the set
- * holds its cluster. Of a graph all kernels get them. Sets of launches that a step names stay.
+ * Like the library: if no virtual GPC of the set holds the cluster of a launch, the launch gets
+ * more TPCs than the set has; in a graph, all its kernels do. A set that a step names is left
+ * as it is.
  */
 static void find_clusters(struct plant *plant, const struct pipe_step *steps, unsigned int nr)
 {
@@ -135,7 +138,7 @@ static void find_clusters(struct plant *plant, const struct pipe_step *steps, un
 				largest = pipe->kernels[graph->nodes[n].kernel].cluster;
 		if (!largest || tenant == QOS_MAX_TENANTS || steps->set)
 			continue;
-		/* The scenario is this plant's own. */
+		/* This plant owns the scenario. */
 		((struct pipe_step *)steps)->set = &plant->wide[tenant];
 		n = plant->gpu.map.nr_sms / plant->gpu.map.nr_tpcs;
 		largest = (largest + n - 1) / n;
@@ -144,7 +147,7 @@ static void find_clusters(struct plant *plant, const struct pipe_step *steps, un
 	}
 }
 
-/* 0, or an error. */
+/* Returns 0 or an exit status. */
 static int phase_make(struct plant *plant, unsigned int run)
 {
 	struct pipe_scenario *pipe = &plant->scenario.pipe;
@@ -208,7 +211,7 @@ static int run_epoch(struct plant *plant)
 	return 0;
 }
 
-/* The TPCs of virtual GPC @vgpc in @set, or all of it where @set is NULL. */
+/* The number of TPCs of virtual GPC @vgpc in @set, or on the GPU if @set is NULL. */
 static unsigned int nr_in(const struct qos_board *board, const struct gpupart_tpcset *set,
 			  unsigned int vgpc)
 {
@@ -219,7 +222,10 @@ static unsigned int nr_in(const struct qos_board *board, const struct gpupart_tp
 	return nr;
 }
 
-/* Gives tenant @i @set, and its launches with clusters the smallest larger one that holds them. */
+/*
+ * Sets the TPCs of tenant @i. Its launches with clusters get the smallest larger set that holds
+ * them.
+ */
 static void give_set(struct plant *plant, unsigned int i, const struct gpupart_tpcset *set)
 {
 	const struct qos_board *board = &plant->session.board;
@@ -248,7 +254,7 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 	int status = 0;
 	unsigned int i;
 
-	/* An epoch begins on an idle GPU: all has drained by then. */
+	/* Each epoch begins on an idle GPU: everything has drained. */
 	for (i = 0; i < setup->nr && session->now.swapping; i++)
 		measured[i].drained = true;
 	if (session->now.swapping)
@@ -276,8 +282,9 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 }
 
 /*
- * Of @nr steps those that put nothing on other streams than tenant @i's, into *@room, which has
- * room for all of them: how many. Events are recorded and waited for as ever.
+ * Copies those of @nr steps that submit work only to streams of tenant @i into *@room, which
+ * has room for all of them. Keeps the steps that record events and wait for them. Returns their
+ * number.
  */
 static unsigned int steps_alone(const struct plant *plant, unsigned int i,
 				const struct pipe_step *steps, unsigned int nr,
@@ -306,7 +313,10 @@ static unsigned int steps_alone(const struct plant *plant, unsigned int i,
 	return kept;
 }
 
-/* Those of alpha, each one's stream by itself on all TPCs, in the first phase. */
+/*
+ * Measures the solo speed of each tenant with a goal of alpha: its stream alone on all TPCs, in
+ * the first phase.
+ */
 static int measure_alone(struct plant *plant)
 {
 	struct gpupart_tpcset all = gpupart_tpcset_first(plant->gpu.map.nr_tpcs);
@@ -335,7 +345,8 @@ static int measure_alone(struct plant *plant)
 		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
 			   plant->setup.epoch_ns;
 		if (!status && !t->alone)
-			status = usage_error("%s:%d: %s: alone it does nothing in an epoch",
+			status = usage_error("%s:%d: %s: does no work in an epoch when it runs "
+				"alone",
 					     plant->yaml.path, plant->setup.specs[i].line, t->name);
 	}
 	pipe->programs = whole.programs;
@@ -359,7 +370,10 @@ static void find_board(const struct pipe_map *map, struct qos_board *board)
 	}
 }
 
-/* The first phase's, which all others have: the one that is made when this returns 0. */
+/*
+ * Finds the GPU of the first phase, and checks that all other phases have the same one. Leaves
+ * the first phase current.
+ */
 static int find_gpu(struct plant *plant)
 {
 	const struct qos_setup *setup = &plant->setup;
@@ -377,13 +391,15 @@ static int find_gpu(struct plant *plant)
 			title = plant->gpu.chip.title;
 		else if (strcmp(plant->gpu.chip.title, title) || board.nr_tpcs != first->nr_tpcs)
 			return usage_error(
-				"%s:%d: phase %u is on %s with %u TPCs, phase 1 on %s with %u: qos is for one GPU",
+				"%s:%d: phase %u runs on %s with %u TPCs, phase 1 on %s with %u: "
+				"all phases must use one GPU",
 				setup->path, setup->phases[p].line, p + 1, plant->gpu.chip.title,
 				board.nr_tpcs, title, first->nr_tpcs);
 		else if (memcmp(board.gpc, first->gpc, sizeof(board.gpc)) ||
 			 memcmp(board.ugpu, first->ugpu, sizeof(board.ugpu)))
 			return usage_error(
-				"%s:%d: phase %u has TPCs in other GPCs than phase 1: qos is for one GPU",
+				"%s:%d: phase %u has TPCs in other GPCs than phase 1: all phases "
+				"must use one GPU",
 				setup->path, setup->phases[p].line, p + 1);
 	}
 	snprintf(plant->session.gpu, sizeof(plant->session.gpu), "%s (simulated)", title);
@@ -398,7 +414,7 @@ static int simulate(struct plant *plant)
 	int status;
 
 	if (!node)
-		yaml_fail(&plant->yaml, NULL, "has no qos: no tenants are in it");
+		yaml_fail(&plant->yaml, NULL, "has no 'qos:' part with tenants");
 	if (!node || !qos_setup_read(&plant->setup, &plant->yaml, node, QOS_FILE_SCENARIO))
 		return EXIT_USAGE;
 	status = find_gpu(plant) ?: measure_alone(plant);

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * A run of the controller as SVG: the TPCs of all tenants, and below them each tenant's
- * progress against its goal, over time.
+ * Draws a run of the controller as SVG: the TPCs of all tenants, and below them the progress of
+ * each tenant against its goal, over time.
  */
-#include <inttypes.h>
 #include "cli/draw/timeline.h"
 #include "cli/qos/qos.h"
 
 #define SHARES_HEIGHT	220
 #define TENANT_HEIGHT	96
-#define MOST_SCORE	2000	/* thousandths of a goal: what is far above it says no more */
+#define MOST_SCORE	2000	/* thousandths of a goal: the scale ends here */
 
 struct plot {
 	struct timeline_panel panel;
 	const struct qos_session *s;
 };
 
-/* When an epoch begins. */
+/* The time at which an epoch begins. */
 static uint64_t begin_of(const struct plot *plot, unsigned int epoch)
 {
 	return epoch * plot->s->setup->epoch_ns;
@@ -28,24 +27,20 @@ static const struct qos_sample *sample_at(const struct plot *plot, unsigned int 
 	return &plot->s->epochs[epoch].tenants[tenant];
 }
 
-/* Lines at round values up to @most, the numbers before them. */
+/* Draws lines at round values up to @most, with the numbers on their left. */
 static void draw_scale(const struct plot *plot, uint64_t most, unsigned int max, bool thousandths)
 {
 	uint64_t step = timeline_step(most, max);
-	char text[48];
+	char text[32];
 
-	for (uint64_t value = 0; value <= most; value += step) {
-		if (thousandths)
-			qos_number(value, text, sizeof(text));
-		else
-			snprintf(text, sizeof(text), "%" PRIu64, value);
-		timeline_panel_mark(&plot->panel, value, text, "");
-	}
+	for (uint64_t value = 0; value <= most; value += step)
+		timeline_panel_mark(&plot->panel, value,
+				    page_number(thousandths ? value / 1000.0 : value, text), "");
 }
 
 /* ------------------------------------------------------------- TPCs, on each other */
 
-/* A box for each stretch in which the tenant has the same TPCs above the same others. */
+/* Draws a box for each stretch of time in which the tenant's place in the stack is the same. */
 static void draw_share(struct plot *plot, unsigned int tenant)
 {
 	unsigned int first = 0, low = 0, high = 0, below, e;
@@ -71,7 +66,7 @@ static void draw_shares(struct plot *plot)
 	struct timeline_panel *p = &plot->panel;
 
 	timeline_panel(p, SHARES_HEIGHT, plot->s->board.nr_tpcs,
-		       "TPCs of each tenant; hatched: off or reserved, no tenant's");
+		       "TPCs of each tenant (hatched: TPCs that no tenant has)");
 	svg_rect(p->page->file, TIMELINE_LEFT, p->top, TIMELINE_PLOT, SHARES_HEIGHT, PALETTE_OFF,
 		 PALETTE_EDGE, "");
 	for (unsigned int i = 0; i < plot->s->setup->nr && plot->s->nr_epochs; i++)
@@ -94,7 +89,10 @@ static uint64_t value_of(const struct plot *plot, unsigned int epoch, unsigned i
 	       sample_at(plot, epoch, tenant)->speed : sample_at(plot, epoch, tenant)->score;
 }
 
-/* The line of its progress, with holes where nothing was heard; triangles where it missed. */
+/*
+ * Draws the line of its progress, with gaps without a signal, and triangles where it missed its
+ * goal.
+ */
 static void draw_progress(const struct plot *plot, unsigned int tenant)
 {
 	const struct timeline_panel *p = &plot->panel;
@@ -135,14 +133,14 @@ static void draw_tenant(struct plot *plot, unsigned int tenant)
 		if (is_heard(sample_at(plot, e, tenant)) && value_of(plot, e, tenant) > most)
 			most = value_of(plot, e, tenant);
 	if (t->goal == QOS_BEST_EFFORT) {
-		snprintf(title, sizeof(title), "%s  %s: best effort, units of progress a second",
+		snprintf(title, sizeof(title), "%s  %s: best effort, units of work a second",
 			 picture_tag(tenant, tag), t->name);
 		timeline_panel(&plot->panel, TENANT_HEIGHT, most + most / 20, title);
 		draw_scale(plot, most, 4, true);
 	} else {
 		qos_goal_words(t, &plot->s->setup->specs[tenant], goal, sizeof(goal));
 		snprintf(title, sizeof(title),
-			 "%s  %s: progress against its goal, %s; met in %u of %u epochs",
+			 "%s  %s: progress relative to its goal (%s), met in %u of %u epochs",
 			 picture_tag(tenant, tag), t->name, goal, sum->met, sum->heard);
 		timeline_panel(&plot->panel, TENANT_HEIGHT, most > MOST_SCORE ? MOST_SCORE : most,
 			       title);
@@ -156,7 +154,7 @@ static void draw_tenant(struct plot *plot, unsigned int tenant)
 				    "\" stroke-width=\"1\" stroke-dasharray=\"7 4\"");
 	}
 	draw_progress(plot, tenant);
-	timeline_panel_axis(p, tenant + 1 == plot->s->setup->nr ? "since it began" : NULL);
+	timeline_panel_axis(p, tenant + 1 == plot->s->setup->nr ? "since the start" : NULL);
 }
 
 /* ----------------------------------------------------------------------------- page */
@@ -173,13 +171,13 @@ static void draw_legend(const struct plot *plot)
 		gpupart_tpcset_format_list(&now->set, list, sizeof(list));
 		snprintf(text, sizeof(text), "%s; %s%s; TPCs at the end: %s",
 			 qos_goal_words(&setup->tenants[i], &setup->specs[i], goal, sizeof(goal)),
-			 now->class ? qos_class_name(now->class) : "kind not known",
+			 now->class ? qos_class_name(now->class) : "class not known",
 			 now->class ? "-intensive" : "", *list ? list : "none");
 		page_legend(plot->panel.page, i, setup->tenants[i].name, text);
 	}
 	page_words(plot->panel.page, MARGIN, SMALL, "",
-		   "A triangle is an epoch in which the goal was missed. A line with a hole: there "
-		   "was no signal.");
+		   "A triangle marks an epoch in which the goal was missed, a gap in a line one "
+		   "without a signal.");
 }
 
 void qos_svg(struct out *out, const struct qos_session *session)

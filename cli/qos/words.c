@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes tenants in words (--tenant) as the YAML of a file of tenants, a line each, so that one
- * reader reads both.
+ * Converts --tenant options to the YAML of a file of tenants, a line each, so that file.c reads
+ * both.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,9 @@
 
 #define MOST_TEXT	1024	/* bytes of one --tenant */
 
-/* A string in quotes, as JSON and so YAML has it. False: it is no UTF-8. */
+/*
+ * Prints a string in quotes, in the syntax of JSON and YAML. Returns false if it is not UTF-8.
+ */
 static bool print_string(FILE *to, const char *text, size_t len)
 {
 	json_t *string = json_stringn(text, len);
@@ -33,7 +35,10 @@ static bool is_of_goal(const char *word)
 	return false;
 }
 
-/* "KEY=VALUE,..": prints those of the goal, or the others. Returns how many, -1: one is none. */
+/*
+ * Prints the KEY=VALUE pairs of @demands that belong to the goal, or the others. Returns their
+ * number, or -1 if one is invalid.
+ */
 static int print_demands(FILE *to, const char *option, const char *demands, bool goal)
 {
 	bool good;
@@ -45,7 +50,7 @@ static int print_demands(FILE *to, const char *option, const char *demands, bool
 		if (!len || is_of_goal(demands) != goal)
 			continue;
 		if (!key || key == len) {
-			usage_error("--tenant %s: '%.*s': wants KEY=VALUE", option, (int)len,
+			usage_error("--tenant %s: '%.*s': must be KEY=VALUE", option, (int)len,
 				    demands);
 			return -1;
 		}
@@ -53,7 +58,7 @@ static int print_demands(FILE *to, const char *option, const char *demands, bool
 		good = print_string(to, demands, key);
 		fputs(": ", to);
 		if (!print_string(to, demands + key + 1, len - key - 1) || !good) {
-			usage_error("--tenant %s: is no UTF-8", option);
+			usage_error("--tenant %s: is not UTF-8", option);
 			return -1;
 		}
 		fputs(", ", to);
@@ -62,7 +67,7 @@ static int print_demands(FILE *to, const char *option, const char *demands, bool
 	return nr;
 }
 
-/* NAME:KEY=VALUE,.. as a line. 0, or an error. */
+/* Prints NAME:KEY=VALUE,.. as a line. Returns 0 or an exit status. */
 static int print_tenant(FILE *to, const char *option, bool *program)
 {
 	const char *demands = option + strcspn(option, ":"), *word;
@@ -72,7 +77,7 @@ static int print_tenant(FILE *to, const char *option, bool *program)
 		return usage_error("--tenant %.60s..: is longer than %d letters", option,
 				   MOST_TEXT - 1);
 	if (!print_string(to, option, demands - option))
-		return usage_error("--tenant %s: is no UTF-8", option);
+		return usage_error("--tenant %s: is not UTF-8", option);
 	demands += *demands == ':';
 	for (word = demands; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL)
 		runs |= !strncmp(word, "job=", 4) || !strncmp(word, "pid=", 4);
@@ -80,7 +85,10 @@ static int print_tenant(FILE *to, const char *option, bool *program)
 	if (print_demands(to, option, demands, false) < 0 ||
 	    print_demands(to, option, demands, true) < 0)
 		return EXIT_USAGE;
-	/* The program's words are bytes, and no YAML: qos_words_program() puts them in. */
+	/*
+	 * The program's arguments may be any bytes, which YAML does not allow:
+	 * qos_words_program() copies them.
+	 */
 	fputs(!runs && *program ? "program: [program]},\n" : "},\n", to);
 	*program &= runs;
 	return 0;
@@ -98,7 +106,7 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 	if (options->epoch) {
 		fputs("epoch: ", to);
 		if (!print_string(to, options->epoch, strlen(options->epoch)))
-			status = usage_error("--epoch %s: is no UTF-8", options->epoch);
+			status = usage_error("--epoch %s: is not UTF-8", options->epoch);
 		fputs(", ", to);
 	}
 	fputs("tenants: {", to);
@@ -107,7 +115,8 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 	fputs("}}", to);
 	alloc_file_close(to);
 	if (!status && left)
-		status = usage_error("'%s': each --tenant has a job or a pid: wants one without",
+		status = usage_error("'%s': each --tenant has a job or a pid: one of them must "
+				     "have neither",
 				     program[0]);
 	if (!status)
 		status = yaml_open_text(yaml, options->words_from ?: "--tenant", text, len);

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
-/* Which block of a run was on which SM, and when: as SVG, and in 80 columns of text. */
+/* Draws which block of a run was on which SM and when: as SVG, and as text of 80 columns. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/timeline.h"
 #include "cli/sim/sim.h"
 #include "cli/util/alloc.h"
 
-/* Kernels with a letter of their own; all others are one kind more, then copies. */
+/* Kernels with a letter of their own; then one kind for all others, and one for copies. */
 #define KINDS		(TIMELINE_KINDS - 2)
 #define COPY		(KINDS + 1)
 #define NO_KIND		UINT8_MAX
 #define TEXT_SLICES	58
 #define MAX_NAME	60
-#define MOST_USES	4	/* streams and sets of a kernel that are named */
+#define MOST_USES	4	/* streams and sets of a kernel that are listed */
 #define MOST_STREAMS	16
 
 struct blocks {
 	const struct sim_run *run;
-	struct timeline t;		/* t.names: NULL of a kind that there is none of */
-	unsigned int kernels[KINDS], nr_kinds;	/* that have a letter */
+	struct timeline t;		/* t.names: NULL for kinds that do not occur */
+	unsigned int kernels[KINDS], nr_kinds;	/* kernels with a letter */
 	uint8_t *kind_of;		/* by kernel */
 	unsigned int row_of[PIPE_MAX_GPUS][PIPE_MAX_SMS];
-	unsigned int engine_of[PIPE_MAX_GPUS];	/* the row of its first copy engine */
+	unsigned int engine_of[PIPE_MAX_GPUS];	/* row of the first copy engine */
 };
 
 static bool gpcs_known(const struct blocks *b, unsigned int gpu)
@@ -30,7 +30,7 @@ static bool gpcs_known(const struct blocks *b, unsigned int gpu)
 }
 
 /* "GPU a: H200 (simulated), 132 SMs of 66 TPCs in 8 GPCs". */
-static void gpu_words(const struct blocks *b, unsigned int gpu, char *text, size_t len)
+static void describe_gpu(const struct blocks *b, unsigned int gpu, char *text, size_t len)
 {
 	const struct pipe_gpu *spec = &b->run->scenario.pipe.gpus[gpu];
 	const char *name = b->run->scenario.gpu_names[gpu];
@@ -46,7 +46,7 @@ static void gpu_words(const struct blocks *b, unsigned int gpu, char *text, size
 
 /* ------------------------------------------------------------------------ rows, blocks */
 
-/* Where an SM stands among a GPU's: by uGPU, GPC, TPC and number. */
+/* The place of an SM in the order of uGPU, GPC, TPC and number. */
 static uint64_t place_of(const struct blocks *b, unsigned int gpu, unsigned int sm)
 {
 	const struct pipe_place *place = &b->run->scenario.pipe.gpus[gpu].map.sms[sm];
@@ -63,7 +63,7 @@ static void describe_row(const struct blocks *b, unsigned int gpu, unsigned int 
 	r->unit = place->tpc;
 	r->group = gpu << 16;
 	if (b->run->scenario.pipe.nr_gpus > 1)
-		gpu_words(b, gpu, r->head, sizeof(r->head));
+		describe_gpu(b, gpu, r->head, sizeof(r->head));
 	if (!gpcs_known(b, gpu))
 		return;
 	r->group |= place->gpc;
@@ -71,7 +71,7 @@ static void describe_row(const struct blocks *b, unsigned int gpu, unsigned int 
 	snprintf(r->name, sizeof(r->name), "GPC %u", place->gpc);
 }
 
-/* A GPU's SMs, then its copy engines, from @row on: the row after them. */
+/* Adds a GPU's SMs, then its copy engines, from @row on. Returns the row after them. */
 static unsigned int add_rows(struct blocks *b, unsigned int gpu, unsigned int row)
 {
 	const struct pipe_gpu *spec = &b->run->scenario.pipe.gpus[gpu];
@@ -97,7 +97,7 @@ static unsigned int add_rows(struct blocks *b, unsigned int gpu, unsigned int ro
 	return row;
 }
 
-/* Gives a kernel the next letter. */
+/* Gives the next letter to a kernel. */
 static void add_kind(struct blocks *b, unsigned int kernel)
 {
 	const char *name = b->run->scenario.pipe.kernels[kernel].name;
@@ -127,7 +127,7 @@ static void take_block(void *user, const struct pipe_block *block)
 	unsigned int most = pipe_occupancy(&pipe->gpus[block->gpu].chip,
 					   &pipe->kernels[block->kernel]);
 
-	/* The run was stopped before the kernel's first launch ended. */
+	/* The run was stopped before the first launch of the kernel ended. */
 	if (b->kind_of[block->kernel] == NO_KIND)
 		add_kind(b, block->kernel);
 	timeline_add(&b->t, (struct timeline_block){
@@ -169,7 +169,7 @@ static void make_blocks(struct blocks *b, unsigned int nr_slices)
 	nr = 0;
 	for (unsigned int i = 0; i < pipe->nr_gpus; i++)
 		nr = add_rows(b, i, nr);
-	/* It ran to its end before, and will again. */
+	/* The same run succeeded before, so it succeeds again. */
 	pipe_run(pipe, &watch, result);
 	free(result);
 }
@@ -180,17 +180,17 @@ static void free_blocks(struct blocks *b)
 	timeline_free(&b->t);
 }
 
-/* ------------------------------------------------------------------ what a legend says */
+/* -------------------------------------------------------------------------- the legend */
 
 struct use {
 	unsigned int stream;
-	const struct pipe_set *set;	/* NULL: all */
+	const struct pipe_set *set;	/* NULL: all TPCs */
 };
 
 struct uses {
 	const struct pipe_scenario *pipe;
 	unsigned int kernel, nr;
-	struct use list[MOST_USES + 1];	/* the last: there are more */
+	struct use list[MOST_USES + 1];	/* the last entry means that there are more */
 };
 
 static void set_words(const struct pipe_scenario *pipe, unsigned int gpu,
@@ -206,7 +206,7 @@ static void set_words(const struct pipe_scenario *pipe, unsigned int gpu,
 	out_append(text, len, "TPC%s %s", strpbrk(list, ",-") ? "s" : "", list);
 }
 
-/* ------------------------------------------------------------------ where it is launched */
+/* ---------------------------------------------------------------------- uses of a kernel */
 
 static bool is_same(const struct use *x, const struct use *y)
 {
@@ -259,7 +259,7 @@ static void use_words(const struct blocks *b, unsigned int kernel, char *text, s
 		set_words(pipe, stream->gpu, uses.list[i].set, text, len);
 	}
 	if (uses.nr > MOST_USES)
-		out_append(text, len, "; and more");
+		out_append(text, len, "; and others");
 }
 
 static void kind_words(const struct blocks *b, unsigned int kind, char *text, size_t len)
@@ -292,8 +292,8 @@ static void kind_words(const struct blocks *b, unsigned int kind, char *text, si
 		use_words(b, b->kernels[kind], text, len);
 }
 
-/* "A: TPCs 0-3, priority 5, process P; B: ..": streams, and what is said of them. */
-static void stream_words(const struct blocks *b, char *text, size_t len)
+/* The streams and their properties: "A: TPCs 0-3, priority 5, process P; B: ..". */
+static void describe_streams(const struct blocks *b, char *text, size_t len)
 {
 	const struct pipe_scenario *pipe = &b->run->scenario.pipe;
 
@@ -330,7 +330,7 @@ static void draw_legend(const struct blocks *b, struct page *page)
 			page_legend(page, i, b->t.names[i], text);
 		}
 	strcpy(text, "Streams: ");
-	stream_words(b, text + strlen(text), sizeof(text) - strlen(text));
+	describe_streams(b, text + strlen(text), sizeof(text) - strlen(text));
 	page_words(page, MARGIN, SMALL, "", text);
 	timeline_words(&b->t, page, "simulated blocks");
 	for (unsigned int i = 0; i < pipe->nr_gpus; i++) {
@@ -346,11 +346,12 @@ static void draw_legend(const struct blocks *b, struct page *page)
 			page_words(page, MARGIN, SMALL, "", text);
 	}
 	if (in_turn)
-		page_words(page, MARGIN, SMALL, "", "Processes have a GPU in turn: a box goes on "
-			   "while its process waits for it.");
+		page_words(page, MARGIN, SMALL, "",
+			   "Processes use the GPU in turn: a box "
+			   "continues while its process waits for its turn.");
 	if (made_up)
-		page_words(page, MARGIN, SMALL, "", "Which TPCs are one GPC is not known of this "
-			   "board: rows are in the order of TPCs.");
+		page_words(page, MARGIN, SMALL, "", "The GPCs of this board are not known: "
+			   "rows are in the order of TPCs.");
 }
 
 static void draw(struct blocks *b, struct page *page, const char *title)
@@ -365,7 +366,7 @@ static void draw(struct blocks *b, struct page *page, const char *title)
 		page_words(page, MARGIN, NORMAL, BOLD, text);
 	}
 	for (unsigned int i = 0; i < b->run->scenario.pipe.nr_gpus; i++) {
-		gpu_words(b, i, text, sizeof(text));
+		describe_gpu(b, i, text, sizeof(text));
 		page_words(page, MARGIN, NORMAL, "", text);
 	}
 	page->y += 10;
@@ -379,7 +380,7 @@ void sim_svg(struct out *out, const struct sim_run *run, const char *title, uint
 	struct blocks b = { .run = run, .t = { .from = from, .to = to } };
 	struct page page = { .width = TIMELINE_WIDTH };
 
-	b.t.when = "(simulated) since the scenario began";
+	b.t.when = "(simulated) since the start of the scenario";
 	make_blocks(&b, TIMELINE_SVG_SLICES);
 	page_begin(&page);
 	draw(&b, &page, title);
@@ -410,13 +411,13 @@ static void print(struct out *out, const struct blocks *b)
 	for (unsigned int i = 0; i < TIMELINE_KINDS; i++)
 		if (b->t.names[i])
 			print_kind(out, b, i);
-	stream_words(b, text, sizeof(text));
+	describe_streams(b, text, sizeof(text));
 	if (*text)
 		out_wrap(out, 0, "Streams", out_clean(text));
 	for (unsigned int i = 0; i < b->run->scenario.pipe.nr_gpus; i++, row = end) {
 		for (end = row; end < b->t.nr_rows && b->t.rows[end].gpu == i; end++)
 			;
-		gpu_words(b, i, text, sizeof(text));
+		describe_gpu(b, i, text, sizeof(text));
 		fprintf(out->file, "\n%s\n", out_clean(text));
 		timeline_text(&b->t, out, row, end);
 		idle = timeline_idle(&b->t, i);
@@ -431,7 +432,7 @@ void sim_rows(struct out *out, const struct sim_run *run, uint64_t from, uint64_
 	struct blocks b = { .run = run, .t = { .from = from, .to = to } };
 
 	b.t.lists = true;
-	b.t.when = "of simulated time; a row is a TPC, or several alike";
+	b.t.when = "of simulated time; a row is a TPC, or several equal ones";
 	make_blocks(&b, TEXT_SLICES);
 	print(out, &b);
 	free_blocks(&b);

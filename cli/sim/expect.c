@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a scenario's file says will come out, held against what came out: "[N *] NAME.WHAT < [N *]
- * NAME.WHAT", where NAME may have a run before it ("packed/K1.end"). Without a run it must hold in
- * each.
+ * Checks the expectations of a scenario file, "[N *] NAME.WHAT < [N *] NAME.WHAT", against the
+ * results. NAME may begin with a run, as in "packed/K1.end"; without one, the expectation must
+ * hold in each run.
  */
 #include <ctype.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "cli/sim/sim.h"
 #include "cli/util/alloc.h"
 
-/* SIDE_NEVER: a time of what did not come to be: nothing is true of it. */
+/* SIDE_NEVER: a time of an event that did not happen; no comparison with it holds. */
 enum side_kind { SIDE_PLAIN, SIDE_TIME, SIDE_NEVER };
 
 struct side {
@@ -21,7 +21,7 @@ struct side {
 	enum side_kind kind;
 };
 
-/* What WHAT stands for; a list of them ends with a row without a name. */
+/* What a word WHAT means. A list of these ends with an entry without a name. */
 struct word {
 	const char *name;
 	struct side side;
@@ -75,11 +75,11 @@ static bool of_program(const struct pipe_program_result *program, const char *wh
 	}, what, side);
 }
 
-/* Where an expectation is read, and what is wrong with it. */
+/* The expectation that is read, and what is wrong with it. */
 struct reader {
 	struct sim *sim;
 	const struct sim_run *run;
-	bool left_out;			/* it is about a run that was not asked for */
+	bool left_out;			/* its run was not selected */
 	char why[256];
 };
 
@@ -94,7 +94,7 @@ static bool unreadable(struct reader *reader, const char *fmt, ...)
 	return false;
 }
 
-/* All that has the name: which of them has @what? One of them, or it cannot be told. */
+/* Finds the only object with the name that has @what; it is an error if there are several. */
 static bool look_up(struct reader *reader, const struct sim_run *run, const char *name,
 		    const char *what, struct side *side)
 {
@@ -106,7 +106,7 @@ static bool look_up(struct reader *reader, const struct sim_run *run, const char
 	if (!strcmp(name, "gpu") || !strcmp(name, "copies"))
 		return (*name == 'g' ? of_gpu(run, what, side) :
 			of_kind(&run->copies, what, side)) ||
-		       unreadable(reader, "'%.40s' is nothing that %s has", what, name);
+		       unreadable(reader, "%s has no '%.40s'", name, what);
 	for (i = 0; i < pipe->nr_kernels; i++)
 		if (!strcmp(pipe->kernels[i].name, name)) {
 			named = true;
@@ -120,15 +120,18 @@ static bool look_up(struct reader *reader, const struct sim_run *run, const char
 	if (kernel && program)
 		return unreadable(reader, "a kernel and a program are named '%.60s'", name);
 	if (!named)
-		return unreadable(reader, "no kernel or program is named '%.60s'", name);
+		return unreadable(reader, "there is no kernel or program '%.60s'", name);
 	if (!kernel && !program)
-		return unreadable(reader, "'%.40s' is nothing that %.60s has", what, name);
+		return unreadable(reader, "%.60s has no '%.40s'", name, what);
 	if (program)
 		*side = of_program_named;
 	return true;
 }
 
-/* The run of that name; of one that the file has and that was not asked for nothing is judged. */
+/*
+ * Finds the run of that name. If the file has it but it was not selected, the expectation is
+ * skipped.
+ */
 static const struct sim_run *find_run(struct reader *reader, const char *wanted)
 {
 	const struct sim *sim = reader->sim;
@@ -143,7 +146,7 @@ static const struct sim_run *find_run(struct reader *reader, const char *wanted)
 			reader->left_out = true;
 			return reader->run;
 		}
-	unreadable(reader, "no run is named '%.60s'", wanted);
+	unreadable(reader, "there is no run '%.60s'", wanted);
 	return NULL;
 }
 
@@ -158,7 +161,7 @@ static bool find_value(struct reader *reader, char *word, struct side *side)
 		return true;
 	}
 	if (!dot || dot < slash)
-		return unreadable(reader, "'%.60s' is neither a number, a time nor NAME.WHAT",
+		return unreadable(reader, "'%.60s': must be a number, a time or NAME.WHAT",
 				  word);
 	if (slash) {
 		*slash = '\0';
@@ -171,7 +174,7 @@ static bool find_value(struct reader *reader, char *word, struct side *side)
 	return look_up(reader, run, word, dot + 1, side);
 }
 
-/* A number as people write it: none below 0, no "nan", no "inf". */
+/* A number in plain notation: not negative, not "nan" or "inf". */
 static bool read_factor(const char *text, double *value, char **end)
 {
 	text += strspn(text, " ");
@@ -179,7 +182,7 @@ static bool read_factor(const char *text, double *value, char **end)
 	return isdigit((unsigned char)*text) && isfinite(*value);
 }
 
-/* "[N *] WORD" or a number alone; @text is spoilt. */
+/* Reads "[N *] WORD" or a number alone; changes @text. */
 static bool read_side(struct reader *reader, char *text, struct side *side)
 {
 	double factor = 1;
@@ -188,7 +191,7 @@ static bool read_side(struct reader *reader, char *text, struct side *side)
 	text[strcspn(text, "\n")] = '\0';
 	if (star) {
 		if (!read_factor(text, &factor, &end) || end + strspn(end, " ") != star)
-			return unreadable(reader, "before * stands a number");
+			return unreadable(reader, "a number must be before *");
 		text = star + 1;
 	}
 	text += strspn(text, " ");
@@ -231,7 +234,7 @@ static void say_side(char *text, size_t len, const struct side *side)
 		out_append(text, len, "%g", side->value);
 }
 
-/* Both sides and what stands between them; false: it cannot be read. */
+/* Reads both sides and the operator. Returns false after an error message. */
 static bool read_both(struct reader *reader, char *left, struct side *sides,
 		      const char **relation)
 {
@@ -243,17 +246,17 @@ static bool read_both(struct reader *reader, char *left, struct side *sides,
 		at = strstr(left, *relation);
 	}
 	if (!at)
-		return unreadable(reader, "it has none of < <= > >= =");
+		return unreadable(reader, "it must have one of < <= > >= =");
 	right = at + strlen(*relation);
 	*at = '\0';
 	if (!read_side(reader, left, &sides[0]) || !read_side(reader, right, &sides[1]))
 		return false;
 	if ((sides[0].kind == SIDE_PLAIN) != (sides[1].kind == SIDE_PLAIN))
-		return unreadable(reader, "a time is held against a number");
+		return unreadable(reader, "a time is compared with a number");
 	return true;
 }
 
-/* In one run; false: it cannot be read. */
+/* Checks it in one run. Returns false if it cannot be read. */
 static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_outcome *outcome)
 {
 	struct yaml *yaml = &reader->sim->yaml;
@@ -270,7 +273,7 @@ static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_out
 		return false;
 	}
 	if (!outcome->holds || reader->left_out)
-		return true;	/* an earlier run's numbers stay */
+		return true;	/* keep the numbers of an earlier run */
 	outcome->holds = holds(relation, sides);
 	outcome->found[0] = '\0';
 	say_side(outcome->found, sizeof(outcome->found), &sides[0]);
@@ -279,7 +282,10 @@ static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_out
 	return true;
 }
 
-/* In all runs; @counts: it is about one of them. False: it cannot be read. */
+/*
+ * Checks it in all runs. @counts: whether it is about one run. Returns false if it cannot be
+ * read.
+ */
 static bool judge_all(struct sim *sim, const yaml_node_t *node, struct sim_outcome *outcome,
 		      bool *counts)
 {
@@ -287,7 +293,7 @@ static bool judge_all(struct sim *sim, const yaml_node_t *node, struct sim_outco
 	unsigned int i;
 
 	if (node->type != YAML_SCALAR_NODE) {
-		yaml_fail(&sim->yaml, node, "expect: wants 'NAME.WHAT < NAME.WHAT'");
+		yaml_fail(&sim->yaml, node, "expect: must be 'NAME.WHAT < NAME.WHAT'");
 		return false;
 	}
 	*outcome = (struct sim_outcome){

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Text, JSON and the picture of blocks of `gpupart sim`. */
+/* Prints the results of `gpupart sim` as text and as JSON. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/sim/sim.h"
@@ -9,7 +9,7 @@
 
 /* --------------------------------------------------------------------------- text */
 
-/* A line a GPU that had blocks of it; which GPU, where there are several. */
+/* A line for each GPU that ran blocks of it, with the GPU's name if there are several. */
 static void text_sms(struct out *out, const struct sim_run *run, const struct sim_kind *kind)
 {
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
@@ -60,7 +60,7 @@ static void text_gpu(struct out *out, const struct sim_run *run, unsigned int i)
 	fputs("\n", out->file);
 }
 
-/* Who waits for whom: the CPU for the GPUs, or the other way round. */
+/* Whether the CPU waits for the GPUs, or the GPUs wait for the CPU. */
 static const char *bound(const struct sim_run *run, const struct pipe_program_result *program)
 {
 	uint64_t idle = sim_idle(run);
@@ -143,7 +143,7 @@ void sim_text(struct out *out, struct sim *sim)
 
 /* --------------------------------------------------------------------------- JSON */
 
-/* null: there was none. */
+/* null if @any is false. */
 static json_t *json_ns(bool any, uint64_t ns)
 {
 	return any ? json_integer((json_int_t)ns) : json_null();

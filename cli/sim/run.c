@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What is kept of a run: a sum a kernel, the first launches one by one. */
+/*
+ * Runs a scenario and records the results: sums for each kernel, and the first launches one by
+ * one.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include "cli/sim/sim.h"
@@ -65,7 +68,7 @@ uint64_t sim_idle(const struct sim_run *run)
 		if (gpu[i].last > last)
 			last = gpu[i].last;
 	}
-	/* A block that is handed out begins some nanoseconds later. */
+	/* A block begins some nanoseconds after it was assigned to an SM. */
 	return last && last - first > run->result.busy_ns ? last - first - run->result.busy_ns : 0;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a scenario file (Documentation/user/scenarios.md): GPUs, kernels, graphs, streams. The
- * steps of programs are in scenario_steps.c.
+ * Reads a scenario file (Documentation/user/scenarios.md): GPUs, kernels, graphs, streams.
+ * scenario_steps.c reads the steps of programs.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "cli/util/alloc.h"
 
 #define MOST_BLOCKS	2147483647ull
-#define MOST_NODES	4096u	/* of a graph */
+#define MOST_NODES	4096u	/* in a graph */
 
 /* ------------------------------------------------------------------------- pieces */
 
@@ -34,7 +34,10 @@ void scenario_free(struct scenario *s)
 	}
 }
 
-/* It stands in every output. @text NULL: it has a zero byte in it. */
+/*
+ * Names are printed, so they may not contain control characters. @text NULL: it contained a
+ * zero byte.
+ */
 static bool check_name(struct yaml *yaml, const yaml_node_t *node, const char *what,
 		       const char *text)
 {
@@ -43,12 +46,12 @@ static bool check_name(struct yaml *yaml, const yaml_node_t *node, const char *w
 	while (c && (unsigned char)*c >= ' ' && *c != 127)
 		c++;
 	if (!text || !*text || *c || strlen(text) > 60)
-		yaml_fail(yaml, node, "%s: a name has 1 to 60 characters, none of them a control "
+		yaml_fail(yaml, node, "%s: a name must have 1 to 60 characters and no control "
 			  "character", what);
 	return !yaml->failed;
 }
 
-/* NULL: an error was written. */
+/* Returns NULL after an error message. */
 static char *copy_name(struct scenario *s, const yaml_node_t *node, const char *what)
 {
 	char text[YAML_TEXT];
@@ -120,9 +123,9 @@ static void take_section(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 	char *entry = NULL;
 
 	if (!map)
-		yaml_fail(yaml, NULL, "has no %s", row->name);
+		yaml_fail(yaml, NULL, "has no '%s:'", row->name);
 	if (section->most && yaml_size(map) > section->most)
-		yaml_fail(yaml, map, "%s: are more than %u", row->name, section->most);
+		yaml_fail(yaml, map, "%s: there are more than %u", row->name, section->most);
 	if (map && yaml_only(yaml, map, row->name, NULL))
 		entry = scenario_new(s, yaml_size(map), section->size);
 	*(char **)((char *)s + section->list) = entry;
@@ -139,14 +142,14 @@ static void take_section(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 
 static const struct kind {
 	const char *word, *name;
-	size_t at;			/* its number in struct pipe_place */
+	size_t at;			/* offset of its number in struct pipe_place */
 } kinds[] = {
 	{ "tpc", "TPC", offsetof(struct pipe_place, tpc) },
 	{ "gpc", "GPC", offsetof(struct pipe_place, gpc) },
 	{ "ugpu", "uGPU", offsetof(struct pipe_place, ugpu) },
 };
 
-/* Adds the TPCs of what @list names. */
+/* Adds the TPCs of the parts that @list names. */
 static void add_list(struct scenario *s, const yaml_node_t *node, const struct pipe_map *map,
 		     const struct kind *kind, const char *list, struct pipe_set *set)
 {
@@ -166,11 +169,11 @@ static void add_list(struct scenario *s, const yaml_node_t *node, const struct p
 	}
 	missing = gpupart_tpcset_andnot(&wanted, &there);
 	if (!gpupart_tpcset_empty(&missing))
-		yaml_fail(s->yaml, node, "set: %s %d is not there: the GPU has %u", kind->name,
+		yaml_fail(s->yaml, node, "set: %s %d does not exist: the GPU has %u", kind->name,
 			  gpupart_tpcset_next(&missing, 0), gpupart_tpcset_count(&there));
 }
 
-/* "0-3", "tpc:..", "gpc:1,2", "ugpu:0", joined by "+", or all. */
+/* A set: "0-3", "tpc:..", "gpc:1,2", "ugpu:0", joined by "+", or "all". */
 const struct pipe_set *scenario_set(struct scenario *s, yaml_node_t *node, unsigned int gpu)
 {
 	char text[YAML_TEXT], *term, *rest = text, *colon;
@@ -183,13 +186,13 @@ const struct pipe_set *scenario_set(struct scenario *s, yaml_node_t *node, unsig
 	while (!s->yaml->failed && (term = strsep(&rest, "+"))) {
 		colon = strchr(term, ':');
 		i = 0;
-		/* A stride has a colon too, after a digit. */
+		/* A stride also has a colon, but after a digit. */
 		if (colon && strspn(term, "0123456789-,") != (size_t)(colon - term)) {
 			*colon = '\0';
 			while (i < 3 && strcmp(term, kinds[i].word))
 				i++;
 			if (i == 3)
-				yaml_fail(s->yaml, node, "set: '%.60s' is none of tpc, gpc, ugpu",
+				yaml_fail(s->yaml, node, "set: '%.60s': must be tpc, gpc or ugpu",
 					  term);
 			term = colon + 1;
 		}
@@ -254,7 +257,7 @@ static void take_chip(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 	for (unsigned int i = 0; pipe_chip_row(i); i++)
 		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
 			 i ? ", " : "", pipe_chip_row(i)->name);
-	yaml_fail(yaml, node, "gpu: '%.60s' is not known; there are %s", text, names);
+	yaml_fail(yaml, node, "gpu: '%.60s' is not known: must be one of %s", text, names);
 }
 
 static void take_topology(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
@@ -308,10 +311,13 @@ static void make_gpu(struct scenario *s, yaml_node_t *node, struct pipe_gpu *gpu
 		pipe_map_even(&gpu->map, &gpu->chip);
 	else if (!gpu->map.nr_sms)
 		map_from_capture(s, node, gpu->chip.sample, gpu);
-	/* A process that has the GPU for less gets nothing done, and the run does not end. */
+	/*
+	 * A process whose time slice is shorter than a switch makes no progress, and the run
+	 * would not end.
+	 */
 	if (gpu->chip.slice_ns < gpu->chip.switch_ns)
 		yaml_fail(s->yaml, yaml_get(s->yaml, node, "slice"), "slice: %uns is shorter than "
-			  "%uus, which a switch takes", gpu->chip.slice_ns,
+			  "%uus, the time of a switch", gpu->chip.slice_ns,
 			  gpu->chip.switch_ns / 1000);
 }
 
@@ -321,7 +327,7 @@ static void check_gpu_name(struct scenario *s, const yaml_node_t *node, unsigned
 		yaml_fail(s->yaml, node, "gpus: number %u has no name", nth + 1);
 	for (unsigned int i = 0; !s->yaml->failed && i < nth; i++)
 		if (!strcmp(s->gpu_names[i], s->gpu_names[nth]))
-			yaml_fail(s->yaml, node, "gpus: two are named '%s'", s->gpu_names[nth]);
+			yaml_fail(s->yaml, node, "gpus: two have the name '%s'", s->gpu_names[nth]);
 }
 
 static void take_gpus(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *one, void *to)
@@ -333,9 +339,9 @@ static void take_gpus(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 
 	(void)key;
 	if (!one == !list)
-		yaml_fail(yaml, NULL, "wants one of gpu and gpus");
+		yaml_fail(yaml, NULL, "must have exactly one of gpu and gpus");
 	else if (list && yaml_is_list(yaml, list, "gpus") && (!nr || nr > PIPE_MAX_GPUS))
-		yaml_fail(yaml, list, "gpus: wants 1 to %d", PIPE_MAX_GPUS);
+		yaml_fail(yaml, list, "gpus: must be 1 to %d", PIPE_MAX_GPUS);
 	gpus = scenario_new(s, nr, sizeof(*gpus));
 	s->gpu_names = scenario_new(s, nr, sizeof(*s->gpu_names));
 	s->pipe.gpus = gpus;
@@ -353,7 +359,7 @@ static void take_gpus(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 #define KERNEL(member) YAML_AT(struct pipe_kernel, member)
 
 static const struct yaml_key kernel_keys[] = {
-	{ "blocks", YAML_NUMBER, KERNEL(blocks), 1, MOST_BLOCKS, "0 is no grid" },
+	{ "blocks", YAML_NUMBER, KERNEL(blocks), 1, MOST_BLOCKS, "0: must be at least 1" },
 	{ "threads", YAML_NUMBER, KERNEL(threads), 1, 65536 },
 	{ "registers", YAML_NUMBER, KERNEL(registers), 1, 255 },
 	{ "shared", YAML_BYTES, KERNEL(shared), 0, 1 << 30 },
@@ -363,7 +369,7 @@ static const struct yaml_key kernel_keys[] = {
 	{ "work", YAML_NUMBER, KERNEL(work), 0, 100000000000ull },
 	{ "every", YAML_NUMBER, KERNEL(every), 1, 10000 },
 	{ "reads", YAML_BYTES, KERNEL(bytes), 0, 1ull << 40 },
-	{ "from", YAML_WORD, KERNEL(from_l2), .wants = " is neither l2 nor dram",
+	{ "from", YAML_WORD, KERNEL(from_l2), .wants = ": must be l2 or dram",
 	  .with = (const char *const[]){ "dram", "l2", NULL } },
 	{ 0 },
 };
@@ -377,7 +383,7 @@ static void make_kernel(struct scenario *s, yaml_node_t *key, yaml_node_t *node,
 	kernel->threads = 128;
 	if (yaml_read(s->yaml, node, kernel->name, kernel_keys, kernel) &&
 	    !kernel->ns && !kernel->work && !kernel->bytes)
-		yaml_fail(s->yaml, key, "kernel %s: has none of time, work and reads",
+		yaml_fail(s->yaml, key, "kernel %s: must have time, work or reads",
 			  kernel->name);
 }
 
@@ -408,13 +414,13 @@ static void take_after(struct yaml *yaml, const struct yaml_key *row, yaml_node_
 		if (found)
 			after[i] = *(const char ***)found - s->nodes.names;
 		else
-			yaml_fail(yaml, node, "after: no node above is named '%.60s'", text);
+			yaml_fail(yaml, node, "after: there is no node '%.60s' above", text);
 	}
 	out->after = after;
 	out->nr_after = i;
 }
 
-/* A name that no node above has; nodes below find it. */
+/* A name that no earlier node has; later nodes refer to it. */
 static void take_node_name(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
 			   void *to)
 {
@@ -430,7 +436,7 @@ static void take_node_name(struct yaml *yaml, const struct yaml_key *key, yaml_n
 	if (!entry)
 		yaml_fail(yaml, NULL, "no memory");
 	else if (*(const char ***)entry != place)
-		yaml_fail(yaml, node, "node: '%s' is there twice", *place);
+		yaml_fail(yaml, node, "node: '%s' is given twice", *place);
 }
 
 static const struct yaml_key node_keys[] = {
@@ -443,7 +449,7 @@ static const struct yaml_key node_keys[] = {
 
 static void keep(void *place)
 {
-	(void)place;	/* the scenario's */
+	(void)place;	/* a place in the scenario */
 }
 
 static void make_graph(struct scenario *s, yaml_node_t *key, yaml_node_t *list, void *entry)
@@ -456,7 +462,7 @@ static void make_graph(struct scenario *s, yaml_node_t *key, yaml_node_t *list, 
 	s->nodes.tree = NULL;
 	yaml_is_list(s->yaml, list, graph->name);
 	if (!yaml_size(list))
-		yaml_fail(s->yaml, list, "graph %s: has no node", graph->name);
+		yaml_fail(s->yaml, list, "graph %s: has no nodes", graph->name);
 	if (yaml_size(list) > MOST_NODES)
 		yaml_fail(s->yaml, list, "graph %s: has more than %u nodes", graph->name,
 			  MOST_NODES);
@@ -542,8 +548,10 @@ static const struct yaml_key scenario_keys[] = {
 	{ "graphs", .take = take_section, .with = &scenario_graphs },
 	{ "streams", .take = take_section, .with = &scenario_streams },
 	{ "programs", .take = take_section, .with = &scenario_program_list, .always = true },
-	{ "stop", YAML_TIME, YAML_AT(struct scenario, pipe.stop_ns), 1, 0, "0 is no time" },
-	/* Others read these. */
+	{ "stop",
+		YAML_TIME, YAML_AT(struct scenario, pipe.stop_ns), 1, 0, "0: must be more than "
+				     "0" },
+	/* Other functions read these. */
 	{ .name = "title" }, { .name = "about" }, { .name = "gpus" }, { .name = "runs" },
 	{ .name = "expect" }, { .name = "qos" },
 	{ 0 },
@@ -575,7 +583,7 @@ void scenario_choose_run(struct yaml *yaml, unsigned int i)
 	if (!map || !yaml_only(yaml, map, "runs", NULL))
 		return;
 	if (!yaml_size(map))
-		yaml_fail(yaml, map, "runs: has none");
+		yaml_fail(yaml, map, "runs: is empty");
 	else if (yaml_entry(yaml, map, i, &key, &value) &&
 		 check_name(yaml, key, "runs", yaml_scalar(key)) &&
 		 yaml_only(yaml, value, yaml_scalar(key), NULL))

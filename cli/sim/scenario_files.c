@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds scenario files: of the build or package that this is, then of the installed one. */
+/* Finds scenario files: those of this build or package, else the installed ones. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -58,6 +58,7 @@ int scenario_find(const char *name, char *path, size_t len)
 	snprintf(path, len, "%s", name);
 	if (strchr(name, '/') || !access(name, F_OK))
 		return 0;
-	return usage_error("'%s' is no file and no scenario that ships: see 'gpupart sim --list'",
+	return usage_error("'%s' is neither a file nor an installed scenario: see 'gpupart sim "
+			   "--list'",
 			   name);
 }

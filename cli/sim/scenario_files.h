@@ -7,12 +7,12 @@
 
 struct dirent;
 
-/* The files of the first folder that has any, as scandir() returns them: how many. */
+/* Lists the files of the first directory that has any, like scandir(). Returns their number. */
 int scenario_list(struct dirent ***entries);
 
 /*
- * The path of the installed scenario @name, or @name itself if it is a file or has a folder in it:
- * 0, or an error.
+ * Writes the path of the installed scenario @name; @name itself if it is a file or contains a
+ * slash. Returns 0 or an exit status.
  */
 int scenario_find(const char *name, char *path, size_t len);
 

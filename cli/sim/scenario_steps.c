@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Reads the programs of a scenario file: steps, loops of steps, and the events they name. */
+/* Reads the programs of a scenario file: steps, loops of steps, and events. */
 #include <string.h>
 #include "cli/sim/scenario_parts.h"
 
-#define MOST_STEPS	1000000u	/* after aliases, all loops' bodies */
+#define MOST_STEPS	1000000u	/* in all loops together, with aliases expanded */
 #define MOST_EVENTS	4096u
 
 /* ----------------------------------------------------------------- values of a step */
@@ -13,7 +13,7 @@ static unsigned int find_stream(struct scenario *s, const yaml_node_t *node, con
 	unsigned int i = scenario_place(s, node, what, &scenario_streams);
 	const struct pipe_stream *stream;
 
-	/* Where it failed there may be no stream at all. */
+	/* After an error the stream may not exist. */
 	if (s->yaml->failed)
 		return 0;
 	stream = &s->pipe.streams[i];
@@ -38,7 +38,7 @@ static void take_set(struct yaml *yaml, const struct yaml_key *key, yaml_node_t 
 	step->set = scenario_set(s, node, s->pipe.streams[step->stream].gpu);
 }
 
-/* An event is made when a step names it for the first time. */
+/* A step that names an event for the first time creates it. */
 static void take_event(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node, void *to)
 {
 	struct scenario *s = yaml->context;
@@ -73,7 +73,7 @@ static void take_body(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 	s->depth++;
 	step->body = make_steps(s, list, &step->nr_body);
 	s->depth--;
-	/* Loops of loops of nothing would take no simulated time, and all of the real. */
+	/* Nested loops with empty bodies would take no simulated time, but much real time. */
 	for (unsigned int i = 0; i < step->nr_body; i++)
 		endless &= step->body[i].kind == PIPE_LOOP && !step->body[i].amount;
 	if (endless)
@@ -86,7 +86,7 @@ static void take_body(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 #define ON	{ "on", .take = take_on, .required = "which stream?" }
 #define SET	{ "set", .take = take_set }
 
-/* The first key of each tells which step it is. */
+/* The first key of each row identifies the step. */
 static const struct {
 	enum pipe_step_kind kind;
 	struct yaml_key keys[4];
@@ -96,7 +96,7 @@ static const struct {
 	{ PIPE_GRAPH, { { "graph", .take = scenario_take_place, STEP(what),
 			  .with = &scenario_graphs }, ON, SET } },
 	{ PIPE_COPY, { { "copy", YAML_BYTES, STEP(amount), 0, 1ull << 50 },
-		       { "to", YAML_WORD, STEP(way), .wants = " is neither gpu nor host",
+		       { "to", YAML_WORD, STEP(way), .wants = ": must be gpu or host",
 			 .with = (const char *const[]){ "gpu", "host", NULL },
 			 .required = "gpu or host?" }, ON } },
 	{ PIPE_RECORD, { { "record", .take = take_event }, ON } },
@@ -115,16 +115,16 @@ static void make_step(struct scenario *s, yaml_node_t *map, struct pipe_step *st
 	while (i < nr && !yaml_get(s->yaml, map, kinds[i].keys[0].name))
 		i++;
 	if (i == nr && map->type != YAML_MAPPING_NODE)
-		yaml_fail(s->yaml, map, "a step: wants keys with values");
+		yaml_fail(s->yaml, map, "a step must have keys with values");
 	if (i == nr) {
-		yaml_fail(s->yaml, map, "a step has one of launch, graph, copy, record, wait, "
-			  "sync, await, cpu and repeat");
+		yaml_fail(s->yaml, map, "a step must have one of launch, graph, copy, record, "
+			  "wait, sync, await, cpu and repeat");
 		return;
 	}
 	step->kind = kinds[i].kind;
 	step->line = yaml_line(map);
 	if (step->kind == PIPE_LOOP && s->depth + 1 >= PIPE_MAX_DEPTH)
-		yaml_fail(s->yaml, map, "repeat: more than %d loops in each other",
+		yaml_fail(s->yaml, map, "repeat: more than %d nested loops",
 			  PIPE_MAX_DEPTH - 1);
 	yaml_read(s->yaml, map, kinds[i].keys[0].name, kinds[i].keys, step);
 }
@@ -162,7 +162,7 @@ static const struct yaml_key program_keys[] = {
 	{ 0 },
 };
 
-/* A list of steps, or a mapping that has them. */
+/* A list of steps, or a mapping that contains one. */
 static void make_program(struct scenario *s, yaml_node_t *key, yaml_node_t *node, void *entry)
 {
 	struct pipe_program *program = entry;

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
-/* What samples of records say: counts, shares of time, and what bounds a program. */
+/*
+ * Computes counts and shares of time from samples of records, and decides whether a program is
+ * CPU-bound or GPU-bound.
+ */
 #include "cli/stat/stat.h"
 
-/* The GPU works all the time; it waits more than it works. */
+/* Busy shares above which the program is GPU-bound, below which it is CPU-bound. */
 #define BUSY_GPU_BOUND	0.90
 #define BUSY_CPU_BOUND	0.50
-/* Of copies so many bytes a second, a twentieth of what PCIe moves: kernels may wait for them. */
+/*
+ * Copied bytes a second, a twentieth of the speed of PCIe, above which kernels may have waited
+ * for copies.
+ */
 #define MANY_BYTES	2.5e9
 
-/* What is more by now, of a process that may write anything. */
-static uint64_t more(uint64_t now, uint64_t before)
+/* The increase of a counter. A process may write any value. */
+static uint64_t increase(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
@@ -23,13 +29,13 @@ bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 
 	if (!watched || !b->on)
 		return false;
-	/* From the first launch on, where that was seen. */
+	/* Counts from the first launch, if that was seen. */
 	c->seconds = a->on ? passed : watched / 1e9;
-	c->graphs = more(b->graphs, a->graphs);
-	c->unrecorded = more(b->unrecorded, a->unrecorded);
-	c->launches = more(b->issued, a->issued) + c->unrecorded + c->graphs;
-	c->ended = more(b->ended, a->ended);
-	c->cpus = more(to->cpu_ns, from->cpu_ns) / 1e9 / passed;
+	c->graphs = increase(b->graphs, a->graphs);
+	c->unrecorded = increase(b->unrecorded, a->unrecorded);
+	c->launches = increase(b->issued, a->issued) + c->unrecorded + c->graphs;
+	c->ended = increase(b->ended, a->ended);
+	c->cpus = increase(to->cpu_ns, from->cpu_ns) / 1e9 / passed;
 	c->least = (to->watched.least_ns - from->watched.least_ns) / watched;
 	c->most = (to->watched.most_ns - from->watched.most_ns) / watched;
 	return true;
@@ -50,7 +56,7 @@ const char *stat_share(char text[48], double least, double most)
 	return stat_range(text, 100 * least, 100 * most, " to ", "%");
 }
 
-/* Fills in the busy share of all rows with records, and returns how many there are. */
+/* Sets the busy share of all rows with records. Returns their number. */
 static unsigned int add_up(const struct stat_report *report, struct stat_verdict *v,
 			   unsigned long long *nr_unknown, double *seconds)
 {
@@ -92,10 +98,11 @@ static void judge_busy(const struct stat_report *report, struct stat_verdict *v,
 		     v->most <= BUSY_CPU_BOUND ? "CPU-bound" : "neither";
 	if (v->least >= BUSY_GPU_BOUND)
 		v->advice =
-			"its speed depends on its partition: it is slower in a smaller one, the less the more its kernels wait for memory";
+			"a smaller partition makes it slower; memory-bound kernels suffer less";
 	else if (v->most <= BUSY_CPU_BOUND)
 		v->advice =
-			"the GPU waits for the CPU: more work before each wait, or a graph, keeps both busy";
+			"the GPU waits for the CPU: submit more work before each wait, or use a "
+			"graph, to keep both busy";
 	for (int i = 0; i < GPUPART_STAT_NR_DIRECTIONS; i++) {
 		copies += p->sum.copies[i];
 		bytes += p->sum.bytes[i];
@@ -103,9 +110,9 @@ static void judge_busy(const struct stat_report *report, struct stat_verdict *v,
 	snprintf(v->why, sizeof(v->why), "launches were outstanding %s of the time",
 		 stat_share(busy, v->least, v->most));
 	if (nr_rows > 1)
-		out_append(v->why, sizeof(v->why), " (of %u processes, added up)", nr_rows);
+		out_append(v->why, sizeof(v->why), " (sum of %u processes)", nr_rows);
 	if (nr_unknown)
-		out_append(v->why, sizeof(v->why), "; of %llu it is not known when they ended",
+		out_append(v->why, sizeof(v->why), "; it is not known when %llu of them ended",
 			   nr_unknown);
 	if (copies && v->least < BUSY_GPU_BOUND)
 		out_append(v->why, sizeof(v->why),
@@ -130,7 +137,8 @@ void stat_judge(const struct stat_report *report, struct stat_verdict *v)
 	}
 	v->verdict = p->nr_lost ? "not measured" : p->nr_processes ? "no work" : "no CUDA call";
 	snprintf(v->why, sizeof(v->why), "%s",
-		 p->nr_lost ? "it called CUDA and could not be measured: it said why" :
-		 p->nr_processes ? "the program called CUDA, and no launch of it was recorded" :
+		 p->nr_lost ? "it called CUDA but could not be measured: see its message" :
+		 p->nr_processes ? "the program called CUDA, but none of its launches was "
+			 "recorded" :
 				   "the program made no CUDA call");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The processes of `gpupart stat -p PID` and `gpupart stat NAME`: finds and watches them. */
+/* Finds and samples the processes of `gpupart stat -p PID` and `gpupart stat NAME`. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void on_interrupt(int sig)
 
 /* ------------------------------------------------------------------- finding */
 
-/* A row for each of its GPUs. */
+/* Adds a row for each GPU of the process. */
 static int add_process(struct stat_report *report, const struct gpupart_process *p)
 {
 	struct gpupart_process *gpus = alloc_zeroed(MAX_GPUS, sizeof(*gpus));
@@ -39,11 +39,13 @@ static int fail_pid(int pid)
 {
 	if (!kill(pid, 0))
 		return usage_error(
-			"process %d has no records: it has not called cuInit, or runs without gpupart: see 'gpupart ps'",
+			"process %d has no records: it has not called cuInit, or runs without "
+			"gpupart: see 'gpupart ps'",
 			pid);
 	return errno == ESRCH ? usage_error("process %d does not exist", pid) :
 	       usage_error(
-		"process %d is another user's: only that user and root read its records", pid);
+		"process %d belongs to another user: only that user and root can read its "
+		"records", pid);
 }
 
 int running_find(struct stat_report *report, const char *pid, const char *name)
@@ -63,7 +65,8 @@ int running_find(struct stat_report *report, const char *pid, const char *name)
 			continue;
 		if (p->other_version)
 			status = usage_error(
-				"process %d runs under another version of gpupart: use 'gpupart stat' of that version",
+				"process %d runs under another version of gpupart: use 'gpupart "
+				"stat' of that version",
 				p->pid);
 		else if (*p->pci)
 			status = add_process(report, p);
@@ -71,7 +74,8 @@ int running_find(struct stat_report *report, const char *pid, const char *name)
 	if (!status && !report->nr_rows)
 		status = pid ? fail_pid(wanted) :
 			 usage_error(
-				"no process named '%s' that has called cuInit: see 'gpupart ps'; a program follows after --",
+				"no process named '%s' has called cuInit: see 'gpupart ps'; to "
+				"start a program, put -- before it",
 				name);
 	free(processes);
 	free(jobs);
@@ -91,7 +95,7 @@ int running_watch(struct stat_report *report)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	status = stat_look(report, true, &left, &due_ns);
-	/* What is shown begins with the first look. */
+	/* The report begins with the first sample. */
 	start_ns = process_now_ns();
 	while (!status && left && !interrupted && seconds < report->seconds) {
 		status = stat_look(report, false, &left, &due_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Shows what `gpupart stat` found, as text and as JSON. */
+/* Prints the report of `gpupart stat` as text and as JSON. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,11 @@
 #define NR_KERNELS 10
 #define LEFT 14
 #define MEANING \
-	"A kernel's begin is not recorded: its time is taken from its submission or, if that is later, the end of the launch before it on its stream. Two values: the clocks of CPU and GPU leave open which. Copies have no records."
+	"The start of a kernel is not recorded. Its time is counted from its submission or from " \
+	"the end of the previous launch on its stream, whichever is later. Two values are the " \
+	"bounds that the clocks of CPU and GPU allow. Copies have no records."
 
-/* Of the time of all kernels, by the middle of both values. */
+/* Share of the time of all kernels, from the middles of the bounds. */
 static double share_of(const struct gpupart_records_kernel *k,
 		       const struct gpupart_records_watched *w)
 {
@@ -29,21 +31,22 @@ static double mean_outstanding(const struct stat_row *row)
 	return looks ? (double)row->outstanding_sum / looks : 0;
 }
 
-/* Where @row has no records: why, and what to do. */
-static const char *lack(const struct stat_row *row)
+/* Why @row has no records, and what to do. */
+static const char *why_no_records(const struct stat_row *row)
 {
 	char off[4];
 
 	if (row->last.records.on && !row->first.records.on)
 		return "it has launched nothing";
 	if (row->last.records.on || (row->ended && !row->looks))
-		return "it was not read twice before it ended, or before -d was over";
+		return "there were fewer than 2 samples before it ended, or before the time of -d";
 	process_variable(row->process.pid, "GPUPART_RECORDS", off, sizeof(off));
-	return !strcmp(off, "0") ? "it was started with GPUPART_RECORDS=0: start it without that" :
-	       "it has no context on this GPU, or its launches are not recorded: 'gpupart doctor' says why, in the row records";
+	return !strcmp(off, "0") ? "it was started with GPUPART_RECORDS=0: remove that variable" :
+	       "it has no context on this GPU, or its launches are not recorded: see the row "
+	       "'records' of 'gpupart doctor'";
 }
 
-/* A GPU that a program could use and did not, having used another one. */
+/* A GPU that a program could have used, but it used another one only. */
 static bool is_unused(const struct stat_report *report, const struct stat_row *row)
 {
 	bool other = false;
@@ -95,7 +98,7 @@ static void print_kernels(struct out *out, const struct gpupart_records_watched 
 	}
 }
 
-/* False: it has no records. */
+/* Returns false if the row has no records. */
 static bool print_row(struct out *out, const struct stat_row *row)
 {
 	const struct gpupart_records *r = &row->last.records;
@@ -106,15 +109,16 @@ static bool print_row(struct out *out, const struct stat_row *row)
 	say(out, "process", "%d%s%s, GPU %s%s%s", p->pid, *p->name ? " " : "", p->name,
 		 p->pci, p->simulated ? ", simulated" : "", row->ended ? ", has ended" : "");
 	if (!stat_count(&row->first, &row->last, &c)) {
-		say(out, "no records", "%s", lack(row));
+		say(out, "no records", "%s", why_no_records(row));
 		return false;
 	}
 	say(out, "GPU busy", "%s of the time", stat_share(share, c.least, c.most));
 	if (r->all_known)
 		say(out, "GPU idle",
-			 "%s: no launch was outstanding; it waits for the CPU or for copies, which are not told apart; its threads used %.2f CPUs",
+			 "%s: no launch was outstanding; the GPU waited for the CPU or for "
+			 "copies, which cannot be distinguished; the threads used %.2f CPUs",
 			 stat_share(share, 1 - c.most, 1 - c.least), c.cpus);
-	snprintf(graphs, sizeof(graphs), ", %llu graphs without a record among them", c.graphs);
+	snprintf(graphs, sizeof(graphs), ", including %llu graphs without a record", c.graphs);
 	say(out, "launches", "%.0f a second: %llu in %.2f s%s; %llu ended",
 	    c.launches / c.seconds, c.launches, c.seconds, c.graphs ? graphs : "", c.ended);
 	say(out, "outstanding", "%llu %s, %.1f on average, %llu at most",
@@ -122,11 +126,12 @@ static bool print_row(struct out *out, const struct stat_row *row)
 	    mean_outstanding(row), (unsigned long long)row->outstanding_max);
 	if (r->unknown || c.unrecorded)
 		say(out, "unknown",
-			 "%llu launches may not have ended, %llu graphs among them: it may be busy all the time; unrecorded: %llu in this time, %llu in all",
+			 "%llu launches, including %llu graphs, may not have ended: the GPU may "
+			 "be busy all the time; unrecorded: %llu in this time, %llu in total",
 			 (unsigned long long)r->unknown, (unsigned long long)r->graphs,
 			 c.unrecorded, (unsigned long long)r->unrecorded);
 	if (row->last.watched.missed)
-		say(out, "missed", "%llu launches ended that could not be read one by one",
+		say(out, "missed", "%llu launches ended between samples and were only counted",
 			 (unsigned long long)row->last.watched.missed);
 	print_kernels(out, &row->last.watched);
 	return true;
@@ -168,7 +173,7 @@ static void print_program(struct out *out, const struct stat_report *report)
 		    (unsigned long long)p->sum.waits);
 	}
 	if (p->nr_lost)
-		say(out, "", "%u processes that called CUDA are not in this", p->nr_lost);
+		say(out, "", "%u processes that called CUDA are not included", p->nr_lost);
 	fputc('\n', out->file);
 }
 
@@ -248,7 +253,7 @@ static json_t *json_row(const struct stat_row *row)
 	json_t *object = json_pack("{s:i, s:o, s:s, s:b, s:b, s:b, s:o}", "pid", p->pid,
 		"name", out_json_text(p->name), "gpu", p->pci, "simulated", p->simulated,
 		"ended", row->ended, "records", on,
-		"why", on ? json_null() : json_string(lack(row)));
+		"why", on ? json_null() : json_string(why_no_records(row)));
 
 	if (!on)
 		return object;

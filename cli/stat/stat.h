@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of `gpupart stat`, from the records that the GPU writes of processes' launches. */
+/*
+ * The report of `gpupart stat`, from the completion records that the GPU writes for launches of
+ * processes. One thread.
+ */
 #ifndef GPUPART_CLI_STAT_STAT_H
 #define GPUPART_CLI_STAT_STAT_H
 
@@ -9,7 +12,7 @@
 #include "lib/private.h"
 
 struct stat_sample {
-	uint64_t at_ns, cpu_ns;		/* CLOCK_MONOTONIC; CPU time of all its threads */
+	uint64_t at_ns, cpu_ns;		/* CLOCK_MONOTONIC; CPU time of all threads */
 	struct gpupart_records records;
 	struct gpupart_records_watched watched;
 };
@@ -18,22 +21,23 @@ struct stat_sample {
 struct stat_row {
 	struct gpupart_process process;
 	struct gpupart_records_reader *reader;
-	struct stat_sample first, told, last;	/* told: at the last line of --interval */
+	struct stat_sample first, told, last;	/* @told: at the last line of --interval */
 	bool ended;
-	/* Looks at it since its first launch, and what was outstanding at them. */
+	/* Samples since the first launch, and the outstanding launches in them. */
 	uint64_t due_ns, looks, outstanding_looks, outstanding_sum, outstanding_max;
 };
 
-/* What `gpupart stat PROGRAM` tells besides. */
+/* Additional results for `gpupart stat PROGRAM`. */
 struct stat_program {
 	char **argv;
-	int status;		/* as the command ends */
-	int signal;		/* that ended it, or 0 */
+	int status;		/* the exit status of the command */
+	int signal;		/* the signal that ended it, or 0 */
 	double seconds;
-	const char *set;	/* that it was given, list form, or NULL */
-	struct gpupart_tpcset tpcs;		/* of the set; empty: none */
-	struct gpupart_stat_process sum;	/* the counts of all its processes */
-	unsigned int nr_processes, nr_lost;	/* those that called CUDA; .. and have no row */
+	const char *set;	/* its set in list form, or NULL */
+	struct gpupart_tpcset tpcs;		/* its TPCs; empty: no set */
+	struct gpupart_stat_process sum;	/* counts of all its processes */
+	/* processes that called CUDA; .. of these without a row */
+	unsigned int nr_processes, nr_lost;
 };
 
 struct stat_report {
@@ -41,13 +45,13 @@ struct stat_report {
 	bool simulated;
 	struct stat_row *rows;
 	unsigned int nr_rows;
-	double seconds, interval;	/* @interval 0: none */
-	double next;			/* the next line of --interval */
+	double seconds, interval;	/* @interval 0: no lines */
+	double next;			/* time of the next line of --interval */
 	json_t *intervals;
-	const struct stat_program *program;	/* NULL: of processes that run already */
+	const struct stat_program *program;	/* NULL: for processes that ran already */
 };
 
-/* What happened between two samples. */
+/* Differences between two samples. */
 struct stat_counts {
 	unsigned long long launches, ended, graphs, unrecorded;
 	double seconds, least, most, cpus;
@@ -55,43 +59,43 @@ struct stat_counts {
 
 /* ------------------------------------------------------------------- watch.c */
 
-/* Processes on GPUs: as gpupart_records_open() has it. */
+/* Adds processes on GPUs; returns like gpupart_records_open(). */
 int stat_add(struct stat_report *report, const struct gpupart_process *process);
 
 /*
- * Looks at all rows whose time has come, or with @all at all: 0, or an error. *left is how many
- * have not ended, *due_ns when the next is due.
+ * Samples all rows that are due, or all if @all. *left is the number that have not ended,
+ * *due_ns the time of the next sample. Returns 0 or an exit status.
  */
 int stat_look(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns);
 
-/* Tells of intervals up to @seconds, if they are wanted. */
+/* Prints the lines of --interval up to @seconds. */
 void stat_tick(struct stat_report *report, double seconds);
-/* After the last look: fills in what the report says. */
+/* Completes the report after the last sample. */
 void stat_finish(struct stat_report *report);
 void stat_drop(struct stat_report *report);
 
 /* ------------------------------------------------------------------- running.c */
 
-/* The processes that @pid, -p's value, or the name @name means: 0, or an error. */
+/* Finds the processes of @pid, the value of -p, or of @name. Returns 0 or an exit status. */
 int running_find(struct stat_report *report, const char *pid, const char *name);
-/* Looks at them for report->seconds: 0, or an error. */
+/* Samples them for report->seconds. Returns 0 or an exit status. */
 int running_watch(struct stat_report *report);
 
 /* ------------------------------------------------------------------- judge.c */
 
-/* False: there are no records, or too little was read. */
+/* Returns false if there are no records, or too few samples. */
 bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 		struct stat_counts *c);
 
-/* "31.0 to 44.2%": one value if both are the same within 2% of them. */
+/* "31.0 to 44.2%"; one value if the two differ by less than 2%. */
 const char *stat_share(char text[48], double least, double most);
-/* The same of other values, with @to between them and @unit behind them. */
+/* The same for other values, with @to between them and @unit after them. */
 const char *stat_range(char text[48], double least, double most, const char *to,
 		       const char *unit);
 
 struct stat_verdict {
-	const char *verdict, *advice;	/* @advice: NULL none */
-	double least, most;		/* of the time of all rows, the GPU was busy */
+	const char *verdict, *advice;	/* @advice: NULL: none */
+	double least, most;	/* busy time of the GPU, relative to the time of all rows */
 	char why[512];
 };
 
@@ -99,9 +103,9 @@ void stat_judge(const struct stat_report *report, struct stat_verdict *verdict);
 
 /* ------------------------------------------------------------------- show.c */
 
-/* A line, or a JSON object, of what @row did since the one before. */
+/* A line, or a JSON object, for @row since the last one. */
 void stat_interval(const struct stat_report *report, struct stat_row *row, double seconds);
-/* The whole report, text or JSON, into @out: 0, or an error. */
+/* Prints the whole report, as text or JSON. Returns 0 or an exit status. */
 int stat_show(struct out *out, const struct stat_report *report);
 
 #endif

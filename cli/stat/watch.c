@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Looks at the records of processes again and again, while they run and once after their end. */
+/* Samples the records of processes, regularly while they run and once after they end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int look(struct stat_row *row)
 	row->ended = err;
 	if (err && err != -ESRCH)
 		return error_of(err, "%s", gpupart_error(cmd_gp));
-	/* Of one that has ended it is what it left. */
+	/* For an ended process, this is what its records still hold. */
 	if (err && !row->looks)
 		return 0;
 	row->last = now;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* A trace as SVG, a row an SM, and in 80 columns of text, a row a TPC. */
+/*
+ * Draws a trace: as SVG with a row for each SM, as text of 80 columns with a row for each TPC.
+ */
 #include <string.h>
 #include "cli/draw/timeline.h"
 #include "cli/trace/trace.h"
 
 #define TEXT_SLICES	64
-#define BLOCK_UNITS	4	/* of a row: so high that a GPU's most fit one SM */
-#define MAX_NAME	72	/* columns of a set's name */
+#define BLOCK_UNITS	4	/* of a row's height: the blocks that most GPUs can run on an SM */
+#define MAX_NAME	72	/* columns for the name of a set */
 
-/* The rows of a GPC: its SMs by TPC. Returns the row after them. */
+/* Adds the rows of a GPC: its SMs, by TPC. Returns the index after them. */
 static unsigned int add_rows(struct timeline *t, const struct trace *trace,
 			     const struct picture_panel *panel, unsigned int row)
 {
@@ -47,7 +49,7 @@ static void add_blocks(struct timeline *t, const struct trace *trace)
 	}
 }
 
-/* Free it with timeline_free(). */
+/* Fills *t. Free it with timeline_free(). */
 static void make(struct timeline *t, const struct trace *trace, unsigned int nr_slices)
 {
 	struct picture_layout layout;
@@ -66,8 +68,8 @@ static void make(struct timeline *t, const struct trace *trace, unsigned int nr_
 	add_blocks(t, trace);
 }
 
-/* What is said of one set: launches, blocks, SMs, from when to when. */
-static void set_words(const struct trace *trace, unsigned int set, char *text, size_t len)
+/* Describes one set: launches, blocks, SMs, time of the first and the last block. */
+static void describe_set(const struct trace *trace, unsigned int set, char *text, size_t len)
 {
 	unsigned int nr_outside = 0, nr_sms = 0;
 	uint64_t first = UINT64_MAX, last = 0, unit_ns;
@@ -93,7 +95,7 @@ static void set_words(const struct trace *trace, unsigned int set, char *text, s
 		 timeline_number(from, sizeof(from), first, unit_ns),
 		 timeline_number(to, sizeof(to), last, unit_ns), unit);
 	if (nr_outside)
-		out_append(text, len, "%u blocks OUTSIDE of its TPCs", nr_outside);
+		out_append(text, len, "%u blocks OUTSIDE its TPCs", nr_outside);
 	else
 		out_append(text, len, "all inside its TPCs");
 }
@@ -107,12 +109,13 @@ static void draw_words(const struct timeline *t, struct page *page, const struct
 	for (unsigned int i = 0; i < trace->picture.nr_tenants; i++) {
 		snprintf(text, sizeof(text), "TPCs %s: ",
 			 out_set(list, sizeof(list), topo, &trace->picture.tenants[i].set));
-		set_words(trace, i, text + strlen(text), sizeof(text) - strlen(text));
+		describe_set(trace, i, text + strlen(text), sizeof(text) - strlen(text));
 		page_legend(page, i, t->names[i], text);
 	}
 	timeline_words(t, page, "blocks");
 	page_words(page, MARGIN, SMALL, "", "Times are %globaltimer at a block's start and end. "
-		   "Letters behind a TPC are the sets that had a block on it, + if more than two.");
+		   "Letters at the right edge name the sets with a block on that TPC; + means "
+		   "more than two.");
 	snprintf(text, sizeof(text), "No block on TPCs %s",
 		 out_set(list, sizeof(list), topo, &idle));
 	if (!gpupart_tpcset_empty(&idle))
@@ -144,7 +147,7 @@ static void print_sets(struct out *out, const struct trace *trace)
 		fprintf(out->file, "%s%-3s%s%s%s\n", out->bold, picture_tag(i, tag),
 			out_clean(name), *rest ? "..." : "", out->plain);
 		out_wrap(out, 3, "TPCs", out_set(text, sizeof(text), trace->picture.topo, &t->set));
-		set_words(trace, i, text, sizeof(text));
+		describe_set(trace, i, text, sizeof(text));
 		out_wrap(out, 2, "", text);
 	}
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-/* The launches of a trace and what their blocks recorded. */
+/* Runs the launches of a trace, and reads what their blocks recorded. */
 #include <errno.h>
 #include <stdlib.h>
 #include "cli/target/driver.h"
 #include "cli/trace/trace.h"
 #include "cli/util/alloc.h"
 
-/* The PTX is part of the command: the driver compiles it for the GPU at hand. */
+/* The command contains the PTX; the driver compiles it for the present GPU. */
 __asm__(".section .rodata\n.global trace_ptx\n.hidden trace_ptx\ntrace_ptx:\n"
 	".incbin \"cli/trace/trace.ptx\"\n.byte 0\n.previous\n");
 extern const char trace_ptx[];
 
-#define SHARED_ALWAYS		49152	/* bytes a block that every GPU has */
+#define SHARED_ALWAYS		49152	/* bytes of shared memory for a block on every GPU */
 
-/* What a block leaves behind: the layout of trace.ptx. */
+/* What a block records: the layout of trace.ptx. */
 struct record {
 	uint32_t smid, zero;
 	uint64_t start, end;
@@ -46,7 +46,9 @@ static int load(struct run *run)
 		 "gpupart_trace_counted" : "gpupart_trace_timed");
 	if (err)
 		return err;
-	/* All the shared memory that a block may have leaves an SM room for one. */
+	/*
+	 * With the largest shared memory that a block may have, an SM runs one block at a time.
+	 */
 	if (run->cu.cuDeviceGetAttribute(&shared, DRIVER_ATTR_SHARED_OPTIN, run->cu.device) ||
 	    shared < SHARED_ALWAYS)
 		shared = SHARED_ALWAYS;
@@ -82,7 +84,7 @@ static int open_memory(struct run *run)
 	for (unsigned int i = 0; i < run->trace->picture.nr_tenants; i++)
 		run->nr_records += run->trace->blocks[i] * run->trace->nr_launches;
 	bytes = run->nr_records * sizeof(struct record);
-	/* What no block writes is seen. */
+	/* 0xff marks records that no block wrote. */
 	return CU(run, cuMemAlloc_v2, &run->memory, bytes) ?:
 	       CU(run, cuMemsetD8_v2, run->memory, 0xff, bytes);
 }
@@ -96,7 +98,7 @@ static int launch(struct run *run, unsigned int set, unsigned int blocks, cuda_p
 		  run->shared, run->streams[set], arguments, NULL);
 }
 
-/* The records of a launch begin where those of the set's launch before end. */
+/* The records of each launch follow those of the set's previous launch. */
 static cuda_ptr records_of(const struct run *run, unsigned int set, unsigned int number)
 {
 	uint64_t at = (uint64_t)run->trace->blocks[set] * number;
@@ -111,14 +113,14 @@ static int launch_all(struct run *run)
 	const struct trace *trace = run->trace;
 	int err = 0;
 
-	/* The first of a kernel and of a stream takes longer: it is not shown. */
+	/* The first launch of a kernel and of a stream takes longer, so it is not shown. */
 	for (unsigned int i = 0; !err && i < trace->picture.nr_tenants; i++)
 		err = launch(run, i, 1, records_of(run, i, 0), 1);
 	err = err ?: CU(run, cuCtxSynchronize);
 	for (unsigned int n = 0; !err && n < trace->nr_launches; n++)
 		for (unsigned int i = 0; !err && i < trace->picture.nr_tenants; i++)
 			err = launch(run, i, trace->blocks[i], records_of(run, i, n), trace->work);
-	/* Also after a failure: what was launched writes into our memory. */
+	/* Also after a failure: running launches write to this process's memory. */
 	return CU(run, cuCtxSynchronize) ?: err;
 }
 
@@ -128,7 +130,7 @@ static int take_record(struct run *run, const struct record *record, struct trac
 	int tpc = gpupart_topology_sm_tpc(topo, record->smid);
 
 	if (record->smid == ~0u) {
-		snprintf(run->why, run->len, "block %u of launch %u into set %u recorded nothing",
+		snprintf(run->why, run->len, "block %u of launch %u into set %u made no record",
 			 block->block, block->launch, block->set);
 		return -EIO;
 	}
@@ -139,7 +141,7 @@ static int take_record(struct run *run, const struct record *record, struct trac
 	}
 	if (record->end < record->start) {
 		snprintf(run->why, run->len,
-			 "a block on SM %u ended before it started: %%globaltimer goes back",
+			 "a block on SM %u ended before it started: %%globaltimer went backwards",
 			 record->smid);
 		return -EIO;
 	}
@@ -182,7 +184,7 @@ static int read_back(struct run *run)
 	return err;
 }
 
-/* Times from the first start on, and what they add up to. */
+/* Makes times relative to the first start, and computes totals. */
 static void evaluate(struct trace *trace)
 {
 	uint64_t last = 0;
@@ -208,7 +210,7 @@ int trace_run(struct trace *trace, char *why, size_t len)
 	struct run run = { .trace = trace, .why = why, .len = len };
 	int err;
 
-	/* What is opened ends with the process. */
+	/* The process ends next, so nothing is closed here. */
 	err = load(&run) ?:
 	      open_streams(&run) ?:
 	      open_memory(&run) ?:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Which sets `gpupart tune` tries, and which of them is the best for a goal. */
+/* Chooses the sets that `gpupart tune` measures, and finds the best one for a goal. */
 #include <math.h>
 #include <string.h>
 #include "cli/bench/stats.h"
 #include "cli/tune/tune.h"
 
-#define LEAST_TPCS	4 /* room for a cluster of 8 blocks, which launches of libraries use */
-#define LEAST_MARGIN	0.02	/* of a speed: less is no reason to stop a candidate early */
+#define LEAST_TPCS	4 /* room for a cluster of 8 blocks, which libraries launch */
+#define LEAST_MARGIN	0.02 /* of a speed: a smaller difference does not end a measurement early */
 
 static void add(struct tune *tune, const struct tune_candidate *x)
 {
@@ -18,10 +18,13 @@ static void add(struct tune *tune, const struct tune_candidate *x)
 		tune->list[tune->nr_candidates++] = *x;
 }
 
-/* @nr TPCs of @from for the first program, the rest of @rest for the second. False: none. */
-static bool make(const struct tune *tune, const struct gpupart_topology *topo,
-		 const struct gpupart_tpcset *from, const struct gpupart_tpcset *rest,
-		 unsigned int nr, struct tune_candidate *x)
+/*
+ * Gives the first program @nr TPCs of @from, and the second one TPCs of @rest. Returns false if
+ * there are too few.
+ */
+static bool make_candidate(const struct tune *tune, const struct gpupart_topology *topo,
+			   const struct gpupart_tpcset *from, const struct gpupart_tpcset *rest,
+			   unsigned int nr, struct tune_candidate *x)
 {
 	if (gpupart_set_shape(cmd_gp, topo, x->shape, from, nr, &x->sets[0]))
 		return false;
@@ -42,10 +45,10 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	if (tune->nr == 1) {
 		x.sets[0] = room[0];
 		add(tune, &x);
-	} else if (make(tune, topo, &room[0], &room[1], least, &x)) {
-		/* Nearly all for one of them, where the sets that each may have allow it. */
+	} else if (make_candidate(tune, topo, &room[0], &room[1], least, &x)) {
+		/* Nearly all TPCs for one program, if the allowed sets permit that. */
 		swapped = x;
-		if (make(tune, topo, &room[1], &room[0], least, &swapped)) {
+		if (make_candidate(tune, topo, &room[1], &room[0], least, &swapped)) {
 			swapped.sets[1] = swapped.sets[0];
 			swapped.sets[0] = gpupart_tpcset_andnot(&room[0], &swapped.sets[1]);
 			if (!gpupart_tpcset_empty(&swapped.sets[0]))
@@ -61,16 +64,19 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 		n = all * k / (nr + 1);
 		for (unsigned int shape = 0; shape < GPUPART_NR_SHAPES && n >= least; shape++) {
 			x = (struct tune_candidate){ .shape = shape };
-			/* Whole GPCs have few sizes: the nearest below that is no other's. */
+			/*
+			 * Sets of whole GPCs have few sizes: take the nearest smaller one that
+			 * is not in the list yet.
+			 */
 			for (unsigned int less = 0; less < step && less < n; less++)
-				if (make(tune, topo, &room[0], &room[1], n - less, &x)) {
+				if (make_candidate(tune, topo, &room[0], &room[1], n - less, &x)) {
 					add(tune, &x);
 					break;
 				}
 		}
 	}
 	return tune->nr_candidates >= 2 ? 0 :
-	       usage_error("%u TPCs are too few to choose from: other programs have the rest",
+	       usage_error("%u TPCs are too few to choose from: other programs use the rest",
 			   tune->nr_tpcs);
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Measures the candidates of `gpupart tune` on programs that run. */
+/* Measures the candidates of `gpupart tune` on running programs. */
 #include <string.h>
 #include "cli/tune/tune.h"
 
 #define MOST_CANDIDATES	40
 #define LEAST_CANDIDATES 8
-#define LEAST_REPORTS	8		/* that a candidate's time is to have room for */
+#define LEAST_REPORTS	8		/* reports that a candidate should have time for */
 #define LOOK_NS		2000000ull
-#define RECORDS_NS	2000000000ull	/* without a report: launches that end are the measure */
-#define STALL_NS	500000000ull	/* at least so long without progress is a stall */
-#define STALL_REPORTS	8		/* .. and this many times what a report takes */
-#define RESUME_NS	10000000000ull	/* for a program that has its old set back */
+/* time to wait for a report; without one, completed launches are measured */
+#define RECORDS_NS	2000000000ull
+#define STALL_NS	500000000ull	/* time without progress that counts as a stall */
+#define STALL_REPORTS	8		/* .. and at least this many report intervals */
+#define RESUME_NS	10000000000ull /* time for a stalled program to continue with its old set */
 
 static void give(struct tune_run *run, const struct gpupart_tpcset *sets)
 {
@@ -19,7 +20,10 @@ static void give(struct tune_run *run, const struct gpupart_tpcset *sets)
 			remark("%s: %s", run->c.live.tenants[i].name, gpupart_error(cmd_gp));
 }
 
-/* Until @until_ns at most: signals, programs that end, progress. 0, or an error. */
+/*
+ * Waits until @until_ns at most, and handles signals, ended programs and progress. Returns 0 or
+ * an exit status.
+ */
 static int watch(struct tune_run *run, uint64_t until_ns)
 {
 	struct live *live = &run->c.live;
@@ -32,13 +36,13 @@ static int watch(struct tune_run *run, uint64_t until_ns)
 	live_read(live);
 	live_find(live, false);
 	if (live->others_changed)
-		live_tell_others(live, "TPCs of programs that are not tuned are now:");
+		live_tell_others(live, "TPCs of other programs, which candidates do not use:");
 	live->others_changed = false;
 	for (unsigned int i = 0; i < run->tune.nr; i++) {
 		const struct live_tenant *t = &live->tenants[i];
 
 		if (t->gone)
-			return failure("%s ended before all was measured", t->name);
+			return failure("%s ended before all candidates were measured", t->name);
 		if (t->since_change != run->moved_to[i])
 			run->moved_ns[i] = process_now_ns();
 		run->moved_to[i] = t->since_change;
@@ -47,8 +51,8 @@ static int watch(struct tune_run *run, uint64_t until_ns)
 }
 
 /*
- * A program without progress for much longer than its share of the TPCs explains, or, where
- * @since_ns is not 0, without any since then: -1 if there is none.
+ * Finds a program that has made no progress for much longer than its smaller set explains, or,
+ * if @since_ns is not 0, none since then. Returns -1 if there is none.
  */
 static int find_stalled(const struct tune_run *run, const struct tune_candidate *x,
 			uint64_t since_ns)
@@ -68,7 +72,10 @@ static int find_stalled(const struct tune_run *run, const struct tune_candidate 
 	return -1;
 }
 
-/* What program @i is measured by, and how often that comes. 0, or an error. */
+/*
+ * Finds out how program @i is measured, by reports or by completed launches, and the interval
+ * between them. Returns 0 or an exit status.
+ */
 static int find_measure(struct tune_run *run, unsigned int i)
 {
 	struct live_tenant *t = &run->c.live.tenants[i];
@@ -78,7 +85,8 @@ static int find_measure(struct tune_run *run, unsigned int i)
 	while (!status && (t->since_change < 3 || (t->by_records && ns < RECORDS_NS))) {
 		if (ns > run->wait_ns)
 			return failure(
-				"%s reported nothing for %g s, and no launch of it was recorded ('gpupart doctor' says why): there is nothing to measure it by",
+				"%s made no report in %g s, and none of its launches was "
+				"recorded, so it cannot be measured: see 'gpupart doctor'",
 				t->name, run->wait_ns / 1e9);
 		status = watch(run, begin + ns + LOOK_NS);
 		ns = process_now_ns() - begin;
@@ -122,7 +130,10 @@ static void take_slice(struct tune_run *run, struct tune_candidate *x, struct ti
 	tune_sum_up(&run->tune, x);
 }
 
-/* All have their old sets: the one that stalled goes on, or this ends. 0, or an error. */
+/*
+ * Restores the old sets of all programs, and waits until the stalled one makes progress.
+ * Returns 0 or an exit status, an error if it does not.
+ */
 static int resume(struct tune_run *run, unsigned int i)
 {
 	uint64_t begin = process_now_ns();
@@ -137,7 +148,10 @@ static int resume(struct tune_run *run, unsigned int i)
 		       run->c.live.tenants[i].name);
 }
 
-/* @whole: it is not stopped where others are better. 0, or an error. */
+/*
+ * Measures candidate @x. If @whole, does not stop early when others are better. Returns 0 or an
+ * exit status.
+ */
 static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, bool whole)
 {
 	struct live *live = &run->c.live;
@@ -151,7 +165,7 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 		run->moved_ns[i] = begin;
 		run->moved_to[i] = 0;
 	}
-	/* What was launched with the sets before runs out first. */
+	/* Waits for launches with the previous sets to end. */
 	while (!status && !drained) {
 		status = watch(run, begin + ns / 4);
 		drained = true;
@@ -163,7 +177,9 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 	x->state = TUNE_MEASURED;
 	x->nr_slices = 0;
 	for (from = live->read_ns; !status && x->nr_slices < TUNE_SLICES; from = live->read_ns) {
-		/* A look at least, which may come late: a slice is as long as it was. */
+		/*
+		 * At least one read. It may be late: the time of a slice is the measured one.
+		 */
 		do {
 			status = watch(run, from + slice);
 			stalled = find_stalled(run, x, 0);
@@ -190,14 +206,15 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 	return status;
 }
 
-/* As many candidates as there is time for: each is to have room for some reports. */
+/* How many candidates can be measured: each needs time for several reports. */
 static unsigned int nr_fit(const struct tune_run *run)
 {
 	uint64_t most = run->each_ns[0] > run->each_ns[1] ? run->each_ns[0] : run->each_ns[1];
 	uint64_t nr = run->budget_ns * 3 / 4 / LEAST_REPORTS / (most ? most : 1);
 
 	if (nr < LEAST_CANDIDATES)
-		remark("a report takes up to %g s, and a candidate has %g s: --seconds gives more",
+		remark("a report takes up to %g s, but each candidate is measured for only %g s: "
+		       "use --seconds for more",
 		       most / 1e9, run->budget_ns / 1e9 / LEAST_CANDIDATES);
 	return nr < LEAST_CANDIDATES ? LEAST_CANDIDATES :
 	       nr < MOST_CANDIDATES ? nr : MOST_CANDIDATES;
@@ -219,13 +236,13 @@ static int measure_all(struct tune_run *run)
 		status = measure(run, best[n], run->budget_ns / 2 / TUNE_BEST, true);
 	}
 	status = status ?: measure(run, &tune->after, each, true);
-	/* Times of the others are of too few. */
+	/* The times of other candidates come from too few requests. */
 	for (unsigned int n = 0; n < nr && !status; n++)
 		if (best[n]->state == TUNE_MEASURED &&
 		    (!tune->best || tune_worth(tune, best[n]) > tune_worth(tune, tune->best)))
 			tune->best = best[n];
 	control_restore(&run->c);
-	return status ?: tune->best ? 0 : failure("no candidate could be measured to its end");
+	return status ?: tune->best ? 0 : failure("no candidate could be measured completely");
 }
 
 int tune_measure(struct tune_run *run)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* What `gpupart tune` found: a table, JSON, a picture, a plan. */
+/* Prints the result of `gpupart tune`: a table, JSON, a picture or a plan. */
 #include <math.h>
 #include "cli/bench/report.h"
 #include "cli/plan/file.h"
 #include "cli/tune/tune.h"
 
 static const char *const states[] = {
-	"not measured", "", "stopped early: another is better in all",
-	"no progress: old sets given back", "a set was changed by another command",
+	"not measured", "", "stopped early: another one is better in everything",
+	"no progress: old sets restored", "a set was changed by another command",
 };
 
 static void add_row(const struct tune_run *run, json_t *table, json_t *series, const char *shape,
@@ -35,7 +35,7 @@ static void add_row(const struct tune_run *run, json_t *table, json_t *series, c
 			    x->speed[last], size);
 }
 
-/* Table, picture and sentences in the form of bench's. */
+/* Table, picture and sentences, in the form of a report of bench. */
 static json_t *make_report(const struct tune_run *run)
 {
 	const struct tune *tune = &run->tune;
@@ -55,7 +55,8 @@ static json_t *make_report(const struct tune_run *run)
 			   "|%c TPCs|%c/s|%% alone|noise %%|ms at %g%%|of", 'A' + i, 'A' + i,
 			   run->c.setup.specs[i].percentile / 10.0);
 	out_append(columns, sizeof(columns), "| ");
-	snprintf(x, sizeof(x), tune->nr > 1 ? "%s, units a second" : "TPCs of %s", names[0]);
+	snprintf(x, sizeof(x), tune->nr > 1 ? "%1$s, units a second (numbers: TPCs of %1$s)" :
+		 "TPCs of %s", names[0]);
 	snprintf(y, sizeof(y), "%s, units a second", names[tune->nr - 1]);
 	table = report_table(report, tune->nr > 1 ? "A and B under each candidate" :
 			     "A under each candidate", columns);
@@ -77,27 +78,30 @@ static json_t *make_report(const struct tune_run *run)
 	for (unsigned int i = 0; i < tune->nr; i++)
 		report_mean(
 			report,
-			"%c is %s, measured by its %s: alone %.4g/s; noise %.1f%%; its old set was %+.1f%% faster at the end.",
+			"%c is %s, measured by its %s: solo speed %.4g/s, noise %.1f%%. With its "
+			"old set it was %+.1f%% faster at the end than at the start.",
 			'A' + i, names[i],
-			run->c.live.tenants[i].by_records ? "launches that ended" : "reports",
+			run->c.live.tenants[i].by_records ? "completed launches" : "reports",
 			tune->alone[i], 100 * tune->noise[i],
 			tune->before.speed[i] > 0
 				? 100 * (tune->after.speed[i] / tune->before.speed[i] - 1)
 				: 0);
 	report_mean(report,
-		    "The best for %s%s: %s. %u others are not worse by more than the noise.",
-		    run->goal, tune_worth(tune, tune->best) < 0 ? ", which none reaches" : "",
+		    "The best for %s%s: %s. %u others are worse by less than the noise.",
+		    run->goal, tune_worth(tune, tune->best) < 0 ? ", which no candidate "
+					  "reaches" : "",
 		    gpupart_shape_name(tune->best->shape), equal);
 	for (unsigned int i = 0; i < tune->nr; i++)
 		report_mean(report, "%s: %u TPCs: %s.", names[i],
 			    gpupart_tpcset_count(&tune->best->sets[i]),
 			    out_set(set, sizeof(set), run->c.live.topo, &tune->best->sets[i]));
 	report_mean(report, run->applied ? "Applied: the programs have these sets now." :
-		    "Not applied: old sets are back, programs that were started are ended.");
+		    "Not applied: the programs have their old sets again; those that tune "
+		    "started have been ended.");
 	return report;
 }
 
-/* The best sets as a plan. */
+/* The best sets, in the form of a plan. */
 static json_t *make_plan(const struct tune_run *run)
 {
 	const struct gpupart_topology *topo = run->c.live.topo;
@@ -154,7 +158,7 @@ int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 	json_decref(report);
 	if (status || met)
 		return status;
-	return failure("no candidate reaches %s: the best that was seen gives %s %u TPCs",
+	return failure("no candidate reaches %s: the best one gives %s %u TPCs",
 		       run->goal, run->c.live.tenants[0].name,
 		       gpupart_tpcset_count(&run->tune.best->sets[0]));
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry points whose calls the driver tells subscribers of, at their begin and at
- * their end: numbers as CUPTI's cupti_driver_cbid.h has them. Must not know what the
- * calls do.
+ * The entry points whose calls the driver reports to subscribers, at begin and end, with the
+ * numbers of CUPTI's cupti_driver_cbid.h.
  */
 #ifndef GPUPART_SIM_CUDA_CALLBACK_NUMBERS_H
 #define GPUPART_SIM_CUDA_CALLBACK_NUMBERS_H
@@ -102,18 +101,17 @@ enum api_cbid {
 struct api_call {
 	enum api_cbid cbid;
 	const char *name;
-	const void *args;	/* a structure as CUPTI's generated_cuda_meta.h has it */
+	const void *args;	/* a structure of CUPTI's generated_cuda_meta.h */
 	CUresult result;
 };
 
-extern unsigned int hook_nr_api;	/* cbids that somebody has enabled */
-/* Without sim_lock held: a subscriber may call the driver, and does. */
+extern unsigned int hook_nr_api;	/* number of cbids that a subscriber has enabled */
+/* Call without sim_lock: a subscriber may call the driver. */
 void hook_api(struct api_call *api, bool ended);
 
 /*
- * The value of @body, an entry point's whole work, between its two callbacks. No call of
- * the driver's own may come this way: a program made one call. @...: its arguments. The
- * result is what a subscriber leaves there.
+ * Evaluates @body, the work of an entry point, between its two callbacks. Use it only for calls
+ * that a program makes. @...: the arguments. The result is the one that a subscriber leaves.
  */
 #define API_CALL(entry, args_type, body, ...) ({ \
 	const args_type args_ = { __VA_ARGS__ }; \
@@ -128,9 +126,8 @@ void hook_api(struct api_call *api, bool ended);
 })
 
 /*
- * The same where arguments count: what a subscriber changes in the arguments at the begin is
- * what is done. Measured on an H200; not so in a driver that ignores it, as a fault has it.
- * @body reads them in @name.
+ * The same for calls whose arguments a subscriber may change at the begin; @body reads them in
+ * @name. Measured on an H200; a fault turns it off.
  */
 #define API_CALL_CHANGED(entry, args_type, name, body, ...) ({ \
 	args_type name = { __VA_ARGS__ }; \
@@ -147,7 +144,7 @@ void hook_api(struct api_call *api, bool ended);
 	api_.result; \
 })
 
-/* An argument before a wider one, or the last: what is above it there is no zero. */
+/* An argument before a wider one, or the last one: the bytes above it are not zero. */
 #define API_NARROW(value) (0x5a5a5a5aull << 32 | (uint32_t)(value))
 
 #endif

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Stream capture: what is launched into a capturing stream becomes nodes of a graph.
- * Must not know how a graph runs.
- */
+/* Stream capture: work submitted to a capturing stream becomes nodes of a graph. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 
-/* Of one stream, and of those that joined by waiting for an event of it. */
+/* A capture of one stream and of those that joined it by waiting for one of its events. */
 struct sim_capture {
 	uint64_t id;
 	struct sim_graph *graph;
@@ -23,7 +20,7 @@ static CUresult invalidate(struct sim_capture *capture, CUresult error)
 	return error;
 }
 
-/* Of an id; ended ones are found no more. */
+/* Finds a capture by its id. Captures that have ended are not found. */
 static struct sim_capture *find(const struct sim_ctx *ctx, uint64_t id)
 {
 	const struct sim_stream *stream;
@@ -34,7 +31,7 @@ static struct sim_capture *find(const struct sim_ctx *ctx, uint64_t id)
 	return NULL;
 }
 
-/* -------------------------------------------------------------- what it depends on */
+/* -------------------------------------------------------------- dependencies */
 
 static bool tips_set(struct sim_node ***tips, unsigned int *nr, struct sim_node *const *from,
 		     unsigned int nr_from)
@@ -81,7 +78,7 @@ static void leave(struct sim_stream *stream)
 	stream->nr_tips = 0;
 }
 
-/* Every stream leaves; the graph is still there. */
+/* Removes all streams from the capture; the graph remains. */
 static void end(struct sim_capture *capture)
 {
 	struct sim_stream *stream;
@@ -99,14 +96,14 @@ void capture_forget(struct sim_stream *stream)
 	if (!capture)
 		return;
 	if (capture->origin != stream) {
-		leave(stream);	/* work that nobody has waited for is found missing at the end */
+		leave(stream);	/* at the end, work that no stream has waited for is an error */
 		return;
 	}
 	graph_free(capture->graph);
 	end(capture);
 }
 
-/* Whether each node that nothing depends on is one of the stream's last: no loose ends. */
+/* Whether each node without dependents is one of the stream's last nodes. */
 static bool all_joined(const struct sim_stream *stream, const struct sim_graph *graph)
 {
 	unsigned int i, j, loose = graph->nr_nodes;
@@ -136,9 +133,10 @@ CUresult capture_add(struct sim_stream *stream, enum cu_node_type type,
 
 	if (capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	if (!own.launch.prioritized)	/* the graph may be launched into another stream */
+	/* the graph may be launched into a stream with another priority */
+	if (!own.launch.prioritized)
 		own.launch.priority = stream->priority;
-	if (stream->green)		/* the graph's nodes stay in it */
+	if (stream->green)		/* nodes of the graph stay in the green context */
 		memcpy(own.launch.off, stream->green->off, sizeof(own.launch.off));
 	node = graph_add(capture->graph, type, &own, stream->tips, stream->nr_tips);
 	if (!node || !tips_set(&stream->tips, &stream->nr_tips, &node, 1))
@@ -186,7 +184,7 @@ CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event)
 	return CUDA_SUCCESS;
 }
 
-/* ------------------------------------------------------------- what it forbids */
+/* ------------------------------------------------------------- forbidden calls */
 
 CUresult capture_forbids(struct sim_stream *stream)
 {
@@ -196,7 +194,7 @@ CUresult capture_forbids(struct sim_stream *stream)
 		invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) : CUDA_SUCCESS;
 }
 
-/* Whether a stream of the context is captured; @blocking: one that is blocking. */
+/* Whether a stream of the context is being captured; @blocking: whether a blocking one is. */
 static bool any_captured(struct sim_ctx *ctx, bool blocking, bool invalidates)
 {
 	struct sim_stream *stream;
@@ -223,7 +221,7 @@ CUresult capture_forbids_legacy(struct sim_ctx *ctx)
 
 /* ----------------------------------------------------------------- entry points */
 
-/* The stream of any valid handle, with sim_lock taken either way. */
+/* Finds the stream of a valid handle. Takes sim_lock, also on an error. */
 static struct sim_stream *enter_stream(CUstream handle, CUresult *error)
 {
 	struct sim_ctx *ctx;
@@ -344,7 +342,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 
 static int status_of(const struct sim_stream *stream)
 {
-	if (!stream->capture)	/* a fault may say that every stream is being captured */
+	if (!stream->capture)	/* a fault may report every stream as captured */
 		return sim_faults()->capturing ? CU_CAPTURE_ACTIVE : CU_CAPTURE_NONE;
 	return stream->capture->invalid ? CU_CAPTURE_INVALIDATED : CU_CAPTURE_ACTIVE;
 }
@@ -363,7 +361,7 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, uint64_t *id, C
 	if (!status)
 		return CUDA_ERROR_INVALID_VALUE;
 	stream = enter_stream(handle, &error);
-	/* A question does no harm to the capture. */
+	/* A query does not invalidate the capture. */
 	if (stream && stream->legacy && any_captured(stream->ctx, true, false))
 		error = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 	if (error)
@@ -389,7 +387,7 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream handle, int *status, uint64_t *id, C
 				   const struct cu_edge_data **edges, size_t *nr_before)
 {
 	if (edges)
-		*edges = NULL;		/* no edge carries any */
+		*edges = NULL;		/* no edge has data */
 	return cuStreamGetCaptureInfo_v2(handle, status, id, graph, before, nr_before);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Contexts and which one a thread has current. Must not know what runs in them. */
+/* Contexts, and the current context of each thread. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 
 #define MAX_DEPTH 64
 
-static struct sim_ctx *contexts;	/* never freed: a stale handle is found dead, not reused */
+static struct sim_ctx *contexts;	/* never freed, so that a stale handle is recognized */
 static __thread struct sim_ctx *stack[MAX_DEPTH];
 static __thread unsigned int depth;
 
@@ -53,8 +53,8 @@ struct sim_ctx *ctx_current(CUresult *error)
 	return NULL;
 }
 
-/* A destroyed context's memory, as the heap of a driver may give it out again. */
-static struct sim_ctx *take_dead(void)
+/* Takes the memory of a destroyed context again, as the heap of a driver may do. */
+static struct sim_ctx *reuse_destroyed(void)
 {
 	struct sim_ctx **link = &contexts, *ctx;
 
@@ -70,7 +70,7 @@ static struct sim_ctx *take_dead(void)
 
 static struct sim_ctx *ctx_make(CUdevice device, bool primary)
 {
-	struct sim_ctx *ctx = sim_faults()->reuse_contexts ? take_dead()
+	struct sim_ctx *ctx = sim_faults()->reuse_contexts ? reuse_destroyed()
 							    : calloc(1, sizeof(*ctx));
 
 	if (!ctx)
@@ -107,8 +107,8 @@ static void ctx_end(struct sim_ctx *ctx)
 	__atomic_store_n(&ctx->live, false, __ATOMIC_RELEASE);
 }
 
-/* Its modules are told of after it: measured. */
-static void tell_destroyed(struct sim_ctx *ctx)
+/* The callbacks for its modules follow after it: measured. */
+static void report_destroyed(struct sim_ctx *ctx)
 {
 	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
 	module_tell_unloaded(ctx);
@@ -194,7 +194,7 @@ static CUresult primary_release(CUdevice device)
 		ctx_end(ctx);
 	sim_leave();
 	if (last)
-		tell_destroyed(ctx);
+		report_destroyed(ctx);
 	return there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -208,7 +208,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 			API_NARROW(device));
 }
 
-/* Whoever has it keeps a handle of what is no more, and releases it as before: measured. */
+/* Holders keep a handle of the destroyed context, and release it as before: measured. */
 static CUresult primary_reset(CUdevice device)
 {
 	CUresult error = device_there(device);
@@ -222,7 +222,7 @@ static CUresult primary_reset(CUdevice device)
 		ctx_end(ctx);
 	sim_leave();
 	if (ctx)
-		tell_destroyed(ctx);
+		report_destroyed(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -274,7 +274,7 @@ CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
 {
 	struct args {
 		CUcontext *out;
-		unsigned int flags;	/* how the host waits: it never does here */
+		unsigned int flags;	/* how the host waits: there is no difference here */
 		CUdevice device;
 	};
 
@@ -298,7 +298,7 @@ static CUresult destroy(CUcontext ctx)
 		return error;
 	if (depth && stack[depth - 1] == ctx)
 		depth--;
-	tell_destroyed(ctx);
+	report_destroyed(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -374,7 +374,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	CUresult error;
 	struct sim_ctx *ctx;
 
-	/* No lock: the launch callback may ask, and what is read does not change. */
+	/* Takes no lock: the launch callback may call it, and the data does not change. */
 	ctx = ctx_current(&error);
 	if (!ctx)
 		return error;
@@ -394,7 +394,7 @@ static bool has_work(const struct sim_ctx *ctx)
 	return false;
 }
 
-/* The host may go on meanwhile: the context is looked up anew after each sleep. */
+/* Other threads may run during a sleep, so the context is looked up again after each. */
 static CUresult synchronize(void)
 {
 	struct sim_ctx *ctx;
@@ -429,7 +429,7 @@ CUresult cuCtxSynchronize(void)
 	return API_CALL(cuCtxSynchronize, struct args, synchronize(), 0);
 }
 
-/* Stacks and heaps are as large as kernels that are not there want them: nothing is taken. */
+/* Stacks and heaps take no memory here. */
 static CUresult set_limit(int limit)
 {
 	CUresult error;

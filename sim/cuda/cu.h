@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of CUDA's driver interface that the simulated driver offers, declared
- * from its documentation so that building needs no CUDA. What a program sees; knows
- * nothing of how it is simulated. Names follow CUDA, not this project.
+ * The part of CUDA's driver interface that the simulated driver offers, declared from its
+ * documentation, so that building needs no CUDA. Names follow CUDA, not this project.
  */
 #ifndef GPUPART_SIM_CUDA_CU_H
 #define GPUPART_SIM_CUDA_CU_H
@@ -10,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CU_VERSION 13000	/* what cuDriverGetVersion answers */
+#define CU_VERSION 13000	/* the version that cuDriverGetVersion returns */
 
 typedef int CUdevice;
 typedef uint64_t CUdeviceptr;
@@ -18,7 +17,7 @@ typedef struct sim_ctx *CUcontext;
 typedef struct sim_module *CUmodule;
 typedef struct sim_function *CUfunction;
 typedef struct sim_event *CUevent;
-typedef void **CUstream;	/* a pointer to a word that points to the stream object */
+typedef void **CUstream;	/* points to a word that points to the stream object */
 typedef struct sim_graph *CUgraph;
 typedef struct sim_node *CUgraphNode;
 typedef struct sim_exec *CUgraphExec;
@@ -162,7 +161,7 @@ struct cu_launch_config {
 #define CU_LAUNCH_PARAM_BUFFER_POINTER	((void *)1)
 #define CU_LAUNCH_PARAM_BUFFER_SIZE	((void *)2)
 
-/* Stream handles that are no pointers. */
+/* Stream handles that are not pointers. */
 #define CU_STREAM_LEGACY	((CUstream)1)
 #define CU_STREAM_PER_THREAD	((CUstream)2)
 #define CU_STREAM_NON_BLOCKING	1
@@ -201,7 +200,7 @@ enum cu_memory_type {
 
 enum cu_instantiate_flag {
 	CU_INSTANTIATE_AUTO_FREE = 1,
-	CU_INSTANTIATE_UPLOAD = 2,		/* with cuGraphInstantiateWithParams only */
+	CU_INSTANTIATE_UPLOAD = 2,		/* only with cuGraphInstantiateWithParams */
 	CU_INSTANTIATE_DEVICE_LAUNCH = 4,
 	CU_INSTANTIATE_NODE_PRIORITY = 8,
 };
@@ -224,7 +223,7 @@ enum cu_update_result {
 	CU_UPDATE_ATTRIBUTES_CHANGED = 8,
 };
 
-/* As CUDA 10.0 has it; the later one starts with it. */
+/* The struct of CUDA 10.0; the later one begins with it. */
 struct cu_kernel_node_params_v1 {
 	CUfunction function;
 	unsigned int grid_x, grid_y, grid_z;
@@ -235,7 +234,7 @@ struct cu_kernel_node_params_v1 {
 
 struct cu_kernel_node_params {
 	struct cu_kernel_node_params_v1 v1;
-	void *kernel;		/* a CUkernel, for functions that are NULL */
+	void *kernel;		/* a CUkernel, if the function is NULL */
 	CUcontext ctx;
 };
 
@@ -613,21 +612,26 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to);
 CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to);
 CUresult cuEventDestroy_v2(CUevent event);
 
-/* Ours. What tells that the driver is simulated, and of what. NULL: no such device. */
+/*
+ * Functions of this driver only. They show that it is simulated, and of which capture. NULL: no
+ * such device.
+ */
 const char *gpupart_sim_capture(int device);
-/* The PCI address and UUID that CUDA device @device answers with. 0 or a CUresult. */
+/* Stores the PCI address and UUID of CUDA device @device. Returns 0 or a CUresult. */
 int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
 /*
- * What its capture says, with that address and UUID, but for registers: for a library of the same
- * build, whose struct has @size bytes. 0 or a CUresult.
+ * Stores the topology of its capture with that address and UUID, without registers. For a
+ * library of the same build, whose struct has @size bytes. Returns 0 or a CUresult.
  */
 struct gpupart_topology;
 int gpupart_sim_topology(int device, struct gpupart_topology *topo, size_t size);
-/* Bytes of its memory that this process has (UINT64_MAX: a fault), and all. */
+/*
+ * Stores the bytes of its memory that this process uses (UINT64_MAX: a fault), and all of it.
+ */
 int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all);
-/* How many processes use the GPU; -1 no such GPU. */
+/* The number of processes that use the GPU; -1: no such GPU. */
 int gpupart_sim_processes(int device);
-/* Launches of this process so far that can never finish. */
+/* The number of launches of this process that can never finish. */
 int gpupart_sim_hung(void);
 
 #pragma GCC visibility pop

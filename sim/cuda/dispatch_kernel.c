@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * From what a TMD says to a launch of the scheduling pipeline, and which launch can never
- * finish. Must not know which SM anything runs on, nor when.
+ * Converts a decoded TMD to a launch of the pipeline, and detects launches that can never
+ * finish.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-#define MIN_REGISTERS	16	/* a thread has at least so many, whatever its TMD says */
+#define MIN_REGISTERS	16	/* the least registers of a thread, even if the TMD has fewer */
 
 const struct pipe_chip *sim_chip(void)
 {
 	return pipe_chip_find("h200");
 }
 
-/* The room that a block takes; @shared as a TMD says it, with what the driver has of it. */
+/* The resources of a block. @shared: the value of the TMD, which includes the driver's part. */
 static void take_room(struct pipe_kernel *kernel, unsigned int threads, unsigned int registers,
 		      unsigned int shared)
 {
@@ -71,7 +71,7 @@ static bool can_finish(const struct sim_gpu *gpu, const struct sim_kernel *kerne
 	uint64_t units = grid->clustered ? grid->nr_clusters : grid->nr_blocks, room;
 
 	if (!has_tpc(&kernel->ask.set)) {
-		snprintf(why, 160, "its mask leaves no TPC");
+		snprintf(why, 160, "its mask disables all TPCs");
 		return false;
 	}
 	if (!pipe_occupancy(&gpu->hw.chip, &kernel->ask.kernel)) {
@@ -81,26 +81,29 @@ static bool can_finish(const struct sim_gpu *gpu, const struct sim_kernel *kerne
 	}
 	room = pipe_fed_room(gpu->fed, &kernel->ask);
 	if (!room) {
-		snprintf(why, 160, "a cluster of %u blocks fits into no virtual GPC of its mask",
+		snprintf(why, 160, "a cluster of %u blocks fits into no virtual GPC that its "
+			 "mask allows",
 			 grid->cluster_blocks);
 		return false;
 	}
 	if (grid->cooperative && room < units) {
-		snprintf(why, 160, "cooperative, and its mask holds %llu of its %llu %s at once",
+		snprintf(why, 160, "it is cooperative, but the TPCs of its mask can hold only "
+			 "%llu of its %llu %s at once",
 			 (unsigned long long)room, (unsigned long long)units,
 			 grid->clustered ? "clusters" : "blocks");
 		return false;
 	}
 	if (kernel->code->resident && room < units) {
 		snprintf(why, 160,
-			 "its blocks wait for each other, and its mask holds %llu of %llu at once",
+			 "its blocks wait for each other, but the TPCs of its mask can hold only "
+			 "%llu of %llu at once",
 			 (unsigned long long)room, (unsigned long long)units);
 		return false;
 	}
 	return true;
 }
 
-/* Under MPS a kernel's SMs are counted from 0 among those that it may use. */
+/* Under MPS a kernel's SMs are numbered from 0 among those that it may use. */
 static bool number_sms(struct sim_kernel *kernel, const struct sim_gpu *gpu)
 {
 	const struct pipe_map *map = &gpu->hw.map;
@@ -146,9 +149,9 @@ void dispatch_free(struct sim_kernel *kernel)
 	free(kernel);
 }
 
-/* -------------------------------------------------------------- blocks that ran */
+/* -------------------------------------------------------------- completed blocks */
 
-/* Where block @nth of cluster @unit (without clusters: block @unit) stands in the grid. */
+/* The index in the grid of block @nth of cluster @unit (without clusters: of block @unit). */
 static uint64_t block_index(const struct sim_grid *grid, uint64_t unit, unsigned int nth)
 {
 	uint64_t at[3];

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Entry points that need no context: initialisation, errors, devices. Must not know
- * how anything runs.
- */
+/* Entry points that need no context: initialization, errors, devices. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +17,7 @@ static bool ready(void)
 	return __atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE);
 }
 
-/* The driver loads the library itself, once, on its way through cuInit. */
+/* cuInit loads the library itself, once. */
 static void load_injection(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");
@@ -41,7 +38,7 @@ static void load_injection(void)
 		sim_say("CUDA_INJECTION64_PATH=%s has no InitializeInjection", path);
 }
 
-/* The child of a fork has no GPU any more, as with NVIDIA's driver: nor can it begin anew. */
+/* As with NVIDIA's driver, a forked child has no GPU and cannot initialize again. */
 static CUresult init_result;
 
 static void after_fork(void)
@@ -67,7 +64,10 @@ static CUresult init(unsigned int flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (ready())
 		return CUDA_SUCCESS;
-	/* Held over the injection: another thread waits, the library itself is let through. */
+	/*
+	 * Held during the injection: other threads wait, but calls of the library itself are
+	 * allowed.
+	 */
 	pthread_mutex_lock(&init_lock);
 	if (!begun) {
 		begun = true;
@@ -76,9 +76,9 @@ static CUresult init(unsigned int flags)
 		sim_enter();
 		init_result = gpu_setup();
 		sim_leave();
-		/* The injected library may ask which GPUs there are, no more than that. */
+		/* During this call the injected library may only query devices. */
 		load_injection();
-		/* It may hide them all: the variable counts as it is now. */
+		/* The library may hide all GPUs: the variable is read again. */
 		if (!init_result && all_hidden())
 			init_result = CUDA_ERROR_NO_DEVICE;
 		__atomic_store_n(&sim_ready, init_result == CUDA_SUCCESS, __ATOMIC_RELEASE);
@@ -87,7 +87,7 @@ static CUresult init(unsigned int flags)
 	return init_result;
 }
 
-/* Of the call in which a subscriber first comes there is no end, as of others. */
+/* A call that began before the first subscription has no end callback. */
 CUresult cuInit(unsigned int flags)
 {
 	struct args {
@@ -186,7 +186,10 @@ CUresult cuGetErrorString(CUresult error, const char **text)
 
 /* -------------------------------------------------------------------- devices */
 
-/* NULL: *error says why. The list does not change after cuInit: no lock. */
+/*
+ * Returns NULL with the error in *error. The list does not change after cuInit, so no lock is
+ * needed.
+ */
 static struct sim_gpu *device_get(CUdevice device, const void *out, CUresult *error)
 {
 	struct sim_gpu *gpu = NULL;
@@ -259,7 +262,7 @@ CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (gpu) {
 		snprintf(text, len, "%s", gpu->info.pci);
-		for (i = 0; text[i]; i++)	/* upper case, as the driver */
+		for (i = 0; text[i]; i++)	/* upper case, as NVIDIA's driver */
 			if (text[i] >= 'a' && text[i] <= 'f')
 				text[i] -= 'a' - 'A';
 	}
@@ -362,7 +365,7 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 	case CU_DEVICE_MAX_REGISTERS_PER_SM:
 		*value = sm->registers * sm->quarters;
 		break;
-	case CU_DEVICE_CLOCK_KHZ:	/* of %globaltimer: one tick a nanosecond */
+	case CU_DEVICE_CLOCK_KHZ:	/* of %globaltimer: one tick is a nanosecond */
 		*value = 1000000;
 		break;
 	case CU_DEVICE_NR_SMS:
@@ -449,9 +452,9 @@ CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, i
 			API_NARROW(device), resource, API_NARROW(type));
 }
 
-/* ----------------------------------------------------------------------- ours */
+/* ----------------------------------------------------------------------- own functions */
 
-/* These may be asked by a library that cuInit injects, before cuInit has ended. */
+/* A library that cuInit injects may call these before cuInit has returned. */
 const char *gpupart_sim_capture(int device)
 {
 	struct sim_gpu *gpu = gpu_get(device);
@@ -492,7 +495,7 @@ int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all)
 	if (!gpu || !own || !all)
 		return gpu ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
 	sim_enter();
-	/* The other process has more each time that somebody looks. */
+	/* The other process uses more memory with each call. */
 	others += sim_faults()->other_memory;
 	*all = gpu->memory_taken + others;
 	*own = sim_faults()->no_memory_figure ? UINT64_MAX : gpu->memory_taken;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver's work as commands of the scheduling pipeline (pipe/), whose clock is
- * the GPU's: what is queued on a stream becomes commands there, and is carried out when the
- * pipeline says that it is done. Time goes on when somebody waits, or by the host's clock.
- * Must not know where blocks go.
+ * Executes the work of streams: operations become commands of the scheduling pipeline
+ * (sim/pipe), whose clock is the GPU's clock, and are carried out when the pipeline reports
+ * them as done. Time advances while a thread waits, or with the host's clock. Caller holds
+ * sim_lock.
  */
 #include <errno.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ void engine_moment_put(struct sim_moment *moment)
 		free(moment);
 }
 
-/* ------------------------------------------------------------ what is carried out */
+/* ------------------------------------------------------------ operations */
 
 void engine_run_free(struct sim_run *run)
 {
@@ -49,7 +49,7 @@ void engine_run_free(struct sim_run *run)
 	free(run);
 }
 
-/* What no SM does: at the moment when it is done. */
+/* Carries out work that no SM does, at the time of its end. */
 static void perform(struct sim_gpu *gpu, enum sim_op_kind kind, const struct sim_args *args,
 		    struct sim_event *event)
 {
@@ -92,7 +92,7 @@ static void finish_head(struct sim_stream *stream)
 	free(op);
 }
 
-/* ------------------------------------------------------ what the pipeline tells us */
+/* ------------------------------------------------------ callbacks of the pipeline */
 
 static void on_block(void *user, const struct pipe_block *block)
 {
@@ -100,7 +100,7 @@ static void on_block(void *user, const struct pipe_block *block)
 	dispatch_ran(block);
 }
 
-/* The graph is the oldest on its stream: what is before it is done. */
+/* The graph is the first operation on its stream: all before it is done. */
 static void on_node(void *user, void *of, uint64_t number, unsigned int node)
 {
 	struct sim_stream *stream = of;
@@ -115,7 +115,7 @@ static void on_done(void *user, void *of, uint64_t number)
 	struct sim_stream *stream = of;
 	struct sim_op *op = stream->head;
 
-	/* A wait in front of something is a command, too, and no end of it. */
+	/* A wait before an operation is a command as well, but not the operation's end. */
 	if (!op || op->last != number)
 		return;
 	perform(user, op->kind, &op->args, op->event);
@@ -133,7 +133,7 @@ bool engine_open(struct sim_gpu *gpu)
 
 /* ------------------------------------------------------------------ the two clocks */
 
-/* Of the host, from where a GPU's begins at the first question, and as much faster as is asked. */
+/* The host's time since the first call, multiplied by a factor if a fault says so. */
 static uint64_t host_ns(void)
 {
 	static uint64_t first;
@@ -148,21 +148,21 @@ static uint64_t host_ns(void)
 	return ns + ns / 1000000 * sim_faults()->clock_drift;
 }
 
-/* The pipeline is out of memory, or at the end of its clock: nothing will ever be done. */
-static void stands(struct sim_gpu *gpu)
+/* The pipeline is out of memory or at the limit of its clock: no work will ever be done. */
+static void mark_stuck(struct sim_gpu *gpu)
 {
 	struct sim_ctx *ctx;
 
 	if (!gpu->stands)
-		sim_say("%s: the simulated GPU stands: no memory", gpu->info.pci);
+		sim_say("%s: the simulated GPU cannot continue: no memory", gpu->info.pci);
 	gpu->stands = true;
 	for (ctx = ctx_first(); ctx; ctx = ctx->next)
 		if (ctx->gpu == gpu)
 			launch_failed(ctx, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* Writes the records that came late, and says when the next one comes. */
-static uint64_t late(struct sim_gpu *gpu)
+/* Writes the late records that are due. Returns the time of the next one. */
+static uint64_t write_late_records(struct sim_gpu *gpu)
 {
 	return release_late(gpu, SIM_CLOCK_START + pipe_fed_now(gpu->fed));
 }
@@ -180,29 +180,29 @@ bool engine_step(struct sim_gpu *gpu)
 	}
 	did = pipe_fed_step(gpu->fed);
 	if (did < 0)
-		stands(gpu);
-	next = late(gpu);
+		mark_stuck(gpu);
+	next = write_late_records(gpu);
 	if (did || next == UINT64_MAX)
 		return did > 0;
-	/* Only late records are left to come. */
+	/* Only late records remain. */
 	next -= SIM_CLOCK_START;
 	now = sim_faults()->host_clock ? host_ns() : next;
 	if (next > now)
 		engine_sleep(next - now);
 	if (pipe_fed_until(gpu->fed, next))
 		return false;
-	late(gpu);
+	write_late_records(gpu);
 	return true;
 }
 
-/* Does what is due by the host's clock, which it gives: an idle GPU's time goes by, too. */
+/* Advances to the host's clock and returns it; the time of an idle GPU advances, too. */
 static uint64_t catch_up(struct sim_gpu *gpu)
 {
 	uint64_t now = host_ns();
 
 	if (pipe_fed_until(gpu->fed, now))
-		stands(gpu);
-	late(gpu);
+		mark_stuck(gpu);
+	write_late_records(gpu);
 	return now;
 }
 
@@ -220,7 +220,10 @@ uint64_t engine_idle_ns(struct sim_gpu *gpu)
 
 	if (!sim_faults()->host_clock)
 		return 0;
-	/* Of that moment: what comes due while this thread stands still is no end of the wait. */
+	/*
+	 * The time of the call: work that becomes due while this thread is suspended does not
+	 * end the wait.
+	 */
 	now = catch_up(gpu);
 	next = pipe_fed_next(gpu->fed);
 	return next != UINT64_MAX && next > now ? next - now : 0;
@@ -233,13 +236,11 @@ void engine_sleep(uint64_t ns)
 	nanosleep(&left, NULL);
 }
 
-#define NEAR_NS 50000	/* a thread that sleeps wakes up later by as much */
+#define NEAR_NS 50000	/* a sleeping thread wakes up later by about this time */
 
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
 
-/*
- * By the host's clock what is due happens although nobody calls, and at once, as on a GPU.
- */
+/* With the host's clock, work is carried out when it is due, without a call, as on a GPU. */
 static void *thread_runs(void *arg)
 {
 	struct timespec until;
@@ -253,7 +254,7 @@ static void *thread_runs(void *arg)
 			next = pipe_fed_next(sim_gpus[i]->fed);
 			if (next != UINT64_MAX && next - now < due)
 				due = next - now;
-			next = late(sim_gpus[i]);
+			next = write_late_records(sim_gpus[i]);
 			if (next != UINT64_MAX && next - SIM_CLOCK_START - now < due)
 				due = next - SIM_CLOCK_START - now;
 		}
@@ -296,7 +297,7 @@ static int64_t put_wait(struct sim_stream *stream, int other, uint64_t number)
 	return put;
 }
 
-/* Behind what @other has by now, unless the stream waits for that already. */
+/* Waits for the commands that @other has so far, unless the stream already waits for them. */
 static bool follow(struct sim_stream *stream, const struct sim_stream *other, uint64_t *followed)
 {
 	if (!other->head || *followed >= other->last)
@@ -305,7 +306,7 @@ static bool follow(struct sim_stream *stream, const struct sim_stream *other, ui
 	return put_wait(stream, other->pipe, other->last) > 0;
 }
 
-/* The legacy default stream waits for every blocking stream and they for it. */
+/* The legacy default stream waits for all blocking streams, and they wait for it. */
 static bool put_legacy_waits(struct sim_stream *stream)
 {
 	struct sim_ctx *ctx = stream->ctx;
@@ -342,7 +343,10 @@ static int64_t put_once(struct sim_stream *stream, struct sim_op *op)
 	return pipe_fed_record(fed, stream->pipe);
 }
 
-/* Its last command's number in the stream; none above 0: no memory. */
+/*
+ * Submits the commands of @op. Returns the number of the last one in the stream; 0 or less: no
+ * memory.
+ */
 static int64_t put(struct sim_stream *stream, struct sim_op *op)
 {
 	struct sim_gpu *gpu = stream->ctx->gpu;
@@ -355,7 +359,7 @@ static int64_t put(struct sim_stream *stream, struct sim_op *op)
 		if (number <= 0 || op->kind == SIM_OP_NOTHING)
 			return number;
 	}
-	/* The CPU waits where the command buffer is full. */
+	/* If the command buffer is full, the CPU waits. */
 	while ((number = put_once(stream, op)) == -EAGAIN && engine_step(gpu))
 		;
 	return number;
@@ -403,7 +407,7 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 	return true;
 }
 
-/* Only where the GPU stands for ever is anything left. */
+/* Something can be left only if the GPU cannot continue. */
 void engine_forget(struct sim_stream *stream)
 {
 	while (stream->head)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Events: a moment of a stream's work. Must not know what that work is. */
+/* Events: a point in a stream's work. */
 #include <stdlib.h>
 #include "sim/cuda/callback_numbers.h"
 
-static struct sim_event *events;	/* never freed: a stale handle is found dead */
+static struct sim_event *events;	/* never freed, so that a stale handle is recognized */
 
 static bool event_valid(const struct sim_event *event)
 {
@@ -21,7 +21,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 	struct sim_ctx *ctx;
 	CUresult error;
 
-	(void)flags;	/* how the host waits, and whether it wants the time it gets anyway */
+	(void)flags;	/* there is no difference here */
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	sim_enter();
@@ -152,7 +152,7 @@ CUresult cuEventSynchronize(CUevent event)
 	return API_CALL(cuEventSynchronize, struct event_args, synchronize(event), event);
 }
 
-/* As of a stream: who asks again and again must see time go by. */
+/* As for a stream: a program that polls must see time advance. */
 static CUresult query(CUevent event)
 {
 	CUresult error;
@@ -205,7 +205,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
 	return cuEventElapsedTime_v2(ms, from, to);
 }
 
-/* A record still queued keeps its place; nobody can ask for it any more. */
+/* A queued record stays in the stream, but it cannot be queried any more. */
 CUresult cuEventDestroy_v2(CUevent event)
 {
 	CUresult error;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Faults that the simulated driver plays for tests, from GPUPART_SIM_FAULTS; README.md lists them.
- * Only a build with SIM_FAULTS reads it: the driver that is installed plays none.
+ * Reads the faults that tests request in GPUPART_SIM_FAULTS; README.md lists them. Only a build
+ * with SIM_FAULTS reads it: the installed driver has no faults.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,13 +30,13 @@ void sim_say(const char *fmt, ...)
 	fprintf(stderr, "simulated libcuda: %s\n", line);
 }
 
-#define H200_MEMORY (143771ull << 20)	/* nvidia-smi's figure */
+#define H200_MEMORY (143771ull << 20)	/* as reported by nvidia-smi */
 
 #ifdef SIM_FAULTS
 enum kind {
-	FLAG,		/* bool, without a value */
+	FLAG,		/* bool, no value */
 	NUMBER,		/* uint64_t */
-	PAIR,		/* int [2], with one of ":." between */
+	PAIR,		/* int [2], separated by ":" or "." */
 	TEXT,		/* const char * */
 };
 
@@ -96,7 +96,7 @@ static const struct known {
 	{ "tmd-version", AT(NUMBER, tmd_version) },
 };
 
-/* False, and nothing set, if @value is not of the fault's kind. */
+/* Returns false without a change if @value does not have the fault's type. */
 static bool set_fault(const struct known *fault, const char *value)
 {
 	void *to = (char *)&faults + fault->at;
@@ -143,7 +143,7 @@ static void read_faults(void)
 		for (i = 0; i < nr && strcmp(known[i].name, name); i++)
 			;
 		if (*name && (i == nr || !set_fault(&known[i], value)))
-			sim_say("GPUPART_SIM_FAULTS: %s%s%s is no fault and was ignored", name,
+			sim_say("GPUPART_SIM_FAULTS: ignoring %s%s%s, which is not a fault", name,
 				value ? "=" : "", value ? value : "");
 	}
 }
@@ -163,7 +163,10 @@ static void fault_setup(void)
 		.memory = H200_MEMORY, .subscribers = 1, .graphs = UINT64_MAX,
 		.move_bit = { -1, -1 }, .cc = { 9, 0 }, .nvml_ioctl = UINT64_MAX,
 		.release_wrong = UINT64_MAX,
-		/* Another process, another layout of the stream objects, as between versions. */
+		/*
+		 * Each process has another layout of the stream objects, as versions of the
+		 * driver do.
+		 */
 		.seed = hash_bytes(HASH_INIT, &pid, sizeof(pid)),
 	};
 	read_faults();

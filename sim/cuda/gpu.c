@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated GPUs: a capture each, which of them the process sees and in which
- * order. Must not know how a capture is written down nor what runs on a GPU.
+ * The simulated GPUs, one for each capture: which of them the process sees, and in which order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,19 +17,19 @@ struct sim_gpu *gpu_get(CUdevice device)
 	return device >= 0 && (unsigned int)device < sim_nr_gpus ? sim_gpus[device] : NULL;
 }
 
-/* ------------------------------------------------------------- one GPU's shape */
+/* ------------------------------------------------------------- layout of a GPU */
 
-/* A number below @end that depends on @seed and @n alone. */
+/* A number below @end that depends only on @seed and @n. */
 static unsigned int number_of(uint64_t seed, unsigned int n, unsigned int end)
 {
 	return hash_bytes(hash_bytes(HASH_INIT, &seed, sizeof(seed)), &n, sizeof(n)) % end;
 }
 
 /*
- * The setting `order`: which bits TPCs obey in place of those that were measured. "number",
- * their own numbers; "permuted:SEED", these in another order; "holes:SEED", any of the mask's;
- * "interleaved": of each GPC its first TPC, then of each its second. False for another word, or
- * where it does not fit.
+ * The setting `order`: which mask bits control TPCs instead of the measured ones. "number":
+ * their own numbers; "permuted:SEED": these in another order; "holes:SEED": any bits of the
+ * mask; "interleaved": the first TPC of each GPC, then the second of each. Returns false if the
+ * word is not known or the bits are too few.
  */
 static bool gpu_order_bits(struct sim_gpu *gpu, const struct gpupart_topology *topo,
 			   const char *order)
@@ -75,7 +74,10 @@ static void bits_add(uint64_t bits[SIM_MASK_WORDS], unsigned int bit)
 	bits[bit / 64] |= 1ull << bit % 64;
 }
 
-/* As measured on H200 boards, where the bits after those of a full set of GPCs are no GPC's. */
+/*
+ * As measured on H200 boards, where the bits after those of a full set of GPCs belong to no
+ * GPC.
+ */
 static void gpu_set_singles(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
 	unsigned int first = gpu->info.max_gpcs * gpu->info.max_tpcs_per_gpc, i;
@@ -90,7 +92,10 @@ static void gpu_set_singles(struct sim_gpu *gpu, const struct gpupart_topology *
 		bits_add(gpu->singles, i);
 }
 
-/* The capture's measured column is the truth here; without it nothing can be simulated. */
+/*
+ * The measured bits of the capture are used as the truth. Without them nothing can be
+ * simulated.
+ */
 static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
 	const struct sim_faults *faults = sim_faults();
@@ -119,7 +124,7 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 		gpu->tpc_bit[tpc] = bit;
 	}
 	if (faults->order && !gpu_order_bits(gpu, topo, faults->order)) {
-		sim_say("GPUPART_SIM_FAULTS: order=%s: no order of %u TPCs in %u bits",
+		sim_say("GPUPART_SIM_FAULTS: order=%s: not an order of %u TPCs in %u bits",
 			faults->order, gpu->nr_tpcs, nr_bits);
 		return false;
 	}
@@ -144,14 +149,14 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 	return true;
 }
 
-/* Where nothing is known of virtual GPCs, TPCs have their turns by number. */
+/* If virtual GPCs are not known, TPCs take turns by number. */
 static void gpu_set_sms(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
 	struct pipe_map *map = &gpu->hw.map;
 	const struct gpupart_tpc *tpc;
 	unsigned int i, nth;
 
-	gpu->clusters = tmd_nr_bits() > 64;	/* older TMDs have no place for one */
+	gpu->clusters = tmd_nr_bits() > 64;	/* older TMDs have no field for a cluster */
 	for (i = 0; i < gpu->nr_tpcs; i++) {
 		tpc = gpupart_topology_tpc(topo, i);
 		if (tpc->vgpc < 0 || tpc->vgpc >= SIM_MAX_VGPCS)
@@ -197,7 +202,7 @@ static struct sim_gpu *gpu_open(const char *path)
 		sim_say("%s", gpupart_error(gp));
 		goto free_gpu;
 	}
-	/* The program may change its folder before it asks where the capture is. */
+	/* The program may change its directory before it asks for the path of the capture. */
 	if (!realpath(path, gpu->path))
 		snprintf(gpu->path, sizeof(gpu->path), "%s", path);
 	gpu->topo = topo;
@@ -209,7 +214,7 @@ static struct sim_gpu *gpu_open(const char *path)
 	gpu->memory = sim_faults()->memory;
 	if (!gpu_set_bits(gpu, topo))
 		goto free_gpu;
-	gpu_set_sms(gpu, topo);		/* so many TPCs as have bits of their own fit there */
+	gpu_set_sms(gpu, topo);	/* TPCs with a mask bit never exceed the size of the arrays */
 	if (!engine_open(gpu))
 		goto free_gpu;
 	gpupart_close(gp);
@@ -257,7 +262,10 @@ static bool uuid_taken(const char *uuid, unsigned int nr)
 	return false;
 }
 
-/* A GPU that an earlier one already is, or that has no address, gets one of its own. */
+/*
+ * A GPU gets an address and UUID of its own if an earlier one has the same, or if the capture
+ * has none.
+ */
 static void gpu_identify(struct sim_gpu *gpu, unsigned int index)
 {
 	bool uuid = parse_uuid(gpu->info.uuid, &gpu->uuid) && !uuid_taken(gpu->info.uuid, index);
@@ -295,8 +303,8 @@ static int find_visible(struct sim_gpu *const *all, unsigned int nr_all, const c
 }
 
 /*
- * As the driver: indices and UUIDs (their start is enough), cut at the first that is
- * none; one named twice leaves none at all.
+ * As NVIDIA's driver: indices and UUIDs (a prefix is enough), up to the first invalid one; a
+ * duplicate hides all GPUs.
  */
 static void gpu_filter(void)
 {
@@ -338,7 +346,7 @@ CUresult gpu_open_all(void)
 	struct sim_gpu *gpu;
 
 	if (!text || !*text) {
-		sim_say("GPUPART_SIM names no capture");
+		sim_say("GPUPART_SIM is empty: must name a capture");
 		return CUDA_ERROR_NO_DEVICE;
 	}
 	list = strdup(text);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Graphs as a program builds them: nodes, what they ask for and what they wait for.
- * Must not know how they run, nor of TMDs.
- */
+/* Graphs as a program builds them: nodes, their parameters and dependencies. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/sim.h"
@@ -153,7 +150,7 @@ struct sim_graph *graph_clone(const struct sim_graph *graph)
 			goto free_clone;
 		node->child->owned = true;
 	}
-	/* Only now, as what a node waits for may have been made after it. */
+	/* In a second loop, because a node may depend on nodes created after it. */
 	for (i = 0; i < clone->nr_nodes; i++)
 		for (j = 0; j < clone->nodes[i]->nr_before; j++)
 			clone->nodes[i]->before[j] = clone->nodes[clone->nodes[i]->before[j]->at];
@@ -164,9 +161,9 @@ free_clone:
 	return NULL;
 }
 
-/* --------------------------------------------------------- what a program hands in */
+/* --------------------------------------------------------- arguments of a program */
 
-/* With sim_lock taken. */
+/* Takes sim_lock, also on an error. */
 static CUresult enter_graph(CUgraph graph)
 {
 	sim_enter();
@@ -198,7 +195,7 @@ static bool waits_for(const struct sim_node *node, const struct sim_node *other)
 	return false;
 }
 
-/* Adds a node that is right, after @before, which is not known to be. */
+/* Adds a valid node after @before, which is checked here. */
 static CUresult add(CUgraphNode *out, struct sim_graph *graph, enum cu_node_type type,
 		    const struct sim_work *work, const CUgraphNode *before, size_t nr_before)
 {
@@ -251,7 +248,11 @@ CUresult cuGraphDestroy(CUgraph graph)
 	sim_leave();
 	if (!error) {
 		hook_graph_destroyed(graph);
-		free(graph);	/* only now: no other graph may be there before they know */
+		/*
+		 * freed after they have been told, so that no other graph can have its address
+		 * before
+		 */
+		free(graph);
 	}
 	return error;
 }
@@ -319,7 +320,7 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr)
 }
 
 /* A cycle is found when the graph is instantiated, as by the driver. */
-/* Both lists or none; a node's edges in the order of the nodes before it. */
+/* Either both arrays or none. The edges of a node are in the order of its dependencies. */
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *nr)
 {
 	size_t edges = 0;
@@ -531,7 +532,7 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 	return error;
 }
 
-/* What such a node's condition is, only a kernel on the device could say. */
+/* The value of such a condition is only known to kernels on the device. */
 CUresult cuGraphConditionalHandleCreate(uint64_t *handle, CUgraph graph, CUcontext ctx,
 					unsigned int value, unsigned int flags)
 {
@@ -557,7 +558,7 @@ CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *bef
 	sim_leave();
 	if (error || !node || !params)
 		return error ? error : CUDA_ERROR_INVALID_VALUE;
-	sim_say("cuGraphAddNode is not simulated: each kind of node has a call of its own");
+	sim_say("cuGraphAddNode is not simulated: use the call for the kind of node");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 

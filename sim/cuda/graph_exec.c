@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executable graphs: a copy of a graph whose kernels each have a TMD of their own,
- * built and shown to the subscribers once and then launched from a copy on the device.
- * Must not know where blocks go.
+ * Executable graphs: a copy of a graph in which each kernel has its own TMD. The TMDs are built
+ * and shown to subscribers once, and launches use a copy of them on the device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 
 #define NO_STEP UINT_MAX
 
-/* ------------------------------------------------------- from a graph to its steps */
+/* ------------------------------------------------------- from nodes to steps */
 
 void exec_free(struct sim_exec *exec)
 {
@@ -29,7 +28,7 @@ void exec_free(struct sim_exec *exec)
 	free(exec);
 }
 
-/* Its place; NO_STEP: out of memory. */
+/* Returns its index; NO_STEP: out of memory. */
 static unsigned int exec_add(struct sim_exec *exec, struct sim_node *from)
 {
 	unsigned int room = exec->room ? 2 * exec->room : 8;
@@ -52,7 +51,7 @@ static unsigned int exec_add(struct sim_exec *exec, struct sim_node *from)
 		node->type = from->type;
 		node->work = from->work;
 	}
-	/* A small fill has none, and may become a large one. */
+	/* A small fill has no TMD, but may become a large one. */
 	if (node->work.function) {
 		node->host = aligned_alloc(16, SIM_TMD_BYTES);
 		node->device = aligned_alloc(16, SIM_TMD_BYTES);
@@ -83,7 +82,10 @@ static bool exec_wait(struct sim_exec *exec, unsigned int place, unsigned int be
 static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *graph,
 			       unsigned int entry, unsigned int *end, struct sim_node **bad);
 
-/* One node with what it waits for; @last: where each node before it ends, its own added. */
+/*
+ * Adds a node with its dependencies. @last: the last step of each earlier node, to which this
+ * one is added.
+ */
 static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsigned int entry,
 			      unsigned int *last, struct sim_node **bad)
 {
@@ -114,7 +116,7 @@ static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsi
 			     CUDA_SUCCESS;
 }
 
-/* An empty node that waits for all of @graph that nothing in it waits for. */
+/* Adds an empty step that depends on all steps of @graph without dependents. */
 static CUresult exec_add_end(struct sim_exec *exec, const struct sim_graph *graph,
 			     const unsigned int *last, unsigned int entry, unsigned int *end)
 {
@@ -149,7 +151,10 @@ static bool all_placed(const struct sim_node *node, const unsigned int *last)
 	return true;
 }
 
-/* @graph after @entry (NO_STEP: nothing), each node as early as it was made. */
+/*
+ * Adds @graph after step @entry (NO_STEP: none), with the nodes in the order of their creation
+ * if possible.
+ */
 static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *graph,
 			       unsigned int entry, unsigned int *end, struct sim_node **bad)
 {
@@ -200,7 +205,9 @@ struct sim_exec *exec_of(const struct sim_graph *graph, struct sim_node **bad, C
 
 /* ------------------------------------------------------------------ upload, launch */
 
-/* Its TMD as subscribers make it; false: it was spoilt. */
+/*
+ * Builds its TMD with the changes of subscribers. Returns false if one made an invalid change.
+ */
 static bool node_build(struct sim_exec *exec, struct exec_node *node)
 {
 	const struct sim_work *work = &node->work;
@@ -232,9 +239,9 @@ static void node_tell(struct sim_exec *exec, struct exec_node *node, int cbid)
 }
 
 /*
- * Shows the subscribers each TMD that is new and keeps what they made of it. Without
- * sim_lock; the exec is taken. A launch uploads the first TMD in any case. False: one
- * was spoilt.
+ * Shows each new TMD to the subscribers and keeps their changes. Call without sim_lock, with
+ * the exec taken. A launch uploads the first TMD in any case. Returns false after an invalid
+ * change.
  */
 static bool exec_build(struct sim_exec *exec, bool launch)
 {
@@ -257,7 +264,7 @@ static bool exec_build(struct sim_exec *exec, bool launch)
 	return good;
 }
 
-/* Room for what a launch of the graph needs, and what each node waits for. */
+/* Allocates what a launch of the graph needs, with the dependencies. */
 static struct sim_run *run_make(const struct sim_exec *exec)
 {
 	unsigned int i, j, at = 0;
@@ -285,7 +292,7 @@ static struct sim_run *run_make(const struct sim_exec *exec)
 	return run;
 }
 
-/* What node @i does in this launch; false: nothing can run, *error may say why. */
+/* Fills in step @i for this launch. Returns false if nothing can run; *error may say why. */
 static bool step_fill(struct sim_exec *exec, unsigned int i, struct sim_run *run, CUresult *error)
 {
 	struct exec_node *node = &exec->nodes[i];
@@ -298,7 +305,7 @@ static bool step_fill(struct sim_exec *exec, unsigned int i, struct sim_run *run
 	if (!exec_has_tmd(node)) {
 		if (memory_work_valid(&node->work))
 			return true;
-		sim_say("device %d: a graph's small fill or copy is outside of any allocation",
+		sim_say("device %d: a small fill or copy of a graph is outside any allocation",
 			exec->ctx->device);
 		launch_failed(exec->ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
 		return false;
@@ -346,7 +353,7 @@ free_run:
 	return error;
 }
 
-/* With sim_lock held. NULL: *error says why nothing can be launched there. */
+/* Call with sim_lock held. Returns NULL if nothing can be launched; *error says why. */
 static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, CUresult *error)
 {
 	struct sim_stream *stream = NULL;
@@ -359,7 +366,7 @@ static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, 
 	if (stream && stream->legacy)
 		*error = capture_forbids_legacy(ctx);
 	if (!*error && (stream->capture || (exec->ctx && exec->ctx != stream->ctx))) {
-		sim_say("a graph is launched into a stream %s: not simulated",
+		sim_say("a launch of a graph into a stream %s is not simulated",
 			stream->capture ? "that is captured" : "of another context");
 		*error = CUDA_ERROR_NOT_SUPPORTED;
 	}
@@ -436,7 +443,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 				upload_or_launch(args.exec, args.stream, true), exec, stream);
 }
 
-/* What programs built for per-thread default streams call. */
+/* The forms for programs with per-thread default streams. */
 CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
@@ -455,7 +462,7 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 /* ----------------------------------------------------------------- instantiation */
 
-/* @stream: where it is to be uploaded, if the flags say so. */
+/* @stream: the stream for the upload, if the flags request one. */
 static CUresult instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags, CUstream stream,
 			    struct sim_node **bad)
 {
@@ -504,7 +511,7 @@ static CUresult instantiate_with_flags(CUgraphExec *exec, CUgraph graph, uint64_
 {
 	struct sim_node *bad;
 
-	if (flags & CU_INSTANTIATE_UPLOAD)	/* onto which stream? */
+	if (flags & CU_INSTANTIATE_UPLOAD)	/* the stream is not known */
 		return CUDA_ERROR_INVALID_VALUE;
 	return instantiate(exec, graph, flags, NULL, &bad);
 }
@@ -614,7 +621,7 @@ static CUresult destroy(CUgraphExec exec)
 	sim_leave();
 	if (error)
 		return error;
-	hook_exec_dying(exec);		/* still there: they may use it */
+	hook_exec_dying(exec);		/* it still exists: subscribers may use it */
 	error = exec_enter(exec);
 	if (!error) {
 		handle_drop(&exec->handle);
@@ -630,7 +637,7 @@ static CUresult destroy(CUgraphExec exec)
 	return CUDA_SUCCESS;
 }
 
-/* What is queued of it runs to its end. */
+/* Queued launches of it still run. */
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	struct args {

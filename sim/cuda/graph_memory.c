@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that nodes of graphs get: taken when a graph is first launched, kept until somebody
- * trims. Must not know how nodes run.
+ * Memory that nodes of graphs allocate: taken when a graph is first launched, and kept until a
+ * program trims it.
  */
 #include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"
@@ -31,7 +31,7 @@ bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu)
 	return true;
 }
 
-/* It stays with the GPU until somebody trims. */
+/* Returns true without freeing: the GPU keeps the memory until a program trims it. */
 bool graph_memory_given(uint64_t address)
 {
 	return address >= GRAPH_MEMORY && address < GRAPH_MEMORY_END;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the nodes of a graph ask for: parameters and attributes, read and set. Must not
- * know how they run, nor of TMDs.
- */
+/* Nodes of a graph: gets and sets their parameters and attributes. */
 #include <string.h>
 #include "sim/cuda/sim.h"
 
@@ -24,7 +21,7 @@ CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct si
 	CUresult error;
 
 	if (!v1->function && params->kernel) {
-		sim_say("a node of a CUkernel is not simulated: it takes a CUfunction");
+		sim_say("a node of a CUkernel is not simulated: use a CUfunction");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	if (!v1->function)
@@ -43,7 +40,7 @@ CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct si
 		       launch_read_args(work->code, v1->params, v1->extra, &work->args);
 }
 
-/* A side of a copy that is an address: the only one that is simulated. */
+/* One side of a copy as an address, which is the only simulated kind. */
 static bool side_address(const struct cu_copy_side *side, uint64_t *address)
 {
 	if (side->type != CU_MEMORY_DEVICE && side->type != CU_MEMORY_UNIFIED)
@@ -54,7 +51,7 @@ static bool side_address(const struct cu_copy_side *side, uint64_t *address)
 	return true;
 }
 
-/* The context that a node's parameters name; NULL: the current one. */
+/* The context in a node's parameters; NULL: the current one. */
 static struct sim_ctx *context_of(CUcontext ctx, CUresult *error)
 {
 	if (!ctx)
@@ -92,7 +89,7 @@ CUresult graph_copy_work(const struct cu_copy_3d *params, CUcontext in, struct s
 	if (params->height != 1 || params->depth != 1 ||
 	    !side_address(&params->from, &work->args.from) ||
 	    !side_address(&params->to, &work->args.address)) {
-		sim_say("copy nodes other than of one row from device to device are not simulated");
+		sim_say("only copy nodes of one row from device to device are simulated");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	if (!work->args.from)
@@ -161,7 +158,7 @@ CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
 		return CUDA_ERROR_INVALID_VALUE;
 	error = enter_kernel_node(node);
 	if (!error) {
-		work = node->work;	/* attributes stay */
+		work = node->work;	/* attributes are kept */
 		error = graph_kernel_work(params, &work);
 	}
 	if (!error)

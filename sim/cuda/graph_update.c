@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-/*
- * Changes to an executable graph: what makes its TMDs be built again at the next launch.
- * Must not know how it is launched.
- */
+/* Changes an executable graph, and marks the TMDs that the next launch must build again. */
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"
 
-/* Where the driver would build the same TMD again, it builds none. */
+/* Whether the driver would build the same TMD again; then it builds none. */
 static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 {
 	const struct sim_launch *one = &a->launch, *two = &b->launch;
@@ -20,7 +17,7 @@ static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 	       one->priority == two->priority && a->args.bytes == b->args.bytes;
 }
 
-/* The node that @handle is in @exec. */
+/* Finds the node of @exec for @handle. */
 static struct exec_node *exec_find(struct sim_exec *exec, CUgraphNode handle)
 {
 	unsigned int i;
@@ -56,7 +53,10 @@ static CUresult set_kernel(CUgraphExec exec, CUgraphNode handle,
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (error)
 		goto give;
-	/* Arguments alone are not in the TMD. What was changed and back is built as well. */
+	/*
+	 * Arguments alone are not in the TMD. A node that was changed and changed back is built
+	 * again.
+	 */
 	node->built &= same_tmd(&node->work, &work);
 	node->work = work;
 give:
@@ -95,7 +95,7 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 			set_kernel(exec, node, v1 ? &params : NULL), exec, node, v1);
 }
 
-/* A fill or copy of the same context. */
+/* Changes a fill or copy of the same context. */
 static CUresult set_memory(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
 			   const struct cu_set_node_params *fill, const struct cu_copy_3d *copy)
 {
@@ -164,12 +164,13 @@ static CUresult enabled(CUgraphExec exec, CUgraphNode handle, unsigned int *out,
 		goto leave;
 	node = exec_find(exec, handle);
 	if (!node || !node->work.function)
-		error = CUDA_ERROR_INVALID_VALUE;	/* kernels, fills and copies alone can */
+		/* only kernels, fills and copies can be disabled */
+		error = CUDA_ERROR_INVALID_VALUE;
 	else if (!in)
 		*out = node->enabled;
 	if (!error && in) {
 		node->enabled = *in;
-		node->built &= node->enabled;	/* enabled again, it is built again */
+		node->built &= node->enabled;	/* it is built again when it is enabled */
 	}
 	exec_give(exec);
 leave:
@@ -199,7 +200,7 @@ static struct sim_node *exec_source(const struct sim_exec *exec, unsigned int pl
 	return exec->nodes[place].from;
 }
 
-/* Where @new is no @exec with other parameters, @info says why not. */
+/* Checks that @new is @exec with other parameters; if not, *info says why. */
 static bool same_shape(const struct sim_exec *exec, const struct sim_exec *new,
 		       struct cu_update_info *info)
 {

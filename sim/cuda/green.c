@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Green contexts, and how the driver parts a GPU's SMs for them: the pattern that was seen on an
- * H200 (Documentation/internals/hardware.md). Must not know what becomes of a mask.
+ * Green contexts, and how the driver splits a GPU's SMs for them: the pattern measured on an
+ * H200 (Documentation/internals/hardware.md).
  */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 
 #define SPLIT_SPREAD	1	/* CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING */
-#define GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM: must be said */
-#define NR_VGPCS	8	/* whole virtual GPCs; singletons come after their bits */
+#define GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM: must be set */
+#define NR_VGPCS	8	/* whole virtual GPCs; the bits of singletons follow theirs */
 
-/* What a program cannot read: which TPCs it is, by their bits. */
+/* Its TPCs by mask bit, which a program cannot read. */
 struct opaque {
 	uint64_t has[SIM_MASK_WORDS];
 	int device;
-	bool part;	/* of a split: it cannot be parted again (measured) */
+	bool part;	/* result of a split: it cannot be split again (measured) */
 };
 
 struct desc {
@@ -78,9 +78,9 @@ CUresult gpu_resource(const struct sim_gpu *gpu, const uint64_t *off,
 	return CUDA_SUCCESS;
 }
 
-/* ------------------------------------------------------------------------ parting */
+/* ------------------------------------------------------------------------ splitting */
 
-/* The bits of @what in the order in which groups take them: units of @unit TPCs, then the rest. */
+/* The bits of @what in the order for groups: units of @unit TPCs first, then the rest. */
 static unsigned int order(const struct sim_gpu *gpu, const struct opaque *what, unsigned int unit,
 			  uint8_t *bits)
 {
@@ -106,8 +106,8 @@ static unsigned int order(const struct sim_gpu *gpu, const struct opaque *what, 
 }
 
 /*
- * Each group begins with a unit of its own, TPCs of one virtual GPC, and has what comes after all
- * groups' units besides. Spread: single TPCs of the virtual GPCs in turn.
+ * Each group begins with a unit of its own, which is TPCs of one virtual GPC, and gets further
+ * TPCs after the units of all groups. Spread: single TPCs of the virtual GPCs in turn.
  */
 CUresult cuDevSmResourceSplitByCount(struct cu_resource *groups, unsigned int *nr,
 				     const struct cu_resource *from, struct cu_resource *rest,
@@ -131,7 +131,7 @@ CUresult cuDevSmResourceSplitByCount(struct cu_resource *groups, unsigned int *n
 	size = (least + per_tpc * unit - 1) / (per_tpc * unit) * unit;
 	size = size ? size : unit;
 	total = order(gpu, &what, unit, bits);
-	/* Groups of one unit are whole units. */
+	/* Groups of the size of one unit are whole units. */
 	for (most = total / size; size == unit && most && unit > 1; most--)
 		if (bits[most * unit - 1] - bits[most * unit - unit] == (int)unit - 1)
 			break;
@@ -169,7 +169,7 @@ CUresult cuDevResourceGenerateDesc(void **desc, struct cu_resource *resources, u
 	gpu = gpu_get(what.device);
 	if (!gpu || resources->sm.nr_sms != sms_of(gpu, &what))
 		return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-	made = malloc(sizeof(*made));	/* no call gives one back */
+	made = malloc(sizeof(*made));	/* no call frees it */
 	if (!made)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	made->what = what;
@@ -179,7 +179,7 @@ CUresult cuDevResourceGenerateDesc(void **desc, struct cu_resource *resources, u
 
 /* ----------------------------------------------------------------------- contexts */
 
-/* As the real one: refused once somebody has subscribed who does not cope with them. */
+/* Refused after a subscriber without the feature has attached, like NVIDIA's driver. */
 static CUresult create(CUcontext *green, const struct desc *desc, CUdevice device,
 		       unsigned int flags)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's undocumented export table with its launch callback, as measured:
- * slot 0 its size, slots 3 and 11 subscribe, slot 4 unsubscribe, slots 6 to 8 enable. Works before
- * cuInit. Must not know what subscribers do with a launch. It lies in memory that is read only.
+ * The driver's undocumented export table with its launch callback, as measured: slot 0 is its
+ * size, slots 3 and 11 subscribe, slot 4 unsubscribes, slots 6 to 8 enable. It works before
+ * cuInit, and is in read-only memory.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "sim/cuda/callback_numbers.h"
 
-#define NR_SLOTS	16	/* at most; how many the table says that it has is a setting */
+#define NR_SLOTS	16	/* most slots; a setting says how many the table has */
 #define SLOT_SUBSCRIBE	3
 #define SLOT_UNSUBSCRIBE 4
 #define SLOT_ENABLE	6
@@ -27,13 +27,13 @@
 #define NR_RESOURCE_CBIDS 90
 #define NR_API_CBIDS	807
 #define NR_CBIDS	(NR_API_CBIDS + NR_RESOURCE_CBIDS + NR_LAUNCH_CBIDS)
-#define UPLOADED_BYTES	104	/* params of cbid 2 */
-#define NODE_BYTES	168	/* of cbid 3 */
+#define UPLOADED_BYTES	104	/* size of the parameters of cbid 2 */
+#define NODE_BYTES	168	/* size for cbid 3 */
 #define TMD_VERSION_BYTE 72
 #define RESOURCE_BYTES	24
-#define EXEC_BYTES	88	/* params of domain 2, cbid 40 */
+#define EXEC_BYTES	88	/* size for domain 2, cbid 40 */
 #define API_BYTES	104
-#define MODULE_BYTES	112	/* of a module that was loaded */
+#define MODULE_BYTES	112	/* size for a loaded module */
 #define MODULE_GOES_BYTES 40
 
 typedef void (*hook_callback)(void *user, int domain, int cbid, const void *params);
@@ -48,14 +48,14 @@ static struct {
 	_Atomic(hook_callback) callback;
 	_Atomic(void *) user;
 	char name[64];
-	atomic_bool enabled[NR_CBIDS];	/* the domains' cbids one after the other */
+	atomic_bool enabled[NR_CBIDS];	/* the cbids of all domains, one domain after the other */
 } subscribers[SIM_MAX_SUBSCRIBERS];
 
 static pthread_mutex_t subscribe_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint nr_no_green;	/* subscriptions that were or are without the feature */
+static atomic_uint nr_no_green;	/* subscriptions, present and past, without the feature */
 unsigned int hook_nr_api;
 
-/* Where a cbid stands in enabled[]; -1: there is none. */
+/* The index of a cbid in enabled[]; -1: there is no such cbid. */
 static int place_of(int domain, int cbid)
 {
 	if (cbid < 0)
@@ -69,7 +69,7 @@ static int place_of(int domain, int cbid)
 	return -1;
 }
 
-/* With subscribe_lock held. */
+/* Call with subscribe_lock held. */
 static void set_enabled(unsigned int nr, int place, bool on)
 {
 	bool was = atomic_exchange(&subscribers[nr].enabled[place], on);
@@ -109,7 +109,7 @@ static int hook_subscribe(uint32_t *handle, hook_callback callback, void *user)
 	return hook_subscribe_named(handle, callback, user, NULL, NULL, 0);
 }
 
-/* With subscribe_lock held. */
+/* Call with subscribe_lock held. */
 static bool is_subscriber(uint32_t handle)
 {
 	return handle && handle <= SIM_MAX_SUBSCRIBERS && subscribers[handle - 1].taken;
@@ -143,7 +143,7 @@ static int hook_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 	return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* All of @domain; -1: of each. */
+/* All cbids of @domain; -1: of all domains. */
 static int enable_many(uint32_t on, uint32_t handle, int domain)
 {
 	int nr = 0;
@@ -186,16 +186,16 @@ static int hook_nr_features(uint32_t *count, uint32_t zero, uint32_t handle)
 	return CUDA_SUCCESS;
 }
 
-/* The slots that nobody has a use for here. */
+/* The slots that are not used here. */
 static int hook_other(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Behind the end of the table: other memory of the driver's. */
+/* Memory of the driver after the end of the table. */
 static int hook_beyond(void)
 {
-	sim_say("a slot was called that the table does not have");
+	sim_say("a slot beyond the end of the table was called");
 	abort();
 }
 
@@ -220,7 +220,10 @@ static const void *const *sealed(const void *const *slots, size_t bytes)
 	return at;
 }
 
-/* A read-only copy of @slots that can be made writable. No file: `ulimit -f 0` limits those. */
+/*
+ * A read-only copy of @slots that can be made writable. It is not a file, because `ulimit -f 0`
+ * limits files.
+ */
 static const void *const *read_only(const void *const *slots, size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -313,7 +316,7 @@ void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, i
 	params[3] = (uintptr_t)function;
 	params[4] = (uintptr_t)tmd;
 	params[5] = last;
-	/* Behind their end is anything. */
+	/* The bytes after their end are undefined. */
 	for (size = params[0] / 8; size && size < NODE_BYTES / 8; size++)
 		params[size] = 0xdead0000dead0000;
 	call(HOOK_DOMAIN_LAUNCH, cbid, params);

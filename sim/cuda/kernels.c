@@ -1,34 +1,31 @@
 // SPDX-License-Identifier: MIT
 /*
- * What kernels do: those of libgpupart's probe, of gpupart trace and of bench, by name, and the
- * driver's own. A kernel that is not known runs and does nothing. Must not know where blocks go.
+ * The effects of kernels, by name: those of libgpupart's probe, of gpupart trace and of bench,
+ * and the driver's own. An unknown kernel runs and does nothing.
  */
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-#define CHUNK		65536	/* bytes that a block of the driver's own kernels handles */
+#define CHUNK		65536	/* bytes for one block of the driver's own kernels */
 #define UNKNOWN_NS	1000
 
-/* Hundredths, of 16 multiply-adds in four chains: Documentation/results/h200-traces.md. */
+/* Hundredths, for 16 multiply-adds in four chains: Documentation/results/h200-traces.md. */
 #define WIDE_CLOCKS	1767
 #define WIDE_SLOTS	1740	/* issue slots */
 
-/*
- * What a census block leaves behind: the layout of lib/confine/probe.ptx and
- * cli/trace/trace.ptx.
- */
+/* What a census block records: the layout of lib/confine/probe.ptx and cli/trace/trace.ptx. */
 struct record {
 	uint32_t smid, cluster;
 	uint64_t start, end;
 };
 
-/* What a launch of bench leaves behind: the layout of cli/bench/kernels.ptx. */
+/* What a launch of bench records: the layout of cli/bench/kernels.ptx. */
 struct slot {
 	uint64_t start, end, cycles, ns;
 	uint32_t sms[32];
 };
 
-/* ---------------------------------------------------- what a block asks for */
+/* ---------------------------------------------------- demands of a block */
 
 static void ask_nothing(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
@@ -47,7 +44,7 @@ static void ask_time(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 	asked->ns = kernel->args.value;
 }
 
-/* So many times 16 multiply-adds in four chains, and the loop around them. */
+/* The demand of 16 multiply-adds in four chains, repeated, with the loop around them. */
 static void ask_wide(struct pipe_kernel *asked, uint64_t quarters)
 {
 	asked->ns = quarters * WIDE_CLOCKS / 4 * 10 / sim_chip()->mhz;
@@ -55,7 +52,7 @@ static void ask_wide(struct pipe_kernel *asked, uint64_t quarters)
 	asked->every = 1;
 }
 
-/* Four multiply-adds a round: the compiler makes one round of four. */
+/* Four multiply-adds in a round; the compiler unrolls four rounds. */
 static void ask_work(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	ask_wide(asked, kernel->args.value);
@@ -66,7 +63,7 @@ static void ask_fma(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 	ask_wide(asked, 4ull * kernel->args.value);
 }
 
-/* The work of so many blocks, in turns. */
+/* The work of several blocks one after the other. */
 static void ask_virtual(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	uint64_t blocks = kernel->grid.nr_blocks;
@@ -74,7 +71,7 @@ static void ask_virtual(struct pipe_kernel *asked, const struct sim_kernel *kern
 	ask_wide(asked, 4ull * kernel->args.value * ((kernel->args.count + blocks - 1) / blocks));
 }
 
-/* Four pieces of 16 bytes a thread and round, past the L1. */
+/* Four reads of 16 bytes past the L1, in each thread and round. */
 static void ask_read(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	asked->ns = kernel->args.value * 1000ull / sim_chip()->mhz;
@@ -93,7 +90,7 @@ static void ask_copy(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 	asked->bytes = 2 * CHUNK;	/* read and written */
 }
 
-/* --------------------------------------------------------- what it leaves behind */
+/* --------------------------------------------------------- effects of a block */
 
 static void record(const struct sim_kernel *kernel, const struct sim_block *block,
 		   uint32_t cluster)
@@ -109,7 +106,7 @@ static void finish_census(const struct sim_kernel *kernel, const struct sim_bloc
 	record(kernel, block, 0);
 }
 
-/* Its children: they run on all SMs, whatever it was confined to, one a block here. */
+/* Its child kernels run on all SMs, whatever its own set: here one for each block. */
 static void finish_parent(const struct sim_kernel *kernel, const struct sim_block *block)
 {
 	struct sim_block child = *block;
@@ -123,7 +120,7 @@ static void finish_cluster(const struct sim_kernel *kernel, const struct sim_blo
 	record(kernel, block, block->cluster);
 }
 
-/* Its clock counts a cycle a nanosecond. */
+/* Its clock has one cycle each nanosecond. */
 static void finish_slot(const struct sim_kernel *kernel, const struct sim_block *block)
 {
 	struct slot *slot = (struct slot *)(uintptr_t)kernel->args.address;
@@ -138,7 +135,7 @@ static void finish_slot(const struct sim_kernel *kernel, const struct sim_block 
 		slot->cycles = slot->ns = block->end - block->start;
 }
 
-/* This block's part of [address, address + bytes). */
+/* The part of [address, address + bytes) for this block. */
 static uint64_t chunk(const struct sim_kernel *kernel, const struct sim_block *block,
 		      uint64_t *offset)
 {
@@ -199,7 +196,7 @@ const struct sim_code kernels_set8 = { "memset", 16, 0, 0, 0, ask_fill, finish_s
 const struct sim_code kernels_set32 = { "memset", 16, 0, 0, 0, ask_fill, finish_set32, false };
 const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, 0, ask_copy, finish_copy, false };
 
-/* A C++ function of that name is one, too. */
+/* A C++ function of that name matches as well. */
 const struct sim_code *kernels_find(const char *name)
 {
 	unsigned int i;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A kernel launch, from the program's arguments to the queue of its stream: checks,
- * builds the TMD, calls the subscribers, reads the TMD back. Must not know which SM
- * anything runs on.
+ * Launches a kernel: checks the arguments, builds the TMD, calls the subscribers, reads the TMD
+ * back, and queues the launch on its stream.
  */
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
@@ -21,7 +20,7 @@ uint64_t launch_number(void)
 	return __atomic_add_fetch(&nr_launches, 1, __ATOMIC_RELAXED);
 }
 
-/* Later waits say what a watchdog would have made of it. */
+/* Later waits return the error, as after a watchdog. */
 void launch_failed(struct sim_ctx *ctx, CUresult error)
 {
 	if (!ctx->error)
@@ -54,7 +53,7 @@ struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd
 
 	*error = CUDA_SUCCESS;
 	if (!tmd_decode(tmd, ctx->gpu, &grid)) {
-		sim_say("device %d: launch %llu of %s: its TMD makes no sense", ctx->device, nr,
+		sim_say("device %d: launch %llu of %s: its TMD is invalid", ctx->device, nr,
 			name);
 		launch_failed(ctx, CUDA_ERROR_LAUNCH_FAILED);
 		return NULL;
@@ -63,7 +62,7 @@ struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd
 	    ((work->code->record || work->code->slot) &&
 	     !memory_valid(work->args.address,
 			   grid.nr_blocks * work->code->record + work->code->slot))) {
-		sim_say("device %d: launch %llu of %s writes outside of any allocation",
+		sim_say("device %d: launch %llu of %s writes outside any allocation",
 			ctx->device, nr, name);
 		launch_failed(ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
 		return NULL;
@@ -89,7 +88,7 @@ unsigned int launch_priority(int priority)
 	return priority >= 0 ? 0 : priority <= 1 - SIM_PRIORITIES ? SIM_PRIORITIES - 1 : -priority;
 }
 
-/* Queues what the TMD says by now, whatever it was built to say. */
+/* Queues what the TMD says now, whatever the builder wrote. */
 static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *work,
 			     const uint8_t *built, uint64_t number)
 {
@@ -113,7 +112,7 @@ static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *w
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A function's code comes when it is launched first, and stays with its module. */
+/* A function's code is loaded at its first launch, and stays until its module is unloaded. */
 static CUresult load_code(struct sim_function *function)
 {
 	uint64_t bytes = sim_faults()->lazy_code;
@@ -247,7 +246,7 @@ CUresult launch_set_attribute(struct sim_launch *launch, int id,
 
 /* ------------------------------------------------------------------- arguments */
 
-/* CUDA's packed form: each at the next multiple of its own size. */
+/* CUDA's packed form: each argument at the next multiple of its size. */
 static const void *find_buffer(void **extra)
 {
 	const void *buffer = NULL;
@@ -319,7 +318,7 @@ leave:
 	return error || captured ? error : launch_submit(stream, work);
 }
 
-/* With the grid that a subscriber left. */
+/* With the grid that a subscriber left in the arguments. */
 static CUresult launch_changed(CUfunction function, const unsigned int grid[3],
 			       struct sim_work *work, CUstream handle, void **params, void **extra)
 {
@@ -387,7 +386,7 @@ static CUresult launch_config(const struct cu_launch_config *config, CUfunction 
 		},
 		.dynamic = config->shared,
 	};
-	/* Attributes that are not simulated change no placement and are let pass. */
+	/* Attributes that are not simulated do not affect placement and are ignored. */
 	for (i = 0; i < config->nr_attributes; i++) {
 		attribute = &config->attributes[i];
 		if (attribute->id != CU_LAUNCH_COOPERATIVE &&

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-/*
- * Device memory, which is host memory, and what fills and copies it. Must not know how
- * kernels are placed.
- */
+/* Device memory, which is host memory, and operations that fill and copy it. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 
 #define ALIGN		512
-#define KERNEL_BYTES	65536	/* from here on the driver fills and copies with a kernel */
+/* the driver fills and copies this many bytes or more with a kernel */
+#define KERNEL_BYTES	65536
 #define KERNEL_THREADS	512
 
 struct allocation {
@@ -16,7 +14,7 @@ struct allocation {
 	uint64_t address, bytes;
 	struct sim_ctx *ctx;
 	enum room_kind kind;
-	struct room room;		/* what it takes of the GPU */
+	struct room room;		/* its part of the GPU's memory */
 };
 
 static struct allocation *allocations;
@@ -32,7 +30,9 @@ bool memory_valid(uint64_t address, uint64_t bytes)
 	return registered_valid(NULL, address, bytes);
 }
 
-/* Device memory is its context's; pinned memory, pools and mappings are everybody's. */
+/*
+ * Device memory belongs to its context; all contexts may use pinned memory, pools and mappings.
+ */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes)
 {
 	const struct allocation *a;
@@ -89,7 +89,7 @@ void memory_ctx_ends(struct sim_ctx *ctx)
 
 	release_ctx_ends(ctx);
 	registered_ctx_ends(ctx);
-	/* A host's memory is left to those who still look at it. */
+	/* Host memory remains readable, because the program may still use it. */
 	while (*link)
 		if ((*link)->ctx == ctx &&
 		    ((*link)->kind == ROOM_LINEAR || (*link)->kind == ROOM_MANAGED))
@@ -98,7 +98,7 @@ void memory_ctx_ends(struct sim_ctx *ctx)
 			link = &(*link)->next;
 }
 
-/* Everything queued is done first: it may use the memory. */
+/* Waits for all queued work, which may use the memory. */
 static CUresult release(struct sim_ctx *ctx, uint64_t address, bool host)
 {
 	while (engine_step(ctx->gpu))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Modules and functions: finds in PTX text the entry points and what a block of them
- * takes. Must not know what a kernel does.
+ * Modules and functions: finds the entry points in PTX text, and the resources of their blocks.
  */
 #include <ctype.h>
 #include <elf.h>
@@ -9,10 +8,10 @@
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 
-/* A cubin has a section of constants for each kernel, by this and its name. */
+/* A cubin has a section of constants for each kernel, with this prefix and its name. */
 #define CONSTANTS ".nv.constant0."
 
-static struct sim_module *modules;	/* never freed: a stale handle is found dead */
+static struct sim_module *modules;	/* never freed, so that a stale handle is recognized */
 
 static bool module_valid(const struct sim_module *module)
 {
@@ -86,7 +85,7 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-/* The first entry point's name in @text: its length, 0 where there is none. */
+/* Finds the name of the first entry point in @text. Returns its length; 0: there is none. */
 static size_t find_entry(const char *text, const char **name)
 {
 	const char *entry = strstr(text, ".entry");
@@ -103,8 +102,8 @@ static size_t find_entry(const char *text, const char **name)
 }
 
 /*
- * What the driver compiled of @text, as far as anybody may look at it: a binary's head, a
- * kernel's section and the names that are in the text. NULL: out of memory.
+ * The binary that the driver made from @text, as far as tools look at it: a binary's head, a
+ * kernel's section and the names in the text. NULL: out of memory.
  */
 static void *image_of_text(const char *text, size_t *size)
 {
@@ -125,7 +124,7 @@ static void *image_of_text(const char *text, size_t *size)
 	return image;
 }
 
-/* Nobody says how long a binary is: up to where its section table ends. */
+/* The size of a binary is not given: it ends with its section table. */
 static size_t binary_size(const unsigned char *image)
 {
 	Elf64_Ehdr head;
@@ -141,7 +140,7 @@ static size_t binary_size(const unsigned char *image)
 void module_tell_builtin(const struct sim_ctx *ctx)
 {
 	size_t size;
-	/* As the real one's: the driver's own modules have the device runtime in them. */
+	/* The driver's own module of NVIDIA contains the device runtime. */
 	void *image = image_of_text("__cudaCDP2LaunchDeviceV2", &size);
 
 	if (image)
@@ -188,7 +187,7 @@ void module_tell_unloaded(struct sim_ctx *ctx)
 
 /* ------------------------------------------------------------------------- PTX */
 
-/* Comments become blanks, so that what is found is meant. */
+/* Replaces comments by blanks, so that nothing in them is found. */
 static void strip_comments(char *text)
 {
 	char *end;
@@ -207,7 +206,7 @@ static void strip_comments(char *text)
 	}
 }
 
-/* Bytes of the ".shared .align 4 .b8 name[64];" between @text and @end. */
+/* Bytes of ".shared .align 4 .b8 name[64];" between @text and @end. */
 static unsigned int count_shared(const char *text, const char *end)
 {
 	unsigned int bytes = 0, size;
@@ -229,7 +228,7 @@ static unsigned int count_shared(const char *text, const char *end)
 	return bytes;
 }
 
-/* Bytes of the ".global .align 4 .b8 name[64];" of a module. */
+/* Bytes of ".global .align 4 .b8 name[64];" in a module. */
 static uint64_t count_global(const char *text)
 {
 	uint64_t bytes = 0;
@@ -245,7 +244,7 @@ static uint64_t count_global(const char *text)
 	return bytes;
 }
 
-/* ".maxnreg 40" between @text and @end: what the compiler is allowed is what is taken. */
+/* Finds ".maxnreg 40" between @text and @end: a kernel uses as many registers as it allows. */
 static unsigned int find_registers(const char *text, const char *end, unsigned int otherwise)
 {
 	const char *directive = strstr(text, ".maxnreg ");
@@ -286,7 +285,7 @@ static bool module_scan(struct sim_module *module, char *text)
 
 /* ---------------------------------------------------------------- entry points */
 
-/* @lazily: its code is told of later. */
+/* @lazily: its code is reported later. */
 static CUresult load(CUmodule *out, const void *image, bool lazily)
 {
 	struct sim_module *module = NULL;
@@ -353,7 +352,10 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
 	return API_CALL(cuModuleLoadData, struct args, load(out, image, false), out, image);
 }
 
-/* A library is a module of the current context: it is loaded nowhere else. Of 12.0, as CUkernel. */
+/*
+ * A library is a module of the current context and is loaded only there. CUDA 12.0 and later:
+ * functions are CUkernels.
+ */
 CUresult cuLibraryLoadData(CUmodule *out, const void *code, int *options, void **values,
 			   unsigned int nr_options, int *library_options, void **library_values,
 			   unsigned int nr_library_options)
@@ -439,7 +441,7 @@ leave:
 	return error;
 }
 
-/* A CUkernel is its function's address and 1. */
+/* A CUkernel is the address of its function plus 1. */
 static CUresult find_kernel(void **kernel, CUmodule library, const char *name)
 {
 	CUfunction function;
@@ -484,7 +486,7 @@ struct sim_function *function_of(void *handle)
 	return function;
 }
 
-/* The function with sim_lock taken either way. */
+/* Finds the function. Takes sim_lock, also on an error. */
 static struct sim_function *enter_function(CUfunction function, CUresult *error)
 {
 	sim_enter();

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a program may ask about how many blocks and clusters of a kernel the GPU holds.
- * Must not know what runs.
- */
+/* Queries: how many blocks and clusters of a kernel fit on the GPU. */
 #include "sim/cuda/callback_numbers.h"
 
-/* The function with sim_lock taken either way. */
+/* Finds the function. Takes sim_lock, also on an error. */
 static struct sim_function *enter_function(CUfunction function, CUresult *error)
 {
 	sim_enter();
@@ -43,7 +40,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction han
 	return error;
 }
 
-/* The flags are about caching, which is not simulated. */
+/* The flags concern caching, which is not simulated. */
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle,
 							      int block_size, size_t shared,
 							      unsigned int flags)
@@ -52,7 +49,10 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
 	return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, block_size, shared);
 }
 
-/* The largest block of those that fill an SM best, and the grid that fills the GPU with it. */
+/*
+ * The largest block size of those that use an SM best, and a grid of such blocks that fills the
+ * GPU.
+ */
 static CUresult best_block(int *grid, int *block, CUfunction handle,
 			   size_t (*shared_of)(int block), size_t shared, int most)
 {
@@ -117,7 +117,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunc
 
 /* -------------------------------------------------------------------- clusters */
 
-/* The blocks of a cluster that @config asks for; 0: such a cluster there is not. */
+/* The blocks of a cluster of @config; 0: there can be no such cluster. */
 static unsigned int cluster_of(const struct cu_launch_config *config)
 {
 	unsigned int i, size = 1;
@@ -130,7 +130,7 @@ static unsigned int cluster_of(const struct cu_launch_config *config)
 	return size;
 }
 
-/* The GPU of a question about clusters, and how many blocks of it an SM holds. */
+/* Checks a query about clusters: finds its GPU, and how many of its blocks fit on an SM. */
 static CUresult cluster_question(const int *answer, CUfunction handle,
 				 const struct cu_launch_config *config,
 				 const struct sim_gpu **gpu, unsigned int *held)
@@ -163,7 +163,10 @@ static void sms_of_vgpcs(const struct sim_gpu *gpu, unsigned int sms[SIM_MAX_VGP
 		sms[gpu->hw.map.sms[i].vgpc]++;
 }
 
-/* How many clusters the GPU's virtual GPCs hold at once, a cluster's blocks an SM each. */
+/*
+ * How many clusters fit into the GPU's virtual GPCs at once, with an SM for each block of a
+ * cluster.
+ */
 static CUresult active_clusters(int *nr, CUfunction handle, const struct cu_launch_config *config)
 {
 	unsigned int i, size, held, sms[SIM_MAX_VGPCS];
@@ -175,7 +178,7 @@ static CUresult active_clusters(int *nr, CUfunction handle, const struct cu_laun
 	size = cluster_of(config);
 	sms_of_vgpcs(gpu, sms);
 	*nr = 0;
-	/* From four blocks on the driver keeps clusters off the singletons. */
+	/* The driver does not place clusters of four or more blocks on singletons. */
 	for (i = 0; i < SIM_MAX_VGPCS; i++)
 		if (sms[i] >= size && (size < 4 || i < gpu->info.max_gpcs))
 			*nr += sms[i] * held / size;
@@ -197,7 +200,7 @@ CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
 			active_clusters(nr, function, config), nr, function, config);
 }
 
-/* A cluster is as large as the function may have it, whatever @config says of its size. */
+/* The largest cluster of the function, whatever cluster size @config has. */
 static CUresult largest_cluster(int *size, CUfunction handle, const struct cu_launch_config *config)
 {
 	unsigned int i, held, largest = 0, sms[SIM_MAX_VGPCS];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that is no range of addresses by itself: arrays, physical memory and where it is
- * mapped, what other processes and programs share. Their bytes cannot be looked at, but for
- * what is mapped. Must not know what is kept there.
+ * Memory without an address of its own: arrays, physical memory and its mappings, memory shared
+ * with other processes and programs. Only mapped bytes can be accessed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -393,7 +392,7 @@ CUresult cuMemRetainAllocationHandle(uint64_t *handle, void *address)
 			retain(handle, (uintptr_t)address), handle, address);
 }
 
-/* Between processes nothing is shared here: what is imported is seen and takes no memory. */
+/* Processes do not share memory here: importing works, but takes no memory. */
 #define SHARED_MAGIC 0x51a7ed
 
 CUresult cuMemExportToShareableHandle(void *shared, uint64_t handle, int type, uint64_t flags)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pools of memory in the order of streams: what they keep of the GPU grows in units of
- * 32 MiB and goes back when somebody waits, as measured on an H200. What is freed may be
- * used again at once, but no trimming has it before somebody waited. Must not know what is
- * kept there.
+ * Stream-ordered memory pools: a pool grows in units of 32 MiB and shrinks when a thread waits,
+ * as measured on an H200. Freed memory may be used again at once, but is trimmed only after a
+ * wait.
  */
 #include <stdlib.h>
 #include "sim/cuda/callback_numbers.h"
@@ -14,7 +13,7 @@ struct sim_pool {
 	struct sim_pool *next;
 	struct sim_gpu *gpu;
 	uint64_t reserved, used, threshold;
-	uint64_t unseen;		/* freed, and nobody has waited since: still kept */
+	uint64_t unseen;		/* freed since the last wait: still kept */
 	bool is_default;
 };
 
@@ -115,7 +114,7 @@ static CUresult take(struct sim_ctx *ctx, struct sim_pool *pool, uint64_t bytes,
 	*piece = (struct piece){ pieces, pool, *address, bytes };
 	pieces = piece;
 	pool->used += bytes;
-	/* What was freed is used first. */
+	/* Freed memory is used first. */
 	pool->unseen -= bytes < pool->unseen ? bytes : pool->unseen;
 	return CUDA_SUCCESS;
 }
@@ -136,7 +135,7 @@ bool pool_free(uint64_t address)
 	return memory_unmake(address, ROOM_POOL);
 }
 
-/* Into a graph that is captured: a node, and an address that is never written. */
+/* In a captured graph: adds a node, and returns an address that is never written. */
 static CUresult capture(struct sim_stream *stream, uint64_t bytes, uint64_t *address)
 {
 	struct sim_work work = { .kind = SIM_OP_NOTHING, .args.bytes = bytes };
@@ -159,7 +158,7 @@ static CUresult allocate(uint64_t *address, uint64_t bytes, struct sim_pool *poo
 	ctx = ctx_current(&error);
 	if (ctx)
 		stream = stream_get(ctx, handle, &error);
-	/* The stream's GPU, whatever the current context's is. */
+	/* The stream's GPU, which may differ from that of the current context. */
 	if (stream)
 		ctx = stream->ctx;
 	if (stream && !pool) {
@@ -240,7 +239,7 @@ static CUresult free_async(uint64_t address, CUstream handle)
 	if (ctx)
 		stream = stream_get(ctx, handle, &error);
 	if (stream && !stream->capture) {
-		/* What is queued before it may use the memory. */
+		/* Work that was queued before may use the memory. */
 		while (engine_step(stream->ctx->gpu))
 			;
 		if (!graph_memory_given(address) && !pool_free(address) &&
@@ -290,7 +289,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const struct cu_pool_properties *pr
 			properties);
 }
 
-/* With sim_lock taken either way. */
+/* Takes sim_lock, also on an error. */
 static CUresult enter_pool(const struct sim_pool *pool)
 {
 	sim_enter();

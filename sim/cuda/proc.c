@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
-/* Entry points by name. Must not know what they do. */
+/* Finds entry points by name. */
 #include <stdio.h>
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-#define CU_PROC_PER_THREAD 2	/* default streams are each thread's own */
+#define CU_PROC_PER_THREAD 2	/* use per-thread default streams */
 
 #define FOUND		0
 #define NOT_FOUND	1
-#define TOO_OLD		2	/* the function is newer than the version asked for */
+#define TOO_OLD		2	/* the function is newer than the requested version */
 
 /*
- * The name that is exported, the name a program asks for, and the first CUDA version
- * for which that name means this function.
+ * The exported name, the name that a program asks for, and the first CUDA version in which that
+ * name means this function.
  */
 #define PLAIN(name)		{ #name, #name, 2000, (void *)name }
 #define V2(name, since)		{ #name "_v2", #name, since, (void *)name##_v2 }
 #define V3(name, since)		{ #name "_v3", #name, since, (void *)name##_v3 }
-/* A function whose own name came before it took another's over. */
+/* A function that had a name of its own before it became the new version of another. */
 #define TAKES(old, name, since)	{ #name, #old, since, (void *)name }
 
 static const struct {
@@ -115,7 +115,7 @@ static void *find(const char *symbol, int version, int *status)
 		}
 		if (strcmp(entries[i].name, symbol))
 			continue;
-		/* A later row of the same name is the newer function. */
+		/* A later row with the same name is a newer function. */
 		if (entries[i].since <= version)
 			function = entries[i].function;
 		else if (*status == NOT_FOUND)
@@ -135,7 +135,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, u
 	if (!symbol || !function)
 		return CUDA_ERROR_INVALID_VALUE;
 	*function = NULL;
-	/* Not every function that has such a form is simulated in it. */
+	/* Only some functions with such a form are simulated in it. */
 	snprintf(own, sizeof(own), "%s_ptsz", symbol);
 	if (flags & CU_PROC_PER_THREAD)
 		*function = find(own, version, &what);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The host's memory that a program registers with a context, so that kernels may use it. */
+/* Host memory that a program registers with a context, so that kernels can use it. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -88,7 +88,7 @@ CUresult cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
 	return error;
 }
 
-/* Everything queued is done first: it may use the memory. */
+/* Waits for all queued work, which may use the memory. */
 CUresult cuMemHostUnregister(void *address)
 {
 	struct registered **link, *r;
@@ -112,7 +112,7 @@ CUresult cuMemHostUnregister(void *address)
 	return error;
 }
 
-/* The same addresses for both, as with unified addressing. */
+/* Host and device use the same addresses, as with unified addressing. */
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *address, unsigned int flags)
 {
 	struct sim_ctx *ctx;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records that a TMD's release slots ask for, written when the kernel has ended, as measured on
- * H200 boards: the time before the payload, each with one store of 8 bytes.
+ * Writes the completion records that the release slots of a TMD request, when the kernel has
+ * ended. As measured on H200 boards: the time before the payload, each with one store of 8
+ * bytes.
  */
 #include <stdlib.h>
 #include "sim/cuda/sim.h"
 
-/* Of the driver's own words: in reach of 40 bits, and never read nor written here. */
+/* Addresses of the driver's own words: below 2^40, and never accessed here. */
 #define OWN_WORDS 0x200000000
 
-/* A record that has not come yet. */
+/* A record that is not written yet. */
 struct late {
 	struct late *next;
 	struct sim_ctx *ctx;
@@ -55,7 +56,7 @@ static void write_record(struct sim_ctx *ctx, const struct sim_release *release,
 	if (release->own && release->address / 64 == OWN_WORDS / 64)
 		return;
 	if (release->address % bytes || !memory_of_ctx(ctx, release->address, bytes)) {
-		sim_say("device %d: launch %llu: its record at %#llx is outside of its memory",
+		sim_say("device %d: launch %llu: its record at %#llx is outside its memory",
 			ctx->device, (unsigned long long)number,
 			(unsigned long long)release->address);
 		launch_failed(ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -86,7 +87,8 @@ void release_ended(const struct sim_kernel *kernel, uint64_t time)
 	unsigned int i;
 
 	if (faults->lose_context && kernel->number == faults->lose_context) {
-		sim_say("device %d: launch %llu of %s fails, as asked for", kernel->ctx->device,
+		sim_say("device %d: launch %llu of %s fails, as GPUPART_SIM_FAULTS requests",
+			kernel->ctx->device,
 			(unsigned long long)kernel->number, kernel->code->name);
 		launch_failed(kernel->ctx, CUDA_ERROR_LAUNCH_FAILED);
 	}
@@ -116,7 +118,7 @@ void release_ctx_ends(const struct sim_ctx *ctx)
 	last_late = link;
 }
 
-/* All are late by the same time: those of a GPU are in the order in which they come. */
+/* All have the same delay, so the records of a GPU are in order of time. */
 uint64_t release_late(const struct sim_gpu *gpu, uint64_t time)
 {
 	struct late **link = &first_late, *late;

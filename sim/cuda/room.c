@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much memory a GPU has, and in which units it is taken, as measured on an H200: up to
- * 1 MiB out of slabs of 2 MiB, more in multiples of 2 MiB. Must not know what is kept there.
+ * The amount of memory of a GPU, and the units in which it is taken, as measured on an H200: up
+ * to 1 MiB from slabs of 2 MiB, more in multiples of 2 MiB.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -40,7 +40,10 @@ void room_discharge(struct sim_gpu *gpu, uint64_t bytes)
 	gpu->memory_taken -= bytes;
 }
 
-/* Address space that begins where a unit does; memory only where it is written. 0: none. */
+/*
+ * Reserves address space that begins at a unit. Memory is used only when it is written. Returns
+ * 0 if there is none.
+ */
 static uint64_t map_space(uint64_t space)
 {
 	char *start, *at;
@@ -137,7 +140,10 @@ bool room_take(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes, struct 
 	*room = (struct room){ .gpu = ctx->gpu, .space = room_rounded(bytes) };
 	if (kind == ROOM_LINEAR && bytes <= SMALL)
 		return take_small(ctx, bytes, room);
-	/* Managed memory is the host's until it is used: the driver's figures do not have it. */
+	/*
+	 * Managed memory is in the host until it is used: the driver's figures do not contain
+	 * it.
+	 */
 	room->bytes = kind == ROOM_LINEAR ? room->space : 0;
 	if (room->space > 1ull << 46 || !room_charge(ctx->gpu, room->bytes))
 		return false;

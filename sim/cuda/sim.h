@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the simulated driver's files share: the GPU, the objects a program holds
- * handles of, the work queued on streams. Everything here is guarded by sim_lock
- * unless it says otherwise; no lock of libgpupart's is known here.
+ * Declarations that the files of the simulated driver share: GPUs, the objects behind a
+ * program's handles, the work queued on streams. sim_lock guards all of it unless a comment
+ * says otherwise.
  */
 #ifndef GPUPART_SIM_CUDA_SIM_H
 #define GPUPART_SIM_CUDA_SIM_H
@@ -22,88 +22,92 @@
 #define SIM_MAX_GRID_YZ		65535
 #define SIM_MAX_BLOCK_Z		64
 #define SIM_TMD_BYTES		384
-#define SIM_TMD_BITS		256	/* of the widest layout: V04_01, V05_00 */
+#define SIM_TMD_BITS		256	/* of the widest layouts: V04_01 and V05_00 */
 #define SIM_MAX_SUBSCRIBERS	4
-#define SIM_PART_SMS		8	/* what green contexts are parted in */
+#define SIM_PART_SMS		8	/* unit in which green contexts are split */
 #define SIM_MASK_WORDS		(SIM_TMD_BITS / 64)
-#define SIM_CLOCK_START		1000000000	/* a clock that reads 0 looks like one never read */
-#define SIM_SHARED_DEFAULT	49152	/* bytes of shared memory a block has without opting in */
+#define SIM_CLOCK_START		1000000000	/* a clock value of 0 would look like none */
+#define SIM_SHARED_DEFAULT	49152	/* bytes of shared memory that a block may use by default */
 #define SIM_CLUSTER_PORTABLE	8	/* blocks */
 #define SIM_PRIORITIES		6	/* of streams: 0 to -5 */
 
 /* ------------------------------------------------------------------- the GPU */
 
-/* A block that ran. */
+/* A block that has run. */
 struct sim_block {
-	uint64_t start, end;		/* as %globaltimer */
-	uint64_t index;			/* x fastest */
+	uint64_t start, end;		/* times of %globaltimer */
+	uint64_t index;			/* linear, x fastest */
 	uint64_t cluster;		/* linear, 0 without clusters */
-	uint32_t smid;			/* as this kernel's %smid */
+	uint32_t smid;			/* the %smid that this kernel sees */
 };
 
 struct sim_gpu {
 	char path[PATH_MAX];
-	struct gpupart_topology *topo;	/* as the capture has it */
+	struct gpupart_topology *topo;	/* of the capture */
 	uint64_t hash;			/* of its topology */
-	struct gpupart_gpu_info info;	/* PCI address and UUID filled in */
+	struct gpupart_gpu_info info;	/* with PCI address and UUID */
 	struct cu_uuid uuid;
 	unsigned int nr_tpcs, nr_sms;
-	bool clusters;			/* the capture tells virtual GPCs */
+	bool clusters;			/* the capture has virtual GPCs */
 	uint8_t tpc_bit[GPUPART_MAX_TPCS];	/* the mask bit that disables a TPC */
-	uint64_t singles[SIM_MASK_WORDS];	/* bits of no whole virtual GPC, and of no TPC */
-	unsigned int green_bits;	/* of a green context's mask that are said */
-	struct pipe_gpu hw;		/* its SMs, and what one has */
-	struct pipe_fed *fed;		/* what runs; its 0 is SIM_CLOCK_START of %globaltimer */
-	bool stands;			/* it never will again */
-	uint64_t memory, memory_taken;	/* bytes: it has; this process has of it */
-	uint64_t graph_memory;		/* of that, what graphs' nodes keep */
-	unsigned int graph_trims;	/* how often they gave it back */
-	unsigned int primary_users;	/* who retained its primary context, through resets */
-	struct sim_pool *pool, *default_pool;	/* the one in use; NULL: not used yet */
+	/* bits that belong to no whole virtual GPC, or to no TPC */
+	uint64_t singles[SIM_MASK_WORDS];
+	unsigned int green_bits;	/* bits of a green context's mask that the driver writes */
+	struct pipe_gpu hw;		/* its SMs and their sizes */
+	struct pipe_fed *fed;	/* its pipeline, whose time 0 is SIM_CLOCK_START of %globaltimer */
+	bool stands;			/* it cannot continue */
+	uint64_t memory, memory_taken;	/* bytes: of the GPU; used by this process */
+	uint64_t graph_memory;		/* used by nodes of graphs */
+	unsigned int graph_trims;	/* how often that was trimmed */
+	unsigned int primary_users;	/* holders of its primary context, counted through resets */
+	struct sim_pool *pool, *default_pool;	/* the present one; NULL: not used yet */
 };
 
 /* ----------------------------------------------------------------- a launch */
 
-/* Where it is: the driver's release slot says other things in a graph. */
+/* Where it is launched: in a graph the driver's release slot has other values. */
 enum sim_place { SIM_IN_STREAM, SIM_IN_GRAPH, SIM_LAST_OF_GRAPH };
 
-/* What a program asks for; input of tmd_build.c. */
+/* The request of a program; input of tmd_build.c. */
 struct sim_launch {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 0: none */
 	unsigned int registers;
 	unsigned int shared;		/* static and dynamic */
-	bool bare;			/* the driver's own kernel: nothing reserved */
+	bool bare;			/* a kernel of the driver: nothing is reserved */
 	enum sim_place place;
 	bool cooperative;
 	enum cu_cluster_policy policy;
-	uint64_t off[SIM_MASK_WORDS];	/* TPCs that its green context has not; 0: all are its */
-	bool prioritized;		/* else its stream's priority */
-	int priority;			/* as CUDA's: lower is more urgent */
+	uint64_t off[SIM_MASK_WORDS];	/* TPCs outside its green context; 0: none */
+	bool prioritized;		/* else it has its stream's priority */
+	int priority;			/* as in CUDA: lower is more urgent */
 };
 
-/* A record that the hardware writes when a grid has ended. */
+/* A record that the hardware writes at the end of a grid. */
 struct sim_release {
 	uint64_t address, payload;
 	unsigned int words;		/* 4: payload and time; 1: the payload */
-	bool adds;			/* one word: it is added to what is there */
+	bool adds;			/* for one word: added to the old value */
 	bool wide;			/* the payload has 64 bits */
-	bool own;			/* the driver's */
+	bool own;			/* belongs to the driver */
 };
 
-/* What the hardware reads out of a TMD; output of the decoder. Blocks, not clusters, in grid. */
+/*
+ * What the hardware reads from a TMD; output of the decoder. grid is in blocks, not in
+ * clusters.
+ */
 struct sim_grid {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 1,1,1: none */
 	unsigned int registers, shared;
 	bool clustered, cooperative;
-	bool spread;			/* a cluster's blocks on different SMs */
+	bool spread;			/* blocks of a cluster run on different SMs */
 	unsigned int threads, cluster_blocks;
 	uint64_t nr_blocks, nr_clusters;
-	uint64_t tpc_off[GPUPART_MAX_TPCS / 64];	/* set = disabled */
+	uint64_t tpc_off[GPUPART_MAX_TPCS / 64];	/* a set bit disables */
 	struct sim_release releases[3];
 	unsigned int nr_releases;
 };
 
-/* Kernel parameters as far as any known kernel has them. */
+/* Kernel parameters that known kernels have. */
 struct sim_args {
 	uint64_t address, from, bytes;
 	uint32_t value, count;
@@ -117,10 +121,10 @@ struct sim_kernel {
 	struct sim_args args;
 	struct sim_grid grid;
 	struct pipe_ask ask;
-	uint16_t *smids;		/* what a block reads in %smid; NULL: the SM's own */
+	uint16_t *smids;	/* the %smid values that blocks read; NULL: the SMs' own */
 };
 
-/* Something that others wait for: a command of the pipeline. Freed with its last user. */
+/* A command of the pipeline that others wait for. Freed by its last user. */
 struct sim_moment {
 	unsigned int users;
 	bool over;
@@ -133,21 +137,21 @@ enum sim_op_kind {
 	SIM_OP_GRAPH,
 };
 
-/* One thing on a stream. */
+/* An operation on a stream. */
 struct sim_op {
 	struct sim_op *next;
 	enum sim_op_kind kind;
-	uint64_t last;			/* its last command's number there */
+	uint64_t last;			/* number of its last command */
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
-	struct sim_moment *after;	/* does not start before it; NULL: none */
-	struct sim_moment *moment;	/* is over when this is done; NULL: nobody asks */
+	struct sim_moment *after;	/* must be done before it starts; NULL: none */
+	struct sim_moment *moment;	/* done when the operation is done; NULL: not needed */
 	struct sim_args args;
-	enum pipe_way way;		/* of a copy */
+	enum pipe_way way;		/* for a copy */
 };
 
-/* A node of a graph that is being run. */
+/* A node of a running graph. */
 struct sim_step {
 	enum sim_op_kind kind;
 	struct sim_kernel *kernel;
@@ -159,7 +163,7 @@ struct sim_run {
 	struct pipe_graph graph;
 	struct pipe_node *nodes;
 	const struct pipe_ask **asks;	/* by node */
-	unsigned int *edges;		/* what the nodes' after point into */
+	unsigned int *edges;		/* the arrays for @after of the nodes */
 	unsigned int nr_steps;
 	struct sim_step steps[];
 };
@@ -169,20 +173,21 @@ struct sim_run {
 struct sim_function {
 	struct sim_module *module;
 	const struct sim_code *code;
-	bool launched;			/* once: its code is there */
+	bool launched;			/* at least once: its code is loaded */
 	char *name;
 	unsigned int registers;
-	unsigned int shared_static, shared_dynamic;	/* dynamic: what was opted in to */
+	/* dynamic: the most that the program has allowed */
+	unsigned int shared_static, shared_dynamic;
 	bool non_portable_cluster;
 	struct sim_function *next;
 };
 
 struct sim_module {
 	struct sim_ctx *ctx;
-	uint64_t bytes;			/* of its variables, and of its code */
-	bool live, opaque;		/* opaque: not text, any name is taken to be in it */
-	bool untold;			/* it ended with its context, subscribers do not know yet */
-	void *image;			/* of a library whose code is not loaded yet; NULL: it is */
+	uint64_t bytes;			/* of its variables and its code */
+	bool live, opaque;		/* opaque: not text; any function name is accepted */
+	bool untold;	/* unloaded with its context, not reported to subscribers yet */
+	void *image;	/* for a library whose code is not loaded yet; NULL: it is loaded */
 	size_t image_size;
 	struct sim_function *functions;
 	struct sim_module *next;
@@ -191,11 +196,11 @@ struct sim_module {
 struct sim_event {
 	struct sim_ctx *ctx;
 	bool live, recorded;
-	unsigned int pending;		/* records still in a queue */
+	unsigned int pending;		/* queued records */
 	uint64_t time;
 	struct sim_moment *moment;	/* of the last record; NULL: none */
-	uint64_t capture;		/* whose work was recorded last; 0: none */
-	struct sim_node **tips;		/* what was recorded there */
+	uint64_t capture;		/* capture whose work was recorded last; 0: none */
+	struct sim_node **tips;		/* the nodes that were recorded */
 	unsigned int nr_tips;
 	struct sim_event *next;
 };
@@ -203,36 +208,37 @@ struct sim_event {
 struct sim_stream {
 	struct sim_ctx *ctx;
 	CUstream handle;		/* NULL: a default stream */
-	void *object;			/* S; its words are what a program could see */
+	void *object;			/* the object S; a program could see its words */
 	void *tmd;
-	struct sim_ctx *green;		/* the green context that it is in; NULL: none */
+	struct sim_ctx *green;		/* its green context; NULL: none */
 	bool legacy, blocking;
-	uint64_t thread;		/* of a per-thread default stream, else 0 */
-	pthread_mutex_t launch;		/* one launch at a time; taken before sim_lock */
-	int priority;			/* as CUDA's: lower is more urgent */
-	int pipe;			/* the pipeline's stream; -1: none yet */
-	struct sim_op *head, **tail;	/* what is not done */
+	uint64_t thread;		/* for a per-thread default stream; else 0 */
+	pthread_mutex_t launch;		/* serializes launches; locked before sim_lock */
+	int priority;			/* as in CUDA: lower is more urgent */
+	int pipe;			/* its stream in the pipeline; -1: none yet */
+	struct sim_op *head, **tail;	/* operations that are not done */
 	uint64_t last;			/* the last command of the last of them */
-	uint64_t followed, followed_by;	/* legacy's commands waited for, and own ones by legacy */
+	/* legacy commands that this stream waited for, and the reverse */
+	uint64_t followed, followed_by;
 	struct sim_stream *next, *next_hash;
-	struct sim_capture *capture;	/* NULL: work is done, not captured */
-	struct sim_node **tips;		/* what the next captured node depends on */
+	struct sim_capture *capture;	/* NULL: not captured */
+	struct sim_node **tips;		/* dependencies of the next captured node */
 	unsigned int nr_tips;
 };
 
-/* What a launch, a fill or a copy asks for, wherever it is to run. */
+/* The request of a launch, fill or copy, for a stream or a graph. */
 struct sim_work {
-	enum sim_op_kind kind;		/* SIM_OP_KERNEL: has a TMD */
-	struct sim_function *function;	/* also of what is too small for a kernel */
+	enum sim_op_kind kind;		/* SIM_OP_KERNEL: it has a TMD */
+	struct sim_function *function;	/* also for work too small for a kernel */
 	const struct sim_code *code;
 	struct sim_launch launch;
-	unsigned int dynamic;		/* shared memory asked for */
+	unsigned int dynamic;		/* requested dynamic shared memory */
 	struct sim_args args;
 };
 
 enum sim_handle_kind { SIM_HANDLE_GRAPH, SIM_HANDLE_NODE, SIM_HANDLE_EXEC };
 
-/* First in what graph.c gives handles of. */
+/* First member of objects of graph.c with handles. */
 struct sim_handle {
 	struct sim_handle *next;
 	enum sim_handle_kind kind;
@@ -241,21 +247,21 @@ struct sim_handle {
 struct sim_node {
 	struct sim_handle handle;
 	struct sim_graph *graph;
-	uint64_t serial;		/* never given twice, unlike an address */
-	uint64_t clone_of;		/* that node's serial; 0: of none */
-	unsigned int at;		/* place in graph->nodes */
+	uint64_t serial;		/* never used twice, unlike an address */
+	uint64_t clone_of;		/* serial of the original node; 0: none */
+	unsigned int at;		/* index in graph->nodes */
 	enum cu_node_type type;
 	struct sim_work work;
 	struct sim_graph *child;	/* the node's own copy */
 	struct sim_node **before;
 	unsigned int nr_before;
-	void *params[2];		/* what a program is shown of work.args */
+	void *params[2];		/* work.args as a program reads it */
 };
 
 struct sim_graph {
 	struct sim_handle handle;
-	bool owned;			/* by a node or a capture: not the program's to destroy */
-	struct sim_node **nodes;	/* as they were made */
+	bool owned;	/* by a node or a capture: the program may not destroy it */
+	struct sim_node **nodes;	/* in the order of creation */
 	unsigned int nr_nodes, room;
 };
 
@@ -263,7 +269,8 @@ struct sim_ctx {
 	struct sim_gpu *gpu;
 	CUdevice device;
 	bool live, primary;
-	struct sim_ctx *base;		/* a green one: of it only this and what follows count */
+	/* of a green context, which uses only this and the following members */
+	struct sim_ctx *base;
 	uint64_t off[SIM_MASK_WORDS];
 	CUresult error;			/* sticky */
 	struct sim_stream *streams, *legacy;
@@ -283,58 +290,60 @@ static inline void sim_leave(void)
 	pthread_mutex_unlock(&sim_lock);
 }
 
-/* One line on stderr; the only place that prints. */
+/* Prints a line on stderr. Nothing else prints. */
 __attribute__((format(printf, 1, 2)))
 void sim_say(const char *fmt, ...);
 
 /* -------------------------------------------------------------------- gpu.c */
 
-/* The GPUs this process sees, in CUDA's order; set up once by cuInit. */
+/* The GPUs that this process sees, in CUDA's order; set by cuInit. */
 extern struct sim_gpu *sim_gpus[SIM_MAX_GPUS];
 extern unsigned int sim_nr_gpus;
 
 CUresult gpu_setup(void);
-/* Its two halves that CUDA's variables do not steer: all of them, in the order of their
- * captures, and then by PCI address. */
+/*
+ * Parts of cuInit that do not depend on CUDA's variables: all GPUs in the order of their
+ * captures, and sorted by PCI address.
+ */
 CUresult gpu_open_all(void);
 void gpu_sort_by_address(void);
-/* NULL before cuInit and for a device that is not there. */
+/* NULL before cuInit, and for a device that does not exist. */
 struct sim_gpu *gpu_get(CUdevice device);
 
 /* ------------------------------------------------------------------ fault.c */
 
-/* Faults and settings of tests. Without SIM_FAULTS nothing sets them. See README.md. */
+/* Faults and settings of tests. They are set only in builds with SIM_FAULTS. See README.md. */
 struct sim_faults {
-	uint64_t tmd_version;		/* 0x23, 0x24, 0x30, 0x50; else as V04_00 */
-	const char *order;		/* of mask bits; NULL: as the capture says */
-	int move_field[2];		/* two bytes of a TMD that change places */
+	uint64_t tmd_version;		/* 0x23, 0x24, 0x30, 0x50; others like V04_00 */
+	const char *order;		/* of mask bits; NULL: that of the capture */
+	int move_field[2];		/* two bytes of a TMD that are exchanged */
 	bool no_table, sealed_table, drop_callback, mps;
 	uint64_t table_size, params_size, features;
-	uint64_t tmd_pointer;		/* what slot 4 of cbid 1 holds; 0: the TMD's address */
-	bool stale_tmd;			/* slot 4 of cbid 1 stays a copy of the first launch's */
+	uint64_t tmd_pointer;		/* value in slot 4 of cbid 1; 0: the TMD's address */
+	bool stale_tmd;	/* slot 4 of cbid 1 always points to a copy of the first TMD */
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock, host_thread;
-	uint64_t clock_drift;		/* of the host's clock: ppm */
+	uint64_t clock_drift;		/* speed difference to the host's clock, ppm */
 	bool fixed_arguments, no_memory_figure;
-	bool lazy_libraries;		/* a library's code is loaded when a kernel of it is used */
-	uint64_t other_memory;		/* bytes that another process gets each time one looks */
-	uint64_t memory;		/* bytes of every GPU */
-	uint64_t graphs;		/* executable ones that can be made in all */
-	uint64_t graph_memory;		/* bytes that each takes when it is first uploaded */
-	uint64_t lazy_code;		/* bytes that a function's first launch takes */
-	uint64_t nr_clusters;		/* what there is said to be room for; 0: what there is */
+	bool lazy_libraries;	/* code of libraries is loaded when a kernel is first used */
+	uint64_t other_memory;		/* bytes that another process gets with each query */
+	uint64_t memory;		/* bytes of each GPU */
+	uint64_t graphs;		/* most executable graphs that can be created */
+	uint64_t graph_memory;	/* bytes for each executable graph at its first upload */
+	uint64_t lazy_code;		/* bytes for the first launch of a function */
+	uint64_t nr_clusters;		/* reported number of clusters; 0: the real one */
 	bool release_busy, release_lost;
 	uint64_t release_late, release_torn;	/* us */
-	uint64_t release_wrong;		/* bytes; 0: nothing is written; UINT64_MAX: no fault */
-	uint64_t lose_context;		/* by the launch with this number; 0: none */
-	uint64_t renamed;		/* the call with this number is another; 0: none */
-	uint64_t subscribers;		/* at a time */
+	uint64_t release_wrong;	/* offset in bytes; 0: no record is written; UINT64_MAX: off */
+	uint64_t lose_context;		/* number of the launch that fails; 0: none */
+	uint64_t renamed;		/* number of the call with a wrong name; 0: none */
+	uint64_t subscribers;		/* most at the same time */
 	int move_bit[2];		/* a TPC and its bit; -1: none */
 	int cc[2];			/* compute capability */
 	uint64_t seed;
-	/* Of the management library. */
+	/* For the management library. */
 	const char *nvml, *nvml_state;	/* or NULL */
-	char *texts;			/* a copy of GPUPART_SIM_FAULTS: they are parts of it */
+	char *texts;	/* a copy of GPUPART_SIM_FAULTS that the strings point into */
 	uint64_t nvml_ioctl;		/* a descriptor; UINT64_MAX: none */
 	bool nvml_wide, nvml_newer;
 };
@@ -343,87 +352,89 @@ const struct sim_faults *sim_faults(void);
 
 /* -------------------------------------------------------------- tmd_build.c */
 
-/* Shared memory of a block as a TMD says it; @bare as in struct sim_launch. */
+/* The field of a TMD for the shared memory of a block; @bare: see struct sim_launch. */
 unsigned int shared_of_block(unsigned int bytes, bool bare);
 
-/* How many mask bits a TMD of this version has. */
+/* The number of mask bits of a TMD of this version. */
 unsigned int tmd_nr_bits(void);
 
-/* Moves a field as `move-field` says, and moves it back. */
+/* Exchanges the bytes of `move-field`; again exchanges them back. */
 void tmd_move_field(uint8_t *tmd);
 
 /* Writes all SIM_TMD_BYTES. */
 void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
-/* In place: the mask, the mask-valid bit and others' release slots that stand there stay. */
+/* Builds in place, and keeps the mask, the mask-valid bit and the release slots of others. */
 void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
 
 /* ------------------------------------------------------------- tmd_decode.c */
 
-/* False: no hardware would know what this TMD asks for. */
+/* Returns false if the hardware could not execute the TMD. */
 bool tmd_decode(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid);
 /*
- * The first byte in which two TMDs differ outside mask, mask-valid bit and release slots that the
- * driver does not use, or -1.
+ * The first byte that differs between two TMDs outside the mask, the mask-valid bit and release
+ * slots that the driver does not use; -1: none.
  */
 int tmd_foreign_edit(const uint8_t *before, const uint8_t *after);
 
 /* --------------------------------------------------------------- release.c */
 
-/* The address of the driver's own word for its slot. */
+/* The address of the driver's word for its slot. */
 uint64_t release_words(unsigned int slot);
 /* A kernel has ended at @time of %globaltimer: writes its records, or fails its context. */
 void release_ended(const struct sim_kernel *kernel, uint64_t time);
-/* Writes those that come late, up to @time. When the next one comes; UINT64_MAX: none. */
+/* Writes the late records up to @time. Returns the time of the next one; UINT64_MAX: none. */
 uint64_t release_late(const struct sim_gpu *gpu, uint64_t time);
-/* Those of the context that are late do not come any more. */
+/* Discards the late records of the context. */
 void release_ctx_ends(const struct sim_ctx *ctx);
 
 /* --------------------------------------------------------------- dispatch_kernel.c */
 
-/* One SM of the simulated GPUs, and how fast they are. */
+/* The row of an SM of the simulated GPUs, and its speed. */
 const struct pipe_chip *sim_chip(void);
 /*
- * A kernel ready to be queued. NULL: @why says why @grid can never finish on this
- * GPU, or is "" where memory is out.
+ * Creates a kernel that can be queued. Returns NULL if @grid can never finish on this GPU, with
+ * the reason in @why; "" if memory is out.
  */
 struct sim_kernel *dispatch_prepare(struct sim_gpu *gpu, const struct sim_code *code,
 				    const struct sim_args *args, const struct sim_grid *grid,
 				    char why[160]);
 void dispatch_free(struct sim_kernel *kernel);
-/* The pipeline says that a block of one is done: does what it does. */
+/* The pipeline reports the end of a block: applies its effects. */
 void dispatch_ran(const struct pipe_block *block);
-/* How many blocks of this shape fit on an empty SM; @shared as a TMD says it. */
+/* How many blocks of this size fit on an empty SM; @shared is the value of a TMD. */
 unsigned int dispatch_occupancy(unsigned int threads, unsigned int registers,
 				unsigned int shared);
 
 /* ----------------------------------------------------------------- engine.c */
 
-/* The pipeline of a GPU whose @hw is there; false: no memory. */
+/* Creates the pipeline of a GPU from its @hw; false: no memory. */
 bool engine_open(struct sim_gpu *gpu);
-/* Appends a copy of @op to the stream, which then owns what it points to; false: no memory. */
+/* Appends a copy of @op to the stream, which then owns its pointers; false: no memory. */
 bool engine_queue(struct sim_stream *stream, const struct sim_op *op);
-/* Of one user; NULL: out of memory. */
+/* With one user; NULL: out of memory. */
 struct sim_moment *engine_moment(void);
 struct sim_moment *engine_moment_get(struct sim_moment *moment);
 void engine_moment_put(struct sim_moment *moment);
-/* With its kernels; NULL is fine. */
+/* Frees it with its kernels. @run may be NULL. */
 void engine_run_free(struct sim_run *run);
-/* Each runs until nothing of its object is queued and returns the context's error. */
+/* Each runs until no work of its object is queued, and returns the context's error. */
 CUresult engine_finish_stream(struct sim_stream *stream);
 CUresult engine_finish_ctx(struct sim_ctx *ctx);
 CUresult engine_finish_event(struct sim_event *event);
-/* The stream is about to go: what it still has queued is thrown away. */
+/* The stream will be destroyed: discards its queued work. */
 void engine_forget(struct sim_stream *stream);
-/* One step of time; false when nothing is left to do. */
+/* Advances to the next event; false: no work is left. */
 bool engine_step(struct sim_gpu *gpu);
-/* Somebody asks whether something is over: a step, or what is due by the host's clock. */
+/*
+ * A program polls: advances to the next event, or carries out what is due by the host's clock.
+ */
 void engine_asked(struct sim_gpu *gpu);
 /*
- * Who waits by the host's clock lets others in meanwhile: does what is due, and tells how
- * many ns it is until more is; 0: by the simulated clock, or when nothing runs.
+ * A thread that waits by the host's clock releases the lock meanwhile. Carries out what is due
+ * and returns the ns until more is due; 0: the clock is simulated, or nothing runs.
  */
 uint64_t engine_idle_ns(struct sim_gpu *gpu);
-/* So long, without the lock. */
+/* Sleeps for @ns without the lock. */
 void engine_sleep(uint64_t ns);
 
 /* ---------------------------------------------------------------- kernels.c */
@@ -432,19 +443,19 @@ struct sim_code {
 	const char *name;
 	unsigned int registers;
 	unsigned int nr_params;		/* u64 address, u32 value; then u64, u32 count */
-	unsigned int record;		/* bytes written a block at args.address */
-	unsigned int slot;		/* bytes written there by the launch as a whole */
-	/* What a block of @kernel asks of its SM and of memory. */
+	unsigned int record;		/* bytes that each block writes at args.address */
+	unsigned int slot;		/* bytes that the whole launch writes there */
+	/* The demand of a block of @kernel on its SM and on memory. */
 	void (*demand)(struct pipe_kernel *asked, const struct sim_kernel *kernel);
-	/* At a block's end; may be NULL. */
+	/* Called at the end of a block; may be NULL. */
 	void (*finish)(const struct sim_kernel *kernel, const struct sim_block *block);
-	bool resident;			/* its blocks wait for each other, and nothing says so */
+	bool resident;	/* its blocks wait for each other, without being cooperative */
 };
 
-/* Never NULL: a name that is not known runs as 1 us of nothing. */
+/* Never NULL: an unknown kernel takes 1 us and does nothing. */
 const struct sim_code *kernels_find(const char *name);
 extern const struct sim_code kernels_set8, kernels_set32, kernels_copy;
-/* Blocks that the driver's own kernels take for so many bytes. */
+/* The blocks of the driver's own kernels for that many bytes. */
 unsigned int kernels_chunks(uint64_t bytes);
 
 /* ------------------------------------------------------------- hook_table.c */
@@ -459,7 +470,7 @@ enum hook_cbid {
 	HOOK_TMD_BUILT = 1,		/* launch domain */
 	HOOK_TMD_UPLOADED = 2,
 	HOOK_GRAPH_NODE = 3,
-	HOOK_CTX_DESTROYED = 2,		/* resource domain, as seen on an H200 */
+	HOOK_CTX_DESTROYED = 2,		/* resource domain, as measured on an H200 */
 	HOOK_STREAM_CREATED = 4,
 	HOOK_STREAM_DYING = 5,
 	HOOK_STREAM_DESTROYED = 6,
@@ -478,54 +489,57 @@ enum hook_module_kind {
 };
 
 /*
- * Without sim_lock held: a subscriber may call the driver. @last: the launch's number for
- * HOOK_TMD_BUILT, else the TMD's device address.
+ * Call without sim_lock: a subscriber may call the driver. @last: the number of the launch for
+ * HOOK_TMD_BUILT, else the device address of the TMD.
  */
 void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, int cbid);
-/* @object: a stream's object, or a module. */
+/* @object: the object of a stream, or a module. */
 void hook_resource(CUcontext ctx, void *object, int cbid);
-/* It was loaded: @image looks like a binary, whatever the program had. */
+/* A module was loaded. @image: a binary, even if the program gave text. */
 void hook_module(CUmodule module, const void *image, size_t size, enum hook_module_kind kind);
-/* @graph: also what stands for an executable graph's own copy. */
+/* @graph: also the address that stands for an executable graph's copy. */
 void hook_graph_destroyed(const void *graph);
 void hook_exec_created(CUcontext ctx, CUgraph graph, CUgraphExec exec);
 void hook_exec_dying(CUgraphExec exec);
-/* Somebody has subscribed who does not cope with green contexts: they are refused for ever. */
+/* A subscriber without the feature has attached: green contexts are refused from then on. */
 bool hook_no_green(void);
 
 /* ---------------------------------------------------------------- context.c */
 
 /*
- * The calling thread's current context, the primary one for a green one: NULL and *error says why.
- * Takes no lock.
+ * The current context of the calling thread; for a green context, the primary one. NULL with
+ * the reason in *error. Takes no lock.
  */
 struct sim_ctx *ctx_current(CUresult *error);
-/* The green one of @ctx that is current on this thread, or NULL. */
+/* The current green context of this thread on @ctx, or NULL. */
 struct sim_ctx *ctx_current_green(const struct sim_ctx *ctx);
-/* Of @device, with the mask @off; releases nothing that it did not retain. */
+/*
+ * A green context of @device with the mask @off. On an error it keeps the caller's reference of
+ * the primary context.
+ */
 CUresult ctx_make_green(struct sim_ctx **green, CUdevice device, const uint64_t *off);
 CUresult ctx_end_green(struct sim_ctx *green);
 bool ctx_valid(const struct sim_ctx *ctx);
-struct sim_ctx *ctx_first(void);	/* all there were, linked by next; dead ones too */
+struct sim_ctx *ctx_first(void);	/* all contexts, linked by next; also destroyed ones */
 extern bool sim_ready;			/* cuInit has succeeded; read atomically */
 
 /* ----------------------------------------------------------------- stream.c */
 
 /*
- * The stream of a handle, default streams made on first use. @ctx is the current
- * one and may be NULL for handles that are pointers.
+ * The stream of a handle; default streams are created at their first use. @ctx is the current
+ * context and may be NULL for handles that are pointers.
  */
 struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error);
 void stream_destroy_all(struct sim_ctx *ctx);
-/* A created one, in @green or not (NULL). NULL: out of memory. */
+/* Creates a stream, in @green or, if NULL, outside green contexts. NULL: out of memory. */
 struct sim_stream *stream_new(struct sim_ctx *ctx, struct sim_ctx *green, unsigned int flags,
 			      int priority);
-/* Another TMD buffer for the stream, as a driver might do that we do not know. */
+/* Gives the stream another TMD buffer, as an unknown driver might do. */
 void stream_move_tmd(struct sim_stream *stream);
 
 /* ------------------------------------------------------------------ green.c */
 
-/* The SMs of @gpu but those of the TPCs @off (NULL: none), as a program parts them. */
+/* The SMs of @gpu except those of the TPCs @off (NULL: none), as a resource. */
 CUresult gpu_resource(const struct sim_gpu *gpu, const uint64_t *off,
 		      struct cu_resource *resource, int type);
 
@@ -533,17 +547,17 @@ CUresult gpu_resource(const struct sim_gpu *gpu, const uint64_t *off,
 
 enum room_kind { ROOM_LINEAR, ROOM_MANAGED, ROOM_MAPPED, ROOM_POOL, ROOM_HOST };
 
-/* Address space, and what of the GPU's memory it takes. */
+/* Address space, and the GPU memory that it takes. */
 struct room {
 	struct sim_gpu *gpu;
 	uint64_t address, space, bytes;
-	struct room_slab *slab;		/* shared with others; NULL: its own */
+	struct room_slab *slab;		/* shared with others; NULL: its own memory */
 };
 
-/* False: there is no more. */
+/* Returns false if there is not enough. */
 bool room_take(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes, struct room *room);
 void room_give(struct room *room);
-/* Of the GPU alone, in the units that it has. */
+/* Rounds up to units of the GPU's memory. */
 uint64_t room_rounded(uint64_t bytes);
 bool room_charge(struct sim_gpu *gpu, uint64_t bytes);
 void room_discharge(struct sim_gpu *gpu, uint64_t bytes);
@@ -552,14 +566,14 @@ CUresult room_info(size_t *free_bytes, size_t *total);
 
 /* ------------------------------------------------------------------- pool.c */
 
-/* What is no longer used goes back, as far as pools are asked to: at each wait. */
+/* Called at each wait: frees memory that pools need not keep. */
 void pool_waited(struct sim_gpu *gpu);
-/* Whether it was a pool's. */
+/* Whether @address belonged to a pool. */
 bool pool_free(uint64_t address);
 
 /* ---------------------------------------------------------- graph_memory.c */
 
-/* Where graphs' memory is: addresses that are never written; of captures, of nodes. */
+/* Addresses of graphs' memory, which are never written; for captures and for nodes. */
 #define GRAPH_MEMORY		0x600000000000
 #define GRAPH_MEMORY_NODES	0x610000000000
 #define GRAPH_MEMORY_END	0x620000000000
@@ -574,13 +588,13 @@ CUresult memory_make(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes,
 bool memory_unmake(uint64_t address, enum room_kind kind);
 void memory_ctx_ends(struct sim_ctx *ctx);
 
-/* Whether [address, address + bytes) lies in one live allocation. */
+/* Whether [address, address + bytes) is inside one live allocation. */
 bool memory_valid(uint64_t address, uint64_t bytes);
-/* Whether a kernel in @ctx may write there: its memory, or what it has registered. */
+/* Whether a kernel in @ctx may write there: memory of the context, or registered with it. */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
-/* Whether what @work reads and writes is memory; kernels that a program brings: true. */
+/* Whether @work reads and writes allocated memory. Kernels of the program: always true. */
 bool memory_work_valid(const struct sim_work *work);
-/* The fill or copy that @work->kind and @work->args say, as a kernel where there is much to do. */
+/* Completes the fill or copy in @work->kind and @work->args; a large one becomes a kernel. */
 CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work);
 
 /* ------------------------------------------------------------- registered.c */
@@ -592,42 +606,45 @@ void registered_ctx_ends(const struct sim_ctx *ctx);
 /* ----------------------------------------------------------------- module.c */
 
 bool module_make_builtin(struct sim_ctx *ctx);
-/* Tells the subscribers of it. Without sim_lock. */
+/* Reports it to the subscribers. Call without sim_lock. */
 void module_tell_builtin(const struct sim_ctx *ctx);
 void module_unload_all(struct sim_ctx *ctx);
-/* Tells the subscribers of what module_unload_all() unloaded. Without sim_lock. */
+/* Reports what module_unload_all() unloaded. Call without sim_lock. */
 void module_tell_unloaded(struct sim_ctx *ctx);
 bool function_valid(const struct sim_function *function);
-/* The function of a CUkernel, whose code is loaded now; of another handle that one. */
+/* The function of a CUkernel, whose code this loads, or of a CUfunction. */
 struct sim_function *function_of(void *handle);
 
 /* ----------------------------------------------------------------- launch.c */
 
-/* Completes @work (grid, block, cluster, dynamic are there) and says what is wrong with it. */
+/* Completes @work, whose grid, block, cluster and dynamic are set, and checks it. */
 CUresult launch_check(struct sim_function *function, struct sim_work *work);
 /* An attribute that is not simulated is an invalid value. */
 CUresult launch_set_attribute(struct sim_launch *launch, int id,
 			      const union cu_launch_value *value);
 CUresult launch_read_args(const struct sim_code *code, void **params, void **extra,
 			  struct sim_args *args);
-/* The pipeline's for a priority of CUDA's. */
+/* The pipeline's priority for one of CUDA. */
 unsigned int launch_priority(int priority);
-/* Counts up by one. */
+/* Returns the next number of a launch. */
 uint64_t launch_number(void);
-/* False: a callback changed in @tmd what is none of its business; said, and the context fails. */
+/*
+ * Returns false if a callback changed a byte of @tmd that it may not change; then a message is
+ * printed and the context fails.
+ */
 bool launch_unspoilt(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
 		     uint64_t number);
 /*
- * What @tmd says, ready to be queued. NULL and no *error: it cannot run; that is said,
+ * The kernel that @tmd describes. NULL without *error: it cannot run, a message was printed,
  * and the context fails.
  */
 struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd,
 				 uint64_t number, CUresult *error);
-/* Writes outside of memory, say: later waits in the context return @error. */
+/* For example a write outside memory: later waits in the context return @error. */
 void launch_failed(struct sim_ctx *ctx, CUresult error);
 /*
- * Builds the TMD, calls the subscribers, reads it back, queues. @work is right.
- * Called without sim_lock.
+ * Builds the TMD, calls the subscribers, reads it back and queues the launch. @work must be
+ * valid. Call without sim_lock.
  */
 CUresult launch_submit(struct sim_stream *stream, const struct sim_work *work);
 
@@ -639,38 +656,43 @@ void handle_drop(struct sim_handle *handle);
 
 struct sim_graph *graph_make(void);		/* NULL: out of memory */
 struct sim_graph *graph_clone(const struct sim_graph *graph);
-void graph_free(struct sim_graph *graph);	/* with its nodes; NULL is fine */
-void graph_empty(struct sim_graph *graph);	/* all of that but the structure itself */
-/* A node after @before, which are nodes of @graph; @work NULL: none. NULL: out of memory. */
+void graph_free(struct sim_graph *graph);	/* with its nodes; NULL is allowed */
+void graph_empty(struct sim_graph *graph);	/* the contents without the structure itself */
+/*
+ * Adds a node after @before, which are nodes of @graph; @work NULL: none. NULL: out of memory.
+ */
 struct sim_node *graph_add(struct sim_graph *graph, enum cu_node_type type,
 			   const struct sim_work *work, struct sim_node *const *before,
 			   unsigned int nr_before);
-/* With sim_lock taken either way: an error for what is no node. */
+/* Takes sim_lock, also on an error. Fails if @node is not a node. */
 CUresult graph_enter_node(CUgraphNode node);
 
 /* ------------------------------------------------------------- graph_node.c */
 
-/* The work that kernel parameters ask for; attributes in @work stay. */
+/* The work of kernel parameters; keeps the attributes in @work. */
 CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct sim_work *work);
-/* What the parameters of fills and copies ask for; @ctx NULL: in the current one. */
+/* The work of the parameters of fills and copies; @ctx NULL: in the current context. */
 CUresult graph_set_work(const struct cu_set_node_params *params, CUcontext ctx,
 			struct sim_work *work);
 CUresult graph_copy_work(const struct cu_copy_3d *params, CUcontext ctx, struct sim_work *work);
 
 /* ---------------------------------------------------------------- capture.c */
 
-/* Puts @work into the graph that the stream's work is captured in. */
+/* Adds @work to the graph into which the stream is captured. */
 CUresult capture_add(struct sim_stream *stream, enum cu_node_type type,
 		     const struct sim_work *work);
-/* What a stream's capture forbids (waiting, say); it is invalid from then on. */
+/* For calls that a capture forbids, such as waits: invalidates the capture. */
 CUresult capture_forbids(struct sim_stream *stream);
 CUresult capture_forbids_ctx(struct sim_ctx *ctx);
-/* Using the legacy default stream would wait for blocking streams: not for captured ones. */
+/*
+ * Using the legacy default stream would wait for blocking streams, which is forbidden for
+ * captured ones.
+ */
 CUresult capture_forbids_legacy(struct sim_ctx *ctx);
 CUresult capture_record(struct sim_stream *stream, struct sim_event *event);
-/* For an event or a stream of a capture. */
+/* Waits for an event of a capture, or in a captured stream. */
 CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event);
-/* The stream is about to go. */
+/* The stream will be destroyed. */
 void capture_forget(struct sim_stream *stream);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Streams and the memory that a program could see of them: a handle points to a word
- * that points to the stream object S; somewhere in S, at an offset of this process,
- * is the address of the stream's TMD buffer, among words that mean something else.
- * Memory of destroyed streams goes to later ones. Must not know what is launched.
+ * Streams, and their memory that a program could read. A handle points to a word that points to
+ * the stream object S. S contains, at an offset that differs between processes, the address of
+ * the stream's TMD buffer among other words. Later streams use the memory of destroyed ones
+ * again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 
 #define OBJECT_BYTES	0x1400
 #define OBJECT_WORDS	(OBJECT_BYTES / 8)
-#define FIRST_OFFSET	0x100	/* of the TMD's address in S */
+#define FIRST_OFFSET	0x100	/* least offset of the TMD's address in S */
 #define LAST_OFFSET	0x1000
-#define NR_STALE	16	/* TMD addresses remembered for decoys */
+#define NR_STALE	16	/* old TMD addresses, used as decoys */
 #define NR_BUCKETS	1024
 
-/* A block of memory between two streams. */
+/* Memory that no stream uses at present. */
 struct spare {
 	struct spare *next;
 	void *memory;
@@ -31,7 +31,10 @@ static uint64_t nr_objects;
 
 /* ------------------------------------------------- memory a program could see */
 
-/* Handles and objects come back last in, first out, TMDs in turn: pairs do not stay pairs. */
+/*
+ * Handles and objects are used again last in, first out, TMDs first in, first out: so pairs do
+ * not stay together.
+ */
 static void *take(struct spare **list, size_t size)
 {
 	struct spare *spare = *list;
@@ -72,7 +75,10 @@ static unsigned int tmd_word(void)
 	return (FIRST_OFFSET + mix(0) % ((LAST_OFFSET - FIRST_OFFSET) / 8 + 1) * 8) / 8;
 }
 
-/* S: words that look like anything, other streams' TMDs in some, its own in one place. */
+/*
+ * Fills S with arbitrary words, with TMD addresses of other streams in some places and its own
+ * in one.
+ */
 static void object_fill(struct sim_stream *stream)
 {
 	uint64_t *word = stream->object, serial = ++nr_objects, random;
@@ -200,7 +206,7 @@ free_stream:
 	return NULL;
 }
 
-/* Whatever it still has queued is done first, or thrown away where that never ends. */
+/* Finishes its queued work, or discards it if it cannot finish. */
 static void stream_end(struct sim_stream *stream)
 {
 	struct sim_ctx *ctx = stream->ctx, *own = stream->green ? stream->green : ctx;
@@ -232,7 +238,7 @@ static pthread_key_t thread_key;
 static uint64_t nr_threads;
 static __thread uint64_t thread_number;
 
-/* A thread that ends takes its default streams with it. */
+/* When a thread ends, its default streams are destroyed. */
 static void thread_end(void *number)
 {
 	struct sim_stream *stream, *next;
@@ -349,7 +355,7 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 	return cuStreamCreateWithPriority(out, flags, 0);
 }
 
-/* The stream of any valid handle, with sim_lock taken either way. */
+/* Finds the stream of a valid handle. Takes sim_lock, also on an error. */
 static struct sim_stream *enter_stream(CUstream handle, CUresult *error)
 {
 	struct sim_ctx *ctx;
@@ -385,7 +391,7 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 	return error;
 }
 
-/* The host may go on meanwhile: the stream is looked up anew after each sleep. */
+/* Other threads may run during a sleep, so the stream is looked up again after each. */
 static CUresult synchronize(CUstream handle)
 {
 	struct sim_stream *stream;

@@ -1,38 +1,41 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes a launch's TMD as NVIDIA's driver does for Hopper (V04_00), or as another version has
- * it. Must not know how a TMD is read back: tmd_decode.c has its own idea of the format, and
- * where the two disagree a launch goes wrong and a test sees it.
+ * Writes the TMD of a launch like NVIDIA's driver for Hopper (V04_00), or in another version.
+ * It shares no code with tmd_decode.c: if the two disagree about the format, a launch goes
+ * wrong and a test fails.
  *
- * Offsets are as measured on H200 boards with driver 580.159; bytes that carry
- * nothing the simulation uses stay 0.
+ * Offsets were measured on H200 boards with driver 580.159. Bytes that the simulation does not
+ * use stay 0.
  */
 #include <string.h>
 #include "sim/cuda/sim.h"
 
 #define NONE	~0u
 
-/* Where things begin; others than V04_00 by NVIDIA's headers clc6c0qmd.h, clcdc0qmd.h. */
+/*
+ * The offset of each field. Versions other than V04_00 follow NVIDIA's headers clc6c0qmd.h and
+ * clcdc0qmd.h.
+ */
 struct tmd_bytes {
 	unsigned int
-		word,		/* type and valid bit; NONE: it has neither, and no clusters */
+		word,		/* type and valid bit; NONE: there is none, and no clusters */
 		version,
-		shared,		/* 18 bits, or 11 of units of 128 bytes */
+		shared,		/* 18 bits, or 11 bits in units of 128 bytes */
 		grid,		/* u32 width, u16 height, u16 depth, 4 bytes each */
-		threads,	/* u16 each, the last a byte in V05_00 */
+		threads,	/* u16 each, the last one a byte in V05_00 */
 		registers,	/* 9 bits */
 		cluster,	/* a byte each */
-		policy,		/* bit 31: spread a cluster's blocks */
-		at_once,	/* u16 each: a cooperative launch's counts */
-		mask, more,	/* u32 each, set = disabled: bits 0-127, and from 128 on */
+		policy,		/* bit 31: spread the blocks of a cluster */
+		at_once,	/* u16 each: counts of a cooperative launch */
+		mask, more,	/* u32 each, a set bit disables: bits 0-127, and 128 and above */
 		shared_unit;
 	const struct release_bytes *release;
 };
 
-/* Slots of what is written at the end: 16 bits of control, an address, a payload after it. */
+/* Slots of records at the end: 16 bits of control, an address, then a payload. */
 struct release_bytes {
 	unsigned int nr, control[3], address[3], payload_size;
-	unsigned int enable_byte;	/* a bit a slot from 1 << 2 on; 0: it is in the control */
+	unsigned int enable_byte; /* a bit for each slot, from 1 << 2; 0: it is in the control */
 	uint16_t enable, one_word, add;
 };
 
@@ -62,7 +65,7 @@ static const struct tmd_bytes *bytes(void)
 	}
 }
 
-#define TMD_MASK_VALID	(1u << 31)	/* of the word */
+#define TMD_MASK_VALID	(1u << 31)	/* a bit of the word */
 #define TMD_TYPE_SHIFT	23
 #define TMD_SPREAD	(1u << 31)
 
@@ -97,7 +100,9 @@ static void put_mask_bit(uint8_t *tmd, unsigned int bit)
 	tmd[byte] |= 1u << bit % 8;
 }
 
-/* The driver keeps clusters of four and more off the TPCs that belong to no whole virtual GPC. */
+/*
+ * The driver does not place clusters of four or more blocks on TPCs outside whole virtual GPCs.
+ */
 static uint32_t build_driver_mask(uint8_t *tmd, const struct sim_gpu *gpu,
 				  const struct sim_launch *launch)
 {
@@ -114,7 +119,10 @@ static uint32_t build_driver_mask(uint8_t *tmd, const struct sim_gpu *gpu,
 	return valid;
 }
 
-/* On an H200 words 0 to 2 of a green context's mask are said, word 3 stays 0: measured. */
+/*
+ * On an H200 the driver writes words 0 to 2 of a green context's mask; word 3 stays 0:
+ * measured.
+ */
 static uint32_t build_green_mask(uint8_t *tmd, const struct sim_gpu *gpu,
 				 const struct sim_launch *launch)
 {
@@ -137,7 +145,7 @@ void tmd_move_field(uint8_t *tmd)
 	tmd[move[1]] = was;
 }
 
-/* A word of the driver's own is written or added to. */
+/* The slot of a word of the driver, which is written or added to. */
 static void build_release(uint8_t *tmd, unsigned int slot, uint16_t control)
 {
 	const struct release_bytes *at = bytes()->release;
@@ -152,7 +160,10 @@ static void build_release(uint8_t *tmd, unsigned int slot, uint16_t control)
 		tmd[at->enable_byte] |= 4u << slot;
 }
 
-/* As measured: 0003 in a stream, 0010 or 0013 in a graph; which node has which is chosen. */
+/*
+ * As measured: 0003 in a stream, 0010 or 0013 in a graph. Which node has which is an
+ * assumption.
+ */
 static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 {
 	const struct release_bytes *at = bytes()->release;
@@ -169,7 +180,7 @@ static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 		build_release(tmd, slot, at->enable | at->one_word);
 }
 
-/* What others wrote into the slots that the driver does not use. */
+/* Keeps what others wrote into slots that the driver does not use. */
 static void keep_releases(uint8_t *tmd, const uint8_t *was)
 {
 	const struct release_bytes *at = bytes()->release;
@@ -205,7 +216,7 @@ void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch 
 			count /= launch->cluster[i];
 			tmd[at->cluster + i] = launch->cluster[i];
 		}
-		/* Without a type nothing tells that a launch is cooperative. */
+		/* Without a type the TMD does not show that a launch is cooperative. */
 		if (launch->cooperative && at->word != NONE) {
 			put16(tmd + at->at_once + 2 * i, count);
 			count = 1;

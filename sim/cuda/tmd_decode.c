@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a TMD as the hardware would: fields by bit range, then the mask by the
- * capture's measured bits. Shares nothing with libgpupart's own code for TMDs nor
- * with tmd_build.c, so that it can disagree with both.
+ * Reads a TMD like the hardware: fields by bit range, then the mask by the measured bits of the
+ * capture. It shares no code with libgpupart or tmd_build.c, so that it can disagree with both.
  */
 #include <string.h>
 #include "sim/cuda/sim.h"
@@ -11,7 +10,9 @@ struct range {
 	unsigned int high, low;
 };
 
-/* Source: the H200 measurements of tmd_build.c, as NVIDIA's headers count bits. */
+/*
+ * Source: the measurements of tmd_build.c on H200s, with the bit numbers of NVIDIA's headers.
+ */
 struct format {
 	struct range mask_valid, launch_type, shared_size, grid_size[3], block_size[3],
 		register_count, cluster_size[3], policy_spread, at_once[3], tpc_disable, more_tpcs;
@@ -20,16 +21,16 @@ struct format {
 };
 
 /*
- * Release slots. The payload begins 64 bits behind the address. Ranges count from @control on;
- * one that ends at bit 0 is not there.
+ * Release slots. The payload begins 64 bits after the address. Ranges are relative to @control;
+ * a range that ends at bit 0 does not exist.
  */
 struct release_format {
 	unsigned int nr, control[3], address[3], address_bits, payload_bits;
-	unsigned int enable[3];		/* from the TMD's start */
+	unsigned int enable[3];		/* from the start of the TMD */
 	struct range size, membar, reduction, operation, format, trap, wide;
 };
 
-/* Source: clc6c0qmd.h; V01_06 on. */
+/* Source: clc6c0qmd.h; V01_06 and later. */
 static const struct release_format release02 = {
 	.nr = 2, .control = { 784, 880 }, .address = { 736, 832 },
 	.address_bits = 40, .payload_bits = 32, .enable = { 138, 139 },
@@ -71,12 +72,15 @@ static const struct format v04 = {
 	.policy_spread	= { 2207, 2207 },
 	.at_once	= { { 2223, 2208 }, { 2239, 2224 }, { 2255, 2240 } },
 	.tpc_disable	= { 2559, 2432 },
-	.more_tpcs	= { 2815, 2688 },	/* of V04_01 */
+	.more_tpcs	= { 2815, 2688 },	/* only in V04_01 */
 	.shared_unit	= 1,
 	.release	= &release04,
 };
 
-/* Source: clcdc0qmd.h; the policy stands to the size of a cluster as in V04_00, inferred. */
+/*
+ * Source: clcdc0qmd.h. The place of the policy relative to the size of a cluster is that of
+ * V04_00, inferred.
+ */
 static const struct format v05 = {
 	.mask_valid	= { 159, 159 },
 	.launch_type	= { 153, 151 },
@@ -93,7 +97,7 @@ static const struct format v05 = {
 	.release	= &release05,
 };
 
-/* V02_03 to V03_00, source: clc6c0qmd.h. A range that ends at bit 0 is not there. */
+/* V02_03 to V03_00, source: clc6c0qmd.h. A range that ends at bit 0 does not exist. */
 #define FORMAT02 \
 	.shared_size	= { 561, 544 }, \
 	.grid_size	= { { 415, 384 }, { 431, 416 }, { 463, 448 } }, \
@@ -120,7 +124,7 @@ static const struct format *format(void)
 	}
 }
 
-/* V04_00 has not the second half of V04_01's. */
+/* V04_00 lacks the second half of V04_01. */
 static bool has_more_tpcs(const struct format *f)
 {
 	return f->more_tpcs.high && sim_faults()->tmd_version != 0x40;
@@ -179,7 +183,10 @@ static uint32_t decode_control(const uint8_t *tmd, unsigned int control, struct 
 							control + range.low }) : 0;
 }
 
-/* False: a record that is not simulated. The driver's own are stores and adds of a word, too. */
+/*
+ * Returns false for a record that is not simulated. Those of the driver are stores and adds of
+ * a word, too.
+ */
 static bool decode_release(const uint8_t *tmd, unsigned int i, struct sim_release *release)
 {
 	static const unsigned int words[4] = { 4, 1, 0, 0 };
@@ -257,7 +264,10 @@ static bool is_within(unsigned int bit, struct range range)
 	return range.high && bit >= range.low && bit <= range.high;
 }
 
-/* Whether a callback may change a bit of a release slot: of none that the driver uses. */
+/*
+ * Whether a bit belongs to a release slot that a callback may change: one that the driver does
+ * not use.
+ */
 static bool is_of_release(unsigned int bit)
 {
 	const struct release_format *f = format()->release;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated management library's begin and end, and which GPUs there are. Must not know
- * what runs on them.
+ * Initializes and shuts down the simulated management library, and answers questions about
+ * which GPUs exist.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -109,7 +109,7 @@ unsigned int nvml_index(nvmlDevice_t device)
 	return i;
 }
 
-/* A text of ours into the program's @len bytes. */
+/* Copies @text into the program's buffer of @len bytes. */
 static nvmlReturn_t give_text(char *to, unsigned int len, const char *text, const char *more)
 {
 	if (!to)
@@ -172,7 +172,7 @@ static nvmlReturn_t find(bool (*fits)(nvmlDevice_t device, const char *text), co
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/* Zeros before the domain are NVIDIA's habit: 00000000:01:00.0. */
+/* NVIDIA's library writes the domain with leading zeros: 00000000:01:00.0. */
 static bool is_at(nvmlDevice_t device, const char *pci)
 {
 	unsigned int a[4], b[4];
@@ -231,7 +231,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, struct nvml_pci
 		rc = NVML_ERROR_INVALID_ARGUMENT;
 	if (rc != NVML_SUCCESS)
 		return rc;
-	/* No more than nvmlPciInfo_t's 68 bytes: two ids and the long form follow. */
+	/* Only the 68 bytes of nvmlPciInfo_t: two ids and the long form follow. */
 	sscanf(device->info.pci, "%x:%x:%x", &pci->domain, &pci->bus, &pci->device);
 	snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "%04X:%02X:%02X.0",
 		 pci->domain & 0xffff, pci->bus & 0xff, pci->device & 0xff);

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: MIT
-/*
- * How the simulated management library asks the kernel's driver: by ioctl, which whoever tests
- * it answers. Must not know what is told of GPUs otherwise.
- */
+/* Asks the kernel driver for a list of processes, by an ioctl that a test answers. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include "lib/topo/rm_ioctl.h"
 #include "sim/nvml/nvml.h"
 
-#define SUBDEVICE	0x2080	/* NV20_SUBDEVICE_0; it stands for an object of that class, too */
+#define SUBDEVICE	0x2080	/* NV20_SUBDEVICE_0; also the handle of an object of that class */
 
 int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg);
 
-/* As this library calls it; no real one has this function. */
+/* A name for this library's own ioctl call; the real library has no such function. */
 EXPORT int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg)
 {
 	return ioctl(fd, request, arg);
 }
 
-/* Room for as many as the driver tells of; what is there is what it would write. */
+/* Fills the list with what the driver would write; it has room for as many entries. */
 static void fill(struct rm_gpu_pids *list, const struct told *told)
 {
 	memset(list, 0, sizeof(*list));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulated libnvidia-ml.so.1: GPUs that are captures, and processes that a file tells
- * of. As nvml.h documents its functions; knows no tenant and no quota.
+ * Declarations of the simulated libnvidia-ml.so.1. Its GPUs are captures, and a file lists
+ * their processes. Functions behave as nvml.h documents them.
  */
 #ifndef GPUPART_SIM_NVML_NVML_H
 #define GPUPART_SIM_NVML_NVML_H
@@ -13,7 +13,7 @@
 
 #define EXPORT	__attribute__((visibility("default")))
 
-/* More of nvmlReturn_t. */
+/* More values of nvmlReturn_t. */
 #define NVML_ERROR_UNINITIALIZED	1
 #define NVML_ERROR_INVALID_ARGUMENT	2
 #define NVML_ERROR_NOT_SUPPORTED	3
@@ -23,14 +23,17 @@
 typedef int nvmlReturn_t;
 typedef struct sim_gpu *nvmlDevice_t;
 
-/* Between nvmlInit and nvmlShutdown, and a device of ours: 0, or what is wrong. */
+/*
+ * Checks that the library is initialized and that @device is one of its devices. Returns 0 or
+ * an error.
+ */
 nvmlReturn_t nvml_check(nvmlDevice_t device);
-/* Its number by PCI address. */
+/* The device's index in the order of PCI addresses. */
 unsigned int nvml_index(nvmlDevice_t device);
 
 enum told_kind { TOLD_COMPUTE, TOLD_GRAPHICS, TOLD_MPS, NR_TOLD_KINDS };
 
-#define TOLD_MAX	1024	/* processes of a GPU */
+#define TOLD_MAX	1024	/* most processes of a GPU */
 
 struct told_process {
 	enum told_kind kind;
@@ -38,19 +41,22 @@ struct told_process {
 	uint64_t used;		/* bytes, or NVML_NOT_AVAILABLE */
 };
 
-/* What the file of the fault nvml says of a GPU now. */
+/* What the file of the fault nvml currently says about a GPU. */
 struct told {
 	uint64_t total, reserved, used;		/* bytes */
 	unsigned int nr;
 	struct told_process processes[TOLD_MAX];
 };
 
-/* 0, or NVML_ERROR_UNKNOWN with a line on stderr: the file is not as README.md has it. */
+/*
+ * Returns 0, or NVML_ERROR_UNKNOWN after a line on stderr if the file does not have the format
+ * of README.md.
+ */
 nvmlReturn_t told_read(unsigned int gpu, struct told *told);
 
 /*
- * Leaves the processes that the kernel's driver lists, if the fault nvml-ioctl says by
- * which descriptor it is asked; NVML_ERROR_UNKNOWN: it does not answer.
+ * If the fault nvml-ioctl names a descriptor, keeps only the processes that the kernel driver
+ * lists there. Returns NVML_ERROR_UNKNOWN if the driver does not answer.
  */
 nvmlReturn_t kernel_keep_listed(struct told *told);
 

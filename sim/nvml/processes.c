@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the simulated management library answers of memory and of processes, in each form
- * that its functions had. Must not know where the figures are from.
- */
+/* Answers questions about memory and processes, in each version of the functions. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/nvml/nvml.h"
@@ -22,7 +19,7 @@ nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *nr,
 nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid, void *stats);
 nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids);
 
-/* What is told of @device, to be freed, or NULL with what is wrong in *rc. */
+/* What the file says about @device, which the caller frees; or NULL with the error in *rc. */
 static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *rc)
 {
 	struct told *told = NULL;
@@ -42,8 +39,8 @@ static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *r
 	return NULL;
 }
 
-/* A driver that is newer than nvml_abi.h may know structs that we do not. */
-static bool knows(uint32_t version, uint32_t known)
+/* Versions newer than nvml_abi.h are refused, but a test can allow all. */
+static bool is_known_version(uint32_t version, uint32_t known)
 {
 	return version == known || sim_faults()->nvml_newer;
 }
@@ -70,7 +67,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
 	nvmlReturn_t rc;
 	struct told *told = ask(device, memory, &rc);
 
-	if (told && !knows(memory->version, NVML_MEMORY_V2)) {
+	if (told && !is_known_version(memory->version, NVML_MEMORY_V2)) {
 		rc = NVML_ERROR_VERSION_MISMATCH;
 	} else if (told) {
 		memory->total = told->total;
@@ -97,7 +94,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t de
 
 /* ------------------------------------------------------------------------ processes */
 
-/* The kinds that a list is of: a bit each. */
+/* The kinds of processes in a list, a bit each. */
 #define ALL	((1u << NR_TOLD_KINDS) - 1)
 
 static unsigned int count(const struct told *told, unsigned int of)
@@ -109,7 +106,7 @@ static unsigned int count(const struct told *told, unsigned int of)
 	return nr;
 }
 
-/* One process in whatever form the function has. */
+/* Stores one process in the format of a function's version. */
 typedef void (*form)(void *entries, unsigned int nr, const struct told_process *process);
 
 static void put_v1(void *entries, unsigned int nr, const struct told_process *process)
@@ -147,7 +144,10 @@ static void put_pid(void *entries, unsigned int nr, const struct told_process *p
 	((unsigned int *)entries)[nr] = process->pid;
 }
 
-/* As documented: too short a list, of none and NULL too, is told how many there are. */
+/*
+ * As documented: if the list is too short, or NULL with 0 entries, *nr becomes the required
+ * number.
+ */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int of, form put, unsigned int *nr,
 			 void *entries)
 {
@@ -211,7 +211,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 		return rc;
 	if (!details || details->mode >= NR_TOLD_KINDS)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!knows(details->version, NVML_DETAIL_LIST_V1))
+	if (!is_known_version(details->version, NVML_DETAIL_LIST_V1))
 		return NVML_ERROR_VERSION_MISMATCH;
 	return list(device, 1u << details->mode, put_detail, &details->nr, details->processes);
 }
@@ -223,15 +223,15 @@ EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned in
 }
 
 /*
- * In the place of the functions that the real one has for nvidia-smi alone, in no header. Its
- * call of a function that has a name goes by the loader, too.
+ * Stands for functions of the real library that only nvidia-smi uses and that no header
+ * declares. It calls another function through the loader.
  */
 EXPORT nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids)
 {
 	return nvmlDeviceGetAccountingPids(device, nr, pids);
 }
 
-/* nvmlAccountingStats_t begins with two percentages; the rest stays as it was. */
+/* nvmlAccountingStats_t begins with two percentages; the rest is left unchanged. */
 EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
 						 void *stats)
 {
@@ -252,7 +252,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned i
 
 /* ---------------------------------------------------------------------- utilization */
 
-/* NULL asks for room, which is more than there is; none at all is an error. */
+/* NULL asks for the required size, which is larger than needed. An empty list is an error. */
 static nvmlReturn_t samples(nvmlDevice_t device, form put, unsigned int *nr, void *entries)
 {
 	nvmlReturn_t rc = nvml_check(device);
@@ -287,7 +287,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 		return rc;
 	if (!all)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	if (!knows(all->version, NVML_UTILIZATIONS_V1))
+	if (!is_known_version(all->version, NVML_UTILIZATIONS_V1))
 		return NVML_ERROR_VERSION_MISMATCH;
 	return samples(device, put_utilization, &all->nr, all->processes);
 }

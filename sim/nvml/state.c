@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the simulated management library answers of power and clocks: what a test says, and
- * nothing else, for a simulated GPU takes no power. Must not know what runs on it.
+ * Answers questions about power and clocks with values from a test, because a simulated GPU has
+ * neither.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw);
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned int clock, unsigned int *mhz);
 
-/* The @nth figure of the fault nvml-state. */
-static nvmlReturn_t said(nvmlDevice_t device, unsigned int nth, unsigned int *figure)
+/* The @nth value of the fault nvml-state. */
+static nvmlReturn_t state_value(nvmlDevice_t device, unsigned int nth, unsigned int *figure)
 {
 	const char *text = sim_faults()->nvml_state;
 	unsigned int figures[3];
@@ -32,7 +32,7 @@ static nvmlReturn_t said(nvmlDevice_t device, unsigned int nth, unsigned int *fi
 
 EXPORT nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw)
 {
-	return mw ? said(device, 0, mw) : NVML_ERROR_INVALID_ARGUMENT;
+	return mw ? state_value(device, 0, mw) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned int clock,
@@ -40,5 +40,5 @@ EXPORT nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned int clo
 {
 	if (!mhz || (clock != CLOCK_SM && clock != CLOCK_MEMORY))
 		return NVML_ERROR_INVALID_ARGUMENT;
-	return said(device, clock == CLOCK_SM ? 1 : 2, mhz);
+	return state_value(device, clock == CLOCK_SM ? 1 : 2, mhz);
 }

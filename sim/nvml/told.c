@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the simulated management library tells of memory and processes: lines of a file that
- * are read anew at each question, as README.md has them. Must not know who asks.
+ * Reads the file from which the simulated management library takes memory and processes. Each
+ * question reads it again; README.md describes its format.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ nvmlReturn_t told_read(unsigned int gpu, struct told *told)
 		    read_process(line, gpu, told))
 			continue;
 		line[strcspn(line, "\n")] = 0;
-		sim_say("GPUPART_SIM_FAULTS: nvml=%s: '%s' is no line of it", path, line);
+		sim_say("GPUPART_SIM_FAULTS: nvml=%s: '%s' is not a valid line", path, line);
 		rc = NVML_ERROR_UNKNOWN;
 	}
 	if (file)

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
- * The load balancer: hands the blocks of the sorted table's tasks out, the first task's first.
- * What cannot be placed waits, and the next task gets what the first may not use or, on chips
- * that do so, has no room for. Among SMs it takes those that have room for the most blocks of
- * the task; in which order those with equally much is a column of the chip's row.
+ * The load balancer: assigns the blocks of tasks to SMs, in the order of the sorted table. If
+ * blocks of a task cannot be placed they wait. The next task then gets the SMs that the first
+ * one may not use or, on chips that do so, has no room on. Of all SMs the balancer chooses
+ * those with room for the most blocks of the task. A column of the chip's row selects the order
+ * among equal SMs.
  *
- * PIPE_ORDER_VGPC is the order seen on H200s: virtual GPCs in turn, each an SM after the
- * other; TPCs that are a virtual GPC of their own (singletons) before all, in two halves that
- * are a turn each, and again every eight turns (the first time after seven); the rest of a
- * grid that does not go round to singletons, then to first SMs of TPCs, then to second ones,
- * by rising number of the TPC. Who has a share of the rest is known before; whose turn it is
- * says in which order they get it. So it is with clusters, one a virtual GPC in a round.
+ * PIPE_ORDER_VGPC is the order measured on H200s. Virtual GPCs take turns, with one SM each
+ * time. TPCs that are a virtual GPC of their own (singletons) come first. They form two halves,
+ * each of which is a turn, and come again every eight turns (the first time after seven).
+ * Blocks that remain after full rounds go to singletons, then to the first SMs of TPCs, then to
+ * the second ones, by ascending number of the TPC. Which groups get such a block is decided in
+ * advance; the turn decides in which order they get it. Clusters are placed in the same way,
+ * one in each virtual GPC in a round.
  *
- * What a kernel leaves to the next: the turn is the virtual GPC's after the one that was last
- * served, and one further where the next comes while blocks of a rest are there, or to an idle
- * GPU with a set that leaves a virtual GPC out. Of the singletons' halves the one last served
- * goes first; where SMs were given out and none of theirs was, the other.
+ * State between kernels: the next kernel begins with the virtual GPC after the one that was
+ * last served. It begins one further if it arrives while remaining blocks of another kernel are
+ * running, or if it arrives at an idle GPU with a set that excludes a virtual GPC. Of the two
+ * halves of the singletons the one last served begins; if SMs were assigned but none of theirs,
+ * the other one does.
  */
 #include <stddef.h>
 #include <string.h>
 #include "sim/pipe/mask.h"
 #include "sim/pipe/pipe.h"
 
-/* The next SM: not before the balancer has time, nor before a block that ended is gone. */
+/*
+ * Assigns a block to the SM. It starts when the balancer has time and the previous block on the
+ * SM is gone.
+ */
 static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t block,
 		  uint32_t cluster)
 {
@@ -35,7 +41,10 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	machine->balancer_ps += chip->place_ps;
 	if (start < machine->balancer_ps / 1000)
 		start = machine->balancer_ps / 1000;
-	/* An SM whose block has just gone begins later than one that is handed its own after it. */
+	/*
+	 * A block on an SM that has just become free starts later than one that was assigned
+	 * after its end.
+	 */
 	if ((!task->given && !task->resident) || start < task->launch.start)
 		task->launch.start = start;
 	task->resident++;
@@ -43,7 +52,7 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	sm_put(pipe, sm, task, block, cluster, start);
 }
 
-/* Blocks more that an SM takes, as it is now, one at a time. */
+/* How many more blocks the SM can take, counted one at a time. */
 static unsigned int count_room(const struct sm *sm, const struct pipe_chip *chip,
 			       const struct shape *shape)
 {
@@ -70,7 +79,7 @@ static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int 
 	return used > limit ? 0 : each ? (limit - used) / each : MAX_RESIDENT;
 }
 
-/* The same, where a block has as many warps in every quarter without counting. */
+/* The same for blocks with equally many warps in each quarter, without counting. */
 static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 			    const struct shape *shape)
 {
@@ -92,8 +101,8 @@ static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 }
 
 /*
- * SMs of @open that take the most blocks more, into @found. What takes none is closed for the
- * task.
+ * Stores in @found those SMs of @open that can take the most blocks. SMs that can take none are
+ * closed for the task.
  */
 static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found)
 {
@@ -102,7 +111,10 @@ static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found
 	unsigned int room, best = 1, nr = 0, w, rank;
 	uint64_t both, bit;
 
-	/* Idle ones are alike, and none takes more; check.c has seen to it that they take one. */
+	/*
+	 * Idle SMs are equal and have the most room. check.c made sure that they can take a
+	 * block.
+	 */
 	for (w = 0; w < machine->words; w++) {
 		found[w] = open[w] & machine->idle[w];
 		if (found[w] && !nr)
@@ -151,7 +163,7 @@ static void give(struct wave *wave, unsigned int rank)
 	wave->left--;
 }
 
-/* One block for each SM of a group that is in @which. */
+/* Assigns one block to each SM of a group that is in @which. */
 static void give_group(struct wave *wave, unsigned int group, const uint64_t *which)
 {
 	struct machine *machine = wave->task->machine;
@@ -167,7 +179,7 @@ static void give_group(struct wave *wave, unsigned int group, const uint64_t *wh
 		}
 }
 
-/* The @nth group to have its turn, singles among themselves and the others. */
+/* The group whose turn is the @nth: among the singletons, and among the others. */
 static unsigned int single_at(const struct machine *machine, unsigned int nth)
 {
 	unsigned int nr = machine->nr_singles;
@@ -194,7 +206,7 @@ static bool has_found(const struct wave *wave, unsigned int group)
 	return has_any(wave->task->machine, wave->found, group);
 }
 
-/* Before SMs in @which get a block each: whose turn it is. */
+/* Moves the turn before the SMs in @which get a block each. */
 static void pass_begins(const struct wave *wave, const uint64_t *which)
 {
 	struct machine *machine = wave->task->machine;
@@ -209,7 +221,7 @@ static void pass_begins(const struct wave *wave, const uint64_t *which)
 		}
 }
 
-/* Fewer blocks than SMs: first who has one, then in turn. */
+/* Fewer blocks than SMs: chooses the groups first, then assigns in turn. */
 static void give_rest(struct wave *wave)
 {
 	struct machine *machine = wave->task->machine;
@@ -234,7 +246,10 @@ static void give_rest(struct wave *wave)
 	machine->rested |= any;
 }
 
-/* How often all found SMs take a block more, where all that are open are found, and alike. */
+/*
+ * How many full rounds are possible over the found SMs; more than one only if all open SMs are
+ * found and equal.
+ */
 static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 {
 	const struct machine *machine = wave->task->machine;
@@ -256,10 +271,11 @@ static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 	return rounds < room ? rounds : room;
 }
 
-#define SINGLES_FIRST	7	/* turns from the singletons' first to their second, measured */
-#define SINGLES_AGAIN	8	/* and from then on; a half of them is a turn */
+/* turns from the singletons' first blocks to their second ones, measured */
+#define SINGLES_FIRST	7
+#define SINGLES_AGAIN	8	/* .. and after that; each half of them is a turn */
 
-/* Turns that the singletons take: one for each of their halves that has a found SM. */
+/* The turns of the singletons: one for each half that has a found SM. */
 static unsigned int halves(const struct wave *wave)
 {
 	const struct machine *machine = wave->task->machine;
@@ -273,7 +289,7 @@ static unsigned int halves(const struct wave *wave)
 	return first + second;
 }
 
-/* All found SMs get @rounds blocks each. */
+/* Assigns @rounds blocks to each found SM. */
 static void give_rounds(struct wave *wave, uint64_t rounds)
 {
 	struct machine *machine = wave->task->machine;
@@ -327,14 +343,17 @@ static void give_by_rank(struct wave *wave, unsigned int words)
 
 /* ----------------------------------------------------------------------- clusters */
 
-/* Where a cluster's blocks go; @load: warps on the fullest of the SMs. */
+/* The SMs for the blocks of a cluster. @load: warps on the fullest of them. */
 struct picked {
 	uint64_t sms[MAX_WORDS];	/* by rank */
-	uint8_t blocks[PIPE_MAX_SMS];	/* by rank, where they may share an SM */
+	uint8_t blocks[PIPE_MAX_SMS];	/* by rank, if they may share an SM */
 	unsigned int load;
 };
 
-/* SMs of a group for a cluster that may share them: each block to the least loaded one. */
+/*
+ * Chooses SMs of a group for a cluster whose blocks may share SMs: each block goes to the least
+ * loaded SM.
+ */
 static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 				unsigned int group, struct picked *picked)
 {
@@ -366,7 +385,10 @@ static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 	return nr;
 }
 
-/* SMs of a group that take a block more, by rank; what takes none is closed for the task. */
+/*
+ * The SMs of a group that can take another block, by rank. SMs that cannot are closed for the
+ * task.
+ */
 static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int group,
 				 uint16_t *ranks)
 {
@@ -389,7 +411,7 @@ static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int
 	return nr;
 }
 
-/* SMs of a group for one cluster: the least loaded ones, one block each. */
+/* Chooses SMs of a group for one cluster: the least loaded ones, with one block each. */
 static unsigned int pick(struct task *task, uint64_t *open, unsigned int group,
 			 uint64_t *picked, unsigned int *load)
 {
@@ -414,7 +436,7 @@ static unsigned int pick(struct task *task, uint64_t *open, unsigned int group,
 	return nr;
 }
 
-/* The @nth group to have its turn for a cluster. */
+/* The group whose turn for a cluster is the @nth. */
 static unsigned int cluster_at(const struct machine *machine, unsigned int nth)
 {
 	unsigned int singles = machine->nr_singles;
@@ -440,7 +462,7 @@ static bool pick_for(struct task *task, uint64_t *open, unsigned int group,
 				    pick(task, open, group, picked->sms, &picked->load);
 }
 
-/* Clusters that a group has beyond a load: SMs with more on them. */
+/* The clusters of a group above a given load: SMs with more blocks on them. */
 static unsigned int clusters_beyond(const struct task *task, unsigned int group, unsigned int load)
 {
 	const struct machine *machine = task->machine;
@@ -452,9 +474,9 @@ static unsigned int clusters_beyond(const struct task *task, unsigned int group,
 }
 
 /*
- * The groups that are next to get a cluster: those whose SMs for it are least loaded, and of
- * these those that have the fewest already; where fewer clusters are left than such groups,
- * those with the lowest numbers.
+ * Stores the groups that get the next clusters: those with the least loaded SMs, and among
+ * these those with the fewest clusters. If there are fewer clusters than such groups, takes the
+ * groups with the lowest numbers.
  */
 static bool groups_for_clusters(struct task *task, uint64_t *open, uint64_t *which)
 {
@@ -515,14 +537,19 @@ uint64_t balance_capacity(const struct machine *machine, const struct pipe_kerne
 		for (sms = 0, rank = machine->group_start[group];
 		     rank < machine->group_start[group + 1]; rank++)
 			sms += mask_has(allowed, rank);
-		/* Several clusters may share SMs, but each has its blocks on different ones. */
+		/*
+		 * Several clusters may share SMs, but the blocks of one are on different SMs.
+		 */
 		if (kernel->pack || sms >= kernel->cluster)
 			units += sms * each / kernel->cluster;
 	}
 	return units;
 }
 
-/* Whether the rooms of a group's SMs take so many clusters, with an SM for each block of one. */
+/*
+ * Whether the SMs of a group have room for that many clusters, with an SM for each block of a
+ * cluster.
+ */
 static bool group_takes(const uint8_t *rooms, unsigned int nr, const struct task *task,
 			uint64_t clusters)
 {
@@ -551,7 +578,7 @@ static uint64_t clusters_now(const struct task *task, const uint64_t *open, unsi
 	return clusters;
 }
 
-/* Blocks, or clusters, of a cooperative grid that there is room for now. */
+/* The number of blocks or clusters of a cooperative grid that have room now. */
 static uint64_t room_now(const struct task *task, const uint64_t *open)
 {
 	const struct machine *machine = task->machine;
@@ -586,7 +613,7 @@ static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
 	}
 }
 
-/* Whether a virtual GPC has no SM that the task may use. */
+/* Whether some virtual GPC has no SM that the task may use. */
 static bool leaves_out(const struct task *task)
 {
 	const struct machine *machine = task->machine;
@@ -598,7 +625,10 @@ static bool leaves_out(const struct task *task)
 	return false;
 }
 
-/* A task's first blocks: the half of the singletons that was last served is the first now. */
+/*
+ * Before the first blocks of a task: the half of the singletons that was last served becomes
+ * the first.
+ */
 static void begin(struct task *task)
 {
 	struct machine *machine = task->machine;
@@ -619,7 +649,7 @@ static void begin(struct task *task)
 static void place_task(struct pipe *pipe, struct task *task, uint64_t *open)
 {
 	begin(task);
-	/* All of its blocks at once, or none. */
+	/* All blocks at once, or none. */
 	if (task->kernel->cooperative && room_now(task, open) < task->units - task->given)
 		return;
 	if (!task->cluster) {
@@ -649,7 +679,9 @@ void balance(struct pipe *pipe, struct machine *machine)
 			wdu_unsort(task);
 			continue;
 		}
-		/* A later task takes no room beside one that has blocks left: measured. */
+		/*
+		 * A later task does not use SMs of an earlier task with blocks left: measured.
+		 */
 		for (w = 0; w < machine->words; w++)
 			barred[w] |= task->allowed[w];
 	}

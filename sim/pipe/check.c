@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a scenario asks for that can never finish, said before anything runs: a block that
- * fits on no SM, a set with no TPC, a cluster or cooperative grid that has no room, an event
- * that is waited for and recorded nowhere; and what would take longer than the clock has, or
- * than anybody waits. Knows no file format.
+ * Rejects scenarios that can never finish before they run: a block that fits on no SM, an empty
+ * set, a cluster or cooperative grid without enough room, an event that no program records; and
+ * runs that would exceed the range of the clock or a reasonable time.
  */
 #include <errno.h>
 #include "sim/pipe/pipe.h"
 
-/* Sums and products, cut off at UINT64_MAX. */
+/* Sums and products, limited to UINT64_MAX. */
 static uint64_t plus(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -26,11 +25,11 @@ static int check_block(struct pipe *pipe, const struct pipe_chip *chip,
 {
 	if (kernel->threads > chip->block_threads)
 		return pipe_error(pipe, -EINVAL, line,
-				  "kernel %s: a block of %u threads: the %s takes %u at most",
+				  "kernel %s: a block of %u threads is too large: the %s allows %u",
 				  kernel->name, kernel->threads, chip->name, chip->block_threads);
 	if (chip->block_shared && kernel->shared > chip->block_shared)
 		return pipe_error(pipe, -EINVAL, line, "kernel %s: a block with %u bytes of "
-				  "shared memory fits on no SM of the %s: one has %u at most",
+				  "shared memory fits on no SM of the %s, which allows %u bytes",
 				  kernel->name, kernel->shared, chip->name, chip->block_shared);
 	if (!pipe_occupancy(chip, kernel))
 		return pipe_error(pipe, -EINVAL, line, "kernel %s: a block of %u threads, "
@@ -40,19 +39,20 @@ static int check_block(struct pipe *pipe, const struct pipe_chip *chip,
 				  chip->name);
 	if (kernel->cluster > chip->cluster)
 		return pipe_error(pipe, -EINVAL, line,
-				  chip->cluster ? "kernel %s: clusters of %u blocks: the %s has "
+				  chip->cluster ? "kernel %s: clusters of %u blocks: the %s allows "
 				  "at most %u" :
-				  "kernel %s: clusters of %u blocks: the %s has none",
+				  "kernel %s: clusters of %u blocks: the %s has no clusters",
 				  kernel->name, kernel->cluster, chip->name, chip->cluster);
 	if (kernel->cluster && kernel->blocks % kernel->cluster)
 		return pipe_error(pipe, -EINVAL, line,
-				  "kernel %s: %llu blocks are no multiple of clusters of %u",
+				  "kernel %s: %llu blocks are not a multiple of the cluster size "
+				  "%u",
 				  kernel->name, (unsigned long long)kernel->blocks,
 				  kernel->cluster);
 	return 0;
 }
 
-/* Wave after wave at least, each as long as a block alone. */
+/* A lower limit: the waves one after the other, each as long as a block alone. */
 static int check_time(struct pipe *pipe, const struct pipe_step *step,
 		      const struct pipe_kernel *kernel, uint64_t ns)
 {
@@ -89,8 +89,9 @@ static int check_launch(struct pipe *pipe, const struct pipe_step *step, unsigne
 				  kernel->name, stream->name, kernel->cluster);
 	if (kernel->cooperative && room < units)
 		return pipe_error(pipe, -EINVAL, step->line,
-				  "kernel %s on stream %s: cooperative, and its set holds %llu of "
-				  "its %llu %s at once", kernel->name, stream->name,
+				  "kernel %s on stream %s: it is cooperative, but its set can "
+				  "hold only %llu of its %llu %s at once",
+				  kernel->name, stream->name,
 				  (unsigned long long)room, (unsigned long long)units,
 				  kernel->cluster ? "clusters" : "blocks");
 	return check_time(pipe, step, kernel, times(divide_up(units, room),
@@ -133,7 +134,7 @@ static int check_wait(struct pipe *pipe, const struct pipe_step *step)
 				  step->what))
 			return 0;
 	return pipe_error(pipe, -EINVAL, step->line,
-			  "event %s is waited for and recorded by nobody",
+			  "event %s is waited for, but no program records it",
 			  scenario->events[step->what]);
 }
 
@@ -164,9 +165,9 @@ static int check_steps(struct pipe *pipe, const struct pipe_step *steps, unsigne
 
 /* -------------------------------------------------------------------------- length */
 
-/* What walking steps comes to at least. */
+/* Lower limits of what a sequence of steps needs. */
 struct length {
-	uint64_t steps, blocks, ns;	/* rounds of loops are steps; ns: of the CPU */
+	uint64_t steps, blocks, ns;	/* steps include the rounds of loops; ns: of the CPU */
 };
 
 static uint64_t blocks_of(const struct pipe *pipe, const struct pipe_step *step)
@@ -185,7 +186,7 @@ static uint64_t blocks_of(const struct pipe *pipe, const struct pipe_step *step)
 	return blocks;
 }
 
-/* The first step that is too much, with all before it: NULL, none is. */
+/* The first step that, with all before it, exceeds a limit; or NULL. */
 static const struct pipe_step *add_up(const struct pipe *pipe, const struct pipe_step *steps,
 				      unsigned int nr, uint64_t rounds, struct length *length)
 {
@@ -215,7 +216,7 @@ static int check_length(struct pipe *pipe, const struct pipe_program *program)
 	const struct pipe_step *step;
 
 	step = add_up(pipe, program->steps, program->nr_steps, 1, &length);
-	/* What comes after the end need not be counted; what takes no time has none. */
+	/* Steps after the end of the run do not count. Steps that take no time have no end. */
 	if (!step || (pipe->scenario->stop_ns && length.ns >= pipe->scenario->stop_ns))
 		return 0;
 	if (length.ns > PIPE_LAST_NS)

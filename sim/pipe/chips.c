@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: what a scenario can name as its GPU, a row each. Sizes from CUDA's programming guide
- * (technical specifications by compute capability) and NVIDIA's product pages; what a row was
- * measured on, its source says. Knows nothing but numbers.
+ * Data: the GPUs that a scenario can name, a row each. Sizes come from CUDA's programming guide
+ * (technical specifications by compute capability) and from NVIDIA's product pages. The source
+ * of a row names what was measured.
  */
 #include <string.h>
 #include "sim/pipe/pipe.h"
 
 /*
- * Latencies of the host's side are those of the H200 until others are measured. Assumed, for every
- * chip: slices and switches of processes, PBDMAs, channels.
+ * Host latencies are those of the H200 for all chips. Slices and switches of processes, PBDMAs
+ * and channels are assumed for all chips.
  */
 #define HOST_SIDE \
 	.doorbell_ns = 600, .fetch_ns = 500, .frontend_ns = 500, .done_ns = 700, \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Command buffers in pinned memory, a ring a channel: the CPU writes ahead at the front, the
- * host interface reads at the back; a full one makes the CPU wait. Knows no command.
+ * Command buffers in pinned memory, a ring for each channel: the CPU writes at the front, the
+ * host interface reads at the back. If a ring is full the CPU waits.
  */
 #include "sim/pipe/pipe.h"
 
@@ -13,7 +13,7 @@ bool cmdbuf_put(struct pipe *pipe, struct channel *channel, const struct command
 		return false;
 	command = pool_new(pipe, &pipe->free_commands, sizeof(*command));
 	if (!command)
-		return true;	/* the run ends with its error */
+		return true;	/* the run ends with this error */
 	*command = *from;
 	command->next = NULL;
 	if (!channel->head)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs: a thread each, whose steps cost CPU time and put commands into buffers. Loops are
- * walked, never unrolled. Knows of the GPU what its progress values say.
+ * The programs of a scenario, each a thread: its steps cost CPU time and put commands into
+ * buffers. Loops are walked, not unrolled. Programs see the GPU only by its progress values.
  */
 #include "sim/pipe/pipe.h"
 
-/* The next step that is no loop; NULL: the program has ended. */
+/* The next step that is not a loop; NULL: the program has ended. */
 static const struct pipe_step *next_step(struct program *program)
 {
 	const struct pipe_step *step;
@@ -46,7 +46,7 @@ uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step)
 	}
 }
 
-/* The next step; @late ns from now it begins. */
+/* Continues with the next step in @late ns. */
 static void go_on(struct pipe *pipe, struct program *program, uint64_t late)
 {
 	program->step = next_step(program);
@@ -93,7 +93,10 @@ static void put(struct pipe *pipe, struct program *program)
 	struct channel *channel = host_channel(pipe, step->stream, step);
 	struct program **link;
 
-	/* A wait is for the last record that was asked for, or for the first one to come. */
+	/*
+	 * A wait refers to the last record that was submitted, or, without one, to the first
+	 * that will be.
+	 */
 	if (step->kind == PIPE_WAIT) {
 		command.other = pipe->events[step->what].stream;
 		command.value = pipe->events[step->what].seq;
@@ -137,7 +140,7 @@ static void sleep_on(struct pipe *pipe, struct program *program, struct program 
 	*list = program;
 }
 
-/* Sleeps on the first stream of its process that has something to do; false: none has. */
+/* Sleeps until the first busy stream of the process is idle. Returns false if all are idle. */
 static bool sleep_on_any(struct pipe *pipe, struct program *program)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
@@ -155,7 +158,7 @@ static bool sleep_on_any(struct pipe *pipe, struct program *program)
 	return false;
 }
 
-/* True: there is nothing to wait for any more. */
+/* Returns true if nothing is left to wait for. */
 static bool wait_is_over(struct pipe *pipe, struct program *program)
 {
 	const struct pipe_step *step = program->step;
@@ -224,7 +227,7 @@ static void cpu_comes(struct pipe *pipe, struct happening *what)
 	}
 }
 
-/* A wait that is under way counts as far as it came. */
+/* A wait in progress counts up to this moment. */
 void cpu_stop(struct pipe *pipe, struct program *program)
 {
 	if (program->state == PROGRAM_FULL)

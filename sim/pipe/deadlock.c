@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A standstill: nothing will come any more, and something is not done. Says who waits for
- * whom until it comes round, or until nobody is left who could help. Changes nothing.
+ * Reports a deadlock: no event is left in the queue, but something is not done. The report
+ * follows the chain of waits until it repeats, or until nothing is left that could continue.
+ * Changes nothing.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@ static void say(char *text, size_t len, const char *fmt, ...)
 	va_end(args);
 }
 
-/* The channel that holds a stream's next command. */
+/* The channel that holds the next command of a stream. */
 static const struct channel *holds(const struct pipe *pipe, unsigned int nr,
 				   const struct command **found)
 {
@@ -57,7 +58,10 @@ static bool is_waiting(const struct program *program)
 	return program->state == PROGRAM_FULL || program->state == PROGRAM_SLEEPS;
 }
 
-/* Among what a program has yet to do: the rest of each loop that it is in, or more rounds. */
+/*
+ * Whether the program's remaining steps record the event: the rest of each loop that it is in,
+ * and further rounds.
+ */
 static bool will_record(const struct program *program, unsigned int event)
 {
 	const struct frame *frame;
@@ -75,8 +79,8 @@ static bool will_record(const struct program *program, unsigned int event)
 }
 
 /*
- * Who has yet to record the event: @stream where it was asked to, else one that holds such a
- * command, or a program.
+ * What will record the event: @stream if the record was submitted there, else a stream with
+ * such a command, or a program.
  */
 static struct who recorder(const struct pipe *pipe, unsigned int event, unsigned int stream)
 {
@@ -122,7 +126,7 @@ static struct who after_stream(const struct pipe *pipe, unsigned int nr, char *t
 	const struct channel *channel = holds(pipe, nr, &command);
 
 	if (!channel) {
-		say(text, len, "stream %s has nothing left to do; ", stream_name(pipe, nr));
+		say(text, len, "stream %s has no commands left; ", stream_name(pipe, nr));
 		return (struct who){ WHO_NOBODY, 0 };
 	}
 	if (command != channel->head) {
@@ -162,7 +166,7 @@ static const char *name_of(const struct pipe *pipe, struct who who)
 					pipe->scenario->programs[who.nr].name;
 }
 
-/* A cycle that is too long for a line ends with a whole link. */
+/* Shortens a text that is too long to whole links. */
 static void cut(char *text, size_t len)
 {
 	static const char more[] = "and so on; ";
@@ -182,7 +186,7 @@ int deadlock_report(struct pipe *pipe)
 	char text[PIPE_WHY - 128] = "", unused[PIPE_WHY - 128];
 	struct who who = first_one(pipe), begin;
 
-	/* Into the cycle first, if there is one, then once round it. */
+	/* First walks until the cycle begins, then once around it. */
 	for (i = 0; i < most && who.kind != WHO_NOBODY; i++) {
 		unused[0] = '\0';
 		begin = who;
@@ -193,7 +197,7 @@ int deadlock_report(struct pipe *pipe)
 		for (i = 0; i < most && who.kind != WHO_NOBODY; i++)
 			who = step_on(pipe, who, text, sizeof(text));
 		cut(text, sizeof(text));
-		return pipe_error(pipe, -EDEADLK, 0, "deadlock at %llu ns: %snobody is left who "
+		return pipe_error(pipe, -EDEADLK, 0, "deadlock at %llu ns: %snothing is left that "
 				  "could signal that", (unsigned long long)pipe->now, text);
 	}
 	begin = who;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * A GPU that is fed: commands come one by one from who has it, not from the programs of a
- * scenario, and time goes on when it is told to. Must not know what is behind a command.
+ * The pipeline of a GPU without a scenario: its owner submits commands one by one, and advances
+ * the time.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include "sim/pipe/pipe.h"
 
-#define LAST_NS	(UINT64_MAX / 1000 / 2)	/* the load balancer counts picoseconds */
+#define LAST_NS	(UINT64_MAX / 1000 / 2)	/* the load balancer counts in picoseconds */
 
 struct pipe_fed {
 	struct pipe pipe;
 	struct pipe_fed_watch watch;
-	struct pipe_watch blocks;	/* as the stages know it */
+	struct pipe_watch blocks;	/* for the stages */
 	struct pipe_scenario scenario;
 	struct pipe_gpu gpu;
 	struct pipe_result result;
 	struct pipe_stream *specs;	/* by stream */
-	unsigned int *closed, nr_closed;	/* streams that can be given out again */
+	unsigned int *closed, nr_closed;	/* numbers of closed streams, to be used again */
 	unsigned int nr_opened;
 };
 
@@ -32,7 +32,7 @@ int pipe_fed_open(struct pipe_fed **out, const struct pipe_gpu *gpu,
 	fed->gpu = *gpu;
 	fed->watch = *watch;
 	fed->blocks = (struct pipe_watch){ .user = watch->user, .block = watch->block };
-	/* Large and hardly touched: pages that nobody writes are not there. */
+	/* Large, but pages that are never written use no memory. */
 	fed->specs = calloc(PIPE_MAX_STREAMS, sizeof(*fed->specs));
 	fed->closed = calloc(PIPE_MAX_STREAMS, sizeof(*fed->closed));
 	fed->scenario = (struct pipe_scenario){
@@ -84,7 +84,7 @@ void pipe_fed_stream_close(struct pipe_fed *fed, int stream)
 	fed->closed[fed->nr_closed++] = stream;
 }
 
-/* The stream's oldest errand is done. */
+/* The oldest command of the stream is done. */
 void fed_done(struct pipe *pipe, struct stream *stream)
 {
 	struct errand *errand = stream->errands;
@@ -216,7 +216,7 @@ int pipe_fed_step(struct pipe_fed *fed)
 	if (!what)
 		return 0;
 	if (what->time > LAST_NS)
-		return pipe_error(pipe, -EOVERFLOW, 0, "its clock has come to its end");
+		return pipe_error(pipe, -EOVERFLOW, 0, "its clock has reached its limit");
 	run_instant(pipe, what);
 	return pipe->error ? pipe->error : 1;
 }

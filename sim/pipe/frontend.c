@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The compute front end: makes a task of a launch and passes one after the other to the task
- * management unit of its context. Tells the host interface when a task is done.
+ * The compute front end: creates a task for each launch, passes the tasks to the task
+ * management unit of their context, and tells the host interface when a task is done.
  */
 #include "sim/pipe/pipe.h"
 
@@ -39,7 +39,7 @@ void frontend_add(struct pipe *pipe, struct task *task)
 		  pipe->now + task->machine->gpu->chip.frontend_ns);
 }
 
-/* What a fed GPU was asked for, in place of what the scenario's tables say. */
+/* Takes the request of a command that has no scenario, instead of the scenario's tables. */
 static void take_ask(struct task *task, const struct pipe_ask *ask)
 {
 	task->ask = ask;

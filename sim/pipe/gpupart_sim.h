@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scheduling pipeline of a GPU in software: what a scenario is and what a run of it
- * tells. Knows no file format and no driver. Not a part of libgpupart: linked into what
- * uses it (sim/pipe). Times are whole nanoseconds from the scenario's begin.
+ * A software model of the scheduling pipeline of a GPU: the input (a scenario) and the results
+ * of a run. It is not part of libgpupart. Times are integer nanoseconds since the start of the
+ * scenario. Not thread-safe.
  */
 #ifndef GPUPART_SIM_PIPE_GPUPART_SIM_H
 #define GPUPART_SIM_PIPE_GPUPART_SIM_H
@@ -12,48 +12,48 @@
 #include <stdint.h>
 
 #define PIPE_MAX_SMS	512
-#define PIPE_SET_WORDS	4	/* 256 TPCs, bit set = allowed */
-#define PIPE_MAX_DEPTH	16	/* loops in loops */
-#define PIPE_WHY	1024	/* a sentence with a cycle in it */
+#define PIPE_SET_WORDS	4	/* 256 TPCs; a set bit allows a TPC */
+#define PIPE_MAX_DEPTH	16	/* nested loops */
+#define PIPE_WHY	1024	/* size of a message, which may contain a cycle */
 
-/* ------------------------------------------------------------------- what there is */
+/* ------------------------------------------------------------------ hardware */
 
-/* In which order the load balancer takes SMs with equal load. */
+/* The order in which the load balancer takes SMs with equal load. */
 enum pipe_order {
-	PIPE_ORDER_TPC,		/* first SMs of all TPCs by number, then second ones */
+	PIPE_ORDER_TPC,		/* the first SMs of all TPCs by number, then the second ones */
 	PIPE_ORDER_VGPC,	/* as measured on an H200: virtual GPCs in turn, singletons first */
 };
 
-/* One row of chips.c. Rates in bytes a microsecond (MB/s), clocks of the SMs. */
+/* A row of chips.c. Rates are bytes per microsecond (MB/s); clocks are those of the SMs. */
 struct pipe_chip {
 	const char *name, *title;
 	unsigned int nr_gpcs, nr_tpcs, sms_per_tpc, nr_ugpus;
-	unsigned int quarters, warps, registers, register_unit;	/* three a quarter */
+	unsigned int quarters, warps, registers, register_unit;	/* three for each quarter */
 	unsigned int shared, shared_reserved, shared_unit, blocks, block_threads, cluster;
-	unsigned int block_shared;	/* of one block; 0: what an SM has, less @shared_reserved */
+	unsigned int block_shared; /* of one block; 0: that of an SM without @shared_reserved */
 	unsigned int mhz;
-	unsigned int issue;	/* clocks that a quarter's FP32 unit is busy with a warp */
+	unsigned int issue;	/* clocks for which a warp occupies a quarter's FP32 unit */
 	unsigned int latency;	/* clocks until a result can be used */
 	unsigned int slots, priorities, channels, pbdmas, copy_engines;
 	uint64_t sm_rate, gpc_rate, ugpu_rate, dram_rate, link_rate;
-	uint64_t gpc_dram_rate;	/* of a GPC whose reads all come from DRAM; 0: gpc_rate */
-	uint64_t ugpu_dram_rate;	/* the same of a uGPU; 0: ugpu_rate */
-	uint64_t warp_rate;	/* what one warp's reads alone get */
+	uint64_t gpc_dram_rate;	/* of a GPC that reads only from DRAM; 0: gpc_rate */
+	uint64_t ugpu_dram_rate;	/* the same for a uGPU; 0: ugpu_rate */
+	uint64_t warp_rate;	/* rate of a single warp */
 	unsigned int doorbell_ns, fetch_ns, frontend_ns, done_ns;
-	unsigned int place_ps;	/* between two blocks that the load balancer hands out */
-	unsigned int begin_ns;	/* from one block's end to its successor's begin on that SM */
+	unsigned int place_ps;	/* time between two assignments by the load balancer */
+	unsigned int begin_ns;	/* time between two consecutive blocks on an SM */
 	unsigned int copy_ns, node_ns, switch_ns, slice_ns;
 	enum pipe_order order;
-	const char *sample;	/* capture that its map is from; NULL: an even one is made up */
+	const char *sample;	/* capture with its map; NULL: TPCs are distributed evenly */
 	const char *source;
 };
 
-/* NULL: no such row. */
+/* Returns NULL if there is no such row. */
 const struct pipe_chip *pipe_chip_find(const char *name);
-/* Row @i, or NULL past the last. */
+/* Returns row @i, or NULL after the last. */
 const struct pipe_chip *pipe_chip_row(unsigned int i);
 
-/* Where an SM is. A row each %smid. */
+/* The place of an SM; a row for each %smid. */
 struct pipe_place {
 	uint16_t tpc, gpc, vgpc, ugpu, sm_in_tpc;
 };
@@ -63,10 +63,10 @@ struct pipe_map {
 	struct pipe_place sms[PIPE_MAX_SMS];
 };
 
-/* TPCs dealt out to GPCs in turn, virtual GPCs as GPCs. */
+/* Distributes TPCs to GPCs in turn. Virtual GPCs are the GPCs. */
 void pipe_map_even(struct pipe_map *map, const struct pipe_chip *chip);
 
-/* ------------------------------------------------------------------- what is asked */
+/* ------------------------------------------------------------------ input */
 
 struct pipe_set {
 	uint64_t allowed[PIPE_SET_WORDS];	/* by TPC */
@@ -75,27 +75,27 @@ struct pipe_set {
 struct pipe_gpu {
 	struct pipe_chip chip;
 	struct pipe_map map;
-	bool mps;		/* processes share it; else they have it in turn */
-	bool one_queue;		/* copies and kernels in one queue of commands */
-	unsigned int turn;	/* PIPE_ORDER_VGPC: whose turn it is at the begin, 0 .. 15 */
+	bool mps;	/* processes share the GPU; else it is time-sliced between them */
+	bool one_queue;		/* copies and kernels share one queue of commands */
+	unsigned int turn;	/* PIPE_ORDER_VGPC: the first turn, 0 .. 15 */
 	int line;
 };
 
 /*
- * What a block does; the longest of its three demands is how long it takes alone. One with
- * nothing but @ns is slowed down by nobody.
+ * The demands of a block. The longest of its three demands is its time when it runs alone. A
+ * block with only @ns is never slowed down.
  */
 struct pipe_kernel {
 	const char *name;
 	uint64_t blocks;
 	unsigned int threads, registers, shared, cluster;
 	bool cooperative;
-	bool pack;		/* a cluster's blocks may share SMs; else an SM each */
+	bool pack;		/* blocks of a cluster may share SMs; else each has its own */
 	uint64_t ns;
 	uint64_t work;		/* instructions of each warp */
-	unsigned int every;	/* clocks from one to the next; 0: the chip's latency */
-	uint64_t bytes;		/* read by a block */
-	bool from_l2;		/* they are in L2: no DRAM is asked */
+	unsigned int every;	/* clocks between two of them; 0: the chip's latency */
+	uint64_t bytes;		/* bytes that a block reads */
+	bool from_l2;		/* the bytes are in L2, not in DRAM */
 	int line;
 };
 
@@ -106,7 +106,7 @@ struct pipe_stream {
 	int line;
 };
 
-#define PIPE_NO_KERNEL	UINT32_MAX	/* a node of a fed GPU: done as soon as it may start */
+#define PIPE_NO_KERNEL	UINT32_MAX	/* a node without a kernel: done as soon as it may start */
 
 struct pipe_node {
 	unsigned int kernel;
@@ -131,10 +131,10 @@ struct pipe_step {
 	enum pipe_step_kind kind;
 	unsigned int what;		/* kernel, graph or event */
 	unsigned int stream;
-	uint64_t amount;		/* ns of CPU, bytes of a copy, rounds of a loop */
+	uint64_t amount;		/* ns of CPU, bytes of a copy, or rounds of a loop */
 	enum pipe_way way;
-	const struct pipe_set *set;	/* of this launch alone; NULL: the stream's */
-	unsigned int turn;		/* 1 + whose turn it is when it begins; 0: as it stands */
+	const struct pipe_set *set;	/* for this launch only; NULL: the stream's set */
+	unsigned int turn;		/* 1 + the turn at its start; 0: the current turn */
 	const struct pipe_step *body;
 	unsigned int nr_body;
 	int line;
@@ -148,7 +148,7 @@ struct pipe_program {
 	unsigned int nr_steps;
 };
 
-/* What a call costs the CPU, ns; ring: commands that a channel's buffer holds. */
+/* CPU time of calls in ns; ring: size of a channel's buffer in commands */
 struct pipe_host {
 	unsigned int launch_ns, graph_ns, copy_ns, call_ns, sync_ns, ring;
 };
@@ -164,30 +164,30 @@ struct pipe_scenario {
 	const struct pipe_program *programs;
 	unsigned int nr_gpus, nr_kernels, nr_graphs, nr_streams, nr_events, nr_processes,
 		     nr_programs;
-	uint64_t stop_ns;		/* 0: when all is done */
+	uint64_t stop_ns;		/* 0: run until everything is done */
 };
 
-/* ------------------------------------------------------------------- what comes out */
+/* ------------------------------------------------------------------ results */
 
 struct pipe_block {
 	unsigned int gpu, smid, kernel, stream, cluster;
 	uint64_t launch, block, start, end;
-	const struct pipe_ask *ask;	/* of a fed GPU's launch; else NULL */
+	const struct pipe_ask *ask;	/* of a launch without a scenario; else NULL */
 };
 
-/* A launch, a node of a graph, or (kernel UINT_MAX) a copy. */
+/* A launch, a node of a graph, or a copy (kernel is UINT_MAX). */
 struct pipe_launch {
-	uint64_t launch;	/* counts up from 0 in the order the host interface issues them */
+	uint64_t launch;	/* numbered from 0 in the order of the host interface */
 	unsigned int gpu, kernel, stream, engine;
-	uint64_t asked;		/* the CPU had put it into the command buffer */
-	uint64_t issued;	/* the host interface had passed it on */
-	uint64_t start, end;	/* of its first and last block; a copy's own */
+	uint64_t asked;		/* when the CPU had written it to the command buffer */
+	uint64_t issued;	/* when the host interface had passed it on */
+	uint64_t start, end;	/* start of the first block, end of the last; or of the copy */
 	uint64_t blocks, bytes;
-	uint64_t sms[PIPE_MAX_SMS / 64];	/* by %smid, those that had a block */
-	unsigned int evicted;	/* times that it lost its slot */
+	uint64_t sms[PIPE_MAX_SMS / 64];	/* by %smid: the SMs that ran a block */
+	unsigned int evicted;	/* how often it lost its slot */
 };
 
-/* Either function may be NULL. What they are given is theirs for the call only. */
+/* Either function may be NULL. The arguments are valid only during the call. */
 struct pipe_watch {
 	void *user;
 	void (*block)(void *user, const struct pipe_block *block);
@@ -196,112 +196,115 @@ struct pipe_watch {
 
 struct pipe_gpu_result {
 	uint64_t first, last;	/* of all blocks; last 0: there were none */
-	uint64_t busy_ns;	/* at least one block was there, and went on */
-	uint64_t sm_ns;		/* summed over SMs with such a block */
+	uint64_t busy_ns;	/* time in which at least one block ran */
+	uint64_t sm_ns;		/* the same, summed over SMs */
 	uint64_t copy_ns;	/* summed over copy engines */
 	uint64_t switches;	/* from one process to another */
 };
 
 struct pipe_program_result {
-	bool done;		/* else it was stopped */
+	bool done;		/* false: it was stopped */
 	uint64_t end;		/* 0: it was stopped */
-	uint64_t full_ns;	/* it waited for room in a command buffer */
-	uint64_t sync_ns;	/* it waited for the GPU because it asked to */
+	uint64_t full_ns;	/* time waiting for room in a command buffer */
+	uint64_t sync_ns;	/* time in calls that wait for the GPU */
 };
 
 #define PIPE_MAX_GPUS	8
 #define PIPE_MAX_PROGRAMS 64
 
 struct pipe_result {
-	uint64_t end;		/* when the last thing was done */
+	uint64_t end;		/* end of the last activity */
 	uint64_t launches, blocks, copies, events;
-	bool stopped;		/* at stop_ns, with work left: what was under way counts to there */
-	uint64_t busy_ns;	/* at least one block was on any GPU, and went on */
-	int line;		/* of the scenario, that @why is about; 0: none */
+	bool stopped;	/* reached stop_ns with work left; activities count up to there */
+	uint64_t busy_ns;	/* time in which at least one block ran on any GPU */
+	int line;		/* line of the scenario for @why; 0: none */
 	char why[PIPE_WHY];
 	struct pipe_gpu_result gpus[PIPE_MAX_GPUS];
 	struct pipe_program_result programs[PIPE_MAX_PROGRAMS];
 };
 
 /*
- * Runs @scenario. 0; -EINVAL what it asks for can never finish or is out of range;
- * -EDEADLK it came to a standstill; -EOVERFLOW it would take longer than the clock has;
- * -ENOMEM. result->why is then a sentence and result->line the place.
+ * Runs @scenario. Returns 0; -EINVAL if it can never finish or a value is out of range;
+ * -EDEADLK if it came to a deadlock; -EOVERFLOW if it exceeds the range of the clock; -ENOMEM.
+ * After an error result->why is a message and result->line its line.
  */
 int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watch,
 	     struct pipe_result *result);
 
-/* Blocks of @kernel that an idle SM of @chip holds; 0: it fits on none. */
+/* The blocks of @kernel that fit on an idle SM of @chip; 0: none. */
 unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kernel *kernel);
 
-/* ------------------------------------------------------------- a GPU that is fed */
+/* ------------------------------------------------ a GPU without a scenario */
 
 /*
- * The same stages without a scenario: commands are put into a GPU's buffers as they come up,
- * and time goes on only when it is told to. Fed at the same times, it answers as pipe_run()
- * does. Not thread-safe: one call at a time, and none from within a function of the watch.
+ * The same stages without a scenario. The caller submits commands as they arise, and advances
+ * the time. With the same times the results are those of pipe_run(). Not thread-safe; functions
+ * of the watch may not call these functions.
  */
 struct pipe_fed;
 
-#define PIPE_MAX_STREAMS 16384	/* of a fed GPU, at once */
+#define PIPE_MAX_STREAMS 16384	/* open at the same time, for one GPU */
 
-/* A kernel as it is launched. */
+/* A kernel of a launch. */
 struct pipe_ask {
 	struct pipe_kernel kernel;
 	struct pipe_set set;
 	unsigned int priority;	/* 0 is the lowest */
-	unsigned int turn;	/* as in struct pipe_step */
+	unsigned int turn;	/* see struct pipe_step */
 };
 
-/* Any function may be NULL. @stream is what the stream was opened with. */
+/* Any function may be NULL. @stream is the pointer given when the stream was opened. */
 struct pipe_fed_watch {
 	void *user;
-	/* A block is done. */
+	/* A block has ended. */
 	void (*block)(void *user, const struct pipe_block *block);
-	/* A node without a kernel may start, and has. */
+	/* A node without a kernel has started, and is done. */
 	void (*node)(void *user, void *stream, uint64_t number, unsigned int node);
-	/* The stream's command @number is done, and so are all before it. */
+	/* Command @number of the stream is done, as are all before it. */
 	void (*done)(void *user, void *stream, uint64_t number);
 };
 
 /*
- * @gpu and @watch are copied. What a launch or a graph is given must stay until it is done.
- * 0 or -ENOMEM.
+ * Copies @gpu and @watch. The contents of launches and graphs must stay valid until they are
+ * done. Returns 0 or -ENOMEM.
  */
 int pipe_fed_open(struct pipe_fed **fed, const struct pipe_gpu *gpu,
 		  const struct pipe_fed_watch *watch);
 void pipe_fed_close(struct pipe_fed *fed);
 
-/* The number of a stream of its own order, whose commands count from 1; -ENOSPC, -ENOMEM. */
+/* Opens a stream. Its commands are numbered from 1. Returns its number, -ENOSPC or -ENOMEM. */
 int pipe_fed_stream(struct pipe_fed *fed, void *user);
-/* All of its commands are done. Its number may be given out again, and counts on. */
+/* All its commands must be done. Its number may be used again; its command numbers continue. */
 void pipe_fed_stream_close(struct pipe_fed *fed, int stream);
 
 /*
- * Puts a command behind those that the stream has: its number there; -EAGAIN: the command
- * buffer is full, and has room again when time has gone on; -ENOMEM. What can never finish is
- * the caller's to find, by pipe_fed_room().
+ * Appends a command to the stream. Returns the command's number; -EAGAIN if the command buffer
+ * is full, until time has advanced; -ENOMEM. The caller checks with pipe_fed_room() that the
+ * command can finish.
  */
 int64_t pipe_fed_launch(struct pipe_fed *fed, int stream, const struct pipe_ask *ask);
-/* Nodes' kernels are indices into @asks; the graph's own name is not looked at. */
+/* The kernels of nodes are indices into @asks. The name of the graph is not used. */
 int64_t pipe_fed_graph(struct pipe_fed *fed, int stream, const struct pipe_graph *graph,
 		       const struct pipe_ask *const *asks);
 int64_t pipe_fed_copy(struct pipe_fed *fed, int stream, enum pipe_way way, uint64_t bytes);
-/* Does nothing: a moment that can be waited for. */
+/* A command that does nothing, so that others can wait for it. */
 int64_t pipe_fed_record(struct pipe_fed *fed, int stream);
-/* What comes behind it waits until command @number of stream @other is done. */
+/* Later commands wait until command @number of stream @other is done. */
 int64_t pipe_fed_wait(struct pipe_fed *fed, int stream, int other, uint64_t number);
 
-/* Blocks, or clusters, that the idle GPU holds at once in the set; 0: it can never run. */
+/* The blocks or clusters that the idle GPU can hold at once in the set; 0: it can never run. */
 uint64_t pipe_fed_room(const struct pipe_fed *fed, const struct pipe_ask *ask);
 
-/* ns since it was opened. */
+/* Time since it was opened, in ns. */
 uint64_t pipe_fed_now(const struct pipe_fed *fed);
-/* When something comes next; UINT64_MAX: nothing is under way. */
+/* The time of the next event; UINT64_MAX: nothing is in progress. */
 uint64_t pipe_fed_next(const struct pipe_fed *fed);
-/* All that comes next. 1; 0: nothing is under way; -ENOMEM, -EOVERFLOW: it stands for ever. */
+/*
+ * Advances to the next event and handles all events of that time. Returns 1; 0: nothing is in
+ * progress; -ENOMEM or -EOVERFLOW: it cannot continue.
+ */
 int pipe_fed_step(struct pipe_fed *fed);
-/* All that comes up to @ns, which it is then at least. 0 or as pipe_fed_step(). */
+/* Handles all events up to @ns and advances to it. Returns 0 or an error of pipe_fed_step(). */
 int pipe_fed_until(struct pipe_fed *fed, uint64_t ns);
 
 #endif

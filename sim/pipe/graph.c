@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs on their way: one command, its nodes start as what they depend on is done, without
- * the CPU and without the host interface. Knows no SM.
+ * Runs graphs: a graph is one command, and each node starts when the nodes it depends on are
+ * done, without the CPU or the host interface.
  */
 #include <stdlib.h>
 #include "sim/pipe/pipe.h"
@@ -24,8 +24,8 @@ static void run_end(struct pipe *pipe, struct graph_run *run)
 	host_done_later(pipe, stream);
 }
 
-/* A node is done: those that waited for nothing else are ready. */
-static void node_over(struct graph_run *run, unsigned int node)
+/* A node is done: nodes that waited only for it become ready. */
+static void node_done(struct graph_run *run, unsigned int node)
 {
 	unsigned int i;
 
@@ -45,13 +45,13 @@ static unsigned int nr_edges(const struct pipe_graph *graph)
 	return nr;
 }
 
-/* Who comes after whom, the other way round than nodes tell it; each in rising order. */
-static void turn_round(struct graph_run *run)
+/* Computes for each node the nodes that depend on it, in ascending order. */
+static void reverse_edges(struct graph_run *run)
 {
 	const struct pipe_graph *graph = run->graph;
 	unsigned int i, j, *first = run->first;
 
-	/* Counted one place further on, then summed up: where the next one goes. */
+	/* Counts at the next index, then sums up, so that first[n] is where to add the next. */
 	for (i = 0; i < graph->nr_nodes; i++)
 		for (j = 0; j < graph->nodes[i].nr_after; j++)
 			first[graph->nodes[i].after[j] + 2]++;
@@ -62,8 +62,11 @@ static void turn_round(struct graph_run *run)
 			run->next_nodes[first[graph->nodes[i].after[j] + 1]++] = i;
 }
 
-/* The nodes that are ready go to the front end; one without a kernel lets others be ready. */
-static void graph_comes(struct pipe *pipe, struct happening *what)
+/*
+ * Passes the ready nodes to the front end. A node without a kernel is done at once and makes
+ * others ready.
+ */
+static void on_ready_nodes(struct pipe *pipe, struct happening *what)
 {
 	struct graph_run *run = (struct graph_run *)what;
 	struct task *task;
@@ -72,7 +75,7 @@ static void graph_comes(struct pipe *pipe, struct happening *what)
 	for (i = 0; i < run->nr_ready; i++) {
 		if (run->graph->nodes[run->ready[i]].kernel == PIPE_NO_KERNEL) {
 			fed_node(pipe, run, run->ready[i]);
-			node_over(run, run->ready[i]);
+			node_done(run, run->ready[i]);
 			continue;
 		}
 		task = launch_task(pipe, &run->command, run->graph->nodes[run->ready[i]].kernel);
@@ -102,14 +105,14 @@ void graph_start(struct pipe *pipe, const struct command *command)
 		pipe_error(pipe, -12, 0, "no memory");
 		return;
 	}
-	run->happening.come = graph_comes;
+	run->happening.come = on_ready_nodes;
 	run->command = *command;
 	run->graph = graph;
 	run->left = graph->nr_nodes;
 	run->ready = run->waits + graph->nr_nodes;
 	run->first = run->ready + graph->nr_nodes;
 	run->next_nodes = run->first + graph->nr_nodes + 2;
-	turn_round(run);
+	reverse_edges(run);
 	run->next = pipe->runs;
 	pipe->runs = run;
 	for (i = 0; i < graph->nr_nodes; i++) {
@@ -124,7 +127,7 @@ void graph_node_done(struct pipe *pipe, struct graph_run *run, unsigned int node
 {
 	unsigned int gpu = pipe->scenario->streams[run->command.stream].gpu;
 
-	node_over(run, node);
+	node_done(run, node);
 	if (!run->left)
 		run_end(pipe, run);
 	else if (run->nr_ready && !run->happening.at)

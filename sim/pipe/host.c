@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The host interface of a GPU: channels in a run list an engine, PBDMAs that fetch their
- * commands in turn. A command is passed on when the progress value of its stream says that
- * all before it is done; a channel whose head has to wait stands aside until then, and what
- * is behind it waits with it. Knows no SM.
+ * The host interface of a GPU: a run list of channels for each engine, and PBDMAs that fetch
+ * commands from the channels in turn. A command is passed on when the progress value of its
+ * stream shows that all earlier commands are done. A channel whose first command must wait is
+ * set aside, with all commands behind it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -72,8 +72,8 @@ static void call_back(struct pipe *pipe, struct channel **waiters)
 	}
 }
 
-/* Of those who wait for a command of the stream, who has waited long enough. */
-static void call_followers(struct pipe *pipe, struct stream *stream)
+/* Wakes the channels whose command of this stream is now done. */
+static void wake_followers(struct pipe *pipe, struct stream *stream)
 {
 	struct channel **link = &stream->followers, *channel;
 
@@ -101,7 +101,7 @@ void host_stream_done(struct pipe *pipe, unsigned int nr)
 	if (stream->sleeper)
 		cpu_wake(pipe, &stream->sleeper);
 	if (stream->followers)
-		call_followers(pipe, stream);
+		wake_followers(pipe, stream);
 }
 
 static void finish_comes(struct pipe *pipe, struct happening *what)
@@ -165,8 +165,8 @@ static void pass_on(struct pipe *pipe, const struct command *command)
 	}
 }
 
-/* Who has to wait for what, or NULL: nobody. */
-static struct channel **what_for(struct pipe *pipe, const struct command *command)
+/* The list of waiters that the command must join, or NULL if it need not wait. */
+static struct channel **waiters_of(struct pipe *pipe, const struct command *command)
 {
 	struct stream *stream = &pipe->streams[command->stream];
 	struct event *event;
@@ -188,7 +188,7 @@ static void pbdma_comes(struct pipe *pipe, struct happening *what)
 	struct pbdma *pbdma = (struct pbdma *)what;
 	struct channel *channel = pbdma->channel;
 	struct command command = *channel->head;
-	struct channel **waiters = what_for(pipe, &command);
+	struct channel **waiters = waiters_of(pipe, &command);
 
 	pbdma->channel = NULL;
 	if (waiters) {
@@ -214,7 +214,7 @@ struct channel *host_channel(struct pipe *pipe, unsigned int nr, const struct pi
 	return step->kind == PIPE_COPY ? stream->copies[step->way] : stream->compute;
 }
 
-/* Streams of a process share its channels where there are more of them. */
+/* The streams of a process share its channels if there are more streams than channels. */
 void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int nr, unsigned int nth)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Maps of made-up boards: which SM is where. Knows no capture. */
+/* Maps of SMs for boards without a capture. */
 #include <string.h>
 #include "sim/pipe/pipe.h"
 

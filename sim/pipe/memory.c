@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bandwidth that SMs share: a GPC's port, a uGPU's half of the L2, DRAM. What asks for more
- * than there is gets what is there in equal parts of what it asks for. Knows no block.
+ * Distributes bandwidth among SMs: the port of a GPC, a uGPU's half of the L2, DRAM. If the
+ * demand is too high, each demand is reduced in the same proportion.
  */
 #include "sim/pipe/pipe.h"
 
-/* Levels: 0 DRAM, then uGPUs, then GPCs. */
+/* Levels: index 0 is DRAM, then uGPUs, then GPCs. */
 static unsigned int ugpu_level(const struct sm *sm)
 {
 	return 1 + sm->ugpu;
@@ -31,8 +31,8 @@ void memory_init(struct machine *machine)
 }
 
 /*
- * The share of a level of @rate that @demand takes. Reads from DRAM take more of it, in the ratio
- * of @rate to @dram_rate, which is what the level has for such reads alone; 0: no difference.
+ * The fraction of a level of @rate that @demand gets. Reads from DRAM count more, in the ratio
+ * of @rate to @dram_rate, the level's rate for such reads alone; 0: they count the same.
  */
 static uint64_t share_of(uint64_t rate, uint64_t dram_rate, const uint64_t demand[2])
 {
@@ -62,8 +62,8 @@ uint32_t memory_rate(const struct machine *machine, const struct sm *sm)
 	return rate;
 }
 
-/* Every SM below a level that gives more or less now. */
-static void spread(struct machine *machine, uint64_t changed)
+/* Marks each SM below a level whose rate has changed. */
+static void mark_changed_sms(struct machine *machine, uint64_t changed)
 {
 	unsigned int i;
 	struct sm *sm;
@@ -110,5 +110,5 @@ void memory_settle(struct pipe *pipe, struct machine *machine)
 		changed |= touched & -touched;
 	}
 	if (changed)
-		spread(machine, changed);
+		mark_changed_sms(machine, changed);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What comes when: a heap of happenings, each in it at most once. At equal times the one
- * that was put in first comes first. Knows no happening.
+ * A heap of events by time, each in it at most once. Events with equal times leave in the order
+ * of insertion.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The order in which the load balancer sees a GPU's SMs: an SM's rank, groups of ranks for virtual
- * GPCs, and which SMs are idle or have room.
+ * Ranks the SMs of a GPU in the order in which the load balancer sees them, with a group of
+ * ranks for each virtual GPC; tracks which SMs are idle or have room.
  */
 #include <string.h>
 #include "sim/pipe/mask.h"
@@ -60,7 +60,7 @@ static const struct pipe_place *place_of(const struct machine *machine, unsigned
 	return &machine->gpu->map.sms[machine->by_rank[rank]->smid];
 }
 
-/* Whether a rest goes to an SM of rank @a before one of rank @b. */
+/* Whether a remaining block goes to an SM of rank @a before one of rank @b. */
 static bool rest_before(const struct machine *machine, unsigned int a, unsigned int b)
 {
 	const struct pipe_place *x = place_of(machine, a), *y = place_of(machine, b);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A run from begin to end: makes the stages, lets come what comes. Knows no stage's rules. */
+/*
+ * Runs the pipeline from begin to end: creates the stages, and handles events in the order of
+ * time.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +23,7 @@ struct chunk {
 	char bytes[];
 };
 
-/* The first word of what is free is the next free one. */
+/* The first word of a free object points to the next free one. */
 void *pool_new(struct pipe *pipe, void *free_list, size_t size)
 {
 	struct chunk *chunk = pipe->chunks;
@@ -60,7 +63,7 @@ int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 	return err;
 }
 
-/* How many happenings there can be at once: each stage has its own. */
+/* The most events in the queue at the same time: each stage has its own. */
 static uint64_t nr_happenings(const struct pipe_scenario *scenario, unsigned int nr_streams)
 {
 	uint64_t nr = scenario->nr_programs + 2ull * nr_streams;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Processes on one GPU in turn: without MPS a context has all SMs for a time slice, or until
- * it has no work, and stands still while it has not. Knows no stage of the pipeline.
+ * Time slices on one GPU: without MPS a context has all SMs for a slice or until it has no
+ * work, and its blocks stand still while another context has the GPU.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static struct machine *current(const struct slices *slices)
 	return &slices->machines[slices->now];
 }
 
-/* The next one after the current that has work; the current itself where no other has. */
+/* The next context with work after the current one; the current one if no other has work. */
 static unsigned int next_with_work(const struct slices *slices)
 {
 	unsigned int i, at;
@@ -49,8 +49,8 @@ static void go_on(struct pipe *pipe, struct machine *machine)
 	machine_dirty(machine);
 }
 
-/* The end of a slice, or of a switch. */
-static void slices_come(struct pipe *pipe, struct happening *what)
+/* The end of a slice or of a switch. */
+static void on_slice_end(struct pipe *pipe, struct happening *what)
 {
 	struct slices *slices = (struct slices *)what;
 	const struct pipe_chip *chip = &current(slices)->gpu->chip;
@@ -64,7 +64,7 @@ static void slices_come(struct pipe *pipe, struct happening *what)
 	}
 	next = next_with_work(slices);
 	if (next == slices->now)
-		return;	/* it has the GPU until another has work */
+		return;	/* it keeps the GPU until another context has work */
 	stop(pipe, current(slices));
 	pipe->result->gpus[current(slices)->gpu_index].switches++;
 	slices->now = next;
@@ -97,9 +97,9 @@ int slices_init(struct pipe *pipe, unsigned int gpu)
 	struct slices *slices = &pipe->slices[gpu];
 	unsigned int i;
 
-	slices->happening.come = slices_come;
+	slices->happening.come = on_slice_end;
 	slices->nr = pipe->scenario->gpus[gpu].mps ? 1 : pipe->scenario->nr_processes;
-	slices->nr += !slices->nr;	/* a GPU that nobody uses */
+	slices->nr += !slices->nr;	/* a GPU that no process uses */
 	slices->machines = calloc(slices->nr, sizeof(*slices->machines));
 	if (!slices->machines)
 		return -ENOMEM;
@@ -110,7 +110,7 @@ int slices_init(struct pipe *pipe, unsigned int gpu)
 	return 0;
 }
 
-/* What @sm's blocks tell of their launches, which are not done. */
+/* Adds the unfinished blocks of @sm to the results of their launches. */
 static void look_at(struct pipe_gpu_result *result, const struct sm *sm, uint64_t now)
 {
 	const struct resident *resident;

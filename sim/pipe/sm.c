@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An SM: which blocks are on it, what each still needs, and how fast it goes on. The issue
- * slots of a quarter go to the oldest block first, as far as it can use them, then to the next
- * (so do the schedulers of an H200, nearly: Documentation/results/h200-traces.md); bandwidth
- * is shared evenly. Must not know where blocks come from.
+ * An SM: its blocks, their remaining work and their speed. The issue slots of a quarter go to
+ * the oldest block first, as many as it can use, then to the next one, which is nearly the
+ * order of the schedulers of an H200 (Documentation/results/h200-traces.md). Bandwidth is
+ * shared evenly.
  */
 #include "sim/pipe/pipe.h"
 
@@ -14,7 +14,7 @@ static uint64_t max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Whether quarter @q has one warp more than the others: @rest of them from @first on. */
+/* Whether quarter @q has one warp more than the others: @rest quarters from @first on have. */
 static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
 				    unsigned int first, unsigned int q)
 {
@@ -47,7 +47,10 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 			chip->shared_unit * chip->shared_unit;
 	if (every < chip->issue)
 		every = chip->issue;
-	/* A block alone gets what its warps can ask for, and no more than the SM's share. */
+	/*
+	 * A block alone gets the rate that its warps can demand, but no more than the SM's
+	 * share.
+	 */
 	rate = shape->warps * chip->warp_rate;
 	if (rate > chip->sm_rate)
 		rate = chip->sm_rate;
@@ -55,7 +58,7 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 	reads = kernel->bytes ? mul_div(kernel->bytes, 1000, rate) : 0;
 	shape->ns = max(1, max(kernel->ns, max(work, reads)));
 	if (shape->ns > PIPE_LAST_NS)
-		shape->ns = PIPE_LAST_NS + 1;	/* the run ends before the block */
+		shape->ns = PIPE_LAST_NS + 1;	/* the run ends before the block does */
 	shape->issue = mul_div(kernel->work * chip->issue, 1000ull * ONE,
 			       shape->ns * chip->mhz);
 	shape->rate = mul_div(kernel->bytes, 16000, shape->ns);
@@ -105,7 +108,7 @@ unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kern
 
 /* ------------------------------------------------------------------------ progress */
 
-/* Before a block begins nothing of it is done, however fast it will be. */
+/* A block makes no progress before its start. */
 static uint64_t begun_since(const struct resident *resident, uint64_t last, uint64_t now)
 {
 	if (resident->start > last)
@@ -130,11 +133,11 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 	}
 }
 
-#define CRUMB	64	/* of ONE issue slots: what rounding leaves is no slot */
+#define CRUMB	64	/* of ONE issue slots: less is a rounding error */
 
 /*
- * What is left of the quarters' issue slots lets the block go on so fast, at most @rate;
- * and takes it. A quarter that is not there needs none.
+ * Takes slots for a block that runs at @rate at most, and returns its speed. A quarter that
+ * does not exist needs none.
  */
 static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 {
@@ -156,7 +159,7 @@ static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 	return rate;
 }
 
-/* Nothing is left in one quarter: none for who needs all of them. */
+/* Whether some quarter has no slots left, so that a block that needs all quarters gets none. */
 static bool is_dry(const uint32_t *slots)
 {
 	unsigned int q;
@@ -167,7 +170,10 @@ static bool is_dry(const uint32_t *slots)
 	return false;
 }
 
-/* Even the oldest loses slots to the others: so much, if there are too few. Fitted. */
+/*
+ * The share of slots that even the oldest block loses to the others if there are too few.
+ * Fitted.
+ */
 #define SQUEEZE	(ONE * 16 / 17)
 
 static uint32_t squeeze(const struct sm *sm, unsigned int quarters)
@@ -183,7 +189,7 @@ static uint32_t squeeze(const struct sm *sm, unsigned int quarters)
 	return most > ONE / 16 * 17 ? SQUEEZE : (uint64_t)ONE * ONE / most;
 }
 
-/* How fast issue slots let each block go on: that changes as blocks come and go. */
+/* Computes the speed of each block by issue slots, which changes when blocks start or end. */
 static void share_slots(struct sm *sm, unsigned int quarters)
 {
 	uint32_t slots[MAX_QUARTERS] = { ONE, ONE, ONE, ONE };
@@ -197,7 +203,7 @@ static void share_slots(struct sm *sm, unsigned int quarters)
 		resident = &sm->residents[sm->age[i]];
 		shape = resident->task->shape;
 		resident->by_slots = ONE;
-		/* Where there are slots for all, nobody need take turns. */
+		/* If there are slots for all blocks, the order does not matter. */
 		if (!shape->issue || most == ONE)
 			continue;
 		if (shape->each && dry)
@@ -226,7 +232,7 @@ static void set_rates(struct sm *sm)
 	}
 }
 
-/* How long @left takes at @rate. */
+/* The time for @left at @rate. */
 static uint64_t time_for(uint64_t left, uint32_t rate)
 {
 	if (!left)
@@ -236,7 +242,10 @@ static uint64_t time_for(uint64_t left, uint32_t rate)
 	return rate == ONE ? divide_up(left, ONE) : divide_up(left, rate);
 }
 
-/* When the first of its blocks ends, as things are; neighbours in age often go as fast. */
+/*
+ * When the first of its blocks ends at the present speeds. Blocks of similar age often have the
+ * same speed.
+ */
 static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
 {
 	uint64_t next = NEVER, least = NEVER, ns, left;
@@ -278,7 +287,7 @@ void sm_freeze(struct pipe *pipe, struct sm *sm)
 	queue_set(&pipe->queue, &sm->happening, NEVER);
 }
 
-/* What had not begun begins as much later. */
+/* Delays blocks that have not started yet by the same time. */
 static uint64_t put_off(const struct pipe *pipe, const struct sm *sm, uint64_t start)
 {
 	return start > sm->last && start < pipe->now ? start + pipe->now - sm->last : start;
@@ -301,7 +310,7 @@ void sm_thaw(struct pipe *pipe, struct sm *sm)
 		queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
 }
 
-/* ---------------------------------------------------------------- blocks come and go */
+/* ---------------------------------------------------------------- blocks start and end */
 
 static void take_room(struct sm *sm, const struct shape *shape, unsigned int first, int sign)
 {
@@ -326,7 +335,7 @@ static void take_room(struct sm *sm, const struct shape *shape, unsigned int fir
 		sm->demand[1] += (int64_t)sign * (int64_t)shape->rate;
 }
 
-/* The odd warps go to the quarters with fewest. */
+/* The odd warps go to the quarters with the fewest warps. */
 static unsigned int first_quarter(const struct sm *sm, const struct shape *shape)
 {
 	unsigned int quarters = sm->machine->gpu->chip.quarters, q, best = 0;
@@ -406,8 +415,8 @@ static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
 	wdu_block_done(pipe, task);
 }
 
-/* One block has ended at least. */
-static void sm_comes(struct pipe *pipe, struct happening *what)
+/* At least one block has ended. */
+static void on_block_end(struct pipe *pipe, struct happening *what)
 {
 	struct sm *sm = (struct sm *)what;
 	unsigned int i, nr = sm->blocks, kept = 0;
@@ -427,7 +436,7 @@ void sm_init(struct sm *sm, struct machine *machine, unsigned int smid)
 {
 	const struct pipe_place *place = &machine->gpu->map.sms[smid];
 
-	sm->happening.come = sm_comes;
+	sm->happening.come = on_block_end;
 	sm->machine = machine;
 	sm->smid = smid;
 	sm->ended = NEVER;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The task management unit: a singly linked list a priority, appended to at the tail; the
- * head of the highest one that is not empty goes to the work distribution unit when that has
- * a slot. Knows no SM.
+ * The task management unit: a singly linked list for each priority, extended at the tail. When
+ * the work distribution unit has a free slot, it gets the head of the list with the highest
+ * priority.
  */
 #include "sim/pipe/pipe.h"
 

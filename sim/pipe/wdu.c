@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The work distribution unit of one context: a task holds a slot from when the TMU passed it
- * on until its last block is done, and stands in the table sorted by priority until its last
- * block was handed out. A task of lower priority that still has blocks loses its slot to what
- * waits in the TMU. Must not know which SM takes what.
+ * The work distribution unit of one context. A task holds a slot from when the TMU passes it on
+ * until its last block has ended, and is in the table sorted by priority until its last block
+ * is assigned. A task with unassigned blocks loses its slot to a task of higher priority in the
+ * TMU.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sim/pipe/pipe.h"
 
-/* After those of its own priority. */
+/* After the tasks with the same priority. */
 static void sort_in(struct task *task)
 {
 	struct machine *machine = task->machine;
@@ -26,7 +26,7 @@ static void sort_in(struct task *task)
 		(*link)->above = task;
 	*link = task;
 	task->sorted = true;
-	/* Out of the table it was not told where there was room again. */
+	/* While it was not in the table, it did not learn where blocks ended. */
 	memset(task->closed, 0, sizeof(task->closed));
 	task->stuck = false;
 }
@@ -44,7 +44,7 @@ void wdu_unsort(struct task *task)
 	task->sorted = false;
 }
 
-/* The last in the table: nobody's priority is lower, and it still has blocks. */
+/* The last task in the table: it has the lowest priority, and unassigned blocks. */
 static struct task *lowest(const struct machine *machine)
 {
 	struct task *task = machine->sorted;
@@ -88,7 +88,7 @@ void wdu_block_done(struct pipe *pipe, struct task *task)
 	task->resident--;
 	if (task->resident || task->given < task->units)
 		return;
-	/* One that was evicted has blocks left, so this one has a slot. */
+	/* Only tasks with unassigned blocks are evicted, so this one still has its slot. */
 	task->slot = false;
 	machine->nr_slots--;
 	machine->work--;

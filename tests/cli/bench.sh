@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart bench on the simulated GPU: every part runs, files and JSON are written and say
-# simulated, meaningless figures are not judged, and a failed part does not stop the others.
+# gpupart bench on the simulated GPU: every part runs, files and JSON exist and say simulated,
+# meaningless figures are not judged, and a part that fails does not affect the others.
 . "$(dirname "$0")/tap.subr"
 parts="isolation scaling overlap slots dynamic protect software overhead criteria"
 dir=$tmp/results
@@ -32,7 +32,7 @@ for svg in "$dir"/*.svg; do
 done
 [ $nr -ge 9 ]
 ok $? "there are pictures: $nr"
-grep -q '^ok  .*launches that ran a block outside of their set: 0' "$tmp/out"
+grep -q '^ok  .*launches with a block outside their set: 0' "$tmp/out"
 ok $? "where launches ran is judged"
 is "$(grep '^\(ok\|not ok\)  ' "$tmp/out" | grep -cE 'slowdown|a set of everything|alone|part of')" 0 \
 	"and no time is"
@@ -55,11 +55,11 @@ for part in $parts; do
 		all(len(r) == len(t["columns"]) for t in d["tables"] for r in t["rows"])]')" \
 		"['schema', 'gpupart/1', 'bench', True, '$part', 'done', None, True, True, True]" "$part.json"
 done
-is "$(ask "$dir/criteria.json" '[[c["what"].split(" to ")[0], c["limit"], c["result"]] for c in d["checks"] if " beside " in c["what"]]')" \
-	"[['compute beside others', 1.05, 'not judged'], ['L2 reads beside others', 1.05, 'not judged'], ['pointer chase beside compute and L2 reads', 1.05, 'not judged'], ['DRAM stream beside others', 1.05, 'not judged']]" \
-	"criteria: beside others as alone is judged, but for a chase beside a DRAM stream"
+is "$(ask "$dir/criteria.json" '[[c["what"].split(": worst")[0], c["limit"], c["result"]] for c in d["checks"] if " next to " in c["what"]]')" \
+	"[['compute next to any neighbour', 1.05, 'not judged'], ['L2 reads next to any neighbour', 1.05, 'not judged'], ['pointer chase next to compute and L2 reads', 1.05, 'not judged'], ['DRAM stream next to any neighbour', 1.05, 'not judged']]" \
+	"criteria: each kind next to a neighbour is judged, except a chase next to a DRAM stream"
 is "$(ask "$dir/bench.json" '[w for p in d["parts"] for w in p["meaning"] if w[:12] != "(simulated) "]')" "[]" "every sentence says simulated"
-grep -q '>no value: see the page<' "$dir/slots.svg"
+grep -q '>no value: see the report<' "$dir/slots.svg"
 ok $? "a chart without a bar says so"
 is "$(ask "$dir/bench.json" '[p["name"] for p in d["parts"]] == "'"$parts"'".split()')" True "bench.json has them all"
 is "$(ask "$dir/isolation.json" '[len(t["rows"]) for t in d["tables"]]')" "[12, 5, 60]" "isolation: every cell"
@@ -73,8 +73,8 @@ is "$(ask "$dir/scaling.json" '[[r[1] >= s[1], r[2] >= s[2]] for r, s in zip(d["
 	True "scaling: more TPCs are never slower there"
 
 is "$(ask "$dir/protect.json" '(lambda rows: [sorted(set(r[0].split(" / ")[1] for r in rows)), len(rows) % 3,
-	"in sets beside a faulty one to without sets beside a good one: interleaved" in " ".join(d["meaning"])])(d["tables"][0]["rows"])')" \
-	"[['alone', 'faulty beside', 'good beside'], 0, True]" "protect: each of three in every shape, and as the paper compares"
+	"next to a faulty neighbour with sets relative to next to a good neighbour without sets: interleaved" in " ".join(d["meaning"])])(d["tables"][0]["rows"])')" \
+	"[['alone', 'faulty neighbour', 'good neighbour'], 0, True]" "protect: each of three in every shape, and as the paper compares"
 
 # Some parts, in any order among the options, as JSON.
 try bench dynamic --json -i sample:h200 criteria --quick
@@ -92,7 +92,7 @@ moved() {
 	status=$?
 }
 moved
-is "$status $(grep -c '^not ok  .*outside of their set: [1-9]' "$tmp/out")" "1 1" \
+is "$status $(grep -c '^not ok  .*outside their set: [1-9]' "$tmp/out")" "1 1" \
 	"blocks outside of the set are a figure that does not hold"
 rm -rf "$XDG_CACHE_HOME"
 moved
@@ -108,7 +108,7 @@ is "$status" 0 "and is no failure"
 
 # A GPU with one TPC: parts that need two sets are skipped, with a message.
 try bench -i "$BUILD/tests/generated/15.capture" --quick
-is "$status $(grep -c '^skipped: .*\(one TPC\|too few TPCs\|one GPC\)' "$tmp/out")" "0 7" "one TPC: parts are skipped"
+is "$status $(grep -c '^skipped: .*\(only one TPC\|too few TPCs\|only one GPC\)' "$tmp/out")" "0 7" "one TPC: parts are skipped"
 has "$(tail -n 1 "$tmp/out")" "0 failed, 7 skipped" "and none fails"
 
 # Inside a run: bench does not measure the set of that run.
@@ -141,9 +141,9 @@ echo broken >"$dir/scaling.json"
 echo '{"command": "bench", "name": "protect", "gpu": [], "meaning": [1, null], "charts": [7]}' >"$dir/protect.json"
 try bench overlap --quick -i sample:h200 -o "$dir"
 is "$status$err $(links)" "0 7" "what is no report of a part is not listed"
-is "$(grep -c null "$dir/README.md")" 0 "and of an invalid one only text is shown"
+is "$(grep -c null "$dir/README.md")" 0 "and of an unknown GPU only the text is shown"
 cp "$dir/README.md" "$dir/bench.json" "$tmp"
-# It waits at the end of its first part: the pipe is full and no process reads.
+# It waits at the end of its first part: the pipe is full and has no reader.
 # shellcheck disable=SC2216
 sh -c 'echo $$ >"$1"; head -c 65536 /dev/zero; exec "$2" bench -i sample:h200 -o "$3"' sh \
 	"$tmp/pid" "$gpupart" "$dir" 2>/dev/null | sleep 600 &

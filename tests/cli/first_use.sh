@@ -47,7 +47,7 @@ try help help
 is "$status $(head -n 1 "$tmp/out")" "0 Usage: gpupart COMMAND [OPTIONS] [-- PROGRAM ARGS]" "help help"
 refused 2 "'x' is not expected" help qos x
 refused 2 "'x' is not expected" help qos run x
-refused 2 "'figure-33' is no file and no scenario that ships: see 'gpupart sim --list'" sim figure-33
+refused 2 "'figure-33' is neither a file nor an installed scenario: see 'gpupart sim --list'" sim figure-33
 refused 2 "'nosuch' is no file and no scenario that ships" qos sim nosuch
 refused 2 "captures that ship are named sample:NAME" topology -i h200
 refused 2 "--mark a=gpc:1: two marks have the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1
@@ -63,8 +63,8 @@ try topology $h200
 has "$out" "source: capture sample:h200" "a sample is called by its name, not by its path"
 is "$("$gpupart" topology $h200 --json | jq -r .gpu.source)" sample:h200 "in JSON too"
 "$gpupart" topology $h200 >"$tmp/out"
-is "$(grep -c 'not told by this source' "$tmp/out")" 2 "a value that no GPC has is reported once, not for each of them"
-has "$(tail -n 1 "$tmp/out")" "physical GPCs, floorswept positions: not told" "at the end"
+is "$(grep -c 'not reported by this source' "$tmp/out")" 2 "what no GPC reports is printed once, not for each of them"
+has "$(tail -n 1 "$tmp/out")" "physical GPCs, floorswept positions: not reported" "at the end"
 cp "$BUILD/share/gpupart/captures/h200.capture" "$tmp/h200.capture"
 is "$("$gpupart" topology -i "$tmp/h200.capture" --json | jq -r .gpu.source)" "$tmp/h200.capture" "a file of the same name by its path"
 if command -v python3 >/dev/null; then

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart bench peers on the simulated GPU, with programs that use none: each way is started
-# correctly, its lines are counted, programs that end or print nothing are named, no process is
-# left.
+# gpupart bench peers on the simulated GPU, with programs that do not use a GPU: each way is started
+# correctly, its lines are counted, programs that end or print nothing are named, nothing remains.
 . "$(dirname "$0")/tap.subr"
 mkdir "$tmp/x"
 TMPDIR=$tmp/x
@@ -54,7 +53,7 @@ is "$(awk '$1 == "time" && $2 == "slices" && NF > 9 { print $7, $8 }' "$tmp/out"
 	"a number that is too large is left out, and its way is named"
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --both 'for f; do :; done; echo 1 >"$f"; sleep 9; :' --seconds 1 --rounds 1 --only slices,nosuch
 is "$status" 2 "a way that there is not"
-has "$err" "--only slices,nosuch: 'nosuch' is none of alone,slices" "is named"
+has "$err" "--only slices,nosuch: 'nosuch' is not one of alone,slices" "is named"
 for bad in "--seconds 0" "--rounds x" "--a x"; do
 	# shellcheck disable=SC2086 # two words
 	try bench peers -i sample:h200 $bad
@@ -81,8 +80,8 @@ part=$(pgrep -xP $pid gpupart)
 ok $((1 - (0x$(sed -n 's/^SigIgn:.*\(.\)$/\1/p' "/proc/$part/status") & 1))) "under nohup SIGHUP stays ignored"
 kill -TERM $pid
 wait $pid
-none_runs() { ! pgrep -f "^/bin/sh $tmp/[ab]\$" >/dev/null; }
-until_true none_runs
+none_left() { ! pgrep -f "^/bin/sh $tmp/[ab]\$" >/dev/null; }
+until_true none_left
 ok $? "whoever ends it ends the programs"
 left() { ! ls -d "$tmp"/x/gpupart-peers-* >/dev/null 2>&1; }
 until_true left

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart topology --of svg and --of picture: every unit is shown once, floorswept units are
-# hatched, sets differ by letter, colour and grey, no text is cut or covered. UPDATE=1 rewrites
-# the expected files: read the diff.
+# gpupart topology --of svg and --of picture: every unit is there once, floorswept ones are hatched,
+# sets differ in letter, colour and grey, and no text is cut or covered. UPDATE=1 writes the
+# expected texts again: read the diff.
 . "$(dirname "$0")/tap.subr"
 unset COLUMNS
 e=tests/data/gh100-h200-e/capture.txt
@@ -129,7 +129,7 @@ svg -i $e "$@" --mark "$(printf '<&">%s' "'")=0-2" --mark "$(printf '\001\377\35
 is "$(fact tenants)" 63 "63 sets: a line for each"
 sound "63 sets"
 has "$(cat "$tmp/svg")" '>&lt;&amp;&quot;&gt;&#39;<' "a name that means something in XML is a name"
-has "$(cat "$tmp/svg")" 'in several sets: TPCs 0-59' "TPCs in several sets are named"
+has "$(cat "$tmp/svg")" 'in several sets: TPCs 0-59' "TPCs in several sets are listed"
 "$gpupart" topology --of svg -i $e "$@" >"$tmp/first"
 cmp -s "$tmp/first" "$tmp/svg"
 is $? 1 "another picture is another file"

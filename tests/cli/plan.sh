@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart plan: the TPCs of tenants on boards and made-up GPUs, refusals and their reasons, saved
-# plans in run, lines for a shell, a YAML file and its errors.
+# gpupart plan: the sets of tenants on boards and generated GPUs, what is refused and why, saved
+# plans in run, lines for a shell, YAML files and their errors.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
 e=sample:h200-e
@@ -45,7 +45,7 @@ is "$(set_of a) $(set_of b)" "$(cp "$tmp/out" "$tmp/second"; cp "$tmp/first" "$t
 try plan -i $e --tenant llm:min=16,max=33,gpcs,cluster=8,apart=batch --tenant batch:min=8,max=20
 is "$(awk 'length > 80 && !/^source:/ { print FNR }' "$tmp/out")" "" "text: at most 80 columns"
 has "$out" "llm: 33 TPCs, 66 SMs in 4 GPCs, uGPU 0" "text: a tenant's line"
-has "$out" "left over: 13 TPCs" "text: the remaining TPCs"
+has "$out" "left over: 13 TPCs" "text: the TPCs that are left"
 
 # Every made-up GPU has a plan for two small demands, or a message with the reason.
 for capture in "$BUILD"/tests/generated/*.capture; do
@@ -119,29 +119,29 @@ wrong() {	# TEXT WANTED
 	yaml "$1"
 	refused 2 "$2" plan -i $h200 -f "$tmp/y"
 }
-wrong 'tenants:\n  a:\n    min: x\n' "y:3: a.min: min=x: wants a number, 1 to 256"
+wrong 'tenants:\n  a:\n    min: x\n' "y:3: a.min: min=x: must be a number from 1 to 256"
 wrong 'tenants:\n  a:\n    nosuch: 1\n' "y:3: a: 'nosuch' is not a key"
-wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: wants one value"
+wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: must be one value"
 wrong 'tenants:\n  a:\n    min:\n' "y:3: a.min: has no value"
-wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: min is there twice"
-wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is there twice"
-wrong 'tenants:\n  a: [1]\n' "y:2: a: wants keys"
-wrong 'tenants: [a]\n' "y:1: tenants: wants names"
+wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: min is given twice"
+wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is given twice"
+wrong 'tenants:\n  a: [1]\n' "y:2: a: must have keys"
+wrong 'tenants: [a]\n' "y:1: tenants: must have names"
 wrong 'tennants:\n  a:\n' "y:1: 'tennants' is not a key here"
 wrong 'tenants:\n  a: {min: 1\n' "y:3: no YAML"
-wrong '' "nothing in it"
-wrong '{}' "nothing in it"
-wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: wants true or false"
-wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: wants a list"
+wrong '' "the file is empty"
+wrong '{}' "the file is empty"
+wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: must be true or false"
+wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: must be a list"
 wrong 'tenants: &x\n  a: *x\n' "y:"
 wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: wants one"
 wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: no YAML"
-wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: wants a number without a 0 before it"
-wrong 'tenants:\n  a: {gpcs: tRue}\n' "gpcs=tRue: wants true or false"
+wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: must be a number from 1 to 256 without a leading 0"
+wrong 'tenants:\n  a: {gpcs: tRue}\n' "gpcs=tRue: must be true or false"
 wrong 'tenants:\n  a: {min: ~}\n' "y:2: a.min: has no value"
 wrong 'tenants:\n  a: {min: Null}\n' "y:2: a.min: has no value"
 wrong 'tenants:\n  a: "null"\n' "'null' is not a key"
-wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: take one"
+wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: give only one of them"
 yaml '%%YAML 1.1\n---\ntenants:\n  a: {tpcs: 9, gpcs: True}\n  b: {min: 1, gpcs: OFF}\n  c: Null\n  d: ~\n  e: NULL\n...\n# words\n'
 try plan -i $h200 -f "$tmp/y" --json
 is "$status $(get "[len(t['set']['whole_gpcs']) for t in d['tenants']][0], len(d['tenants'])")" "0 1 5" \
@@ -165,31 +165,31 @@ refused 125 "made for topology $(python3 -c "import json; print(json.load(open('
 	run -i $e --plan "$tmp/plan.json:b" -- true
 has "$err" "h200-e.capture is $("$gpupart" topology -i $e --json | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p')" \
 	"and the board's hash is there too"
-refused 125 "no such tenant in it: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
+refused 125 "it has no tenant with this name: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
 refused 125 "take one" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
-refused 125 "wants FILE:NAME" run -i $h200 --plan plan.json -- true
+refused 125 "must be FILE:NAME" run -i $h200 --plan plan.json -- true
 "$gpupart" topology -i $h200 --json >"$tmp/t.json"
-refused 125 "no plan: wants what 'gpupart plan --json' writes" run -i $h200 --plan "$tmp/t.json:b" -- true
-refused 125 ": no JSON" run -i $h200 --plan "$tmp/y:b" -- true
+refused 125 "not a plan: must be the output of 'gpupart plan --json'" run -i $h200 --plan "$tmp/t.json:b" -- true
+refused 125 ": not JSON" run -i $h200 --plan "$tmp/y:b" -- true
 { cat "$tmp/plan.json"; head -c 1100000 /dev/zero | tr '\0' ' '; } >"$tmp/long.json"
-refused 125 "--plan $tmp/long.json:b: wants a plan, at most 1048575 bytes" run -i $h200 --plan "$tmp/long.json:b" -- true
-edited() {	# edited WANTED PYTHON: the plan with this change is refused
+refused 125 "--plan $tmp/long.json:b: must be a plan of at most 1048575 bytes" run -i $h200 --plan "$tmp/long.json:b" -- true
+edited() {	# WANTED PYTHON: the plan changed so is refused
 	python3 -c "import json, sys
 d = json.load(open('$tmp/plan.json')); a, b = d['tenants'][0], d['tenants'][1]
 $2
 json.dump(d, open('$tmp/bad.json', 'w'))"
 	refused 125 "--plan $tmp/bad.json:b: $1" run -i $h200 --plan "$tmp/bad.json:b" -- true
 }
-edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set']['list'] = '0-99'"
-edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set']['nr_tpcs'] += 1"
-edited "list, hex and nr_tpcs of a tenant's set are not those of one set: a" "a['set']['hex'] = '0x1'"
-edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set'] = 3"
-edited "a tenant has TPCs of another: b" "b['set'] = a['set']"
-edited "a tenant is there twice: b" "a['name'] = 'b'"
+edited "list, hex and nr_tpcs of a tenant's set do not agree: b" "b['set']['list'] = '0-99'"
+edited "list, hex and nr_tpcs of a tenant's set do not agree: b" "b['set']['nr_tpcs'] += 1"
+edited "list, hex and nr_tpcs of a tenant's set do not agree: a" "a['set']['hex'] = '0x1'"
+edited "list, hex and nr_tpcs of a tenant's set do not agree: b" "b['set'] = 3"
+edited "a tenant has TPCs of another tenant: b" "b['set'] = a['set']"
+edited "a tenant is given twice: b" "a['name'] = 'b'"
 edited "a tenant has no name" "a['name'] = 1"
-edited "no name of a tenant: -a" "a['name'] = '-a'"
-edited "mem_bytes is no number of bytes: a" "a['mem_bytes'] = '20G'"
-edited "mem_bytes is no number of bytes: a" "a['mem_bytes'] = 0"
+edited "not a valid name of a tenant: -a" "a['name'] = '-a'"
+edited "mem_bytes is not a number of bytes: a" "a['mem_bytes'] = '20G'"
+edited "mem_bytes is not a number of bytes: a" "a['mem_bytes'] = 0"
 edited "more tenants than a plan can have" "d['tenants'] *= 5"
 edited "TPC 70" "b['set'] = dict(list='70', hex=hex(1 << 70), nr_tpcs=1)"
 
@@ -215,7 +215,7 @@ try plan -i $h200 -f "$tmp/y" --json
 is "$(get "d['tenants'][0]['mem_bytes']")" 21474836480 "mem: in a file of demands"
 wrong 'tenants:\n  a:\n    mem: much\n' "y:3: a.mem: mem=much: 'much' is no size"
 refused 2 "--only a: it has mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
-refused 125 "wants a file" run -i $h200 --plan "-:a" -- true
+refused 125 "must be a file" run -i $h200 --plan "-:a" -- true
 
 # For a shell: all tenants, and one whose lines confine a program as run does.
 try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
@@ -235,7 +235,7 @@ is "$?" 0 "env of the GPU that is here"
 is "$(. "$tmp/env"; env | grep -c '^GPUPART_\(SET\|GPU\|NAME\|CHECKED\)=\|^CUDA_INJECTION64_PATH=')" 5 \
 	"env: all that run sets"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
-	# A program that does not use gpupart, started by that shell: SMs of GPC 1's TPCs.
+	# An unmodified program, started by that shell: it sees the SMs of GPC 1's TPCs.
 	smids=$(. "$tmp/env"; sim "$tmp/census" lib/confine/probe.ptx 0)
 	is "$(echo "$smids" | tr ' ' '\n' | sed '/^$/d' | sort -n | uniq | tr '\n' ' ')" \
 		"0 1 16 17 32 33 48 49 124 125 126 127 128 129 130 131 " "eval env; PROGRAM: it is confined"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos: scenarios on the simulated GPU meet their goals, logs replay byte for byte and a
-# changed one does not, pictures, invalid files.
+# gpupart qos: scenarios on the simulated GPU keep their goals, logs replay byte for byte and a
+# changed log does not; pictures; invalid files.
 . "$(dirname "$0")/tap.subr"
 unset GPUPART_JOB
 
@@ -15,7 +15,7 @@ for name in qos-steady qos-burst qos-neighbour; do
 		"$name: every line of its log too"
 	try qos replay "$tmp/$name.log"
 	is "$status $(tail -n 1 "$tmp/out")" \
-		"0 replayed: $(wc -l <"$tmp/$name.log") decisions, all of them the same" "$name: its log replays"
+		"0 replayed: $(wc -l <"$tmp/$name.log") decisions, all the same as in the log" "$name: its log replays"
 	is "$(jq -s '[.[] | [.decision.tenants[] | (.set + (if .coming == "" then "" else "," + .coming end)) | split(",")[] |
 		split("-") | if length == 2 then range(.[0] | tonumber; (.[1] | tonumber) + 1) else (.[0] | tonumber) end] |
 		length == (unique | length)] | all' "$tmp/$name.log")" true "$name: no TPC is given twice"
@@ -70,8 +70,8 @@ alone=$said
 is "${alone%%.*}" 0 "one process, one tenant: its speed alone is measured"
 shared infer other
 is "$said" "$alone" "one process, two tenants: alone is its stream alone"
-shared infer other none
-is "$said" "$alone" "and without a separate stream"
+shared infer other nobody
+is "$said" "$alone" "and without a stream of no tenant"
 cat >"$tmp/waits.yaml" <<END
 gpu: { chip: h200, mps: yes }
 stop: 4ms
@@ -124,62 +124,62 @@ is "$(jq -s '[.[] | .decision.tenants[] | select(.name != "serve").nr_tpcs] | mi
 # ------------------------------------------------------------------------ replay
 # Written before there were shapes.
 try qos replay tests/data/qos/packed.log
-is "$status $(tail -n 1 "$tmp/out")" "0 replayed: 12 decisions, all of them the same" "a log of before replays"
+is "$status $(tail -n 1 "$tmp/out")" "0 replayed: 12 decisions, all the same as in the log" "a log of before replays"
 sed '1s/"cluster_tpcs":4/"cluster_tpcs":4,"shapes":true/' tests/data/qos/packed.log >"$tmp/other.log"
-refused 1 "other.log:1: another decision: decision." qos replay "$tmp/other.log"
+refused 1 "other.log:1: the decision differs: decision." qos replay "$tmp/other.log"
 sed '1s/,"shapes":true//' "$tmp/qos-neighbour.log" >"$tmp/other.log"
-refused 1 "other.log:1: another decision: decision." qos replay "$tmp/other.log"
+refused 1 "other.log:1: the decision differs: decision." qos replay "$tmp/other.log"
 try qos replay "$tmp/qos-steady.log" --json
 is "$status $(jq -c '[.schema, .command, .same, .epochs]' "$tmp/out")" '0 ["gpupart/1","qos replay",true,150]' \
 	"replay --json"
 sed '10s/"score_milli":[0-9]*/"score_milli":1/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 1 "other.log:10: another decision: decision.tenants[0].score_milli was 1 and is now" qos replay "$tmp/other.log"
+refused 1 "other.log:10: the decision differs: decision.tenants[0].score_milli was 1, now it is" qos replay "$tmp/other.log"
 sed '3s/"work_milli":[0-9]*/"work_milli":1000/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 1 "other.log:3: another decision: decision." qos replay "$tmp/other.log"
+refused 1 "other.log:3: the decision differs: decision." qos replay "$tmp/other.log"
 sed '1s/"weight":0/"weight": 0/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 1 "other.log:1: another decision: the same values" qos replay "$tmp/other.log"
+refused 1 "other.log:1: the decision differs: the same values" qos replay "$tmp/other.log"
 sed '7s/^{/{{/' "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 2 "other.log:7: is no JSON" qos replay "$tmp/other.log"
 sed '7s/"valid":true/"valid":1/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:7: valid is of another kind" qos replay "$tmp/other.log"
+refused 2 "other.log:7: valid is of the wrong type" qos replay "$tmp/other.log"
 sed '1s/gpupart.1/gpupart\/2/' "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 2 "schema is 'gpupart/2'" qos replay "$tmp/other.log"
 sed 1d "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 2 "event is 'epoch', not begin" qos replay "$tmp/other.log"
 : >"$tmp/other.log"
-refused 2 "nothing is in it" qos replay "$tmp/other.log"
+refused 2 "the file is empty" qos replay "$tmp/other.log"
 refused 2 "No such file" qos replay "$tmp/none.log"
 head -c 20000 "$tmp/qos-steady.log" >"$tmp/other.log"
 try qos replay "$tmp/other.log"
-is "$status $(grep -c "is cut, and passed over" "$tmp/err")" "0 1" "a log of a controller that was killed: what is whole"
-# A zero byte does not end a file: the bytes after it are parsed, or refused.
+is "$status $(grep -c "ignoring an incomplete last line" "$tmp/err")" "0 1" "a log of a controller that was killed: what is whole"
+# A zero byte is the end of nothing: what comes after it is looked at, or refused.
 sed '51s/"event"/\x00event"/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
 sed '51s/./\x00/g' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
 sed '51s/$/\x00garbage/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
 { sed 50q "$tmp/qos-steady.log"; head -c 1048577 /dev/zero | tr '\0' ' '; } >"$tmp/other.log"
 refused 2 "other.log:51: is longer than 1048576 bytes" qos replay "$tmp/other.log"
 cat "$tmp/qos-steady.log" "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:$(($(wc -l <"$tmp/qos-steady.log") + 1)): another run begins here: a log is of one" qos replay "$tmp/other.log"
+refused 2 "other.log:$(($(wc -l <"$tmp/qos-steady.log") + 1)): another run begins here: a log has one run" qos replay "$tmp/other.log"
 sed '2s/"event":"epoch"/"event":"lunch"/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:2: event is 'lunch', neither epoch nor swap" qos replay "$tmp/other.log"
-# Text of a log is printed on the terminal: names as in a file, no control characters.
+refused 2 "other.log:2: event is 'lunch': must be epoch or swap" qos replay "$tmp/other.log"
+# What a log says in letters comes to the terminal: names as a file may have them, no controls.
 for name in '' '\\u001B[31m' 'a\\nb' '-x' 'a b'; do
 	sed "s/\"name\":\"train\"/\"name\":\"$name\"/g" "$tmp/qos-steady.log" >"$tmp/other.log"
-	refused 2 "other.log:1: is no begin of a log of gpupart qos: name" qos replay "$tmp/other.log"
+	refused 2 "other.log:1: is not the first line of a log of 'gpupart qos': name" qos replay "$tmp/other.log"
 done
 for gpu in 'evil\\u001B]0;x\\u0007' 'a\\nb' '\\u009b31m'; do
 	sed "1s/\"gpu\":\"[^\"]*\"/\"gpu\":\"$gpu\"/" "$tmp/qos-steady.log" >"$tmp/other.log"
-	refused 2 "other.log:1: is no begin of a log of gpupart qos: gpu has a control character in it" qos replay "$tmp/other.log"
+	refused 2 "other.log:1: is not the first line of a log of 'gpupart qos': gpu contains a control character" qos replay "$tmp/other.log"
 done
 
 # A failed replay or simulation does not change its results.
 echo old >"$tmp/kept.svg"
 sed '10s/"score_milli":[0-9]*/"score_milli":1/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 1 "another decision" qos replay "$tmp/other.log" -o "$tmp/kept.svg"
-refused 1 "another decision" qos replay "$tmp/other.log" -o "$tmp/made.svg"
+refused 1 "the decision differs" qos replay "$tmp/other.log" -o "$tmp/kept.svg"
+refused 1 "the decision differs" qos replay "$tmp/other.log" -o "$tmp/made.svg"
 sed 's/train: {}/train: { floor: 70 }/' share/scenarios/qos-steady.yaml >"$tmp/wrong.yaml"
 refused 2 "floor 70" qos sim "$tmp/wrong.yaml" --log "$tmp/kept.svg"
 refused 2 "floor 70" qos sim "$tmp/wrong.yaml" --log "$tmp/made.svg"
@@ -203,35 +203,35 @@ wrong() {
 	sed "$1" share/scenarios/qos-steady.yaml >"$tmp/wrong.yaml"
 	refused 2 "$2" qos sim "$tmp/wrong.yaml"
 }
-wrong 's/alpha: 0.6/alpha: 1.2/' "alpha: '1.2': wants a share"
+wrong 's/alpha: 0.6/alpha: 1.2/' "alpha: '1.2': must be a share"
 wrong 's/alpha: 0.6/alpha: x/' "alpha: 'x'"
-wrong 's/alpha: 0.6/alpha: 0.6, rate: 5/' "wants one of alpha, rate and latency"
+wrong 's/alpha: 0.6/alpha: 0.6, rate: 5/' "must have exactly one of alpha, rate and latency"
 wrong 's/alpha: 0.6/latency: 5/' "latency: '5' is no time"
-wrong 's/alpha: 0.6/rate: 5, percentile: 9/' "percentile: is for a latency"
+wrong 's/alpha: 0.6/rate: 5, percentile: 9/' "percentile: only a latency has one"
 wrong 's/alpha: 0.6/beta: 0.6/' "the key 'beta' is not known"
 wrong 's/train: {}/train: { floor: 70 }/' "train: floor 70: the GPU has 66"
 wrong 's/train: {}/train: { floor: 9, ceiling: 4 }/' "the floor of 9 TPCs is above the ceiling of 4"
 wrong 's/train: {}/train: { weight: 0 }/' "weight: 0"
-wrong 's/train: {}/-x: {}/' "'-x': a name is"
-wrong 's/train: {}/train: { stream: gone }/' "no stream is named 'gone'"
-wrong 's/train: {}/train: { stream: infer }/' "train: its stream 'infer' is that of infer: one stream cannot be two tenants"
+wrong 's/train: {}/-x: {}/' "'-x': must be 1 to 63 characters"
+wrong 's/train: {}/train: { stream: gone }/' "there is no stream 'gone'"
+wrong 's/train: {}/train: { stream: infer }/' "train: stream 'infer' already belongs to infer: one stream cannot be two tenants"
 wrong 's/alpha: 0.6/alpha: $x/' "no run has that variable"
 wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is no time"
-wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: wants 1us to 1s"
+wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: must be 1us to 1s"
 wrong 's/epochs: 150/epochs: 0/' "epochs: 0"
-wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': wants 0.1% to 25%"
-# A digit beyond the precision is not cut off.
-wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3.05%/' "hysteresis: '3.05%': wants 0.1% to 25%, with the sign"
-wrong 's/alpha: 0.6/alpha: 0.6001/' "alpha: '0.6001': wants a share"
-wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': wants 1 to 99.9, one digit behind the point"
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': must be 0.1% to 25%"
+# A digit more than is kept is not cut off.
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3.05%/' "hysteresis: '3.05%': must be 0.1% to 25%, with the percent sign"
+wrong 's/alpha: 0.6/alpha: 0.6001/' "alpha: '0.6001': must be a share"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': must be 1 to 99.9, with at most one decimal"
 wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is there twice"
 wrong 's/  tenants:/  tenants: []\n  tenant:/' "qos: the key 'tenant' is not known"
-# A leading zero, which some parsers read as octal, in every number of the file.
-wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a 0 before it"
-wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a 0 before it"
-wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': wants units a second, more than 0, without a 0 before it"
-wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': wants 1 to 99.9, one digit behind the point, without a 0 before it"
-wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': wants 0.1% to 25%, with the sign, without a 0 before it"
+# Octal to some, in every number of the file.
+wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': must be a share, more than 0 and up to 1, without a 0 before it"
+wrong 's/alpha: 0.6/rate: 010/' "rate: '010': must be units a second, more than 0, without a 0 before it"
+wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': must be units a second, more than 0, without a 0 before it"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': must be 1 to 99.9, with at most one decimal, without a 0 before it"
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': must be 0.1% to 25%, with the percent sign, without a 0 before it"
 wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is no whole number from 0 to 1000 without a 0 before it"
 wrong 's/train: {}/train: { floor: 010 }/' "floor: '010' is no whole number"
 wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
@@ -239,7 +239,7 @@ wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
 sed 's/chip: h200/chip: $c/; s/^kernels:/runs: { first: { c: a100 }, then: { c: h200 }, small: { c: p100 } }\n&/
 	s/- { epochs: 150 }/- { run: first, epochs: 2 }\n    - { run: first }\n    - { run: then, epochs: 2 }/' share/scenarios/qos-steady.yaml \
 	>"$tmp/chips.yaml"
-refused 2 "chips.yaml:22: phase 3 is on H200 with 66 TPCs, phase 1 on A100 with 54: qos is for one GPU" \
+refused 2 "chips.yaml:22: phase 3 runs on H200 with 66 TPCs, phase 1 on A100 with 54: all phases must use one GPU" \
 	qos sim "$tmp/chips.yaml" --log "$tmp/chips.log"
 [ ! -s "$tmp/chips.log" ]
 ok $? "before the first phase runs"
@@ -249,8 +249,8 @@ is "$status $(jq .epochs "$tmp/out")" "0 5" "phases on the same chip by a variab
 sed 's/chip: h200/chip: h200, topology: $t/
 	s/^kernels:/runs: { first: { t: tests\/data\/gh100-h200-a\/capture.txt }, then: { t: tests\/data\/gh100-h200-e\/capture.txt } }\n&/
 	s/- { epochs: 150 }/- { run: first }\n    - { run: then }/' share/scenarios/qos-steady.yaml >"$tmp/chips.yaml"
-refused 2 "chips.yaml:21: phase 2 has TPCs in other GPCs than phase 1: qos is for one GPU" qos sim "$tmp/chips.yaml"
-refused 2 "has no qos" qos sim figure-3
+refused 2 "chips.yaml:21: phase 2 has TPCs in other GPCs than phase 1: all phases must use one GPU" qos sim "$tmp/chips.yaml"
+refused 2 "has no 'qos:' part" qos sim figure-3
 refused 2 "no SCENARIO" qos sim
 refused 2 "no LOG" qos replay
 refused 2 "'frobnicate'" qos frobnicate
@@ -278,7 +278,7 @@ until_true has_rows "$name-a" 1
 until_true has_rows "$name-b" 1
 until_true has_lines "$tmp/live.log" 8
 is "$(rows "$name-a") $(rows "$name-b")" "1 1" "run starts its programs"
-refused 125 "another gpupart qos or tune runs on this GPU" qos run $e -f "$tmp/two.yaml"
+refused 125 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" qos run $e -f "$tmp/two.yaml"
 "$gpupart" qos run $e -f "$tmp/two.yaml" --dry-run --epochs 1 >"$tmp/dry" 2>&1
 is $? 0 "a dry run beside it is let by"
 has "$(cat "$tmp/dry")" " TPCs: " "and says what it would do"
@@ -304,13 +304,13 @@ is "$status" 0 "killed: its log replays"
 sleep 0.3
 is "$(set_of "$name-a") $(set_of "$name-b")" "$before" "killed: the sets stay"
 try qos run $e -f "$tmp/two.yaml" --epochs 3 --log "$tmp/next.log"
-is "$status $(grep -c "runs already, and is taken over" "$tmp/err")" "0 2" "a new one takes them over"
-# TPCs that were draining at the kill belong to no tenant, and are given to best effort.
+is "$status $(grep -c "already runs: adopted" "$tmp/err")" "0 2" "a new controller adopts them"
+# TPCs that were draining when it was killed have no owner, and go to best effort.
 is "$(head -n 1 "$tmp/next.log" | jq -r '[.tenants[].adopted] | join(" ")')" "$before" "with their sets"
 is "$(head -n 1 "$tmp/next.log" | jq -r '.decision.tenants[0].set')" "${before% *}" "of which a guaranteed one stays as it is"
 is "$(rows "$name-a") $(rows "$name-b")" "1 1" "--epochs: it ends, and they go on"
 
-# Power and clocks, if NVML reports them; the memory clock is not reported.
+# Power and clocks, from NVML; the clock of memory is not known.
 GPUPART_SIM_FAULTS=nvml-state=412500:1980 try qos run $e -f "$tmp/two.yaml" --epochs 4 --log "$tmp/power.log" --of text
 is "$(jq -s -c '[.[] | select(.event == "epoch") | .power_mw, .sm_mhz, .memory_mhz] | unique' "$tmp/power.log")" \
 	"[null,1980,412500]" "power and clocks are in the log"
@@ -320,7 +320,7 @@ is "$status $(jq -c '[.mean_power_mw, .mean_sm_mhz, .mean_memory_mhz]' "$tmp/out
 sed 's/"power_mw":412500/"power_mw":-5/' "$tmp/power.log" >"$tmp/power.bad"
 refused 2 "power_mw is -5" qos replay "$tmp/power.bad"
 
-# A tenant's death is reported, and the other keeps its set.
+# A message reports a tenant that dies; the other one keeps its TPCs.
 "$gpupart" qos run $e -f "$tmp/two.yaml" --log "$tmp/dies.log" >"$tmp/live.out" 2>"$tmp/live.err" &
 pid=$!
 until_true has_lines "$tmp/dies.log" 5
@@ -329,7 +329,7 @@ for _ in $(seq 250); do
 	grep -q "$name-b: it ended" "$tmp/live.out" && break
 	sleep 0.02
 done
-has "$(cat "$tmp/live.out")" "$name-b: it ended" "a death is reported"
+has "$(cat "$tmp/live.out")" "$name-b: it ended" "a message for a tenant that dies"
 is "$(rows "$name-a")" 1 "and the other goes on"
 rm "$go"
 wait $pid
@@ -360,9 +360,9 @@ is "$(jq -s 'map(select(.event == "epoch").measured[0] | select(.requests > 0).l
 	"$tmp/out")" true "latencies come by the socket, to a tenth"
 sed 's/- python3/- no-such-program/' "$tmp/lines.yaml" >"$tmp/none.yaml"
 try qos run $e -f "$tmp/none.yaml"
-is "$status $(grep -c "no-such-program" "$tmp/err")" "127 1" "a program that is not there"
+is "$status $(grep -c "no-such-program" "$tmp/err")" "127 1" "a program that is missing"
 
-# By pid, a program that does not use gpupart: launches count; calibrate.
+# By pid, a program without reports: launches count; calibrate.
 touch "$go"
 "$gpupart" run --exec $e -t 0-7 --name "$name-p" -- "$tmp/work" "$go" 2>/dev/null &
 pid=$!
@@ -397,13 +397,13 @@ file() {
 	printf '%s\n' "$@" >"$tmp/bad.yaml"
 }
 file "tenants: { a: { goal: { alpha: 0.5 }, program: [ true ] } }"
-refused 125 "alpha: wants the speed alone" qos run $e -f "$tmp/bad.yaml"
+refused 125 "alpha needs the solo speed" qos run $e -f "$tmp/bad.yaml"
 file ""
-refused 125 "nothing in it: wants tenants" qos run $e -f "$tmp/bad.yaml"
+refused 125 "the file is empty: must have 'tenants:'" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: {} }"
-refused 125 "a: wants one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
+refused 125 "a: must have exactly one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], pid: 5 } }"
-refused 125 "a: wants one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
+refused 125 "a: must have exactly one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: sleep } }"
 refused 125 "bad.yaml:1: program: wants a list" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { job: no-such-job-$$ } }"
@@ -411,14 +411,14 @@ refused 125 "no job 'no-such-job-$$' runs" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], signal: smoke } }"
 refused 125 "signal: 'smoke'" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], signal: ipc } }"
-refused 125 "signal: 'ipc': wants auto, reported, launches or kernels" qos run $e -f "$tmp/bad.yaml"
+refused 125 "signal: 'ipc': must be auto, reported, launches or kernels" qos run $e -f "$tmp/bad.yaml"
 file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
-refused 125 "bad.yaml:1: epoch: wants 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
+refused 125 "bad.yaml:1: epoch: must be 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { $name-a: { floor: 40, program: [ true ] }, $name-b: { floor: 40, program: [ true ] } }"
-refused 125 "the floors, at least a TPC each, are 80 TPCs" qos run $e -f "$tmp/bad.yaml"
-file "# none"
-refused 125 "bad.yaml: nothing in it" qos run $e -f "$tmp/bad.yaml"
-refused 2 "bad.yaml: nothing in it" qos calibrate $e -f "$tmp/bad.yaml"
+refused 125 "the floors, of at least 1 TPC each, need 80 TPCs" qos run $e -f "$tmp/bad.yaml"
+file "# empty"
+refused 125 "bad.yaml: the file is empty" qos run $e -f "$tmp/bad.yaml"
+refused 2 "bad.yaml: the file is empty" qos calibrate $e -f "$tmp/bad.yaml"
 refused 125 "none.yaml" qos run $e -f "$tmp/none.such/none.yaml"
 refused 125 "no file (-f)" qos run $e
 refused 125 "--epochs '0'" qos run $e -f "$tmp/two.yaml" --epochs 0
@@ -436,12 +436,12 @@ try qos run $e --tenant "a:latency=20ms,percentile=95" --tenant "b:job=w$$,weigh
 is "$status $(head -n 1 "$tmp/out" | jq -c '[.tenants[] | .latency_ns, .percentile_milli, .weight, .adopted != ""]')" \
 	'0 [20000000,950,0,false,0,990,3,true]' "of several, who has no job has the program"
 rm "$go"
-refused 125 "--tenant:2: alpha: '2': wants a share" qos run $e --tenant a:job=x --tenant b:alpha=2,alone=1 true
+refused 125 "--tenant:2: alpha: '2': must be a share" qos run $e --tenant a:job=x --tenant b:alpha=2,alone=1 true
 refused 125 "--tenant:1: a: the key 'color' is not known" qos run $e --tenant a:color=red true
-refused 125 "--tenant a:rate: 'rate': wants KEY=VALUE" qos run $e --tenant a:rate true
+refused 125 "--tenant a:rate: 'rate': must be KEY=VALUE" qos run $e --tenant a:rate true
 refused 125 "--tenant:2: tenants: the key 'a' is there twice" qos run $e --tenant a:rate=1 --tenant a:job=x true
 refused 125 "'true': each --tenant has a job or a pid" qos run $e --tenant a:job=x true
-refused 125 "--tenant:1: a: wants one of program, pid and job" qos run $e --tenant a:rate=1
+refused 125 "--tenant:1: a: must have exactly one of program, pid and job" qos run $e --tenant a:rate=1
 refused 125 "-f f and --tenant a: take one" qos run $e -f f --tenant a true
 refused 125 "--epoch 1s: is the file's" qos run $e -f f --epoch 1s
 refused 2 "--tenant is no option of 'gpupart qos replay'" qos replay x --tenant a
@@ -453,6 +453,6 @@ refused 2 "are one file" qos sim "$tmp/kept.yaml" --log "$tmp/one" -o "$tmp/one"
 cmp -s share/scenarios/qos-steady.yaml "$tmp/kept.yaml" && cmp -s "$tmp/words.log" "$tmp/kept.log"
 ok $? "and what is read is as it was"
 refused 2 "-o x.svg: calibrate draws no picture" qos calibrate $e --tenant a -o x.svg true
-refused 2 "--tenant: none of its tenants has a program" qos calibrate $e --tenant a:job=x
+refused 2 "--tenant: no tenant has a program" qos calibrate $e --tenant a:job=x
 
 tap_done

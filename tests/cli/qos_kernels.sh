@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos, signal: kernels: a program without reports is measured alone, and meets its goal by
-# the kernels that end, on the simulated GPU. Files without the necessary values.
+# gpupart qos, signal: kernels: a program without reports is measured alone, and then keeps its goal
+# by its completed kernels, on the simulated GPU. Invalid files.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 e="-i tests/data/gh100-h200-e/capture.txt"
@@ -16,7 +16,7 @@ serve="program: [ $tmp/work, $go, 4000000 ]"
 tenants "$name: { goal: { alpha: 0.5 }, signal: kernels, $serve }"
 try qos calibrate $e -f "$tmp/t.yaml" --seconds 4 --json -o "$tmp/alone.json"
 is "$status" 0 "calibrate: a program that reports nothing"
-has "$err" "$name: signal: kernels is experimental" "it says that this is experimental"
+has "$err" "$name: 'signal: kernels' is experimental" "it says that this is experimental"
 alone=$(jq '.tenants[0].alone_milli / 1000' "$tmp/alone.json")
 is "$(jq -c '.tenants[0].kernels_ns | keys' "$tmp/alone.json")" '["gpupart_census"]' "its kernels"
 jq -e '.tenants[0].kernels_ns[] | . > 12e6 and . < 60e6' "$tmp/alone.json" >/dev/null
@@ -47,17 +47,17 @@ wrong() {
 	tenants "$name: { $1, signal: kernels, program: [ true ] }"
 	refused 125 "$2" qos run $e -f "$tmp/t.yaml" --epochs 1
 }
-wrong "goal: { alpha: 0.5, alone: 900 }" "$name: alpha or rate, signal: kernels and durations: FILE go together"
-wrong "goal: { rate: 500 }" "$name: alpha or rate, signal: kernels and durations: FILE go together"
-wrong "goal: { latency: 5ms }, durations: $tmp/alone.json" "$name: alpha or rate, signal: kernels and durations: FILE go together"
+wrong "goal: { alpha: 0.5, alone: 900 }" "$name: 'signal: kernels' needs alpha or rate, and 'durations: FILE'"
+wrong "goal: { rate: 500 }" "$name: 'signal: kernels' needs alpha or rate, and 'durations: FILE'"
+wrong "goal: { latency: 5ms }, durations: $tmp/alone.json" "$name: 'signal: kernels' needs alpha or rate, and 'durations: FILE'"
 tenants "$name: { goal: { rate: 5 }, durations: $tmp/alone.json, program: [ true ] }"
-refused 125 "$name: alpha or rate, signal: kernels and durations: FILE go together" qos run $e -f "$tmp/t.yaml" --epochs 1
+refused 125 "$name: 'signal: kernels' needs alpha or rate, and 'durations: FILE'" qos run $e -f "$tmp/t.yaml" --epochs 1
 wrong "durations: $tmp/none.json" "$tmp/none.json: unable to open"
 echo '{"tenants": [{"name": "other", "kernels_ns": {"k": 5}}]}' >"$tmp/other.json"
-wrong "durations: $tmp/other.json" "$tmp/other.json: no kernels of $name: wants what 'gpupart qos calibrate --json' wrote"
+wrong "durations: $tmp/other.json" "$tmp/other.json: has no kernels of $name: must be a file that 'gpupart qos calibrate --json' wrote"
 for times in '{}' '[]' 5 '{"k": 0}' '{"k": -5}' '{"k": "5"}'; do
 	echo "{\"tenants\": [{\"name\": \"$name\", \"kernels_ns\": $times}]}" >"$tmp/bad.json"
-	wrong "durations: $tmp/bad.json" "$tmp/bad.json: no kernels of $name"
+	wrong "durations: $tmp/bad.json" "$tmp/bad.json: has no kernels of $name"
 done
 try qos run $e --tenant "$name:alpha=0.5,alone=900,signal=kernels,durations=$tmp/alone.json" --dry-run -- true
 is "$status $(echo "$err" | grep -c experimental)" "0 1" "the same in words, also for a dry run"

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos run with other programs on the GPU: it leaves out their TPCs, from the start and
-# when they start or end; a set that another program gives to a tenant is replaced.
+# gpupart qos run next to programs that are not tenants: their TPCs are excluded from the start and
+# when programs start and end; a set that another program gives a tenant is replaced.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 
-# A private GPU: another file is another GPU, which no other program uses.
+# A GPU of its own: another capture file makes another GPU, which no other test uses.
 cp tests/data/gh100-h200-e/capture.txt "$tmp/board.txt"
 e="-i $tmp/board.txt"
 name=others$$
@@ -43,24 +43,24 @@ two
 	sh -c "env -u GPUPART_JOB sh -c 'while [ -e $go.first ]; do sleep 0.1; done; touch $go.gone' & exit 0" 2>/dev/null
 until_true has_rows "$name-works" 1
 try qos run $e -f "$tmp/t.yaml" --dry-run
-is "$status $(grep -c "TPCs 10-20,30-31,40-42 are others' now" "$tmp/out")" "0 1" "a dry run reports the TPCs of others"
-said=$(echo "$err" | grep "left out, are now:")
+is "$status $(grep -c "TPCs 10-20,30-31,40-42 are used by other programs" "$tmp/out")" "0 1" "what others have is said in a dry run"
+said=$(echo "$err" | grep "which tenants do not get:")
 has "$said" "10-20 ($name-works, pid $(pid_of "$name-works"))" "in one line, with who has it"
 has "$said" "30-31 ($name-sleeps, pid" "also what is not on the GPU"
 has "$said" "40-42 ($name-env, pid" "and what only its environment names"
 try qos run $e -f "$tmp/t.yaml" --epochs 5 --log "$tmp/begin.log"
 is "$status $(others "$tmp/begin.log" | jq -c '.[0] | sort') $(kept "$tmp/begin.log")" '0 ["10-20","30-31","40-42"] true' \
-	"none of them is allocated, nor to programs that it starts"
+	"no tenant gets them, nor the programs that it starts"
 try qos replay "$tmp/begin.log" --json
 is "$status $(jq -r .held "$tmp/out")" "0 10-20,30-31,40-42" "and the log replays"
 sed '1s/"set":"10-20"/"set":"10-21"/' "$tmp/begin.log" >"$tmp/other.log"
-refused 1 "other.log:1: another decision: decision." qos replay "$tmp/other.log"
+refused 1 "other.log:1: the decision differs: decision." qos replay "$tmp/other.log"
 sed '1s/"set":"10-20"/"set":"ten"/' "$tmp/begin.log" >"$tmp/other.log"
-refused 2 "other.log:1: is no begin of a log of gpupart qos: set is 'ten'" qos replay "$tmp/other.log"
+refused 2 "other.log:1: is not the first line of a log of 'gpupart qos': set is 'ten'" qos replay "$tmp/other.log"
 sed '1s/"others":\[/"others":[5,/' "$tmp/begin.log" >"$tmp/other.log"
 refused 2 "name is missing" qos replay "$tmp/other.log"
 sed '1s/"others":\[[^]]*\]/"others":7/' "$tmp/begin.log" >"$tmp/other.log"
-refused 2 "others is of another kind" qos replay "$tmp/other.log"
+refused 2 "others is of the wrong type" qos replay "$tmp/other.log"
 rm "$go" "$go.first"
 until_true has_rows "$name-a" 0
 until_true has_rows "$name-b" 0
@@ -87,12 +87,12 @@ wait $late
 until_true has_others "$tmp/live.log" '[["5-14,50"],[]]'
 ok $? "one that goes as well: $(others "$tmp/live.log")"
 is "$(kept "$tmp/live.log")" true "no tenant has its TPCs meanwhile"
-has "$(cat "$tmp/live.out")" "TPCs 5-14,50 are free again" "and that is reported"
-is "$(grep -c "are now: 5-14,50 ($name-late, pid $late)" "$tmp/live.err") $(grep -c "are now: none" "$tmp/live.err")" "1 1" \
+has "$(cat "$tmp/live.out")" "TPCs 5-14,50 are free again" "with a message"
+is "$(grep -c "do not get: 5-14,50 ($name-late, pid $late)" "$tmp/live.err") $(grep -c "do not get: none" "$tmp/live.err")" "1 1" \
 	"with who it was, each once"
 
-# -------------------------------------------------------- a set from another program
-# given NAME: the set in force by its last decision.
+# ------------------------------------------------------------ a set from another program
+# given NAME: what its last decision says is in force.
 given() {
 	a=$(tail -n 1 "$tmp/live.log" | jq -r --arg n "$1" '.decision.tenants[] | select(.name == $n).set')
 	[ -n "$a" ] && [ "$(set_of "$1")" = "$a" ]
@@ -115,29 +115,29 @@ disturb() {
 	return 1
 }
 disturb "$name-b" "$name-b" -t 60-63
-ok $? "a job whose set another program changes: that epoch does not count"
+ok $? "a job that another program sets: that epoch does not count"
 until_true given "$name-b"
 ok $? "and it is given its own set again: $(set_of "$name-b")"
 disturb "$name-a" -p "$(pid_of "$name-a")" -t 3
-ok $? "the same for a process"
+ok $? "a process that another program sets, too"
 until_true given "$name-a"
 ok $? "has its own set again: $(set_of "$name-a")"
-is "$(grep -c "$name-b: somebody else set its TPCs to 60-63" "$tmp/live.err") $(grep -c "$name-a: somebody else set its TPCs to 3:" "$tmp/live.err")" \
-	"1 1" "each is reported once"
+is "$(grep -c "$name-b: another program changed its set to 60-63" "$tmp/live.err") $(grep -c "$name-a: another program changed its set to 3:" "$tmp/live.err")" \
+	"1 1" "with one message each"
 is "$(jq -s '[.[] | .decision.tenants[] | select(.state == "disturbed") | .score_milli, .speed_milli] | unique == [0]' "$tmp/live.log")" true \
 	"and nothing is learnt of it"
 rm "$go"
 wait $pid
 is "$?" 0 "it ends with its tenants"
 try qos replay "$tmp/live.log"
-is "$status $(tail -n 1 "$tmp/out")" "0 replayed: $(wc -l <"$tmp/live.log") decisions, all of them the same" "the log replays"
+is "$status $(tail -n 1 "$tmp/out")" "0 replayed: $(wc -l <"$tmp/live.log") decisions, all the same as in the log" "the log replays"
 sed 's/"disturbed":true/"disturbed":1/' "$tmp/live.log" >"$tmp/other.log"
-refused 2 "disturbed is of another kind" qos replay "$tmp/other.log"
+refused 2 "disturbed is of the wrong type" qos replay "$tmp/other.log"
 sed 's/,"disturbed":true//' "$tmp/live.log" >"$tmp/other.log"
-refused 1 "another decision: decision." qos replay "$tmp/other.log"
+refused 1 "the decision differs: decision." qos replay "$tmp/other.log"
 touch "$go"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 12 --log "$tmp/quiet.log" >/dev/null 2>&1
-is "$(grep -c disturbed "$tmp/quiet.log") $(grep -c '"others"' "$tmp/quiet.log")" "0 0" "without changes there is no message"
+is "$(grep -c disturbed "$tmp/quiet.log") $(grep -c '"others"' "$tmp/quiet.log")" "0 0" "without other programs there are no messages"
 rm "$go"
 until_true has_rows "$name-b" 0
 
@@ -155,7 +155,7 @@ for _ in $(seq 20); do
 done
 nr=$(wc -l <"$tmp/note.log")
 until_true has_lines "$tmp/note.log" $((nr + 3))
-is "$("$gpupart" set "$name-n" -t 3 | sed -n 's/.*current set: \([^ ]*\).*/\1/p') $(grep -c "somebody else set its TPCs to 3:" "$tmp/note.err")" \
+is "$("$gpupart" set "$name-n" -t 3 | sed -n 's/.*current set: \([^ ]*\).*/\1/p') $(grep -c "another program changed its set to 3:" "$tmp/note.err")" \
 	"$(sed -n "${nr}p" "$tmp/note.log" | jq -r '.decision.tenants[0].set') 1" "one that is not on the GPU yet: its job has its own set again"
 rm "$go"
 wait $pid
@@ -166,7 +166,7 @@ touch "$go"
 "$gpupart" run --exec $e -t 0-65 --name "$name-all" -- "$tmp/work" "$go" 2>/dev/null &
 until_true has_rows "$name-all" 1
 try qos run $e -f "$tmp/t.yaml" --dry-run
-is "$status $(echo "$err" | grep -c "$name-all (pid .*) runs on all TPCs") $(grep -c "others' now" "$tmp/out")" "0 1 0" \
+is "$status $(echo "$err" | grep -c "$name-all (pid .*) runs on all TPCs") $(grep -c "used by other programs" "$tmp/out")" "0 1 0" \
 	"one that runs everywhere holds nothing: said"
 rm "$go"
 until_true has_rows "$name-all" 0
@@ -193,7 +193,7 @@ touch "$go"
 until_true has_rows "$name-beside" 1
 tenants "$name-c: { program: [ $tmp/work, $go ] }"
 try qos calibrate $e -f "$tmp/t.yaml" --seconds 1
-is "$status $(echo "$err" | grep -c "beside programs that have TPCs: 7 ($name-beside")" "0 1" "calibrate says who runs beside"
+is "$status $(echo "$err" | grep -c "solo speeds may be too low: 7 ($name-beside")" "0 1" "calibrate says who runs beside"
 
 # ------------------------------------------------------------- grants of other users
 cat >"$tmp/give.c" <<'END'
@@ -227,11 +227,11 @@ else
 	two
 	unshare -m sh -c "mount -t tmpfs none /run && $tmp/give 4711 $pci $tmp/board.txt 20-29 && $gpupart qos run $e -f $tmp/t.yaml --dry-run" \
 		>"$tmp/out" 2>"$tmp/err"
-	is "$? $(grep -c "TPCs 7,20-29 are others' now" "$tmp/out") $(grep -c "20-29 (slurm7)" "$tmp/err")" "0 1 1" "what root gave another user is left out"
+	is "$? $(grep -c "TPCs 7,20-29 are used by other programs" "$tmp/out") $(grep -c "20-29 (slurm7)" "$tmp/err")" "0 1 1" "what root granted another user is excluded"
 	chmod 755 "$tmp"
 	unshare -m sh -c "mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && $tmp/give 4711 $pci $tmp/board.txt 0-29 && $tmp/give 4712 $pci $tmp/board.txt 30-39 && exec \
 		setpriv --reuid 4711 --clear-groups env XDG_CACHE_HOME=/dev/null $gpupart qos run $e -f $tmp/t.yaml --dry-run" >"$tmp/out" 2>"$tmp/err"
-	is "$? $(grep -c "TPCs 30-65 are others' now" "$tmp/out") $(grep -c "30-65 (not given by this node)" "$tmp/err")" "0 1 1" \
+	is "$? $(grep -c "TPCs 30-65 are used by other programs" "$tmp/out") $(grep -c "30-65 (not granted by this node)" "$tmp/err")" "0 1 1" \
 		"and for a user all that was not given to him"
 fi
 rm "$go"

@@ -151,7 +151,7 @@ BLOCKS=16 kernels -t 0-31 -- "$tmp/kernels" gpupart_barrier
 is "$is_out" "0 SMs -1 to -1" "16 blocks that wait for each other fit the run's set"
 BLOCKS=16 kernels -t 0-31 --rule '*barrier=-n 4' -- "$tmp/kernels" gpupart_barrier
 is "$status $is_out" "3 gpupart_barrier: error 702" "in a rule's set of 4 TPCs they never end"
-has "$(cat "$tmp/err")" "its blocks wait for each other, and its mask holds 8 of 16 at once" "as the simulated GPU says"
+has "$(cat "$tmp/err")" "its blocks wait for each other, but the TPCs of its mask can hold only 8 of 16 at once" "as the simulated GPU says"
 BLOCKS=16 kernels -t 0-31 --rule '*barrier=-n 8' -- "$tmp/kernels" gpupart_barrier
 is "$status" 0 "in one of 8 TPCs they do"
 tap_done

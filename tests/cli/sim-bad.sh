@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart sim: invalid files are refused with line and key; a program that can never finish is
-# refused or reported with its cycle; nothing hangs.
+# gpupart sim: invalid files are refused with line and key; what can never finish is refused or
+# reported with its cycle; nothing hangs.
 . "$(dirname "$0")/tap.subr"
 
 # The beginning of all files: 8 lines.
@@ -49,27 +49,27 @@ refused_file 2 "fits on no SM of the gtx1060" "shared memory that no SM has" <<E
 $(cat "$tmp/base2")
   main: [ { launch: K, on: S } ]
 END
-refused 2 ":9: set: TPC 70 is not there: the GPU has 66" "a set with a TPC that is not there" <<'END'
+refused 2 ":9: set: TPC 70 does not exist: the GPU has 66" "a set with a TPC that is not there" <<'END'
   main: [ { launch: K, on: S, set: "70" } ]
 END
-refused 2 ":9: set: GPC 9 is not there: the GPU has 8" "an empty set" <<'END'
+refused 2 ":9: set: GPC 9 does not exist: the GPU has 8" "an empty set" <<'END'
   main: [ { launch: K, on: S, set: "gpc:9" } ]
 END
 refused 2 ":9: set: " "a set that is no list" <<'END'
   main: [ { launch: K, on: S, set: "1-" } ]
 END
-refused 2 ":10: event E is waited for and recorded by nobody" "a wait without a record" <<'END'
+refused 2 ":10: event E is waited for, but no program records it" "a wait for an event without a record" <<'END'
   main:
     - { wait: E, on: S }
     - { launch: K, on: S }
 END
-refused 2 ":9: event E is waited for and recorded by nobody" "a loop of no rounds signals nothing" <<'END'
+refused 2 ":9: event E is waited for, but no program records it" "a loop of no rounds signals nothing" <<'END'
   main: [ { wait: E, on: S }, { repeat: 0, do: [ { record: E, on: T } ] } ]
 END
 sed 's/time: 1us }$/time: 1us, cooperative: yes }/; s/blocks: 10/blocks: 2113/' >"$tmp/base2" <<END
 $(base)
 END
-refused_file 2 "kernel K on stream S: cooperative, and its set holds 2112 of its 2113 blocks at once" \
+refused_file 2 "kernel K on stream S: it is cooperative, but its set can hold only 2112 of its 2113 blocks at once" \
 	"a cooperative grid that cannot be resident" <<END
 $(cat "$tmp/base2")
   main: [ { launch: K, on: S } ]
@@ -184,8 +184,8 @@ value "'010' is no whole number from 0 to 2147483647 without a 0 before it" bloc
 value "'' is no whole number" blocks ""
 value "wants one value" blocks "[1]"
 value "wants one value" blocks "{ a: 1 }"
-value "has a zero byte in it" blocks '"1\\0"'
-value "0 is no grid" blocks 0
+value "contains a zero byte" blocks '"1\\0"'
+value "0: must be at least 1" blocks 0
 value "0 is less than 1" cluster 0
 value "'nan' is no size" shared nan
 value "'-5' is no size" shared -5
@@ -194,7 +194,7 @@ value "'infus' is no time" time infus
 value "'1e400s' is no time" time 1e400s
 value "'-1us' is no time" time -1us
 value "'maybe' is neither yes nor no" cooperative maybe
-value "'l3' is neither l2 nor dram" from l3
+value "'l3': must be l2 or dram" from l3
 refused 2 ":9: repeat: '-1' is no whole number" "a number below 0" <<'END'
   main: [ { repeat: -1, do: [] } ]
 END
@@ -235,7 +235,7 @@ refused 2 "there are more than 1000000 steps" "aliases of aliases" <<'END'
     - &f { repeat: 1, do: [ *e, *e, *e, *e, *e, *e, *e, *e ] }
     - { repeat: 1, do: [ *f, *f, *f, *f, *f, *f, *f, *f ] }
 END
-refused_file 2 "gpu: 'h300' is not known; there are gtx1060, p100" "a chip that is not there" <<'END'
+refused_file 2 "gpu: 'h300' is not known: must be one of gtx1060, p100" "a chip that is not there" <<'END'
 gpu: h300
 programs: {}
 END
@@ -270,29 +270,29 @@ END
 refused_file 2 ":1: no YAML: found undefined alias" "an alias of nothing" <<'END'
 gpu: *x
 END
-refused_file 2 ":4: repeat: more than 15 loops in each other" "an alias of what it stands in" <<'END'
+refused_file 2 ":4: repeat: more than 15 nested loops" "an alias of what it stands in" <<'END'
 gpu: h200
 programs:
   main: &a
     - { repeat: 2, do: *a }
 END
-refused_file 2 ":3: after: no node above is named 'B'" "a cycle in a graph" <<'END'
+refused_file 2 ":3: after: there is no node 'B'" "a cycle in a graph" <<'END'
 gpu: h200
 kernels: { K: { time: 1us } }
 graphs: { G: [ { node: A, kernel: K, after: [B] }, { node: B, kernel: K, after: [A] } ] }
 programs: {}
 END
-refused_file 2 ":3: node: 'A' is there twice" "a node twice" <<'END'
+refused_file 2 ":3: node: 'A' is given twice" "a node twice" <<'END'
 gpu: h200
 kernels: { K: { time: 1us } }
 graphs: { G: [ { node: A, kernel: K }, { node: A, kernel: K } ] }
 programs: {}
 END
-refused_file 2 ":1: gpus: two are named 'a'" "two GPUs of a name" <<'END'
+refused_file 2 ":1: gpus: two have the name 'a'" "two GPUs of a name" <<'END'
 gpus: [ { name: a, chip: h200 }, { name: a, chip: h200 } ]
 programs: {}
 END
-refused_file 2 ":2: kernels: a name has 1 to 60 characters, none of them a control character" "a name with an escape" <<'END'
+refused_file 2 ":2: kernels: a name must have 1 to 60 characters and no control character" "a name with an escape" <<'END'
 gpu: h200
 kernels: { "K\e[31m": { time: 1us } }
 programs: {}
@@ -302,12 +302,12 @@ gpu: h200
 runs: { "r\n": {} }
 programs: {}
 END
-refused_file 2 "runs: has none" "no runs" <<'END'
+refused_file 2 "runs: is empty" "no runs" <<'END'
 gpu: h200
 runs: {}
 programs: {}
 END
-refused_file 2 ":3: stop: 0 is no time" "a stop at once" <<'END'
+refused_file 2 ":3: stop: 0: must be more than 0" "a stop at once" <<'END'
 gpu: h200
 programs: {}
 stop: 0ns
@@ -336,7 +336,7 @@ END
 refused_file 2 "has no programs" "no programs" <<'END'
 gpu: h200
 END
-refused_file 2 ":2: kernel K: has none of time, work and reads" "a kernel that does nothing" <<'END'
+refused_file 2 ":2: kernel K: must have time, work or reads" "a kernel that does nothing" <<'END'
 gpu: h200
 kernels: { K: { blocks: 1 } }
 programs: {}

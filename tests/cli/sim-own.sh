@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart sim: a reader's own scenarios, with natural expectations: events that are recorded
-# twice, several GPUs, processes, a stopped run, expectations.
+# gpupart sim: scenarios of this test, with the results that a reader would expect: events recorded
+# twice, several GPUs, processes, a run that is stopped, expectations.
 . "$(dirname "$0")/tap.subr"
 
 # own WORDS: the scenario on stdin runs and meets all its expectations.
@@ -86,7 +86,7 @@ streams: { S: {} }
 programs: { main: [ { graph: G, on: S }, { sync: S } ] }
 expect: [ B.start < A.end, C.start > A.end, C.end < B.end, D.start > B.end, E.start > D.end ]
 END
-bad ":3: after: no node above is named ''" "a node without a name has none" <<'END'
+bad ":3: after: there is no node ''" "a node without a name has none" <<'END'
 gpu: h200
 kernels: { K: { time: 1us } }
 graphs: { G: [ { kernel: K }, { kernel: K, after: [''] } ] }
@@ -147,7 +147,7 @@ END
 try sim "$tmp/own.yaml" --json
 is "$status $(jq -c '[.expect[].holds]' "$tmp/out")" "1 [false,false,false,false,true,false]" \
 	"nothing holds of a time that never came"
-has "$(jq -r '.expect[2].found' "$tmp/out")" "never < 1.000 us" "which is reported"
+has "$(jq -r '.expect[2].found' "$tmp/out")" "never < 1.000 us" "and the output says so"
 is "$(jq -c '.runs[0].kernels[1].start_ns' "$tmp/out")" null "a kernel that was not launched has no start"
 
 # --------------------------------------------------------------------------- several GPUs
@@ -175,13 +175,13 @@ programs:
   b: { process: b, steps: [ { launch: K, on: T }, { sync: all } ] }
 END
 try sim "$tmp/own.yaml" --of svg
-has "$out" "Processes have a GPU in turn: a box goes on while its process waits" "slices: the picture says what a box is"
+has "$out" "Processes use the GPU in turn: a box continues while its process waits" "slices: the picture says what a box is"
 is "$(field '.runs[0].gpus[0] | .sm_ns <= 132 * .busy_ns')" true "slices: no more SMs than there are"
 
 # --------------------------------------------------------------------- limits of a chip
 # CUDA's programming guide: 48 KiB per block for compute capability 6.x, half of an SM's memory.
 for chip in gtx1060 p100; do
-	bad ":5: kernel K: a block with 49153 bytes of shared memory fits on no SM of the $chip: one has 49152 at most" \
+	bad ":5: kernel K: a block with 49153 bytes of shared memory fits on no SM of the $chip, which allows 49152 bytes" \
 		"more shared memory than a block of the $chip has" <<END
 gpu: $chip
 kernels: { K: { shared: 49153, time: 1us } }
@@ -198,7 +198,7 @@ END
 done
 
 # ------------------------------------------------------------------------------ processes
-bad ":1: slice: 1ns is shorter than 100us, which a switch takes" "a slice that would take for ever" <<'END'
+bad ":1: slice: 1ns is shorter than 100us, the time of a switch" "a slice that would take for ever" <<'END'
 gpu: { chip: h200, slice: 1ns }
 programs: {}
 END
@@ -215,14 +215,14 @@ streams: { S: { process: p } }
 programs:
   main: { process: q, steps: [ { sync: S } ] }
 END
-bad ":4: set: GPC 99 is not there: the GPU has 8" "a GPC that is not there among others" <<'END'
+bad ":4: set: GPC 99 does not exist: the GPU has 8" "a GPC that is not there among others" <<'END'
 gpu: h200
 kernels: { K: { time: 1us } }
 streams:
   S: { set: "gpc:1,99" }
 programs: {}
 END
-bad ":3: set: uGPU 2 is not there: the GPU has 2" "a uGPU that is not there" <<'END'
+bad ":3: set: uGPU 2 does not exist: the GPU has 2" "a uGPU that is not there" <<'END'
 gpu: h200
 streams:
   S: { set: "ugpu:0-2" }
@@ -245,18 +245,18 @@ told() {
 	{ expects; echo "  - $2"; } >"$tmp/told.yaml"
 	bad ":7: expect: cannot read '$2': $1" "$2" <"$tmp/told.yaml"
 }
-told "a time is held against a number" "main.end < 5"
-told "a time is held against a number" "K.sms = 132ns"
-told "no kernel or program is named 'Q'" "Q.end < 5ms"
-told "'speed' is nothing that main has" "main.speed < 5"
+told "a time is compared with a number" "main.end < 5"
+told "a time is compared with a number" "K.sms = 132ns"
+told "there is no kernel or program 'Q'" "Q.end < 5ms"
+told "main has no 'speed'" "main.speed < 5"
 told "a kernel and a program are named 'K'" "K.end < 5ms"
-told "no run is named 'middle'" "middle/main.end < 5ms"
+told "there is no run 'middle'" "middle/main.end < 5ms"
 { expects; echo '  - main.end < $least'; } >"$tmp/told.yaml"
 bad ":7: expect: '\$least': no run has that variable" "a variable that is not there" <"$tmp/told.yaml"
-told "it has none of < <= > >= =" "main.end"
-told "'5 5' is neither a number, a time nor NAME.WHAT" "main.end < 5 5"
+told "it must have one of < <= > >= =" "main.end"
+told "'5 5': must be a number, a time or NAME.WHAT" "main.end < 5 5"
 { expects; echo "  - main.end < \$most"; echo "  - short/main.end < 1.1ms"; echo "  - K.launches = 1"; } >"$tmp/told.yaml"
-own "an expectation has each run's variables, and names that are distinguished by their fields" <"$tmp/told.yaml"
+own "an expectation has each run's variables, and equal names that differ in what they have" <"$tmp/told.yaml"
 is "$(field '.expect[0].found')" '"3.007 ms < 3.100 ms"' "with the numbers of the last"
 { expects; echo "  - main.end < 2ms"; echo "  - short/main.end < 1us"; } >"$tmp/own.yaml"
 try sim "$tmp/own.yaml" --run long --json

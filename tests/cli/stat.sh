@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart stat of a program on the simulated GPU with the host's clock: values from records,
-# verdicts, how the program ends, sets, processes, and unmeasurable cases.
+# gpupart stat of a program on the simulated GPU with the clock of the host: counts from records,
+# verdicts, how the program ends, sets, processes, and what cannot be measured.
 . "$(dirname "$0")/tap.subr"
 GPUPART_SIM_FAULTS=host-clock,host-thread
 export GPUPART_SIM_FAULTS
@@ -56,7 +56,7 @@ is "$(ask '[len(d["processes"]), p["name"], p["ended"], p["records"], d["process
 	"[1, 'gpu-stat_prog', True, True, 0]" "one process"
 
 measure_until 'd["verdict"] == "GPU-bound"' -- "$prog" deep 500
-is "$(ask '[d["verdict"], p["launches"], d["advice"][0].startswith("its speed depends")]')" \
+is "$(ask '[d["verdict"], p["launches"], d["advice"][0].startswith("a smaller partition makes it slower")]')" \
 	"['GPU-bound', 500, True]" "500 kernels of 1 ms queued at once: GPU-bound"
 is "$(ask '[p["busy"]["least"] >= 0.9, p["outstanding_max"] > 50, p["outstanding_mean"] > 10, k[0]["count"], 0.0009 < k[0]["mean_seconds"]["most"] < 0.002]')" \
 	"[True, True, True, 500, True]" "busy all the time, its queue deep, the kernel's time"
@@ -106,7 +106,7 @@ is "$status $(ask '[d["signal"], p["launches_ended"], k[0]["count"], k[0]["name"
 	"a signal that cannot be caught: 128 and its number; nothing is missing"
 measure -- "$prog" leave 300
 is "$status $(ask '[p["launches"], p["launches_ended"] + p["outstanding"], p["outstanding"] > 0, d["waits"], p["busy"]["most"] > 0.99]')" \
-	"0 [300, 300, True, 0, True]" "it ends without waiting: outstanding launches are reported, and count as busy"
+	"0 [300, 300, True, 0, True]" "it ends without waiting: outstanding launches are reported, and kept the GPU busy"
 try stat $sim -o "$tmp/text" -- "$prog" leave 300
 has "$(cat "$tmp/text")" " at its end, " "in the text, too"
 measure -- "$prog" deep 20 nothing
@@ -127,7 +127,7 @@ done
 kill -TERM $pid
 wait $pid
 is "$?" 143 "SIGTERM reaches the program"
-has "$(cat "$tmp/text")" "ended by signal 15" "and it is reported"
+has "$(cat "$tmp/text")" "ended by signal 15" "and the text says so"
 
 # ------------------------------------------------------------------------- sets
 measure -n 8 -- "$prog" deep 20
@@ -136,11 +136,11 @@ is "$status $(ask '[d["set"]["nr_tpcs"], len(d["set"]["list"]) > 0, k[0]["count"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>/dev/null; then
 	try stat $sim -t 0,5 -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "0 1 10 11" "in a set it is confined"
-	has "$(cat "$tmp/text")" "on TPCs 0,5" "and the set is reported"
+	has "$(cat "$tmp/text")" "on TPCs 0,5" "and the text has the set"
 	has "$(cat "$tmp/text")" "from it 1 (96.0 KiB)" "its copy is counted"
 	try run $sim -t 4 -- "$gpupart" stat -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "8 9" "inside a run: that run's set"
-	has "$(cat "$tmp/text")" "on TPCs 4" "which is reported"
+	has "$(cat "$tmp/text")" "on TPCs 4" "and the text has it"
 	has "$(cat "$tmp/text")" "; 1 ended" "and it is measured"
 	try stat $sim -o "$tmp/text" -- "$gpupart" run -t 3 -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "6 7" "a run inside stat"
@@ -176,7 +176,7 @@ measure -- sh -c "i=0; while [ \$i -lt 66 ]; do $prog deep 1; i=\$((i + 1)); don
 is "$status $(ask '[len(d["processes"]), d["processes_left_out"], {q["launches_ended"] for q in d["processes"]}]')" \
 	"0 [64, 2, {1}]" "there is room for 64"
 
-# One stat inside another: the inner one would measure nothing.
+# One inside another: neither could measure.
 try stat $sim -- "$gpupart" stat -- "$prog" deep 3
 is "$status" 125 "stat inside stat is refused"
 has "$err" "what runs here is measured by another gpupart stat already" "and why"
@@ -195,7 +195,7 @@ is "$(ask 'len([i for i in d["intervals"] if i["busy"]["least"] > 0.9]) >= 3')" 
 try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" deep 500
 has "$err" " launches/s, GPU busy " "--interval: lines on stderr"
 
-# A process that is killed from outside after it has reported.
+# A process that is killed from outside, after a first report.
 "$gpupart" stat $sim --json -o "$tmp/json" --interval 0.2 -- sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" \
 	"$prog" deep 100000 2>"$tmp/err" &
 stat=$!

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart stat -p PID and stat NAME on the simulated GPU: values from records of running programs,
-# values that records lack, programs without records, and invalid input.
+# gpupart stat -p PID and stat NAME on the simulated GPU: counts from records of running programs,
+# programs without records, and invalid input.
 . "$(dirname "$0")/tap.subr"
 . "$(dirname "$0")/running.subr"
 GPUPART_SIM_FAULTS=host-clock,host-thread,clock-drift=50
@@ -55,7 +55,7 @@ try stat "$name" -d 0.4 --interval 0.1
 is "$status" 0 "NAME, and options behind it"
 has "$out" "process       $pid $name, GPU 0000:" "text: the process"
 has "$out" "GPU busy" "how busy"
-has "$out" "A kernel's begin is not recorded" "and what that means"
+has "$out" "The start of a kernel is not recorded" "and what that means"
 [ "$(grep -c " s: $pid: .* launches/s, GPU busy .*, .* outstanding" "$tmp/err")" -ge 2 ]
 ok $? "--interval: lines on stderr"
 until_true 'len(d["intervals"]) >= 2' "$name" -d 0.5 --interval 0.1
@@ -94,7 +94,7 @@ stop
 begin sh -c "$prog deep 20; exec sleep 60"
 try stat "$name" -d 0.1
 is "$status" 125 "a job without a process on the GPU"
-has "$err" "no process named '$name' that has called cuInit" "which is what it says"
+has "$err" "no process named '$name' has called cuInit" "which is what it says"
 stop
 
 # --------------------------------------------------------------------- graphs
@@ -113,10 +113,10 @@ export GPUPART_RECORDS
 begin "$prog" deep 100000
 unset GPUPART_RECORDS
 try stat -p $pid -d 0.2
-has "$status $out" "no records    it was started with GPUPART_RECORDS=0: start it without that" "off by the environment: it says so"
+has "$status $out" "no records    it was started with GPUPART_RECORDS=0: remove that variable" "off by the environment: it says so"
 try stat -p $pid -d 0.2 --json -o "$tmp/json"
 is "$(ask '[p["records"], p["why"], "busy" in p]')" \
-	"[False, 'it was started with GPUPART_RECORDS=0: start it without that', False]" "with --json too"
+	"[False, 'it was started with GPUPART_RECORDS=0: remove that variable', False]" "with --json too"
 stop
 
 # ------------------------------------------------------------------- invalid input
@@ -133,7 +133,7 @@ refused 125 "-t" stat -p $$ -t 0
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null &&
 		setpriv --reuid=4720 --regid=4720 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
 	setpriv --reuid=4720 --regid=4720 --clear-groups "$gpupart" stat -p $$ >"$tmp/out" 2>"$tmp/err"
-	is "$? $(grep -c "process $$ is another user's" "$tmp/err")" "125 1" "another user's process"
+	is "$? $(grep -c "process $$ belongs to another user" "$tmp/err")" "125 1" "another user's process"
 else
 	skip "another user's process: only as root"
 fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart trace on the simulated driver: blocks of a set only on its SMs, launches of a stream in
-# order, one block per SM at a time; the drawing shows the data of the JSON, and says simulated.
+# gpupart trace on the simulated driver: blocks of a set run only on its SMs, launches of a stream in
+# order, one block on an SM at a time; the drawing shows the data of the JSON and says simulated.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
 

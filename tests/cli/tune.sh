@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gpupart tune on the simulated GPU: the best sets of programs whose speeds are known functions of
-# their sets; old sets are restored however it ends; plans, pictures, refusals.
+# their sets; old sets are restored however it ends; plans, pictures, refused input.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 if ! ${CC:-cc} -o "$tmp/tuned" tests/cli/tune_work.c -ldl 2>"$tmp/err"; then
@@ -10,7 +10,7 @@ if ! ${CC:-cc} -o "$tmp/tuned" tests/cli/tune_work.c -ldl 2>"$tmp/err"; then
 	tap_done
 fi
 
-# A private GPU: another file is another GPU, which no other program uses.
+# A GPU of its own: another capture file makes another GPU, which no other test uses.
 cp tests/data/gh100-h200-e/capture.txt "$tmp/board.txt"
 e="-i $tmp/board.txt"
 a=tune$$a
@@ -58,8 +58,8 @@ ok $? "sum: the one that gains nothing beyond 20 TPCs has $nr, not 4 and not all
 is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp/out")" 66 "and the other the rest"
 is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
 is "$(echo "$err" | grep -c "$a has TPCs 0-32; should they not come back: gpupart set $a -t 0-32")" 1 \
-	"and the old sets are printed before any change"
-# Speeds follow from the sets: a thousand units per TPC, each second.
+	"and a message names the old sets before anything changes"
+# Speeds are what the sets make of them: a thousand units a TPC, each second.
 jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \
 	"$tmp/out" >/dev/null
 ok $? "speeds are those of the sets: $(jq -c '[.report.tables[0].rows[][1:3]]' "$tmp/out" | cut -c 1-70).."
@@ -84,7 +84,7 @@ is "$(cat "$tmp/tag") $(grep -c simulated "$tmp/tune.svg" | sed 's/^[1-9].*/some
 "$gpupart" set "$b" -t 33-65 >/dev/null
 rm "$tmp/plan.json"
 try tune "$a" "$b" --goal rate=9000000 --seconds 2 --apply -o "$tmp/plan.json"
-is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best that was seen gives $a")" "1 1" \
+is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best one gives $a")" "1 1" \
 	"a goal that no set reaches: the best is named"
 is "$(set_of "$a") $(set_of "$b") $(ls "$tmp/plan.json" 2>/dev/null)" "0-32 33-65 " "nothing is applied, no plan is written"
 
@@ -96,9 +96,9 @@ tuning() {
 	until_true lacks_set "$a" 0-32
 }
 tuning
-refused 1 "another gpupart qos or tune runs on this GPU" tune $e -- true
+refused 1 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" tune $e -- true
 tenants "$a: { job: $a }"
-refused 125 "another gpupart qos or tune runs on this GPU" qos run $e -f "$tmp/t.yaml"
+refused 125 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" qos run $e -f "$tmp/t.yaml"
 kill -TERM $pid
 wait $pid
 is "$? $(set_of "$a") $(set_of "$b")" "143 0-32 33-65" "SIGTERM: old sets are back when it has ended"
@@ -111,7 +111,7 @@ is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "SIGKILL: old sets come back"
 tuning
 ended "$b"
 wait $pid
-is "$? $(grep -c "$b ended before all was measured" "$tmp/bg.err") $(set_of "$a")" "1 1 0-32" \
+is "$? $(grep -c "$b ended before all candidates were measured" "$tmp/bg.err") $(set_of "$a")" "1 1 0-32" \
 	"a program that ends: said, and the other has its old set"
 
 # ------------------------------------------------------------------------ one program
@@ -133,9 +133,8 @@ is "$status $(jq '[.report.tables[0].rows[] | select(.[1] < 30 and (.[-1] | star
 ok $? "has its old set back each time: with $(column 1 '.[-1] | startswith("no progress")') TPCs"
 is "$(set_of "$a")" 0-65 "and at the end"
 ended "$a"
-# Programs that report their sleep time: on a loaded machine they sleep longer, and are measured
-# again.
-# tune_until LEAST MOST ARGS: until the best set has that many TPCs, in $nr.
+# Programs that say how long they slept: on a loaded machine they sleep longer, and are measured again.
+# tune_until LEAST MOST ARGS: until the best set has LEAST to MOST TPCs, in $nr.
 tune_until() {
 	least=$1 most=$2
 	shift 2
@@ -161,12 +160,12 @@ ok $? "requests of 200 ms over its TPCs within 8 ms: $nr TPCs"
 ended "$a"
 job "$a" 0-65 records
 try tune "$a" --goal alpha=0.1 --seconds 2 --json
-has "$status $(jq -r '.report.meaning[0]' "$tmp/out")" "measured by its launches that ended" "one that reports nothing: its launches"
+has "$status $(jq -r '.report.meaning[0]' "$tmp/out")" "measured by its completed launches" "one that reports nothing: its launches"
 ended "$a"
 "$gpupart" run --exec $e -t 0-9 --name "$a" -- sh -c "touch $go.sleeps; while [ -e $go.sleeps ]; do sleep 0.1; done" 2>/dev/null &
 until_true test -e "$go.sleeps"
 try tune "$a" --wait 1 --seconds 1
-is "$status $(echo "$err" | grep -c "$a reported nothing for 1 s, and no launch of it was recorded")" "1 1" \
+is "$status $(echo "$err" | grep -c "$a made no report in 1 s, and none of its launches was recorded")" "1 1" \
 	"one that does nothing at all: refused"
 
 # ------------------------------------------------- limits, other programs, programs started
@@ -182,7 +181,7 @@ job "$a" 20-24 linear
 try tune "$b" --seconds 2 --json
 is "$status $(jq -r .report.title "$tmp/out" | grep -c "on 25 TPCs")" "0 1" \
 	"inside a limit of 30 TPCs, 5 of them another program's: $(jq -r .report.title "$tmp/out")"
-has "$err" "20-24 ($a, pid" "which is reported"
+has "$err" "20-24 ($a, pid" "and a message says so"
 is "$(set_of "$a") $(set_of "$b")" "20-24 0-19" "neither has another set afterwards"
 ended "$a" "$b"
 touch "$go.x"
@@ -225,8 +224,8 @@ done
 refused 2 "--seconds '0': wants seconds" tune "$a" --seconds 0
 refused 2 "--wait '0': wants seconds" tune "$a" --wait 0
 try tune $e -- "$tmp/none"
-is "$status" 127 "a program that is not there"
-is "$(set_of "$a")" 0-9 "none of them changes a set"
+is "$status" 127 "a program that does not exist"
+is "$(set_of "$a")" 0-9 "the set is not changed"
 if [ "$(id -u)" = 0 ] && setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
 	err=$(setpriv --reuid 1234 --clear-groups env HOME=/ "$gpupart" tune "$a" 2>&1)
 	is "$? $(echo "$err" | grep -c "you have no running job named '$a'")" "2 1" "another user's job: refused"

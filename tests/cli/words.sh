@@ -245,9 +245,9 @@ refused 1 "tenant a: min=30,max=30,shape=balanced cannot be met on 66 TPCs" plan
 has "$err" "max=32" "and what would do is tried"
 refused 2 "shape=round: wants packed, gpcs, balanced or spread" plan $h200 --tenant a:shape=round
 for keys in shape=gpcs,gpcs spread,shape=packed pack,shape=spread; do
-	refused 2 "take one" plan $h200 --tenant "a:$keys"
+	refused 2 "give only one of them" plan $h200 --tenant "a:$keys"
 done
-refused 2 "gpcs and spread: take one, or shape=balanced" plan $h200 --tenant a:gpcs,spread
+refused 2 "gpcs and spread: give only one of them, or shape=balanced" plan $h200 --tenant a:gpcs,spread
 refused 2 "shape=balanced takes GPCs of each uGPU" plan $h200 --tenant a:shape=balanced,apart=b --tenant b
 
 # ------------------------------------------------------------- without a command

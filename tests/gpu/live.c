@@ -258,8 +258,8 @@ static void test_latency(void)
 	tap_ok(!err && !wrong, "%d sets from outside: each next launch obeys", ROUNDS);
 	test_green(&green);
 	printf("# gpupart_remote_set: median %.2f us\n", median(write, ROUNDS));
-	/* Sorted by median(). The time differs between hosts, the ratio hardly does. */
-	printf("# from before the write until the obeying launch is made: median %.2f us, ",
+	/* Sorted by median(). How long it takes differs between hosts, the ratio hardly. */
+	printf("# from before the write until a launch uses the new set: median %.2f us, ",
 	       median(total, ROUNDS));
 	printf("99%% %.2f us\n", total[ROUNDS * 99 / 100]);
 	if (green > 0)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which curve a tenant's speeds belong to, by the shape of its set, and whether TPCs beside other
- * tenants are why a speed is not on it.
+ * Chooses the speed curve of a tenant by the shape of its set, and finds out whether a speed
+ * below the curve comes from sharing GPCs with other tenants.
  */
 #include "cli/qos/policy/internal.h"
 
-#define EDGES		8u	/* of a load; what is slower more often is so for another reason */
+/* most times that a slow speed is explained by shared GPCs, under one load */
+#define EDGES		8u
 
 void qos_choose_curves(struct qos_policy *p)
 {
@@ -16,7 +17,7 @@ void qos_choose_curves(struct qos_policy *p)
 	for (unsigned int i = 0; i < p->nr; i++) {
 		struct qos_actor *a = &p->actors[i];
 
-		/* Best effort has what other shapes leave. */
+		/* The shapes of other tenants decide which TPCs best effort gets. */
 		shape = a->shape == QOS_PACKED && !qos_guaranteed(a) ? others : a->shape;
 		a->curve = a->curves[shape];
 	}
@@ -29,7 +30,7 @@ void qos_forget_shapes(struct qos_actor *a)
 	a->edge = a->nr_edges = 0;
 }
 
-/* -------------------------------------------------------------- beside other tenants */
+/* --------------------------------------------------------------- TPCs in shared GPCs */
 
 unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -55,7 +56,10 @@ bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t val
 	if (!p->board.shapes || !qos_guaranteed(a) || a->t.goal == QOS_LATENCY || room >= 1000 ||
 	    alone == a->nr || alone < most_of(a->least, a->nr * 2 / 3) || a->nr_edges == EDGES)
 		return false;
-	/* Slower than with fewer; or, where it can do with fewer, by more than TPCs went away. */
+	/*
+	 * Slower than with fewer TPCs; or, if fewer are enough, slower by more than the loss of
+	 * TPCs explains.
+	 */
 	for (n = 1; n <= most; n++) {
 		left = n < a->nr ? 1000 - room : 800 - least_of(800, room);
 		if (qos_times(a->curve[n], left * least_of(n, a->nr), 1000 * n) > value)

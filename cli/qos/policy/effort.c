@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What best effort gets of what is left: shares by weight, no more than a memory-intensive
- * tenant can use, and less where a guarantee calls for it. Knows no TPC by its number.
+ * Distributes the remaining TPCs among best-effort tenants: by weight, no more than a
+ * memory-intensive tenant can use, and less if a guarantee needs it.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -28,7 +28,10 @@ void qos_deal(const struct qos_policy *p, unsigned int from, unsigned int to, un
 
 /* ------------------------------------------------------- for the sake of a guarantee */
 
-/* Whom to press: of memory-intensive ones, else of all, the one with the most TPCs. */
+/*
+ * The tenant whose share is reduced: the one with the most TPCs among the memory-intensive
+ * ones, or among all if there is none.
+ */
 static struct qos_actor *largest(struct qos_policy *p)
 {
 	struct qos_actor *found = NULL;
@@ -51,8 +54,8 @@ static bool calls_for_more(const struct qos_actor *a)
 	return qos_guaranteed(a) && a->state == QOS_MISSED && (a->deaf || a->nr >= a->most);
 }
 
-/* Whether every guarantee that was missed before has been met for long. */
-static bool is_at_ease(struct qos_policy *p)
+/* Whether all guarantees that were missed before have been met for a long time. */
+static bool all_met_for_long(struct qos_policy *p)
 {
 	for (unsigned int i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++) {
 		const struct qos_actor *a = &p->actors[i];
@@ -68,18 +71,18 @@ static bool is_at_ease(struct qos_policy *p)
 
 static void relax(struct qos_policy *p)
 {
-	bool somebody = false;
+	bool any_met = false;
 
-	/* Where it did not help anybody it ends at once. */
+	/* If a reduction helped no guarantee, it ends at once. */
 	for (unsigned int i = 0; i < p->nr; i++)
-		somebody |= qos_guaranteed(&p->actors[i]) && p->actors[i].state == QOS_GOOD;
+		any_met |= qos_guaranteed(&p->actors[i]) && p->actors[i].state == QOS_GOOD;
 	for (unsigned int i = 0; i < p->nr; i++) {
 		struct qos_actor *a = &p->actors[i];
 
-		/* Where this turns out to be wrong, the next time is waited for longer. */
+		/* If ending the reduction was wrong, wait longer the next time. */
 		if (qos_guaranteed(a))
 			a->lowered = true;
-		else if (somebody && a->press && a->press + 1 + a->press / 4 < a->most)
+		else if (any_met && a->press && a->press + 1 + a->press / 4 < a->most)
 			a->press += 1 + a->press / 4;
 		else
 			a->press = 0;
@@ -101,13 +104,13 @@ void qos_press(struct qos_policy *p)
 		a->press = a->nr > a->least + p->rules.step ? a->nr - p->rules.step : a->least;
 		return;
 	}
-	if (pressed && !wanted && is_at_ease(p))
+	if (pressed && !wanted && all_met_for_long(p))
 		relax(p);
 }
 
 /* ------------------------------------------------------------------------- shares */
 
-/* The most that each can make use of. */
+/* The most TPCs that each tenant can use. */
 static void find_caps(struct qos_policy *p, unsigned int from, unsigned int *caps)
 {
 	for (unsigned int i = from; i < p->nr; i++) {
@@ -123,7 +126,10 @@ static void find_caps(struct qos_policy *p, unsigned int from, unsigned int *cap
 	}
 }
 
-/* A quarter of the share, then a half, then all: two epochs show what it makes of TPCs. */
+/*
+ * A new tenant gets a quarter of its share, then a half, then all: this measures its speed with
+ * three counts within two epochs.
+ */
 static unsigned int ramped(const struct qos_policy *p, struct qos_actor *a, unsigned int share)
 {
 	unsigned int part = (share * a->ramp + 3) / 4;
@@ -142,18 +148,18 @@ static void explain(struct qos_actor *a, unsigned int cap, unsigned int now)
 	if (a->state == QOS_GONE)
 		qos_why(a, "it ended");
 	else if (a->state == QOS_LOST)
-		qos_why(a, "no signal for %u epochs: a share of what is left", a->silent);
+		qos_why(a, "no signal for %u epochs: a share of the remaining TPCs", a->silent);
 	else if (a->state == QOS_DISTURBED)
-		qos_why(a, "disturbed by others: the epoch does not count");
+		qos_why(a, "disturbed by other programs: the epoch does not count");
 	else if (a->press && now == a->press)
-		qos_why(a, "held down to %u for a guarantee", a->press);
+		qos_why(a, "reduced to %u for a guarantee", a->press);
 	else if (a->ramp < 4)
-		qos_why(a, "%u quarter%s of its share, to see what it makes of it", a->ramp,
+		qos_why(a, "%u quarter%s of its share, to measure how it scales", a->ramp,
 			a->ramp > 1 ? "s" : "");
 	else if (a->class == QOS_MEMORY && a->optimum && now == cap)
 		qos_why(a, "memory-intensive: more than %u TPCs hardly help", now);
 	else
-		qos_why(a, "its share of what is left");
+		qos_why(a, "its share of the remaining TPCs");
 }
 
 void qos_share(struct qos_policy *p, unsigned int rest, unsigned int *counts)
@@ -175,7 +181,7 @@ void qos_share(struct qos_policy *p, unsigned int rest, unsigned int *counts)
 		if (a->ramp < 4 && a->window.nr && a->state == QOS_GOOD)
 			a->ramp *= 2;
 		counts[i] = ramped(p, a, counts[i]);
-		/* One that takes bandwidth is let go by and by. */
+		/* A reduced tenant that uses bandwidth gets its TPCs back step by step. */
 		room = a->nr ? a->nr + most_of(a->nr, 1 + p->rules.step / 4) : p->rules.step;
 		if (counts[i] > room && counts[i] > a->least) {
 			counts[i] = room > a->least ? room : a->least;

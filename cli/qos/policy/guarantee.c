@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * How many TPCs a guaranteed tenant asks for. Knows that tenant alone, and whether best
- * effort has anything left to give.
+ * Decides how many TPCs a guaranteed tenant asks for. Looks only at that tenant, and at whether
+ * best effort has TPCs left to give.
  */
 #include "cli/qos/policy/internal.h"
 
-#define FRUITLESS	250	/* of one-to-one: less of an answer to more TPCs is none */
-#define SURE	3u	/* misses with all TPCs, before the goal is beyond them */
-#define LESS_PATIENT	8u	/* times as long is waited after a lowering that was wrong */
+/* thousandths of a proportional gain: a smaller gain from more TPCs counts as none */
+#define FRUITLESS	250
+#define SURE	3u	/* misses with all TPCs until the goal counts as impossible */
+#define LESS_PATIENT	8u /* factor by which a wrong lowering makes the next one wait longer */
 
 /* @nr TPCs times @by / @over, rounded up. */
 static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
@@ -17,7 +18,7 @@ static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
 	return n > GPUPART_MAX_TPCS ? GPUPART_MAX_TPCS : n;
 }
 
-/* Whether the raises since the first miss were for nothing. */
+/* Whether the raises since the first miss brought no gain. */
 static bool is_fruitless(const struct qos_actor *a)
 {
 	int64_t gain;
@@ -28,7 +29,7 @@ static bool is_fruitless(const struct qos_actor *a)
 	return gain * a->raise.from < FRUITLESS * (int64_t)(a->nr - a->raise.from);
 }
 
-/* Once may be a change of load at the same time; the second time it is so. */
+/* The first time, the load may have changed at the same time. The second time counts. */
 static void find_deaf(struct qos_actor *a)
 {
 	if (!a->raise.fruitless++) {
@@ -48,8 +49,8 @@ static bool effort_is_least(const struct qos_policy *p)
 	return true;
 }
 
-/* The fewest of those above that did when they were seen; else @nr. */
-static unsigned int known_to_do(const struct qos_policy *p, const struct qos_actor *a,
+/* The smallest count above @nr that is known to meet the goal; else @nr. */
+static unsigned int known_to_suffice(const struct qos_policy *p, const struct qos_actor *a,
 				unsigned int nr)
 {
 	uint64_t need = a->score ? qos_times(a->curve[a->nr], qos_target(p, a), a->score) : 0;
@@ -61,7 +62,7 @@ static unsigned int known_to_do(const struct qos_policy *p, const struct qos_act
 	return nr;
 }
 
-/* The most TPCs below its own with which it was seen; 0: with none. */
+/* The largest count below the present one with a known speed; 0: there is none. */
 static unsigned int seen_below(const struct qos_actor *a)
 {
 	unsigned int n;
@@ -72,15 +73,15 @@ static unsigned int seen_below(const struct qos_actor *a)
 }
 
 /*
- * The TPCs that would do: in proportion to the score, and where one with fewer was seen, more
- * by as much as the answer was less than that.
+ * The TPCs that would meet the goal: in proportion to the score. If the speed with fewer TPCs
+ * is known, and the gain since then was less than proportional, correspondingly more.
  */
-static unsigned int enough(const struct qos_actor *a, uint32_t score, uint32_t target)
+static unsigned int nr_needed(const struct qos_actor *a, uint32_t score, uint32_t target)
 {
 	unsigned int nr = scaled(a->nr, target, score), n = seen_below(a);
 	uint64_t missing, rise;
 
-	/* Its shape counts, also where the load has changed since. */
+	/* The form of the curve is useful even if the load has changed since. */
 	if (!n || !a->curve[a->nr] || a->curve[n] >= a->curve[a->nr])
 		return nr;
 	rise = qos_times(a->curve[a->nr] - a->curve[n], 1000, a->curve[a->nr]) * score / 1000;
@@ -91,8 +92,8 @@ static unsigned int enough(const struct qos_actor *a, uint32_t score, uint32_t t
 	return nr;
 }
 
-/* What was raised for nothing goes back, a step an epoch. */
-static unsigned int give_back(const struct qos_policy *p, const struct qos_actor *a)
+/* Lowers by one step an epoch what raises without a gain have added. */
+static unsigned int undo_raises(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int back = a->raise.first && a->raise.first < a->nr ? a->raise.first : a->nr;
 
@@ -105,17 +106,17 @@ static unsigned int give_up(struct qos_policy *p, struct qos_actor *a)
 {
 	a->wait_stuck = 3 * QOS_CALM;
 	a->state = QOS_STUCK;
-	qos_say(p, "%s: the goal cannot be met: it is at %u.%u%% of it with %u TPCs, and was at "
-		"%u.%u%% with %u; best effort has no more to give", a->t.name,
+	qos_say(p, "%s: the goal cannot be met: it reaches %u.%u%% of it with %u TPCs, and reached "
+		"%u.%u%% with %u; best effort has no more TPCs to give", a->t.name,
 		a->score / 10, a->score % 10, a->nr, a->raise.score / 10, a->raise.score % 10,
 		a->raise.from);
-	qos_why(a, "missed, and neither more TPCs nor fewer for others help");
+	qos_why(a, "missed: neither more TPCs nor fewer for best effort help");
 	a->raise.from = a->raise.fruitless = 0;
-	return give_back(p, a);
+	return undo_raises(p, a);
 }
 
-/* The TPCs that are left where all others have no more than they must. */
-static unsigned int all_for(const struct qos_policy *p, const struct qos_actor *a)
+/* The TPCs that remain if all others have only their minimum. */
+static unsigned int most_available(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr = qos_free(p);
 
@@ -125,28 +126,31 @@ static unsigned int all_for(const struct qos_policy *p, const struct qos_actor *
 	return nr;
 }
 
-/* Missed with all of them, which help: it keeps them, and that it is in vain is said, once. */
-static unsigned int beyond(struct qos_policy *p, struct qos_actor *a)
+/*
+ * Missed with all TPCs, although TPCs help: it keeps them, and the decision says once that the
+ * goal is impossible.
+ */
+static unsigned int keep_all(struct qos_policy *p, struct qos_actor *a)
 {
-	qos_why(a, "missed, at %u.%u%% of the goal, with all %u TPCs that it can have",
+	qos_why(a, "missed, at %u.%u%% of the goal, with all %u TPCs that it can get",
 		a->score / 10, a->score % 10, a->nr);
 	if (a->window.misses < SURE)
 		return a->nr;
 	a->state = QOS_STUCK;
 	if (!a->beyond || p->epoch - a->beyond > QOS_CALM)
-		qos_say(p, "%s: the goal cannot be met even by all %u TPCs that it can have: "
-			"it is at %u.%u%% of it", a->t.name, a->nr, a->score / 10, a->score % 10);
+		qos_say(p, "%s: the goal cannot be met even with all %u TPCs that it can get: "
+			"it reaches %u.%u%% of it", a->t.name, a->nr, a->score / 10, a->score % 10);
 	a->beyond = p->epoch;
-	qos_why(a, "the goal cannot be met even by all %u TPCs: at %u.%u%% of it", a->nr,
+	qos_why(a, "the goal cannot be met even with all %u TPCs: at %u.%u%% of it", a->nr,
 		a->score / 10, a->score % 10);
 	return a->nr;
 }
 
 /*
- * Long after the last change of load a little is missing for a while, and then it is back: all
- * of the margin on top of that would be too much.
+ * Long after the last change of load a small loss of speed is temporary. Raising by the whole
+ * margin as well would be too much.
  */
-static uint32_t enough_for(const struct qos_policy *p, const struct qos_actor *a, bool slight)
+static uint32_t score_wanted(const struct qos_policy *p, const struct qos_actor *a, bool slight)
 {
 	uint32_t margin = qos_target(p, a) - 1000;
 
@@ -154,8 +158,8 @@ static uint32_t enough_for(const struct qos_policy *p, const struct qos_actor *a
 }
 
 /*
- * What is slower all of a sudden, under a load that it had before, gains next to nothing by one
- * TPC more, and misses again: seen on H200s. What was too much goes back when it is over.
+ * A tenant that suddenly gets slower under a known load gains almost nothing from one more TPC,
+ * and misses again (seen on H200s). So raise by more; a surplus is lowered later.
  */
 static unsigned int least_raise(const struct qos_actor *a)
 {
@@ -167,10 +171,10 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	bool slight = a->score + p->rules.hysteresis >= 1000;
 	unsigned int nr;
 
-	/* Long after a lowering it is not its fault. */
+	/* Long after a lowering, the lowering is not the reason. */
 	if (a->lowered && p->calm < QOS_CALM * 3 / 2)
 		a->patience = least_of(a->patience * LESS_PATIENT, QOS_PATIENT);
-	/* It did for a while, until a load came back. */
+	/* The count was enough until an earlier load returned. */
 	if (a->had_nr > a->nr && p->calm >= QOS_CALM / 2) {
 		a->keep = a->had_nr;
 		a->keep_for = QOS_KEEP;
@@ -186,21 +190,21 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 		a->raise.first = a->nr;
 	if (!a->deaf && is_fruitless(a))
 		find_deaf(a);
-	if (!a->deaf && a->nr >= all_for(p, a))
-		return beyond(p, a);
+	if (!a->deaf && a->nr >= most_available(p, a))
+		return keep_all(p, a);
 	if (a->deaf || a->nr >= a->most) {
 		if (effort_is_least(p) && p->calm >= 2)
 			return give_up(p, a);
-		qos_why(a, "missed, and %s: best effort gives way",
-			a->deaf ? "more TPCs do not help" : "it has all it may have");
+		qos_why(a, "missed, and %s: reducing best effort",
+			a->deaf ? "more TPCs do not help" : "it has all the TPCs that it may get");
 		return a->nr;
 	}
-	nr = enough(a, slight && a->window.mean && !a->exact ? a->window.mean : a->score,
-		    enough_for(p, a, slight));
-	/* Missed by much: rather too many TPCs now than another epoch of it. */
+	nr = nr_needed(a, slight && a->window.mean && !a->exact ? a->window.mean : a->score,
+		    score_wanted(p, a, slight));
+	/* Missed by much: too many TPCs now are better than another missed epoch. */
 	if (a->score + 3 * p->rules.hysteresis < 1000)
 		nr += (nr - a->nr) / 4;
-	nr = most_of(known_to_do(p, a, nr), a->nr + least_raise(a));
+	nr = most_of(known_to_suffice(p, a, nr), a->nr + least_raise(a));
 	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
 	qos_why(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10, a->score % 10,
 		a->nr);
@@ -212,27 +216,33 @@ static uint32_t least_secure(const struct qos_policy *p, const struct qos_actor 
 	return 1000 + (qos_target(p, a) - 1000) * 2 / 3;
 }
 
-/* Met, but by much less than noise asks for, while things are new: better now than by a miss. */
-static unsigned int secure(struct qos_policy *p, struct qos_actor *a, bool raised)
+/*
+ * Met, but by less than the noise of the measurements, while the load is new: raise now, before
+ * it misses.
+ */
+static unsigned int raise_early(struct qos_policy *p, struct qos_actor *a, bool raised)
 {
-	unsigned int nr = enough(a, a->window.mean, qos_target(p, a));
+	unsigned int nr = nr_needed(a, a->window.mean, qos_target(p, a));
 
-	/* Just raised, and two requests more would be enough: an epoch more tells; no miss yet. */
+	/*
+	 * Just raised, and two more requests would be enough: one more epoch decides. Not a
+	 * miss yet.
+	 */
 	if (raised && a->window.nr < 2 && a->took_ns &&
 	    a->window.mean + qos_times(2000, a->unit_ns, a->took_ns) >= least_secure(p, a))
 		return a->nr;
 	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
 	if (nr > a->nr)
-		qos_why(a, "met by little, at %u.%u%% of the goal: raised from %u",
+		qos_why(a, "barely met, at %u.%u%% of the goal: raised from %u",
 			a->window.mean / 10, a->window.mean % 10, a->nr);
 	return most_of(nr, a->nr);
 }
 
 /*
- * Where fewer TPCs made little difference so far: down as far as that may go on, by a half at
- * most. Not where it was more before: there is an edge.
+ * If fewer TPCs made little difference so far: lowers as far as that slope allows, by a half at
+ * most. Does not do so if a larger count cost more, because the curve has an edge there.
  */
-static unsigned int along_slope(const struct qos_policy *p, const struct qos_actor *a)
+static unsigned int lower_along_slope(const struct qos_policy *p, const struct qos_actor *a)
 {
 	uint64_t slope, spare = a->window.mean - qos_target(p, a), fall, best = 0;
 	unsigned int n, near = 0;
@@ -249,15 +259,18 @@ static unsigned int along_slope(const struct qos_policy *p, const struct qos_act
 	    (unsigned __int128)slope * a->nr * 10 <
 	    (unsigned __int128)a->curve[a->nr] * 3 * (near - a->nr))
 		return a->nr;
-	/* In thousandths of thousandths a TPC, and half as much again. */
+	/* In millionths a TPC, times 1.5. */
 	slope = qos_times(slope, 1500, a->curve[a->nr]);
 	slope = qos_times(slope, a->window.mean, near - a->nr);
 	fall = spare * 1000 / (slope + 1);
 	return a->nr > 2 * fall ? a->nr - fall : (a->nr + 1) / 2;
 }
 
-/* The fewest that what was seen with fewer lets expect to do. */
-static unsigned int not_below(const struct qos_policy *p, const struct qos_actor *a)
+/*
+ * The smallest count that is expected to meet the goal, from the known speeds of smaller
+ * counts.
+ */
+static unsigned int smallest_safe(const struct qos_policy *p, const struct qos_actor *a)
 {
 	uint64_t here = a->curve[a->nr], need;
 	unsigned int n, least = a->nr;
@@ -267,7 +280,10 @@ static unsigned int not_below(const struct qos_policy *p, const struct qos_actor
 	need = qos_times(here, qos_target(p, a), a->window.mean);
 	if (need >= here)
 		return a->nr;
-	/* Down to one that was too few; between it and the least that did is a straight line. */
+	/*
+	 * Interpolates between a count that was too small and the smallest one that met the
+	 * goal.
+	 */
 	for (n = a->nr - 1; n; n--) {
 		if (!a->curve[n])
 			continue;
@@ -292,7 +308,10 @@ static bool some_are_reserved(const struct qos_policy *p)
 	return nr < qos_free(p);
 }
 
-/* The score with one TPC less: by what one was seen to cost, at least its share; 0 not seen. */
+/*
+ * The estimated score with one TPC less: from the known loss of one TPC, at least its
+ * proportional share. 0: not known.
+ */
 static uint32_t without_one(const struct qos_actor *a)
 {
 	uint64_t here = a->curve[a->nr], fall, loss = here / a->nr;
@@ -307,9 +326,9 @@ static uint32_t without_one(const struct qos_actor *a)
 }
 
 /*
- * One TPC less, after a long time with more than it takes: where the goal is met as well if
- * that costs twice its share, as at the edge of a wave of blocks; or, where what one costs was
- * seen and is measured well, also when it is as far below the mean as it ever was.
+ * Lowers by one TPC after a long time with a surplus. Either the goal must be met even if a TPC
+ * costs twice its share, as at the edge of a wave of blocks. Or the loss of one TPC is known
+ * and well measured, and the goal must be met at the lowest score seen so far.
  */
 static unsigned int one_less(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -328,31 +347,31 @@ static unsigned int one_less(const struct qos_policy *p, const struct qos_actor 
 	return a->nr;
 }
 
-/* How many TPCs fewer would do. */
+/* The smaller count that would meet the goal. */
 static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr = scaled(a->nr, qos_target(p, a), a->window.mean);
 
 	nr = most_of(nr, scaled(a->nr, 1000 + p->rules.hysteresis / 2, a->window.worst));
-	/* Waiting times do not rise in proportion, and in no straight line. */
+	/* Waiting times do not rise in proportion, nor in a straight line. */
 	if (a->t.goal == QOS_LATENCY)
 		nr = most_of(nr, a->nr - a->nr / 4);
 	else if (a->fresh && a->window.mean > qos_target(p, a))
-		nr = least_of(nr, along_slope(p, a));
+		nr = least_of(nr, lower_along_slope(p, a));
 	nr = most_of(nr, a->failed_at + 1);
 	nr = most_of(nr, least_of(a->keep, a->nr));
-	nr = most_of(nr, not_below(p, a));
+	nr = most_of(nr, smallest_safe(p, a));
 	nr = most_of(nr, a->nr > p->rules.step ? a->nr - p->rules.step : 1);
 	return most_of(nr, a->least);
 }
 
 /*
- * Once, when it is new: an eighth less than it seems to need. Where that makes no difference,
- * more can go; where it does, it is back an epoch later.
+ * Once for a new load: tries an eighth less than it seems to need. If that makes no difference,
+ * more can be lowered; if it does, it is raised again in the next epoch.
  */
 static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 {
-	unsigned int nr = most_of(a->nr - a->nr / 8, not_below(p, a));
+	unsigned int nr = most_of(a->nr - a->nr / 8, smallest_safe(p, a));
 
 	if (a->fresh < 2 || a->tried || a->t.goal == QOS_LATENCY || nr < a->least ||
 	    nr <= a->failed_at || nr + 1 + a->nr / 32 > a->nr)
@@ -363,10 +382,10 @@ static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 	return nr;
 }
 
-/* Best effort that has nothing to do now: it gains nothing, and may come back. */
-static bool nobody_wants(const struct qos_policy *p)
+/* Best effort is idle now: it gains nothing from more TPCs, and may need them later. */
+static bool best_effort_is_idle(const struct qos_policy *p)
 {
-	bool somebody = false;
+	bool found = false;
 
 	for (unsigned int i = 0; i < p->nr; i++) {
 		const struct qos_actor *a = &p->actors[i];
@@ -375,24 +394,24 @@ static bool nobody_wants(const struct qos_policy *p)
 			continue;
 		if (!a->begun || !qos_unheard(a))
 			return false;
-		somebody = true;
+		found = true;
 	}
-	return somebody;
+	return found;
 }
 
 static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int nr, patience = a->patience;
 
-	/* A lowering was never wrong, and much is new: the first good epoch is enough. */
+	/* No lowering was wrong so far, and the load is new: the first good epoch is enough. */
 	if (a->fresh && patience == p->rules.dwell)
 		patience = 1;
 	else if (p->calm < QOS_CALM)
 		return a->nr;
-	/* Behind since the start: it is let catch up for longer. */
+	/* Below its goal over all epochs: it keeps a surplus longer, to catch up. */
 	if (!a->fresh && a->sum < (unsigned __int128)1000 * a->sum_weight)
 		patience *= 4;
-	if (a->window.nr < patience || a->window.misses || nobody_wants(p) ||
+	if (a->window.nr < patience || a->window.misses || best_effort_is_idle(p) ||
 	    qos_ramping(p) || p->growing)
 		return a->nr;
 	nr = fewer(p, a);
@@ -405,18 +424,18 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 	return nr;
 }
 
-/* The plan stands for a while, then it goes back to what was promised. */
-static unsigned int unheard(const struct qos_policy *p, struct qos_actor *a)
+/* The plan stays for a while, then the tenant returns to its guarantee. */
+static unsigned int without_signal(const struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int step = p->rules.step;
 
 	if (a->state == QOS_WAITING) {
-		qos_why(a, "nothing was heard of it yet");
+		qos_why(a, "no signal yet");
 		return a->nr;
 	}
 	if (a->silent <= p->rules.hold || a->nr == a->guarantee) {
 		qos_why(a, "no signal for %u epochs: %s", a->silent,
-			a->nr == a->guarantee ? "the guarantee stands" : "the plan stands");
+			a->nr == a->guarantee ? "the guarantee stays" : "the plan stays");
 		return a->nr;
 	}
 	qos_why(a, "no signal for %u epochs: from %u to the guarantee of %u", a->silent, a->nr,
@@ -426,8 +445,8 @@ static unsigned int unheard(const struct qos_policy *p, struct qos_actor *a)
 	return most_of(a->nr > step ? a->nr - step : 1, a->guarantee);
 }
 
-/* Long after: what was learnt of misses is old. */
-static void grow_old(struct qos_actor *a)
+/* After a long time, old misses are forgotten. */
+static void forget_old_misses(struct qos_actor *a)
 {
 	if (a->window.nr < QOS_PATIENT || a->window.nr % QOS_PATIENT)
 		return;
@@ -445,26 +464,26 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 		qos_why(a, "it ended");
 		return 0;
 	}
-	/* It came back, or its set is below what it was promised. */
+	/* A signal returned, or its set is smaller than its guarantee. */
 	if (a->nr < a->least)
 		return a->guarantee;
 	if (qos_unheard(a))
-		return unheard(p, a);
+		return without_signal(p, a);
 	if (a->state == QOS_DISTURBED) {
-		qos_why(a, "disturbed by others: the epoch does not count");
+		qos_why(a, "disturbed by other programs: the epoch does not count");
 		return a->nr;
 	}
 	if (a->state == QOS_IDLE) {
-		qos_why(a, "nothing was asked of it");
+		qos_why(a, "it had no requests");
 		return a->nr;
 	}
-	grow_old(a);
+	forget_old_misses(a);
 	if (a->wait_stuck && a->state == QOS_MISSED) {
 		a->wait_stuck--;
 		a->state = QOS_STUCK;
-		qos_why(a, "missed; TPCs did not help, and are tried again in %u epochs",
+		qos_why(a, "missed: TPCs did not help; trying more again in %u epochs",
 			a->wait_stuck);
-		return give_back(p, a);
+		return undo_raises(p, a);
 	}
 	a->wait_stuck = 0;
 	if (a->state == QOS_MISSED)
@@ -473,26 +492,27 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 	a->raise = (struct qos_raise){ 0 };
 	qos_why(a, "met, at %u.%u%% of the goal", a->score / 10, a->score % 10);
 	if (a->fresh && a->window.mean < least_secure(p, a) && !a->deaf)
-		return secure(p, a, raised);
+		return raise_early(p, a, raised);
 	return lower_it(p, a);
 }
 
 /*
- * Up to @edge TPCs, those in other tenants' GPCs made it slower: of so many it keeps the ones in
- * its own GPCs, and a raise goes beyond.
+ * Up to @edge TPCs, those in GPCs shared with other tenants made it slower. For such counts it
+ * keeps only the TPCs in its own GPCs; a raise goes beyond @edge.
  */
 static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, unsigned int nr)
 {
-	unsigned int alone = qos_alone(p, a), most = least_of(all_for(p, a), a->most), n;
+	unsigned int alone = qos_alone(p, a), most = least_of(most_available(p, a), a->most), n;
 	uint64_t need = a->score ? qos_times(a->speed, qos_target(p, a), a->score) : 0;
 
 	if (a->state == QOS_GOOD && nr < a->nr && nr > alone && !a->curve[nr])
 		return a->nr;
 	if (alone < most_of(a->least, a->nr * 2 / 3))
 		return nr;
-	/* Those in its own GPCs may do as well, or better. */
+	/* The TPCs in its own GPCs alone may be as fast, or faster. */
 	if (a->state != QOS_MISSED && nr == a->nr && alone < nr && !a->curve[alone]) {
-		qos_why(a, "tried without the %u TPCs in GPCs of others", nr - alone);
+		qos_why(a, "tried without the %u TPCs in GPCs shared with other tenants",
+			nr - alone);
 		return alone;
 	}
 	if (nr > a->edge || a->state == QOS_STUCK)
@@ -501,7 +521,8 @@ static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, uns
 		return least_of(nr, alone);
 	if (a->edge >= most) {
 		a->state = QOS_STUCK;
-		qos_why(a, "missed; TPCs in GPCs of others made it slower: %u without them",
+		qos_why(a, "missed; TPCs in GPCs shared with other tenants made it slower: %u "
+			"without them",
 			alone);
 		return alone;
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The insides of the policy: what is remembered of each tenant. Shared by the files of this
- * folder; knows no clock, no process and no file.
+ * Private data of the policy: what it remembers of each tenant. For the files of this folder.
  */
 #ifndef GPUPART_CLI_QOS_POLICY_INTERNAL_H
 #define GPUPART_CLI_QOS_POLICY_INTERNAL_H
@@ -10,94 +9,100 @@
 #include "cli/qos/policy/gpupart_qos.h"
 
 #define QOS_SCORE_MOST	1000000u
-#define QOS_CALM	20u	/* epochs between changes that nothing calls for */
-#define QOS_FRESH	4u	/* epochs after its begin, or that of another load */
-#define QOS_PATIENT	256u	/* epochs: the longest that a lowering waits */
-#define QOS_UNITS	16u	/* fewer are no measure of a speed */
-#define QOS_RETRY	60u	/* epochs after which a class is looked at again, at first */
-#define QOS_KEEP	600u	/* epochs that a count is kept which a load that came back needed */
+#define QOS_CALM	20u	/* epochs between changes that no miss requires */
+#define QOS_FRESH	4u	/* epochs for which a tenant, or its load, counts as new */
+#define QOS_PATIENT	256u	/* most epochs that a lowering waits */
+#define QOS_UNITS	16u	/* fewest units of work from which a speed is computed */
+#define QOS_RETRY	60u	/* epochs until a class is checked again, at first */
+#define QOS_KEEP	600u	/* epochs to remember the count that a recurring load needed */
 
-/* What was seen since the plan changed last. */
+/* Measurements since the last change of the plan. */
 struct qos_window {
 	unsigned int nr;		/* epochs with a signal */
 	unsigned int misses;
 	uint32_t worst, mean;		/* scores */
 };
 
-/* A series of raises, to see whether they help. */
+/* A series of raises, to find out whether they help. */
 struct qos_raise {
-	unsigned int first;		/* TPCs before the first */
-	unsigned int from;		/* .. before those that are looked at; 0: there are none */
+	unsigned int first;		/* TPCs before the first raise */
+	unsigned int from;		/* .. before the raise that is examined; 0: none */
 	uint32_t score;			/* then */
-	unsigned int fruitless;		/* times that it did not */
+	unsigned int fruitless;		/* times that raises did not help */
 };
 
 struct qos_actor {
 	struct qos_tenant t;
 	unsigned int least, most;	/* TPCs */
-	unsigned int guarantee;		/* those of its first allocation */
+	unsigned int guarantee;		/* TPCs of its first allocation */
 
-	unsigned int nr;		/* TPCs that it has, @coming included */
+	unsigned int nr;		/* its TPCs, @coming included */
 	struct gpupart_tpcset set, coming;
 	uint64_t pending_since;
-	uint32_t had[GPUPART_MAX_TPCS];	/* 1 + the epoch in which it had that TPC last; 0 never */
+	uint32_t had[GPUPART_MAX_TPCS];	/* 1 + the last epoch in which it had that TPC; 0: never */
 
 	enum qos_state state;
-	bool shared;			/* what it adopted was others' too */
-	bool begun;			/* it made progress once */
-	unsigned int disturbed;		/* epochs in a row in which its set was another one */
+	bool shared;			/* some TPCs that it adopted belong to others as well */
+	bool begun;			/* it has made progress */
+	unsigned int disturbed;	/* epochs in a row with another set than the decided one */
 	unsigned int silent;		/* epochs without a signal */
-	uint64_t carried_ns;		/* of epochs in which a counter stood still */
-	uint64_t quantum, unit_ns;	/* what is told at once: thousandths; the time of one */
-	unsigned __int128 gathered;	/* work with these TPCs, until it is enough to tell */
+	uint64_t carried_ns;		/* time of epochs in which the counter did not change */
+	uint64_t quantum, unit_ns;	/* thousandths in one report; the time of one unit */
+	unsigned __int128 gathered;	/* work with these TPCs, until it is enough for a speed */
 	uint64_t gathered_ns;
-	uint64_t took_ns;		/* its last epoch of which there was a signal */
-	bool exact;			/* parts of units are measured */
+	uint64_t took_ns;		/* length of its last epoch with a signal */
+	bool exact;			/* partial units are measured */
 	bool moved;			/* its TPCs changed before this epoch */
 	uint64_t speed;
 	uint32_t score;
-	unsigned __int128 sum;		/* of all scores, each by its time or requests */
+	unsigned __int128 sum;		/* of all scores, weighted by time or requests */
 	uint64_t sum_weight;
 
 	struct qos_window window;
-	uint32_t noise;			/* mean distance of scores from their mean, thousandths */
+	uint32_t noise;	/* mean deviation of scores from their mean, thousandths */
 	uint32_t noise_was;		/* .. without the last epoch */
-	uint32_t dip;			/* the most that a score was below the mean, of this load */
-	unsigned int fresh;		/* epochs left in which what is known of it is new */
+	uint32_t dip;	/* the largest deviation below the mean, under this load */
+	unsigned int fresh;		/* epochs left for which its load counts as new */
 	unsigned int patience;		/* epochs that a lowering waits */
-	unsigned int failed_at;		/* TPCs with which the goal was missed; 0 none */
-	bool lowered;			/* the last change of its share was one downwards */
+	unsigned int failed_at;		/* TPCs with which it missed its goal; 0: none */
+	bool lowered;			/* its last change was a lowering */
 	unsigned int stood;		/* epochs with these TPCs */
-	unsigned int had_nr;		/* TPCs with which it stood before it was lowered; 0 none */
-	unsigned int keep, keep_for;	/* TPCs that a load needs which comes back; epochs left */
+	unsigned int had_nr;		/* TPCs before it was lowered; 0: none */
+	unsigned int keep, keep_for; /* TPCs that a recurring load needs; epochs to remember it */
 	struct qos_raise raise;
-	bool tried;			/* with fewer TPCs, to see what that does */
+	bool tried;			/* its TPCs were lowered to measure the effect */
 	bool deaf;			/* more TPCs do not help */
-	uint64_t beyond;		/* 1 + the last epoch in which all TPCs were not enough */
-	unsigned int wait_stuck;	/* epochs left in which nothing is tried */
+	uint64_t beyond;	/* 1 + the last epoch in which all TPCs were not enough */
+	unsigned int wait_stuck;	/* epochs left without another try */
 
-	/* Speed (latency: score) by TPCs, for each shape; 0 not seen. @curve: of the shape now. */
+	/*
+	 * Speed (for a latency: score) by TPCs, for each shape; 0: not known. @curve: of the
+	 * present shape.
+	 */
 	uint64_t curves[QOS_SHAPES][GPUPART_MAX_TPCS + 1], *curve;
-	enum qos_shape shape, was;	/* that it has; before it changed */
-	enum qos_shape base, best, trying;	/* of trials: the first; the fastest; that of now */
+	enum qos_shape shape, was;	/* present shape; shape before the last change */
+	enum qos_shape base, best, trying; /* of trials: the first, the fastest, the present one */
 	uint32_t noise_before, dip_before;
 	unsigned int fresh_before;
-	unsigned int tried_shapes;	/* bits; 0 none */
-	unsigned int tried_nr;		/* TPCs with which they were */
-	unsigned int trial;		/* epochs that a trial of @shape has lasted; 0 none */
-	unsigned int wait_shapes, next_shapes;	/* epochs until they are tried; after a vain try */
-	/* The most TPCs with which some of them in others' GPCs made it slower; 0 none. */
+	unsigned int tried_shapes;	/* a bit for each; 0: none */
+	unsigned int tried_nr;		/* TPCs during the trials */
+	unsigned int trial;		/* epochs since a trial of @shape began; 0: none */
+	/* epochs until the next trials; .. after trials without gain */
+	unsigned int wait_shapes, next_shapes;
+	/*
+	 * The largest count with which TPCs in GPCs of other tenants made it slower; 0: none.
+	 */
 	unsigned int edge, nr_edges;
-	bool forgot;			/* in this epoch: its load has changed */
+	bool forgot;			/* in this epoch: because its load has changed */
 	unsigned int strange;		/* epochs in a row that the curve does not explain */
 	enum qos_class class;
 	unsigned int optimum;
-	unsigned int no_memory;		/* epochs in which it is not taken for memory-intensive */
-	unsigned int at_optimum, retry;	/* epochs there; after which a few TPCs more are tried */
-	unsigned int probe;		/* most TPCs in such a try; 0 none */
-	unsigned int ramp;		/* of best effort: quarters of its share, 1, 2 or 4 */
-	unsigned int next_ramp;		/* epochs until it may be tried again */
-	unsigned int press;		/* most TPCs, for the sake of a guarantee; 0 none */
+	unsigned int no_memory;	/* epochs during which it is not classed as memory-intensive */
+	unsigned int at_optimum, retry;	/* epochs at the optimum; after how many to try more TPCs */
+	unsigned int probe;		/* most TPCs in such a try; 0: none */
+	unsigned int ramp;		/* best effort: quarters of its share, 1, 2 or 4 */
+	unsigned int next_ramp;		/* epochs until it may ramp again */
+	unsigned int press;	/* most TPCs, because a guarantee needs the rest; 0: no limit */
 
 	char why[QOS_WHY];
 };
@@ -106,17 +111,17 @@ struct qos_policy {
 	struct qos_board board;
 	struct qos_rules rules;
 	unsigned int nr;
-	unsigned int order[QOS_MAX_TENANTS];	/* actors[i] is tenant order[i] of the caller's */
+	unsigned int order[QOS_MAX_TENANTS];	/* actors[i] is tenant order[i] of the caller */
 	struct qos_actor actors[QOS_MAX_TENANTS];	/* guaranteed ones first */
 	uint64_t epoch;
 	bool swapping;
-	unsigned int relay;			/* 1 + the actor that is laid out anew; 0 none */
-	bool growing;				/* best effort will have more in the next epoch */
-	uint8_t drains[GPUPART_MAX_TPCS];	/* 1 + the actor whose blocks may be on that TPC */
-	struct gpupart_tpcset held, shared;	/* others': not to be given; given all the same */
-	struct gpupart_tpcset told;		/* others', as it was said last */
+	unsigned int relay;	/* 1 + the actor whose set gets a new arrangement; 0: none */
+	bool growing;				/* best effort gets more in the next epoch */
+	uint8_t drains[GPUPART_MAX_TPCS]; /* 1 + the actor whose blocks may still run on that TPC */
+	struct gpupart_tpcset held, shared;	/* of others: not given; given in spite of that */
+	struct gpupart_tpcset told;		/* of others, at the last message about it */
 	unsigned int calm;			/* epochs since the last change */
-	unsigned int wants[QOS_MAX_TENANTS];	/* what guaranteed ones ask for */
+	unsigned int wants[QOS_MAX_TENANTS];	/* TPCs that guaranteed tenants ask for */
 	char words[QOS_WORDS];
 };
 
@@ -125,7 +130,9 @@ static inline unsigned int least_of(unsigned int a, unsigned int b)
 	return a < b ? a : b;
 }
 
-/* @a times @b / @c; speeds may be as large as 64 bits are, @a a sum of some, @b less then. */
+/*
+ * @a * @b / @c. Speeds have up to 64 bits, and @a may be a sum of several; then @b is smaller.
+ */
 static inline uint64_t qos_times(unsigned __int128 a, uint64_t b, uint64_t c)
 {
 	unsigned __int128 product = a * b / (c ? c : 1);
@@ -143,7 +150,7 @@ static inline bool qos_guaranteed(const struct qos_actor *a)
 	return a->t.goal != QOS_BEST_EFFORT;
 }
 
-/* No signal counts for it: it gets what it is due, and is no reason for anything. */
+/* It has no signal that counts: it keeps its guarantee, and causes no decision. */
 static inline bool qos_unheard(const struct qos_actor *a)
 {
 	return a->state == QOS_WAITING || a->state == QOS_LOST || a->state == QOS_GONE;
@@ -151,63 +158,69 @@ static inline bool qos_unheard(const struct qos_actor *a)
 
 __attribute__((format(printf, 2, 3)))
 void qos_why(struct qos_actor *a, const char *fmt, ...);
-/* Adds a sentence to the policy's words. */
+/* Adds a message to the decision. */
 __attribute__((format(printf, 2, 3)))
 void qos_say(struct qos_policy *p, const char *fmt, ...);
 
-/* TPCs that are tenants' to have. */
+/* The number of TPCs that tenants may get. */
 static inline unsigned int qos_free(const struct qos_policy *p)
 {
 	return p->board.nr_tpcs - gpupart_tpcset_count(&p->held);
 }
 
-/* progress.c: takes what was measured; sets state, score, window, curve, class. */
+/* progress.c: processes measurements; sets state, score, window, curve and class. */
 void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m);
-/* The score that a lowering or a raise aims at. */
+/* The score that a raise or a lowering aims at. */
 uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a);
-/* Whether best effort has less than its share, for now: it will take more of all else soon. */
+/*
+ * Whether a best-effort tenant has less than its share for now. It will soon use more of
+ * everything.
+ */
 bool qos_ramping(const struct qos_policy *p);
-/* How speed answers to TPCs: thousandths of one-to-one. False: not seen. */
+/* How speed depends on TPCs, in thousandths of a proportional gain. False: not known. */
 bool qos_answer(const struct qos_actor *a, int *answer);
 
-/* others.c: which TPCs of others nobody is given, and which are shared for the floors. */
+/* others.c: finds the TPCs of others that no tenant gets, and those shared for the floors. */
 void qos_find_held(struct qos_policy *p);
-/* Whether others have come to its TPCs since that was told last. */
+/* Whether other programs have started to use its TPCs since the last message about it. */
 bool qos_came_to(const struct qos_policy *p, const struct qos_actor *a);
-/* What came and went since then, in words. */
+/* Adds a message about the changes since then. */
 void qos_tell_held(struct qos_policy *p);
 
 /*
- * shape.c: begins, goes on with and ends trials of shapes. True: one is under way, for which
- * all keep as many TPCs as they have.
+ * shape.c: begins, continues and ends trials of shapes. Returns true while one is in progress;
+ * then all tenants keep their number of TPCs.
  */
 bool qos_try_shapes(struct qos_policy *p);
 
-/* curve.c: points each curve to that of the shape that a set has, by its own or others'. */
+/* curve.c: lets each tenant's curve be the one of its set's shape, or of the others' shapes. */
 void qos_choose_curves(struct qos_policy *p);
-/* What was learnt with another load or beside another neighbour. */
+/* Forgets the trials under another load or next to another neighbour. */
 void qos_forget_shapes(struct qos_actor *a);
-/* Its TPCs in GPCs of which no other tenant has any. */
+/* The number of its TPCs in GPCs in which no other tenant has any. */
 unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a);
-/* Whether TPCs in others' GPCs are why @value is less than fewer TPCs let expect. */
+/* Whether TPCs in GPCs of other tenants explain why @value is below the expectation. */
 bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t value, uint64_t room);
 
-/* guarantee.c: the TPCs that a guaranteed tenant asks for. */
+/* guarantee.c: the number of TPCs that a guaranteed tenant asks for. */
 unsigned int qos_want(struct qos_policy *p, struct qos_actor *a);
 
-/* effort.c: @rest TPCs among best effort; 0 .. of each in @counts. Presses and ramps. */
+/*
+ * effort.c: reduces best effort for guarantees; distributes @rest TPCs among best effort, 0 or
+ * more each, into @counts.
+ */
 void qos_press(struct qos_policy *p);
 void qos_share(struct qos_policy *p, unsigned int rest, unsigned int *counts);
 /*
- * @rest TPCs dealt one by one to actors @from .. @to - 1, each to the one with the least for
- * its weight that has not its @most yet.
+ * Distributes @rest TPCs one by one to actors @from .. @to - 1: each to the one with the fewest
+ * for its weight that has less than its @most.
  */
 void qos_deal(const struct qos_policy *p, unsigned int from, unsigned int to, unsigned int rest,
 	      const unsigned int *most, unsigned int *counts);
 
-/* place.c: which TPCs make these counts; begins the swaps. */
+/* place.c: chooses TPCs for these counts, and begins the swaps. */
 void qos_place(struct qos_policy *p, const unsigned int *counts);
-/* TPCs of those who drained go where they are awaited. */
+/* Gives TPCs that have drained to the tenants that wait for them. */
 void qos_hand_over(struct qos_policy *p, const bool *drained);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * TPCs that programs have which are no tenants: which of them tenants do without, and whose
- * epoch they disturbed. Knows not who has them.
+ * Handles TPCs of programs that are not tenants: which of them tenants give up, and whose epoch
+ * was disturbed.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -24,7 +24,10 @@ void qos_find_held(struct qos_policy *p)
 	p->held = gpupart_tpcset_and(&p->board.held, &all);
 	p->shared = (struct gpupart_tpcset){ 0 };
 	left = qos_free(p);
-	/* The floors come first: of what they miss rather such as a tenant has already. */
+	/*
+	 * The floors have priority. Of the TPCs that they need, first those that a tenant
+	 * already has.
+	 */
 	for (unsigned int round = 0; round < 2; round++)
 		for (unsigned int t = p->board.nr_tpcs; t-- > 0 && left < least; ) {
 			if (!gpupart_tpcset_has(&p->held, t) || (!round && !is_tenants(p, t)))
@@ -60,9 +63,10 @@ void qos_tell_held(struct qos_policy *p)
 	now = gpupart_tpcset_and(&p->board.held, &all);
 	came = gpupart_tpcset_andnot(&now, &p->told);
 	went = gpupart_tpcset_andnot(&p->told, &now);
-	say_set(p, &came, "others' now: no tenant is given any of them");
+	say_set(p, &came, "used by other programs: no tenant gets them");
 	say_set(p, &went, "free again");
 	if (!gpupart_tpcset_empty(&came))
-		say_set(p, &p->shared, "shared with others: too few are left for the floors");
+		say_set(p, &p->shared, "shared with other programs, because too few are left for "
+			"the floors");
 	p->told = now;
 }

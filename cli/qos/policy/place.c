@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which TPCs: a tenant grows along GPCs, takes again what it had before, and gives up what
- * it needs least. Knows counts, not why they are what they are.
+ * Chooses the TPCs of each tenant for given counts: a tenant grows along GPCs, gets back TPCs
+ * that it had before, and gives up those that it needs least.
  */
 #include <string.h>
 #include "cli/qos/policy/internal.h"
 
-/* Along uGPUs, then GPCs, then numbers. */
+/* The place in the order uGPU, GPC, number. */
 static unsigned int position(const struct qos_board *board, unsigned int tpc)
 {
 	return (unsigned int)board->ugpu[tpc] << 16 | (unsigned int)board->gpc[tpc] << 8 | tpc;
 }
 
-/* Guaranteed tenants begin at the low end of the GPU, best effort at the high one. */
+/* Guaranteed tenants start at the low end of the GPU, best effort at the high end. */
 static uint64_t nearness(const struct qos_policy *p, const struct qos_actor *a, unsigned int tpc)
 {
 	unsigned int at = position(&p->board, tpc);
@@ -41,11 +41,11 @@ static unsigned int nr_in_ugpu(const struct qos_board *board, const struct gpupa
 }
 
 /*
- * How gladly @a takes the free @tpc, among those that it had at the same time or never; @hold:
- * what everybody has by now.
+ * How much @a prefers the free @tpc among those that it had at the same time, or never had.
+ * @hold: the sets so far.
  */
-static uint64_t wish(const struct qos_policy *p, const struct gpupart_tpcset *hold,
-		     unsigned int a, unsigned int tpc)
+static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcset *hold,
+			   unsigned int a, unsigned int tpc)
 {
 	unsigned int gpc = p->board.gpc[tpc], own, ugpu = 0, others = 0, i;
 
@@ -61,8 +61,8 @@ static uint64_t wish(const struct qos_policy *p, const struct gpupart_tpcset *ho
 }
 
 /*
- * 1 + the epoch in which somebody who is to grow by that many more had @tpc last, and @who: 0,
- * nobody had.
+ * 1 + the last epoch in which another tenant that is to grow had @tpc, and that tenant in @who;
+ * 0: none.
  */
 static uint32_t missed_since(const struct qos_policy *p, const unsigned int *more,
 			     unsigned int tpc, unsigned int *who)
@@ -87,10 +87,13 @@ static bool is_shared(const struct qos_policy *p, const struct gpupart_tpcset *h
 	return false;
 }
 
-/* How gladly @a gives up @tpc, one of its own: what others miss, of that what fits it least. */
-static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset *hold,
-			 const unsigned int *more, unsigned int a, unsigned int tpc,
-			 unsigned int than)
+/*
+ * Whether @a gives up @tpc before its other TPCs: first those that others miss, among them the
+ * ones that fit its set least.
+ */
+static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcset *hold,
+			   const unsigned int *more, unsigned int a, unsigned int tpc,
+			   unsigned int than)
 {
 	unsigned int who;
 	uint32_t missed[2] = {
@@ -101,13 +104,16 @@ static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset
 		nr_in_gpc(&p->board, &hold[a], p->board.gpc[than]),
 	};
 
-	/* Where the shape counts it is kept, whatever others miss. */
+	/* If the shape of the set is being measured, it is kept, whatever others miss. */
 	if (p->actors[a].shape == QOS_PACKED && !p->actors[a].edge && missed[0] != missed[1])
 		return missed[0] > missed[1];
-	/* Beside others they made it slower. */
+	/* TPCs in GPCs of other tenants made it slower. */
 	if (p->actors[a].edge && is_shared(p, hold, a, tpc) != is_shared(p, hold, a, than))
 		return is_shared(p, hold, a, tpc);
-	/* Of a spread set the fullest GPCs' first, but for those with just a cluster. */
+	/*
+	 * For a spread set first those of the fullest GPCs, except GPCs with just enough for a
+	 * cluster.
+	 */
 	for (unsigned int i = 0; i < 2 && p->actors[a].shape == QOS_SPREAD; i++)
 		own[i] = own[i] == p->board.cluster_tpcs ? GPUPART_MAX_TPCS :
 			 GPUPART_MAX_TPCS - own[i];
@@ -116,27 +122,27 @@ static bool gives_rather(const struct qos_policy *p, const struct gpupart_tpcset
 	return nearness(p, &p->actors[a], tpc) < nearness(p, &p->actors[a], than);
 }
 
-/* Its blocks may be on @tpc until it has drained. */
-static void leave(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
-		  unsigned int tpc)
+/* Removes @tpc. Until it has drained, blocks of @a may run on it. */
+static void remove_tpc(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
+		       unsigned int tpc)
 {
 	gpupart_tpcset_del(&hold[a], tpc);
 	p->drains[tpc] = p->actors[a].state == QOS_GONE ? 0 : a + 1;
 	p->actors[a].had[tpc] = p->epoch + 1;
 }
 
-/* @a gives up what others have come to. */
-static void give_way(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
+/* Removes the TPCs of @a that other programs use now. */
+static void remove_held(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
 {
 	struct gpupart_tpcset lost = gpupart_tpcset_and(&hold[a], &p->held);
 
 	for (int t = gpupart_tpcset_next(&lost, 0); t >= 0; t = gpupart_tpcset_next(&lost, t + 1))
-		leave(p, hold, a, t);
+		remove_tpc(p, hold, a, t);
 }
 
-/* @a gives up until it has no more than it is to have. */
-static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
-		 unsigned int a)
+/* Removes TPCs of @a until it has no more than it is to get. */
+static void shrink(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
+		   unsigned int a)
 {
 	unsigned int more[QOS_MAX_TENANTS], who, nr;
 
@@ -148,16 +154,22 @@ static void drop(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 		int t = gpupart_tpcset_next(&hold[a], 0), tpc = t;
 
 		for (; t >= 0; t = gpupart_tpcset_next(&hold[a], t + 1))
-			if (gives_rather(p, hold, more, a, t, tpc))
+			if (gives_up_first(p, hold, more, a, t, tpc))
 				tpc = t;
-		/* No more of what one misses than it can take back: the rest is others'. */
+		/*
+		 * No more of a tenant's former TPCs than it can take back; the rest goes to
+		 * others.
+		 */
 		if (missed_since(p, more, tpc, &who))
 			more[who]--;
-		leave(p, hold, a, tpc);
+		remove_tpc(p, hold, a, tpc);
 	}
 }
 
-/* @a takes of @pool until it has as many as it is to have: what it gave up last comes first. */
+/*
+ * Adds TPCs of @pool to @a until it has as many as it is to get, first those that it gave up
+ * last.
+ */
 static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		 unsigned int a, struct gpupart_tpcset *pool)
 {
@@ -169,7 +181,7 @@ static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 		     t = gpupart_tpcset_next(pool, t + 1)) {
 			if (tpc >= 0 && p->actors[a].had[t] < p->actors[a].had[tpc])
 				continue;
-			now = wish(p, hold, a, t);
+			now = preference(p, hold, a, t);
 			if (tpc < 0 || p->actors[a].had[t] > p->actors[a].had[tpc] || now > best) {
 				best = now;
 				tpc = t;
@@ -192,8 +204,8 @@ static unsigned int nr_in_vgpc(const struct qos_board *board, const struct gpupa
 	return nr;
 }
 
-/* Whether @set has the TPCs of one virtual GPC that a cluster takes, or is too small for that. */
-static bool holds(const struct qos_board *board, const struct gpupart_tpcset *set)
+/* Whether @set has enough TPCs of one virtual GPC for a cluster, or is too small for one. */
+static bool holds_cluster(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
 	bool held = gpupart_tpcset_count(set) < board->cluster_tpcs;
 
@@ -203,9 +215,9 @@ static bool holds(const struct qos_board *board, const struct gpupart_tpcset *se
 	return held;
 }
 
-/* The TPC outside of @vgpc that @a is to give for one there; -1: it has none. */
-static int give_for(const struct qos_policy *p, const struct gpupart_tpcset *hold, unsigned int a,
-		    unsigned int vgpc)
+/* The TPC outside @vgpc that @a exchanges for one inside; -1: it has none. */
+static int find_exchange(const struct qos_policy *p, const struct gpupart_tpcset *hold,
+			 unsigned int a, unsigned int vgpc)
 {
 	static const unsigned int no_more[QOS_MAX_TENANTS];
 	int tpc = -1;
@@ -213,14 +225,14 @@ static int give_for(const struct qos_policy *p, const struct gpupart_tpcset *hol
 	for (int t = gpupart_tpcset_next(&hold[a], 0); t >= 0;
 	     t = gpupart_tpcset_next(&hold[a], t + 1))
 		if (p->board.vgpc[t] != vgpc &&
-		    (tpc < 0 || gives_rather(p, hold, no_more, a, t, tpc)))
+		    (tpc < 0 || gives_up_first(p, hold, no_more, a, t, tpc)))
 			tpc = t;
 	return tpc;
 }
 
 /*
- * Exchanges TPCs of @a for others of @vgpc in *hold, free ones first and then, with @others,
- * those whose owners hold a cluster without them, until @a has what a cluster takes there.
+ * Exchanges TPCs of @a for TPCs of @vgpc in *hold until a cluster fits there. First uses free
+ * TPCs, then, if @others, those of tenants that still hold a cluster without them.
  */
 static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
 		     unsigned int vgpc, bool others)
@@ -234,7 +246,7 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 			continue;
 		while (owner < p->nr && !gpupart_tpcset_has(&hold[owner], t))
 			owner++;
-		gives = give_for(p, hold, a, vgpc);
+		gives = find_exchange(p, hold, a, vgpc);
 		if (gives < 0 || (owner < p->nr && !others))
 			continue;
 		if (owner < p->nr) {
@@ -242,7 +254,8 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 
 			gpupart_tpcset_del(&hold[owner], t);
 			gpupart_tpcset_add(&hold[owner], gives);
-			if (holds(&p->board, &was) && !holds(&p->board, &hold[owner])) {
+			if (holds_cluster(&p->board, &was) &&
+			    !holds_cluster(&p->board, &hold[owner])) {
 				hold[owner] = was;
 				continue;
 			}
@@ -255,7 +268,10 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 	return false;
 }
 
-/* Makes @a's set hold a cluster with the fewest exchanges, first of such without others'. */
+/*
+ * Makes the set of @a hold a cluster, with the fewest exchanges, and if possible without TPCs
+ * of others.
+ */
 static void hold_cluster(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
 {
 	struct gpupart_tpcset trial[QOS_MAX_TENANTS], lost;
@@ -275,7 +291,7 @@ found:
 		lost = gpupart_tpcset_and(&lost, &p->actors[i].set);
 		for (int t = gpupart_tpcset_next(&lost, 0); t >= 0;
 		     t = gpupart_tpcset_next(&lost, t + 1))
-			leave(p, hold, i, t);
+			remove_tpc(p, hold, i, t);
 		p->actors[i].moved |= !gpupart_tpcset_empty(&lost);
 		hold[i] = trial[i];
 	}
@@ -291,8 +307,11 @@ static struct gpupart_tpcset draining(const struct qos_policy *p)
 	return set;
 }
 
-/* What somebody else's blocks may be on is awaited; all else is taken at once. */
-static void hold_on(struct qos_policy *p, const struct gpupart_tpcset *hold)
+/*
+ * TPCs on which blocks of other tenants may run are added after they have drained; all others
+ * at once.
+ */
+static void add_when_drained(struct qos_policy *p, const struct gpupart_tpcset *hold)
 {
 	struct gpupart_tpcset busy = draining(p);
 
@@ -310,11 +329,11 @@ static void hold_on(struct qos_policy *p, const struct gpupart_tpcset *hold)
 }
 
 /*
- * Gives @a the TPCs of its shape in place of those it has, out of free ones and best effort's: for
- * best effort, of such as has packed ones.
- * Where somebody would have less than the floor meanwhile, it keeps those of the shape before.
+ * Gives @a the TPCs of its new shape instead of its present ones, from free TPCs and those of
+ * best effort; for a best-effort tenant, from those with packed sets. If a tenant would have
+ * less than its floor meanwhile, @a keeps its old TPCs.
  */
-static void lay_out(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
+static void arrange(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		    unsigned int a)
 {
 	struct gpupart_tpcset lay[QOS_MAX_TENANTS] = { 0 }, lost[QOS_MAX_TENANTS], stays;
@@ -349,7 +368,7 @@ static void lay_out(struct qos_policy *p, struct gpupart_tpcset *hold, const uns
 		p->actors[i].moved |= !gpupart_tpcset_empty(&lost[i]);
 		for (int t = gpupart_tpcset_next(&lost[i], 0); t >= 0;
 		     t = gpupart_tpcset_next(&lost[i], t + 1))
-			leave(p, hold, i, t);
+			remove_tpc(p, hold, i, t);
 	}
 	hold[a] = lay[a];
 }
@@ -363,11 +382,11 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++)
 		hold[i] = p->actors[i].set;
 	for (i = 0; i < p->nr; i++)
-		give_way(p, hold, i);
+		remove_held(p, hold, i);
 	for (i = 0; i < p->nr; i++)
-		drop(p, hold, counts, i);
+		shrink(p, hold, counts, i);
 	if (p->relay)
-		lay_out(p, hold, counts, p->relay - 1);
+		arrange(p, hold, counts, p->relay - 1);
 	p->relay = 0;
 	qos_choose_curves(p);
 	pool = gpupart_tpcset_andnot(&pool, &p->held);
@@ -376,13 +395,13 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++)
 		grow(p, hold, counts, i, &pool);
 	for (i = 0; i < p->nr; i++)
-		if (!holds(&p->board, &hold[i]))
+		if (!holds_cluster(&p->board, &hold[i]))
 			hold_cluster(p, hold, i);
-	/* One that takes back what it has just given up: its own blocks are no hindrance. */
+	/* It gets back TPCs that it has just given up: blocks of its own do no harm. */
 	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
 		if (p->drains[t] && gpupart_tpcset_has(&hold[p->drains[t] - 1], t))
 			p->drains[t] = 0;
-	hold_on(p, hold);
+	add_when_drained(p, hold);
 	for (i = 0; i < p->nr; i++)
 		p->actors[i].nr = gpupart_tpcset_count(&hold[i]);
 }
@@ -397,5 +416,5 @@ void qos_hand_over(struct qos_policy *p, const bool *drained)
 			p->drains[t] = 0;
 	for (i = 0; i < p->nr; i++)
 		hold[i] = gpupart_tpcset_or(&p->actors[i].set, &p->actors[i].coming);
-	hold_on(p, hold);
+	add_when_drained(p, hold);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The policy: who is there, the first allocation from the goals, and an epoch's round of
- * measuring, asking, sharing and placing. Must not know a clock, a process or a file.
+ * The policy: the tenants, the first allocation from their goals, and the steps of an epoch:
+ * measure, ask, distribute, place.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include "cli/qos/policy/internal.h"
 
-/* ------------------------------------------------------------------------- words */
+/* ------------------------------------------------------------------------- texts */
 
 __attribute__((format(printf, 3, 4)))
 static int refuse(char *why, int err, const char *fmt, ...)
@@ -57,26 +57,27 @@ void qos_board_of(const struct gpupart_topology *topo, struct qos_board *board)
 
 		board->gpc[i] = tpc->gpc < 0 ? QOS_NOWHERE : tpc->gpc;
 		board->ugpu[i] = tpc->ugpu < 0 ? QOS_NOWHERE : tpc->ugpu;
-		/* As gpupart_set_cluster() has it where virtual GPCs are not told. */
+		/* The same rule as gpupart_set_cluster() for unknown virtual GPCs. */
 		board->vgpc[i] = tpc->vgpc >= 0 ? (unsigned int)tpc->vgpc :
 				 gpupart_topology_end_vgpc(topo) + tpc->gpc;
 		board->shapes &= tpc->gpc >= 0;
 	}
 }
 
-/* ---------------------------------------------------------------------- who is there */
+/* --------------------------------------------------------------------------- tenants */
 
 static int check_tenant(const struct qos_tenant *t, const struct qos_board *board, char *why)
 {
 	if (t->goal == QOS_ALPHA && (t->alpha < 1 || t->alpha > 1000))
-		return refuse(why, -EINVAL, "%s: a share of its speed alone is above 0, up to 1",
+		return refuse(why, -EINVAL, "%s: alpha must be above 0 and at most 1",
 			      t->name);
 	if (t->goal == QOS_ALPHA && !t->alone)
-		return refuse(why, -EINVAL, "%s: its speed alone is not known", t->name);
+		return refuse(why, -EINVAL, "%s: alpha needs its solo speed", t->name);
 	if ((t->goal == QOS_RATE && !t->rate) || (t->goal == QOS_LATENCY && !t->latency_ns))
 		return refuse(why, -EINVAL, "%s: the goal is 0", t->name);
 	if (t->weight > 1000)
-		return refuse(why, -EINVAL, "%s: weight %u: at most 1000", t->name, t->weight);
+		return refuse(why, -EINVAL, "%s: weight %u: must be at most 1000",
+			      t->name, t->weight);
 	if (t->floor > board->nr_tpcs || t->ceiling > board->nr_tpcs)
 		return refuse(why, -EINVAL, "%s: %s %u: the GPU has %u TPCs", t->name,
 			      t->floor > board->nr_tpcs ? "floor" : "ceiling",
@@ -94,7 +95,7 @@ static int check(const struct qos_board *board, const struct qos_tenant *tenants
 	int err;
 
 	if (!nr || nr > QOS_MAX_TENANTS)
-		return refuse(why, -EINVAL, "%u tenants: wants 1 to %d", nr, QOS_MAX_TENANTS);
+		return refuse(why, -EINVAL, "%u tenants: must be 1 to %d", nr, QOS_MAX_TENANTS);
 	for (unsigned int i = 0; i < nr; i++) {
 		err = check_tenant(&tenants[i], board, why);
 		if (err)
@@ -107,12 +108,12 @@ static int check(const struct qos_board *board, const struct qos_tenant *tenants
 	}
 	if (least > board->nr_tpcs)
 		return refuse(why, -ENOSPC,
-			      "the floors, at least a TPC each, are %u TPCs; the GPU has %u",
+			      "the floors, of at least 1 TPC each, need %u TPCs; the GPU has %u",
 			      least, board->nr_tpcs);
 	return 0;
 }
 
-/* Guaranteed tenants first; the heavier; by name. Never equal. */
+/* Guaranteed tenants first, then by weight, then by name. Never returns 0. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct qos_actor *x = a, *y = b;
@@ -149,8 +150,8 @@ static void enlist(struct qos_policy *p, const struct qos_tenant *tenants)
 
 /* ---------------------------------------------------------------- the first allocation */
 
-/* What the goal alone says: its share of all TPCs, of a latency by weight. */
-static unsigned int promise(const struct qos_policy *p, const struct qos_actor *a)
+/* The TPCs for the goal alone: its share of all TPCs; for a latency, by weight. */
+static unsigned int goal_tpcs(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr, weights = 0;
 	uint64_t alpha = a->t.alpha;
@@ -168,8 +169,8 @@ static unsigned int promise(const struct qos_policy *p, const struct qos_actor *
 	return nr > a->most ? a->most : nr;
 }
 
-/* The TPCs that best effort need not have. */
-static unsigned int for_guarantees(const struct qos_policy *p)
+/* The TPCs that best effort does not need. */
+static unsigned int most_for_guarantees(const struct qos_policy *p)
 {
 	unsigned int nr = qos_free(p);
 
@@ -179,10 +180,13 @@ static unsigned int for_guarantees(const struct qos_policy *p)
 	return nr;
 }
 
-/* Guaranteed tenants get what they want, or, where that is too much, a share by weight. */
+/*
+ * Gives guaranteed tenants the TPCs that they ask for. If there are too few, distributes them
+ * by weight.
+ */
 static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 {
-	unsigned int total = for_guarantees(p), sum = 0, nr, i;
+	unsigned int total = most_for_guarantees(p), sum = 0, nr, i;
 	unsigned int held = gpupart_tpcset_count(&p->held);
 	char others[48] = "";
 
@@ -193,12 +197,12 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 	if (sum <= total)
 		return sum;
 	if (held)
-		snprintf(others, sizeof(others), "; others have %u", held);
+		snprintf(others, sizeof(others), "; other programs have %u", held);
 	if (nr == 1)
-		qos_say(p, "%s: the goal cannot be met: it takes %u TPCs or more, and there are "
+		qos_say(p, "%s: the goal cannot be met: it needs at least %u TPCs, and there are "
 			"%u for it%s", p->actors[0].t.name, sum, total, others);
 	else
-		qos_say(p, "the goals cannot be met together: they take %u TPCs, and there are "
+		qos_say(p, "the goals cannot be met together: they need %u TPCs, and there are "
 			"%u%s", sum, total, others);
 	sum = 0;
 	for (i = 0; i < nr; i++) {
@@ -208,12 +212,15 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 	qos_deal(p, 0, nr, total - sum, p->wants, counts);
 	for (i = 0; i < nr; i++)
 		if (counts[i] < p->wants[i])
-			qos_why(&p->actors[i], "its share of %u where %u were wanted: %s",
-				counts[i], p->wants[i], "there are no more");
+			qos_why(&p->actors[i], "its share of %u TPCs; it asked for %u: %s",
+				counts[i], p->wants[i], "there are no more TPCs");
 	return total;
 }
 
-/* Whether somebody else has some of them as well: nobody decided that they are actor @i's. */
+/*
+ * Whether another tenant has some of its TPCs as well, so that they are not decided to be its
+ * own.
+ */
 static bool is_shared(const struct qos_policy *p, unsigned int i)
 {
 	const struct gpupart_tpcset *own = &p->actors[i].t.adopted;
@@ -224,7 +231,7 @@ static bool is_shared(const struct qos_policy *p, unsigned int i)
 	return false;
 }
 
-/* TPCs that are there, and that nobody before it has adopted. */
+/* Adopts the present TPCs of each tenant that exist, and that no earlier tenant has adopted. */
 static void adopt(struct qos_policy *p)
 {
 	struct gpupart_tpcset free = gpupart_tpcset_first(p->board.nr_tpcs);
@@ -255,7 +262,7 @@ static void first_wants(struct qos_policy *p)
 
 		if (!qos_guaranteed(a))
 			continue;
-		a->guarantee = promise(p, a);
+		a->guarantee = goal_tpcs(p, a);
 		p->wants[i] = a->nr && !a->shared ? a->nr : a->guarantee;
 		if (a->nr && !a->shared)
 			qos_why(a, "adopted with %u", a->nr);
@@ -314,7 +321,7 @@ static void remember_sets(const struct qos_policy *p, struct gpupart_tpcset *bef
 		before[i] = p->actors[i].set;
 }
 
-/* What was seen before a change tells nothing of what comes after it. */
+/* Measurements from before a change do not count after it. */
 static void begin_windows(struct qos_policy *p, const unsigned int *counts)
 {
 	bool effort_grew = false;
@@ -368,8 +375,8 @@ static void decide(struct qos_policy *p)
 	share_out(p);
 }
 
-/* Beside a neighbour with another load, what failed before may do. */
-static void begin_anew(struct qos_policy *p)
+/* Next to a neighbour with another load, counts that failed before may be enough. */
+static void forget_failures(struct qos_policy *p)
 {
 	bool another = false;
 	unsigned int i;
@@ -397,7 +404,7 @@ static void say_states(struct qos_policy *p)
 		const struct qos_actor *a = &p->actors[i];
 
 		if (a->disturbed == 1 && a->state == QOS_DISTURBED)
-			qos_say(p, "%s: somebody else changed its set: the epoch does not count",
+			qos_say(p, "%s: another program changed its set: the epoch does not count",
 				a->t.name);
 		if (a->state == QOS_LOST && a->silent == p->rules.hold + 1)
 			qos_say(p, "%s: %s for %u epochs", a->t.name,
@@ -441,7 +448,7 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 	qos_find_held(p);
 	qos_tell_held(p);
 	say_states(p);
-	begin_anew(p);
+	forget_failures(p);
 	decide(p);
 	tell(p, before, decision);
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * What was measured, against the goal and against what was seen before: state, score, and
- * whether a tenant is compute- or memory-intensive. Decides nothing.
+ * Compares measurements with the goal and with earlier ones: sets state and score, and
+ * classifies a tenant as compute- or memory-intensive.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/qos/policy/internal.h"
 
-#define COMPUTE_FROM	500	/* of one-to-one, by which speed answers to TPCs */
+#define COMPUTE_FROM	500	/* thousandths of a proportional gain from more TPCs */
 #define MEMORY_UP_TO	250
-#define NOISE_SCALE	16u	/* of what is remembered of it */
-#define PLATEAU		950u	/* of the best speed, which the optimum has to reach */
+#define NOISE_SCALE	16u	/* weight of the old value in the average */
+#define PLATEAU		950u	/* thousandths of the best speed that the optimum must reach */
 
 static uint32_t score_of(uint64_t is, uint64_t wanted)
 {
@@ -54,7 +54,9 @@ bool qos_answer(const struct qos_actor *a, int *answer)
 	return true;
 }
 
-/* The fewest TPCs that give nearly the best speed, straight lines between what was seen. */
+/*
+ * The fewest TPCs that give nearly the best speed, interpolated linearly between known speeds.
+ */
 static unsigned int find_optimum(const struct qos_actor *a)
 {
 	uint64_t best = 0, enough;
@@ -86,7 +88,10 @@ static unsigned int most_seen(const struct qos_actor *a)
 	return n;
 }
 
-/* What the optimum promised did not come: seen with a third count, it is none. */
+/*
+ * A measurement with a third count is below the prediction of the optimum: then there is no
+ * optimum.
+ */
 static bool is_disproved(const struct qos_actor *a)
 {
 	uint64_t best = 0;
@@ -109,8 +114,8 @@ static void classify(const struct qos_policy *p, struct qos_actor *a)
 		return;
 	}
 	/*
-	 * Counts up to the optimum answer one-to-one, so they say nothing against it: look_again()
-	 * clears those above until the tenant has run on more.
+	 * Up to the optimum the speed is proportional, so those counts cannot contradict it.
+	 * look_again() clears the ones above it until the tenant has run with more TPCs.
 	 */
 	if (!qos_guaranteed(a) && a->class == QOS_MEMORY && most_seen(a) * 3 / 4 < a->optimum)
 		return;
@@ -138,8 +143,8 @@ bool qos_ramping(const struct qos_policy *p)
 	return false;
 }
 
-/* A class holds for a while: then a third more TPCs show whether they help by now. */
-static void look_again(struct qos_actor *a)
+/* A class is valid for a while. Then a third more TPCs show whether they help now. */
+static void recheck_class(struct qos_actor *a)
 {
 	if (a->no_memory)
 		a->no_memory--;
@@ -158,7 +163,7 @@ static void look_again(struct qos_actor *a)
 	}
 }
 
-/* Another load: what was learnt is of the one before. */
+/* The load has changed: forget what was learnt under the old one. */
 static void forget(const struct qos_policy *p, struct qos_actor *a)
 {
 	qos_forget_shapes(a);
@@ -175,7 +180,7 @@ static void forget(const struct qos_policy *p, struct qos_actor *a)
 	a->window = (struct qos_window){ 0 };
 	a->probe = a->no_memory = 0;
 	a->retry = QOS_RETRY;
-	/* Requests come in bursts, others' loads change for longer. */
+	/* Requests come in bursts; the load of other goals changes for longer. */
 	if (a->t.goal != QOS_LATENCY)
 		a->patience = a->patience > 8 * p->rules.dwell ? a->patience / 8 : p->rules.dwell;
 	if (!qos_guaranteed(a) && !a->next_ramp) {
@@ -184,7 +189,7 @@ static void forget(const struct qos_policy *p, struct qos_actor *a)
 	}
 }
 
-/* So far off that one epoch is enough to tell another load. */
+/* A deviation so large that one epoch proves another load. */
 static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, uint64_t room)
 {
 	if (a->t.goal == QOS_LATENCY)
@@ -193,21 +198,22 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 }
 
 /*
- * How far off a value may be of the same load, thousandths: noise, steps of its blocks, others.
- * @guaranteed: without noise, of a tenant with a goal.
+ * How far a value may deviate under the same load, in thousandths: noise, waves of blocks,
+ * neighbours. @guaranteed: for a tenant with a goal, without noise.
  */
-static uint64_t room_of(const struct qos_actor *a, unsigned int guaranteed)
+static uint64_t tolerance_of(const struct qos_actor *a, unsigned int guaranteed)
 {
 	return (qos_guaranteed(a) ? guaranteed : 300) + 4 * a->noise / NOISE_SCALE;
 }
 
 /*
- * Slower than it was with fewer TPCs, or, of best effort, faster than with more, by more than
- * can be: what a guaranteed one has beside it may have changed with its TPCs.
+ * Slower than with fewer TPCs, or, for best effort, faster than with more, by more than is
+ * possible under one load. A guaranteed tenant's neighbours may have changed together with its
+ * TPCs.
  */
 static bool contradicts(const struct qos_actor *a, uint64_t value)
 {
-	uint64_t room = room_of(a, 100);
+	uint64_t room = tolerance_of(a, 100);
 
 	if (a->t.goal == QOS_LATENCY || room >= 1000)
 		return false;
@@ -224,16 +230,16 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 	uint64_t *known = &a->curve[a->nr], off, room;
 	bool sudden;
 
-	if (qos_find_edge(p, a, value, room_of(a, 100)))
+	if (qos_find_edge(p, a, value, tolerance_of(a, 100)))
 		return;
 	if (*known) {
 		off = value > *known ? value - *known : *known - value;
-		room = room_of(a, 150);
+		room = tolerance_of(a, 150);
 		if (qos_times(off, 1000, *known) <= room) {
 			a->strange = 0;
 			*known += (int64_t)(value - *known) / 4;
 		} else if (++a->strange >= 2 || is_another(a, off, *known, room)) {
-			/* Of best effort the value may be of both loads. */
+			/* For best effort the value may come from both loads. */
 			sudden = a->strange < 2 && !qos_guaranteed(a);
 			forget(p, a);
 			*known = sudden ? 0 : value;
@@ -260,8 +266,8 @@ static uint64_t common(uint64_t a, uint64_t b)
 }
 
 /*
- * Work comes in units: of a few, one more or less decides, and one that was begun with other
- * TPCs counts as well. So much is gathered that this makes no difference.
+ * Work comes in whole units: with few units, one more or less changes the speed, and the first
+ * one was begun with other TPCs. Collects work until the effect of that is small.
  */
 static void gather(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
 		   uint64_t ns)
@@ -285,7 +291,7 @@ static void gather(const struct qos_policy *p, struct qos_actor *a, const struct
 	a->gathered = a->gathered_ns = 0;
 }
 
-/* A unit that takes longer than an epoch is under way. */
+/* Whether a unit that takes longer than an epoch is in progress. */
 static bool is_under_way(const struct qos_actor *a)
 {
 	return !qos_guaranteed(a) && a->begun && a->state == QOS_GOOD &&
@@ -300,7 +306,7 @@ static void watch(struct qos_actor *a, uint32_t value, bool missed)
 	uint32_t off, weight;
 
 	a->noise_was = a->noise;
-	/* A change of load is no noise. */
+	/* A change of load does not count as noise. */
 	if (w->nr && w->mean && !a->strange && !a->forgot) {
 		off = value > w->mean ? value - w->mean : w->mean - value;
 		off = qos_times(off, 1000 * NOISE_SCALE, w->mean);
@@ -317,9 +323,9 @@ static void watch(struct qos_actor *a, uint32_t value, bool missed)
 	w->misses += missed;
 }
 
-/* @ns: of this epoch, and of those before it in which the counter stood still. */
-static void heard(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
-		  uint32_t score, uint64_t ns)
+/* @ns: the length of this epoch and of earlier ones in which the counter did not change. */
+static void add_score(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
+		      uint32_t score, uint64_t ns)
 {
 	bool latency = a->t.goal == QOS_LATENCY;
 	uint64_t weight = latency ? m->nr : ns / 1000;
@@ -361,14 +367,14 @@ static void idle(struct qos_actor *a)
 	a->state = QOS_IDLE;
 }
 
-/* What it did was with TPCs that nobody decided, and nothing can be learnt of that. */
+/* It ran with TPCs that were not decided, so its measurements are not used. */
 static void disturb(struct qos_actor *a)
 {
 	a->state = QOS_DISTURBED;
 	a->speed = 0;
 	a->score = 0;
 	a->carried_ns = a->gathered = a->gathered_ns = 0;
-	/* What is under way with them counts in the next epoch. */
+	/* Units that were begun with them end in the next epoch. */
 	a->moved = true;
 }
 
@@ -377,7 +383,7 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 	uint64_t rate, ns;
 
 	a->forgot = false;
-	look_again(a);
+	recheck_class(a);
 	if (a->keep_for && !--a->keep_for)
 		a->keep = 0;
 	if (a->next_ramp)
@@ -403,20 +409,21 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 		else if (!m->nr)
 			not_heard(p, a);
 		else
-			heard(p, a, m, score_of(a->t.latency_ns,
-						m->latency_ns ? m->latency_ns : 1), m->ns);
+			add_score(p, a, m,
+				  score_of(a->t.latency_ns, m->latency_ns ? m->latency_ns : 1),
+				  m->ns);
 	} else if (!m->work) {
-		/* One piece of work may take longer than an epoch: it counts when it is done. */
+		/* A unit may take longer than an epoch: it counts when it is done. */
 		a->carried_ns += a->begun ? m->ns : 0;
 		if (!is_under_way(a))
 			not_heard(p, a);
 	} else {
-		/* One that was idle was not slow. */
+		/* A tenant that was idle was not slow. */
 		if (!qos_guaranteed(a) && a->carried_ns > 3 * a->unit_ns)
 			a->carried_ns = 0;
 		ns = m->ns + a->carried_ns;
 		rate = qos_times(m->work, 1000000000, ns);
-		heard(p, a, m, score_of(rate, goal_speed(a)), ns);
+		add_score(p, a, m, score_of(rate, goal_speed(a)), ns);
 		a->carried_ns = 0;
 	}
 	a->moved = false;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Tries the shapes of a tenant's set with as many TPCs as it has, and keeps the fastest one. */
+/* Tries other shapes of a tenant's set with the same number of TPCs, and keeps the fastest. */
 #include "cli/qos/policy/internal.h"
 
 #define ALL		((1u << QOS_SHAPES) - 1)
-#define GAIN		30u	/* thousandths by which another shape is faster at least */
-#define TRIAL		4u	/* epochs at most, until the speed is known */
-#define SURE		3u	/* misses with the same TPCs before another shape is tried */
-#define MUCH		500	/* of one-to-one: an answer with which shapes decide little */
-#define ALL_OF_IT	900	/* the same: it decides nothing */
+#define GAIN		30u	/* thousandths: the least gain for which a shape is changed */
+#define TRIAL		4u	/* most epochs until the speed in a shape is known */
+#define SURE		3u	/* misses with the same TPCs until another shape is tried */
+#define MUCH		500 /* thousandths of a proportional gain: above it shapes matter little */
+#define ALL_OF_IT	900	/* .. above it shapes do not matter */
 
 static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape shape)
 {
@@ -19,8 +19,8 @@ static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape sha
 	p->relay = 1 + (a - p->actors);
 }
 
-/* Whether best effort has a use for what a faster shape leaves. */
-static bool is_of_use(const struct qos_policy *p)
+/* Whether best effort can use the TPCs that a faster shape saves. */
+static bool effort_can_use(const struct qos_policy *p)
 {
 	for (unsigned int i = 0; i < p->nr; i++)
 		if (!qos_guaranteed(&p->actors[i]) && !qos_unheard(&p->actors[i]))
@@ -40,8 +40,8 @@ static bool others_are_met(const struct qos_policy *p, const struct qos_actor *a
 	return true;
 }
 
-/* Whether the counts of now can go on as they are. */
-static bool may_stand(const struct qos_policy *p)
+/* Whether the present counts can stay. */
+static bool counts_can_stay(const struct qos_policy *p)
 {
 	unsigned int nr = 0;
 
@@ -53,7 +53,7 @@ static bool may_stand(const struct qos_policy *p)
 	return nr <= qos_free(p);
 }
 
-/* With many more TPCs it may have had all that there is of DRAM, in whichever shape. */
+/* With many more TPCs it may reach the full bandwidth of DRAM in any shape. */
 static bool is_due_again(const struct qos_actor *a)
 {
 	return (a->shape == QOS_BALANCED || (a->shape == QOS_PACKED && a->class == QOS_MEMORY)) &&
@@ -78,14 +78,17 @@ static bool is_due(const struct qos_policy *p, const struct qos_actor *a)
 	if (a->state == QOS_MISSED)
 		return a->deaf || a->window.misses >= SURE;
 	return a->state == QOS_GOOD && a->window.nr + !!a->fresh >= 2 && !qos_ramping(p) &&
-	       !p->growing && is_of_use(p);
+	       !p->growing && effort_can_use(p);
 }
 
 static void begin_trial(struct qos_policy *p, struct qos_actor *a)
 {
 	enum qos_shape shape = qos_guaranteed(a) ? QOS_BALANCED : QOS_SPREAD;
 
-	/* Streams are best spread, but others' launches would be beside them in every GPC. */
+	/*
+	 * Streams are fastest when spread, but launches of others would run next to them in
+	 * every GPC.
+	 */
 	while (a->tried_shapes >> shape & 1)
 		shape = (shape + 1) % QOS_SHAPES;
 	change(p, a, shape);
@@ -93,7 +96,10 @@ static void begin_trial(struct qos_policy *p, struct qos_actor *a)
 	a->trial = 1;
 }
 
-/* The fastest one is chosen: with another load, or after a while in vain, they are tried anew. */
+/*
+ * Chooses the fastest shape. The shapes are tried again under another load, or some time after
+ * a trial without gain.
+ */
 static void end_trials(struct qos_policy *p, struct qos_actor *a)
 {
 	bool changed = a->best != a->base;
@@ -128,23 +134,26 @@ static void end_trials(struct qos_policy *p, struct qos_actor *a)
 	a->next_ramp = 2 * QOS_CALM;
 }
 
-/* An epoch of a trial ended, and was as it should be. */
-static void go_on(struct qos_policy *p, struct qos_actor *a)
+/* Continues after an epoch of a trial that ended as planned. */
+static void continue_trial(struct qos_policy *p, struct qos_actor *a)
 {
 	uint64_t margin = 1000 + GAIN + 2 * a->noise_before / 16, value;
 	int answer;
 
-	/* It may not have been possible: then it has another one. */
+	/* The shape may not have been possible: then it has another one. */
 	value = a->shape == a->trying ? a->curve[a->nr] : 0;
 	if (a->shape == a->trying && !value && a->trial++ < TRIAL)
 		return;
 	a->tried_shapes |= 1u << a->trying;
-	/* Where TPCs do not help any more, fewer do in the shape that shares no port of a GPC. */
+	/*
+	 * If more TPCs do not help any more, fewer are enough in the shape that shares no port
+	 * of a GPC.
+	 */
 	if (a->trying == QOS_SPREAD && a->class == QOS_MEMORY)
 		margin = 1000 - GAIN;
 	if (qos_times(a->curves[a->best][a->nr], margin, 1000) < value)
 		a->best = a->trying;
-	/* What answers to TPCs one-to-one does so in every shape. */
+	/* A tenant whose speed is proportional to its TPCs is so in every shape. */
 	a->curve = a->curves[a->base];
 	if (a->tried_shapes == ALL || (a->best == a->base && qos_guaranteed(a) &&
 				       qos_answer(a, &answer) && answer >= MUCH))
@@ -164,7 +173,7 @@ static void explain(struct qos_policy *p, const struct qos_actor *tries)
 			qos_why(a, "as many TPCs as before while %s tries another shape",
 				tries->t.name);
 		else if (a->trial)
-			qos_why(a, "tries %u TPCs %s", a->nr, qos_shape_name(a->shape));
+			qos_why(a, "trying %u TPCs %s", a->nr, qos_shape_name(a->shape));
 		else
 			qos_why(a, "%s is the fastest shape of its %u TPCs",
 				qos_shape_name(a->best), a->nr);
@@ -182,7 +191,7 @@ bool qos_try_shapes(struct qos_policy *p)
 			a = &p->actors[i];
 	}
 	if (a && (!others_are_met(p, a) || qos_unheard(a) || a->state == QOS_IDLE ||
-		  !may_stand(p))) {
+		  !counts_can_stay(p))) {
 		a->trial = 0;
 		a->noise = a->noise_before;
 		a->wait_shapes = TRIAL;
@@ -193,7 +202,7 @@ bool qos_try_shapes(struct qos_policy *p)
 	if (!a) {
 		for (unsigned int i = 0; i < p->nr && !a && p->board.shapes; i++)
 			a = is_due(p, &p->actors[i]) ? &p->actors[i] : NULL;
-		if (!a || !may_stand(p))
+		if (!a || !counts_can_stay(p))
 			return false;
 		a->base = a->best = a->shape;
 		a->tried_shapes = a->tried_shapes == ALL ? ALL & ~(1u << QOS_SPREAD) :
@@ -204,8 +213,8 @@ bool qos_try_shapes(struct qos_policy *p)
 		a->fresh_before = a->fresh;
 		begin_trial(p, a);
 	} else {
-		go_on(p, a);
-		/* A guaranteed one has to be seen in its shape first. */
+		continue_trial(p, a);
+		/* The speed of a guaranteed tenant in its present shape must be known first. */
 		if (!a->trial && !qos_guaranteed(a))
 			return false;
 	}

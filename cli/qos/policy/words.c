@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The text of a decision: why a tenant has its TPCs, and what happened in an epoch. */
+/* Formats the texts of a decision: why a tenant has its TPCs, and what happened in an epoch. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver alone: graphs, built by calls and captured, and when subscribers see the
- * TMDs of their nodes. Independent of how the driver runs them.
+ * Tests graphs of the simulated driver alone: built by hand and captured, and when subscribers
+ * see the TMDs of their nodes.
  */
 #include "tests/sim/cuda/program.h"
 
@@ -60,7 +60,7 @@ static void forget(void)
 	seen.nr = 0;
 }
 
-/* Whether exactly these numbers of each cbid came since the last check. */
+/* Whether that many callbacks of each cbid came since the last check. */
 static bool came(unsigned int built, unsigned int uploaded, unsigned int launched)
 {
 	bool good = seen.of[1] == built && seen.of[2] == uploaded && seen.of[3] == launched;
@@ -371,7 +371,7 @@ static void callbacks(const char *arg)
 	node[1] = node_new(graph, node[3], 2, out);
 	node[2] = node_new(graph, node[1], 3, out);
 	exec = exec_new(graph);
-	check(came(0, 0, 0), "building and instantiating makes no callback");
+	check(came(0, 0, 0), "building and instantiating calls no subscriber");
 	go(exec);
 	check(seen.nr == 9 && seen.sizes, "the first launch: 9 calls, each of its size");
 	for (i = 0; i < 3; i++) {
@@ -418,7 +418,7 @@ static void callbacks(const char *arg)
 	check(records(out)[2].smid != UINT32_MAX, "but they count");
 	ask(&a, f_census, 4, out);
 	TRY(cu.cuGraphExecKernelNodeSetParams(exec, node[1], &a.params.v1));
-	check(came(0, 0, 0), "another grid makes no callback yet");
+	check(came(0, 0, 0), "another grid calls no subscriber yet");
 	go(exec);
 	check(seen.nr == 6 && seen.cbid[1] == 1 && seen.params[1][4] == tmd[1] && came(1, 2, 3),
 	      "but at the next launch, for that node");
@@ -429,7 +429,7 @@ static void callbacks(const char *arg)
 	check(came(0, 1, 3), "the graph itself has no say any more");
 
 	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
-	check(info.result == 0 && came(0, 0, 0), "an update makes no callback");
+	check(info.result == 0 && came(0, 0, 0), "an update calls no subscriber");
 	go(exec);
 	check(seen.params[1][4] == tmd[1] && came(1, 2, 3),
 	      "but at the next launch, for the node that it changed");
@@ -885,7 +885,7 @@ static void capture(const char *arg)
 	nr = 8;
 	TRY(cu.cuGraphGetNodes(graph, all, &nr));
 	check(graph == under_way && nr == 6, "six nodes");
-	check(came(0, 0, 0), "no callback was made");
+	check(came(0, 0, 0), "no subscriber was called");
 	check(!ran(out[0]) && cu.cuStreamSynchronize(one) == 0 && !ran(out[0]) &&
 		      *(char *)(uintptr_t)big != 0x11, "and nothing ran");
 	check(cu.cuStreamIsCapturing(one, &status) == 0 && !status &&
@@ -1243,7 +1243,7 @@ static void wrong(const char *which)
 		check(cu.cuGraphLaunch(exec, stream) == 801 &&
 			      cu.cuGraphUpload(exec, stream) == 801,
 		      "801");
-		check(came(0, 0, 0), "and no callback is made");
+		check(came(0, 0, 0), "and no subscriber is called");
 		TRY(cu.cuStreamEndCapture(stream, &graph));
 	} else if (!strcmp(which, "another context")) {
 		exec = exec_new(graph);
@@ -1375,24 +1375,24 @@ int main(void)
 	static const struct {
 		const char *name, *words;
 	} wrongs[] = {
-		{ "no TPC left", "never finishes: its mask leaves no TPC" },
+		{ "no TPC left", "never finishes: its mask disables all TPCs" },
 		{ "spoilt", "changed byte 128 of its TMD" },
-		{ "freed", "outside of any allocation" },
-		{ "small and freed", "small fill or copy is outside of any allocation" },
+		{ "freed", "outside any allocation" },
+		{ "small and freed", "small fill or copy of a graph is outside any allocation" },
 		{ "rows", "fill nodes of several rows" },
-		{ "host", "copy nodes other than" },
+		{ "host", "only copy nodes of one row" },
 		{ "conditional", "conditional nodes are not simulated" },
 		{ "any node", "cuGraphAddNode is not simulated" },
 		{ "edges", "edges with ports" },
 		{ "from the device", "launched from the device" },
-		{ "captured", "that is captured: not simulated" },
+		{ "captured", "that is captured is not simulated" },
 		{ "another context", "over two contexts" },
 	};
 	unsigned int i;
 
 	scenario("building", building_first, "", b, NULL);
 	scenario("callbacks", callbacks, "", b, NULL);
-	scenario("masks", masks, "", b, "outside of any allocation");
+	scenario("masks", masks, "", b, "outside any allocation");
 	scenario("order", order, "", b, NULL);
 	scenario("capture", capture, "", b, NULL);
 	scenario("capture and threads", capture_threads, "", b, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver alone: the SM of each block, the content of a TMD, and launches that can
- * never finish. All tests of higher layers rely on this.
+ * Tests launches of the simulated driver alone: on which SM a block runs, what a TMD contains,
+ * what can never finish. Other tests rely on this.
  */
 #include "tests/sim/cuda/program.h"
 
@@ -231,7 +231,7 @@ static void clusters(const char *path)
 	TRY(run(&shape, records));
 	memcpy(words, hook.tmd + 304, sizeof(words));
 	check(!(hook.tmd[3] & 0x80) && !words[3] && !(hook.tmd[275] & 0x80),
-	      "but not with load balancing");
+	      "not with load balancing");
 	shape.policy = CU_CLUSTER_POLICY_SPREAD;
 	TRY(run(&shape, records));
 	check(!(hook.tmd[3] & 0x80) && hook.tmd[275] & 0x80, "spreading asked for: no mask");
@@ -490,10 +490,10 @@ int main(void)
 	static const struct {
 		const char *which, *words;
 	} hang[] = {
-		{ "all TPCs", "leaves no TPC" },
-		{ "all bits", "leaves no TPC" },
+		{ "all TPCs", "disables all TPCs" },
+		{ "all bits", "disables all TPCs" },
 		{ "one TPC left", NULL },
-		{ "cluster of 4 on singletons", "leaves no TPC" },
+		{ "cluster of 4 on singletons", "disables all TPCs" },
 		{ "cluster of 2 on singletons", NULL },
 		{ "cluster of 16 in 8 SMs", "16 blocks fits into no virtual GPC" },
 		{ "cluster of 16 in 8 SMs, load balancing", NULL },
@@ -525,7 +525,7 @@ int main(void)
 	scenario("no measured bits", refused, "", env, "TPC 0 has no measured bit");
 	snprintf(env_text, sizeof(env_text), "GPUPART_SIM=no/such.capture");
 	scenario("no capture", refused, "", env, "no/such.capture");
-	scenario("GPUPART_SIM unset", refused, "", env + 1, "names no capture");
+	scenario("GPUPART_SIM unset", refused, "", env + 1, "GPUPART_SIM is empty");
 	snprintf(path, sizeof(path), "%s/tests/generated", build ? build : "build");
 	generated(path);
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The simulated driver alone: the objects of a program, time, errors, and faults that can be
- * injected. Independent of block placement.
- */
+/* Tests the objects of the simulated driver alone, its time, its errors and its faults. */
 #include "lib/topo/topology.h"
 #include "tests/sim/cuda/program.h"
 
@@ -851,7 +848,7 @@ static void with_injection(void)
 
 /* ------------------------------------------------------------- the default stream */
 
-/* Blocks that ran on @tpc (-1: none), or blocks without a record. */
+/* Blocks that ran on @tpc (-1: none), or blocks whose TPC is not known. */
 static unsigned int strayed(const struct record *records, unsigned int nr, int tpc)
 {
 	unsigned int i, bad = 0;
@@ -1019,7 +1016,7 @@ static void *one_of_many(void *number)
 		if (i % 4 != 3)
 			TRY(cu.cuStreamDestroy_v2(shape.stream));
 	}
-	/* All on one stream: no thread gets the TMD of another. */
+	/* All on one stream: each launch has its own TMD. */
 	shape.stream = one_for_all;
 	for (i = 0; i < 40; i++)
 		bad += run(&shape, records) != CUDA_SUCCESS || strayed(records, 264, tpc);
@@ -1082,7 +1079,7 @@ int main(void)
 	scenario("time", times, "", b, NULL);
 	scenario("priorities", priorities, "", b, NULL);
 	scenario("command buffers", command_buffers, "", b, NULL);
-	scenario("errors", errors, "", b, "writes outside of any allocation");
+	scenario("errors", errors, "", b, "writes outside any allocation");
 	scenario("contexts", contexts, "", three, NULL);
 	scenario("memory", memory, "", b, NULL);
 	scenario("entry points by name", proc_address, "", b, NULL);
@@ -1108,7 +1105,8 @@ int main(void)
 		scenario(fault[i].name, fault[i].body, fault[i].name, b, NULL);
 	}
 	b[1] = "GPUPART_SIM_FAULTS=cc=ten";
-	scenario("a setting that is none", fault_table, "", b, "GPUPART_SIM_FAULTS: cc=ten");
+	scenario("an invalid setting", fault_table, "", b,
+		 "GPUPART_SIM_FAULTS: ignoring cc=ten");
 	b[1] = NULL;
 	with_injection();
 	scenario("default stream", fills, "", b, NULL);

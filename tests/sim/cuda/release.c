@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records that the simulated GPU writes when a kernel has ended. lib/tmd/release.c writes the
- * slots, and the simulated GPU decodes them independently: each checks the other.
+ * Tests the records that the simulated GPU writes at the end of a kernel. lib/tmd/release.c
+ * writes the slots, and the simulated GPU has its own decoder, so each checks the other.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -337,7 +337,7 @@ static void rebuilt(const char *arg)
 	TRY(cu.cuGraphLaunch(exec, NULL));
 	TRY(cu.cuCtxSynchronize());
 	check(cells[0].payload == 8 && cells[1].payload == 9 && cells[1].time > cells[0].time,
-	      "and writes to the new place");
+	      "and writes to the address that was set since");
 }
 
 /* Another process reads the GPU's records through the file; this one does not wait. */
@@ -651,15 +651,15 @@ int main(void)
 		{ "file", "host-clock,host-thread", NULL, file, "" },
 		{ "registrations", "", NULL, registrations, "" },
 		{ "inside", "", NULL, inside, "" },
-		{ "outside", "", "outside of its memory", outside, "no" },
-		{ "another's", "", "outside of its memory", outside, "another context's" },
-		{ "another's device", "", "outside of its memory", outside,
+		{ "outside", "", "outside its memory", outside, "no" },
+		{ "another's", "", "outside its memory", outside, "another context's" },
+		{ "another's device", "", "outside its memory", outside,
 		  "another context's device" },
-		{ "unregistered", "", "outside of its memory", outside, "unregistered" },
-		{ "behind the end", "", "outside of its memory", outside,
+		{ "unregistered", "", "outside its memory", outside, "unregistered" },
+		{ "behind the end", "", "outside its memory", outside,
 		  "behind the end" },
-		{ "trap", "", "makes no sense", refused, "trap" },
-		{ "minimum", "", "makes no sense", refused, "minimum" },
+		{ "trap", "", "TMD is invalid", refused, "trap" },
+		{ "minimum", "", "TMD is invalid", refused, "minimum" },
 		{ "reserved", "", "changed byte 45", refused, "reserved" },
 		{ "own", "", "changed byte 88", refused, "own" },
 		{ "overwritten", "release-busy", "changed byte 104", refused, "busy" },
@@ -668,7 +668,7 @@ int main(void)
 		{ "release-wrong=32", "release-wrong=32", NULL, elsewhere, "" },
 		{ "release-late", "release-late=300", NULL, late, "" },
 		{ "late, no context", "release-late=300,reuse-contexts", NULL, late_of_none, "" },
-		{ "lose-context", "lose-context=3", "fails, as asked for", lost, "" },
+		{ "lose-context", "lose-context=3", "fails, as GPUPART_SIM_FAULTS", lost, "" },
 		{ "host-clock", "host-clock", NULL, clocks, "" },
 	};
 	const char *build = getenv("BUILD");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts a board's capture to a map of the pipeline. */
+/* Converts the capture of a board to a map of the pipeline. */
 #ifndef GPUPART_TESTS_BOARD_H
 #define GPUPART_TESTS_BOARD_H
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver on the pipeline. A program of the driver makes the launches that were
- * traced on an H200, in a separate process for each case. They also run as a scenario: every
- * block must be on the same SM, with the same begin and end. And the effect of one kernel on
- * another.
+ * Tests the simulated driver on the pipeline. A program repeats the launches that were traced
+ * on an H200, in a process for each case, and a scenario does the same: every block must run on
+ * the same SM at the same time. Also tests how kernels slow each other down.
  */
 #include "tests/sim/cuda/program.h"
 #include "lib/core/hash.h"
@@ -167,7 +166,7 @@ static void launched(const char *name)
 
 #define ROUNDS	40000	/* of four multiply-adds each */
 
-/* Like gpupart_work with this number of rounds; "wide" in the traces. */
+/* A kernel like gpupart_work with that many rounds, called "wide" in the traces. */
 static void make_work(unsigned int k, unsigned int threads, unsigned int rounds,
 		      const struct pipe_set *set)
 {

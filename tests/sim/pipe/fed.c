@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A GPU that gets commands from outside gives the same results as a run of the same scenario.
- * Random programs are run, and their commands are then fed at the times at which they were
- * issued; every block and copy must be the same. Also tests of externally fed GPUs only: full
- * buffers, nodes without kernels, packed clusters.
+ * Tests that a GPU without a scenario behaves like a run of the same scenario: random programs
+ * run, then their commands are submitted at the same times; every block and copy must be equal.
+ * Also tests full buffers, nodes without kernels and packed clusters.
  */
 #include <errno.h>
 #include <stdlib.h>

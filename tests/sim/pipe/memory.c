@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of the pipeline: its maximum allocation must depend on the work in flight and not on the
- * length of the scenario, and all memory is freed. Linked so that every allocation comes here
- * (--wrap).
+ * Tests that the memory of the pipeline depends on the work in progress and not on the length
+ * of the scenario, and that all of it is freed. Linked with --wrap so that it counts every
+ * allocation.
  */
 #include <stdlib.h>
 #include "sim/pipe/gpupart_sim.h"

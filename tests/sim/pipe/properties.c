@@ -464,7 +464,7 @@ static int run(struct made *m)
 
 #define NR_LAUNCHED	(MAX_THINGS - 3)
 
-/* Kernels, events and streams are declared in reverse order, with one that is unused. */
+/* Kernels, events and streams are declared from the last to the first, and one is never used. */
 static void turn_round(struct made *to, const struct made *from)
 {
 	unsigned int nr = from->pipe.nr_streams, i, k, p;

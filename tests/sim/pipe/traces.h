@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the traces of tests/gpu/traces.c, as reduced by reduce.py, and the board's map. */
+/*
+ * The traces of tests/gpu/traces.c in the form that reduce.py writes, and the map of the board.
+ */
 #ifndef GPUPART_TESTS_TRACES_H
 #define GPUPART_TESTS_TRACES_H
 
@@ -61,7 +63,7 @@ static void read_set(struct trace *trace, unsigned int i)
 	trace->streams[i].set = &trace->sets[i];
 }
 
-/* The parameters of a kernel in the model: the duration of a block alone, and its issue slots. */
+/* The input of the model for a kernel: the time of a block alone, and its issue slots. */
 static void make_kernel(struct pipe_kernel *kernel, const char *entry, unsigned int work)
 {
 	if (!strcmp(entry, "spin")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A slow, closed or blocked reader does not delay the writer. */
+/* Tests that a writer is never blocked by a reader that is slow, has ended or never reads. */
 #include <signal.h>
 #include "tests/tap.h"
 #include "cli/qos/async_writer.c"
@@ -62,7 +62,7 @@ static void test_nobody_reads(void)
 	       "16 MiB are kept, and more is refused: %d blocks, %d", nr, err);
 	tap_ok(pump_waits(pump), "they wait");
 	err = pump_close(pump);
-	tap_ok(err == -EAGAIN, "and are reported at the end: %d", err);
+	tap_ok(err == -EAGAIN, "and the close returns an error: %d", err);
 }
 
 static void test_end(void)
@@ -74,9 +74,9 @@ static void test_end(void)
 		return;
 	close(fds[0]);
 	pump = pump_open(fds[1]);
-	fputs("to no reader\n", pump_file(pump));
+	fputs("without a reader\n", pump_file(pump));
 	err = pump_close(pump);
-	tap_ok(err == -EPIPE, "a reader that ended is reported: %d", err);
+	tap_ok(err == -EPIPE, "an error after the reader ended: %d", err);
 	close(fds[1]);
 
 	pump = pump_open(-1);

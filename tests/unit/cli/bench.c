@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The arithmetic of bench: statistics, intervals, axes, and sets on every board. */
+/*
+ * Tests the computations of bench: statistics, unions of intervals, axes, sets on every board.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include "tests/tap.h"

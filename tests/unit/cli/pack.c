@@ -87,7 +87,7 @@ static bool rest_in_smallest(const struct gpupart_topology *topo, const struct g
 	return !broken || broken == smallest;
 }
 
-/* uGPUs of different sizes: another set has a GPC of one. */
+/* uGPUs of different sizes: one has lost a GPC to another user. */
 static void unequal(const struct gpupart_topology *topo, const char *path)
 {
 	struct gpupart_tpcset ugpus[2], from, set, lost;

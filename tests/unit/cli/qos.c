@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The QoS policy. Invariants of its decisions, on random GPUs, tenants and loads with noise; and
- * results on known loads (qos_plant.h), compared with the best fixed split from an exhaustive
- * search.
+ * Tests the QoS policy: rules that every decision must keep, on random GPUs, tenants and loads
+ * with noise; and results on known loads (qos_plant.h), compared with the best fixed split
+ * found by trying all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void check_sets(struct loop *loop)
 	seen = gpupart_tpcset_or(&d->held, &seen);
 	has = gpupart_tpcset_andnot(&all, &seen);
 	if (!gpupart_tpcset_equal(&has, &d->reserved))
-		break_it(loop, "reserved TPCs are not the free ones");
+		break_it(loop, "the reserved TPCs are not those without an owner");
 	if (gpupart_tpcset_intersects(&d->reserved, &seen))
 		break_it(loop, "reserved overlaps");
 }
@@ -108,7 +108,7 @@ static void check_others(struct loop *loop)
 	left = loop->board.nr_tpcs - gpupart_tpcset_count(&others);
 	nr = gpupart_tpcset_count(&shared);
 	if (!gpupart_tpcset_subset(&loop->now.held, &others))
-		break_it(loop, "free TPCs are left out");
+		break_it(loop, "TPCs without an owner are missing");
 	if (nr != (least > left ? least - left : 0))
 		break_it(loop, "shared with others is not what the floors take");
 }
@@ -125,7 +125,7 @@ static void check_change(struct loop *loop, const struct qos_decision *before)
 			    loop->board.nr_tpcs / 3 > 2 ? loop->board.nr_tpcs / 3 : 2;
 	bool poor = false, rich = false;
 	bool together = strstr(loop->now.words, "together") ||
-			strstr(loop->now.words, "the goal cannot be met: it takes");
+			strstr(loop->now.words, "the goal cannot be met: it needs");
 
 	for (unsigned int i = 0; i < loop->nr; i++) {
 		const struct qos_verdict *v = &loop->now.tenants[i], *old = &before->tenants[i];
@@ -397,8 +397,8 @@ static void want_alpha(struct loop *loop, unsigned int i, unsigned int alpha)
 }
 
 /*
- * A guarantee of @alpha for @load next to @other, both constant with noise: the goal is met, best
- * effort gets at least nine tenths of its speed in the best split, and the plan stops changing.
+ * Guarantee @load at @alpha beside @other, constant, with noise: the goal is met, best effort
+ * has at least nine tenths of what the best split gives it, and the plan stays still.
  */
 static void steady(const char *name, const struct plant_load *load, unsigned int alpha,
 		   const struct plant_load *other, unsigned int noise)
@@ -587,7 +587,7 @@ static void optimum(void)
 	tap_ok(changes(loop, 5, 60) <= 2, "an optimum: %u changes after five epochs",
 	       changes(loop, 5, 60));
 	end(loop);
-	/* No tenant needs them: they stay reserved. */
+	/* No tenant can get them: they are reserved. */
 	loop->nr = 2;
 	loop->epoch = 0;
 	if (begin(loop))
@@ -662,7 +662,7 @@ static void large_optimum(void)
 	free(loop);
 }
 
-/* If nothing helps, the policy reports it, returns the added TPCs, and best effort continues. */
+/* Nothing helps: a message says so, the raises are undone, and best effort continues. */
 static void stuck(void)
 {
 	struct loop *loop = new_loop(2);
@@ -681,7 +681,7 @@ static void stuck(void)
 	}
 	show(loop, 0, 80);
 	tap_ok(told && loop->now.tenants[0].state == QOS_STUCK,
-	       "an impossible goal is reported");
+	       "a message for a goal that cannot be met");
 	tap_ok(loop->now.tenants[0].nr_tpcs <= 40 && loop->now.tenants[1].nr_tpcs >= 26,
 	       "and best effort is not held down for it: %u and %u TPCs",
 	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs);
@@ -705,7 +705,7 @@ static void no_together(void)
 			told += !!strstr(loop->said, "cannot be met together");
 		}
 	show(loop, 0, 20);
-	tap_ok(told >= 50, "conflicting goals are reported, in %u of 60 epochs", told);
+	tap_ok(told >= 50, "goals that cannot be met together: messages in %u of 60 epochs", told);
 	tap_ok(loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs == 65 &&
 	       difference(loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs) <= 1,
 	       "they share what there is: %u and %u", loop->now.tenants[0].nr_tpcs,
@@ -736,7 +736,7 @@ static void lost(void)
 	loop->plant.silent[0] = true;
 	epochs(loop, 10);
 	tap_ok(loop->now.tenants[0].nr_tpcs == before && loop->now.tenants[0].state == QOS_LOST,
-	       "no signal for ten epochs: the plan stands");
+	       "no signal for ten epochs: the plan stays");
 	for (unsigned int e = 0; e < 20; e++) {
 		epochs(loop, 1);
 		if (loop->now.tenants[0].nr_tpcs < least)
@@ -767,7 +767,7 @@ static void never_reports(void)
 			epochs(loop, 1);
 			told |= !!strstr(loop->said, "t0: it has reported nothing");
 		}
-	tap_ok(told, "a program that never reports is named");
+	tap_ok(told, "a message for a program that never reports");
 	tap_ok(loop->now.tenants[0].nr_tpcs == 33, "and keeps its guarantee");
 	tap_ok(loop->now.tenants[1].nr_tpcs == 33, "the other has the rest");
 	tap_ok(!loop->broken, "it never reports: %s", loop->broken ? loop->broken : "all holds");
@@ -790,7 +790,7 @@ static void dies(void)
 	had = both(&loop->now.tenants[2]);
 	loop->plant.gone[2] = true;
 	epochs(loop, 1);
-	tap_ok(!!strstr(loop->said, "t2: it ended"), "the end of a program is reported");
+	tap_ok(!!strstr(loop->said, "t2: it ended"), "a message for a program that ends");
 	epochs(loop, 30);
 	after = both(&loop->now.tenants[0]);
 	tap_ok(gpupart_tpcset_equal(&before, &after), "and the guaranteed one is not disturbed");
@@ -1086,7 +1086,7 @@ static void served(const struct served_case *s)
 	snprintf(name, sizeof(name), "as measured, %s, %u with noise %u, %u, turned %u %u",
 		 names[s->load], s->alpha, s->noise, s->seed, s->turn.before[0], s->turn.before[1]);
 	tap_ok(loop->counts[0][0] == first && loop->counts[0][1] < 66 - first,
-	       "%s: starts without earlier sets, with %u and %u TPCs", name,
+	       "%s: the TPCs of both are free: begins with %u and %u TPCs", name,
 	       loop->counts[0][0], loop->counts[0][1]);
 	tap_ok(!loop->broken, "%s: %s", name, loop->broken ? loop->broken : "all holds");
 	if (!turning)
@@ -1363,8 +1363,8 @@ static void others_come(void)
 	if (!begin(loop))
 		return;
 	tap_ok(gpupart_tpcset_count(&loop->now.held) == 11 &&
-	       strstr(loop->now.words, "TPCs 10-20 are others' now"),
-	       "what others have is left out from the begin: %s", loop->now.words);
+	       strstr(loop->now.words, "TPCs 10-20 are used by other programs"),
+	       "TPCs of other programs are excluded from the start: %s", loop->now.words);
 	epochs(loop, 30);
 	nr = loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs;
 	tap_ok(met(loop, 0, 5, 30) >= 960 && nr == 55,
@@ -1376,7 +1376,8 @@ static void others_come(void)
 	epochs(loop, 1);
 	loop->plant.loads[0].unit *= 2;
 	tap_ok(loop->now.tenants[0].state == QOS_DISTURBED &&
-	       loop->now.tenants[0].nr_tpcs == before && told(loop, "TPCs 0-9 are others' now"),
+	       loop->now.tenants[0].nr_tpcs == before &&
+	       told(loop, "TPCs 0-9 are used by other programs"),
 	       "others come to its TPCs: that epoch is no miss, and it has as many others: %s",
 	       loop->said);
 	epochs(loop, 1);
@@ -1390,16 +1391,17 @@ static void others_come(void)
 	       loop->now.tenants[1].nr_tpcs);
 	others_have(loop, "0-45");
 	epochs(loop, 1);
-	tap_ok(told(loop, "the goal cannot be met: it takes") && told(loop, "others have 46") &&
+	tap_ok(told(loop, "the goal cannot be met: it needs") &&
+	       told(loop, "other programs have 46") &&
 	       loop->now.tenants[0].nr_tpcs == 19 && loop->now.tenants[1].nr_tpcs == 1,
 	       "more than can be: it has the best that is left, %u: %s",
 	       loop->now.tenants[0].nr_tpcs, loop->said);
 	for (unsigned int e = 0; e < 40; e++) {
 		epochs(loop, 1);
-		words += told(loop, "cannot be met even by all 19 TPCs");
+		words += told(loop, "cannot be met even with all 19 TPCs");
 	}
 	tap_ok(words == 1 && loop->now.tenants[0].state == QOS_STUCK &&
-	       loop->now.tenants[0].nr_tpcs == 19, "reported once, in %u of 40 epochs", words);
+	       loop->now.tenants[0].nr_tpcs == 19, "with one message, in %u of 40 epochs", words);
 	others_have(loop, "");
 	epochs(loop, 1);
 	tap_ok(told(loop, "TPCs 0-45 are free again"), "they go: %s", loop->said);
@@ -1439,15 +1441,15 @@ static void others_and_floors(void)
 	tap_ok(gpupart_tpcset_count(&now) == 5 && gpupart_tpcset_subset(&now, &had),
 	       "those that are shared tenants had already");
 	tap_ok(loop->now.tenants[0].nr_tpcs == 1 && loop->now.tenants[1].nr_tpcs == 6 &&
-	       told(loop, "are shared with others: too few are left for the floors"),
+	       told(loop, "are shared with other programs, because too few are left"),
 	       "others have nearly all: floors are kept, and said: %s", loop->said);
 	before = both(&loop->now.tenants[1]);
 	for (unsigned int e = 0; e < 20; e++) {
 		epochs(loop, 1);
-		words += told(loop, "shared with others");
+		words += told(loop, "shared with other programs");
 	}
 	now = both(&loop->now.tenants[1]);
-	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "that stays, and is reported once");
+	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "the sets stay, with one message");
 	tap_ok(!loop->broken, "floors: %s", loop->broken ? loop->broken : "all holds");
 	end(loop);
 	free(loop);
@@ -1478,7 +1480,7 @@ static void others_and_adopted(void)
 	free(loop);
 }
 
-/* Another program changed the set in an epoch: the policy learns nothing from it. */
+/* Another program changed a set: nothing is learnt from that epoch. */
 static void set_from_outside(void)
 {
 	struct loop *loop = new_loop(2);
@@ -1502,10 +1504,10 @@ static void set_from_outside(void)
 		epochs(loop, 1);
 		for (unsigned int i = 0; i < 2; i++)
 			loop->plant.loads[i].unit *= 10;
-		words += told(loop, "t0: somebody else changed its set");
+		words += told(loop, "t0: another program changed its set");
 		nr += loop->now.tenants[0].state == QOS_DISTURBED;
 	}
-	tap_ok(nr == 8 && words == 1, "reported once, in %u of %u epochs", words, nr);
+	tap_ok(nr == 8 && words == 1, "changed sets: one message, in %u of %u epochs", words, nr);
 	epochs(loop, 20);
 	tap_ok(loop->now.tenants[0].nr_tpcs == before[0] &&
 	       loop->now.tenants[1].nr_tpcs == before[1] &&
@@ -1518,7 +1520,7 @@ static void set_from_outside(void)
 	free(loop);
 }
 
-/* A latency goal that all TPCs cannot meet is reported once. */
+/* A latency that nothing can meet: all TPCs are not enough, with one message. */
 static void beyond_all(unsigned int nr_tenants, unsigned int all)
 {
 	struct loop *loop = new_loop(nr_tenants);
@@ -1530,7 +1532,7 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 	loop->plant.loads[1] = compute;
 	loop->tenants[0].goal = QOS_LATENCY;
 	loop->tenants[0].latency_ns = 1;
-	snprintf(wanted, sizeof(wanted), "t0: the goal cannot be met even by all %u TPCs", all);
+	snprintf(wanted, sizeof(wanted), "t0: the goal cannot be met even with all %u TPCs", all);
 	if (!begin(loop))
 		return;
 	for (unsigned int e = 0; e < 100; e++) {
@@ -1540,7 +1542,7 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 	}
 	tap_ok(words == 1 && !raised && loop->now.tenants[0].nr_tpcs == all &&
 	       loop->now.tenants[0].state == QOS_STUCK &&
-	       strstr(loop->now.tenants[0].why, "cannot be met even by all"),
+	       strstr(loop->now.tenants[0].why, "cannot be met even with all"),
 	       "1 ns: said in %u of 100 epochs, with %u TPCs: %s", words,
 	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[0].why);
 	tap_ok(!loop->broken, "1 ns: %s", loop->broken ? loop->broken : "all holds");
@@ -1862,10 +1864,10 @@ static void refused(void)
 
 	refused_one(-EINVAL, "0 tenants", t, 0);
 	t[0].alpha = 1001;
-	refused_one(-EINVAL, "a: a share", t, 2);
+	refused_one(-EINVAL, "a: alpha must be", t, 2);
 	t[0].alpha = 500;
 	t[0].alone = 0;
-	refused_one(-EINVAL, "a: its speed alone", t, 2);
+	refused_one(-EINVAL, "a: alpha needs its solo speed", t, 2);
 	t[0].goal = QOS_RATE;
 	refused_one(-EINVAL, "a: the goal is 0", t, 2);
 	t[0].goal = QOS_BEST_EFFORT;
@@ -1879,7 +1881,7 @@ static void refused(void)
 	refused_one(-EINVAL, "b: the floor of 5", t, 2);
 	t[1].ceiling = 0;
 	t[1].floor = 66;
-	refused_one(-ENOSPC, "are 67 TPCs", t, 2);
+	refused_one(-ENOSPC, "need 67 TPCs", t, 2);
 	t[1].floor = 0;
 	strcpy(t[1].name, "a");
 	refused_one(-EINVAL, "named a", t, 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * When a tenant's TPCs can be given to another: by records of its processes, else after reports
- * or a time.
+ * Tests when the TPCs of a tenant may change hands: by records of its processes, else after
+ * reports or a time.
  */
 #include <errno.h>
 #include "cli/qos/live.h"
@@ -12,7 +12,7 @@
 #define MOST_NS		500
 
 static uint64_t now_ns;
-static int results[3];		/* for each process's records, which are identified by address */
+static int results[3];		/* of the records of each process, by address */
 static unsigned int asked[3];
 
 uint64_t __wrap_process_now_ns(void);
@@ -73,6 +73,6 @@ int main(void)
 	now_ns = MOST_NS - 1;
 	tap_ok(!live_drained(&live, 0, DRAIN_NS, MOST_NS), "a kernel that does not end");
 	now_ns = MOST_NS;
-	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "delays no tenant forever");
+	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "does not delay the others for ever");
 	return tap_done();
 }

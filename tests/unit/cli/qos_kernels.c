@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Progress from completion records: the work that follows from kernels of known duration. */
+/* Tests progress from completion records, with kernels of known duration. */
 #include <stdlib.h>
 #include "cli/qos/kernels.h"
 #include "tests/tap.h"

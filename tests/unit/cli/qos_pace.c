@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Estimated progress between two reports, compared with programs whose progress is known at all
- * times.
+ * Tests the estimate of work between two reports, with programs whose progress is known at any
+ * time.
  */
 #include "tests/tap.h"
 #include "cli/qos/pace.c"
 
 #define MS 1000000ull
 
-/* Work that is reported every @each_ns, @work at a time, with epochs of @epoch_ns. */
+/* Work @work is reported every @each_ns, and read every @epoch_ns. */
 static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 {
 	struct pace pace = { 0 };
@@ -21,7 +21,7 @@ static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 		told = nr;
 		done = told * work + pace_part(&pace, now);
 		is = now * work / each_ns;
-		/* It is unknown when the work of the first reports began. */
+		/* It is not known when the first reports began. */
 		if (now > 2 * each_ns + epoch_ns && (done > is ? done - is : is - done) > worst)
 			worst = done > is ? done - is : is - done;
 	}
@@ -48,8 +48,8 @@ static void next_report(enum habit habit, unsigned int i, uint64_t *ns, uint64_t
 }
 
 /*
- * The total count equals the reported work, plus at most the largest report for work not reported
- * yet. Without reports nothing counts. Every @forget epochs one epoch does not count.
+ * The count is the reported work, plus at most the largest report. If
+ * nothing is reported, nothing is counted. Every @forget epochs one is discarded.
  */
 static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shapes of sets in the QoS policy. On captures of boards, with noise from seeds, the policy
- * finds the best shape for a tenant, settles after a change of load, and keeps floors and
- * clusters.
+ * Tests shapes of sets in the QoS policy, on captures of boards with seeded noise: it finds the
+ * best shape for a tenant, settles after a change of load, and keeps floors and clusters.
  */
 #include <stdlib.h>
 #include <string.h>

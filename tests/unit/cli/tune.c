@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The candidates of gpupart tune and the choice of the best, on boards and with made-up speeds. */
+/*
+ * Tests the candidates of gpupart tune and the choice of the best, on boards with invented
+ * speeds.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "tests/tap.h"
