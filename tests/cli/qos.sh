@@ -70,7 +70,7 @@ alone=$said
 is "${alone%%.*}" 0 "one process, one tenant: its speed alone is measured"
 shared infer other
 is "$said" "$alone" "one process, two tenants: alone is its stream alone"
-shared infer other nobody
+shared infer other none
 is "$said" "$alone" "and without a stream of no tenant"
 cat >"$tmp/waits.yaml" <<END
 gpu: { chip: h200, mps: yes }
