@@ -201,20 +201,21 @@ void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_len
 
 /*
  * From now on the run of @report borrows the TPCs on the GPU at @pci of the @nr processes @pids,
- * whose report is @id, whenever gpupart_lender_look() has found them idle. One thread, and one
- * lender at a time. -EBUSY they borrow themselves; -EINVAL they have no set of their own; -EPERM
- * this node gave this user none of their TPCs; and as gpupart_remote_open() and
+ * whose report is @id, whenever gpupart_lender_look() has found them idle: those in @within (NULL:
+ * all), or in what the job of the caller's environment has now, and in what the node gave this
+ * user. One thread, and one lender at a time. -EBUSY they borrow themselves; -EINVAL they have no
+ * set of their own; -EPERM the limits have none of their TPCs; and as gpupart_remote_open() and
  * gpupart_records_open().
  */
 #define GPUPART_LENDER_MAX 16	/* processes */
 struct gpupart_lender;
 int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const char *id,
 			const char *pci, const int *pids, unsigned int nr,
-			struct gpupart_lender **lender);
+			const struct gpupart_tpcset *within, struct gpupart_lender **lender);
 
 /*
  * To be called all the time: what it finds holds for 50 ms at most. 1 idle, 0 busy. -EAGAIN they
- * became others, or have other TPCs: open it again; -EBUSY, -ESRCH, -EINVAL: they cannot lend.
+ * became others, or have other TPCs: open it again; -EBUSY, -ESRCH, -EINVAL, -EPERM: they cannot lend.
  */
 int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
 

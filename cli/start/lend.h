@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include "lib/private.h"
 
+struct args;
+
 struct lend_wishes {
 	const char *job, *limit, *depth;	/* as they were given, or NULL */
 	uint64_t limit_ns, depth_ns;		/* 0: none */
@@ -27,8 +29,8 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
  * Starts a process that watches the job that lends, and says on stderr why nothing is lent. It
  * ends with this one. @id: of @report. All signals are blocked.
  */
-void lend_watch(const struct lend_wishes *wishes, struct gpupart_report *report, const char *id,
-		bool simulated);
+void lend_watch(struct args *args, const struct lend_wishes *wishes,
+		struct gpupart_report *report, const char *id);
 
 /* At the end, on stderr. */
 void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *report,

@@ -158,7 +158,7 @@ static int supervise(struct run *run, int fd)
 	if (err)
 		return failure("no process: %s", strerror(-err));
 	/* Now that other descriptors are closed. */
-	lend_watch(&run->wishes->lend, run->report, run->id, run->args->simulated);
+	lend_watch(run->args, &run->wishes->lend, run->report, run->id);
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);
 	run_report_say(run->report, &run->witness, run->args);

@@ -194,6 +194,27 @@ else
 	skip "only root sees programs of another user's"
 fi
 
+# Inside another run: what is lent stays inside the set of that one, as it is now.
+rm -f "$tmp/serve.sms" "$tmp/batch.sms"
+NS=1000 begin serve -t 8-11
+waits got serve "8 16-23" && : >"$tmp/serve.still"
+: >"$tmp/batch"
+"$gpupart" run -i sample:h200 --name around -t 0-9 -- "$gpupart" run --name batch -t 0-3 --lend serve \
+	--lend-limit 1s -- "$tmp/work" "$tmp/batch" 1000 >"$tmp/batch.out" 2>"$tmp/batch.err" &
+pid_batch=$!
+waits got batch "12 0-19"
+ok $? "inside a run on 0-9, one on 0-3 borrows 8-9 of 8-11"
+"$gpupart" set around -t 0-8 >"$tmp/none" 2>&1
+waits got batch "10 0-17"
+ok $? "and 8 alone once the run around it has 0-8"
+"$gpupart" set around -t 0-5 >"$tmp/none" 2>&1
+waits told batch "nothing is lent (simulated): the limit that this run is inside has none of the lender's TPCs"
+ok $? "none, with a message, once that has 0-5"
+waits got batch "8 0-7"
+ok $? "then it has its own"
+end batch
+end serve
+
 # What a node gave a user becomes less while his programs run: lent TPCs, too.
 cat >"$tmp/give.c" <<'END'
 #include <stdio.h>

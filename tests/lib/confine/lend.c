@@ -264,7 +264,7 @@ static bool find_pci(void)
 
 static int open_lender(void)
 {
-	return gpupart_lender_open(gp, batch.report, serve.id, getenv("TEST_PCI"), &serve.pid, 1,
+	return gpupart_lender_open(gp, batch.report, serve.id, getenv("TEST_PCI"), &serve.pid, 1, NULL,
 				   &lender);
 }
 
@@ -554,9 +554,9 @@ static void refused(void)
 	tap_ok(open_lender() == -EBUSY && !block(&serve)->lends, "a lender that borrows: %s",
 	       gpupart_error(gp));
 	block(&serve)->limit_ns = 0;
-	tap_ok(gpupart_lender_open(gp, batch.report, "/dev/null", getenv("TEST_PCI"), &serve.pid, 1,
+	tap_ok(gpupart_lender_open(gp, batch.report, "/dev/null", getenv("TEST_PCI"), &serve.pid, 1, NULL,
 				   &lender) == -EINVAL, "no report: %s", gpupart_error(gp));
-	tap_ok(gpupart_lender_open(gp, batch.report, serve.id, "0000:77:00.0", &serve.pid, 1,
+	tap_ok(gpupart_lender_open(gp, batch.report, serve.id, "0000:77:00.0", &serve.pid, 1, NULL,
 				   &lender) == -ENODEV, "another GPU: %s", gpupart_error(gp));
 	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == 1, "it can lend");
 	block(&serve)->limit_ns = 1;
