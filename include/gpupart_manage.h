@@ -292,7 +292,8 @@ int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
 /*
  * The same for who changes one process's limit again and again: found once, then about
  * 2 us a change. The object is the caller's; close it. _set fails with -ESRCH when the
- * process is gone. One thread at a time.
+ * process is gone or its page was cut short. One thread at a time. The process gets a handler of
+ * SIGBUS, which passes on what comes of other memory; a thread that blocks SIGBUS may be ended.
  */
 struct gpupart_remote;
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,

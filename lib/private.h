@@ -215,7 +215,8 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 
 /*
  * To be called all the time: what it finds holds for 50 ms at most. 1 idle, 0 busy. -EAGAIN they
- * became others, or have other TPCs: open it again; -EBUSY, -ESRCH, -EINVAL, -EPERM: they cannot lend.
+ * became others, or have other TPCs: open it again; -EBUSY, -ESRCH, -EINVAL, -EPERM: they cannot
+ * lend.
  */
 int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * See lend.h. The watcher is a process of its own: it reads pages of the lender's, which another
+ * See lend.h. The watcher is a process of its own: it reads records of the lender's, which another
  * program of this user's may cut short, and then it alone ends.
  */
 #include <errno.h>

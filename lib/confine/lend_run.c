@@ -170,7 +170,7 @@ void gpupart_lender_stop(struct gpupart_lender *lender)
 	atomic_store(&lender->own->lease, 0);
 }
 
-/* The processes that were found are still there with their TPCs, and the limits are as they were. */
+/* The processes that were found still have their TPCs, and the limits are as they were. */
 static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 {
 	struct gpupart_tpcset all = { { 0 } }, set;
