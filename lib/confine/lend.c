@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include "lib/confine/lend.h"
 #include "lib/core/clock.h"
@@ -36,7 +37,7 @@ struct outstanding {
 };
 
 atomic_bool lend_used;
-const struct lend_from *_Atomic lend_from;
+struct lend_from *_Atomic lend_from;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
@@ -50,6 +51,8 @@ static uint64_t counted_ns, lent_ns;
 static atomic_uint generation;		/* of functions' addresses */
 static struct gpupart_gpu *gpu;		/* of the lender's TPCs; NULL: none */
 static uint64_t taken;			/* report_lend->number of what was taken */
+static struct lend_from *earlier;	/* lenders that a callback may be reading */
+static unsigned int nr_calls;		/* that launch, in all threads */
 static _Thread_local struct scope_lend call;
 
 bool lend_start(void)
@@ -69,20 +72,32 @@ void lend_forget(void)
 
 /* ------------------------------------------------------------------- the lender */
 
-/*
- * What the run's watcher wrote; while it writes, none. What there is of an earlier lender stays: a
- * callback may be reading it.
- */
+/* No lender any more, and those that no callback can be reading are freed. */
+static void drop_lender(void)
+{
+	struct lend_from *from = atomic_exchange(&lend_from, NULL);
+
+	gpu = NULL;
+	if (from) {
+		from->next = earlier;
+		earlier = from;
+	}
+	while (!nr_calls && (from = earlier)) {
+		earlier = from->next;
+		munmap(from->head, sizeof(struct report_block));
+		free(from);
+	}
+}
+
+/* What the run's watcher wrote; while it writes, none. */
 static __attribute__((noinline)) void take_lender(void)
 {
 	uint64_t number = atomic_load(&report_lend->number);
 	struct lend_lender lender = report_lend->lender;
 	struct gpupart_tpcset all;
-	struct memfd_head *head;
 	struct lend_from *from;
 
-	atomic_store(&lend_from, NULL);
-	gpu = NULL;
+	drop_lender();
 	lender.report[sizeof(lender.report) - 1] = 0;
 	atomic_thread_fence(memory_order_acquire);
 	if (number & 1 || atomic_load(&report_lend->number) != number)
@@ -98,11 +113,11 @@ static __attribute__((noinline)) void take_lender(void)
 	if (!from || gpupart_tpcset_empty(&lender.tpcs) ||
 	    !gpupart_tpcset_subset(&lender.tpcs, &all) ||
 	    memfd_map(NULL, lender.report, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block),
-		      &head)) {
+		      &from->head)) {
 		free(from);
 		return;
 	}
-	from->block = &((struct report_block *)head)->lend;
+	from->block = &((struct report_block *)from->head)->lend;
 	tmd_map_convert(&gpu->driver.map, &lender.tpcs, &from->tpcs);
 	atomic_store(&lend_from, from);
 }
@@ -269,6 +284,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 	/* Now, so that of two threads that launch the second one sees the first. */
 	counted_ns += ns;
 	lent_ns += lent ? ns : 0;
+	nr_calls++;
 	pthread_mutex_unlock(&lock);
 	scope_lend_begin(&call);
 }
@@ -283,6 +299,7 @@ void lend_ends(int result)
 	if (kept && call.got)
 		atomic_fetch_add_explicit(&report_lend->lent, 1, memory_order_relaxed);
 	pthread_mutex_lock(&lock);
+	nr_calls--;
 	kept = kept && nr_outstanding < MAX_OUTSTANDING;
 	if (kept)
 		outstanding[nr_outstanding++] = (struct outstanding){

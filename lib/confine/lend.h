@@ -22,14 +22,16 @@
 /* This process's launches are bounded: its run says so. */
 extern atomic_bool lend_used;
 
-/* What the callback needs of a lender; it never changes and never goes. */
+/* What the callback needs of a lender; it never changes, and stays while a launch is made. */
 struct lend_from {
 	const struct lend_block *block;
 	struct tmd_allow tpcs;
+	struct memfd_head *head;	/* of the memory that @block is in */
+	struct lend_from *next;		/* that is no lender any more */
 };
 
 /* NULL: none. */
-extern const struct lend_from *_Atomic lend_from __attribute__((visibility("hidden")));
+extern struct lend_from *_Atomic lend_from __attribute__((visibility("hidden")));
 
 /* When launches are watched first, which it asks for by true. */
 bool lend_start(void);

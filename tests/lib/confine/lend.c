@@ -264,8 +264,8 @@ static bool find_pci(void)
 
 static int open_lender(void)
 {
-	return gpupart_lender_open(gp, batch.report, serve.id, getenv("TEST_PCI"), &serve.pid, 1, NULL,
-				   &lender);
+	return gpupart_lender_open(gp, batch.report, serve.id, getenv("TEST_PCI"), &serve.pid, 1,
+				   NULL, &lender);
 }
 
 /* Both are there, and nothing is lent yet. */
@@ -344,6 +344,42 @@ static void lease(void)
 	lender = NULL;
 	tap_ok(runs_unlent(&batch, 3), "it is closed: nothing is lent");
 	pthread_mutex_unlock(&looking);
+}
+
+/* Lines of /proc/PID/maps with @text. */
+static int nr_maps(pid_t pid, const char *text)
+{
+	char path[32], line[512];
+	int nr = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps))
+		nr += !!strstr(line, text);
+	if (maps)
+		fclose(maps);
+	return nr;
+}
+
+static void again(void)
+{
+	bool good = true;
+	int before;
+
+	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
+		return;
+	before = nr_maps(batch.pid, REPORT_NAME);
+	for (int n = 0; good && n < 20; n++) {
+		looks_pause();
+		gpupart_lender_close(lender);
+		good = !open_lender();
+		looks_go_on();
+		good = good && runs_lent(&batch);
+	}
+	tap_ok(good, "the lender is opened 20 times more");
+	tap_ok(nr_maps(batch.pid, REPORT_NAME) == before, "the borrower has mapped no more: %d",
+	       nr_maps(batch.pid, REPORT_NAME) - before);
 }
 
 static void killed(void)
@@ -554,10 +590,10 @@ static void refused(void)
 	tap_ok(open_lender() == -EBUSY && !block(&serve)->lends, "a lender that borrows: %s",
 	       gpupart_error(gp));
 	block(&serve)->limit_ns = 0;
-	tap_ok(gpupart_lender_open(gp, batch.report, "/dev/null", getenv("TEST_PCI"), &serve.pid, 1, NULL,
-				   &lender) == -EINVAL, "no report: %s", gpupart_error(gp));
-	tap_ok(gpupart_lender_open(gp, batch.report, serve.id, "0000:77:00.0", &serve.pid, 1, NULL,
-				   &lender) == -ENODEV, "another GPU: %s", gpupart_error(gp));
+	tap_ok(gpupart_lender_open(gp, batch.report, "/dev/null", getenv("TEST_PCI"), &serve.pid, 1,
+				   NULL, &lender) == -EINVAL, "no report: %s", gpupart_error(gp));
+	tap_ok(gpupart_lender_open(gp, batch.report, serve.id, "0000:77:00.0", &serve.pid, 1,
+				   NULL, &lender) == -ENODEV, "another GPU: %s", gpupart_error(gp));
 	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == 1, "it can lend");
 	block(&serve)->limit_ns = 1;
 	tap_ok(gpupart_lender_look(gp, lender) == -EBUSY && !block(&batch)->lease,
@@ -601,6 +637,7 @@ static const struct scenario scenarios[] = {
 	{ "idle-and-busy", idle_and_busy, "@b", { CLOCK }, prepare },
 	{ "graph", graph, "@b", { CLOCK }, prepare },
 	{ "lease", lease, "@b", { CLOCK }, prepare },
+	{ "again", again, "@b", { CLOCK }, prepare },
 	{ "killed", killed, "@b", { CLOCK }, prepare },
 	{ "cut", cut, "@b", { CLOCK }, prepare },
 	{ "lies", lies, "@b", { CLOCK }, prepare },
