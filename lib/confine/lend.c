@@ -55,13 +55,20 @@ static struct lend_from *earlier;	/* lenders that a callback may be reading */
 static unsigned int nr_calls;		/* that launch, in all threads */
 static _Thread_local struct scope_lend call;
 
+/* No launch works there, and what is outstanding is the parent's. */
+static void after_fork(void)
+{
+	atomic_store(&lend_used, false);
+}
+
 bool lend_start(void)
 {
 	if (!report_lend || !report_lend->depth_ns)
 		return false;
 	depth_ns = report_lend->depth_ns;
 	limit_ns = report_lend->limit_ns;
-	atomic_store(&lend_used, true);
+	if (!atomic_exchange(&lend_used, true))
+		pthread_atfork(NULL, NULL, after_fork);
 	return true;
 }
 

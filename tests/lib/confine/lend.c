@@ -71,6 +71,18 @@ static int launch_graph(struct program *p, P stream, unsigned int ns)
 	return CALL("cuGraphLaunch", (P, P), (exec, stream));
 }
 
+/* The status of a child that launches, which fails there. */
+static int launch_in_child(struct program *p, P stream)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(!program_launch(p, stream, 1, 1000));
+	waitpid(pid, &status, 0);
+	return status;
+}
+
 static int set_own(char what, uint64_t tpcs)
 {
 	struct gpupart_tpcset set = { { tpcs } };
@@ -86,7 +98,7 @@ static int set_own(char what, uint64_t tpcs)
  * c: launches a census, and waits; where it ran. l NS: launches in stream 0, and does not wait;
  * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t MASK: this
  * thread's set is that one, u: none. i MASK: the program's own limit is. e ID: with that
- * attribute. g NS: a graph in stream 1.
+ * attribute. g NS: a graph in stream 1. f: launches in the child of a fork; how that ended.
  */
 static int be_program(void)
 {
@@ -122,6 +134,8 @@ static int be_program(void)
 			err = set_own(*line, ns);
 		else if (*line == 'g')
 			err = launch_graph(&p, streams[1], ns);
+		else if (*line == 'f')
+			err = launch_in_child(&p, streams[0]);
 		else if (*line == 'e')
 			err = launch_with(&p, streams[0], ns);
 		if (*line != 'c')
@@ -581,6 +595,14 @@ static void attributes(void)
 	looks_go_on();
 }
 
+static void forked(void)
+{
+	if (!both(20 * SECOND, 20 * SECOND))
+		return;
+	tap_ok(!strcmp(ask(&batch, 'l', 300000000), "0 1"), "a launch is outstanding");
+	tap_ok(!strcmp(ask(&batch, 'f', 0), "0 1"), "the child of a fork launches in vain");
+}
+
 static void refused(void)
 {
 	if (!both(20 * SECOND, 20 * SECOND))
@@ -647,6 +669,7 @@ static const struct scenario scenarios[] = {
 	{ "waits-for-later", waits_for_later, "@b", { CLOCK }, prepare },
 	{ "own-sets", own_sets, "@b", { CLOCK }, prepare },
 	{ "attributes", attributes, "@b", { CLOCK }, prepare },
+	{ "forked", forked, "@b", { CLOCK }, prepare },
 	{ "refused", refused, "@b", { CLOCK }, prepare },
 	{ "without-records", without_records, "@b", { CLOCK, "GPUPART_RECORDS=0" }, prepare },
 };
