@@ -329,8 +329,10 @@ int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
 /*
  * The same for callers that change the limit of one process many times: the process is found
  * once, and a change then takes about 2 us. The caller must close the object.
- * gpupart_remote_set() fails with -ESRCH when the process has ended. One thread at a time may
- * use the object.
+ * gpupart_remote_set() fails with -ESRCH when the process has ended or its state page was
+ * truncated. One thread at a time may use the object. The library installs a SIGBUS handler in the
+ * calling process, which passes faults in other memory on to the previous handler. Do not block
+ * SIGBUS in a thread that calls these functions: a truncated page would then end the process.
  */
 struct gpupart_remote;
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,

@@ -231,21 +231,22 @@ void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_len
 /*
  * The run of @report borrows TPCs on the GPU at @pci from now on. They belong to the @nr
  * processes @pids, whose report is @id, and are lent whenever gpupart_lender_look() has found
- * these processes idle. One thread may use the object, and there is one lender at a time.
- * -EBUSY: these processes borrow TPCs themselves. -EINVAL: they have no set of their own.
- * -EPERM: none of their TPCs was granted to this user. Other errors are those of
- * gpupart_remote_open() and gpupart_records_open().
+ * these processes idle. Only TPCs in @within (NULL: all), in the current set of the job of the
+ * caller's environment, and in this user's grants are lent. One thread may use the object, and
+ * there is one lender at a time. -EBUSY: these processes borrow TPCs themselves. -EINVAL: they
+ * have no set of their own. -EPERM: the limits allow none of their TPCs. Other errors are those
+ * of gpupart_remote_open() and gpupart_records_open().
  */
 #define GPUPART_LENDER_MAX 16	/* processes */
 struct gpupart_lender;
 int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const char *id,
 			const char *pci, const int *pids, unsigned int nr,
-			struct gpupart_lender **lender);
+			const struct gpupart_tpcset *within, struct gpupart_lender **lender);
 
 /*
  * Call it continuously: a result is valid for at most 50 ms. Returns 1 if the processes are
  * idle, 0 if they are busy. -EAGAIN: the processes or their TPCs have changed; open the lender
- * again. -EBUSY, -ESRCH, -EINVAL: they cannot lend.
+ * again. -EBUSY, -ESRCH, -EINVAL, -EPERM: they cannot lend.
  */
 int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * See lend.h. The watcher is a separate process: it maps state pages of the lender. If another
- * program truncates one, only the watcher dies.
+ * See lend.h. The watcher is a separate process: it maps records of the lender. If another program
+ * of the same user truncates them, only the watcher dies.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "cli/cmd.h"
 #include "cli/mps/mps_daemon.h"
-#include "cli/start/lend.h"
+#include "cli/start/run.h"
 #include "cli/target/check.h"
 #include "cli/target/shown.h"
 #include "cli/util/message.h"
@@ -84,12 +84,14 @@ struct found {
 };
 
 struct watch {
+	struct args *args;
 	const struct lend_wishes *wishes;
 	struct gpupart_report *report;
 	const char *id;
 	bool simulated;
 	char pipes[256];	/* directory of the program's MPS daemon */
 	char pci[20];
+	struct gpupart_tpcset within;	/* the limit of the run around this one */
 	char reason[512];	/* last one printed */
 	struct gpupart_lender *lender;
 };
@@ -160,6 +162,22 @@ static int find(struct found *found)
 	return err;
 }
 
+/* Finds the limit of the run around this one, from this process's environment. 0, or an error. */
+static int find_within(void)
+{
+	const struct gpupart_tpcset *outer;
+	struct gpupart_topology *topo;
+	int err = args_topology(watch.args, &topo);
+
+	if (err)
+		return err;
+	err = run_outer_limit(watch.args, topo, watch.pci, &watch.within, &outer);
+	if (!outer)
+		watch.within = gpupart_topology_all(topo);
+	gpupart_topology_close(topo);
+	return err;
+}
+
 /* Finds the GPU that the program uses. Returns false if it uses none so far. */
 static bool find_own(void)
 {
@@ -169,6 +187,8 @@ static bool find_own(void)
 		if (p.state == GPUPART_REPORT_CONFINED) {
 			strcpy(watch.pci, p.pci);
 			process_variable(p.pid, MPS_DAEMON_PIPES, watch.pipes, sizeof(watch.pipes));
+			if (find_within())
+				_exit(EXIT_FAILED);
 		}
 	return *watch.pci;
 }
@@ -181,7 +201,7 @@ static int open_lender(void)
 	if (err)
 		return err;
 	if (gpupart_lender_open(cmd_gp, watch.report, first.id, watch.pci, first.pids, first.nr,
-				&watch.lender))
+				&watch.within, &watch.lender))
 		return say("%s", gpupart_error(cmd_gp));
 	/* From here on the library reports processes that join the lender: check that none did before. */
 	err = find(&again);
@@ -245,15 +265,16 @@ static void __attribute__((noreturn)) be_watcher(pid_t parent)
 	}
 }
 
-void lend_watch(const struct lend_wishes *wishes, struct gpupart_report *report, const char *id,
-		bool simulated)
+void lend_watch(struct args *args, const struct lend_wishes *wishes,
+		struct gpupart_report *report, const char *id)
 {
 	pid_t parent = getpid(), pid;
 
 	if (!wishes->limit_ns)
 		return;
 	watch = (struct watch){
-		.wishes = wishes, .report = report, .id = id, .simulated = simulated,
+		.args = args, .wishes = wishes, .report = report, .id = id,
+		.simulated = args->simulated,
 	};
 	pid = fork();
 	if (!pid)

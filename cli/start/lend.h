@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include "lib/private.h"
 
+struct args;
+
 struct lend_wishes {
 	const char *job, *limit, *depth;	/* option values, or NULL */
 	uint64_t limit_ns, depth_ns;		/* 0 if not given */
@@ -27,8 +29,8 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
  * Starts a process that watches the lender and prints on stderr why nothing is lent. It ends with
  * this one. @id identifies @report. The caller has blocked all signals.
  */
-void lend_watch(const struct lend_wishes *wishes, struct gpupart_report *report, const char *id,
-		bool simulated);
+void lend_watch(struct args *args, const struct lend_wishes *wishes,
+		struct gpupart_report *report, const char *id);
 
 /* Prints on stderr, at the end, how many launches used lent TPCs. */
 void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *report,

@@ -159,7 +159,7 @@ static int supervise(struct run *run, int fd)
 	if (err)
 		return failure("cannot create a process: %s", strerror(-err));
 	/* Start it now that other descriptors are closed. */
-	lend_watch(&run->wishes->lend, run->report, run->id, run->args->simulated);
+	lend_watch(run->args, &run->wishes->lend, run->report, run->id);
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);
 	run_report_say(run->report, &run->witness, run->args);

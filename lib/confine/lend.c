@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include "lib/confine/lend.h"
 #include "lib/core/clock.h"
@@ -40,7 +41,7 @@ struct outstanding {
 };
 
 atomic_bool lend_used;
-const struct lend_from *_Atomic lend_from;
+struct lend_from *_Atomic lend_from;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
@@ -54,7 +55,15 @@ static uint64_t counted_ns, lent_ns;
 static atomic_uint generation;		/* of the addresses of functions */
 static struct gpupart_gpu *gpu;		/* the GPU of the lender's TPCs; NULL: none */
 static uint64_t taken;			/* the report_lend->number that was read last */
+static struct lend_from *earlier;	/* earlier lenders that a callback may be reading */
+static unsigned int nr_calls;		/* launching calls in progress, in all threads */
 static _Thread_local struct scope_lend call;
+
+/* No launch works there, and what is outstanding is the parent's. */
+static void after_fork(void)
+{
+	atomic_store(&lend_used, false);
+}
 
 bool lend_start(void)
 {
@@ -62,7 +71,8 @@ bool lend_start(void)
 		return false;
 	depth_ns = report_lend->depth_ns;
 	limit_ns = report_lend->limit_ns;
-	atomic_store(&lend_used, true);
+	if (!atomic_exchange(&lend_used, true))
+		pthread_atfork(NULL, NULL, after_fork);
 	return true;
 }
 
@@ -73,20 +83,32 @@ void lend_forget(void)
 
 /* ------------------------------------------------------------------- the lender */
 
-/*
- * Reads what the run's watcher wrote; while it writes, there is no lender. Data of an earlier
- * lender is kept, because a callback may be reading it.
- */
+/* Ends the lending, and frees earlier lenders that no callback can be reading. */
+static void drop_lender(void)
+{
+	struct lend_from *from = atomic_exchange(&lend_from, NULL);
+
+	gpu = NULL;
+	if (from) {
+		from->next = earlier;
+		earlier = from;
+	}
+	while (!nr_calls && (from = earlier)) {
+		earlier = from->next;
+		munmap(from->head, sizeof(struct report_block));
+		free(from);
+	}
+}
+
+/* Reads what the run's watcher wrote; while it writes, there is no lender. */
 static __attribute__((noinline)) void take_lender(void)
 {
 	uint64_t number = atomic_load(&report_lend->number);
 	struct lend_lender lender = report_lend->lender;
 	struct gpupart_tpcset all;
-	struct memfd_head *head;
 	struct lend_from *from;
 
-	atomic_store(&lend_from, NULL);
-	gpu = NULL;
+	drop_lender();
 	lender.report[sizeof(lender.report) - 1] = 0;
 	atomic_thread_fence(memory_order_acquire);
 	if (number & 1 || atomic_load(&report_lend->number) != number)
@@ -102,11 +124,11 @@ static __attribute__((noinline)) void take_lender(void)
 	if (!from || gpupart_tpcset_empty(&lender.tpcs) ||
 	    !gpupart_tpcset_subset(&lender.tpcs, &all) ||
 	    memfd_map(NULL, lender.report, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block),
-		      &head)) {
+		      &from->head)) {
 		free(from);
 		return;
 	}
-	from->block = &((struct report_block *)head)->lend;
+	from->block = &((struct report_block *)from->head)->lend;
 	tmd_map_convert(&gpu->driver.map, &lender.tpcs, &from->tpcs);
 	atomic_store(&lend_from, from);
 }
@@ -274,6 +296,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 	/* Count now, so that the second of two launching threads sees the first. */
 	counted_ns += ns;
 	lent_ns += lent ? ns : 0;
+	nr_calls++;
 	pthread_mutex_unlock(&lock);
 	scope_lend_begin(&call);
 }
@@ -288,6 +311,7 @@ void lend_ends(int result)
 	if (kept && call.got)
 		atomic_fetch_add_explicit(&report_lend->lent, 1, memory_order_relaxed);
 	pthread_mutex_lock(&lock);
+	nr_calls--;
 	kept = kept && nr_outstanding < MAX_OUTSTANDING;
 	if (kept)
 		outstanding[nr_outstanding++] = (struct outstanding){

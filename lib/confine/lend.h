@@ -26,10 +26,12 @@ extern atomic_bool lend_used;
 struct lend_from {
 	const struct lend_block *block;
 	struct tmd_allow tpcs;
+	struct memfd_head *head;	/* of the memory that @block is in */
+	struct lend_from *next;		/* that is no lender any more */
 };
 
 /* NULL: none. */
-extern const struct lend_from *_Atomic lend_from __attribute__((visibility("hidden")));
+extern struct lend_from *_Atomic lend_from __attribute__((visibility("hidden")));
 
 /* Called before launches are observed; returns true if they must be. */
 bool lend_start(void);

@@ -13,13 +13,15 @@
 #include <unistd.h>
 #include "lib/confine/report.h"
 #include "lib/core/clock.h"
+#include "lib/core/environment.h"
 #include "lib/private.h"
 #include "lib/records/records.h"
 #include "lib/state/grant.h"
+#include "lib/state/job.h"
 
 #define LEASE_NS	50000000ull
 #define MEASURE_NS	1000000		/* time for the first measurement of the counter's rate */
-#define GIVEN_NS	100000000ull	/* time between two checks of this user's grants */
+#define LIMITS_NS	100000000ull	/* time between two checks of the limits of this run */
 #define NEVER		UINT64_MAX
 
 struct gpupart_lender {
@@ -27,12 +29,13 @@ struct gpupart_lender {
 	struct report_block *block;	/* of the lender */
 	uint64_t attached;		/* the value in report_block before its processes were
 					 * found */
-	struct gpupart_tpcset tpcs;
+	struct gpupart_tpcset tpcs, lent;	/* the lender's; those that this run may borrow */
+	struct gpupart_tpcset within;	/* the limit of the run around this one at its start */
 	unsigned int nr;
 	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
 	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];
 	uint64_t counter, ns;		/* when it was opened */
-	uint64_t given_ns;		/* when the grants were last checked */
+	uint64_t limits_ns;		/* when the limits of this run were last checked */
 	char pci[20];
 };
 
@@ -66,10 +69,10 @@ static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pi
 
 	if (err)
 		return err;
-	err = gpupart_remote_get(gp, lender->remotes[n], &set) ?:
-	      gpupart_records_open(gp, pid, pci, &lender->readers[n]);
+	err = gpupart_remote_get(gp, lender->remotes[n], &set);
 	if (!err && gpupart_tpcset_empty(&set))
 		err = ctx_fail(gp, -EINVAL, "process %d has no set of its own to lend", pid);
+	err = err ?: gpupart_records_open(gp, pid, pci, &lender->readers[n]);
 	if (err) {
 		gpupart_remote_close(lender->remotes[n]);
 		return err;
@@ -80,15 +83,29 @@ static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pi
 	return 0;
 }
 
-/* The lender's TPCs, cut to what this user's grants allow. */
-static struct gpupart_tpcset given_of(struct gpupart_lender *lender)
+/*
+ * Sets @set to the lender's TPCs inside the current limit of the run around this one and inside
+ * this user's grants. -EPERM: there is none.
+ */
+static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct gpupart_tpcset *set)
 {
+	const char *job = environment_read().job;
 	struct node_limit given;
 
-	lender->given_ns = clock_monotonic_ns();
-	return gpupart_grant_exempts(geteuid()) ||
-	       !node_limit(geteuid(), lender->pci, NULL, &given) ? lender->tpcs :
-	       gpupart_tpcset_and(&lender->tpcs, &given.tpcs);
+	lender->limits_ns = clock_monotonic_ns();
+	*set = lender->within;
+	if (job)
+		job_limit(job, lender->pci, set);
+	*set = gpupart_tpcset_and(set, &lender->tpcs);
+	if (gpupart_tpcset_empty(set))
+		return ctx_fail(gp, -EPERM,
+				"the limit that this run is inside has none of the lender's TPCs");
+	if (gpupart_grant_exempts(geteuid()) || !node_limit(geteuid(), lender->pci, NULL, &given))
+		return 0;
+	*set = gpupart_tpcset_and(set, &given.tpcs);
+	return gpupart_tpcset_empty(set) ?
+	       ctx_fail(gp, -EPERM, "this node gave this user none of the lender's TPCs of %s",
+			lender->pci) : 0;
 }
 
 /*
@@ -109,7 +126,7 @@ static void show(struct lend_block *own, const char *id, const char *pci,
 
 int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const char *id,
 			const char *pci, const int *pids, unsigned int nr,
-			struct gpupart_lender **opened)
+			const struct gpupart_tpcset *within, struct gpupart_lender **opened)
 {
 	struct gpupart_lender *lender = calloc(1, sizeof(*lender));
 	struct memfd_head *head;
@@ -119,6 +136,10 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		return ctx_fail(gp, -ENOMEM, "out of memory for a lender");
 	lender->own = lend_of(report);
 	snprintf(lender->pci, sizeof(lender->pci), "%s", pci);
+	if (within)
+		lender->within = *within;
+	else
+		memset(&lender->within, 0xff, sizeof(lender->within));
 	lender->counter = records_counter();
 	lender->ns = clock_monotonic_ns();
 	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*lender->block), &head);
@@ -138,19 +159,13 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		if (err == -ENODEV && (n + 1 < nr || lender->nr))
 			err = 0;
 	}
-	if (!err) {
-		lender->tpcs = given_of(lender);
-		if (gpupart_tpcset_empty(&lender->tpcs))
-			err = ctx_fail(gp, -EPERM,
-				       "none of the lender's TPCs of %s are granted to this user",
-				       pci);
-	}
+	err = err ?: find_lent(gp, lender, &lender->lent);
 	if (err) {
 		gpupart_lender_close(lender);
 		return err;
 	}
 	nanosleep(&(struct timespec){ .tv_nsec = MEASURE_NS }, NULL);
-	show(lender->own, id, pci, &lender->tpcs);
+	show(lender->own, id, pci, &lender->lent);
 	*opened = lender;
 	return 0;
 }
@@ -177,9 +192,9 @@ static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 	if (!err && (atomic_load(&lender->block->lend.attached) != lender->attached ||
 		     !gpupart_tpcset_subset(&lender->tpcs, &all)))
 		err = -EAGAIN;
-	if (!err && clock_monotonic_ns() - lender->given_ns > GIVEN_NS) {
-		set = given_of(lender);
-		if (!gpupart_tpcset_equal(&set, &lender->tpcs))
+	if (!err && clock_monotonic_ns() - lender->limits_ns > LIMITS_NS) {
+		err = find_lent(gp, lender, &set);
+		if (!err && !gpupart_tpcset_equal(&set, &lender->lent))
 			err = -EAGAIN;
 	}
 	if (!err && lender->block->lend.limit_ns)

@@ -10,11 +10,11 @@
 #include <unistd.h>
 #include "lib/core/memfd.h"
 
-/* The process that created it may have ended, and its pid and descriptor may be reused. */
-static bool is_ours(const char *id, const char *name)
+/* Whether the file at @path in /proc/self/fd is such memory. */
+static bool is_ours(const char *path, const char *name)
 {
 	char link[MEMFD_ID_LEN], wanted[MEMFD_ID_LEN];
-	ssize_t len = readlink(id, link, sizeof(link) - 1);
+	ssize_t len = readlink(path, link, sizeof(link) - 1);
 
 	link[len > 0 ? len : 0] = 0;
 	snprintf(wanted, sizeof(wanted), "/memfd:%s (deleted)", name);
@@ -24,19 +24,31 @@ static bool is_ours(const char *id, const char *name)
 int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
 	      struct memfd_head **at)
 {
-	int fd = open(id, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	/*
+	 * The process that created it may have ended, and @id be something else: first a descriptor
+	 * that does nothing with the file. A device may act when it is opened.
+	 */
+	int place = open(id, O_PATH | O_CLOEXEC), fd, err;
 	void *map = MAP_FAILED;
+	char path[32];
 	struct stat st;
 	bool ours;
 
-	if (fd < 0)
+	if (place < 0)
 		return ctx_fail(gp, -errno, "%.80s: %s", id, strerror(errno));
-	ours = is_ours(id, name);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	ours = is_ours(path, name);
+	fd = ours ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	err = errno;
+	close(place);
+	if (ours && fd < 0)
+		return ctx_fail(gp, -err, "%.80s: %s", id, strerror(err));
 	/* Memory that can be shortened could kill this process with a bus error. */
-	if (ours && !fstat(fd, &st) && (size_t)st.st_size == size &&
+	if (fd >= 0 && !fstat(fd, &st) && (size_t)st.st_size == size &&
 	    fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	*at = map;
 	if (map != MAP_FAILED && (*at)->magic == magic && (*at)->size == size)
 		return 0;

@@ -528,10 +528,13 @@ static bool map_all(struct gpupart_records_reader *reader)
 	    st.st_size < at + (off_t)sizeof(*reader->section) || fstat(reader->block_fd, &st) ||
 	    st.st_size < (off_t)sizeof(*reader->block))
 		return false;
-	map = mmap(NULL, sizeof(*reader->block), PROT_READ, MAP_SHARED, reader->block_fd, 0);
-	if (map == MAP_FAILED)
+	if (!reader->block) {
+		map = mmap(NULL, sizeof(*reader->block), PROT_READ, MAP_SHARED, reader->block_fd,
+			   0);
+		reader->block = map == MAP_FAILED ? NULL : map;
+	}
+	if (!reader->block)
 		return false;
-	reader->block = map;
 	map = mmap(NULL, sizeof(*reader->section), PROT_READ, MAP_SHARED, reader->records_fd, at);
 	reader->section = map == MAP_FAILED ? NULL : map;
 	return reader->section;

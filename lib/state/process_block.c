@@ -218,15 +218,14 @@ static void after_fork(void)
 	void *copy;
 
 	if (own.pid) {
-		copy = mmap(NULL, sizeof(*control_self), PROT_READ | PROT_WRITE,
+		copy = mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (copy == MAP_FAILED)
 			return;
 		memcpy(copy, control_self, sizeof(*control_self));
-		if (mmap(control_self, CONTROL_SIZE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == control_self)
-			memcpy(control_self, copy, sizeof(*control_self));
-		munmap(copy, sizeof(*control_self));
+		if (mremap(copy, CONTROL_SIZE, CONTROL_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   control_self) == MAP_FAILED)
+			return;
 		if (is_own_fd())
 			close(own.fd);
 	}

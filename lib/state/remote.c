@@ -3,6 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +23,55 @@ struct opened {
 	int fd;
 	struct control_block *block;
 };
+
+struct gpupart_remote {
+	struct opened opened;
+	struct control_gpu *gpu;
+	int pid;
+	bool exempt;	/* from this node's grants */
+};
+
+/* ------------------------------------------------------------------- truncated state pages */
+
+static _Thread_local sigjmp_buf cut_jump;
+static _Thread_local volatile bool cut_caught;
+static struct sigaction before_us;
+
+/* After a fault in other memory the access is repeated with the previous handler. */
+static void on_fault(int sig)
+{
+	if (cut_caught)
+		siglongjmp(cut_jump, 1);
+	sigaction(sig, &before_us, NULL);
+}
+
+/* SA_NODEFER leaves the signal mask unchanged, so a jump has nothing to restore. */
+static void catch_faults(void)
+{
+	const struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+
+	sigaction(SIGBUS, &action, &before_us);
+}
+
+/* Calls @act, which accesses the state page. Returns its result, or -ESRCH for a truncated page. */
+static int with_block(struct gpupart *gp, struct gpupart_remote *remote,
+		      int (*act)(struct gpupart *gp, struct gpupart_remote *remote, void *arg),
+		      void *arg)
+{
+	int err;
+
+	if (sigsetjmp(cut_jump, 0)) {
+		err = ctx_fail(gp, -ESRCH, "the state page of process %d was truncated",
+			       remote->pid);
+	} else {
+		cut_caught = true;
+		err = act(gp, remote, arg);
+	}
+	cut_caught = false;
+	return err;
+}
+
+/* ------------------------------------------------------------------- blocks */
 
 static void close_block(struct opened *opened)
 {
@@ -158,16 +210,18 @@ static int keep_given(struct gpupart *gp, int pid, const struct control_gpu *gpu
 			pid, list, pci);
 }
 
-struct gpupart_remote {
-	struct opened opened;
-	struct control_gpu *gpu;
-	int pid;
-	bool exempt;	/* from the grants of this machine */
-};
+static int find_remote_gpu(struct gpupart *gp, struct gpupart_remote *remote, void *pci)
+{
+	remote->gpu = find_gpu(remote->opened.block, pci);
+	return remote->gpu ? check_outside(gp, remote->pid, remote->gpu, NULL)
+			   : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s",
+				      remote->pid, (const char *)pci);
+}
 
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 			struct gpupart_remote **remote)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct gpupart_remote *new;
 	int err;
 
@@ -183,9 +237,8 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 	err = find_block(gp, pid, &new->opened);
 	if (err)
 		goto free_new;
-	new->gpu = find_gpu(new->opened.block, pci);
-	err = new->gpu ? check_outside(gp, pid, new->gpu, NULL)
-		       : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s", pid, pci);
+	pthread_once(&once, catch_faults);
+	err = with_block(gp, new, find_remote_gpu, (void *)(uintptr_t)pci);
 	if (err)
 		goto close_block;
 	*remote = new;
@@ -198,25 +251,27 @@ free_new:
 	return err;
 }
 
-static bool still_holds(const struct gpupart_remote *remote)
+static int check_holds(struct gpupart *gp, const struct gpupart_remote *remote)
 {
-	return holder_is(remote->opened.fd, geteuid(), remote->pid);
+	return holder_is(remote->opened.fd, geteuid(), remote->pid) ? 0 :
+	       ctx_fail(gp, -ESRCH, "process %d is gone, or became another program", remote->pid);
 }
 
-int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
-		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
+struct setting {
+	const struct gpupart_tpcset *set;
+	struct gpupart_tpcset *before;
+};
+
+static int set_limit(struct gpupart *gp, struct gpupart_remote *remote, void *arg)
 {
+	const struct setting *setting = arg;
+	const struct gpupart_tpcset *set = setting->set;
 	struct limit_sets sets;
 	struct node_limit given;
 	int err = check_outside(gp, remote->pid, remote->gpu, set);
 
 	if (!err && !remote->exempt)
 		err = keep_given(gp, remote->pid, remote->gpu, &set, &given);
-	if (!err && !still_holds(remote))
-		err = ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
-			       remote->pid);
-	if (!err)
-		err = lock_block(gp, remote->pid, &remote->opened);
 	if (err)
 		return err;
 	/*
@@ -225,42 +280,68 @@ int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 	 */
 	atomic_fetch_or_explicit(&remote->gpu->in_use, CONTROL_USED, memory_order_relaxed);
 	if (!limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets))
-		err = ctx_fail(gp, -EBUSY, "process %d keeps changing its own limit: try again",
-			       remote->pid);
-	else if (before)
-		*before = sets.in_force;
+		return ctx_fail(gp, -EBUSY, "process %d keeps changing its own limit: try again",
+				remote->pid);
+	if (setting->before)
+		*setting->before = sets.in_force;
+	return 0;
+}
+
+int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
+		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
+{
+	int err = check_holds(gp, remote) ?: lock_block(gp, remote->pid, &remote->opened);
+
+	if (err)
+		return err;
+	err = with_block(gp, remote, set_limit, &(struct setting){ set, before });
 	flock(remote->opened.fd, LOCK_UN);
 	return err;
+}
+
+static int get_limit(struct gpupart *gp, struct gpupart_remote *remote, void *set)
+{
+	struct limit_sets sets;
+
+	if (!limit_get(&remote->gpu->limit, &sets))
+		return ctx_fail(gp, -EBUSY, "the limit of process %d is changed all the time",
+				remote->pid);
+	*(struct gpupart_tpcset *)set = sets.outer;
+	return 0;
 }
 
 int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
 		       struct gpupart_tpcset *set)
 {
-	struct limit_sets sets;
+	return check_holds(gp, remote) ?:
+	       with_block(gp, (struct gpupart_remote *)(uintptr_t)remote, get_limit, set);
+}
 
-	if (!still_holds(remote))
-		return ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
-				remote->pid);
-	if (!limit_get(&remote->gpu->limit, &sets))
-		return ctx_fail(gp, -EBUSY, "the limit of process %d keeps changing: try again",
-				remote->pid);
-	*set = sets.outer;
+static int mark_lends(struct gpupart *gp, struct gpupart_remote *remote, void *none)
+{
+	(void)gp;
+	(void)none;
+	atomic_fetch_or(&remote->gpu->in_use, CONTROL_USED_LENDS);
 	return 0;
 }
 
 void gpupart_remote_lends(struct gpupart_remote *remote)
 {
-	atomic_fetch_or(&remote->gpu->in_use, CONTROL_USED_LENDS);
+	with_block(NULL, remote, mark_lends, NULL);
+}
+
+static int get_progress(struct gpupart *gp, struct gpupart_remote *remote, void *progress)
+{
+	(void)gp;
+	progress_read(remote->opened.block, progress);
+	return 0;
 }
 
 int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *remote,
 			    struct gpupart_progress *progress)
 {
-	if (!still_holds(remote))
-		return ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
-				remote->pid);
-	progress_read(remote->opened.block, progress);
-	return 0;
+	return check_holds(gp, remote) ?:
+	       with_block(gp, (struct gpupart_remote *)(uintptr_t)remote, get_progress, progress);
 }
 
 void gpupart_remote_close(struct gpupart_remote *remote)

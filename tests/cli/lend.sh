@@ -150,8 +150,8 @@ for file in "/dev/shm/gpupart-$(id -u)"/[1-9]*; do
 	# Only the lender's: the one whose TPCs are shown as 30-31.
 	case $(tr -d '\0' <"$file" | head -c 300) in *serve*) truncate -s 0 "$file" ;; esac
 done
-waits told batch "the lender's state page was truncated: lending ends"
-ok $? "its page is cut short: the watcher ends"
+waits told batch "nothing is lent (simulated): the state page of process [0-9]* was truncated"
+ok $? "its state page is truncated: that is reported"
 waits got batch "8 0-7"
 ok $? "nothing is lent, and the borrower runs on"
 end batch
@@ -194,7 +194,28 @@ else
 	skip "only root sees programs of another user's"
 fi
 
-# A node's grant is reduced while the user's programs run: this includes lent TPCs.
+# Inside another run: what is lent stays inside the set of that one, as it is now.
+rm -f "$tmp/serve.sms" "$tmp/batch.sms"
+NS=1000 begin serve -t 8-11
+waits got serve "8 16-23" && : >"$tmp/serve.still"
+: >"$tmp/batch"
+"$gpupart" run -i sample:h200 --name around -t 0-9 -- "$gpupart" run --name batch -t 0-3 \
+	--lend serve --lend-limit 1s -- "$tmp/work" "$tmp/batch" 1000 >"$tmp/none" 2>"$tmp/batch.err" &
+pid_batch=$!
+waits got batch "12 0-19"
+ok $? "inside a run on 0-9, one on 0-3 borrows 8-9 of 8-11"
+"$gpupart" set around -t 0-8 >"$tmp/none" 2>&1
+waits got batch "10 0-17"
+ok $? "and 8 alone once the run around it has 0-8"
+"$gpupart" set around -t 0-5 >"$tmp/none" 2>&1
+waits told batch "the limit that this run is inside has none of the lender's TPCs"
+ok $? "none, with a message, once that has 0-5"
+waits got batch "8 0-7"
+ok $? "then it has its own"
+end batch
+end serve
+
+# What a node gave a user becomes less while his programs run: lent TPCs, too.
 cat >"$tmp/give.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>

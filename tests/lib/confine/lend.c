@@ -71,6 +71,18 @@ static int launch_graph(struct program *p, P stream, unsigned int ns)
 	return CALL("cuGraphLaunch", (P, P), (exec, stream));
 }
 
+/* The status of a child that launches, which fails there. */
+static int launch_in_child(struct program *p, P stream)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(!program_launch(p, stream, 1, 1000));
+	waitpid(pid, &status, 0);
+	return status;
+}
+
 static int set_own(char what, uint64_t tpcs)
 {
 	struct gpupart_tpcset set = { { tpcs } };
@@ -82,11 +94,11 @@ static int set_own(char what, uint64_t tpcs)
 }
 
 /*
- * Commands, one character and a number each, answered in one line. c: launches a census and
- * waits; prints where it ran. l NS: launches in stream 0 without waiting; prints the number of
- * outstanding launches. m NS: the same in stream 1. w: waits for stream 1. t MASK: sets this
- * thread's set, u: removes it. i MASK: sets the program's own limit. e ID: a launch with that
- * attribute. g NS: a graph in stream 1.
+ * Commands, one character and a number each, and an answer in a line:
+ * c: launches a census, and waits; where it ran. l NS: launches in stream 0, and does not wait;
+ * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t MASK: this
+ * thread's set is that one, u: none. i MASK: the program's own limit is. e ID: with that
+ * attribute. g NS: a graph in stream 1. f: launches in the child of a fork; how that ended.
  */
 static int be_program(void)
 {
@@ -122,6 +134,8 @@ static int be_program(void)
 			err = set_own(*line, ns);
 		else if (*line == 'g')
 			err = launch_graph(&p, streams[1], ns);
+		else if (*line == 'f')
+			err = launch_in_child(&p, streams[0]);
 		else if (*line == 'e')
 			err = launch_with(&p, streams[0], ns);
 		if (*line != 'c')
@@ -265,7 +279,7 @@ static bool find_pci(void)
 static int open_lender(void)
 {
 	return gpupart_lender_open(gp, batch.report, serve.id, getenv("TEST_PCI"), &serve.pid, 1,
-				   &lender);
+				   NULL, &lender);
 }
 
 /* Both run, and nothing is lent yet. */
@@ -344,6 +358,42 @@ static void lease(void)
 	lender = NULL;
 	tap_ok(runs_unlent(&batch, 3), "it is closed: nothing is lent");
 	pthread_mutex_unlock(&looking);
+}
+
+/* Lines of /proc/PID/maps with @text. */
+static int nr_maps(pid_t pid, const char *text)
+{
+	char path[32], line[512];
+	int nr = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps))
+		nr += !!strstr(line, text);
+	if (maps)
+		fclose(maps);
+	return nr;
+}
+
+static void again(void)
+{
+	bool good = true;
+	int before;
+
+	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
+		return;
+	before = nr_maps(batch.pid, REPORT_NAME);
+	for (int n = 0; good && n < 20; n++) {
+		looks_pause();
+		gpupart_lender_close(lender);
+		good = !open_lender();
+		looks_go_on();
+		good = good && runs_lent(&batch);
+	}
+	tap_ok(good, "the lender is opened 20 times more");
+	tap_ok(nr_maps(batch.pid, REPORT_NAME) == before, "the borrower has mapped no more: %d",
+	       nr_maps(batch.pid, REPORT_NAME) - before);
 }
 
 static void killed(void)
@@ -545,6 +595,14 @@ static void attributes(void)
 	looks_go_on();
 }
 
+static void forked(void)
+{
+	if (!both(20 * SECOND, 20 * SECOND))
+		return;
+	tap_ok(!strcmp(ask(&batch, 'l', 300000000), "0 1"), "a launch is outstanding");
+	tap_ok(!strcmp(ask(&batch, 'f', 0), "0 1"), "the child of a fork launches in vain");
+}
+
 static void refused(void)
 {
 	if (!both(20 * SECOND, 20 * SECOND))
@@ -555,9 +613,9 @@ static void refused(void)
 	       gpupart_error(gp));
 	block(&serve)->limit_ns = 0;
 	tap_ok(gpupart_lender_open(gp, batch.report, "/dev/null", getenv("TEST_PCI"), &serve.pid, 1,
-				   &lender) == -EINVAL, "no report: %s", gpupart_error(gp));
+				   NULL, &lender) == -EINVAL, "no report: %s", gpupart_error(gp));
 	tap_ok(gpupart_lender_open(gp, batch.report, serve.id, "0000:77:00.0", &serve.pid, 1,
-				   &lender) == -ENODEV, "another GPU: %s", gpupart_error(gp));
+				   NULL, &lender) == -ENODEV, "another GPU: %s", gpupart_error(gp));
 	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == 1, "it can lend");
 	block(&serve)->limit_ns = 1;
 	tap_ok(gpupart_lender_look(gp, lender) == -EBUSY && !block(&batch)->lease,
@@ -601,6 +659,7 @@ static const struct scenario scenarios[] = {
 	{ "idle-and-busy", idle_and_busy, "@b", { CLOCK }, prepare },
 	{ "graph", graph, "@b", { CLOCK }, prepare },
 	{ "lease", lease, "@b", { CLOCK }, prepare },
+	{ "again", again, "@b", { CLOCK }, prepare },
 	{ "killed", killed, "@b", { CLOCK }, prepare },
 	{ "cut", cut, "@b", { CLOCK }, prepare },
 	{ "lies", lies, "@b", { CLOCK }, prepare },
@@ -610,6 +669,7 @@ static const struct scenario scenarios[] = {
 	{ "waits-for-later", waits_for_later, "@b", { CLOCK }, prepare },
 	{ "own-sets", own_sets, "@b", { CLOCK }, prepare },
 	{ "attributes", attributes, "@b", { CLOCK }, prepare },
+	{ "forked", forked, "@b", { CLOCK }, prepare },
 	{ "refused", refused, "@b", { CLOCK }, prepare },
 	{ "without-records", without_records, "@b", { CLOCK, "GPUPART_RECORDS=0" }, prepare },
 };

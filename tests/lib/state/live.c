@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include "lib/private.h"
 #include "tests/lib/scenario.h"
@@ -95,6 +96,7 @@ static void launch_on(struct launcher *me)
 	exit(0);
 }
 
+/* Ends with this process also while it is stopped. */
 static pid_t start_launcher(struct launcher *me)
 {
 	pid_t pid;
@@ -102,8 +104,10 @@ static pid_t start_launcher(struct launcher *me)
 	memset(me, 0, sizeof(*me));
 	fflush(stdout);
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		launch_on(me);
+	}
 	return pid;
 }
 
@@ -266,6 +270,40 @@ static void child_become(void)
 	for (int i = 0; i < 1000 && !find_process(pid, &process) && has_file(pid); i++)
 		wait_a_moment();
 	tap_ok(!find_process(pid, &process) && !has_file(pid), "its page is removed");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* A process whose page another program of its user cuts short, before or after it is opened. */
+static void child_cut(void)
+{
+	struct launcher *me = launchers_map(1);
+	struct gpupart_tpcset set = list("3"), before;
+	struct gpupart_remote *remote = NULL;
+	struct gpupart_progress progress;
+	struct gpupart_process process;
+	char command[128];
+	pid_t pid;
+
+	if (!tap_ok(me && !gpupart_open(&gp), "opens"))
+		return;
+	pid = start_launcher(me);
+	if (!tap_ok(pid > 0 && wait_ready(me) && find_process(pid, &process) &&
+		    !gpupart_remote_open(gp, pid, process.pci, &remote), "it is opened"))
+		return;
+	kill(pid, SIGSTOP);
+	snprintf(command, sizeof(command), "truncate -s 0 /dev/shm/gpupart-%u/%d.*[!s]", geteuid(),
+		 pid);
+	tap_ok(!system(command), "its page is cut to nothing");
+	tap_ok(gpupart_remote_get(gp, remote, &before) == -ESRCH &&
+	       strstr(gpupart_error(gp), "was truncated"), "no limit: %s", gpupart_error(gp));
+	tap_ok(gpupart_remote_set(gp, remote, &set, NULL) == -ESRCH &&
+	       strstr(gpupart_error(gp), "was truncated"), "none is set: %s", gpupart_error(gp));
+	tap_ok(gpupart_remote_progress(gp, remote, &progress) == -ESRCH, "no progress");
+	gpupart_remote_lends(remote);
+	gpupart_remote_close(remote);
+	tap_ok(gpupart_remote_open(gp, pid, process.pci, &remote) == -ESRCH, "nor is it found: %s",
+	       gpupart_error(gp));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
@@ -559,6 +597,7 @@ static void child_job(void)
 static const struct scenario scenarios[] = {
 	{ "change", child_change, "@b", { NULL }, NULL },
 	{ "become", child_become, "@b", { NULL }, NULL },
+	{ "cut", child_cut, "@b", { NULL }, NULL },
 	{ "kills", child_kills, "@b", { NULL }, NULL },
 	{ "job", child_job, "@b", { NULL }, NULL },
 	{ "job-early", child_job_early, "@b", { NULL }, NULL },

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -224,6 +225,46 @@ static void exact(void)
 	tap_ok(gpupart_records_open(gp, o.pid, PCI, &reader) == -ESRCH, "and is not found: -ESRCH");
 }
 
+/* Address space that this process has, in KiB. */
+static unsigned long vm_size(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	if (file && fscanf(file, "%lu", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return pages * sysconf(_SC_PAGESIZE) / 1024;
+}
+
+static void without_room(void)
+{
+	struct gpupart_records_reader *reader;
+	struct rlimit before, less;
+	unsigned long size;
+	bool refused = true;
+	struct other o;
+
+	if (!tap_ok(other_start(&o, 0) && tell(&o, "lll") &&
+		    !gpupart_records_open(gp, o.pid, PCI, &reader), "another process"))
+		return;
+	getrlimit(RLIMIT_AS, &before);
+	less = before;
+	size = vm_size();
+	/* The block fits, and the larger section of records does not. */
+	less.rlim_cur = (size + 800) * 1024;
+	setrlimit(RLIMIT_AS, &less);
+	for (int n = 0; n < 3; n++)
+		refused &= gpupart_records_busy(gp, reader) == -EINVAL;
+	setrlimit(RLIMIT_AS, &before);
+	tap_ok(refused && vm_size() < size + 500, "no room for its records: %lu KiB are taken",
+	       vm_size() - size);
+	tap_ok(is(reader, 3, 0, true), "there is room again");
+	gpupart_records_close(reader);
+	other_end(&o, SIGKILL);
+}
+
 static void truncated(void)
 {
 	struct gpupart_records_reader *reader;
@@ -387,6 +428,7 @@ int main(void)
 	if (gpupart_open(&gp))
 		return 1;
 	exact();
+	without_room();
 	truncated();
 	ended("one that ends", "lllele", 0, 2);
 	ended("one that is killed", "lllleele", SIGKILL, 3);
