@@ -85,7 +85,7 @@ unseen="programs run and are confined, but nobody sees or changes it"
 in_state "a /dev/shm" : ok "/dev/shm/gpupart-0 can be made" ""
 in_state "a folder that is there" 'mkdir -m 700 $mine' ok "/dev/shm/gpupart-0 can be written" ""
 in_state "/dev/shm read only" 'mount -o remount,ro none /dev/shm' note "/dev/shm: Read-only file system: $unseen" \
-	"-> in a container mount it to be written: the device that 'gpupart cdi' writes brings it"
+	"-> in a container mount it writable: the device that 'gpupart cdi' writes brings it"
 in_state "its folder read only" 'mkdir -m 700 $mine; mount --bind $mine $mine; mount -o remount,bind,ro $mine' \
 	note "/dev/shm/gpupart-0: Read-only file system: $unseen" "'gpupart cdi' writes"
 in_state "no /dev/shm" 'mkdir /dev/shm/dev; for n in null zero urandom; do : >/dev/shm/dev/$n

@@ -109,7 +109,7 @@ else
 	for words in topology "run -g 0 true" "plan --tenant a:min=1" "cdi -g 0" verify "trace gpc:0" bench slurm-node; do
 		# shellcheck disable=SC2086 # a list of words
 		try $words
-		has "$err" "${words%% *}: no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU" \
+		has "$err" "${words%% *}: no NVIDIA driver here: /dev/nvidiactl is missing: see 'gpupart doctor', or try -i sample:h200, which needs no GPU" \
 			"$words: what to do without a GPU"
 	done
 	try demo

@@ -230,7 +230,7 @@ rm "$config"
 try run $h200 -n 33 --shape balanced --name one -- sh -c '"$0" run -i sample:h200 --exec -n 2 -- true; env -u GPUPART_SET -u GPUPART_GPU -u GPUPART_JOB "$0" run -n 33 --shape balanced -- printenv GPUPART_SET
 	env -u GPUPART_SET -u GPUPART_GPU -u GPUPART_JOB "$0" run -n 34 --shape balanced -- true' "$gpupart"
 is "$(echo "$out" | tail -n 1)" "$(set_of $h200 -g 4-7)" "the second half is the other four GPCs"
-has "$err" "overlap with programs that run now: the free ones have no set of this shape" "what cannot be had without others' TPCs takes them, and says so"
+has "$err" "overlap with programs that run now: the free TPCs contain no set of this shape" "what cannot be had without others' TPCs takes them, and says so"
 
 plan_of() {
 	"$gpupart" plan $h200 "$@" --json | python3 -c 'import json, sys
