@@ -575,7 +575,7 @@ int cmd_bench(int argc, char **argv)
 		return status;
 	s.dir = args.output;
 	s.bench.quick = quick;
-	/* Before CUDA starts: as many hardware queues as possible, so that streams have their own. */
+	/* Before CUDA starts: a hardware queue for each stream, if possible. */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	status = args_gpu(&args, &s.bench.selector) ?: probe(&s);
 	if (!status && words.a)

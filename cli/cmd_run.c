@@ -175,7 +175,7 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 	else if (!wishes->strict)
 		who = NULL;
 	wishes->strict = who;
-	/* Set it in any case, so that the run's processes need not read the setting and report errors. */
+	/* Set it in any case: the run's processes then do not read the setting. */
 	setenv("GPUPART_STRICT", who ? "1" : "0", 1);
 	if (!who)
 		return 0;
@@ -229,7 +229,7 @@ int cmd_run(int argc, char **argv)
 		status = check_strict(&wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
-	/* Set it before the check of the mask bits, which finds out whether the driver supports it. */
+	/* Before the check of the mask bits, which also tests it. */
 	if (wishes.no_device_launch)
 		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);
 	run_take_gpus(&args, &wishes);

@@ -95,7 +95,7 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 	struct gpupart_plan plan;
 	int err;
 
-	/* At most what Slurm counted. GPCs differ in size: up to a GPC less one TPC may be missing. */
+	/* At most what Slurm counted; less by less than a GPC, because GPCs differ in size. */
 	if (words->gpcs)
 		demand.min_tpcs = words->tpcs > gpc - 1 ? words->tpcs - (gpc - 1) : 1;
 	if (gpupart_tpcset_empty(within))

@@ -23,8 +23,8 @@ struct give_job {
 int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len);
 
 /*
- * Retries for a job that was refused, for the time of its wait= option. The @first task on this node
- * retries; the other tasks wait for its result.
+ * Retries for a job that was refused, for the time of its wait= option. The @first task on this
+ * node retries; the other tasks wait for its result. /
  */
 void give_wait(struct gpupart_grant *grant, bool first);
 

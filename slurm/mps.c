@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the tasks of a job clients of the node's MPS daemon. Without MPS, jobs on disjoint sets of a
- * GPU run in time slices. Called as root before the task's program starts. If it fails, the task
- * starts without MPS.
+ * Makes the tasks of a job clients of the node's MPS daemon. Without MPS, jobs on disjoint sets of
+ * a GPU run in time slices. Called as root before the task's program starts. If it fails, the task
+ * starts without MPS. /
  */
 #include <errno.h>
 #include <limits.h>

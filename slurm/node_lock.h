@@ -9,8 +9,8 @@
 #define NODE_LOCK "/run/gpupart/lock"
 
 /*
- * Acquires the lock at @path; creates /run/gpupart if needed. Returns a descriptor, which the caller
- * closes, or -errno with a reason in @why; -EBUSY after @seconds.
+ * Acquires the lock at @path; creates /run/gpupart if needed. Returns a descriptor, which the
+ * caller closes, or -errno with a reason in @why; -EBUSY after @seconds. /
  */
 int node_lock(const char *path, int seconds, char *why, size_t len);
 

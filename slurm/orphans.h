@@ -16,8 +16,9 @@ struct left {
 
 /*
  * Kills the processes of @job, with the grant @grant, that use a GPU, and waits up to 2 s for their
- * end. First it asks the node's MPS daemon to end their GPU work, which takes up to 5 s. Returns how
- * many have not ended; *why describes their state. The caller frees left->list after the last job.
+ * end. First it asks the node's MPS daemon to end their GPU work, which takes up to 5 s. Returns
+ * how many have not ended; *why describes their state. The caller frees left->list after the last
+ * job. /
  */
 unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart_grant *grant,
 		       const char **why);

@@ -183,7 +183,9 @@ static void refuse(unsigned int job, const char *why)
 	_exit(EXIT_AGAIN);
 }
 
-/* For the job's first task: reports a set that is large enough for clusters of 8 but has no room. */
+/*
+ * For the job's first task: reports a set that is large enough for clusters of 8 but has no room.
+ */
 static void note_clusters(spank_t spank, unsigned int job, const struct gpupart_grant *grant)
 {
 	unsigned int task, cluster, nr = gpupart_tpcset_count(&grant->set);

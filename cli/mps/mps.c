@@ -3,9 +3,9 @@
  * NVIDIA's MPS for run: makes programs clients of a running daemon, or of a daemon of the user that
  * gpupart starts and that ends after the last program.
  *
- * The user's daemon is in a directory of the user, with two files of gpupart: gpupart.lock is locked
- * while a daemon is searched for, started or ended. Each program has a keeper process, which holds a
- * shared lock on gpupart.users; the last keeper can lock it exclusively.
+ * The user's daemon is in a directory of the user, with two files of gpupart: gpupart.lock is
+ * locked while a daemon is searched for, started or ended. Each program has a keeper process, which
+ * holds a shared lock on gpupart.users; the last keeper can lock it exclusively. /
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -324,8 +324,8 @@ void mps_end_client(int pid)
 }
 
 /*
- * Whether a process started now would be a client of MPS. Asks only the kernel, because any user can
- * listen in the default directory without answering.
+ * Whether a process started now would be a client of MPS. Asks only the kernel, because any user
+ * can listen in the default directory without answering. /
  */
 static bool is_client(void)
 {

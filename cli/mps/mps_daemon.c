@@ -193,7 +193,7 @@ bool mps_daemon_answers(const struct mps_daemon *daemon)
 	if (!*daemon->control)
 		return is_listened_at(path);
 	status = control(daemon, NULL, "get_server_list\n", -1, ANSWER_SECONDS);
-	/* On an H200 NVIDIA's program failed in one of six calls although the daemon had answered. */
+	/* On an H200 one in six calls failed although the daemon had answered. */
 	if (status > 0)
 		status = control(daemon, NULL, "get_server_list\n", -1, ANSWER_SECONDS);
 	return !status;

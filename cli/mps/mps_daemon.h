@@ -38,15 +38,16 @@ int mps_daemon_find_control(struct mps_daemon *daemon);
 bool mps_daemon_answers(const struct mps_daemon *daemon);
 
 /*
- * Finds the node's daemon. Returns 0 if clients can use it; -ENOENT if its directory does not exist,
- * so that the node has no daemon; else another -errno with a reason in @why. Takes 5 s at most.
+ * Finds the node's daemon. Returns 0 if clients can use it; -ENOENT if its directory does not
+ * exist, so that the node has no daemon; else another -errno with a reason in @why. Takes 5 s at
+ * most. /
  */
 int mps_daemon_find_node(struct mps_daemon *daemon);
 
 /*
- * Asks the daemon to end the GPU work of process @pid, if it is a client. Call it before a client is
- * killed: a client that is killed during a kernel can take down all other clients of its server.
- * Returns when the daemon has answered, or at @until (process_now_ms()).
+ * Asks the daemon to end the GPU work of process @pid, if it is a client. Call it before a client
+ * is killed: a client that is killed during a kernel can take down all other clients of its server.
+ * Returns when the daemon has answered, or at @until (process_now_ms()). /
  */
 void mps_daemon_terminate(const struct mps_daemon *daemon, int pid, long until);
 

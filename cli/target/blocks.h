@@ -14,8 +14,8 @@
 const char *blocks_path(uid_t uid, char *path);
 
 /*
- * Creates the state directory of @uid if it is missing, and checks its owner and mode. Returns 0, or
- * -errno with a reason in @why.
+ * Creates the state directory of @uid if it is missing, and checks its owner and mode. Returns 0,
+ * or -errno with a reason in @why. /
  */
 int blocks_make(uid_t uid, char *why, size_t len);
 

@@ -31,15 +31,15 @@ struct cuda_simulated {
 int cuda_probe(struct cuda_probe *probe);
 
 /*
- * If libcuda.so.1 is the simulated driver, finds its GPU @selector (an index, a PCI address, a UUID;
- * NULL: the first). Another driver is not queried. Returns 0, -ENODEV (no such GPU) or -EIO (the
- * driver did not start).
+ * If libcuda.so.1 is the simulated driver, finds its GPU @selector (an index, a PCI address, a
+ * UUID; NULL: the first). Another driver is not queried. Returns 0, -ENODEV (no such GPU) or -EIO
+ * (the driver did not start). /
  */
 int cuda_find_simulated(const char *selector, struct cuda_simulated *found);
 
 /*
- * Bytes of memory of the GPU at @pci, as reported by CUDA; 0 if not known, or if libcuda.so.1 is not
- * the driver that @simulated says. cuda_memory_here() uses CUDA in this process.
+ * Bytes of memory of the GPU at @pci, as reported by CUDA; 0 if not known, or if libcuda.so.1 is
+ * not the driver that @simulated says. cuda_memory_here() uses CUDA in this process. /
  */
 uint64_t cuda_memory(const char *pci, bool simulated);
 uint64_t cuda_memory_here(const char *pci);

@@ -42,10 +42,10 @@ bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, co
 			bool simulated);
 
 /*
- * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except those that
- * @args ignores. @within is the limit of the outer run (NULL: none); programs with exactly that
- * limit belong to the outer run and are ignored. On a simulated GPU only programs with the same
- * captures count.
+ * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except those
+ * that @args ignores. @within is the limit of the outer run (NULL: none); programs with exactly
+ * that limit belong to the outer run and are ignored. On a simulated GPU only programs with the
+ * same captures count. /
  */
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within);
@@ -61,9 +61,10 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set);
 
 /*
- * Locks, so that only one process of a user at a time chooses a set that avoids the others. The lock
- * ends when the program starts, and is then visible, or when this process ends. Returns 0, also with
- * a remark if there can be no lock, or an error if another process has held it for a minute.
+ * Locks, so that only one process of a user at a time chooses a set that avoids the others. The
+ * lock ends when the program starts, and is then visible, or when this process ends. Returns 0,
+ * also with a remark if there can be no lock, or an error if another process has held it for a
+ * minute. /
  */
 int neighbours_lock(void);
 

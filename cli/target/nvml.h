@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Bytes of the GPU at @pci that process @pid uses; -1 if not known. The list of a GPU's processes is
- * kept until a call for another GPU or nvml_forget().
+ * Bytes of the GPU at @pci that process @pid uses; -1 if not known. The list of a GPU's processes
+ * is kept until a call for another GPU or nvml_forget(). /
  */
 int64_t nvml_memory(const char *pci, int pid);
 void nvml_forget(void);
