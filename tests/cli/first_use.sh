@@ -18,7 +18,7 @@ for words in "doctor --no-launch $h200" "topology $h200 --json" "run --help" "he
 	rm "$tmp/fifo"
 done
 "$gpupart" run --help >/dev/full 2>"$tmp/err"
-is "$? $(cut -d : -f 1-2 "$tmp/err")" "1 gpupart: writing to standard output" "a full disk is said"
+is "$? $(cut -d : -f 1-2 "$tmp/err")" "1 gpupart: cannot write to standard output" "a full disk is said"
 
 for ending in png pdf jpg; do
 	refused 2 "-o $tmp/x.$ending: cannot draw .$ending, only .svg" topology $h200 -o "$tmp/x.$ending"
@@ -38,23 +38,23 @@ try stat $h200 --json -- echo data
 is "$status $out $(jq -r .command "$tmp/err" 2>&1)" "0 data stat" "JSON too"
 # An option is written out: --sm is not --sm-count.
 refused 125 "--sm-count" run $h200 --sm 8 -- true
-refused 2 "unknown option '--outpu=x': --output has to be written out" topology $h200 --outpu=x
+refused 2 "unknown option '--outpu=x': write --output" topology $h200 --outpu=x
 refused 2 "process 999999999 does not exist" set -p 999999999 -t 0
-refused 2 "process $$ does not confine launches: it has not called cuInit, runs without gpupart, or /dev/shm was too full to list it:" set -p $$ -t 0
+refused 2 "process $$ is not known to gpupart: it has not called cuInit, runs without gpupart, or /dev/shm was full when it started:" set -p $$ -t 0
 try help qos run
 is "$status $(head -n 1 "$tmp/out")" "0 $("$gpupart" help qos | head -n 1)" "help qos run: the help of qos"
 try help help
 is "$status $(head -n 1 "$tmp/out")" "0 Usage: gpupart COMMAND [OPTIONS] [-- PROGRAM ARGS]" "help help"
-refused 2 "'x' is not expected" help qos x
-refused 2 "'x' is not expected" help qos run x
+refused 2 "unexpected argument 'x'" help qos x
+refused 2 "unexpected argument 'x'" help qos run x
 refused 2 "'figure-33' is no file and no scenario that ships: see 'gpupart sim --list'" sim figure-33
 refused 2 "'nosuch' is no file and no scenario that ships" qos sim nosuch
-refused 2 "captures that ship are named sample:NAME" topology -i h200
-refused 2 "--mark a=gpc:1: two marks have the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1
-refused 2 "--of svg: figure-3 has 2 runs: choose one with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"
-refused 2 "--run nope: figure-3 has no such run: it has unpartitioned, partitioned" sim figure-3 --run nope
+refused 2 "captures that ship with gpupart are named sample:NAME" topology -i h200
+refused 2 "--mark a=gpc:1: the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1
+refused 2 "--of svg: figure-3 has 2 runs: choose one of them with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"
+refused 2 "--run nope: figure-3 has no such run: its runs are unpartitioned, partitioned" sim figure-3 --run nope
 refused 2 "--run nope: " sim figure-3 --run nope
-has "$err" "it has unpartitioned, partitioned" "the runs are named"
+has "$err" "its runs are unpartitioned, partitioned" "the runs are named"
 tr '\n' ' ' <Documentation/man/gpupart.1 | grep -q '\.Po \.Ql - is standard input \.Pc ,'
 ok $? "gpupart(1): the parenthesis around standard input is closed"
 env -u MAKEFLAGS -u MFLAGS make -C kmod KDIR="$tmp/none" modules >"$tmp/out" 2>&1
@@ -63,8 +63,8 @@ try topology $h200
 has "$out" "source: capture sample:h200" "a sample is called by its name, not by its path"
 is "$("$gpupart" topology $h200 --json | jq -r .gpu.source)" sample:h200 "in JSON too"
 "$gpupart" topology $h200 >"$tmp/out"
-is "$(grep -c 'not told by this source' "$tmp/out")" 2 "what no GPC tells is said once, not for each of them"
-has "$(tail -n 1 "$tmp/out")" "physical GPCs, floorswept positions: not told" "at the end"
+is "$(grep -c 'not reported by this source' "$tmp/out")" 2 "what no GPC tells is said once, not for each of them"
+has "$(tail -n 1 "$tmp/out")" "physical GPCs, floorswept positions: not reported" "at the end"
 cp "$BUILD/share/gpupart/captures/h200.capture" "$tmp/h200.capture"
 is "$("$gpupart" topology -i "$tmp/h200.capture" --json | jq -r .gpu.source)" "$tmp/h200.capture" "a file of the same name by its path"
 if command -v python3 >/dev/null; then
@@ -113,7 +113,7 @@ else
 			"$words: what to do without a GPU"
 	done
 	try demo
-	is "$status $err" "0 gpupart demo: no GPU to use (/dev/nvidiactl is not there): this is the simulated one" \
+	is "$status $err" "0 gpupart demo: no usable GPU (/dev/nvidiactl is not there): using the simulated one" \
 		"demo: why it is simulated, and no word of the kernel's module"
 fi
 tap_done

@@ -123,7 +123,7 @@ is "$(sed -n 's/^GPUPART_SET=//p' "$tmp/out" | tr ';' '\n' | grep -c .)" 2 "GPUP
 # An older library takes the list for the name of a GPU; so must this one take a wrong word.
 GPUPART_GPU=$a,nosuch GPUPART_SET="0;0" CUDA_INJECTION64_PATH=$BUILD/lib/gpupart/libgpupart-inject.so "$tmp/gpus" $ptx \
 	</dev/null >"$tmp/out" 2>"$tmp/err"
-has "$(cat "$tmp/err")" "not confined: no simulated GPU is nosuch" "a word that names no GPU is said"
+has "$(cat "$tmp/err")" "not confined: no simulated GPU matches nosuch" "a word that names no GPU is said"
 for sets in "0;" "0" ";"; do
 	GPUPART_GPU=$a,$b GPUPART_SET=$sets CUDA_INJECTION64_PATH=$BUILD/lib/gpupart/libgpupart-inject.so "$tmp/gpus" $ptx \
 		</dev/null >"$tmp/out" 2>"$tmp/err"
@@ -140,7 +140,7 @@ done
 run --gpu 0,1 -t 66
 is "$status" 125 "a TPC that is not there"
 run --gpu 1,$b -t 0
-has "$(cat "$tmp/err")" "GPU $b is named twice" "a GPU that is named twice"
+has "$(cat "$tmp/err")" "GPU $b is given twice" "a GPU that is given twice"
 
 # Runs inside runs.
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 2,3 -- "$tmp/gpus" $ptx </dev/null
@@ -151,7 +151,7 @@ has "$(cat "$tmp/err")" "cannot leave some of them out" "and says so"
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 8 -- true
 has "$(cat "$tmp/err")" "TPCs 8 are outside the limit 0-7" "it stays inside the set"
 try run --gpu 0 -t 0-7 -- "$gpupart" run --gpu 0,1 -t 2 -- true
-has "$(cat "$tmp/err")" "cannot leave it for $b" "inside a run on one GPU there is no other"
+has "$(cat "$tmp/err")" "cannot use $b instead" "inside a run on one GPU there is no other"
 try run --exec --gpu 0,1 -t 0-7 -- "$gpupart" run --exec --gpu 1,0 -t 2,3 -- "$tmp/gpus" $ptx </dev/null
 is "$status $(said)" "0 $(both "-t 2,3")" "a run that becomes a run"
 

@@ -114,7 +114,7 @@ waits got batch "16 0-23"
 ok $? "another one in 0-3 that borrows gets 8-11, too, while the first launches nothing"
 end batch
 is $? 0 "it ends"
-has "$(cat "$tmp/batch.err")" "launches could use idle TPCs of 'serve', too (simulated); kernels that took too long there: 0" \
+has "$(cat "$tmp/batch.err")" "launches could also use idle TPCs of 'serve', too (simulated); 0" \
 	"and run says how often it borrowed"
 begin batch -t 0-3
 waits got batch "8 0-7"
@@ -269,5 +269,5 @@ that_is_this_run_itself --name serve --lend serve --lend-limit 1ms
 on_one_GPU --gpu 0,1 --lend serve --lend-limit 1ms
 END
 GPUPART_RECORDS=0 try run -i sample:h200 -t 0-3 --depth 1ms -- true
-has "$err" "GPUPART_RECORDS=0: --depth needs records of launches" "records switched off: refused"
+has "$err" "GPUPART_RECORDS=0: --depth needs completion records" "records switched off: refused"
 tap_done

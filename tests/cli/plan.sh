@@ -68,7 +68,7 @@ for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "
 	"a:min=2,tpcs=2" "a:min=010" "a:min=00" "a:mem" "a:mem=" "a:mem=0" "a:mem=20Q" "a:mem=-1G" "a:mem=1G,mem=1G"; do
 	refused 2 "${bad%%:*}" plan -i $h200 "--tenant=$bad"
 done
-refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
+refused 2 "tenant a is given twice" plan -i $h200 --tenant a --tenant a
 refused 2 "no tenants" plan -i $h200
 # The free home of 8 blocks leaves the GPC of the bound one of 4, which looks larger than it is.
 try plan -i sample:h200-e --tenant t0:cluster=7 --tenant t1:cluster=3,weight=2 --tenant t2:min=18,gpcs \
@@ -119,12 +119,12 @@ wrong() {	# TEXT WANTED
 	yaml "$1"
 	refused 2 "$2" plan -i $h200 -f "$tmp/y"
 }
-wrong 'tenants:\n  a:\n    min: x\n' "y:3: a.min: min=x: wants a number, 1 to 256"
+wrong 'tenants:\n  a:\n    min: x\n' "y:3: a.min: min=x: must be a number from 1 to 256"
 wrong 'tenants:\n  a:\n    nosuch: 1\n' "y:3: a: 'nosuch' is not a key"
-wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: wants one value"
+wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: must be a single value"
 wrong 'tenants:\n  a:\n    min:\n' "y:3: a.min: has no value"
-wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: min is there twice"
-wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is there twice"
+wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: min is given twice"
+wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is given twice"
 wrong 'tenants:\n  a: [1]\n' "y:2: a: wants keys"
 wrong 'tenants: [a]\n' "y:1: tenants: wants names"
 wrong 'tennants:\n  a:\n' "y:1: 'tennants' is not a key here"
@@ -132,16 +132,16 @@ wrong 'tenants:\n  a: {min: 1\n' "y:3: no YAML"
 wrong '' "nothing in it"
 wrong '{}' "nothing in it"
 wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: wants true or false"
-wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: wants a list"
+wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: must be a list"
 wrong 'tenants: &x\n  a: *x\n' "y:"
-wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: wants one"
+wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: only one is allowed"
 wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: no YAML"
-wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: wants a number without a 0 before it"
+wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: wants a number without a leading 0"
 wrong 'tenants:\n  a: {gpcs: tRue}\n' "gpcs=tRue: wants true or false"
 wrong 'tenants:\n  a: {min: ~}\n' "y:2: a.min: has no value"
 wrong 'tenants:\n  a: {min: Null}\n' "y:2: a.min: has no value"
 wrong 'tenants:\n  a: "null"\n' "'null' is not a key"
-wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: take one"
+wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: use only one of them"
 yaml '%%YAML 1.1\n---\ntenants:\n  a: {tpcs: 9, gpcs: True}\n  b: {min: 1, gpcs: OFF}\n  c: Null\n  d: ~\n  e: NULL\n...\n# words\n'
 try plan -i $h200 -f "$tmp/y" --json
 is "$status $(get "[len(t['set']['whole_gpcs']) for t in d['tenants']][0], len(d['tenants'])")" "0 1 5" \
@@ -151,7 +151,7 @@ refused 2 "-f $tmp/long: wants a file of demands, at most 1048576 bytes" plan -i
 cat "$tmp/long" | "$gpupart" plan -i $h200 -f /dev/stdin >"$tmp/out" 2>"$tmp/err"
 is "$? $(grep -c "at most 1048576 bytes" "$tmp/err")" "2 1" "and from a pipe"
 refused 2 /nonexistent plan -f /nonexistent
-refused 2 "is no file" plan -f /
+refused 2 "is not a file" plan -f /
 head -c 4096 /dev/urandom >"$tmp/y"
 try plan -i $h200 -f "$tmp/y"
 is "$status $(wc -l <"$tmp/err")" "2 1" "a file of noise is refused in one line"
@@ -185,7 +185,7 @@ edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b[
 edited "list, hex and nr_tpcs of a tenant's set are not those of one set: a" "a['set']['hex'] = '0x1'"
 edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set'] = 3"
 edited "a tenant has TPCs of another: b" "b['set'] = a['set']"
-edited "a tenant is there twice: b" "a['name'] = 'b'"
+edited "a tenant is given twice: b" "a['name'] = 'b'"
 edited "a tenant has no name" "a['name'] = 1"
 edited "no name of a tenant: -a" "a['name'] = '-a'"
 edited "mem_bytes is no number of bytes: a" "a['mem_bytes'] = '20G'"
@@ -220,12 +220,12 @@ refused 125 "wants a file" run -i $h200 --plan "-:a" -- true
 # For a shell: all of them, and one with which a program is confined as by run.
 try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
 is "$(eval "$out"; echo "$SET_a_1")" "0,8,16,24,62-65" "env: SET_NAME for each"
-refused 2 "are both SET_a_1" plan -i $h200 --tenant a.1 --tenant a_1 --of env
+refused 2 "would both be SET_a_1" plan -i $h200 --tenant a.1 --tenant a_1 --of env
 sim() { LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$BUILD/share/gpupart/captures/h200.capture "$@"; }
 for args in "--tenant a --tenant b:mem=500G" "--gpu 0 --tenant a:mem=500G --json"; do
 	sim "$gpupart" plan $args >"$tmp/out" 2>"$tmp/err"
 	is "$? $(cat "$tmp/out" "$tmp/err")" \
-		"2 gpupart plan: a quota of 500 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" \
+		"2 gpupart plan: a quota of 500 GiB is more than the memory of GPU 0000:01:00.0 has, 140.40 GiB" \
 		"$args: more memory than the GPU here has"
 done
 sim "$gpupart" plan --tenant a:mem=140G --tenant b:mem=140G >"$tmp/out" 2>"$tmp/err"
@@ -248,7 +248,7 @@ in_run() { "$gpupart" run -i $e -t 0-3 -- "$gpupart" plan "$@" >"$tmp/out" 2>"$t
 in_run --tenant a --json
 is "$? $(set_of a) $(get "d['limit']['list'], d['simulated']")" "0 0-3 0-3 True" "in a run: the plan is inside its limit"
 in_run --tenant a
-has "$(cat "$tmp/out")" "inside TPCs 0-3, the limit that this runs in (GPUPART_SET)" "and it says so"
+has "$(cat "$tmp/out")" "inside TPCs 0-3, the limit of this process (GPUPART_SET)" "and it says so"
 has "$(cat "$tmp/out")" "simulated" "and that it is simulated"
 in_run --tenant a --of svg
 has "$(cat "$tmp/err")" "a plan for 0000:01:00.0, simulated" "in a drawing's place stderr says simulated"
@@ -256,13 +256,13 @@ in_run --beside --tenant a:min=4 --json
 is "$? $(set_of a)" "0 0-3" "--beside: the run's own limit is no neighbour"
 in_run --tenant a:tpcs=8
 is "$?" 1 "more than the limit: refused"
-has "$(cat "$tmp/err")" "cannot be met on 4 TPCs: min=4 would do; this runs inside the limit 0-3 (GPUPART_SET)" \
+has "$(cat "$tmp/err")" "cannot be met on 4 TPCs: min=4 would do; this process has the limit 0-3 (GPUPART_SET)" \
 	"with the limit"
 in_run --gpu 9 --tenant a
 is "$?" 2 "in a run: another GPU is refused"
 in_run -i $h200 --tenant a --only a --of env
 is "$?$(cat "$tmp/out")" 2 "in a run: no lines of another GPU"
-has "$(cat "$tmp/err")" "-i $h200: this runs inside the limit 0-3" "and why"
+has "$(cat "$tmp/err")" "-i $h200: this process has the limit 0-3" "and why"
 in_run -i $h200 --tenant a --json
 is "$? $(set_of a)" "0 0-65" "but a capture's plan is of all of it"
 if [ -x "$tmp/census" ]; then

@@ -152,11 +152,11 @@ try qos replay "$tmp/other.log"
 is "$status $(grep -c "is cut, and passed over" "$tmp/err")" "0 1" "a log of a controller that was killed: what is whole"
 # A zero byte is the end of nothing: what comes after it is looked at, or refused.
 sed '51s/"event"/\x00event"/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
 sed '51s/./\x00/g' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
 sed '51s/$/\x00garbage/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
+refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
 { sed 50q "$tmp/qos-steady.log"; head -c 1048577 /dev/zero | tr '\0' ' '; } >"$tmp/other.log"
 refused 2 "other.log:51: is longer than 1048576 bytes" qos replay "$tmp/other.log"
 cat "$tmp/qos-steady.log" "$tmp/qos-steady.log" >"$tmp/other.log"
@@ -213,7 +213,7 @@ wrong 's/train: {}/train: { weight: 0 }/' "weight: 0"
 wrong 's/train: {}/-x: {}/' "'-x': a name is"
 wrong 's/train: {}/train: { stream: gone }/' "no stream is named 'gone'"
 wrong 's/train: {}/train: { stream: infer }/' "train: its stream 'infer' is that of infer: one stream cannot be two tenants"
-wrong 's/alpha: 0.6/alpha: $x/' "no run has that variable"
+wrong 's/alpha: 0.6/alpha: $x/' "this variable is not defined"
 wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is no time"
 wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: wants 1us to 1s"
 wrong 's/epochs: 150/epochs: 0/' "epochs: 0"
@@ -221,16 +221,16 @@ wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': wants 0.
 # A digit more than is kept is not cut off.
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3.05%/' "hysteresis: '3.05%': wants 0.1% to 25%, with the sign"
 wrong 's/alpha: 0.6/alpha: 0.6001/' "alpha: '0.6001': wants a share"
-wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': wants 1 to 99.9, one digit behind the point"
-wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is there twice"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': must be 1 to 99.9, one digit behind the point"
+wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is given twice"
 wrong 's/  tenants:/  tenants: []\n  tenant:/' "qos: the key 'tenant' is not known"
 # Octal to some, in every number of the file.
-wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a 0 before it"
-wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a 0 before it"
-wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': wants units a second, more than 0, without a 0 before it"
-wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': wants 1 to 99.9, one digit behind the point, without a 0 before it"
-wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': wants 0.1% to 25%, with the sign, without a 0 before it"
-wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is no whole number from 0 to 1000 without a 0 before it"
+wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a leading 0"
+wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a leading 0"
+wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': wants units a second, more than 0, without a leading 0"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': must be 1 to 99.9, one digit behind the point, without a leading 0"
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': wants 0.1% to 25%, with the sign, without a leading 0"
+wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is not a whole number from 0 to 1000 without a leading 0"
 wrong 's/train: {}/train: { floor: 010 }/' "floor: '010' is no whole number"
 wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
 # Phases are on one GPU: sets and what was learnt of TPCs go from one to the next.
@@ -403,7 +403,7 @@ refused 125 "a: wants one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], pid: 5 } }"
 refused 125 "a: wants one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: sleep } }"
-refused 125 "bad.yaml:1: program: wants a list" qos run $e -f "$tmp/bad.yaml"
+refused 125 "bad.yaml:1: program: must be a list" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { job: no-such-job-$$ } }"
 refused 125 "no job 'no-such-job-$$' runs" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], signal: smoke } }"
@@ -437,20 +437,20 @@ rm "$go"
 refused 125 "--tenant:2: alpha: '2': wants a share" qos run $e --tenant a:job=x --tenant b:alpha=2,alone=1 true
 refused 125 "--tenant:1: a: the key 'color' is not known" qos run $e --tenant a:color=red true
 refused 125 "--tenant a:rate: 'rate': wants KEY=VALUE" qos run $e --tenant a:rate true
-refused 125 "--tenant:2: tenants: the key 'a' is there twice" qos run $e --tenant a:rate=1 --tenant a:job=x true
+refused 125 "--tenant:2: tenants: the key 'a' is given twice" qos run $e --tenant a:rate=1 --tenant a:job=x true
 refused 125 "'true': each --tenant has a job or a pid" qos run $e --tenant a:job=x true
 refused 125 "--tenant:1: a: wants one of program, pid and job" qos run $e --tenant a:rate=1
-refused 125 "-f f and --tenant a: take one" qos run $e -f f --tenant a true
+refused 125 "-f f and --tenant a: use only one of them" qos run $e -f f --tenant a true
 refused 125 "--epoch 1s: is the file's" qos run $e -f f --epoch 1s
-refused 2 "--tenant is no option of 'gpupart qos replay'" qos replay x --tenant a
+refused 2 "--tenant is not an option of 'gpupart qos replay'" qos replay x --tenant a
 cp "$tmp/words.log" "$tmp/kept.log"
-refused 2 "-o $tmp/kept.log: is what it reads" qos replay "$tmp/kept.log" -o "$tmp/kept.log"
+refused 2 "-o $tmp/kept.log: is also the input" qos replay "$tmp/kept.log" -o "$tmp/kept.log"
 cp share/scenarios/qos-steady.yaml "$tmp/kept.yaml"
-refused 2 "--log $tmp/kept.yaml: is what it reads" qos sim "$tmp/kept.yaml" --log "$tmp/kept.yaml"
-refused 2 "are one file" qos sim "$tmp/kept.yaml" --log "$tmp/one" -o "$tmp/one"
+refused 2 "--log $tmp/kept.yaml: is also the input" qos sim "$tmp/kept.yaml" --log "$tmp/kept.yaml"
+refused 2 "are the same file" qos sim "$tmp/kept.yaml" --log "$tmp/one" -o "$tmp/one"
 cmp -s share/scenarios/qos-steady.yaml "$tmp/kept.yaml" && cmp -s "$tmp/words.log" "$tmp/kept.log"
 ok $? "and what is read is as it was"
-refused 2 "-o x.svg: calibrate draws no picture" qos calibrate $e --tenant a -o x.svg true
+refused 2 "-o x.svg: calibrate cannot draw a picture" qos calibrate $e --tenant a -o x.svg true
 refused 2 "--tenant: none of its tenants has a program" qos calibrate $e --tenant a:job=x
 
 tap_done

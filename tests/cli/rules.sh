@@ -139,10 +139,10 @@ bad_rule() {	# bad_rule RULE WORDS
 bad_rule 'census' "wants PATTERN=SET"
 bad_rule '=-n 4' "wants PATTERN=SET"
 bad_rule 'census=' "wants PATTERN=SET"
-bad_rule 'census=-t 40' "TPCs 40 are outside of the run's set, 0-15"
+bad_rule 'census=-t 40' "TPCs 40 are outside the run's set, 0-15"
 bad_rule 'census=gpc:9' "GPC 9"
 bad_rule 'census=-n 17' "-n 17"
-bad_rule 'census=-x 3' "SET is -t, -g, -u, -n, --sms or --hex"
+bad_rule 'census=-x 3' "SET must be -t, -g, -u, -n, --sms or --hex"
 bad_rule "$(printf '%0256d' 0)=-n 1" "at most 255"
 
 # Kernels whose blocks wait for each other and that are no cooperative launches: nothing tells.

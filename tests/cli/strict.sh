@@ -9,7 +9,7 @@ if ! ${CC:-cc} -o "$prog" tests/gpu/strict_prog.c -ldl 2>"$tmp/err"; then
 	tap_done
 fi
 # The set that FILE's report says would do, as a list.
-proposed() { sed -n 's/.*; -t \([0-9,-]*\).*, as many, would hold it$/\1/p' "$1"; }
+proposed() { sed -n 's/.*; -t \([0-9,-]*\).*, with the same number of TPCs, would fit$/\1/p' "$1"; }
 
 # Nothing to say.
 try run $e -g 0 -- "$prog" kernel x2 legacy sync
@@ -47,18 +47,18 @@ is "$(spread "$other" | wc -l)" 8 "beside a program on those TPCs others are pro
 spread "$set" >"$tmp/set"
 is "$(spread "$other" | comm -12 - "$tmp/set" | wc -l)" 0 "which no other program has"
 beside 8-65
-has "$err" "no 8 free TPCs hold it; TPCs $set do, of which other programs have some" "where others have those, that is said"
+has "$err" "no 8 free TPCs fit; TPCs $set would, but other programs use some of them" "where others have those, that is said"
 try run $e -t 0-7,9,10 -- "$gpupart" run -t 0-7 -- "$prog" x8
 has "$err" "no set of 8 TPCs inside GPUPART_SET holds it" "in a run inside a run: none outside of the outer one's set"
 try run $e -t 0-7 -- "$prog" coop100
-has "$err" "work_plain: a cooperative grid, which needs 25 TPCs at once" "a cooperative grid: what it needs"
+has "$err" "work_plain: its cooperative grid needs 25 TPCs at once" "a cooperative grid: what it needs"
 try run $e -t 0-7 -- "$prog" graph graph graph
 has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "a graph's node counts when it is built"
 try run $e -t 0-7 -- "$prog" x8 sync unload load x8 x8
 has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "a module that goes: its kernel keeps its name"
 has "$err" "2 launches outside of TPCs 0-7 (simulated): other_cluster" "and lends it to no other"
 try run $e -t 0-7 -- "$prog" x8 unload load x8
-has "$err" "a kernel whose name is not known" "unloaded before its name was found out: said so"
+has "$err" "a kernel of unknown name" "unloaded before its name was found out: said so"
 try run $e -t 0-7 -- "$prog" x8 sync kill9
 is $status 137 "a killed program's status"
 has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "a killed program's launches count"
@@ -148,14 +148,14 @@ done
 try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8 sleep300 kernel; sleep 2.2; exit 5' "$prog"
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "--strict: a program that ignores the signal"
 # On a loaded machine it may be more than 2 s.
-is "$(echo "$err" | grep -c "strict: sh was sent SIGTERM and ran on for [2-9] s\|ran on for [1-9][0-9] s")" 1 "is reported"
+is "$(echo "$err" | grep -c "strict: sh got SIGTERM and ended only after [2-9] s\|ran on for [1-9][0-9] s")" 1 "is reported"
 try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8
 	(trap - TERM; exec env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel sleep60000); exit 3' "$prog"
 is "$status $(grep -c sleep60000 "$tmp/out")" "123 0" "and what it starts then is ended, too"
 has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "and reported"
 try run $e -t 0-7 --strict -- env GPUPART_CHECKED=0 XDG_CACHE_HOME="$tmp/none" "$prog" kernel
 is $status 4 "--strict: the program whose cuInit failed ends as it likes"
-has "$err" "(strict_prog) was kept from CUDA (simulated)" "and run says so"
+has "$err" "(strict_prog) could not use CUDA (simulated)" "and run says so"
 try run $e -t 0-7 --strict -- env GPUPART_DISABLE=1 "$prog" kernel
 is "$(head -n 1 "$tmp/out")" "cuInit=100 context=100" "--strict: GPUPART_DISABLE=1 inside keeps the program from CUDA"
 try run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$prog" kernel sleep60000
@@ -175,7 +175,7 @@ chmod 755 "$tmp"
 user=
 [ "$(id -u)" != 0 ] || user="setpriv --reuid 4711 --clear-groups"
 $user "$gpupart" run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
-has "$? $(cat "$tmp/err")" "(hide) cannot be looked into by this user: whether CUDA (simulated) was used there without a limit is not known" \
+has "$? $(cat "$tmp/err")" "(hide) cannot be examined by this user: it may have used CUDA (simulated) without a limit" \
 	"one that cannot be looked into is said to be such"
 $user "$gpupart" run $e -t 0-7 --strict -- "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
 is "$? $(tr '\n' ' ' <"$tmp/out")$(grep -c 'looked into' "$tmp/err")" "0 cuInit=0 context=0 kernel=0 sleep1000=0 0" "unless it is confined and reports so"
@@ -303,7 +303,7 @@ try run $e -t 0-7 -- "$prog" x8 kernel
 is $status 123 "GPUPART_STRICT=1 in the environment is --strict"
 for value in yes 2 "1 "; do
 	GPUPART_STRICT=$value
-	refused 125 "GPUPART_STRICT='$value': wants 1 or 0" run $e -t 0-7 -- "$prog" kernel
+	refused 125 "GPUPART_STRICT='$value': must be 1 or 0" run $e -t 0-7 -- "$prog" kernel
 done
 for value in 0 ""; do
 	GPUPART_STRICT=$value
@@ -345,17 +345,17 @@ has "$err" "/etc/gpupart/config:1: strict = maybe: wants yes or no" "by name"
 node 'strict yes\n' 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config:1: 'strict yes' is not understood: wants KEY = VALUE" "a line without =: refused"
 node 'strict = no\n\nstrictly = yes\n' 644 run $e -t 0-7 -- true
-has "$status $err" "125 gpupart run: /etc/gpupart/config:3: 'strictly' is no key: wants strict" "another key: refused"
+has "$status $err" "125 gpupart run: /etc/gpupart/config:3: 'strictly' is not a key: must be strict" "another key: refused"
 for text in 'strict = yes\nstrict = no\n' 'strict = no\nStrict = yes\n' 'strict = yes\nstrict = yes\n'; do
 	node "$text" 644 run $e -t 0-7 -- true
-	has "$status $err" "125 gpupart run: /etc/gpupart/config:2: '" "a key that is there twice: refused, with its line"
+	has "$status $err" "125 gpupart run: /etc/gpupart/config:2: '" "a key that is given twice: refused, with its line"
 	has "$err" "rict' is given twice" "and why"
 done
 node 'strict = no\nstrict = no\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "a key twice: a process that another command confines is strict"
 node 'strictly = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "another key: a process that another command confines is strict"
-has "$err" "'strictly' is no key: wants strict: it counts as strict = yes" "and says so"
+has "$err" "'strictly' is not a key: must be strict: treated as strict = yes" "and says so"
 node "$(printf '%04100d' 0)" 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config: has 4096 bytes or more" "a large file: refused"
 node '\000strict = yes\n' 644 run $e -t 0-7 -- true
@@ -367,7 +367,7 @@ row() {
 }
 is "$(row 'strict = yes\n' 644)" "ok strict = yes: every run is strict" "doctor: strict = yes"
 is "$(row '' 644)" "ok a run is strict only with --strict or GPUPART_STRICT=1" "doctor: nothing set"
-has "$(row 'trict = yes\n' 644)" "bad /etc/gpupart/config:1: 'trict' is no key: wants strict" "doctor: another key"
+has "$(row 'trict = yes\n' 644)" "bad /etc/gpupart/config:1: 'trict' is not a key: must be strict" "doctor: another key"
 has "$(row 'strict = yes\n' 666)" "note /etc/gpupart/config is ignored" "doctor: a file that others may write"
 rm "$tmp/etc/gpupart/config"
 mkdir "$tmp/etc/gpupart/config"
@@ -378,7 +378,7 @@ for words in "Is a directory" "Permission denied"; do
 	unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$tmp/etc" $user "$gpupart" run $e -t 0-7 -- "$prog" x8 kernel \
 		>"$tmp/out" 2>"$tmp/err" </dev/null
 	is "$? $(tail -n 1 "$tmp/out")" "123 kernel=800" "$words: counts as strict"
-	is "$(grep -c "^gpupart run: /etc/gpupart/config: $words: it counts as strict = yes" "$tmp/err")" 1 "and run says so, once"
+	is "$(grep -c "^gpupart run: /etc/gpupart/config: $words: treated as strict = yes" "$tmp/err")" 1 "and run says so, once"
 	# shellcheck disable=SC2086 # as above
 	unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$tmp/etc" $user "$gpupart" doctor --no-launch $e >"$tmp/out" 2>"$tmp/err"
 	has "$(sed -n 's/ node-config  */ /p' "$tmp/out" | tr -s ' ')" "note /etc/gpupart/config: $words: every run is strict" "so does doctor"

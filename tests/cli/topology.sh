@@ -47,7 +47,7 @@ done
 has "$(cat tests/cli/expected/h200-e.txt)" "source: capture tests/data" "a captured source is named so"
 case $(cat tests/cli/expected/h200-*.txt tests/cli/expected/picture-*.txt) in *simulated*) bad=1 ;; *) bad=0 ;; esac
 ok $bad "a capture that is shown is not called simulated"
-has "$(cat tests/cli/expected/h200-b.txt)" "physical GPCs, floorswept positions: not told by this source" \
+has "$(cat tests/cli/expected/h200-b.txt)" "physical GPCs, floorswept positions: not reported by this source" \
 	"what board b's capture does not tell is said to be so"
 
 # A line that went through a terminal has colour; elsewhere, or with NO_COLOR, none.

@@ -38,7 +38,7 @@ ${CC:-cc} -o "$tmp/prog" "$root/tests/gpu/strict_prog.c" -ldl || exit 77
 	run -t 0-7 -- "$tmp/prog" x8 x2 x8 kernel sync
 	has "$tmp/err" "2 launches outside of TPCs 0-7" "clusters of 8 in TPCs 0-7: counted"
 	has "$tmp/err" "work_cluster: a cluster of 8 blocks" "with the kernel's name and why"
-	set=$(sed -n 's/.*; -t \([0-9,-]*\).*, as many, would hold it$/\1/p' "$tmp/err")
+	set=$(sed -n 's/.*; -t \([0-9,-]*\).*, with the same number of TPCs, would fit$/\1/p' "$tmp/err")
 	[ -n "$set" ]
 	ok $? "a set is proposed: $set"
 	run -t "${set:-0-7}" -- "$tmp/prog" x8 x2 x8 kernel sync
