@@ -68,7 +68,7 @@ for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "
 	"a:min=2,tpcs=2" "a:min=010" "a:min=00" "a:mem" "a:mem=" "a:mem=0" "a:mem=20Q" "a:mem=-1G" "a:mem=1G,mem=1G"; do
 	refused 2 "${bad%%:*}" plan -i $h200 "--tenant=$bad"
 done
-refused 2 "tenant a is given twice" plan -i $h200 --tenant a --tenant a
+refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
 refused 2 "no tenants" plan -i $h200
 # The free home of 8 blocks leaves the GPC of the bound one of 4, which looks larger than it is.
 try plan -i sample:h200-e --tenant t0:cluster=7 --tenant t1:cluster=3,weight=2 --tenant t2:min=18,gpcs \
@@ -99,7 +99,7 @@ is "$status $(head -c 5 "$tmp/named.svg")" "0 <?xml" "topology -o FILE.svg: a dr
 try topology -i $h200 --json -o "$tmp/named.svg"
 is "$status $(head -c 1 "$tmp/named.svg")" "0 {" "and with --json JSON"
 refused 2 svgg plan -i $h200 --tenant a --of svgg
-refused 2 "take one" plan -i $h200 --tenant a --of env --json
+refused 2 "--json and --of env: use only one of them" plan -i $h200 --tenant a --of env --json
 refused 2 "--only b" plan -i $h200 --tenant a --only b
 refused 2 "nothing runs on a capture" plan -i $h200 --tenant a --beside
 # shellcheck disable=SC2046 # words
@@ -119,35 +119,35 @@ wrong() {	# TEXT WANTED
 	yaml "$1"
 	refused 2 "$2" plan -i $h200 -f "$tmp/y"
 }
-wrong 'tenants:\n  a:\n    min: x\n' "y:3: a.min: min=x: must be a number from 1 to 256"
+wrong 'tenants:\n  a:\n    min: x\n' "y:3: a.min: min=x: wants a number, 1 to 256"
 wrong 'tenants:\n  a:\n    nosuch: 1\n' "y:3: a: 'nosuch' is not a key"
-wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: must be a single value"
+wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: wants one value"
 wrong 'tenants:\n  a:\n    min:\n' "y:3: a.min: has no value"
-wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: min is given twice"
-wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is given twice"
+wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: min is there twice"
+wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is there twice"
 wrong 'tenants:\n  a: [1]\n' "y:2: a: wants keys"
 wrong 'tenants: [a]\n' "y:1: tenants: wants names"
 wrong 'tennants:\n  a:\n' "y:1: 'tennants' is not a key here"
-wrong 'tenants:\n  a: {min: 1\n' "y:3: no YAML"
+wrong 'tenants:\n  a: {min: 1\n' "y:3: not valid YAML"
 wrong '' "nothing in it"
 wrong '{}' "nothing in it"
 wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: wants true or false"
-wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: must be a list"
+wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: wants a list"
 wrong 'tenants: &x\n  a: *x\n' "y:"
 wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: only one is allowed"
-wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: no YAML"
-wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: wants a number without a leading 0"
+wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: not valid YAML"
+wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: wants a number without a 0 before it"
 wrong 'tenants:\n  a: {gpcs: tRue}\n' "gpcs=tRue: wants true or false"
 wrong 'tenants:\n  a: {min: ~}\n' "y:2: a.min: has no value"
 wrong 'tenants:\n  a: {min: Null}\n' "y:2: a.min: has no value"
 wrong 'tenants:\n  a: "null"\n' "'null' is not a key"
-wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: use only one of them"
+wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: take one"
 yaml '%%YAML 1.1\n---\ntenants:\n  a: {tpcs: 9, gpcs: True}\n  b: {min: 1, gpcs: OFF}\n  c: Null\n  d: ~\n  e: NULL\n...\n# words\n'
 try plan -i $h200 -f "$tmp/y" --json
 is "$status $(get "[len(t['set']['whole_gpcs']) for t in d['tenants']][0], len(d['tenants'])")" "0 1 5" \
 	"true, false and null in YAML's spellings; an end and words after it"
 { printf 'tenants:\n  a:\n'; head -c 1100000 /dev/zero | tr '\0' '#'; } >"$tmp/long"
-refused 2 "-f $tmp/long: wants a file of demands, at most 1048576 bytes" plan -i $h200 -f "$tmp/long"
+refused 2 "-f $tmp/long: must be a file of demands of at most 1048576 bytes" plan -i $h200 -f "$tmp/long"
 cat "$tmp/long" | "$gpupart" plan -i $h200 -f /dev/stdin >"$tmp/out" 2>"$tmp/err"
 is "$? $(grep -c "at most 1048576 bytes" "$tmp/err")" "2 1" "and from a pipe"
 refused 2 /nonexistent plan -f /nonexistent
@@ -166,7 +166,7 @@ refused 125 "made for topology $(python3 -c "import json; print(json.load(open('
 has "$err" "h200-e.capture is $("$gpupart" topology -i $e --json | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p')" \
 	"and the board's hash is there too"
 refused 125 "no such tenant in it: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
-refused 125 "take one" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
+refused 125 "use only one of them" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
 refused 125 "wants FILE:NAME" run -i $h200 --plan plan.json -- true
 "$gpupart" topology -i $h200 --json >"$tmp/t.json"
 refused 125 "no plan: wants what 'gpupart plan --json' writes" run -i $h200 --plan "$tmp/t.json:b" -- true
@@ -185,7 +185,7 @@ edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b[
 edited "list, hex and nr_tpcs of a tenant's set are not those of one set: a" "a['set']['hex'] = '0x1'"
 edited "list, hex and nr_tpcs of a tenant's set are not those of one set: b" "b['set'] = 3"
 edited "a tenant has TPCs of another: b" "b['set'] = a['set']"
-edited "a tenant is given twice: b" "a['name'] = 'b'"
+edited "a tenant is there twice: b" "a['name'] = 'b'"
 edited "a tenant has no name" "a['name'] = 1"
 edited "no name of a tenant: -a" "a['name'] = '-a'"
 edited "mem_bytes is no number of bytes: a" "a['mem_bytes'] = '20G'"
@@ -214,7 +214,7 @@ yaml 'tenants:\n  a: {min: 8, mem: 20G}\n'
 try plan -i $h200 -f "$tmp/y" --json
 is "$(get "d['tenants'][0]['mem_bytes']")" 21474836480 "mem: in a file of demands"
 wrong 'tenants:\n  a:\n    mem: much\n' "y:3: a.mem: mem=much: 'much' is no size"
-refused 2 "--only a: it has mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
+refused 2 "--only a: its mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
 refused 125 "wants a file" run -i $h200 --plan "-:a" -- true
 
 # For a shell: all of them, and one with which a program is confined as by run.
@@ -225,7 +225,7 @@ sim() { LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$BUILD/share/gpupart/
 for args in "--tenant a --tenant b:mem=500G" "--gpu 0 --tenant a:mem=500G --json"; do
 	sim "$gpupart" plan $args >"$tmp/out" 2>"$tmp/err"
 	is "$? $(cat "$tmp/out" "$tmp/err")" \
-		"2 gpupart plan: a quota of 500 GiB is more than the memory of GPU 0000:01:00.0 has, 140.40 GiB" \
+		"2 gpupart plan: a quota of 500 GiB is more than the memory of GPU 0000:01:00.0, 140.40 GiB" \
 		"$args: more memory than the GPU here has"
 done
 sim "$gpupart" plan --tenant a:mem=140G --tenant b:mem=140G >"$tmp/out" 2>"$tmp/err"

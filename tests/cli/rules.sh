@@ -127,7 +127,7 @@ sed 's/-n 1"/-t 0"/' "$tmp/plan.json" >"$tmp/outside.json"
 try cdi -i $b --plan "$tmp/outside.json" --device sim
 [ "$status" != 0 ] && ! [ -s "$tmp/out" ]
 ok $? "a rule outside of the tenant's set: no container"
-has "$(cat "$tmp/err")" "TPCs 0 are outside of" "which is said"
+has "$(cat "$tmp/err")" "TPCs 0 are outside the" "which is said"
 
 # What is refused, before anything starts.
 bad_rule() {	# bad_rule RULE WORDS
@@ -136,9 +136,9 @@ bad_rule() {	# bad_rule RULE WORDS
 	ok $? "--rule '$1' is refused"
 	has "$(cat "$tmp/err")" "$2" "and the sentence has: $2"
 }
-bad_rule 'census' "wants PATTERN=SET"
-bad_rule '=-n 4' "wants PATTERN=SET"
-bad_rule 'census=' "wants PATTERN=SET"
+bad_rule 'census' "must be PATTERN=SET"
+bad_rule '=-n 4' "must be PATTERN=SET"
+bad_rule 'census=' "must be PATTERN=SET"
 bad_rule 'census=-t 40' "TPCs 40 are outside the run's set, 0-15"
 bad_rule 'census=gpc:9' "GPC 9"
 bad_rule 'census=-n 17' "-n 17"

@@ -154,7 +154,7 @@ never() {
 never tpcs=67 "can never run here: h200 has 66 TPCs"
 never tpcs=8,mem=200G "h200 has 143771 MiB"
 never tpcs=40,ugpu "TPCs in its largest uGPU"
-never tpcs=16,cluster=32 "holds clusters of 16 blocks at most"
+never tpcs=16,cluster=32 "has room for clusters of at most 16 blocks"
 never tpcs=2,gpcs "has no GPC of fewer than 6 TPCs"
 never tpcs=0 "wants a number"
 never gpcs "how many TPCs"
