@@ -399,7 +399,7 @@ static int check_names(const struct args *args)
 		out_append(all, sizeof(all), "%s%s", i ? ", " : "", bench_parts[i].name);
 	for (char **name = args->program; *name; name++)
 		if (!find_part(*name))
-			return usage_error("'%s' is not a part: the parts are %s", *name, all);
+			return usage_error("'%s' is not a part: %s", *name, all);
 	return 0;
 }
 
@@ -575,7 +575,7 @@ int cmd_bench(int argc, char **argv)
 		return status;
 	s.dir = args.output;
 	s.bench.quick = quick;
-	/* Before CUDA starts: as many hardware queues as possible, so that streams have their own. */
+	/* Before CUDA starts: a hardware queue for each stream, if possible. */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	status = args_gpu(&args, &s.bench.selector) ?: probe(&s);
 	if (!status && words.a)

@@ -579,7 +579,7 @@ static int work_out_shares(struct cdi *cdi, const struct gpupart_topology *topo,
 		status = plan_file_check(cdi->plan, topo, cdi->file);
 	} else {
 		cdi->shares[0].set = gpupart_topology_all(topo);
-		/* The container is not a child of this process, so this process's limit is ignored. */
+		/* The container is not a child: ignore this process's limit. */
 		if (cdi->args->nr_terms)
 			status = args_set(cdi->args, topo, gpu, NULL, &cdi->shares[0].set);
 	}
@@ -609,10 +609,10 @@ static void note_simulated(const struct cdi *cdi, const struct gpupart_topology 
 	char text[OUT_SET_STRLEN];
 
 	if (cdi->plan)
-		remark("wrote %u simulated device%s for %s: containers with them run on the simulator",
+		remark("wrote %u simulated device%s for %s: containers with them use no GPU",
 		       cdi->nr, cdi->nr == 1 ? "" : "s", cdi->pci);
 	else
-		remark("TPCs %s of %s, simulated: containers with this device run on the simulator",
+		remark("TPCs %s of %s, simulated: containers with this device use no GPU",
 		       out_set(text, sizeof(text), topo, &cdi->shares[0].set), cdi->pci);
 }
 

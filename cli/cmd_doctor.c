@@ -608,10 +608,10 @@ static const struct question questions[] = {
 	  .advice = "nothing to do: run uses LD_PRELOAD and then loads that tool" },
 	{ "nvml-library", ask_nvml,
 	  .advice =
-		  "nothing to do: CUDA's own functions report the quota; with glibc 2.35 or later NVML does too" },
+		  "nothing to do: CUDA reports the quota; with glibc 2.35 or later NVML does too" },
 	{ "cache-folder", ask_cache,
 	  .advice =
-		  "set XDG_CACHE_HOME to a directory of yours: results of checks cannot be stored" },
+		  "set XDG_CACHE_HOME to a directory of yours, to store results of checks" },
 	{ .name = "blocks-folder", .ask = ask_blocks },
 	{ .name = "namespaces", .ask = ask_namespaces },
 	{ "node-config", ask_config,
@@ -619,7 +619,7 @@ static const struct question questions[] = {
 	{ "mps", ask_mps, .advice = "set CUDA_DEVICE_MAX_CONNECTIONS=8 for its clients" },
 	{ "node-mps", ask_node_mps,
 	  .advice =
-		  "for several users or for Slurm's jobs run 'systemctl enable --now gpupart-mps'" },
+		  "for several users or Slurm run 'systemctl enable --now gpupart-mps'" },
 	{ .name = "environment", .ask = ask_environment },
 	{ .name = "processes", .ask = ask_processes },
 	{ "green-contexts", ask_feature, .launches = true,
@@ -629,7 +629,7 @@ static const struct question questions[] = {
 	  .good = "programs can create green contexts: each is part of the set" },
 	{ "profilers", ask_feature, .advice = "profile with GPUPART_DISABLE=1", .launches = true,
 	  .note = "profilers that use CUPTI cannot attach, even with run --profile",
-	  .good = "with run --profile a profiler that uses CUPTI (torch.profiler) can attach; ncu cannot",
+	  .good = "with run --profile CUPTI (torch.profiler) can attach; ncu cannot",
 	  .lack = offsetof(struct check, profilers) },
 	{ "device-launches", ask_device_launches, .advice = DEVICE_LAUNCHES_ADVICE },
 };

@@ -33,8 +33,8 @@ const char run_help[] =
 "                      of each uGPU); spread (all GPCs as evenly as possible)\n"
 "      --hex MASK      bit i allows TPC i\n"
 "  @NAME               a named set of ~/.config/gpupart/config or /etc/gpupart/config\n"
-"      --plan FILE:NAME  the set of tenant NAME in a plan, the output of\n"
-"                      'gpupart plan --json'; also sets --gpu and --name if not given\n"
+"      --plan FILE:NAME  the set of tenant NAME in a plan from 'gpupart plan --json';\n"
+"                      also sets --gpu and --name if they are not given\n"
 "\n"
 "      --mem SIZE      limit GPU memory: 20G, 512M, 1.5GiB (of 1024), 8GB (of 1000) or\n"
 "                      bytes, for all processes of the tenant together. Runs with the\n"
@@ -47,13 +47,12 @@ const char run_help[] =
 "                      several, separated by commas: SET and SIZE then apply to each\n"
 "                      of them. Other GPUs are not limited\n"
 "      --name NAME     a name for the job, in GPUPART_NAME\n"
-"      --rule PATTERN=SET\n"
-"                      give kernels whose name matches PATTERN a smaller set, part of\n"
-"                      the run's set: --rule '*copy*=-n 4', --rule\n"
-"                      'at::native::*=gpc:1'. The first rule that matches applies.\n"
-"                      PATTERN is compared with the driver's name (mangled for C++)\n"
-"                      and with the qualified name without arguments. For kernels that\n"
-"                      need all their blocks at once see gpupart(1), \"Rules\"\n"
+"      --rule RULE     a smaller set for some kernels: RULE is PATTERN=SET, such as\n"
+"                      '*copy*=-n 4' or 'at::native::*=gpc:1'. SET must be part of the\n"
+"                      run's set. PATTERN is compared with the driver's name (mangled\n"
+"                      for C++) and with the qualified name without arguments; the\n"
+"                      first rule that matches applies. For kernels that need all\n"
+"                      their blocks at once see gpupart(1), \"Rules\"\n"
 "      --sm-count      report the number of SMs of the set when the program asks CUDA\n"
 "                      for that of the GPU, so that persistent kernels and cooperative\n"
 "                      grids fit the set; also by GPUPART_SM_COUNT=1 in the\n"
@@ -72,8 +71,8 @@ const char run_help[] =
 "                      TIME together: JOB may wait that long for them\n"
 "      --depth TIME    bound outstanding work: a launch waits, at most twice TIME,\n"
 "                      until the outstanding launches together take less than TIME, by\n"
-"                      their earlier durations. With --lend the default is twice\n"
-"                      --lend-limit\n"
+"                      their earlier durations. The default with --lend is twice its\n"
+"                      limit\n"
 "\n"
 "      --profile       allow one profiler to subscribe after gpupart: CUPTI, and\n"
 "                      therefore torch.profiler, work inside the set; ncu does not\n"
@@ -175,7 +174,7 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 	else if (!wishes->strict)
 		who = NULL;
 	wishes->strict = who;
-	/* Set it in any case, so that the run's processes need not read the setting and report errors. */
+	/* Set it in any case: the run's processes then do not read the setting. */
 	setenv("GPUPART_STRICT", who ? "1" : "0", 1);
 	if (!who)
 		return 0;
@@ -229,7 +228,7 @@ int cmd_run(int argc, char **argv)
 		status = check_strict(&wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
-	/* Set it before the check of the mask bits, which finds out whether the driver supports it. */
+	/* Before the check of the mask bits, which also tests it. */
 	if (wishes.no_device_launch)
 		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);
 	run_take_gpus(&args, &wishes);

@@ -303,7 +303,7 @@ static int work_out(struct targets *t, struct target *target)
 	if (err)
 		return error_of(err, "%s", why);
 	target->topo = topo;
-	/* A capture of another user is read from a descriptor: without its path, -n cannot find neighbours. */
+	/* -n needs the path of the capture, which another user's lost in shown_topology(). */
 	for (unsigned int i = 0; i < args.nr_terms && target->simulated; i++)
 		if (!strcmp(args.terms[i].option, "-n") &&
 		    strcmp(gpupart_topology_info(topo)->source, target->source))

@@ -260,8 +260,9 @@ static bool mps_is_lost(void)
 
 	if (!err || err == -ENOENT)
 		return false;
-	remark("%s: jobs run on a GPU one after the other: see 'systemctl status gpupart-mps', then restart it",
-	       daemon.why);
+	remark(
+		"%s: jobs share a GPU in time slices: see 'systemctl status gpupart-mps', then restart it",
+		daemon.why);
 	return true;
 }
 

@@ -94,7 +94,7 @@ int overview(void)
 	      out.file);
 	fputs(found ? "  gpupart topology                 show the GPU's GPCs, TPCs and SMs\n"
 		      "  gpupart run -n 8 -- PROGRAM      run a program on 8 TPCs\n"
-		    : "  gpupart demo -i sample:h200      show on a simulated GPU what gpupart does\n"
+		    : "  gpupart demo -i sample:h200      see it work on a simulated GPU\n"
 		      "  export GPUPART_INPUT=sample:h200     use the simulated GPU in all commands\n",
 	      out.file);
 	fputs("  gpupart --help                   list all commands\n", out.file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A job's part of a GPU: planned around those of other jobs, one job at a time, and noted where
- * all of the node see it.
+ * Allocates a set and a quota to a job, around those of other jobs, one job at a time, and writes
+ * the grant for all users of the node.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,13 +31,13 @@ static void name_job(unsigned int job, struct gpupart_grant *grant)
 	snprintf(grant->name, sizeof(grant->name), "%u", job);
 }
 
-/* What others have of a GPU. */
+/* TPCs and bytes of a GPU that other jobs have. */
 struct taken {
 	struct gpupart_tpcset tpcs;
 	uint64_t memory;
 };
 
-/* All grants of the node, into *@list for the caller to free: how many, or a negative errno. */
+/* Lists all grants of the node. Returns their number or -errno. The caller frees *list. */
 static int list_grants(struct gpupart_grant **list)
 {
 	int nr = gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant)), room = nr + 16;
@@ -50,7 +50,7 @@ static int list_grants(struct gpupart_grant **list)
 	return nr < room ? nr : room;
 }
 
-/* All grants of the node but @job's own; a job's own is put into *own. */
+/* Adds up all grants on the GPU except that of job @id, which is copied to *own. */
 static int look(const char *id, const char *pci, struct taken *taken, struct gpupart_grant *own)
 {
 	struct gpupart_grant *list;
@@ -58,7 +58,7 @@ static int look(const char *id, const char *pci, struct taken *taken, struct gpu
 
 	memset(taken, 0, sizeof(*taken));
 	own->id[0] = 0;
-	/* Under the lock there can be no more meanwhile. */
+	/* The lock is held, so the list cannot grow. */
 	for (int i = 0; i < nr; i++) {
 		if (!strcmp(list[i].id, id)) {
 			*own = list[i];
@@ -95,7 +95,7 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 	struct gpupart_plan plan;
 	int err;
 
-	/* Never more than Slurm counted; less by less than a GPC, since GPCs differ in size. */
+	/* At most what Slurm counted; less by less than a GPC, because GPCs differ in size. */
 	if (words->gpcs)
 		demand.min_tpcs = words->tpcs > gpc - 1 ? words->tpcs - (gpc - 1) : 1;
 	if (gpupart_tpcset_empty(within))
@@ -106,7 +106,7 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 	return err;
 }
 
-/* In the uGPU that it leaves the fewest TPCs of; first in one where it holds a cluster. */
+/* Plans in one uGPU: prefers one with room for a cluster, then the one with fewest free TPCs. */
 static int plan_in_ugpu(struct gpupart *gp, const struct gpupart_topology *topo,
 			const struct words *words, const struct gpupart_tpcset *within,
 			struct gpupart_tpcset *set)
@@ -154,7 +154,7 @@ static int plan(const struct gpupart_topology *topo, const struct words *words,
 	return err;
 }
 
-/* The most TPCs that the same words would get now; 0: none. */
+/* The largest number of TPCs that would be possible now; 0 if none. */
 static unsigned int would_do(const struct gpupart_topology *topo, const struct words *words,
 			     const struct gpupart_tpcset *within)
 {
@@ -177,7 +177,7 @@ static void say_kind(const struct words *words, char *text, size_t len)
 		snprintf(text + n, len - n, " with room for clusters of %u blocks", words->cluster);
 }
 
-/* Plans a lot: not under the lock. */
+/* Takes long, because it makes many plans: do not call it with the lock held. */
 static void say_refused(const struct node_gpu *board, const struct words *words,
 			const struct gpupart_tpcset *within, char *why, size_t len)
 {
@@ -190,23 +190,23 @@ static void say_refused(const struct node_gpu *board, const struct words *words,
 	say_kind(words, kind, sizeof(kind));
 	gpupart_tpcset_format_list(within, list, sizeof(list));
 	if (less)
-		snprintf(instead, sizeof(instead), "; tpcs=%u%s would do now", less, kind);
+		snprintf(instead, sizeof(instead), "; tpcs=%u%s would be possible now", less, kind);
 	if (*kind && !plan(board->topo, &plain, within, &set, unused, sizeof(unused)))
 		snprintf(instead + strlen(instead), sizeof(instead) - strlen(instead),
-			 "; tpcs=%u of any kind would do now", words->tpcs);
-	snprintf(why, len, "no %u TPCs%s are free together on GPU %s: free are %u, TPCs %.160s%s",
+			 "; tpcs=%u without conditions would be possible now", words->tpcs);
+	snprintf(why, len, "there are no %u free TPCs%s on GPU %s: %u are free, TPCs %.160s%s",
 		 words->tpcs, kind, board->pci, gpupart_tpcset_count(within),
 		 *list ? list : "-", instead);
 }
 
-/* Under the lock: the set and the memory. False: they are not free. */
+/* Chooses set and memory. Returns false if they are not free. Caller holds the lock. */
 static bool place(const struct node_gpu *board, const struct words *words,
 		  const struct taken *taken, const struct gpupart_tpcset *within,
 		  struct gpupart_grant *grant)
 {
 	if (taken->memory + words->memory > board->memory && words->memory) {
 		snprintf(grant->why, sizeof(grant->why),
-			 "no %llu MiB are free on GPU %s: others have %llu of its %llu MiB",
+			 "there are no %llu free MiB on GPU %s: other jobs have %llu of its %llu MiB",
 			 (unsigned long long)(words->memory / MIB), board->pci,
 			 (unsigned long long)(taken->memory / MIB),
 			 (unsigned long long)(board->memory / MIB));
@@ -235,8 +235,9 @@ static int give_on(const struct give_job *job, const struct node_gpu *board,
 		return fd;
 	err = look(grant->id, board->pci, &taken, &own);
 	/*
-	 * Another version's is kept as it is: what was asked for is not known. So is that of a
-	 * prolog that was begun anew; no job that had its number before slurmctld forgot it.
+	 * Keep an existing grant of this job: one of another version, whose request is not known,
+	 * or one with the same request, if the prolog runs again. A grant of an older job with the
+	 * same number has another user or request.
 	 */
 	if (!err && own.id[0] && own.uid == job->uid && give_is_given(&own) &&
 	    (own.other_version || (!strcmp(own.asked, grant->asked) &&
@@ -253,16 +254,16 @@ static int give_on(const struct give_job *job, const struct node_gpu *board,
 	close(fd);
 	if (!err && !placed && job->again)
 		*grant = own;
-	/* What gives nothing changes nothing for other jobs: it needs no lock. */
+	/* A refusal does not concern other jobs, so it needs no lock. */
 	if (!err && !placed && !job->again) {
 		if (!*grant->why)
 			say_refused(board, job->words, &within, grant->why, sizeof(grant->why));
 		err = gpupart_grant_put(NULL, grant);
 	}
 	if (err)
-		snprintf(why, len, "what it gets cannot be noted below " GPUPART_GRANT_ROOT ": %s",
+		snprintf(why, len, "its grant cannot be written below " GPUPART_GRANT_ROOT ": %s",
 			 err == -EPROTO ?
-			 "another version of gpupart gave TPCs to a job of this number; 'gpupart slurm-node --clean' takes them from jobs that have ended"
+			 "another version of gpupart wrote a grant for a job with this number; 'gpupart slurm-node --clean' removes those of ended jobs"
 			 : strerror(-err));
 	return err;
 }
@@ -273,8 +274,8 @@ static void name_grant(const struct give_job *job, struct gpupart_grant *grant)
 	name_job(job->job, grant);
 	grant->uid = job->uid;
 	grant->strict = job->strict;
-	/* All of it: a task that waits reads it again. */
-	_Static_assert(sizeof(grant->asked) >= WORDS_LEN, "it was read, so it fits");
+	/* The whole text: a waiting task reads it again. */
+	_Static_assert(sizeof(grant->asked) >= WORDS_LEN, "the option was read, so it fits");
 	snprintf(grant->asked, sizeof(grant->asked), "%s", job->asked);
 }
 
@@ -283,7 +284,8 @@ static int note_refused(const struct gpupart_grant *grant, char *why, size_t len
 	int err = gpupart_grant_put(NULL, grant);
 
 	if (err)
-		snprintf(why, len, "%s, and that cannot be noted: %s", grant->why, strerror(-err));
+		snprintf(why, len, "%s, and this cannot be recorded: %s", grant->why,
+			 strerror(-err));
 	return err;
 }
 
@@ -304,7 +306,7 @@ int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why,
 	name_grant(job, grant);
 	if (job->gpu < 0) {
 		snprintf(grant->why, sizeof(grant->why), "%s",
-			 "Slurm counts no TPCs for this job: is gpupart.lua in slurmctld's job_submit.lua?");
+			 "Slurm counted no TPCs for this job: check that slurmctld's job_submit.lua calls gpupart.lua");
 		return note_refused(grant, why, len);
 	}
 	err = boards_open(job->gpu, &board, grant->why, sizeof(grant->why));
@@ -357,7 +359,7 @@ void give_wait(struct gpupart_grant *grant, bool first)
 	job.gpu = board.number;
 	job.words = &words;
 	job.asked = asked;
-	/* Whoever sets the clock meanwhile. */
+	/* A monotonic clock: the time of day may be set meanwhile. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	end = now.tv_sec + words.wait;
 	while (words.wait && !give_is_given(grant) && now.tv_sec <= end &&
@@ -365,7 +367,7 @@ void give_wait(struct gpupart_grant *grant, bool first)
 		struct gpupart_grant found = *grant;
 
 		nanosleep(&pause, NULL);
-		/* A job that can begin, or a prolog, is not kept waiting by those that cannot. */
+		/* Wait longer each time, so that waiting jobs do not delay others. */
 		next_ns = 2 * pause.tv_nsec;
 		pause.tv_nsec = next_ns < MOST_PAUSE_NS ? next_ns : MOST_PAUSE_NS;
 		err = first ? give_job(&job, &found, why, sizeof(why)) : give_find(job.job, &found);
@@ -393,7 +395,7 @@ int give_back(unsigned int job, char *why, size_t len)
 	nr_left = left_kill(&left, job, &grant, &state);
 	free(left.list);
 	if (nr_left) {
-		snprintf(why, len, "%u of its processes %s: it holds what they use", nr_left,
+		snprintf(why, len, "%u of its processes %s: its grant is kept", nr_left,
 			 state);
 		return -EBUSY;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A job's part of a GPU of this node. */
+/* Allocates a set and a quota of a GPU of this node to a job. */
 #ifndef GPUPART_SLURM_ALLOCATE_H
 #define GPUPART_SLURM_ALLOCATE_H
 
@@ -8,36 +8,36 @@
 
 struct give_job {
 	unsigned int job, uid;
-	int gpu;		/* as Slurm numbers it; -1: it counts none for this job */
+	int gpu;		/* Slurm's number; -1 if it counted none for this job */
 	const struct words *words;
-	const char *asked;	/* the same as text */
-	bool again;		/* it waits: does not wait for its turn, and notes success alone */
-	bool strict;		/* its processes are confined or do not use the GPU */
+	const char *asked;	/* the text of @words */
+	bool again;		/* a retry: does not wait for the lock, records success only */
+	bool strict;		/* unconfined processes must not use the GPU */
 };
 
 /*
- * Plans around what other jobs have and notes what @job gets, or why it gets nothing. A job
- * that has something keeps that. 0, also where it gets nothing; -errno with a sentence in @why
- * where no job would fare better here: the GPU is not known, or nothing can be noted.
+ * Allocates to @job around other jobs and writes its grant, or why it was refused. A job keeps an
+ * existing grant. Returns 0, also for a refusal, or -errno with a reason in @why if it would fail
+ * for every job: the GPU is not known, or the grant cannot be written.
  */
 int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len);
 
 /*
- * Tries again for a job that was refused, as long as its words say, until it has something. Its
- * @first task on this node does; the others look for what that one gets.
+ * Retries for a job that was refused, for the time of its wait= option. The @first task on this
+ * node retries; the other tasks wait for its result. /
  */
 void give_wait(struct gpupart_grant *grant, bool first);
 
-/* Notes that @job, whose words say nothing, gets nothing, for @because. */
+/* Records that @job, whose option is invalid, is refused for the reason @because. */
 int give_nothing(const struct give_job *job, const char *because, char *why, size_t len);
 
-/* What was noted; -ESRCH where nothing was, -EPERM, .. where that cannot be read. */
+/* Finds the grant of @job. Returns 0, -ESRCH without one, or another -errno. */
 int give_find(unsigned int job, struct gpupart_grant *grant);
 
-/* Everything back; what still uses it is killed before. No error where nothing was given. */
+/* Kills processes that still use the grant of @job, and removes it. 0 also without a grant. */
 int give_back(unsigned int job, char *why, size_t len);
 
-/* Whether @grant is something. */
+/* Whether @grant has TPCs, that is, is not a refusal. */
 bool give_is_given(const struct gpupart_grant *grant);
 
 #endif

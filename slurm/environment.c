@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The environment of a job's tasks: its set, its memory, and the libraries by which they hold. */
+/* Sets the environment of a job's tasks: set, quota, and the libraries that apply them. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "slurm/environment.h"
 #include "slurm/node_file.h"
 
-#define VALUE_MAX (128u << 10)	/* MAX_ARG_STRLEN: execve() takes nothing that is longer */
+#define VALUE_MAX (128u << 10)	/* MAX_ARG_STRLEN: the limit of execve() */
 #define INJECT "libgpupart-inject.so"
 
 char *environment_package(bool lib, const char *name)
@@ -23,7 +23,7 @@ char *environment_package(bool lib, const char *name)
 	own = dladdr(&found, &info) ? realpath(info.dli_fname, NULL) : NULL;
 	if (!own)
 		return NULL;
-	/* We are lib/gpupart/gpupart_spank.so. */
+	/* This is lib/gpupart/gpupart_spank.so. */
 	*strrchr(own, '/') = 0;
 	if (asprintf(&path, "%s/%s%s", own, lib ? "" : "../../bin/", name) < 0)
 		path = NULL;
@@ -36,8 +36,8 @@ char *environment_package(bool lib, const char *name)
 }
 
 /*
- * What the job has in @variable, "" where it has nothing; the caller frees it. NULL, with a
- * sentence in @why: no memory, or no task starts with it. Slurm cuts what has no room.
+ * Returns the job's value of @variable, or ""; the caller frees it. Returns NULL with a reason in
+ * @why if there is no memory or the value is too long for a program to start with it.
  */
 static char *value_of(spank_t spank, const char *variable, char *why, size_t len)
 {
@@ -46,7 +46,7 @@ static char *value_of(spank_t spank, const char *variable, char *why, size_t len
 	if (!value) {
 		snprintf(why, len, "no memory");
 	} else if (spank_getenv(spank, variable, value, VALUE_MAX) == ESPANK_NOSPACE) {
-		snprintf(why, len, "its %s has %u KiB or more: no program starts with that",
+		snprintf(why, len, "its %s has %u KiB or more: no program can start with it",
 			 variable, VALUE_MAX >> 10);
 		free(value);
 		return NULL;
@@ -54,7 +54,7 @@ static char *value_of(spank_t spank, const char *variable, char *why, size_t len
 	return value;
 }
 
-/* Puts @path before, or behind, what the job has in @variable, where it is not there yet. */
+/* Adds @path before or behind the job's value of @variable, unless it contains @path. */
 static int join(spank_t spank, const char *variable, const char *path, bool before, char *why,
 		size_t len)
 {
@@ -77,7 +77,7 @@ free_old:
 	return err;
 }
 
-/* The driver's one place for a library, or, where another tool has that, the loader's list. */
+/* Sets the driver's variable for a tool, or if another tool uses it, the loader's list. */
 static int inject(spank_t spank, bool strict, char *why, size_t len)
 {
 	char *path = environment_package(true, INJECT), *taken;
@@ -85,7 +85,7 @@ static int inject(spank_t spank, bool strict, char *why, size_t len)
 	bool is_taken;
 
 	if (!path) {
-		snprintf(why, len, INJECT " is not installed beside the plugin");
+		snprintf(why, len, INJECT " is not installed in the directory of the plugin");
 		return -ENOENT;
 	}
 	taken = value_of(spank, "CUDA_INJECTION64_PATH", why, len);
@@ -93,7 +93,7 @@ static int inject(spank_t spank, bool strict, char *why, size_t len)
 		goto free_path;
 	is_taken = *taken && !path_is_named(taken, INJECT);
 	free(taken);
-	/* Loaded at the start, it has its thread-local memory whatever the program loads. */
+	/* Preloaded, it has its thread-local memory, whatever the program loads later. */
 	if ((is_taken || strict) && join(spank, "LD_PRELOAD", path, true, why, len))
 		goto free_path;
 	if (is_taken || spank_setenv(spank, "CUDA_INJECTION64_PATH", path, 1) == ESPANK_SUCCESS)
@@ -103,7 +103,7 @@ free_path:
 	return err;
 }
 
-/* Room for the static TLS of what is loaded later: @bytes; other tunables of the job's stay. */
+/* Reserves @bytes of static TLS for libraries loaded later; keeps other tunables of the job. */
 static int raise_tls(spank_t spank, size_t bytes, char *why, size_t len)
 {
 	char *old = value_of(spank, TUNABLES, why, len), *joined = NULL;
@@ -141,7 +141,7 @@ static int set_memory(spank_t spank, const struct gpupart_grant *grant, char *wh
 	if (spank_setenv(spank, "GPUPART_TENANT", grant->name, 1) != ESPANK_SUCCESS ||
 	    spank_setenv(spank, "GPUPART_MEM", bytes, 1) != ESPANK_SUCCESS)
 		return -EINVAL;
-	/* Without it the quota holds as well, and nvidia-smi shows the whole GPU. */
+	/* The quota also applies without it, but nvidia-smi then shows the whole GPU. */
 	path = environment_package(true, "libgpupart-nvml.so");
 	if (path && !strpbrk(path, ":$"))
 		err = join(spank, "LD_AUDIT", path, false, why, len);
@@ -159,7 +159,7 @@ static int set_all(spank_t spank, const struct gpupart_grant *grant, const struc
 		{ "GPUPART_NAME", grant->name }, { "GPUPART_JOB", grant->id },
 		{ "GPUPART_CHECKED", board->key },
 	};
-	/* Of where the job was submitted from: another node, and perhaps another run. */
+	/* Variables of the place of submission: another node, perhaps inside a run. */
 	static const char *const others[] = { "GPUPART_DISABLE", "GPUPART_TENANT", "GPUPART_MEM",
 					      "GPUPART_STRICT", "GPUPART_REPORT" };
 
@@ -181,7 +181,7 @@ int environment_set(spank_t spank, const struct gpupart_grant *grant, char *why,
 
 	if (err)
 		return err;
-	snprintf(why, len, "the environment of its tasks cannot be set");
+	snprintf(why, len, "cannot set the environment of its tasks");
 	err = set_all(spank, grant, &board);
 	if (!err)
 		err = inject(spank, grant->strict, why, len);

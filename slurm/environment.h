@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tasks of a job are started with, as 'gpupart run' does it. */
+/* Sets the environment of a job's tasks, as 'gpupart run' does for a program. */
 #ifndef GPUPART_SLURM_ENVIRONMENT_H
 #define GPUPART_SLURM_ENVIRONMENT_H
 
@@ -8,12 +8,13 @@
 #include <gpupart_manage.h>
 
 /*
- * The path of this package's file @name below bin/ or, @lib, lib/gpupart/, which the caller frees;
- * NULL: it is not there, or no memory. On the heap, since a thread of slurmd has a small stack.
+ * Returns the path of this package's file @name below bin/ or, if @lib, lib/gpupart/; the caller
+ * frees it. NULL if it does not exist or there is no memory. On the heap, because threads of slurmd
+ * have small stacks.
  */
 char *environment_package(bool lib, const char *name);
 
-/* 0, or -errno with a sentence in @why. */
+/* Sets the environment for @grant. Returns 0, or -errno with a reason in @why. */
 int environment_set(spank_t spank, const struct gpupart_grant *grant, char *why, size_t len);
 
 #endif

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- What slurmctld counts of a job with --gpupart, for its job_submit.lua: TPCs as shards of a
--- GPU, its memory quota as tpcmem, in MiB. Knows boards by what 'gpupart slurm-conf' wrote.
+-- For slurmctld's job_submit.lua: converts --gpupart of a job to counted resources, TPCs to shards
+-- of a GPU and the memory quota to tpcmem in MiB. 'gpupart slurm-conf' writes the list of boards.
 local gpupart = { boards = {} }
 
 local OPTION = "_SLURM_SPANK_OPTION_gpupart_gpupart="
 local UNITS = { [""] = 1, k = 1024, m = 1024 ^ 2, g = 1024 ^ 3, t = 1024 ^ 4,
 		kb = 1000, mb = 1000 ^ 2, gb = 1000 ^ 3, tb = 1000 ^ 4 }
 
--- The words behind --gpupart, or nil, and how often they are there: srun puts them there once,
--- and of two it would not be known which the node reads. Slurm's table begins at 0.
+-- Returns the value of --gpupart, or nil, and how often it is given. srun writes it once; with two
+-- it would not be known which one the node reads. Slurm's table begins at 0.
 function gpupart.words_of(job_desc)
 	local env, text, nr = job_desc.spank_job_env, nil, 0
 	if type(env) ~= "table" then return nil, 0 end
@@ -21,7 +21,7 @@ function gpupart.words_of(job_desc)
 	return text, nr
 end
 
--- A size to whole MiB, or nil.
+-- Converts a size to MiB, rounded up, or returns nil.
 local function mib(text)
 	local number, unit = string.match(string.lower(text), "^(%d+%.?%d*)(%a*)$")
 	unit = unit and string.gsub(unit, "ib$", "")
@@ -30,15 +30,15 @@ local function mib(text)
 	return math.ceil(tonumber(number) * UNITS[unit] / 1024 ^ 2)
 end
 
--- What the words ask for, or nil and a sentence. The plugin has read them before; who comes
--- by without it is read here.
+-- Returns the request in the text, or nil and a message. The plugin has checked the text before,
+-- unless the job was submitted without the plugin.
 function gpupart.read(text)
 	local want, seen = { mem = 0, cluster = 0 }, {}
 	for word in string.gmatch(text, "[^,]+") do
 		local name, value = string.match(word, "^(%l+)=(.+)$")
 		local number = value and string.match(value, "^%d+$") and tonumber(value)
 		if seen[name or word] then
-			return nil, "--gpupart " .. text .. ": " .. word .. ": is there twice"
+			return nil, "--gpupart " .. text .. ": " .. word .. ": is given twice"
 		end
 		seen[name or word] = true
 		if word == "gpcs" or word == "ugpu" then
@@ -52,19 +52,19 @@ function gpupart.read(text)
 		end
 	end
 	if not want.tpcs or want.tpcs < 1 then
-		return nil, "--gpupart " .. text .. ": how many TPCs? tpcs=N is needed"
+		return nil, "--gpupart " .. text .. ": tpcs=N is missing"
 	end
 	return want
 end
 
--- TPCs that a cluster of so many blocks needs at home: two SMs a TPC, a power of two.
+-- TPCs that a cluster of this many blocks needs: two SMs in a TPC, rounded up to a power of 2.
 local function home(blocks)
 	local room = 1
 	while room < blocks do room = room * 2 end
 	return math.max(room / 2, 1)
 end
 
--- Why a board alone on its node cannot hold it, or nil.
+-- Returns why an idle board cannot satisfy the request, or nil.
 local function misfit(want, board)
 	if want.tpcs > board.tpcs then
 		return "has " .. board.tpcs .. " TPCs"
@@ -76,13 +76,13 @@ local function misfit(want, board)
 		return "has no GPC of fewer than " .. board.gpc .. " TPCs"
 	elseif want.cluster > 0 and (home(want.cluster) > board.home or
 				     home(want.cluster) > want.tpcs) then
-		return "holds clusters of " .. 2 * math.min(board.home, want.tpcs) ..
-			" blocks at most in so many TPCs"
+		return "has room for clusters of at most " .. 2 * math.min(board.home, want.tpcs) ..
+			" blocks in " .. want.tpcs .. " TPCs"
 	end
 	return nil
 end
 
--- A sentence where no board can ever hold it, or nil.
+-- Returns a message if no board can ever satisfy the request, or nil.
 function gpupart.never(text, want)
 	local seen, why = {}, {}
 	for _, board in ipairs(gpupart.boards) do
@@ -110,16 +110,16 @@ local function asks_for(job_desc, name)
 	return false
 end
 
--- True to go on; false after a line to the user.
+-- Returns true to continue, or false after a message to the user.
 function gpupart.submit(job_desc)
 	local text, nr = gpupart.words_of(job_desc)
 	if nr > 1 then
-		slurm.log_user("gpupart: --gpupart is there %d times: once is wanted", nr)
+		slurm.log_user("gpupart: --gpupart is given %d times: give it once", nr)
 		return false
 	end
 	if not text then
 		if asks_for(job_desc, "shard") or asks_for(job_desc, "tpcmem") then
-			slurm.log_user("gpupart: shard and tpcmem are asked for with --gpupart tpcs=N[,mem=SIZE]")
+			slurm.log_user("gpupart: request shard and tpcmem with --gpupart tpcs=N[,mem=SIZE]")
 			return false
 		end
 		return true
@@ -128,11 +128,11 @@ function gpupart.submit(job_desc)
 	why = why or gpupart.never(text, want)
 	if not why and (asks_for(job_desc, "shard") or asks_for(job_desc, "tpcmem") or
 			asks_for(job_desc, "gpu")) then
-		why = "--gpupart " .. text .. " and a --gres or --gpus of gpu, shard or tpcmem: take one"
+		why = "--gpupart " .. text .. " and a --gres or --gpus of gpu, shard or tpcmem: use only one of them"
 	end
-	-- Slurm would give all of the node's gres to it, and then not find what was asked for.
+	-- Slurm would allocate all gres of the node, and then not find the requested ones.
 	if not why and job_desc.shared == 0 then
-		why = "--gpupart " .. text .. " and --exclusive, which takes whole GPUs: take one"
+		why = "--gpupart " .. text .. " and --exclusive, which allocates whole GPUs: use only one of them"
 	end
 	if why then
 		slurm.log_user("gpupart: %s", why)
@@ -147,10 +147,10 @@ function gpupart.submit(job_desc)
 	return true
 end
 
--- What was counted stays so: nobody but root changes it for a job that waits.
+-- Only root can change the counted resources of a pending job.
 function gpupart.modify(job_desc, uid)
 	if uid ~= 0 and (asks_for(job_desc, "shard") or asks_for(job_desc, "tpcmem")) then
-		slurm.log_user("gpupart: what --gpupart asked for cannot be changed: submit the job anew")
+		slurm.log_user("gpupart: the request of --gpupart cannot be changed: submit the job again")
 		return false
 	end
 	return true

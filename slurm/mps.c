@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the tasks of a job clients of the node's MPS daemon, without which jobs on disjoint sets
- * of a GPU take turns. Called as root, before the task's program starts. A task that cannot join
- * starts all the same.
+ * Makes the tasks of a job clients of the node's MPS daemon. Without MPS, jobs on disjoint sets of
+ * a GPU run in time slices. Called as root before the task's program starts. If it fails, the task
+ * starts without MPS. /
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 void mps_join_task(spank_t spank, unsigned int job, const struct gpupart_grant *grant)
 {
 	char wanted[8] = "", taken[PATH_MAX] = "", why[PATH_MAX + 128];
-	static struct mps_daemon daemon = { .why = MPS_DAEMON_PIPES " cannot be set" };
+	static struct mps_daemon daemon = { .why = "cannot set " MPS_DAEMON_PIPES };
 	struct node_gpu board = { 0 };
 	bool is_own, is_node;
 	int task = 0, err;
@@ -29,7 +29,7 @@ void mps_join_task(spank_t spank, unsigned int job, const struct gpupart_grant *
 	if (!err && !is_own &&
 	    spank_setenv(spank, MPS_DAEMON_PIPES, MPS_DAEMON_NODE, 1) == ESPANK_SUCCESS)
 		return;
-	/* From the job's script, which joined it: a daemon that hangs would stop the program. */
+	/* Inherited from the job's script: the program would wait for a daemon that hangs. */
 	if (err && is_node)
 		spank_unsetenv(spank, MPS_DAEMON_PIPES);
 	if (err == -ENOENT || spank_get_item(spank, S_TASK_ID, &task) != ESPANK_SUCCESS || task)
@@ -38,9 +38,9 @@ void mps_join_task(spank_t spank, unsigned int job, const struct gpupart_grant *
 	snprintf(why, sizeof(why), "%s", daemon.why);
 	if (is_own)
 		snprintf(why, sizeof(why),
-			 "its %s=%.200s keeps it from the node's MPS daemon (GPUPART_MPS=0 confirms that)",
+			 "its %s=%.200s excludes it from the node's MPS daemon (set GPUPART_MPS=0 if that is intended)",
 			 MPS_DAEMON_PIPES, taken);
 	dprintf(STDERR_FILENO,
-		"gpupart: job %u: %s: this job and others take turns on the GPU%s (time slices) instead of running at the same time\n",
+		"gpupart: job %u: %s: this job and others run on the GPU%s in time slices instead of at the same time\n",
 		job, why, board.simulated ? ", simulated," : "");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The GPUs of this node, from what 'gpupart slurm-node' wrote when slurmd began: no job's start
- * asks a driver.
+ * Finds GPUs of this node in the file that 'gpupart slurm-node' wrote when slurmd started, so that
+ * the start of a job needs no driver calls.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include "slurm/node_file.h"
 
-/* The first for which @pci, or else @number, is right. */
+/* Finds the GPU at @pci or, if @pci is NULL, with @number. */
 static int find(const char *pci, unsigned int number, struct node_gpu *board, char *why, size_t len)
 {
 	FILE *file = fopen(NODE_GPU_FILE, "re");
@@ -22,14 +22,17 @@ static int find(const char *pci, unsigned int number, struct node_gpu *board, ch
 			err = 0;
 	if (!file)
 		snprintf(why, len,
-			 "%s: %s: the GPUs of this node were not looked at: run 'gpupart slurm-node'",
+			 "%s: %s: the GPUs of this node were not examined: run 'gpupart slurm-node'",
 			 NODE_GPU_FILE, strerror(-err));
 	else
 		fclose(file);
 	if (file && err && pci)
-		snprintf(why, len, "%s knows no GPU %s", NODE_GPU_FILE, pci);
+		snprintf(why, len, "%s does not contain GPU %s: run 'gpupart slurm-node'",
+			 NODE_GPU_FILE, pci);
 	else if (file && err)
-		snprintf(why, len, "%s knows no GPU %u, which Slurm chose", NODE_GPU_FILE, number);
+		snprintf(why, len,
+			 "%s does not contain GPU %u, which Slurm chose: run 'gpupart slurm-node'",
+			 NODE_GPU_FILE, number);
 	return err;
 }
 

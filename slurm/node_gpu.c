@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A row of the file of a node's GPUs, written and read. */
+/* Writes and reads a row of the file of a node's GPUs. */
 #include <stdio.h>
 #include <string.h>
 #include "slurm/node_gpu.h"
@@ -23,7 +23,7 @@ bool node_gpu_read(const char *row, struct node_gpu *gpu)
 		return false;
 	gpu->simulated = simulated;
 	gpu->memory = memory;
-	/* A number with a sign, or beyond its room, would not be written so. */
+	/* Reject numbers with a sign or out of range: they would be written differently. */
 	node_gpu_row(gpu, again);
 	return !strcmp(row, again);
 }

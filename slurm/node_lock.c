@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See node_lock.h. */
+/* Locks a file, so that one process at a time plans; see node_lock.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "slurm/node_lock.h"
 
-/* Of root alone: nobody else can keep it. The kernel gives it up for who dies. */
+/* Only root can lock the file. The kernel unlocks it when the process ends. */
 int node_lock(const char *path, int seconds, char *why, size_t len)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -36,6 +36,7 @@ int node_lock(const char *path, int seconds, char *why, size_t len)
 
 close_fd:
 	close(fd);
-	snprintf(why, len, "%s: another job's start has held it for %d s", path, seconds);
+	snprintf(why, len, "%s: the start of another job has held the lock for %d s", path,
+		 seconds);
 	return -EBUSY;
 }

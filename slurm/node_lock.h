@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* One plan of this node's GPUs at a time. */
+/* The lock for plans of this node's GPUs. */
 #ifndef GPUPART_SLURM_NODE_LOCK_H
 #define GPUPART_SLURM_NODE_LOCK_H
 
 #include <stddef.h>
 
-/* Of root's schedulers on this node. */
+/* The lock of root's schedulers on this node. */
 #define NODE_LOCK "/run/gpupart/lock"
 
 /*
- * Takes the lock at @path, whose folder is made if it is /run/gpupart: a descriptor, which the
- * caller closes, or -errno with a sentence in @why, -EBUSY after @seconds.
+ * Acquires the lock at @path; creates /run/gpupart if needed. Returns a descriptor, which the
+ * caller closes, or -errno with a reason in @why; -EBUSY after @seconds. /
  */
 int node_lock(const char *path, int seconds, char *why, size_t len);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads what stands behind --gpupart, as tpcs=16,gpcs,mem=20G. So does gpupart.lua in slurmctld. */
+/* Reads the value of --gpupart, such as tpcs=16,gpcs,mem=20G. gpupart.lua does so in slurmctld. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #define MAX_WAIT 86400
 #define MIB (1ull << 20)
 
-/* What counts then, the scheduler and the node would have to agree on. */
+/* Reject duplicates: the scheduler and the node could use different ones. */
 static int read_twice(const char *word, char *why, size_t len)
 {
-	snprintf(why, len, "%s: is there twice", word);
+	snprintf(why, len, "%s: is given twice", word);
 	return -EINVAL;
 }
 
@@ -27,7 +27,7 @@ static int read_number(const char *word, const char *value, unsigned long max, u
 	errno = 0;
 	found = value && *value >= '0' && *value <= '9' ? strtoul(value, &end, 10) : 0;
 	if (!end || *end || errno || !found || found > max) {
-		snprintf(why, len, "%s: wants a number, 1 to %lu", word, max);
+		snprintf(why, len, "%s: must be a number from 1 to %lu", word, max);
 		return -EINVAL;
 	}
 	if (*number)
@@ -61,7 +61,7 @@ static int read_memory(const char *word, const char *value, struct words *words,
 static int read_flag(const char *word, const char *value, bool *flag, char *why, size_t len)
 {
 	if (value) {
-		snprintf(why, len, "%s: takes no value", word);
+		snprintf(why, len, "%s: must not have a value", word);
 		return -EINVAL;
 	}
 	if (*flag)
@@ -88,7 +88,7 @@ static int read_word(const char *word, struct words *words, char *why, size_t le
 	if (name == 4 && !strncmp(word, "ugpu", name))
 		return read_flag(word, value, &words->ugpu, why, len);
 	snprintf(why, len,
-		 "'%.40s': wants tpcs=N, gpcs, ugpu, cluster=BLOCKS, mem=SIZE or wait=SECONDS, joined by commas",
+		 "'%.40s': must be tpcs=N, gpcs, ugpu, cluster=BLOCKS, mem=SIZE or wait=SECONDS, separated by commas",
 		 word);
 	return -EINVAL;
 }
@@ -99,7 +99,7 @@ static int read_all(const char *text, struct words *words, char *why, size_t len
 	int err = 0;
 
 	if (strlen(text) >= sizeof(copy)) {
-		snprintf(why, len, "'%.40s..': more than %zu characters", text,
+		snprintf(why, len, "'%.40s..': must have at most %zu characters", text,
 			 sizeof(copy) - 1);
 		return -EINVAL;
 	}
@@ -108,7 +108,7 @@ static int read_all(const char *text, struct words *words, char *why, size_t len
 		err = read_word(word, words, why, len);
 	if (err || words->tpcs)
 		return err;
-	snprintf(why, len, "'%.100s': how many TPCs? tpcs=N is needed", text);
+	snprintf(why, len, "'%.100s': tpcs=N is missing", text);
 	return -EINVAL;
 }
 
@@ -118,7 +118,7 @@ int words_read(const char *text, struct words *words, char *why, size_t len)
 
 	memset(words, 0, sizeof(*words));
 	err = read_all(text ? text : "", words, why, len);
-	/* Its user's text, which is one line of a log of root's. */
+	/* The user's text may become a line of root's log. */
 	for (char *c = why; err && *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';

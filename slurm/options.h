@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands behind --gpupart: read, and nothing else. */
+/* Reads the value of --gpupart. */
 #ifndef GPUPART_SLURM_OPTIONS_H
 #define GPUPART_SLURM_OPTIONS_H
 
@@ -7,18 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WORDS_LEN 128	/* with its end: what is noted of a job has no more room */
+#define WORDS_LEN 128	/* size of the longest text: a grant has no more room */
 
 struct words {
-	unsigned int tpcs;	/* that Slurm counts: 1 .. 256 */
-	bool gpcs;		/* whole GPCs alone */
+	unsigned int tpcs;	/* counted by Slurm, 1 to 256 */
+	bool gpcs;		/* only whole GPCs */
 	bool ugpu;		/* all in one uGPU */
-	unsigned int cluster;	/* blocks of the largest cluster; 0 none */
-	uint64_t memory;	/* bytes, whole MiB; 0: no quota */
-	unsigned int wait;	/* seconds for TPCs that fit, once Slurm has begun the job */
+	unsigned int cluster;	/* blocks of the largest cluster, or 0 */
+	uint64_t memory;	/* quota in bytes, a multiple of 1 MiB, or 0 */
+	unsigned int wait;	/* seconds to wait for TPCs after Slurm has started the job */
 };
 
-/* 0, or -EINVAL with a sentence in @why that names the word, which is text on one line. */
+/* Returns 0, or -EINVAL with a reason in @why: one line that names the invalid part. */
 int words_read(const char *text, struct words *words, char *why, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Processes that outlive their job: their TPCs are nobody else's before they are gone. */
+/* Kills processes that outlive their job; their TPCs stay allocated until they have ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,25 +13,25 @@
 #include "slurm/orphans.h"
 
 #define MAX_ENVIRONMENT (1 << 20)
-/* Of all processes of a look: a user may have thousands with an environment of megabytes. */
+/* For all processes in one pass: a user may have thousands with environments of megabytes. */
 #define MAX_ENVIRONMENTS (64 << 20)
-/* Rows for which there is room at first. */
+/* Initial length of the list. */
 #define ROOM 4096
 #define WAIT_MS 2000
 #define PAUSE_NS 20000000
-/* For the node's MPS daemon, all processes of a job together. */
+/* Time limit for the node's MPS daemon, for all processes of a job together. */
 #define MPS_MS 5000
 
-/* Which processes are meant. */
+/* Which processes to kill. */
 struct meant {
 	unsigned int job;
 	const struct gpupart_grant *grant;
 	size_t environment_left;	/* bytes of /proc/PID/environ that may still be read */
-	struct mps_daemon *mps;		/* NULL: is not asked, or does not answer */
-	long mps_until;			/* 0: was not asked yet */
+	struct mps_daemon *mps;		/* NULL: do not use it, or it does not answer */
+	long mps_until;			/* 0 before the first call */
 };
 
-/* Whether it was started by Slurm in that job, as of a run inside it, which has its own id. */
+/* Whether Slurm started it in that job. A run inside the job has an id of its own. */
 static bool started_in(int pid, struct meant *meant)
 {
 	size_t len = 0, max = meant->environment_left < MAX_ENVIRONMENT ?
@@ -59,7 +59,7 @@ static bool started_in(int pid, struct meant *meant)
 	return found;
 }
 
-/* What a block says is believed of its user's alone. */
+/* Trust the state page only for processes of the job's user. */
 static bool is_meant(const struct gpupart_process *process, void *arg)
 {
 	struct meant *meant = arg;
@@ -68,7 +68,7 @@ static bool is_meant(const struct gpupart_process *process, void *arg)
 						     started_in(process->pid, meant));
 }
 
-/* The same, for a process that is killed next: other clients of MPS are to survive that. */
+/* The same for a process to kill: ends its MPS work first, so that other clients survive. */
 static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 {
 	struct meant *meant = arg;
@@ -85,7 +85,7 @@ static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 	return true;
 }
 
-/* One pass: what a first one, for their number, would cost again is another user's doing. */
+/* Lists in one pass: counting first would cost a second pass, which others can make slow. */
 static void list_all(struct left *left)
 {
 	int room = ROOM;
@@ -100,7 +100,7 @@ static void list_all(struct left *left)
 	} while (left->nr > room);
 }
 
-/* Each is signalled again, until it is gone. */
+/* Signals each process. Returns how many have not ended. */
 static unsigned int kill_once(struct meant *meant, const struct left *left, const char **why)
 {
 	const struct gpupart_process *list = left->list;
@@ -112,10 +112,10 @@ static unsigned int kill_once(struct meant *meant, const struct left *left, cons
 		if (list[i].pid <= 1 || list[i].uid != meant->grant->uid)
 			continue;
 		err = gpupart_process_signal(NULL, &list[i], SIGKILL, is_meant_and_idle, meant);
-		/* Without a pidfd the number may be another process's: it is left alone. */
+		/* Without a pidfd the pid may belong to another process: do not kill it. */
 		if (err == -ENOSYS && is_meant(&list[i], meant))
 			*why =
-				"are not killed, since this kernel has no pidfd_open (Linux 5.3): kill them by hand";
+				"were not killed, because this kernel has no pidfd_open (Linux 5.3): kill them by hand";
 		else if (err)
 			continue;
 		nr++;
@@ -132,11 +132,11 @@ unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart
 	unsigned int nr;
 	long until;
 
-	*why = "were killed and do not end yet";
+	*why = "were killed but have not ended";
 	if (!left->list)
 		list_all(left);
 	nr = kill_once(&meant, left, why);
-	/* Each was asked for. */
+	/* The daemon has been asked about each process. */
 	meant.mps = NULL;
 	until = process_now_ms() + WAIT_MS;
 	while (nr && process_now_ms() < until) {
@@ -144,7 +144,7 @@ unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart
 		nr = kill_once(&meant, left, why);
 		if (nr)
 			continue;
-		/* They may have started others. */
+		/* They may have started other processes. */
 		list_all(left);
 		nr = kill_once(&meant, left, why);
 	}

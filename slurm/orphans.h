@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that outlive their job, as when a slurmstepd is killed. */
+/* Kills processes that outlive their job, for example after a slurmstepd was killed. */
 #ifndef GPUPART_SLURM_ORPHANS_H
 #define GPUPART_SLURM_ORPHANS_H
 
 #include <gpupart_manage.h>
 
 /*
- * The processes of all users, listed when the first job asks, and anew where one had some that were
- * killed: a look takes a second for each user with many files. All zero at first.
+ * The processes of all users. They are listed for the first job, and again after processes of a job
+ * were killed: listing takes a second for each user with many files. Zeroed before the first call.
  */
 struct left {
 	struct gpupart_process *list;
@@ -15,10 +15,10 @@ struct left {
 };
 
 /*
- * Kills those of @job, whose part is @grant, that use a GPU, and waits two seconds at most
- * until they are gone. First it asks the node's MPS daemon to end their GPU work, and waits five
- * seconds at most for that. Returns how many are not gone; *why says in what state those are.
- * The caller frees left->list after the last job.
+ * Kills the processes of @job, with the grant @grant, that use a GPU, and waits up to 2 s for their
+ * end. First it asks the node's MPS daemon to end their GPU work, which takes up to 5 s. Returns
+ * how many have not ended; *why describes their state. The caller frees left->list after the last
+ * job. /
  */
 unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart_grant *grant,
 		       const char **why);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_spank.so: --gpupart of srun, sbatch and salloc. slurmd's prolog notes a job's part of a
- * GPU, its tasks start in it, slurmd's epilog gives it back.
+ * gpupart_spank.so: the option --gpupart of srun, sbatch and salloc. slurmd's prolog writes a job's
+ * grant, its tasks start with it, and slurmd's epilog removes it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* As SPANK_PLUGIN() has it, and seen by Slurm though all else is hidden. */
+/* As SPANK_PLUGIN() does, but exported, because all other symbols are hidden. */
 PUBLIC const char plugin_name[] = "gpupart";
 PUBLIC const char plugin_type[] = "spank";
 PUBLIC const unsigned int plugin_version = SLURM_VERSION_NUMBER;
@@ -30,11 +30,11 @@ PUBLIC const unsigned int spank_plugin_version = 1;
 PUBLIC spank_f slurm_spank_init, slurm_spank_job_prolog, slurm_spank_task_init_privileged,
 	slurm_spank_job_epilog;
 
-#define EXIT_AGAIN 75	/* EX_TEMPFAIL of sysexits.h: Slurm's RequeueExit may name it */
+#define EXIT_AGAIN 75	/* EX_TEMPFAIL of sysexits.h, for Slurm's RequeueExit */
 
 extern char **environ;
 
-/* Where it is given it is checked, so that a wrong word is told at once. */
+/* Checks the option at submission, so that errors are reported at once. */
 static int take(int val, const char *text, int remote)
 {
 	struct words words;
@@ -50,12 +50,12 @@ static int take(int val, const char *text, int remote)
 static struct spank_option option = {
 	.name = "gpupart",
 	.arginfo = "tpcs=N[,gpcs][,ugpu][,cluster=N][,mem=SIZE][,wait=S]",
-	.usage = "a part of one GPU of each node: N TPCs; see gpupart's slurm.md",
+	.usage = "N TPCs of one GPU of each node; see gpupart's slurm.md",
 	.has_arg = 1,
 	.cb = take,
 };
 
-/* This package's own command: 0, or what it says. */
+/* Runs this package's command. Returns its wait status, or -1. */
 static int run_node(const char *argument)
 {
 	char *argv[] = { "gpupart", "slurm-node", (char *)argument, NULL };
@@ -74,8 +74,8 @@ static int run_node(const char *argument)
 }
 
 /*
- * slurmd begins: its GPUs are looked at once, not at each job; simulated ones stay what they
- * were said to be. What was noted for jobs that ended while it was away goes.
+ * Called when slurmd starts: examines the GPUs once instead of for each job, keeps simulated ones,
+ * and removes grants of jobs that ended while slurmd did not run.
  */
 static void begin_node(void)
 {
@@ -94,7 +94,7 @@ int slurm_spank_init(spank_t spank, int ac, char **av)
 	return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
-/* The GPU that Slurm took the TPCs from: it is Slurm's word, a prolog's environment is root's. */
+/* The GPU whose TPCs Slurm counted. A prolog's environment comes from Slurm and is trusted. */
 static int counted_gpu(void)
 {
 	const char *gpus = getenv("SLURM_JOB_GPUS");
@@ -102,7 +102,7 @@ static int counted_gpu(void)
 	return gpus && *gpus >= '0' && *gpus <= '9' ? atoi(gpus) : -1;
 }
 
-/* By the node's settings. */
+/* Whether the node's configuration file makes jobs strict. */
 static bool node_is_strict(void)
 {
 	struct gpupart *gp;
@@ -117,7 +117,7 @@ static bool node_is_strict(void)
 	return config_is_strict(found);
 }
 
-/* By those, or by the word "strict" behind the plugin's path in plugstack.conf. */
+/* The same, or "strict" after the plugin's path in plugstack.conf. */
 static bool is_strict(int ac, char **av)
 {
 	bool strict = node_is_strict();
@@ -126,7 +126,7 @@ static bool is_strict(int ac, char **av)
 		if (!strcmp(av[i], "strict"))
 			strict = true;
 		else
-			slurm_error("gpupart: plugstack.conf: '%s': wants strict or nothing",
+			slurm_error("gpupart: plugstack.conf: '%s': must be strict or nothing",
 				    av[i]);
 	return strict;
 }
@@ -136,7 +136,7 @@ static int give(const struct give_job *job, char *why, size_t len)
 	struct gpupart_grant grant;
 	int err = give_job(job, &grant, why, len);
 
-	/* Perhaps what is in the way is of a job that ended while the node was away. */
+	/* TPCs may be held by a job that ended while the node was down. */
 	if (!err && !give_is_given(&grant) && job->gpu >= 0) {
 		run_node("--clean");
 		err = give_job(job, &grant, why, len);
@@ -145,10 +145,9 @@ static int give(const struct give_job *job, char *why, size_t len)
 }
 
 /*
- * What is the job's own matter is no failure: its tasks say what there is to say. What would
- * end every job here is: Slurm then drains the node and queues the job anew. That is by the
- * status of this process, which is the prolog's alone: Slurm does not look at what an optional
- * plugin returns.
+ * A refusal of one job is not a failure: its tasks report it. An error that concerns every job here
+ * is a failure: Slurm then drains the node and requeues the job. This process, which runs only the
+ * prolog, exits with an error, because Slurm ignores the return value of an optional plugin.
  */
 int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
@@ -161,7 +160,7 @@ int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 		return 0;
 	if (spank_get_item(spank, S_JOB_ID, &job.job) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_UID, &job.uid) != ESPANK_SUCCESS) {
-		slurm_error("gpupart: Slurm does not tell whose job this is");
+		slurm_error("gpupart: Slurm does not report the job's number and user");
 		return 0;
 	}
 	job.strict = is_strict(ac, av);
@@ -184,7 +183,9 @@ static void refuse(unsigned int job, const char *why)
 	_exit(EXIT_AGAIN);
 }
 
-/* For the job's first task: notes a set that holds no cluster of 8 although its size allows one. */
+/*
+ * For the job's first task: reports a set that is large enough for clusters of 8 but has no room.
+ */
 static void note_clusters(spank_t spank, unsigned int job, const struct gpupart_grant *grant)
 {
 	unsigned int task, cluster, nr = gpupart_tpcset_count(&grant->set);
@@ -201,7 +202,7 @@ static void note_clusters(spank_t spank, unsigned int job, const struct gpupart_
 	    nr * gpupart_set_cluster(board.topo, &one) >= GPUPART_PORTABLE_CLUSTER) {
 		gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
 		dprintf(STDERR_FILENO,
-			"gpupart: job %u: TPCs %s hold clusters of at most %u blocks: a kernel with larger clusters is given more TPCs; no %u free TPCs held clusters of %d; cluster=%d asks for such\n",
+			"gpupart: job %u: TPCs %s have room for clusters of at most %u blocks: a kernel with larger clusters gets more TPCs; no %u free TPCs had room for clusters of %d; cluster=%d requests such a set\n",
 			job, list, cluster, nr, GPUPART_PORTABLE_CLUSTER,
 			GPUPART_PORTABLE_CLUSTER);
 	}
@@ -222,11 +223,11 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS)
 		return asked ? -1 : 0;
-	/* A step's own option says nothing that Slurm counted: what the job was given holds. */
+	/* Slurm does not count the option of a step: the job's grant applies. */
 	if (give_find(job, &grant) || grant.uid != uid) {
 		if (asked)
 			refuse(job,
-			       "it was given no TPCs on this node: either --gpupart was given to a step and not to its job, or slurmd ran no prolog for the job, as Slurm 22.05 does if a job starts again within about 2 s; submit it again");
+			       "it has no TPCs on this node: either --gpupart was used for a step but not for its job, or slurmd ran no prolog for the job, as Slurm 22.05 does if a job restarts within about 2 s; submit it again");
 		return 0;
 	}
 	if (!give_is_given(&grant)) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVIDIA's MPS for run: joining a daemon, or having one of our own that ends after the
- * last program that needed it. Must not know sets, topologies or what the program is.
+ * NVIDIA's MPS for run: makes programs clients of a running daemon, or of a daemon of the user that
+ * gpupart starts and that ends after the last program.
  *
- * Ours is in a directory of the user's own, with two files of ours in it: gpupart.lock is
- * held while a daemon is looked for, started or ended; gpupart.users is shared by a keeper
- * for each program, and who can have it alone is the last.
+ * The user's daemon is in a directory of the user, with two files of gpupart: gpupart.lock is
+ * locked while a daemon is searched for, started or ended. Each program has a keeper process, which
+ * holds a shared lock on gpupart.users; the last keeper can lock it exclusively. /
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,25 +27,25 @@
 #include "cli/util/message.h"
 #include "cli/util/process.h"
 
-/* Where the driver looks of its own accord. */
+/* The driver's default. */
 #define DEFAULT_PIPES	"/tmp/nvidia-mps"
-/* A client of MPS gets two without it, and its streams then wait for one another. */
+/* The default for MPS clients is 2, with which streams wait for each other. */
 #define CONNECTIONS	"8"
 
-#define LOCK_SECONDS	20	/* another's start, and more */
-#define QUIT_SECONDS	5	/* one without clients is gone in one */
-#define END_MS		5000	/* for the end of a client's work */
+#define LOCK_SECONDS	20	/* more than another run needs to start a daemon */
+#define QUIT_SECONDS	5	/* a daemon without clients ends within 1 s */
+#define END_MS		5000	/* time limit for the end of a client's work */
 #define MAX_PROCESSES	256
 
-/* The longest name of a socket in the directory, and what that leaves for the directory's. */
+/* The longest name of a socket in the directory; the rest of the path is for the directory. */
 #define LONGEST_SOCKET	"/control_privileged"
 #define MAX_DIR		(sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof(LONGEST_SOCKET))
 
-/* ------------------------------------------------------------------ our directory */
+/* ---------------------------------------------------------------- the directory */
 
 /*
- * Below the user's runtime directory, or else by number in /tmp. su(1) keeps the variable: another
- * user can replace what is below that user's directory at any time.
+ * In the user's runtime directory, or in /tmp with the user id. Checks the owner, because su(1)
+ * keeps the variable, and the other user could replace the directory at any time.
  */
 static void own_directory(char *dir, size_t len)
 {
@@ -59,7 +59,7 @@ static void own_directory(char *dir, size_t len)
 		snprintf(dir, len, "/tmp/gpupart-mps-%u", geteuid());
 }
 
-/* Makes a directory that nobody else can get at, or makes sure that it is one. */
+/* Creates a private directory, or checks that an existing one is private. */
 static int make_private(struct mps_daemon *own, const char *dir)
 {
 	struct stat st;
@@ -67,14 +67,16 @@ static int make_private(struct mps_daemon *own, const char *dir)
 	if ((mkdir(dir, 0700) && errno != EEXIST) || lstat(dir, &st))
 		return mps_daemon_fail(own, -errno, "%s: %s", dir, strerror(errno));
 	if (S_ISLNK(st.st_mode))
-		return mps_daemon_fail(own, -ENOTDIR, "%s is a link: wants a directory", dir);
+		return mps_daemon_fail(own, -ENOTDIR, "%s is a symbolic link: must be a directory",
+				       dir);
 	if (!S_ISDIR(st.st_mode))
-		return mps_daemon_fail(own, -ENOTDIR, "%s is no directory", dir);
+		return mps_daemon_fail(own, -ENOTDIR, "%s is not a directory", dir);
 	if (st.st_uid != geteuid())
 		return mps_daemon_fail(own, -EPERM, "%s belongs to user %u", dir, st.st_uid);
 	if (st.st_mode & 077)
-		return mps_daemon_fail(own, -EPERM, "%s is open to others (mode %03o): wants 700",
-				       dir, st.st_mode & 0777);
+		return mps_daemon_fail(own, -EPERM,
+				       "%s is accessible to others (mode %03o): must be 700", dir,
+				       st.st_mode & 0777);
 	return 0;
 }
 
@@ -85,7 +87,7 @@ static int make_directory(struct mps_daemon *own)
 
 	if (strlen(own->dir) > MAX_DIR)
 		return mps_daemon_fail(own, -ENAMETOOLONG,
-				       "%s is too long for a socket's path: at most %zu bytes",
+				       "%s is too long for a socket: at most %zu bytes",
 				       own->dir, MAX_DIR);
 	err = make_private(own, own->dir);
 	if (err)
@@ -113,16 +115,17 @@ static int take_lock(struct mps_daemon *own, int lock)
 		if (waited >= QUIT_SECONDS * 1000L && mps_daemon_busy(own))
 			return -EBUSY;
 		if (waited >= LOCK_SECONDS * 1000L)
-			return mps_daemon_fail(own, -EBUSY, "%s/gpupart.lock is held too long",
+			return mps_daemon_fail(own, -EBUSY,
+					       "another run has held %s/gpupart.lock for too long",
 					       own->dir);
 		process_pause(waited);
 	}
 	return 0;
 }
 
-/* ------------------------------------------------------------------ its users */
+/* ------------------------------------------------------------------ users */
 
-/* With the lock held. A keeper that was killed may be about to let go of it still. */
+/* Adds a user. Caller holds the lock. A keeper that was killed may still hold it briefly. */
 static int add_user(struct mps_daemon *own)
 {
 	int users = open_own(own, "gpupart.users");
@@ -133,14 +136,15 @@ static int add_user(struct mps_daemon *own)
 	while (flock(users, LOCK_SH | LOCK_NB)) {
 		if (process_now_ms() - start >= 1000) {
 			close(users);
-			return mps_daemon_fail(own, -EBUSY, "%s/gpupart.users is held", own->dir);
+			return mps_daemon_fail(own, -EBUSY, "another run holds %s/gpupart.users",
+					       own->dir);
 		}
 		process_pause(0);
 	}
 	return users;
 }
 
-/* With the lock held: one user less, and the end of our daemon if that was the last. */
+/* Removes a user, and ends the daemon if it was the last. Caller holds the lock. */
 static void drop_user(struct mps_daemon *own, int users)
 {
 	flock(users, LOCK_UN);
@@ -167,14 +171,14 @@ keep(struct mps_daemon *own, int users, int pidfd, const struct process *program
 	sigset_t none;
 	int lock;
 
-	/* Who ends all of a job's processes means the program; the daemon is still to be ended. */
+	/* Ignore signals to all processes of a job: the keeper must still end the daemon. */
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_NAME, "gpupart-mps");
 	process_let_go(-1, -1, users, pidfd);
-	(void)!chdir("/");	/* where it is allowed, no folder is kept busy */
+	(void)!chdir("/");	/* do not keep a file system busy */
 	wait_for_program(pidfd, program);
 	lock = open_own(own, "gpupart.lock");
 	while (lock >= 0 && flock(lock, LOCK_EX) && errno == EINTR)
@@ -185,8 +189,8 @@ keep(struct mps_daemon *own, int users, int pidfd, const struct process *program
 }
 
 /*
- * Leaves a process that holds @users until this process, and what it becomes, has ended.
- * It is nobody's child: the program must not wait for one it did not start.
+ * Starts the keeper, which holds @users until this process and the program that it executes have
+ * ended. The keeper is not a child of the program, which must not see a child it did not start.
  */
 static int leave_keeper(struct mps_daemon *own, int users)
 {
@@ -210,10 +214,12 @@ static int leave_keeper(struct mps_daemon *own, int users)
 	sigaction(SIGCHLD, &before, NULL);
 	if (pidfd >= 0)
 		close(pidfd);
-	return status ? mps_daemon_fail(own, -EAGAIN, "no process to look after the daemon") : 0;
+	return status ? mps_daemon_fail(own, -EAGAIN,
+					"cannot create a process that ends the daemon")
+		      : 0;
 }
 
-/* With the lock held: a daemon, and a keeper that counts as its user. */
+/* Finds or starts a daemon, and starts a keeper as its user. Caller holds the lock. */
 static int use_daemon(struct mps_daemon *own)
 {
 	int users = add_user(own), err;
@@ -226,7 +232,7 @@ static int use_daemon(struct mps_daemon *own)
 		if (err)
 			drop_user(own, users);
 	}
-	/* The keeper's lock is this very one, and holds as long as the keeper has it. */
+	/* The keeper has inherited the descriptor and its lock. */
 	close(users);
 	return err;
 }
@@ -261,7 +267,7 @@ static bool other_answers(const struct mps_daemon *own, const char *dir)
 bool mps_join(bool simulated)
 {
 	static const char turns[] =
-		"programs on this GPU take turns (time slices) instead of running at the same time";
+		"programs on this GPU run in time slices instead of at the same time";
 	const char *named = getenv(MPS_DAEMON_PIPES);
 	static struct mps_daemon own, node;	/* too large for a small stack */
 	struct mps_daemon *used;
@@ -285,7 +291,7 @@ bool mps_join(bool simulated)
 			return false;
 		}
 		if (*named && strcmp(named, used->dir))
-			remark("--mps: no daemon answers in %s (%s): %s is used", named,
+			remark("--mps: no daemon answers in %s (%s): using %s", named,
 			       MPS_DAEMON_PIPES, used->dir);
 		setenv(MPS_DAEMON_PIPES, used->dir, 1);
 		if (used == &own) {
@@ -301,7 +307,7 @@ void mps_end_client(int pid)
 {
 	const char *named = getenv(MPS_DAEMON_PIPES);
 	long until = process_now_ms() + END_MS;
-	static struct mps_daemon own, daemon;	/* as above */
+	static struct mps_daemon own, daemon;	/* too large for a small stack */
 	struct stat st;
 
 	own_directory(own.dir, sizeof(own.dir));
@@ -311,15 +317,15 @@ void mps_end_client(int pid)
 
 	mps_daemon_find_control(&daemon);
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		/* Another user's takes no commands from this one. */
+		/* A daemon of another user ignores commands of this one. */
 		if (snprintf(daemon.dir, sizeof(daemon.dir), "%s", dirs[i]) < PATH_MAX &&
 		    !lstat(daemon.dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
 			mps_daemon_terminate(&daemon, pid, until);
 }
 
 /*
- * Whether this process would be a client of MPS as things are. Only the kernel is asked: any user
- * can listen in the default directory and answer nothing.
+ * Whether a process started now would be a client of MPS. Asks only the kernel, because any user
+ * can listen in the default directory without answering. /
  */
 static bool is_client(void)
 {
@@ -342,6 +348,6 @@ void mps_note_turns(const char *pci)
 	if (!others || is_client())
 		return;
 	remark(
-		"process %d%s uses GPU %s too: programs take turns on it (time slices); started with --mps, each of them, they run at the same time",
+		"process %d%s also uses GPU %s: programs run on it in time slices; start all of them with --mps to run them at the same time",
 		first, others > 1 ? " and others" : "", pci);
 }

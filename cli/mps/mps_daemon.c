@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVIDIA's control daemon of MPS in a directory: whether one answers, having one, ending the one
- * that was started here.
+ * NVIDIA's MPS control daemon in a directory: checks whether one answers, starts one, and ends the
+ * one that gpupart started.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +19,15 @@
 #include "cli/util/process.h"
 
 #define CONTROL		"nvidia-cuda-mps-control"
-#define ALSO_IN		"/usr/local/nvidia/bin:/usr/bin"	/* beside PATH */
-#define STARTED		"gpupart.started"	/* says which daemon was started here */
+#define ALSO_IN		"/usr/local/nvidia/bin:/usr/bin"	/* in addition to PATH */
+#define STARTED		"gpupart.started"	/* file: the daemon that gpupart started */
 
 #define ANSWER_SECONDS	5
 #define START_SECONDS	10
 #define FOREVER		0
-#define MAX_SERVERS	8	/* one, with -M */
+#define MAX_SERVERS	8	/* there is one, or several with -M */
 
-/* What STARTED says of it. Until it answers only the time is known. */
+/* States in STARTED. While STARTING, only the start time is valid. */
 enum { STARTING = 's', RUNNING = 'r', QUITTING = 'q' };
 
 struct started {
@@ -78,7 +78,7 @@ int mps_daemon_find_control(struct mps_daemon *daemon)
 	return mps_daemon_fail(daemon, -ENOENT, "there is no " CONTROL " on PATH or in " ALSO_IN);
 }
 
-/* What steers one program has no place in a daemon that serves them all and starts more. */
+/* Variables that are meant for one program must not reach the daemon, which serves all. */
 static bool is_for_one_program(const char *variable)
 {
 	static const char *const prefixes[] = { "CUDA_", "GPUPART_", "LD_PRELOAD=", "LD_AUDIT=" };
@@ -89,7 +89,7 @@ static bool is_for_one_program(const char *variable)
 	return false;
 }
 
-/* The environment for NVIDIA's program, in a child that becomes it. */
+/* Makes the environment for NVIDIA's program; called in the child that executes it. */
 static char **control_environment(const struct mps_daemon *daemon)
 {
 	size_t nr = 0, kept = 0;
@@ -114,21 +114,21 @@ be_control(const struct mps_daemon *daemon, char *option, int in, int out)
 	char **list = control_environment(daemon);
 	sigset_t none;
 
-	/* The parent of a program has all signals blocked. */
+	/* run has blocked all signals in this process. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Of its own session: no terminal's signals, and a group to be killed as one. */
+	/* A session of its own: without a terminal's signals, and killable as a group. */
 	setsid();
 	process_let_go(in, out, -1, -1);
-	/* What stays keeps no folder busy; a question may be about a relative one. */
+	/* A daemon must not keep a file system busy; a query may use a relative path. */
 	if (list && !(option && chdir("/")))
 		execve(daemon->control, argv, list);
 	_exit(127);
 }
 
 /*
- * Runs NVIDIA's program with @option, or with @word to read; what it prints goes to @out
- * (-1: nowhere). Its exit status, or -errno.
+ * Runs NVIDIA's program with @option, or with @word as its input, and its output to @out (-1:
+ * discarded). Returns its exit status, or -errno.
  */
 static int control(const struct mps_daemon *daemon, char *option, const char *word, int out,
 		   unsigned int seconds)
@@ -139,12 +139,12 @@ static int control(const struct mps_daemon *daemon, char *option, const char *wo
 
 	if (word && pipe2(fds, O_CLOEXEC))
 		return -errno;
-	/* It is in the pipe before anybody could be gone who was to read it. */
+	/* Write before the reader starts, so that it cannot have closed the pipe. */
 	if (word && write(fds[1], word, strlen(word)) < 0)
 		status = -errno;
 	if (word)
 		close(fds[1]);
-	/* Where SIGCHLD is ignored, as some have it, no status is left. */
+	/* If the caller ignores SIGCHLD, there would be no exit status. */
 	sigaction(SIGCHLD, &usual, &before);
 	if (!status) {
 		fflush(NULL);
@@ -160,8 +160,8 @@ static int control(const struct mps_daemon *daemon, char *option, const char *wo
 }
 
 /*
- * Whether somebody listens at a socket. Asked with a type that NVIDIA's has not: the
- * kernel then tells of it, and the daemon never hears.
+ * Whether a process listens at a socket. Connects with another socket type than NVIDIA's: the
+ * kernel's error code tells, and the daemon does not notice.
  */
 static bool is_listened_at(const char *path)
 {
@@ -189,11 +189,11 @@ bool mps_daemon_answers(const struct mps_daemon *daemon)
 	mps_daemon_path(daemon, "control", path);
 	if (access(path, F_OK))
 		return false;
-	/* A container may have the pipes alone. */
+	/* A container may have only the pipes. */
 	if (!*daemon->control)
 		return is_listened_at(path);
 	status = control(daemon, NULL, "get_server_list\n", -1, ANSWER_SECONDS);
-	/* Once in six on an H200 NVIDIA's program failed at once, and the daemon had answered. */
+	/* On an H200 one in six calls failed although the daemon had answered. */
 	if (status > 0)
 		status = control(daemon, NULL, "get_server_list\n", -1, ANSWER_SECONDS);
 	return !status;
@@ -209,18 +209,18 @@ int mps_daemon_find_node(struct mps_daemon *daemon)
 		return mps_daemon_fail(daemon, -errno, "%s: %s", daemon->dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode) || st.st_uid || st.st_mode & 022)
 		return mps_daemon_fail(daemon, -EPERM,
-				       "%s is not a directory that only root can write to",
+				       "%s must be a directory that only root can write to",
 				       daemon->dir);
 	mps_daemon_find_control(daemon);
 	mps_daemon_path(daemon, "control", path);
-	/* A daemon takes NVIDIA's commands from its own user; clients of any user connect here. */
+	/* Only root can send commands to root's daemon, but clients of all users can connect. */
 	if (geteuid() ? is_listened_at(path) : mps_daemon_answers(daemon))
 		return 0;
 	return mps_daemon_fail(daemon, -ECONNREFUSED, "the node's MPS daemon does not answer in %s",
 			       daemon->dir);
 }
 
-/* ------------------------------------------------------------------ whose it is */
+/* ------------------------------------------------------------------ identity */
 
 static bool read_started(const struct mps_daemon *daemon, struct started *started)
 {
@@ -238,7 +238,7 @@ static bool read_started(const struct mps_daemon *daemon, struct started *starte
 	return nr == 3;
 }
 
-/* Whole or not at all: some look without the lock. */
+/* Writes the file atomically, because readers may not hold the lock. */
 static int write_started(struct mps_daemon *daemon, const struct process *process, char state)
 {
 	char path[PATH_MAX], fresh[PATH_MAX];
@@ -264,7 +264,7 @@ static void forget_started(const struct mps_daemon *daemon)
 	unlink(path);
 }
 
-/* The one that lives in the directory, whoever started it. Pids come again. */
+/* Finds the daemon in the directory, started by anyone. Checks the name: pids are reused. */
 static bool find_any(const struct mps_daemon *daemon, struct process *process)
 {
 	char path[PATH_MAX];
@@ -281,7 +281,7 @@ static bool find_any(const struct mps_daemon *daemon, struct process *process)
 	return process_find(pid, process) && process_is_named(process, CONTROL);
 }
 
-/* control() with the time that is left until @until, if that is a second or more. */
+/* Calls control() with the time left until @until (ms), if it is a second or more. */
 static int control_until(const struct mps_daemon *daemon, const char *word, int out, long until)
 {
 	long left = until - process_now_ms();
@@ -314,7 +314,7 @@ void mps_daemon_terminate(const struct mps_daemon *daemon, int pid, long until)
 	unsigned int nr;
 	char word[64];
 
-	/* A daemon whose pid file is not right here is in another pid namespace. */
+	/* If the pid file is wrong, the daemon is in another pid namespace. */
 	if (!*daemon->control || !find_any(daemon, &process))
 		return;
 	nr = list_servers(daemon, servers, until);
@@ -332,7 +332,7 @@ static bool find_started(const struct mps_daemon *daemon, struct process *proces
 	if (!read_started(daemon, &started) || !find_any(daemon, process))
 		return false;
 	*state = started.state;
-	/* Whoever started it was killed before it could say which one it is. */
+	/* The run that started it was killed before it could write the pid. */
 	if (started.state == STARTING)
 		return process->start >= started.process.start &&
 		       process->start <= started.process.start + span;
@@ -347,11 +347,11 @@ int mps_daemon_busy(struct mps_daemon *daemon)
 	if (!find_started(daemon, &process, &state) || state != QUITTING)
 		return 0;
 	return mps_daemon_fail(daemon, -EBUSY,
-			       "the daemon in %s waits for what earlier runs have left to end",
+			       "the daemon in %s is waiting for processes of earlier runs to end",
 			       daemon->dir);
 }
 
-/* ------------------------------------------------------------------ its start */
+/* ------------------------------------------------------------------ start */
 
 static off_t size_of(const char *path)
 {
@@ -360,7 +360,7 @@ static off_t size_of(const char *path)
 	return stat(path, &st) ? 0 : st.st_size;
 }
 
-/* The last line of a file that says something, from @offset on, after ": ". */
+/* Copies the last non-empty line of a file after @offset, with ": " before it. */
 static bool last_line(const char *path, off_t offset, char *line, size_t len)
 {
 	FILE *file = fopen(path, "re");
@@ -381,7 +381,7 @@ static bool last_line(const char *path, off_t offset, char *line, size_t len)
 	return found;
 }
 
-/* One that does not answer, and that nobody else would end. */
+/* Kills a daemon that was started but does not answer. */
 static void kill_started(const struct mps_daemon *daemon)
 {
 	long start = process_now_ms();
@@ -390,7 +390,7 @@ static void kill_started(const struct mps_daemon *daemon)
 
 	if (!find_started(daemon, &process, &state))
 		return;
-	/* On a kernel without pidfds it stays: find_started() reports it to later runs. */
+	/* Without pidfds in the kernel it stays: later runs find it by find_started(). */
 	if (process_signal(&process, SIGTERM))
 		return;
 	while (process_lives(&process) && process_now_ms() - start < 1000)
@@ -398,7 +398,7 @@ static void kill_started(const struct mps_daemon *daemon)
 	process_signal(&process, SIGKILL);
 }
 
-/* 0 when it answers, or -errno, nothing left behind. */
+/* Returns 0 when the daemon answers, or -errno after killing it. */
 static int start_and_wait(struct mps_daemon *daemon)
 {
 	char log[PATH_MAX], said[PATH_MAX], line[256] = "";
@@ -422,15 +422,16 @@ static int start_and_wait(struct mps_daemon *daemon)
 		last_line(said, 0, line, sizeof(line));
 	kill_started(daemon);
 	if (status > 0)
-		return mps_daemon_fail(daemon, -EIO, "%s -d ended with status %d%s",
+		return mps_daemon_fail(daemon, -EIO, "%s -d failed with status %d%s",
 				       daemon->control, status, line);
-	return mps_daemon_fail(daemon, -ETIMEDOUT, "%s -d gave no daemon that answers in %d s%s",
+	return mps_daemon_fail(daemon, -ETIMEDOUT,
+			       "%s -d started no daemon that answers within %d s%s",
 			       daemon->control, START_SECONDS, line);
 }
 
 static int start_daemon(struct mps_daemon *daemon)
 {
-	/* Said before it is done: whoever is killed in between leaves none for ever. */
+	/* Write the file first: if this run is killed, a later one still finds the daemon. */
 	struct process process = { .start = process_ticks_now() };
 	int err;
 
@@ -464,11 +465,11 @@ void mps_daemon_end(struct mps_daemon *daemon)
 	struct process process;
 	char state;
 
-	/* One that does not answer would be waited for for ever: a later run may look again. */
+	/* Do not wait forever for a daemon that does not answer: leave it to a later run. */
 	if (!find_started(daemon, &process, &state) || !mps_daemon_answers(daemon) ||
 	    write_started(daemon, &process, QUITTING))
 		return;
-	/* Its exit status is about the servers. What counts is that the daemon goes. */
+	/* Ignore the exit status, which is about the servers; wait for the daemon's end instead. */
 	control(daemon, NULL, "quit\n", -1, FOREVER);
 	while (process_lives(&process))
 		process_pause(process_now_ms() - start);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's control daemon of MPS in a directory: whether one answers, having one, ending
- * the one that was started here. Who starts or ends one holds the lock of mps.c.
+ * NVIDIA's MPS control daemon in a directory: checks whether one answers, starts one, and ends the
+ * one that gpupart started. Callers that start or end one hold the lock of mps.c.
  */
 #ifndef GPUPART_CLI_MPS_MPS_DAEMON_H
 #define GPUPART_CLI_MPS_MPS_DAEMON_H
@@ -16,48 +16,48 @@
 #define MPS_DAEMON_NODE "/run/gpupart/mps"
 
 struct mps_daemon {
-	char dir[PATH_MAX];	/* of its pipes; its logs are in log/ */
+	char dir[PATH_MAX];	/* directory of its pipes; its logs are in log/ */
 	char control[PATH_MAX];	/* NVIDIA's program, or "" */
-	char why[512];		/* the sentence of what went wrong */
+	char why[512];		/* reason of the last failure */
 };
 
-/* Keeps a sentence; returns @err. */
+/* Stores a reason in @why. Returns @err. */
 __attribute__((format(printf, 3, 4)))
 int mps_daemon_fail(struct mps_daemon *daemon, int err, const char *fmt, ...);
 
-/* @name in the directory; "" where that is too long. */
+/* Makes the path of @name in the directory; "" if it is too long. */
 void mps_daemon_path(const struct mps_daemon *daemon, const char *name, char path[PATH_MAX]);
 
-/* Finds NVIDIA's program: 0, or -ENOENT. */
+/* Finds NVIDIA's program. Returns 0 or -ENOENT. */
 int mps_daemon_find_control(struct mps_daemon *daemon);
 
 /*
- * Whether one answers, whoever started it. If @control is "", only the kernel is asked whether a
+ * Whether a daemon answers, started by anyone. If @control is "", only asks the kernel whether a
  * process listens there.
  */
 bool mps_daemon_answers(const struct mps_daemon *daemon);
 
 /*
- * Finds the node's daemon: 0 if clients can join it; -ENOENT if this node is to have none, which
- * is so if its directory does not exist; otherwise another -errno and the sentence. Takes 5 s at
- * most.
+ * Finds the node's daemon. Returns 0 if clients can use it; -ENOENT if its directory does not
+ * exist, so that the node has no daemon; else another -errno with a reason in @why. Takes 5 s at
+ * most. /
  */
 int mps_daemon_find_node(struct mps_daemon *daemon);
 
 /*
- * Asks the daemon to end the GPU work of process @pid, if it is a client. To be done before a
- * client is killed: one that is killed in the middle of a kernel can end all other clients of its
- * server. Returns once the daemon has answered, or at @until (process_now_ms()).
+ * Asks the daemon to end the GPU work of process @pid, if it is a client. Call it before a client
+ * is killed: a client that is killed during a kernel can take down all other clients of its server.
+ * Returns when the daemon has answered, or at @until (process_now_ms()). /
  */
 void mps_daemon_terminate(const struct mps_daemon *daemon, int pid, long until);
 
-/* -EBUSY where one was told to end and waits for its clients: it takes no new ones. */
+/* Returns -EBUSY if a daemon is ending: it waits for its clients and accepts no new ones. */
 int mps_daemon_busy(struct mps_daemon *daemon);
 
-/* One that answers and takes clients, started if there is none: 0 or -errno. */
+/* Makes sure that a daemon answers and accepts clients; starts one if needed. 0 or -errno. */
 int mps_daemon_have(struct mps_daemon *daemon);
 
-/* Ends the one that mps_daemon_have() started, in whichever process, and sees it gone. */
+/* Ends the daemon that mps_daemon_have() started in any process, and waits for its end. */
 void mps_daemon_end(struct mps_daemon *daemon);
 
 #endif

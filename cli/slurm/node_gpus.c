@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The GPUs of this node: their topologies, the maps of their mask bits, their memory, and what
- * Slurm calls them.
+ * Examines the GPUs of this node: topology, check of the mask bits, memory, and Slurm's number. One
+ * thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "cli/util/atomic_file.h"
 #include "cli/util/message.h"
 
-/* The N of /dev/nvidiaN; of what the driver does not tell, the place in PCI order. */
+/* Returns N of /dev/nvidiaN, or if the driver does not report it the position in PCI order. */
 static unsigned int device_number(const struct node_gpu *gpu, unsigned int place)
 {
 	char path[96], line[128];
@@ -32,7 +32,7 @@ static unsigned int device_number(const struct node_gpu *gpu, unsigned int place
 	return number;
 }
 
-/* One whose topology is open: its map and its memory. */
+/* Checks the mask bits of a GPU whose topology is open, and reads its memory size. */
 static int look_closer(struct node_gpus *node)
 {
 	struct node_gpu *gpu = &node->gpus[node->nr];
@@ -131,7 +131,7 @@ int node_gpus_write(const struct node_gpus *node)
 
 	if (mkdir(NODE_GPU_FOLDER, 0755) && errno != EEXIST)
 		return failure(NODE_GPU_FOLDER ": %s", strerror(errno));
-	/* Captures first: what the list names is there. */
+	/* Captures first: the list must name only existing files. */
 	for (unsigned int i = 0; !status && i < node->nr; i++) {
 		if (gpupart_topology_capture(cmd_gp, node->gpus[i].topo, "gpupart slurm-node",
 					     &text))
@@ -158,7 +158,7 @@ static int read_row(struct node_gpus *node, const char *line)
 {
 	if (node->nr == NODE_GPUS_MAX || !node_gpu_read(line, &node->gpus[node->nr]))
 		return failure(NODE_GPU_FILE
-			       ": row %u is none of ours: run 'gpupart slurm-node' anew",
+			       ": line %u is invalid: run 'gpupart slurm-node' again",
 			       node->nr + 1);
 	if (node_gpu_open(cmd_gp, &node->gpus[node->nr]))
 		return failure("%s", gpupart_error(cmd_gp));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPUs of this node as Slurm's plugin and slurm.conf know them: looked at once, and noted in a
- * file of root's.
+ * The GPUs of this node for Slurm's plugin and slurm.conf: examined once and stored in a file of
+ * root.
  */
 #ifndef GPUPART_CLI_SLURM_NODE_GPUS_H
 #define GPUPART_CLI_SLURM_NODE_GPUS_H
@@ -16,14 +16,14 @@ struct node_gpus {
 	struct node_gpu gpus[NODE_GPUS_MAX];
 };
 
-/* Asks the driver, or the simulated one: 0, or an error. */
+/* Examines the GPUs, real or simulated. Returns 0 or an error. */
 int node_gpus_look(struct args *args, struct node_gpus *node);
 
-/* Writes the file and a capture each, whole or not at all; and reads them. Likewise. */
+/* Writes the file and a capture for each GPU, atomically; reads them. Return 0 or an error. */
 int node_gpus_write(const struct node_gpus *node);
 int node_gpus_read(struct node_gpus *node);
 
-/* Whether simulated GPUs were noted since the node booted: no driver tells of those. */
+/* Whether the file has simulated GPUs, stored since the node booted. */
 bool node_gpus_simulated(void);
 
 void node_gpus_close(struct node_gpus *node);

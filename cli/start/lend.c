@@ -203,7 +203,10 @@ static int open_lender(void)
 	if (gpupart_lender_open(cmd_gp, watch.report, first.id, watch.pci, first.pids, first.nr,
 				&watch.within, &watch.lender))
 		return say("%s", gpupart_error(cmd_gp));
-	/* From here on the library reports processes that join the lender: check that none did before. */
+	/*
+	 * From here on the library reports processes that join the lender: check that none did
+	 * before.
+	 */
 	err = find(&again);
 	if (!err && memcmp(&first, &again, sizeof(first)))
 		err = -EAGAIN;

@@ -103,7 +103,7 @@ static bool has_ended(struct parent *parent, int *wstatus)
 	while (waitpid(parent->child, wstatus, WNOHANG | WUNTRACED | WCONTINUED) == parent->child) {
 		if (!WIFSTOPPED(*wstatus) && !WIFCONTINUED(*wstatus))
 			return true;
-		/* Do not stop for SIGSTOP: SIGCONT to the program's pid would not wake this process. */
+		/* Do not stop for SIGSTOP: SIGCONT for the program does not wake this process. */
 		parent->child_held = WIFSTOPPED(*wstatus) && WSTOPSIG(*wstatus) == SIGSTOP;
 		if (WIFSTOPPED(*wstatus) && !parent->child_held)
 			stop_as(parent->child, WSTOPSIG(*wstatus));

@@ -52,7 +52,7 @@ int run_check_program(const struct args *args)
 	if (args->program[0] && *args->program[0])
 		return 0;
 	if (args->program[0])
-		return failure("the program is '': put a name or a path after --");
+		return failure("the program is '': must be a name or a path after --");
 	return failure("no program: use gpupart %s %s-- PROGRAM ARGS", args->cmd,
 		       strcmp(args->cmd, "run") ? "" : "SET ");
 }

@@ -20,8 +20,9 @@
 /*
  * Milliseconds between two scans of /proc. The interval starts with LOOK_FIRST and doubles up to
  * LOOK_LAST. When a process starts to use CUDA, a scan follows LOOK_SOON later and another one
- * LOOK_AGAIN later, because the process may be confined by then. Processes of other users also cause
- * scans, so at least LOOK_LEAST is between them. STRICT_EVERY is the interval for the report.
+ * LOOK_AGAIN later, because the process may be confined by then. Processes of other users also
+ * cause scans, so at least LOOK_LEAST is between them. STRICT_EVERY is the interval for the report.
+ * /
  */
 #define LOOK_FIRST	100
 #define LOOK_SOON	20

@@ -252,6 +252,7 @@ void run_report_say(const struct gpupart_report *report, const struct witness *w
 		remark("%u further process%s could not use CUDA%s: the report was full",
 		       refused, refused == 1 ? "" : "es", sim);
 	if (lost)
-		remark("%u further process%s used CUDA%s: it is not known whether %s launches were confined",
-		       lost, lost == 1 ? "" : "es", sim, lost == 1 ? "its" : "their");
+		remark(
+			"%u further process%s used CUDA%s: whether %s launches were confined is not known",
+			lost, lost == 1 ? "" : "es", sim, lost == 1 ? "its" : "their");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How many TPCs -n and --sms ask for, and which TPCs these become. */
+/* Computes the number of TPCs for -n and --sms, and chooses the TPCs. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/target/amount.h"
@@ -24,10 +24,10 @@ static int parse_sms(const char *text, const struct gpupart_topology *topo, unsi
 	unsigned long value;
 
 	if (!number_whole(text, GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC, &value))
-		return usage_error("--sms %s: wants a number of SMs, 1 to %d",
+		return usage_error("--sms %s: must be a number of SMs, 1 to %d",
 				   *text ? text : "''", GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC);
 	if (!sms)
-		return usage_error("--sms %s: %s does not tell the SMs of each TPC: use -n", text,
+		return usage_error("--sms %s: %s does not report the SMs of each TPC: use -n", text,
 				   gpupart_topology_info(topo)->source);
 	*nr = (value + sms - 1) / sms;
 	if (value % sms)
@@ -35,7 +35,7 @@ static int parse_sms(const char *text, const struct gpupart_topology *topo, unsi
 	return 0;
 }
 
-/* "12.5%" of @of TPCs, rounded down, as two halves must fit. */
+/* Reads "12.5%" of @of TPCs, rounded down, so that two halves fit. */
 static bool parse_share(const char *text, unsigned int of, unsigned int *nr)
 {
 	size_t len = strspn(text, "0123456789.");
@@ -63,10 +63,10 @@ int amount_parse(const char *option, const char *text, const struct gpupart_topo
 		*nr = value;
 	else if (!parse_share(text, of, nr))
 		return usage_error(
-			"-n %s: wants a number of TPCs, 1 to %d, or a share such as 50%%",
+			"-n %s: must be a number of TPCs, 1 to %d, or a share such as 50%%",
 			*text ? text : "''", GPUPART_MAX_TPCS);
 	else if (!*nr)
-		return usage_error("-n %s: is less than one of %u TPCs", text, of);
+		return usage_error("-n %s: is less than 1 of %u TPCs", text, of);
 	return 0;
 }
 
@@ -75,10 +75,10 @@ static void note_overlap(unsigned int nr, const struct gpupart_tpcset *part, con
 	char text[GPUPART_TPCSET_STRLEN];
 
 	gpupart_tpcset_format_list(part, text, sizeof(text));
-	remark("-n %u: TPCs %s overlap with programs that run now: %s", nr, text, why);
+	remark("-n %u: TPCs %s are also used by running programs: %s", nr, text, why);
 }
 
-/* Packed, with all TPCs that are free and the rest of what others have too. */
+/* Chooses all free TPCs and, for the rest, packed TPCs that others also use. */
 static void choose_packed(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			  const struct gpupart_tpcset *unused, unsigned int nr,
 			  struct gpupart_tpcset *set)
@@ -92,7 +92,7 @@ static void choose_packed(const struct gpupart_topology *topo, const struct gpup
 	gpupart_set_shape(cmd_gp, topo, GPUPART_SHAPE_PACKED, &left, nr - nr_unused, &part);
 	clusters_add(topo, &part, &left, set);
 	part = gpupart_tpcset_and(set, &left);
-	snprintf(why, sizeof(why), "only %u were free of them", nr_unused);
+	snprintf(why, sizeof(why), "only %u of them were free", nr_unused);
 	note_overlap(nr, &part, why);
 }
 
@@ -113,7 +113,7 @@ int amount_choose(const struct gpupart_topology *topo, enum gpupart_shape shape,
 	}
 	if (err)
 		return error_of(err, "--shape with -n %u: %s", nr, gpupart_error(cmd_gp));
-	/* Whole GPCs hold clusters, and one TPC more or less would be another shape. */
+	/* Whole GPCs have room for clusters; adding TPCs would change the shape. */
 	if (shape == GPUPART_SHAPE_BALANCED)
 		*set = gpupart_tpcset_or(set, &part);
 	else
@@ -121,6 +121,6 @@ int amount_choose(const struct gpupart_topology *topo, enum gpupart_shape shape,
 	part = gpupart_tpcset_and(set, others);
 	part = gpupart_tpcset_and(&part, from);
 	if (!gpupart_tpcset_empty(&part))
-		note_overlap(nr, &part, "the free ones have no set of this shape");
+		note_overlap(nr, &part, "the free TPCs contain no set of this shape");
 	return 0;
 }

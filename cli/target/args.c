@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The options that commands share. */
+/* Parses the options that commands share, and finds the GPU, source and set they mean. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -30,12 +30,12 @@
 #define OPT_SMS 260
 #define OPT_SHAPE 261
 #define NOT_OWN (-2)
-#define OPT_OWN 300	/* the i'th of the command's own is OPT_OWN + i */
+#define OPT_OWN 300	/* option i of the command itself is OPT_OWN + i */
 
-/* Every shared option: what a command must take to have it. */
+/* The shared options, and the flag with which a command accepts them. */
 static const struct {
 	unsigned int takes;
-	const char *short_form;	/* as getopt has it */
+	const char *short_form;	/* for getopt() */
 	struct option option;
 } shared[] = {
 	{ ARGS_SET, "t:", { "tpcs", required_argument, NULL, 't' } },
@@ -55,8 +55,9 @@ static const struct {
 static int add_term(struct args *args, const char *option, const char *text)
 {
 	if (args->nr_terms == ARGS_MAX_TERMS)
-		return usage_error("%s %s: more than %d set options: join them with commas", option,
-				   text, ARGS_MAX_TERMS);
+		return usage_error(
+			"%s %s: more than %d options for a set: combine lists with commas", option,
+			text, ARGS_MAX_TERMS);
 	args->terms[args->nr_terms].option = option;
 	args->terms[args->nr_terms].text = text;
 	args->nr_terms++;
@@ -67,23 +68,23 @@ static int print_help(const char *help)
 {
 	struct out out;
 
-	/* As main() writes it. */
+	/* As main() prints it. */
 	cmd_name = NULL;
 	out_open(&out, NULL);
 	fputs(help, out.file);
 	return CMD_ENDED | out_close(&out);
 }
 
-/* A value that is there and empty is a variable that was not set. */
+/* Rejects an empty value: probably an unset shell variable. */
 static int take_text(const char *option, const char *wants, const char **value)
 {
 	if (!*optarg)
-		return usage_error("%s '': wants %s", option, wants);
+		return usage_error("%s '': must be %s", option, wants);
 	*value = optarg;
 	return 0;
 }
 
-/* --shape, or the default of the configuration files: 0, or an error. */
+/* Reads --shape, or its default in the configuration files. Returns 0 or an error. */
 static int find_shape(const struct args *args, enum gpupart_shape *shape)
 {
 	const struct setting *setting = NULL;
@@ -134,7 +135,7 @@ static int take(struct args *args, int opt, const char *help)
 	}
 }
 
-/* The long options that @word is the beginning of, as "--of, --output"; how many. */
+/* Lists the long options that begin with @word, as "--of, --output". Returns their number. */
 static unsigned int list_matches(const struct option *options, const char *word, char *text,
 				 size_t len)
 {
@@ -150,33 +151,33 @@ static unsigned int list_matches(const struct option *options, const char *word,
 
 static int bad_option(const struct args *args, int opt, char **argv, const struct option *options)
 {
-	/* A short option has left its letter in optopt; of a long one the word was read. */
+	/* getopt() stores the letter of a short option in optopt, and skips a long option. */
 	const char *word = argv[optind - 1];
 	char letter[3] = { '-', (char)optopt, 0 };
 	bool is_long = !strncmp(word, "--", 2);
 	char matches[256];
 
 	if (opt == ':')
-		return usage_error("%s wants a value: see 'gpupart %s --help'",
+		return usage_error("%s needs a value: see 'gpupart %s --help'",
 				   is_long ? word : letter, args->cmd);
 	if (is_long && optopt && strchr(word, '='))
-		return usage_error("'%s': this option takes no value: see 'gpupart %s --help'",
+		return usage_error("'%s': this option has no value: see 'gpupart %s --help'",
 				   word, args->cmd);
 	if (is_long && !optopt && list_matches(options, word, matches, sizeof(matches)) > 1)
-		return usage_error("'%s' may mean %s: write it out", word, matches);
+		return usage_error("'%s' is ambiguous: write %s", word, matches);
 	return usage_error("unknown option '%s': see 'gpupart %s --help'",
 			   is_long || !optopt ? word : letter, args->cmd);
 }
 
-/* An option of the command's own, by its number or its letter: 0, an error, or NOT_OWN. */
+/* Stores an option of the command itself. Returns 0, an error, or NOT_OWN. */
 static int take_own(const struct args_option *own, int opt)
 {
 	for (int i = 0; own && own[i].name; i++) {
 		if (opt != OPT_OWN + i && (!own[i].letter || opt != own[i].letter))
 			continue;
 		if (own[i].values && own[i].values->nr == ARGS_MAX_TERMS)
-			return usage_error("--%s %s: given more than %d times", own[i].name, optarg,
-					   ARGS_MAX_TERMS);
+			return usage_error("--%s %s: can be given at most %d times", own[i].name,
+					   optarg, ARGS_MAX_TERMS);
 		if (own[i].values)
 			own[i].values->texts[own[i].values->nr++] = optarg;
 		else if (own[i].value)
@@ -188,7 +189,7 @@ static int take_own(const struct args_option *own, int opt)
 	return NOT_OWN;
 }
 
-/* Whether -o asks for JSON by its file's name, and no option for another form. */
+/* Whether the file name of -o ends with .json, and --of is not given. */
 static bool output_is_json(const struct args *args, const struct args_option *own)
 {
 	const char *ending = args->output ? strrchr(args->output, '.') : NULL;
@@ -199,18 +200,18 @@ static bool output_is_json(const struct args *args, const struct args_option *ow
 	return ending && !strcasecmp(ending, ".json");
 }
 
-/* getopt_long() takes the beginning of an option for it: of --sm-count where --sms was meant. */
+/* Rejects abbreviations, which getopt_long() accepts: --sm would mean --sm-count. */
 static int check_whole(char **argv, const char *option)
 {
-	/* The value may be the argument after the option's. */
+	/* The value may be a separate argument. */
 	const char *word = argv[optind - (optarg == argv[optind - 1] ? 2 : 1)];
 
 	if (strcspn(word + 2, "=") == strlen(option))
 		return 0;
-	return usage_error("unknown option '%s': --%s has to be written out", word, option);
+	return usage_error("unknown option '%s': write --%s", word, option);
 }
 
-/* The shared options that a command takes; how many. @letters: their short forms, added. */
+/* Collects the shared options that a command accepts, appends their @letters. Returns how many. */
 static unsigned int take_shared(unsigned int takes, char *letters, struct option *options)
 {
 	unsigned int nr = 0;
@@ -224,7 +225,7 @@ static unsigned int take_shared(unsigned int takes, char *letters, struct option
 	return nr;
 }
 
-/* Takes the options of the set that is called @name, in the middle of getopt()'s work. */
+/* Parses the options of the set named @name; called while getopt() is at "@NAME". */
 static int take_named(struct args *args, const char *name)
 {
 	struct option options[MAX_OPTIONS] = { 0 };
@@ -235,7 +236,7 @@ static int take_named(struct args *args, const char *name)
 	if (status)
 		return status;
 	args->named = setting;
-	/* What the options point to stays. */
+	/* Not freed: the options point into it. */
 	text = alloc_text("%s", setting->value);
 	while ((word = strsep(&text, " \t")) && argc < ARGS_MAX_TERMS - 1)
 		if (*word)
@@ -245,7 +246,7 @@ static int take_named(struct args *args, const char *name)
 	while (!status && (opt = getopt_long(argc, words, letters, options, &is)) != -1) {
 		if (opt == '?' || opt == ':' || opt == 'h' || opt == OPT_HELP)
 			status = usage_error(
-				"%s%s = %s: wants options of a set, as -t, -n, --sms or --shape",
+				"%s%s = %s: must be options for a set, such as -t, -n, --sms or --shape",
 				setting->from, setting->key, setting->value);
 		else
 			status = (is >= 0 ? check_whole(words, options[is].name) : 0) ?:
@@ -253,9 +254,9 @@ static int take_named(struct args *args, const char *name)
 		is = -1;
 	}
 	if (!status && (optind < argc || word))
-		status = usage_error("%s%s = %s: '%s' is no option of a set", setting->from,
+		status = usage_error("%s%s = %s: '%s' is not an option for a set", setting->from,
 				     setting->key, setting->value, word ? word : words[optind]);
-	/* Begins anew behind the name, as getopt() was there. */
+	/* Continue after the name. */
 	optind = at;
 	return status;
 }
@@ -268,7 +269,7 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	unsigned int nr;
 	int opt, status, at = -1;
 
-	/* Options end at a PROGRAM, and not at a name. */
+	/* A PROGRAM ends the options; names may stand among them. */
 	strcpy(letters, takes & ARGS_NAMES ? ":" : "+:");
 	args->cmd = argv[0];
 	nr = take_shared(takes, letters, options);
@@ -283,7 +284,7 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 				has_value ? ":" : "");
 	}
 	opterr = 0;
-	/* 0: glibc takes "+" anew; a command may parse twice. */
+	/* 0 makes glibc start again and read "+"; a command may parse twice. */
 	optind = 0;
 	for (;;) {
 		opt = getopt_long(argc, argv, letters, options, &at);
@@ -312,14 +313,14 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	if (takes & (ARGS_PROGRAM | ARGS_NAMES))
 		args->program = argv + optind;
 	else if (optind < argc)
-		return usage_error("'%s' is not expected: see 'gpupart %s --help'", argv[optind],
-				   args->cmd);
+		return usage_error("unexpected argument '%s': see 'gpupart %s --help'",
+				   argv[optind], args->cmd);
 	return 0;
 }
 
 /*
- * What -i names is there and a file that can be read more than once: 0, or an error.
- * Of a pipe the reader would wait for ever, and the simulated driver reads it again.
+ * Checks that -i names an existing regular file. Returns 0 or an error. A pipe cannot be read
+ * twice, and the simulated driver reads the capture again.
  */
 static int check_file(const struct args *args)
 {
@@ -335,20 +336,20 @@ static int check_file(const struct args *args)
 			-err, "%s%s: %s%s", from, args->source, strerror(err),
 			strchr(args->source, '/') ?
 				"" :
-				"; captures that ship are named sample:NAME, as in sample:h200");
+				"; captures that ship with gpupart are named sample:NAME, such as sample:h200");
 	}
 	if (S_ISREG(st.st_mode))
 		return 0;
 	return usage_error(
-		"%s%s: no regular file: a capture is read more than once; write it into a file first",
+		"%s%s: is not a regular file: write the capture into a file first, because it is read twice",
 		from, args->source);
 }
 
-/* The simulated driver has what TMD V04_00 has: 128 mask bits. */
+/* Mask bits of the simulated driver: 128, as in TMD V04_00. */
 #define SIM_MASK_BITS 128
 
 /*
- * The simulated driver takes its truth from the bits that were measured: 0, or an error where the
+ * The simulated driver needs the measured mask bit of every TPC. Returns 0, or an error if the
  * capture lacks one.
  */
 static int check_bits(const struct args *args, const struct gpupart_topology *topo)
@@ -366,8 +367,9 @@ static int check_bits(const struct args *args, const struct gpupart_topology *to
 				 SIM_MASK_BITS - 1);
 		for (other = 0; other < tpc && bit >= 0; other++)
 			if (gpupart_topology_tpc(topo, other)->measured_bit == bit)
-				snprintf(why, sizeof(why), "TPCs %u and %u have one mask bit, %d",
-					 other, tpc, bit);
+				snprintf(why, sizeof(why),
+					 "TPCs %u and %u have the same mask bit, %d", other, tpc,
+					 bit);
 	}
 	if (!*why)
 		return 0;
@@ -376,7 +378,7 @@ static int check_bits(const struct args *args, const struct gpupart_topology *to
 		args_source_from(args), args->source, why);
 }
 
-/* The capture that -i means opens, and its full path: 0, or an error. */
+/* Opens the capture of -i as a check, and writes its full path. Returns 0 or an error. */
 static int capture_path(const struct args *args, char *path, size_t len)
 {
 	const char *from = args_source_from(args);
@@ -386,19 +388,20 @@ static int capture_path(const struct args *args, char *path, size_t len)
 
 	if (status)
 		return status;
-	/* --gpu is for the driver made of it, which has an address where the capture has none. */
+	/* Ignore --gpu here: it selects a simulated GPU, whose address the capture may lack. */
 	err = gpupart_topology_open(cmd_gp, args->source, NULL, &topo);
 	if (err) {
 		status = error_of(err, "%s%s: %s", from, args->source, gpupart_error(cmd_gp));
 		goto close_gp;
 	}
-	/* A sample's path is known to the library only, which cuts it to fit ("...end"). */
+	/* Only the library knows a sample's path; it shortens a long one to "...end". */
 	found = strncmp(args->source, "sample:", 7) ? args->source :
 		gpupart_topology_info(topo)->source;
 	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
 	if (err == -ENAMETOOLONG)
-		status = usage_error("%s%s: its path is too long: give a capture's path instead",
-				     from, args->source);
+		status =
+			usage_error("%s%s: its path is too long: use the path of a capture instead",
+				    from, args->source);
 	else if (err)
 		status = usage_error("%s%s: %s", from, args->source, strerror(-err));
 	else
@@ -408,7 +411,7 @@ close_gp:
 	return status;
 }
 
-/* --gpu among the GPUs of the simulated driver: 0, or an error. */
+/* Finds --gpu among the simulated GPUs. Returns 0 or an error. */
 static int choose_simulated(struct args *args, const char *captures)
 {
 	static struct cuda_simulated found;
@@ -424,7 +427,7 @@ static int choose_simulated(struct args *args, const char *captures)
 	if (err && args->gpu)
 		return usage_error("--gpu %s: %s", args->gpu, found.why);
 	args->simulated = true;
-	if (err) {	/* what attaches to it says it */
+	if (err) {	/* attaching reports the error */
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn(captures, ":"), captures);
 		args->source = first;
 		return 0;
@@ -440,7 +443,7 @@ int args_fail_gpu(const struct args *args, int err, const char *why)
 		return error_of(err, "%s", why);
 	return error_of(
 		err,
-		"no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU");
+		"no NVIDIA driver here: /dev/nvidiactl is missing: see 'gpupart doctor', or try -i sample:h200, which needs no GPU");
 }
 
 const char *args_source_from(const struct args *args)
@@ -481,14 +484,14 @@ int args_simulate(struct args *args)
 
 	if (status)
 		return status;
-	/* A default that names where topologies are read means the GPU itself here. */
+	/* Here a default of kernel or rm means the real GPU. */
 	if (args->source_from && args->source && paths_is_live(args->source))
 		args->source = NULL;
 	if (!args->source)
 		return sim && *sim ? choose_simulated(args, sim) : 0;
 	if (paths_is_live(args->source))
 		return usage_error(
-			"-i %s: here -i takes a capture (sample:h200 or a file) and uses the simulated GPU; without -i the GPU itself is used",
+			"-i %s: must be a capture (sample:h200 or a file), which is simulated; without -i the real GPU is used",
 			args->source);
 	status = capture_path(args, path, sizeof(path)) ?: paths_enter_sim(path);
 	settings_note();
@@ -505,13 +508,13 @@ int args_gpu(struct args *args, const char **gpu)
 	if (args->gpu || !visible || args->source)
 		return 0;
 	if (!strncmp(visible, "GPU-", 4)) {
-		/* A UUID is a selector as it stands; a list of them is cut at the first. */
+		/* A UUID can be used directly; use the first one of a list. */
 		snprintf(args->visible, sizeof(args->visible), "%.*s",
 			 (int)strcspn(visible, ","), visible);
 		*gpu = args->visible;
 		return 0;
 	}
-	/* The only GPU there is needs no translating; of none the topology's source speaks. */
+	/* With one GPU there is nothing to translate; without any, opening the topology fails. */
 	if (*visible && *visible != '-' &&
 	    gpupart_gpu_list(cmd_gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info)) <= 1)
 		return 0;
@@ -521,8 +524,8 @@ int args_gpu(struct args *args, const char **gpu)
 		*gpu = args->visible;
 		return 0;
 	}
-	return usage_error("CUDA_VISIBLE_DEVICES=%s: %s: name the GPU with --gpu", visible,
-			   err ? probe.why : "leaves no GPU");
+	return usage_error("CUDA_VISIBLE_DEVICES=%s: %s: choose a GPU with --gpu", visible,
+			   err ? probe.why : "no GPU is visible");
 }
 
 int args_topology(struct args *args, struct gpupart_topology **topo)
@@ -559,7 +562,7 @@ int args_pid(const char *text, int *pid)
 	unsigned long value;
 
 	if (!number_whole(text, INT_MAX, &value))
-		return usage_error("-p '%s': wants a process's number", text);
+		return usage_error("-p '%s': must be a process id", text);
 	*pid = value;
 	return 0;
 }
@@ -568,7 +571,7 @@ int args_seconds(const char *option, const char *text, double least, double *sec
 {
 	if (number_decimal(text, seconds) && *seconds >= least && *seconds <= 3600)
 		return 0;
-	return usage_error("%s '%s': wants seconds, %g to 3600", option, text, least);
+	return usage_error("%s '%s': must be %g to 3600 seconds", option, text, least);
 }
 
 int args_inside(const struct args *args, const struct gpupart_topology *topo,
@@ -582,7 +585,7 @@ int args_inside(const struct args *args, const struct gpupart_topology *topo,
 	return usage_error("TPCs %s are outside the %s %s %s",
 			   out_set(text, sizeof(text), topo, &outside), args->job ? "set" : "limit",
 			   out_set(limit, sizeof(limit), topo, within),
-			   args->job ? "of the run around it" : "that this runs in (GPUPART_SET)");
+			   args->job ? "of the outer run" : "of this process (GPUPART_SET)");
 }
 
 int args_set(const struct args *args, const struct gpupart_topology *topo, const char *pci,
@@ -601,7 +604,7 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 
 	settings_note();
 	if (!args->nr_terms)
-		return usage_error("no set: give one with -t, -g, -u, -n, --sms or --hex");
+		return usage_error("no set: use -t, -g, -u, -n, --sms or --hex");
 	memset(set, 0, sizeof(*set));
 	for (unsigned int i = 0; !status && i < args->nr_terms; i++) {
 		const char *option = args->terms[i].option, *value = args->terms[i].text;
@@ -616,9 +619,9 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 			nr += more;
 			continue;
 		}
-		/* In the library's words "+" would start a term of another kind. */
+		/* In the library's syntax "+" would begin another term. */
 		if (strchr(value, '+') || strchr(value, ' ') || !*value) {
-			status = usage_error("%s '%s': wants %s", option, value,
+			status = usage_error("%s '%s': must be %s", option, value,
 					     word[0] == 'h' ? "a hexadecimal number" :
 							      "a list such as 0,5,8-11 or 0-10:2");
 			continue;
@@ -630,22 +633,22 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 		*set = gpupart_tpcset_or(set, &part);
 	}
 	if (status && args->named)
-		remark("%s%s = %s is part of this set", args->named->from, args->named->key,
+		remark("the set includes %s%s = %s", args->named->from, args->named->key,
 		       args->named->value);
 	status = status ?: args_inside(args, topo, set, &around);
 	if (!status && args->shape && !nr)
-		status = usage_error("--shape %s: goes with -n or --sms", args->shape);
+		status = usage_error("--shape %s: needs -n or --sms", args->shape);
 	if (!status && nr)
 		status = find_shape(args, &shape);
 	if (status)
 		return status;
 	free_tpcs = gpupart_tpcset_andnot(&around, set);
 	if (nr > gpupart_tpcset_count(&free_tpcs))
-		return usage_error("%s%u%s: %u TPCs are free to choose from%s",
+		return usage_error("%s%u%s: only %u TPCs are left to choose from%s",
 				   sms ? "--sms: " : "-n ", nr, sms ? " TPCs" : "",
 				   gpupart_tpcset_count(&free_tpcs),
 				   !within   ? "" :
-				   args->job ? " inside the set of the run around it" :
+				   args->job ? " inside the set of the outer run" :
 					       " inside GPUPART_SET");
 	if (!nr)
 		neighbours_note(args, topo, pci, within, set);

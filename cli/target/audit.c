@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The audit library in a program's environment, and whether the loader takes it here. */
+/* Adds the audit library to LD_AUDIT, and tests whether the loader accepts it. */
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "cli/util/message.h"
 #include "cli/util/paths.h"
 
-/* Whether @list, as LD_AUDIT has it, names the file at @path. */
+/* Whether @list, a value of LD_AUDIT, contains the file at @path. */
 static bool names(const char *list, const char *path)
 {
 	char one[PATH_MAX];
@@ -29,7 +29,7 @@ static bool names(const char *list, const char *path)
 	return false;
 }
 
-/* Last in the list: what the program is told has been through the others. */
+/* Appends @path to LD_AUDIT: its answers then pass through the other libraries. */
 static int put_last(const char *path)
 {
 	const char *others = getenv("LD_AUDIT");
@@ -51,18 +51,19 @@ void audit_join(void)
 	char path[PATH_MAX];
 	int err = paths_package(PATHS_NVML, path, sizeof(path));
 
-	/* The loader takes a colon for the end of the name, and "$" for the begin of a word. */
+	/* For the loader a colon ends the name, and "$" begins a variable. */
 	if (!err && strpbrk(path, ":$"))
 		err = -EINVAL;
 	if (!err)
 		err = put_last(path);
 	if (err == -EINVAL)
-		remark("LD_AUDIT takes no path with a colon or '$' (%s): " AUDIT_WHOLE, path);
+		remark("LD_AUDIT cannot contain a path with a colon or '$' (%s): " AUDIT_WHOLE,
+		       path);
 	else if (err)
 		remark(PATHS_NVML ": %s: " AUDIT_WHOLE, strerror(-err));
 }
 
-/* In a child: whether a program that is started with the library at @path has it. */
+/* In a child: sets *result if a program started with the library at @path loads it. */
 static void try_it(void *path, void *result)
 {
 	char line[PATH_MAX + 128];
@@ -71,7 +72,7 @@ static void try_it(void *path, void *result)
 	setenv("LD_AUDIT", path, 1);
 	setenv("GPUPART_TENANT", "doctor", 1);
 	unsetenv("GPUPART_DISABLE");
-	/* Standard output of a child is the standard error of ours. */
+	/* The child's stdout is this command's stderr. */
 	maps = popen("exec cat /proc/self/maps 2>/dev/null", "r");
 	while (maps && fgets(line, sizeof(line), maps))
 		if (strstr(line, path))
@@ -87,11 +88,11 @@ bool audit_works(const char *path, char *text, size_t len)
 	int err = child_call(try_it, (void *)path, &taken, sizeof(taken), 10, why, sizeof(why));
 
 	if (!err && taken)
-		snprintf(text, len, "%s: inside 'run --mem' NVML tells the share (glibc %s)", path,
-			 gnu_get_libc_version());
+		snprintf(text, len, "%s: inside 'run --mem' NVML reports the quota (glibc %s)",
+			 path, gnu_get_libc_version());
 	else
 		snprintf(text, len,
-			 "the loader of glibc %s does not take %s%s%s: inside 'run --mem' "
+			 "the loader of glibc %s does not load %s%s%s: inside 'run --mem' "
 			 AUDIT_WHOLE, gnu_get_libc_version(), path, err ? ": " : "",
 			 err ? why : "");
 	return !err && taken;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loader's audit library, by which a program of a tenant is told its share by NVIDIA's
- * management library.
+ * The audit library for the loader. With it NVIDIA's management library reports its quota to a
+ * program of a tenant.
  */
 #ifndef GPUPART_CLI_TARGET_AUDIT_H
 #define GPUPART_CLI_TARGET_AUDIT_H
@@ -9,16 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a program in a tenant sees without the library. */
-#define AUDIT_WHOLE "what asks NVML there, as nvidia-smi does, is told of the whole GPU"
+/* The effect on a program of a tenant without the library. */
+#define AUDIT_WHOLE "programs that use NVML, such as nvidia-smi, see the whole GPU's memory"
 
 /*
- * Names it in LD_AUDIT for what is started from here, after another tool's libraries. Where
- * that cannot be, a note says what the program will see.
+ * Appends the library to LD_AUDIT for programs that this process starts. If that fails, prints the
+ * effect.
  */
 void audit_join(void);
 
-/* Whether the loader takes the library at @path here, tried with a program; @text says so. */
+/* Tries with a program whether the loader loads the library at @path; describes it in @text. */
 bool audit_works(const char *path, char *text, size_t len);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The folder in which a user's processes show themselves: where it is, making it for a container,
- * what is wrong with it.
+ * The state directory of a user: its path, creating it for a container, and checks of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,14 +28,16 @@ static int open_folder(const char *path, struct stat *st)
 	return -1;
 }
 
-/* Whether the folder there is @uid's alone: 0, or -EPERM with a sentence. */
+/* Checks that it is a directory of @uid with mode 0700: 0, or -EPERM with a reason in @why. */
 static int judge(const char *path, const struct stat *st, uid_t uid, char *why, size_t len)
 {
 	if (S_ISDIR(st->st_mode) && st->st_uid == uid && (st->st_mode & 0777) == 0700)
 		return 0;
-	snprintf(why, len, "%s is %s user %u's with mode 0%03o: wants a folder, user %u and 0700",
-		 path, S_ISDIR(st->st_mode) ? "a folder," : "no folder,", st->st_uid,
-		 st->st_mode & 0777, uid);
+	snprintf(
+		why, len,
+		"%s is %s of user %u with mode 0%03o: must be a directory of user %u with mode 0700",
+		path, S_ISDIR(st->st_mode) ? "a directory" : "a file", st->st_uid,
+		st->st_mode & 0777, uid);
 	return -EPERM;
 }
 
@@ -51,12 +52,13 @@ int blocks_make(uid_t uid, char *why, size_t len)
 	if (!lstat(path, &st))
 		return judge(path, &st, uid, why, len);
 	if (uid != geteuid() && geteuid()) {
-		snprintf(why, len, "%s is not there: only root makes it for another user", path);
+		snprintf(why, len, "%s does not exist: only root can create it for another user",
+			 path);
 		return -EPERM;
 	}
 	made = !mkdir(path, 0700);
 	fd = made ? open_folder(path, &st) : -1;
-	/* mkdir() obeyed the umask. */
+	/* mkdir() applied the umask. */
 	if (fd < 0 || fchmod(fd, 0700) || fchown(fd, uid, -1)) {
 		err = -errno;
 		snprintf(why, len, "%s: %s", path, strerror(-err));
@@ -70,7 +72,7 @@ int blocks_make(uid_t uid, char *why, size_t len)
 	return err;
 }
 
-/* The user that stands for all who are not of this user namespace. */
+/* The user id that stands for users outside this user namespace. */
 static uid_t overflow_uid(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
@@ -83,33 +85,35 @@ static uid_t overflow_uid(void)
 	return uid;
 }
 
-#define MOUNT_ADVICE "in a container mount it to be written: " \
-	"the device that 'gpupart cdi' writes brings it, --ipc=host as well"
+#define MOUNT_ADVICE "in a container mount it writable: " \
+	"a device of 'gpupart cdi' or --ipc=host does so"
 
-/* What is wrong with the user's own folder, which is there: NULL nothing, or what to do. */
+/* Checks the user's existing directory. Returns NULL, or advice with a reason in @why. */
 static const char *judge_own(const char *path, const struct stat *st, char *why, size_t len)
 {
 	uid_t self = geteuid();
 
 	if (!S_ISDIR(st->st_mode)) {
-		snprintf(why, len, "%s is no folder", path);
+		snprintf(why, len, "%s is not a directory", path);
 		return "remove it";
 	}
 	if (st->st_uid != self && st->st_uid == overflow_uid()) {
-		snprintf(why, len, "%s is of a user outside this user namespace (seen as %u)",
+		snprintf(why, len, "%s belongs to a user outside this user namespace (shown as %u)",
 			 path, st->st_uid);
 		return
-			"give the container the folder of the user that it is outside: 'gpupart cdi --uid OUTSIDE:INSIDE'";
+			"mount the directory of the container's user on the host: 'gpupart cdi --uid OUTSIDE:INSIDE'";
 	}
 	if (st->st_uid != self) {
-		snprintf(why, len, "%s is user %u's, and this is user %u", path, st->st_uid, self);
+		snprintf(why, len, "%s belongs to user %u, and this is user %u", path, st->st_uid,
+			 self);
 		return
-			"have its owner or root remove it; for a container 'gpupart cdi --uid' names its user";
+			"ask its owner or root to remove it; for a container use 'gpupart cdi --uid'";
 	}
 	if (!(st->st_mode & 077))
 		return NULL;
-	snprintf(why, len, "%s has mode 0%03o, so others get at it", path, st->st_mode & 0777);
-	return "make it 0700";
+	snprintf(why, len, "%s has mode 0%03o: other users can access it", path,
+		 st->st_mode & 0777);
+	return "change its mode to 0700";
 }
 
 const char *blocks_advice(char *why, size_t len)
@@ -130,15 +134,16 @@ const char *blocks_advice(char *why, size_t len)
 		snprintf(why, len, "%s: %s", folder, strerror(err));
 		if (err == ENOENT)
 			return "mount a tmpfs there; " MOUNT_ADVICE;
-		return err == EROFS ? MOUNT_ADVICE :
-		       folder == path ? "make it 0700" : "let this user write there";
+		return err == EROFS	? MOUNT_ADVICE
+		       : folder == path ? "change its mode to 0700"
+					: "make it writable for this user";
 	}
-	/* A limit of nothing is no limit. */
+	/* A size of 0 means no limit. */
 	if (!statvfs(folder, &fs) &&
 	    ((fs.f_blocks && !fs.f_bavail) || (fs.f_files && !fs.f_favail))) {
 		snprintf(why, len, "%s is full", folder);
-		return "make room there, or more of it (docker, podman: --shm-size)";
+		return "free space there, or enlarge it (docker, podman: --shm-size)";
 	}
-	snprintf(why, len, "%s can be %s", path, folder == path ? "written" : "made");
+	snprintf(why, len, "%s can be %s", path, folder == path ? "written" : "created");
 	return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The folder in which a user's processes show themselves. */
+/* The state directory of a user: its path, creating it, and checks of it. */
 #ifndef GPUPART_CLI_TARGET_BLOCKS_H
 #define GPUPART_CLI_TARGET_BLOCKS_H
 
@@ -10,18 +10,18 @@
 #define BLOCKS_ROOT "/dev/shm"
 #define BLOCKS_PATH_LEN 40
 
-/* The folder of user @uid. Returns @path, of BLOCKS_PATH_LEN bytes. */
+/* Writes the state directory of user @uid to @path, of BLOCKS_PATH_LEN bytes. Returns @path. */
 const char *blocks_path(uid_t uid, char *path);
 
 /*
- * The folder of @uid is there and that user's alone; made where it is missing. 0, or
- * -errno with a sentence in @why.
+ * Creates the state directory of @uid if it is missing, and checks its owner and mode. Returns 0,
+ * or -errno with a reason in @why. /
  */
 int blocks_make(uid_t uid, char *why, size_t len);
 
 /*
- * Whether a process of this user can show itself: NULL if it can, or what to do. @why says how it
- * is. Changes nothing.
+ * Checks whether processes of this user can write state pages. Returns NULL or advice; @why
+ * describes the directory. Changes nothing.
  */
 const char *blocks_advice(char *why, size_t len);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the paths that kubelet, containerd, CRI-O, docker, podman and Slurm give to cgroups. A path
- * is the kernel's word, but who may make cgroups below one's own names them freely.
+ * Reads the cgroup paths of kubelet, containerd, CRI-O, docker, podman and Slurm. A process cannot
+ * change its path, but a user who may create cgroups can choose any name.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 #include <unistd.h>
 #include "cli/target/cgroup.h"
 
-#define MAX_TEXT	16384	/* bytes of /proc/PID/cgroup that are looked at */
+#define MAX_TEXT	16384	/* bytes of /proc/PID/cgroup to read */
 #define UUID		"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 #define X16		"xxxxxxxxxxxxxxxx"
 
-/* Copies what matches @pattern and is a part's end; of a UUID '-' can be '_', as in a slice. */
+/* Copies text at @at that matches @pattern and ends a path component; '_' may replace '-'. */
 static void take(const char *at, const char *pattern, char *into)
 {
 	size_t n = 0;
@@ -35,7 +35,7 @@ void cgroup_parse(const char *text, struct cgroup_ids *ids)
 	bool slurm = false;
 
 	memset(ids, 0, sizeof(*ids));
-	/* Names are behind a '/' or a '-'; of nested ones the innermost counts. */
+	/* Names follow a '/' or '-'; the innermost one is used. */
 	for (const char *at = text; *at; at++) {
 		size_t digits = strspn(at + 1, "0123456789");
 

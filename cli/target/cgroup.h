@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which pod, container and Slurm job a process belongs to, as the path of its cgroup names them. */
+/* Finds the pod, container and Slurm job of a process from the path of its cgroup. */
 #ifndef GPUPART_CLI_TARGET_CGROUP_H
 #define GPUPART_CLI_TARGET_CGROUP_H
 
@@ -9,10 +9,10 @@ struct cgroup_ids {
 	char slurm[16];		/* job id in decimal, or "" */
 };
 
-/* From the content of /proc/PID/cgroup, of either version of cgroups. */
+/* Parses the content of /proc/PID/cgroup, for both versions of cgroups. */
 void cgroup_parse(const char *text, struct cgroup_ids *ids);
 
-/* Of process @pid; all "" where it cannot be read. */
+/* Reads the ids of process @pid; all "" if that fails. */
 void cgroup_read(int pid, struct cgroup_ids *ids);
 
 #endif

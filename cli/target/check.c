@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is made sure of before a program is let into a set. */
+/* Checks before a program starts: mask bits, strictness, names. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@ void check_attach_gpu(void *selector, void *result)
 	struct gpupart *gp;
 
 	/*
-	 * The map is the GPU's, not this job's: it is checked without the limit of a
-	 * run around us and without another tool's library.
+	 * The map belongs to the GPU: check it without the limit of an outer run and without
+	 * another tool's library.
 	 */
 	unsetenv("GPUPART_SET");
 	unsetenv("CUDA_INJECTION64_PATH");
@@ -84,11 +84,11 @@ int check_in_child(const char *pci, struct check *check)
 	struct check alone = { 0 };
 	char why[128];
 
-	/* A context of the driver's is best ended with its process: the child closes nothing. */
+	/* The child closes nothing: its exit destroys the driver's context. */
 	if (child_call(check_attach_gpu, (void *)pci, check, sizeof(*check), CHECK_SECONDS, why,
 		       sizeof(why)))
-		return failure("checking the mask bits of GPU %s: %s", pci, why);
-	/* As a client of MPS the library looks up what was checked, and checks nothing. */
+		return failure("cannot check the mask bits of GPU %s: %s", pci, why);
+	/* As a client of MPS the library cannot check: try again without MPS. */
 	if (check->err && getenv("CUDA_MPS_PIPE_DIRECTORY") &&
 	    !child_call(check_gpu_alone, (void *)pci, &alone, sizeof(alone), CHECK_SECONDS, why,
 			sizeof(why)) &&
@@ -108,7 +108,7 @@ int check_node_strict(bool told, const char **node)
 		status = failure("%s", gpupart_error(gp));
 	else if (found < 0 && !told)
 		remark("%s%s", gpupart_error(gp),
-		       found == -EPERM ? "" : ": it counts as strict = yes");
+		       found == -EPERM ? "" : ": treated as strict = yes");
 	gpupart_close(gp);
 	*node = !config_is_strict(found) ? NULL :
 		found > 0 ? "strict = yes in /etc/gpupart/config" :
@@ -123,7 +123,7 @@ bool check_is_name(const char *name)
 	for (const char *c = name; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
 			len = 0;
-	/* By that 'gpupart set' would take it for an option. */
+	/* 'gpupart set' would parse it as an option. */
 	if (*name == '-')
 		len = 0;
 	return len && len <= NAME_MAX_LEN;
@@ -134,6 +134,6 @@ int check_name(const char *name)
 	if (check_is_name(name))
 		return 0;
 	return usage_error(
-		"--name %s: wants 1 to %d letters, digits, '.', '_' or '-', the first no '-'",
+		"--name %s: must be 1 to %d characters of A-Z a-z 0-9 . _ -, and must not begin with '-'",
 		*name ? name : "''", NAME_MAX_LEN);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sets that hold no cluster of the size that every program may launch: avoided, and reported. */
+/* Avoids and reports sets without room for a cluster of the portable size. See clusters.h. */
 #include <stdio.h>
 #include "cli/target/clusters.h"
 #include "cli/util/message.h"
@@ -17,7 +17,7 @@ void clusters_add(const struct gpupart_topology *topo, const struct gpupart_tpcs
 		*set = all;
 }
 
-/* Without virtual GPCs the GPU may be of a kind that launches no clusters. */
+/* False without virtual GPCs: such a GPU may not support clusters. */
 static bool holds_none(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
 	return gpupart_topology_end_vgpc(topo) &&
@@ -40,7 +40,7 @@ static void say(const char *whose, const struct gpupart_topology *topo,
 
 	gpupart_tpcset_format_list(set, has, sizeof(has));
 	remark(
-		"%sTPCs %s hold clusters of at most %u blocks: a kernel with larger clusters is given more TPCs; %s clusters of %d",
+		"%sTPCs %s have room for clusters of at most %u blocks: a kernel with larger clusters gets more TPCs; %s room for clusters of %d",
 		whose, has, gpupart_set_cluster(topo, set), would, GPUPART_PORTABLE_CLUSTER);
 }
 
@@ -54,10 +54,10 @@ void clusters_note(const char *whose, const struct gpupart_topology *topo,
 	if (!clusters_lacks(topo, set))
 		return;
 	if (gpupart_set_pick(topo, GPUPART_PORTABLE_CLUSTER, &none, set, &from, nr, &other)) {
-		snprintf(would, sizeof(would), "no %u free TPCs hold", nr);
+		snprintf(would, sizeof(would), "no %u free TPCs have", nr);
 	} else {
 		gpupart_tpcset_format_list(&other, list, sizeof(list));
-		snprintf(would, sizeof(would), "TPCs %s hold", list);
+		snprintf(would, sizeof(would), "TPCs %s have", list);
 	}
 	say(whose, topo, set, would);
 }
@@ -69,6 +69,6 @@ void clusters_note_size(const struct gpupart_topology *topo, const struct gpupar
 
 	if (!holds_none(topo, set) || clusters_lacks(topo, set))
 		return;
-	snprintf(would, sizeof(would), "no set of %u TPC%s holds", nr, nr == 1 ? "" : "s");
+	snprintf(would, sizeof(would), "no set of %u TPC%s has", nr, nr == 1 ? "" : "s");
 	say("", topo, set, would);
 }

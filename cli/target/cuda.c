@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Asks libcuda.so.1 who it is, in a child of its own: neither a hang nor a crash in
- * the driver reaches us, and this process stays without CUDA. Makes no launch.
+ * Queries libcuda.so.1 in a child, so that a hang or crash of the driver does no harm and this
+ * process does not use CUDA. Makes no launch.
  */
 #include <ctype.h>
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 
 #define PROBE_SECONDS 30
 
-/* What the driver is asked through must be itself alone: no limit, no other tool's library. */
+/* Makes the child use the driver alone: without a limit and without another tool's library. */
 static void leave_alone(void)
 {
 	unsetenv("CUDA_INJECTION64_PATH");
@@ -69,7 +69,7 @@ static void ask(void *arg, void *result)
 	if (!init || !version || !count) {
 		probe->err = -EIO;
 		snprintf(probe->why, sizeof(probe->why),
-			 "libcuda.so.1 lacks cuInit or what follows it");
+			 "libcuda.so.1 lacks cuInit, cuDriverGetVersion or cuDeviceGetCount");
 		return;
 	}
 	version(&probe->version);
@@ -84,7 +84,7 @@ static void ask(void *arg, void *result)
 		cuda_gpus_here(probe->pci);
 }
 
-/* Has @fn fill @result, whose @err and @why of 256 bytes are those of what it found, in a child. */
+/* Calls @fn in a child to fill in @result, of which @err and @why (256 bytes) are members. */
 static int ask_in_child(void (*fn)(void *, void *), const void *arg, void *result, size_t len,
 			const int *err, char *why)
 {
@@ -103,7 +103,7 @@ int cuda_probe(struct cuda_probe *probe)
 	return ask_in_child(ask, NULL, probe, sizeof(*probe), &probe->err, probe->why);
 }
 
-/* CUDA's number of the GPU, or -1. */
+/* Returns CUDA's number of the GPU, or -1. */
 static int find_device(void *lib, const char *selector,
 		       int (*gpu_info)(int, char *, char *))
 {
@@ -151,8 +151,8 @@ static void ask_simulated(void *arg, void *result)
 		path = capture(device);
 	if (!path || gpu_info(device, gpu->pci, uuid)) {
 		gpu->err = -ENODEV;
-		snprintf(gpu->why, sizeof(gpu->why), "no simulated GPU is %.80s%s%.80s",
-			 selector ? selector : "there",
+		snprintf(gpu->why, sizeof(gpu->why), "no simulated GPU matches %.80s%s%.80s",
+			 selector ? selector : "the default",
 			 visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
 		return;
 	}
@@ -193,7 +193,7 @@ static void ask_memory(void *arg, void *result)
 	void *lib;
 
 	leave_alone();
-	/* The GPU's address says which it is, whichever this process would see. */
+	/* The address identifies the GPU, whether or not it is visible to this process. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	if (lib && question->simulated == !!dlsym(lib, "gpupart_sim_capture"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See drained.h; what is known of launches: lib/records/drain.c. */
+/* Waits for earlier launches; see drained.h, and lib/records/drain.c for how they are tracked. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "cli/util/process.h"
 #include "lib/private.h"
 
-#define LEAST_NS	50000	/* between two looks: at first, and later */
+#define LEAST_NS	50000	/* shortest and longest interval between two checks */
 #define MOST_NS		5000000
 
 static void set_state(struct drained_row *row, int state)
 {
-	/* With a process its contexts go, and what runs in them. */
+	/* When a process ends, its contexts and launches end, too. */
 	row->state = state == -ESRCH ? 1 : state;
 	if (row->state < 0)
 		snprintf(row->why, sizeof(row->why), "%.255s", gpupart_error(cmd_gp));
@@ -58,8 +58,8 @@ static bool descends(int pid, int ancestor)
 }
 
 /*
- * Whether it is waited for. A job's process may have become another user; but any user can say of
- * a process that it is of this job, and that its launches never end.
+ * Whether to wait for @process. A process of the job may run as another user, but any user can also
+ * write a state page that names this job and whose launches never end.
  */
 static bool is_known(const struct gpupart_process *process, const struct gpupart_job *jobs,
 		     int nr_jobs, const char *job)
@@ -69,7 +69,7 @@ static bool is_known(const struct gpupart_process *process, const struct gpupart
 						 descends(process->pid, jobs[i].pid)))
 			return true;
 	remark(
-		"process %d of user %u says that it is of this job, which did not start it: it is not waited for",
+		"process %d of user %u claims to belong to this job, which did not start it: not waiting for it",
 		process->pid, process->uid);
 	return false;
 }
@@ -149,17 +149,17 @@ int drained_report(struct drained *drained, struct out *out, json_t *root)
 		const struct drained_row *row = &drained->rows[i];
 
 		if (row->state < 0)
-			failed = failure("cannot know when launches from before have ended: %s",
+			failed = failure("cannot find out when earlier launches have ended: %s",
 					 row->why);
 		else if (!row->state)
 			failed = failure(
-				"process %d: launches from before have not ended after %.3f ms",
+				"process %d: earlier launches have not ended after %.3f ms",
 				row->pid, ms);
 	}
 	if (root)
 		json_object_set_new(root, "wait", as_json(drained));
 	else if (!failed)
-		fprintf(out->file, "drained after %.3f ms: launches from before have ended\n", ms);
+		fprintf(out->file, "drained after %.3f ms: all earlier launches have ended\n", ms);
 	return failed;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See driver.h. */
+/* Opens NVIDIA's driver and starts it on a GPU; see driver.h. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static int find_device(struct driver *driver, const char *pci, char *why, size_t
 			return 0;
 	}
 	if (!err)
-		snprintf(why, len, "CUDA does not show the GPU %s", pci);
+		snprintf(why, len, "CUDA does not report the GPU %s", pci);
 	return err ? err : -ENODEV;
 }
 
@@ -77,7 +77,7 @@ int driver_green(const struct driver *driver, void **green, char *why, size_t le
 
 	if (!driver->cuGreenCtxCreate || !driver->cuDeviceGetDevResource ||
 	    !driver->cuDevSmResourceSplitByCount || !driver->cuDevResourceGenerateDesc) {
-		snprintf(why, len, "this driver has none");
+		snprintf(why, len, "this driver has no green contexts");
 		return -EOPNOTSUPP;
 	}
 	return driver_check(driver, "cuDeviceGetDevResource",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The grants that hold containers to their sets, in a folder each. See hold.h. */
+/* Writes the grants of containers, each in a directory of its own. See hold.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "cli/target/hold.h"
 #include "lib/private.h"
 
-/* Makes the folders of @path that are not there, with mode 0755 whatever the umask is. */
+/* Creates the missing directories of @path with mode 0755, whatever the umask is. */
 static int make_folders(char *path)
 {
 	for (char *slash = path; slash; *slash = '/') {
@@ -35,7 +35,7 @@ int hold_container(const char *folder, const struct gpupart_grant *grant)
 	status = make_folders(path);
 	if (status)
 		return status;
-	/* User 0 of the container has both grants: their memory adds up. */
+	/* Both grants apply to user 0 of the container, and their quotas would add up. */
 	copy.memory = 0;
 	if (*copy.id)
 		err = gpupart_grant_put_in(cmd_gp, folder, &copy);

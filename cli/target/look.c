@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What runs confined at one moment: taken, and printed as a table or as JSON. */
+/* Reads the list of confined processes and prints it as a table or as JSON. */
 #include <malloc.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 
 void look_save_memory(void)
 {
-	/* Lists have room for thousands, which costs nothing in mappings. */
+	/* Allocate large lists as mappings, whose unused part costs nothing. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	mallopt(M_ARENA_MAX, 1);
 }
 
-/* Whether jobs and tenants may stay: not if a process of this user is in a job not known yet. */
+/* Whether the lists of jobs and tenants are recent and contain all jobs of this user. */
 static bool is_recent(const struct look *look, double age)
 {
 	bool recent = look->listed_ns && look->at_ns - look->listed_ns < age * 1e9;
@@ -66,7 +66,7 @@ const char *look_user(unsigned int uid)
 		i++;
 	if (i < nr)
 		return known[i].name;
-	/* More users than that are asked for again and again. */
+	/* Further users share the last entry. */
 	i = nr < 64 ? nr++ : 63;
 	user = getpwuid(uid);
 	known[i].uid = uid;
@@ -101,7 +101,7 @@ static const char *memory_text(char *text, size_t len, const struct gpupart_proc
 	return text;
 }
 
-/* Launches a second since the look before; negative where there was none of it. */
+/* Launches per second since @before; 0 if the process is not in it. */
 static double rate_of(const struct gpupart_process *p, const struct look *now,
 		      const struct look *before)
 {
@@ -114,7 +114,7 @@ static double rate_of(const struct gpupart_process *p, const struct look *now,
 	return 0;
 }
 
-/* Topologies of the GPUs that were seen, each opened once; NULL: it could not be. */
+/* The topologies of known GPUs, each opened once; NULL if that failed. */
 #define MAX_GPUS 64
 
 const struct gpupart_topology *look_topology(const struct gpupart_process *p)
@@ -144,7 +144,7 @@ const struct gpupart_topology *look_topology(const struct gpupart_process *p)
 	snprintf(known[nr].source, sizeof(known[nr].source), "%s", p->source);
 	known[nr].uid = p->uid;
 	known[nr].topo = NULL;
-	/* What others name fills no place of ours unless there is something. */
+	/* Do not store a failure for another user's GPU: it would fill the table. */
 	if (shown_topology(&gpu, false, &known[nr].topo, why, sizeof(why)) && p->uid != geteuid())
 		return NULL;
 	return known[nr++].topo;
@@ -172,7 +172,7 @@ static const char *set_text(char text[OUT_SET_STRLEN], const struct gpupart_proc
 
 static const char *pid_text(char *text, size_t len, int pid)
 {
-	/* Its pids are another namespace's. */
+	/* 0: a process of another pid namespace. */
 	if (pid)
 		snprintf(text, len, "%d", pid);
 	else
@@ -180,7 +180,7 @@ static const char *pid_text(char *text, size_t len, int pid)
 	return text;
 }
 
-/* Whether a node's jobs are there, and of somebody else: then it is asked whose they are. */
+/* Whether there are grants and processes of other users: then USER is printed. */
 static bool has_others(const struct look *now)
 {
 	if (gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant)) <= 0)
@@ -200,7 +200,7 @@ static bool any_in_container(const struct look *now)
 	return *ids.container;
 }
 
-/* The first twelve digits, as docker and podman list them, in thirteen columns. */
+/* The first 12 digits, as docker and podman print them, in 13 columns. */
 static const char *container_text(char text[16], const struct gpupart_process *p)
 {
 	struct cgroup_ids ids;
@@ -210,14 +210,14 @@ static const char *container_text(char text[16], const struct gpupart_process *p
 	return text;
 }
 
-/* Another version's counters are not known. */
+/* The counters of another version are not known. */
 static const char *count_text(char text[24], const struct gpupart_process *p, uint64_t nr)
 {
 	snprintf(text, 24, p->other_version ? "-" : "%llu", (unsigned long long)nr);
 	return text;
 }
 
-/* The columns but the last, SET, which has all the room there is. */
+/* Prints all columns; the last one, SET, may be long. */
 static void print_rows(struct out *out, const struct look *now, const struct look *before)
 {
 	bool users = has_others(now), containers = any_in_container(now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Jobs and their programs on each GPU, from one look at what runs. */
+/* Builds rows for jobs and their programs on each GPU; see model.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,11 +10,11 @@
 #include "cli/util/alloc.h"
 #include "lib/private.h"
 
-#define RUN_DASHES 3	/* PID-START-NAMESPACE, behind which a job on a further GPU has a number */
+#define RUN_DASHES 3	/* an id is PID-START-NAMESPACE, with -NUMBER on further GPUs */
 
 /* ------------------------------------------------------------------- GPUs */
 
-/* The place of the GPU that @p names. */
+/* Returns the index of the GPU of @p; adds it if needed. */
 static unsigned int find_gpu(struct model *model, const struct gpupart_process *p)
 {
 	struct model_gpu *gpu = model->gpus;
@@ -23,7 +23,7 @@ static unsigned int find_gpu(struct model *model, const struct gpupart_process *
 		if (gpu->simulated == p->simulated && !strcmp(gpu->pci, p->pci) &&
 		    (!gpu->simulated || !strcmp(gpu->source, p->source)))
 			break;
-	/* Users can make up any number of them. */
+	/* Users can invent any number of GPUs. */
 	if (gpu >= model->gpus + MODEL_MAX_GPUS - 1) {
 		gpu = &model->gpus[MODEL_MAX_GPUS - 1];
 		*gpu = (struct model_gpu){ .pci = "others", .simulated = true };
@@ -72,7 +72,7 @@ struct model_row *model_find(const struct model *model, const char *key)
 	return find(model->rows, model->nr_rows, key);
 }
 
-/* The run that job @id is part of, in printable ASCII: its user can put anything there. */
+/* Writes the run of job @id in printable ASCII: its user can write anything there. */
 static void put_run(char run[GPUPART_JOB_STRLEN], const char *id, int pid)
 {
 	unsigned int dashes = 0;
@@ -113,7 +113,7 @@ static struct model_row *add_row(struct model *model, const char *key, unsigned 
 	return row;
 }
 
-/* The place of job @id of the user of @from, made where it is not there. */
+/* Returns the index of the row of job @id of the user of @from; adds it if needed. */
 static unsigned int find_job(struct model *model, const struct gpupart_process *from,
 			     const char *id)
 {
@@ -132,7 +132,7 @@ static unsigned int find_job(struct model *model, const struct gpupart_process *
 	return row - model->rows;
 }
 
-/* Jobs that have no program on the GPU yet are there too. */
+/* Adds all jobs, also those without a program on the GPU so far. */
 static void list_jobs(struct model *model)
 {
 	for (int i = 0; i < model->look.nr_jobs; i++) {
@@ -147,7 +147,7 @@ static void list_jobs(struct model *model)
 	}
 }
 
-/* Its tenant's account where it is in one, else what the management library tells. */
+/* Memory charged to the process's tenant, else memory reported by the management library. */
 static void find_memory(const struct model *model, struct model_row *row)
 {
 	const struct gpupart_process *p = row->process;
@@ -183,14 +183,14 @@ static void find_gpu_busy(const struct model *model, struct model_row *row)
 				gpupart_topology_nr_tpcs(topo);
 }
 
-/* The row of process @n, which is on its @first GPU, and whose job has its sums. */
+/* Adds a row for process @n and adds its values to its job. @first: it is on its first GPU. */
 static void add_program(struct model *model, unsigned int n, bool first)
 {
 	const struct gpupart_process *p = &model->processes[n];
 	const struct gpupart_job *on = shown_job_on(model->look.jobs, model->look.nr_jobs, p->job,
 						    p->pci);
 	const struct gpupart_counters *c = &p->counters;
-	/* Another user's job may be what its environment says: there it would be counted. */
+	/* A process can name another user's job in its environment: do not count it there. */
 	unsigned int place = find_job(model, p, on && on->uid == p->uid ? on->id : p->job);
 	char key[MODEL_KEY_STRLEN];
 	struct model_row *row, *job;
@@ -227,9 +227,9 @@ static void add_program(struct model *model, unsigned int n, bool first)
 		job->problem = p->problem;
 }
 
-/* ------------------------------------------------------------------- all of a job */
+/* ------------------------------------------------------------------- jobs */
 
-/* A quota is there before a program of the job uses the GPU. */
+/* A job may have a quota before any of its programs uses the GPU. */
 static void find_quota(const struct model *model, struct model_row *job)
 {
 	const struct tenants *tenants = &model->look.tenants;
@@ -252,7 +252,7 @@ static bool is_tenant(const struct model *model, const struct model_row *row,
 	return row->process->pid && row->process->pid == score->pid;
 }
 
-/* Those of one user on one GPU are in one file, which is read for the first program of them. */
+/* Reads the score file of a user and GPU, for the first of the programs that it covers. */
 static void find_scores(struct model *model, unsigned int first)
 {
 	const struct model_row *of = &model->rows[first];
@@ -277,7 +277,7 @@ static void find_scores(struct model *model, unsigned int first)
 	}
 }
 
-/* A process for each GPU that one uses; @first: on which it is on its first. */
+/* Makes an entry for each GPU of each process. Returns for each whether it is the first GPU. */
 static bool *take_processes(struct model *model)
 {
 	struct gpupart_process on[MODEL_MAX_GPUS];

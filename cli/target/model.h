@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jobs and their programs on each GPU, with their busy time, memory and QoS score, from one look at
- * what runs to the next. One thread at a time.
+ * Jobs and their programs on each GPU, with busy time, memory and QoS score since the last update.
+ * One thread at a time.
  */
 #ifndef GPUPART_CLI_TARGET_MODEL_H
 #define GPUPART_CLI_TARGET_MODEL_H
@@ -9,43 +9,43 @@
 #include "cli/target/look.h"
 #include "cli/target/usage.h"
 
-#define MODEL_MAX_GPUS	65	/* the last stands for all for which there is no room */
+#define MODEL_MAX_GPUS	65	/* the last entry stands for all further GPUs */
 #define MODEL_KEY_STRLEN 160
 
 struct model_gpu {
-	char pci[20], source[512];	/* @pci "": of programs that use no GPU yet */
+	char pci[20], source[512];	/* @pci "": programs that use no GPU so far */
 	bool simulated;
-	const struct gpupart_topology *topo;	/* NULL: not known */
+	const struct gpupart_topology *topo;	/* NULL if not known */
 };
 
-/* A job on one GPU, or a program of it. A program that is in no job is one of its own too. */
+/* A job on one GPU, or a program of it. A program without a job also gets a row as a job. */
 struct model_row {
-	char key[MODEL_KEY_STRLEN];	/* no other row's */
+	char key[MODEL_KEY_STRLEN];	/* unique */
 	char id[GPUPART_JOB_STRLEN];	/* the job on this GPU, or "" */
-	char run[GPUPART_JOB_STRLEN];	/* one word for the job on all GPUs; pid-4711 of none */
+	char run[GPUPART_JOB_STRLEN];	/* the same on all GPUs; pid-4711 without a job */
 	char name[64];
 	char pci[20];
 	unsigned int uid, gpu;
-	int job;			/* place of a program's job; -1: this is a job */
-	unsigned int nr;		/* programs */
-	const struct gpupart_process *process;	/* the program, of a job the last; NULL: none */
-	const struct usage_row *usage;	/* of a program */
-	bool limited;			/* else @set is all TPCs */
+	int job;			/* index of the program's job; -1 for a job */
+	unsigned int nr;		/* number of programs */
+	const struct gpupart_process *process;	/* the program, or the job's last one, or NULL */
+	const struct usage_row *usage;	/* of a program, else NULL */
+	bool limited;			/* false: @set is all TPCs */
 	struct gpupart_tpcset set;
-	/* Of a job the sums of its programs; below 0: not known. */
-	double busy, gpu_busy, launches_per_s;	/* @busy 0 to 1; @gpu_busy of the whole GPU */
-	bool partial;			/* there were launches that are not in @busy */
-	/* A program's launches count on its first GPU: which one they were on is not known. */
+	/* For a job the sums of its programs; below 0 if not known. */
+	double busy, gpu_busy, launches_per_s;	/* 0 to 1, of the set and of the GPU */
+	bool partial;			/* @busy lacks some launches */
+	/* Launches are counted on the program's first GPU: their GPU is not known. */
 	int64_t launches, outside, memory, quota;
-	double score;			/* against its goal: 1 meets it */
+	double score;			/* progress relative to the goal: 1 meets it */
 	bool goal_met;
-	const char *problem;		/* why one is not confined, or "" */
-	/* The caller's, and kept for the row with this key; of a new one -1 and false. */
+	const char *problem;		/* why the program is not confined, or "" */
+	/* For the caller, kept for the row with this key; initially -1 and false. */
 	int letter;
 	bool open;
 };
 
-/* Begins as all zero. */
+/* Zeroed before model_begin(). */
 struct model {
 	struct look look;
 	struct usage usage;
@@ -55,14 +55,14 @@ struct model {
 	struct model_row *rows;
 };
 
-/* Finds this machine's GPUs, or the simulated one at @pci that is made of @source (not NULL). */
+/* Finds this machine's GPUs, or if @source is not NULL the simulated GPU of it at @pci. */
 void model_begin(struct model *model, const char *pci, const char *source);
 
-/* Replaces all rows by those of now, as look_take() does with lists: 0, or an error. */
+/* Updates all rows; @age as for look_take(). Returns 0 or an error. */
 int model_take(struct model *model, double age);
 void model_end(struct model *model);
 
-/* The row with that key, or NULL. */
+/* Returns the row with this key, or NULL. */
 struct model_row *model_find(const struct model *model, const char *key);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which TPCs of a GPU other programs are limited to now. A program shows its limit when it first
- * uses the GPU; before that, and where it never does, its environment says it.
+ * Finds the TPCs in the limits of other programs. A program writes its limit to its state page when
+ * it first uses the GPU; before that only its environment contains it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,15 +21,15 @@
 #include "cli/util/message.h"
 #include "cli/util/options.h"
 
-/* Without another run that takes the lock: one at work holds it for a moment. */
+/* Time limit while no other run gets the lock; a run holds it only for a moment. */
 #define LOCK_SECONDS 60
-/* The kernel gives a program no more unless it is told to; root reads anybody's. */
+/* Bytes; longer environments need a raised stack limit. */
 #define MAX_ENVIRONMENT (1u << 20)
 
-/* Of another user that root reads: all of that user's processes together. */
+/* Bytes for all processes of another user together, when root reads them. */
 #define MAX_ENVIRONMENTS (16u << 20)
 
-/* How much was read of each user's. */
+/* Bytes read for each user. */
 struct reading {
 	struct user {
 		uid_t uid;
@@ -38,7 +38,7 @@ struct reading {
 	unsigned int nr, nr_skipped;
 };
 
-/* How much may be read yet of @fd, a process's environment, whose owner is *user. */
+/* Bytes that may still be read for the owner of @fd, an environment; sets *user to the owner. */
 static size_t left_of(struct reading *reading, int fd, struct user **user)
 {
 	struct user *users = reading->users;
@@ -62,8 +62,8 @@ static size_t left_of(struct reading *reading, int fd, struct user **user)
 }
 
 /*
- * The environment of a process, a string after the other, two 0 at the end; NULL: it is
- * not ours, or too long, or its user's are, which is counted.
+ * Reads the environment of a process: strings, with two 0 at the end. Returns NULL if it cannot be
+ * read, or if it is too long or its user's environments together are; the latter is counted.
  */
 static char *read_environment(const char *pid, struct reading *reading)
 {
@@ -80,7 +80,7 @@ static char *read_environment(const char *pid, struct reading *reading)
 	max = left_of(reading, fd, &user);
 	if (max > MAX_ENVIRONMENT)
 		max = MAX_ENVIRONMENT;
-	/* What is not written takes no memory. One read has all: the kernel stops at the end. */
+	/* Unused memory is not touched. One read() is enough: it returns the whole environment. */
 	text = malloc(max + 2);
 	n = text ? read(fd, text, max) : 0;
 	used = n > 0 ? n : 0;
@@ -113,7 +113,7 @@ static bool is_ignored(const struct args *args, int pid, const char *name)
 	       (args->ignored_name && !strcmp(name, args->ignored_name));
 }
 
-/* A process whose page has no limit yet is known by its environment. */
+/* Whether the state page of @pid has a limit; if not, its environment is read. */
 static bool shows_itself(const struct neighbours *n, int pid)
 {
 	for (int i = 0; i < n->nr_processes; i++)
@@ -123,7 +123,7 @@ static bool shows_itself(const struct neighbours *n, int pid)
 	return false;
 }
 
-/* What a run was set to on this GPU since it began, or @words: a run is a job a GPU. */
+/* The current limit of the job on this GPU, or @words. A run is one job for each GPU. */
 static const char *words_now(const struct neighbours *n, const char *job, const char *words)
 {
 	const struct gpupart_job *found = shown_job_on(n->jobs, n->nr_jobs, job, n->pci);
@@ -131,14 +131,14 @@ static const char *words_now(const struct neighbours *n, const char *job, const 
 	return found ? found->limit : words;
 }
 
-/* The set of @environment for this GPU, which the caller frees; "" or NULL: it has none. */
+/* Returns the set for this GPU in @environment, "" or NULL without one. The caller frees it. */
 static char *words_of(const struct neighbours *n, const char *environment)
 {
 	const char *gpus = value_of(environment, "GPUPART_GPU");
 	const char *sets = value_of(environment, "GPUPART_SET");
 	char *gpu, *words = NULL;
 
-	/* Another user may have written any number of them. */
+	/* Bounded: another user can write any number of GPUs. */
 	for (int i = 0; i < CUDA_MAX_GPUS && !words && (gpu = alloc_part(gpus, ',', i)); i++) {
 		if (!strcasecmp(gpu, n->pci))
 			words = alloc_part(sets, ';', strchr(sets, ';') ? i : 0);
@@ -147,7 +147,7 @@ static char *words_of(const struct neighbours *n, const char *environment)
 	return words;
 }
 
-/* The limit that process @pid will have, by its @environment, when it uses the GPU. */
+/* Reports the limit that process @pid will have when it uses the GPU, from its @environment. */
 static void look_at_words(const struct neighbours *n, int pid, const char *environment)
 {
 	const char *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
@@ -156,7 +156,7 @@ static void look_at_words(const struct neighbours *n, int pid, const char *envir
 	char *words = words_of(n, environment);
 	const char *now = words ? words_now(n, found.job, words) : "";
 
-	/* A simulated GPU is its captures: the same address may be another one. */
+	/* Simulated GPUs with the same address but other captures are different. */
 	if (*now && (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
 	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1") &&
 	    !is_ignored(n->args, found.pid, found.name) &&
@@ -169,7 +169,7 @@ bool neighbours_is_here(const struct neighbours *n, const char *pci, const char 
 			bool simulated)
 {
 	return !strcasecmp(pci, n->pci) && simulated == n->args->simulated &&
-	       /* Another version does not tell of which capture it is. */
+	       /* @source is "" for a process of another version. */
 	       (!simulated || !*source || !strcmp(source, gpupart_topology_info(n->topo)->source));
 }
 
@@ -213,16 +213,16 @@ unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr)
 	return reading.nr_skipped;
 }
 
-/* The programs beside the one that asks, with those left out that only hold what is around it. */
+/* Collects TPCs of other programs, but not those that only have the outer limit. */
 struct beside {
 	const struct neighbours *neighbours;
 	const struct gpupart_tpcset *within, *set;
-	struct gpupart_tpcset tpcs;	/* that they have */
-	unsigned int nr;	/* that have TPCs of @set */
-	char who[128];		/* the first of them */
+	struct gpupart_tpcset tpcs;	/* TPCs of these programs */
+	unsigned int nr;	/* number of programs with TPCs of @set */
+	char who[128];		/* description of the first one */
 };
 
-/* Whether @found is of a job around the set that is asked for, and has all that is around it. */
+/* Whether @found belongs to an outer job and has the whole outer limit. */
 static bool is_around(const struct beside *beside, const struct neighbour *found)
 {
 	const char *own = beside->neighbours->args->job ?: getenv("GPUPART_JOB");
@@ -233,7 +233,7 @@ static bool is_around(const struct beside *beside, const struct neighbour *found
 				found->job));
 }
 
-/* Adds what @found has, where a set is given of that set. */
+/* Adds the TPCs of @found; if a set is given, only those in it. */
 static void add(void *user, const struct neighbour *found)
 {
 	struct beside *beside = user;
@@ -249,8 +249,8 @@ static void add(void *user, const struct neighbour *found)
 }
 
 /*
- * Looks at all of them on the @nr GPUs of @list, which are alike but for the GPU, and with @to_be
- * at those that have not used one yet.
+ * Collects other programs on the @nr GPUs of @list, which differ only in the GPU; with @to_be also
+ * programs that have not used a GPU so far.
  */
 static void look(struct neighbours *list, struct beside *besides, unsigned int nr, bool to_be)
 {
@@ -271,15 +271,15 @@ static void look(struct neighbours *list, struct beside *besides, unsigned int n
 		neighbours_shown(&list[i]);
 	}
 	if (to_be && nr_processes < 0)
-		remark("-n: other programs that run cannot be listed: their TPCs may be taken");
-	/* What was not looked at, of a user that has too much there. */
+		remark("-n: running programs cannot be listed: the set may contain their TPCs");
+	/* Entries that report files which were not read, because their user has too many. */
 	for (int i = 0; to_be && i < nr_processes; i++)
 		if (!processes[i].pid && !*processes[i].pci && *processes[i].problem)
-			remark("-n: %s, and their TPCs may be taken", processes[i].problem);
+			remark("-n: %s: the set may contain their TPCs", processes[i].problem);
 	nr_too_long = to_be ? neighbours_to_be(list, nr) : 0;
 	if (nr_too_long)
 		remark(
-			"-n: the environments of %u processes are longer than %u KiB, or those of their user together than %u MiB, and were not read: whether those will be limited is not known",
+			"-n: the environments of %u processes were not read, because they are longer than %u KiB, or those of their user together than %u MiB: the set may contain their TPCs",
 			nr_too_long, MAX_ENVIRONMENT >> 10, MAX_ENVIRONMENTS >> 20);
 	free(processes);
 	free(jobs);
@@ -321,9 +321,9 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
 }
 
 /*
- * A lock of this user's alone: one that others can take too, they can also keep. So runs of
- * one user never get the same TPCs by beginning at once, those of two users may: an ordinary
- * user sees no other's anyway, and root sees them when they have begun.
+ * The lock is private to the user: others could hold a shared one forever. So runs of one user that
+ * start at the same time never get the same TPCs, but runs of different users may. An ordinary user
+ * cannot see other users' programs anyway, and root sees them once they have started.
  */
 int neighbours_lock(void)
 {
@@ -333,10 +333,10 @@ int neighbours_lock(void)
 	static bool locked;
 	struct stat st;
 
-	/* Of a run on several GPUs each takes it. */
+	/* Called once for each GPU of a run. */
 	if (locked)
 		return 0;
-	/* Left open: the program's start or this one's end closes it. */
+	/* Not closed here: closed when the program is executed or this process ends. */
 	if (!blocks_make(geteuid(), why, sizeof(why))) {
 		snprintf(path, sizeof(path), "%s/lock", blocks_path(geteuid(), folder));
 		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -345,7 +345,7 @@ int neighbours_lock(void)
 	}
 	for (int i = 0; fd >= 0 && i < LOCK_SECONDS * 100; i++) {
 		if (!flock(fd, LOCK_EX | LOCK_NB)) {
-			/* Those that wait see by this that the holder is another one. */
+			/* The new time shows waiting runs that another run got the lock. */
 			futimens(fd, NULL);
 			locked = true;
 			return 0;
@@ -361,10 +361,10 @@ int neighbours_lock(void)
 	}
 	if (err == EWOULDBLOCK || err == EINTR)
 		return failure(
-			"-n: one run holds %s for %d s, so that TPCs would be given twice: end or continue it (lslocks(8) names the process)",
+			"-n: another run has held the lock %s for %d s: end or continue that run (lslocks(8) shows the process)",
 			path, LOCK_SECONDS);
 	if (err)
 		snprintf(why, sizeof(why), "%s: %s", path, strerror(err));
-	remark("-n: no lock was had, and a run that begins now may get the same TPCs: %s", why);
+	remark("-n: no lock, so a run that starts now may get the same TPCs: %s", why);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which TPCs of a GPU other programs are limited to now. */
+/* Finds the TPCs of a GPU that are in the limits of other programs. One thread. */
 #ifndef GPUPART_CLI_TARGET_NEIGHBOURS_H
 #define GPUPART_CLI_TARGET_NEIGHBOURS_H
 
@@ -8,61 +8,63 @@
 
 struct args;
 
-/* One of them: what it is limited to, or will be. */
+/* A program and its current or future limit. */
 struct neighbour {
 	int pid;
-	const char *name, *job;	/* "" for none; GPUPART_NAME and the job's id */
+	const char *name, *job;	/* GPUPART_NAME and the job's id, or "" */
 	struct gpupart_tpcset set;
 };
 
-/* Who asks, what is known of everybody, and who is told of each that is found. */
+/* A search: the GPU, the lists to search, and the function to call for each program found. */
 struct neighbours {
 	const struct args *args;
 	const struct gpupart_topology *topo;
 	const char *pci;
 	const struct gpupart_process *processes;
 	const struct gpupart_job *jobs;
-	int nr_processes, nr_jobs;	/* below 0: they could not be listed */
+	int nr_processes, nr_jobs;	/* below 0 if they could not be listed */
 	void (*found)(void *user, const struct neighbour *found);
 	void *user;
 };
 
-/* Those that show themselves: only the lists are looked at. */
+/* Finds programs in the lists, that is, by their state pages. */
 void neighbours_shown(const struct neighbours *neighbours);
 
 /*
- * Those that have not used the @nr GPUs of @list yet, by the environments of all processes, which
- * takes a while: how many of them are too long and were not read. What runs is @list's first one's.
+ * Finds programs that have not used the @nr GPUs of @list so far, by the environments of all
+ * processes; this takes a while. The process list is that of the first entry. Returns the number of
+ * environments that were not read because they are too long.
  */
 unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr);
 
-/* Whether they mean the GPU that is asked for: on a simulated one, of the same capture. */
+/* Whether @pci and @source are the GPU of the search; a simulated one has the same capture. */
 bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, const char *source,
 			bool simulated);
 
 /*
- * The limits on the GPU at @pci of all other programs that can be seen, but for those
- * that @args ignores. @within is the
- * limit of the run around this one (NULL none): who has just that one is our kin. On a
- * simulated GPU those count that simulate the same captures.
+ * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except those
+ * that @args ignores. @within is the limit of the outer run (NULL: none); programs with exactly
+ * that limit belong to the outer run and are ignored. On a simulated GPU only programs with the
+ * same captures count. /
  */
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within);
 
 /*
- * The same of the @nr GPUs of @list, of which args, topo and pci are given, by one look: added to
- * the set of each in @tpcs.
+ * The same for the @nr GPUs of @list, with args, topo and pci set, in one search. Adds the TPCs of
+ * GPU i to tpcs[i].
  */
 void neighbours_add(struct neighbours *list, unsigned int nr, struct gpupart_tpcset *tpcs);
 
-/* Notes which program that uses the GPU now has TPCs of @set, which the user wrote out. */
+/* Prints which running program has TPCs of @set, which the user gave explicitly. */
 void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set);
 
 /*
- * Lets one process of a user's at a time work out a set that is clear of the others, until it is
- * started or ends: by then others see it. 0, also where there can be no lock, which is noted; or
- * an error: one process has held it for a minute.
+ * Locks, so that only one process of a user at a time chooses a set that avoids the others. The
+ * lock ends when the program starts, and is then visible, or when this process ends. Returns 0,
+ * also with a remark if there can be no lock, or an error if another process has held it for a
+ * minute. /
  */
 int neighbours_lock(void);
 

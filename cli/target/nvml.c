@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See nvml.h. Opened when it is asked for, and missing is no harm. */
+/* Reads NVIDIA's management library, which is opened when needed and may be missing; see nvml.h. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define CLOCK_SM	1	/* NVML_CLOCK_SM */
 #define CLOCK_MEMORY	2	/* NVML_CLOCK_MEM */
 
-/* nvml.h of NVIDIA's: nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3. */
+/* NVIDIA's nvml.h: nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3. */
 struct process_info {
 	unsigned int pid;
 	unsigned long long used;
@@ -62,7 +62,7 @@ int64_t nvml_memory(const char *pci, int pid)
 
 	if (!ready())
 		return -1;
-	/* A list a GPU: who asks for many processes asks GPU by GPU, and within a moment. */
+	/* List once for each GPU: callers ask for many processes of a GPU in a row. */
 	if (strcmp(listed_pci, pci)) {
 		nr = MAX_PROCESSES;
 		if (!list || find(pci, &device) || list(device, &nr, infos))
@@ -75,7 +75,7 @@ int64_t nvml_memory(const char *pci, int pid)
 	return -1;
 }
 
-static int told_clock(void *device, int clock)
+static int read_clock(void *device, int clock)
 {
 	unsigned int mhz;
 
@@ -86,7 +86,7 @@ int nvml_sm_clock(const char *pci)
 {
 	void *device;
 
-	return ready() && !find(pci, &device) ? told_clock(device, CLOCK_SM) : -1;
+	return ready() && !find(pci, &device) ? read_clock(device, CLOCK_SM) : -1;
 }
 
 bool nvml_state(const char *pci, struct nvml_state *state)
@@ -99,8 +99,8 @@ bool nvml_state(const char *pci, struct nvml_state *state)
 		return false;
 	if (power_of && !power_of(device, &mw))
 		state->power_mw = mw;
-	state->sm_mhz = told_clock(device, CLOCK_SM);
-	state->memory_mhz = told_clock(device, CLOCK_MEMORY);
+	state->sm_mhz = read_clock(device, CLOCK_SM);
+	state->memory_mhz = read_clock(device, CLOCK_MEMORY);
 	return state->power_mw >= 0 || state->sm_mhz >= 0 || state->memory_mhz >= 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GPU memory of processes, clocks and power, as NVIDIA's management library tells. */
+/* GPU memory of processes, clocks and power, from NVIDIA's management library. One thread. */
 #ifndef GPUPART_CLI_TARGET_NVML_H
 #define GPUPART_CLI_TARGET_NVML_H
 
@@ -7,24 +7,24 @@
 #include <stdint.h>
 
 /*
- * Bytes of the GPU at @pci that process @pid has; -1 where that is not told. The processes of one
- * GPU are listed once, until another GPU is asked for or nvml_forget() is called.
+ * Bytes of the GPU at @pci that process @pid uses; -1 if not known. The list of a GPU's processes
+ * is kept until a call for another GPU or nvml_forget(). /
  */
 int64_t nvml_memory(const char *pci, int pid);
 void nvml_forget(void);
 
-/* Bytes of the GPU at @pci that are used, and all of them. False: not told. */
+/* Used and total bytes of the GPU at @pci. Returns false if not known. */
 bool nvml_gpu_memory(const char *pci, uint64_t *used, uint64_t *total);
 
-/* The clock of the SMs of the GPU at @pci now, MHz; -1 where that is not told. */
+/* The current clock of the SMs of the GPU at @pci in MHz; -1 if not known. */
 int nvml_sm_clock(const char *pci);
 
-/* Power and clocks of a GPU; -1: not told. */
+/* Power and clocks of a GPU; -1 if not known. */
 struct nvml_state {
 	int power_mw, sm_mhz, memory_mhz;
 };
 
-/* Those of the GPU at @pci now. False: nothing of it is told. */
+/* Reads the current values of the GPU at @pci. Returns false if none is known. */
 bool nvml_state(const char *pci, struct nvml_state *state);
 
 #endif

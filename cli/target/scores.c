@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scores of QoS tenants, as a file: its writer, and the time since boot in ms to which they hold,
- * in the first line, then a line a tenant.
+ * Writes and reads the file of QoS scores. Its first line is the writer and the time since boot in
+ * ms until which the scores are valid; then follows a line for each tenant.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ void scores_remove(const char *pci)
 	free(path);
 }
 
-/* Reads user @uid's file, which can be anything, into @text: false where it is no such file. */
+/* Reads user @uid's file, which is not trusted, into @text. Returns false on failure. */
 static bool read_file(unsigned int uid, const char *file, char text[MAX_BYTES])
 {
 	char folder[BLOCKS_PATH_LEN];
@@ -87,7 +87,7 @@ unsigned int scores_read(unsigned int uid, const char *pci, struct score *list)
 	unsigned int nr = 0;
 	long until;
 
-	/* The address is another user's word. */
+	/* The address comes from another user: check it. */
 	if (!*pci || strchr(pci, '/') || !read_file(uid, file_of(file, pci), text) ||
 	    sscanf(text, "%d %llu %ld", &writer.pid, &writer.start, &until) != 3 ||
 	    process_now_ms() > until || !process_lives(&writer))

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scores of the tenants of a running `gpupart qos run`, which writes them each epoch into a file
- * beside the pages of its user's processes, for that user and root.
+ * Scores of the tenants of a running `gpupart qos run`. It writes them in each epoch to a file in
+ * the user's state directory, for that user and root.
  */
 #ifndef GPUPART_CLI_TARGET_SCORES_H
 #define GPUPART_CLI_TARGET_SCORES_H
 
 #include <gpupart_manage.h>
 
-#define SCORES_MAX 64	/* of one GPU */
+#define SCORES_MAX 64	/* for one GPU */
 
-/* A tenant that has a goal and was measured in the last epoch. */
+/* A tenant with a goal that was measured in the last epoch. */
 struct score {
 	char job[GPUPART_JOB_STRLEN];	/* its job, or "" */
-	int pid;			/* its process where it has no job */
-	unsigned int milli;		/* progress against the goal: 1000 meets it */
+	int pid;			/* its process, if it has no job */
+	unsigned int milli;		/* progress relative to the goal: 1000 meets it */
 	bool met;
 };
 
 /*
- * Writes @nr scores of this user's tenants on the GPU at @pci, which are read for @hold_ms: 0 or
- * -errno. One writer a GPU.
+ * Writes @nr scores of this user's tenants on the GPU at @pci, valid for @hold_ms. Returns 0 or
+ * -errno. One writer for each GPU.
  */
 int scores_write(const char *pci, const struct score *list, unsigned int nr, long hold_ms);
 void scores_remove(const char *pci);
 
 /*
- * Reads those of user @uid on the GPU at @pci into @list, which has SCORES_MAX places. Returns how
- * many there are: none if their writer has ended, or has written nothing for too long.
+ * Reads the scores of user @uid on the GPU at @pci into @list, of SCORES_MAX entries. Returns their
+ * number: 0 if the writer has ended or the scores are no longer valid.
  */
 unsigned int scores_read(unsigned int uid, const char *pci, struct score *list);
 

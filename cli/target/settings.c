@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Named sets and defaults, of two files: see settings.h. One thread. */
+/* Reads named sets and defaults from two files; see settings.h. One thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "cli/util/out.h"
 #include "lib/private.h"
 
-static struct setting *settings;	/* of the user, then of the node */
+static struct setting *settings;	/* the user's, then the node's */
 static unsigned int nr_settings;
 static char *ignored[2];		/* why a file is not read, or NULL */
 
@@ -35,12 +35,12 @@ static int add_line(const struct gpupart_config *config, unsigned int first)
 {
 	const char *key = config->key;
 
-	/* The library's to judge. */
+	/* The library reads this key. */
 	if (!config->own && !strcasecmp(key, "strict"))
 		return 0;
 	if (!is_key(key))
 		return usage_error(
-			"%s:%u: '%.40s' is no key: wants %sset.NAME, default.input or default.shape",
+			"%s:%u: '%.40s' is not a key: must be %sset.NAME, default.input or default.shape",
 			config->path, config->line, key, config->own ? "" : "strict, ");
 	for (unsigned int i = first; i < nr_settings; i++)
 		if (!strcmp(settings[i].key, key))
@@ -73,7 +73,7 @@ static int read_file(const char *path, bool own)
 	return 0;
 }
 
-/* Where the user's file is, or NULL; the caller frees it. */
+/* Returns the path of the user's file, or NULL; the caller frees it. */
 static char *user_path(void)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -132,8 +132,8 @@ int settings_set(const char *name, const struct setting **setting)
 			out_append(names, sizeof(names), "%s@%s", *names ? ", " : "",
 				   settings[i].key + 4);
 	if (*names)
-		return usage_error("@%.64s: there is no such set: there are %s", name, names);
+		return usage_error("@%.64s: no such set: the named sets are %s", name, names);
 	return usage_error(
-		"@%.64s: there is no such set: a line such as 'set.%.64s = -u 0' in ~/.config/gpupart/config or %s makes one",
+		"@%.64s: no such set: add a line such as 'set.%.64s = -u 0' to ~/.config/gpupart/config or %s",
 		name, *name ? name : "NAME", GPUPART_CONFIG);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named sets and defaults: the user's configuration file, and behind it the node's. What stands in
- * both is the user's.
+ * Named sets and defaults, from the configuration files of the user and of the node. The user's
+ * value of a key applies if both have one.
  */
 #ifndef GPUPART_CLI_TARGET_SETTINGS_H
 #define GPUPART_CLI_TARGET_SETTINGS_H
@@ -12,17 +12,17 @@ struct setting {
 };
 
 /*
- * What "default.@key" is, in *setting, which stays; NULL where no file has it: 0, or an error of a
- * line in one of the files.
+ * Points *setting to "default.@key", which is never freed, or to NULL without one. Returns 0, or an
+ * error for an invalid line in one of the files.
  */
 int settings_default(const char *key, const struct setting **setting);
 
-/* The set called @name, as "-u 0": 0, or an error, which lists those there are. */
+/* Finds the set @name, such as "-u 0". Returns 0, or an error with a list of all names. */
 int settings_set(const char *name, const struct setting **setting);
 
 /*
- * Says once that the user's file is ignored, if it is and was asked. Not before args_simulate(),
- * which may start the command anew. Of the node's file, 'gpupart run' and doctor say it.
+ * Prints once if the user's file was read and is ignored. Call it after args_simulate(), which may
+ * execute the command again. 'gpupart run' and doctor print it for the node's file.
  */
 void settings_note(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What runs confined, all of it, and whose GPU it is on. What another user's process says is never
- * opened with root's rights.
+ * Lists all processes, jobs, grants and tenants, and opens the topologies of their GPUs. Root never
+ * opens a file that another user names with its own rights.
  */
 #include <errno.h>
 #include <grp.h>
@@ -20,12 +20,12 @@
 #include "lib/private.h"
 
 #define ASK_SECONDS 10
-#define MAX_GPUS 64	/* of one process */
+#define MAX_GPUS 64	/* for one process */
 #define SAMPLE_END ".capture"
 
 /*
- * Room for this many at first, and for as many more as there are: most lists are made in one pass,
- * which takes a second for each user who has many files. Memory that is not written is not taken.
+ * Initial length of a list, so that one pass is enough for most lists: a pass takes a second for
+ * each user with many files. Unused memory is not touched.
  */
 #define ROOM 4096
 
@@ -69,7 +69,7 @@ int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
 {
-	/* One job is passed at a step: more steps than jobs lead round. */
+	/* More steps than jobs mean a loop. */
 	for (int steps = 0; *id && steps <= nr; steps++) {
 		const char *parent = "";
 
@@ -115,7 +115,7 @@ static int become(unsigned int uid, int pid)
 	struct stat st;
 	gid_t gid = 65534;
 
-	/* Its files are its user's alone, so that any group but root's does. */
+	/* Any group but root's is good enough, because the files have no group rights. */
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if (!stat(path, &st) && st.st_uid == uid)
 		gid = st.st_gid;
@@ -136,7 +136,7 @@ static void be_user(void *arg, void *result)
 
 	found->err = become(call->uid, call->pid);
 	if (found->err) {
-		snprintf(found->why, sizeof(found->why), "becoming user %u: %s", call->uid,
+		snprintf(found->why, sizeof(found->why), "cannot become user %u: %s", call->uid,
 			 strerror(-found->err));
 	} else {
 		call->fn(call->arg, result);
@@ -154,7 +154,7 @@ void shown_as(unsigned int uid, int pid,
 		result->err = -EIO;
 }
 
-/* The sample of the same name, where it is that file. */
+/* Opens the sample with the name of @source, if it is that file. Returns 0 or -EACCES. */
 static int open_sample(const char *source, struct gpupart_topology **topo)
 {
 	const char *name = strrchr(source, '/');
@@ -175,7 +175,7 @@ static int open_sample(const char *source, struct gpupart_topology **topo)
 
 struct ask {
 	const struct shown_gpu *gpu;
-	int fd;		/* the capture goes there */
+	int fd;		/* to which the capture is written */
 };
 
 static void write_capture(const void *arg, void *result)
@@ -193,7 +193,7 @@ static void write_capture(const void *arg, void *result)
 		answer->err = whole_put(ask->fd, text);
 }
 
-/* That user's process reads the file with that user's rights, and hands it over. */
+/* Reads the capture in a child with the rights of its user. Returns 0 or -errno. */
 static int open_as_user(const struct shown_gpu *gpu, struct gpupart_topology **topo, char *why,
 			size_t len)
 {
@@ -204,7 +204,7 @@ static int open_as_user(const struct shown_gpu *gpu, struct gpupart_topology **t
 
 	if (ask.fd < 0) {
 		err = -errno;
-		snprintf(why, len, "no memory file: %s", strerror(-err));
+		snprintf(why, len, "cannot create a memory file: %s", strerror(-err));
 		return err;
 	}
 	shown_as(gpu->uid, gpu->pid, write_capture, &ask, &answer, sizeof(answer));
@@ -234,7 +234,7 @@ int shown_topology(const struct shown_gpu *gpu, bool ask, struct gpupart_topolog
 		   char *why, size_t len)
 {
 	if (!*gpu->source && gpu->simulated) {
-		snprintf(why, len, "no capture is named that the GPU is simulated from");
+		snprintf(why, len, "the GPU is simulated, but its capture is not known");
 		return -EINVAL;
 	}
 	if (paths_is_live(gpu->source) || !*gpu->source || gpu->uid == geteuid())
@@ -244,6 +244,6 @@ int shown_topology(const struct shown_gpu *gpu, bool ask, struct gpupart_topolog
 		return 0;
 	if (ask && !geteuid())
 		return open_as_user(gpu, topo, why, len);
-	snprintf(why, len, "%s is a capture that user %u names", gpu->source, gpu->uid);
+	snprintf(why, len, "%s is a capture of user %u: it is not opened", gpu->source, gpu->uid);
 	return -EACCES;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What runs confined, all of it, and whose GPU it is on. */
+/* Lists all processes, jobs, grants and tenants, and opens the topologies of their GPUs. */
 #ifndef GPUPART_CLI_TARGET_SHOWN_H
 #define GPUPART_CLI_TARGET_SHOWN_H
 
@@ -7,8 +7,8 @@
 #include <gpupart_manage.h>
 
 /*
- * All processes, jobs, grants, tenants or their processes that the library shows, however many:
- * how many, or a negative errno with a sentence in @gp. The caller frees *list.
+ * Lists all processes, jobs, grants, tenants or processes of tenants. Returns their number, or
+ * -errno with the error message in @gp. The caller frees *list.
  */
 int shown_processes(struct gpupart *gp, struct gpupart_process **list);
 int shown_jobs(struct gpupart *gp, struct gpupart_job **list);
@@ -16,49 +16,50 @@ int shown_grants(struct gpupart *gp, struct gpupart_grant **list);
 int shown_tenants(struct gpupart *gp, struct gpupart_tenant **list);
 int shown_tenant_processes(struct gpupart *gp, struct gpupart_tenant_process **list);
 
-/* A row for each GPU of each process of @list: their number; the caller frees *@rows. */
+/* Makes a row for each GPU of each process in @list. Returns their number; frees: the caller. */
 int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 	       struct gpupart_process **rows);
 
-/* Whether job @id is @around, or was begun in it. */
+/* Whether job @id is @around or was started inside it. */
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
 
-/* Whether @p is called @name or belongs to a job that is. */
+/* Whether the name of @p, or of a job that contains it, is @name. */
 bool shown_is_named(const struct gpupart_job *jobs, int nr, const struct gpupart_process *p,
 		    const char *name);
 
 /*
- * The job on the GPU at @pci that holds for job @id: that one, or the first around it; NULL: none.
- * A run on several GPUs is a job a GPU, each inside the one before.
+ * Returns the job on the GPU at @pci whose limit applies to job @id: that job or the innermost one
+ * around it; NULL if there is none. A run on several GPUs is one job for each GPU, each inside the
+ * previous one.
  */
 const struct gpupart_job *shown_job_on(const struct gpupart_job *jobs, int nr, const char *id,
 				       const char *pci);
 
-/* Whose topology is meant. */
+/* The GPU of a process or job. */
 struct shown_gpu {
 	const char *source, *pci;
 	bool simulated;
-	unsigned int uid;	/* the user who says so */
-	int pid;		/* a process of that user's, or 0 */
+	unsigned int uid;	/* the user who wrote this */
+	int pid;		/* a process of that user, or 0 */
 };
 
 /*
- * Opens it. A capture that another user names is opened only where it is a sample that
- * ships; with @ask also by a process that becomes that user, which may take a while, and
- * then *topo has another source's name. 0, or -errno with a sentence in @why.
+ * Opens the topology. A capture that another user names is opened only if it is a sample; with @ask
+ * also by a child that becomes that user, which may take a while and changes the source's name in
+ * *topo. Returns 0, or -errno with a reason in @why.
  */
 int shown_topology(const struct shown_gpu *gpu, bool ask, struct gpupart_topology **topo,
 		   char *why, size_t len);
 
-/* What a struct that a function called by shown_as() fills begins with. */
+/* First member of the result of a function called by shown_as(). */
 struct shown_result {
 	int err;		/* 0 or -errno */
-	char why[512];		/* the sentence where it failed */
+	char why[512];		/* reason of a failure */
 };
 
 /*
- * Calls @fn with the rights of user @uid and the group of process @pid (0: none is known), in a
- * child: root trusts nothing that is another user's. @fn fills the @len bytes of @result.
+ * Calls @fn in a child with the rights of user @uid and the group of process @pid (0: not known),
+ * because root must not trust another user's files. @fn fills the @len bytes of @result.
  */
 void shown_as(unsigned int uid, int pid,
 	      void (*fn)(const void *arg, void *result), const void *arg,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tenants: what they may have of GPUs' memory and have, shown and changed. */
+/* Prints and changes the memory quotas of tenants. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,8 +11,7 @@
 #include "cli/util/message.h"
 
 /*
- * Of an H200, measured: Documentation/internals/hardware.md, "Memory"; with what is kept for
- * code.
+ * Context overhead and code on an H200, measured: Documentation/internals/hardware.md, "Memory".
  */
 #define CONTEXT_BYTES ((518ull + 64) << 20)
 
@@ -48,7 +47,7 @@ const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes)
 	}
 	for (; i < 3 && bytes / unit >= 1024; i++)
 		unit *= 1024;
-	/* Cut, not rounded: nobody is to have less room than it says. */
+	/* Round down, so that the number never promises too much. */
 	if (bytes % unit < unit / 100)
 		snprintf(text, TENANTS_SIZE_STRLEN, "%llu %s", (unsigned long long)(bytes / unit),
 			 units[i]);
@@ -70,7 +69,7 @@ static bool is_of(const struct gpupart_tenant_process *process,
 	return process->uid == tenant->uid && !strcmp(process->tenant, tenant->name);
 }
 
-/* " (7.5 GiB)", " (7.5 GiB, 2 calls not counted)", or nothing. */
+/* Prints " (7.5 GiB)", " (7.5 GiB, 2 calls not counted)", or nothing. */
 static void print_use(struct out *out, const struct gpupart_tenant_process *process)
 {
 	char size[TENANTS_SIZE_STRLEN];
@@ -84,7 +83,7 @@ static void print_use(struct out *out, const struct gpupart_tenant_process *proc
 	fputc(')', out->file);
 }
 
-/* "4711 python3 (7.5 GiB), 4712 python3 (2 GiB)": those that use something of that GPU. */
+/* Prints the tenant's processes on the GPU: "4711 python3 (7.5 GiB), 4712 python3 (2 GiB)". */
 static void print_users(struct out *out, const struct tenants *tenants,
 			const struct gpupart_tenant *tenant)
 {
@@ -168,7 +167,7 @@ void tenants_note_above(const struct gpupart_tenant *tenant)
 
 	if (tenant->quota && tenant->used > tenant->quota)
 		remark(
-			"tenant %s uses %s of %s, more than %s: nothing is taken away, and what it asks for fails until enough is given back",
+			"tenant %s uses %s of %s, more than its quota of %s: its memory is kept, but allocations fail until it has freed enough",
 			tenant->name, tenants_size(used, tenant->used), tenant->pci,
 			tenants_size(quota, tenant->quota));
 }
@@ -179,11 +178,11 @@ int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes)
 
 	tenants_size(wanted, bytes);
 	if (memory && bytes > memory)
-		return usage_error("a quota of %s is more than GPU %s has, %s", wanted, pci,
-				   tenants_size(there, memory));
+		return usage_error("a quota of %s is more than the memory of GPU %s, %s", wanted,
+				   pci, tenants_size(there, memory));
 	if (bytes < CONTEXT_BYTES)
 		remark(
-			"a quota of %s is less than the %s that a context takes on an H200: programs may get none",
+			"a quota of %s is less than the %s that a CUDA context uses on an H200: programs may fail to start",
 			wanted, tenants_size(there, CONTEXT_BYTES));
 	return 0;
 }
@@ -192,9 +191,9 @@ int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes)
 
 struct change {
 	const struct gpupart_tenant *tenant;
-	const char *pci;	/* NULL: GPUs that it uses first later on, too */
+	const char *pci;	/* NULL: GPUs that the tenant uses later */
 	uint64_t bytes;
-	int pid;		/* one of its processes, or 0 */
+	int pid;		/* a process of the tenant, or 0 */
 };
 
 struct changed {
@@ -219,7 +218,7 @@ static void change(const void *arg, void *result)
 			 gpupart_error(cmd_gp));
 }
 
-/* 0, or an error. */
+/* Changes a quota with the rights of the tenant's user. Returns 0 or an error. */
 static int change_by_owner(const struct change *wanted, struct changed *changed)
 {
 	if (wanted->tenant->uid == geteuid())
@@ -256,7 +255,7 @@ static int change_one(const struct change *wanted, struct out *out, json_t *rows
 	return 0;
 }
 
-/* The tenant that is meant: a row of it, NULL where there is none; *pid where that is given. */
+/* Returns the first row of the tenant @name, or of that of process @pid if not 0; or NULL. */
 static const struct gpupart_tenant *find(const struct tenants *tenants, const char *name, int pid)
 {
 	const struct gpupart_tenant_process *process = NULL;
@@ -274,7 +273,7 @@ static const struct gpupart_tenant *find(const struct tenants *tenants, const ch
 	return NULL;
 }
 
-/* Whether process @pid is there and under another version, which alone knows its tenant. */
+/* Whether process @pid runs under another version, so that its tenant is not known. */
 static bool is_other_version(int pid)
 {
 	struct gpupart_process *list;
@@ -287,7 +286,7 @@ static bool is_other_version(int pid)
 	return found;
 }
 
-/* GPUs that the tenant comes to use. */
+/* Changes the quota for GPUs that the tenant uses later. Returns 0 or an error. */
 static int change_others(const struct gpupart_tenant *tenant, int pid, uint64_t bytes)
 {
 	struct change wanted = { .tenant = tenant, .bytes = bytes, .pid = pid };
@@ -296,7 +295,7 @@ static int change_others(const struct gpupart_tenant *tenant, int pid, uint64_t 
 	return change_by_owner(&wanted, &changed);
 }
 
-/* Whether each of the GPUs that is meant has so much: 0, or an error. */
+/* Checks that each selected GPU has @bytes of memory. Returns 0 or an error. */
 static int check_sizes(const struct args *args, const struct tenants *tenants,
 		       const struct gpupart_tenant *meant, uint64_t bytes)
 {
@@ -359,7 +358,7 @@ static int change_all(const struct args *args, const struct tenants *tenants,
 		return failed ?: status;
 	return *others ?
 		       usage_error("--gpu %s: tenant %s is on %s", args->gpu, meant->name, others) :
-		       usage_error("tenant %s uses no GPU yet", meant->name);
+		       usage_error("tenant %s uses no GPU so far", meant->name);
 }
 
 int tenants_set(const struct args *args, const char *name, const char *pid, uint64_t bytes)
@@ -378,7 +377,7 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 	meant = find(&tenants, name, number);
 	if (meant && meant->other_version)
 		status = failure(
-			"tenant %s was begun by another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
+			"tenant %s was created by another version of gpupart: only 'gpupart set' of that version can change its quota",
 			meant->name);
 	else if (meant)
 		status = check_sizes(args, &tenants, meant, bytes);
@@ -386,7 +385,7 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 		status = change_all(args, &tenants, meant, number, bytes);
 	else if (!meant && is_other_version(number))
 		status = failure(
-			"process %d runs under another version of gpupart: only 'gpupart set' of that version changes its quota, which stays as it is",
+			"process %d runs under another version of gpupart: only 'gpupart set' of that version can change its quota",
 			number);
 	else if (!meant && pid)
 		status = usage_error(
@@ -394,7 +393,7 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 			number);
 	else if (!meant)
 		status = usage_error(
-			"'%s' is the name of no tenant of yours: it was started without --mem, or does not run: see 'gpupart ps'",
+			"you have no running tenant named '%s', or it was started without --mem: see 'gpupart ps'",
 			name);
 	tenants_drop(&tenants);
 close_gp:

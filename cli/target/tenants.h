@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tenants, their quotas of GPUs' memory and what they use of it. */
+/* Tenants: their memory quotas and their use of memory. */
 #ifndef GPUPART_CLI_TARGET_TENANTS_H
 #define GPUPART_CLI_TARGET_TENANTS_H
 
@@ -12,31 +12,30 @@ struct tenants {
 	int nr, nr_processes;
 };
 
-/* All that the library shows: 0, or an error. The caller gives it back. */
+/* Lists all tenants. Returns 0 or an error. tenants_drop() frees the lists. */
 int tenants_take(struct tenants *tenants);
 void tenants_drop(struct tenants *tenants);
 
-/* A row a tenant and GPU; nothing where there is no tenant. */
+/* Prints a row for each tenant and GPU; nothing without tenants. */
 void tenants_print(struct out *out, const struct tenants *tenants);
 json_t *tenants_json(const struct tenants *tenants);
 
-/* "20 GiB", "1.5 GiB", "700 bytes": exact where that is short. Returns @text. */
+/* Formats a size: "20 GiB", "1.5 GiB", "700 bytes", rounded down. Returns @text. */
 #define TENANTS_SIZE_STRLEN 32
 const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes);
 
-/* The tenant uses more than it may: what that means, on stderr. Nothing where it does not. */
+/* If the tenant uses more than its quota, prints on stderr what that means. */
 void tenants_note_above(const struct gpupart_tenant *tenant);
 
 /*
- * Whether @bytes can be a quota of the GPU at @pci, which has @memory (0: not known): 0, or
- * an error. Less than a context takes is noted, and taken.
+ * Checks a quota of @bytes for the GPU at @pci with @memory bytes (0: not known). Returns 0 or an
+ * error. A quota below the context overhead is only reported.
  */
 int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes);
 
 /*
- * Gives a tenant that is there another quota: the one called @name or, where that is NULL,
- * the one of the process whose number is @pid. On all its GPUs or the one of --gpu. Prints
- * old and new: 0, or an error.
+ * Changes the quota of tenant @name or, if @name is NULL, of the tenant of process @pid, on all its
+ * GPUs or that of --gpu. Prints the old and the new quota. Returns 0 or an error.
  */
 int tenants_set(const struct args *args, const char *name, const char *pid, uint64_t bytes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Busy time and launches of processes, from one look to the next. */
+/* Computes busy time and launch rates of processes between two updates; see usage.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -9,8 +9,9 @@
 #include "cli/util/alloc.h"
 
 /*
- * CPU time for another user's processes in a look. It is some thousand ordinary readings; of a
- * process without a lock on its file megabytes of /proc/PID/maps may be read.
+ * CPU time in ns for the processes of another user in one update. It is enough for some thousand
+ * processes, but megabytes of /proc/PID/maps may have to be read for a process that does not hold
+ * the lock on its file.
  */
 #define USER_NS 200000000ull
 
@@ -20,7 +21,7 @@ static bool is_of(const struct usage_row *row, const struct gpupart_process *p)
 	       !strcmp(row->job, p->job) && row->launches <= p->counters.launches;
 }
 
-/* Takes it out of @usage. Both lists are sorted alike: most are found at once, from *@next on. */
+/* Removes the row of @p from @usage. Both lists have the same order, so search from *@next. */
 static struct usage_row *take(struct usage *usage, unsigned int *next,
 			      const struct gpupart_process *p)
 {
@@ -80,7 +81,7 @@ static bool open_reader(struct usage *usage, struct usage_row *row)
 {
 	if (row->reader)
 		return true;
-	/* A number of another pid namespace names no file. */
+	/* A process of another pid namespace (pid 0) has no file here. */
 	if (!row->pid || usage->nr_readers >= USAGE_MAX_READERS ||
 	    (row->uid != geteuid() &&
 	     user_of(usage, row->uid)->nr_readers >= USAGE_MAX_READERS / 4) ||
@@ -90,7 +91,7 @@ static bool open_reader(struct usage *usage, struct usage_row *row)
 	return true;
 }
 
-/* A process that became another program has another file, which is opened instead. */
+/* A process that has executed another program has another file: open that one. */
 static bool read_records(struct usage *usage, struct usage_row *row)
 {
 	for (int tries = 0; tries < 2 && open_reader(usage, row); tries++) {
@@ -137,7 +138,7 @@ static void look(struct usage *usage, struct usage_row *row, const struct gpupar
 	    now->busy_ns < before.busy_ns)
 		return;
 	row->busy = (now->busy_ns - before.busy_ns) / ns;
-	/* A kernel that ran all the time has not ended: it counts as busy until it does. */
+	/* A kernel that ran all the time has no record yet: count it as busy. */
 	if (row->busy > 1 || (before.outstanding && now->ended == before.ended))
 		row->busy = 1;
 	row->partial = now->unrecorded > before.unrecorded || now->graphs > before.graphs ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which GPU of a running program --gpu means. */
+/* Finds out whether --gpu selects a GPU of a running program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool take_hex(const char **text, size_t most, unsigned int *value)
 	return true;
 }
 
-/* [DOMAIN:]BUS:DEVICE[.FUNCTION], as 'gpupart topology --gpu' takes it. */
+/* Reads [DOMAIN:]BUS:DEVICE[.FUNCTION], as for 'gpupart topology --gpu'. */
 static bool parse_address(const char *text, struct address *address)
 {
 	const char *point = strrchr(text, ':');
@@ -74,7 +74,7 @@ static bool is_live(struct which_gpu *which, const char *pci)
 	return !strcmp(which->live, pci);
 }
 
-/* Its own driver is the program's, and nobody else's, unless it is in use here too. */
+/* The program's simulated driver is private, unless this process uses the same captures. */
 static bool is_simulated(struct which_gpu *which, const char *pci, const char *source,
 			 unsigned int index)
 {

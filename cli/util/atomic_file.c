@@ -35,7 +35,7 @@ int whole_link(const char *path)
 
 	if (lstat(path, &link) || !S_ISLNK(link.st_mode))
 		return 0;
-	/* In a user namespace root may have another user id, for example as owner of /dev/stdout. */
+	/* In a user namespace root may have another user id. */
 	return !link.st_uid || link.st_uid == geteuid() ||
 	       (!stat("/", &root) && link.st_uid == root.st_uid) ? 1 : -ELOOP;
 }
@@ -102,7 +102,7 @@ int whole_write_with(const char *path, const char *text, int (*then)(void *arg),
 			return -EISDIR;
 		if (!S_ISREG(st.st_mode))
 			return write_through(path, text) ?: then ? then(arg) : 0;
-		/* Do not copy the mode of another user's file: it could make the new one writable. */
+		/* Do not copy the mode of another user's file, which may be writable. */
 		if (st.st_uid == geteuid())
 			mode = st.st_mode & 0777;
 	}

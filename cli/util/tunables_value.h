@@ -17,8 +17,8 @@
 /*
  * With LD_AUDIT glibc lays out static TLS before it loads the program's libraries, so these bytes
  * must be enough for all of them. Some libraries need 64 KiB (sanitizers, allocators): this is room
- * for two of them, and 32 KiB for small ones. More would cost too much: the bytes are taken from the
- * stack of every thread, and a thread with a stack of 128 KiB could not be created.
+ * for two of them, and 32 KiB for small ones. More would cost too much: the bytes are taken from
+ * the stack of every thread, and a thread with a stack of 128 KiB could not be created. /
  */
 #define TUNABLES_TLS_AUDIT (160 << 10)
 
@@ -26,8 +26,8 @@
 #define TUNABLES_TLS_TSAN (1 << 20)
 
 /*
- * Returns @old, a value of GLIBC_TUNABLES or NULL, with a size of at least @bytes. A larger size and
- * other tunables are kept. The caller frees the result; NULL: no memory.
+ * Returns @old, a value of GLIBC_TUNABLES or NULL, with a size of at least @bytes. A larger size
+ * and other tunables are kept. The caller frees the result; NULL: no memory. /
  */
 char *tunables_join(const char *old, size_t bytes);
 

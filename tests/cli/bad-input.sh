@@ -6,9 +6,9 @@ h200=sample:h200
 
 refused 2 nosuch nosuch
 refused 2 nosuch help nosuch
-refused 2 "'set' is not expected" help run set
-refused 2 "'x' is not expected" --help run x
-refused 2 "'x' is not expected" --version x
+refused 2 "unexpected argument 'set'" help run set
+refused 2 "unexpected argument 'x'" --help run x
+refused 2 "unexpected argument 'x'" --version x
 refused 2 --nosuch --nosuch
 
 # topology
@@ -26,24 +26,24 @@ refused 2 /nonexistent topology -i /nonexistent
 refused 2 nosuch topology -i sample:nosuch
 refused 2 7 topology -i $h200 --gpu 7
 refused 2 GPU-1 topology -i $h200 --gpu GPU-1
-refused 2 "/dev/null: no regular file" topology -i /dev/null
-refused 2 "/: no regular file" topology -i /
-refused 2 "--mark '': an empty name" topology -i $h200 --mark ""
-refused 2 "--mark '=gpc:0': an empty name" topology -i $h200 --mark =gpc:0
+refused 2 "/dev/null: is not a regular file" topology -i /dev/null
+refused 2 "/: is not a regular file" topology -i /
+refused 2 "--mark '': the name is empty" topology -i $h200 --mark ""
+refused 2 "--mark '=gpc:0': the name is empty" topology -i $h200 --mark =gpc:0
 refused 2 "--mark a=: the set is empty" topology -i $h200 --mark a=
-refused 2 "'--o' may mean --output, --of" topology --o text
+refused 2 "'--o' is ambiguous: write --output, --of" topology --o text
 refused 2 "unknown option '--ox'" topology --ox
 mkfifo "$tmp/fifo"
-refused 2 "$tmp/fifo: no regular file" topology -i "$tmp/fifo"
-refused 2 "$tmp/fifo: no regular file" verify -i "$tmp/fifo"
+refused 2 "$tmp/fifo: is not a regular file" topology -i "$tmp/fifo"
+refused 2 "$tmp/fifo: is not a regular file" verify -i "$tmp/fifo"
 
 # Empty values are shown, with the accepted values.
-refused 2 "-i '': wants" topology -i ""
-refused 2 "-o '': wants" topology -i $h200 -o ""
-refused 2 "--gpu '': wants" topology -i $h200 --gpu ""
-refused 125 "'': wants" run -i $h200 -t 0 -- ""
-refused 125 "--name '': wants" run -i $h200 -t 0 --name "" -- true
-refused 125 "-n '': wants" run -i $h200 -n "" -- true
+refused 2 "-i '': must be" topology -i ""
+refused 2 "-o '': must be" topology -i $h200 -o ""
+refused 2 "--gpu '': must be" topology -i $h200 --gpu ""
+refused 125 "'': must be" run -i $h200 -t 0 -- ""
+refused 125 "--name '': must be" run -i $h200 -t 0 --name "" -- true
+refused 125 "-n '': must be" run -i $h200 -n "" -- true
 
 # Long values leave room for the reason.
 long=$(printf '%05000d' 0 | tr 0 x)
@@ -52,7 +52,7 @@ try run -i $h200 -t 0 -- "$long"
 has "$status $(tail -n 1 "$tmp/err")" "File name too long" "run -- a name of 5000 letters: the reason is there"
 is "$(awk 'length > 1300' "$tmp/err")" "" "and the line is shortened"
 refused 2 "is not a command" "$long"
-refused 125 "wants 1 to 63" run -t 0 --name "$long" -- true
+refused 125 "must be 1 to 63" run -t 0 --name "$long" -- true
 # Valid long values are accepted.
 try run -i $h200 -t "$(printf '%0600d' 0 | sed 's/0/0,/g;s/,$//')" -- sh -c 'echo $GPUPART_SET'
 is "$status$out" 00 "-t with 600 numbers"
@@ -108,34 +108,34 @@ refused 125 "cannot be simulated: TPC 0 has no measured mask bit" run -i sample:
 
 # Seconds, in all options that take them.
 for bad in 0x10 0x1 0X1p1 -1 0 3601 inf nan x 1x 1,5 '' ' 1'; do
-	refused 125 "--interval '$bad': wants seconds, 0.1 to 3600" stat --interval "$bad" -- true
-	refused 2 "-d '$bad': wants seconds, 0.1 to 3600" top -d "$bad"
+	refused 125 "--interval '$bad': must be 0.1 to 3600 seconds" stat --interval "$bad" -- true
+	refused 2 "-d '$bad': must be 0.1 to 3600 seconds" top -d "$bad"
 done
 refused 125 "--interval '0.09'" stat --interval 0.09 -- true
 
 # sim: one scenario, or the list of scenarios.
 refused 2 "no scenario" sim
 refused 2 "no scenario" sim --json
-refused 2 "'events' is not expected" sim copies events
-refused 2 "'events' is not expected" sim copies --json events
-refused 2 "'x' is not expected" sim --list x
-refused 2 "'figure-3' is not expected" sim figure-3 --list
-refused 2 "--list and --of svg: take one" sim --list --of svg
-refused 2 "--list and --run a: take one" sim --list --run a
-refused 2 "--list and --span 1-2: take one" sim --list --span 1-2
-refused 2 "--of wants a value" sim copies --of
+refused 2 "unexpected argument 'events'" sim copies events
+refused 2 "unexpected argument 'events'" sim copies --json events
+refused 2 "unexpected argument 'x'" sim --list x
+refused 2 "unexpected argument 'figure-3'" sim figure-3 --list
+refused 2 "--list and --of svg: use only one of them" sim --list --of svg
+refused 2 "--list and --run a: use only one of them" sim --list --run a
+refused 2 "--list and --span 1-2: use only one of them" sim --list --span 1-2
+refused 2 "--of needs a value" sim copies --of
 refused 1 /nonexistent/file sim --list -o /nonexistent/file
 
 # set
-refused 2 "nothing that you run is named 'nosuch'" set nosuch -t 0
-refused 2 "both --mem 1G and -a: one at a time" set job -a --mem 1G
-refused 2 "both --mem 1G and -t 0: one at a time" set job -t 0 --mem 1G
+refused 2 "you have no running job or program named 'nosuch'" set nosuch -t 0
+refused 2 "--mem 1G and -a: use only one of them" set job -a --mem 1G
+refused 2 "--mem 1G and -t 0: use only one of them" set job -t 0 --mem 1G
 
 # bench
-refused 2 "'nosuch' is no part" bench isolation nosuch
+refused 2 "'nosuch' is not a part" bench isolation nosuch
 refused 2 --nosuch bench --nosuch
 refused 2 "'--quick=1'" bench --quick=1
-refused 2 "-o wants a value" bench -o
+refused 2 "-o needs a value" bench -o
 refused 2 /nonexistent bench -i /nonexistent
 refused 2 "cannot be simulated: TPC 0 has no measured mask bit" bench -i sample:h200-a
 refused 1 "/nonexistent/a/b: No such file" bench -i $h200 dynamic -o /nonexistent/a/b

@@ -132,7 +132,7 @@ links() { grep -c '^## \[' "$dir/README.md"; }
 before=$(cksum <"$dir/scaling.json")
 try bench overlap --quick -i sample:h200 -o "$dir"
 is "$status$err $(links) $(cksum <"$dir/scaling.json")" "0 9 $before" "overlap alone: the index has all nine"
-is "$(grep -c '^Of an earlier run: .*(simulated)' "$dir/README.md")" 8 "and says of eight that they are older"
+is "$(grep -c '^From an earlier run: .*(simulated)' "$dir/README.md")" 8 "and says of eight that they are older"
 is "$(sed -n '/^## \[overlap/,/^## \[slots/p' "$dir/README.md" | grep -c earlier)" 0 \
 	"not of the one that is new"
 is "$(find "$dir" -name '.*.new')" "" "nothing is left over"

@@ -95,7 +95,7 @@ is "$(ask 'v["GPUPART_SET"].count(",")')" 32 "every other TPC: whole"
 spec "all there is" $e -g 0,1 --device half --name batch.1
 is "$(ask 's["kind"], d["name"], v["GPUPART_NAME"]')" "gpupart.dev/simulated half batch.1" \
 	"--device and --name; the kind says simulated"
-has "$err" "simulated: what has it uses no GPU" "a line on stderr says it too"
+has "$err" "simulated: containers with this device use no GPU" "a line on stderr says it too"
 is "$(wc -l <"$tmp/err")" 1 "one line"
 # The same variables as run sets.
 "$gpupart" run $e -g 0,1 --name batch.1 -- env >"$tmp/run" 2>/dev/null
@@ -129,7 +129,7 @@ has "$(cat "$tmp/err")" "of $(ask 'v["GPUPART_GPU"]'), simulated" "and the addre
 # A plan: one device for each tenant, with the common parts once.
 "$gpupart" plan $e --tenant llm:gpcs,min=8,mem=1G --tenant batch:min=8,spread --tenant a.b:tpcs=2 --json >"$tmp/plan.json"
 spec "a plan" $e --plan "$tmp/plan.json"
-has "$err" "3 devices of 0000:01:00.0, simulated: what has one uses no GPU" "and says that they are simulated"
+has "$err" "wrote 3 simulated devices for 0000:01:00.0: containers with them use no GPU" "and says that they are simulated"
 is "$(ask '[d["name"] for d in s["devices"]]')" "['llm', 'batch', 'a.b']" "a plan: the tenants' names"
 is "$(python3 - "$tmp/plan.json" "$tmp/spec" <<'END'
 import json, sys
@@ -186,11 +186,11 @@ done
 "$gpupart" plan $e --tenant a --json >"$tmp/short.json"
 refused 2 "--plan $tmp/other.json: the plan was made for topology" cdi $e --plan "$tmp/other.json" -o "$tmp/file.json"
 refused 2 "'a' cannot be a device's name" cdi $e --plan "$tmp/short.json" -o "$tmp/file.json"
-refused 2 "'$(printf '%251s' '' | tr ' ' a)': wants 2 to 250 letters" cdi $e --device "$(printf '%251s' '' | tr ' ' a)" -o "$tmp/file.json"
-refused 2 "--plan $tmp/plan.json and -t: take one" cdi $e --plan "$tmp/plan.json" -t 0 -o "$tmp/file.json"
-refused 2 "--plan $tmp/plan.json and --name: take one" cdi $e --plan "$tmp/plan.json" --name x -o "$tmp/file.json"
-refused 2 "--plan $tmp/plan.json and --mem: take one" cdi $e --plan "$tmp/plan.json" --mem 1G -o "$tmp/file.json"
-refused 2 "--mem 1G: wants --name" cdi $e -t 0 --mem 1G -o "$tmp/file.json"
+refused 2 "'$(printf '%251s' '' | tr ' ' a)': must be 2 to 250 letters" cdi $e --device "$(printf '%251s' '' | tr ' ' a)" -o "$tmp/file.json"
+refused 2 "--plan $tmp/plan.json and -t: use only one of them" cdi $e --plan "$tmp/plan.json" -t 0 -o "$tmp/file.json"
+refused 2 "--plan $tmp/plan.json and --name: use only one of them" cdi $e --plan "$tmp/plan.json" --name x -o "$tmp/file.json"
+refused 2 "--plan $tmp/plan.json and --mem: use only one of them" cdi $e --plan "$tmp/plan.json" --mem 1G -o "$tmp/file.json"
+refused 2 "--mem 1G: needs --name" cdi $e -t 0 --mem 1G -o "$tmp/file.json"
 refused 2 "--mem none" cdi $e -t 0 --name x --mem none -o "$tmp/file.json"
 refused 2 "--plan $tmp/none.json" cdi $e --plan "$tmp/none.json" -o "$tmp/file.json"
 echo '{"schema": "gpupart/1", "command": "plan", "topology_hash": "0123456789abcdef", "tenants": []}' >"$tmp/empty.json"
@@ -233,11 +233,11 @@ try cdi $e -g 0 -o "$tmp/links/link.json"
 ok $? "-o a link: where it leads is replaced"
 if chown -h 1002 "$tmp/links/link.json" 2>/dev/null; then
 	echo old >"$tmp/file.json"
-	refused 1 "-o $tmp/links/link.json: is another user's link" cdi $e -g 0 -o "$tmp/links/link.json"
+	refused 1 "-o $tmp/links/link.json: is a symbolic link of another user" cdi $e -g 0 -o "$tmp/links/link.json"
 	is "$(cat "$tmp/file.json")" old "-o another user's link: where it leads stays as it was"
 	ln -s /dev/null "$tmp/links/link"
 	chown -h 1002 "$tmp/links/link"
-	refused 1 "-o $tmp/links/link: is another" cdi $e -g 0 -o "$tmp/links/link"
+	refused 1 "-o $tmp/links/link: is a symbolic link of another" cdi $e -g 0 -o "$tmp/links/link"
 	echo old >"$tmp/links/other.json"
 	chown 1002 "$tmp/links/other.json"
 	chmod 6777 "$tmp/links/other.json"
@@ -326,18 +326,18 @@ is "$status $(ask '"GPUPART_STRICT" in v')" "0 False" "a file that others can wr
 has "$(cat "$tmp/err")" "/etc/gpupart/config is ignored" "and says so"
 why() { sed 's/^gpupart cdi: //;s/; without it.*//' "$tmp/err"; }
 apart sh -c 'mkdir -m 755 /dev/shm/gpupart-0; "$0" cdi '"$e"' -g 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
-is "$? $(why)" "1 /dev/shm/gpupart-0 is a folder, user 0's with mode 0755: wants a folder, user 0 and 0700" \
+is "$? $(why)" "1 /dev/shm/gpupart-0 is a directory of user 0 with mode 0755: must be a directory of user 0 with mode 0700" \
 	"a folder that others get at is refused"
 apart sh -c 'mkdir -m 700 /dev/shm/gpupart-0; chown 7 /dev/shm/gpupart-0; "$0" cdi '"$e"' -g 0' "$gpupart" \
 	>"$tmp/out" 2>"$tmp/err"
-has "$? $(why)" "1 /dev/shm/gpupart-0 is a folder, user 7's" "another user's folder is refused"
+has "$? $(why)" "1 /dev/shm/gpupart-0 is a directory of user 7 with" "another user's folder is refused"
 apart sh -c ': >/dev/shm/gpupart-0; "$0" cdi '"$e"' -g 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
-has "$? $(why)" "1 /dev/shm/gpupart-0 is no folder" "a file in its place is refused"
+has "$? $(why)" "1 /dev/shm/gpupart-0 is a file of user" "a file in its place is refused"
 apart sh -c 'mount -o remount,ro none /dev/shm; "$0" cdi '"$e"' -g 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
 is "$? $(why)" "1 /dev/shm/gpupart-0: Read-only file system" "a /dev/shm that cannot be written: said"
 if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
 	apart setpriv --reuid 1234 --clear-groups "$gpupart" cdi $e -g 0 --uid 0 >"$tmp/out" 2>"$tmp/err"
-	is "$? $(why)" "1 /dev/shm/gpupart-0 is not there: only root makes it for another user" \
+	is "$? $(why)" "1 /dev/shm/gpupart-0 does not exist: only root can create it for another user" \
 		"no root: another user's folder cannot be made"
 else
 	skip "the command cannot be run as another user here"

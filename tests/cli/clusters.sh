@@ -4,22 +4,22 @@
 # by number that cannot, run, set, cdi and plan warn and name a set of the same size that can.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
-note() { grep "hold clusters of" "$tmp/err"; }
+note() { grep "have room for clusters of" "$tmp/err"; }
 run() { try run -i $h200 "$@" -- true; }
 
 # Sets by number. GPC 1 of this board is TPCs 0,8,16,24 and four singletons.
 run -t 1,2,3,4
-is "$status $(note)" "0 gpupart run: TPCs 1-4 hold clusters of at most 2 blocks: a kernel with larger clusters is given more TPCs; TPCs 1,9,17,25 hold clusters of 8" \
+is "$status $(note)" "0 gpupart run: TPCs 1-4 have room for clusters of at most 2 blocks: a kernel with larger clusters gets more TPCs; TPCs 1,9,17,25 have room for clusters of 8" \
 	"four TPCs of four GPCs"
 run -t 62-65,9,17
-is "$(note | cut -d ';' -f 2)" " TPCs 1,9,17,25,62-63 hold clusters of 8" "the other set has most of the TPCs that were asked for"
+is "$(note | cut -d ';' -f 2)" " TPCs 1,9,17,25,62-63 have room for clusters of 8" "the other set has most of the TPCs that were asked for"
 run -t 62-65,9,17,25,1
 is "$status $(note)" "0 " "4 TPCs of one virtual GPC hold one"
 run -t 0-2
-is "$status $(note | cut -d ' ' -f 3-)" "0 TPCs 0-2 hold clusters of at most 2 blocks: a kernel with larger clusters is given more TPCs; no set of 3 TPCs holds clusters of 8" \
+is "$status $(note | cut -d ' ' -f 3-)" "0 TPCs 0-2 have room for clusters of at most 2 blocks: a kernel with larger clusters gets more TPCs; no set of 3 TPCs has room for clusters of 8" \
 	"no set of 3 TPCs does"
 run -t 0
-is "$status $(note | cut -d ';' -f 2)" "0  no set of 1 TPC holds clusters of 8" "nor one TPC"
+is "$status $(note | cut -d ';' -f 2)" "0  no set of 1 TPC has room for clusters of 8" "nor one TPC"
 run -n 3
 is "$status $(note)" "0 " "-n 3: not a set by number, no message"
 run -g 1
@@ -27,7 +27,7 @@ is "$status $(note)" "0 " "a GPC does"
 run --hex 0x1e
 is "$(note | cut -d ' ' -f 4)" "1-4" "--hex"
 try run -i $h200 -t 0-3,62-65 -- "$gpupart" run -t 62-65 -- true
-is "$status $(note | tail -1 | cut -d ';' -f 2)" "0  no 4 free TPCs hold clusters of 8" "within a limit of which no 4 TPCs do"
+is "$status $(note | tail -1 | cut -d ';' -f 2)" "0  no 4 free TPCs have room for clusters of 8" "within a limit of which no 4 TPCs do"
 try cdi -i $h200 -t 1-4 -o "$tmp/spec"
 is "$status $(note | cut -d ' ' -f 2-4)" "0 cdi: TPCs 1-4" "cdi"
 
@@ -55,13 +55,13 @@ is "$(set_of_run) $(note)" "7,15,23,31 " "-n 4: of the GPC that has 4"
 run -t 1 -n 4
 is "$(set_of_run) $(note)" "1,7,15,23,31 " "-n 4 beside -t"
 run -t 1 -n 3
-is "$(note | cut -d ';' -f 2)" " TPCs 7,15,23,31 hold clusters of 8" "-n 3 and a TPC of a GPC with two: reported"
+is "$(note | cut -d ';' -f 2)" " TPCs 7,15,23,31 have room for clusters of 8" "-n 3 beside a TPC of a GPC with two: it is said"
 wake
 
 # set: a running job.
 sleep_in -g 0 --name job
 try set job -t 1-4
-is "$status $(note | cut -d ';' -f 1)" "0 gpupart set: TPCs 1-4 hold clusters of at most 2 blocks: a kernel with larger clusters is given more TPCs" "set"
+is "$status $(note | cut -d ';' -f 1)" "0 gpupart set: TPCs 1-4 have room for clusters of at most 2 blocks: a kernel with larger clusters gets more TPCs" "set"
 try set job -g 2
 is "$status $(note)" "0 " "set to a GPC"
 wake
@@ -91,6 +91,6 @@ wants=$(for i in a b c d e f g h; do printf -- '--tenant %s:tpcs=4,cluster=8,wei
 # shellcheck disable=SC2086 # words
 try plan -i "$BUILD/tests/generated/05.capture" $wants --tenant i:tpcs=4
 is "$status $(note | cut -d ' ' -f 3,4,8- | cut -d ':' -f 1,3)" \
-	"0 tenant i: a kernel with larger clusters is given more TPCs; no 4 free TPCs hold clusters of 8" \
-	"the TPCs left by other demands have no room: reported"
+	"0 tenant i: a kernel with larger clusters gets more TPCs; no 4 free TPCs have room for clusters of 8" \
+	"what others' demands leave holds none: it is said"
 tap_done

@@ -25,7 +25,7 @@ ok $? "the command has commands"
 is "$(offers 1 '' | line)" "$(echo "$commands" | line)" "each of them is offered"
 is "$(offers 1 to | line)" "top topology" "those that begin so"
 is "$(offers 1 slurm- | line)" "slurm-conf slurm-node" "a name may have a hyphen"
-is "$("$words" 1 "$gpupart" help)" "help	how to use a command, with examples; also gpupart CMD --help" "and what each does"
+is "$("$words" 1 "$gpupart" help)" "help	show how to use a command, with examples; also gpupart CMD --help" "and what each does"
 is "$("$words" 1 "$gpupart" '' | grep -vc '^[a-z-]*	[a-z]')" 0 "without a column of the help's"
 is "$(offers 2 help '' | line)" "$(echo "$commands" | grep -vx help | line)" "help: each of them"
 
@@ -68,12 +68,12 @@ has "$(offers 2 stat - | line)" "--nr-tpcs" "stat: takes a set, as run does"
 for command in topology plan sim trace slurm-conf 'qos sim'; do
 	# shellcheck disable=SC2086 # one or two words
 	set -- $command
-	wanted=$("$gpupart" "$@" --of frobnicate 2>&1 </dev/null | sed -n 's/.*wants //p' | sed 's/,/ /g; s/ or / /' | tr -s ' ' '\n' | line)
+	wanted=$("$gpupart" "$@" --of frobnicate 2>&1 </dev/null | sed -n 's/.*must be //p' | sed 's/,/ /g; s/ or / /' | tr -s ' ' '\n' | line)
 	case $command in
-	plan) wanted=$("$gpupart" plan --tenant a -i sample:h200 --of x 2>&1 | sed 's/.*wants //; s/,/ /g; s/ or / /' | tr -s ' ' '\n' | line) ;;
-	trace) wanted=$("$gpupart" trace 0 -i sample:h200 --of x 2>&1 | sed 's/.*wants //; s/,/ /g; s/ or / /' | tr -s ' ' '\n' | line) ;;
-	sim) wanted=$("$gpupart" sim figure-3 --of x 2>&1 | sed 's/.*wants //; s/,/ /g; s/ or / /' | tr -s ' ' '\n' | line) ;;
-	'qos sim') wanted=$("$gpupart" qos sim qos-burst --of x 2>&1 | sed 's/.*wants //; s/,/ /g; s/ or / /' | tr -s ' ' '\n' | line) ;;
+	plan) wanted=$("$gpupart" plan --tenant a -i sample:h200 --of x 2>&1 | sed 's/.*must be //; s/,/ /g; s/ or / /' | tr -s ' ' '\n' | line) ;;
+	trace) wanted=$("$gpupart" trace 0 -i sample:h200 --of x 2>&1 | sed 's/.*must be //; s/,/ /g; s/ or / /' | tr -s ' ' '\n' | line) ;;
+	sim) wanted=$("$gpupart" sim figure-3 --of x 2>&1 | sed 's/.*must be //; s/,/ /g; s/ or / /' | tr -s ' ' '\n' | line) ;;
+	'qos sim') wanted=$("$gpupart" qos sim qos-burst --of x 2>&1 | sed 's/.*must be //; s/,/ /g; s/ or / /' | tr -s ' ' '\n' | line) ;;
 	esac
 	[ -n "$wanted" ]
 	ok $? "$command: says what --of takes: $wanted"
@@ -99,8 +99,8 @@ is "$(offers 2 sim '' | line)" "$({ "$gpupart" sim --list | cut -d ' ' -f 1; ech
 is "$(offers 4 sim figure-3 --run '' | line)" "partitioned unpartitioned" "sim --run: the runs of that scenario"
 is "$(offers 2 qos '' | line)" "calibrate replay run sim" "qos: its commands"
 is "$(offers 3 qos sim '' | line)" "$({ "$gpupart" sim --list | cut -d ' ' -f 1 | grep ^qos; echo; } | line)" "qos sim: scenarios with tenants"
-is "$("$words" 2 "$gpupart" run --nr | cut -f 2)" "N more TPCs, packed" "a description is a whole clause"
-is "$("$words" 2 "$gpupart" run --plan | cut -f 2)" "the set of tenant NAME in a plan that 'gpupart plan --json' wrote" "also one of two lines"
+is "$("$words" 2 "$gpupart" run --nr | cut -f 2)" "choose N TPCs close together" "a description is a whole clause"
+is "$("$words" 2 "$gpupart" run --plan | cut -f 2)" "the set of tenant NAME in a plan from 'gpupart plan --json'" "also one of two lines"
 is "$("$words" 5 "$gpupart" run -t 0 -- '' x)" "	program 5" "behind --: a program"
 is "$(offers 4 topology -- x '')" "" "but not of a command that runs none"
 "$gpupart" plan -i sample:h200 --tenant llm:min=4 --tenant batch --json -o "$tmp/plan.json"

@@ -20,7 +20,7 @@ is "$? $(row injection-slot | cut -d ' ' -f 1)" "0 note" "another tool's library
 mkdir "$tmp/outside"
 cp "$BUILD/lib/gpupart/libgpupart-inject.so" "$tmp/outside/"
 doctor_in env CUDA_INJECTION64_PATH="$tmp/outside/libgpupart-inject.so"
-has "$(row injection-slot)" "ok injection-slot CUDA_INJECTION64_PATH is another gpupart's" "the library of another gpupart: ok"
+has "$(row injection-slot)" "ok injection-slot CUDA_INJECTION64_PATH is set by another gpupart" "the library of another gpupart: ok"
 for there in outside none; do
 	CUDA_INJECTION64_PATH=$tmp/$there/libgpupart-inject.so "$gpupart" run $e -t 0 -- \
 		sh -c 'echo "$CUDA_INJECTION64_PATH:$LD_PRELOAD"' >"$tmp/out" 2>/dev/null
@@ -47,7 +47,7 @@ fi
 
 doctor_in env
 case $(row namespaces) in
-"ok namespaces pids and users are the machine's "*) own= ;;
+"ok namespaces this process uses the machine's pids and users "*) own= ;;
 "note namespaces this has "*) own=1 ;;
 *) own=2 ;;
 esac
@@ -85,7 +85,7 @@ unseen="programs run and are confined, but nobody sees or changes it"
 in_state "a /dev/shm" : ok "/dev/shm/gpupart-0 can be made" ""
 in_state "a folder that is there" 'mkdir -m 700 $mine' ok "/dev/shm/gpupart-0 can be written" ""
 in_state "/dev/shm read only" 'mount -o remount,ro none /dev/shm' note "/dev/shm: Read-only file system: $unseen" \
-	"-> in a container mount it to be written: the device that 'gpupart cdi' writes brings it"
+	"-> in a container mount it writable: the device that 'gpupart cdi' writes brings it"
 in_state "its folder read only" 'mkdir -m 700 $mine; mount --bind $mine $mine; mount -o remount,bind,ro $mine' \
 	note "/dev/shm/gpupart-0: Read-only file system: $unseen" "'gpupart cdi' writes"
 in_state "no /dev/shm" 'mkdir /dev/shm/dev; for n in null zero urandom; do : >/dev/shm/dev/$n
@@ -99,25 +99,25 @@ in_state "/dev/shm is nearly full" 'mount -o remount,size=24k none /dev/shm' ok 
 in_state "no more files" 'mount -o remount,nr_inodes=3 none /dev/shm; mkdir -m 700 $mine; : >/dev/shm/full' \
 	note "/dev/shm/gpupart-0 is full: $unseen" "--shm-size"
 has "$(cat "$tmp/err")" "will not find the program: /dev/shm/gpupart-0 is full" "no more files: run says it, too"
-in_state "a folder for all" 'mkdir -m 755 $mine' note "/dev/shm/gpupart-0 has mode 0755" "-> make it 0700"
-in_state "a file in its place" ': >$mine' note "/dev/shm/gpupart-0 is no folder" "-> remove it"
+in_state "a folder for all" 'mkdir -m 755 $mine' note "/dev/shm/gpupart-0 has mode 0755" "-> change its mode to 0700"
+in_state "a file in its place" ': >$mine' note "/dev/shm/gpupart-0 is not a directory" "-> remove it"
 
 # A user namespace and a pid namespace.
 unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
-has "$(row namespaces)" "users of its own (0 here is $self outside)" "a user namespace: who it is outside"
+has "$(row namespaces)" "its own users (user0 here is $self outside)" "a user namespace: who it is outside"
 unshare -U "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 has "$(row namespaces)" "none of them is one outside (/proc/self/uid_map is empty)" "a user namespace without a map is reported"
 unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1 &&
 	setpriv --reuid 1234 --clear-groups unshare -r true 2>/dev/null; then
 	setpriv --reuid 1234 --clear-groups unshare -r "$gpupart" doctor --no-launch $e >"$tmp/other" 2>&1
-	has "$(tr -s '\n ' ' ' <"$tmp/other")" "users of its own (0 here is 1234 outside)" "another user's: who it is outside"
+	has "$(tr -s '\n ' ' ' <"$tmp/other")" "its own users (user0 here is 1234 outside)" "another user's: who it is outside"
 else
 	skip "no user namespace can be made as another user here"
 fi
 has "$(row namespaces)" "-> name jobs (--name) and set by name; 'gpupart cdi --uid'" "what to do"
 unshare -r -m -p -f --mount-proc "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
-has "$(row namespaces)" "this has pids of its own and users of its own" "a pid namespace too"
+has "$(row namespaces)" "this has its own pids and users of its own" "a pid namespace too"
 unshare -r -m -p -f --mount-proc "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 42 >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out")" "42 $smids" "in both: the program runs, confined"
 
@@ -133,9 +133,9 @@ mount -t tmpfs none /dev/shm && mkdir -m 700 /dev/shm/gpupart-0 && chown 1234 /d
 exec \$1 "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 42
 END
 	case $owner in
-	1234) words="another user's folder" inside='' part="is user 1234's, and this is user 0: $unseen" advice="-> have its owner or root remove it" ;;
+	1234) words="another user's folder" inside='' part="is user 1234, and this is user 0: $unseen" advice="-> have its owner or root remove it" ;;
 	0) words="a folder from outside the user namespace" inside="unshare -r -m"
-		part="is of a user outside this user namespace (seen as 65534): $unseen"
+		part="belongs to a user outside this user namespace (shown as 65534): $unseen"
 		advice="'gpupart cdi --uid OUTSIDE:INSIDE'" ;;
 	esac
 	unshare -m sh "$tmp/state" "$inside" >"$tmp/out" 2>"$tmp/err"

@@ -59,7 +59,7 @@ begin "$prog" fast_then_long 4200
 until_true 'p["launches"] == 0 and p["outstanding"] > 0'
 try set "$name" -t 0-7 --wait=50ms
 is "$status" 1 "a kernel runs on: it fails"
-has "$err" "process $pid: launches from before have not ended after " "and says so"
+has "$err" "process $pid: earlier launches have not ended after " "and says so"
 is "$(echo "$out" | grep -c "new set: 0-7") $(echo "$out" | grep -c "drained after")" "2 0" \
 	"the set has changed all the same"
 json "$name" -t 0-7 --wait=50ms
@@ -81,7 +81,7 @@ begin "$prog" threads 1000000
 unset GPUPART_RECORDS
 try set -p $pid -t 0-7 --wait
 is "$status" 1 "a program without records: unknown, at once"
-has "$err" "cannot know when launches from before have ended: process $pid: it has no records of launches" "and why"
+has "$err" "cannot find out when earlier launches have ended: process $pid: it has no records of launches" "and why"
 json "$name" -t 0-7 --wait
 is "$status $(ask '[[x["drained"], "no records" in x["why"]] for x in w["processes"]]')" \
 	"1 [['unknown', True]]" "the same in JSON"
@@ -125,7 +125,7 @@ print(*[p['pid'] for p in json.load(sys.stdin)['processes'] if p['uid'] == 4720]
 	another
 	try set "$name" -t 0-7 --wait=50ms
 	is "$status" 1 "a process of the job's own that is another user now"
-	has "$err" "process $other: launches from before have not ended after " "is waited for"
+	has "$err" "process $other: earlier launches have not ended after " "is waited for"
 	stop
 	rm -rf /dev/shm/gpupart-4720
 else
@@ -136,5 +136,5 @@ fi
 refused 2 "--wait: goes with a SET" set "$name" --wait
 refused 2 "--wait=5: wants a time above 0" set "$name" -t 0-7 --wait=5
 refused 2 "--wait=0s: wants a time above 0" set "$name" -t 0-7 --wait=0s
-refused 2 "'5s' is not expected" set "$name" -t 0-7 --wait 5s
+refused 2 "unexpected argument '5s'" set "$name" -t 0-7 --wait 5s
 tap_done

@@ -38,9 +38,9 @@ try stat $h200 --json -- echo data
 is "$status $out $(jq -r .command "$tmp/err" 2>&1)" "0 data stat" "JSON too"
 # Options are not abbreviated: --sm is not --sm-count.
 refused 125 "--sm-count" run $h200 --sm 8 -- true
-refused 2 "unknown option '--outpu=x': --output has to be written out" topology $h200 --outpu=x
+refused 2 "unknown option '--outpu=x': write --output" topology $h200 --outpu=x
 refused 2 "process 999999999 does not exist" set -p 999999999 -t 0
-refused 2 "process $$ does not confine launches: it has not called cuInit, runs without gpupart, or /dev/shm was too full to list it:" set -p $$ -t 0
+refused 2 "process $$ is not known to gpupart: it has not called cuInit, runs without gpupart, or /dev/shm was full when it started:" set -p $$ -t 0
 try help qos run
 is "$status $(head -n 1 "$tmp/out")" "0 $("$gpupart" help qos | head -n 1)" "help qos run: the help of qos"
 try help help
@@ -49,12 +49,12 @@ refused 2 "'x' is not expected" help qos x
 refused 2 "'x' is not expected" help qos run x
 refused 2 "'figure-33' is neither a file nor an installed scenario: see 'gpupart sim --list'" sim figure-33
 refused 2 "'nosuch' is no file and no scenario that ships" qos sim nosuch
-refused 2 "captures that ship are named sample:NAME" topology -i h200
-refused 2 "--mark a=gpc:1: two marks have the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1
-refused 2 "--of svg: figure-3 has 2 runs: choose one with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"
-refused 2 "--run nope: figure-3 has no such run: it has unpartitioned, partitioned" sim figure-3 --run nope
+refused 2 "captures that ship with gpupart are named sample:NAME" topology -i h200
+refused 2 "--mark a=gpc:1: the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1
+refused 2 "--of svg: figure-3 has 2 runs: choose one of them with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"
+refused 2 "--run nope: figure-3 has no such run: its runs are unpartitioned, partitioned" sim figure-3 --run nope
 refused 2 "--run nope: " sim figure-3 --run nope
-has "$err" "it has unpartitioned, partitioned" "the runs are named"
+has "$err" "its runs are unpartitioned, partitioned" "the runs are named"
 tr '\n' ' ' <Documentation/man/gpupart.1 | grep -q '\.Po \.Ql - is standard input \.Pc ,'
 ok $? "gpupart(1): the parenthesis around standard input is closed"
 env -u MAKEFLAGS -u MFLAGS make -C kmod KDIR="$tmp/none" modules >"$tmp/out" 2>&1
@@ -109,11 +109,11 @@ else
 	for words in topology "run -g 0 true" "plan --tenant a:min=1" "cdi -g 0" verify "trace gpc:0" bench slurm-node; do
 		# shellcheck disable=SC2086 # a list of words
 		try $words
-		has "$err" "${words%% *}: no NVIDIA driver here: /dev/nvidiactl is not there: see 'gpupart doctor', or try -i sample:h200, which needs no GPU" \
+		has "$err" "${words%% *}: no NVIDIA driver here: /dev/nvidiactl is missing: see 'gpupart doctor', or try -i sample:h200, which needs no GPU" \
 			"$words: what to do without a GPU"
 	done
 	try demo
-	is "$status $err" "0 gpupart demo: no GPU to use (/dev/nvidiactl is not there): this is the simulated one" \
+	is "$status $err" "0 gpupart demo: no usable GPU (/dev/nvidiactl is not there): using the simulated one" \
 		"demo: why it is simulated, and no word of the kernel's module"
 fi
 tap_done

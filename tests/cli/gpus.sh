@@ -141,7 +141,7 @@ done
 run --gpu 0,1 -t 66
 is "$status" 125 "a TPC that is not there"
 run --gpu 1,$b -t 0
-has "$(cat "$tmp/err")" "GPU $b is named twice" "a GPU that is named twice"
+has "$(cat "$tmp/err")" "GPU $b is given twice" "a GPU that is given twice"
 
 # Runs inside runs.
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 2,3 -- "$tmp/gpus" $ptx </dev/null
@@ -152,7 +152,7 @@ has "$(cat "$tmp/err")" "cannot leave some of them out" "and says so"
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 8 -- true
 has "$(cat "$tmp/err")" "TPCs 8 are outside the limit 0-7" "it stays inside the set"
 try run --gpu 0 -t 0-7 -- "$gpupart" run --gpu 0,1 -t 2 -- true
-has "$(cat "$tmp/err")" "cannot leave it for $b" "inside a run on one GPU there is no other"
+has "$(cat "$tmp/err")" "cannot use $b instead" "inside a run on one GPU there is no other"
 try run --exec --gpu 0,1 -t 0-7 -- "$gpupart" run --exec --gpu 1,0 -t 2,3 -- "$tmp/gpus" $ptx </dev/null
 is "$status $(said)" "0 $(both "-t 2,3")" "a run that becomes a run"
 

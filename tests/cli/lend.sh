@@ -114,7 +114,7 @@ waits got batch "16 0-23"
 ok $? "another one in 0-3 that borrows gets 8-11, too, while the first launches nothing"
 end batch
 is $? 0 "it ends"
-has "$(cat "$tmp/batch.err")" "launches could use idle TPCs of 'serve', too (simulated); kernels that took too long there: 0" \
+has "$(cat "$tmp/batch.err")" "launches could also use idle TPCs of 'serve' (simulated); 0" \
 	"and run says how often it borrowed"
 begin batch -t 0-3
 waits got batch "8 0-7"
@@ -185,7 +185,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 		-t 8-11 -- "$tmp/work" "$tmp/other" 1000 >"$tmp/none" 2>&1 &
 	other=$!
 	begin batch -t 0-3 --lend other --lend-limit 1s
-	waits told batch "nothing is lent (simulated): process [0-9]* is another user's"
+	waits told batch "nothing is lent (simulated): process [0-9]* belongs to another user"
 	ok $? "a lender of another user's"
 	end batch
 	rm "$tmp/other"
@@ -277,18 +277,18 @@ while read -r wanted options; do
 	is "$status" 125 "run $options: refused"
 	has "$err" "$(echo "$wanted" | tr _ ' ')" "for the reason"
 done <<'END'
-wants_--lend-limit_TIME --lend serve
-wants_--lend_JOB --lend-limit 1ms
-wants_a_time_from_1us_to_1s --lend serve --lend-limit 0
-wants_a_time_from_1us_to_1s --lend serve --lend-limit 0us
-wants_a_time_from_1us_to_1s --lend serve --lend-limit 2s
-wants_a_time_from_1us_to_1s --lend serve --lend-limit -1ms
-wants_a_time_from_1us_to_1s --depth 5
-wants_a_time_from_1us_to_1s --depth us
-this_needs_a_parent_that_stays --depth 1ms --exec
-that_is_this_run_itself --name serve --lend serve --lend-limit 1ms
-on_one_GPU --gpu 0,1 --lend serve --lend-limit 1ms
+needs_--lend-limit_TIME --lend serve
+needs_--lend_JOB --lend-limit 1ms
+must_be_a_time_from_1us_to_1s --lend serve --lend-limit 0
+must_be_a_time_from_1us_to_1s --lend serve --lend-limit 0us
+must_be_a_time_from_1us_to_1s --lend serve --lend-limit 2s
+must_be_a_time_from_1us_to_1s --lend serve --lend-limit -1ms
+must_be_a_time_from_1us_to_1s --depth 5
+must_be_a_time_from_1us_to_1s --depth us
+it_needs_run_to_stay_as_the_parent --depth 1ms --exec
+a_run_cannot_borrow_from_itself --name serve --lend serve --lend-limit 1ms
+works_on_one_GPU --gpu 0,1 --lend serve --lend-limit 1ms
 END
 GPUPART_RECORDS=0 try run -i sample:h200 -t 0-3 --depth 1ms -- true
-has "$err" "GPUPART_RECORDS=0: --depth needs records of launches" "records switched off: refused"
+has "$err" "GPUPART_RECORDS=0: --depth needs completion records" "records switched off: refused"
 tap_done

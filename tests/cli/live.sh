@@ -294,7 +294,7 @@ new=$(sed -n "s/^job .* new set: \([0-9,-]*\) .*/\1/p" "$tmp/out")
 is "$status $(echo "$new" | tr ',' '\n' | awk -F- '{ to = NF > 1 ? $2 : $1; n += to - $1 + 1; out += to > 7 } END { print n, out }')" \
 	"0 5 0" "-n of a job inside a job is chosen inside the outer one's set: $new"
 last "$tmp/one" 10 "and holds"
-bad 2 "-n 9: 8 TPCs are free to choose from inside the set of the run around it" set "$name-in" -n 9
+bad 2 "-n 9: 8 TPCs are left to choose from inside the set of the outer run" set "$name-in" -n 9
 bad 2 "TPCs 8-9 are outside the set 0-7 of the run around it" set "$name-in" -t 6-9
 bad 2 "TPCs 12,20,28,35,42,49,56,63 are outside the set 0-7 of the run around it" set "$name-in" -g 0
 bad 2 "TPCs 8-65 are outside the set 0-7 of the run around it" set "$name-in" -a
@@ -512,7 +512,7 @@ if command -v flock >/dev/null; then
 	${CC:-cc} -shared -fPIC -o "$tmp/hasty.so" "$tmp/hasty.c"
 	out=$(LD_PRELOAD=$tmp/hasty.so "$gpupart" run $e -n 2 -- echo started 2>"$tmp/err")
 	is "$? $out" "125 " "a lock that is not had: the program is not started"
-	has "$(cat "$tmp/err")" "gpupart run: -n: one run holds $lock for 60 s" "which is reported"
+	has "$(cat "$tmp/err")" "gpupart run: -n: another run has held the lock $lock for 60 s" "and it is told of"
 	try run $e -t 2 -- true
 	is "$status" 0 "a set by numbers does not wait"
 	kill $other

@@ -93,10 +93,10 @@ else
 fi
 
 # ------------------------------- more than the GPU's memory, less than a context needs
-small="is less than the 582 MiB that a context takes on an H200: programs may get none"
-refused 125 "a quota of 200 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" run -i $h200 --mem 200G --name $name -- true
+small="is less than the 582 MiB that a CUDA context uses on an H200: programs may fail to start"
+refused 125 "a quota of 200 GiB is more than the memory of GPU 0000:01:00.0, 140.40 GiB" run -i $h200 --mem 200G --name $name -- true
 is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "and begins no tenant"
-refused 2 "a quota of 200 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" cdi -i $h200 --mem 200G --name $name
+refused 2 "a quota of 200 GiB is more than the memory of GPU 0000:01:00.0, 140.40 GiB" cdi -i $h200 --mem 200G --name $name
 try run -i $h200 --mem 143771M -- true
 is "$status $(grep -c quota "$tmp/err")" "0 0" "all of the GPU is a quota like others"
 try run -i $h200 --mem 1 -- true
@@ -140,13 +140,13 @@ is "$status $out" "0 tenant $name's current quota on 0000:01:00.0: 1000 bytes (s
 tenant $name's new quota on 0000:01:00.0: 1.50 KiB (simulated)" "set NAME --mem prints old and new"
 is "$err" "gpupart set: a quota of 1.50 KiB $small" "and that it is little, and nothing more"
 export GPUPART_SIM=$BUILD/share/gpupart/captures/h200.capture LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim
-refused 2 "a quota of 150 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" set $name --mem 150G
+refused 2 "a quota of 150 GiB is more than the memory of GPU 0000:01:00.0, 140.40 GiB" set $name --mem 150G
 unset GPUPART_SIM LD_LIBRARY_PATH
 is "$(rows | cut -d' ' -f1-3)" "1000 1536 2" "it holds while programs run"
 is "$(rows $name-other | cut -d' ' -f1-3)" "900 1000 1" "of that tenant alone"
 try set -p "$pid_2" --mem 100
 is "$status" 0 "set -p PID --mem"
-has "$err" "tenant $name uses 1000 bytes of 0000:01:00.0, more than 100 bytes: nothing is taken away" "says that more is used"
+has "$err" "tenant $name uses 1000 bytes of 0000:01:00.0, more than its quota of 100 bytes: its memory is kept" "says that more is used"
 is "$(rows | cut -d' ' -f1-3)" "1000 100 2" "takes nothing away"
 start 4 1 --mem 100 --name $name
 is "$(cat "$tmp/said.4")" "Cannot allocate memory" "and gives nothing"
@@ -168,16 +168,16 @@ refused 2 "--gpu 0000:0d:00.0: tenant $name is on 0000:01:00.0" set $name --mem 
 
 # ------------------------------------------------- another quota by another run's --mem
 start 4 1 --mem 3000 --name $name
-has "$(cat "$tmp/err.4")" "tenant $name's quota on 0000:01:00.0 was 1.95 KiB and is 2.92 KiB now, for all of it" \
+has "$(cat "$tmp/err.4")" "tenant $name on 0000:01:00.0 was 1.95 KiB and is now 2.92 KiB, for all its processes" \
 	"a run with another --mem changes it and says so"
 is "$(rows | cut -d' ' -f1-3)" "1001 3000 3" "for all of it"
 end 4
 start 4 1 --mem 900 --name $name
-has "$(cat "$tmp/err.4")" "tenant $name uses 1000 bytes of 0000:01:00.0, more than 900 bytes" "also below what is used"
+has "$(cat "$tmp/err.4")" "tenant $name uses 1000 bytes of 0000:01:00.0, more than its quota of 900 bytes" "also below what is used"
 end 4
 try run -i $h200 -g 1 --name $name -- sh -c 'echo "${GPUPART_TENANT-none}"'
 is "$status $out" "0 none" "a run of that name without --mem is not in it"
-has "$err" "tenant $name has a quota of 900 bytes on 0000:01:00.0: it does not hold for this program" "and says so"
+has "$err" "tenant $name has a quota of 900 bytes on 0000:01:00.0: it does not apply to this program" "and says so"
 
 # -------------------------------------------------------------------- deaths and ends
 kill -9 "$pid_1"
@@ -210,7 +210,7 @@ rows >/dev/null
 # ---------------------------------------------------------------------- runs in runs
 try run -i $h200 --mem 1000 --name $name -- "$gpupart" run --mem 500 -- true
 is "$status" 125 "--mem inside of a run with a quota is refused"
-has "$err" "--mem 500: this runs inside tenant $name" "which is named"
+has "$err" "--mem 500: this process belongs to tenant $name" "which is named"
 try run -i $h200 --mem 1000 --name $name -- "$gpupart" run -g 1 --name $name-in -- sh -c 'echo $GPUPART_TENANT $GPUPART_MEM $GPUPART_NAME'
 is "$status $out" "0 $name 1000 $name-in" "a run inside without --mem stays in the tenant"
 try run -i $h200 -g 1 -- sh -c 'echo $GPUPART_SET'
@@ -225,11 +225,11 @@ refused 125 "--mem 0: '0' is no memory" run -i $h200 --mem 0 -- true
 refused 125 "--mem -1: '-1' is no size" run -i $h200 --mem=-1 -- true
 refused 125 "--mem 1.5: " run -i $h200 --mem 1.5 -- true
 refused 125 "--mem 99999999T: " run -i $h200 --mem 99999999T -- true
-refused 125 "--mem wants a value" run -i $h200 --mem
+refused 125 "--mem needs a value" run -i $h200 --mem
 refused 2 "--mem 5X: " set $name --mem 5X
-refused 2 "both --mem 5 and -t 0" set $name --mem 5 -t 0
-refused 2 "both --mem 5 and -a" set $name --mem 5 -a
-refused 2 "'$name' is the name of no tenant" set $name --mem 5
+refused 2 "--mem 5 and -t 0" set $name --mem 5 -t 0
+refused 2 "--mem 5 and -a" set $name --mem 5 -a
+refused 2 "you have no running tenant named '$name'" set $name --mem 5
 refused 2 "process 1 has no memory quota" set -p 1 --mem 5
 refused 2 "-p 'x'" set -p x --mem 5
 

@@ -166,7 +166,7 @@ cp "$prom" "$tmp/out"
 is "$(value gpupart_processes "$two") $(value gpupart_launches_total "$two") $(value gpupart_busy_seconds_total "$two")" "1 $before" "a process of a job ends: its counters do not fall"
 mkfifo "$tmp/pipe.prom"
 gpupart=$tmp/limited
-refused 1 "-o $tmp/pipe.prom: is a pipe that nobody reads" metrics -o "$tmp/pipe.prom"
+refused 1 "-o $tmp/pipe.prom: is a pipe without a reader" metrics -o "$tmp/pipe.prom"
 gpupart=$command
 # Another user's FIFO, which no process reads, may be in the place of the stored totals.
 mkfifo "$tmp/fifo.prom.totals"
@@ -215,7 +215,7 @@ serve() {
 	"$gpupart" metrics --listen "$1" 2>"$tmp/serve.err" &
 	server=$!
 	servers="$servers $server"
-	until_true grep -qs "answers http at" "$tmp/serve.err"
+	until_true grep -qs "serving HTTP at" "$tmp/serve.err"
 }
 sock=$tmp/metrics.sock
 serve "$sock"

@@ -19,7 +19,7 @@ try run $e -g 0 --mps -- sh -c "$show"
 is "$status $out" "42 0" "simulated: the program runs, no variable of MPS is set"
 is "$(wc -l <"$tmp/err")" 2 "simulated: a line on stderr more than without --mps"
 has "$err" "gpupart run: --mps: the simulated driver has no MPS" "simulated: it says why"
-has "$err" "take turns (time slices)" "simulated: it says what one gets"
+has "$err" "run in time slices" "simulated: it says what one gets"
 is "$(ls "$tmp/fake" "$tmp/run")" "$tmp/fake:
 
 $tmp/run:" "simulated: nothing is started"
@@ -35,7 +35,7 @@ is "$(ls "$tmp/fake" "$tmp/run")" "$tmp/fake:
 $tmp/run:" "GPUPART_DISABLE=1: nothing is started"
 unset GPUPART_DISABLE
 
-refused 125 "takes no value" run $e -t 0 --mps=1 -- true
+refused 125 "has no value" run $e -t 0 --mps=1 -- true
 try run --help
 is "$(awk 'length($0) > 85' "$tmp/out")" "" "no line of run --help is wider than 85 columns"
 

@@ -48,10 +48,10 @@ if chown -h 1002 "$tmp/links/link" "$tmp/links/report" 2>/dev/null; then
 		program=
 		wanted=1
 		[ "${args%% *}" != stat ] || program="-- true" wanted=125
-		refused $wanted "-o $tmp/links/link: is another user's link" $args -o "$tmp/links/link" $program
+		refused $wanted "-o $tmp/links/link: is a symbolic link of another user" $args -o "$tmp/links/link" $program
 	done
-	refused 1 "--log $tmp/links/link: is another user's link" qos sim qos-steady --log "$tmp/links/link"
-	refused 1 "-o $tmp/links/report: is another user's link" bench overlap --quick -i sample:h200 -o "$tmp/links/report"
+	refused 1 "--log $tmp/links/link: is a symbolic link of another user" qos sim qos-steady --log "$tmp/links/link"
+	refused 1 "-o $tmp/links/report: is a symbolic link of another user" bench overlap --quick -i sample:h200 -o "$tmp/links/report"
 	is "$(head -c 50 "$tmp/file") $(ls "$tmp/folder")" "old " "and nothing is written where it leads"
 else
 	skip "no link of another user can be made here"

@@ -99,7 +99,7 @@ is "$status $(head -c 5 "$tmp/named.svg")" "0 <?xml" "topology -o FILE.svg: a dr
 try topology -i $h200 --json -o "$tmp/named.svg"
 is "$status $(head -c 1 "$tmp/named.svg")" "0 {" "and with --json JSON"
 refused 2 svgg plan -i $h200 --tenant a --of svgg
-refused 2 "take one" plan -i $h200 --tenant a --of env --json
+refused 2 "--json and --of env: use only one of them" plan -i $h200 --tenant a --of env --json
 refused 2 "--only b" plan -i $h200 --tenant a --only b
 refused 2 "nothing runs on a capture" plan -i $h200 --tenant a --beside
 # shellcheck disable=SC2046 # words
@@ -128,14 +128,14 @@ wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is given twice"
 wrong 'tenants:\n  a: [1]\n' "y:2: a: must have keys"
 wrong 'tenants: [a]\n' "y:1: tenants: must have names"
 wrong 'tennants:\n  a:\n' "y:1: 'tennants' is not a key here"
-wrong 'tenants:\n  a: {min: 1\n' "y:3: no YAML"
+wrong 'tenants:\n  a: {min: 1\n' "y:3: not valid YAML"
 wrong '' "the file is empty"
 wrong '{}' "the file is empty"
 wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: must be true or false"
 wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: must be a list"
 wrong 'tenants: &x\n  a: *x\n' "y:"
-wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: wants one"
-wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: no YAML"
+wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: only one is allowed"
+wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: not valid YAML"
 wrong 'tenants:\n  a: {min: 010}\n' "y:2: a.min: min=010: must be a number from 1 to 256 without a leading 0"
 wrong 'tenants:\n  a: {gpcs: tRue}\n' "gpcs=tRue: must be true or false"
 wrong 'tenants:\n  a: {min: ~}\n' "y:2: a.min: has no value"
@@ -147,11 +147,11 @@ try plan -i $h200 -f "$tmp/y" --json
 is "$status $(get "[len(t['set']['whole_gpcs']) for t in d['tenants']][0], len(d['tenants'])")" "0 1 5" \
 	"true, false and null in YAML's spellings; an end and words after it"
 { printf 'tenants:\n  a:\n'; head -c 1100000 /dev/zero | tr '\0' '#'; } >"$tmp/long"
-refused 2 "-f $tmp/long: wants a file of demands, at most 1048576 bytes" plan -i $h200 -f "$tmp/long"
+refused 2 "-f $tmp/long: must be a file of demands of at most 1048576 bytes" plan -i $h200 -f "$tmp/long"
 cat "$tmp/long" | "$gpupart" plan -i $h200 -f /dev/stdin >"$tmp/out" 2>"$tmp/err"
 is "$? $(grep -c "at most 1048576 bytes" "$tmp/err")" "2 1" "and from a pipe"
 refused 2 /nonexistent plan -f /nonexistent
-refused 2 "is no file" plan -f /
+refused 2 "is not a file" plan -f /
 head -c 4096 /dev/urandom >"$tmp/y"
 try plan -i $h200 -f "$tmp/y"
 is "$status $(wc -l <"$tmp/err")" "2 1" "a file of noise is refused in one line"
@@ -166,7 +166,7 @@ refused 125 "made for topology $(python3 -c "import json; print(json.load(open('
 has "$err" "h200-e.capture is $("$gpupart" topology -i $e --json | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p')" \
 	"and the board's hash is there too"
 refused 125 "it has no tenant with this name: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
-refused 125 "take one" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
+refused 125 "use only one of them" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
 refused 125 "must be FILE:NAME" run -i $h200 --plan plan.json -- true
 "$gpupart" topology -i $h200 --json >"$tmp/t.json"
 refused 125 "not a plan: must be the output of 'gpupart plan --json'" run -i $h200 --plan "$tmp/t.json:b" -- true
@@ -214,18 +214,18 @@ yaml 'tenants:\n  a: {min: 8, mem: 20G}\n'
 try plan -i $h200 -f "$tmp/y" --json
 is "$(get "d['tenants'][0]['mem_bytes']")" 21474836480 "mem: in a file of demands"
 wrong 'tenants:\n  a:\n    mem: much\n' "y:3: a.mem: mem=much: 'much' is no size"
-refused 2 "--only a: it has mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
+refused 2 "--only a: its mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
 refused 125 "must be a file" run -i $h200 --plan "-:a" -- true
 
 # For a shell: all tenants, and one whose lines confine a program as run does.
 try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
 is "$(eval "$out"; echo "$SET_a_1")" "0,8,16,24,62-65" "env: SET_NAME for each"
-refused 2 "are both SET_a_1" plan -i $h200 --tenant a.1 --tenant a_1 --of env
+refused 2 "would both be SET_a_1" plan -i $h200 --tenant a.1 --tenant a_1 --of env
 sim() { LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$BUILD/share/gpupart/captures/h200.capture "$@"; }
 for args in "--tenant a --tenant b:mem=500G" "--gpu 0 --tenant a:mem=500G --json"; do
 	sim "$gpupart" plan $args >"$tmp/out" 2>"$tmp/err"
 	is "$? $(cat "$tmp/out" "$tmp/err")" \
-		"2 gpupart plan: a quota of 500 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" \
+		"2 gpupart plan: a quota of 500 GiB is more than the memory of GPU 0000:01:00.0, 140.40 GiB" \
 		"$args: more memory than the GPU here has"
 done
 sim "$gpupart" plan --tenant a:mem=140G --tenant b:mem=140G >"$tmp/out" 2>"$tmp/err"
@@ -248,7 +248,7 @@ in_run() { "$gpupart" run -i $e -t 0-3 -- "$gpupart" plan "$@" >"$tmp/out" 2>"$t
 in_run --tenant a --json
 is "$? $(set_of a) $(get "d['limit']['list'], d['simulated']")" "0 0-3 0-3 True" "in a run: the plan is inside its limit"
 in_run --tenant a
-has "$(cat "$tmp/out")" "inside TPCs 0-3, the limit that this runs in (GPUPART_SET)" "and it says so"
+has "$(cat "$tmp/out")" "inside TPCs 0-3, the limit of this process (GPUPART_SET)" "and it says so"
 has "$(cat "$tmp/out")" "simulated" "and that it is simulated"
 in_run --tenant a --of svg
 has "$(cat "$tmp/err")" "a plan for 0000:01:00.0, simulated" "in a drawing's place stderr says simulated"
@@ -256,13 +256,13 @@ in_run --beside --tenant a:min=4 --json
 is "$? $(set_of a)" "0 0-3" "--beside: the run's own limit is no neighbour"
 in_run --tenant a:tpcs=8
 is "$?" 1 "more than the limit: refused"
-has "$(cat "$tmp/err")" "cannot be met on 4 TPCs: min=4 would do; this runs inside the limit 0-3 (GPUPART_SET)" \
+has "$(cat "$tmp/err")" "cannot be met on 4 TPCs: min=4 would do; this process has the limit 0-3 (GPUPART_SET)" \
 	"with the limit"
 in_run --gpu 9 --tenant a
 is "$?" 2 "in a run: another GPU is refused"
 in_run -i $h200 --tenant a --only a --of env
 is "$?$(cat "$tmp/out")" 2 "in a run: no lines of another GPU"
-has "$(cat "$tmp/err")" "-i $h200: this runs inside the limit 0-3" "and why"
+has "$(cat "$tmp/err")" "-i $h200: this process has the limit 0-3" "and why"
 in_run -i $h200 --tenant a --json
 is "$? $(set_of a)" "0 0-65" "but a capture's plan is of all of it"
 if [ -x "$tmp/census" ]; then

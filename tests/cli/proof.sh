@@ -108,7 +108,7 @@ try doctor -i sample:h200-e
 has "$out" "layout V04_00, 66 TPCs proven earlier" "doctor with a learnt order: good"
 rm -r "$tmp/learnt"
 try verify --learn -i sample:h200-e
-has "$out" "mask bits: their order was learnt with " "verify --learn: says so"
+has "$out" "mask bits: order found with " "verify --learn: says so"
 has "$(head -n 1 "$tmp/out")" simulated "verify --learn: says simulated"
 # A map that cannot be stored is useless: no rows, and the reason.
 map=$(cd "$XDG_CACHE_HOME/gpupart/checked" && echo V04_00-GPU-*)
@@ -152,7 +152,7 @@ for fault in no-table:launch-callback drop-callback:launch-callback table-size=8
 	XDG_CACHE_HOME=$tmp/cache
 done
 with GPUPART_SIM_FAULTS=no-stream-pointer verify --quick -i sample:h200
-has "$out" "stream sets: refused here" "verify where streams cannot be told apart: says so"
+has "$out" "stream sets: not possible here" "verify where streams cannot be told apart: says so"
 for args in "verify --quick" "doctor --no-launch"; do
 	try $args -i sample:h200 --json
 	is "$status $(grep '132 SMs' "$tmp/out" | grep -c '/')" "0 0" "$args: a shipped capture is shown by its name"
@@ -172,7 +172,7 @@ if [ "$(id -u)" = 0 ] && chown -R 1002 "$tmp/theirs" 2>/dev/null; then
 	is "$status $(in_home "$tmp/theirs" run -i sample:h200 -n 8 -- echo ran | tail -n 1) $(find "$tmp/theirs" -user 0)" \
 		"0 ran " "root leaves nothing in a folder of another user's"
 	has "$(in_home "$tmp/theirs" doctor --no-launch -i sample:h200 | tr -s '\n ' ' ')" \
-		"root writes nothing into user 1002's $tmp/theirs/.cache" "and doctor says so"
+		"root does not write to $tmp/theirs/.cache, which belongs to user 1002" "and doctor says so"
 	in_home "$tmp/root" run -i sample:h200 -n 8 -- true >/dev/null
 	is "$(cd "$tmp/root/.cache/gpupart/checked" && echo * | sed 's/[0-9a-f]\{16\}/KEY/g')" "KEY records-KEY" \
 		"in root's own it remembers what was checked: a map, and records"
@@ -183,7 +183,7 @@ with GPUPART_SIM_FAULTS=no-stream-pointer doctor -i sample:h200
 is "$status $(grep -c '^note  streams ' "$tmp/out")" "0 1" "doctor where streams cannot be told apart: a note"
 for setting in no-api no-stream-events; do
 	with GPUPART_SIM_FAULTS=$setting verify --quick -i sample:h200
-	has "$out" "graphs: keep their first set here" "verify with $setting: says so of graphs"
+	has "$out" "graphs: keep the set of their first launch here" "verify with $setting: says so of graphs"
 	with GPUPART_SIM_FAULTS=$setting doctor -i sample:h200
 	is "$status $(grep -c '^note  graphs ' "$tmp/out")" "0 1" "doctor with $setting: a note on graphs"
 done

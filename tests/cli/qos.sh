@@ -215,7 +215,7 @@ wrong 's/train: {}/train: { weight: 0 }/' "weight: 0"
 wrong 's/train: {}/-x: {}/' "'-x': must be 1 to 63 characters"
 wrong 's/train: {}/train: { stream: gone }/' "there is no stream 'gone'"
 wrong 's/train: {}/train: { stream: infer }/' "train: stream 'infer' already belongs to infer: one stream cannot be two tenants"
-wrong 's/alpha: 0.6/alpha: $x/' "no run has that variable"
+wrong 's/alpha: 0.6/alpha: $x/' "this variable is not defined"
 wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is no time"
 wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: must be 1us to 1s"
 wrong 's/epochs: 150/epochs: 0/' "epochs: 0"
@@ -227,12 +227,12 @@ wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': must
 wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is there twice"
 wrong 's/  tenants:/  tenants: []\n  tenant:/' "qos: the key 'tenant' is not known"
 # Octal to some, in every number of the file.
-wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': must be a share, more than 0 and up to 1, without a 0 before it"
-wrong 's/alpha: 0.6/rate: 010/' "rate: '010': must be units a second, more than 0, without a 0 before it"
-wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': must be units a second, more than 0, without a 0 before it"
+wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a leading 0"
+wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a leading 0"
+wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': wants units a second, more than 0, without a leading 0"
 wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': must be 1 to 99.9, with at most one decimal, without a 0 before it"
-wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': must be 0.1% to 25%, with the percent sign, without a 0 before it"
-wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is no whole number from 0 to 1000 without a 0 before it"
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': wants 0.1% to 25%, with the sign, without a leading 0"
+wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is not a whole number from 0 to 1000 without a leading 0"
 wrong 's/train: {}/train: { floor: 010 }/' "floor: '010' is no whole number"
 wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
 # Phases are on one GPU: sets and learned properties of TPCs continue from one to the next.
@@ -405,7 +405,7 @@ refused 125 "a: must have exactly one of program, pid and job" qos run $e -f "$t
 file "tenants: { a: { program: [ true ], pid: 5 } }"
 refused 125 "a: must have exactly one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: sleep } }"
-refused 125 "bad.yaml:1: program: wants a list" qos run $e -f "$tmp/bad.yaml"
+refused 125 "bad.yaml:1: program: must be a list" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { job: no-such-job-$$ } }"
 refused 125 "no job 'no-such-job-$$' runs" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], signal: smoke } }"
@@ -442,17 +442,17 @@ refused 125 "--tenant a:rate: 'rate': must be KEY=VALUE" qos run $e --tenant a:r
 refused 125 "--tenant:2: tenants: the key 'a' is there twice" qos run $e --tenant a:rate=1 --tenant a:job=x true
 refused 125 "'true': each --tenant has a job or a pid" qos run $e --tenant a:job=x true
 refused 125 "--tenant:1: a: must have exactly one of program, pid and job" qos run $e --tenant a:rate=1
-refused 125 "-f f and --tenant a: take one" qos run $e -f f --tenant a true
+refused 125 "-f f and --tenant a: use only one of them" qos run $e -f f --tenant a true
 refused 125 "--epoch 1s: is the file's" qos run $e -f f --epoch 1s
-refused 2 "--tenant is no option of 'gpupart qos replay'" qos replay x --tenant a
+refused 2 "--tenant is not an option of 'gpupart qos replay'" qos replay x --tenant a
 cp "$tmp/words.log" "$tmp/kept.log"
-refused 2 "-o $tmp/kept.log: is what it reads" qos replay "$tmp/kept.log" -o "$tmp/kept.log"
+refused 2 "-o $tmp/kept.log: is also the input" qos replay "$tmp/kept.log" -o "$tmp/kept.log"
 cp share/scenarios/qos-steady.yaml "$tmp/kept.yaml"
-refused 2 "--log $tmp/kept.yaml: is what it reads" qos sim "$tmp/kept.yaml" --log "$tmp/kept.yaml"
-refused 2 "are one file" qos sim "$tmp/kept.yaml" --log "$tmp/one" -o "$tmp/one"
+refused 2 "--log $tmp/kept.yaml: is also the input" qos sim "$tmp/kept.yaml" --log "$tmp/kept.yaml"
+refused 2 "are the same file" qos sim "$tmp/kept.yaml" --log "$tmp/one" -o "$tmp/one"
 cmp -s share/scenarios/qos-steady.yaml "$tmp/kept.yaml" && cmp -s "$tmp/words.log" "$tmp/kept.log"
 ok $? "and what is read is as it was"
-refused 2 "-o x.svg: calibrate draws no picture" qos calibrate $e --tenant a -o x.svg true
+refused 2 "-o x.svg: calibrate cannot draw a picture" qos calibrate $e --tenant a -o x.svg true
 refused 2 "--tenant: no tenant has a program" qos calibrate $e --tenant a:job=x
 
 tap_done

@@ -127,7 +127,7 @@ sed 's/-n 1"/-t 0"/' "$tmp/plan.json" >"$tmp/outside.json"
 try cdi -i $b --plan "$tmp/outside.json" --device sim
 [ "$status" != 0 ] && ! [ -s "$tmp/out" ]
 ok $? "a rule outside of the tenant's set: no container"
-has "$(cat "$tmp/err")" "TPCs 0 are outside of" "which is reported"
+has "$(cat "$tmp/err")" "TPCs 0 are outside the" "which is said"
 
 # Refusals before any program starts.
 bad_rule() {	# bad_rule RULE WORDS
@@ -136,13 +136,13 @@ bad_rule() {	# bad_rule RULE WORDS
 	ok $? "--rule '$1' is refused"
 	has "$(cat "$tmp/err")" "$2" "and the sentence has: $2"
 }
-bad_rule 'census' "wants PATTERN=SET"
-bad_rule '=-n 4' "wants PATTERN=SET"
-bad_rule 'census=' "wants PATTERN=SET"
-bad_rule 'census=-t 40' "TPCs 40 are outside of the run's set, 0-15"
+bad_rule 'census' "must be PATTERN=SET"
+bad_rule '=-n 4' "must be PATTERN=SET"
+bad_rule 'census=' "must be PATTERN=SET"
+bad_rule 'census=-t 40' "TPCs 40 are outside the run's set, 0-15"
 bad_rule 'census=gpc:9' "GPC 9"
 bad_rule 'census=-n 17' "-n 17"
-bad_rule 'census=-x 3' "SET is -t, -g, -u, -n, --sms or --hex"
+bad_rule 'census=-x 3' "SET must be -t, -g, -u, -n, --sms or --hex"
 bad_rule "$(printf '%0256d' 0)=-n 1" "at most 255"
 
 # Kernels whose blocks wait for each other without being cooperative launches: this cannot be

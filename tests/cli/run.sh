@@ -33,7 +33,7 @@ case $gpu in
 esac
 [ -n "$(value checked)" ]
 ok $? "GPUPART_CHECKED is the key of the checked map"
-is "$(wc -l <"$tmp/err") $(grep -c "hold clusters of at most 4 blocks" "$tmp/err")" "2 1" "two lines on stderr, one of the cluster it holds"
+is "$(wc -l <"$tmp/err") $(grep -c "have room for clusters of at most 4 blocks" "$tmp/err")" "2 1" "two lines on stderr, one of the cluster it holds"
 has "$err" simulated "it says simulated"
 has "$err" "0,5,8-11" "it names the set"
 has "$err" "simulated" "it says that the GPU is simulated"
@@ -125,9 +125,9 @@ release() {
 hold $e -n 8
 is "$(cat "$tmp/held") $(set_of -n 8)" "1,9,17,25,32,39,46,53 2,10,18,26,33,40,47,54" \
 	"a second -n 8 is clear of the first"
-is "$(grep -c overlap "$tmp/err")" 0 "and has nothing to say"
+is "$(grep -c "also used by" "$tmp/err")" 0 "and has nothing to say"
 is "$(set_of -n 66)" 0-65 "-n 66 beside a run of 8"
-has "$(cat "$tmp/err")" "TPCs 1,9,17,25,32,39,46,53 overlap" "-n 66 beside a run of 8: says which overlap"
+has "$(cat "$tmp/err")" "TPCs 1,9,17,25,32,39,46,53 are also used by" "-n 66 beside a run of 8: says which overlap"
 is "$(set_of -t 1)" 1 "what is named is what is taken"
 try run -i tests/data/gh100-h200-b/capture.txt -n 66 -- true
 case $err in *overlap*) bad=1 ;; *) bad=0 ;; esac
@@ -198,12 +198,12 @@ for gpu in 1 0000:02:00.0; do
 		"two simulated GPUs: --gpu $gpu is the second"
 	sim run --gpu 0 -t 0-9 -- "$gpupart" run --gpu $gpu -t 0 -- "$tmp/show"
 	is "$status $(value set)" "125 " "two simulated GPUs: a run cannot leave its own for $gpu"
-	has "$err" "cannot leave it for 0000:02:00.0" "two simulated GPUs: and says so"
+	has "$err" "cannot use 0000:02:00.0 instead" "two simulated GPUs: and says so"
 done
 sim run --gpu 1 -t 0-9 -- "$gpupart" run -t 3 -- "$tmp/show"
 is "$status $(value gpu)" "42 0000:02:00.0" "two simulated GPUs: inside a run the GPU is the limited one"
 sim run --gpu 2 -t 0 -- "$tmp/show"
-is "$status $(grep -c 'no simulated GPU is 2' "$tmp/err")" "125 1" "two simulated GPUs: there is no third"
+is "$status $(grep -c 'no simulated GPU matches 2' "$tmp/err")" "125 1" "two simulated GPUs: there is no third"
 
 # GPUPART_SIM alone has no effect: the set is not computed from it.
 GPUPART_SIM=$PWD/tests/data/gh100-h200-e/capture.txt

@@ -158,7 +158,7 @@ END
 refused 2 ":9: launch: the key 'to' is not known" "a key that is not known" <<'END'
   main: [ { launch: K, on: S, to: gpu } ]
 END
-refused 2 ":9: launch: the key 'on' is there twice" "a key twice" <<'END'
+refused 2 ":9: launch: the key 'on' is given twice" "a key twice" <<'END'
   main: [ { launch: K, on: S, on: T } ]
 END
 refused 2 ":9: cpu: '10' is no time such as 10us" "a time without a unit" <<'END'
@@ -175,15 +175,15 @@ $(cat "$tmp/base2")
   main: [ { launch: K, on: S } ]
 END
 }
-value "'-1' is no whole number from 0 to 2147483647" blocks -1
+value "'-1' is not a whole number from 0 to 2147483647" blocks -1
 value "'18446744073709551616' is no whole number" blocks 18446744073709551616
 value "'1.5' is no whole number" blocks 1.5
 value "'0x10' is no whole number" blocks 0x10
 value "'.nan' is no whole number" blocks .nan
-value "'010' is no whole number from 0 to 2147483647 without a 0 before it" blocks 010
+value "'010' is not a whole number from 0 to 2147483647 without a leading 0" blocks 010
 value "'' is no whole number" blocks ""
-value "wants one value" blocks "[1]"
-value "wants one value" blocks "{ a: 1 }"
+value "must be a single value" blocks "[1]"
+value "must be a single value" blocks "{ a: 1 }"
 value "contains a zero byte" blocks '"1\\0"'
 value "0: must be at least 1" blocks 0
 value "0 is less than 1" cluster 0
@@ -198,7 +198,7 @@ value "'l3': must be l2 or dram" from l3
 refused 2 ":9: repeat: '-1' is no whole number" "a number below 0" <<'END'
   main: [ { repeat: -1, do: [] } ]
 END
-refused 2 ":9: launch: '\$x': no run has that variable" "a variable that is not there" <<'END'
+refused 2 ":9: launch: '\$x': this variable is not defined" "a variable that is not there" <<'END'
   main: [ { launch: $x, on: S } ]
 END
 refused 2 ":10: no YAML: did not find" "no YAML" <<'END'
@@ -240,19 +240,19 @@ gpu: h300
 programs: {}
 END
 refused_file 2 "is empty" "an empty file" </dev/null
-refused_file 2 ":3: a second document: wants one" "two documents" <<'END'
+refused_file 2 ":3: a second document: only one is allowed" "two documents" <<'END'
 gpu: h200
 ---
 gpu: h200
 END
-refused_file 2 ":4: kernels: the key 'K' is there twice" "a kernel twice" <<'END'
+refused_file 2 ":4: kernels: the key 'K' is given twice" "a kernel twice" <<'END'
 gpu: h200
 kernels:
   K: { time: 1us }
   K: { time: 2us }
 programs: {}
 END
-refused_file 2 ":3: scenario: the key 'gpu' is there twice" "a section twice" <<'END'
+refused_file 2 ":3: scenario: the key 'gpu' is given twice" "a section twice" <<'END'
 gpu: h200
 programs: {}
 gpu: h200
@@ -302,7 +302,7 @@ gpu: h200
 runs: { "r\n": {} }
 programs: {}
 END
-refused_file 2 "runs: is empty" "no runs" <<'END'
+refused_file 2 "runs: the list is empty" "no runs" <<'END'
 gpu: h200
 runs: {}
 programs: {}
@@ -321,7 +321,7 @@ END
 for open in '[' '{ a: ' '- '; do
 	{ printf 'gpu: h200\nabout:\n  '; head -c 900000 /dev/zero | sed "s/\\x0/$open/g" | head -c 1000000; } >"$tmp/deep"
 	refused_file 2 ":3: " "nested deeply by $open" <"$tmp/deep"
-	has "$(cat "$tmp/err")" "too many lists and mappings in each other" "nested deeply by $open: why"
+	has "$(cat "$tmp/err")" "lists and mappings are nested too deeply" "nested deeply by $open: why"
 done
 {
 	echo "kernels:"
@@ -351,7 +351,7 @@ try sim
 is "$status" 2 "no file"
 try sim figure-3 --of svg
 has "$status $err" "2 gpupart sim: --of svg: " "--of svg of two runs"
-has "$err" "has 2 runs: choose one with --run" "--of svg of two runs: what to do"
+has "$err" "has 2 runs: choose one of them with --run" "--of svg of two runs: what to do"
 try sim figure-3 --run none
 is "$status" 2 "--run with no such run"
 try sim figure-3 --of png

@@ -179,7 +179,7 @@ is "$status $(ask '[len(d["processes"]), d["processes_left_out"], {q["launches_e
 # One inside another: neither could measure.
 try stat $sim -- "$gpupart" stat -- "$prog" deep 3
 is "$status" 125 "stat inside stat is refused"
-has "$err" "what runs here is measured by another gpupart stat already" "and why"
+has "$err" "another gpupart stat already measures this process" "and why"
 GPUPART_STAT=/proc/1/fd/9 "$gpupart" stat $sim -- "$prog" deep 3 >"$tmp/out" 2>&1
 is "$? $(grep -c "; 3 ended" "$tmp/out")" "0 1" "but not by the name of one that has ended"
 

@@ -18,7 +18,7 @@ is "$status $(wc -l <"$tmp/err")" "0 1" "all confined: one line on stderr, that 
 # Launches outside the set.
 try run $e -t 0-7 -- "$prog" x8 x2 x8 kernel sync
 is $status 0 "a program whose clusters do not fit: its status"
-has "$err" "2 launches outside of TPCs 0-7 (simulated): work_cluster: a cluster of 8 blocks" \
+has "$err" "2 launches outside TPCs 0-7 (simulated): work_cluster: no virtual GPC of the set has room for its clusters of 8 blocks" \
 	"how many, of which kernel, why"
 is "$(wc -l <"$tmp/err")" 3 "in one line, behind the start's two: the set, and which clusters it holds"
 set=$(proposed "$tmp/err")
@@ -28,7 +28,7 @@ is "$(echo "$set" | tr ',' '\n' | awk -F- '{ n += (NF > 1 ? $2 - $1 : 0) + 1 } E
 try run $e -t "$set" -- "$prog" x8 x2 x8 kernel sync
 is "$status $(wc -l <"$tmp/err")" "0 1" "the same program in it: nothing to report"
 try run $e -t 0-2 -- "$prog" x8
-has "$err" "no set of 3 TPCs holds it" "three TPCs: no set of that size would do"
+has "$err" "no set of 3 TPCs fits" "three TPCs: no set of that size would do"
 # beside LIST: the program on TPCs 0-7 while another run has LIST, which a proposal may name.
 beside() {
 	mkfifo "$tmp/hold"
@@ -47,37 +47,37 @@ is "$(spread "$other" | wc -l)" 8 "beside a program on those TPCs others are pro
 spread "$set" >"$tmp/set"
 is "$(spread "$other" | comm -12 - "$tmp/set" | wc -l)" 0 "which no other program has"
 beside 8-65
-has "$err" "no 8 free TPCs hold it; TPCs $set do, of which other programs have some" "TPCs of other programs are named"
+has "$err" "no 8 free TPCs fit; TPCs $set would, but other programs use some of them" "where others have those, that is said"
 try run $e -t 0-7,9,10 -- "$gpupart" run -t 0-7 -- "$prog" x8
-has "$err" "no set of 8 TPCs inside GPUPART_SET holds it" "in a run inside a run: none outside of the outer one's set"
+has "$err" "no set of 8 TPCs inside GPUPART_SET fits" "in a run inside a run: none outside of the outer one's set"
 try run $e -t 0-7 -- "$prog" coop100
-has "$err" "work_plain: a cooperative grid, which needs 25 TPCs at once" "a cooperative grid: what it needs"
+has "$err" "work_plain: its cooperative grid needs 25 TPCs at once" "a cooperative grid: what it needs"
 try run $e -t 0-7 -- "$prog" graph graph graph
-has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "a graph's node counts when it is built"
+has "$err" "1 launch outside TPCs 0-7 (simulated): work_cluster" "a graph's node counts when it is built"
 try run $e -t 0-7 -- "$prog" x8 sync unload load x8 x8
-has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "a module that goes: its kernel keeps its name"
-has "$err" "2 launches outside of TPCs 0-7 (simulated): other_cluster" "and lends it to no other"
+has "$err" "1 launch outside TPCs 0-7 (simulated): work_cluster" "a module that goes: its kernel keeps its name"
+has "$err" "2 launches outside TPCs 0-7 (simulated): other_cluster" "and lends it to no other"
 try run $e -t 0-7 -- "$prog" x8 unload load x8
-has "$err" "a kernel whose name is not known" "unloaded before its name was found out: said so"
+has "$err" "a kernel of unknown name" "unloaded before its name was found out: said so"
 try run $e -t 0-7 -- "$prog" x8 sync kill9
 is $status 137 "a killed program's status"
-has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "a killed program's launches count"
+has "$err" "1 launch outside TPCs 0-7 (simulated): work_cluster" "a killed program's launches count"
 try run $e -t 0-7 -- "$prog" fork x8 sync exec x8 x8
-has "$err" "3 launches outside of TPCs 0-7 (simulated): work_cluster" \
+has "$err" "3 launches outside TPCs 0-7 (simulated): work_cluster" \
 	"a child's, and those after an exec, are one line"
 try run $e -t 0-7 -- env GPUPART_SIM_FAULTS=tmd-version=0x41 "$prog" kernel kernel
-has "$err" "2 launches outside of the set (simulated): work_plain: gpupart does not support this type of launch" \
+has "$err" "2 launches outside the set (simulated): work_plain: gpupart does not support this type of launch" \
 	"an unknown TMD"
 LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt \
 	"$gpupart" run --gpu 1 -t 0-7 -- "$prog" kernel >"$tmp/out" 2>"$tmp/err"
-has "$(cat "$tmp/err")" "1 launch outside of the set (simulated): work_plain: it ran on a GPU without a set" \
+has "$(cat "$tmp/err")" "1 launch outside the set (simulated): work_plain: it ran on a GPU without a set" \
 	"another GPU than the set's"
 try run $e -t 0-7 -- "$gpupart" run -t 0-6 -- "$prog" x8
-is "$(grep -c 'outside of TPCs 0-6' "$tmp/err") $(grep -c outside "$tmp/err")" "1 1" \
+is "$(grep -c 'outside TPCs 0-6' "$tmp/err") $(grep -c outside "$tmp/err")" "1 1" \
 	"a run inside a run: the inner one reports, once"
 # shellcheck disable=SC3045 # dash and bash have it
 (ulimit -s 64; try run $e -t 0-7 -- "$prog" x8; echo "$status" >"$tmp/status")
-is "$(cat "$tmp/status") $(grep -c "1 launch outside of TPCs 0-7" "$tmp/err")" "0 1" "a stack of 64 KiB is enough"
+is "$(cat "$tmp/status") $(grep -c "1 launch outside TPCs 0-7" "$tmp/err")" "0 1" "a stack of 64 KiB is enough"
 try run $e -t 0-7 --exec -- "$prog" x8
 is "$status $(grep -c outside "$tmp/err")" "0 1" "--exec: no parent is left to report, one line all the same"
 has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster" "of the process itself"
@@ -115,7 +115,7 @@ try run $e -t 0-7 --strict -- "$prog" kernel x8 kernel legacy x2 coop4 capture s
 is $status 123 "--strict: a launch outside of the set ends the program, 123"
 is "$(tr '\n' ' ' <"$tmp/out")" "cuInit=0 context=0 kernel=0 x8=0 kernel=800 legacy=800 x2=800 coop4=800 capture=800 " \
 	"and later ones are refused, however they are launched"
-has "$err" "1 launch outside of TPCs 0-7 (simulated): work_cluster" "it is reported"
+has "$err" "1 launch outside TPCs 0-7 (simulated): work_cluster" "it is reported"
 has "$err" "strict: $prog was ended" "and said"
 try run $e -t 0-7 --strict -- "$prog" x8
 is $status 123 "--strict: also where the program ends by itself at once"
@@ -127,13 +127,13 @@ full='i=0; while [ $i -lt 256 ]; do GPUPART_DISABLE=1 "$0" init; i=$((i + 1)); d
 try run $e -t 0-7 -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "0 cuInit=0 context=0
 x8=0" "more processes than the report has room for: they run"
-has "$err" "1 further process used CUDA (simulated): what became of its launches is not known" "and are counted"
+has "$err" "1 further process used CUDA (simulated): whether its launches were confined is not known" "and are counted"
 is "$(grep -c "^gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster" "$tmp/err")" 1 "and say themselves what became of them"
 try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
 begin=100" "--strict: they are kept from CUDA, 123"
 has "$err" "strict: no CUDA for this process, whose launches are not confined: 256 processes" "the reason is reported"
-has "$err" "1 further process was kept from CUDA (simulated): the report had no room left" "and run counts them"
+has "$err" "1 further process could not use CUDA (simulated): the report was full" "and run counts them"
 is "$(grep -c "what became of" "$tmp/err")" 0 "and does not say that they used it"
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
 is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 capture=0 x8=0 kernel=800 graph=800 x2=800 " \
@@ -148,14 +148,14 @@ done
 try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8 sleep300 kernel; sleep 2.2; exit 5' "$prog"
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "--strict: a program that ignores the signal"
 # On a loaded machine it may be more than 2 s.
-is "$(echo "$err" | grep -c "strict: sh was sent SIGTERM and ran on for [2-9] s\|ran on for [1-9][0-9] s")" 1 "is reported"
+is "$(echo "$err" | grep -c "strict: sh got SIGTERM and ended only after [2-9] s\|ran on for [1-9][0-9] s")" 1 "is reported"
 try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8
 	(trap - TERM; exec env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel sleep60000); exit 3' "$prog"
 is "$status $(grep -c sleep60000 "$tmp/out")" "123 0" "and what it starts then is ended, too"
 has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "and reported"
 try run $e -t 0-7 --strict -- env GPUPART_CHECKED=0 XDG_CACHE_HOME="$tmp/none" "$prog" kernel
 is $status 4 "--strict: the program whose cuInit failed ends as it likes"
-has "$err" "(strict_prog) was kept from CUDA (simulated)" "and run says so"
+has "$err" "(strict_prog) could not use CUDA (simulated)" "and run says so"
 try run $e -t 0-7 --strict -- env GPUPART_DISABLE=1 "$prog" kernel
 is "$(head -n 1 "$tmp/out")" "cuInit=100 context=100" "--strict: GPUPART_DISABLE=1 inside keeps the program from CUDA"
 try run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$prog" kernel sleep60000
@@ -175,7 +175,7 @@ chmod 755 "$tmp"
 user=
 [ "$(id -u)" != 0 ] || user="setpriv --reuid 4711 --clear-groups"
 $user "$gpupart" run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
-has "$? $(cat "$tmp/err")" "(hide) cannot be looked into by this user: whether CUDA (simulated) was used there without a limit is not known" \
+has "$? $(cat "$tmp/err")" "(hide) cannot be examined by this user: it may have used CUDA (simulated) without a limit" \
 	"an unreadable process is reported as such"
 $user "$gpupart" run $e -t 0-7 --strict -- "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
 is "$? $(tr '\n' ' ' <"$tmp/out")$(grep -c 'looked into' "$tmp/err")" "0 cuInit=0 context=0 kernel=0 sleep1000=0 0" "unless it is confined and reports so"
@@ -303,7 +303,7 @@ try run $e -t 0-7 -- "$prog" x8 kernel
 is $status 123 "GPUPART_STRICT=1 in the environment is --strict"
 for value in yes 2 "1 "; do
 	GPUPART_STRICT=$value
-	refused 125 "GPUPART_STRICT='$value': wants 1 or 0" run $e -t 0-7 -- "$prog" kernel
+	refused 125 "GPUPART_STRICT='$value': must be 1 or 0" run $e -t 0-7 -- "$prog" kernel
 done
 for value in 0 ""; do
 	GPUPART_STRICT=$value
@@ -348,7 +348,7 @@ node 'strict = no\n\nstrictly = yes\n' 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config:3: 'strictly' is not a key: must be strict" "another key: refused"
 for text in 'strict = yes\nstrict = no\n' 'strict = no\nStrict = yes\n' 'strict = yes\nstrict = yes\n'; do
 	node "$text" 644 run $e -t 0-7 -- true
-	has "$status $err" "125 gpupart run: /etc/gpupart/config:2: '" "a key that is there twice: refused, with its line"
+	has "$status $err" "125 gpupart run: /etc/gpupart/config:2: '" "a key that is given twice: refused, with its line"
 	has "$err" "rict' is given twice" "and why"
 done
 node 'strict = no\nstrict = no\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
@@ -378,7 +378,7 @@ for words in "Is a directory" "Permission denied"; do
 	unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$tmp/etc" $user "$gpupart" run $e -t 0-7 -- "$prog" x8 kernel \
 		>"$tmp/out" 2>"$tmp/err" </dev/null
 	is "$? $(tail -n 1 "$tmp/out")" "123 kernel=800" "$words: counts as strict"
-	is "$(grep -c "^gpupart run: /etc/gpupart/config: $words: it counts as strict = yes" "$tmp/err")" 1 "and run says so, once"
+	is "$(grep -c "^gpupart run: /etc/gpupart/config: $words: treated as strict = yes" "$tmp/err")" 1 "and run says so, once"
 	# shellcheck disable=SC2086 # as above
 	unshare -m sh -c 'mount --bind "$0" /etc && exec "$@"' "$tmp/etc" $user "$gpupart" doctor --no-launch $e >"$tmp/out" 2>"$tmp/err"
 	has "$(sed -n 's/ node-config  */ /p' "$tmp/out" | tr -s ' ')" "note /etc/gpupart/config: $words: every run is strict" "so does doctor"

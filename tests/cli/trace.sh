@@ -67,7 +67,7 @@ refused 2 "40000 blocks in 1 launches" trace -i $h200 --launches 1 --blocks 2000
 set --
 for i in $(seq 53); do set -- "$@" 0; done
 refused 2 "53 sets: at most 52" trace "$@"
-refused 2 "'=0-3': an empty name" trace -i $h200 1 =0-3
+refused 2 "'=0-3': the name is empty" trace -i $h200 1 =0-3
 refused 2 "'a=0' and 'a=1': two sets of the name 'a'" trace -i $h200 a=0 ab=2 a=1
 refused 2 "'0' and '0': two sets of the name '0'" trace -i $h200 0 1 0
 try trace -i $h200 --launches 1 a=0 ab=0 b=0

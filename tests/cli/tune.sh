@@ -58,7 +58,7 @@ ok $? "sum: the one that gains nothing beyond 20 TPCs has $nr, not 4 and not all
 is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp/out")" 66 "and the other the rest"
 is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
 is "$(echo "$err" | grep -c "$a has TPCs 0-32; should they not come back: gpupart set $a -t 0-32")" 1 \
-	"and a message names the old sets before anything changes"
+	"and what they were is said before anything changes"
 # Speeds are what the sets make of them: a thousand units a TPC, each second.
 jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \
 	"$tmp/out" >/dev/null
@@ -213,10 +213,10 @@ refused 2 "name two different jobs" tune "$a" "$a"
 refused 2 "take one" tune "$a" -- true
 refused 2 "one is missing" tune $e -- true :
 refused 2 "two programs named true" tune $e -- true : true
-refused 2 "--mps is for programs after --" tune "$a" --mps
+refused 2 "--mps: needs a program after --" tune "$a" --mps
 refused 2 "--goal 'sum': wants [NAME:]alpha=" tune "$a" --goal sum
 refused 2 "--goal 'frobnicate': wants" tune "$a" --goal frobnicate
-refused 2 "is for none of the programs" tune "$a" --goal "b:rate=5"
+refused 2 "names none of the programs" tune "$a" --goal "b:rate=5"
 for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
 	try tune "$a" --goal "$goal"
 	is "$status $(echo "$err" | grep -c "^gpupart tune: --goal")" "2 1" "--goal $goal: $err"

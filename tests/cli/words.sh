@@ -67,8 +67,8 @@ chmod +x "$tmp/@serve"
 # shellcheck disable=SC2097,SC2098 # for that one command
 PATH=$tmp:$PATH "$gpupart" run -t 0 -- @serve @mix >"$tmp/out" 2>/dev/null
 is "$(cat "$tmp/out")" "ran @mix" "behind -- it is the program"
-refused 125 "@nope: there is no such set: there are @serve, @mix, @a.b-c" run @nope -- true
-refused 2 "@: there is no such set" cdi @
+refused 125 "@nope: no such set: the named sets are @serve, @mix, @a.b-c" run @nope -- true
+refused 2 "@: no such set" cdi @
 try cdi @serve
 is "$status" 0 "cdi takes one"
 try stat @serve -- true
@@ -86,11 +86,11 @@ bad() {
 	refused 125 "$config:2: $2" run $h200 @x -- true
 	refused 2 "$config:2: $2" cdi $h200 @x
 }
-bad 'sets.y = -t 0' "'sets.y' is no key: wants set.NAME, default.input or default.shape"
-bad 'set. = -t 0' "'set.' is no key"
-bad 'set.a b = -t 0' "'set.a b' is no key"
-bad 'strict = yes' "'strict' is no key"
-bad 'default.gpu = 0' "'default.gpu' is no key"
+bad 'sets.y = -t 0' "'sets.y' is not a key: must be set.NAME, default.input or default.shape"
+bad 'set. = -t 0' "'set.' is not a key"
+bad 'set.a b = -t 0' "'set.a b' is not a key"
+bad 'strict = yes' "'strict' is not a key"
+bad 'default.gpu = 0' "'default.gpu' is not a key"
 bad 'set.x = -t 1' "'set.x' is given twice"
 bad 'set.y =' "'set.y' has no value"
 bad 'set.y' "'set.y' is not valid: must be KEY = VALUE"
@@ -99,13 +99,13 @@ for words in "--nosuch" "-i sample:h200" "--json" "-t" "5" "-t 0 -- true" "@x" "
 	refused 125 "" run $h200 @y -- true
 done
 printf 'set.y = --json\n' >"$config"
-refused 125 "$config:1: set.y = --json: wants options of a set" run $h200 @y -- true
+refused 125 "$config:1: set.y = --json: must be options for a set" run $h200 @y -- true
 printf 'set.y = -t 0 5\n' >"$config"
-refused 125 "$config:1: set.y = -t 0 5: '5' is no option of a set" run $h200 @y -- true
+refused 125 "$config:1: set.y = -t 0 5: '5' is not an option for a set" run $h200 @y -- true
 for value in "-n 500%" "-g 99" "-t 0+1"; do
 	printf 'set.y = %s\n' "$value" >"$config"
 	try run $h200 @y -- true
-	is "$status $(tail -n 1 "$tmp/err")" "125 gpupart run: $config:1: set.y = $value is part of this set" "@y: $value: says where that is"
+	is "$status $(tail -n 1 "$tmp/err")" "125 gpupart run: the set includes $config:1: set.y = $value" "@y: $value: says where that is"
 done
 printf 'default.shape = round\n' >"$config"
 refused 125 "$config:1: default.shape = round: wants packed, gpcs, balanced or spread" run $h200 -n 4 -- true
@@ -115,7 +115,7 @@ try run $h200 -t 4 -- true
 is "$status" 0 "nor -t"
 printf 'nosuch = 1\n' >"$config"
 try doctor --no-launch
-has "$err" "$config:1: 'nosuch' is no key" "doctor says what is wrong with the file"
+has "$err" "$config:1: 'nosuch' is not a key" "doctor says what is wrong with the file"
 has "$out" "node-config" "and goes on"
 
 printf 'set.serve = -u 0\n' >"$config"
@@ -174,7 +174,7 @@ else
 	node 1234 run $h200 @node -- printenv GPUPART_SET
 	is "$status $out" "0 9" "a name of the node's"
 	node 1234 run $h200 @nope -- true
-	has "$err" "there are @serve, @node" "both are listed, each name once"
+	has "$err" "the named sets are @serve, @node" "both are listed, each name once"
 	node 1235 run $h200 @serve -- printenv GPUPART_SET
 	is "$(echo "$err" | grep -c "$config is ignored")" 1 "a third user's file is not read, which is reported once"
 	is "$status $out" "0 $(set_of $h200 -u 1)" "and the node's holds"
@@ -199,20 +199,20 @@ done
 try run $h200 -t 0-15 -- sh -c '"$0" run -n 50% -- printenv GPUPART_SET' "$gpupart"
 is "$(count "$out") $status" "8 0" "inside a run: of its set"
 for share in 0% 101% -5% % 5%% 5%x x% 1e400% 1e2% 1.2.3% .% 'nan%' ' 5%'; do
-	refused 125 "-n $share: wants a number of TPCs, 1 to 256, or a share such as 50%" run $h200 -n "$share" -- true
+	refused 125 "-n $share: must be a number of TPCs, 1 to 256, or a share such as 50%" run $h200 -n "$share" -- true
 done
 for share in 0.1% 1.5%; do
-	refused 125 "-n $share: is less than one of 66 TPCs" run $h200 -n "$share" -- true
+	refused 125 "-n $share: is less than 1 of 66 TPCs" run $h200 -n "$share" -- true
 done
 is "$(nr_of $h200 --sms 32) $(nr_of $h200 --sms 31) $(nr_of $h200 --sms 1) $(nr_of $h200 --sms 2 -n 3)" "16 16 1 4" "--sms: whole TPCs, rounded up, and added to -n"
 try run $h200 --sms 31 -- true
 has "$err" "--sms 31: rounded up to 16 whole TPCs, 32 SMs" "and says so"
 try run $h200 --sms 32 -- true
 is "$(echo "$err" | grep -c rounded)" 0 "but not of an even number"
-refused 125 "--sms 0: wants a number of SMs" run $h200 --sms 0 -- true
-refused 125 "--sms 50%: wants a number of SMs" run $h200 --sms 50% -- true
-refused 125 "--sms: 67 TPCs: 66 TPCs are free to choose from" run $h200 --sms 134 -- true
-refused 125 "-n 67: 66 TPCs are free to choose from" run $h200 -n 67 -- true
+refused 125 "--sms 0: must be a number of SMs" run $h200 --sms 0 -- true
+refused 125 "--sms 50%: must be a number of SMs" run $h200 --sms 50% -- true
+refused 125 "--sms: 67 TPCs: only 66 TPCs are left to choose from" run $h200 --sms 134 -- true
+refused 125 "-n 67: only 66 TPCs are left to choose from" run $h200 -n 67 -- true
 
 is "$(set_of $h200 -n 20 --shape packed)" "$(set_of $h200 -n 20)" "--shape packed is what -n does"
 is "$(set_of $h200 -n 34 --shape gpcs)" "$(set_of $h200 -g 0-2,7)" "--shape gpcs: four whole GPCs of both uGPUs"
@@ -220,8 +220,8 @@ is "$(set_of $h200 -n 33 --shape balanced)" "$(set_of $h200 -g 0-3)" "--shape ba
 refused 125 "have 30 TPCs together: 18 or 32 would do" run $h200 -n 30 --shape balanced -- true
 is "$(set_of $h200 -n 8 --shape spread | tr ',-' '\n\n' | wc -l)" 7 "--shape spread: 4 TPCs of one GPC, and the rest elsewhere"
 refused 125 "--shape round: wants packed, gpcs, balanced or spread" run $h200 -n 4 --shape round -- true
-refused 125 "--shape spread: goes with -n or --sms" run $h200 -t 4 --shape spread -- true
-refused 2 "--shape spread: goes with -n or --sms" set -p 1 --shape spread
+refused 125 "--shape spread: needs -n or --sms" run $h200 -t 4 --shape spread -- true
+refused 2 "--shape spread: needs -n or --sms" set -p 1 --shape spread
 printf 'default.shape = balanced\n' >"$config"
 is "$(set_of $h200 -n 33)" "$(set_of $h200 -g 0-3)" "default.shape"
 rm "$config"
@@ -230,7 +230,7 @@ rm "$config"
 try run $h200 -n 33 --shape balanced --name one -- sh -c '"$0" run -i sample:h200 --exec -n 2 -- true; env -u GPUPART_SET -u GPUPART_GPU -u GPUPART_JOB "$0" run -n 33 --shape balanced -- printenv GPUPART_SET
 	env -u GPUPART_SET -u GPUPART_GPU -u GPUPART_JOB "$0" run -n 34 --shape balanced -- true' "$gpupart"
 is "$(echo "$out" | tail -n 1)" "$(set_of $h200 -g 4-7)" "the second half is the other four GPCs"
-has "$err" "overlap with programs that run now: the free ones have no set of this shape" "what cannot be had without others' TPCs takes them, and says so"
+has "$err" "are also used by running programs: the free TPCs contain no set of this shape" "what cannot be had without others' TPCs takes them, and says so"
 
 plan_of() {
 	"$gpupart" plan $h200 "$@" --json | python3 -c 'import json, sys
@@ -269,7 +269,7 @@ ${CC:-gcc} -o "$tmp/hold" tests/cli/hold.c -ldl || exit 1
 # running: the number of programs that it reports.
 running() {
 	try
-	echo "$out" | sed -n 's/^\([0-9]*\) program.* confined: gpupart ps$/\1/p; s/^no program runs confined$/0/p'
+	echo "$out" | sed -n 's/^\([0-9]*\) program.* confined: see .gpupart ps.$/\1/p; s/^no program runs confined$/0/p'
 }
 before=$(running)
 mkfifo "$tmp/in" "$tmp/out.fifo"

@@ -41,7 +41,7 @@ ok $? "verify took ${seconds:-?} s, at most 10"
 timeout 60 "$gpupart" verify --json >"$out/verify.json"
 ok $? "verify --json"
 timeout 60 "$gpupart" doctor >"$out/doctor.txt" 2>&1
-ok $? "doctor: all that is needed works"
+ok $? "doctor: everything needed works"
 callback=$(sed -n '/^ok  *launch-callback /,/^[a-z]/p' "$out/doctor.txt" | tr -s ' \n' ' ' | grep -Eo 'a table of [0-9]+ bytes, .*, parameters of [0-9]+ bytes')
 ok $? "doctor: the callback is $callback"
 timeout 60 "$gpupart" demo >"$out/demo.txt" 2>&1

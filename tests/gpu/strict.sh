@@ -36,18 +36,18 @@ ${CC:-cc} -o "$tmp/prog" "$root/tests/gpu/strict_prog.c" -ldl || exit 77
 	run -t 0-7 -- "$tmp/prog" kernel x2 legacy sync
 	is "$status $(grep -c outside "$tmp/err")" "0 0" "what fits its set is not reported"
 	run -t 0-7 -- "$tmp/prog" x8 x2 x8 kernel sync
-	has "$tmp/err" "2 launches outside of TPCs 0-7" "clusters of 8 in TPCs 0-7: counted"
-	has "$tmp/err" "work_cluster: a cluster of 8 blocks" "with the kernel's name and why"
-	set=$(sed -n 's/.*; -t \([0-9,-]*\).*, as many, would hold it$/\1/p' "$tmp/err")
+	has "$tmp/err" "2 launches outside TPCs 0-7" "clusters of 8 in TPCs 0-7: counted"
+	has "$tmp/err" "work_cluster: no virtual GPC of the set has room for its clusters of 8 blocks" "with the kernel's name and why"
+	set=$(sed -n 's/.*; -t \([0-9,-]*\).*, with the same number of TPCs, would fit$/\1/p' "$tmp/err")
 	[ -n "$set" ]
 	ok $? "a set is proposed: $set"
 	run -t "${set:-0-7}" -- "$tmp/prog" x8 x2 x8 kernel sync
 	is "$status $(grep -c outside "$tmp/err")" "0 0" "it holds them: nothing is reported"
 	run -t 0-7 -- "$tmp/prog" graph graph sync
-	has "$tmp/err" "1 launch outside of TPCs 0-7" "a graph's node counts once"
+	has "$tmp/err" "1 launch outside TPCs 0-7" "a graph's node counts once"
 	run -t 0-7 -- "$tmp/prog" x8 sync kill9
 	is $status 137 "a killed program's status"
-	has "$tmp/err" "work_cluster: a cluster of 8 blocks" "its launches are reported, by name"
+	has "$tmp/err" "work_cluster: no virtual GPC of the set has room for its clusters of 8 blocks" "its launches are reported, by name"
 	run -t 0-7 -- "$tmp/prog" coop200 sync
 	has "$tmp/err" "work_plain: a cooperative grid" "a cooperative grid that does not fit"
 

@@ -154,19 +154,19 @@ never() {
 never tpcs=67 "can never run here: h200 has 66 TPCs"
 never tpcs=8,mem=200G "h200 has 143771 MiB"
 never tpcs=40,ugpu "TPCs in its largest uGPU"
-never tpcs=16,cluster=32 "holds clusters of 16 blocks at most"
+never tpcs=16,cluster=32 "has room for clusters of at most 16 blocks"
 never tpcs=2,gpcs "has no GPC of fewer than 6 TPCs"
 never tpcs=0 "wants a number"
 never gpcs "how many TPCs"
 never tpcs=4,colour=red "colour=red"
-never tpcs=4,tpcs=8 "tpcs=8: is there twice"
+never tpcs=4,tpcs=8 "tpcs=8: is given twice"
 never "tpcs=8,mem=$(printf '%0130d' 1)G" "more than 127 characters"
 for gres in shard:4 shard tpcmem; do
 	as games srun --gres=$gres true 2>"$tmp/err"
 	has "$(cat "$tmp/err")" "asked for with --gpupart" "--gres=$gres without --gpupart is refused"
 done
 as games srun --gpupart tpcs=4 --exclusive true 2>"$tmp/err"
-has "$(cat "$tmp/err")" "--exclusive, which takes whole GPUs: take one" "an exclusive node and a part of its GPU are refused"
+has "$(cat "$tmp/err")" "--exclusive, which takes whole GPUs: use only one of them" "an exclusive node and a part of its GPU are refused"
 as games srun --gpupart tpcs=4 --gres=gpu:1 true 2>"$tmp/err"
 has "$(cat "$tmp/err")" "take one" "so are they with a whole GPU"
 is "$(squeue -h | wc -l)" 0 "nothing of these waits"
@@ -301,7 +301,7 @@ done
 as games srun -w n1 --gpupart tpcs=8,gpcs true 2>"$tmp/err"
 is $? 75 "no whole GPC is free: the job ends with 75, for RequeueExit"
 has "$(cat "$tmp/err")" "in whole GPCs are free together" "its output has the sentence"
-has "$(cat "$tmp/err")" "tpcs=8 of any kind would do now" "and says what would do"
+has "$(cat "$tmp/err")" "tpcs=8 without conditions would be possible now" "and says what would do"
 sed 's/^/# /' "$tmp/err"
 begin waits games -w n1 --gpupart tpcs=8,gpcs,wait=60
 until_true is_state waits RUNNING
@@ -324,7 +324,7 @@ for i in 1 2 3 4 5 6 7; do
 done
 as games srun -w n1 -n 2 --overcommit --gpupart tpcs=4 sh -c 'echo $GPUPART_SET' >"$tmp/out/poor" 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/out/poor")" "0 2" "4 TPCs that hold no cluster are given"
-is "$(grep -c "hold clusters of at most [246] blocks: .*; no 4 free TPCs held clusters of 8; cluster=8 asks for such" "$tmp/err")" 1 \
+is "$(grep -c "have room for clusters of at most [246] blocks: .*; no 4 free TPCs had room for clusters of 8; cluster=8 requests such a set" "$tmp/err")" 1 \
 	"one line says so, of the first task"
 sed 's/^/# /' "$tmp/err"
 as games srun -w n1 --gpupart tpcs=4,cluster=8 true 2>"$tmp/err"

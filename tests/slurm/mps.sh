@@ -148,7 +148,7 @@ is "$status $out$err" "0 $pipes none none" "started anew in the same directory: 
 cluster_in n1 chown games $pipes
 job news sh -c "$show"
 is "$status $out" "0 none none none" "a directory that another user owns: not joined"
-has "$err" "$pipes is not a directory that only root can write to" "it says so"
+has "$err" "$pipes must be a directory that only root can write to" "it says so"
 cluster_in n1 chown root $pipes
 cluster_in n1 sh -c "touch $pipes/quit; while test -e $pipes/control; do sleep 0.1; done; rm -r $pipes"
 job news sh -c "$show"

@@ -539,8 +539,8 @@ static void test_directories(void)
 
 	refused("mkdir -m 700 x; ln -s x gpupart-mps", "is a link");
 	refused("ln -s none gpupart-mps", "is a link");
-	refused(": >gpupart-mps", "is no directory");
-	refused("mkdir -m 755 gpupart-mps", "is open to others (mode 755)");
+	refused(": >gpupart-mps", "is not a directory");
+	refused("mkdir -m 755 gpupart-mps", "is accessible to others (mode 755)");
 	refused("mkdir -m 700 gpupart-mps x; ln -s ../x gpupart-mps/log", "is a link");
 	refused("mkdir -m 700 gpupart-mps; ln -s ../x gpupart-mps/gpupart.lock", "gpupart.lock");
 	refused("mkdir -m 700 gpupart-mps; ln -s ../x gpupart-mps/gpupart.users", "gpupart.users");
@@ -548,7 +548,7 @@ static void test_directories(void)
 		refused("mkdir -m 700 gpupart-mps; chown 65534 gpupart-mps",
 			"belongs to user 65534");
 	else
-		tap_skip("not root: no directory of another user is possible");
+		tap_skip("not root: there is not a directory of somebody else's to be had");
 
 	clear();
 	snprintf(run, sizeof(run), "%s", getenv("XDG_RUNTIME_DIR"));
@@ -570,7 +570,7 @@ static void test_directories(void)
 	}
 	mkdir(in(top, "another"), 0700);
 	if (geteuid() || chown(in(top, "another"), 65534, 65534)) {
-		tap_skip("not root: no directory of another user is possible");
+		tap_skip("not root: there is not a directory of somebody else's to be had");
 	} else {
 		setenv("XDG_RUNTIME_DIR", in(top, "another"), 1);
 		own_directory(text, sizeof(text));
@@ -589,14 +589,14 @@ static void test_failures(void)
 	clear();
 	put(in(fake, "fails"), "Start\nno GPU can be had\n\n");
 	user = join();
-	tap_ok(!user.joined && strstr(user.noted, "-d ended with status 3: no GPU can be had: ") &&
+	tap_ok(!user.joined && strstr(user.noted, "-d failed with status 3: no GPU can be had: ") &&
 		       !nr_lines(in(top, "env"), "CUDA_MPS_") && !is_there(in(own, STARTED)) &&
 		       !nr_keepers(NULL),
 	       "it does not start: %s", user.noted);
 	end(&user);
 	put(in(fake, "fails"), "");
 	user = join();
-	tap_ok(strstr(user.noted, "-d ended with status 3: said, not logged: "),
+	tap_ok(strstr(user.noted, "-d failed with status 3: said, not logged: "),
 	       "what an earlier one logged is not what went wrong: %s", user.noted);
 	end(&user);
 	tap_ok(nr_lines(in(fake, "marker"), "0 ") == 1, "it was noted before it was started");
@@ -610,7 +610,7 @@ static void test_failures(void)
 	user = join();
 	start = process_now_ms() - start;
 	tap_ok(!user.joined && nr_done("start") == 1 &&
-		       strstr(user.noted, "-d gave no daemon that answers in 10 s") &&
+		       strstr(user.noted, "-d started no daemon that answers within 10 s") &&
 		       start < 25000 && !is_there(in(own, STARTED)) && !nr_keepers(NULL),
 	       "neither the named one nor ours answers: %s (%ld ms)", user.noted, start);
 	tap_ok(SOON(!daemon_of(own)) && daemon_of(named), "ours is ended, the other one not");
