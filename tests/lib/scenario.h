@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of the library on the simulated driver: the driver's calls, a program that
- * launches, and a parent that starts itself once a scenario with that scenario's
- * environment and counts what the child prints. Must not know any scenario.
+ * For tests of the library on the simulated driver: the driver's calls, a program that launches,
+ * and a parent that starts itself once for each scenario with that scenario's environment and
+ * counts the output of the child.
  */
 #ifndef GPUPART_TESTS_LIB_SCENARIO_H
 #define GPUPART_TESTS_LIB_SCENARIO_H
@@ -66,7 +66,7 @@ static int driver_open(void)
 	return 0;
 }
 
-/* One context of its own with a census kernel, as a program has it. */
+/* A context with a census kernel, as in a program. */
 struct program {
 	P ctx, function;
 	U64 out;
@@ -87,7 +87,7 @@ static int program_start(struct program *p, int device)
 	       cuFuncSetAttribute(p->function, 8, 200000) || cuMemAlloc(&p->out, 24 * 4096);
 }
 
-/* Launches @blocks that hold an SM each for @ns; nothing is waited for. */
+/* Launches @blocks that hold an SM each for @ns, without waiting. */
 __attribute__((unused))
 static int program_launch(struct program *p, P stream, unsigned int blocks, unsigned int ns)
 {
@@ -140,7 +140,7 @@ static struct gpupart_tpcset list(const char *text)
 	return set;
 }
 
-/* A program that knows nothing of us; @want NULL: the whole GPU. */
+/* A program without gpupart; @want NULL: the whole GPU. */
 __attribute__((unused))
 static void program_unaware(const char *want)
 {
@@ -161,10 +161,10 @@ static void program_unaware(const char *want)
 /* ------------------------------------------------------------------------ parent */
 
 /*
- * In @sim, and behind the "=" of @env: "@b" a board's capture, "@/NAME" a file of the
- * scratch folder, "@inject" our injected library, "@tool" another tool's, "@key" the
- * key that the cache holds, "@pci1" the second simulated GPU's made-up address. Parts
- * of @sim are parted by colons. @prepare runs in the parent, with an empty cache.
+ * In @sim, and after the "=" of @env: "@b" a board's capture, "@/NAME" a file of the scratch
+ * folder, "@inject" the injected library, "@tool" another tool's, "@key" the key in the cache,
+ * "@pci1" the second simulated GPU's made-up address. Parts of @sim are separated by colons.
+ * @prepare runs in the parent, with an empty cache.
  */
 struct scenario {
 	const char *name;
@@ -226,7 +226,7 @@ static void child_environment(const struct scenario *s)
 	}
 }
 
-/* Starts ourselves as @s; what it prints goes to descriptor @out. */
+/* Starts this program as @s; its output goes to descriptor @out. */
 static pid_t child_start(const struct scenario *s, int out)
 {
 	pid_t pid;
@@ -242,7 +242,7 @@ static pid_t child_start(const struct scenario *s, int out)
 	return pid;
 }
 
-/* Runs ourselves as @s, whose lines are no part of the test's; its wait status, or -1. */
+/* Runs this program as @s, without counting its lines; returns its wait status, or -1. */
 __attribute__((unused))
 static int child_quiet(const struct scenario *s)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the library does where an allocation, or a call of the system, fails: each one of them
- * once, one after the other, until nothing more would fail (linked with --wrap, so that all of
- * the library's come here). Each time it says so, or does without; nothing is leaked, no memory
- * and no descriptor; and then all works again.
+ * The library's behaviour when an allocation or a system call fails. Each one fails once, in
+ * turn, until none is left (linked with --wrap, so that all of the library's calls come here).
+ * Each time the library reports an error or works without the result; no memory or descriptor
+ * leaks; and afterwards everything works again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,19 +26,19 @@
 
 #define PCI "0000:0d:00.0"
 
-/* ------------------------------------------------------------------ what may fail */
+/* ---------------------------------------------------------------- calls that can fail */
 
-/* Shared with children, in which a scenario may go on. */
+/* Shared with children, in which a scenario may continue. */
 static struct faults {
-	unsigned int seen;	/* that could have failed */
-	unsigned int at;	/* the how many-th does, from 1; 0 none */
-	bool system;		/* calls of the system, not allocations */
-	char which[32];		/* that failed */
+	unsigned int seen;	/* calls so far that could have failed */
+	unsigned int at;	/* number of the call that fails, from 1; 0: none */
+	bool system;		/* system calls, not allocations */
+	char which[32];		/* name of the call that failed */
 } *faults;
 
 #define MAX_LIVE 4096
 
-static void *live[MAX_LIVE];	/* what was allocated here and not freed */
+static void *live[MAX_LIVE];	/* blocks allocated here and not freed */
 
 static bool fails(const char *which, bool system)
 {
@@ -76,7 +76,7 @@ static unsigned int nr_live(void)
 	return nr;
 }
 
-/* result name(args), failing with @err and @bad. */
+/* Wraps "result name(args)", which fails with @err and @bad. */
 #define ALLOCATES(name, arguments, values)                \
 	void *__real_##name arguments;                    \
 	void *__wrap_##name arguments;                    \
@@ -154,7 +154,7 @@ CALLS_SYSTEM(ssize_t, readlink, (const char *path, char *to, size_t len), (path,
 int __real_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st);
 
-/* A compiler may look at what was not filled in, as long as nothing comes of it. */
+/* The compiler may read uninitialized values if the result does not depend on them. */
 int __wrap_fstat(int fd, struct stat *st)
 {
 	memset(st, 0, sizeof(*st));
@@ -191,7 +191,7 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
 /* ---------------------------------------------------------------------- scenarios */
 
 static struct gpupart *gp;
-static struct gpupart_topology *board;	/* made when nothing fails */
+static struct gpupart_topology *board;	/* created while nothing fails */
 static char tenant[64];
 
 static int capture_read_and_written(void)
@@ -214,7 +214,7 @@ static int sample_opened(void)
 	struct gpupart_topology *topo;
 	int err = gpupart_topology_open(gp, "sample:h200", NULL, &topo);
 
-	/* It looks for itself beside the library, which is linked into this test. */
+	/* The library searches its own folder, and is linked into this test. */
 	if (!err)
 		gpupart_topology_close(topo);
 	return err == -ENOENT ? 0 : err;
@@ -283,7 +283,7 @@ static int processes_listed(void)
 	return nr < 0 ? nr : on < 0 ? on : 0;
 }
 
-/* What a process shows of itself cannot be taken back: each time another one does. */
+/* The state page of a process cannot be undone: each time another process makes one. */
 static int published(void)
 {
 	static struct gpupart_gpu_info info = { .pci = PCI, .source = "rm" };
@@ -342,11 +342,11 @@ static int gpus_listed(void)
 	static struct gpupart_gpu_info list[4];
 	int err = gpupart_gpu_list(gp, NULL, list, 4, sizeof(struct gpupart_gpu_info));
 
-	/* None is an answer here, and that there is no driver. */
+	/* "No driver" and an empty answer are valid results here. */
 	return err >= 0 || err == -ENODEV || err == -EACCES || err == -EOPNOTSUPP ? 0 : err;
 }
 
-/* ----------------------------------------------------------------------- the walk */
+/* ------------------------------------------------------------------------- loop */
 
 static unsigned int nr_descriptors(void)
 {
@@ -357,7 +357,7 @@ static unsigned int nr_descriptors(void)
 	return nr;
 }
 
-/* Each of @what fails once: how many there were; -1, and it is said, where one went wrong. */
+/* Makes each of @what fail once. Returns their number, or -1 with a message if a check failed. */
 static int walk(const char *what, int (*scenario)(void), bool system)
 {
 	unsigned int descriptors = nr_descriptors(), memory = nr_live(), at;
@@ -373,7 +373,7 @@ static int walk(const char *what, int (*scenario)(void), bool system)
 		faults->at = at;
 		err = scenario();
 		faults->at = 0;
-		/* Nothing is left that would fail. */
+		/* No call is left that can fail. */
 		if (!faults->which[0])
 			break;
 		good = err <= 0 && nr_descriptors() == descriptors && nr_live() == memory;
@@ -396,7 +396,10 @@ static void check(const char *what, int (*scenario)(void))
 
 int main(void)
 {
-	/* The first call of each is made before, so that what libc keeps for ever is there. */
+	/*
+	 * The first call of each scenario is made before, so that memory that libc keeps is
+	 * allocated.
+	 */
 	struct faults *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 

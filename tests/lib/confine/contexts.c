@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program on two GPUs that launches in a context which is not current, on a stream of its
- * own: the sets of that context's GPU hold.
+ * A program on two GPUs that launches in a context which is not current, on a stream of that
+ * context: the sets of that context's GPU apply.
  */
 #include "tests/lib/scenario.h"
 
@@ -19,7 +19,7 @@ static bool attach_both(void)
 	return true;
 }
 
-/* Launched with @current current, its records read in its own context. */
+/* Launches while @current is current; the records are read in the launch's own context. */
 static void runs_on(struct program *p, P stream, P current, const struct gpupart_tpcset *want,
 		    const char *what)
 {
@@ -44,7 +44,7 @@ static void runs_on(struct program *p, P stream, P current, const struct gpupart
 	       "%s: ran on TPCs %s", what, text);
 }
 
-/* Nothing is launched in it while it is current. */
+/* No launch is made in this context while it is current. */
 static void child_made_after(void)
 {
 	struct program first, p;
@@ -97,7 +97,7 @@ static void child_current_at_attach(void)
 	runs_on(&p, stream, first.ctx, &some, "the one that was current");
 }
 
-/* Where one of the first GPU's was, the memory is given out again. */
+/* The driver reuses the memory of a context of the first GPU. */
 static void child_in_place(void)
 {
 	struct program first, gone, p;

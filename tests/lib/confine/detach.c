@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Options of an attach, whether one is possible, and giving the driver's place back: through
+ * Options of an attach, whether an attach is possible, and detaching from the driver: through
  * gpupart.h on the simulated driver.
  */
 #include <pthread.h>
@@ -17,7 +17,7 @@ static bool says(const char *words)
 	return strstr(gpupart_error(gp), words);
 }
 
-/* The driver's place for a tool is free: another copy of the table's subscriber gets it. */
+/* The driver accepts another tool: a second subscriber to the table succeeds. */
 static bool place_is_free(void)
 {
 	static const unsigned char uuid[16] = { 0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
@@ -204,7 +204,7 @@ static int free_descriptor(void)
 	return fd;
 }
 
-/* Rows of other versions: sizes of the caller's struct. */
+/* Structures of other versions, with other sizes. */
 static void child_rows(void)
 {
 	int before;

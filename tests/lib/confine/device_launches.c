@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches of kernels that can launch others from the GPU, on the simulated driver: which
+ * Launches of kernels that can launch other kernels from the GPU, on the simulated driver: which
  * of them are counted, and which cannot be.
  */
 #include <elf.h>
 #include "tests/lib/scenario.h"
 
-/* Binaries as far as anybody looks at them: a head, and names. */
+/* Binaries with only the parts that the library reads: a header, and names. */
 struct image {
 	Elf64_Ehdr head;
 	char names[100000];
@@ -24,13 +24,16 @@ static const char text_launching[] =
 static void images_make(void)
 {
 	graph = plain = launching;
-	/* Far in, and not as a string of its own. */
+	/* Far behind the beginning, and as part of a longer string. */
 	strcpy(launching.names + 70000, ".text.__cudaCDP2LaunchDeviceV2");
 	strcpy(graph.names + 70000, "cudaGraphLaunch");
 	strcpy(plain.names + 70000, ".text.LaunchedByNobody");
 }
 
-/* The sim's kernel whose children run on all SMs, in a module that may launch them, and not. */
+/*
+ * The simulated kernel whose children run on all SMs, in a module that may launch them and in one
+ * that may not.
+ */
 #define PARENT ".visible .entry gpupart_parent(.param .u64 out, .param .u32 spin_ns)\n"
 static const char parent_launching[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
 	PARENT "{ call cudaLaunchDeviceV2; ret; }\n";
@@ -69,7 +72,10 @@ static P module_of(const void *image)
 	return cuModuleLoadData(&module, image) ? NULL : module;
 }
 
-/* Launches a kernel of @module three times: how many were counted, and all seen (else -1). */
+/*
+ * Launches a kernel of @module three times; returns how many were counted if all were seen, else
+ * -1.
+ */
 static long long counted(P module, const char *name)
 {
 	struct gpupart_counters before, after;
@@ -136,7 +142,7 @@ static void modules(void)
 	tap_ok(counted(module_of(&launching), "k") == 3, "and one that launches");
 }
 
-/* The counter says what can be. The launches themselves are confined as any. */
+/* The counter counts launches that can launch others. These launches themselves are confined. */
 static void confined(void)
 {
 	struct gpupart_counters before, after;
@@ -172,7 +178,7 @@ static void loaded_before(void)
 	tap_ok(counted(module_of(&launching), "k") == 3, "one from after is");
 }
 
-/* A driver that does not tell of modules. */
+/* A driver that does not report modules. */
 static void not_told(void)
 {
 	struct program p;
@@ -182,7 +188,7 @@ static void not_told(void)
 	tap_ok(counted(module_of(&launching), "k") == 0, "nothing is found, and the program runs");
 }
 
-/* What this process shows to others. */
+/* The values that other processes see of this one. */
 static void shown(void)
 {
 	struct gpupart_process list[64];
@@ -201,9 +207,9 @@ static void shown(void)
 	tap_ok(seen == 3, "others see it: %llu", seen);
 }
 
-/* --------------------------------------------------------------------- refused */
+/* -------------------------------------------------------------------- refusals */
 
-#define BLOCKS 132	/* one an SM */
+#define BLOCKS 132	/* one per SM */
 
 /* Launches @function, a parent or a census: the TPCs of its records, and its result. */
 static CU launch_into(struct program *p, P function, struct gpupart_tpcset *seen)
@@ -246,7 +252,7 @@ static P kernel_of(const void *image, P *library)
 	return kernel;
 }
 
-/* What is refused below: children run anywhere. */
+/* The launches that are refused below: their children would run anywhere. */
 static void escape(void)
 {
 	struct gpupart_tpcset seen;
@@ -264,7 +270,7 @@ static void escape(void)
 	tap_ok(in_all() == 2, "both are counted: %llu", in_all());
 }
 
-/* A graph of one launch of the program's kernel; NULL: it was not to be had. */
+/* A graph of one launch of the program's kernel; NULL: it could not be created. */
 static P graph_of(struct program *p)
 {
 	P stream, captured, exec;
@@ -317,7 +323,7 @@ static CU launch_ex(struct program *p, P function)
 	return cuLaunchKernelEx(&config, function, args, NULL);
 }
 
-/* A library's code comes with the first use of a kernel. */
+/* A library's code is loaded at the first use of a kernel. */
 static void refused_lazily(void)
 {
 	struct gpupart_tpcset seen, set;
@@ -379,7 +385,7 @@ static void refused_by_option(void)
 		       !launch_into(&p, function, &seen), "one from before the attach does");
 }
 
-/* Where a driver does not tell, what is not allowed cannot be held back. */
+/* If a driver does not report modules, forbidden launches cannot be prevented. */
 static void refused_untold(void)
 {
 	int err = attach("cuda:0");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executable graphs that stay built for several sets, on the simulated driver: what is built and
+ * Executable graphs with builds for several sets, on the simulated driver: what is built and
  * when, that each block stays in its set, that launches of one graph never overlap, changes of
- * the graph, what the driver refuses, and memory.
+ * the graph, refusals of the driver, and memory.
  */
 #include "lib/driver/cuda.h"
 #include "tests/lib/scenario.h"
@@ -42,15 +42,15 @@ static P streams[2], graph, nodes[NR_NODES], exec;
 static struct gpupart_tpcset a, b, c, d, e, all;
 static U64 out;
 
-/* ------------------------------------------------------------------- what the driver tells */
+/* --------------------------------------------------------------- callbacks of the driver */
 
 static int nr_built;		/* TMDs of the program's kernel */
-static P begun, ended;		/* the graph that the last launch's begin and end name */
-static int nr_replaced;		/* launches where these are not the same */
+static P begun, ended;		/* the graphs at the last launch's begin and end */
+static int nr_replaced;		/* launches where these differ */
 static int nr_destroyed;	/* executable graphs */
 static struct program p;
 
-/* Of another subscriber, which is called after the library at a begin. */
+/* A second subscriber; at a begin it is called after the library. */
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {
 	const struct cuda_call_params *call = params;
@@ -94,7 +94,7 @@ static struct gpupart_counters counted(void)
 	return counters;
 }
 
-/* How many launches had their graph built again since the last question. */
+/* How many launches had their graph rebuilt since the last call. */
 static U64 nr_reapplied(void)
 {
 	static U64 before;
@@ -104,9 +104,9 @@ static U64 nr_reapplied(void)
 	return more;
 }
 
-/* ------------------------------------------------------------------- a program and its graph */
+/* ----------------------------------------------------------------- a program and its graph */
 
-/* Node @n writes its records to place @to. */
+/* Node @n writes its records to index @to. */
 static struct cuda_kernel_node kernel(int n, int to)
 {
 	static unsigned int ns = 20000;
@@ -120,7 +120,7 @@ static struct cuda_kernel_node kernel(int n, int to)
 	};
 }
 
-/* Nodes one after the other. */
+/* A chain of nodes. */
 static P graph_to(int to, P *into)
 {
 	P made;
@@ -179,7 +179,7 @@ static bool read_records(void)
 	return !cuMemcpyDtoH(records, out, sizeof(records));
 }
 
-/* A launch of the graph, which runs on @want alone and leaves its records at @place. */
+/* Launches the graph, which runs on exactly @want and writes its records to @place. */
 static bool in(int place, const struct gpupart_tpcset *want)
 {
 	memset(records, 0xff, sizeof(records));
@@ -261,7 +261,7 @@ static void limited(void)
 	       "no second set beforehand: %s", gpupart_error(gp));
 }
 
-/* What is launched into a captured stream becomes a part of a graph: it is the program's. */
+/* A launch into a captured stream becomes part of a graph: it belongs to the program. */
 static void captured(void)
 {
 	P into = NULL;
@@ -283,7 +283,7 @@ static void captured(void)
 	tap_ok(!counted().graphs_stale, "none is counted as stale");
 }
 
-/* The driver makes no other, or there is no memory for it. */
+/* The driver fails to create another graph, or there is no memory for it. */
 static void refused(void)
 {
 	uint64_t before, after, total;
@@ -362,7 +362,7 @@ static void updated(void)
 	tap_ok(!counted().graphs_stale, "none is counted as stale");
 }
 
-/* Only the program's own has the node disabled: there is no other any more. */
+/* Only the program's own build has the disabled node: no variant is left. */
 static void disabled(void)
 {
 	if (!begin())
@@ -373,7 +373,7 @@ static void disabled(void)
 		       !gpupart_process_set(gp, gpu, &b) && !launch(exec, streams[0]) &&
 		       !set_enabled(exec, nodes[1], 0), "a node is disabled while they run");
 	for (int i = 0; i < 2; i++) {
-		/* What ran before has ended; the memory is cleared by what follows. */
+		/* Earlier launches have ended; the next launches clear the memory. */
 		in_set(0, i ? &a : &b);
 		tap_ok(begun == exec, "launch %d is of the program's own", i);
 	}
@@ -384,7 +384,7 @@ static void disabled(void)
 	       "and has no variants: %s", gpupart_error(gp));
 }
 
-/* When the launch that left its records at @place began or ended. */
+/* When the launch with records at @place began or ended. */
 static U64 first_start(int place)
 {
 	U64 least = ~0ull;
@@ -407,7 +407,7 @@ static U64 last_end(int place)
 	return most;
 }
 
-/* Launches @places times without a wait, each into @into(n), all with records of their own. */
+/* Launches @places times without waiting, each into @into(n), all with separate records. */
 static bool one_after_the_other(int places, P (*into)(int), int *overlaps, int *outside)
 {
 	memset(records, 0xff, sizeof(records));
@@ -444,7 +444,10 @@ static P in_pairs(int n)
 	return streams[n / 2 % 2];
 }
 
-/* The driver lets no two launches of a graph overlap: nor do those of what we made of it. */
+/*
+ * The driver never runs two launches of a graph at the same time: nor do launches of its
+ * variants.
+ */
 static void order(void)
 {
 	int overlaps, outside;
@@ -470,7 +473,7 @@ static void order(void)
 	       "without variants: %d overlap, %d left their set", overlaps, outside);
 }
 
-/* The first launch in another stream, which follows one whose end no event shows. */
+/* The first launch in another stream, after a launch whose end no event shows. */
 static void order_at_first(void)
 {
 	int overlaps, outside;
@@ -563,7 +566,7 @@ static void uploaded(void)
 	tap_ok(in(0, &b) && in_set(0, &a) && nr_built == 2 * NR_NODES, "a launch builds nothing");
 }
 
-/* A function's set goes before the others, and a new one is another thing to be built for. */
+/* A function's set takes precedence over the others, and a new one needs another build. */
 static void functions(void)
 {
 	if (!begin())

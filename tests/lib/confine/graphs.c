@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs where more is needed than a program of one thread on one GPU: sets that change
- * while nodes are being built, streams of another GPU than the current context's, captures
- * before a stream can have a set. On the simulated driver; tests/gpu/inside.c has what a real
- * one has, untold.c drivers that do not tell all.
+ * Graphs that need more than a program with one thread and one GPU: sets that change while nodes
+ * are being built, streams of another GPU than the current context's, captures before a stream
+ * can have a set. On the simulated driver; tests/gpu/inside.c tests a real one, untold.c drivers
+ * that do not report everything.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static bool graphs_open(void)
 	       cuStreamBeginCapture && cuStreamEndCapture && cuStreamDestroy;
 }
 
-/* Nodes that do not wait for each other, each with records of its own at @out. */
+/* Independent nodes, each with separate records at @out. */
 static P graph_of(struct program *p, U64 out)
 {
 	unsigned int ns = 1000;
@@ -63,7 +63,7 @@ static P graph_of(struct program *p, U64 out)
 	return cuGraphInstantiate(&exec, graph, 0) ? NULL : exec;
 }
 
-/* Launches @exec; how many of its nodes ran elsewhere than on @want. -1: it failed. */
+/* Launches @exec; returns how many of its nodes ran outside @want. -1: it failed. */
 static int nodes_elsewhere(P exec, P stream, U64 out, const struct gpupart_tpcset *want)
 {
 	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
@@ -83,7 +83,7 @@ static int nodes_elsewhere(P exec, P stream, U64 out, const struct gpupart_tpcse
 	return wrong;
 }
 
-/* Where a captured launch of @p's census, which has ended, ran. */
+/* Where a captured launch of @p's census ran, after it has ended. */
 static bool captured_ran_on(struct program *p, const struct gpupart_tpcset *want)
 {
 	struct gpupart_tpcset seen = { { 0 } };
@@ -112,7 +112,7 @@ static struct gpupart_tpcset first, second;
 static set_fn changes;		/* sets @second and @first again meanwhile */
 static int nr_built;
 
-/* Of another subscriber, which is called after the library. */
+/* A second subscriber, which is called after the library. */
 static void on_built(void *user, int domain, int cbid, const void *params)
 {
 	(void)user;
@@ -186,7 +186,7 @@ static void limit_changed(void)
 
 /* ---------------------------------------------------------------------- several GPUs */
 
-/* What a launch belongs to is said by its stream, whatever context is current. */
+/* The stream of a launch decides to which GPU it belongs, whatever context is current. */
 static void other_context(void)
 {
 	struct gpupart_tpcset one, two, all;
@@ -245,7 +245,7 @@ static void other_context(void)
 	tap_ok(ran_on(&there, elsewhere, &two), "which is for the second");
 }
 
-/* Where a launch that failed was meant to go is not always known: no set waits on for it. */
+/* For a failed launch, its target is not always known: no set stays pending for it. */
 static void failed_launch(void)
 {
 	struct gpupart_tpcset set, all[2];
@@ -304,7 +304,7 @@ static void failed_launch(void)
 	tap_ok(ran_on(&p[1], s[1], &set), "which is for a launch there");
 }
 
-/* ------------------------------------------------ a stream that goes while it is asked for */
+/* ---------------------------------------------- a stream destroyed during a look-up */
 
 struct victim {
 	P ctx, stream;
@@ -353,7 +353,7 @@ static void stream_goes(void)
 
 /* ------------------------------------------- captured before its stream can have a set */
 
-/* A census of @p captured on @stream; NULL: it failed. */
+/* A census of @p that is captured on @stream; NULL: it failed. */
 static P exec_captured_on(struct program *p, P stream)
 {
 	P graph, exec;
@@ -374,7 +374,7 @@ static void child_attaches(void)
 	tap_ok(!attach(NULL), "attached");
 }
 
-/* The mask bits are checked, so that the next child may attach without a launch. */
+/* The mask bits are checked, so that the next child can attach without a launch. */
 static void prepare_checked(const struct scenario *s)
 {
 	static const struct scenario checked = { "checked", child_attaches, "@b", { NULL }, NULL };
@@ -382,7 +382,7 @@ static void prepare_checked(const struct scenario *s)
 	tap_ok(!child_quiet(&checked), "%s: the mask bits were checked", s->name);
 }
 
-/* As under `gpupart run`: how streams are told apart is learnt only by a later attach. */
+/* As under `gpupart run`: a later attach learns how to distinguish streams. */
 static void captured_early(void)
 {
 	struct gpupart_tpcset set, other_set, all;
@@ -438,9 +438,9 @@ static void captured_elsewhere(void)
 	       "it has its stream's set");
 }
 
-/* ------------------------------------------ launches of our own, and a program's capture */
+/* ---------------------------- launches of the library during a program's capture */
 
-/* Ends the capture on @s: it is whole, and its launch runs. */
+/* Ends the capture on @s: it is complete, and its launch runs. */
 static bool unspoilt(P s)
 {
 	P graph, exec;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Green contexts beside sets: made as a program makes them, on the simulated driver, and where
- * their launches run. Must not know how a part is chosen.
+ * Green contexts together with sets, created as a program creates them, on the simulated driver,
+ * and where their launches run. Independent of how a part is chosen.
  */
 #include <pthread.h>
 #include "tests/lib/scenario.h"
@@ -66,7 +66,7 @@ struct pool {
 	struct green green[MOST];
 };
 
-/* Loaded into the primary context, of which green ones are parts. */
+/* Loaded into the primary context, of which green contexts are parts. */
 static bool begin(const char *limit)
 {
 	struct gpupart_tpcset set;
@@ -104,7 +104,10 @@ static bool make(struct green *green, struct resource *part)
 	       !cuGreenCtxStreamCreate(&green->stream, green->handle, NON_BLOCKING, 0);
 }
 
-/* All groups of at least @sms SMs, a context and a stream each; the rest too if asked for. */
+/*
+ * All groups of at least @sms SMs, with a context and a stream each; on request also the
+ * remainder.
+ */
 static bool pool_make(struct pool *pool, U sms, U flags, bool with_rest)
 {
 	struct resource all, groups[MOST], rest;
@@ -150,7 +153,7 @@ static bool within(const struct pool *pool, const struct gpupart_tpcset *limit)
 	return true;
 }
 
-/* TPCs that two of them have. */
+/* TPCs that are in two of them. */
 static U shared(const struct pool *pool)
 {
 	struct gpupart_tpcset any = { 0 };
@@ -173,7 +176,7 @@ static U sms_of(const struct green *green)
 	return cuGreenCtxGetDevResource(green->handle, &its, 1) ? 0 : its.nr_sms;
 }
 
-/* Each has its share of the limit, rounded down, one TPC at least. */
+/* Each gets its share of the limit, rounded down, at least one TPC. */
 static bool shares(const struct pool *pool, U limit)
 {
 	for (U i = 0; i < pool->nr; i++) {
@@ -262,7 +265,7 @@ static void child_large_limit(void)
 	counted(0);
 }
 
-/* The limit changes under them; they stay apart, and none leaves it. */
+/* The limit changes under them; they stay disjoint, and none leaves it. */
 static void child_changes(void)
 {
 	static const char *const limits[] = { "0-32", "40-60", "0-15", "0-65" };
@@ -287,8 +290,8 @@ static void child_changes(void)
 }
 
 /*
- * Made and destroyed often, in other ways each time: what was does not take the room, also where
- * more came than are remembered, in the middle of a pool.
+ * Created and destroyed repeatedly, in other ways each time: destroyed contexts take no room,
+ * also if there were more than table entries, in the middle of a pool.
  */
 static void child_again(void)
 {
@@ -315,7 +318,10 @@ static void child_again(void)
 	counted(0);
 }
 
-/* In one half of the GPU contexts stay where they are while in the other one others come and go. */
+/*
+ * In one half of the GPU contexts keep their TPCs while in the other half contexts are created
+ * and destroyed.
+ */
 static void child_stay(void)
 {
 	struct resource all, halves[2], groups[MOST], rest;
@@ -399,7 +405,7 @@ static void child_parts_of_parts(void)
 	       gpupart_tpcset_count(&whole.seen));
 }
 
-/* What its part cannot hold at once gets all of the limit, and is counted. */
+/* A launch that does not fit into its part at once gets all of the limit, and is counted. */
 static void child_widened(void)
 {
 	struct attribute cluster = { .id = 4, .dim = { 8, 1, 1 } };
@@ -435,7 +441,9 @@ static void child_widened(void)
 	tap_ok(ran_on(&program, NULL, &limit), "the primary context in the limit");
 }
 
-/* The legacy default stream of a green context, and a stream made while it is current. */
+/*
+ * The legacy default stream of a green context, and a stream that is created while it is current.
+ */
 static void child_current(void)
 {
 	struct gpupart_tpcset limit, seen[3];
@@ -459,7 +467,7 @@ static void child_current(void)
 	counted(0);
 }
 
-/* What was captured in a context stays in its part, whatever it is launched into. */
+/* Launches captured in a context stay in its part, whatever stream they are launched into. */
 static void child_graphs(void)
 {
 	struct gpupart_tpcset limit;
@@ -493,7 +501,7 @@ static void child_graphs(void)
 	counted(0);
 }
 
-/* Sets of the program's own, beside its contexts. */
+/* Sets of the program, in addition to its contexts. */
 static void child_sets(void)
 {
 	struct gpupart_tpcset set, seen, both;
@@ -537,7 +545,10 @@ static void *race(void *arg)
 	return green;
 }
 
-/* All at once for the first time: afterwards they are apart, and none was outside. */
+/*
+ * All contexts launch for the first time at once: afterwards they are disjoint, and none ran
+ * outside.
+ */
 static void child_threads(void)
 {
 	struct gpupart_tpcset limit;
@@ -560,7 +571,7 @@ static void child_threads(void)
 	counted(0);
 }
 
-/* What a program is told that it has is what it parts: --sm-count. */
+/* With --sm-count, a program splits the resource that it is shown. */
 static void told(const char *text, U sms, U part, U want_nr, U want_tpcs)
 {
 	struct gpupart_tpcset limit = list(text);

@@ -13,8 +13,8 @@ export GPUPART_SIM=tests/data/gh100-h200-b/capture.txt:tests/data/gh100-h200-e/c
 nr=$(grep -c '^\(not \)\?ok ' "$tmp/first")
 grep -q '^ok 121 ' "$tmp/first" || { echo "not ok $((nr += 1)) - it came to its end"; }
 
-# A driver that does not tell of its functions: graphs keep their sets, which is said, and
-# nothing breaks.
+# A driver that does not report its functions: graphs keep their sets, which is reported, and
+# everything else works.
 GPUPART_SIM_FAULTS=no-api "$build/tests/gpu-inside" >"$tmp/without" 2>"$tmp/err"
 grep -q '^1\.\.' "$tmp/without" &&
 	! grep -v 'a graph is launched into a stream that is captured: not simulated' "$tmp/err" &&

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library's launches on the simulated driver: every capture and every generated
- * topology, injected faults, the guards, streams, threads, several GPUs. The parent
- * starts itself once a scenario, with that scenario's environment, and counts what
- * the child prints.
+ * The library's launches on the simulated driver: every capture and every generated topology,
+ * injected faults, the guards, streams, threads, several GPUs. The parent starts itself once for
+ * each scenario, with that scenario's environment, and counts the output of the child.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -68,7 +67,7 @@ struct record {
 	unsigned long long start, end;
 };
 
-/* One context of our own with a census kernel, as a program has it. */
+/* A context with a census kernel, as in a program. */
 struct program {
 	P ctx, function, cluster_function;
 	unsigned long long out;
@@ -94,7 +93,7 @@ static int program_start(struct program *p, int device)
 	       cuMemAlloc(&p->out, 24 * 4096);
 }
 
-/* Launches; the TPCs seen, or -1. cluster 0: none. */
+/* Launches; returns the TPCs that were used, or -1. cluster 0: no cluster. */
 static int run_on(struct program *p, const struct gpupart_topology *topo, P stream,
 		  unsigned int blocks, unsigned int shared, unsigned int cluster, int cooperative,
 		  struct gpupart_tpcset *seen)
@@ -172,7 +171,7 @@ static void on_row(const struct gpupart_verify_row *row, void *user)
 		printf("# %s: %s\n", row->name, row->detail);
 }
 
-/* The largest mask bit of the simulated GPU; a V04_00 has 128 of them. */
+/* The largest mask bit of the simulated GPU; V04_00 has 128 bits. */
 static int largest_bit(void)
 {
 	struct gpupart_topology *topo;
@@ -214,7 +213,7 @@ static void child_verify(void)
 	       "no launch escaped or hung");
 }
 
-/* A GPU whose map is not what the table says: refused, nothing masked. */
+/* A GPU whose map differs from the table: refused, nothing is masked. */
 static void refused_naming(const char *word)
 {
 	struct gpupart_tpcset set = gpupart_tpcset_first(1);
@@ -249,7 +248,7 @@ static unsigned int setting(const char *name, unsigned int unset)
 	return value ? (unsigned int)atoi(value + strlen(name)) : unset;
 }
 
-/* A driver whose table and parameters have other sizes: proven, and then it confines. */
+/* A driver with another size of table and parameters: proven, and then launches are confined. */
 static void child_other_driver(void)
 {
 	unsigned int table_bytes = setting("table-size=", 96);
@@ -278,7 +277,7 @@ static void child_other_driver(void)
 	       "%llu launches confined, none escaped", (unsigned long long)c.confined);
 }
 
-/* What was proven for other parameters is no proof for these: not touched, and counted. */
+/* A proof for other parameters is not valid for these: launches are not changed, and counted. */
 static void child_unproven(void)
 {
 	struct gpupart_tpcset seen, all;
@@ -297,7 +296,7 @@ static void child_unproven(void)
 	       (unsigned long long)c.unconfinable_version);
 }
 
-/* Checked, and then another GPU behind the same name: verify says so and stops masking. */
+/* Checked, and then the name belongs to another GPU: verify reports it and stops masking. */
 static void child_changed(void)
 {
 	struct gpupart_tpcset one = list("7"), five = list("5-9"), set;
@@ -320,7 +319,7 @@ static bool has(bool got, const struct gpupart_tpcset *set, const struct gpupart
 	return got && gpupart_tpcset_equal(set, want);
 }
 
-/* What is in force when verify is called neither fails a row nor is lost. */
+/* Sets in force when verify is called neither fail a row nor are lost. */
 static void child_verify_leaves(void)
 {
 	struct gpupart_tpcset limit = list("0-20"), process = list("0-15"), own = list("0-3"),
@@ -415,7 +414,7 @@ static void child_bad_sets(void)
 	       "taking away what is not there is no error");
 }
 
-/* Whatever is asked for, no launch hangs, and each that was widened is counted. */
+/* With any set, no launch hangs, and each widened launch is counted. */
 static void child_guards(void)
 {
 	const struct gpupart_topology *topo;
@@ -471,7 +470,7 @@ static void child_guards(void)
 		       gpupart_tpcset_equal(&seen, &limit),
 	       "limit and set with nothing in common: the limit");
 	gpupart_limit_set(gp, gpu, NULL);
-	far = list("62-65"); /* singletons: the driver takes them away from clusters of 4 itself */
+	far = list("62-65"); /* singletons: the driver disables them for clusters of 4 itself */
 	gpupart_process_set(gp, gpu, &far);
 	gpupart_counters_get(&a);
 	tap_ok(!run_on(&p, topo, s, 16, 200000, 4, 0, &seen) && COUNTED(widened_driver, 1),
@@ -479,7 +478,7 @@ static void child_guards(void)
 	tap_ok(!sim_hung(), "nothing hung");
 }
 
-/* The guards are not idle: without them the simulated GPU does hang. */
+/* The guards are necessary: without them the simulated GPU hangs. */
 static void child_hangs(void)
 {
 	struct gpupart_tpcset seen;
@@ -529,7 +528,7 @@ static void child_streams(void)
 	tap_ok(!bad, "streams made after they were destroyed inherit nothing");
 	tap_ok(gpupart_stream_set(gp, gpu, s[0], &a) == 0 || 1, "a dead handle does no harm");
 
-	/* Default streams: of this context and thread alone. */
+	/* Default streams: only of this context and thread. */
 	struct program q;
 
 	tap_ok(!gpupart_stream_set(gp, gpu, NULL, &a) && !gpupart_stream_set(gp, gpu, (P)2, &b),
@@ -610,7 +609,7 @@ static void child_threads(void)
 
 	if (!tap_ok(!attach(NULL), "attaches"))
 		return;
-	/* Members in every word of the set, none in common. */
+	/* Members in every word of each set, none in common. */
 	choice[0] = list("0-3,40-43,64");
 	choice[1] = list("4-7,44-47,65");
 	choice[2] = list("8-11,48-51");
@@ -763,7 +762,7 @@ static void *narrows(void *nr)
 	return nr;
 }
 
-/* With GPUPART_SET=0-40, and each thread takes a TPC away: none is lost. */
+/* With GPUPART_SET=0-40, each thread removes one TPC: no change is lost. */
 static void child_cap_threads(void)
 {
 	struct gpupart_tpcset want = list("8-40");
@@ -795,7 +794,7 @@ static void child_outer_bad(void)
 static atomic_int other_census;
 static struct program shared_program;
 
-/* Its own context of the library, its own stream and set; GPU and CUDA context are shared. */
+/* Each thread has its own library context, stream and set; GPU and CUDA context are shared. */
 static void *takes_census(void *words)
 {
 	struct gpupart_tpcset set = list(words), seen;
@@ -828,7 +827,7 @@ static void child_census(void)
 	tap_ok(!other_census, "2000 censuses of two threads: %d saw another's TPCs", other_census);
 }
 
-/* A program that used up all thread-specific keys: the first of them is not ours to write. */
+/* A program that uses all thread-specific keys: the library must not write to the first of them. */
 static void child_no_keys(void)
 {
 	struct gpupart_tpcset set = list("0-3"), seen;
@@ -850,7 +849,7 @@ static void child_no_keys(void)
 	tap_ok(!gpupart_stream_set(gp, gpu, (P)1, &set), "the legacy one has a set");
 }
 
-/* A program that knows nothing of us: what the injected library makes of it. */
+/* A program without gpupart, confined by the injected library. */
 static void program_unaware(const char *want)
 {
 	struct gpupart_topology *topo;
@@ -877,7 +876,7 @@ static void child_not_injected(void) { program_unaware(NULL); }
 static const struct scenario {
 	const char *name;
 	void (*run)(void);
-	const char *captures; /* NULL: every board and generated one; else names below tests/data */
+	const char *captures; /* NULL: every board and generated one; else names in tests/data */
 	const char *env[4];
 	bool fresh_cache;
 } scenarios[] = {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mask bits in an order that no row has, on boards that are made up: they are refused, or learnt
- * where that is asked for, and then known to every process. GB100 and GB202 build TMDs V04_01 and
- * V05_00, TU102 and GA102 those with 64 mask bits.
+ * Mask bits in an order that no row has, on made-up boards: they are refused, or learned on
+ * request, and then known to every process. GB100 and GB202 build TMDs V04_01 and V05_00, TU102
+ * and GA102 TMDs with 64 mask bits.
  */
 #include <dirent.h>
 #include "lib/private.h"
 #include "tests/lib/scenario.h"
 
 /*
- * Of @sim, "@/TPCS-CHIP": the generated board with so many TPCs, as a capture of that chip. It
- * ends with "?" where nobody knows how many GPCs the chip could have, and with "+CLASS" where the
- * driver told the compute class.
+ * @sim is "@/TPCS-CHIP": the generated board with that number of TPCs, as a capture of that chip.
+ * It ends with "?" if the maximum number of GPCs of the chip is unknown, and with "+CLASS" if the
+ * driver reports the compute class.
  */
 static void prepare_board(const struct scenario *s)
 {
@@ -51,7 +51,7 @@ static void prepare_board(const struct scenario *s)
 	fclose(file);
 }
 
-/* Whether launches obey sets of the lowest TPC, the highest, and each third. */
+/* Whether launches obey sets of the lowest TPC, the highest, and every third TPC. */
 static void sets_hold(void)
 {
 	unsigned int nr = gpupart_topology_nr_tpcs(gpupart_gpu_topology(gpu));
@@ -79,7 +79,7 @@ static void child_holds(void)
 		sets_hold();
 }
 
-/* In the sentence is a TPC, a bit, and that nothing was done. */
+/* The message names a TPC and a bit, and says that nothing is masked. */
 static void child_refused(void)
 {
 	struct gpupart_topology *topo;
@@ -130,7 +130,7 @@ static void child_learns(void)
 	sets_hold();
 }
 
-/* A formula that holds is not learnt again. */
+/* A formula that is right is not learned again. */
 static void child_has_not_to_learn(void)
 {
 	int err = attach_learning();
@@ -154,7 +154,7 @@ static void refused_to_learn(const char *words)
 /* TPC 5 obeys the bit of TPC 3. */
 static void child_two_tpcs(void) { refused_to_learn("launches without it 2 of 24 TPCs"); }
 
-/* Another program's block holds an SM, of the GPU's time alone. */
+/* Another program's block holds an SM; it uses GPU time only. */
 static int learn_beside(unsigned int ns)
 {
 	struct program p;
@@ -199,7 +199,7 @@ static void child_knows(void)
 static void child_confined(void) { program_unaware("5-9,23"); }
 static void child_free(void) { program_unaware(NULL); }
 
-/* The class decides where the table of chips has no row, and must agree where it has one. */
+/* The class decides if the table of chips has no row, and must agree with a row. */
 static void child_no_class(void)
 {
 	int err = attach(NULL);
@@ -215,7 +215,7 @@ static void child_no_order(void)
 	tap_ok(err == -ENODEV, "no such GPU can be: %d %s", err, err ? gpupart_error(gp) : "");
 }
 
-/* ------------------------------------------------------------------ the parent's */
+/* ------------------------------------------------------------------- parent */
 
 static void path_of(const char *dir, const char *name, char path[4096])
 {
@@ -223,7 +223,7 @@ static void path_of(const char *dir, const char *name, char path[4096])
 	snprintf(path + strlen(path), 4096 - strlen(path), "/%s", name);
 }
 
-/* Lets a child learn; @map becomes the path of the file with the map, key its hash. */
+/* Lets a child learn; @map becomes the path of the map's file, key its hash. */
 static void learn_before(const struct scenario *s, char map[4096])
 {
 	struct scenario learns = *s;
@@ -256,7 +256,7 @@ static void prepare_learnt(const struct scenario *s)
 	learn_before(s, map);
 }
 
-/* The map with two bytes in each other's place, cut to @len, made longer, or with mode @mode. */
+/* The map with two exchanged bytes, cut to @len, made longer, or with mode @mode. */
 static void spoil(const struct scenario *s, unsigned int swapped, long len, mode_t mode)
 {
 	unsigned char bits[256] = { 0 }, was;
@@ -282,7 +282,7 @@ static void prepare_cut(const struct scenario *s) { spoil(s, 0, 23, 0600); }
 static void prepare_longer(const struct scenario *s) { spoil(s, 0, 25, 0600); }
 static void prepare_writable(const struct scenario *s) { spoil(s, 0, 24, 0666); }
 
-/* The map is there, and the key that it was proven by is not. */
+/* The map exists, but the key of its proof does not. */
 static void prepare_no_key(const struct scenario *s)
 {
 	char map[4096], path[4096];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lending on the simulated GPU: a process that lends, one that borrows, each of a run of its own,
- * and this one between them, which watches the lender. Kernels of the same function and grid are
- * the same kernel, however long they take: that is how one takes too long here.
+ * Lending on the simulated GPU: a lender and a borrower, each in its own run, and this process,
+ * which watches the lender. Kernels of the same function and grid count as the same kernel,
+ * whatever their duration: so the test can make one take too long.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #define BOTH	"0-3,8-11"
 #define SECOND	1000000000ull
 #define TRIES	400
-#define CLOCK	"GPUPART_SIM_FAULTS=host-clock,host-thread"	/* kernels end by themselves */
+#define CLOCK	"GPUPART_SIM_FAULTS=host-clock,host-thread"	/* kernels end without a call */
 
 static void say(const char *text)
 {
@@ -29,7 +29,7 @@ static void say(const char *text)
 
 /* ------------------------------------------------------------------- the two programs */
 
-/* Launches of this process that have not ended. */
+/* The number of outstanding launches of this process. */
 static U64 outstanding(void)
 {
 	static struct gpupart_records_reader *reader;
@@ -56,7 +56,7 @@ static int launch_with(struct program *p, P stream, int id)
 	return launch(&config, p->function, args, NULL) ?: cuStreamSynchronize(stream);
 }
 
-/* A graph of one kernel of so long, made once. */
+/* A graph of one kernel of this duration, created once. */
 static int launch_graph(struct program *p, P stream, unsigned int ns)
 {
 	static P graph, exec;
@@ -82,10 +82,10 @@ static int set_own(char what, uint64_t tpcs)
 }
 
 /*
- * Commands, one character and a number each, and an answer in a line:
- * c: launches a census, and waits; where it ran. l NS: launches in stream 0, and does not wait;
- * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t MASK: this
- * thread's set is that one, u: none. i MASK: the program's own limit is. e ID: with that
+ * Commands, one character and a number each, answered in one line. c: launches a census and
+ * waits; prints where it ran. l NS: launches in stream 0 without waiting; prints the number of
+ * outstanding launches. m NS: the same in stream 1. w: waits for stream 1. t MASK: sets this
+ * thread's set, u: removes it. i MASK: sets the program's own limit. e ID: a launch with that
  * attribute. g NS: a graph in stream 1.
  */
 static int be_program(void)
@@ -101,7 +101,7 @@ static int be_program(void)
 	    driver_open() || program_start(&p, 0) || cuStreamCreate(&streams[0], 1) ||
 	    cuStreamCreate(&streams[1], 1))
 		return 1;
-	/* By these it is known what the GPU's clock shows. */
+	/* These launches show the time of the GPU's clock. */
 	for (int i = 0; i < 16; i++)
 		if (program_launch(&p, streams[0], 2, 1000) || cuStreamSynchronize(streams[0]))
 			return 1;
@@ -140,7 +140,7 @@ struct peer {
 	const char *id;
 };
 
-/* A program of a run of its own, in @set. */
+/* A program in its own run, in @set. */
 static bool start(struct peer *peer, const char *set, U64 depth, U64 limit)
 {
 	char inject[4096], line[64] = "";
@@ -169,7 +169,7 @@ static bool start(struct peer *peer, const char *set, U64 depth, U64 limit)
 	return fgets(line, sizeof(line), peer->out) && !strcmp(line, "ready\n");
 }
 
-/* What it answers, "" if it does not. */
+/* Its answer, "" if there is none. */
 static const char *ask(struct peer *peer, char what, unsigned int ns)
 {
 	static char line[256];
@@ -189,7 +189,7 @@ static const char *ask(struct peer *peer, char what, unsigned int ns)
 
 static struct gpupart_lender *lender;
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int looked;	/* what the last look found */
+static atomic_int looked;	/* result of the last check */
 
 static void *look_always(void *none)
 {
@@ -204,7 +204,7 @@ static void *look_always(void *none)
 	return none;
 }
 
-/* From here on until looks_go_on() nobody looks. */
+/* No check is made from here to looks_go_on(). */
 static void looks_pause(void)
 {
 	pthread_mutex_lock(&looking);
@@ -215,7 +215,7 @@ static void looks_go_on(void)
 	pthread_mutex_unlock(&looking);
 }
 
-/* Until a look finds @what. */
+/* Waits until a check finds @what. */
 static bool finds(int what)
 {
 	for (int n = 0; n < 10000 && atomic_load(&looked) != what; n++)
@@ -223,7 +223,7 @@ static bool finds(int what)
 	return atomic_load(&looked) == what;
 }
 
-/* A watcher that gets no CPU for a while lends nothing meanwhile: so several times. */
+/* A watcher that gets no CPU for a while lends nothing: so try several times. */
 static bool runs_lent(struct peer *peer)
 {
 	for (int n = 0; n < TRIES; n++)
@@ -268,7 +268,7 @@ static int open_lender(void)
 				   &lender);
 }
 
-/* Both are there, and nothing is lent yet. */
+/* Both run, and nothing is lent yet. */
 static bool both(U64 depth, U64 limit)
 {
 	pthread_t thread;
@@ -281,7 +281,7 @@ static bool both(U64 depth, U64 limit)
 	return tap_ok(good, "a program with TPCs " LENT ", one with " OWN);
 }
 
-/* The lender has records with its first context, so one launch makes no difference. */
+/* The lender's records begin with its first context, so one launch makes no difference. */
 static bool lends(U64 depth, U64 limit)
 {
 	if (!both(depth, limit))
@@ -311,7 +311,7 @@ static void idle_and_busy(void)
 	       "%llu launches were lent TPCs", (U64)block(&batch)->lent);
 }
 
-/* The second launch of a graph builds no node, so no launch callback tells of it. */
+/* The second launch of a graph builds no node, so there is no launch callback. */
 static void graph(void)
 {
 	if (!lends(20 * SECOND, 20 * SECOND) ||
@@ -356,7 +356,7 @@ static void killed(void)
 	tap_ok(runs_unlent(&batch, 3), "nothing is lent");
 }
 
-/* The lender's memory: what the borrower's process reads of it cannot be cut short. */
+/* The lender's memory: the borrower's process cannot read past its end. */
 static void cut(void)
 {
 	char file[128];
@@ -382,7 +382,7 @@ static void cut(void)
 	tap_ok(runs_unlent(&batch, 3), "a number that says nothing is a busy lender");
 }
 
-/* Any name may stand where the lender's report is, and any set. */
+/* The lender's report may be replaced by any file, with any set. */
 static void lies(void)
 {
 	struct lend_block *own;
@@ -419,7 +419,7 @@ static void lies(void)
 	}
 }
 
-/* Makes the kernel of l and m one that is known, with @last ns in its last run. */
+/* Makes the kernel of l and m a known kernel, with @last ns in its last run. */
 static bool make_known(unsigned int last)
 {
 	for (int n = 0; n < LEND_RUNS; n++) {
@@ -483,7 +483,7 @@ static void bound(void)
 	tap_ok(!block(&batch)->lent, "and nothing is lent");
 }
 
-/* The first kernel ends when the second one has run, or one of the same length would. */
+/* The first kernel ends when the second one has run, or one of the same duration would have. */
 static void waits_for_later(void)
 {
 	U64 lent;
@@ -520,7 +520,7 @@ static void own_sets(void)
 	looks_go_on();
 }
 
-/* Blocks that wait for each other have no more TPCs than they were sized for. */
+/* Blocks that wait for each other get no more TPCs than their grid was sized for. */
 static void attributes(void)
 {
 	static const struct {
@@ -582,7 +582,7 @@ static void without_records(void)
 	       !block(&batch)->lease, "a lender without records lends nothing");
 }
 
-/* As every process of this user's cache: the mask bits and the records are proven before. */
+/* As in every process of this user: the mask bits and the records are proven before. */
 static void proves(void)
 {
 	gpupart_open(&gp);

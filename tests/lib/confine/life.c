@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What lives and ends beside launches: contexts, processes and the blocks they show,
- * what the environment asks for, another tool in the driver's slot.
+ * Objects that begin and end independently of launches: contexts, processes and their state
+ * pages; requests in the environment; another tool in the driver's slot.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -61,9 +61,9 @@ static void child_context(void)
 	tap_ok(!bad, "of which none inherits one: %d do", bad);
 }
 
-#define NR_CONTEXTS 4200	/* functions with sets that the library has room for, and more */
+#define NR_CONTEXTS 4200	/* more functions with sets than table entries */
 
-/* A function goes with its context: neither its set nor the room for it stays. */
+/* A function is destroyed with its context: its set and its table entry are freed. */
 static void child_context_function(void)
 {
 	struct gpupart_tpcset one;
@@ -104,7 +104,7 @@ static void child_capturing(void)
 
 static struct gpupart_process shown[1024];
 
-/* How often @pid is listed; the last of them goes to *process, which may be NULL. */
+/* How often @pid is listed; the last one is stored in *process, which may be NULL. */
 static int times_listed(pid_t pid, struct gpupart_process *process)
 {
 	int nr = gpupart_process_list(gp, shown, sizeof(shown) / sizeof(shown[0]),
@@ -231,7 +231,7 @@ static void child_fork_of_setter(void)
 	tap_ok(nr_well == nr, "%d children of %d set and ask", nr_well, nr);
 }
 
-/* What a thread of the parent does all the time. */
+/* A thread of the parent does this all the time. */
 static atomic_int doing;
 
 enum { TELLS, ATTACHES, COUNTS, NR_DOINGS };
@@ -267,13 +267,15 @@ static void *keep_doing(void *ctx)
 	return NULL;
 }
 
-/* All that needs one of our locks and no call of the driver, whose own may be taken. */
+/*
+ * Everything that needs a lock of the library and no call of the driver, whose locks may be held.
+ */
 static int child_sets(void)
 {
 	struct gpupart_tpcset set = list("3");
 
 	gpupart_sm_count_tell(gp, gpu, true);
-	/* May be refused, where no launch was proven to be told of before the fork. */
+	/* May be refused if the callback of launches was not proven before the fork. */
 	gpupart_next_set(gp, gpu, &set);
 	return gpupart_sm_count_tell(gp, gpu, false) || gpupart_process_publish(gp, "child") ||
 	       gpupart_thread_set(gp, gpu, &set) ||
@@ -314,7 +316,7 @@ static void child_fork_of_caller(void)
 	pthread_join(caller, NULL);
 }
 
-/* A child that only forked and ends takes nothing away. */
+/* A child that only forked and ends removes nothing. */
 static void child_fork_unseen(void)
 {
 	pid_t pid;
@@ -328,7 +330,7 @@ static void child_fork_unseen(void)
 	tap_ok(ended_well(pid) && !access(block_path(getpid()), F_OK) &&
 		       times_listed(getpid(), NULL) == 1,
 	       "a child that shows nothing leaves its parent's block");
-	/* Past the C library, so that no handler of forks runs. */
+	/* Bypasses the C library, so that no fork handler runs. */
 	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (!pid)
 		exit(0);
@@ -358,11 +360,11 @@ static void child_exit(void)
 	}
 	close(told[1]);
 	tap_ok(read(told[0], &c, 1) == 1 && ended_well(pid), "a process shows itself and ends");
-	/* Not by the list: that sweeps up after those that could not. */
+	/* Not with the list, because it removes files that processes could not remove. */
 	tap_ok(access(block_path(pid), F_OK) && errno == ENOENT, "its block is gone with it");
 }
 
-/* The file in @path is another one of the same bytes, which nobody has open. */
+/* The file in @path becomes another one with the same bytes, which no process has open. */
 static bool make_copy(const char *path)
 {
 	static char bytes[1 << 20];
@@ -391,7 +393,7 @@ static void child_pid_again(void)
 	}
 	close(told[1]);
 	tap_ok(read(told[0], &c, 1) == 1 && times_listed(pid, NULL) == 1, "a process is listed");
-	/* As one that had its pid and died would have left it, but that it says the same. */
+	/* As if a dead process with this pid had left it, but with the same content. */
 	if (tap_ok(make_copy(block_path(pid)), "a block of its pid that is not its own"))
 		tap_ok(!times_listed(pid, NULL) && access(block_path(pid), F_OK),
 		       "is nobody's, whatever it says");
@@ -409,7 +411,7 @@ static int write_file(const char *path, const char *text)
 	return good ? 0 : -1;
 }
 
-/* A mount namespace; who is not root needs one of users around it, as himself. */
+/* A mount namespace; a user who is not root needs a user namespace around it, with the same uid. */
 static int own_mounts(void)
 {
 	unsigned int uid = geteuid(), gid = getegid();
@@ -428,7 +430,7 @@ static int own_mounts(void)
 	return write_file("/proc/self/uid_map", map);
 }
 
-/* A /dev/shm of our own, where we may spoil the folder. */
+/* A private /dev/shm, in which the test may damage the folder. */
 static bool own_shm(void)
 {
 	if (!own_mounts() && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
@@ -451,7 +453,7 @@ static void refuses_folder(const char *why)
 	tap_ok(!times_listed(getpid(), &process), "nor listed");
 }
 
-/* Our folder, in that place, as the library would make it. */
+/* This user's folder there, as the library would create it. */
 static bool good_folder(void)
 {
 	if (!own_shm())
@@ -498,7 +500,7 @@ static void child_folder_link(void)
 	refuses_folder("a link");
 }
 
-/* ------------------------------------------------------------ what is asked for */
+/* --------------------------------------------------- requests in the environment */
 
 static void no_callback(void *user, int domain, int cbid, const void *params)
 {
@@ -508,7 +510,7 @@ static void no_callback(void *user, int domain, int cbid, const void *params)
 	(void)params;
 }
 
-/* The driver has one place: 210 where it is taken. */
+/* The driver accepts one subscriber: 210 if there is one. */
 static void place_is(int want)
 {
 	static const unsigned char id[16] = {
@@ -546,7 +548,7 @@ static void limited_to(const char *text, const char *selector)
 	       text ? text : "none");
 }
 
-/* As if we were not there: no GPU is attached, so no set of the program counts either. */
+/* As without gpupart: no GPU is attached, so sets of the program have no effect either. */
 static void child_kept_out(void)
 {
 	struct gpupart_gpu *early = NULL;
@@ -574,7 +576,7 @@ static void child_other_gpu(void)
 	limited_to("0-3", "cuda:1");
 }
 
-/* -------------------------------------------------------------- another's tool */
+/* --------------------------------------------------------------- another tool */
 
 static int tool_calls(void)
 {
@@ -596,7 +598,7 @@ static void tool_called_once(void)
 	void *ours;
 
 	tap_ok(tool_calls() == 1, "the other tool was called: %d", tool_calls());
-	/* The driver keeps to once; should it not, we do. */
+	/* The driver calls it once; if it does not, the library ensures it. */
 	snprintf(path, sizeof(path), "%s/lib/gpupart/libgpupart-inject.so", getenv("TEST_BUILD"));
 	ours = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
 	if (ours)
@@ -616,7 +618,7 @@ static void child_tool_disabled(void)
 	tap_ok(tool_calls() == 1, "the other tool was called: %d", tool_calls());
 }
 
-/* ------------------------------------------------------------------ the parent's */
+/* ------------------------------------------------------------------- parent */
 
 static void check_once(const struct scenario *s, void (*check)(void), const char *name)
 {

@@ -18,7 +18,7 @@ static const char ptx[] =
 	".visible .entry " MANGLED "(.param .u64 out, .param .u32 spin_ns)\n{ ret; }\n"
 	".visible .entry " OTHER "(.param .u64 out, .param .u32 spin_ns)\n{ ret; }\n";
 
-/* The function @name of @from, in @p->function from now on. */
+/* Looks up the function @name of @from, for @p->function from now on. */
 static bool take(P from, const char *name)
 {
 	return !cuModuleGetFunction(&p.function, from, name) &&
@@ -115,7 +115,7 @@ static void refused(void)
 	tap_ok(!err && rule("last", &a) == -ENOSPC && !rule("many3", &b), "33 rules: %s",
 	       gpupart_error(gp));
 	tap_ok(!rule("many3", NULL) && !rule("last", &a) && runs_on(MANGLED, &all), "32 again");
-	/* As of a driver before CUDA 12.3. */
+	/* As on a driver before CUDA 12.3. */
 	api = cuda_loaded();
 	((struct cuda_api *)(uintptr_t)api)->func_name = NULL;
 	tap_ok(rule("*", &a) == -EOPNOTSUPP, "a driver without names: %s", gpupart_error(gp));
@@ -128,7 +128,7 @@ static void untold(void)
 		       gpupart_error(gp));
 }
 
-/* Functions come and go, also at an address where another was. */
+/* Functions are created and destroyed, also at an address of an earlier one. */
 static void modules(void)
 {
 	int wrong = 0, same = 0;
@@ -201,7 +201,7 @@ static bool graph_begin(void)
 	return begin();
 }
 
-/* A graph's launch ran on all of @want and nothing else. */
+/* A graph's launch ran on exactly @want. */
 static bool graph_ran_on(P exec, const struct gpupart_tpcset *want)
 {
 	static struct { unsigned int smid, cluster; U64 start, end; } records[264];
@@ -237,7 +237,7 @@ static void graphs(void)
 	       "so does one that takes its place");
 }
 
-/* Kernels that are launched by graphs alone, whose rules change afterwards. */
+/* Kernels that only graphs launch, whose rules change afterwards. */
 static void live_graphs(void)
 {
 	struct cuda_kernel_node kernel;
@@ -262,7 +262,7 @@ static CU type_conditional(P node, int *type)
 	return 0;
 }
 
-/* The driver lists no nodes of their bodies. */
+/* The driver does not list the nodes of their bodies. */
 static void conditional(void)
 {
 	struct cuda_kernel_node kernel;
@@ -298,7 +298,7 @@ static void wrong_rules(void)
 
 #define NR_THREADS 4
 
-/* Other threads' blocks may hold TPCs all the time: not each of @want is seen. */
+/* Blocks of other threads may hold TPCs all the time: not every TPC of @want is seen. */
 static bool stays_on(struct program *own, P mine, const struct gpupart_tpcset *want)
 {
 	struct { unsigned int smid, cluster; U64 start, end; } records[264];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a program is told of its SMs where it asks the driver, in sets and without: through
- * gpupart.h on the simulated driver. Must not know how an answer comes about.
+ * The number of SMs that the driver reports to a program, with and without sets: through
+ * gpupart.h on the simulated driver. Independent of how an answer is computed.
  */
 #include "tests/lib/scenario.h"
 
 #define SMS		16	/* cuDeviceGetAttribute's number */
-#define BIG		200000	/* shared memory: a block an SM */
-#define HALF		100000	/* two */
+#define BIG		200000	/* shared memory: one block per SM */
+#define HALF		100000	/* two blocks per SM */
 
 struct attribute {
 	int id, pad;
@@ -114,7 +114,7 @@ static int part_of_device(int device)
 	return cuDeviceGetDevResource(device, &part, 1) ? -2 : (int)part.nr_sms;
 }
 
-/* Of the current context's. */
+/* For the current context. */
 static int affinity(void)
 {
 	struct affinity found = { 9, 0 };
@@ -131,7 +131,7 @@ static bool process(const char *tpcs)
 	return !gpupart_process_set(gp, gpu, tpcs ? &set : NULL);
 }
 
-/* All answers at once; clusters of 2, 4, 8 and 16 of a block an SM, then of 4 of two. */
+/* All answers at once: clusters of 2, 4, 8 and 16 with one block per SM, then of 4 with two. */
 static void told(const char *words, int sms, int largest, int of2, int of4, int of8, int of16,
 		 int of4_half)
 {
@@ -140,7 +140,7 @@ static void told(const char *words, int sms, int largest, int of2, int of4, int 
 
 	tap_ok(attribute(SMS, 0) == sms, "%s: %d SMs, is %d", words, sms, attribute(SMS, 0));
 	tap_ok(grid() == sms, "%s: a grid of %d blocks, is %d", words, sms, grid());
-	/* The driver parts a GPU in units of 8. */
+	/* The driver splits a GPU in units of 8. */
 	int part = sms == 132 || sms < 8 ? sms : sms / 8 * 8;
 
 	tap_ok(part_of_device(0) == part && part_of_ctx(program.ctx) == part && affinity() == sms,
@@ -159,15 +159,15 @@ static void told(const char *words, int sms, int largest, int of2, int of4, int 
 
 #define WHOLE	132, 16, 66, 30, 15, 7, 62
 
-/* 16 is more than is portable. */
+/* 16 is above the portable maximum. */
 static void allow_16(void)
 {
 	tap_ok(!cuFuncSetAttribute(program.function, 14, 1), "clusters of 16");
 }
 
 /*
- * Virtual GPCs of boards b and e alike: 0 has 4 TPCs (0,8,16,24), 1 to 5 have 8, 6 and 7
- * have 9; TPCs 62 to 65 are singletons.
+ * Virtual GPCs of boards b and e: 0 has 4 TPCs (0,8,16,24), 1 to 5 have 8, 6 and 7 have 9; TPCs
+ * 62 to 65 are singletons.
  */
 static void sets(void)
 {
@@ -178,7 +178,7 @@ static void sets(void)
 	tap_ok(process("0-7"), "a set");
 	tap_ok(attribute(SMS, 0) == 132 && clusters(2, BIG) == 66, "not asked for, in a set: all");
 	tap_ok(!gpupart_sm_count_tell(gp, gpu, true), "asked for");
-	/* A TPC of each of the 8: no cluster has more than 2 blocks. */
+	/* One TPC of each of the 8: no cluster has more than 2 blocks. */
 	told("TPCs 0-7", 16, 2, 8, 0, 0, 0, 0);
 	process("1,9,17,25,32,39,46,53");
 	told("a GPC", 16, 16, 8, 4, 2, 1, 8);
@@ -233,7 +233,10 @@ static void both(void)
 	tap_ok(gpupart_sm_count_get(gpu, &nr) && nr == 132, "it is on");
 }
 
-/* A cooperative grid as large as the driver says that it may be: how many were widened for it. */
+/*
+ * A cooperative grid of the size that the driver reports as the maximum: how many launches were
+ * widened.
+ */
 static int cooperative(void)
 {
 	CU (*launch)(P, U, U, U, U, U, U, U, P, P *) =
@@ -268,7 +271,7 @@ static void cooperatives(void)
 	tap_ok(nr == 0, "one for the set is not: %d", nr);
 }
 
-/* What the library itself asks of the driver is answered truly, under the smallest set too. */
+/* The library's own calls of the driver get the true answer, even with the smallest set. */
 static void own_questions(void)
 {
 	struct gpupart_tpcset limit, seen;
@@ -296,7 +299,7 @@ static void take_row(const struct gpupart_verify_row *row, void *user)
 		printf("# %s: %s\n", row->name, row->detail);
 }
 
-/* In a limit from outside, which verify leaves in force. */
+/* In a limit from outside, which verify does not change. */
 static void verified(void)
 {
 	unsigned int failed, skipped;
@@ -349,7 +352,7 @@ static void several(void)
 		       attribute(SMS, 1) == 20, "off for one is not off for the other");
 }
 
-/* The number that cuDeviceGetAttribute had is another function's. */
+/* The number of cuDeviceGetAttribute belongs to another function. */
 static void renamed(void)
 {
 	if (!begin(NULL, 0))
@@ -372,7 +375,7 @@ static void fewer_clusters(void)
 	tap_ok(clusters(2, BIG) == 30, "half of it: 30, is %d", clusters(2, BIG));
 }
 
-/* It sees room for more than we do. */
+/* The driver sees more room than the library. */
 static void more_clusters(void)
 {
 	if (!begin(NULL, 0))
@@ -396,7 +399,7 @@ static void not_told(void)
 	tap_ok(!gpupart_sm_count_tell(gp, gpu, false), "off can always be");
 }
 
-/* A program that knows nothing of us, in GPUPART_SET's limit. */
+/* A program without gpupart, in the limit of GPUPART_SET. */
 static void unaware(int want, int other)
 {
 	if (!tap_ok(!driver_open() && !program_start(&program, 0), "a program"))
@@ -423,7 +426,7 @@ static void injected_second(void)
 	unaware(132, 16);
 }
 
-/* The map was not checked before: nothing is confined, so the truth is told. */
+/* The map was not checked before: nothing is confined, so the true number is reported. */
 static void injected_failed(void)
 {
 	unaware(132, 0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sets are changed by some threads while others launch: each launch has exactly one of
- * the sets that were in force, whole, and none is lost. On the simulated driver, with a
- * second subscriber that reads each TMD after libgpupart has had it. GPUPART_STRESS=N is
- * the number of changes and launches of each thread.
+ * Some threads change sets while others launch: each launch uses exactly one of the sets that
+ * were in force, complete, and no change is lost. On the simulated driver, with a second
+ * subscriber that reads each TMD after libgpupart. GPUPART_STRESS=N is the number of changes and
+ * launches of each thread.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -46,12 +46,15 @@ static const struct gpupart_topology *topo;
 static P ctx, function, own_function;
 static unsigned long nr_each = 150000;
 
-/* The families: what a limit, the process, a stream, a thread and a function may have. */
+/* The families: possible sets of the limit, the process, a stream, a thread and a function. */
 enum { LIMITS, PROCESS, STREAM, OWN, FUNCTION, NR_FAMILIES };
 static struct gpupart_tpcset family[NR_FAMILIES][NR_SETS];
-static uint64_t off[NR_FAMILIES][NR_SETS][2];	/* as a TMD has them */
+static uint64_t off[NR_FAMILIES][NR_SETS][2];	/* in the form of a TMD */
 
-/* What this thread's next TMD may be: a limit and one of a family, or this one of it. */
+/*
+ * The allowed values of this thread's next TMD: a limit and any set of a family, or exactly this
+ * one.
+ */
 static _Thread_local struct {
 	int family, exactly, limit;	/* -1: any */
 	bool watched;
@@ -77,7 +80,7 @@ static bool matches(const uint64_t mask[2])
 	return false;
 }
 
-/* Called after libgpupart's own, with the TMD as it is going to be. */
+/* Called after libgpupart's callback, with the final TMD. */
 static void on_tmd(void *user, int domain, int cbid, const void *params)
 {
 	const char *tmd = ((char *const *)params)[4];
@@ -110,7 +113,7 @@ static int launch(P what, P stream)
 	return cuLaunchKernel(what, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
 }
 
-/* The mask of each set of each family, as a launch shows it. */
+/* The mask of each set of each family, as launches show it. */
 static bool learn(struct gpupart *gp, P stream)
 {
 	for (int f = 0; f < NR_FAMILIES; f++)
@@ -122,7 +125,7 @@ static bool learn(struct gpupart *gp, P stream)
 	return !gpupart_process_set(gp, gpu, NULL) && !cuStreamSynchronize(stream);
 }
 
-/* How many mixtures of two sets' words are no set of @f, whatever the limit. */
+/* How many mixtures of two sets' words are not a set of @f with any limit. */
 static int nr_recognised(int f)
 {
 	int nr = 0;
@@ -145,7 +148,7 @@ static void families(void)
 	unsigned int nr = gpupart_topology_nr_gpcs(topo);
 
 	for (int s = 0; s < NR_SETS; s++) {
-		/* All but one TPC of GPC s: it has something in common with every other set. */
+		/* All TPCs except one of GPC s: it overlaps every other set. */
 		family[LIMITS][s] = all;
 		gpupart_tpcset_del(&family[LIMITS][s],
 			gpupart_tpcset_next(&gpupart_topology_gpc(topo, s % nr)->tpcs, 0));
@@ -167,13 +170,13 @@ static void families(void)
 enum { BY_PROCESS, BY_STREAM = STREAM, BY_NEXT, BY_THREAD, BY_GRAPH,
        BY_FUNCTION };
 
-static P streams[BY_FUNCTION + 1];	/* by what they are for */
+static P streams[BY_FUNCTION + 1];	/* by their purpose */
 static pthread_barrier_t start;
 static atomic_int nr_launching;
 static atomic_ulong nr_changes;
 
 struct worker {
-	int what, last;		/* last: the set that a setter left */
+	int what, last;		/* last: the last set of a setter */
 	unsigned long failed;
 };
 
@@ -187,7 +190,7 @@ static void *set_away(void *given)
 	if (gpupart_open(&gp) || cuCtxSetCurrent(ctx))
 		exit(1);
 	pthread_barrier_wait(&start);
-	/* Till the last launch, but so many at least. */
+	/* Until the last launch, but at least this many. */
 	for (unsigned long n = 0; n < nr_each || atomic_load(&nr_launching); n++) {
 		int s = rand_r(&seed) % NR_SETS, err;
 
@@ -261,7 +264,7 @@ static void *launch_away(void *given)
 			err |= launch(w->what == BY_FUNCTION ? own_function : function,
 				      streams[w->what]);
 		w->failed += err != 0;
-		/* What is queued takes memory. */
+		/* Queued work uses memory. */
 		if (n % 512 == 511)
 			w->failed += cuStreamSynchronize(streams[w->what]) != 0;
 	}
@@ -273,7 +276,7 @@ static void *launch_away(void *given)
 	return NULL;
 }
 
-/* What each setter left is what the next launch has, and what is set after it too. */
+/* The next launch uses the last set of each setter, and so do launches after later changes. */
 static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool functions)
 {
 	bool good;
@@ -303,7 +306,7 @@ static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool func
 	return good && !expected.bad;
 }
 
-/* A function with a set takes every launch another way: so once without, once with. */
+/* A function with a set takes another code path at every launch: so once without, once with. */
 static void stress(struct gpupart *gp, bool functions)
 {
 	static const int setters[NR_SETTERS] = { LIMITS, PROCESS, STREAM, FUNCTION };
@@ -374,7 +377,7 @@ static void run(void)
 	}
 	topo = gpupart_gpu_topology(gpu);
 	families();
-	/* A process's first makes a launch of its own. */
+	/* A process's first attach makes a launch. */
 	if (gpupart_next_set(gp, gpu, &family[OWN][0]) || gpupart_next_set(gp, gpu, NULL)) {
 		tap_ok(0, "a next-launch set: %s", gpupart_error(gp));
 		return;
@@ -383,7 +386,7 @@ static void run(void)
 	for (int i = 0; i <= BY_FUNCTION; i++)
 		cuStreamCreate(&streams[i], 1);
 	tap_ok(learn(gp, s), "the masks of %d sets", NR_FAMILIES * NR_SETS);
-	/* Else a torn set would go unseen. */
+	/* Otherwise a torn set would not be detected. */
 	tap_ok(nr_recognised(PROCESS) >= 20 && nr_recognised(STREAM) >= 20 &&
 	       nr_recognised(FUNCTION) >= 20, "of 56 mixtures of two sets %d, %d, %d are no set",
 	       nr_recognised(PROCESS), nr_recognised(STREAM), nr_recognised(FUNCTION));
@@ -399,12 +402,12 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	if (!getenv("STRESS_CHILD")) {
-		/* The loader looks at its path once, at the start. */
+		/* The loader reads its path once, at the start. */
 		snprintf(path, sizeof(path), "%s/lib/gpupart/sim", build ? build : "build");
 		setenv("LD_LIBRARY_PATH", path, 1);
 		setenv("GPUPART_SIM", "tests/data/gh100-h200-b/capture.txt", 1);
 		setenv("GPUPART_SIM_FAULTS", "subscribers=2", 1);
-		/* A file: nothing is remembered there. */
+		/* A file, so that nothing can be stored there. */
 		setenv("XDG_CACHE_HOME", "/dev/null", 1);
 		setenv("STRESS_CHILD", "1", 1);
 		execv("/proc/self/exe", argv);

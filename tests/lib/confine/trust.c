@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What must be true before a map is trusted: how often each TPC was left out, as the
- * driver saw it; which remembered checks count, and which do not.
+ * The conditions for trusting a map: how often each TPC was left out, as seen by the driver; and
+ * which stored checks are accepted and which are not.
  */
 #include <dirent.h>
 #include "tests/lib/scenario.h"
 
-/* ------------------------------------------------- what the driver was given */
+/* ------------------------------------------------------- launches seen by the driver */
 
 #define MASK_VALID 31
 #define MASK_FIRST 2432
@@ -16,7 +16,7 @@ static const unsigned char table_id[16] = {
 	0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b,
 };
 
-/* Launches by the mask bits that are set in the TMD as it was uploaded. */
+/* Counts launches by the mask bits that are set in the TMD at its upload. */
 static unsigned int nr_alone[128], nr_several, nr_masked;
 
 static bool bit_of(const unsigned char *tmd, unsigned int bit)
@@ -84,7 +84,7 @@ static void child_rounds(void)
 	tap_ok(!check.from_cache, "it was measured");
 }
 
-/* Another program's block holds an SM: while it does, no TPC of that SM can be proven. */
+/* Another program's block holds an SM: during that time no TPC of that SM can be proven. */
 static int attach_beside(unsigned int ns)
 {
 	struct program p;
@@ -100,7 +100,7 @@ static void child_hidden(void)
 {
 	int err = attach_beside(4000000000u);
 
-	/* A single block goes to the first singleton. */
+	/* A single block runs on the first singleton. */
 	tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "TPC 62 could not be proven"),
 	       "an SM that is never free: %d %s", err, gpupart_error(gp));
 }
@@ -119,7 +119,7 @@ static void child_hidden_for_a_while(void)
 	       "took more rounds: %u launches", check.nr_launches);
 }
 
-/* ------------------------------------------------------ what was checked before */
+/* ------------------------------------------------------------- stored checks */
 
 static void attach_expecting(bool from_cache)
 {
@@ -139,7 +139,7 @@ static void child_measured(void) { attach_expecting(false); }
 static void child_confined(void) { program_unaware("5-9"); }
 static void child_free(void) { program_unaware(NULL); }
 
-/* A row that nobody tried, proven: it confines. */
+/* A proven row without tests on silicon confines. */
 static void child_untried(void)
 {
 	struct gpupart_tpcset set = list("5-9");
@@ -187,11 +187,11 @@ static void child_moving_tmd(void)
 	       "a process set holds all the same");
 }
 
-/* ------------------------------------------------------------------ the parent's */
+/* ------------------------------------------------------------------- parent */
 
 #define NR_LINES 4
 
-/* Board b with lines of its [gpu] replaced, as the scratch file @name. */
+/* Board b with replaced lines in its [gpu] section, as the scratch file @name. */
 static void write_capture(const char *name, const char *const lines[NR_LINES])
 {
 	static const char *const old[NR_LINES] = {
@@ -250,7 +250,7 @@ static void prepare_captures(const struct scenario *s)
 	write_captures();
 }
 
-/* The cache's one file of a map that was checked; what was proven of records is beside it. */
+/* The cache's one file of a checked map; the proof of records is another file. */
 static char *cache_file(char path[4096])
 {
 	struct dirent *entry;
@@ -268,7 +268,7 @@ static char *cache_file(char path[4096])
 	return path;
 }
 
-/* Lets a child check the first capture, so that it is remembered. */
+/* Lets a child check the first capture, so that the result is stored. */
 static void prepare_known(const struct scenario *s)
 {
 	static const struct scenario first = { "first", child_measured, "@/first", { NULL }, NULL };
@@ -281,7 +281,7 @@ static void prepare_known(const struct scenario *s)
 	tap_ok(!status && strlen(key) == 16, "%s: one check is remembered", s->name);
 }
 
-/* The file's content is made the first @keep digits of the key, and @tail. */
+/* The file's content becomes the first @keep digits of the key, and @tail. */
 static void forge(const struct scenario *s, int keep, const char *tail)
 {
 	char path[4096];
@@ -299,7 +299,7 @@ static void prepare_cut(const struct scenario *s) { forge(s, 15, "\n"); }
 static void prepare_no_newline(const struct scenario *s) { forge(s, 16, "0"); }
 static void prepare_longer(const struct scenario *s) { forge(s, 16, "\nand more\n"); }
 
-/* Under sudo with HOME kept the cache is another user's, who can write any key into it. */
+/* Under sudo with HOME kept, the cache belongs to another user, who can write any key into it. */
 static void prepare_of_another(const struct scenario *s)
 {
 	char path[4096];
@@ -311,7 +311,7 @@ static void prepare_of_another(const struct scenario *s)
 		tap_ok(0, "%s: %s", s->name, path);
 }
 
-/* Without root the file stays this user's and holds. */
+/* Without root the file belongs to this user and is accepted. */
 static void child_of_another(void) { attach_expecting(geteuid() != 0); }
 
 static void prepare_writable(const struct scenario *s)
@@ -322,7 +322,7 @@ static void prepare_writable(const struct scenario *s)
 	tap_ok(!chmod(cache_file(path), 0666), "%s: all may write it", s->name);
 }
 
-/* The key is known, and its file is gone. */
+/* The key is known, and its file was removed. */
 static void prepare_key(const struct scenario *s)
 {
 	char path[4096];
@@ -344,7 +344,7 @@ static void prepare_pipe(const struct scenario *s)
 
 #define INJECT "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9"
 
-/* Fields of an untried row, each with a byte that is 0 or in its place. */
+/* Fields of an untried row, each with a byte of 0 in its place. */
 #define V04_01(name, child, ...) \
 	{ "v04_01" name, child, "@/gb100", \
 	  { "GPUPART_SIM_FAULTS=tmd-version=0x41" __VA_ARGS__ }, prepare_captures }

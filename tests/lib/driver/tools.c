@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A tool that subscribes after us, as CUPTI does: what it is told of, that it takes nothing from
- * the confinement, and that it is refused where nobody asked. On the simulated driver.
+ * A tool that subscribes after gpupart, like CUPTI: what is reported to it, that it cannot affect
+ * confinement, and that it is refused without a request. On the simulated driver.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -39,10 +39,10 @@ static struct program p;
 static struct gpupart_tpcset set;
 static P s;
 
-/* What the tool was told of. */
+/* What was reported to the tool. */
 static atomic_uint told_launches, told_calls, told_streams, told_others;
 static char order[16];		/* of one launch: begin, TMD, end */
-static atomic_bool masked;	/* a TMD had a mask already when the tool was told of it */
+static atomic_bool masked;	/* a TMD already had a mask when it was reported to the tool */
 
 static void tool(void *user, int domain, int cbid, const void *params)
 {
@@ -271,7 +271,7 @@ static void proves(void)
 	tap_ok(!gpupart_open(&gp) && !gpupart_attach(gp, NULL, NULL, &gpu), "proven");
 }
 
-/* The mask bits are proven, as `run` does it before it starts a program. */
+/* The mask bits are proven, as `run` does before it starts a program. */
 static void prepare(const struct scenario *scenario)
 {
 	struct scenario before = { "proves", proves, scenario->sim, { NULL }, NULL };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that opens the library, attaches and closes it again: the driver still has
- * the callback, so the code must stay. A copy of the library, as this test is linked
- * with the other. libsmctrl too, which is called when a thread ends.
+ * A program that opens the library, attaches and closes it again: the driver still has the
+ * callback, so the code must stay loaded. It uses a copy of the library, because this test is
+ * linked with the original. The same for libsmctrl, which is called when a thread ends.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,7 +15,10 @@
 
 static char folder[] = "/tmp/gpupart-unload-XXXXXX";
 
-/* The loader reads its path before main: once more, with the simulated driver on it. */
+/*
+ * The loader reads its path before main, so the test execs itself with the simulated driver in
+ * the path.
+ */
 static void start_anew(char **argv)
 {
 	const char *build = getenv("BUILD");
@@ -59,7 +62,7 @@ static bool confine(const char *copy)
 	return !dlclose(library);
 }
 
-/* libsmctrl in a thread: something of it is to happen when the thread ends. */
+/* libsmctrl in a thread: it does work when the thread ends. */
 static void *set_mask(void *unused)
 {
 	const char *build = getenv("BUILD");

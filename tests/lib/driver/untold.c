@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Drivers that do not tell of their functions as it was measured: what cannot be right there
- * is refused, or said and counted. On the simulated driver.
+ * Drivers that do not report their functions as measured: operations that cannot work there are
+ * refused, or reported and counted. On the simulated driver.
  */
 #include "lib/driver/cuda.h"
 #include "tests/lib/scenario.h"
@@ -67,7 +67,7 @@ static void next_renamed(void)
 	next_refused("function 307 is not cuLaunchKernel");
 }
 
-/* Only the program's launch shows it: cuLaunchKernel is as expected. */
+/* Only the program's launch shows the difference: cuLaunchKernel is as expected. */
 static void next_renamed_other(void)
 {
 	struct cuda_launch_config config = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
@@ -101,7 +101,7 @@ static CU (*cuGraphExecUpdate)(P, P, struct cuda_graph_update *);
 #define NR_BLOCKS	264
 #define RECORD		24
 
-/* A census of @blocks blocks into the @n'th half of what the program has for records. */
+/* A census of @blocks blocks into the @n'th half of the program's record memory. */
 static struct cuda_kernel_node census(int n, unsigned int blocks)
 {
 	static U64 at[2];
@@ -126,7 +126,7 @@ static P graph_of(int n, P *node)
 		       NULL : graph;
 }
 
-/* Launches @exec: blocks that were recorded in the @n'th half, and the TPCs they ran on. */
+/* Launches @exec; returns the blocks recorded in the @n'th half and their TPCs. */
 static int launched(P exec, int n, struct gpupart_tpcset *seen)
 {
 	static struct { unsigned int smid, cluster; U64 start, end; } records[1024];
@@ -184,7 +184,7 @@ static U64 stale(void)
 	return counters.graphs_stale;
 }
 
-/* Which graphs are launched, or made, is not told. */
+/* The driver does not report which graphs are launched, or created. */
 static void graph_renamed(void)
 {
 	struct gpupart_tpcset seen;
@@ -207,7 +207,10 @@ static void made_renamed(void)
 		amiss("function 643 is not cuGraphInstantiateWithFlags");
 }
 
-/* What the program did to a graph, unseen, is not undone: the graph keeps its set instead. */
+/*
+ * Changes of a graph that the library did not see are not undone: the graph keeps its set
+ * instead.
+ */
 static void change_renamed(void)
 {
 	struct cuda_kernel_node kernel;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A memory quota on two GPUs, simulated: tests/gpu/memory_gpus.sh as far as it goes without silicon.
+# A memory quota on two simulated GPUs: the part of tests/gpu/memory_gpus.sh that needs no
+# silicon.
 root=$(cd "$(dirname "$0")/../../.." && pwd) || exit 1
 : "${BUILD:=$root/build}"
 cd "$root" || exit 1

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory quota in programs that know nothing of it, on the simulated driver: every way
- * to get memory counts, is refused where it must be, and gives back what it had. What the
- * driver itself says that the process has is the truth that accounts are held against.
+ * The memory quota in programs that do not use gpupart, on the simulated driver: every way to
+ * allocate memory counts, is refused beyond the quota, and is refunded. The driver's own figure
+ * for the process is the reference for the accounting.
  */
 #include <fcntl.h>
 #include <gpupart_manage.h>
@@ -13,7 +13,10 @@
 
 #define MIB		(1ull << 20)
 #define GIB		(1ull << 30)
-/* Charged beyond what there is: for code, and slabs kept for what comes next. */
+/*
+ * Maximum charge beyond the real use: for code, and for slabs that are kept for later
+ * allocations.
+ */
 #define SPARE		(64 * MIB + 16 * MIB)
 #define OUT_OF_MEMORY	CUDA_ERROR_OUT_OF_MEMORY
 #define LAZY		20	/* kernels */
@@ -40,8 +43,8 @@ static struct {
 static struct gpupart *gp;
 static char pci[20];
 static CUcontext ctx;
-static uint64_t context;	/* what one takes */
-static bool on_gpu;		/* a real one, see tests/gpu/memory.c */
+static uint64_t context;	/* memory of one context */
+static bool on_gpu;		/* a real GPU, see tests/gpu/memory.c */
 
 /* NVML's nvmlProcessInfo_t. */
 static uint64_t figure(void)
@@ -95,7 +98,7 @@ static uint64_t charged(void)
 	return tenant().used;
 }
 
-/* Never less than there is, and not much more. */
+/* Never less than the real use, and not much more. */
 static void balanced(const char *what)
 {
 	uint64_t is = real(), told = charged();
@@ -125,7 +128,7 @@ static void begin(void)
 	balanced("a context");
 }
 
-/* --------------------------------------------------------------- ways to get memory */
+/* ------------------------------------------------------------ ways to allocate memory */
 
 struct got {
 	uint64_t address, handle, mapped;
@@ -138,7 +141,7 @@ struct way {
 	const char *name;
 	CUresult (*get)(struct got *got, uint64_t bytes);
 	CUresult (*give)(struct got *got);
-	bool unseen;	/* by the driver's figure */
+	bool unseen;	/* not in the driver's figure */
 };
 
 static CUresult get_linear(struct got *got, uint64_t bytes)
@@ -214,7 +217,7 @@ static CUresult give_physical(struct got *got)
 	return mem.cuMemRelease(got->handle);
 }
 
-/* The handle goes first: what is mapped stays. */
+/* The handle is released first: mapped memory stays. */
 static CUresult get_mapped(struct got *got, uint64_t bytes)
 {
 	CUresult error = get_physical(got, bytes);
@@ -248,7 +251,7 @@ static CUresult give_async(struct got *got)
 
 	TRY(mem.cuMemFreeAsync(got->address, NULL));
 	TRY(cu.cuStreamSynchronize(NULL));
-	/* It is looked at when something is asked. */
+	/* The pool is checked at the next request. */
 	return mem.cuMemGetInfo_v2(&ignored, &ignored);
 }
 
@@ -326,13 +329,13 @@ static void body_ways(const char *arg)
 {
 	(void)arg;
 	begin();
-	/* The last wants another program's memory. */
+	/* The last one needs another program's memory. */
 	for (unsigned int i = 0; i < NR_WAYS - on_gpu; i++)
 		one_way(&ways[i]);
 	balanced("after all ways");
 }
 
-/* The whole quota, to the last unit, and again. */
+/* Allocates the whole quota, to the last unit, twice. */
 static void body_full(const char *arg)
 {
 	uint64_t address[64], left, total, nr = 0;
@@ -388,7 +391,7 @@ static void body_small(const char *arg)
 	check(real() == context, "and gone");
 }
 
-/* Small ones up to the quota: the last is refused, and its slab is not kept. */
+/* Small allocations up to the quota: the last is refused, and its slab is not kept. */
 static void body_small_full(const char *arg)
 {
 	uint64_t address, nr = 0;
@@ -412,7 +415,7 @@ static void body_bad_frees(const char *arg)
 	TRY(cu.cuMemAlloc_v2(&big, 8 * MIB));
 	TRY(cu.cuMemAlloc_v2(&small, 100));
 	misaligned = big + MIB;
-	/* A real driver believes handles. */
+	/* A real driver accepts any handle. */
 	check(cu.cuMemFree_v2(misaligned) && cu.cuMemFree_v2(0x123450000) &&
 		      !cu.cuMemFree_v2(0) &&
 		      (on_gpu || (mem.cuArrayDestroy(array) && mem.cuMemRelease(4711))),
@@ -505,7 +508,7 @@ static void body_modules(const char *arg)
 	check(real() <= 4 * GIB, "no more than the quota");
 }
 
-/* A context that does not fit is none. */
+/* A context that does not fit is not created. */
 static void body_tight(const char *arg)
 {
 	CUcontext none = NULL;
@@ -522,7 +525,7 @@ static void body_tight(const char *arg)
 
 /* ----------------------------------------------------------------- pools and graphs */
 
-/* False out of memory: what a pool keeps and does not use is given back first. */
+/* No false "out of memory": unused memory of a pool is returned first. */
 static void body_pool_keeps(const char *arg)
 {
 	uint64_t address, reserved, threshold = UINT64_MAX;
@@ -574,8 +577,8 @@ static void body_pool_steps(const char *arg)
 }
 
 /*
- * Much that comes out of a pool one after the other: more is charged ahead of it, which is
- * nothing that is lost when memory gets scarce.
+ * Many allocations from a pool, one after the other: some memory is charged in advance, and is
+ * refunded when memory becomes scarce.
  */
 static void body_pool_ahead(const char *arg)
 {
@@ -610,8 +613,8 @@ static void body_pool_ahead(const char *arg)
 }
 
 /*
- * Kernels' code comes when they are launched first, which nobody is told of, and a pool has
- * the rest of the quota in its hands: it gives that back, before both are too much.
+ * The driver loads a kernel's code at its first launch without reporting it, while a pool has the
+ * rest of the quota: the pool returns it before the total exceeds the quota.
  */
 static void body_lazy(const char *arg)
 {
@@ -640,7 +643,7 @@ static void body_lazy(const char *arg)
 		TRY(cu.cuModuleGetFunction(&function, loaded, name));
 		TRY(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 		wrong += real() > 4 * GIB;
-		/* It is looked at so often, and no oftener. */
+		/* Checked this often, and not more often. */
 		usleep(30000);
 		TRY(mem.cuMemAllocAsync(&one, 20 * MIB, NULL));
 		wrong += real() > 4 * GIB || charged() > 4 * GIB;
@@ -648,7 +651,7 @@ static void body_lazy(const char *arg)
 	}
 	check(!wrong, "%d kernels of 24 MiB of code: never more than the quota (%u times)", LAZY,
 	      wrong);
-	/* What is charged ahead for pools goes. */
+	/* The advance charge of pools is refunded. */
 	TRY(mem.cuMemGetInfo_v2(&one, &one));
 	balanced("the kernels are charged for");
 	check(charged() >= context + LAZY * 24 * MIB, "all of them");
@@ -683,7 +686,7 @@ static void body_graphs(const char *arg)
 	TRY(mem.cuDeviceGraphMemTrim(0));
 	balanced("trimmed");
 	check(real() == context, "given back");
-	/* Captured work that gets memory is a node like others. */
+	/* Captured work that allocates memory becomes a graph node. */
 	TRY(cu.cuStreamCreate(&stream, 1));
 	TRY(cu.cuStreamBeginCapture_v2(stream, 0));
 	TRY(mem.cuMemAllocAsync(&address, 5 * GIB, stream));
@@ -699,7 +702,7 @@ static void body_graphs(const char *arg)
 	TRY(cu.cuGraphExecDestroy(exec));
 }
 
-/* A graph that stays built for two sets takes what two take: the library's own counts, too. */
+/* A graph with builds for two sets needs the memory of two: the library's own build counts too. */
 static void body_graph_sets(const char *arg)
 {
 	struct gpupart_tpcset set;
@@ -732,7 +735,7 @@ static void body_graph_sets(const char *arg)
 	check(real() < one + 256 * MIB, "and destroyed with it");
 }
 
-/* Nobody who finds too little ends what another captures: vLLM's warm-up. */
+/* A thread that finds too little memory does not end another thread's capture: vLLM's warm-up. */
 static void body_captured(const char *arg)
 {
 	CUstream stream;
@@ -744,7 +747,7 @@ static void body_captured(const char *arg)
 	TRY(mem.cuMemAllocAsync(&address, 100 * MIB, NULL));
 	TRY(mem.cuMemFreeAsync(address, NULL));
 	TRY(cu.cuStreamCreate(&stream, 1));
-	/* Relaxed: with the others CUDA itself ends a capture where memory is asked for. */
+	/* Relaxed mode: in the other modes CUDA itself ends a capture when memory is allocated. */
 	TRY(cu.cuStreamBeginCapture_v2(stream, 2));
 	TRY(mem.cuMemAllocAsync(&address, 20 * MIB, stream));
 	check(cu.cuMemAlloc_v2(&address, 5 * GIB) == OUT_OF_MEMORY, "5 GiB are out of memory");
@@ -755,7 +758,7 @@ static void body_captured(const char *arg)
 
 /* ------------------------------------------------------------------------- sharing */
 
-/* Of a program that was built for each thread's own default stream. */
+/* For a program that was built for per-thread default streams. */
 static void body_own_streams(const char *arg)
 {
 	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), (*pool_alloc)(CUdeviceptr *, size_t,
@@ -774,7 +777,7 @@ static void body_own_streams(const char *arg)
 	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
 		      pool_alloc(&address, 5 * GIB, pool, NULL) == OUT_OF_MEMORY,
 	      "5 GiB are out of memory");
-	/* By that nobody may ask of the old default stream. */
+	/* During that, calls that use the legacy default stream are not allowed. */
 	TRY(cu.cuStreamCreate(&stream, 0));
 	TRY(cu.cuStreamBeginCapture_v2(stream, 2));
 	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
@@ -829,7 +832,7 @@ static void hold(uint64_t bytes, int fd)
 	pause();
 }
 
-/* A process of the same tenant, before anything of CUDA's is in this one. */
+/* A process of the same tenant, before this one uses CUDA. */
 static pid_t start_holder(uint64_t bytes, CUresult *error)
 {
 	int fd[2];
@@ -899,7 +902,7 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* So many at once, each killed at its own moment. */
+/* This many at once, each killed at a different moment. */
 static void kill_round(int nr, unsigned int *seed)
 {
 	pid_t pids[KILLED_AT_ONCE];
@@ -921,7 +924,7 @@ static void kill_round(int nr, unsigned int *seed)
 		waitpid(pids[i], NULL, 0);
 }
 
-/* Bytes that the tenant is charged for on any GPU, or processes in it: nobody lives. */
+/* Bytes charged to the tenant on all GPUs, or its processes, when no process lives. */
 static uint64_t still_used(void)
 {
 	static struct gpupart_tenant list[512];
@@ -935,7 +938,10 @@ static uint64_t still_used(void)
 	return nr < 0 ? 1 : sum;
 }
 
-/* Killed at any moment while they get and give back memory; this process is in no tenant yet. */
+/*
+ * Processes are killed at random moments while they allocate and free memory; this process has
+ * not joined a tenant yet.
+ */
 static void body_kills(const char *arg)
 {
 	const char *wanted = getenv("TEST_KILLS");
@@ -961,7 +967,7 @@ static void body_kills(const char *arg)
 	balanced("and the accounts are right");
 }
 
-/* ------------------------------------------------------------------------- the rest */
+/* ------------------------------------------------------------------- other tests */
 
 static void body_change(const char *arg)
 {
@@ -1033,8 +1039,8 @@ static void body_threads(const char *arg)
 
 #define ON_CREDIT	(112 * MIB)
 
-static atomic_uint passed;	/* times that more than the quota was there */
-static atomic_ulong most;	/* bytes there at once */
+static atomic_uint passed;	/* times that more than the quota was in use */
+static atomic_ulong most;	/* maximum of bytes at once */
 
 static void *churn_pool(void *arg)
 {
@@ -1066,7 +1072,7 @@ static void *churn_pool(void *arg)
 	return NULL;
 }
 
-/* What one thread's pool is about to grow by is not there for the next. */
+/* Memory that one thread's pool is about to allocate is not available to the next thread. */
 static void body_pool_threads(const char *arg)
 {
 	uint64_t address, left, total;
@@ -1078,7 +1084,10 @@ static void body_pool_threads(const char *arg)
 		pthread_create(&threads[i], NULL, churn_pool, (void *)(i + 1));
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
-	/* Small calls of the others that were on credit when the rest was taken: memory.md. */
+	/*
+	 * Small calls of other threads that were not charged yet when the rest was allocated:
+	 * memory.md.
+	 */
 	check(most <= 4 * GIB + 3ull * ON_CREDIT,
 	      "four threads' pools: no more than the quota and calls on credit (%u times, %llu MiB)",
 	      passed, (unsigned long long)(most / MIB));
@@ -1095,7 +1104,7 @@ static const char census[] =
 
 static CUstream busy;
 
-/* Work that lasts @ns, in @busy. */
+/* Work with a duration of @ns, in @busy. */
 static void keep_busy(uint32_t ns)
 {
 	CUfunction function;
@@ -1130,7 +1139,7 @@ static void *ask_too_much_async(void *arg)
 	return NULL;
 }
 
-/* What it waits for may end only once another thread has gone on: NCCL, a thread a GPU. */
+/* The work that it waits for may need another thread to continue: NCCL with one thread per GPU. */
 static void body_waits(const char *arg)
 {
 	CUresult errors[2] = { CUDA_SUCCESS };
@@ -1189,7 +1198,7 @@ static uint64_t total_of(int device)
 	return total;
 }
 
-/* What is asked for without a GPU holds on each, on those that come too. */
+/* A quota without a GPU applies to each GPU, also to those used later. */
 static void body_two_quotas(const char *arg)
 {
 	const char *name = getenv("GPUPART_TENANT");
@@ -1212,7 +1221,7 @@ static void body_two_quotas(const char *arg)
 	      "stays where a run has the quota that is there");
 }
 
-/* Memory of one GPU that is got while another is current is that one's. */
+/* Memory of one GPU that is allocated while another is current counts for the first. */
 static void body_two_gpus(const char *arg)
 {
 	uint64_t address, threshold = UINT64_MAX, first;
@@ -1273,7 +1282,7 @@ static void body_fork(const char *arg)
 	balanced("and goes on");
 }
 
-/* 0: the quota holds in the child that has just begun to use a GPU. */
+/* 0: the quota applies in the child, which has just begun to use a GPU. */
 static int use_in_child(void)
 {
 	uint64_t a;
@@ -1286,7 +1295,7 @@ static int use_in_child(void)
 	return cu.cuMemAlloc_v2(&a, 4 * GIB) == OUT_OF_MEMORY ? 0 : 3;
 }
 
-/* A server that prepares all but CUDA, and forks. */
+/* A server that prepares everything except CUDA, and forks. */
 static void body_fork_first(const char *arg)
 {
 	char name[32];
@@ -1309,7 +1318,10 @@ static void body_fork_first(const char *arg)
 	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 }
 
-/* 0: what it gets is not counted, told so, and it waits for the tenant's file but once. */
+/*
+ * 0: its allocations do not count, which is reported, and it waits for the tenant's file only
+ * once.
+ */
 static int use_unjoined(int guard)
 {
 	struct flock none = { .l_type = F_UNLCK, .l_len = 1 };
@@ -1325,7 +1337,7 @@ static int use_unjoined(int guard)
 	gpupart_memory_counters_get(&counters);
 	if (counters.uncounted != 4 || strcmp(counters.uncounted_call, "cuMemAllocAsync"))
 		return 3;
-	/* It is not asked for at each call: that may take 5 s each time. */
+	/* It does not retry at each call: that could take 5 s each time. */
 	fcntl(guard, F_OFD_SETLK, &none);
 	if (cu.cuMemAlloc_v2(&a, 2 * MIB))
 		return 4;
@@ -1333,7 +1345,7 @@ static int use_unjoined(int guard)
 	return counters.uncounted == 5 ? 0 : 5;
 }
 
-/* Somebody was stopped with the guard of the tenant's file. */
+/* A process was stopped while it held the guard of the tenant's file. */
 static void body_unjoined(const char *arg)
 {
 	struct flock guard = { .l_type = F_WRLCK, .l_len = 1 };
@@ -1407,7 +1419,7 @@ static void body_unlimited(const char *arg)
 	      "and is in no tenant");
 }
 
-/* A memory that the driver's own figure is not told of: contexts by what the GPU has more. */
+/* Memory that the driver's figure does not show: contexts are measured by the GPU's total. */
 static void body_blind(const char *arg)
 {
 	CUcontext second;
@@ -1426,7 +1438,7 @@ static void body_blind(const char *arg)
 	check(cu.cuMemAlloc_v2(&address, 4 * GIB) == OUT_OF_MEMORY, "4 GiB are out of memory");
 }
 
-/* There another process gets 1 GiB in each of our calls: it is not charged for here. */
+/* Another process allocates 1 GiB during each call here: it is not charged to this process. */
 static void body_blind_others(const char *arg)
 {
 	const uint64_t expected = 518 * MIB;	/* of an H200 */
@@ -1457,7 +1469,10 @@ static void body_blind_others(const char *arg)
 	check(charged() == expected + 2 * GIB, "contexts give it back");
 }
 
-/* Workspaces as cuDNN and cuBLAS have them: larger and larger, each before the last goes. */
+/*
+ * Workspaces like those of cuDNN and cuBLAS: each larger one is allocated before the previous one
+ * is freed.
+ */
 static void body_workspaces(const char *arg)
 {
 	uint64_t last = 0, next;
@@ -1477,7 +1492,7 @@ static void body_workspaces(const char *arg)
 	balanced("all gone");
 }
 
-/* Segments that grow and shrink, as PyTorch's expandable ones. */
+/* Segments that grow and shrink, like PyTorch's expandable segments. */
 static void body_segments(const char *arg)
 {
 	struct cu_memory_properties what = { .type = 1, .location = { CU_LOCATION_DEVICE, 0 } };
@@ -1529,7 +1544,7 @@ static void quota(const char *name, void (*body)(const char *), const char *byte
 
 #define FOUR "4294967296"
 
-/* Faults of the driver, and what one process cannot do with a real one. */
+/* Faults of the driver, and tests that one process cannot make with a real driver. */
 static void simulated_only(void)
 {
 	quota("every way, changed arguments ignored", body_ways, FOUR,

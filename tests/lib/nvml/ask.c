@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that opens libnvidia-ml itself, as nvidia-smi does, for tests: ask [-l LIBRARY]
- * [-n] [-z] QUESTION... prints a line a question. -n: without nvmlInit; -z: its calls are bound
- * as they come. Knows nothing of gpupart.
+ * A program that opens libnvidia-ml itself, like nvidia-smi, for tests: ask [-l LIBRARY] [-n]
+ * [-z] QUESTION... prints one line for each question. -n: without nvmlInit; -z: calls are bound
+ * lazily. Does not use gpupart.
  *   memory GPU | memory2 GPU VERSION | protected GPU
  *   list FUNCTION GPU ROOM ENTRY_BYTES	ROOM -1: 5 entries and NULL
  *   details GPU MODE ROOM VERSION | samples GPU ROOM | utilizations GPU ROOM VERSION
@@ -28,7 +28,7 @@
 #include "lib/nvml/nvml_abi.h"
 #include "lib/topo/rm_ioctl.h"
 
-#define GUARD	0x77	/* what no answer may have changed */
+#define GUARD	0x77	/* no answer may change this */
 
 static const char *library = "libnvidia-ml.so.1";
 static void *lib;
@@ -45,7 +45,7 @@ static void *function(const char *name)
 	return found;
 }
 
-/* A device, or a pointer that is none where there is no such GPU. */
+/* A device, or an invalid pointer if there is no such GPU. */
 static void *device_of(const char *gpu)
 {
 	int (*by_index)(unsigned int, void **) = function("nvmlDeviceGetHandleByIndex_v2");
@@ -106,7 +106,10 @@ static void ask_memory2(const char *gpu, const char *version)
 		       memory.free);
 }
 
-/* Entries of @bytes each: pid, what is at @used_at (0: nothing), and that no more was written. */
+/*
+ * Entries of @bytes each: pid, the value at @used_at (0: none), and that nothing more was
+ * written.
+ */
 static void print_entries(const char *entries, unsigned int nr, unsigned int room, size_t bytes,
 			  size_t pid_at, size_t used_at)
 {
@@ -208,7 +211,7 @@ static void ask_stats(const char *gpu, unsigned int pid)
 #define ANSWERS	1000
 #define FAILS	1001
 
-/* No driver is needed where the kernel is told what its answer is: it writes nothing. */
+/* No driver is needed if the kernel's answer is faked: it writes nothing. */
 static void be_a_kernel(void)
 {
 	struct sock_filter filter[] = {
@@ -230,7 +233,7 @@ static void be_a_kernel(void)
 	}
 }
 
-/* A list of processes with room to spare, and what asks for it: good but for one thing. */
+/* A list of processes with spare room, and its request: correct except for one value. */
 struct question {
 	int fd;
 	unsigned long request;
@@ -265,7 +268,7 @@ static struct question question_of(const char *form, const char *pids)
 	return q;
 }
 
-/* What of the table behind the list's end is neither as it was nor cleared. */
+/* The part of the table behind the list's end that is neither unchanged nor cleared. */
 static void print_pids(const struct question *q, const struct question *before)
 {
 	for (uint32_t i = 0; i < q->list.nr; i++)
@@ -297,7 +300,7 @@ static void ask_control(const char *form, const char *pids)
 		print_pids(&q, &before);
 }
 
-/* --------------------------------------------------------------- who asks, and when */
+/* --------------------------------------------------------------- threads and forks */
 
 struct asked {
 	int rc;
@@ -358,7 +361,7 @@ static void *ask_always(void *stop)
 	return NULL;
 }
 
-/* Children of a program whose other threads ask at that moment. */
+/* Children of a program whose other threads ask questions at that moment. */
 static void ask_in_forks(int nr)
 {
 	struct asked wanted = ask_all(device_of("0")), asked;
@@ -371,7 +374,7 @@ static void ask_in_forks(int nr)
 		pthread_create(&threads[i], NULL, ask_always, &stop);
 	for (int i = 0; i < nr; i++) {
 		if (!fork()) {
-			alarm(60);	/* ends one that waits for a lock of nobody */
+			alarm(60);	/* ends a child that waits for a lock without an owner */
 			asked = ask_all(device);
 			_exit(asked.rc || asked.nr != wanted.nr);
 		}
@@ -416,9 +419,9 @@ static int ask_one(char **argv, int left)
 }
 
 /*
- * What comes after "fork" is asked by a child, after "again" with the library opened anew,
- * after "open" and "again-with" with another one, beside this one or in its place; after
- * "apart" with one that has a libc of its own.
+ * Questions after "fork" are asked by a child; after "again" with the library opened again; after
+ * "open" and "again-with" with another library, in addition to this one or in its place; after
+ * "apart" with a library that has its own libc.
  */
 static int change(char **argv, int left)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Another tool's audit library, which notes what libnvidia-ml asks the kernel's driver: a line
- * in the file NVML_CONTROLS for each control, with its number, the bytes of its parameters, its
- * status, and for the list of processes how many there are. Knows nothing of gpupart.
+ * Another tool's audit library, which records the requests of libnvidia-ml to the kernel's
+ * driver: for each control one line in the file NVML_CONTROLS, with its number, the bytes of its
+ * parameters, its status, and for the list of processes their number. Does not use gpupart.
  */
 #include <fcntl.h>
 #include <link.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A preloaded ioctl, as tools have it that look at a program's calls, for tests: with NVML_IOCTL
- * set it answers for descriptors from 1000 on, else the kernel. Knows nothing of gpupart.
+ * A preloaded ioctl, as in tools that trace a program's calls, for tests: if NVML_IOCTL is set,
+ * it answers for descriptors from 1000 on, else the kernel does. Does not use gpupart.
  */
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that is linked with libnvidia-ml, for tests: what it is told of each GPU's
- * memory and of the processes on it, by each form of the functions. Knows nothing of gpupart.
+ * A program that is linked with libnvidia-ml, for tests: prints each GPU's memory and processes,
+ * as each form of the functions reports them. Does not use gpupart.
  */
 #include <stdio.h>
 #include "lib/nvml/nvml_abi.h"

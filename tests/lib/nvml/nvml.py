@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What a Python program reads of the management library by ctypes, as pynvml does; for nvml.sh.
+# Prints the values that a Python program gets from NVML by ctypes, like pynvml; for nvml.sh.
 import ctypes
 import sys
 
@@ -33,7 +33,7 @@ call("nvmlDeviceGetHandleByIndex_v2", 0, ctypes.byref(device))
 memory, memory2 = Memory(), Memory2(version=ctypes.sizeof(Memory2) | 2 << 24)
 call("nvmlDeviceGetMemoryInfo", device, ctypes.byref(memory))
 call("nvmlDeviceGetMemoryInfo_v2", device, ctypes.byref(memory2))
-# pynvml's way: how many, a few more, the list.
+# Like pynvml: the number, some spare entries, the list.
 rc = lib.nvmlDeviceGetComputeRunningProcesses_v3(device, ctypes.byref(nr), None)
 if rc not in (0, 7):
     sys.exit("count: %d" % rc)

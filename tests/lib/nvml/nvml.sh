@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What programs of a tenant are told by the management library, on the simulated one: programs
-# that open it, are linked with it, are Python; memory and every list, in each form; and what it
-# is told itself by the kernel's driver.
+# Answers of NVML to programs of a tenant, on the simulated NVML: programs that open it, are
+# linked with it, or use Python; memory and every list, in each form; and its requests to the
+# kernel's driver.
 . "$(dirname "$0")/../../cli/tap.subr"
 nvml=$BUILD/lib/gpupart/libgpupart-nvml.so
 ask=$BUILD/tests/nvml-ask
@@ -17,7 +17,8 @@ first=0000:01:00.0 second=0000:02:00.0
 total=150754820096
 trap 'exec 7>&- 8>&-; wait; "$BUILD/tests/nvml-hold" -s "$tenant"; rm -rf "$tmp"' EXIT
 
-# told LINES: what the simulated library knows beside the memory of both GPUs.
+# told LINES: configures the values of the simulated library, in addition to the memory of both
+# GPUs.
 told() {
 	{
 		echo "memory 0 $total 500000000 30000000000"
@@ -26,12 +27,12 @@ told() {
 	} >"$tmp/told"
 }
 
-# inside COMMAND: as `gpupart run --mem` starts a program of the tenant.
+# inside COMMAND: runs it as `gpupart run --mem` starts a program of the tenant.
 inside() {
 	LD_AUDIT=$nvml GPUPART_TENANT=$tenant GPUPART_MEM=$((8 * G)) "$@" 2>&1
 }
 
-# joined COMMAND: of the tenant, by whose ledger alone it has quotas.
+# joined COMMAND: runs it in a tenant that has quotas in its ledger only.
 joined() {
 	LD_AUDIT=$nvml GPUPART_TENANT=$tenant "$@" 2>&1
 }
@@ -39,7 +40,7 @@ joined() {
 whole="memory 0 $total 30500000000 $((total - 30500000000))"
 told "process 0 compute 1 3000" "process 0 graphics 1 200"
 
-# ------------------------------------------------------- without a tenant: the library's own
+# --------------------------------------------- without a tenant: NVML's own answers
 is "$("$ask" memory 0 list nvmlDeviceGetComputeRunningProcesses 0 8 16)" "$whole
 list 0 1: 1=3000" "the simulated library alone: the whole GPU and all processes"
 is "$(LD_AUDIT=$nvml "$ask" memory 0)" "$whole" "without GPUPART_TENANT: the whole GPU"
@@ -51,7 +52,7 @@ is "$(LD_AUDIT=$nvml GPUPART_TENANT=$tenant "$ask" memory 0)" "$whole" \
 is "$(LD_AUDIT=$nvml GPUPART_TENANT=$tenant GPUPART_MEM=8G "$ask" memory 0)" "$whole" \
 	"GPUPART_MEM is bytes: what is none is no quota"
 
-# ----------------------------------------------------------------- before it has a ledger
+# -------------------------------------------------------- before there is a ledger
 is "$(inside "$ask" memory 0 memory2 0 2 list nvmlDeviceGetComputeRunningProcesses_v3 0 8 24 list nvmlDeviceGetComputeRunningProcesses_v3 0 0 24)" \
 	"memory 0 $((8 * G)) 0 $((8 * G))
 memory2 0 $((8 * G)) 0 0 $((8 * G))
@@ -90,7 +91,7 @@ list 0 1: $a=700" "a GPU on which GPUPART_MEM gives the first quota: that"
 is "$(inside "$ask" protected 0)" "memory 0 0 0 0" "protected memory, of which the GPU has none: none"
 is "$(inside "$ask" memory2 0 0x3000028)" "memory2 25 untouched" "a version of the struct that is none: refused"
 
-# Lists: name, bytes of an entry, what is wanted.
+# Lists: name, bytes of an entry, expected values.
 while read -r name bytes wanted; do
 	name=nvmlDeviceGet${name}
 	is "$(inside "$ask" list "$name" 0 8 "$bytes")" "list 0 ${wanted#* }" "$name: the tenant's"
@@ -141,7 +142,7 @@ is "$(inside "$ask" memory 9 memory2 9 2 list $v3 9 8 24)" "memory 2 untouched
 memory2 2 untouched
 list 2 8:" "a device that is none: the library's own error"
 
-# --------------------------------------------------------------------- ways to get there
+# -------------------------------------------------------------- ways to call NVML
 lines="0: $((8 * G)) $((3 * G)) $((5 * G)), $((8 * G)) 0 $((3 * G)) $((5 * G)); $a=2000 $b=$((2 * G)) $a:2000 $b:$((2 * G))"
 is "$(inside "$BUILD/tests/nvml-linked-lazy" | head -n 1)" "$lines" "a program that is linked with it"
 is "$(LD_BIND_NOW=1 inside "$BUILD/tests/nvml-linked-lazy" | head -n 1)" "$lines" "with LD_BIND_NOW"
@@ -165,7 +166,8 @@ else
 	skip "no python3 with ctypes"
 fi
 
-# Copies of the library: each is asked about its own devices, and beyond four is left alone.
+# Copies of the library: each answers for its own devices, and copies after the fourth are not
+# changed.
 for i in 1 2 3 4 5; do
 	mkdir "$tmp/$i" && cp "$sim/libnvidia-ml.so.1" "$tmp/$i/"
 done
@@ -188,7 +190,8 @@ $share
 $share
 $share" "five one after another: each"
 
-# What the library asks the kernel: nvidia-smi's own ways to a list go through here, and no other.
+# The library's requests to the kernel: only nvidia-smi's ways to get a list use the redirected
+# ioctl.
 if ! "$ask" kernel; then
 	skip "a kernel's ioctl: no seccomp here"
 else
@@ -220,7 +223,7 @@ control 0 333: $a" "a full list, one of the tenant's alone, one of none of it, o
 		is "$(NVML_CONTROLS=$tmp/noted GPUPART_TENANT=$tenant GPUPART_MEM=$G LD_AUDIT=$list "$ask" kernel control good "$all")" \
 			"control 0 333: $a $b" "LD_AUDIT=${list##*/} last, and the other notes what ioctl is asked"
 		case $list in
-		"$nvml":*) wanted=2 ;;	# it stands between the program and us
+		"$nvml":*) wanted=2 ;;	# it is between the program and gpupart's library
 		*) wanted=4 ;;
 		esac
 		is "$(cat "$tmp/noted")" "0x2080018d 3812 0: $wanted of 0x77777777" "what it notes"
@@ -255,7 +258,7 @@ control 0 333: $a $b
 control 0 333: untouched" "five copies of it: four are answered, the fifth is left as it is"
 fi
 
-# Another tool's audit library, before and behind.
+# Another tool's audit library, before and after gpupart's.
 other=$BUILD/tests/other_audit.so
 for list in "$other:$nvml" "$nvml:$other"; do
 	: >"$tmp/counted"
@@ -263,7 +266,7 @@ for list in "$other:$nvml" "$nvml:$other"; do
 		"$share 1" "LD_AUDIT=${list##*/} last: the share, and the other tool counts the call"
 done
 
-# Programs that have nothing to do with it.
+# Programs that do not use NVML.
 emulated "$foreign a program without NVML" ||
 	is "$(inside sh -c 'echo out; echo err >&2; exit 3'; echo $?)" "out
 err
@@ -271,7 +274,7 @@ err
 emulated "$foreign env" ||
 	is "$(inside env -u LD_AUDIT -u GPUPART_TENANT "$ask" memory 0)" "$whole" "a program that is started without LD_AUDIT: outside"
 
-# ---------------------------------------------------------------------- what changes
+# ------------------------------------------------------------------------- changes
 many=$(n=0; while [ $n -lt 700 ]; do echo "process 0 compute $((1000000 + n)) 4096"; n=$((n + 1)); done)
 cp "$tmp/told" "$tmp/told.few"
 told "$many" "process 0 compute $b 77"
@@ -300,8 +303,8 @@ is "$(inside "$ask" memory 0 list $v3 0 8 24 samples 0 8)" "memory 0 $((8 * G)) 
 list 0 0:
 samples 6 0:" "and the last has ended"
 
-# ------------------------------------------------------------------------- by the command
-# doctor_with LIBRARY: its row, in a build that has LIBRARY in the place of ours, or none.
+# --------------------------------------------------------------------- the command
+# doctor_with LIBRARY: doctor's row, in a build with LIBRARY in place of gpupart's, or without it.
 doctor_with() {
 	mkdir -p "$tmp/moved/lib/gpupart" "$tmp/moved/bin"
 	cp "$gpupart" "$tmp/moved/bin/"
@@ -319,7 +322,7 @@ run() { GPUPART_SIM_FAULTS="nvml=$tmp/told" "$gpupart" run -i "$capture" --mem 8
 is "$(run -- "$ask" memory 0 memory2 0 2)" "memory 0 $((8 * G)) 0 $((8 * G))
 memory2 0 $((8 * G)) 0 0 $((8 * G))" "gpupart run --mem 8G: the quota"
 is "$(run -t 3 -- sh -c '"$0" memory 0' "$ask")" "memory 0 $((8 * G)) 0 $((8 * G))" "with a set, and below a shell"
-# shellcheck disable=SC2016 # for the shell inside
+# shellcheck disable=SC2016 # for the inner shell
 {
 	is "$(run -- sh -c 'echo "$LD_AUDIT"')" "$(readlink -f "$nvml")" "LD_AUDIT is the library"
 	is "$(run -- "$gpupart" run -t 1 -- sh -c 'echo "$LD_AUDIT"')" "$(readlink -f "$nvml")" "and once, in a run inside"
@@ -331,7 +334,7 @@ is "$(run -t 3 -- sh -c '"$0" memory 0' "$ask")" "memory 0 $((8 * G)) 0 $((8 * G
 is "$(GPUPART_SIM_FAULTS="nvml=$tmp/told" GPUPART_DISABLE=1 "$gpupart" run -i "$capture" --mem 8G -- "$ask" memory 0 2>/dev/null)" "$whole" \
 	"GPUPART_DISABLE=1: the whole GPU"
 
-# ------------------------------------------------------- what the simulated library says of its GPUs
+# ------------------------------------------------- GPUs of the simulated library
 if command -v python3 >/dev/null; then
 	is "$(python3 - <<'END'
 import ctypes

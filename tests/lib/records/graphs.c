@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Records of executable graphs on the simulated GPU: what has ended, and what is unknown. */
+/*
+ * Records of executable graphs on the simulated GPU: which launches have ended, and which are
+ * unknown.
+ */
 #include "lib/driver/cuda.h"
 #include "lib/private.h"
 #include "lib/records/records.h"
@@ -65,7 +68,7 @@ static bool read_of(int pid, struct gpupart_records *r, int *busy)
 	return good;
 }
 
-/* Shows what was read where it is not that. */
+/* Prints the read values if they are wrong. */
 static bool reads_of(int pid, uint64_t issued, uint64_t outstanding, uint64_t unknown)
 {
 	struct gpupart_records r = { .on = false };
@@ -108,7 +111,7 @@ static P kernel_node(P graph, P before, P function, unsigned int blocks, unsigne
 	return add_kernel(&node, graph, &before, !!before, &kernel) ? NULL : node;
 }
 
-/* A kernel, and after it @last others side by side with @function. */
+/* A kernel, and after it @last parallel kernels with @function. */
 static P graph_of(P function, unsigned int last, unsigned int ns)
 {
 	P graph, first;
@@ -206,7 +209,7 @@ static void outstanding(void)
 	tap_ok(synced() && reads(5, 0, 0), "they have ended");
 	tap_ok(launched(exec, 2) && !exec_destroy(exec) && reads(7, 2, 0),
 	       "destroyed while it runs: outstanding");
-	/* Whose cells are not those of the graph that still runs. */
+	/* Their cells are not those of the graph that still runs. */
 	exec = exec_of(graph_of(p.function, 1, 1000));
 	tap_ok(launched(exec, 1) && reads(8, 3, 0), "another one is launched meanwhile");
 	tap_ok(synced() && reads(8, 0, 0), "all have ended");
@@ -218,7 +221,7 @@ static void outstanding(void)
 	tap_ok(reads(608, 0, 0), "600 more, one after the other: entries are used again");
 }
 
-/* Built for several sets, all of which are one graph's. */
+/* Built for several sets; all builds belong to one graph. */
 static void several_sets(void)
 {
 	static const char *const tpcs[] = { "0-3", "8-11", "20,21", "30-32", "40-47" };
@@ -290,7 +293,7 @@ static void updates(void)
 	       reads(10, 0, 3), "updated to a graph with another last kernel: unknown");
 }
 
-/* With sets, nodes are built again by ourselves. */
+/* With sets, the library rebuilds nodes. */
 static void sets(void)
 {
 	struct gpupart_tpcset set = list("0-3");
@@ -377,7 +380,7 @@ static void contexts(void)
 	tap_ok(reads(23, 0, 0), "20 more, one after the other");
 }
 
-/* A context that fails ends what runs in it. */
+/* A context that fails ends its running launches. */
 static void lost_context(void)
 {
 	struct gpupart_records r;
@@ -420,7 +423,10 @@ static void late(void)
 	       runs(other_exec, 1) && reads(6, 2, 0), "and so is the graph's next launch");
 }
 
-/* A launch that fails, and one that may have been made: the first is none, the other unknown. */
+/*
+ * A failed launch, and one that may have been made: the first does not count, the other is
+ * unknown.
+ */
 static void failed(void)
 {
 	P exec;
@@ -433,7 +439,7 @@ static void failed(void)
 	tap_ok(runs(exec, 1) && reads(3, 0, 0), "and the graph goes on");
 }
 
-/* The counter of 32 bits goes round; also that of launches in 64 bits. */
+/* The 32-bit counter wraps; so does the 64-bit counter of launches. */
 static void wraps(void)
 {
 	static struct control_ring rings[CONTROL_NR_RINGS];
@@ -466,7 +472,7 @@ static void wraps(void)
 	       "more graphs than there can be are none");
 }
 
-/* A graph that is unknown by now still counts in its entry, which is no other graph's then. */
+/* A graph that has become unknown still counts in its entry, which no other graph gets then. */
 static void spoilt(void)
 {
 	unsigned int ns = LONG_NS;
@@ -517,7 +523,7 @@ static void drains(void)
 	gpupart_records_close(reader);
 }
 
-/* Proven before: what goes wrong later is no harm. */
+/* Proven before: later faults do no harm. */
 static void proves(void)
 {
 	begin();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Records of programs on the simulated GPU: the whole way, from the launch callback to a reader. */
+/*
+ * Records of programs on the simulated GPU: the complete path from the launch callback to a
+ * reader.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include "lib/private.h"
@@ -32,7 +35,7 @@ static bool read_of(int pid, struct gpupart_records *r, int *busy)
 	return good;
 }
 
-/* Shows what was read where it is not that. */
+/* Prints the read values if they are wrong. */
 static bool reads(int pid, uint64_t issued, uint64_t outstanding, uint64_t unknown)
 {
 	struct gpupart_records r;
@@ -91,7 +94,7 @@ static bool begin(void)
 	return tap_ok(good, "a program");
 }
 
-/* A child of a fork has no records and reads those of its parent. */
+/* A child of a fork has no records and can read those of its parent. */
 static bool child_reads(uint64_t issued)
 {
 	int status;
@@ -174,7 +177,7 @@ static void graphs(void)
 	       reads(0, 6, 0, 0), "and a launch beside it");
 }
 
-/* With a limit as without. */
+/* With a limit as well as without. */
 static void sets(void)
 {
 	struct gpupart_tpcset set;
@@ -211,7 +214,7 @@ static void contexts(void)
 	       !cuCtxCreate(&ctx[1], 0, dev) && !cuCtxDestroy(ctx[1]), "two at once");
 }
 
-/* Nothing is looked at, nothing is written, and launches run as before. */
+/* Nothing is read or written, and launches run as before. */
 static bool is_off(const char *why)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(gpupart_gpu_topology(gpu));
@@ -248,7 +251,7 @@ static void wrong(void)
 		tap_ok(is_off("the GPU wrote no record"), "the row's places do not hold: off");
 }
 
-/* Proven before: what goes wrong later is no harm. */
+/* Proven before: later faults do no harm. */
 static void proves(void)
 {
 	if (begin())
@@ -287,7 +290,7 @@ static void lost(void)
 	       "records that never come: busy, for %llu launches", (U64)r.outstanding);
 }
 
-/* A program that knows nothing of us. */
+/* A program without gpupart. */
 static void injected(void)
 {
 	static struct gpupart_process list[256];
@@ -313,7 +316,7 @@ static void injected(void)
 	       (U64)r.ended, (U64)r.issued, (U64)r.unrecorded);
 }
 
-/* Killed in the middle of kernels. */
+/* Killed while kernels run. */
 static void killed(void)
 {
 	char byte, left[1024] = "ls /dev/shm/gpupart-$(id -u) | grep -qE '";
@@ -352,7 +355,9 @@ static void killed(void)
 	       "and nothing is left of them");
 }
 
-/* The key of the checked map, which a process of its own finds; it fills no cache of ours. */
+/*
+ * The key of the checked map, which a separate process finds; it does not fill this test's cache.
+ */
 static bool learn_key(char found[20])
 {
 	struct gpupart_check check;
@@ -376,7 +381,7 @@ static bool learn_key(char found[20])
 	return got && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* Without a cache, as in a container: what a process is told was proven. */
+/* Without a cache, as in a container: the process relies on the proof that is passed to it. */
 static void told(void)
 {
 	static const struct {

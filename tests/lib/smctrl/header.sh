@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# libsmctrl.h in every C and C++ that it is for, with and without 128-bit integers; what a
-# program records that is linked with -lsmctrl; both libraries as they are installed. TAP.
+# libsmctrl.h in every supported version of C and C++, with and without 128-bit integers; the
+# dependencies of a program that is linked with -lsmctrl; both libraries after installation. TAP.
 set -u
 build=${BUILD:-build}
 cc=${CC:-gcc}
@@ -52,7 +52,7 @@ void all(void *stream)
 }
 END
 
-# What the linker is asked for says which function each call became.
+# The undefined symbols show which function each call became.
 cat >"$dir/wide" <<'END'
 #include <libsmctrl.h>
 void wide(void);
@@ -75,7 +75,8 @@ void narrow(void)
 }
 END
 
-# becomes COMPILER OPTIONS LANGUAGE FILE WHICH SYMBOL: it calls that function and no other.
+# becomes COMPILER OPTIONS LANGUAGE FILE WHICH SYMBOL: the program calls that function and no
+# other.
 becomes() {
 	sed "s/WHICH/$5/" "$dir/$4" >"$dir/now.$3"
 	# shellcheck disable=SC2086 # a list of options
@@ -94,7 +95,7 @@ language() {
 	$1 -std="$3" -U__SIZEOF_INT128__ $strict -c -o "$dir/now.o" "$dir/plain.$2" >"$dir/log" 2>&1
 	ok $? "$3: without 128-bit integers"
 	for which in global next; do
-		# Templates of C++ leave nothing of themselves when they are optimised.
+		# C++ templates leave no symbols after optimization.
 		becomes "$1" "-O2 -std=$3" "$2" wide $which libsmctrl_set_${which}_mask_ext
 		ok $? "$3: 128 bits call libsmctrl_set_${which}_mask_ext"
 		becomes "$1" "-O2 -std=$3" "$2" narrow $which libsmctrl_set_${which}_mask

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's interface on the simulated driver, by a program that is written for it:
- * what SMs its launches ran on, what is returned and what is said on stderr. Decides by
- * %smid and the capture's own table; uses nothing of libgpupart, but where it tries to get
- * out of a cap by it.
+ * libsmctrl's interface on the simulated driver, with a program that is written for it: the SMs
+ * of its launches, return values, and messages on stderr. It checks %smid with the capture's own
+ * table. It uses libgpupart only to try to escape from a cap.
  */
 #include <dirent.h>
 #include <limits.h>
@@ -20,7 +19,7 @@
 
 static char cache[] = "/tmp/gpupart-test-XXXXXX", cache_env[64];
 
-/* -------------------------------------------------------------- what is said on stderr */
+/* ------------------------------------------------------------------ messages on stderr */
 
 static int said_fd = -1;
 
@@ -31,7 +30,7 @@ static void listen_to_stderr(void)
 	dup2(said_fd, 2);
 }
 
-/* Since the last call: exactly @lines lines, and @word in them. */
+/* Since the last call: exactly @lines lines, with @word in them. */
 static bool said(int lines, const char *word)
 {
 	char text[8192];
@@ -56,7 +55,7 @@ static bool said(int lines, const char *word)
 
 #define BLOCKS 264
 
-/* The TPCs that one launch on @stream ran on; 0 where it failed. *whole: on both SMs of each. */
+/* The TPCs of one launch on @stream; 0 if it failed. *whole: on both SMs of each. */
 static uint128_t ran_within(CUfunction census, CUstream stream, bool *whole)
 {
 	static __thread struct record records[BLOCKS];
@@ -82,7 +81,7 @@ static uint128_t ran_within(CUfunction census, CUstream stream, bool *whole)
 	return sms[0] | sms[1];
 }
 
-/* The same for a GPU that is idle otherwise; 0 as well where a TPC was used by half. */
+/* The same for a GPU that is otherwise idle; also 0 if only one SM of a TPC was used. */
 static uint128_t ran_on(CUfunction census, CUstream stream)
 {
 	bool whole;
@@ -250,7 +249,7 @@ static void helpers(const char *unused)
 
 /* ------------------------------------------------------------------- information */
 
-/* Members of @gpc by the capture's own table. */
+/* Members of @gpc, from the capture's own table. */
 static uint128_t truth_of_gpc(const char *path, int gpc)
 {
 	FILE *file = fopen(path, "r");
@@ -320,7 +319,7 @@ static void information(const char *path)
 	check(on(s, truth_of_gpc(path, 1)), "~masks[1] confines to GPC 1");
 }
 
-/* A GPU that 64 bits hold: the generated one has fewer TPCs. */
+/* A GPU that fits into 64 bits: the generated one has fewer TPCs. */
 static void information_narrow(const char *path)
 {
 	uint64_t *masks = NULL;
@@ -368,7 +367,7 @@ static void two_gpus(const char *unused)
 	check(said(0, NULL), "nothing said");
 }
 
-/* The second GPU is smaller: a mask may leave nothing there alone. */
+/* The second GPU is smaller: a mask may leave no TPC on that GPU only. */
 static void small_gpu(const char *unused)
 {
 	uint128_t high = ONE << 65;
@@ -396,7 +395,7 @@ static void pci_order(const char *path)
 {
 	uint32_t nr;
 
-	/* CUDA_VISIBLE_DEVICES turned them round: dev counts by address all the same. */
+	/* CUDA_VISIBLE_DEVICES reversed them: dev still counts by address. */
 	gpcs_are(0, path);
 	check(!libsmctrl_get_tpc_info_cuda(&nr, 1) && nr == 66 &&
 		      !libsmctrl_get_tpc_info_cuda(&nr, 0) && nr < 66,
@@ -452,7 +451,7 @@ static void cap_escape(const char *unused)
 	gpupart_close(gp);
 }
 
-/* Caps that hold nothing back; what is said of them comes as the argument. */
+/* Caps without effect; the argument is the expected message. */
 static void cap_ignored(const char *word)
 {
 	CUstream s;
@@ -496,7 +495,7 @@ static void unaware(const char *how)
 		other_was_called();
 }
 
-/* The runtime has made no context yet, and will take the first GPU's primary one. */
+/* The runtime has created no context yet, and will use the first GPU's primary context. */
 static void before_context(const char *unused)
 {
 	(void)unused;
@@ -516,7 +515,7 @@ static bool active(int device)
 	return is;
 }
 
-/* A hundred times each, by a thread that has no current context. */
+/* A hundred times each, by a thread without a current context. */
 static int mask_default_streams(void)
 {
 	int wrong = 0;
@@ -528,7 +527,7 @@ static int mask_default_streams(void)
 	return wrong;
 }
 
-/* GPUs whose mask bits were checked: a file each. */
+/* GPUs whose mask bits were checked: one file each. */
 static int nr_checked(void)
 {
 	char path[128];
@@ -545,7 +544,7 @@ static int nr_checked(void)
 	return nr;
 }
 
-/* Launches of the check, and a context, only on GPUs that a mask is for. */
+/* Check launches, and a context, only on GPUs that have a mask. */
 static void one_of_two(const char *unused)
 {
 	CUstream s;
@@ -619,7 +618,7 @@ static void contexts_of_one(const char *unused)
 
 static char self[2048];
 
-/* The library looks at its environment when it is loaded: a new program. */
+/* The library reads its environment when it is loaded: so start a new program. */
 static void again(const char *how)
 {
 	dup2(fileno(report), 1);
@@ -638,7 +637,7 @@ static void disabled(const char *unused)
 	      "GPUPART_DISABLE=1: as if we were not there");
 }
 
-/* Another tool has the driver's slot: gpupart's own, which keeps a log. */
+/* Another tool has the driver's slot: a tool of this test, which keeps a log. */
 static void beside_another(const char *unused)
 {
 	const char *build = getenv("BUILD");
@@ -708,7 +707,7 @@ static void no_driver(const char *unused)
 static pthread_barrier_t barrier;
 static int escaped;
 
-/* All of them make the first call at once; each launches as soon as its own returned. */
+/* All threads make the first call at once; each launches as soon as its call has returned. */
 static void *racer(void *arg)
 {
 	uintptr_t n = (uintptr_t)arg;
@@ -727,7 +726,7 @@ static void *racer(void *arg)
 			libsmctrl_set_next_mask(~want);
 		else
 			libsmctrl_set_global_mask(~want);
-		/* Others keep SMs busy: not all of them need to be seen. */
+		/* Other threads keep SMs busy: some SMs may not be seen. */
 		ran = ran_within(census, s, &whole);
 		if (!ran || ran & ~want)
 			__atomic_fetch_add(&escaped, 1, __ATOMIC_RELAXED);
@@ -750,7 +749,7 @@ static void race(const char *unused)
 	check(said(0, NULL), "nothing said");
 }
 
-/* What is freed while a thread keeps it is filled and kept: who writes there then is seen. */
+/* Memory that is freed while a thread keeps it is filled and kept: so later writes are detected. */
 #define MAX_KEPT 256
 
 extern void __libc_free(void *block);
@@ -787,7 +786,7 @@ static pthread_key_t later;
 static CUstream later_stream;
 static int later_rounds, later_wrong;
 
-/* Of a key that came after the library's: its destructor has run. Comes in every round. */
+/* For a key that was created after the library's: its destructor has run. Called in every round. */
 static void use_later(void *rounds)
 {
 	intptr_t left = (intptr_t)rounds;
@@ -901,7 +900,7 @@ static void forget(void)
 		tap_ok(0, "%s", command);
 }
 
-/* A libcuda.so.1 that is none, first on the loader's path. */
+/* A fake libcuda.so.1, first in the loader's path. */
 static void without_driver(void)
 {
 	const char *build = getenv("BUILD");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Limits set from outside on processes that launch on the simulated GPU: they take effect
- * at the next launch; a job changes as one; and when either side is killed the other is
- * right and nothing is left.
+ * Limits set from outside on processes that launch on the simulated GPU: they take effect at the
+ * next launch; all processes of a job change together; and when either side is killed, the other
+ * is correct and nothing is left behind.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static bool find_process(pid_t pid, struct gpupart_process *process)
 	return false;
 }
 
-/* Whether a file of @pid's stands in the folder. */
+/* Whether a file of @pid is in the folder. */
 static bool has_file(pid_t pid)
 {
 	char path[64], start[32];
@@ -53,12 +53,12 @@ static void wait_a_moment(void)
 
 /* ------------------------------------------------------- a process that launches */
 
-/* What it says of itself to its parent. */
+/* What the process reports to its parent. */
 struct launcher {
 	atomic_bool ready, stop, told;
 	struct gpupart_tpcset seen;	/* of its last launch, when @told */
-	atomic_bool look;		/* the next launch is to be told of */
-	atomic_bool become;		/* another program */
+	atomic_bool look;		/* report the next launch */
+	atomic_bool become;		/* exec another program */
 };
 
 static struct launcher *launchers_map(unsigned int nr)
@@ -114,10 +114,10 @@ static bool wait_ready(const struct launcher *me)
 	return atomic_load(&me->ready);
 }
 
-/* Where the next whole launch of it runs. */
+/* Where its next complete launch runs. */
 static bool ran(struct launcher *me, const struct gpupart_tpcset *want)
 {
-	/* One that had begun may still be under the old set. */
+	/* A launch that had begun may still use the old set. */
 	for (int round = 0; round < 2; round++) {
 		atomic_store(&me->told, false);
 		atomic_store(&me->look, true);
@@ -233,7 +233,7 @@ static void child_change(void)
 	gpupart_remote_close(remote);
 }
 
-/* A process of the same number that is another program: nobody reads the limit any more. */
+/* A process with the same pid that runs another program: the limit is no longer read. */
 static void child_become(void)
 {
 	struct launcher *me = launchers_map(1);
@@ -262,7 +262,7 @@ static void child_become(void)
 	err = gpupart_process_limit_set(gp, pid, process.pci, &set, NULL);
 	tap_ok(err == -ESRCH, "so does what is found anew: %s", gpupart_error(gp));
 	gpupart_remote_close(remote);
-	/* Another that sets limits of all there is may have it open. */
+	/* Another process that sets limits of all may have it open. */
 	for (int i = 0; i < 1000 && !find_process(pid, &process) && has_file(pid); i++)
 		wait_a_moment();
 	tap_ok(!find_process(pid, &process) && !has_file(pid), "its block goes when nobody has it");
@@ -272,7 +272,7 @@ static void child_become(void)
 
 /* ------------------------------------------------------------------------- kills */
 
-/* Limits that come: TPCs that are n, n + 8, n + 16.. */
+/* A sequence of limits: the TPCs n, n + 8, n + 16.. */
 static struct gpupart_tpcset nth(unsigned int n)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -294,7 +294,7 @@ static bool is_nth(const char *limit)
 	return gpupart_tpcset_equal(&set, &want);
 }
 
-/* Sets for ever; it is killed. */
+/* Sets limits forever, until it is killed. */
 static pid_t start_setter(pid_t of, const char *pci, unsigned int seed)
 {
 	pid_t pid;
@@ -306,7 +306,7 @@ static pid_t start_setter(pid_t of, const char *pci, unsigned int seed)
 			struct gpupart_tpcset set = nth(rand_r(&seed) % 8);
 			int err = gpupart_process_limit_set(gp, of, pci, &set, NULL);
 
-			/* The other one may be gone, and nothing else. */
+			/* The other process may have ended; no other error is allowed. */
 			if (err && err != -ESRCH)
 				_exit(1);
 		}
@@ -319,7 +319,7 @@ static void end_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* It launches on, and its next launch runs where the list says. */
+/* It continues to launch, and its next launch runs where the list says. */
 static bool is_right(pid_t pid, struct launcher *me)
 {
 	struct gpupart_process process;
@@ -404,7 +404,7 @@ static unsigned int nr_on(struct launcher *l, unsigned int nr, const struct gpup
 	return right;
 }
 
-/* A process of the job shows itself, and comes to its GPU only later. */
+/* A process of the job publishes its page, and attaches a GPU only later. */
 static void launch_later(struct launcher *me, int go)
 {
 	char c;

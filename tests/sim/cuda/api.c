@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver by itself: what subscribers hear of calls and of graphs, and
- * what they may do there. Must not know how it is told.
+ * The simulated driver alone: the callbacks that subscribers get for calls and graphs, and what
+ * they may do there. Independent of how the driver makes them.
  */
 #include <stdatomic.h>
 #include <time.h>
@@ -19,7 +19,7 @@ static struct {
 		uint64_t slot[NR_API_SLOTS];
 		uint64_t args[9];
 	} event[MAX_SEEN];
-	void (*at)(unsigned int nr, bool ended);	/* called for each of domain 6 */
+	void (*at)(unsigned int nr, bool ended);	/* called at each callback of domain 6 */
 } seen;
 
 static pthread_t caller;
@@ -53,7 +53,7 @@ static void on_event(void *user, int domain, int cbid, const void *params)
 	if (slot[ARGS])
 		memcpy(seen.event[nr].args, (const void *)(uintptr_t)slot[ARGS],
 		       args_bytes[cbid] ? args_bytes[cbid] : 8);
-	/* A lone int has padding behind it. */
+	/* A single int is followed by padding. */
 	if (cbid == 307 || cbid == 477)
 		seen.event[nr].args[4] = (uint32_t)seen.event[nr].args[4];
 	if (cbid == 650)
@@ -62,7 +62,7 @@ static void on_event(void *user, int domain, int cbid, const void *params)
 		seen.at(nr, slot[WHICH] >> 32);
 }
 
-/* The entry points that tell, and how long their arguments are. */
+/* The entry points with callbacks, and the sizes of their arguments. */
 static const struct entry {
 	int cbid;
 	const char *name;
@@ -89,7 +89,7 @@ static const struct entry {
 
 #define NR_ENTRIES (sizeof(entries) / sizeof(entries[0]))
 
-/* What is asked for by itself: other scenarios make such calls beside. */
+/* Calls that are counted only when requested, because other scenarios make such calls too. */
 static const struct entry waits[] = {
 	{ 17, "cuCtxSynchronize", 8 }, { 120, "cuEventQuery", 8 },
 	{ 121, "cuEventSynchronize", 8 }, { 125, "cuStreamQuery", 8 },
@@ -139,7 +139,7 @@ static void enable_calls(void)
 	check(!bad, "calls can be enabled");
 }
 
-/* Whether one call came since the last question, whole and right; its arguments follow. */
+/* Whether exactly one correct call came since the last check; its arguments follow. */
 static bool told(const char *name, int result, unsigned int nr_args, const uint64_t *args)
 {
 	const struct entry *entry = find_entry(name);
@@ -351,9 +351,9 @@ static void calls(const char *arg)
 	      "without a context");
 }
 
-/* ----------------------------------------------------------------------- questions */
+/* ---------------------------------------------------------------------- queries */
 
-/* What is narrower than its slot. */
+/* Values that are narrower than their slot. */
 #define NARROW(value) (0x5a5a5a5aull << 32 | (uint32_t)(value))
 
 static size_t no_shared(int block)
@@ -405,7 +405,7 @@ static void questions(const char *arg)
 	     P(no_shared), 1, NARROW(600), NARROW(1));
 	check(cu.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&value, f_census, 32, 0, 1)
 		      == 0 && value == 32 && !seen.nr, "blocks an SM tell nobody");
-	/* Virtual GPCs of 8, 5 times 16, twice 18 SMs; the singletons hold none. */
+	/* Virtual GPCs of 8, 5 times 16, twice 18 SMs; the singletons have room for none. */
 	check(cu.cuOccupancyMaxActiveClusters(&value, f_census, &config) == 0 && value == 30,
 	      "clusters of 4, a block an SM: %d", value);
 	TOLD("cuOccupancyMaxActiveClusters", 0, P(&value), P(f_census), P(&config));
@@ -604,7 +604,7 @@ static CUmodule library_of(void **kernel)
 	return library;
 }
 
-/* @lazily: a library's code comes with the first use of a kernel, and once. */
+/* @lazily: a library's code is loaded at the first use of a kernel, and only once. */
 static void libraries(const char *lazily)
 {
 	CUdeviceptr to;
@@ -723,7 +723,7 @@ static void *launches(void *unused)
 	return unused;
 }
 
-/* What gives the GPU work beside launches, and what waits for it. */
+/* Calls that give the GPU work other than launches, and calls that wait for it. */
 static void work_and_waits(const char *arg)
 {
 	char host[64] = { 0 };
@@ -780,7 +780,7 @@ static double seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Work takes its time, an idle GPU's goes by, and events tell both. */
+/* Work takes time, an idle GPU's clock advances too, and events show both. */
 static void host_clock(const char *arg)
 {
 	CUevent event[3];
@@ -825,7 +825,7 @@ static void on_call(void *user, int domain, int cbid, const void *params)
 	__atomic_add_fetch(&nr_calls, 1, __ATOMIC_RELAXED);
 }
 
-/* One subscribes and leaves while others launch. */
+/* One thread subscribes and unsubscribes while others launch. */
 static void coming_and_going(const char *arg)
 {
 	pthread_t thread[2];

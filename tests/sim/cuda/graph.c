@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver by itself: graphs, built by hand and captured, and when the
- * subscribers see the TMDs of their nodes. Must not know how it runs them.
+ * The simulated driver alone: graphs, built by calls and captured, and when subscribers see the
+ * TMDs of their nodes. Independent of how the driver runs them.
  */
 #include "tests/sim/cuda/program.h"
 
 #define NR_BLOCKS 264
 
-/* ------------------------------------------------------------------ what came when */
+/* ----------------------------------------------------------------- order of callbacks */
 
 static struct {
 	unsigned int nr, of[4];		/* all, and by cbid */
 	int cbid[256];
 	uint64_t params[256][6];
-	bool sizes;			/* all were as measured */
+	bool sizes;			/* all sizes were as measured */
 	bool mask_late;			/* sets every bit in the TMD of cbid 3 */
-	bool slow;			/* cbid 1 takes its time */
+	bool slow;			/* cbid 1 takes long */
 } seen = { .sizes = true };
 
 static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,7 +60,7 @@ static void forget(void)
 	seen.nr = 0;
 }
 
-/* Whether so many of each cbid came since the last question. */
+/* Whether exactly these numbers of each cbid came since the last check. */
 static bool came(unsigned int built, unsigned int uploaded, unsigned int launched)
 {
 	bool good = seen.of[1] == built && seen.of[2] == uploaded && seen.of[3] == launched;
@@ -87,7 +87,7 @@ static const struct record *records(CUdeviceptr out)
 	return (const struct record *)(uintptr_t)out;	/* device memory is host memory */
 }
 
-/* A kernel node's parameters that outlive the call. */
+/* A kernel node's parameters, with a longer lifetime than the call. */
 struct ask {
 	CUdeviceptr out;
 	uint32_t value;
@@ -142,7 +142,7 @@ static void go(CUgraphExec exec)
 	TRY(cu.cuStreamSynchronize(NULL));
 }
 
-/* Whether the last census of NR_BLOCKS ran on these SMs and all of them; forgets it. */
+/* Whether the last census of NR_BLOCKS ran on exactly these SMs; clears it. */
 static bool on_exactly(CUdeviceptr out, bool (*allowed)(unsigned int sm))
 {
 	unsigned int on_sm[MAX_SMS], sm;
@@ -437,7 +437,7 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(came(0, 1, 3), "the same again: no TMD is built");
 
-	/* There and back. */
+	/* Changed and changed back. */
 	TRY(cu.cuGraphClone(&other_graph, graph));
 	TRY(cu.cuGraphNodeFindInClone(&copy, node[2], other_graph));
 	TRY(cu.cuGraphKernelNodeSetParams_v2(copy, ask(&a, f_census, 7, out)));
@@ -493,7 +493,7 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(seen.params[2][4] == tmd[2] && came(1, 2, 3), "enabled after that: built again");
 
-	/* Fills: large ones have a TMD, as outside of graphs. */
+	/* Fills: large ones have a TMD, as outside graphs. */
 	TRY(cu.cuGraphDestroy(graph));
 	go(exec);
 	check(came(0, 1, 3), "an executable graph outlives its graph");
@@ -545,7 +545,7 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(came(0, 0, 0), "a smaller one is no kernel");
 
-	/* A child's nodes are its parent's. */
+	/* A child's nodes belong to its parent. */
 	child = graph_new();
 	node_new(child, node_new(child, NULL, 1, out), 1, out);
 	graph = graph_new();
@@ -565,7 +565,7 @@ static void callbacks(const char *arg)
 
 /* -------------------------------------------------------------------------- masks */
 
-/* The next launch builds its TMD again. */
+/* The next launch rebuilds its TMD. */
 static void change_and_back(CUgraphExec exec, CUgraphNode node, CUdeviceptr out)
 {
 	struct ask a;
@@ -698,7 +698,7 @@ static void order(const char *arg)
 	TRY(cu.cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
 	TRY(cu.cuStreamCreate(&two, CU_STREAM_NON_BLOCKING));
 
-	/* A diamond, its last node made first. */
+	/* A diamond whose last node is created first. */
 	graph = graph_new();
 	node[3] = node_new(graph, NULL, 1, out[3]);
 	node[0] = node_new(graph, NULL, 1, out[0]);
@@ -737,7 +737,7 @@ static void order(const char *arg)
 	check(!ran(out[0]) && cu.cuStreamSynchronize(one) == 0 && ran(out[0]),
 	      "what was queued runs");
 
-	/* A child graph as a whole, an empty one among them. */
+	/* A child graph as a unit, with an empty one. */
 	child = graph_new();
 	node_new(child, NULL, 1, out[1]);
 	node_new(child, NULL, 1, out[2]);
@@ -795,7 +795,7 @@ static void order(const char *arg)
 	go(exec);
 	check(*(uint32_t *)(uintptr_t)(copy + 32) == 0, "and does nothing then");
 
-	/* Waiting for an event outside of graphs. */
+	/* Waiting for an event outside graphs. */
 	TRY(cu.cuEventCreate(&event, 0));
 	check(cu.cuStreamWaitEvent(two, event, 0) == 0, "an event never recorded is no obstacle");
 	TRY(launch(&(struct shape){ .blocks = 1, .threads = 32, .stream = one }, out[0]));
@@ -900,7 +900,7 @@ static void capture(const char *arg)
 		      r[2]->start < r[1]->end && r[3]->start > r[2]->end &&
 		      ((char *)(uintptr_t)other)[65535] == 0x11, "in the order of the capture");
 
-	/* What ends badly. */
+	/* Captures that fail. */
 	TRY(cu.cuStreamBeginCapture_v2(one, CU_CAPTURE_RELAXED));
 	TRY(launch(&shape, out[0]));
 	TRY(cu.cuEventRecord(fork, one));
@@ -1099,7 +1099,7 @@ static void updates(const char *arg)
 	go(exec);
 	check(came(0, 1, 3), "what failed changed nothing");
 
-	/* What a node waits for, in another order; fills that change their kind; contexts. */
+	/* Dependencies of a node in another order; fills that change their kind; contexts. */
 	struct cu_set_node_params fill = { .to = memory(1 << 16), .element = 1, .width = 1 << 16,
 					   .height = 1 };
 	CUgraph two[4];
@@ -1129,7 +1129,7 @@ static void updates(const char *arg)
 	check(cu.cuGraphExecUpdate_v2(joined, two[3], &info) == 910 && info.result == 5,
 	      "another context");
 
-	/* Memory of nodes comes back as other nodes. */
+	/* Memory nodes are returned as other nodes. */
 	for (i = 0; i < 32; i++)
 		node_new(more, NULL, 1, out);
 	joined = exec_new(more);
@@ -1162,7 +1162,7 @@ static void updates(const char *arg)
 	      "not after the module is gone: 400");
 }
 
-/* ------------------------------------------------------------------ what goes wrong */
+/* --------------------------------------------------------------------- failures */
 
 static void wrong(const char *which)
 {
@@ -1269,7 +1269,7 @@ static void wrong(const char *which)
 
 static CUgraphExec for_all;
 
-/* Each with an executable graph and a stream of its own, and all with one. */
+/* Each thread has its own executable graph and stream, and all share one more graph. */
 static void *one_of_many(void *number)
 {
 	unsigned int tpc = (uintptr_t)number * 5, i, j, bad = 0;
@@ -1300,7 +1300,7 @@ static void *one_of_many(void *number)
 			       truth.tpc[records(out)[j].smid] == (int)tpc;
 		TRY(cu.cuGraphExecDestroy(exec));
 	}
-	bad += hook.built > 11;	/* its own, and perhaps the one for all */
+	bad += hook.built > 11;	/* its own, and perhaps the shared one */
 	return (void *)(uintptr_t)bad;
 }
 
@@ -1332,7 +1332,7 @@ static void threads(const char *arg)
 	check(!sum, "%d threads, each its own mask: %lu wrong", NR_THREADS, (unsigned long)sum);
 	check(came(NR_THREADS * 10 + 1, NR_THREADS * 60, NR_THREADS * 60), "each TMD once");
 
-	/* The second comes while the first still calls the subscribers. */
+	/* The second call comes while the first still calls the subscribers. */
 	for_all = exec_new(graph);
 	seen.slow = true;
 	for (i = 0; i < 2; i++)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver by itself: on which SM a block runs, what a TMD says, what can
- * never finish. What the tests of everything above it rest on.
+ * The simulated driver alone: the SM of each block, the content of a TMD, and launches that can
+ * never finish. All tests of higher layers rely on this.
  */
 #include "tests/sim/cuda/program.h"
 
 /* ------------------------------------------------------------------- placement */
 
-/* A whole capture: all SMs, then each TPC out, then each TPC alone. */
+/* A whole capture: all SMs, then all without one TPC, then each TPC alone. */
 static void every_tpc(const char *path)
 {
 	unsigned int bad_out = 0, bad_alone = 0, sm;
@@ -45,7 +45,7 @@ static void refused(const char *arg)
 	check(cu.gpupart_sim_capture(0) == NULL, "and there is no capture");
 }
 
-/* The driver obeys another bit for TPC 7 than the capture says. */
+/* The driver uses another bit for TPC 7 than the capture says. */
 static void moved_bit(const char *path)
 {
 	struct shape shape = { .threads = 1024 };
@@ -63,7 +63,7 @@ static void moved_bit(const char *path)
 	check(ran_exactly_on(&shape, not_the_tpc), "bit 100 removes it");
 }
 
-/* Mask bits do nothing while the mask is not valid, nor bits that are no TPC's. */
+/* Mask bits have no effect while the mask is not valid, and neither have bits of no TPC. */
 static void mask_rules(const char *path)
 {
 	struct shape shape = { .threads = 1024 };
@@ -122,7 +122,7 @@ static void hangs(const char *which)
 		shape.cluster = 2;
 		hang = false;
 	} else if (!strncmp(which, "cluster of 16", 13)) {
-		off_unless(only_vgpc_0);	/* 8 SMs, each takes two such blocks */
+		off_unless(only_vgpc_0);	/* 8 SMs, each with room for two such blocks */
 		shape.cluster = shape.blocks = 16;
 		shape.function = f_cluster;
 		if (strstr(which, "load balancing")) {
@@ -134,9 +134,9 @@ static void hangs(const char *which)
 		shape.cooperative = true;
 		if (strstr(which, "fits"))
 			hang = false;
-		if (strstr(which, "by shared"))	/* two of 101 KiB an SM */
+		if (strstr(which, "by shared"))	/* two of 101 KiB per SM */
 			shape.threads = 32, shape.shared = 100 * 1024;
-		if (strstr(which, "by registers")) {	/* 16 of 3 warps an SM */
+		if (strstr(which, "by registers")) {	/* 16 of 3 warps per SM */
 			TRY(cu.cuModuleLoadData(&module_40, ptx_40_registers));
 			TRY(cu.cuModuleGetFunction(&shape.function, module_40, "gpupart_census"));
 			shape.threads = 96;
@@ -163,12 +163,12 @@ static void hangs(const char *which)
 	hook.on = false;
 	check(run(&shape, records) == CUDA_ERROR_LAUNCH_TIMEOUT && cu.gpupart_sim_hung() == 1,
 	      "a good launch after it does not mend it and is not counted");
-	/* Device memory is host memory: nothing else may look at it by now. */
+	/* Device memory is host memory: no launch may read it any more. */
 	TRY(cu.cuMemAlloc_v2(&out, 24));
 	memset((void *)(uintptr_t)out, 0x77, 24);
 	TRY(launch(&(struct shape){ .blocks = 1, .threads = 32 }, out));
 	TRY(cu.cuMemAlloc_v2(&spare, 1));
-	cu.cuMemFree_v2(spare);		/* runs whatever is queued */
+	cu.cuMemFree_v2(spare);		/* runs all queued work */
 	check(*(uint32_t *)(uintptr_t)out == 0x77777777, "and does not run");
 }
 
@@ -248,7 +248,7 @@ static void clusters(const char *path)
 	check(launch(&shape, 0) == CUDA_ERROR_INVALID_CLUSTER_SIZE, "320 blocks by 3");
 }
 
-/* A grid in three dimensions: every block once, its cluster as CUDA counts it. */
+/* A grid in three dimensions: every block once, with its cluster numbered as in CUDA. */
 static void three_dimensions(const char *arg)
 {
 	unsigned int gx = 6, gy = 4, gz = 3, x, y, z, bad = 0, i;
@@ -280,9 +280,9 @@ static void three_dimensions(const char *arg)
 	      "the TMD counts clusters, their size and threads");
 }
 
-/* ------------------------------------------------------------- what is asked once */
+/* --------------------------------------------------------------------- attributes */
 
-/* As a GPU of this kind answers: numbers, attributes by CUDA's own. */
+/* The answers of a GPU of this kind: numbers, attributes by CUDA's numbers. */
 static void attributes(const char *arg)
 {
 	static const struct {
@@ -401,7 +401,7 @@ static void cooperative(const char *arg)
 	check(cu.cuLaunchCooperativeKernel(f_census, nr + 1, 1, 1, 1024, 1, 1, 0, NULL, params) ==
 		CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "the older entry point agrees");
 
-	/* It waits for a kernel in its way, and starts whole after it. */
+	/* It waits for a kernel in its way, and then starts completely. */
 	TRY(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	TRY(cu.cuMemAlloc_v2(&out, nr * sizeof(*records)));
 	TRY(cu.cuMemAlloc_v2(&out2, sizeof(*records)));
@@ -452,7 +452,7 @@ static void occupancy(const char *arg)
 	}
 }
 
-/* Every capture in @folder that a TMD of 128 bits can tell; the others are refused. */
+/* Every capture in @folder that fits into a TMD of 128 bits; the others are refused. */
 static void generated(const char *folder)
 {
 	char path[1024], env_text[1100];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A board's capture as the pipeline's map. Knows no test. */
+/* Converts a board's capture to a map of the pipeline. */
 #ifndef GPUPART_TESTS_BOARD_H
 #define GPUPART_TESTS_BOARD_H
 

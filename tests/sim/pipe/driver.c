@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver on the pipeline: the launches that were traced on an H200 are made by a
- * program of the driver, in a process of its own a case, and run as a scenario: every block must
- * be on the same SM from the same time to the same time. And what one kernel does to another.
+ * The simulated driver on the pipeline. A program of the driver makes the launches that were
+ * traced on an H200, in a separate process for each case. They also run as a scenario: every
+ * block must be on the same SM, with the same begin and end. And the effect of one kernel on
+ * another.
  */
 #include "tests/sim/cuda/program.h"
 #include "lib/core/hash.h"
 #include "tests/sim/pipe/traces.h"
 
-#define CLOCK_START	1000000000ull	/* %globaltimer when the pipeline's clock is at 0 */
+#define CLOCK_START	1000000000ull	/* %globaltimer at time 0 of the pipeline's clock */
 
-/* What the pipeline says: blocks of up to six kernels. */
+/* Output of the pipeline: blocks of up to six kernels. */
 static struct record expected[MAX_KERNELS][MAX_BLOCKS];
 static struct pipe_gpu gpu;
 static struct trace trace;
 static struct pipe_result result;
 
-/* ---------------------------------------------------------------- a board with mask bits */
+/* ----------------------------------------------------------------- a board with mask bits */
 
-/* The traces' board was captured without: any will do, a bit a TPC. */
+/* The traces' board was captured without mask bits: any bits will do, one per TPC. */
 static bool write_capture(const char *from, const char *to)
 {
 	static char text[65536];
@@ -46,7 +47,7 @@ static bool write_capture(const char *from, const char *to)
 	return !fclose(file) && len == (size_t)(end - text);
 }
 
-/* ------------------------------------------------------------------- what is expected */
+/* ------------------------------------------------------------------- expected results */
 
 static void take_block(void *user, const struct pipe_block *block)
 {
@@ -58,7 +59,7 @@ static void take_block(void *user, const struct pipe_block *block)
 	};
 }
 
-/* Calls take no time in a program of the simulated driver. */
+/* In a program of the simulated driver, calls take no time. */
 static int run_scenario(void)
 {
 	static const char *const process = "main";
@@ -88,7 +89,7 @@ static int run_scenario(void)
 	return pipe_run(&scenario, &watch, &result);
 }
 
-/* ------------------------------------------------------------------- the same, launched */
+/* ------------------------------------------------------- the same with the driver */
 
 static CUfunction function_with(unsigned int registers, unsigned int shared)
 {
@@ -116,7 +117,7 @@ static void confine(const struct pipe_set *set)
 			off_bit(tpc);
 }
 
-/* Streams of the traces are the program's, made when they are first used. */
+/* Streams of the traces belong to the program and are created at their first use. */
 static CUstream stream_of(unsigned int k)
 {
 	static CUstream streams[MAX_KERNELS];
@@ -162,11 +163,11 @@ static void launched(const char *name)
 	check(!bad, "%u of %u blocks elsewhere or at another time", bad, nr);
 }
 
-/* ------------------------------------------------------------- one kernel beside another */
+/* --------------------------------------------------------------- two kernels at once */
 
-#define ROUNDS	40000	/* of four multiply-adds */
+#define ROUNDS	40000	/* of four multiply-adds each */
 
-/* Like gpupart_work of so many rounds: in the traces' words, "wide". */
+/* Like gpupart_work with this number of rounds; "wide" in the traces. */
 static void make_work(unsigned int k, unsigned int threads, unsigned int rounds,
 		      const struct pipe_set *set)
 {
@@ -194,7 +195,7 @@ static bool near(uint64_t a, uint64_t b)
 	return a > b - b / 500 && a < b + b / 500;
 }
 
-/* Two kernels with work to do, as the pipeline has been told of them. */
+/* Two kernels with work, whose durations the pipeline knows. */
 static void beside(const char *which)
 {
 	CUdeviceptr out[2];
@@ -248,7 +249,7 @@ int main(void)
 	tap_ok(write_capture("tests/data/traces/h200.capture", path), "the board, with bits");
 
 	for (; read_case(file, &trace, line); nr++) {
-		/* Where blocks go depends on what they do by when they end: by the clock here. */
+		/* The placement of blocks depends on when they end: here, by the clock. */
 		for (i = 0; i < trace.nr_kernels; i++)
 			trace.kernels[i].work = trace.kernels[i].bytes = 0;
 		tap_ok(!run_scenario(), "%s: a scenario", trace.name);

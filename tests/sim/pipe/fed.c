@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A GPU that is fed answers as a run of the same scenario does: made-up programs are run, and
- * their commands fed at the times at which they were put; every block and copy must come out
- * alike. And what only a fed GPU has: full buffers, nodes without kernels, packed clusters.
+ * A GPU that gets commands from outside gives the same results as a run of the same scenario.
+ * Random programs are run, and their commands are then fed at the times at which they were
+ * issued; every block and copy must be the same. Also tests of externally fed GPUs only: full
+ * buffers, nodes without kernels, packed clusters.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,14 +19,14 @@
 #define MAX_BLOCKS	200000
 #define NR_SEEDS	40
 
-/* What came, in the order in which it came. */
+/* Results, in their order. */
 struct log {
 	unsigned int nr;
 	struct entry {
 		uint64_t start, end, block;
 		unsigned int smid, cluster;
 	} blocks[MAX_BLOCKS];
-	uint64_t done[NR_STREAMS];	/* of a fed GPU: commands of each stream */
+	uint64_t done[NR_STREAMS];	/* of a fed GPU: completed commands of each stream */
 	unsigned int nr_nodes, bad;
 	struct pipe_fed *fed;
 };
@@ -61,7 +62,7 @@ static void take(void *user, const struct pipe_block *block)
 	log->nr++;
 }
 
-/* ----------------------------------------------------------------- made-up programs */
+/* ---------------------------------------------------------------------- random programs */
 
 static void make_kernels(void)
 {
@@ -115,7 +116,7 @@ static void make_graphs(void)
 	}
 }
 
-/* A wait is for a record there has been; each event is recorded once. */
+/* A wait is for an earlier record; each event is recorded once. */
 static unsigned int make_steps(void)
 {
 	unsigned int i, nr_events = 0;
@@ -323,7 +324,7 @@ static void as_run(enum pipe_order order)
 		make_graphs();
 		make_sets();
 		nr_events = make_steps();
-		/* Half of them as the simulated driver does it: calls take no time. */
+		/* Half of them as in the simulated driver: calls take no time. */
 		host = pipe_host_default;
 		if (seed % 2)
 			host.launch_ns = host.graph_ns = host.copy_ns = host.call_ns = 0;
@@ -345,7 +346,7 @@ static void as_run(enum pipe_order order)
 	tap_ok(!unlike, "and every block is on the same SM at the same time (%u are not)", unlike);
 }
 
-/* --------------------------------------------------------------- what is only fed */
+/* ------------------------------------------------------------------- fed GPUs only */
 
 static void node_came(void *user, void *of, uint64_t number, unsigned int node)
 {
@@ -353,7 +354,7 @@ static void node_came(void *user, void *of, uint64_t number, unsigned int node)
 
 	(void)of;
 	log->nr_nodes++;
-	/* Of 0 -> 1 -> 2, kernels but for the middle one. */
+	/* Of 0 -> 1 -> 2, all are kernels except the middle one. */
 	log->bad += node != 1 || number != 1 || log->nr != 1;
 }
 
@@ -406,7 +407,7 @@ static void only_fed(void)
 	tap_ok(pipe_fed_stream(fed, &other_count) == other && pipe_fed_record(fed, other) == 2,
 	       "a stream that is closed is given out again, and counts on");
 
-	/* A TPC has two SMs, which take two blocks of 1024 threads each. */
+	/* A TPC has two SMs, each with room for two blocks of 1024 threads. */
 	ask.kernel.threads = 1024;
 	tap_ok(pipe_fed_room(fed, &ask) == 4, "what fits at once into one TPC: %lu",
 	       (unsigned long)pipe_fed_room(fed, &ask));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of the pipeline: what it has allocated at its most, counted, must depend on what is
- * in flight and not on how long the scenario is; and all of it is given back. Linked so that
- * every allocation comes here (--wrap).
+ * Memory of the pipeline: its maximum allocation must depend on the work in flight and not on the
+ * length of the scenario, and all memory is freed. Linked so that every allocation comes here
+ * (--wrap).
  */
 #include <stdlib.h>
 #include "sim/pipe/gpupart_sim.h"
@@ -17,7 +17,7 @@ void __wrap_free(void *where);
 
 static size_t held, most;
 
-#define HEAD 16		/* before each piece: its size */
+#define HEAD 16		/* before each block: its size */
 
 static void *count(char *piece, size_t size)
 {
@@ -71,7 +71,7 @@ static const struct pipe_step all_kinds[] = {
 	{ .kind = PIPE_WAIT, .stream = 1 },
 };
 
-/* The most that was held in a run of @rounds of @body, with room for @ring commands. */
+/* The maximum allocation in a run of @rounds of @body, with room for @ring commands. */
 static size_t peak(const struct pipe_step *body, unsigned int nr, uint64_t rounds,
 		   unsigned int ring)
 {
@@ -114,7 +114,7 @@ int main(void)
 	compare("launches", small, 1, 10000, 1000000);
 	compare("grids", grids, 1, 10, 100);
 	compare("launches, graphs, copies, events", all_kinds, 5, 10000, 100000);
-	/* What more is in flight costs: all of it waits in the buffer. */
+	/* More work in flight needs more memory: all of it waits in the buffer. */
 	few = peak(small, 1, 200000, 10000);
 	many = peak(small, 1, 200000, 100000);
 	each = ((double)many - few) / 90000;

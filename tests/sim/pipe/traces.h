@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The traces of tests/gpu/traces.c as reduce.py leaves them, and the board's map. */
+/* Reads the traces of tests/gpu/traces.c, as reduced by reduce.py, and the board's map. */
 #ifndef GPUPART_TESTS_TRACES_H
 #define GPUPART_TESTS_TRACES_H
 
@@ -17,7 +17,7 @@
 #define MAX_LINE	65536
 
 /* Fitted on the cases marked "fit": clocks of a kernel's 16 multiply-adds and its loop. */
-#define CHAIN_CLOCKS	67.13	/* each waits for the one before */
+#define CHAIN_CLOCKS	67.13	/* each waits for the previous one */
 #define CHAIN_ISSUE	17.6	/* issue slots */
 #define WIDE_CLOCKS	17.67
 #define WIDE_ISSUE	17.4
@@ -41,7 +41,7 @@ struct trace {
 	unsigned int nr_wave[MAX_KERNELS];
 	uint16_t wave[MAX_KERNELS][MAX_WAVE];
 	struct order orders[MAX_ORDERS];
-	uint16_t seq[MAX_SEQ];		/* which order the first runs had, one after the other */
+	uint16_t seq[MAX_SEQ];		/* the sequence of orders in the first runs */
 	unsigned int nr_seq;
 };
 
@@ -61,7 +61,7 @@ static void read_set(struct trace *trace, unsigned int i)
 	trace->streams[i].set = &trace->sets[i];
 }
 
-/* What the model is told of a kernel: how long a block takes alone, and its issue slots. */
+/* The parameters of a kernel in the model: the duration of a block alone, and its issue slots. */
 static void make_kernel(struct pipe_kernel *kernel, const char *entry, unsigned int work)
 {
 	if (!strcmp(entry, "spin")) {
@@ -98,7 +98,7 @@ static void read_kernel(struct trace *trace, const char *line)
 	kernel->from_l2 = footprint && footprint < 30u << 20;
 	trace->streams[i].name = "traced";
 	trace->streams[i].priority = strcmp(priority, "high") ? 0 : 5;
-	trace->streams[i].process = stream;	/* made one of the program's own below */
+	trace->streams[i].process = stream;	/* creates one of the program's own below */
 	read_set(trace, i);
 }
 
@@ -155,7 +155,7 @@ static void read_line(struct trace *trace, char *line)
 	}
 }
 
-/* The next case; false: there is none. Its head line was read with the one before. */
+/* The next case; false: there is none. Its first line was read with the previous case. */
 static bool read_case(FILE *file, struct trace *trace, char *line)
 {
 	uint64_t start = 0, end = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who writes goes on: beside a reader that is slow, that is not there any more, or never reads. */
+/* A slow, closed or blocked reader does not delay the writer. */
 #include <signal.h>
 #include "tests/tap.h"
 #include "cli/qos/async_writer.c"
@@ -57,7 +57,7 @@ static void test_nobody_reads(void)
 			err = errno;
 		nr += !err;
 	}
-	/* What the thread had in its hands when it began to wait does not count. */
+	/* Data that the thread had already taken when it began to wait does not count. */
 	tap_ok(err == EAGAIN && nr >= PUMP_MOST >> 20 && nr <= 2 * PUMP_MOST >> 20,
 	       "16 MiB are kept, and more is refused: %d blocks, %d", nr, err);
 	tap_ok(pump_waits(pump), "they wait");

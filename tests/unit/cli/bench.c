@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What bench reckons with: statistics, what intervals cover, axes, sets on every board. */
+/* The arithmetic of bench: statistics, intervals, axes, and sets on every board. */
 #include <math.h>
 #include <stdlib.h>
 #include "tests/tap.h"
@@ -38,12 +38,12 @@ static void test_stats(void)
 	tap_ok(!s.nr && !s.mean && !s.p99, "of none: nothing");
 }
 
-/* A value that is low before others that are high again is not where it settles. */
+/* A low value that is followed by high values is not the point where the curve settles. */
 static void test_settled(void)
 {
 	const double dips[] = { 300, 150, 156, 155, 152, 145 }, falls[] = { 9, 8, 7 },
 		     flat[] = { 5, 5, 5 };
-	/* L2 reads spread over 31 to 40 of 66 TPCs of an H200, and on all. */
+	/* L2 reads on sets spread over 31 to 40 of the 66 TPCs of an H200, and on all TPCs. */
 	const double h200[] = { 150.6, 149.4, 152.1, 155.8, 154.9, 152.9, 150.1, 149.6, 148.6,
 				146.9, 145.2 };
 
@@ -163,7 +163,7 @@ static int ugpu_of(const struct gpupart_topology *topo, const struct gpupart_tpc
 	return ugpu;
 }
 
-/* -1 where one of them is in several. */
+/* Returns -1 if a TPC is in several sets. */
 static int ugpus_differ(const struct gpupart_topology *topo, const struct sets *s, int which)
 {
 	int victim = ugpu_of(topo, &s->of[which].victim),
@@ -203,7 +203,7 @@ static bool is_right(const struct gpupart_topology *topo, const struct sets *s)
 	       ugpus_differ(topo, s, SETS_GPC) == 0 && ugpus_differ(topo, s, SETS_UGPU) == 1;
 }
 
-/* Each holds the one before it and one TPC more. */
+/* Each set contains the previous one and one more TPC. */
 static bool grows(const struct gpupart_topology *topo,
 		  struct gpupart_tpcset (*form)(const struct gpupart_topology *, unsigned int))
 {
@@ -239,14 +239,17 @@ static void test_board(struct gpupart *gp, const char *board)
 	gpupart_topology_close(topo);
 }
 
-/* @nr seconds of @rate units that took @ms, every hundredth ten times that; B did @other. */
+/*
+ * @nr intervals of 1 s with @rate units of @ms each, every hundredth unit ten times as long; B
+ * did @other.
+ */
 static struct peers_second *seconds_of(unsigned int nr, unsigned int rate, float ms,
 				       unsigned int other)
 {
 	struct peers_second *seconds = calloc(nr, sizeof(*seconds));
 
 	for (unsigned int i = 0; i < nr; i++) {
-		/* One more or less, or nothing could be chance. */
+		/* A difference of one unit could be chance. */
 		seconds[i] = (struct peers_second){ NULL, rate + i % 3, other + i % 2 };
 		seconds[i].ms = calloc(rate + 3, sizeof(float));
 		for (unsigned int k = 0; k < seconds[i].nr_a; k++)

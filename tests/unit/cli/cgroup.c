@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Pods, containers and Slurm jobs are read from cgroups as those who make them write them. */
+/*
+ * Reads pods, containers and Slurm jobs from cgroup paths in the forms that their managers write.
+ */
 #include "tests/tap.h"
 #include "cli/target/cgroup.c"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the command does in a child: an answer, a hang, a crash, a chatty child. */
+/* Code that the command runs in a child: an answer, a hang, a crash, a child with much output. */
 #include "tests/tap.h"
 #include "cli/util/child.c"
 
@@ -48,7 +48,7 @@ static void tell_and_hang(void *arg, void *result)
 		hang(arg, result);
 }
 
-/* Whoever asks is killed: what was asked for must not go on alone. */
+/* If the caller is killed, the child must not continue. */
 static void test_orphan(void)
 {
 	pid_t asker, child = 0;
@@ -56,7 +56,7 @@ static void test_orphan(void)
 	char why[128];
 	int out;
 
-	/* The orphan is ours to wait for. */
+	/* This process becomes the parent of the orphan. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1)) {
 		tap_skip("a child ends with who asked: nobody can adopt it here (qemu-user)");
 		return;
@@ -92,7 +92,7 @@ int main(void)
 	long start;
 	ssize_t n;
 
-	/* stdout is a pipe for a moment, so that what comes out of it is seen. */
+	/* stdout is a pipe during the call, so that the test sees the output. */
 	if (pipe(fds))
 		return 1;
 	fflush(stdout);

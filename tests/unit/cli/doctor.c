@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What doctor says of other processes and of the environment, whatever they hold: the
- * block of this process is what the command finds.
+ * The rows of doctor about other processes and the environment. The command finds the state page
+ * of this process, which the test fills with many values.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "lib/state/process_block.h"
 #include "tests/tap.h"
 
-static char doctor[1 << 16];	/* what it printed last */
+static char doctor[1 << 16];	/* output of the last run */
 static int doctor_status;
 
 static void ask(const char *options)
@@ -27,7 +27,7 @@ static void ask(const char *options)
 	doctor_status = pipe ? pclose(pipe) : -1;
 }
 
-/* The row about this process with what stands below it, as one line: "" none. */
+/* The row about this process and the lines below it, as one line; "" if there is none. */
 static const char *own_row(void)
 {
 	static char row[4096];
@@ -50,7 +50,7 @@ static const char *own_row(void)
 	return row;
 }
 
-/* Control characters and broken UTF-8, counted as bytes. */
+/* Counts the bytes of control characters and broken UTF-8. */
 static int nr_harmful(const char *text)
 {
 	int nr = 0;
@@ -87,7 +87,7 @@ static void test_foreign_text(void)
 	control_self->problem[0] = 0;
 }
 
-/* One counter at a time: the row's word, the command's status, the advice. */
+/* For each counter alone: the word in the row, the status of the command, the advice. */
 static void test_counters(void)
 {
 	static const struct {
@@ -125,7 +125,7 @@ static void test_counters(void)
 	       "no launch at all is not called good: %s", own_row());
 }
 
-/* What the last row names, as one line without blanks. */
+/* The names in the last row, as one line without blanks. */
 static const char *row_of(const char *name)
 {
 	static char row[4096];
@@ -175,7 +175,7 @@ static void test_limit(void)
 	struct gpupart_tpcset limit;
 	struct limit_sets before;
 
-	/* GPC 1 of board e, and a TPC more. */
+	/* GPC 1 of board e, and one more TPC. */
 	gpupart_tpcset_parse_list(NULL, "0,1,8,16,24,62,65", &limit);
 	limit_set_outside(&shown->limit, shown->bit_of_tpc, &limit, &before);
 	ask("");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * run --mps with a made-up nvidia-cuda-mps-control (tests/other_mps.sh): who starts a
- * daemon, who ends it, what is refused. A "user" is a child that joins and then becomes a
- * program, as run does. Of NVIDIA's own program it shows nothing.
+ * run --mps with a fake nvidia-cuda-mps-control (tests/other_mps.sh): which process starts and
+ * ends a daemon, and which states are refused. A "user" is a child that joins and then execs a
+ * program, as run does. The test says nothing about NVIDIA's own program.
  */
 #include <sched.h>
 #include <sys/mount.h>
@@ -28,7 +28,7 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Waits for what takes a moment; whether it came. */
+/* Waits for a short time for a condition; returns whether it became true. */
 #define SOON(what) ({ \
 	long since_ = process_now_ms(); \
 	while (!(what) && process_now_ms() - since_ < 60000) \
@@ -57,7 +57,7 @@ static void put(const char *path, const char *text)
 		printf("# cannot write %s\n", path);
 }
 
-/* How many lines of @path are @line, or begin with it where that ends in '=' or a blank. */
+/* How many lines of @path equal @line, or begin with it if it ends in '=' or a blank. */
 static int nr_lines(const char *path, const char *line)
 {
 	FILE *file = fopen(path, "r");
@@ -87,7 +87,7 @@ static bool env_has(const char *path, const char *name, const char *value)
 	return nr_lines(path, line) == 1;
 }
 
-/* One that has its name, or is yet to give it itself: in a session of its own. */
+/* A keeper that has its name, or has not set it yet, in a session of its own. */
 static bool is_keeper(const char *name, int session, bool named)
 {
 	return !strcmp(name, "gpupart-mps") ||
@@ -96,8 +96,8 @@ static bool is_keeper(const char *name, int session, bool named)
 }
 
 /*
- * The keepers that live, or those of them that look out already: orphans come to this
- * process. The last one found is in @keeper.
+ * The living keepers, or only those that already wait for clients. Orphans become children of
+ * this process. The last one found is stored in @keeper.
  */
 static int count_keepers(int *keeper, bool named)
 {
@@ -154,10 +154,10 @@ struct user {
 	pid_t pid;
 	bool joined, childless;
 	char noted[2048];
-	int answer;		/* where it tells the above */
+	int answer;		/* where it writes the above */
 };
 
-/* Starts one whose stdout is @out (-1: as ours); what became of it is asked for later. */
+/* Starts a user whose stdout is @out (-1: this process's). The result is read later. */
 static void begin(struct user *user, int out)
 {
 	int fds[2];
@@ -211,7 +211,7 @@ static void end(struct user *user)
 	waitpid(user->pid, NULL, 0);
 }
 
-/* Everything as at the start, whatever a test has left. */
+/* Restores the initial state after each test. */
 static void clear(void)
 {
 	char command[512];
@@ -236,7 +236,7 @@ static void clear(void)
 	*noted = 0;
 }
 
-/* A daemon that somebody else starts in @dir. */
+/* A daemon in @dir that gpupart did not start. */
 static void start_foreign(const char *dir)
 {
 	char command[1024], control_path[256];
@@ -250,7 +250,7 @@ static void start_foreign(const char *dir)
 	unlink(in(fake, "log"));
 }
 
-/* A socket that listens, and that nothing reads: its descriptor. */
+/* A listening socket whose data is never read. Returns its descriptor. */
 static int listen_at(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -288,7 +288,7 @@ static void test_two_users(void)
 	tap_ok(a.childless && b.childless, "the program has no child it did not start");
 	tap_ok(nr_done("start") == 1, "one daemon was started: %d", nr_done("start"));
 	tap_ok(SOON(count_keepers(&keeper, true) == 2), "a keeper each");
-	/* It is written while we look. */
+	/* The file is written while the test reads it. */
 	tap_ok(SOON(env_has(in(top, "env"), MPS_DAEMON_PIPES, own) &&
 		    env_has(in(top, "env"), MPS_DAEMON_LOGS, in(own, "log")) &&
 		    env_has(in(top, "env"), "CUDA_DEVICE_MAX_CONNECTIONS", "8") &&
@@ -325,7 +325,7 @@ static void test_two_users(void)
 	unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-/* stdout of a program that has ended is at its end while the daemon it started goes on. */
+/* stdout of a program that has ended reaches its end while the daemon that it started continues. */
 static void test_end_of_file(void)
 {
 	struct user a = { 0 }, b;
@@ -348,7 +348,7 @@ static void test_end_of_file(void)
 	tap_ok(SOON(!nr_keepers(NULL)) && nr_done("quit") == 1, "and ends with the other");
 }
 
-/* One comes while the last goes: it has a daemon that stays, the old one or a new one. */
+/* A user arrives while the last one leaves: it has a daemon that stays, the old or a new one. */
 static void test_race(void)
 {
 	int bad = 0, rounds = 12;
@@ -406,7 +406,7 @@ static void test_named(void)
 	       "no daemon where the user named one: ours");
 	tap_ok(strstr(user.noted, "no daemon answers in") && strstr(user.noted, named), "%s",
 	       user.noted);
-	/* A run inside a run finds our own directory named. */
+	/* A run inside a run finds the directory of gpupart's own daemon. */
 	setenv(MPS_DAEMON_PIPES, own, 1);
 	inner = join();
 	tap_ok(inner.joined && !*inner.noted && SOON(nr_keepers(NULL) == 2),
@@ -418,7 +418,7 @@ static void test_named(void)
 	tap_ok(SOON(!nr_keepers(NULL)) && nr_done("quit") == 1, "and ends with the inner one");
 }
 
-/* Only the pipes are there, as in a container: the kernel knows whether one listens. */
+/* Only the pipes are visible, as in a container: the kernel knows whether a process listens. */
 static void test_no_program(void)
 {
 	char path[4096], folder[4096] = "";
@@ -433,7 +433,7 @@ static void test_no_program(void)
 	snprintf(path, sizeof(path), "%s", getenv("PATH"));
 	if (!getcwd(folder, sizeof(folder)))
 		return;
-	/* A relative folder of PATH means another one to a daemon: it is left out. */
+	/* A relative folder in PATH would mean another folder to a daemon: it is left out. */
 	setenv("PATH", "/bin:bin:.", 1);
 	if (chdir(top))
 		printf("# not in %s\n", top);
@@ -504,7 +504,7 @@ static void test_dead(void)
 	end(&user);
 	tap_ok(SOON(!nr_keepers(NULL)) && is_there(in(own, STARTED)) && !nr_done("quit"),
 	       "the daemon dies: nobody is told to end");
-	/* Its number belongs to somebody else now. */
+	/* The pid now belongs to another process. */
 	snprintf(text, sizeof(text), "%d\n", getpid());
 	put(in(own, CONTROL ".pid"), text);
 	user = join();
@@ -617,7 +617,10 @@ static void test_failures(void)
 	end(&user);
 }
 
-/* Ours lives and does not answer: no second one beside it, and no end before it does. */
+/*
+ * gpupart's own daemon lives but does not answer: no second daemon is started, and this one is
+ * not ended before it answers.
+ */
 static void test_deaf(void)
 {
 	struct user a, b;
@@ -661,7 +664,7 @@ static void test_killed_keeper(void)
 	tap_ok(SOON(!nr_keepers(NULL)) && nr_done("quit") == 1 && !daemon_of(own), "and ends it");
 }
 
-/* What a program left behind is still a client: the daemon waits for it. */
+/* A process that a program left running is still a client: the daemon waits for it. */
 static void test_quitting(void)
 {
 	struct user user;
@@ -696,7 +699,7 @@ static void test_quitting(void)
 	tap_ok(SOON(!nr_keepers(NULL)) && nr_done("quit") == 2, "and ends that");
 }
 
-/* Kernels without pidfd_open: the process is looked for again and again. */
+/* On kernels without pidfd_open, the process is polled. */
 static void test_wait(void)
 {
 	struct process process;
@@ -736,7 +739,7 @@ static int find_as_user(void)
 	return -WEXITSTATUS(status);
 }
 
-/* /run is this process's own. */
+/* /run is private to this process. */
 static void test_node(void)
 {
 	struct mps_daemon daemon = { 0 };
@@ -825,7 +828,7 @@ static void test_turns(void)
 	clear();
 	if (gpupart_open(&gp) || pipe(ready))
 		return;
-	/* Of no GPU: other tests may run here. */
+	/* For no GPU: other tests may run on this machine. */
 	snprintf(pci, sizeof(pci), "f%03x:%02x:01.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
 	snprintf(other, sizeof(other), "f%03x:%02x:02.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
 	mps_note_turns(pci);
@@ -870,7 +873,7 @@ out:
 	clear();
 }
 
-/* What is asked of a daemon before a client is ended. */
+/* The requests to a daemon before a client is ended. */
 static void test_end_client(void)
 {
 	char wanted[64];
@@ -906,7 +909,7 @@ int main(void)
 	char *source = realpath("tests/other_mps.sh", NULL), path[4096], command[256];
 	bool has_run;
 
-	/* Keepers have left their parents, and are looked for among our children. */
+	/* Keepers have left their parents and become children of this process. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1)) {
 		printf("1..0 # SKIP orphans cannot be adopted here (qemu-user)\n");
 		return 77;
@@ -925,7 +928,7 @@ int main(void)
 		return 1;
 	free(source);
 
-	/* So that no test meets the machine's own daemon. */
+	/* So that no test uses the machine's own daemon. */
 	has_run = !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
 		  !mount("none", "/run", "tmpfs", 0, "mode=755");
 	if (has_run)

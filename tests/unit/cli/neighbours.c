@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What root reads of another user's environments: bytes in all, however many processes there are,
- * and nothing less of the other users'. And how long a run waits for the lock: as long as other
- * runs take it one after the other, a minute for one that keeps it.
+ * How much root reads of another user's environments: a total number of bytes, independent of the
+ * number of processes, and separately for each user. And how long a run waits for the lock: as
+ * long as other runs take it in turn, but a minute for a run that keeps it.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -29,7 +29,7 @@ ssize_t __wrap_read(int fd, void *into, size_t len)
 	return n;
 }
 
-/* What the file needs for other functions of its own. */
+/* Symbols that the file needs for its other functions. */
 int shown_processes(struct gpupart *gp, struct gpupart_process **list)
 {
 	(void)gp;
@@ -63,7 +63,7 @@ const struct gpupart_job *shown_job_on(const struct gpupart_job *jobs, int nr, c
 	return NULL;
 }
 
-/* The environments of this test have one GPU and one set. */
+/* All environments of this test have one GPU and one set. */
 char *alloc_part(const char *list, char separator, unsigned int n)
 {
 	(void)separator;
@@ -115,8 +115,8 @@ const char *blocks_path(uid_t uid, char *path)
 	return strcpy(path, folder);
 }
 
-/* The lock: by whom it is held is the test's. */
-static unsigned int nr_holders;	/* that come yet, each for a second less than a minute */
+/* The test decides which process holds the lock. */
+static unsigned int nr_holders;	/* later holders, each for a second less than a minute */
 static bool is_kept, is_free;
 static uint64_t waited_us;
 
@@ -176,7 +176,7 @@ static void try_lock(void)
 	rmdir(folder);
 }
 
-/* A process of @uid with @nr long variables; ready when its pipe has a byte. */
+/* A process of @uid with @nr long variables; it writes a byte to its pipe when it is ready. */
 static pid_t start(uid_t uid, unsigned int nr)
 {
 	static char text[NR_STRINGS][STRING];

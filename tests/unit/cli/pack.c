@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * "-n N" of the command: every N on every board against all subsets of GPCs; and for clusters,
- * of what random programs leave of boards and made-up GPUs.
+ * "-n N" of the command: every N on every board, compared with all subsets of GPCs; for clusters,
+ * also on the TPCs that random programs leave free on boards and made-up GPUs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	(void)fmt;
 }
 
-/* TPCs of @set that are in GPCs it holds whole (whole as @from has them). */
+/* TPCs of @set in GPCs that are completely in @set (restricted to @from). */
 static unsigned int in_whole(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			     const struct gpupart_tpcset *set, unsigned int *nr_gpcs)
 {
@@ -35,7 +35,10 @@ static unsigned int in_whole(const struct gpupart_topology *topo, const struct g
 	return nr;
 }
 
-/* By trying all: the most TPCs (at most @nr) that whole GPCs of @from make, in the fewest GPCs. */
+/*
+ * By exhaustive search: the largest number of TPCs (at most @nr) of whole GPCs of @from, in the
+ * fewest GPCs.
+ */
 static unsigned int best_whole(const struct gpupart_topology *topo,
 			       const struct gpupart_tpcset *from, unsigned int nr,
 			       unsigned int *nr_gpcs)
@@ -63,7 +66,7 @@ static unsigned int best_whole(const struct gpupart_topology *topo,
 	return best;
 }
 
-/* What is left over is in the smallest GPC of @from that @set does not hold whole. */
+/* The remaining TPCs are in the smallest GPC of @from that @set does not contain completely. */
 static bool rest_in_smallest(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			     const struct gpupart_tpcset *set)
 {
@@ -84,7 +87,7 @@ static bool rest_in_smallest(const struct gpupart_topology *topo, const struct g
 	return !broken || broken == smallest;
 }
 
-/* uGPUs of different sizes: one has lost a GPC to somebody else. */
+/* uGPUs of different sizes: another set has a GPC of one. */
 static void unequal(const struct gpupart_topology *topo, const char *path)
 {
 	struct gpupart_tpcset ugpus[2], from, set, lost;
@@ -127,7 +130,7 @@ static void board(const char *path)
 
 		set = pack_tpcs(topo, &all, nr);
 		bad_count += gpupart_tpcset_count(&set) != nr || !gpupart_tpcset_subset(&set, &all);
-		/* Both uGPUs of these boards have the same number of TPCs: the first is taken. */
+		/* Both uGPUs of these boards have the same number of TPCs: the first is used. */
 		ugpu = gpupart_topology_ugpu(topo, 0);
 		if (nr > gpupart_tpcset_count(&ugpu)) {
 			bad_ugpu += !gpupart_tpcset_subset(&ugpu, &set);
@@ -148,7 +151,7 @@ static void board(const char *path)
 	tap_ok(!bad_rest, "%s: the rest from the smallest GPC not taken", path);
 	unequal(topo, path);
 
-	/* From what another set leaves, and where no uGPU is left whole. */
+	/* From the TPCs that another set leaves, so that no uGPU is complete. */
 	set = gpupart_topology_gpc(topo, 0)->tpcs;
 	all = gpupart_tpcset_andnot(&all, &set);
 	set = pack_tpcs(topo, &all, gpupart_tpcset_count(&all));
@@ -156,7 +159,7 @@ static void board(const char *path)
 	gpupart_topology_close(topo);
 }
 
-/* The most TPCs of @set in one virtual GPC, counted here. */
+/* The most TPCs of @set in one virtual GPC, counted independently. */
 static unsigned int most_in_vgpc(const struct gpupart_topology *topo,
 				 const struct gpupart_tpcset *set)
 {
@@ -172,7 +175,7 @@ static unsigned int most_in_vgpc(const struct gpupart_topology *topo,
 	return most;
 }
 
-/* @per_cent of @set. */
+/* A random @per_cent of @set. */
 static struct gpupart_tpcset some_of(const struct gpupart_tpcset *set, int per_cent)
 {
 	struct gpupart_tpcset some = { 0 };
@@ -183,7 +186,10 @@ static struct gpupart_tpcset some_of(const struct gpupart_tpcset *set, int per_c
 	return some;
 }
 
-/* If any set of N free TPCs, beside those named, holds a cluster of 8, the one chosen does. */
+/*
+ * If any set of N free TPCs together with the given ones can run a cluster of 8, the chosen set
+ * can.
+ */
 static void holds_clusters(const char *path)
 {
 	unsigned int bad = 0, bad_set = 0, lacking = 0, mended = 0, need;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* When a tenant's TPCs change hands: by records of its processes, else after reports or a time. */
+/*
+ * When a tenant's TPCs can be given to another: by records of its processes, else after reports
+ * or a time.
+ */
 #include <errno.h>
 #include "cli/qos/live.h"
 #include "lib/private.h"
@@ -9,7 +12,7 @@
 #define MOST_NS		500
 
 static uint64_t now_ns;
-static int results[3];		/* of each process's records; they are told apart by address */
+static int results[3];		/* for each process's records, which are identified by address */
 static unsigned int asked[3];
 
 uint64_t __wrap_process_now_ns(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Progress from completion records: what kernels of known duration make of what ended. */
+/* Progress from completion records: the work that follows from kernels of known duration. */
 #include <stdlib.h>
 #include "cli/qos/kernels.h"
 #include "tests/tap.h"
@@ -10,7 +10,7 @@
 static struct kernels_look looks[2];
 static struct gpupart_records alone;
 
-/* A function in @look, of which @count launches have ended in @ns. */
+/* A function in the snapshot, of which @count launches have ended in @ns. */
 static void has(struct kernels_look *look, const char *name, uint64_t count, uint64_t ns)
 {
 	struct gpupart_records *r = &look->records;
@@ -22,14 +22,14 @@ static void has(struct kernels_look *look, const char *name, uint64_t count, uin
 	r->ended += count;
 }
 
-/* An epoch of a second, which begins and ends with a launch's end. */
+/* An epoch of a second that begins and ends at the end of a launch. */
 static void begin(void)
 {
 	looks[0] = (struct kernels_look){ .at_ns = SECOND, .records.last_end_ns = 5 * SECOND };
 	looks[1] = (struct kernels_look){ .at_ns = 2 * SECOND, .records.last_end_ns = 6 * SECOND };
 }
 
-/* As far as a ns. */
+/* Exact to 1 ns. */
 static bool is(bool learn, uint64_t ns)
 {
 	uint64_t work = kernels_work(&alone, learn, looks);
@@ -39,7 +39,7 @@ static bool is(bool learn, uint64_t ns)
 	return work + 1 >= ns && work <= ns + 1;
 }
 
-/* 10 launches of a, of 10 ms, and 1000 of b, of 100 us. */
+/* 10 launches of a, of 10 ms each, and 1000 of b, of 100 us each. */
 static void times_alone(void)
 {
 	alone = (struct gpupart_records){ .on = false };
@@ -76,7 +76,7 @@ int main(void)
 	has(&looks[1], "", 500, 500 * MS);
 	tap_ok(is(false, 100 * MS), "one without a name does not count yet");
 
-	/* The records tell how long graphs ran, not how many. */
+	/* For graphs the records have the time, but not the number. */
 	times_alone();
 	has(&looks[0], "(CUDA graphs)", 1, 10 * MS);
 	has(&looks[1], "(CUDA graphs)", 2, 410 * MS);
@@ -91,7 +91,7 @@ int main(void)
 	looks[1].records.ended = 5;
 	tap_ok(is(false, 100 * MS), "5 of them, slower");
 
-	/* What runs at a look: the work is that between two ends. */
+	/* A launch that runs at a snapshot: the work is that between two ends. */
 	times_alone();
 	is(true, 200 * MS);
 	begin();
@@ -105,7 +105,7 @@ int main(void)
 	looks[0].records.last_end_ns = 0;
 	tap_ok(is(false, 500 * MS), "none had ended before: as it is");
 
-	/* Records are another process's word. */
+	/* Records come from another process and may be wrong. */
 	begin();
 	has(&looks[0], "a", 50, 900 * MS);
 	has(&looks[1], "a", 40, 800 * MS);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* What is under way between two reports, against programs whose progress is known at any time. */
+/*
+ * Estimated progress between two reports, compared with programs whose progress is known at all
+ * times.
+ */
 #include "tests/tap.h"
 #include "cli/qos/pace.c"
 
 #define MS 1000000ull
 
-/* Work that is told every @each_ns, @work a time, looked at every @epoch_ns. */
+/* Work that is reported every @each_ns, @work at a time, with epochs of @epoch_ns. */
 static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 {
 	struct pace pace = { 0 };
@@ -18,14 +21,14 @@ static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 		told = nr;
 		done = told * work + pace_part(&pace, now);
 		is = now * work / each_ns;
-		/* Of the first reports nobody knows when they began. */
+		/* It is unknown when the work of the first reports began. */
 		if (now > 2 * each_ns + epoch_ns && (done > is ? done - is : is - done) > worst)
 			worst = done > is ? done - is : is - done;
 	}
 	return worst;
 }
 
-/* Reports that come in no regular way: the next one's distance and size. */
+/* Irregular reports: time to the next report, and its size. */
 enum habit { REGULAR, SIZES, BURSTS, STOPS, WILD, NR_HABITS };
 
 static void next_report(enum habit habit, unsigned int i, uint64_t *ns, uint64_t *work)
@@ -45,8 +48,8 @@ static void next_report(enum habit habit, unsigned int i, uint64_t *ns, uint64_t
 }
 
 /*
- * All that is counted is what was told, and of what was not at most the largest report; where
- * nothing is told nothing is counted. Every @forget epochs one does not count.
+ * The total count equals the reported work, plus at most the largest report for work not reported
+ * yet. Without reports nothing counts. Every @forget epochs one epoch does not count.
  */
 static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 {
@@ -70,7 +73,7 @@ static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 		pace_told(&pace, came, nr, last);
 		told += came;
 		if (forget && e % forget == 0) {
-			/* What was done in this epoch: by the same measure. */
+			/* Work in this epoch, by the same measure. */
 			dropped += came + pace_part(&pace, now) - before;
 			pace_forget(&pace, now);
 			continue;
@@ -90,7 +93,10 @@ static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 	       (unsigned long long)counted, (unsigned long long)told);
 }
 
-/* A report each 700 ms, epochs of 200: after each report the time before it counts, @swaps too. */
+/*
+ * A report every 700 ms, epochs of 200 ms: after each report the time before it counts, also with
+ * @swaps.
+ */
 static void slow_one(bool swaps)
 {
 	uint64_t told = 0, carried = 0, work, rate, least = UINT64_MAX, most = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A GPU and its tenants as a few formulas, to hold the QoS policy against. Speed by TPCs is
- * in proportion (compute), in proportion up to a knee (memory), or n / (n + k) (saturating);
- * each takes bandwidth for its speed, and each is slowed down by what others take. A latency
- * is that of a queue with one server of that speed. Whole numbers, and noise from a seed.
- * At the end one of tables: what was measured on a GPU of 66 TPCs, in whole units of work.
+ * A model of a GPU and its tenants in a few formulas, for tests of the QoS policy. Speed by TPCs
+ * is proportional (compute), proportional up to a knee (memory), or n / (n + k) (saturating).
+ * Each tenant uses bandwidth in proportion to its speed, and is slowed down by the bandwidth of
+ * others. A latency is that of a queue with one server of that speed. Integers only, with noise
+ * from a seed. At the end of the file are tables of measurements on a GPU of 66 TPCs, in whole
+ * units of work.
  */
 #ifndef GPUPART_TESTS_QOS_PLANT_H
 #define GPUPART_TESTS_QOS_PLANT_H
@@ -16,11 +17,11 @@ enum plant_kind { PLANT_COMPUTE, PLANT_MEMORY, PLANT_SATURATING };
 
 struct plant_load {
 	enum plant_kind kind;
-	uint64_t unit;		/* speed of one TPC, thousandths a second */
+	uint64_t unit;		/* speed of one TPC, thousandths per second */
 	unsigned int knee;	/* MEMORY: TPCs; SATURATING: k */
-	unsigned int takes;	/* bandwidth, thousandths of the GPU's, at full speed */
-	unsigned int minds;	/* how much all bandwidth taken by others slows it, thousandths */
-	uint64_t offered;	/* requests a second, thousandths: of a latency */
+	unsigned int takes;	/* bandwidth at full speed, thousandths of the GPU's */
+	unsigned int minds;	/* how much the bandwidth of others slows it down, thousandths */
+	uint64_t offered;	/* for a latency: requests per second, thousandths */
 };
 
 struct plant {
@@ -28,9 +29,9 @@ struct plant {
 	struct plant_load loads[QOS_MAX_TENANTS];
 	unsigned int noise;	/* thousandths, about a standard deviation */
 	uint64_t seed;
-	/* Of tables: parts of units count, told by reports; the first one dips now and then. */
+	/* For tables: parts of units count, from reports; the first tenant dips sometimes. */
 	bool precise;
-	unsigned int dips;	/* how deep they are at most, thousandths */
+	unsigned int dips;	/* maximum depth of dips, thousandths */
 	unsigned int dip, dip_left;
 	bool silent[QOS_MAX_TENANTS], gone[QOS_MAX_TENANTS];
 };
@@ -41,14 +42,14 @@ static inline uint32_t plant_random(struct plant *plant)
 	return plant->seed >> 33;
 }
 
-/* Thousandths around 1000. */
+/* A random number of thousandths around 1000. */
 static inline int64_t plant_noise(struct plant *plant)
 {
 	int64_t sum = 0;
 
 	for (int i = 0; i < 4; i++)
 		sum += plant_random(plant) % 2001;
-	/* Four of them have a standard deviation of 1155. */
+	/* The sum of four has a standard deviation of 1155. */
 	return 1000 + (sum - 4000) * (int64_t)plant->noise / 1155;
 }
 
@@ -64,7 +65,7 @@ static inline uint64_t plant_alone(const struct plant_load *l, unsigned int n)
 	}
 }
 
-/* Speeds of all, without noise, with @counts TPCs each. */
+/* Speeds of all tenants without noise, with @counts TPCs each. */
 static inline void plant_speeds(const struct plant *plant, const unsigned int *counts,
 				uint64_t *speeds)
 {
@@ -82,7 +83,7 @@ static inline void plant_speeds(const struct plant *plant, const unsigned int *c
 			    (1000 + plant->loads[i].minds * (sum - taken[i]) / 1000);
 }
 
-/* A request's time in a queue that is emptied at @speed; ns. */
+/* Time of a request in ns, in a queue with service speed @speed. */
 static inline uint64_t plant_latency(uint64_t speed, uint64_t offered)
 {
 	uint64_t spare = speed > offered + offered / 50 ? speed - offered : offered / 50 + 1;
@@ -90,7 +91,7 @@ static inline uint64_t plant_latency(uint64_t speed, uint64_t offered)
 	return 1000000000000ull / spare;
 }
 
-/* What @tenants did in an epoch of @ns. */
+/* The work of @tenants in an epoch of @ns. */
 static inline void plant_epoch(struct plant *plant, const struct qos_tenant *tenants,
 			       const unsigned int *counts, uint64_t ns, struct qos_measured *m)
 {
@@ -117,12 +118,13 @@ static inline void plant_epoch(struct plant *plant, const struct qos_tenant *ten
 
 struct plant_point {
 	unsigned int nr_tpcs;
-	uint64_t speed;			/* units a second */
+	uint64_t speed;			/* units per second */
 };
 
 /*
- * Requests a second of a ResNet-50 (half, 16 images) on an H200, by its TPCs: alone, beside
- * training on all others, beside copies on all others; and what those two do on theirs.
+ * Requests per second of a ResNet-50 (half precision, 16 images) on an H200, by number of TPCs:
+ * alone, next to training on all other TPCs, next to copies on all other TPCs; and the work of
+ * those two.
  */
 static const struct plant_point served_alone[] = {
 	{ 0, 0 }, { 8, 145 }, { 16, 226 }, { 24, 276 }, { 33, 474 }, { 38, 487 }, { 40, 491 },
@@ -133,7 +135,7 @@ static const struct plant_point served_beside_training[] = {
 	{ 38, 406 }, { 40, 411 }, { 42, 416 }, { 44, 425 }, { 46, 434 }, { 48, 439 }, { 52, 476 },
 	{ 54, 488 }, { 56, 504 }, { 58, 513 }, { 60, 534 }, { 64, 570 }, { 66, 665 },
 };
-/* The same on another one, TPC by TPC where it matters. */
+/* The same for another board, with more points in the important range. */
 static const struct plant_point served_beside_training_again[] = {
 	{ 0, 0 }, { 36, 400 }, { 41, 414 }, { 42, 416 }, { 43, 423 }, { 44, 426 }, { 45, 436 },
 	{ 46, 438 }, { 47, 441 }, { 48, 445 }, { 49, 463 }, { 50, 468 }, { 52, 477 }, { 54, 488 },
@@ -158,7 +160,7 @@ static const struct plant_point copies_made[] = {
 
 enum plant_mode { PLANT_TRAINS, PLANT_IDLES, PLANT_COPIES };
 
-/* Between the points of @table; thousandths a second. */
+/* Interpolates @table; thousandths per second. */
 static inline uint64_t plant_at(const struct plant_point *table, unsigned int n)
 {
 	while (table[1].nr_tpcs < n)
@@ -167,7 +169,7 @@ static inline uint64_t plant_at(const struct plant_point *table, unsigned int n)
 	       (n - table[0].nr_tpcs) / (table[1].nr_tpcs - table[0].nr_tpcs);
 }
 
-/* Of the first of two tenants, and of the second, which is in @mode. */
+/* For the first of two tenants, and for the second, which is in @mode. */
 static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 				const unsigned int *counts, uint64_t *speeds)
 {
@@ -176,7 +178,7 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 					   served_beside_training;
 	uint64_t alone = plant_at(served_alone, counts[0]), slowed = plant_at(beside, counts[0]);
 
-	/* Half as many TPCs beside it slow it down half as much. */
+	/* Half as many TPCs of the neighbour slow it down half as much. */
 	if (mode == PLANT_IDLES || counts[0] == 66)
 		speeds[0] = alone;
 	else
@@ -185,15 +187,15 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 		    plant_at(mode == PLANT_COPIES ? copies_made : steps_trained, counts[1]);
 }
 
-/* A unit that is under way: how much of it is done, and how fast it goes. */
+/* A unit in progress: the finished part, and its speed. */
 struct plant_unit {
 	uint64_t done, speed;		/* thousandths */
-	uint64_t counted;		/* of what is done, in an epoch before */
+	uint64_t counted;		/* the part that counted in an earlier epoch */
 };
 
 /*
- * As inference beside training on an H200: in about one of 60 epochs it begins to be slower, by
- * half of the deepest at least, for one to sixteen of them.
+ * Like inference next to training on an H200: about every 60th epoch it becomes slower, by at
+ * least half of the maximum depth, for one to sixteen epochs.
  */
 static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 {
@@ -212,8 +214,8 @@ static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 }
 
 /*
- * An epoch of @ns. A unit that was begun goes on as fast as it began: what is on the GPU stays
- * where it is. What is not a whole unit counts in the next epoch.
+ * An epoch of @ns. A unit that was begun continues at its first speed, because work on the GPU
+ * does not move. A partial unit counts in the next epoch.
  */
 static inline void plant_serve(struct plant *plant, enum plant_mode mode,
 			       const unsigned int *counts, uint64_t ns, struct plant_unit *unit,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* What one user's processes show may take long to read: it costs no other user's figures. */
+/* Reading one user's processes may take long; it does not delay the figures of other users. */
 #include <time.h>
 #include <unistd.h>
 #include "tests/tap.h"
 #include "cli/target/usage.c"
 
-#define MANY	100		/* of the user whose processes take SLOW_NS each */
+#define MANY	100		/* processes of the slow user, SLOW_NS each */
 #define SLOW_NS	20000000
 #define ALL	(USAGE_MAX_READERS + 8)
 
@@ -18,7 +18,7 @@ int __wrap_gpupart_records_read(struct gpupart *gp, struct gpupart_records_reade
 				struct gpupart_records *records, size_t size);
 void __wrap_gpupart_records_close(struct gpupart_records_reader *reader);
 
-/* A reader that is never looked into. */
+/* A reader that is never used. */
 int __wrap_gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
 				struct gpupart_records_reader **reader)
 {
@@ -56,7 +56,7 @@ void __wrap_gpupart_records_close(struct gpupart_records_reader *reader)
 	(void)reader;
 }
 
-/* @nr processes of @uid behind the first *at of @list, with numbers that end in @of. */
+/* Adds @nr processes of @uid to @list from index *at on, with pids that end in @of. */
 static void add(struct gpupart_process *list, unsigned int *at, unsigned int nr, unsigned int uid,
 		unsigned int of)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a look at the processes below another finds, and how many files of /proc it opens. */
+/* A scan of a process's descendants: what it finds, and how many files of /proc it opens. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -59,8 +59,8 @@ static void map_libcuda(void)
 }
 
 /*
- * DEPTH processes, each below the one before, and below the last NR_LEAVES, of which one of this
- * program and one of another, which is a copy, have libcuda.
+ * DEPTH processes, each a child of the previous one. The last one has NR_LEAVES children, two of
+ * which have libcuda: one with this program and one with a copy of it.
  */
 static void __attribute__((noreturn)) chain(int ready, const char *other)
 {
@@ -84,13 +84,16 @@ static void __attribute__((noreturn)) chain(int ready, const char *other)
 
 static char watched[] = "/tmp/gpupart-watched-XXXXXX";
 
-/* In place of the simulated driver's file. */
+/* Replaces the simulated driver's file. */
 int paths_package(const char *name, char *path, size_t len)
 {
 	return snprintf(path, len, "%s", watched) < 0 || !strstr(name, "libcuda.so.1");
 }
 
-/* SIGIO, blocked as in the parent of a program, says that something opened the driver's library. */
+/*
+ * SIGIO, blocked as in the parent of a program, reports that a process opened the driver's
+ * library.
+ */
 static void check_watch(void)
 {
 	const struct timespec now = { 0 };
@@ -145,7 +148,7 @@ int main(int argc, char **argv)
 	witness_look(&witness, beside, true);
 	opened = nr_opened;
 	tap_ok(!witness.nr, "nothing is below a process beside them");
-	/* Each process and each parent once, however deep they are. */
+	/* Each process and each parent is read once, at any depth. */
 	tap_ok(opened < 2 * nr_processes() + 100, "it opened %u files", opened);
 	witness_look(&witness, top, true);
 	tap_ok(witness.nr == 1 && witness.processes[0].looks == 1,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Attached early, as by `gpupart run`, and attached again by the program itself, while
- * its threads launch: what launches read stays where it is. On the simulated driver.
+ * An attach at the start, as by `gpupart run`, and another by the program itself, while its
+ * threads launch: data that launches read does not move. On the simulated driver.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,10 @@
 
 #define CAPTURE "tests/data/gh100-h200-b/capture.txt"
 
-/* The loader reads its path before main: once more, with the simulated driver on it. */
+/*
+ * The loader reads its path before main, so the test execs itself with the simulated driver in
+ * the path.
+ */
 static void start_anew(char **argv)
 {
 	const char *build = getenv("BUILD");
@@ -31,7 +34,7 @@ static void start_anew(char **argv)
 	exit(2);
 }
 
-/* Another process proves the bits, so that this one finds them proven. */
+/* Another process proves the bits first, so that this one finds the proof. */
 static bool proven_before(void)
 {
 	struct gpupart_gpu *gpu;
@@ -58,7 +61,7 @@ int main(int argc, char **argv)
 	    !tap_ok(!gpupart_open(&gp) && !cuda_open(gp, &cuda) && !cuda->init(0) &&
 			    !gpupart_attach_early(gp, NULL, NULL, &early), "attached early"))
 		return tap_done();
-	/* No TPC has these numbers, so nobody else writes them. */
+	/* No TPC has these numbers, so the library never writes them. */
 	early->driver.map.bit_of_tpc[GPUPART_MAX_TPCS - 1] = 0xbeef;
 	tap_ok(!gpupart_attach(gp, NULL, NULL, &again) && again == early, "attached again");
 	tap_ok(early->driver.map.bit_of_tpc[GPUPART_MAX_TPCS - 1] == 0xbeef && early->learned,

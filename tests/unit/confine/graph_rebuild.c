@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * graph_rebuild.c with its insides: nodes that refuse a change, one way or altogether. The driver
- * here is a few functions of this test: a graph of kernels, each of which says what it takes.
+ * Tests internal functions of graph_rebuild.c: nodes that refuse one change or all changes. The
+ * driver is a few functions of this test: a graph of kernels with the values that each accepts.
  */
 #include <string.h>
 #include "lib/confine/graph_rebuild.c"
@@ -10,10 +10,10 @@
 #define NR 4
 
 static struct kernel {
-	unsigned int shared, most;	/* dynamic shared memory it has, and may have */
+	unsigned int shared, most;	/* dynamic shared memory: present and maximum */
 	int priority;
-	bool stubborn;			/* keeps its priority too */
-	unsigned int nr_changes;	/* seen by an update: it is built again */
+	bool stubborn;			/* also keeps its priority */
+	unsigned int nr_changes;	/* seen by an update: its TMD is rebuilt */
 	unsigned int old_shared;
 	int old_priority;
 } kernels[NR];
@@ -74,7 +74,7 @@ static cuda_result attr_set(void *node, int id, const union cuda_attr_value *val
 	return 0;
 }
 
-/* All or nothing, as the driver's. */
+/* All or nothing, like the driver's function. */
 static cuda_result graph_update(void *exec, void *graph, struct cuda_graph_update *info)
 {
 	(void)exec;
@@ -108,7 +108,7 @@ static void begin(void)
 	nr_updates = 0;
 }
 
-/* Each was changed and changed back, @but apart (-1: none), and is what it was. */
+/* Each node except @but (-1: none) was changed and changed back, and has its old values. */
 static bool built_again(int but)
 {
 	bool good = nr_updates == 2;

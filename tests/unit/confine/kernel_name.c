@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Names of kernels against c++filt's, of which arguments and template arguments are taken off. */
+/* Names of kernels, compared with those of c++filt without arguments and template arguments. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ static void of_table(void)
 	tap_ok(!kernel_name_read(deep, name, sizeof(name)), "brackets 2000 deep");
 }
 
-/* Of "void a::b<c>(d) const" "a::b": what brackets hold goes, and what is before a blank. */
+/* Reduces "void a::b<c>(d) const" to "a::b": removes brackets and everything before a blank. */
 static void strip(char *line)
 {
 	char *to = line;
@@ -78,7 +78,7 @@ static void strip(char *line)
 		to[10] = ' ';
 }
 
-/* All functions of libstdc++: what is read is what c++filt reads. */
+/* All functions of libstdc++: the parsed names equal those of c++filt. */
 static void of_library(void)
 {
 	char mangled[4096], line[16384], name[1024];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * module.c with its insides: what is found in an image, what becomes of a module whose
- * address another takes, and of more modules than there are places.
+ * Tests internal functions of module.c: names in an image, a module whose address is reused, and
+ * more modules than the table has entries.
  */
 #include "lib/confine/module.c"
 #include <sched.h>
@@ -19,7 +19,7 @@ static bool reading_waits;
 static atomic_bool reads, forked;
 static bool fork_waited;
 
-/* Until the fork has returned, or for 3 s. */
+/* Waits until the fork has returned, or for 3 s. */
 size_t __wrap_peek(const void *address, void *data, size_t len)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -31,7 +31,7 @@ size_t __wrap_peek(const void *address, void *data, size_t len)
 	return __real_peek(address, data, len);
 }
 
-/* As far apart as a heap has them. */
+/* Distances as in a heap. */
 static const void *module(unsigned int n)
 {
 	return (const void *)(0x7f1200000000 + (uintptr_t)n * 0x1d0);
@@ -90,7 +90,7 @@ static void test_names(void)
 	       "nor does no module");
 }
 
-/* The name at every place round the end of a piece, and at the end of the image. */
+/* The name at every offset around the end of a piece, and at the end of the image. */
 static void test_long_images(void)
 {
 	size_t size = 3 * PIECE, most = size - sizeof(graph), page = 4096;
@@ -125,7 +125,7 @@ static void test_long_images(void)
 	tap_ok(!found(1), "nor one at no address");
 }
 
-/* A module that launches is told by a kernel of it. */
+/* A module is identified by one of its kernels. */
 static void test_kernel(void)
 {
 	static const char one[] = "\177ELF\0.nv.constant0.a_kernel\0.nv.constant0.other\0"
@@ -171,7 +171,7 @@ static void test_reused_address(void)
 	tap_ok(!atomic_load(&module_nr_launching), "the last goes");
 }
 
-/* Places that are taken by others' modules on the way, and then free again. */
+/* Entries on the way that belong to other modules and become free again. */
 static void test_crowd(void)
 {
 	unsigned int missed = 0, wrong = 0, left;
@@ -190,7 +190,7 @@ static void test_crowd(void)
 	tap_ok(!left, "with the last the places are as new (%u are not)", left);
 }
 
-/* Modules that come and go for long: places of those that went are taken again. */
+/* Modules are loaded and unloaded for a long time: entries of unloaded ones are reused. */
 static void test_long_life(void)
 {
 	unsigned int lost = 0, wrong = 0;
@@ -234,7 +234,7 @@ static void *load_in_thread(void *unused)
 	return unused;
 }
 
-/* An image is read for long where it is large: no fork waits for that. */
+/* Reading a large image takes long: a fork does not wait for it. */
 static void test_fork(void)
 {
 	pthread_t thread;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The probe of a context: one, also where two threads ask for the first at once, and one retain of
- * a primary context, however often it is asked for. On the simulated driver, with calls counted.
+ * The probe of a context is created once, also if two threads ask for it at the same time, and a
+ * primary context is retained once, however often it is asked for. On the simulated driver, with
+ * counted calls.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +20,10 @@ static struct cuda_api counting;
 static struct gpupart_gpu *gpu;
 static atomic_int nr_retained, nr_loaded, nr_allocated;
 
-/* The loader reads its path before main: once more, with the simulated driver on it. */
+/*
+ * The loader reads its path before main, so the test execs itself with the simulated driver in
+ * the path.
+ */
 static void start_anew(char **argv)
 {
 	const char *build = getenv("BUILD");
@@ -49,7 +53,7 @@ static cuda_result release(int device)
 	return real->primary_release(device);
 }
 
-/* The first waits for a second, which comes where both make a probe. */
+/* The first thread waits for a second, which arrives if both create a probe. */
 static cuda_result load(void **module, const void *image)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -114,7 +118,7 @@ static void two_at_once(void *current, const char *where)
 	tap_ok(nr_retained == !current, "the primary context is held %d times", nr_retained);
 }
 
-/* Found in a primary context that is current, and later held where none is. */
+/* Found in a current primary context, and used later without a current context. */
 static void current_first(int (*reset)(int))
 {
 	void *primary, *probe;
@@ -152,7 +156,7 @@ int main(int argc, char **argv)
 	counting.mem_free = deallocate;
 	tap_ok(!create(&ctx, 0, 0) && !real->ctx_pop(&ctx), "a context of its own");
 	two_at_once(ctx, "a context");
-	/* Attaching made a probe in the primary context: it goes. */
+	/* Attaching created a probe in the primary context: destroy it. */
 	tap_ok(!reset(0), "the primary context is made anew");
 	two_at_once(NULL, "the primary context");
 	current_first(reset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * scope.c without a driver: rings that are read while they are written, and the table of
- * streams as it comes and goes.
+ * scope.c without a driver: rings that are read while they are written, and the table of streams
+ * under creation and destruction.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@ static struct control_gpu shared;
 static struct gpupart_gpu gpu = { .shared = &shared };
 static atomic_bool stop;
 
-/* As many bits set in the first word as in the second: what is torn has not. */
+/* Whether the first word has as many bits set as the second; a torn copy has not. */
 static struct gpupart_tpcset choice(unsigned int n)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -56,7 +56,7 @@ static void rings(void)
 	       torn, none);
 }
 
-/* Streams' TMDs as a heap gives them, 400 bytes apart; @first the number of the first. */
+/* TMDs of streams as in a heap, 400 bytes apart; @first is the number of the first. */
 static int add(unsigned int nr)
 {
 	struct gpupart_tpcset set = choice(nr);
@@ -81,7 +81,7 @@ static void table(void)
 	unsigned int bad = 0, lost = 0, stale = 0;
 	struct tmd_allow allow = { { 0 } };
 
-	/* The first 100 stay; of the others 50 live at a time. */
+	/* The first 100 stay; at most 50 of the others exist at a time. */
 	for (unsigned int n = 0; n < nr; n++) {
 		bad += add(n) != 0;
 		if (n >= kept + 50)
@@ -106,7 +106,7 @@ static void table(void)
 	tap_ok(!not_never() && !atomic_load(&gpu.streams.nr), "all gone: an empty table");
 }
 
-/* A launch has found its stream's entry, and before it reads the set the entry is another's. */
+/* A launch has found its stream's entry, and before it reads the set, the entry is reused. */
 static void entry_reused(void)
 {
 	const uint64_t mine = 0x10000;
@@ -136,7 +136,7 @@ int main(void)
 {
 	if (gpupart_open(&gp))
 		return 1;
-	/* One bit a TPC, of its own number. */
+	/* One bit for each TPC, with the TPC's number. */
 	gpu.driver.map.nr_tpcs = 128;
 	gpu.driver.map.nr_words = 2;
 	for (unsigned int tpc = 0; tpc < 128; tpc++)

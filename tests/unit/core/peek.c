@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * peek.c: what of a range is there, with the system call that is made for it and where a
- * container refuses that one.
+ * peek.c: which part of a range can be read, with the system call for this purpose, and in a
+ * container that refuses that call.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -21,7 +21,7 @@
 
 #define NR_PAGES 5
 
-static char *pages;	/* NR_PAGES, the last of which is not there */
+static char *pages;	/* NR_PAGES pages, the last one unmapped */
 static size_t page;
 
 static bool same(const char *at, size_t len, size_t want)
@@ -48,7 +48,7 @@ static void ranges(const char *how)
 	tap_ok(!peek((void *)(uintptr_t)0xdeadbeefcafe0000, into, 8), "%s: no canonical one", how);
 }
 
-/* As containers do that refuse it: that very call fails with @err from now on. */
+/* Like containers that refuse it: this system call fails with @err from now on. */
 static bool refuse(int err)
 {
 	struct sock_filter code[] = {
@@ -71,7 +71,7 @@ static bool is_refused(int err)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) < 0 && errno == err;
 }
 
-/* In a child, for it stays so; the ranges' checks are counted here. */
+/* In a child, because this cannot be undone; the checks of ranges are counted here. */
 static void refused(int err)
 {
 	pid_t child;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The header of shared files, by its bytes: it is the same for ever; and headers that lie. */
+/*
+ * The header of shared files, byte by byte, because its layout is frozen; and headers with wrong
+ * values.
+ */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,7 +29,7 @@ static enum shared_version read_of(enum shared_kind kind, uint32_t layout, size_
 	return version;
 }
 
-/* Of two GPUs, with a header of 300 bytes and 200 for a GPU, as a later version may have it. */
+/* Two GPUs, with a header of 300 bytes and 200 bytes for each GPU, as a later version may have. */
 static void make_later(void)
 {
 	memset(bytes, 0, sizeof(bytes));

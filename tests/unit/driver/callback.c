@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * callback.c with its insides, on a driver of this test's: who is called for what, and in which
- * order.
+ * Tests internal functions of callback.c on a fake driver: which observers are called for which
+ * function, and in which order.
  */
 #include <string.h>
 #include "lib/driver/callback.c"
 #include "tests/tap.h"
 
-/* Functions of the driver, with numbers that are near one another. */
+/* Driver functions with adjacent numbers. */
 #define FIVE	CBID_cuCtxCreate
 #define SIX	CBID_cuCtxDestroy
 #define SEVEN	CBID_cuCtxDetach
 #define EIGHT	CBID_cuInit
-#define REFUSED	CBID_cuDeviceGetAttribute	/* one that this driver does not report */
+#define REFUSED	CBID_cuDeviceGetAttribute	/* a function that this driver does not report */
 
 static struct cuda_api api;
 static bool enabled[DRIVER_MAX_CBID];
@@ -190,7 +190,7 @@ static void test_parameters(void)
 	tap_ok(!strcmp(seen, "launch"), "a launch is for its observer: %s", seen);
 }
 
-/* A driver may have another function at a number that is known. */
+/* A driver may use a known number for another function. */
 static void test_names(void)
 {
 	tap_ok(!strcmp(tell_named(FIVE, CUDA_SITE_BEGIN, "cuOther"), "other"),

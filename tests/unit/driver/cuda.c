@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* cuda.c with its insides: which name of the driver's library each entry point is found by. */
+/* Tests internal functions of cuda.c: the symbol names by which each entry point is found. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static void *fake_dlopen(const char *name, int flags)
 	return &library;
 }
 
-/* For each name the address of its own copy; NULL for the one that is missing. */
+/* For each name the address of a separate copy; NULL for the missing one. */
 static void *fake_dlsym(void *lib, const char *name)
 {
 	static char room[256][64];

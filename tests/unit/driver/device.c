@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * device.c with its insides: which GPU a launch is on, where two GPUs' contexts share a
- * place, and more do than there are. The driver here is a few functions of this test.
+ * Tests internal functions of device.c: the GPU of a launch, if contexts of two GPUs share a
+ * table entry, and with more contexts than entries. The driver is a few functions of this test.
  */
 #include "lib/driver/device.c"
 #include "tests/tap.h"
@@ -24,7 +24,7 @@ static cuda_result ctx_device(int *device)
 	return 0;
 }
 
-static int untold_device = -1;	/* whose PCI address the driver does not tell */
+static int untold_device = -1;	/* the device whose PCI address the driver does not report */
 
 static cuda_result device_count(int *count)
 {
@@ -52,7 +52,7 @@ static struct driver_gpu on[2];
 static void *ctx[2];
 static atomic_bool stop;
 
-/* Launches in its context, so that the place is written again and again. */
+/* Launches in its context, so that the table entry is overwritten repeatedly. */
 static void *remembers(void *number)
 {
 	int device = (uintptr_t)number;
@@ -64,7 +64,7 @@ static void *remembers(void *number)
 	return NULL;
 }
 
-/* The next context above @at whose places are those of @like. */
+/* The next context above @at with the same table entries as @like. */
 static void *same_place(void *at, const void *like)
 {
 	do
@@ -102,7 +102,7 @@ static void crowd(void)
 	tap_ok(gpu_by_context(crowd[4]) == &on[0], "a device that is none changes nothing");
 }
 
-/* Which device an attached GPU is stays known, whatever is found when all are asked for again. */
+/* The device of an attached GPU does not change, whatever a second enumeration returns. */
 static void learn(void)
 {
 	static struct gpupart_topology topo[2] = {
@@ -128,7 +128,10 @@ static void tell(int cbid, void *of)
 						     .ctx = of });
 }
 
-/* Launches in @of, current on @device, are found on that GPU; returns how often CUDA was asked. */
+/*
+ * Launches in @of, current on @device, are found on that GPU; returns the number of calls of
+ * CUDA.
+ */
 static unsigned int launches(void *of, int device, const char *words)
 {
 	unsigned int right = 0;
@@ -142,7 +145,7 @@ static unsigned int launches(void *of, int device, const char *words)
 	return asked;
 }
 
-/* A context whose making and end are told of costs no question at a launch. */
+/* A context whose creation and destruction are reported needs no call at a launch. */
 static void told(void)
 {
 	void *made = same_place(ctx[1], ctx[0]), *odd = (char *)made + 8;
@@ -186,7 +189,7 @@ int main(void)
 		atomic_store(&by_device[i], &on[i]);
 		pthread_create(&thread[i], NULL, remembers, (void *)i);
 	}
-	/* This thread has neither current: it knows them by what the others left. */
+	/* Neither context is current in this thread: it finds them by entries of other threads. */
 	for (unsigned int i = 0; i < 100000000; i++) {
 		struct driver_gpu *gpu = gpu_by_context(ctx[i % 2]);
 

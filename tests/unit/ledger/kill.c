@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thousand processes that join, charge and release, each killed at a random instant:
- * right after each the accounts are what the living have, and the quota gives all the rest.
+ * A thousand processes that join, charge and release, each killed at a random moment. Right after
+ * each kill, the ledger has exactly the charges of the living processes, and the rest of the
+ * quota is available.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -16,12 +17,12 @@
 
 #define GPU	"0000:0d:00.0"
 #define QUOTA	10000
-#define OWN	1000		/* what this process has all the time */
-#define ROUNDS	500		/* two are killed in each */
+#define OWN	1000		/* charge of this process during the whole test */
+#define ROUNDS	500		/* two processes are killed in each round */
 
 static char tenant[LEDGER_NAME_LEN];
 
-/* Everything that a program does to its ledger, until it is killed. */
+/* All operations of a program on its ledger, until it is killed. */
 static void work(unsigned int seed)
 {
 	struct ledger *ledger;
@@ -31,7 +32,7 @@ static void work(unsigned int seed)
 	for (;;) {
 		if (ledger_join(tenant, &ledger))
 			_exit(1);
-		/* There are more GPUs with every round, until there are all. */
+		/* The number of GPUs grows with each round until it reaches the maximum. */
 		snprintf(pci, sizeof(pci), "0000:%02x:00.1", rand_r(&seed) % 20);
 		ledger_gpu(ledger, pci);
 		gpu = ledger_gpu(ledger, GPU);
@@ -45,7 +46,7 @@ static void work(unsigned int seed)
 			if (i % 500 == 0)
 				ledger_used(ledger, gpu);
 		}
-		/* Now and then one leaves, or is only forgotten until it is killed. */
+		/* Sometimes a process leaves, or only loses its state and is killed later. */
 		if (rand_r(&seed) % 8)
 			ledger_leave(ledger, rand_r(&seed) % 2);
 	}
@@ -67,7 +68,7 @@ static void kill_it(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* What anybody sees: never more than the quota, nobody who is dead, and us. */
+/* Other processes see: never more than the quota, no dead process, and this process. */
 static bool look(pid_t dead, bool alone)
 {
 	struct ledger_view *view;
@@ -87,7 +88,7 @@ static bool look(pid_t dead, bool alone)
 	for (unsigned int i = 0; i < view->nr_processes; i++)
 		good = good && view->processes[i].pid != dead;
 	good = good && ours == OWN && used >= OWN;
-	/* Others come and go between two reads of a look: only what stands still is exact. */
+	/* Other processes join and leave between two reads: only unchanged values are exact. */
 	good = good && (!alone || (used == OWN && view->nr_processes == 1));
 	if (!good)
 		printf("# %llu bytes of %u processes, %llu ours\n", (unsigned long long)used,
@@ -121,7 +122,7 @@ int main(void)
 		usleep(rand_r(&seed) % 300);
 		kill_it(other);
 		wrong_all += !look(other, true) || ledger_used(ledger, gpu) != OWN;
-		/* Nothing that the dead had reserved, and no lock of theirs, is in the way. */
+		/* Neither reservations nor locks of dead processes remain. */
 		wrong_quota += ledger_charge(ledger, gpu, QUOTA - OWN + 1) == 0;
 		wrong_quota += ledger_charge(ledger, gpu, QUOTA - OWN) != 0;
 		ledger_release(ledger, gpu, QUOTA - OWN);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The ledger of a tenant's memory: by threads, by processes, and with files that lie. */
+/*
+ * The ledger of a tenant's memory: with threads, with processes, and with files that have wrong
+ * contents.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -39,7 +42,7 @@ static struct ledger *join(void)
 	return err ? NULL : ledger;
 }
 
-/* What is used on a GPU, as anybody sees it; @nr: by how many processes. */
+/* The memory in use on a GPU, as any process sees it; @nr: the number of its processes. */
 static uint64_t seen(const char *pci, unsigned int *nr)
 {
 	struct ledger_view *view;
@@ -251,7 +254,10 @@ static void test_threads(void)
 
 /* ------------------------------------------------------------------------- processes */
 
-/* Where processes wait for one another, close together in time. */
+/*
+ * A barrier at which processes wait for each other, so that they continue at nearly the same
+ * time.
+ */
 struct meeting {
 	atomic_int here;
 	atomic_uint round;
@@ -298,7 +304,7 @@ static void ask(struct asked *asked)
 	ledger_leave(ledger, false);
 }
 
-/* Of those that ask at once for more than half, one gets it in each round: no more, no less. */
+/* If several processes ask at once for more than half, exactly one gets it in each round. */
 static void test_one_gets_it(void)
 {
 	int nobody = 0, several = 0;
@@ -371,7 +377,7 @@ static void test_fork(void)
 	ledger_sweep(tenant);
 }
 
-/* A child that joined, charged 100 bytes, did @then and lives. */
+/* A child that joins, charges 100 bytes, runs @then and stays alive. */
 static pid_t start(void (*then)(void), int *to, int *from)
 {
 	pid_t pid = fork();
@@ -456,7 +462,7 @@ static void test_closed(void)
 
 static int exec_ready = -1;
 
-/* The new program says that it runs. */
+/* The new program reports that it runs. */
 static void exec_other(void)
 {
 	dup2(exec_ready, 9);
@@ -483,7 +489,7 @@ static void test_exec(void)
 	ledger_sweep(tenant);
 }
 
-/* A clone that runs no handlers and lives on: its parent's slot goes with its parent. */
+/* A clone that runs no handlers and stays alive: its parent's slot ends with its parent. */
 static void clone_raw(void)
 {
 	setpgid(0, 0);
@@ -510,7 +516,7 @@ static void test_clone(void)
 	ledger_sweep(tenant);
 }
 
-/* ------------------------------------------------------------- others beside, and races */
+/* ---------------------------------------------------------- concurrency and races */
 
 static void test_outside(void)
 {
@@ -551,7 +557,9 @@ static void test_outside(void)
 	tap_ok(!access(path, F_OK) && ledger_sweep(tenant), "who leaves may let it stay");
 }
 
-/* Some join and leave and take the file away, over and over: who joined is always in it. */
+/*
+ * Processes join, leave and remove the file in a loop: a process that has joined is always in it.
+ */
 static void test_race(void)
 {
 	enum { NR = 4 };
@@ -591,7 +599,7 @@ static void test_race(void)
 
 /* ---------------------------------------------------------------------- pid namespaces */
 
-/* In a user namespace of our own, with our number in it, where that is what it takes. */
+/* In a new user namespace with this process's uid, if that is necessary. */
 static bool unshare_pids(void)
 {
 	char text[40];
@@ -605,7 +613,7 @@ static bool unshare_pids(void)
 	return fd >= 0 && write(fd, text, len) == len;
 }
 
-/* Process 1 of a namespace: joins, looks round, says so, and waits. */
+/* Process 1 of a namespace: joins, reads the list, reports it, and waits. */
 static bool in_namespace(int to, int from)
 {
 	struct ledger *own = join();
@@ -686,7 +694,7 @@ static int write_file(const char *text, size_t len, mode_t mode)
 	return bad;
 }
 
-/* What both ways in say of the file at @path. */
+/* The errors of both ways to open the file at @path. */
 static bool both_say(int looking, int joining)
 {
 	struct ledger *ledger = NULL;
@@ -761,7 +769,7 @@ static void test_files_that_lie(void)
 	tap_ok(ledger_sweep(tenant) && access(path, F_OK), "and can be taken away");
 }
 
-/* What a process that lives has made of its file is nobody else's to mend. */
+/* A damaged file of a living process is not repaired by others. */
 static void test_held(void)
 {
 	int to[2], from[2];
@@ -782,7 +790,7 @@ static void test_held(void)
 	       "once nobody is in it, it is made anew");
 }
 
-/* Slots that nobody has, full of numbers: what is in a file alone counts for nothing. */
+/* Slots without an owner, full of numbers: values in a file alone do not count. */
 static void test_claims(void)
 {
 	struct ledger_slot slot = { .start = 1, .program = "ghost" };
@@ -808,7 +816,10 @@ static void test_claims(void)
 	ledger_leave(ledger, true);
 }
 
-/* Of whom there is only a number to go by: by when he began, and in which namespace. */
+/*
+ * A process that is identified only by its pid: the start time and the namespace are compared
+ * too.
+ */
 static void test_lives(void)
 {
 	uint64_t own = control_pid_namespace(), start = control_process_start(getpid());
@@ -830,7 +841,7 @@ static void test_lives(void)
 	slot.start = start;
 	atomic_store(&slot.pid, pid);
 	tap_ok(!ledger_file_lives(-1, 0, &slot, own), "one that is gone does not");
-	/* Whoever has its lock now: a clone of it that nobody was told of. */
+	/* The present holder of its lock: a clone that was never reported. */
 	name_tenant("lives");
 	ledger = join();
 	atomic_store(&slot.gpus[ledger_gpu(ledger, GPU)].used, 77);
@@ -844,7 +855,7 @@ static void test_lives(void)
 	ledger_leave(ledger, true);
 }
 
-/* What another has asked for is not had by it yet: that it may not get it is waited for. */
+/* A process does not have requested memory yet: another request waits until it is decided. */
 static void *withdraw(void *arg)
 {
 	_Atomic uint64_t *reserved = arg;
@@ -907,7 +918,7 @@ static void test_folder(void)
 	name_tenant("folder");
 	pid = fork();
 	if (!pid) {
-		/* Somebody else was there first. */
+		/* Another process was first. */
 		if (mkdir(CONTROL_ROOT "/gpupart-4243", 0777) || setuid(4243))
 			_exit(2);
 		_exit(!(ledger_join(tenant, &ledger) == -EPERM &&
@@ -921,7 +932,7 @@ static void test_folder(void)
 
 #define SMALL_SHM "size=512k,mode=1777"
 
-/* All but @left pages of /dev/shm. */
+/* Fills all but @left pages of /dev/shm. */
 static bool fill_shm(int left)
 {
 	int fd = open(CONTROL_ROOT "/fill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -933,7 +944,7 @@ static bool fill_shm(int left)
 	return fd >= 0 && size > left * 4096 && !ftruncate(fd, size - left * 4096) && !close(fd);
 }
 
-/* In a /dev/shm of its own: 0, or what was wrong; 77: there can be none. */
+/* With a private /dev/shm. Returns 0, or what failed; 77: no private /dev/shm is possible. */
 static int in_full_shm(void)
 {
 	uint64_t before;
@@ -943,7 +954,7 @@ static int in_full_shm(void)
 		return 77;
 	if (ledger_set_quota_of(tenant, GPU, 1000, true, &before) || !fill_shm(0))
 		return 1;
-	/* A page has five slots or six. */
+	/* A page has five or six slots. */
 	for (int i = 0; i < 20; i++)
 		if (!join())
 			return 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a process was granted moves from what it reserved to what it uses while others add both up:
- * it counts once or twice, never not at all. After each access of one side the other one acts.
+ * A granted amount moves from a process's reservation to its usage while others add up both: it
+ * counts once or twice, but never zero times. After each access of one side the other side runs.
  */
 #include <stdatomic.h>
 #include <stddef.h>

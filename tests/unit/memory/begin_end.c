@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory quota at calls that a driver of the test's own makes: frees that fail, contexts that
- * go with what was in them, and pools that are no GPU's.
+ * The memory quota at calls of a fake driver: frees that fail, contexts that are destroyed with
+ * their allocations, and pools that belong to no GPU.
  */
 #include <unistd.h>
 #include "lib/memory/calls_begin_end.c"
@@ -12,9 +12,9 @@
 #define IMPOSSIBLE	(1ull << 62)
 #define CTX_A	((void *)0xa0)
 #define CTX_B	((void *)0xb0)
-#define NR	3000		/* allocations, more than there are chains in the table at first */
+#define NR	3000		/* allocations, more than the table's initial chains */
 
-static uint64_t own;		/* what the process has, as the driver tells */
+static uint64_t own;		/* memory of the process, as the driver reports it */
 static uint64_t reserved;	/* by each pool */
 
 static int device_count(int *nr)
@@ -90,9 +90,9 @@ static const struct cuda_api fake = {
 	.free_async = free_async,
 };
 
-static uint64_t words[8];	/* the call's arguments */
+static uint64_t words[8];	/* arguments of the call */
 
-/* One call of the driver, which writes @out to where its first argument points. */
+/* One call of the driver; it stores @out where its first argument points. */
 static int call(int cbid, void *ctx, int result, uint64_t out)
 {
 	struct cuda_call_params params = { .result = &result, .arguments = words, .ctx = ctx };
@@ -103,7 +103,7 @@ static int call(int cbid, void *ctx, int result, uint64_t out)
 	params.name = driver_function_name(cbid);
 	params.site = CUDA_SITE_BEGIN;
 	on_call(&row->fn, &params);
-	/* As the driver does with a size that no GPU has. */
+	/* Like the driver with a size that no GPU has. */
 	if (words[1] == IMPOSSIBLE)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!result && out)
@@ -156,14 +156,14 @@ static void test_failed_free(void)
 		allocate(slab + i * MEMORY_SLAB, 100, CTX_A);
 	for (int i = 1; i <= 9; i++)
 		release(slab + i * MEMORY_SLAB, 0);
-	/* Five that are empty go at once, four are left. */
+	/* Five empty ones are freed at once, four remain. */
 	tap_ok(used() == before + 4 * MEMORY_SLAB,
 	       "a slab with an allocation whose free failed is not empty");
 	release(slab, 0);
 	tap_ok(used() == before - MEMORY_SLAB, "until the next one succeeds");
 }
 
-/* Items of both contexts are in each chain of the table. */
+/* Each chain of the table has items of both contexts. */
 static void test_contexts(void)
 {
 	uint64_t before = used();
@@ -184,7 +184,7 @@ static void test_contexts(void)
 	       wrong);
 }
 
-/* @type of its location: 1 a GPU, 2 the host, 3 a NUMA node of the host. */
+/* @type of the location: 1 a GPU, 2 the host, 3 a NUMA node of the host. */
 static void make_pool(uint64_t pool, int type)
 {
 	struct cuda_pool_props props = { .type = 1, .location = { type, 0 } };
@@ -204,7 +204,7 @@ static int allocate_from(uint64_t pool, uint64_t bytes)
 	words[1] = bytes;
 	words[2] = pool;
 	words[3] = 0;
-	/* From now on a pool has what was asked of it. */
+	/* From now on a pool reserves the requested amount. */
 	reserved = bytes;
 	result = call(611, CTX_A, 0, 0x7000);
 	reserved = 0;
@@ -249,7 +249,7 @@ int main(void)
 	memory_real_open(&fake);
 	memory_device_start(&fake);
 	atomic_store(&on, true);
-	/* The GPU is joined at its first use. */
+	/* The process joins the GPU's ledger at its first use. */
 	allocate(1 << 30, 2 * MIB, CTX_A);
 	release(1 << 30, 0);
 	test_failed_free();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What nvml_usage.c is told by the simulated management library, also where a tenant's
- * audit library gives every program other answers.
+ * The answers that nvml_usage.c gets from the simulated NVML, also while a tenant's audit library
+ * changes the answers for programs.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 static char pci[20];
 
-/* The first device's address, as the library tells it. */
+/* The first device's address, as the library reports it. */
 static bool find_pci(void)
 {
 	int (*start)(void), (*get)(unsigned int, void **);
@@ -30,7 +30,7 @@ static bool find_pci(void)
 	*(void **)&tell = dlsym(lib, "nvmlDeviceGetPciInfo_v3");
 	if (!start || !get || !tell || start() || get(0, &device) || tell(device, info))
 		return false;
-	/* nvmlPciInfo_t: 16 bytes of the old address, five numbers, then the address. */
+	/* nvmlPciInfo_t: 16 bytes with the old address, five numbers, then the address. */
 	snprintf(pci, sizeof(pci), "%.19s", info + 36);
 	return pci[0];
 }

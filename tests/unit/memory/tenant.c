@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tenants: the one that a process is in, what is shown of it, and when it is forgotten. */
+/* Tenants: which one a process joins, what is listed, and when it is removed. */
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static bool says(const char *part)
 	return strstr(gpupart_error(gp), part);
 }
 
-/* The tenant's only row; false where there is none, or several. */
+/* The only row of the tenant; false if there are none or several. */
 static bool find(struct gpupart_tenant *tenant)
 {
 	static struct gpupart_tenant list[256];
@@ -125,7 +125,7 @@ static void test_inside(void)
 	       "and its calls that may have got what is not counted");
 }
 
-/* A child that uses a GPU is in the tenant with a slot of its own. */
+/* A child that uses a GPU is in the tenant, with its own slot. */
 static void test_child(void)
 {
 	struct gpupart_tenant tenant;
@@ -149,7 +149,7 @@ static void test_child(void)
 	       tenant.nr_processes == 1, "and what it had goes with it");
 }
 
-/* Without a name: in a process of its own, since one is in one tenant. */
+/* Without a name: in a separate process, because a process joins one tenant only. */
 static void test_own_name(void)
 {
 	char path[100];

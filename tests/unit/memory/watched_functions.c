@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which functions memory is counted at: numbers as CUPTI's header has them, where it is. */
+/* The functions at which memory is counted: numbers as in CUPTI's header, if it is installed. */
 #include <stdio.h>
 #include <string.h>
 #include "lib/memory/watched_functions.h"
@@ -15,7 +15,10 @@ static const struct memory_call *find(int cbid)
 	return NULL;
 }
 
-/* Who misses one waits for the GPU in the middle of a capture, which that ends. */
+/*
+ * If one of these were not watched, the library would wait for the GPU inside a capture, which
+ * ends the capture.
+ */
 static void test_captures(void)
 {
 	static const int begins[] = { 495, 496, 539, 540, 720, 721 }, ends[] = { 497, 498 };
@@ -29,7 +32,10 @@ static void test_captures(void)
 		       "%d ends one", ends[i]);
 }
 
-/* In whose order memory is got: of the "ptsz" forms each thread's own, where it is 0. */
+/*
+ * The stream in whose order memory is allocated: for "ptsz" forms the per-thread stream if it is
+ * 0.
+ */
 static void test_streams(void)
 {
 	static const struct {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plans against all plans there are: on small made-up GPUs every way to give TPCs, homes and
- * uGPUs to tenants is written down, those that meet the demands are kept, and the order that
- * gpupart.h promises is applied to that list, one key after the other. Shares nothing with
- * the planner: it reads demands and sets only, and counts.
+ * Compares plans with all possible plans. On small made-up GPUs the test enumerates every way to
+ * give TPCs, homes and uGPUs to tenants, keeps those that meet the demands, and applies the order
+ * of gpupart.h to that list, one key after the other. It shares no code with the planner: it
+ * reads demands and sets only, and counts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define MAX_U 2
 #define MAX_LIST 3000000
 
-/* A made-up GPU and what is asked of it, by place in @demands. */
+/* A made-up GPU and its demands, by index in @demands. */
 static unsigned int nr_g, nr_t, nr_u, size[MAX_G], main_size[MAX_G], gpc_ugpu[MAX_G];
 static bool intact[MAX_G];
 static struct gpupart_demand demands[MAX_T];
@@ -56,7 +56,7 @@ static unsigned int total(const struct way *w, unsigned int t)
 
 static bool names(const char *text, unsigned int t)
 {
-	/* Names are one letter each here. */
+	/* Names have one letter each here. */
 	return text && strchr(text, *demands[t].name);
 }
 
@@ -66,9 +66,9 @@ static bool related(unsigned int a, unsigned int b, bool same)
 		      names(demands[a].apart, b) || names(demands[b].apart, a);
 }
 
-/* --------------------------------------------------------- all that is possible */
+/* ------------------------------------------------------------- all possible plans */
 
-/* Of a tenant that wants GPCs spread: as many of each uGPU. */
+/* For a tenant that spreads its GPCs: the same number from each uGPU. */
 static bool balanced(const struct way *w, unsigned int t)
 {
 	unsigned int nr[MAX_U] = { 0 };
@@ -170,7 +170,7 @@ static void list_counts(struct way *w, unsigned int g, unsigned int t, unsigned 
 
 #define KEY_LEN 32
 
-/* Keeps those of the list with the lexicographically lowest key. */
+/* Keeps the entries of the list with the lexicographically lowest key. */
 static void keep_lowest(void (*key)(const struct way *w, unsigned int t, int *k), unsigned int t)
 {
 	int lowest[KEY_LEN], k[KEY_LEN];
@@ -233,7 +233,7 @@ static void level_ugpus(void)
 	}
 }
 
-/* Which tenants have which TPCs so far, and the order of GPCs that follows for one. */
+/* The TPCs of each tenant so far, and the resulting order of GPCs for one tenant. */
 static unsigned char so_far[MAX_T][MAX_G];
 static unsigned int order[MAX_G];
 
@@ -257,7 +257,7 @@ static void find_order(unsigned int t)
 					order[nr++] = g;
 }
 
-/* Is there a way with at least these numbers? */
+/* Whether there is a plan with at least these numbers. */
 static bool exists(const unsigned int *nr)
 {
 	for (unsigned int i = 0; i < nr_list; i++) {
@@ -271,7 +271,7 @@ static bool exists(const unsigned int *nr)
 	return false;
 }
 
-/* As if GPCs did not matter: uGPUs alone, of the GPCs nobody has whole. */
+/* As if GPCs did not matter: only uGPUs, with the GPCs that no tenant has whole. */
 static bool counts_fit(unsigned int first, const unsigned int *nr)
 {
 	unsigned int room[MAX_U] = { 0 }, loose = 0, all = 0;
@@ -298,7 +298,7 @@ static bool counts_fit(unsigned int first, const unsigned int *nr)
 	return loose <= all;
 }
 
-/* Deals as the header says; @nr holds minima and then what everyone has. */
+/* Distributes TPCs as the header says; @nr has the minima on entry and the results on return. */
 static void deal(unsigned int first, unsigned int *nr, bool counts_only)
 {
 	bool done[MAX_T] = { false };
@@ -493,7 +493,7 @@ static struct gpupart_topology *make_gpu(unsigned int max_size)
 		main_size[g] = nr_main;
 		largest = nr > largest ? nr : largest;
 		ugpu_size[gpc_ugpu[g]] += size[g];
-		/* The first ones of the virtual GPC are out of bounds. */
+		/* The first TPCs of the virtual GPC are outside @within. */
 		if (gone < nr_main)
 			main_size[g] -= gone;
 		else
@@ -558,10 +558,10 @@ static void ask(unsigned int most, bool whole_only)
 	qsort(rank, nr_t, sizeof(rank[0]), rank_order);
 }
 
-/* ------------------------------------------------------------------ the compare */
+/* ----------------------------------------------------------------- comparison */
 
 static unsigned int nr_found, nr_refused, nr_wrong, nr_seen, nr_unordered, nr_advice, nr_bad_advice;
-/* Sets that were made to hold a cluster, and that could not be. */
+/* Numbers of sets that can run a cluster, and of sets that cannot. */
 static unsigned int nr_held, nr_not_held;
 
 static void show(const struct gpupart_topology *topo, const struct gpupart_plan *plan)
@@ -585,7 +585,10 @@ static void show(const struct gpupart_topology *topo, const struct gpupart_plan 
 	}
 }
 
-/* The sets are those counts, disjoint, within bounds, and homes are in one virtual GPC. */
+/*
+ * Checks that the sets have these counts, are disjoint and within bounds, and that homes are in
+ * one virtual GPC.
+ */
 static bool agrees(const struct gpupart_topology *topo, const struct gpupart_plan *plan)
 {
 	struct gpupart_tpcset seen = { 0 };
@@ -616,7 +619,7 @@ static bool agrees(const struct gpupart_topology *topo, const struct gpupart_pla
 	return equal && plan->optimal && plan->nr_tenants == nr_t;
 }
 
-/* The same demands in another order make the same sets. */
+/* The same demands in another order give the same sets. */
 static bool same_reversed(struct gpupart *gp, const struct gpupart_topology *topo,
 			  const struct gpupart_plan *plan)
 {
@@ -648,8 +651,8 @@ static bool number_after(const char *text, const char *key, unsigned int *value)
 }
 
 /*
- * "tenant X: ...: min=3, or max=9, or cluster=4, or no gpcs, ... would do": each is tried,
- * and that one TPC more does not do, too.
+ * "tenant X: ...: min=3, or max=9, or cluster=4, or no gpcs, ... would do": tries each
+ * suggestion, and checks that one TPC more is not possible.
  */
 static void check_advice(struct gpupart *gp, const struct gpupart_topology *topo)
 {
@@ -707,7 +710,7 @@ static void check_advice(struct gpupart *gp, const struct gpupart_topology *topo
 	}
 }
 
-/* All ways, and the best of them alone. */
+/* All plans, and the best ones only. */
 static void solve(void)
 {
 	struct way w = { 0 };
@@ -724,7 +727,9 @@ static void solve(void)
 	level_sets(first);
 }
 
-/* Takes @nr of the TPCs of a virtual GPC or of those outside of it; how many there were. */
+/*
+ * Takes @nr TPCs of a virtual GPC, or of those outside virtual GPCs; returns their number before.
+ */
 static unsigned int take(unsigned int *left, unsigned int nr)
 {
 	nr = nr < *left ? nr : *left;
@@ -732,7 +737,7 @@ static unsigned int take(unsigned int *left, unsigned int nr)
 	return nr;
 }
 
-/* Of @w, whose TPCs are given names: which tenants have 4 TPCs in one virtual GPC. */
+/* For @w, with named TPCs: which tenants have 4 TPCs in one virtual GPC. */
 static void find_holders(const struct way *w, bool *holds)
 {
 	memset(holds, 0, MAX_T * sizeof(*holds));
@@ -764,7 +769,7 @@ static void find_holders(const struct way *w, bool *holds)
 	}
 }
 
-/* With homes of 4 for @last and for those before it in rank that hold a cluster. */
+/* With homes of 4 TPCs for @last and for tenants before it in rank that have a cluster. */
 static void want_homes(unsigned int last, const bool *holds)
 {
 	for (unsigned int i = 0; i <= last; i++) {
@@ -777,7 +782,7 @@ static void want_homes(unsigned int last, const bool *holds)
 	}
 }
 
-/* The rule for clusters, as gpupart.h has it, after solve(). */
+/* The rule for clusters of gpupart.h, applied after solve(). */
 static void hold_clusters(void)
 {
 	unsigned int min_was[MAX_T], home_was[MAX_T];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shapes of sets: every number of TPCs on every board, and of random parts of it, against all sets
- * of GPCs there are and against counts that are worked out apart.
+ * Shapes of sets: every number of TPCs on every board, and on random parts of it, compared with
+ * all sets of GPCs and with independently computed counts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "lib/private.h"
 #include "tests/tap.h"
 
-#define CLUSTER_TPCS 4		/* of 8 blocks; the boards have two SMs a TPC */
+#define CLUSTER_TPCS 4		/* for 8 blocks; the boards have two SMs per TPC */
 
 static struct gpupart *gp;
 static struct gpupart_topology *topo;
@@ -43,7 +43,10 @@ static unsigned int in_vgpc(const struct gpupart_tpcset *set)
 	return most;
 }
 
-/* By trying all: the sums, as bits, of GPCs that @from has whole; @equal: as many of each uGPU. */
+/*
+ * By exhaustive search: the possible sums, as bits, of GPCs that are completely in @from; @equal:
+ * the same number from each uGPU.
+ */
 static void find_sums(const struct gpupart_tpcset *from, bool equal, bool *sums)
 {
 	memset(sums, 0, (GPUPART_MAX_TPCS + 1) * sizeof(*sums));
@@ -62,10 +65,10 @@ static void find_sums(const struct gpupart_tpcset *from, bool equal, bool *sums)
 	}
 }
 
-/* The least sum of squares of @nr TPCs, GPC @home with at least CLUSTER_TPCS (-1: none). */
+/* The lowest sum of squares of @nr TPCs, with at least CLUSTER_TPCS in GPC @home (-1: none). */
 static unsigned int most_even(const struct gpupart_tpcset *from, unsigned int nr, int home)
 {
-	/* least[n]: of the GPCs so far with n TPCs. */
+	/* least[n]: the lowest sum with n TPCs of the GPCs so far. */
 	unsigned int least[GPUPART_MAX_TPCS + 1], next[GPUPART_MAX_TPCS + 1];
 
 	memset(least, 0x3f, sizeof(least));
@@ -118,7 +121,7 @@ static void try_gpcs(const struct gpupart_tpcset *from, unsigned int nr)
 		newly_broken += is_whole(from, gpc) && in_gpc(&set, gpc) && !is_whole(&set, gpc);
 	}
 	bad_gpcs += in_whole != best;
-	/* The rest is of GPCs that others have parts of, where these have enough. */
+	/* The remaining TPCs come from GPCs that other sets use in part, if these have enough. */
 	bad_gpcs += newly_broken > 1 || (newly_broken && broken >= nr - best);
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* When the launches that had a process's old set have ended: also of one that has no number yet. */
+/*
+ * When all launches with a process's old set have ended, including launches that have no number
+ * yet.
+ */
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -25,7 +28,7 @@ static bool begin(void)
 	return good && records_context(records, &cuda, CTX);
 }
 
-/* What another thread wrote before, and nobody sees without the @fence'th fence from now on. */
+/* A store of another thread that becomes visible only at the @fence'th fence from now on. */
 static void (*stored)(void);
 static int fence;
 
@@ -140,7 +143,9 @@ static void unfenced(void)
 	tap_ok(drained() == 1, "which has ended");
 }
 
-/* A count that another mapping of the page kept; else a thread outside seems to be inside. */
+/*
+ * A count from another mapping of the page; without it, a thread outside would seem to be inside.
+ */
 static void marks(void)
 {
 	control_graph_begins();
@@ -248,8 +253,8 @@ static void many_threads(void)
 
 /* ------------------------------------------------------------------- the race */
 
-static _Atomic uint64_t set;			/* what a launch reads */
-static _Atomic uint64_t oldest = UINT64_MAX;	/* set of the launches that have not ended */
+static _Atomic uint64_t set;			/* read by launches */
+static _Atomic uint64_t oldest = UINT64_MAX;	/* the set of launches that have not ended */
 static atomic_bool over;
 
 static void *launch_all_the_time(void *unused)
@@ -264,7 +269,7 @@ static void *launch_all_the_time(void *unused)
 		had[i % NR_BEHIND] = atomic_load_explicit(&set, memory_order_relaxed);
 		control_count(CONTROL_CONFINED);
 		if (l->cell) {
-			/* Before its end is seen: the next one is older than this by no set. */
+			/* Before its end is seen: the next launch is not older than this one. */
 			atomic_store(&oldest, had[(i + 1) % NR_BEHIND]);
 			end(*l);
 		}
@@ -303,7 +308,7 @@ int main(void)
 		launches, inside, unfenced, marks, loose, unknown, more_unknown, many_threads, race,
 	};
 
-	/* In a process of its own each: nothing of one test is in the next. */
+	/* Each test runs in a separate process, so that tests do not affect each other. */
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		int status = 1, before = tap_count;
 		pid_t pid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Busy time as a union, against a map of every nanosecond; totals of functions; the clock. */
+/* Busy time as a union, compared with a map of every nanosecond; totals of functions; the clock. */
 #include <string.h>
 #include "lib/records/records.h"
 #include "tests/tap.h"
@@ -20,7 +20,7 @@ struct interval {
 	unsigned int begin, end;
 };
 
-/* By begin, then mixed among @disorder neighbours. */
+/* Sorted by begin, then shuffled among @disorder neighbours. */
 static void make(struct interval *list, unsigned int longest, unsigned int disorder)
 {
 	unsigned int at = 1;
@@ -40,7 +40,7 @@ static void make(struct interval *list, unsigned int longest, unsigned int disor
 	}
 }
 
-/* What records_add() says against the oracle, after every interval. Bounds: @exact or not. */
+/* Compares records_add() with the map after every interval. Bounds: @exact or not. */
 static bool agrees(const struct interval *list, bool exact)
 {
 	static unsigned char busy[2 * SPAN];
@@ -93,7 +93,7 @@ static void union_against_oracle(void)
 
 static struct control_ring rings[2];
 
-/* A CPU counter of 1 GHz, 1000 ns behind the GPU's clock. */
+/* A CPU counter of 1 GHz that is 1000 ns behind the GPU's clock. */
 static void clear(void)
 {
 	memset(&totals, 0, sizeof(totals));
@@ -150,8 +150,8 @@ static void times(void)
 }
 
 /*
- * Three launches that were seen long after two of them had ended, as the first ones of a program
- * are: each took 1 s.
+ * Three launches that were seen long after two of them had ended, like the first launches of a
+ * program: each took 1 s.
  */
 static void seen_late(void)
 {
@@ -180,7 +180,7 @@ static void seen_late(void)
 	       totals.kernels_ns);
 }
 
-/* More functions than there are places: those with the most time stay. */
+/* More functions than table entries: those with the most time stay. */
 static void many_functions(void)
 {
 	uint64_t t = 1000000, heavy = 0;
@@ -198,7 +198,7 @@ static void many_functions(void)
 	for (int i = 0; i < 40; i += 10)
 		if (function(0x8000 + i * 16))
 			heavy += function(0x8000 + i * 16)->ns;
-	/* The very first is submitted long before. */
+	/* The very first launch is submitted long before. */
 	tap_ok(nr == CONTROL_NR_FUNCTIONS && heavy >= 400000000 && heavy <= 401000000,
 	       "of 3604 functions 64 are there, and the 4 with the most time are whole: %lu ns",
 	       heavy);

@@ -16,13 +16,13 @@
 #define SLOT(i)		(40 + 2 * (i))	/* V04_00: byte of the enable bit; clcbc0qmd.h */
 #define ADDRESS(i)	(80 + 16 * (i))
 #define PAYLOAD(i)	(88 + 16 * (i))
-#define GPU_AHEAD	500000000000000ull	/* of its clock before CLOCK_MONOTONIC, ns */
+#define GPU_AHEAD	500000000000000ull	/* the GPU's clock minus CLOCK_MONOTONIC, ns */
 
 static struct gpupart *gp;
 static struct tmd_map map;
 static struct control_gpu *gpu;
 static struct records *records;
-static int refuses_registered;	/* the driver's result for memory that is registered */
+static int refuses_registered;	/* the driver's result for memory registration */
 static void *registered[64];
 static unsigned int nr_registered;
 
@@ -32,7 +32,7 @@ struct stream {
 };
 
 struct launched {
-	struct records_cell *cell;	/* NULL: it has no record */
+	struct records_cell *cell;	/* NULL: no record */
 	uint64_t payload;
 };
 
@@ -86,7 +86,7 @@ static bool start(void)
 	       (gpu = control_add_gpu(&info, 1)) && !records_start(gp, gpu, &map, &records);
 }
 
-/* As the driver builds it: slot 0 is its own. */
+/* As the driver builds it: the driver uses slot 0. */
 __attribute__((unused))
 static void build(struct stream *s)
 {
@@ -151,7 +151,7 @@ static bool read_own(struct gpupart_records *r)
 	return good;
 }
 
-/* Shows what was read where it is not that. */
+/* Prints the read values if they are wrong. */
 __attribute__((unused))
 static bool reads(uint64_t issued, uint64_t ended, uint64_t outstanding, uint64_t unrecorded,
 		  uint64_t unknown)
@@ -167,7 +167,7 @@ static bool reads(uint64_t issued, uint64_t ended, uint64_t outstanding, uint64_
 	return same;
 }
 
-/* In a process of its own, with a context: nothing of one test is in the next. */
+/* In a separate process with a context, so that tests do not affect each other. */
 __attribute__((unused))
 static void gpu_child(void (*test)(void))
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Graphs whose launches fail, nodes change, counters wrap: never idle while one runs. */
+/*
+ * Graphs whose launches fail, whose nodes change, whose counters wrap: never idle while one runs.
+ */
 #include "lib/driver/cuda.h"
 #include "tests/unit/records/gpu.h"
 
@@ -7,7 +9,7 @@
 #define LAST		((void *)0x1000)	/* the function of last kernels */
 #define OTHER		((void *)0x2000)
 
-/* A graph of kernels: the first one, and the others behind it. */
+/* A graph of kernels: one first kernel, and the others after it. */
 static struct fake_graph {
 	unsigned int nr;
 	void *functions[4];
@@ -59,7 +61,7 @@ struct executable {
 	unsigned int nr_nodes, nr_built;
 };
 
-/* Builds node @n for @function, as the driver does: in the launch callback. */
+/* Builds node @n for @function, like the driver: in the launch callback. */
 static bool node_build(struct executable *e, unsigned int n, void *function)
 {
 	struct launch_params params = {
@@ -71,7 +73,7 @@ static bool node_build(struct executable *e, unsigned int n, void *function)
 	return e->counted[n];
 }
 
-/* Its first launch builds the nodes. */
+/* The first launch builds the nodes. */
 static void launch_graph(struct executable *e, struct fake_graph *graph, int result)
 {
 	records_graph_begins(e->mark, records);
@@ -82,7 +84,7 @@ static void launch_graph(struct executable *e, struct fake_graph *graph, int res
 	e->nr_built = records_mark_built(e->mark, 0);
 }
 
-/* With two nodes built again; the result is that of the first. */
+/* With two rebuilt nodes; returns the result of the first. */
 static bool relaunch(struct executable *e, unsigned int a, void *is, unsigned int b, void *other)
 {
 	bool counts;
@@ -104,7 +106,7 @@ static void instantiate(struct executable *e, struct fake_graph *graph)
 	launch_graph(e, graph, 0);
 }
 
-/* The counter that a node adds to: its graph's cell. */
+/* The counter that a node increments: its graph's cell. */
 static struct records_graph_cell *cell_of(struct executable *e)
 {
 	struct records_graph_cell *cell = NULL;
@@ -115,7 +117,7 @@ static struct records_graph_cell *cell_of(struct executable *e)
 	return cell;
 }
 
-/* One launch ends, or what is left of it: @nr of its kernels. */
+/* Ends one launch, or only @nr of its kernels. */
 static void kernels_end(struct executable *e, unsigned int nr)
 {
 	struct records_graph_cell *cell = cell_of(e);
@@ -125,7 +127,7 @@ static void kernels_end(struct executable *e, unsigned int nr)
 	atomic_fetch_add(&cell->count, nr);
 }
 
-/* A launch that may have been made counts for its entry, which is no other graph's. */
+/* A launch that may have been made counts for its entry, which no other graph gets. */
 static void failed(void)
 {
 	static struct executable e, again, next;
@@ -151,7 +153,10 @@ static void failed(void)
 	tap_ok(reads(4, 3, 1, 0, 2), "which ends by itself");
 }
 
-/* An update lets two nodes change functions: as many kernels count, and not the same ones. */
+/*
+ * An update exchanges the functions of two nodes: the same number of kernels count, but other
+ * kernels.
+ */
 static void exchanged(void)
 {
 	static struct executable e;
@@ -191,7 +196,7 @@ static void wraps(void)
 	tap_ok(good == 12 && atomic_load(&cell->count) == 4, "a counter of 32 bits goes round");
 }
 
-/* The records of a graph that is gone come later, while another one runs. */
+/* Records of a destroyed graph arrive later, while another graph runs. */
 static void late(void)
 {
 	static struct executable first, second;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Records of another process: read exactly, and harmless whatever it writes or however it ends. */
+/*
+ * Records of another process: read exactly; and whatever that process writes or however it ends,
+ * the reader is not harmed.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +21,13 @@
 #define NR_KILLS	200
 #define NR_LIES		300
 
-/* A process that launches what it is told to by a byte each, and answers each with one. */
+/* A process that executes one command for each byte it receives, and answers each with a byte. */
 struct other {
 	int in, out;
 	pid_t pid;
 };
 
-static bool begins_without;	/* it has no context before it is told to */
+static bool begins_without;	/* it has no context until a command creates one */
 static struct launched waiting[64];
 static unsigned int nr_waiting;
 
@@ -42,7 +45,7 @@ static void lie(struct control_records *shown, unsigned int seed)
 		bytes[random() % sizeof(*shown)] = random();
 	for (size_t i = 0; i < 5000; i++)
 		section[random() % sizeof(*records->section)] = random();
-	/* All of a million launches in each ring have ended, or of as many as there can be. */
+	/* All of a million launches in each ring have ended, or as many as possible. */
 	for (int i = 0; seed % 5 == 0 && i < RECORDS_NR_CELLS; i++)
 		records->section->cells[i].payload = 0x40000000;
 	for (int i = 0; seed % 5 == 0 && i < CONTROL_NR_RINGS; i++) {
@@ -73,7 +76,7 @@ static void other_does(char what, struct stream *s)
 	case 'x':
 		lie(records->shown, lies++);
 		break;
-	case 'f':	/* for ever, with records that come while it is killed */
+	case 'f':	/* endless, with records that arrive while it is killed */
 		for (unsigned int i = 0; ; i++) {
 			end(waiting[i % 64]);
 			waiting[i % 64] = launch(s);
@@ -161,7 +164,7 @@ static void other_end(struct other *o, int signal)
 	waitpid(o->pid, NULL, 0);
 }
 
-/* Files of those that this test has started so far: other tests have some there, too. */
+/* Files of the processes of this test so far: other tests have files there too. */
 static unsigned int nr_files(void)
 {
 	struct dirent *entry;
@@ -250,11 +253,11 @@ static bool watched_is(struct gpupart_records_reader *reader, uint64_t count)
 		       w.kernels[0].count, w.missed);
 		return false;
 	}
-	/* Its time is busy from the first launch on, as one was outstanding to the end. */
+	/* It is busy from the first launch on, because one was outstanding until the end. */
 	return !count ? !w.ns : w.ns && w.most_ns == w.ns;
 }
 
-/* What was looked at before it launched anything is read to the end, whatever its end is. */
+/* A reader that began before the first launch reads to the end, however the process ends. */
 static void ended(const char *what, const char *does, int signal, uint64_t count)
 {
 	struct gpupart_records_reader *reader, *unseen;
@@ -327,7 +330,7 @@ static uint64_t hash_of(const char *path)
 	return hash;
 }
 
-/* In the middle of launches; a bystander's files stay as they are, and nothing is left. */
+/* Killed in the middle of launches; the files of a bystander do not change, and nothing remains. */
 static void killed(void)
 {
 	struct other stays, o;
@@ -358,7 +361,7 @@ static void killed(void)
 
 static void of_another_user(void)
 {
-	/* One that has no folder of another test or user. */
+	/* A process without a folder of another test or user. */
 	uid_t uid = 1000000000 + getpid();
 	struct gpupart_records_reader *reader;
 	char folder[64];

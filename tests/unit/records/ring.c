@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Counts of launches: issued, ended and outstanding are exact; what is not known is not idle. */
+/*
+ * Counts of launches: issued, ended and outstanding are exact; unknown launches do not count as
+ * idle.
+ */
 #include <pthread.h>
 #include "tests/unit/records/gpu.h"
 
@@ -10,7 +13,7 @@
 
 static struct stream streams[NR_THREADS][NR_STREAMS], many[100];
 
-/* Each stream ends its launches in their order, up to 40 behind. */
+/* Each stream ends its launches in order, at most 40 behind. */
 static void *launch_some(void *arg)
 {
 	struct stream *mine = arg;
@@ -24,7 +27,7 @@ static void *launch_some(void *arg)
 			random = random * 1103515245 + 12345;
 			if (random >> 16 & 1)
 				continue;
-			/* All that wait. */
+			/* Ends all waiting launches. */
 			for (int j = 1; j <= 40; j++) {
 				end(waiting[s][(i + j) % 40]);
 				waiting[s][(i + j) % 40].cell = NULL;
@@ -36,7 +39,7 @@ static void *launch_some(void *arg)
 	return NULL;
 }
 
-/* While threads launch: what busy() says a moment later may differ. */
+/* While threads launch: a later busy() may differ. */
 static uint64_t outstanding_now(void)
 {
 	struct gpupart_records_reader *reader;
@@ -88,7 +91,7 @@ static void of_one(void)
 	       "three are outstanding");
 	end(a);
 	tap_ok(reads(3, 1, 2, 0, 0), "one has ended");
-	/* Never seen on hardware: what ended out of order stays busy. */
+	/* Never seen on hardware: launches that ended out of order stay busy. */
 	end(c);
 	tap_ok(reads(3, 1, 2, 0, 0), "a record that is late or lost keeps the ones behind it busy");
 	end(b);
@@ -191,7 +194,10 @@ static void stream_reused(void)
 	tap_ok(reads(65, 65, 0, 2, 2), "and all is counted");
 }
 
-/* Work without a record is behind all that has one: its stream went, and its ring is another's. */
+/*
+ * Work without a record comes after all work with one: its stream was destroyed and its ring is
+ * reused.
+ */
 static void unrecorded_gone(void)
 {
 	const uint64_t all = RECORDS_LONG + RECORDS_SHORT + 65;
@@ -233,7 +239,7 @@ static void unrecorded_gone(void)
 	       "the context's memory is taken again: it is over");
 }
 
-/* One stream's launches: @issued, of which @outstanding; *busy is the time of the others. */
+/* The launches of one stream: @issued, of which @outstanding; *busy is the time of the others. */
 static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstanding,
 		     uint64_t *busy)
 {
@@ -256,7 +262,7 @@ static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstandi
 #define SECOND	1000000000ull
 #define AGES	(100000 * SECOND)
 
-/* The launch was submitted when the GPU's clock was at @at. */
+/* The launch was submitted when the GPU's clock was @at. */
 static void submitted_at(struct launched launched, uint64_t at)
 {
 	const struct records_cell *cells = records->contexts[0].mapped;
@@ -267,7 +273,7 @@ static void submitted_at(struct launched launched, uint64_t at)
 			(uint64_t)(((__uint128_t)ago << 32) / records->shown->clock.scale);
 }
 
-/* Launches behind each other, all of them submitted before the first ends: each has its time. */
+/* Consecutive launches, all submitted before the first one ends: each has its own time. */
 static bool run(struct stream *s, unsigned int nr, uint64_t ns, uint64_t *at)
 {
 	struct launched launched[32];
@@ -285,7 +291,7 @@ static bool run(struct stream *s, unsigned int nr, uint64_t ns, uint64_t *at)
 	return true;
 }
 
-/* So that what was launched before is folded. */
+/* So that earlier launches are folded. */
 static void warm(struct stream *s, uint64_t *at)
 {
 	run(s, 16, 0, at);
@@ -317,7 +323,7 @@ static void of_streams(void)
 	run(b, 20, 500 * SECOND, &end_of_b);
 	records_stream_gone(records, (uintptr_t)b->tmd);
 	run(later, 1, 0, &at);
-	/* They tell what time it is. */
+	/* They show the current time. */
 	for (int i = 0; i < 16; i++)
 		end(launch(&many[2]));
 	tap_ok(reads_of(later, 1, 0, &before) && before < 400 * SECOND,

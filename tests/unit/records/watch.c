@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_records_watch() of launches whose times are known: the busy time that it tells is between
- * its two bounds, whatever the clocks do, and the bounds become narrow.
+ * gpupart_records_watch() with launches whose times are known: the true busy time is between its
+ * two bounds, whatever the clocks do, and the bounds become narrow.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,31 +13,31 @@
 
 #define CTX		((void *)(uintptr_t)0x7000)
 #define MAX_LOG		2000000
-#define PATIENCE	60	/* seconds until bounds are narrow, on a machine with much to do */
+#define PATIENCE	60	/* seconds until the bounds are narrow, on a busy machine */
 
-#define LATE_NS		3000	/* a GPU's record comes sooner after the end of its kernel */
+#define LATE_NS		3000	/* a GPU writes a record sooner after the end of its kernel */
 
 /*
- * A launch, in ns of the CPU: it was submitted between @before and @after. A record that this
- * machine let come late is no GPU's: until then, @seen, the launch may count as outstanding.
+ * A launch, in ns of CPU time: it was submitted between @before and @after. If this machine
+ * delayed a record more than a GPU would, the launch may count as outstanding until @seen.
  */
 struct logged {
 	uint64_t before, after, end;
 	_Atomic uint64_t seen;
 };
 
-/* What a thread plays: kernels of @ns on a stream, @pause after the launch before them. */
+/* A thread's launches: kernels of @ns on a stream, each @pause after the previous launch. */
 struct program {
 	struct stream stream;
-	uint64_t ns, pause, waits;	/* @waits: it begins as much later than it could */
-	uint64_t ppm;			/* of the GPU's clock */
+	uint64_t ns, pause, waits;	/* @waits: it begins this much later than it could */
+	uint64_t ppm;			/* rate error of the GPU's clock */
 	atomic_bool stop;
 	_Atomic unsigned int nr;
 	struct logged *log;
 	pthread_t thread;
 };
 
-/* The GPU's clock goes evenly but where another rate begins: it does not jump. */
+/* The GPU's clock runs evenly except where another rate begins; it does not jump. */
 static uint64_t epoch, ahead;
 
 static uint64_t cpu_now(void)
@@ -50,7 +50,7 @@ static uint64_t gpu_time(const struct program *p, uint64_t cpu)
 	return cpu + GPU_AHEAD + ahead + (cpu - epoch) / 1000 * p->ppm / 1000;
 }
 
-/* Asleep for the most of it, so that others run. */
+/* Sleeps most of the time, so that other threads run. */
 static void wait_until(uint64_t ns)
 {
 	for (uint64_t now = cpu_now(); now < ns; now = cpu_now())
@@ -76,7 +76,7 @@ static void *play(void *arg)
 		p->nr++;
 		next = l->before + p->pause;
 		wait_until(l->end);
-		/* Not as it was planned: this thread may have had to wait for a CPU. */
+		/* Not as planned: this thread may have waited for a CPU. */
 		l->end = cpu_now();
 		end_at(launched, gpu_time(p, l->end));
 		l->seen = cpu_now();
@@ -107,14 +107,14 @@ static int by_before(const void *a, const void *b)
 	return (x->before > y->before) - (x->before < y->before);
 }
 
-/* The union of all launches between @from and @to; @latest: with the latest begin possible. */
+/* The union of all launches between @from and @to; @latest: with the latest possible begins. */
 static uint64_t truth(struct program *p, unsigned int nr, uint64_t from, uint64_t to, bool latest)
 {
 	struct logged *all;
 	unsigned int n = 0, launched[3];
 	uint64_t ns = 0, end = from;
 
-	/* They go on meanwhile. */
+	/* The launches continue meanwhile. */
 	for (unsigned int i = 0; i < nr; i++)
 		n += launched[i] = p[i].nr;
 	all = malloc((n + 1) * sizeof(*all));
@@ -141,7 +141,7 @@ static uint64_t truth(struct program *p, unsigned int nr, uint64_t from, uint64_
 	return ns;
 }
 
-/* Watches @p: the truth is always inside, and the bounds at last no further apart than @points. */
+/* Watches @p: the true value is always inside the bounds, whose final width is at most @points. */
 static void watch_them(struct program *p, unsigned int nr, double points, const char *what)
 {
 	struct gpupart_records_watched was = { 0 }, now;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a job that is refused, and waits, costs the others: how often the planner runs while the
- * lock of the node is held, and how long a wait goes on while another has it. The node is made of
- * a capture, and all but a fragment of its GPU is given away.
+ * The cost of a refused, waiting job for others: how often the planner runs while the node's lock
+ * is held, and how long a wait lasts while another process holds it. The node is made of a
+ * capture, and almost all of its GPU is allocated.
  */
 #include <sched.h>
 #include <signal.h>
@@ -138,7 +138,7 @@ static void test_refused(void)
 	       nr_locked);
 }
 
-/* The second job waits for the first one to end. */
+/* The second job waits for the end of the first. */
 static void test_wait(void)
 {
 	struct gpupart_grant grant, other;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The environment of a job's tasks: values of the job's that are long, and lists that have a path
- * which only begins, or only ends, like the one that is added.
+ * The environment of a job's tasks: long values of the job, and lists with a path that only
+ * begins or only ends like the added path.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #if __has_include(<slurm/spank.h>)
 #include <unistd.h>
 
-/* What the package has beside the plugin is there. */
+/* The package's file next to the plugin exists. */
 #define access(path, mode) ((void)(path), 0)
 #include "cli/util/tunables_value.c"
 #include "slurm/environment.c"
@@ -46,9 +46,9 @@ static const char *got(const char *name)
 }
 
 static bool simulated;
-static const char *top, *deepest;	/* of the stack, which grows down: where set() began */
+static const char *top, *deepest;	/* of the stack, which grows down: the frame of set() */
 
-/* As Slurm's: what is longer is cut, and says so. */
+/* Like Slurm's: a longer value is truncated, with a warning. */
 spank_err_t spank_getenv(spank_t spank, const char *name, char *buf, int len)
 {
 	const char *value = *variable(name);
@@ -117,7 +117,7 @@ static int set(char *why, size_t len)
 	return environment_set(NULL, &grant, why, len);
 }
 
-/* A value of @len bytes stays whole in what a task is started with, or the task does not start. */
+/* A value of @len bytes is either complete in a task's environment, or the task does not start. */
 static void try_long(const char *name, const char *begin, size_t len)
 {
 	char *value = filled(begin, len), why[256];
@@ -131,7 +131,7 @@ static void try_long(const char *name, const char *begin, size_t len)
 	put(name, NULL);
 }
 
-/* The job has the path of the package's @file in @name, with something around it. */
+/* The job has the path of the package's @file in @name, with characters before or after it. */
 static void try_list(const char *name, const char *before, const char *file, const char *after)
 {
 	char *path = environment_package(true, file), whole[2 * PATH_MAX], *copy, *rest, *one;
@@ -151,7 +151,7 @@ static void try_list(const char *name, const char *before, const char *file, con
 	put(name, NULL);
 }
 
-/* slurmd's threads have small stacks; a frame in a build with sanitizers is larger. */
+/* slurmd's threads have small stacks; builds with sanitizers have larger frames. */
 static void try_stack(void)
 {
 	char why[256];

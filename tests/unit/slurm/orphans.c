@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which processes an epilog kills. The list is made to name another process than it found, as
- * where the number came again between the list and the signal. The node's MPS daemon is
+ * Which processes an epilog kills. The list is made to contain another process than the one that
+ * was found, as when a pid is reused between the list and the signal. The node's MPS daemon is
  * tests/other_mps.sh.
  */
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include "lib/state/process_block.h"
 #include "tests/tap.h"
 
-#define UID	54323	/* the job's user */
+#define UID	54323	/* uid of the job */
 #define OTHER	54324
 #define JOB	123
 
@@ -30,7 +30,7 @@ int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list
 
 static const struct gpupart_grant grant = { .id = "0-7b", .name = "123", .uid = UID };
 static unsigned int nr_lists;
-static int found_as;	/* the number that the process of the job is listed by; 0: its own */
+static int found_as;	/* the pid by which the job's process is listed; 0: its own */
 
 int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 				size_t size)
@@ -44,10 +44,10 @@ int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list
 	return nr;
 }
 
-/* What a process of the test is. */
+/* A process of the test. */
 struct kind {
 	uid_t uid;
-	const char *job;	/* it shows itself as of that; NULL: it does not show itself */
+	const char *job;	/* job of its state page; NULL: no state page */
 	bool environment;	/* SLURM_JOB_ID is in its environment */
 };
 
@@ -78,7 +78,7 @@ static pid_t start(const struct kind *kind)
 	return pid;
 }
 
-/* One of them; argv[1] is its job. */
+/* Runs such a process; argv[1] is its job. */
 static int be_process(char **argv)
 {
 	struct gpupart *gp;
@@ -92,7 +92,7 @@ static int be_process(char **argv)
 		pause();
 }
 
-/* Ends it: whether SIGKILL was there before this SIGTERM. */
+/* Ends it; returns whether SIGKILL came before this SIGTERM. */
 static bool was_killed(pid_t pid)
 {
 	int status = 0;
@@ -108,7 +108,7 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* One look of an epilog: how many it killed, or could not. */
+/* One pass of an epilog: how many processes it killed, or could not kill. */
 static int look_once(const char **why)
 {
 	struct meant meant = { .job = JOB, .grant = &grant };
@@ -131,7 +131,7 @@ static void try(const char *what, const struct kind *kind, bool meant)
 	       meant ? "" : "not ");
 }
 
-/* @kind has the number by which a process of the job was listed. */
+/* @kind has the pid by which a process of the job was listed. */
 static void try_again(const char *what, const struct kind *kind)
 {
 	pid_t listed = start(&(struct kind){ .uid = UID, .job = "0-7b" }), pid = start(kind);
@@ -181,7 +181,7 @@ static void try_old_kernel(void)
 		       "a kernel without pidfds: it is left alone, counted, and the reason given");
 }
 
-/* Many jobs have ended, and one of them left something: other users' files are listed seldom. */
+/* Many jobs have ended, one with a remaining process: other users' files are listed rarely. */
 static void try_many(void)
 {
 	struct gpupart_grant ended = { .id = "0-7d", .name = "124", .uid = UID };
@@ -196,14 +196,14 @@ static void try_many(void)
 	tap_ok(!nr && nr_lists == 1, "30 jobs of which nothing is left: %u lists of processes",
 	       nr_lists);
 	nr = left_kill(&left, JOB, &grant, &why);
-	/* It stays as it is until this process has waited for it, which is gone for the list. */
+	/* It stays until this process has waited for it; the list no longer has it. */
 	tap_ok(!nr && was_killed(pid) && nr_lists == 2, "one left a process: %u lists", nr_lists);
 	free(left.list);
 }
 
 /* ------------------------------------------------------------------ the node's MPS daemon */
 
-static char fake[64];	/* what tests/other_mps.sh is told, and what it did */
+static char fake[64];	/* arguments of tests/other_mps.sh, and its log */
 
 static void put(const char *name, const char *text)
 {
@@ -217,7 +217,7 @@ static void put(const char *name, const char *text)
 		printf("# cannot write %s\n", path);
 }
 
-/* Whether the daemon was asked for exactly these, "SERVER STATE" each, about process @pid. */
+/* Whether the daemon got exactly these requests, "SERVER STATE" each, about process @pid. */
 static bool was_asked(pid_t pid, const char *const *wanted)
 {
 	char path[128], line[128], expected[128];
@@ -240,7 +240,10 @@ static bool was_asked(pid_t pid, const char *const *wanted)
 	return same && !*wanted;
 }
 
-/* A process of job @job ends while the daemon is as it is; it is asked for @wanted about it. */
+/*
+ * A process of job @job ends while the daemon is in this state; the daemon gets the request
+ * @wanted.
+ */
 static void try_mps(const char *what, const char *job, const char *const *wanted)
 {
 	pid_t pid = start(&(struct kind){ .uid = UID, .job = job });

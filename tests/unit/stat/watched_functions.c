@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a call's arguments say, in the layouts that CUDA's headers have. */
+/* The arguments of calls, in the layouts of CUDA's headers. */
 #include <errno.h>
 #include <string.h>
 #include <gpupart_manage.h>

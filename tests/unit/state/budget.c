@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The work of root's look at another user's folder, in files and maps that are opened: one
- * process with many files, many processes with long maps, and more files than are looked at; and
- * in CPU time: files in which there is much to read.
+ * The cost of root's scan of another user's folder, in opened files and maps: one process with
+ * many files, many processes with long maps, more files than are read; and in CPU time: files
+ * with much content.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -56,7 +56,7 @@ int __wrap_openat(int dir, const char *file, int flags, ...)
 	return __real_openat(dir, file, flags, mode);
 }
 
-/* A block of process @pid; kept open for writing, so that it is not swept. */
+/* A state page of process @pid, kept open for writing so that it is not removed. */
 static int put_block(int pid, uint64_t name_space, uint64_t start, const char *name)
 {
 	struct control_block *block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
@@ -91,7 +91,7 @@ static void map_much(void)
 			_exit(1);
 }
 
-/* One process, the first of a pid namespace, and files that name its number in others. */
+/* One process, the first of a pid namespace, and files that have its pid in other namespaces. */
 static int many_files(void *arg)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -112,7 +112,7 @@ static __attribute__((noreturn)) int sleeps(void *arg)
 		pause();
 }
 
-/* Processes that share one memory, with a file each; every second one has its true start. */
+/* Processes that share one memory, with a file each; every second file has the true start time. */
 static int many_sharers(void *arg)
 {
 	static char stacks[NR_SHARERS][16384] __attribute__((aligned(16)));
@@ -150,7 +150,7 @@ static int too_many(void *arg)
 static pid_t begin(int (*attack)(void *arg), bool nested);
 static void end(pid_t pid);
 
-/* Ledgers with room for as many processes as there can be; the files have holes. */
+/* Ledgers with the maximum number of processes; the files are sparse. */
 static int many_slots(void *arg)
 {
 	struct ledger_header header = { 0 };
@@ -175,7 +175,7 @@ static int many_slots(void *arg)
 	return 0;
 }
 
-/* Pages and ledgers of another version whose GPUs hold memory in as many words as can be. */
+/* Pages and ledgers of another version whose GPUs have the maximum number of memory words. */
 static int many_words(void *arg)
 {
 	struct {
@@ -215,7 +215,7 @@ static double cpu_seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Root looks at that user's files and at its own tenants. */
+/* Root reads that user's files and its own tenants. */
 static void try_tenants(const char *what, int (*attack)(void *arg))
 {
 	static struct gpupart_process processes[NR_FILES];
@@ -273,7 +273,7 @@ static void remove_folder(void)
 	rmdir(folder);
 }
 
-/* Runs @attack as the user; false where there can be none. */
+/* Runs @attack as the user; false if that is not possible. */
 static pid_t begin(int (*attack)(void *arg), bool nested)
 {
 	int fds[2], status;
@@ -321,7 +321,10 @@ static void name_folder(unsigned int uid)
 	snprintf(folder, sizeof(folder), "/dev/shm/gpupart-%u", uid);
 }
 
-/* The numbers of one user who has many, each with a file of a pid namespace that is not there. */
+/*
+ * The pids of a user with many processes, each with a file of a pid namespace that does not
+ * exist.
+ */
 static void try_users(void)
 {
 	unsigned int nr_one = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A node's jobs: whose folder they lie in, and ids that are none. What is in the files is
- * tests/fuzz/fuzz_grant.c's.
+ * Grants of a node: the owner of their folder, and invalid ids. tests/fuzz/fuzz_grant.c tests the
+ * contents of the files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ int __wrap_fstat(int fd, struct stat *st)
 	return err;
 }
 
-/* The node's own is not made: an ordinary user could not. */
+/* The node's own folder is not created: an ordinary user could not create it. */
 int __real_mkdir(const char *path, mode_t mode);
 int __wrap_mkdir(const char *path, mode_t mode);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The limit that two processes write: every copy is one that was published, both kinds of
- * writers at once, and a writer that dies at any of its stores leaves what was in force.
+ * A limit that two processes write: every copy is one that was published, with both kinds of
+ * writers at once, and a writer that dies at any of its stores leaves the previous limit in
+ * force.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +18,9 @@ static struct limit *shared;
 static uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 static struct tmd_map map;
 
-/* Set n has the same bits in each of its four words, so that a mixture is no set of ours. */
+/*
+ * Set n has the same bits in each of its four words, so that a mixture is not a set of this test.
+ */
 static struct gpupart_tpcset pattern(unsigned int n)
 {
 	struct gpupart_tpcset set;
@@ -27,7 +30,7 @@ static struct gpupart_tpcset pattern(unsigned int n)
 	return set;
 }
 
-/* Which pattern a set is: its number, 0 for none, -1 for none of ours. */
+/* The number of a set's pattern, 0 for no set, -1 for a set that is not of this test. */
 static int which(const struct gpupart_tpcset *set)
 {
 	unsigned int n = set->allowed[0] & 0xff;
@@ -36,7 +39,7 @@ static int which(const struct gpupart_tpcset *set)
 	return gpupart_tpcset_equal(set, &want) ? (int)n : -1;
 }
 
-/* What launches are to obey of outer @o and inner @i, 0 for none. */
+/* The set that launches obey with outer @o and inner @i, 0 for none. */
 static int in_force(int o, int i)
 {
 	return o && i ? (o & i ? (o & i) : o) : o | i;
@@ -162,7 +165,7 @@ static void *read_on(void *unused)
 	return unused;
 }
 
-/* Of a writer: the set that it gives now, and the last that it has given. */
+/* A writer's current set, and the last one that it published. */
 static struct {
 	atomic_int begun, done;
 } *writer;
@@ -209,7 +212,10 @@ static void test_kills(void)
 		for (int i = rand_r(&seed) % 1000; i >= 0; i--) {
 			int wanted = rand_r(&seed) % 256;
 
-			/* The outer one changes all the time: mostly it is not inside. */
+			/*
+			 * The outer set changes all the time: mostly the inner one is not inside
+			 * it.
+			 */
 			if (set_inside(wanted))
 				inner = wanted;
 		}
@@ -219,7 +225,7 @@ static void test_kills(void)
 		outer = which(&sets.outer);
 		nr_lost += outer != atomic_load(&writer->begun) &&
 			   outer != atomic_load(&writer->done);
-		/* Nobody writes now: it must be whole, stay so, and take another set. */
+		/* No writer runs now: the set must be whole, stay so, and accept another set. */
 		nr_bad += !limit_get(shared, &sets) || !whole(&sets) ||
 			  which(&sets.inner) != inner || !limit_get(shared, &again) ||
 			  memcmp(&sets, &again, sizeof(sets));
@@ -243,7 +249,7 @@ int main(void)
 	if (shared == MAP_FAILED)
 		return 1;
 	writer = (void *)(shared + 1);
-	/* Bit n is TPC n, in the map's two forms. */
+	/* Bit n is TPC n, in both forms of the map. */
 	map.nr_tpcs = GPUPART_MAX_TPCS;
 	map.nr_words = GPUPART_MAX_TMD_BITS / 64;
 	for (unsigned int tpc = 0; tpc < GPUPART_MAX_TPCS; tpc++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Blocks of processes as one user shows them to another: what is no block must neither
- * hold the reader nor end it.
+ * State pages of one user that another user reads: an invalid page must neither block nor crash
+ * the reader.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 static struct gpupart *gp;
 static char folder[64], path[128];
 
-/* Whether the list has this process in it, and how many there are of its pid. */
+/* Whether the list has this process, and how many entries have its pid. */
 static int times_listed(void)
 {
 	static struct gpupart_process list[256];
@@ -45,7 +45,7 @@ static void too_long(int signal)
 	_exit(1);
 }
 
-/* A file in the folder that no process of ours made. */
+/* A file in the folder that no process of this test created. */
 static int put_file(const char *name, size_t size)
 {
 	char file[128];
@@ -56,7 +56,7 @@ static int put_file(const char *name, size_t size)
 	return fd < 0 || ftruncate(fd, size) || close(fd);
 }
 
-/* More threads than lanes, all at once: some count in lane 0 together. */
+/* More threads than lanes at the same time: some count together in lane 0. */
 #define NR_THREADS	(2 * CONTROL_NR_LANES)
 #define NR_COUNTS	20000
 
@@ -67,7 +67,7 @@ static void *count_some(void *unused)
 	pthread_barrier_wait(&all_there);
 	for (int i = 0; i < NR_COUNTS; i++)
 		control_count(CONTROL_WIDENED_CLUSTER);
-	/* None ends before all have counted: no lane comes free meanwhile. */
+	/* No thread ends before all have counted: no lane becomes free meanwhile. */
 	pthread_barrier_wait(&all_there);
 	return unused;
 }
@@ -121,8 +121,8 @@ static void test_child(void)
 	tap_ok(!status, "the child of a fork counts from 0, its parent's threads gone");
 }
 
-/* Somebody who was stopped while he set our limit. */
-/* Puts a file of the program's in the place of the block's, as closefrom() and open() do. */
+/* A writer that was stopped while it set this process's limit. */
+/* Replaces the page's descriptor by a file of the program, like closefrom() and open(). */
 static int take_descriptor(void)
 {
 	char link[64], to[256];
@@ -198,9 +198,9 @@ static void test_lock(void)
 	tap_ok(end.tv_sec - begin.tv_sec < 4, "when it is gone there is nothing to wait for");
 }
 
-/* ------------------------------------------------------------- whose a block is */
+/* ----------------------------------------------------------------- owner of a page */
 
-/* How often the list has @name, and as which process of which user's. */
+/* How often the list has @name, and with which pid and uid. */
 static int times_named(const char *name, struct gpupart_process *process)
 {
 	static struct gpupart_process list[4096];
@@ -222,7 +222,7 @@ static const char *const acts[] = {
 	[IS_OTHER] = "is another user's",
 };
 
-/* A child that shows itself as @name, and then does that; *told when it has. */
+/* A child that publishes a state page as @name, and then runs that; *told when it has. */
 static pid_t start_shown(const char *name, int act, int *told)
 {
 	int fds[2];
@@ -237,7 +237,7 @@ static pid_t start_shown(const char *name, int act, int *told)
 			_exit(1);
 		if (act == IS_OTHER && setuid(54321))
 			_exit(1);
-		/* The other end sees the end, of an exec or of us, or the byte. */
+		/* The other end sees end of file, after an exec or an exit, or the byte. */
 		for (int i = 3; act == CLOSES && i < 1024; i++)
 			if (i != fds[1])
 				close(i);
@@ -286,7 +286,7 @@ static void test_acts(void)
 		}
 		pid = start_shown("act", act, &told);
 		wait_told(told);
-		/* Its status may take a moment after its descriptors. */
+		/* Its status may become available shortly after its descriptors are closed. */
 		for (int i = 0; i < 1000 && act == DIES && times_named("act", &process); i++)
 			usleep(1000);
 		tap_ok(times_named("act", &process) == lives &&
@@ -299,7 +299,7 @@ static void test_acts(void)
 	}
 }
 
-/* In a pid namespace of its own, where the list is made from outside. */
+/* In a new pid namespace, with the list made outside. */
 static void test_elsewhere(void)
 {
 	struct gpupart_process process;
@@ -336,7 +336,7 @@ static void test_elsewhere(void)
 	close(fds[0]);
 }
 
-/* As another user would: a block that says it is @pid's. */
+/* Like another user: a page that claims to be @pid's. */
 static int forge(const char *file, pid_t pid, const char *name)
 {
 	struct control_block *block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
@@ -357,7 +357,7 @@ static int forge(const char *file, pid_t pid, const char *name)
 	return fd;
 }
 
-/* Of a user of that number the file that says it is process @pid, kept open, and locked. */
+/* A file of user @uid that claims to be process @pid's, kept open and locked. */
 static pid_t start_forger(uid_t uid, pid_t of, bool locks, int *told)
 {
 	char path_of[128];

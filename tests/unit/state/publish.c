@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sets that are given while a process's block moves into its file: pwrite() of the block waits
- * until another thread has given one, or waits for a lock.
+ * Sets that are set while a process's page moves into its file: pwrite() of the page waits until
+ * another thread has set one, or waits for a lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static pthread_cond_t changed;
 static bool copied, given, accepted, named;
 static struct gpupart_gpu gpu;
 
-/* Whether this process's block has its name: then others look for who writes it. */
+/* Whether this process's page has its name: then others check which process writes it. */
 static bool has_name(void)
 {
 	char path[96];
@@ -46,7 +46,9 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at)
 	pthread_mutex_lock(&lock);
 	copied = true;
 	pthread_cond_broadcast(&changed);
-	/* A setter that waits for us has not given it yet: then it comes after the move. */
+	/*
+	 * A writer that waits for this one has not set its set yet: then it comes after the move.
+	 */
 	while (!given && pthread_cond_timedwait(&changed, &lock, &until) != ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&lock);
@@ -90,7 +92,7 @@ static void *give_meanwhile(void *give)
 	return NULL;
 }
 
-/* In a child: a process shows itself once. */
+/* In a child, because a process can publish only once. */
 static void try(const char *what, void (*give)(void), unsigned char used, bool limited)
 {
 	struct gpupart_gpu_info info = { .pci = "0000:0d:00.0" };
@@ -111,7 +113,7 @@ static void try(const char *what, void (*give)(void), unsigned char used, bool l
 		shown = gpu.shared && !gpupart_process_publish(NULL, "publish");
 		pthread_join(thread, NULL);
 		tap_ok(shown && copied && accepted, "the process is shown while %s is given", what);
-		/* Its file, before it is open for writing, is like one that a dead process left. */
+		/* Before its file is open for writing, it looks like one of a dead process. */
 		tap_ok(!named && has_name(), "its file has its name once it is whole");
 		tap_ok((scope_in_use(&gpu) & used) == used, "%s is not lost: launches look for it",
 		       what);
@@ -119,11 +121,11 @@ static void try(const char *what, void (*give)(void), unsigned char used, bool l
 			tap_ok(limit_get(&gpu.shared->limit, &sets) &&
 			       gpupart_tpcset_equal(&sets.in_force, &four), "nor is its value");
 		fflush(stdout);
-		/* Its exit takes the block away. */
+		/* Its exit removes the page. */
 		exit(tap_failed);
 	}
 	waitpid(pid, &status, 0);
-	/* The child's lines have numbers of their own. */
+	/* The child's TAP lines have separate numbers. */
 	tap_count += 3 + limited;
 	tap_failed += status != 0;
 }

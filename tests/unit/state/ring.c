@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ring by which a set reaches the launch callback: every copy is one of the sets
- * that were published, whenever the writer comes in between.
+ * The ring through which a set reaches the launch callback: every copy is one of the published
+ * sets, whenever the writer interrupts the reader.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -25,8 +25,8 @@ static struct gpupart_tpcset sets[NR_SETS];
 static struct tmd_allow allows[NR_SETS];
 
 /*
- * Set n has one bit in each word of the mask; sets that come to stand in one slot, n and
- * n + 8, differ in both, so half of one and half of the other is no set at all.
+ * Set n has one bit in each word of the mask. Sets that use the same slot, n and n + 8, differ in
+ * both words, so half of one and half of the other is not a set.
  */
 static bool make_sets(void)
 {
@@ -50,7 +50,7 @@ static bool make_sets(void)
 	return true;
 }
 
-/* Which set a copy is, or -1. */
+/* The number of the set in a copy, or -1. */
 static int which(const struct tmd_allow *copy)
 {
 	for (int n = 0; n < NR_SETS; n++)
@@ -64,10 +64,10 @@ static int which(const struct tmd_allow *copy)
 static struct ring *ring;
 static char *second_page;
 static unsigned int burst;
-static bool half;	/* and begins another publication, which it does not end */
+static bool half;	/* and begins another publication without finishing it */
 static volatile sig_atomic_t nr_faults;
 
-/* The reader has read the first word of slot 1 and wants the second. */
+/* The reader has read the first word of slot 1 and reads the second next. */
 static void on_fault(int sig)
 {
 	(void)sig;
@@ -157,7 +157,7 @@ static void test_thread(void)
 	scope_ring_set(&gpu, &shared, &sets[0]);
 	if (!tap_ok(!pthread_create(&thread, NULL, writer, &shared), "a writer"))
 		return;
-	/* On a busy machine the writer, or we, may not have run at all in half a second. */
+	/* On a busy machine the writer or the reader may not have run at all in half a second. */
 	while (seconds() < enough || ((copies < 100000 || changes < 2) && seconds() < end))
 		for (int i = 0; i < 1000; i++, copies++) {
 			got = scope_ring_read(&shared, NR_WORDS, &copy) ? which(&copy) : -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The rows of lib/tmd/layouts.c against NVIDIA's headers, both ways: a row has the header's bits,
- * and has a field where the header has one. Must not know what a field is good for.
+ * Compares the rows of lib/tmd/layouts.c with NVIDIA's headers in both directions: each row has
+ * the header's bits, and has a field if the header has it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 #define MAX_FIELDS 24
 
 /*
- * NVIDIA/open-gpu-doc, classes/compute/cl<class>qmd.h: of each version, and the classes whose
- * headers agree, the fields that a row can have, as MW(hi:lo). Of counted fields it is the first.
+ * NVIDIA/open-gpu-doc, classes/compute/cl<class>qmd.h: for each version, the classes whose
+ * headers agree, and the possible fields of a row as MW(hi:lo). For counted fields, the first.
  */
 static const struct header {
 	const char *version;
@@ -129,7 +129,7 @@ static const struct header {
 	} },
 };
 
-/* A row's fields by the names that headers have for them, the second of older ones. */
+/* A row's fields by their names in headers; the second name is that of older headers. */
 static const struct role {
 	const char *name, *older;
 	size_t at;
@@ -181,7 +181,7 @@ static const struct header_field *find(const struct header *header, const char *
 	return NULL;
 }
 
-/* The major number in the upper half of a byte, the minor in the lower. */
+/* The major number is in the upper half of a byte, the minor number in the lower half. */
 static void version(const struct tmd_layout *row, const struct header *header)
 {
 	const struct header_field *major = find(header, "QMD_MAJOR_VERSION");
@@ -198,7 +198,7 @@ static void version(const struct tmd_layout *row, const struct header *header)
 	       "%s: its version is %#x", row->name, row->version);
 }
 
-/* Words of 64 bits, each after the one before; the header's upper ones begin where it says. */
+/* Words of 64 bits, consecutive; the header's upper words begin where it says. */
 static void mask(const struct tmd_layout *row, const struct header *header)
 {
 	const struct header_field *first = find(header, "TPC_DISABLE_MASK");

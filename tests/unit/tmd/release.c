@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Release slots in every layout: the rows of lib/tmd/layouts.c against NVIDIA's headers, and every
- * bit that lib/tmd/release.c writes against a TMD made from the headers' fields.
+ * Release slots in every layout: compares the rows of lib/tmd/layouts.c with NVIDIA's headers,
+ * and every bit that lib/tmd/release.c writes with a TMD made from the headers' fields.
  */
 #include <string.h>
 #include "lib/tmd/layouts.h"
@@ -16,9 +16,10 @@ struct bits {
 };
 
 /*
- * NVIDIA/open-gpu-doc, classes/compute/cl*qmd.h: RELEASE<i>_* or RELEASE_*(i) of each version, the
- * same in all classes. Not here: RELEASE_RESERVED_INFO(i), and RELEASE_MEMBAR_TYPE of V01_06 to
- * V02_04, which is one bit for both slots. V03_00's trap is NON_BLOCKING_INTR_TYPE in clc6c0qmd.h.
+ * NVIDIA/open-gpu-doc, classes/compute/cl*qmd.h: RELEASE<i>_* or RELEASE_*(i) of each version,
+ * the same in all classes. Not included: RELEASE_RESERVED_INFO(i), and RELEASE_MEMBAR_TYPE of
+ * V01_06 to V02_04, which is one bit for both slots. V03_00's trap is NON_BLOCKING_INTR_TYPE in
+ * clc6c0qmd.h.
  */
 static const struct header {
 	const char *versions;
@@ -105,7 +106,7 @@ static const struct header *header_of(const struct tmd_layout *row)
 
 /* -------------------------------------------------------------------- rows */
 
-/* Absent is 0:0 in the header, which is no field of a slot, and width 0 in the row. */
+/* A missing field is 0:0 in this table and has width 0 in the row. */
 static bool is(struct tmd_field f, struct bits lower, struct bits upper)
 {
 	unsigned int hi = upper.hi ? upper.hi : lower.hi;
@@ -163,7 +164,7 @@ static uint64_t put(unsigned char *tmd, struct bits b, uint64_t value)
 	return value;
 }
 
-/* All fields of a slot: as a record of @kind has them, or 0 if @r is NULL. */
+/* All fields of a slot: as in a record of @kind, or 0 if @r is NULL. */
 static void put_slot(unsigned char *tmd, const struct header *h, int i, const struct tmd_release *r)
 {
 	bool add = r && r->kind == TMD_RELEASE_ADD;
@@ -190,7 +191,7 @@ static bool same(const unsigned char *a, const unsigned char *b)
 	return true;
 }
 
-/* Everything that one slot and kind can do, in a TMD of @filler whose slot is free. */
+/* All cases of one slot and kind, in a TMD of @filler with a free slot. */
 static void check_slot(const struct tmd_map *map, const struct header *h, unsigned int slot,
 		       enum tmd_release_kind kind, int filler)
 {
@@ -253,7 +254,7 @@ static void check_slot(const struct tmd_map *map, const struct header *h, unsign
 	       "%s: slot %u: %s: %#x: every byte restored", row->name, slot, name, filler);
 }
 
-/* Each field alone is seen: a slot with it is not zero. */
+/* Each single field counts: a slot with it is not zero. */
 static void check_zero(const struct tmd_map *map, const struct header *h, unsigned int slot)
 {
 	const struct bits *fields[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * tmd.c on bytes: layouts, polarity, and the rule that keeps a GPU alive. The decoder
- * here is written from the documents, not from tmd.c.
+ * tmd.c on bytes: layouts, polarity, and the rule that keeps a GPU alive. The decoder of this
+ * test is written from the documents, not from tmd.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -93,7 +93,7 @@ static struct bytes cooperative(unsigned int x, unsigned int y, unsigned int z)
 	return t;
 }
 
-/* Which TPCs may run it, by the bits that were measured on the board. */
+/* The TPCs that may run it, by the bits that were measured on the board. */
 static struct gpupart_tpcset allowed_by(const struct bytes *t, const struct gpupart_topology *topo)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -123,7 +123,7 @@ static struct gpupart_tpcset list(const char *text)
 	return set;
 }
 
-/* Everything but the mask and its valid bit must stay as it was. */
+/* Everything except the mask and its valid bit must be unchanged. */
 static bool rest_untouched(const struct bytes *a, const struct bytes *b)
 {
 	struct bytes x = *a, y = *b;
@@ -204,7 +204,7 @@ static void expect(const struct gpupart_topology *topo, const struct tmd_map *ma
 		s = list(set);
 		tmd_map_convert(map, &s, &as);
 	}
-	/* As a caller leaves the words that no bit of the layout is in: scope_ring_read(). */
+	/* Like a caller that does not set words without a bit of the layout: scope_ring_read(). */
 	for (unsigned int i = map->nr_words; i < GPUPART_MAX_TMD_BITS / 64; i++)
 		al.tmd_bits[i] = as.tmd_bits[i] = 0xa5a5a5a5a5a5a5a5;
 	o = tmd_confine(map, &t, limit ? &al : NULL, set ? &as : NULL);
@@ -234,11 +234,11 @@ static void keeps_alive(void)
 	expect(topo, &map, fresh(2), "0-7", NULL, TMD_CONFINED, "0-7", "a limit alone");
 	expect(topo, &map, fresh(2), NULL, "65", TMD_CONFINED, "65", "a set of one singleton");
 
-	/* The driver's own mask: kept, and it wins where nothing would be left. */
+	/* The driver's own mask is kept, and applies alone if nothing else would be left. */
 	t = fresh(2);
 	put(&t, 31, 31, 1);
 	memset(t.b + 304 + 8, 0xff, 8);
-	t.b[304 + 8] = 0;	/* bits 64-71 stay on: only singletons are off */
+	t.b[304 + 8] = 0;	/* bits 64-71 stay 1: only singletons are disabled */
 	expect(topo, &map, t, NULL, "0-7,62-65", TMD_CONFINED, "0-7",
 	       "singletons that the driver took stay off");
 	set = list("62-65");
@@ -257,13 +257,13 @@ static void keeps_alive(void)
 	expect(topo, &map, fresh(2), "62", "62-65", TMD_CONFINED, "62",
 	       "limit and set that share one TPC");
 
-	/* Garbage in the words of a mask that is not valid must not count. */
+	/* Random words of a mask that is not valid must not count. */
 	t = fresh(2);
 	memset(t.b + 304, 0xff, 16);
 	expect(topo, &map, t, NULL, "3", TMD_CONFINED, "3",
 	       "mask words without the valid bit count for nothing");
 
-	/* Clusters: one virtual GPC of the set must hold one. */
+	/* Clusters: one virtual GPC of the set must have room. */
 	expect(topo, &map, cluster(8, 1, 1), NULL, "0,8,16,24", TMD_CONFINED, "0,8,16,24",
 	       "8 blocks in a virtual GPC of 4 TPCs");
 	expect(topo, &map, cluster(2, 2, 2), NULL, "0,8,16", TMD_WIDENED_CLUSTER, "0,8,16,24",
@@ -289,7 +289,9 @@ static void keeps_alive(void)
 		       !get(&t, 31, 31),
 	       "a cluster without blocks is not understood: not touched");
 
-	/* Cooperative: 128 threads, 32 registers, 1 KiB: 16 blocks an SM by threads, 32 a TPC. */
+	/*
+	 * Cooperative: 128 threads, 32 registers, 1 KiB: 16 blocks per SM by threads, 32 per TPC.
+	 */
 	expect(topo, &map, cooperative(64, 1, 1), NULL, "0-1", TMD_CONFINED, "0-1",
 	       "a cooperative grid that fits by occupancy");
 	expect(topo, &map, cooperative(65, 1, 1), NULL, "0-1", TMD_WIDENED_COOPERATIVE, "0-1,8",
@@ -299,15 +301,15 @@ static void keeps_alive(void)
 	expect(topo, &map, cooperative(65, 1, 1), "0-1,9", "0-1", TMD_WIDENED_COOPERATIVE, "0-1,9",
 	       "more TPCs of the limit first");
 	t = cooperative(65, 1, 1);
-	put(&t, 601, 584, 113664);	/* two blocks an SM by shared memory */
+	put(&t, 601, 584, 113664);	/* two blocks per SM by shared memory */
 	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16",
 	       "occupancy by shared memory");
 	t = cooperative(65, 1, 1);
-	put(&t, 1208, 1200, 255);	/* 256 x 128: two blocks an SM by registers */
+	put(&t, 1208, 1200, 255);	/* 256 x 128: two blocks per SM by registers */
 	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16",
 	       "occupancy by registers");
 	t = cooperative(65, 1, 1);
-	put(&t, 1215, 1211, 16);	/* 64 barriers an SM: four blocks */
+	put(&t, 1215, 1211, 16);	/* 64 barriers per SM: four blocks */
 	expect(topo, &map, t, NULL, "0-7", TMD_WIDENED_COOPERATIVE, "0-8",
 	       "occupancy by barriers");
 	put(&t, 1215, 1211, 3);		/* 21 blocks: the threads allow fewer */
@@ -323,7 +325,10 @@ static void keeps_alive(void)
 	expect(topo, &map, t, "0-1", "0", TMD_WIDENED_COOPERATIVE, "0-65",
 	       "a grid for the whole GPU gets it");
 
-	/* Both: every cluster at once. Four of 4 blocks in virtual GPC 0 of 8 SMs and 1 of 16. */
+	/*
+	 * Both: every cluster at once. Four clusters of 4 blocks in virtual GPC 0 with 8 SMs and
+	 * 1 with 16.
+	 */
 	t = cluster(4, 1, 1);
 	put(&t, 25, 23, 5);
 	put(&t, 2223, 2208, 4);
@@ -335,7 +340,7 @@ static void keeps_alive(void)
 	expect(topo, &map, t, NULL, "0,8,16,24,1,9,17,25", TMD_WIDENED_CLUSTER,
 	       "0,1,8,9,16,17,24,25,32,39", "a fifth needs two TPCs of a virtual GPC");
 
-	/* What is not known is not touched. */
+	/* Unknown TMDs are not changed. */
 	for (unsigned int type = 0; type < 8; type++) {
 		if (type >= 2 && type <= 5)
 			continue;
@@ -351,7 +356,7 @@ static void keeps_alive(void)
 	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
 	       "another version is left alone");
 
-	/* Leaving out: the bit alone, never more than half. */
+	/* Leaving out: only the bit, never more than half of the TPCs. */
 	t = fresh(2);
 	set = list("17");
 	outcome = tmd_leave_out(&map, &t, &set);
@@ -364,7 +369,7 @@ static void keeps_alive(void)
 				       __builtin_popcount(get(&t, 2559, 2528)) ==
 			       1,
 	       "leaving out TPC 17 sets one bit");
-	/* As in a green context of TPC 0: leaving it out too would leave nothing. */
+	/* As in a green context of TPC 0: leaving it out too would leave no TPC. */
 	t = fresh(2);
 	put(&t, 31, 31, 1);
 	memset(t.b + 304, 0xff, 16);
@@ -404,12 +409,15 @@ static struct bytes fresh_v05_00(unsigned int type)
 	return t;
 }
 
-/* Each field that decides how many TPCs a launch needs, which the check of mask bits never sees. */
+/*
+ * Each field that decides how many TPCs a launch needs; the check of mask bits does not test
+ * these.
+ */
 static void fields_of_v05_00(void)
 {
 	static const struct {
 		const char *what;
-		unsigned int type, set;		/* the first of a set's TPCs are in it */
+		unsigned int type, set;		/* the set has this many TPCs, from the first */
 		struct { unsigned int hi, lo, value; } fields[3];
 		unsigned int want;		/* TPCs that the launch gets */
 	} rows[] = {
@@ -457,7 +465,7 @@ static void fields_of_v05_00(void)
 	gpupart_topology_close(topo);
 }
 
-/* Every layout that can be masked, on a GPU with few TPCs: each bit where its row says. */
+/* Every layout that can be masked, on a GPU with few TPCs: each bit is in its row's place. */
 static void all_layouts(void)
 {
 	struct gpupart_topology *topo = board("b");
@@ -574,7 +582,7 @@ static void refusals(void)
 	gpupart_topology_close(topo);
 }
 
-/* Bits in place of a formula's: each once, and of those that the layout has. */
+/* Bits that replace a formula's: each once, and only bits of the layout. */
 static void learnt_bits(void)
 {
 	const struct tmd_layout *layout = layout_named("V04_00");
@@ -609,7 +617,7 @@ static void learnt_bits(void)
 	gpupart_topology_close(topo);
 }
 
-/* That bits were proven says nothing of a row that stands corrected under its name. */
+/* A proof of bits is not valid for a row that was corrected under the same name. */
 static void hash_of_row(void)
 {
 	struct gpupart_topology *topo = board("b");
@@ -642,7 +650,7 @@ static void hash_of_row(void)
 	MOVES(row.registers.lo++);
 	MOVES(row.barriers.lo++);
 	MOVES(row.shared.width++);
-	/* Of an untried row more is proven than its bits. */
+	/* For an untried row, more than its bits is proven. */
 	MOVES(row.tested_on = NULL);
 #undef MOVES
 	gpupart_topology_close(topo);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Captures: what was written opens again and is written back byte by byte; every cut
- * and every flipped bit is refused; wrong content is refused with its line; the
- * made-up GPUs open and hang together.
+ * Captures: a written capture opens and is written again with the same bytes; every cut and every
+ * flipped bit is refused; wrong content is refused with its line; made-up GPUs open and are
+ * consistent.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -46,7 +46,7 @@ static const char *generated_path(unsigned int number)
 	return path;
 }
 
-/* ------------------------------------------------------------- there and back */
+/* ------------------------------------------------------------ write and read back */
 
 static bool writes_back(const char *path)
 {
@@ -114,7 +114,7 @@ static void test_back(void)
 	gpupart_topology_close(again);
 	free(text);
 	topo->compute_class = 0;
-	/* What a live source may leave unknown. */
+	/* Values that a live source may not know. */
 	memset(&topo->info, 0, sizeof(topo->info));
 	topo->info.mig = -1;
 	topo->info.simulated = true;
@@ -132,7 +132,7 @@ static void test_back(void)
 
 /* ---------------------------------------------------------------------- damage */
 
-/* Every cut and every flipped bit; @step 1 tries all eight bits of a byte, 8 one of them. */
+/* Every cut and every flipped bit; @step 1 flips all eight bits of each byte, 8 one of them. */
 static void test_damage(const char *path, unsigned int step)
 {
 	unsigned int cuts = 0, flips = 0, took = 0;
@@ -145,7 +145,7 @@ static void test_damage(const char *path, unsigned int step)
 	for (at = 0; at < len; at++) {
 		char *cut = malloc(at ? at : 1);
 
-		/* A block of its own, so that a read behind the end is seen. */
+		/* A separate block, so that a read beyond the end is detected. */
 		memcpy(cut, text, at);
 		err = topo_file_parse(gp, path, cut, at, &topo);
 		cuts += err == -EBADMSG && strstr(gpupart_error(gp), ": line ");
@@ -172,7 +172,7 @@ static void test_damage(const char *path, unsigned int step)
 
 /* --------------------------------------------------------------- wrong content */
 
-/* Board e with the first @old replaced (NULL: nothing), and its checksum mended. */
+/* Board e with the first @old replaced (NULL: nothing), and its checksum corrected. */
 static char *changed(const char *base, const char *old, const char *with, unsigned int *line)
 {
 	const char *at = old ? strstr(base, old) : base;
@@ -192,7 +192,7 @@ static char *changed(const char *base, const char *old, const char *with, unsign
 
 static const struct {
 	const char *old, *with;
-	int further; /* the line to be named, counted from that of the change; -1 any */
+	int further; /* the line in the message, relative to the change; -1 any */
 	const char *sentence; /* NULL: opens */
 } contents[] = {
 	{ "# gpupart capture 1\n", "# gpupart capture 1\n# a word for people\n\n", 0, NULL },
@@ -360,7 +360,7 @@ static void test_contents(void)
 	free(base);
 }
 
-/* However an address is spelled, it is one: what is compared with CUDA's is lower case. */
+/* However an address is written, it has one form: lower case, as compared with CUDA's. */
 static void test_pci(void)
 {
 	static const char *const spelled[][2] = {
@@ -434,7 +434,7 @@ static void test_strange(void)
 	       "%s", gpupart_error(gp));
 	free(text);
 
-	/* A checksum that is right but no line of its own. */
+	/* A correct checksum that is not on its own line. */
 	text = changed("# gpupart capture 1\n\n[gpu]\nname = xchecksum = 0123456789abcdef\n", NULL,
 		       "", &line);
 	tap_ok(topo_file_parse(gp, "it", text, strlen(text), &topo) == -EBADMSG &&
@@ -452,7 +452,7 @@ static void test_strange(void)
 	free(text);
 	free(base);
 
-	/* More SMs and more GPCs than there can be. */
+	/* More SMs and more GPCs than the maximum. */
 	large = malloc(1 << 20);
 	at = sprintf(large,
 		"# gpupart capture 1\n[rm]\nsource = x\ncolumns = sm gpc local_tpc local_sm tpc "
@@ -494,7 +494,7 @@ static void test_strange(void)
 
 /* -------------------------------------------------------------- made-up GPUs */
 
-/* What holds of every GPU, asked of the public functions alone. */
+/* Invariants of every GPU, checked with public functions only. */
 static bool hangs_together(const struct gpupart_topology *topo)
 {
 	unsigned int nr_tpcs = gpupart_topology_nr_tpcs(topo), nr_sms = 0, tpc, gpc, id, i;
@@ -568,7 +568,7 @@ static void test_generated(void)
 			continue;
 		}
 		tap_ok(hangs_together(topo), "generated %u hangs together", i);
-		/* 16 has the maxima as registers; the library writes them as keys too. */
+		/* 16 has the maxima as registers; the library also writes them as keys. */
 		tap_ok(writes_back(path) == (i != 16), "generated %u is written back", i);
 		if (known[i].nr_tpcs)
 			tap_ok(topo->nr_tpcs == known[i].nr_tpcs &&
@@ -586,7 +586,7 @@ static void test_generated(void)
 	tap_ok(different, "their hashes differ");
 }
 
-/* Keys win over the registers of the design maxima; a refused register says nothing. */
+/* Keys take precedence over the registers of the design maxima; a refused register has no value. */
 static void test_maxima(void)
 {
 	static const struct {
@@ -641,7 +641,7 @@ static void test_registers(void)
 	gpupart_topology_close(topo);
 }
 
-/* What would hold the reader for ever, or has no end, is not even opened. */
+/* Files that would block the reader, or have no end, are not opened. */
 static void test_no_files(void)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which cluster a set holds: by the rule for launches, and by counting. Sets that are picked
- * to hold one: on a small GPU against all sets there are. Plans: on boards and made-up GPUs.
+ * Which cluster a set can run: by the rule for launches, and by counting. Sets that are chosen
+ * for a cluster: on a small GPU, compared with all sets. Plans: on boards and made-up GPUs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static struct gpupart_tpcset some_of(const struct gpupart_tpcset *from, unsigned
 
 /* ------------------------------------------------------- the rule for launches */
 
-/* What the rule makes of a launch of one cluster of @size blocks in @set. */
+/* The result of the rule for a launch of one cluster of @size blocks in @set. */
 static enum tmd_outcome launch(const struct tmd_map *map, const struct gpupart_tpcset *set,
 			       unsigned int size)
 {
@@ -73,7 +73,7 @@ static void agrees_with_launches(struct gpupart *gp, const char *path)
 		struct gpupart_tpcset set = some_of(&all, 1 + below(60));
 		unsigned int size = 1 + below(18), cluster = gpupart_set_cluster(topo, &set);
 
-		/* What not even all TPCs hold is launched on all of them. */
+		/* A cluster that does not fit on all TPCs is launched on all of them. */
 		if (gpupart_tpcset_empty(&set) || gpupart_set_cluster(topo, &all) < size)
 			continue;
 		nr++;
@@ -86,9 +86,9 @@ static void agrees_with_launches(struct gpupart *gp, const char *path)
 	gpupart_topology_close(topo);
 }
 
-/* ------------------------------------------------------------- sets that hold one */
+/* ------------------------------------------------------ sets that can run a cluster */
 
-/* TPCs of a made-up GPU, by virtual GPC; negative: it is not told, of a TPC of GPC 3 or 4. */
+/* TPCs of a made-up GPU, by virtual GPC; negative: unknown, for a TPC of GPC 3 or 4. */
 static const int vgpcs[] = { 0, 0, 1, 0, 1, 2, 0, 1, 3, -1, -1, -2, -1, -2 };
 
 #define NR_TPCS (sizeof(vgpcs) / sizeof(vgpcs[0]))
@@ -115,7 +115,7 @@ static struct gpupart_topology *make_small(unsigned int sms_per_tpc)
 	return topo_build(NULL, &info, sms, NR_TPCS * sms_per_tpc, NULL, 0, &topo) ? NULL : topo;
 }
 
-/* Counted here: the most TPCs of @bits in one group. */
+/* Counted independently: the most TPCs of @bits in one group. */
 static unsigned int most_together(unsigned int bits)
 {
 	unsigned int nr[6] = { 0 }, most = 0;
@@ -133,7 +133,10 @@ static struct gpupart_tpcset set_of(unsigned int bits)
 	return set;
 }
 
-/* Of all sets with this question's members and number: the most preferred TPCs, -1: no set. */
+/*
+ * The largest number of preferred TPCs in all sets with the required members and size, -1: no
+ * set.
+ */
 static int best_of_all(unsigned int need, unsigned int keep, unsigned int prefer,
 		       unsigned int from, unsigned int nr)
 {
@@ -223,8 +226,8 @@ static void random_demand(struct gpupart_demand *d, const char *name, unsigned i
 }
 
 /*
- * One to four tenants in what random programs leave of a GPU: a set that holds no cluster of 8
- * would hold none with all that is left beside it.
+ * One to four tenants on the TPCs that random programs leave free: if a set cannot run a cluster
+ * of 8, it could not with all the free TPCs either.
  */
 static void plans(struct gpupart *gp, const char *path)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_engine_uses() through NVIDIA's driver, against one that answers register reads: only
- * reads, of a size a driver takes, shares of a schedule that is known, and its refusal of users.
+ * gpupart_engine_uses() through NVIDIA's driver, with a fake that answers register reads: only
+ * reads, of a size that a driver accepts, shares of a known schedule, and its refusal of users.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@ static struct {
 	unsigned int reads, wrong, of_status, of_second, open;
 } driver;
 
-/* NVIDIA's driver, in the place of libc's calls. */
+/* NVIDIA's driver, in place of libc's calls. */
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_close(int fd);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
@@ -64,7 +64,10 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 					    fmemopen(version, strlen(version), "r");
 }
 
-/* Of every five looks at the graphics engine three see TSG 7, one TSG 11, and one a switch. */
+/*
+ * Of every five samples of the graphics engine, three see TSG 7, one TSG 11, and one a context
+ * switch.
+ */
 static uint32_t schedule(void)
 {
 	static const uint32_t words[] = { 0x80072007, 0x80072007, 0x800be007, 0x800b200b,
@@ -134,7 +137,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 	return 0;
 }
 
-/* A GH100 with two engines, each on a runlist of its own. Values are made up. */
+/* A GH100 with two engines, each on its own runlist. Values are made up. */
 static void make_registers(void)
 {
 	static const uint32_t rows[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The source "kernel" against answers that are made here: a list that was cut by hot-plug is
- * asked for again, and a topology whose parts disagree is refused.
+ * The source "kernel" with answers of this test: a list that hot-plug interrupted is requested
+ * again, and a topology whose parts disagree is refused.
  */
 #include <errno.h>
 #include <netlink/genl/ctrl.h>
@@ -13,13 +13,13 @@
 
 #define FAMILY 30
 
-static unsigned int nr_sent, nr_cut;	/* requests; lists that are still to be cut */
+static unsigned int nr_sent, nr_cut;	/* requests; lists that are still to be interrupted */
 static int asked_cmd;
 static const char *disagree;
 static unsigned char *answer;
 static size_t answer_len;
 
-/* These stand before libnl's own. */
+/* These replace libnl's functions. */
 int genl_connect(struct nl_sock *sock)
 {
 	(void)sock;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The source "rm" against a scripted driver: it answers with a captured board's
- * numbers, knows every descriptor and object that is live, and counts as a fault
- * whatever a driver would not take or a script did not say comes next. Its layouts
- * are byte offsets of its own, not those of lib/topo/source_rm.c.
+ * The source "rm" with a scripted driver. It answers with a captured board's numbers, tracks all
+ * open descriptors and objects, and counts as a fault each call that a driver would not accept or
+ * that is not next in the script. It has its own byte offsets, independent of
+ * lib/topo/source_rm.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 /* ------------------------------------------------------------- the captured board */
 
-/* Columns of the file: as RM's words, in its order. */
+/* Columns of the file: words of RM's structure, in its order. */
 static struct board {
 	unsigned int nr_sms, nr_tpcs;
 	int word[256][9];
@@ -69,7 +69,7 @@ struct fake_gpu {
 	uint32_t id, instance, domain;
 	unsigned int minor, bus, slot;
 	const char *uuid, *name;
-	uint32_t alloc_status;		/* what asking for its device gets */
+	uint32_t alloc_status;		/* status of allocating its device */
 };
 
 struct fake_object {
@@ -78,31 +78,31 @@ struct fake_object {
 };
 
 static struct fake {
-	/* The machine; set by a test. */
+	/* The machine; a test sets these. */
 	unsigned int nr_gpus;
 	struct fake_gpu gpus[MAX_GPUS];
 	uint32_t order_size, probed_size, gpu_info_size, wrong_size_status;
-	bool alloc_has_size;		/* NVOS21 as of 535: size at 24, status at 28 */
+	bool alloc_has_size;		/* NVOS21 of branch 535 on: size at 24, status at 28 */
 	uint32_t smc_mode;
-	bool no_list_form;		/* GPU_GET_INFO is gone */
-	const uint32_t *classes;	/* of a device, ended by 0 */
-	const char *version;		/* /proc/driver/nvidia/version; NULL: not there */
-	const char *information;	/* .../information of every GPU; NULL: not there */
-	const char *open_path;		/* opening this gives open_err */
+	bool no_list_form;		/* GPU_GET_INFO does not exist */
+	const uint32_t *classes;	/* of a device, terminated by 0 */
+	const char *version;		/* /proc/driver/nvidia/version; NULL: no such file */
+	const char *information;	/* .../information of every GPU; NULL: no such file */
+	const char *open_path;		/* opening this fails with open_err */
 	int open_err;
-	uint32_t refuse_cmd;		/* this control gets refuse_status */
+	uint32_t refuse_cmd;		/* this control returns refuse_status */
 	int64_t refuse_status;
-	uint32_t spoil_cmd;		/* this control's answer goes through spoil() */
+	uint32_t spoil_cmd;		/* spoil() changes this control's answer */
 	void (*spoil)(uint8_t *params);
-	int fail_ioctl, fail_open;	/* the how many-th, from 0, fails; -1 none */
-	int64_t fail_status;		/* with this: a status, or -errno of the ioctl */
-	const char *const *script;	/* what must happen, in order; NULL: anything known */
+	int fail_ioctl, fail_open;	/* number of the call that fails, from 0; -1 none */
+	int64_t fail_status;		/* its result: a status, or -errno of the ioctl */
+	const char *const *script;	/* the required calls, in order; NULL: any known call */
 
-	/* What happened. */
+	/* Recorded events. */
 	unsigned int nr_ioctls, nr_opens, nr_attaches, nr_faults;
 	bool free_failed;
 	char failed_at[64];
-	char fds[MAX_FDS][32];		/* path of each live descriptor */
+	char fds[MAX_FDS][32];		/* path of each open descriptor */
 	struct fake_object objects[MAX_OBJECTS];
 	uint32_t next_handle;
 } fake;
@@ -120,7 +120,7 @@ static void fault(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Every event passes here; false: not what the script says. */
+/* All events come here; returns false if the script has another one. */
 __attribute__((format(printf, 1, 2)))
 static bool event(const char *fmt, ...)
 {
@@ -323,7 +323,7 @@ static uint32_t answer_free(const uint8_t *arg)
 	return 0;
 }
 
-/* Whether the size is the one this driver was built with. */
+/* Whether the size is that of this driver. */
 static bool right_size(uint32_t size, uint32_t right, uint32_t cmd, bool probed)
 {
 	if (size == right)
@@ -510,7 +510,7 @@ static uint32_t answer_gpu_control(const struct fake_gpu *gpu, uint32_t cmd, uin
 	return 0x1f;
 }
 
-/* How many classes there are where no list is given, else so many of them. */
+/* The number of classes if no list is given, else at most that many classes. */
 static uint32_t answer_device_control(uint32_t cmd, uint8_t *p, uint32_t size)
 {
 	uint8_t *list = (uint8_t *)(uintptr_t)get64(p, 8);
@@ -548,7 +548,7 @@ static uint32_t answer_control(const uint8_t *arg)
 		fault("control 0x%x: no such object or client, or flags", cmd);
 		return 0x1f;
 	}
-	/* A driver looks at the size first. */
+	/* A driver checks the size first. */
 	if (cmd == fake.refuse_cmd && (cmd != 0x2080121b || size == fake.order_size))
 		return fake.refuse_status;
 	if (object->class_id == 0x41)
@@ -594,7 +594,7 @@ static int fake_ioctl(int fd, unsigned long request, void *argp)
 	}
 	if (failing) {
 		fake.fail_ioctl = -1;
-		/* Keep what failed, for the test to read. */
+		/* Keeps the failed call, for the test. */
 		snprintf(fake.failed_at + strlen(fake.failed_at),
 			 sizeof(fake.failed_at) - strlen(fake.failed_at), "!");
 		if (fake.fail_status < 0)
@@ -604,14 +604,14 @@ static int fake_ioctl(int fd, unsigned long request, void *argp)
 		status = nr == 0x2b ? answer_alloc(arg) : nr == 0x29 ? answer_free(arg) :
 			 answer_control(arg);
 	}
-	/* A handle that came to nothing must not be taken for an object. */
+	/* The handle of a failed allocation must not be used as an object. */
 	if (nr == 0x2b && status)
 		put32(arg, 8, 0xbad);
 	put32(arg, status_at, status);
 	return 0;
 }
 
-/* NULL: it is not there. */
+/* NULL: no such file. */
 static const char *fake_text(const char *path)
 {
 	static const char gpus[] = "/proc/driver/nvidia/gpus/";
@@ -626,7 +626,7 @@ static const char *fake_text(const char *path)
 	return NULL;
 }
 
-/* In the place of libc's, for the library and this file: see tests/Makefile.inc. */
+/* Replaces libc's functions for the library and this file: see tests/Makefile.inc. */
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_close(int fd);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
@@ -660,7 +660,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
 	int ret = fake_ioctl(fd, request, arg);
 
-	/* The events go on after the failure, so its name is kept as it happens. */
+	/* Events continue after the failure, so its name is stored at once. */
 	if (strchr(fake.failed_at, '!'))
 		snprintf(failed_name, sizeof(failed_name), "%s", fake.failed_at);
 	return result_of(ret);
@@ -692,7 +692,7 @@ static const char version_535[] =
 	"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\n"
 	"GCC version:  gcc version 12.2.0\n";
 
-/* Eight GPUs as one host had them: instances 5, 6, 7 at PCI 0d, 0c, 0b. */
+/* Eight GPUs as on a real host: instances 5, 6, 7 at PCI 0d, 0c, 0b. */
 static const struct fake_gpu host[MAX_GPUS] = {
 	{ 0xd00, 5, 0, 0, 0x0d, 0, "GPU-0d000000-1111-2222-3333-444444444444", "NVIDIA H200", 0 },
 	{ 0x0300, 0, 0, 1, 0x03, 0, "GPU-03000000-1111-2222-3333-444444444444", "NVIDIA H200", 0 },
@@ -711,10 +711,10 @@ static const char *const host_pci[MAX_GPUS] = {
 
 static struct gpupart *gp;
 
-/* Some of g_gpu_class_list.c's for GH100; an engine each. */
+/* Some classes of g_gpu_class_list.c for GH100, and one for each engine. */
 static const uint32_t h200_classes[] = { 0x902d, 0xcb97, 0xcbc0, 0xcbc0, 0xcbc0, 0xc8b5, 0 };
 
-/* A good machine of the first @nr GPUs with today's driver; tests then spoil it. */
+/* A machine without faults, with the first @nr GPUs and a current driver; tests then change it. */
 static void machine(unsigned int nr)
 {
 	memset(&fake, 0, sizeof(fake));
@@ -733,7 +733,7 @@ static void machine(unsigned int nr)
 	gp->error[0] = '\0';
 }
 
-/* Nothing left open or allocated, nothing the driver would not take, the script at its end. */
+/* No open descriptor or object remains, no call was wrong, and the script is at its end. */
 static bool clean(void)
 {
 	int left = 0;
@@ -747,7 +747,7 @@ static bool clean(void)
 	return !left && !nr_objects() && !fake.nr_faults && !(fake.script && *fake.script);
 }
 
-/* Whether @topo is board e, as far as a form of @words words tells. */
+/* Whether @topo is board e, as far as a form with @words words describes it. */
 static bool is_board(const struct gpupart_topology *topo, unsigned int words)
 {
 	unsigned int sm, gpc;
@@ -775,7 +775,7 @@ static bool is_board(const struct gpupart_topology *topo, unsigned int words)
 	return true;
 }
 
-/* Opens, and closes what came. Returns topo_rm_open()'s result. */
+/* Opens, and closes the result. Returns topo_rm_open()'s result. */
 static int try_open(const char *gpu, struct gpupart_topology *copy)
 {
 	struct gpupart_topology *topo = NULL;
@@ -951,7 +951,7 @@ static void test_several(void)
 	       "no selector: the first in PCI order");
 }
 
-/* Runs an open that must fail, so, and with these words. */
+/* Runs an open that must fail with this error and message. */
 static void refused(const char *what, const char *gpu, int want, const char *words,
 		    const char *words2)
 {
@@ -1032,7 +1032,7 @@ static void test_errors(void)
 	refused("no attached ids", NULL, -EOPNOTSUPP, "0x201", "status 0x56");
 }
 
-/* What stands in the way of a topology, and nothing else does. */
+/* Each fault that prevents a topology, alone. */
 static bool is_vital(const char *name)
 {
 	static const char *const vital[] = {
@@ -1351,7 +1351,7 @@ static void test_odd(void)
 	refused("attached ids that are none", NULL, -EOPNOTSUPP, "shows no GPU", "status 0x1f");
 }
 
-/* A script that is not kept must be seen, or none of the above says anything. */
+/* A violated script must be detected; otherwise the tests above prove nothing. */
 static void test_fake(void)
 {
 	static const char *const wrong[] = { "open /dev/nvidia0", NULL };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology object: every board against values that were worked out without the
- * library, queries both ways, sets in words, selectors, and every refusal of topo_build().
+ * The topology object: every board compared with values that were computed without the library,
+ * queries in both directions, text forms of sets, selectors, and every refusal of topo_build().
  */
 #include <errno.h>
 #include <glob.h>
@@ -55,7 +55,7 @@ static bool tpc_as_expected(const struct gpupart_topology *topo, const char *lin
 	tpc = gpupart_topology_tpc(topo, id);
 	if (!tpc)
 		return false;
-	/* SM numbers of these boards fit a set, which sorts and compares them for us. */
+	/* SM numbers of these boards fit into a set, which sorts and compares them. */
 	expected = list(text);
 	for (i = 0; i < tpc->nr_sms; i++) {
 		gpupart_tpcset_add(&sms, tpc->sms[i]);
@@ -148,7 +148,7 @@ static void test_boards(void)
 	globfree(&boards);
 }
 
-/* Board e in plain numbers, read off NVIDIA's table by eye. */
+/* Board e in plain numbers, read manually from NVIDIA's table. */
 static void test_board_e(void)
 {
 	struct gpupart_topology *topo = open_capture("tests/data/gh100-h200-e/capture.txt");
@@ -217,7 +217,7 @@ static void test_hash(void)
 	gpupart_topology_close(e);
 }
 
-/* -------------------------------------------------------------- sets in words */
+/* ------------------------------------------------------------ text forms of sets */
 
 static const struct {
 	const char *words, *list; /* list NULL: refused */
@@ -416,7 +416,7 @@ static void test_sources(void)
 	tap_ok(gpupart_topology_open(gp, "sample:../captures/h200", NULL, &topo) == -ENOENT,
 	       "a sample's name is not a path");
 	tap_ok(gpupart_topology_open(gp, "sample:", NULL, &topo) == -ENOENT, "nor empty");
-	/* On a machine with a driver these open; else the sentence is the source's own. */
+	/* On a machine with a driver these open; else the message is that of the source. */
 	err = gpupart_topology_open(gp, "rm", NULL, &topo);
 	snprintf(sentence, sizeof(sentence), "%s", err ? gpupart_error(gp) : "");
 	if (!err)
@@ -435,7 +435,7 @@ static void test_sources(void)
 	       "%s", gpupart_error(gp));
 }
 
-/* ---------------------------------------------------------- what build refuses */
+/* -------------------------------------------------------- refusals of topo_build() */
 
 #define NR_SMS 12
 #define NR_MAP 2
@@ -469,8 +469,8 @@ static void small_gpu(struct topo_sm *sms, struct topo_gpc *map)
 #define SM(member) (offsetof(struct topo_sm, member) / sizeof(int))
 
 static const struct {
-	int sm, other, field, value; /* of SMs sm..other this field becomes this */
-	const char *sentence; /* NULL: still good */
+	int sm, other, field, value; /* this field of SMs sm..other becomes value */
+	const char *sentence; /* NULL: accepted */
 	int blamed;
 } changes[] = {
 	{ 4, 5, SM(local_tpc), -1, NULL, 0 },
@@ -547,7 +547,7 @@ static void test_build(void)
 		       "change %u: %s", i, gpupart_error(gp));
 	}
 
-	/* All zeros: what an idle GPU of before Hopper reads. */
+	/* All zeros: the values of an idle GPU before Hopper. */
 	memset(sms, 0, sizeof(sms));
 	for (i = 0; i < NR_SMS; i++) {
 		sms[i].tpc = i / 2;
@@ -558,7 +558,7 @@ static void test_build(void)
 		       strstr(gpupart_error(gp), "sleeping"),
 	       "all zeros: %s", gpupart_error(gp));
 
-	/* local TPC ids have holes; the rank in the GPC has none. */
+	/* local TPC ids have gaps; the rank in the GPC has none. */
 	small_gpu(sms, map);
 	for (i = 0; i < NR_SMS; i++)
 		sms[i].local_tpc = sms[i].gpc ? 30 - 7 * sms[i].local_tpc : -1;
@@ -569,7 +569,7 @@ static void test_build(void)
 	if (!err)
 		gpupart_topology_close(topo);
 
-	/* A GPC number that nobody has; a fifth SM of a TPC. */
+	/* A GPC number that does not exist; a fifth SM of a TPC. */
 	small_gpu(sms, map);
 	for (i = 0; i < NR_SMS; i++)
 		sms[i].gpc *= 2;
@@ -649,7 +649,7 @@ static void test_build(void)
 	gpupart_topology_close(NULL);
 }
 
-/* Two sources: what only one tells contradicts nothing, what both tell must be the same. */
+/* Two sources: a value that only one has is no contradiction; values of both must be equal. */
 static void test_agree(void)
 {
 	struct gpupart_topology *a, *b;
@@ -682,7 +682,7 @@ static void test_agree(void)
 	gpupart_topology_close(b);
 }
 
-/* The module's topology, which tells no virtual GPCs, has them from NVIDIA's driver. */
+/* The module's topology has no virtual GPCs; they come from NVIDIA's driver. */
 static void test_vgpcs(void)
 {
 	struct gpupart_topology *rm, *kernel;

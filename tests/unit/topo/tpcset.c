@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sets: algebra against a plain array of bools, every form of text, every refusal's sentence. */
+/* Sets: algebra compared with a plain array of bools, every text form, every error message. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void test_algebra(void)
 
 static const struct {
 	const char *text, *canonical; /* NULL: refused */
-	const char *words; /* that the sentence must hold */
+	const char *words; /* that the message must contain */
 } lists[] = {
 	{ "0", "0", NULL },
 	{ "0,5,8-11", "0,5,8-11", NULL },
