@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What LD_AUDIT=libgpupart-nvml.so costs a program that never asks NVML: its start, and its
- * calls of functions of shared libraries, with and without in turns. The least of many
- * times each, since everything else on a machine only adds.
+ * The cost of LD_AUDIT=libgpupart-nvml.so in a program that never uses NVML: its start, and its
+ * calls of functions of shared libraries, alternately with and without the library. The minimum
+ * of many times counts, because other load only adds time.
  */
 #include <spawn.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 
 #define NR_STARTS	200
 #define NR_ROUNDS	20
-#define NR_PIECES	40	/* of calls, each shorter than a turn on the CPU */
+#define NR_PIECES	40	/* pieces of the calls, each shorter than a time slice */
 #define NR_CALLS	1000000
-#define MOST		1.05	/* of the plain call: no more than it is itself from run to run */
+#define MOST		1.05	/* of the plain call: not more than its variation from run to run */
 
 extern char **environ;
 
@@ -29,7 +29,7 @@ static double now_us(void)
 	return ts.tv_sec * 1e6 + ts.tv_nsec / 1e3;
 }
 
-/* In a process of its own: ns a call of a function that does next to nothing, by the PLT. */
+/* In a separate process: ns per call of a nearly empty function, through the PLT. */
 static int measure_calls(void)
 {
 	double start, took, least = 1e12;
@@ -47,7 +47,7 @@ static int measure_calls(void)
 	return 0;
 }
 
-/* us until @argv has ended, with what it printed in @line. */
+/* us until @argv has ended; its output is in @line. */
 static double run(char **argv, const char *audit, char *line, int len)
 {
 	posix_spawn_file_actions_t actions;
@@ -84,7 +84,7 @@ static double run(char **argv, const char *audit, char *line, int len)
 	return start;
 }
 
-/* The least of @nr starts of @argv: [0] without the library, [1] with it, in turns. */
+/* The minimum of @nr starts of @argv: [0] without the library, [1] with it, alternately. */
 static void compare_starts(const char *what, char **argv, const char *audit, int nr)
 {
 	double least[2] = { 1e12, 1e12 }, took;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches for callgrind to count, or allocations out of a pool: NR of them, under what
- * argv[1] says. Simulated driver.
+ * Launches for callgrind to count, or allocations from a pool: NR of them, in the situation that
+ * argv[1] names. Simulated driver.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "lib/confine/report.h"
 #include "lib/private.h"
 
-/* Most find room without being looked at. */
+/* Most allocations need no check. */
 static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
 {
 	int (*alloc)(uint64_t *, size_t, void *), (*release)(uint64_t, void *);
@@ -25,7 +25,7 @@ static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
 	return 0;
 }
 
-/* A run that may borrow from another one; before the attach. */
+/* A run that may borrow from another one; called before the attach. */
 static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
 {
 	struct gpupart_report *own, *other;
@@ -34,14 +34,14 @@ static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
 	if (gpupart_report_open(gp, &own, &id) || gpupart_report_open(gp, &other, lender))
 		return NULL;
 	gpupart_lend_bound(own, 1000000000, 1000000000);
-	/* A limit that the program gave itself is never left. */
+	/* A launch never leaves a limit that the program set itself. */
 	setenv("GPUPART_SET", "0-15", 1);
 	if (gpupart_report_start(gp, id))
 		return NULL;
 	return &((struct report_block *)((struct memfd *)own)->head)->lend;
 }
 
-/* From now on the other one is idle; @busy: no, never. */
+/* From now on the other run is idle; @busy: it never is. */
 static void borrow(struct lend_block *own, const char *lender, struct gpupart_gpu *gpu, bool busy)
 {
 	snprintf(own->lender.report, sizeof(own->lender.report), "%s", lender);
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	struct lend_block *lend = NULL;
 	const char *lender = NULL;
 
-	/* In this order, as `gpupart run` has it. */
+	/* In the same order as in `gpupart run`. */
 	if (gpupart_open(&gp) || ((!strncmp(what, "pool", 4) || !strcmp(what, "quota")) &&
 				  gpupart_memory_start(gp, "bench-pool", 20ull << 30)) ||
 	    (strstr(what, "lend") && !(lend = borrow_begin(gp, &lender))) ||
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 			return 1;
 		if (launch(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL))
 			return 1;
-		/* On the simulated GPU records come when somebody waits. */
+		/* On the simulated GPU, records arrive during a wait. */
 		if (lend && i % 2 && sync(stream))
 			return 1;
 	}

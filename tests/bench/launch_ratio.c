@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a launch costs with the callback against without. Two processes at a time, made
- * before either touches CUDA: one never subscribes, the other does; they take turns in
- * short blocks on an otherwise idle GPU, so that drifts of the machine meet both alike,
- * and each block begins with launches that are not timed, so that both are as warm.
- * Only the launch calls are timed, not the wait for the GPU. A second process that never
- * subscribes shows how far two equal ones differ, one with a known delay planted in
- * front of each launch what the method can see.
+ * The cost of a launch with the callback, relative to one without. Two processes are created
+ * before either uses CUDA: one never subscribes, the other does. They take turns in short blocks
+ * on an otherwise idle GPU, so that drifts of the machine affect both equally. Each block begins
+ * with launches that are not timed, so that both are equally warm. Only the launch calls are
+ * timed, not the wait for the GPU. A second process that never subscribes shows how far two equal
+ * processes differ. Another one has a known delay before each launch and shows how small a
+ * difference the method can detect.
  *
- * Equal processes differ by percents from one another for their whole lives (where their
- * memory came to lie), so each variant is tried with several pairs, on one CPU. A pair's
- * figure is the median over its blocks of the ratio to the never-subscribed process's
- * neighbouring blocks; printed are the median of the pairs and its 95% interval
- * (binomial, no distribution assumed).
+ * Equal processes differ by percents for their whole lifetime (depending on their memory
+ * addresses), so each variant is tried with several pairs, on one CPU. The figure of a pair is
+ * the median over its blocks of the ratio to the neighbouring blocks of the process that never
+ * subscribes. The output is the median of the pairs and its 95 % interval (binomial, no
+ * distribution assumed).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -78,8 +78,7 @@ static void nothing(void *user, int domain, int cbid, const void *params)
 }
 
 /*
- * What the driver itself takes for calling anybody: Documentation/internals/hardware.md,
- * "Callback".
+ * The driver's own time to call any subscriber: Documentation/internals/hardware.md, "Functions".
  */
 static int subscribe_by_hand(P lib, bool told)
 {
@@ -101,11 +100,11 @@ static int subscribe_by_hand(P lib, bool told)
 	memcpy(&enable, &table[6], sizeof(enable));
 	if (subscribe(&handle, (void *)nothing, NULL) || enable(1, handle, 0xb, 1))
 		return -1;
-	/* A stream and a context that go, as the library wants to know. */
+	/* A stream and a context that are destroyed, because the library watches that. */
 	return told && (enable(1, handle, 2, 5) || enable(1, handle, 2, 2)) ? -1 : 0;
 }
 
-/* In the child: waits for a byte, launches, answers with the nanoseconds that took. */
+/* In the child: waits for a byte, launches, and answers with the time in ns. */
 static int child(enum variant variant, int in, int out)
 {
 	CU (*init)
@@ -189,7 +188,7 @@ static int start(struct worker *w, enum variant variant)
 	if (w->pid < 0)
 		return -errno;
 	if (!w->pid) {
-		/* Those of the workers before too: else nobody would see a side close. */
+		/* Close the workers' pipe ends too, so that the end of a pipe is detected. */
 		for (int fd = 3; fd < 256; fd++)
 			if (fd != to[0] && fd != from[1])
 				close(fd);
@@ -243,7 +242,7 @@ static void say(enum variant variant, double *ratio, unsigned int nr, double pla
 	unsigned int low = 0;
 	double tail = 0, p = 1, middle = median(ratio, nr);
 
-	/* The largest rank whose binomial(n, 1/2) lower tail stays below 2.5%. */
+	/* The largest rank whose lower tail of binomial(n, 1/2) stays below 2.5 %. */
 	for (unsigned int i = 0; i < nr; i++)
 		p /= 2;
 	while (tail + p < 0.025) {
@@ -257,7 +256,7 @@ static void say(enum variant variant, double *ratio, unsigned int nr, double pla
 	fflush(stdout);
 }
 
-/* One pair; *figure is its ratio. 0, or what a child exited with. */
+/* One pair; *figure is its ratio. Returns 0, or the exit status of a child. */
 static int compare(enum variant variant, unsigned int nr_blocks, double *figure, double *plain_ns)
 {
 	struct worker plain, other;
@@ -269,7 +268,7 @@ static int compare(enum variant variant, unsigned int nr_blocks, double *figure,
 	if (!ratio || start(&plain, NEVER) || start(&other, variant))
 		return 1;
 	before = turn(&plain);
-	/* The first four warm up. */
+	/* The first four blocks are for warming up. */
 	for (unsigned int b = 0; b < nr_blocks + 4 && before; b++, before = after) {
 		took = turn(&other);
 		after = turn(&plain);
@@ -301,7 +300,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: launch_ratio [BLOCKS [PAIRS]], 10-1000 and 6-100\n");
 		return 2;
 	}
-	/* They never run at the same time; one CPU is one clock and one cache. */
+	/* They never run at the same time; one CPU means one clock and one cache. */
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
 	sched_setaffinity(0, sizeof(cpu), &cpu);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an account of memory costs: nanoseconds of a charge and a release where nobody else
- * asks, by how many processes are in the tenant, and of the questions. Medians of blocks.
+ * The cost of memory accounting: nanoseconds of a charge and a release without contention, by the
+ * number of processes in the tenant, and of queries. Medians of blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define NR_BLOCKS	41
 #define NR_CALLS	20000
-#define LIMIT_NS	200	/* a charge or a release, with up to 8 processes in the tenant */
+#define LIMIT_NS	200	/* maximum for a charge or release with up to 8 processes */
 
 static double blocks[NR_BLOCKS];
 
@@ -48,7 +48,7 @@ static double say(const char *what, unsigned int nr)
 	} \
 } while (0)
 
-/* Of a slot each, as processes have them; all but the first stand still. */
+/* With one slot each, as in real processes; all except the first are idle. */
 static bool measure(struct ledger *ledger, unsigned int nr)
 {
 	int gpu = ledger_gpu(ledger, "0000:0d:00.0"), bad = 0;

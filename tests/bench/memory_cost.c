@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an allocation costs with a memory quota against without: two processes that take
- * turns in short blocks on an otherwise idle GPU, so that drifts of the machine meet both
- * alike; each block begins with calls that are not timed. A pair's figure is the median over
- * its blocks of the ratio of neighbours; printed is the median of several pairs, beside that
- * of two processes without a quota, which differ by what the method cannot see.
+ * The cost of an allocation with a memory quota, relative to one without. Two processes take
+ * turns in short blocks on an otherwise idle GPU, so that drifts of the machine affect both
+ * equally; each block begins with calls that are not timed. The figure of a pair is the median
+ * over its blocks of the ratio of neighbouring blocks. The output is the median of several pairs,
+ * and that of two processes without a quota, which shows the error of the method.
  *
- *	bench-memory_cost [PART OF THE NAME OF THOSE WANTED]
+ *         bench-memory_cost [PART OF A NAME, TO SELECT WORKLOADS]
  */
 #include <dlfcn.h>
 #include <sched.h>
@@ -46,7 +46,7 @@ struct kind {
 	bool async;
 };
 
-/* Each an allocation and its free. */
+/* Each is an allocation and its free. */
 static const struct kind kinds[] = {
 	{ "cuMemAlloc, 1 KiB out of a slab", 1 << 10, 2000, false },
 	{ "cuMemAlloc, 256 KiB out of a slab", 256 << 10, 2000, false },
@@ -101,7 +101,7 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* ns a pair; 0: a call failed. */
+/* ns per pair; 0: a call failed. */
 static double block(const struct kind *kind, unsigned int calls)
 {
 	uint64_t address, start = now_ns();
@@ -189,7 +189,7 @@ static double median(double *values, unsigned int nr)
 	return values[nr / 2];
 }
 
-/* Of the second's to the first's; 0: a call failed. */
+/* The ratio of the second to the first; 0: a call failed. */
 static double ratio(struct server *plain, struct server *other, uint32_t kind, double *ns)
 {
 	double ratios[NR_BLOCKS], plains[NR_BLOCKS];
@@ -215,7 +215,7 @@ static bool pairs(uint32_t kind, bool quota, double *found, double *ns)
 		bool good = server_start(&plain, false) && server_start(&other, quota);
 
 		ratios[i] = good ? ratio(&plain, &other, kind, ns) : 0;
-		/* It has the first one's pipes, too. */
+		/* It has inherited the first one's pipes too. */
 		server_end(&other);
 		server_end(&plain);
 		if (!ratios[i])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How fast the scheduling pipeline runs: block events (begins and ends) a second on one
- * core, launches a second, and the memory it took. Fails below the rate that is promised.
+ * The speed of the scheduling pipeline: block events (begins and ends) per second on one core,
+ * launches per second, and memory. Fails below the required rate.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include "sim/pipe/gpupart_sim.h"
 
-#define WANTED	5e6	/* block events a second */
+#define WANTED	5e6	/* block events per second */
 #define REPEATS	3	/* the fastest counts */
 
 static double now(void)
@@ -56,7 +56,7 @@ static int run(const char *what, const struct pipe_step *body, unsigned int nr, 
 	unsigned int i;
 	struct rusage usage;
 
-	/* Others on the machine make it slower, never faster. */
+	/* Other load on the machine only makes it slower. */
 	for (i = 0; i < REPEATS; i++) {
 		start = now();
 		if (!result || pipe_run(&scenario, NULL, result)) {

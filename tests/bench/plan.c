@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * How long the planner takes: random demands of up to 16 tenants on the boards of tests/data and
- * on GPUs like those that exist, then a climb: what took the most steps is changed a little,
- * again and again, for as long as it gets worse. Prints a line a kind: the slowest at random and
- * of those climbed to. Fails where one at random took longer than promised, or any was not
- * decided.
+ * The time of the planner: random demands of up to 16 tenants on the boards of tests/data and on
+ * GPUs like real ones; then a climb, which changes the demands with the most steps a little,
+ * repeatedly, as long as they get slower. Prints one line for each kind: the slowest random case
+ * and the slowest case of the climb. Fails if a random case took longer than the limit, or any
+ * case was not decided.
  *
- *	bench-plan [SECONDS A KIND] [SEED] [KIND, FROM 0] [MILLISECONDS TO PRINT]
+ *         bench-plan [SECONDS PER KIND] [SEED] [KIND, FROM 0] [MILLISECONDS TO PRINT]
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +18,11 @@
 
 #define NR_TENANTS GPUPART_PLAN_MAX_TENANTS
 #define MAX_GPCS GPUPART_MAX_GPCS
-#define MAX_SIZE 32		/* TPCs in a GPC that a topology may tell of */
+#define MAX_SIZE 32		/* maximum of TPCs in a GPC of a topology */
 #define PROMISED_MS 15.0
 #define NR_BOARDS 7
-#define NR_FIRST 60		/* at random, before a climb from the worst of them */
-#define NR_STALE 300		/* steps of a climb without a worse one */
+#define NR_FIRST 60		/* random cases before a climb from the slowest of them */
+#define NR_STALE 300		/* steps of a climb without a slower case */
 
 struct demand {
 	unsigned int min, max, cluster, weight, same, apart;	/* the last two: bits */
@@ -31,7 +31,7 @@ struct demand {
 
 struct instance {
 	unsigned int nr_gpcs, nr_ugpus, nr;
-	/* Of a GPC: its TPCs, those outside of singletons, those out of bounds. */
+	/* For each GPC: its TPCs, those outside singletons, those out of bounds. */
 	unsigned int size[MAX_GPCS], nr_main[MAX_GPCS], gone[MAX_GPCS], ugpu[MAX_GPCS];
 	struct demand demands[NR_TENANTS];
 };
@@ -42,10 +42,10 @@ struct result {
 	int err;
 };
 
-/* What GPUs and demands are like; chances are of 100. */
+/* Properties of GPUs and demands; chances are percentages. */
 struct shape {
 	const char *what;
-	unsigned int gpcs, ugpus, smallest, largest;		/* TPCs a GPC; gpcs 0: a board */
+	unsigned int gpcs, ugpus, smallest, largest;		/* TPCs per GPC; gpcs 0: a board */
 	unsigned int least, most;				/* tenants */
 	unsigned int whole, bound, window, load, cluster, singletons, gone;
 };
@@ -148,7 +148,7 @@ static struct gpupart_topology *make_gpu(const struct instance *in, struct gpupa
 	return topo_build(NULL, &info, sms, 2 * tpc, NULL, 0, &topo) ? NULL : topo;
 }
 
-/* "a+c+d", NULL for nobody. */
+/* "a+c+d", NULL for none. */
 static const char *name_them(unsigned int bits, unsigned int self, char *text)
 {
 	char *at = text;
@@ -183,7 +183,7 @@ static double now_ms(clockid_t clock)
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
 }
 
-/* The CPU's time: the machine may be busy with something else. Who is slow is slow again. */
+/* CPU time, because the machine may be busy. A slow case is slow again in a second run. */
 static struct result measure(struct gpupart *gp, const struct instance *in)
 {
 	struct gpupart_demand demands[NR_TENANTS];
@@ -384,7 +384,7 @@ static void change(struct instance *in, const struct shape *s)
 
 struct tally {
 	unsigned int nr[2], planned, late[2], undecided, steps;
-	double slowest[2][2];		/* planned, refused; at random, climbed to */
+	double slowest[2][2];		/* planned, refused; random, climb */
 };
 
 static void count(struct tally *t, const struct instance *in, const struct result *r, bool climbed)
@@ -418,7 +418,7 @@ static int report(const char *what, const struct tally *t)
 	return t->undecided || t->late[0];
 }
 
-/* One climb, from the worst of some. */
+/* One climb, from the slowest of several cases. */
 static void climb(struct gpupart *gp, const struct shape *s, double end, struct tally *t)
 {
 	struct instance in, top = { 0 };
@@ -443,7 +443,9 @@ static void climb(struct gpupart *gp, const struct shape *s, double end, struct 
 		r = measure(gp, &in);
 		count(t, &in, &r, true);
 		stale++;
-		/* A little less than the most is no reason not to go on from there. */
+		/*
+		 * A case that is slightly faster than the slowest may still lead to a slower one.
+		 */
 		if (r.steps < most - most / 32)
 			continue;
 		top = in;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Nanoseconds of each way to set a set, and milliseconds of opening. Medians of blocks. */
+/* Nanoseconds of each way to change a set, and milliseconds of opening. Medians of blocks. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A library for coverage builds alone: counters are written where a process ends by _exit(), by a
- * signal that asks it to, or becomes another program. Must not know whose counters they are.
+ * A library for coverage builds only: writes counters when a process ends by _exit(), by a signal
+ * that asks it to end, or by exec.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,7 +13,10 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* Programs, libraries, and what tests load a second time; one that is too many keeps its habit. */
+/*
+ * Programs, libraries, and copies that tests load a second time; units beyond the table are not
+ * written.
+ */
 static struct coverage_unit {
 	void (*dump)(void);
 	void (*reset)(void);
@@ -46,7 +49,7 @@ static void dump_all(void)
 	errno = err;
 }
 
-/* What goes on after it had written counts anew. */
+/* A process that continues after it had written its counters counts from zero. */
 static void reset_all(void)
 {
 	int err = errno;
@@ -100,7 +103,7 @@ PUBLIC int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-/* The parent sees the same end; one that hangs in here is ended by the alarm. */
+/* The parent sees the same end; if this process hangs here, the alarm ends it. */
 static void on_signal(int sig)
 {
 	signal(SIGALRM, SIG_DFL);

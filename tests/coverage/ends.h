@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has counters to be written. For coverage builds alone. */
+/* Registers units whose counters are written. For coverage builds only. */
 #ifndef COVERAGE_ENDS_H
 #define COVERAGE_ENDS_H
 
 /*
- * @dump writes a unit's counters, @reset has it count anew: gcov has a pair of its own in each.
- * Weak: a library does not bring ends.so with it.
+ * @dump writes a unit's counters, @reset sets them to zero: gcov has a pair for each unit. Weak:
+ * a library does not depend on ends.so.
  */
 #define COVERAGE_CALL __attribute__((visibility("default"), weak))
 COVERAGE_CALL void coverage_add(void (*dump)(void), void (*reset)(void));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* In each program and library of a coverage build: makes its counters known to ends.c. */
+/* Part of each program and library of a coverage build: registers its counters in ends.c. */
 #include "tests/coverage/ends.h"
 
 void __gcov_dump(void);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads one libcuda.so, without a GPU and without cuInit, and tries its table of callbacks:
- * first slot by slot, as facts are measured, then by the library's own code. Prints a row:
- * bytes, features, subscribe, enable 0 to 3, enable 4, accepted features, unsubscribe, and what
- * the library says, with " | " between. Exit status: 0 all is as the library needs it, 1 not.
+ * Loads one libcuda.so, without a GPU and without cuInit, and tests its table of callbacks: first
+ * slot by slot, to measure facts, then with the library's own code. Prints a row: bytes,
+ * features, subscribe, enable 0 to 3, enable 4, accepted features, unsubscribe, and the library's
+ * message, separated by " | ". Exit status: 0 the library can use the driver, 1 it cannot.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "lib/core/ctx.h"
 #include "lib/driver/table.h"
 
-/* Not the library's, so that a mistake in one of them shows. */
+/* Not the library's constants, so that a mistake in one of them is detected. */
 static const unsigned char uuid[16] = {
 	0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
 	0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b,
@@ -25,7 +25,7 @@ static void ignore(void *user, int domain, int cbid, const void *params)
 	(void)params;
 }
 
-/* The features that slot 9 accepts, which come one after the other from 0. */
+/* The features that slot 9 accepts, which are consecutive from 0. */
 static void try_features(const void *slot, uint32_t handle, char *text, size_t len)
 {
 	int (*feature)(uint32_t, uint32_t, uint32_t);
@@ -37,7 +37,7 @@ static void try_features(const void *slot, uint32_t handle, char *text, size_t l
 	snprintf(text, len, nr > 1 ? "0-%u" : nr ? "%u" : "none", nr ? nr - 1 : 0);
 }
 
-/* False: there is no table that the slots could be tried in. */
+/* Returns false if there is no table. */
 static bool try_slots(const struct cuda_api *api)
 {
 	int (*subscribe)(uint32_t *, driver_callback_fn, void *), (*unsubscribe)(uint32_t);

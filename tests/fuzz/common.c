@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the fuzz targets share: files in memory, and the command's words kept from stderr. */
+/* Code shared by the fuzz targets: files in memory, and the command's messages kept from stderr. */
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ unsigned int fuzz_lines, fuzz_notes;
 char fuzz_line[4096];
 const char *fuzz_words = "";
 
-/* In place of cli/util/message.c's, by the linker's --wrap. */
+/* Replaces the functions of cli/util/message.c, by the linker's --wrap. */
 __attribute__((constructor)) static void name_command(void)
 {
 	cmd_name = "fuzz";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzz targets share. A target is a file fuzz_NAME.c here and a folder corpus/NAME;
- * tests/Makefile.inc links it with libFuzzer, and with replay.c for `make check`.
+ * Declarations shared by the fuzz targets. A target is a file fuzz_NAME.c here and a folder
+ * corpus/NAME; tests/Makefile.inc links it with libFuzzer, and with replay.c for `make check`.
  */
 #ifndef GPUPART_TESTS_FUZZ_H
 #define GPUPART_TESTS_FUZZ_H
@@ -15,10 +15,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* For the message where something does not hold: a context's last sentence, if a target has one. */
+/* For the message of a failure: the last error message of a context, if a target has one. */
 extern const char *fuzz_words;
 
-/* What must hold, whatever the input: else the input is kept, and this is what is said. */
+/* Checks an invariant for every input: on failure the input is stored and this message printed. */
 #define MUST(what)                                                             \
 	do {                                                                   \
 		if (!(what)) {                                                 \
@@ -36,7 +36,7 @@ struct input {
 	size_t left;
 };
 
-/* Behind the input's end are zeros. */
+/* Beyond the end of the input are zeros. */
 static inline void input_bytes(struct input *in, void *to, size_t len)
 {
 	size_t have = len < in->left ? len : in->left;
@@ -72,8 +72,8 @@ static inline uint64_t input_u64(struct input *in)
 }
 
 /*
- * Writes over @block: pieces of the input of two bytes of an offset, one of a length and what
- * is to be there, up to the input's end.
+ * Overwrites parts of @block: the input has pieces of two bytes of offset, one byte of length,
+ * and the new bytes, up to its end.
  */
 static inline void input_patch(struct input *in, void *block, size_t size)
 {
@@ -91,20 +91,20 @@ static inline void input_patch(struct input *in, void *block, size_t size)
 
 /* ------------------------------------------------------------------------ common.c */
 
-/* A file with these bytes in it: its path, the same each time, of this process alone. */
+/* A file with these bytes. Returns its path, the same each time, private to this process. */
 const char *fuzz_file(const void *data, size_t size);
 
-/* The input as a string: up to its first zero byte. To be freed. */
+/* The input as a string, up to its first zero byte. The caller frees it. */
 char *fuzz_text(const uint8_t *data, size_t size);
 
-/* Lines that the command would have written on stderr, and the last of them. */
+/* The lines that the command would have written on stderr, and the last of them. */
 extern unsigned int fuzz_lines, fuzz_notes;
 extern char fuzz_line[4096];
 
-/* Whether @text, of at most @room bytes, ends in there and is printable ASCII. */
+/* Whether @text, of at most @room bytes, is terminated and printable ASCII. */
 bool fuzz_printable(const char *text, size_t room);
 
-/* Where results are written to that nobody reads. */
+/* An output file whose content is discarded. */
 FILE *fuzz_nowhere(void);
 
 #endif

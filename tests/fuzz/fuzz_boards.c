@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the file of a node's GPUs that `gpupart slurm-node` leaves for Slurm's plugin. A
- * file that is taken is one that would be written so, byte for byte, and the plugin, which reads
- * it for itself, has the same of each GPU in it.
+ * Fuzz target: the file of a node's GPUs that `gpupart slurm-node` writes for the Slurm plugin.
+ * An accepted file equals byte for byte the file that would be written, and the plugin, which has
+ * its own parser, reads the same values for each GPU.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,10 +13,10 @@
 #include "tests/fuzz/fuzz.h"
 
 static struct gpupart *gp;
-static char *capture, *list;	/* of every GPU; what the file has */
+static char *capture, *list;	/* of every GPU; the file's content */
 static size_t list_len;
 
-/* Two files at a time, so that one is not written over: by the linker's --wrap. */
+/* Two files at a time, so that one is not overwritten: by the linker's --wrap. */
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __real_stat(const char *path, struct stat *st);
@@ -24,7 +24,7 @@ int __wrap_stat(const char *path, struct stat *st);
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);
 
-/* Every GPU's capture is the same one. */
+/* All GPUs have the same capture. */
 static const char *instead(const char *path)
 {
 	return strncmp(path, "/run/gpupart/gpu-", 17) ? path :
@@ -46,7 +46,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	if (strcmp(path, NODE_GPU_FILE))
 		return __real_fopen(path, mode);
 	MUST(!strcmp(mode, "re"));
-	/* Of nothing there is no file in memory. */
+	/* An empty input gives no file in memory. */
 	return list_len ? fmemopen(list, list_len, "r") : __real_fopen("/dev/null", "r");
 }
 
@@ -70,7 +70,7 @@ static bool same(const struct node_gpu *gpu, const struct node_gpu *board)
 	       gpu->memory == board->memory && !strcmp(gpu->source, board->source);
 }
 
-/* The first of the GPUs that has this address, or this number. */
+/* The first GPU with this address, or this number. */
 static const struct node_gpu *first(const struct node_gpus *node, const char *pci, unsigned int nr)
 {
 	for (unsigned int i = 0; i < node->nr; i++)
@@ -104,7 +104,7 @@ static void check_taken(const struct node_gpus *node)
 	free(text);
 	*why = 0;
 	MUST(boards_find("no address", &board, why, sizeof(why)) == -ENODEV && *why);
-	/* A GPU's is not empty, and there is a colon between two. */
+	/* Entries are not empty, and are separated by colons. */
 	captures = boards_simulated();
 	MUST(!captures == !node->nr);
 	MUST(!captures || strlen(captures) >= 2 * node->nr - 1);
@@ -129,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!status) {
 		check_taken(&node);
 	} else if (!boards_find("0000:01:00.0", &board, why, sizeof(why))) {
-		/* A row of its own may be good where another one is not. */
+		/* A row of its own may be valid even if another row is not. */
 		MUST(fuzz_printable(board.key, sizeof(board.key)) &&
 		     strnlen(board.source, sizeof(board.source)) < sizeof(board.source));
 	} else {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a capture that the reader takes has the rows that stand in it, is written, read
- * back to the same topology and written again to the same bytes; what it refuses it refuses with
- * a sentence. The input is read as it is, and once more with first line and checksum mended, so
- * that the fuzzer gets behind them.
+ * Fuzz target: a capture that the reader accepts has the rows of its text; it can be written,
+ * read again to the same topology, and written again to the same bytes. A refusal has a message.
+ * The input is read unchanged, and once more with corrected first line and checksum, so that the
+ * fuzzer reaches the code behind these checks.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------- the rows, by another reader */
 
-/* What a field of a row says: -1 is "-". */
+/* Parses a field of a row: -1 is "-". */
 static long number(const char *field)
 {
 	return strcmp(field, "-") ? strtol(field, NULL, 0) : -1;
@@ -67,7 +67,7 @@ static const struct rows {
 
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* Each row is there as it was written, in its place, and no other is. */
+/* Each row is in its place with its values, and there is no other. */
 static void check_rows(const struct gpupart_topology *topo, const char *text, size_t len)
 {
 	char *copy = strndup(text, len), *rest = copy, *line, *save, *f[11];
@@ -78,7 +78,7 @@ static void check_rows(const struct gpupart_topology *topo, const char *text, si
 		if (*line == '[') {
 			for (at = 0; at < NR_ROWS && strcmp(line, rows[at].section); at++)
 				;
-			/* Once each. */
+			/* Each one once. */
 			MUST(at == NR_ROWS || !nr[at]);
 			continue;
 		}
@@ -96,7 +96,7 @@ static void check_rows(const struct gpupart_topology *topo, const char *text, si
 	free(copy);
 }
 
-/* Its last line is the sum of what stands before it. */
+/* The last line is the checksum of the text before it. */
 static void check_sum(const char *text, size_t len)
 {
 	const char *last = text + len - 1;

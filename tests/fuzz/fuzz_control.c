@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the block that a process shows of itself, in which anybody of its user may have
- * written: listed, looked at by GPU, its progress read, and its limit set. What is shown is
- * text; a set from outside is in force as it was given, in mask bits that the block's map has;
- * nothing else in the block is written.
+ * Fuzz target: a process's state page, into which any process of its user may have written: it is
+ * listed, read by GPU, its progress is read, and its limit is set. All listed names are text; a
+ * set from outside is in force as given, in mask bits of the page's map; nothing else in the page
+ * is written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static char folder[] = "/dev/shm/fuzz-control.XXXXXX";
 static char file[96];
 static struct control_block *block;
 
-/* A folder of this target's own, and a process that lives: by the linker's --wrap. */
+/* A private folder, and a living process: by the linker's --wrap. */
 int __wrap_control_open_dir(uid_t uid, bool make);
 bool __wrap_control_process_lives(pid_t pid, uint64_t start);
 int __wrap_holder_pid(int fd, uid_t uid, const struct shared_header *b,
@@ -100,7 +100,7 @@ static void make_block(struct input *in)
 	strcpy(gpu->source, "rm");
 	atomic_init(&block->header.nr_gpus, 1);
 	atomic_init(&gpu->nr_tpcs, 10);
-	/* Where what matters lies is not where a random offset would be. */
+	/* The important fields are rarely at a random offset. */
 	switch (input_u8(in) % 3) {
 	case 0:
 		input_patch(in, block, offsetof(struct control_block, lanes));

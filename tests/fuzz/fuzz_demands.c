@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what tenants ask for, as a file and as the words of --tenant. What the reader
- * takes is what stands there, within what it promises, and is planned on a small GPU: what holds
- * for every plan holds, or there is a sentence. What it refuses it refuses with one line.
+ * Fuzz target: tenants' demands, as a file and as the text of --tenant. Accepted demands equal
+ * the text, are within the documented bounds, and are planned on a small GPU: the result is
+ * either a plan with the invariants of all plans, or a message. A refusal has one line.
  */
 #include <errno.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void check(const struct demands *demands, int status)
 		MUST((err == -EINVAL || err == -ENOSPC) && gpupart_error(gp)[0]);
 }
 
-/* Of "KEY=VALUE" that was taken: what it stands for in @d, worked out apart. */
+/* The expected effect of an accepted "KEY=VALUE" on @d, computed independently. */
 static void expect_key(struct gpupart_demand *d, const char *key, const char *value)
 {
 	const struct {
@@ -110,7 +110,7 @@ static void expect_key(struct gpupart_demand *d, const char *key, const char *va
 	if (!strcmp(key, "same") || !strcmp(key, "apart")) {
 		const char *names = *key == 's' ? d->same : d->apart;
 
-		/* More of them are joined. */
+		/* Several of them are joined. */
 		MUST(names && value && *value && strstr(names, value));
 		return;
 	}
@@ -159,7 +159,7 @@ static void read_file(const uint8_t *data, size_t size)
 	check(&demands, demands_read(&demands, fuzz_file(data, size)));
 }
 
-/* A line is one --tenant. */
+/* Each line is one --tenant. */
 static void read_words(const uint8_t *data, size_t size)
 {
 	static struct demands demands;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the environments of other processes, as `run -n` reads them for what those will be
- * limited to: any bytes, and one as programs have it. A set that is found is of the board, and is
- * the one that the variables say, where they are of this GPU.
+ * Fuzz target: the environments of other processes, which `run -n` reads to find their future
+ * limits: any bytes, and environments in a program's form. A set that is found is on the board
+ * and is the set of the variables, if they are for this GPU.
  */
 #include <stdarg.h>
-/* What is made of one process is its own affair. */
+/* How one process is read is internal code. */
 #include "cli/target/neighbours.c"
 #include "lib/topo/topology.h"
 #include "tests/fuzz/fuzz.h"
@@ -37,7 +37,7 @@ static void set_up(void)
 	MUST(!gpupart_open(&gp) && !topo_build(gp, &info, sms, 20, NULL, 0, &topo));
 }
 
-/* The first variable of that name; what is behind the last zero is one as well. */
+/* The first variable of that name; the bytes after the last zero are one too. */
 static const char *variable(const char *name, char room[512])
 {
 	size_t len = strlen(name);
@@ -46,7 +46,7 @@ static const char *variable(const char *name, char room[512])
 	for (size_t at = 0; at < text_len; at += strnlen(text + at, text_len - at) + 1) {
 		size_t here = strnlen(text + at, text_len - at);
 
-		/* An empty one ends it, for who reads it as strings. */
+		/* An empty string ends the environment for readers of strings. */
 		if (!here)
 			return room;
 		if (here <= len || memcmp(text + at, name, len) || text[at + len] != '=')
@@ -57,7 +57,7 @@ static const char *variable(const char *name, char room[512])
 	return room;
 }
 
-/* What was found last, and how often. */
+/* The last result, and the number of results. */
 struct seen {
 	unsigned int nr;
 	struct gpupart_tpcset set;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the files in which root notes what jobs were given of a node's GPUs, with
- * anything in them. What is listed is whole: texts, a set that the GPU has, and it is noted
- * again as it is. Of what is given in sum nobody has more than his own.
+ * Fuzz target: grant files of a node's GPUs, with any content. Listed grants are valid: texts, a
+ * set that the GPU has, and they can be written again unchanged. No user is granted more in total
+ * than the user's own grants.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #define PCI	"0000:01:00.0"
 #define LAYOUT	2
 
-/* As lib/state/grant.c writes it. */
+/* The format of lib/state/grant.c. */
 struct file {
 	struct shared_header header;
 	struct shared_gpu gpu;
@@ -27,7 +27,7 @@ struct file {
 static char folder[] = "/dev/shm/fuzz-grant.XXXXXX";
 static const char *const ids[2] = { "0-5", "0-a7" };
 
-/* /run/gpupart is a folder of this target's own, and root's: by the linker's --wrap. */
+/* /run/gpupart is a private folder owned by root: by the linker's --wrap. */
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __real_fstat(int fd, struct stat *st);
@@ -85,7 +85,7 @@ static void make_grant(const char *id, struct gpupart_grant *grant)
 	grant->memory = 1 << 30;
 }
 
-/* Two files, each with a part of the input written over what is good, and perhaps cut short. */
+/* Two files with valid content that is partly overwritten from the input, and perhaps truncated. */
 static void write_files(struct input *in)
 {
 	for (int i = 0; i < 2; i++) {
@@ -102,7 +102,7 @@ static void write_files(struct input *in)
 		shared_init(&file.header, LAYOUT, sizeof(file));
 		atomic_init(&file.header.magic, SHARED_MAGIC(SHARED_GRANT));
 		atomic_init(&file.header.nr_gpus, 1);
-		/* Other versions have what is here. */
+		/* Other versions also have these fields. */
 		strcpy(file.header.id, ids[i]);
 		strcpy(file.header.name, ids[i] + 2);
 		file.header.uid = UID;
@@ -111,7 +111,7 @@ static void write_files(struct input *in)
 		file.gpu.nr_tpcs = 10;
 		file.gpu.tpcs.allowed[0] = 0xf;
 		make_grant(ids[i], &file.grant);
-		/* Where what matters lies is not where a random offset would be. */
+		/* The important fields are rarely at a random offset. */
 		if (how & 1)
 			input_patch(&part, &file, offsetof(struct file, grant.source));
 		else if (how & 2)
@@ -159,7 +159,7 @@ static bool same(const struct gpupart_grant *a, const struct gpupart_grant *b)
 	       !strcmp(a->asked, b->asked) && !strcmp(a->why, b->why) && a->strict == b->strict;
 }
 
-/* Who is given what, of the two that are listed. */
+/* The users and resources of the two listed grants. */
 static void check_sums(const struct gpupart_grant *list, int nr)
 {
 	struct gpupart_tpcset expected = { { 0 } };
@@ -223,8 +223,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_sums(list, nr);
 	/*
-	 * What was read can be noted, but for what another version gave; of what anybody makes up
-	 * it is what is read then.
+	 * A grant that was read can be written, except one of another version; a grant with
+	 * made-up values is equal to what is read afterwards.
 	 */
 	for (int i = 0; i < nr; i++) {
 		put(gp, &list[i]);
@@ -234,7 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = (struct input){ data, size };
 	make_grant(ids[0], &one);
 	input_patch(&in, &one, sizeof(one));
-	/* A caller's bool is one. */
+	/* The caller passes a valid bool. */
 	memset(&one.strict, !!*(unsigned char *)&one.strict, 1);
 	if (!strcmp(one.id, ids[0]) || !strcmp(one.id, ids[1]))
 		put(gp, &one);

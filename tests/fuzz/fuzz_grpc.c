@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what a peer may send to the device plugin's socket. The first byte says what the
- * rest is: HTTP/2 behind the preface; or the body of a request, whose frame and message are read as
- * for kubelet's. What is one whole message is the same when it is packed and read again.
+ * Fuzz target: data from a peer of the device plugin's socket. The first byte selects the kind of
+ * the rest: HTTP/2 after the preface, or the body of a request, whose frame and message are
+ * parsed like kubelet's. A complete message is the same after it was packed and parsed again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0"
 #define FRAME 5
 
-/* The same message, packed and read again. */
+/* The same message, packed and parsed again. */
 static void *again(const Kubelet__IdsByContainer *ids)
 {
 	size_t len, len_again, nr;
@@ -73,7 +73,7 @@ static const struct grpc_method methods[] = {
 	{ NULL, NULL, NULL, false },
 };
 
-/* Sends all of @data, as far as the server reads it. */
+/* Sends all of @data, as long as the server reads it. */
 static void feed(struct grpc_server *server, int fd, const uint8_t *data, size_t size)
 {
 	ssize_t n = 1;
@@ -94,7 +94,7 @@ static void feed_all(const uint8_t *data, size_t size)
 	grpc_add(server, fds[0]);
 	feed(server, fds[1], (const uint8_t *)PREFACE, sizeof(PREFACE));
 	feed(server, fds[1], data, size);
-	/* What is left in the socket is read 16 KiB at a time. */
+	/* The rest in the socket is read 16 KiB at a time. */
 	for (size_t i = 0; i < 2 + size / 16384; i++)
 		grpc_serve(server, 0);
 	grpc_refresh(server, &methods[1]);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the notes of jobs, three of them that may name each other as parents, and the
- * environments of processes. What is listed is text and a set; a limit that is set holds, no
- * more than the parent's; and no note leads on for ever.
+ * Fuzz target: job records, three of them that may name each other as parents, and the
+ * environments of processes. Listed jobs have text and a set; a limit that was set applies,
+ * bounded by the parent's; and no chain of records is endless.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-/* Its record is its own affair, and a file to everybody else. */
+/* The layout of its record is internal; to other code it is a file. */
 #include "lib/state/job.c"
 #include "tests/fuzz/fuzz.h"
 
@@ -28,7 +28,7 @@ int __wrap_control_open_dir(uid_t uid, bool make)
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* All of them do: nobody is looked for. */
+/* All processes live: none is searched. */
 bool __wrap_control_process_lives(pid_t pid, uint64_t start)
 {
 	(void)pid;
@@ -126,7 +126,7 @@ static void read_notes(struct job_record notes[NR_NOTES])
 	}
 }
 
-/* Nothing but the set of the job that it is set for is written. */
+/* Only the set of the changed job is written. */
 static void set_limit(struct gpupart *gp, unsigned int nr, const struct gpupart_tpcset *set)
 {
 	static struct job_record notes[NR_NOTES], after[NR_NOTES];
@@ -162,7 +162,7 @@ static void read_environment(const uint8_t *data, size_t size)
 	const char *at = (const char *)data, *end = at + size, *found = NULL;
 
 	read_job(fuzz_file(data, size), id);
-	/* The first variable of that name, looked for in another way. */
+	/* The first variable of that name, found in another way. */
 	for (; at < end && !found; at += strnlen(at, end - at) + 1)
 		if ((size_t)(end - at) > strlen(ENVIRONMENT_JOB "=") &&
 		    !strncmp(at, ENVIRONMENT_JOB "=", strlen(ENVIRONMENT_JOB "=")))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the file of a tenant of memory with anything in it: looked at from outside, a
- * quota set in it, joined by this process, which charges and gives back. What is shown is text
- * and adds up; a quota is kept where charging said so; what has been charged is given back.
+ * Fuzz target: a tenant's ledger file with any content: it is listed, a quota is set in it, and
+ * this process joins it, charges and releases. Listed values are text and add up; a quota is
+ * enforced if a charge said so; every charge is released.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +20,12 @@
 static char folder[] = "/dev/shm/fuzz-ledger.XXXXXX";
 static char file[96];
 
-/* A folder of this target's own; who took a slot lives, if the slot says so. */
+/* A private folder; the owner of a slot lives if the slot says so. */
 int __wrap_control_open_dir(uid_t uid, bool make);
 bool __wrap_ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 			      uint64_t own_namespace);
 
-/* Nobody comes meanwhile, so nothing is waited for. */
+/* No other process runs, so waiting is pointless. */
 int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);
 
 int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
@@ -125,7 +125,10 @@ static void charge(struct ledger *ledger, int gpu, uint64_t bytes)
 	int err;
 
 	MUST(all >= before);
-	/* What others hold in reserve may come free: that is waited for, for seconds. */
+	/*
+	 * Reservations of other processes may be released: the library waits for that, for
+	 * seconds.
+	 */
 	if (quota && (bytes > quota || all > quota || bytes > quota - all))
 		return;
 	err = ledger_charge(ledger, gpu, bytes);
@@ -172,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		snprintf(file, sizeof(file), "%s/mem-" TENANT, folder);
 		atexit(clean_up);
 	}
-	/* The first half is what is in the file. */
+	/* The first half is the content of the file. */
 	nr = in.left / 2;
 	patches = (struct input){ in.at, nr };
 	in.at += nr;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: LIBSMCTRL_MASK. What is taken as a mask is hexadecimal digits and no more than it
- * has room for, and stands for the bits that they say; what is not is said, on one line.
+ * Fuzz target: LIBSMCTRL_MASK. An accepted mask consists of hexadecimal digits that fit, and has
+ * the bits of those digits. Any other value gives a message of one line.
  */
 #include <ctype.h>
-/* How the variable is read is its own affair. */
+/* Reading the variable is internal code. */
 #include "lib/smctrl/smctrl.c"
 #include "tests/fuzz/fuzz.h"
 
 static unsigned int said;
 
-/* What libsmctrl says goes to stderr: by the linker's --wrap. */
+/* libsmctrl's messages go to stderr: by the linker's --wrap. */
 int __wrap_fputs(const char *text, FILE *file);
 
 int __wrap_fputs(const char *text, FILE *file)
 {
 	MUST(file == stderr && *text);
 	said++;
-	/* One line, whatever the variable has in it. */
+	/* One line, whatever the variable contains. */
 	MUST(strchr(text, '\n') == text + strlen(text) - 1);
 	return 0;
 }
 
-/* The digits of a mask, without what may stand before them; NULL: it is none. */
+/* The digits of a mask, without a prefix; NULL: not a mask. */
 static const char *digits_of(const char *text)
 {
 	text += *text == '~';

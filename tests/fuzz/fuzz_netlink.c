@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what the module gpupart answers over generic netlink, through libnl's own
- * parser: messages that the input makes of attributes, or gives byte for byte. What comes of it
- * is the GPU that one of them tells of, which can be captured and read back, or a sentence.
+ * Fuzz target: answers of the kernel module over generic netlink, through libnl's parser:
+ * messages with attributes from the input, or raw bytes of the input. The result is the GPU of
+ * one of the messages, which can be captured and read back, or an error message.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -16,7 +16,7 @@
 
 #define FAMILY 0x20
 
-/* The kernel, by the linker's --wrap: connected at once, says what the input has. */
+/* The kernel, by the linker's --wrap: connects at once, and its answers come from the input. */
 #pragma GCC visibility push(default)
 int __wrap_genl_connect(struct nl_sock *sock);
 int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name);
@@ -59,7 +59,7 @@ static void put(char *room, size_t *len, const void *what, size_t nr)
 	*len += NLMSG_ALIGN(nr);
 }
 
-/* What each message about a topology said: of a type the last that is in it. */
+/* The values of each topology message: for each attribute type the last one. */
 #define MOST_TOLD 64
 static struct told {
 	struct {
@@ -69,7 +69,7 @@ static struct told {
 	} a[GPUPART_A_TOPOLOGY_MAX + 1];
 } told[MOST_TOLD];
 static unsigned int nr_told;
-static bool told_raw;	/* a message that is bytes of the input may say anything */
+static bool told_raw;	/* a message of raw input bytes may have any content */
 
 static void put_attribute(char *room, size_t *len, unsigned int type, const void *what, size_t nr)
 {
@@ -86,7 +86,7 @@ static void put_attribute(char *room, size_t *len, unsigned int type, const void
 	put(room, len, what, nr);
 }
 
-/* A type, a length, and what stands there: raw, or bytes that count up from a number. */
+/* A type, a length, and a value: raw, or bytes that count up from a number. */
 static void put_attributes(char *room, size_t *len)
 {
 	unsigned int nr = input_u8(&said) % 16;
@@ -100,7 +100,7 @@ static void put_attributes(char *room, size_t *len)
 	}
 }
 
-/* A small GPU, which the attributes behind it, of which the last of a type counts, change. */
+/* A small GPU. Attributes after it replace its values, because the last of a type counts. */
 static void put_gpu(char *room, size_t *len)
 {
 	uint32_t chip = 0x180;
@@ -130,7 +130,7 @@ static void put_topology(char *room, size_t *len)
 	put_attribute(room, len, GPUPART_A_TOPOLOGY_ORDER, &order, 4);
 }
 
-/* The kernel refuses: an errno, perhaps a sentence. */
+/* The kernel refuses: an errno, perhaps with a message. */
 static void put_error(char *room, size_t *len, struct nlmsghdr *head)
 {
 	struct nlmsgerr error = { .msg.nlmsg_len = sizeof(error.msg) };
@@ -191,7 +191,7 @@ static int receive(struct nl_sock *sock, struct sockaddr_nl *from, unsigned char
 	(void)creds;
 	if (!said.left)
 		return -NLE_AGAIN;
-	/* One to three in a datagram. */
+	/* One to three messages in a datagram. */
 	len = make_message(room);
 	for (nr = 0; nr < 2 && said.left && input_u8(&said) & 1; nr++) {
 		len = NLMSG_ALIGN(len);
@@ -221,7 +221,7 @@ int __wrap_nl_recvmsgs(struct nl_sock *sock, struct nl_cb *cb)
 	return __real_nl_recvmsgs(sock, cb);
 }
 
-/* --------------------------------------------------------------------- what must hold */
+/* -------------------------------------------------------------------- invariants */
 
 static unsigned int u32_of(const struct told *t, unsigned int type)
 {
@@ -232,7 +232,7 @@ static unsigned int u32_of(const struct told *t, unsigned int type)
 	return value;
 }
 
-/* Whether this message, and nothing else, says what is in @topo. */
+/* Whether this message, and no other, has the values of @topo. */
 static bool says(const struct told *t, const struct gpupart_topology *topo)
 {
 	static const unsigned int numbers[] = {

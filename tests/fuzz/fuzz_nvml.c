@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what NVIDIA's management library and RM tell a program of a tenant. Lists come
- * back with the tenant's own processes alone, in their order, within the room there was; the
- * memory is at most the quota; an ioctl's answer of another form is left as it was.
+ * Fuzz target: answers of NVML and RM to a program of a tenant. Filtered lists have only the
+ * tenant's own processes, in their order, within the given room; the memory is at most the quota;
+ * an ioctl's answer of an unknown form is not changed.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -17,9 +17,9 @@
 #define CANARY		0x77
 
 static struct input in;
-static unsigned int nr_told;	/* by the library, at the last call */
+static unsigned int nr_told;	/* number in the library's last answer */
 static uint32_t told[MOST];
-static size_t entry_bytes;	/* as this library writes them */
+static size_t entry_bytes;	/* size of an entry in this library */
 
 /* The tenant's ledger: by the linker's --wrap. */
 int __wrap_ledger_look(uid_t uid, const char *tenant, struct ledger_view **view);
@@ -58,7 +58,7 @@ static void make_told(void)
 		told[i] = input_u8(&in) % 6;
 }
 
-/* As a library does it: too little room is an error with the number that there is. */
+/* Like a real library: too little room is an error with the required number. */
 static int fake_list(void *device, unsigned int *nr, void *entries)
 {
 	unsigned int room = *nr;
@@ -71,7 +71,7 @@ static int fake_list(void *device, unsigned int *nr, void *entries)
 	for (unsigned int i = 0; i < nr_told; i++) {
 		char *to = (char *)entries + i * entry_bytes;
 
-		/* Not its padding; it may not know how much memory that is. */
+		/* Without padding; the memory may be unknown. */
 		memcpy(to, &told[i], 4);
 		if (entry_bytes > 8) {
 			uint64_t used = input_u8(&in) & 1 ? NVML_NOT_AVAILABLE : 77;
@@ -98,7 +98,7 @@ static int fake_ioctl(int fd, unsigned long request, ...)
 	return 0;
 }
 
-/* --------------------------------------------------------------------- what must hold */
+/* -------------------------------------------------------------------- invariants */
 
 static void check_list(enum copy_function which, size_t ours)
 {
@@ -112,7 +112,7 @@ static void check_list(enum copy_function which, size_t ours)
 	rc = which == COPY_ACCOUNTING_PIDS ?
 		     answer_pids(&copy, which, NULL, &nr, (unsigned int *)entries) :
 		     answer_list(&copy, which, NULL, &nr, entries);
-	/* Beyond what there was room for, in whichever form, nothing is written. */
+	/* Nothing is written beyond the given room, in any form. */
 	for (size_t i = room * (entry_bytes > ours ? entry_bytes : ours); i < sizeof(entries); i++)
 		MUST(entries[i] == CANARY);
 	for (unsigned int i = 0; i < nr_told; i++)
@@ -128,7 +128,7 @@ static void check_list(enum copy_function which, size_t ours)
 		if (!told[i] || told[i] > OWN)
 			continue;
 		memcpy(&pid, entries + k * ours, 4);
-		/* In an older driver's form of them entries are longer than the names say. */
+		/* In the form of an older driver, entries are longer than the names say. */
 		if (entry_bytes == ours)
 			MUST(pid == told[i]);
 		k++;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: demands on made-up GPUs, part of whose TPCs may be had. A plan gives each tenant
- * what it asked for, of what may be had, apart from all others, and is the same when it is made
- * again; or there is a sentence.
+ * Fuzz target: demands on made-up GPUs, some of whose TPCs are not available. A plan gives each
+ * tenant its demand from the available TPCs, disjoint from all others, and is the same when it is
+ * made again; or there is an error message.
  */
 #include <errno.h>
 #include "lib/topo/topology.h"
 #include "tests/fuzz/fuzz.h"
 
-#define MOST 5		/* tenants: this looks for what is wrong, not for what is slow */
+#define MOST 5		/* tenants: this target searches errors, not slow cases */
 
 static struct gpupart *gp;
 static char names[MOST][8];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what /proc says of processes: as the kernel writes it, with any name and any
- * numbers, and then any bytes. The library's reader and the command's, which share no code, say
- * the same and what was put there.
+ * Fuzz target: /proc's files of processes: in the kernel's form, with any name and any numbers,
+ * and any bytes. The library's reader and the command's, which share no code, give the same
+ * values, which are those of the input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #define PID 4242
 
-static char *text;		/* of every file that is opened */
+static char *text;		/* content of every opened file */
 static size_t text_len;
 
 int __real_open(const char *path, int flags, ...);
@@ -42,9 +42,9 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return __real_fopen(is_ours(path) ? fuzz_file(text, text_len) : path, mode);
 }
 
-/* --------------------------------------------------------------- as the kernel has it */
+/* ------------------------------------------------------------------- the kernel's form */
 
-/* "PID (NAME) STATE .." up to the 22nd field and some more; what is to be read of it. */
+/* "PID (NAME) STATE .." up to the 22nd field and some more, and the expected values. */
 static uint64_t make_stat(struct input *in)
 {
 	static char room[2048];
@@ -55,7 +55,7 @@ static uint64_t make_stat(struct input *in)
 
 	input_bytes(in, name, sizeof(name) - 1);
 	name[15] = 0;
-	/* The kernel makes these two of what they are. */
+	/* The kernel derives these two from the values above. */
 	for (char *c = name; *c; c++)
 		if (*c == '\n' || *c == '\\')
 			*c = '?';
@@ -69,7 +69,9 @@ static uint64_t make_stat(struct input *in)
 	room[len++] = '\n';
 	text = room;
 	text_len = len;
-	/* Of a process whose first thread alone is dead the library says that it lives. */
+	/*
+	 * If only the first thread of a process is dead, the library says that the process lives.
+	 */
 	if (state == 'X' || (state == 'Z' && nr_threads == 1))
 		return 0;
 	return start;
@@ -132,7 +134,7 @@ static void check_any(const uint8_t *data, size_t size)
 	process_find(PID, &process);
 	control_read_status(PID, &status);
 	namespaces_advice(how, sizeof(how));
-	/* Who has a file mapped, by its maps. */
+	/* The processes that map a file, by their maps. */
 	memset(block, 0, sizeof(*block));
 	block->header.pid = PID;
 	block->header.pid_namespace = control_pid_namespace();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the lines that programs write to the socket of `gpupart qos`, a datagram a line
- * of the input. Each counts for the tenant that it names, for what it says, once, or not at all.
+ * Fuzz target: the lines that programs write to the socket of `gpupart qos`, one datagram for
+ * each line of the input. Each line counts once for the tenant that it names, with its value, or
+ * not at all.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -16,7 +17,7 @@ static uint64_t now_us;
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 
-/* A line comes every 100 us; then there is one under way. */
+/* A line comes every 100 us; after some lines a unit is in progress. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	if (clock != CLOCK_MONOTONIC)
@@ -42,12 +43,12 @@ ssize_t __wrap_recv(int fd, void *room, size_t len, int flags)
 	return nr < len || flags & MSG_TRUNC ? nr : len;
 }
 
-/* What the lines say of a tenant, by a reader of its own. */
+/* The values of a tenant's lines, from an independent parser. */
 struct told {
 	uint64_t nr, milli, reports, answers, latencies[GPUPART_NR_LATENCIES];
 };
 
-/* The next of @text's words, of a line short enough; "" where there is none. */
+/* The next word of @text, if the line is short enough; "" if there is none. */
 static const char *next_word(const char **text, char word[256])
 {
 	size_t len;
@@ -97,7 +98,7 @@ static void expect_line(const char *line, const char *name, struct told *told)
 	told->nr++;
 }
 
-/* A datagram has room for so much; of a longer one nothing is taken. */
+/* The maximum size of a datagram; a longer one is ignored completely. */
 static void expect(const char *text, const char *name, struct told *told)
 {
 	memset(told, 0, sizeof(*told));
@@ -107,8 +108,8 @@ static void expect(const char *text, const char *name, struct told *told)
 }
 
 /*
- * The work of epochs with the same lines: all that was told, and of what is under way at
- * their ends less than one report tells of, which is not known before the second one.
+ * The work in epochs with the same lines: the total of all reports, plus less than one report for
+ * work in progress at their ends, which is unknown before the second report.
  */
 static void check_work(struct live *live, const char *text, int i, const struct told *told)
 {
@@ -134,10 +135,10 @@ static void check_work(struct live *live, const char *text, int i, const struct 
 	live_listen(live);
 	live_read(live);
 	live_take(live, i, &tenant, &spec, 200000000, &m);
-	/* What was counted ahead is not counted again. */
+	/* Work that was counted in advance is not counted again. */
 	sum += m.work;
 	MUST(!all || (sum >= 2 * all && sum <= 2 * all + each));
-	/* And nothing more: what is under way is no work before it is told. */
+	/* And no more: work in progress is not counted before it is reported. */
 	live_read(live);
 	live_take(live, i, &tenant, &spec, 200000000, &m);
 	MUST(!m.work && !m.reports);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a file of tenants with goals. What is refused is refused in one line; what is
- * taken keeps what the file promises, and is run: the policy's decisions hold together whatever
- * is measured, and each line of their log is read back to the same line.
+ * Fuzz target: a file of tenants with goals. A refusal has one line. An accepted file is within
+ * the documented bounds and is run: the policy's decisions are consistent with any measurements,
+ * and each line of their log is read back to the same line.
  */
 #include "cli/qos/policy/gpupart_qos.h"
 #include "cli/qos/qos.h"
@@ -46,7 +46,7 @@ static void check_setup(const struct qos_setup *setup)
 	}
 }
 
-/* Sets are apart, on the board, and as many TPCs as is said. */
+/* Sets are disjoint, on the board, and have the stated number of TPCs. */
 static void check_decision(const struct qos_setup *setup, const struct qos_decision *d)
 {
 	struct gpupart_tpcset seen = gpupart_tpcset_or(&d->reserved, &d->held), both;
@@ -64,7 +64,7 @@ static void check_decision(const struct qos_setup *setup, const struct qos_decis
 		MUST(v->state == QOS_GONE ? gpupart_tpcset_empty(&both) :
 					    !gpupart_tpcset_empty(&both));
 		MUST(memchr(v->why, 0, sizeof(v->why)));
-		/* With room for all of them a floor is kept. */
+		/* If there is room for all floors, they are kept. */
 		if (setup->tenants[i].floor && v->state != QOS_GONE)
 			MUST(v->nr_tpcs >= setup->tenants[i].floor || *d->words || *v->why);
 	}
@@ -72,7 +72,7 @@ static void check_decision(const struct qos_setup *setup, const struct qos_decis
 	MUST(memchr(d->words, 0, sizeof(d->words)));
 }
 
-/* As a run of this kind would find it: any numbers, some of them wild. */
+/* Random measurements, some of them extreme. */
 static void measure(struct input *in, const struct qos_setup *setup, struct qos_measured *m)
 {
 	for (unsigned int i = 0; i < setup->nr; i++) {
@@ -88,7 +88,7 @@ static void measure(struct input *in, const struct qos_setup *setup, struct qos_
 	}
 }
 
-/* Others come and go; any TPCs are theirs. */
+/* Other programs start and end, on any TPCs. */
 static void change_others(struct input *in, struct qos_session *session)
 {
 	struct qos_others *others = &session->others;
@@ -161,7 +161,7 @@ static void take_line(struct qos_session *session, char **text, size_t *len, boo
 		      const struct qos_measured *measured)
 {
 	MUST(!fflush(session->log) && *len);
-	/* Behind it may be the end of a longer one. */
+	/* The end of a longer line may follow it. */
 	(*text)[*len] = 0;
 	read_back(session, *text, begin, measured);
 	rewind(session->log);

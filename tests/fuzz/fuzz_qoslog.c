@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a log of decisions, replayed and shown in one of three forms. It is the same
- * decisions to the end, or one line says what is wrong.
+ * Fuzz target: a log of decisions, replayed and shown in one of three forms. Either all decisions
+ * are the same, or one line reports the error.
  */
 #include "cli/qos/qos.h"
 #include "cli/util/message.h"

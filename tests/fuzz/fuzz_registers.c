@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what a GPU's registers say to the kernel module's pure files, of every chip: any
- * values, refusals, and no answer at all. What is shown as present is what the fuses leave, a
- * map is a map, an order has each TPC once, and a page that had a refusal is not complete.
+ * Fuzz target: register values for the kernel module's pure files, for every chip: any values,
+ * refusals, and no answer. Present units are those that the fuses leave, a map is a permutation,
+ * an order has each TPC once, and a page with a refused read is not complete.
  */
 #include <errno.h>
 #include "kmod/regs.h"
 #include "kmod/text.h"
 #include "tests/fuzz/fuzz.h"
 
-#define MOST_READS	8192	/* more than all pages together ask for */
+#define MOST_READS	8192	/* more than all pages together read */
 #define PAGE_BYTES	(1 << 18)
 
 static struct input in;
@@ -18,14 +18,17 @@ static struct answer {
 	int err;
 } answers[MOST_READS];
 static unsigned int nr_answers;
-static bool refused;		/* some read since it was last cleared */
+static bool refused;		/* a read was refused since this was cleared */
 
 static struct gpu_engines engines;
 static char page[PAGE_BYTES], again[PAGE_BYTES];
 
 /* ------------------------------------------------------------------------ a GPU */
 
-/* A register is what it was when it was first asked for: a byte of how, and what follows. */
+/*
+ * A register keeps its value after the first read: a byte selects the kind, and the value
+ * follows.
+ */
 static struct answer *answer_of(u32 offset)
 {
 	static const u32 bad[] = { 0xffffffff, 0xbadf5040, 0xbadf1201, 0xbad00100 };
@@ -72,7 +75,7 @@ static int rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return answer->err;
 }
 
-/* One of the table's chips, or whatever the input has there. */
+/* A chip of the table, or any id from the input. */
 static void choose_chip(void)
 {
 	unsigned int chip = input_u8(&in);
@@ -84,11 +87,11 @@ static void choose_chip(void)
 	answers[1] = (struct answer){ NV_PMC_BOOT_42, (u32)gp_chips[chip].id << 20 | 0xa1000, 0 };
 	answers[2] = (struct answer){ NV_PMC_BOOT_1, 0, 0 };
 	nr_answers = 3;
-	/* Older ones tell of themselves in BOOT_0 only; these are not. */
+	/* Older chips have their id only in BOOT_0; these chips do not. */
 	answers[0].value |= 1 << 8;
 }
 
-/* ----------------------------------------------------------------- what must hold */
+/* -------------------------------------------------------------------- invariants */
 
 static u32 raw(u32 offset)
 {
@@ -152,7 +155,7 @@ static int ascending(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* As many TPCs in each GPC as its fuses leave; where no map says which it is, in some order. */
+/* Each GPC has as many TPCs as its fuses leave; without a map, in any order. */
 static void check_sizes(const struct gpu_floorsweep *fs, const int *ordered)
 {
 	int of[GPUPART_MAX_GPCS] = { 0 }, fused[GPUPART_MAX_GPCS] = { 0 };
@@ -194,7 +197,7 @@ static void check_order(const struct gpu_floorsweep *fs)
 		seen[tpc->gpc][tpc->tpc_in_gpc] = true;
 		of[tpc->gpc]++;
 	}
-	/* What disagrees with the fuses says so; what is computed from them cannot. */
+	/* A contradiction to the fuses is reported; values computed from the fuses have none. */
 	MUST(fs->order == TOPO_ORDER_READ || !*fs->disagree);
 	if (*fs->disagree)
 		return;
@@ -205,7 +208,7 @@ static void check_order(const struct gpu_floorsweep *fs)
 			MUST(seen[gpc][i]);
 }
 
-/* Words, and at its end whether they are all that there is to say. */
+/* Words, ending with a flag that says whether they are complete. */
 static void check_page(const struct text *text, bool complete)
 {
 	static const char yes[] = "\ncomplete    yes\n", no[] = "\ncomplete    no\n";
@@ -219,7 +222,7 @@ static void check_page(const struct text *text, bool complete)
 
 /* ------------------------------------------------------------------------ pages */
 
-/* False: there is no such page, for a reason. */
+/* False: the page does not exist, with a reason. */
 static bool show_topology(char *room)
 {
 	struct topo_reader reader = { .rd32 = rd32 };
@@ -245,7 +248,7 @@ static bool show_topology(char *room)
 		MUST(err == -EOPNOTSUPP || reader.fault.err == err);
 		return false;
 	}
-	/* A map that cannot be is as incomplete as one that was refused. */
+	/* An impossible map is as incomplete as a refused read. */
 	MUST(!(refused && fs.complete) && (fs.complete || reader.fault.err || *fs.map_why));
 	any = !fs.complete;
 	check_present(&fs);
@@ -298,7 +301,7 @@ static void show_engines(void)
 	if (!err)
 		gp_text_copy_topology(&text, copy);
 	MUST(!text.overflow);
-	/* Of a clock that stands still nothing is said, and it is not waited for. */
+	/* A clock that stands still is not reported, and not waited for. */
 	err = gp_topo_read_timer(id.chip, &reader, &ns);
 	MUST(err || !(ns & 0x1f));
 }

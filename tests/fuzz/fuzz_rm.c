@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what NVIDIA's resource manager answers. A driver that tells of one to three small
- * GPUs, some of whose answers the input changes, or refuses. What comes of it is a GPU that can
- * be captured and read back, or a sentence; and all that was opened and made is given back.
+ * Fuzz target: answers of NVIDIA's resource manager. A driver with one to three small GPUs; the
+ * input changes or refuses some of its answers. The result is a GPU that can be captured and read
+ * back, or an error message; and all descriptors and objects are released.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -12,11 +12,11 @@
 #include "tests/fuzz/topology.h"
 
 #define MAX_CHANGES	24
-#define FIRST_FD	1000	/* above those that are real */
+#define FIRST_FD	1000	/* above real descriptors */
 #define NR_GPCS		4
 #define NR_TPCS		10	/* TPC i is in GPC i % NR_GPCS */
 
-/* Of the @nth call. */
+/* For the @nth call. */
 struct change {
 	uint8_t nth, kind, value[16];
 	uint16_t at;
@@ -39,7 +39,7 @@ static const struct change *change_of(unsigned int nth)
 	return NULL;
 }
 
-/* ------------------------------------------------------------- as a driver answers */
+/* ------------------------------------------------------------- answers of a driver */
 
 static void answer_ids(uint32_t ids[RM_MAX_GPUS])
 {
@@ -64,7 +64,7 @@ static void answer_sm_order(void *params)
 		e[SM_UGPU] = gpc / 2;
 		e[SM_CPC] = 0;
 	}
-	/* Where the library has it need not be aligned for it. */
+	/* The library's structure need not be aligned for this type. */
 	memcpy(params, order, sizeof(*order));
 }
 
@@ -83,7 +83,7 @@ static void answer_fs_info(struct rm_fs_info *info)
 		info->query[i].gpc_phys = info->query[i].gpc ^ 1;
 }
 
-/* 0, or the status of a wrong size. */
+/* 0, or the status for a wrong size. */
 static uint32_t answer(const struct rm_control *c, void *params)
 {
 	switch (c->cmd) {
@@ -132,7 +132,7 @@ static uint32_t answer(const struct rm_control *c, void *params)
 	return 0;
 }
 
-/* -------------------------------------------------------------- with what is changed */
+/* ------------------------------------------------------------------ changed answers */
 
 static int control(struct rm_control *c, const struct change *change)
 {
@@ -141,7 +141,7 @@ static int control(struct rm_control *c, const struct change *change)
 	c->status = answer(c, params);
 	if (!change)
 		return 0;
-	/* The sizes of lists are ours: a driver reads them and writes no more than they say. */
+	/* The sizes of lists belong to the caller: a driver writes no more than they say. */
 	if (change->kind % 4 == 0 && c->params_size && c->cmd != RM_GPU_GET_INFO &&
 	    c->cmd != RM_GR_GET_INFO) {
 		size_t at = change->at % c->params_size, len = change->len % 17;
@@ -203,7 +203,7 @@ static int fake_open(const char *path)
 	return FIRST_FD + machine.nr_fds++;
 }
 
-/* In the place of libc's, for what is NVIDIA's. */
+/* Replaces libc's functions for NVIDIA's files. */
 int __wrap_open(const char *path, int flags, ...);
 int __real_open(const char *path, int flags, ...);
 int __wrap_close(int fd);
@@ -258,7 +258,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return *from ? fmemopen(from, strlen(from), "r") : NULL;
 }
 
-/* --------------------------------------------------------------------- what must hold */
+/* -------------------------------------------------------------------- invariants */
 
 static void check_info(const struct gpupart_gpu_info *info)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a scenario file is refused in one line, or each of its runs comes to an end:
- * done, refused by the pipeline or at a standstill, with a sentence. What ran to its end is
- * drawn, as SVG and as text. Runs are stopped after some simulated time, and long programs are
- * not run: this looks for what is wrong and not for what is slow.
+ * Fuzz target: a scenario file is refused in one line, or each of its runs ends: completed,
+ * refused by the pipeline, or stopped without progress, with a message. A completed run is drawn
+ * as SVG and as text. Runs are stopped after some simulated time, and long programs are not run:
+ * this target searches errors, not slow cases.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 
 #define MOST_STEPS	2000
 #define MOST_BLOCKS	200000
-#define MOST_SHAPES	20000	/* kernels by processes by GPUs */
+#define MOST_SHAPES	20000	/* kernels times processes times GPUs */
 #define STOP_NS		2000000
 
-/* Steps that are walked, at most so many. */
+/* Maximum number of steps. */
 static uint64_t walked(const struct pipe_scenario *pipe, const struct pipe_step *steps,
 		       unsigned int nr, uint64_t *blocks)
 {
@@ -62,13 +62,13 @@ static void draw(struct sim_run *run)
 	uint64_t end = run->result.end ? run->result.end : 1;
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
 
-	/* Of many SMs now and then: it takes its time. */
+	/* Many SMs only sometimes, because they take long. */
 	if (pipe->gpus[0].map.nr_sms * pipe->nr_gpus < 20 || !(end % 16))
 		sim_svg(&out, run, "title", 0, end);
 	sim_rows(&out, run, end / 3, end);
 }
 
-/* One of its runs; false: it has no more, or was refused. */
+/* One of its runs; false: there are no more, or it was refused. */
 static bool run_one(struct yaml *yaml, unsigned int i)
 {
 	struct sim sim = { .path = "it", .nr_runs = 1 };

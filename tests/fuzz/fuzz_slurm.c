@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what stands behind --gpupart of a Slurm job, which its user may also send past the
- * plugin's own check. What is taken is what its words say, once each, and the same when it is
- * written again; what is refused is refused with a sentence of text.
+ * Fuzz target: the argument of --gpupart of a Slurm job, which a user may also send without the
+ * plugin's check. An accepted argument equals its words, each used once, and is the same after it
+ * was written and read again. A refusal has a message.
  */
 #include <errno.h>
 #include <gpupart_manage.h>
@@ -12,7 +12,7 @@
 
 #define MIB (1ull << 20)
 
-/* The words once more, read in another way: false where one is none. */
+/* Parses the words independently: false if one is invalid. */
 static bool expect(const char *text, struct words *words)
 {
 	static const char *const names[] = { "tpcs=", "cluster=", "wait=", "mem=", "gpcs", "ugpu" };
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	err = words_read(text, &words, why, sizeof(why));
 	good = expect(text, &expected);
 	if (err) {
-		/* What is noted of a job has room for so much. */
+		/* A job's record has this much room. */
 		MUST(err == -EINVAL && *why && fuzz_printable(why, sizeof(why)));
 		MUST(!good || strlen(text) >= sizeof(((struct gpupart_grant *)0)->asked));
 		free(text);

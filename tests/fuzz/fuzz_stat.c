@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: what processes leave in the memory that they share with `gpupart stat`, which they
- * may have written anything into. What is read of it is text and has as many GPUs as there is room
- * for, and what is shown as JSON is JSON.
+ * Fuzz target: the memory that processes share with `gpupart stat`, into which they may have
+ * written anything. Values read from it are text, and have at most as many GPUs as there is room
+ * for; the JSON output is valid JSON.
  */
 #include <errno.h>
 #include <sys/mman.h>

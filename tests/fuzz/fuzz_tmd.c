@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: any bytes where a TMD should be, on made-up GPUs of every layout. Nothing but
- * the mask is written, what the driver disabled stays so, what is allowed is what was asked for
- * or what the outcome says, never nothing, and putting the mask back gives the same bytes.
+ * Fuzz target: any bytes in place of a TMD, on made-up GPUs of every layout. Only the mask is
+ * written; bits that the driver disabled stay so; the allowed TPCs are the requested ones or
+ * those that the outcome says, never none; and restoring the mask gives the same bytes.
  */
 #include <errno.h>
 #include "lib/tmd/tmd.h"
 #include "lib/tmd/layouts.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Bits of a TMD, numbered as the layouts have them. */
+/* Bits of a TMD, numbered as in the layouts. */
 struct bytes {
 	uint8_t b[TMD_MAX_SIZE] __attribute__((aligned(16)));
 };
@@ -40,7 +40,7 @@ static uint64_t product(const struct bytes *t, const struct tmd_field dim[3])
 	return field(t, dim[0]) * field(t, dim[1]) * field(t, dim[2]);
 }
 
-/* Where mask bit @nr of a layout is, or -1. */
+/* The place of mask bit @nr of a layout, or -1. */
 static int mask_at(const struct tmd_layout *layout, unsigned int nr)
 {
 	unsigned int at = layout->nr_words * 64;
@@ -58,7 +58,7 @@ static unsigned int nr_mask_bits(const struct tmd_layout *layout)
 	return layout->nr_words * 64 + layout->extension[0].width + layout->extension[1].width;
 }
 
-/* The mask bits that are off; none where the mask does not count. */
+/* The set mask bits; none if the mask is not valid. */
 static struct tmd_allow off_bits(const struct tmd_layout *layout, const struct bytes *t)
 {
 	struct tmd_allow off = { { 0 } };
@@ -98,7 +98,7 @@ static struct gpupart_topology *make_board(struct input *in)
 	return topo_build(gp, &info, sms, nr, NULL, 0, &topo) ? NULL : topo;
 }
 
-/* A set of TPCs that are there; false: it would be empty. */
+/* A set of existing TPCs; false: it would be empty. */
 static bool make_set(struct input *in, unsigned int nr_tpcs, struct gpupart_tpcset *set)
 {
 	unsigned int first = input_u8(in) % nr_tpcs, step = input_u8(in) % 7 + 1;
@@ -110,7 +110,7 @@ static bool make_set(struct input *in, unsigned int nr_tpcs, struct gpupart_tpcs
 	return nr;
 }
 
-/* ----------------------------------------------------------------- what must hold */
+/* -------------------------------------------------------------------- invariants */
 
 struct launch {
 	const struct gpupart_topology *topo;
@@ -134,7 +134,7 @@ static struct gpupart_tpcset tpcs_on(const struct launch *l, const struct bytes 
 	return on;
 }
 
-/* @after with the mask and its valid bit as they were is @before. */
+/* @after with the old mask and valid bit equals @before. */
 static void check_untouched(const struct tmd_layout *layout, const struct bytes *before,
 			    struct bytes after)
 {
@@ -145,7 +145,7 @@ static void check_untouched(const struct tmd_layout *layout, const struct bytes 
 	MUST(!memcmp(before, &after, sizeof(after)));
 }
 
-/* Launches whose blocks must be there together have the room, or all that there is. */
+/* Launches whose blocks must run at once have room for them, or all available TPCs. */
 static void check_room(const struct launch *l, const struct bytes *before,
 		       const struct gpupart_tpcset *on)
 {
@@ -194,7 +194,7 @@ static void check_outcome(const struct launch *l, enum tmd_outcome outcome,
 	if (outcome == TMD_WIDENED_EMPTY)
 		MUST(!gpupart_tpcset_intersects(&l->limit, &l->set) &&
 		     gpupart_tpcset_subset(&on, &l->limit));
-	/* Fail closed: bits that no TPC has are off wherever the mask was written. */
+	/* Bits that belong to no TPC are set if the mask was written. */
 	if (memcmp(before, after, sizeof(*before)))
 		for (unsigned int i = 0; i < nr_mask_bits(l->layout); i++)
 			MUST((off.tmd_bits[i / 64] | l->map->all.tmd_bits[i / 64]) >> i % 64 & 1);
@@ -246,7 +246,7 @@ static void leave_out(const struct launch *l, const struct bytes *before)
 	MUST(gpupart_tpcset_count(&on) * 2 >= l->map->nr_tpcs);
 }
 
-/* By what is in it: a row of the table, or a sentence. */
+/* Identified by its content: a row of the table, or an error message. */
 static void identify(unsigned int compute_class, const struct bytes *t)
 {
 	const struct tmd_layout *layout;
@@ -281,7 +281,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	l.has_set = make_set(&in, topo->nr_tpcs, &l.set) && how & 2;
 	input_bytes(&in, &before, sizeof(before));
 	identify(l.layout->classes[how >> 2 & 3], &before);
-	/* Mostly one that it knows. */
+	/* Usually one that the library knows. */
 	if (!(how & 128))
 		before.b[l.layout->version_byte] = l.layout->version;
 	identify(l.layout->classes[how >> 2 & 3], &before);

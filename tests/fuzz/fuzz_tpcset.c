@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: every text that a parser of sets takes is written and read back to the same set,
- * and what it refuses it refuses with a sentence and leaves the set alone.
+ * Fuzz target: every text that a parser of sets accepts is written and read back to the same set.
+ * A refusal has a message and leaves the set unchanged.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static struct gpupart *gp;
 static struct gpupart_topology *topo;
 
-/* 3 GPCs of 22 TPCs, 2 uGPUs, one SM a TPC. */
+/* 3 GPCs of 22 TPCs, 2 uGPUs, one SM per TPC. */
 static void set_up(void)
 {
 	static const struct gpupart_gpu_info info = { .mig = -1 };

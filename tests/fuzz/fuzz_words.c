@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: small texts that people, files and the environment give: addresses, UUIDs and
- * what selects a GPU; sizes, times, names. What is taken is written and read back to the same;
- * what is refused is refused with a sentence.
+ * Fuzz target: short texts from people, files and the environment: addresses, UUIDs and GPU
+ * selectors; sizes, times, names. An accepted text is written and read back to the same value; a
+ * refusal has a message.
  */
 #include <errno.h>
 #include "cli/target/args.h"
@@ -46,7 +46,7 @@ static void check_address(const char *text)
 	MUST(topo_selects(text, &info, 3) && topo_selects(address, &info, 3));
 }
 
-/* A size, read in another way: to a millionth of its unit, which is cut off; 0: it is none. */
+/* Parses a size independently, to a millionth of its unit, rounded down; 0: invalid. */
 static uint64_t expect_size(const char *text)
 {
 	static const struct { const char *name; uint64_t bytes; } units[] = {
@@ -94,7 +94,7 @@ static void check_size(struct gpupart *gp, const char *text)
 	MUST(err ? status == EXIT_USAGE && fuzz_lines == 1 : !status && again == bytes);
 	if (err)
 		return;
-	/* Shown with two decimals, it is never more, and less by a hundredth at most. */
+	/* The value with two decimals is never larger, and at most a hundredth smaller. */
 	tenants_size(shown, bytes);
 	if (strstr(shown, " byte"))
 		*strstr(shown, " byte") = 0;
@@ -119,7 +119,7 @@ static void check_names(const char *text)
 	yaml_read_time(text, &ns);
 }
 
-/* What a terminal is given: once clean it stays as it is, as long, without controls. */
+/* Text for a terminal: cleaning it twice changes nothing; same length, no control characters. */
 static void check_clean(const char *text)
 {
 	char *clean = strdup(text), *again;

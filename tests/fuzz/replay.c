@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The main program of a fuzz target without libFuzzer: each file of its corpus once, a process
- * each, as a test. The corpus is ../corpus/NAME, seen from a program fuzz-NAME, or what is named:
- * files, folders.
+ * The main program of a fuzz target without libFuzzer: runs each file of its corpus once, in a
+ * separate process, as a test. The corpus is ../corpus/NAME relative to a program fuzz-NAME, or
+ * the arguments: files, folders.
  */
 #include <dirent.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ static void try_in_child(const char *path)
 	if (!file || !data)
 		exit(2);
 	size = fread(data, 1, MAX_BYTES, file);
-	/* So many bytes and no more, where a sanitizer sees who reads beyond. */
+	/* Exactly this size, so that a sanitizer detects reads beyond the end. */
 	exact = malloc(size);
 	if (size)
 		memcpy(exact, data, size);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What holds of any topology that a reader has made, for the targets whose input becomes one. */
+/* Invariants of any topology that a reader has created, for targets whose input becomes one. */
 #ifndef GPUPART_TESTS_FUZZ_TOPOLOGY_H
 #define GPUPART_TESTS_FUZZ_TOPOLOGY_H
 
 #include "lib/topo/topology.h"
 #include "tests/fuzz/fuzz.h"
 
-/* All of it is a set, and a capture of it is read back to the same. */
+/* All TPCs form a set, and a capture of the topology is read back to the same one. */
 static inline void fuzz_check_topology(struct gpupart *gp, struct gpupart_topology *topo)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(topo);

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What only a real GPU can show, as TAP. Launches nothing that could hang: cooperative
-# and cluster grids are made only where they fit. Needs an idle GPU. OUT=FOLDER keeps
-# the transcripts there.
+# Tests that need a real GPU, as TAP. No launch can hang: cooperative and cluster grids are made
+# only if they fit. Needs an idle GPU. OUT=FOLDER stores the transcripts.
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 here=$(dirname "$0")
@@ -51,7 +50,7 @@ grep -qi simulated "$out"/topology.txt "$out"/verify.txt "$out"/demo.txt
 [ $? -eq 1 ]
 ok $? "nothing here says simulated"
 
-# As somebody without privilege, with a cache of their own.
+# As an ordinary user, with a separate cache.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	mkdir -m 777 "$tmp/nobody"
 	chmod a+rx "$tmp"
@@ -62,7 +61,7 @@ else
 	skip "not root: nobody else to be"
 fi
 
-# A limit from outside, and the API inside of it.
+# A limit from outside, and the API inside it.
 timeout 60 "$gpupart" run -g 1 -- "$gpupart" verify >"$out/verify-in-run.txt" 2>&1
 ok $? "verify inside run -g 1: $(grep -E '^[0-9]+ passed' "$out/verify-in-run.txt")"
 timeout 60 "$gpupart" run -g 0 -- sh -c 'exit 7'
@@ -100,7 +99,7 @@ print(sorted(s for g in t["tpcs"] if g.get("ugpu") == 0 for s in g["smids"]))'; 
 	ok $? "each launch confined: $process"
 	GPUPART_DISABLE=1 timeout 120 "$gpupart" run -u 0 -- python3 "$here/torch_census.py" >"$tmp/d.json" 2>/dev/null
 	is "$(field "$tmp/d.json" sms)" "$(field "$out/torch-all.json" sms)" "GPUPART_DISABLE=1 leaves it alone"
-	# The slot taken by another tool: both are called.
+	# Another tool has the slot: both libraries are called.
 	printf 'int InitializeInjection(void) { return !!system("touch %s/other"); }\n' "$tmp" >"$tmp/other.c"
 	if cc -include stdlib.h -shared -fPIC -o "$tmp/other.so" "$tmp/other.c" 2>/dev/null; then
 		CUDA_INJECTION64_PATH="$tmp/other.so" timeout 120 "$gpupart" run -u 0 -- \
@@ -112,7 +111,7 @@ print(sorted(s for g in t["tpcs"] if g.get("ugpu") == 0 for s in g["smids"]))'; 
 else
 	skip "no PyTorch with Triton here"
 fi
-# Whoever looks sweeps what ended without a word, the notes of jobs too; -n keeps its lock.
+# Listing removes files of dead processes and job records; -n keeps its lock.
 "$gpupart" ps >"$tmp/ps.txt"
 left=$(find "/dev/shm/gpupart-$(id -u)" -mindepth 1 ! -name lock 2>/dev/null)
 [ -z "$left" ]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Run by tests/gpu/concurrency.sh and mps_users.sh, under gpupart run: a fixed number of
- * multiply-adds on all SMs of its set, in seconds from a start that other processes have too. It
- * never looks at a clock to see how much to do. concurrency READY START [LAUNCHES | fault]: makes
- * the file READY, with its pid, when it is warm, and begins when START is there; the time counts
- * from when that was made. fault: one launch that reads an address that is not mapped.
+ * Run by tests/gpu/concurrency.sh and mps_users.sh, under gpupart run: measures the time of a
+ * fixed number of multiply-adds on all SMs of its set, from a start that other processes share.
+ * The amount of work does not depend on a clock. concurrency READY START [LAUNCHES | fault]:
+ * creates the file READY, with its pid, when it is warm, and begins when START exists; the time
+ * counts from the creation of START. fault: one launch that reads an unmapped address.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include <gpupart_manage.h>
 
-#define NR_LAUNCHES	40	/* some 40 ms each at 1.8 GHz */
+#define NR_LAUNCHES	40	/* about 40 ms each at 1.8 GHz */
 #define NR_WARM		5
-#define ITERATIONS	500000u	/* of 8 multiply-adds in a thread: exact in a float */
+#define ITERATIONS	500000u	/* of 8 multiply-adds per thread: exact in a float */
 #define BLOCK		256
 #define WAIT_SECONDS	120
 
@@ -112,7 +112,7 @@ static int driver_open(void)
 	return 0;
 }
 
-/* The SMs of the set that this process is limited to, without asking CUDA. */
+/* The SMs of this process's limit, without CUDA. */
 static U sms_of_set(void)
 {
 	const char *words = getenv("GPUPART_SET");
@@ -156,7 +156,7 @@ static void count_launches(uint64_t *confined, uint64_t *others)
 	free(list);
 }
 
-/* Until @path is there: its time, or 0 where it does not come. */
+/* Waits for @path. Returns its time, or 0 if it does not appear. */
 static double wait_for(const char *path)
 {
 	struct stat st;
@@ -196,7 +196,7 @@ static int check(uint64_t out, U threads, U launches)
 	return wrong ? failed("threads that did not do their work", wrong) : 0;
 }
 
-/* Whole or not at all. */
+/* Written completely or not at all. */
 static int say_ready(const char *path)
 {
 	char fresh[4096];
@@ -229,10 +229,10 @@ int main(int argc, char **argv)
 	TRY(cuDevicePrimaryCtxRetain(&ctx, 0));
 	TRY(cuCtxSetCurrent(ctx));
 	TRY(cuDeviceGetAttribute(&threads, ATTRIBUTE_THREADS_PER_SM, 0));
-	/* Older drivers do not tell. */
+	/* Older drivers do not report it. */
 	if (cuDeviceGetAttribute(&mps, ATTRIBUTE_MPS, 0))
 		mps = -1;
-	/* All that the SMs hold at once, so that each has the same. */
+	/* As many as the SMs can hold at once, so that each SM has the same number. */
 	blocks = sms * (threads / BLOCK);
 	TRY(cuModuleLoadData(&module, ptx));
 	TRY(cuModuleGetFunction(&work, module, "work"));

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Two programs of counted work on disjoint sets of one GPU, as TAP: each alone, both at once under
-# run --mps, both at once without. Needs an idle GPU. OUT=FOLDER keeps the figures there; SET_A
-# and SET_B choose other sets.
+# Two programs with a fixed amount of work on disjoint sets of one GPU, as TAP: each alone, both
+# at once under run --mps, both at once without it. Needs an idle GPU. OUT=FOLDER stores the
+# figures; SET_A and SET_B select other sets.
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 set_a=${SET_A:--g 0,1,2} set_b=${SET_B:--g 3,4,5}
@@ -32,7 +32,7 @@ mkdir -m 700 "$tmp/run"
 export XDG_RUNTIME_DIR="$tmp/run" XDG_CACHE_HOME="$tmp/cache"
 pipes=$tmp/run/gpupart-mps
 
-soon() {	# soon COMMAND: within a minute
+soon() {	# soon COMMAND: waits until it succeeds, for a minute at most
 	for i in $(seq 600); do
 		"$@" && return 0
 		sleep 0.1
@@ -40,7 +40,7 @@ soon() {	# soon COMMAND: within a minute
 	echo "# $* does not hold after a minute"
 	return 1
 }
-# begin NAME OPTIONS: a program that is warm and waits for the start; its pid in $pid.
+# begin NAME OPTIONS: starts a program that is warm and waits for the start; its pid is in $pid.
 begin() {
 	name=$1
 	shift
@@ -52,7 +52,7 @@ begin() {
 }
 ready_or_gone() { [ -e "$1" ] || ! kill -0 "$2" 2>/dev/null; }
 field() { tr ' ' '\n' <"$tmp/$1.out" | sed -n "/^$2\$/{n;p;}"; }
-# measure NAME OPTIONS: one program alone.
+# measure NAME OPTIONS: runs one program alone.
 measure() {
 	rm -f "$tmp/go"
 	begin "$@"
@@ -63,7 +63,7 @@ measure() {
 	echo "$1: $(cat "$tmp/$1.out")" >>"$out/concurrency.txt"
 	a=''
 }
-# both NAME OPTION: both at once, as NAME-a and NAME-b.
+# both NAME OPTION: runs both at once, as NAME-a and NAME-b.
 both() {
 	rm -f "$tmp/go"
 	# shellcheck disable=SC2086 # options
@@ -87,7 +87,7 @@ both() {
 # longer NAME NAME: the larger of two times.
 longer() { printf '%s\n%s\n' "$(field "$1" seconds)" "$(field "$2" seconds)" | sort -n | tail -n 1; }
 holds() { awk "BEGIN { exit !($1) }" </dev/null; }
-# The kernel keeps 15 letters of nvidia-cuda-mps-control and -server.
+# The kernel stores only 15 letters of nvidia-cuda-mps-control and -server.
 daemons() {
 	for i in /proc/[0-9]*; do
 		case $(cat "$i/stat" 2>/dev/null) in
@@ -122,7 +122,7 @@ for i in alone-a alone-b mps-a mps-b without-a without-b; do
 	[ "$(field $i others)" = 0 ] && [ "$(field $i confined)" -ge 40 ] || bad=1
 done
 ok $bad "every launch of all of them was confined"
-# -1: a driver that does not tell.
+# -1: the driver does not report it.
 case "$(field mps-a mps)$(field mps-b mps)$(field without-a mps)$(field without-b mps)" in
 1100 | -1-1-1-1) bad=0 ;;
 *) bad=1 ;;

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run --no-device-launch on one GPU, in seconds: as root or not, after make, with a C compiler. TAP
-# on stdout; with OUT set each run's streams are kept in that folder. No kernel launches another: the
-# one here has a name as if it did. GPUPART_RUN_ARGS="-i sample:h200-e" tries it on the simulated GPU,
-# where no kernel leaves anything behind.
+# run --no-device-launch on one GPU, in seconds: as root or not, after make, with a C compiler.
+# TAP on stdout; if OUT is set, each run's output is stored in that folder. No kernel launches
+# another: the kernel here only has a name as if it did. GPUPART_RUN_ARGS="-i sample:h200-e" runs
+# it on the simulated GPU, where kernels have no output.
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 : "${BUILD:=$root/build}"
 gpupart=$BUILD/bin/gpupart
@@ -13,7 +13,7 @@ keep=${OUT:-$tmp}
 mkdir -p "$keep"
 nr=0 bad=0
 # shellcheck disable=SC2086 # words
-run() {	# NAME ARGS: leaves $status, $did, $ran
+run() {	# NAME ARGS: sets $status, $did, $ran
 	name=$1
 	shift
 	timeout -k 5 60 "$gpupart" run $GPUPART_RUN_ARGS -t 0-7 "$@" -- "$tmp/prog" \

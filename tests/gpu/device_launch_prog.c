@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that knows nothing of gpupart and has a module that looks as if its kernel could launch
- * others from the GPU: by its name, so that no device runtime is needed. Prints what it did with
+ * A program that does not use gpupart, with a module whose kernel seems to launch other kernels
+ * from the GPU: only by its name, so that no device runtime is needed. Prints each step with
  * CUDA's result, then how often the kernel ran. For tests/gpu/device_launch.sh.
  */
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ static int graph_launch(P exec)
 	return CALL("cuGraphLaunch", (P, P), (exec, stream));
 }
 
-/* As the runtime does: by a library, and a kernel of it. */
+/* Like the runtime: through a library and one of its kernels. */
 static void library(const char *text, const char *name, P exec)
 {
 	P loaded, kernel, function = NULL;

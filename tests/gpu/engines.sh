@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart ps --engines against known work: two programs in time slices, each first alone, then
-# both. A program's share of the engine is what it still does of its work alone, times the share it
-# had alone; the sampled shares agree within 5 points. Root, an idle GPU, no MPS; 30 s. SOURCE=rm
-# or kernel names the source. With GPUPART_SIM=CAPTURE the programs run on the simulated GPU, which
-# has no runlists: a recording is made of the shares that their work gives, and one that is wrong
-# by 10 points must fail.
+# gpupart ps --engines with known work: two programs in time slices, first each alone, then both.
+# A program's share of the engine is the fraction of its solo work that it still does, times its
+# share alone; the sampled shares agree within 5 points. Root, an idle GPU, no MPS; 30 s.
+# SOURCE=rm or kernel selects the source. With GPUPART_SIM=CAPTURE the programs run on the
+# simulated GPU, which has no runlists: a recording is made with the shares that follow from their
+# work, and one that is wrong by 10 points must fail.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 skip_all() { echo "1..0 # SKIP $1"; exit 77; }
 if [ -n "${GPUPART_SIM-}" ]; then
@@ -25,14 +25,16 @@ ok() {
 	[ "$1" -eq 0 ] && echo "ok $count - $2" || echo "not ok $count - $2"
 }
 work() { "$build/tests/gpu-engines_work" "$@"; }
-# sampled SECONDS: switching and the shares of TSGs of the graphics engine, most first.
+# sampled SECONDS: prints switching and the shares of TSGs of the graphics engine, the largest
+# first.
 sampled() {
 	"$build/bin/gpupart" ps --engines -d "$1" ${SOURCE:+-i "$SOURCE"} --json >"$tmp/json" || return 1
 	awk -F'[:,]' '/"type"/ {graphics = $2 == 0 && !seen} /"runlist_id"/ {runlist = graphics}
 		/"switching"/ && graphics {s = $2} /"share"/ && graphics {list = list " " $2} /^ *}/ && list {seen = 1}
 		END {print s list}' "$tmp/json"
 }
-# agree RATE_A RATE_B ALONE_A ALONE_B SHARE_A SHARE_B SWITCHING SHARE...: sampled ones and the work's.
+# agree RATE_A RATE_B ALONE_A ALONE_B SHARE_A SHARE_B SWITCHING SHARE...: compares sampled shares
+# with the work's.
 agree() {
 	echo "$@" | awk '{
 		a = $1 / $3 * $5; b = $2 / $4 * $6
@@ -46,7 +48,7 @@ a="${ROUNDS_A:-20000}" b="${ROUNDS_B:-200000}"
 if [ -n "${GPUPART_SIM-}" ]; then
 	alone_a=$(work "$a" 1) && alone_b=$(work "$b" 1)
 	ok $? "the programs run on the simulated GPU: $alone_a and $alone_b kernels a second"
-	# The schedule of the recording: TSG 7 in 3 of 10 looks, TSG 11 in 6, a switch in one.
+	# The schedule of the recording: TSG 7 in 3 of 10 samples, TSG 11 in 6, a switch in one.
 	"$(dirname "$0")/../kmod/regfiles" "$tmp/regs"
 	grep -E '^0x(0000(00|04)|000a00|0224fc|022[89a-f]..|023...|c0....) ' "$tmp/regs/gh100-runlists-busy.regs" >"$tmp/rec"
 	awk 'BEGIN {for (i = 0; i < 1000; i++) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * engines_work ROUNDS SECONDS: keeps a GPU busy for so long with kernels of a fixed amount of work
- * each and prints how many a second it did. It stays busy: eight are queued at any time. Loads
- * libcuda at run time, so that it runs on the simulated driver too.
+ * engines_work ROUNDS SECONDS: keeps a GPU busy for that time with kernels of equal work, and
+ * prints how many per second it completed. Eight are always queued. Loads libcuda at run time, so
+ * that it runs on the simulated driver too.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* One block a SM and more: nothing beside it fits, so two programs take turns. */
+/* More than one block per SM: no other program's block fits, so two programs take turns. */
 #define BLOCKS	1056
 #define QUEUED	8
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/frameworks.sh inside `gpupart run`: PyTorch as it is, a case at a time.
+"""Run by tests/gpu/frameworks.sh inside `gpupart run`: unmodified PyTorch, one case at a time.
 
-frameworks.py CASE: does it and prints lines "ok - ..." and "not ok - ...". Launches are
-counted by the injected library; where the kernels ran is what a Triton kernel's own blocks
-saw, before, among and after those of the case.
+frameworks.py CASE: runs it and prints lines "ok - ..." and "not ok - ...". The injected library
+counts launches; a Triton kernel records the SMs of its own blocks, before, during and after those
+of the case.
 """
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 
-import gpupart  # noqa: E402  (the block of this process, to read: nothing is attached)
+import gpupart  # noqa: E402  (to read this process's state page: nothing is attached)
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 import triton  # noqa: E402
@@ -34,7 +34,7 @@ def ok(good, words):
 
 
 def own():
-    """This process as the injected library shows it."""
+    """This process's state page, from the injected library."""
     return next(p for p in gpupart.processes() if p.pid == os.getpid())
 
 
@@ -44,7 +44,7 @@ def allowed():
 
 
 def witness(histogram):
-    """In a stream of its own, so that it runs beside the case."""
+    """In a separate stream, so that it runs at the same time as the case."""
     with torch.cuda.stream(torch.cuda.Stream()):
         for _ in range(8):
             census[(2048,)](histogram, 0)
@@ -52,7 +52,7 @@ def witness(histogram):
 
 def case(name, work, least, times=5):
     histogram = torch.zeros(256, dtype=torch.int32, device="cuda")
-    work()                      # what is loaded and tuned at first
+    work()                      # loads and tunes at the first call
     torch.cuda.synchronize()
     before = own().counters
     witness(histogram)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# PyTorch unmodified under `gpupart run`, each case a process, as TAP: every launch confined.
-# OUT=FOLDER keeps what the cases printed; CASES= some of them.
+# Unmodified PyTorch under `gpupart run`, each case in a separate process, as TAP: every launch is
+# confined. OUT=FOLDER stores the output of the cases; CASES= selects some of them.
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 here=$(dirname "$0")
@@ -20,7 +20,7 @@ for name in ${CASES-eager compiled graphs cublas cudnn attention}; do
 	timeout 120 "$gpupart" run -g 1 -- python3 "$here/frameworks.py" "$name" >"$out/$name.txt" 2>&1
 	took "$name" $? "$out/$name.txt"
 done
-# Kernels that launch kernels are found, and counted.
+# Kernels that launch kernels are found and counted.
 if [ -z "${CASES-x}" ]; then
 	true
 elif command -v nvcc >/dev/null && nvcc -arch=native -rdc=true -w -o "$tmp/parent" "$here/parent.cu" -lcudadevrt 2>"$tmp/err"; then
@@ -34,10 +34,10 @@ elif command -v nvcc >/dev/null && nvcc -arch=native -rdc=true -w -o "$tmp/paren
 else
 	skip "dynamic parallelism: no nvcc here"
 fi
-# A rank a GPU, each in two GPCs of its own.
+# One rank per GPU, each in two separate GPCs.
 gpus=$("$gpupart" doctor --no-launch --json 2>/dev/null | grep -oE '[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9]' |
 	sort -u | head -n 2)
-# shellcheck disable=SC2086 # one address a word
+# shellcheck disable=SC2086 # one address per word
 set -- $gpus
 if [ $# -ge 2 ]; then
 	export MASTER_ADDR=127.0.0.1 MASTER_PORT=29511 WORLD_SIZE=2 CUDA_DEVICE_ORDER=PCI_BUS_ID

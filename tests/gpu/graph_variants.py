@@ -2,8 +2,8 @@
 """Run by tests/gpu/graph_variants.sh: a graph of 300 kernels that is launched under several sets.
 
 Checks that every block of every launch stayed in its set and that launches of one graph follow
-each other, and prints what a launch costs the host in us and what a variant takes in memory.
-GPUPART_GRAPH_SETS=1 has the graph built again instead, for comparison.
+each other. Prints the host's time for a launch in us and the memory of a variant. With
+GPUPART_GRAPH_SETS=1 the graph is rebuilt instead, for comparison.
 """
 import os
 import statistics
@@ -24,7 +24,7 @@ VARIANTS = os.environ.get("GPUPART_GRAPH_SETS") != "1"
 
 @triton.jit
 def count(at, n: tl.constexpr):
-    # Not atomic: launches that overlap lose some.
+    # Not atomic: overlapping launches would lose some increments.
     tl.store(at, tl.load(at) + 1)
 
 
@@ -41,14 +41,14 @@ def captured(kernel):
 
 def main():
     out = torch.full((KERNELS, 1024), -1, device="cuda", dtype=torch.int32)
-    # Instantiated before the attach a graph cannot be built again.
+    # A graph that was instantiated before the attach cannot be rebuilt.
     gpu = gpupart.attach()
     topo = gpu.topology
     sets = [topo.set(words) for words in ("gpc:0", "gpc:1,2", "gpc:3", "gpc:4-6")]
     graph = captured(lambda n: census[(BLOCKS,)](out[n], 0))
 
     def tpcs():
-        """Of all blocks of the last launch; None of one that did not run."""
+        """The TPCs of all blocks of the last launch; None for a block that did not run."""
         return {topo.sm_tpc(sm & 0xffffffff) for sm in set(out[:, :BLOCKS].flatten().tolist())}
 
     def stays(words, used, launches):
@@ -63,7 +63,7 @@ def main():
         ok(not wrong, f"{words}: {wrong} of {launches} launches left their set")
 
     def cost(words, used):
-        """us of the host for a launch, the queue never full."""
+        """Host time for a launch in us, with a queue that is never full."""
         took = []
         before = gpupart.counters().graphs_reapplied
         for n in range(LAUNCHES):
@@ -95,7 +95,7 @@ def main():
     else:
         ok(built >= LAUNCHES - 1, f"without variants: built again {built} times")
 
-    # Of one graph in two streams with a set each.
+    # One graph in two streams with a set each.
     gpu.process = None
     counter = torch.zeros(1, device="cuda", dtype=torch.int64)
     chain = captured(lambda n: count[(1,)](counter, 0))
@@ -113,7 +113,7 @@ def main():
     for stream in streams:
         gpu.stream_set(stream, None)
 
-    # What variants take.
+    # The memory of variants.
     graphs = [captured(lambda n: census[(BLOCKS,)](out[n], 0)) for _ in range(10)]
     free = []
     for tpc_set in sets:

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Graphs that stay built for several sets, with PyTorch on a GPU, as TAP: census, order, cost and
-# memory; then the same with each graph built again at every change. Figures are comments.
-# OUT=FOLDER keeps what the cases printed.
+# Graphs with builds for several sets, with PyTorch on a GPU, as TAP: census, order, cost and
+# memory; then the same with each graph rebuilt at every change. Figures are comments. OUT=FOLDER
+# stores the output of the cases.
 build=${BUILD:-build}
 here=$(dirname "$0")
 tmp=$(mktemp -d) || exit 1

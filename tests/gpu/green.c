@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpu-green LIMIT [count|told|apart SECONDS]: green contexts as programs make them, in a program
- * confined to the TPCs LIMIT ("all": not confined), as TAP. Where a launch ran is what its blocks
- * recorded. It is not attached itself: run by tests/gpu/green.sh. count: under MPS, where %smid is
- * counted anew, only how many SMs they saw is compared. told: under --sm-count. apart: contexts
- * have their SMs for themselves, by blocks that need a whole SM each, for so long, with no %smid.
+ * gpu-green LIMIT [count|told|apart SECONDS]: green contexts as programs create them, in a
+ * program confined to the TPCs LIMIT ("all": not confined), as TAP. The blocks of a launch record
+ * where they ran. The program does not attach itself: tests/gpu/green.sh runs it. count: under
+ * MPS, where %smid is renumbered, only the number of SMs is compared. told: under --sm-count.
+ * apart: for that many seconds, shows without %smid that contexts share no SM, with blocks that
+ * need a whole SM each.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -69,7 +70,7 @@ FUNCTIONS(DECLARE)
 #define THREADS	1024
 #define SPIN_NS	30000
 #define HOLD_NS	5000000	/* how long a block stays that needs a whole SM */
-#define WHOLE_SM	200000	/* bytes of shared memory: one block an SM */
+#define WHOLE_SM	200000	/* bytes of shared memory: one block per SM */
 #define MAX_SHARED	8	/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 #define MOST	80
 #define NON_BLOCKING 1
@@ -85,12 +86,12 @@ static pointer out;
 
 struct green {
 	handle handle, stream;
-	unsigned int nr_sms, want;	/* SMs that it was made of; TPCs that it should have */
+	unsigned int nr_sms, want;	/* SMs in its creation; expected TPCs */
 	struct gpupart_tpcset seen;
 	unsigned int seen_sms;
 };
 
-/* What a block of gpupart_census leaves. */
+/* The record of a block of gpupart_census. */
 struct record {
 	uint32_t smid, other;
 	uint64_t start, end;
@@ -101,7 +102,7 @@ struct pool {
 	struct green green[MOST];
 };
 
-/* By @attribute (NULL: none); nothing is waited for. */
+/* With @attribute (NULL: none), without waiting. */
 static int start(handle stream, U blocks, struct attribute *attribute)
 {
 	static U spin = SPIN_NS;
@@ -114,7 +115,7 @@ static int start(handle stream, U blocks, struct attribute *attribute)
 	return cuLaunchKernelEx(&config, census, args, NULL);
 }
 
-/* Where the @blocks last started ran. */
+/* Where the @blocks of the last launch ran. */
 static int look(handle stream, U blocks, struct green *into)
 {
 	static struct record records[BLOCKS];
@@ -215,7 +216,7 @@ static int pool_look(struct pool *pool)
 	return result;
 }
 
-/* In the limit, of the right size, and apart where the limit has room; said where not. */
+/* Inside the limit, with the right size, and disjoint if the limit has room; reported otherwise. */
 static bool pool_good(const struct pool *pool, bool print)
 {
 	struct gpupart_tpcset any = { { 0 } };
@@ -262,7 +263,7 @@ static void pools(U sms, U flags)
 	tap_ok(!result, "destroyed: error %d", result);
 }
 
-/* What is told to be there is what can be parted, and no more. */
+/* The reported resource can be split, and no more than it. */
 static void parts_of_told(void)
 {
 	struct resource all, groups[MOST], rest;
@@ -288,7 +289,7 @@ static bool like(const struct green *seen, const struct green *part)
 	       gpupart_tpcset_equal(&seen->seen, &part->seen);
 }
 
-/* The default stream, a stream made there and a graph, in one of the contexts. */
+/* The default stream, a created stream and a graph, in one of the contexts. */
 static void inside_one(void)
 {
 	handle ctx, stream, graph = NULL, exec = NULL;
@@ -336,7 +337,10 @@ static void inside_one(void)
 	tap_ok(!pool_end(&pool), "destroyed");
 }
 
-/* Whether a virtual GPC has so many SMs of the limit: else such a cluster leaves it. */
+/*
+ * Whether a virtual GPC has this many SMs of the limit; otherwise such a cluster leaves the
+ * limit.
+ */
 static bool limit_holds(U blocks)
 {
 	U nr[256] = { 0 };
@@ -352,8 +356,8 @@ static bool limit_holds(U blocks)
 }
 
 /*
- * What a part holds, and what it does not, which is still in the limit. Without a limit nothing is
- * tried that a context might not hold: the driver would let it wait for ever.
+ * Launches that fit into a part, and launches that do not but stay in the limit. Without a limit
+ * the test makes no launch that a context might not hold: the driver would let it wait forever.
  */
 static void together(void)
 {
@@ -383,7 +387,7 @@ static void together(void)
 			       "clusters of %u", size);
 		}
 	}
-	/* More blocks than a part of a small limit holds; the whole limit does. */
+	/* More blocks than fit into a part of a small limit; the whole limit has room. */
 	if (nr_limit == nr_all) {
 		tap_ok(!pool_end(&pool), "destroyed");
 		return;
@@ -392,7 +396,7 @@ static void together(void)
 	result = start(pool.green[0].stream, nr_limit * per_tpc, &cooperative);
 	if (!result)
 		result = look(pool.green[0].stream, nr_limit * per_tpc, &seen);
-	/* The driver knows of the context alone, and may refuse it by that. */
+	/* The driver considers only the context, and may refuse the launch because of it. */
 	tap_ok(result == 0 || result == 720 ? !result || !seen.seen_sms : 0,
 	       "a cooperative grid of %u blocks: error %d, on %u SMs", nr_limit * per_tpc, result,
 	       seen.seen_sms);
@@ -436,8 +440,8 @@ static int hold(handle stream, U first, U blocks)
 }
 
 /*
- * The most of @blocks that ran at one time once all of their launches have ended; @from to @to:
- * when they did, if they all did.
+ * The maximum number of @blocks that ran at one time, after all their launches have ended; @from
+ * to @to: when all of them ran, if they did.
  */
 static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint64_t *to)
 {
@@ -465,9 +469,9 @@ static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint
 }
 
 /*
- * A context holds as many such blocks as it has SMs and no more; all contexts hold theirs at one
- * time: so no two have an SM in common. When all did is printed, on the GPU's clock: where that
- * overlaps with what another program prints, no context there has any of these SMs.
+ * A context holds as many such blocks as it has SMs, and no more. All contexts hold theirs at the
+ * same time, so no two share an SM. The time when all ran is printed, on the GPU's clock: if it
+ * overlaps with the time of another program, no context of that program has any of these SMs.
  */
 static void apart(U sms, double seconds)
 {

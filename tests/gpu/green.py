@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Run by tests/gpu/green.sh inside `gpupart run`: PyTorch's green contexts, unmodified.
 
-The argument is the limit, as "0-32". Prints a line a check.
+The argument is the limit, for example "0-32". Prints one line for each check.
 """
 import sys
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Green contexts under gpupart run and without it, as TAP: tests/gpu/green.c in some limits, alone,
-# beside a second program under MPS, and PyTorch's and cuda-bindings'. Their own tests are run by
-# upstream.sh. About a minute. OUT=FOLDER keeps the transcripts; GPUPART_GREEN_ARGS="-i CAPTURE"
-# tries it on the simulated GPU.
+# Green contexts under gpupart run and without it, as TAP: tests/gpu/green.c in several limits,
+# alone, at the same time as a second program under MPS, and those of PyTorch and cuda-bindings,
+# whose own tests are run by upstream.sh. About a minute. OUT=FOLDER stores the transcripts;
+# GPUPART_GREEN_ARGS="-i CAPTURE" runs it on the simulated GPU.
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 cd "$root" || exit 1
 build=${BUILD:-$root/build}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Run by tests/gpu/green.sh inside `gpupart run`: green contexts through cuda.bindings.
 
-Made, current, with a stream, and destroyed. Prints a line a check.
+Created, made current, with a stream, and destroyed. Prints one line for each check.
 """
 from cuda.bindings import driver
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every launch that a process makes: graphs in all their forms, and each scope. Where a
- * kernel ran is what its own blocks recorded. Runs on a real GPU, and on the simulated
- * driver; what only one of them has is skipped on the other. Every grid here fits.
+ * All launches of a process: graphs in all their forms, and each scope. The blocks of a kernel
+ * record where they ran. Runs on a real GPU and on the simulated driver; a feature that only one
+ * of them has is skipped on the other. Every grid fits.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -134,7 +134,7 @@ static cuda_ptr region(unsigned int n)
 	return out + (size_t)n * RECORDS * RECORD;
 }
 
-/* The arguments of a census into region @n; they live until the next 16 are asked for. */
+/* The arguments of a census into region @n; they are valid until the next 16 are requested. */
 static void **arguments(unsigned int n)
 {
 	static struct { cuda_ptr at; unsigned int ns; void *list[2]; } ring[512], *r;
@@ -161,7 +161,7 @@ static void fetch(void)
 	TRY(cuMemcpyDtoH_v2(host, out, (size_t)REGIONS * RECORDS * RECORD));
 }
 
-/* The TPCs that the blocks of region @n were on; @nr blocks of them. */
+/* The TPCs of the @nr blocks of region @n. */
 static struct gpupart_tpcset seen(unsigned int n, unsigned int *nr)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -222,7 +222,7 @@ static handle add(handle graph, handle after, unsigned int n)
 	return node;
 }
 
-/* A chain of @nr nodes, regions @first on. */
+/* A chain of @nr nodes, from region @first on. */
 static handle chain(unsigned int first, unsigned int nr, handle *nodes)
 {
 	handle graph, last = NULL;
@@ -317,7 +317,7 @@ static void graph_by_hand(handle s, handle other)
 	TRY(cuGraphExecDestroy(exec));
 }
 
-/* Uploaded, and so built, by its instantiation. */
+/* Uploaded, and therefore built, by its instantiation. */
 static void graph_uploaded(handle s)
 {
 	struct instantiate_params params = { .flags = INSTANTIATE_UPLOAD, .stream = s };
@@ -386,7 +386,7 @@ static handle exec_captured_on(handle stream)
 	return exec;
 }
 
-/* The set of the stream that a graph was captured on, whenever it got it or lost it. */
+/* The set of the stream on which a graph was captured, whenever the stream got or lost it. */
 static void graph_origins(handle other)
 {
 	struct cuda_graph_update info;
@@ -438,7 +438,7 @@ static void graph_origins(handle other)
 
 struct on_own_stream {
 	const struct gpupart_tpcset *set;	/* NULL: none */
-	handle captured;	/* NULL: to be captured; else launched on @other */
+	handle captured;	/* NULL: capture it; else launched on @other */
 	handle other;
 	const struct gpupart_tpcset *want;
 	bool good;
@@ -458,7 +458,10 @@ static void *use_own_stream(void *given)
 	return NULL;
 }
 
-/* A thread's own default stream has the handle, and often the place, of the next one's. */
+/*
+ * A thread's own default stream has the same handle, and often the same address, as the next
+ * one's.
+ */
 static void graph_thread_origins(handle other)
 {
 	const struct gpupart_tpcset *const sets[2] = { &a, NULL };
@@ -563,8 +566,8 @@ static void graph_mixed(handle s)
 }
 
 /*
- * Nodes with as much shared memory as they may have, beside one that may have more. The
- * functions are of a module of their own: how much they may have stays with them.
+ * Nodes with the maximum of their shared memory, next to a node that may have more. The functions
+ * are in a separate module, because their maximum stays with them.
  */
 static void graph_shared(handle s)
 {
@@ -624,7 +627,7 @@ static void graph_large(handle s)
 	TRY(cuGraphDestroy(graph));
 }
 
-/* An IF node that is always taken; its body is kernel 1. */
+/* An IF node whose condition is always true; its body is kernel 1. */
 static void conditional(handle s)
 {
 	/* CUgraphNodeParams with CUDA_CONDITIONAL_NODE_PARAMS: 256 bytes in all. */
@@ -655,7 +658,7 @@ static void conditional(handle s)
 	TRY(cuGraphDestroy(graph));
 }
 
-/* What cannot be built again keeps its set and is counted. @exec was there before attach. */
+/* A graph that cannot be rebuilt keeps its set and is counted. @exec existed before the attach. */
 static void graph_stale(handle s, handle exec)
 {
 	uint64_t before = counted().graphs_stale;
@@ -703,7 +706,7 @@ static void graph_stale(handle s, handle exec)
 #define SM_RESOURCE	1	/* CU_DEV_RESOURCE_TYPE_SM */
 #define GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM */
 
-/* One of 16 SMs. 0 or CUDA's error. */
+/* Creates one of 16 SMs. Returns 0 or CUDA's error. */
 static CUresult green_create(handle *green)
 {
 	static char all_sms[256], some[256];	/* CUdevResource, 144 bytes */
@@ -718,7 +721,7 @@ static CUresult green_create(handle *green)
 	return result ? result : cuGreenCtxCreate(green, words, 0, GREEN_STREAM);
 }
 
-/* @green was made before the attach. */
+/* @green was created before the attach. */
 static void green_contexts(handle green)
 {
 	struct gpupart_tpcset its, half = { { 0 } }, rest;
@@ -790,7 +793,7 @@ static void next_never_leaks(handle s)
 	tap_ok(counted().next_dropped == before + 3,
 	       "next: a graph's launch that is captured is counted");
 	MUST(gpupart_next_set(gp, gpu, &a));
-	/* A real driver follows any address. */
+	/* A real driver dereferences any address. */
 	result = simulated ? cuGraphLaunch(exec, gone) : cuGraphLaunch(NULL, s);
 	tap_ok(result && counted().next_dropped == before + 4,
 	       "next: so is one that fails: %d", result);
@@ -802,7 +805,7 @@ static void next_never_leaks(handle s)
 	MUST(gpupart_next_set(gp, gpu, &a));
 	MUST(gpupart_next_set(gp, gpu, NULL));
 	tap_ok(launch_in(census, s, &all), "next: taken away");
-	/* A default stream's first set makes an empty launch. */
+	/* The first set of a default stream makes an empty launch. */
 	before = counted().next_dropped;
 	clear();
 	MUST(gpupart_next_set(gp, gpu, &a));
@@ -872,7 +875,7 @@ static void *in_thread(void *stream)
 	return &good;
 }
 
-/* A thread in which no context is current. */
+/* A thread without a current context. */
 static void *without_context(void *stream)
 {
 	static char why[512];
@@ -975,7 +978,7 @@ static void *change_away(void *given)
 	return NULL;
 }
 
-/* While another thread sets one and the other, each launch has the one or the other, whole. */
+/* While another thread sets two sets alternately, each launch has one of them, complete. */
 static void storm(handle s)
 {
 	const unsigned int rounds = simulated ? 2 : 20;
@@ -1060,7 +1063,7 @@ static void default_streams(void)
 
 /* ------------------------------------------------------------------ several GPUs */
 
-/* All that the tests above look at, of one GPU. */
+/* All objects of the tests above, for one GPU. */
 struct side {
 	struct gpupart_gpu *gpu;
 	handle ctx, module, census, stream;

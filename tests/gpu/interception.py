@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/interception.sh inside `gpupart run`: frameworks and ways into the driver,
-a case at a time, each unmodified. Prints "ok - ...", "not ok - ..." or "skip - ...".
+"""Run by tests/gpu/interception.sh inside `gpupart run`: frameworks and ways to open the driver,
+one case at a time, each unmodified. Prints "ok - ...", "not ok - ..." or "skip - ...".
 
-interception.py CASE: every launch of it is counted as confined, and where the case can
-record it, its blocks ran on the SMs of the set and no others.
+interception.py CASE: each of its launches is counted as confined, and if the case can record it,
+its blocks ran on exactly the SMs of the set.
 """
 import ctypes
 import os
@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 
-import gpupart  # noqa: E402  (the block of this process, to read: nothing is attached)
+import gpupart  # noqa: E402  (to read this process's state page: nothing is attached)
 
 CENSUS = r"""
 extern "C" __global__ void census(unsigned int *seen)
@@ -161,7 +161,7 @@ def proc_address():
         plain = name.replace("_v2", "")
         assert not lib.cuGetProcAddress_v2(plain.encode(), ctypes.byref(at), 12000,
                                            ctypes.c_uint64(0), ctypes.byref(status)), name
-        # By the address that it gave, with whatever arguments.
+        # By the address that it returned, with any arguments.
         call = ctypes.cast(at, ctypes.CFUNCTYPE(ctypes.c_int))
         call.argtypes = None
         return call

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Ways into the driver under `gpupart run`, as TAP: each process is found by the driver's own
-# slot for injected libraries, and each of its launches is confined. Nothing is preloaded.
-# OUT=FOLDER keeps what the cases printed; CASES= some of them.
+# Ways to open the driver under `gpupart run`, as TAP: the driver's slot for injected libraries
+# reaches each process, and each of its launches is confined. Nothing is preloaded. OUT=FOLDER
+# stores the output of the cases; CASES= selects some of them.
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 here=$(dirname "$0")
@@ -35,7 +35,7 @@ for name in ${CASES-opened proc_address torch cupy jax nccl}; do
 	esac
 	[ $status -eq 0 ] || tail -n 15 "$out/way-$name.txt" | sed 's/^/# /'
 done
-# The runtime in the program itself: no libcudart.so that anything could be put before.
+# The runtime inside the program: there is no libcudart.so that a preload could replace.
 runtime=$build/tests/gpu-runtime
 [ -x "$runtime" ] || ! command -v nvcc >/dev/null ||
 	nvcc -arch=native -cudart static -w -o "$runtime" "$here/runtime.cu" 2>"$tmp/err"
@@ -50,14 +50,14 @@ print(2 * len([t for t in json.load(sys.stdin)["tpcs"] if t["gpc"] == 1]), "SMs"
 else
 	result skip "a program with CUDA's runtime linked statically: no nvcc here"
 fi
-# A process that never calls cuInit: nothing of ours is in it.
+# A process that never calls cuInit loads no library of gpupart.
 maps=$("$gpupart" run -g 1 -- cat /proc/self/maps)
 case $maps in
 *gpupart*) result 1 "a program that never calls cuInit has nothing of ours in it" ;;
 *) result 0 "a program that never calls cuInit has nothing of ours in it" ;;
 esac
-# Nor has one that does, before: nothing is preloaded.
-# shellcheck disable=SC2016 # for the shell inside
+# A process that calls cuInit has none before that call: nothing is preloaded.
+# shellcheck disable=SC2016 # for the inner shell
 preload=$("$gpupart" run -g 1 -- sh -c 'echo "$LD_PRELOAD"')
 [ -z "$preload" ]
 result $? "LD_PRELOAD is left alone: '$preload'"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A job of eight processes on a GPU that changes as one, and one that starts later; the same
-# in a container's namespaces, made by the specification of `gpupart cdi`. As TAP.
+# A job of eight processes on a GPU, whose set changes for all at once and for one that starts
+# later; the same in a container's namespaces, made from the specification of `gpupart cdi`. As
+# TAP.
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 tmp=$(mktemp -d) || exit 1
@@ -18,13 +19,13 @@ ok() {
 }
 go=$tmp/go
 touch "$go"
-# gpc N: its TPCs as a list.
+# gpc N: the TPCs of GPC N as a list.
 gpc() {
 	"$gpupart" topology --json | python3 -c '
 import json, sys
 print(*[t["tpc"] for t in json.load(sys.stdin)["tpcs"] if t["gpc"] == int(sys.argv[1])], sep=",")' "$1"
 }
-# inside FILE N: whether the last line of FILE are TPCs of GPC N, of which it may lack some.
+# inside FILE N: whether the last line of FILE has only TPCs of GPC N.
 inside() {
 	python3 - "$(tail -n 1 "$1" 2>/dev/null)" "$(gpc "$2")" <<-'END'
 		import sys
@@ -45,7 +46,7 @@ soon() {
 rows() {
 	[ "$("$gpupart" ps | awk -v n="$1" '$2 == n' | wc -l)" = "$2" ]
 }
-# shellcheck disable=SC2016 # for the shell inside
+# shellcheck disable=SC2016 # for the inner shell
 "$gpupart" run -g 0 --name eight -- sh -c '
 	for i in 1 2 3 4 5 6 7 8; do "$0" launch "$1" >"$2.$i" & done
 	while [ ! -e "$2.more" ]; do sleep 0.05; done
@@ -70,7 +71,7 @@ rm "$go"
 wait $job
 ok $? "all end well"
 
-# A mount and a pid namespace of its own, and in them what the specification of cdi says.
+# Separate mount and pid namespaces with the contents of cdi's specification.
 if [ "$(id -u)" != 0 ] || ! unshare -m -p -f true 2>/dev/null; then
 	echo "ok $((nr + 1)) # SKIP no namespaces can be made here"
 	echo "1..$((nr + 1))"
@@ -84,7 +85,7 @@ import json, os, subprocess, sys
 
 spec, program, go = sys.argv[1:]
 spec = json.load(open(spec))
-# What all devices share, and this one's own.
+# The common part of all devices, and that of this device.
 parts = [part for part in (spec.get("containerEdits"), spec["devices"][0]["containerEdits"]) if part]
 def mount(*words):
     subprocess.run(["mount", *words], check=True)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * launch_dump [GPU], run by scripts/capture-gpu (GPU: an index in PCI order, a PCI address or a
- * UUID): what the driver's callback of a launch gets, for
- * launches of known shape, as hexadecimal text. It is for those who write a row for a GPU or a
- * driver that gpupart does not know. Changes nothing, needs nothing of gpupart and knows no
- * layout: it prints the callback's parameters and, for each word of them that is an address, the
- * bytes there.
+ * UUID): prints, as hexadecimal text, the data that the driver's launch callback receives for
+ * launches of known shape. It helps to write a row for a GPU or a driver that gpupart does not
+ * support. It changes nothing, does not use gpupart and needs no layout: it prints the callback's
+ * parameters and, for each word of them that is an address, the bytes there.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -20,7 +19,7 @@
 #define CBID_BUILT	1
 #define MAX_TABLE	1024
 #define MAX_PARAMS	512
-#define AT_BYTES	512	/* of what an address points to; the largest TMD known has 384 */
+#define AT_BYTES	512	/* bytes at an address; the largest known TMD has 384 */
 
 enum { SUBSCRIBE = 3, UNSUBSCRIBE = 4, ENABLE = 6 };	/* lib/driver/table.h */
 enum { CLUSTER_MAJOR = 9, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
@@ -99,7 +98,9 @@ static struct {
 } found[MAX_PARAMS / 8];
 static U nr_found, nr_calls;
 
-/* What can be read of it, up to @len: whole pages are refused, not the process ended. */
+/*
+ * Copies the readable part, at most @len bytes: unreadable pages are skipped and do not crash it.
+ */
 static size_t peek(uint64_t address, void *to, size_t len)
 {
 	size_t done = 0;
@@ -118,7 +119,7 @@ static size_t peek(uint64_t address, void *to, size_t len)
 	return done;
 }
 
-/* In the driver: copies alone, nothing is printed here. */
+/* Called in the driver: it only copies and prints nothing. */
 static void on_launch(void *user, int domain, int cbid, const void *p)
 {
 	uint64_t word;
@@ -196,7 +197,7 @@ static int launch(const struct shape *s, P work, uint64_t out)
 	return 0;
 }
 
-/* With "GPU-" or without. */
+/* With or without "GPU-". */
 static int uuid_find(const char *wanted, int *device)
 {
 	unsigned char uuid[16];
@@ -231,7 +232,7 @@ static int driver_open(const char *gpu, int *device)
 		return failed("no " #name, 0);
 	FUNCTIONS(FIND)
 	*(void **)&cuLaunchKernelEx = dlsym(lib, "cuLaunchKernelEx");
-	/* Of all GPUs, by the numbers that gpupart has for them. */
+	/* Of all GPUs, with gpupart's numbers. */
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	TRY(cuInit(0));

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/lend.sh: a server and a batch program, with the server's TPCs lent and not.
+"""Run by tests/gpu/lend.sh: a server and a batch program, with lending of the server's TPCs and
+without.
 
-lend.py cases FOLDER          starts both under `gpupart run`, takes them through all phases, prints
-                              a table and checks
-lend.py serve|batch FOLDER NAME   one of them: runs while FOLDER/NAME.go is there, until it is
-                              ended, and writes a line a request, or a line a few kernels, to
+lend.py cases FOLDER          starts both under `gpupart run`, takes them through all phases,
+                              prints a table and checks
+lend.py serve|batch FOLDER NAME   one of them: runs while FOLDER/NAME.go exists, until it is
+                              ended, and writes one line per request, or per few kernels, to
                               FOLDER/NAME.times
 $GPUPART is the command; $LIMIT the limit; $ELEMENTS the size of the batch program's kernels, which
-the first one finds and the others have, too; $GPUPART_SIM: the simulated GPU.
+the first program measures and the others use; $GPUPART_SIM: the simulated GPU.
 """
 import collections
 import ctypes
@@ -20,12 +21,12 @@ import sys
 import time
 
 PERIOD = 0.0125  # seconds from one request to the next
-KERNELS = 40     # of a request
-REQUEST = 0.0028  # seconds that it is to take on its TPCs
+KERNELS = 40     # per request
+REQUEST = 0.0028  # target time of a request in seconds, on its TPCs
 LONG = 0.00027   # seconds of a kernel of the batch program on 66 TPCs
-GROUP = 10       # kernels between two times that it writes down
-AHEAD = 20       # groups that it has queued
-PATIENCE = 60    # seconds until something has to happen
+GROUP = 10       # kernels between two recorded times
+AHEAD = 20       # queued groups
+PATIENCE = 60    # maximum wait in seconds
 SERVER, REST = "0-23", "24-65"
 SIMULATED = bool(os.environ.get("GPUPART_SIM"))
 SECONDS = 2 if SIMULATED else 12
@@ -34,7 +35,7 @@ SECONDS = 2 if SIMULATED else 12
 # ----------------------------------------------------------------------------- programs
 
 class Torch:
-    """Element by element, in double precision: bound by the SMs, and launched plainly."""
+    """Elementwise in double precision: bound by the SMs, and launched without a graph."""
 
     def __init__(self, seconds, tpcs, elements=0):
         import torch
@@ -43,7 +44,8 @@ class Torch:
             self.take(elements)
             self.time()
             return
-        # As many elements as take so long on @tpcs: measured on all that this process has.
+        # The number of elements that takes this long on @tpcs, measured on all TPCs of this
+        # process.
         have = torch.cuda.get_device_properties(0).multi_processor_count // 2
         self.take(1 << 22)
         measured = min(self.time() for _ in range(5))
@@ -74,7 +76,7 @@ class Torch:
         self.torch.lgamma(self.x, out=self.y)
 
     def mark(self):
-        """What it returns waits for all that was launched before."""
+        """Returns a function that waits for all earlier launches."""
         event = self.torch.cuda.Event()
         event.record()
         return event.synchronize
@@ -84,7 +86,7 @@ class Torch:
 
 
 class Small:
-    """Kernels that hold their SMs for some time, on the simulated driver."""
+    """Kernels that occupy their SMs for some time, on the simulated driver."""
 
     def __init__(self, seconds, _tpcs, elements=0):
         self.elements = elements or 1
@@ -116,7 +118,7 @@ class Small:
 
 
 def serve(folder, name):
-    """Requests by the clock; one that is late begins at once, and its time is from its due time."""
+    """Periodic requests; a late one begins at once, and its time counts from its due time."""
     engine = (Small if SIMULATED else Torch)(REQUEST / KERNELS, 24)
     due = 0
     with open(f"{folder}/{name}.times", "w", buffering=1) as f:
@@ -137,7 +139,7 @@ def serve(folder, name):
 
 
 def batch(folder, name):
-    """As many kernels as there is room for."""
+    """As many kernels as fit into the queue."""
     engine = (Small if SIMULATED else Torch)(LONG, 66, int(os.environ.get("ELEMENTS", "0")))
     marks = collections.deque()
     with open(f"{folder}/{name}.times", "w", buffering=1) as f:
@@ -167,7 +169,7 @@ class Program:
     def __init__(self, folder, name, kind, options):
         self.times, self.go = f"{folder}/{name}.times", f"{folder}/{name}.go"
         self.err = f"{folder}/{name}.err"
-        for path in (self.times, self.go):      # of an earlier run
+        for path in (self.times, self.go):      # from an earlier run
             if os.path.exists(path):
                 os.unlink(path)
         source = ["-i", os.environ["GPUPART_SIM"]] if SIMULATED else ["--mps"]
@@ -189,7 +191,7 @@ class Program:
             os.unlink(self.go)
 
     def between(self, begin, end):
-        """The second words of its lines of that time."""
+        """The second words of its lines in that interval."""
         with open(self.times) as f:
             rows = [line.split() for line in f if line.endswith("\n") and line[0].isdigit()]
         return [float(r[1]) for r in rows if begin <= float(r[0]) < end]
@@ -203,13 +205,13 @@ class Program:
 
 
 def part(values, share):
-    """The value that so many of all are not above."""
+    """A percentile."""
     values = sorted(values)
     return values[min(len(values) - 1, int(share * len(values)))] if values else float("nan")
 
 
 def phase(server, other, seconds):
-    """Both or one of them (None: the other one) for so long: a row of the table."""
+    """Runs both, or one of them (the other is None), for some time: a row of the table."""
     for p in (server, other):
         if p:
             p.runs(True)

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Lending on a GPU, as TAP and a table: a server with a request of 40 small kernels every 12.5 ms on 24
-# TPCs, beside a program of compute kernels on 42 others, under MPS: each alone, both in fixed sets,
-# and with the server's TPCs lent while it is idle. Needs an idle GPU and PyTorch; takes some 75 s.
-# OUT=FOLDER keeps the table and all times; LIMIT= the limit (600us). With GPUPART_SIM=CAPTURE small
-# kernels take their place on the simulated GPU, and no figure means anything.
+# Lending on a GPU, as TAP and a table: a server with a request of 40 small kernels every 12.5 ms
+# on 24 TPCs, and a program of compute kernels on 42 other TPCs, under MPS: each alone, both in
+# fixed sets, and with the server's TPCs lent while it is idle. Needs an idle GPU and PyTorch;
+# takes about 75 s. OUT=FOLDER stores the table and all times; LIMIT= sets the limit (600us). With
+# GPUPART_SIM=CAPTURE small kernels replace them on the simulated GPU, and the figures are
+# meaningless.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 skip_all() { echo "1..0 # SKIP $1"; exit 77; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * On a GPU: a limit set by another process. How long it takes until a launch obeys, on an
- * idle queue, beside what a new green context costs in the same run; and that 1000 killed
- * setters and some killed launchers leave everything right. Where a kernel ran its own
- * blocks recorded. `live launch FILE` launches until FILE is gone: for scripts.
+ * On a GPU: a limit set by another process. Measures the time until a launch obeys, on an idle
+ * queue, and in the same run the time to create a green context; and shows that after 1000 killed
+ * setters and some killed launchers everything is correct. The blocks of a kernel record where it
+ * ran. `live launch FILE` launches until FILE is removed: for scripts.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -74,7 +74,7 @@ static int driver_start(void)
 	       cuMemAllocHost_v2((void **)&smids, BLOCKS * sizeof(*smids));
 }
 
-/* One launch; *called is when the driver's function had returned. The TPCs that were seen. */
+/* One launch; *called is the time when the driver's function had returned. Returns its TPCs. */
 static int launch(const struct gpupart_topology *topo, struct gpupart_tpcset *seen, double *called)
 {
 	void *params[] = { &smids };
@@ -90,7 +90,7 @@ static int launch(const struct gpupart_topology *topo, struct gpupart_tpcset *se
 	return 0;
 }
 
-/* What the two processes say to each other. */
+/* Shared memory of the two processes. */
 struct shared {
 	char pci[20];
 	struct gpupart_tpcset a, b;
@@ -109,8 +109,8 @@ static bool in_either(const struct gpupart_tpcset *seen)
 }
 
 /*
- * The launching process. When it is asked by @go it launches once, or else it launches
- * @all_the_time, and from @go on each launch must be in one of the two sets, whole.
+ * The launching process. On @go it launches once; or it launches @all_the_time, and from @go on
+ * each launch must be completely in one of the two sets.
  */
 static void be_launcher(bool all_the_time)
 {
@@ -193,7 +193,7 @@ static double median(double *values, unsigned int nr)
 
 /* ------------------------------------------------------------------- green contexts */
 
-/* In a child: the driver of a process that confines refuses them. */
+/* In a child, because the driver refuses them in a process that confines. */
 static void test_green(double *shortest)
 {
 	double *took = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -258,7 +258,7 @@ static void test_latency(void)
 	tap_ok(!err && !wrong, "%d sets from outside: each next launch obeys", ROUNDS);
 	test_green(&green);
 	printf("# gpupart_remote_set: median %.2f us\n", median(write, ROUNDS));
-	/* Sorted by median(). How long it takes differs between hosts, the ratio hardly. */
+	/* Sorted by median(). The time differs between hosts, the ratio hardly does. */
 	printf("# from before the write until the obeying launch is made: median %.2f us, ",
 	       median(total, ROUNDS));
 	printf("99%% %.2f us\n", total[ROUNDS * 99 / 100]);
@@ -341,7 +341,7 @@ static void test_kills(void)
 	end_launcher(pid, 0);
 }
 
-/* Prints where it runs whenever that changes. */
+/* Prints where it runs, whenever that changes. */
 static int launch_until_gone(const char *file)
 {
 	struct gpupart_tpcset seen, last = { { 0 } };

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Programs that know nothing of gpupart inside a memory quota of 8 GiB: what they are told,
-how they fail, and that they go on. One case a process; memory.sh runs them."""
+"""
+Programs that do not use gpupart inside a memory quota of 8 GiB: the values reported to them, how
+they fail, and that they continue. One case per process; memory.sh runs them.
+"""
 import os
 import sys
 import time
@@ -15,7 +17,7 @@ def ok(good, what):
 
 
 def fill_torch(torch):
-    """Blocks of 256 MiB until there are no more: how many, and as what it failed."""
+    """Allocates blocks of 256 MiB until it fails: their number, and the error."""
     held = []
     try:
         while len(held) < 1000:
@@ -26,7 +28,7 @@ def fill_torch(torch):
 
 
 def work_torch(torch):
-    """A step of training that fits."""
+    """A training step that fits."""
     model = torch.nn.Sequential(torch.nn.Linear(4096, 4096), torch.nn.ReLU(),
                                 torch.nn.Linear(4096, 4096)).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
@@ -52,13 +54,13 @@ def torch_case(conf=None):
     torch.cuda.empty_cache()
     nr, words = fill_torch(torch)
     ok(24 <= nr <= 31, f"after empty_cache {nr} again")
-    # What is cached in small pieces is given back before it fails: PyTorch tries again.
+    # Small cached blocks are freed before it fails: PyTorch tries again.
     held = [torch.empty(20 << 20, dtype=torch.uint8, device="cuda") for _ in range(300)]
     del held
     big = torch.empty(5 * GIB, dtype=torch.uint8, device="cuda")
     ok(big.numel() == 5 * GIB, "5 GiB fit when 6 are cached")
     del big
-    # What is cached is charged for, and cuBLAS asks the driver and not PyTorch for its own.
+    # Cached memory is charged, and cuBLAS allocates from the driver and not from PyTorch.
     torch.cuda.empty_cache()
     ok(work_torch(torch) < 10, "training that fits runs")
 
@@ -75,7 +77,7 @@ def fill_cupy(cupy):
 
 
 def cupy_case(pool=False):
-    """CuPy with its own pool, or the driver's."""
+    """CuPy with its own pool, or with the driver's."""
     import cupy
     if pool:
         cupy.cuda.set_allocator(cupy.cuda.MemoryAsyncPool().malloc)
@@ -94,7 +96,7 @@ def cupy_case(pool=False):
 
 
 def jax_case():
-    """JAX, which takes three quarters of what it is told is free."""
+    """JAX, which allocates three quarters of the reported free memory."""
     import jax
     import jax.numpy as jnp
     device = jax.devices()[0]
@@ -112,7 +114,7 @@ def jax_case():
 
 
 def cudnn_case():
-    """Workspaces that are looked for by trying."""
+    """Workspaces whose size is found by trying."""
     import torch
     torch.backends.cudnn.benchmark = True
     convolution = torch.nn.Conv2d(64, 64, 3, padding=1).cuda()
@@ -127,7 +129,7 @@ def cudnn_case():
 
 
 def nccl_case():
-    """A communicator of one, which gets memory in its own ways."""
+    """A communicator with one rank, which allocates memory in its own ways."""
     import torch
     import torch.distributed as dist
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29517", NCCL_CUMEM_ENABLE="1")
@@ -141,7 +143,7 @@ def nccl_case():
 
 
 def share_case(go):
-    """One of two: each wants 5 GiB, one at a time gets them."""
+    """One of two processes: each needs 5 GiB, and only one at a time gets them."""
     import torch
     torch.cuda.init()
     torch.empty(1, device="cuda")

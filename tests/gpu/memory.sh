@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A memory quota on a GPU, as TAP: every way to get memory held against NVML's figure, kills,
-# and PyTorch, CuPy and JAX inside 8 GiB, with what nvidia-smi shows from outside meanwhile.
-# OUT=FOLDER keeps what the cases printed; KILLS=1000, CASES= some of the programs. Without KILLS it
-# ends within SECONDS_ALL (190), what is left failed. With GPUPART_SIM=CAPTURE the simulated GPU does
-# what it can: no frameworks.
+# A memory quota on a GPU, as TAP: every way to allocate memory compared with NVML's figure,
+# kills, and PyTorch, CuPy and JAX inside 8 GiB, with nvidia-smi's figure from outside at the same
+# time. OUT=FOLDER stores the output of the cases; KILLS=1000 sets the number of kills, CASES=
+# selects some of the programs. Without KILLS it ends within SECONDS_ALL (190); cases that did not
+# run have failed. With GPUPART_SIM=CAPTURE it runs on the simulated GPU, without frameworks.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(dirname "$0")
 tmp=$(mktemp -d) || exit 1
@@ -20,7 +20,8 @@ if [ ! -e /dev/nvidiactl ] && [ -n "$libcuda" ]; then
 fi
 . "$here/cases.subr"
 end=$(($(date +%s) + ${SECONDS_ALL:-190} + ${KILLS:+570} + 0))
-# within_time SECONDS PROGRAM ARGS: so long at most, and not beyond the end of all.
+# within_time SECONDS PROGRAM ARGS: runs it for that time at most, and not beyond the end of the
+# whole test.
 within_time() {
 	left=$((end - $(date +%s)))
 	[ "$left" -lt "$1" ] || left=$1
@@ -36,19 +37,19 @@ limited() {
 	within_time 60 env GPUPART_TENANT="$tenant" GPUPART_MEM="$bytes" \
 		CUDA_INJECTION64_PATH="$build/lib/gpupart/libgpupart-inject.so" "$@"
 }
-# watch FILE: what nvidia-smi says of all processes together at one time, a line each time, until
-# FILE.stop is there. One call of it lists all of them.
+# watch FILE: records the figures of nvidia-smi for all processes, one line each time, until
+# FILE.stop exists. One call of it lists all of them.
 watch() {
 	while [ ! -e "$1.stop" ]; do
 		nvidia-smi --query-compute-apps=used_memory --format=csv,noheader,nounits 2>/dev/null |
 			awk '{ sum += $1 } END { if (NR) print sum + 0 }' >>"$1"
 	done
 }
-# most FILE: the most at any of these times; 0 where there was none.
+# most FILE: the maximum of these figures; 0 if there was none.
 most() {
 	awk '$1 > most { most = $1 } END { print most + 0 }' "$1"
 }
-# within FILE WHAT: something was seen, and never more than the quota.
+# within FILE WHAT: there were figures, and none exceeded the quota.
 within() {
 	if [ -z "$libcuda" ]; then
 		skip "$2: the simulated GPU is not shown from outside"
@@ -80,7 +81,7 @@ for name in ${CASES-torch torch_async torch_segments cupy cupy_async jax cudnn n
 	within "$tmp/$name" "$name"
 done
 
-# Two processes of one tenant share, and what one gives back the other gets.
+# Two processes of one tenant share the quota: memory that one frees is available to the other.
 file=$out/memory-two.txt
 watch "$tmp/two" &
 watcher=$!

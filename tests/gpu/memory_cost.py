@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What memory_cost.sh runs: children, one for each build of the library, that take turns.
+"""Run by memory_cost.sh: children, one for each build of the library, that take turns.
 
-A child is this file with a workload as its argument. It reads the number of a kind a line and
-answers with ns, 0 where it cannot.
+A child is this file with a workload as its argument. It reads the number of a kind from each line
+and answers with ns, or 0 if it cannot run it.
 """
 import ctypes
 import itertools
@@ -22,7 +22,7 @@ KINDS = {
     "torch": ["PyTorch training step, own allocator"],
     "torch-async": ["PyTorch training step, cudaMallocAsync"],
 }
-# Sets of new processes, since two equal ones differ; rounds in each.
+# Sets of new processes, because two equal ones differ; rounds in each.
 PLAN = {"loops": (4, 30), "cupy": (2, 20), "torch": (1, 25), "torch-async": (1, 25)}
 QUOTA = 60 << 30
 NUMBER = itertools.count()
@@ -83,7 +83,7 @@ def torch():
 
 
 def check_quota():
-    """The share is told where there is a quota, and the whole GPU where there is none."""
+    """With a quota the reported memory is the quota, without one it is the whole GPU."""
     total, left = ctypes.c_size_t(), ctypes.c_size_t()
     error = ctypes.CDLL("libcuda.so.1").cuMemGetInfo_v2(ctypes.byref(left), ctypes.byref(total))
     if error or (total.value == QUOTA) != ("GPUPART_MEM" in os.environ):
@@ -126,7 +126,7 @@ def ask(child, kind):
 
 
 def one_round(children, kind, ratios, plain):
-    """Each of the others between two blocks of the first."""
+    """Runs each of the others between two blocks of the first."""
     before = ask(children[0], kind)
     for i, child in enumerate(children[1:]):
         is_now = ask(child, kind)

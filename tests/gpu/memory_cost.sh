@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What allocations cost with a memory quota, for several builds of the library in one run:
+# The cost of allocations with a memory quota, for several builds of the library in one run:
 #
-#	VARIANTS="min=build full=DIR .." tests/gpu/memory_cost.sh
+#         VARIANTS="min=build full=DIR .." tests/gpu/memory_cost.sh
 #
-# Each DIR holds lib/gpupart/libgpupart-inject.so. Processes without a quota, one of them as a
+# Each DIR contains lib/gpupart/libgpupart-inject.so. Processes without a quota, one of them as a
 # control, and one with each build take turns in short blocks: loops of the driver's functions,
 # CuPy's pool, and a training step of PyTorch with its own allocator and with cudaMallocAsync.
-# OUT=FOLDER keeps the table. Ends within SECONDS_ALL (170). With GPUPART_SIM=CAPTURE the loops
-# alone run on the simulated GPU: figures that mean nothing, for a trial of the script.
+# OUT=FOLDER stores the table. Ends within SECONDS_ALL (170). With GPUPART_SIM=CAPTURE only the
+# loops run on the simulated GPU: meaningless figures, to test the script.
 here=$(dirname "$0")
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT INT TERM

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A memory quota on two GPUs: each is counted by itself. memory_gpus.sh runs it.
+"""A memory quota on two GPUs, each with separate accounting. memory_gpus.sh runs it.
 
-memory_gpus.py each PROGRAM..: from outside, a process (PROGRAM.. inside of the quota) that gets
-    memory on both, held against what NVML says meanwhile, or the simulated driver.
-memory_gpus.py inside: that process; does what a line of JSON on stdin says.
-memory_gpus.py ranks COMMAND..: two ranks of PyTorch, a GPU each, that reduce by NCCL; COMMAND is
+memory_gpus.py each PROGRAM..: from outside, a process (PROGRAM.. inside the quota) that allocates
+    memory on both; compared with NVML's figures at the same time, or the simulated driver's.
+memory_gpus.py inside: that process; executes the commands, lines of JSON, on stdin.
+memory_gpus.py ranks COMMAND..: two ranks of PyTorch, one per GPU, that reduce by NCCL; COMMAND is
     `gpupart run` with its quota.
-memory_gpus.py gpus: the addresses of all, in CUDA's order.
-memory_gpus.py rank N PORT: one of them.
+memory_gpus.py gpus: prints the addresses of all GPUs, in CUDA's order.
+memory_gpus.py rank N PORT: one of the ranks.
 
 $GPUPART is the command, $TENANT the tenant, whose quota is QUOTA on each GPU.
 """
@@ -21,7 +21,8 @@ import time
 MIB = 1 << 20
 GIB = 1 << 30
 QUOTA = 8 * GIB
-# Charged beyond what there is: for code, and slabs kept for what comes next (lib/memory/account.c).
+# Maximum charge beyond the real use: for code, and for slabs kept for later
+# (lib/memory/account.c).
 SPARE = 80 * MIB
 OUT_OF_MEMORY = 2
 u64 = ctypes.c_uint64
@@ -49,7 +50,7 @@ class Memory(ctypes.Structure):
 
 
 class Nvml:
-    """What processes use of a GPU, seen from outside."""
+    """The memory of processes on a GPU, seen from outside."""
 
     def __init__(self):
         try:
@@ -61,8 +62,8 @@ class Nvml:
         self.before = {}
 
     def look(self, pci):
-        """Bytes of all processes (in a container their numbers may be of another namespace), and
-        of the whole GPU, where what two processes share is there once."""
+        """Bytes of all processes (in a container their pids may be of another namespace), and of
+        the whole GPU, where memory shared by two processes counts once."""
         device, nr, infos = ctypes.c_void_p(), ctypes.c_uint(256), (Process * 256)()
         memory = Memory()
         if self.lib.nvmlDeviceGetHandleByPciBusId_v2(pci.encode(), byref(device)) or \
@@ -72,7 +73,7 @@ class Nvml:
         return sum(p.used for p in infos[:nr.value] if p.used < 1 << 60), memory.used
 
     def begin(self, pci):
-        """What others have is not ours."""
+        """Stores the memory that other programs use."""
         self.before[pci] = self.look(pci)
 
     def used(self, pci):
@@ -85,19 +86,19 @@ class Nvml:
 
 
 def gpupart(*args):
-    """The command's JSON."""
+    """The JSON output of the command."""
     text = subprocess.run([os.environ["GPUPART"], *args, "--json"], check=True,
                           stdout=subprocess.PIPE, timeout=30).stdout
     return json.loads(text)
 
 
 def rows():
-    """The tenant's rows of ps, by GPU."""
+    """The tenant's rows in ps, by GPU."""
     return {t["gpu"]: t for t in gpupart("ps")["tenants"] if t["tenant"] == os.environ["TENANT"]}
 
 
 def charged(pci):
-    """Bytes that the tenant is charged for there."""
+    """Bytes charged to the tenant there."""
     row = rows().get(pci)
     return row["used_bytes"] if row else 0
 
@@ -126,13 +127,13 @@ class Inside:
 
 
 def real(inside, pcis):
-    """Bytes that it has on each GPU, by the word of others."""
+    """Bytes of the process on each GPU, as others report them."""
     simulated = inside.simulated()
     return simulated if simulated is not None else [nvml.used(pci) for pci in pcis]
 
 
 def balanced(inside, pcis, what):
-    """Never less is charged than there is, and not much more, on each GPU."""
+    """On each GPU the charge is never less than the real use, and not much more."""
     for device in (0, 1):
         inside.info(device)
     there = real(inside, pcis)
@@ -143,7 +144,7 @@ def balanced(inside, pcis, what):
 
 
 def fill(inside, device, piece):
-    """Pieces until there are no more: how many, and the error."""
+    """Allocates pieces until it fails: their number, and the error."""
     nr = error = 0
     while not error and nr < 1000:
         error = inside.alloc(device, piece)
@@ -152,7 +153,7 @@ def fill(inside, device, piece):
 
 
 def fills(inside, pcis):
-    """Each up to its quota, whatever the other has."""
+    """Each up to its quota, independent of the other."""
     full = []
     for device in (0, 1):
         nr, error = fill(inside, device, 256 * MIB)
@@ -175,7 +176,7 @@ def fills(inside, pcis):
 
 
 def others(inside, pcis):
-    """Memory of the GPU that is not the current context's."""
+    """Memory of the GPU that does not belong to the current context."""
     before = [charged(pci) for pci in pcis]
     error, handle = inside.create(0, 1, GIB)
     now = [charged(pci) for pci in pcis]
@@ -200,7 +201,7 @@ def others(inside, pcis):
 
 
 def peers(inside, pcis):
-    """Peer access takes nothing of the other's account."""
+    """Peer access does not charge the other GPU."""
     if not inside.can_peer(0, 1):
         print("skip - these GPUs cannot reach each other's memory")
         return
@@ -262,7 +263,7 @@ def each(program):
 # ------------------------------------------------------------------------------- inside
 
 class Calls:
-    """The driver's functions, called as told: the first of what each returns is the error."""
+    """The driver's functions, called on request: the first return value of each is the error."""
 
     def __init__(self):
         self.cuda = ctypes.CDLL("libcuda.so.1")
@@ -283,7 +284,7 @@ class Calls:
         return found
 
     def simulated(self):
-        """What the simulated driver says that this process has on each; None of a real one."""
+        """The simulated driver's figures for this process on each GPU; None for a real driver."""
         if not hasattr(self.cuda, "gpupart_sim_memory"):
             return None
         own, everything = u64(), u64()
@@ -343,7 +344,7 @@ class Calls:
         return error, handle.value
 
     def map(self, handle, size, devices):
-        """Its handle goes: what is mapped has it."""
+        """Releases the handle: the mapping keeps the memory."""
         address = u64()
         access = (ctypes.c_int * (3 * len(devices)))()
         for i, device in enumerate(devices):
@@ -392,7 +393,7 @@ class Calls:
 
 
 def serve(calls):
-    """Until stdin ends."""
+    """Runs until stdin ends."""
     for line in sys.stdin:
         name, *args = json.loads(line)
         print(json.dumps(getattr(calls, name)(*args)), flush=True)
@@ -401,7 +402,7 @@ def serve(calls):
 # --------------------------------------------------------------------------------- NCCL
 
 def rank(number, port):
-    """Tells of each step on stdout, and goes on when a line comes."""
+    """Reports each step on stdout, and continues when a line arrives."""
     import torch
     import torch.distributed as dist
 
@@ -438,14 +439,14 @@ def rank(number, port):
 
 
 def answers(processes, go):
-    """What each says next; @go: after it was told to go on."""
+    """The next report of each rank; @go: after it was told to continue."""
     for process in processes if go else []:
         process.stdin.write("\n")
         process.stdin.flush()
     said = []
     for process in processes:
         line = process.stdout.readline()
-        while line and not line.startswith("{"):  # a library's words
+        while line and not line.startswith("{"):  # output of a library
             line = process.stdout.readline()
         if not line:
             raise RuntimeError(f"a rank ended: {[p.poll() for p in processes]}")
@@ -454,7 +455,7 @@ def answers(processes, go):
 
 
 def seen(pcis, what):
-    """From outside: what is charged on each GPU, and there."""
+    """From outside: the charge on each GPU, and its memory in use."""
     told = [charged(pci) for pci in pcis]
     there = [nvml.taken(pci) for pci in pcis]
     each_had = [nvml.used(pci) // MIB for pci in pcis]
@@ -498,7 +499,7 @@ def ranks(program):
 
 
 def gpus():
-    """Addresses of all GPUs, by a process of its own: this one is to stay outside of CUDA."""
+    """Addresses of all GPUs, from a separate process: this one must not use CUDA."""
     inside = Inside([])
     found = inside.begin()
     inside.end()

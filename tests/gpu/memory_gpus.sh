@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A memory quota on two GPUs, as TAP: a process on both, each counted by itself; memory of one got
-# from the other, peer access, a quota of one GPU alone; two ranks of PyTorch that reduce by NCCL.
-# Held against what NVML says from outside, or the simulated driver (GPUPART_SIM with two captures).
-# OUT=FOLDER keeps what the cases printed; CASES= some of "each ranks". Needs GPUs that are idle.
+# A memory quota on two GPUs, as TAP: a process on both, with separate accounting for each; memory
+# of one that is allocated from the other, peer access, a quota of one GPU only; two ranks of
+# PyTorch that reduce by NCCL. Compared with NVML's figures from outside, or the simulated
+# driver's (GPUPART_SIM with two captures). OUT=FOLDER stores the output of the cases; CASES=
+# selects some of "each ranks". Needs idle GPUs.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d) || exit 1
@@ -15,7 +16,7 @@ unset GPUPART_SET GPUPART_GPU GPUPART_MEM GPUPART_TENANT CUDA_INJECTION64_PATH L
 GPUPART=$build/bin/gpupart
 TENANT=gpus-$$
 XDG_CACHE_HOME=$tmp/cache
-# Multicast over NVSwitch is not asked for: it is shared by all GPUs of a host.
+# No multicast over NVSwitch, because all GPUs of a host share it.
 NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1 NVSHMEM_DISABLE_NVLS=1
 export GPUPART TENANT XDG_CACHE_HOME NCCL_NVLS_ENABLE TORCH_SYMM_MEM_DISABLE_MULTICAST NVSHMEM_DISABLE_NVLS
 skip_all() {
@@ -33,7 +34,8 @@ for case in ${CASES-each ranks}; do
 		skip "ranks: no PyTorch on real GPUs here"
 		continue
 	fi
-	# The ranks as users start them; the other's environment is all that it needs, also of the simulator.
+	# The ranks as users start them; on the simulator they also need only the other rank's
+	# environment.
 	if [ "$case" = ranks ]; then
 		timeout -k 5 60 python3 "$here/memory_gpus.py" ranks "$GPUPART" run --name "$TENANT" --mem 8G >"$file" 2>&1
 	else

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What a process that imports another one's memory is charged for. memory_pool.sh runs it.
+"""How a process is charged that imports another one's memory. memory_pool.sh runs it.
 
-memory_pool.py ipc | pool: from outside, two processes of one tenant each; the first has 1 GiB, the
-    second opens it. The first's quota is charged, and the second's is not.
-memory_pool.py inside: such a process; does what a line of JSON on stdin says.
+memory_pool.py ipc | pool: from outside, two processes, each in its own tenant; the first has 1
+GiB, and
+    the second opens it. The first quota is charged, and the second is not.
+memory_pool.py inside: such a process; executes the commands, lines of JSON, on stdin.
 
-$GPUPART is the command, $INJECT its injected library, $TENANT the tenants' name less its end,
-$SOCKET a socket's path.
+$GPUPART is the command, $INJECT its injected library, $TENANT the common part of the tenants'
+names,
+$SOCKET the path of a socket.
 """
 import ctypes
 import os
@@ -23,13 +25,13 @@ RESERVED = 5  # CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
 
 
 class Sharing(Calls):
-    """The driver's functions that share memory: the first of what each returns is the error."""
+    """The driver's functions that share memory: the first return value of each is the error."""
 
     def has(self, name):
         return hasattr(self.cuda, name)
 
     def pool_export(self, size):
-        """A pool that can be shared, and an allocation in it. Its descriptor waits in $SOCKET."""
+        """A pool that can be shared, and an allocation in it. Its descriptor is sent to $SOCKET."""
         properties = self.properties(0)
         properties[1] = POSIX_FD
         pool, stream, address = ctypes.c_void_p(), ctypes.c_void_p(), u64()
@@ -52,7 +54,7 @@ class Sharing(Calls):
         return error, bytes(data).hex()
 
     def pool_import(self):
-        """The pool in $SOCKET."""
+        """Imports the pool from $SOCKET."""
         client = socket.socket(socket.AF_UNIX)
         client.connect(os.environ["SOCKET"])
         fds = socket.recv_fds(client, 1, 1)[1]
@@ -61,7 +63,7 @@ class Sharing(Calls):
             byref(self.shared), ctypes.c_void_p(fds[0]), POSIX_FD, u64(0))
 
     def pool_open(self, data):
-        """Its allocation: the error, and a byte of it."""
+        """Its allocation: the error, and one byte."""
         self.address = u64()
         error = self.cuda.cuMemPoolImportPointer(byref(self.address), self.shared,
                                                  (ctypes.c_ubyte * 64)(*bytes.fromhex(data)))
@@ -71,7 +73,7 @@ class Sharing(Calls):
         return self.cuda.cuMemFree_v2(self.address) or self.cuda.cuMemPoolDestroy(self.shared)
 
     def pool_reserved(self):
-        """What the driver says that the imported pool has."""
+        """The driver's figure for the imported pool."""
         value = u64()
         return self.cuda.cuMemPoolGetAttribute(self.shared, RESERVED, byref(value)), value.value
 
@@ -103,7 +105,7 @@ class Sharing(Calls):
         return self.cuda.cuIpcCloseMemHandle(self.address)
 
     def settle(self):
-        """Small allocations, in which the library looks at NVML's figure now and then."""
+        """Small allocations, during which the library sometimes reads NVML's figure."""
         for _ in range(20):
             if self.alloc(0, 4 * MIB):
                 return 1
@@ -113,25 +115,25 @@ class Sharing(Calls):
 
 
 def program(end):
-    """How a process of the tenant with that end of its name starts."""
+    """The command that starts a process of the tenant with that suffix."""
     return ["env", f"GPUPART_TENANT={os.environ['TENANT']}-{end}", f"GPUPART_MEM={QUOTA}",
             f"CUDA_INJECTION64_PATH={os.environ['INJECT']}"]
 
 
 def charged(end):
-    """Bytes that this tenant is charged for."""
+    """Bytes charged to this tenant."""
     name = f"{os.environ['TENANT']}-{end}"
     return sum(t["used_bytes"] for t in gpupart("ps")["tenants"] if t["tenant"] == name)
 
 
 class Figures:
-    """Growth of what NVML says of all processes, and of the second's charge."""
+    """Growth of NVML's figure for all processes, and of the second's charge."""
 
     def __init__(self, used):
         self.used, self.before, self.had = used, used(), charged("b")
 
     def grown(self, what):
-        """What the second was charged for more."""
+        """The growth of the second's charge."""
         there, told = self.used() - self.before, charged("b") - self.had
         print(f"# {what}: processes have {there / MIB:+.0f} MiB, charged to the second: "
               f"{told / MIB:+.0f} MiB", flush=True)
@@ -139,7 +141,7 @@ class Figures:
 
 
 def shared(kind):
-    """The first has 1 GiB, which the second opens."""
+    """The first allocates 1 GiB, and the second opens it."""
     nvml = Nvml()
     first, second = Inside(program("a")), Inside(program("b"))
     pci = first.begin()[0]
@@ -165,7 +167,7 @@ def shared(kind):
         ok(not error, f"the second imports the pool, error {error}")
         ok(figures.grown("imported") <= SPARE, "and is not charged for it")
     error, byte = second.pool_open(data) if kind == "pool" else second.ipc_open(data)
-    # The simulated driver opens memory of its own in its place.
+    # The simulated driver opens memory of its own instead.
     ok(not error and (simulated or byte == 0x5a),
        f"it opens the allocation and reads what the first wrote: error {error}, {byte}")
     ok(figures.grown("opened") <= SPARE, "and is not charged for it")
@@ -174,7 +176,7 @@ def shared(kind):
     if kind == "pool":
         print("# the driver says that the imported pool has reserved: error %d, %d bytes" %
               tuple(second.pool_reserved()), flush=True)
-    # Nothing of the second's own use gets lost by it: its quota still holds.
+    # The second's own use is still counted: its quota still applies.
     nr = error = 0
     while not error and nr < 1000:
         error = second.alloc(0, 256 * MIB)

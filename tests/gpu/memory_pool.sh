@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Memory that one process exports and another one imports, as TAP: which of two quotas is charged
-# for a pool (cuMemPoolExportToShareableHandle) and, to compare, for an allocation by
-# cuIpcGetMemHandle. Held against NVML's figures. OUT=FOLDER keeps what the cases printed; CASES=
-# some of "ipc pool". With GPUPART_SIM=CAPTURE on the simulated GPU, which has no shared pools.
+# for a pool (cuMemPoolExportToShareableHandle) and, for comparison, for an allocation with
+# cuIpcGetMemHandle. Compared with NVML's figures. OUT=FOLDER stores the output of the cases;
+# CASES= selects some of "ipc pool". With GPUPART_SIM=CAPTURE it runs on the simulated GPU, which
+# has no shared pools.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d) || exit 1

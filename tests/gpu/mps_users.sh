@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Two ordinary users on disjoint sets of 24 TPCs of one GPU, as TAP with the times of each in lines
-# "NAME: ...": alone, without MPS, under a daemon of one user, and under the node's daemon, started
-# as share/systemd/gpupart-mps.service says. Then the deaths: a client, the server, the control
-# daemon, a client with a bad address beside a healthy one. What is NVIDIA's behaviour is printed,
-# not judged. Root, an idle GPU, no Slurm, no accounts. About two minutes, at most four.
-# OUT=FOLDER keeps the lines and the daemon's logs there.
+# Two ordinary users on disjoint sets of 24 TPCs of one GPU, as TAP with the times of each in
+# lines "NAME: ...": alone, without MPS, under a daemon of one user, and under the node's daemon,
+# started like share/systemd/gpupart-mps.service. Then failures: a client, the server, the control
+# daemon, and a client with a bad address next to a healthy one. NVIDIA's behaviour is printed,
+# not checked. Root, an idle GPU, no Slurm, no accounts. Two to four minutes. OUT=FOLDER stores
+# the lines and the daemon's logs.
 build=${BUILD:-build}
 unit=$(readlink -f "$(dirname "$0")/../../share/systemd/gpupart-mps.service")
 nr=0 failed=0
@@ -21,7 +21,8 @@ command -v setpriv >/dev/null || skip_all "no setpriv here"
 [ -x "$build/tests/gpu-concurrency" ] || make -s build/tests/gpu-concurrency || skip_all "gpu-concurrency was not built"
 PATH=$PATH:/usr/local/nvidia/bin
 control=$(command -v nvidia-cuda-mps-control) || skip_all "no nvidia-cuda-mps-control in PATH"
-# The processes of MPS, NAME:PID; the kernel keeps 15 letters of nvidia-cuda-mps-control and -server.
+# The processes of MPS, NAME:PID; the kernel stores only 15 letters of nvidia-cuda-mps-control and
+# -server.
 mps() {
 	for i in /proc/[0-9]*; do
 		[ "$(cat "$i/comm" 2>/dev/null)" = nvidia-cuda-mps ] && ! grep -q '^State:.Z' "$i/status" 2>/dev/null &&
@@ -64,7 +65,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' INT TERM HUP
 
-# What users start is where users can read it.
+# Programs for users are in a folder that users can read.
 mkdir -m 755 "$tmp/b" "$tmp/b/tests"
 cp -a "$build/bin" "$build/lib" "$build/share" "$tmp/b"
 cp "$build/tests/gpu-concurrency" "$tmp/b/tests"
@@ -76,14 +77,15 @@ for user in 12345 12346; do
 done
 sets() { [ "$1" = 12345 ] && echo 0-23 || echo 24-47; }
 exec=''
-as() {	# as USER COMMAND..: $exec says that this shell becomes it
+as() {	# as USER COMMAND..: with $exec this shell becomes it
 	as_user=$1
 	shift
 	$exec setpriv --reuid="$as_user" --regid="$as_user" --clear-groups -- env HOME="$tmp/$as_user" \
 		XDG_RUNTIME_DIR="$tmp/$as_user/run" XDG_CACHE_HOME="$tmp/$as_user/cache" "$@"
 }
-# begin NAME USER WORK HOW: a program of USER that is warm and waits for the start; $pid. HOW: plain,
-# plugin (the variable that Slurm's plugin sets) or mps (run --mps). WORK: launches, or fault.
+# begin NAME USER WORK HOW: starts a program of USER that is warm and waits for the start; $pid.
+# HOW: plain, plugin (the variable that the Slurm plugin sets) or mps (run --mps). WORK: launches,
+# or fault.
 begin() {
 	rm -f "$tmp/go.$1"
 	set_of=${5:-$(sets "$2")}
@@ -110,13 +112,13 @@ go() { for i in "$@"; do : >"$tmp/go.$i"; done; }
 # program NAME USER: the pid of the program itself.
 program() { cat "$tmp/$2/$1.ready" 2>/dev/null; }
 field() { tr ' ' '\n' <"$tmp/$1.out" | sed -n "/^$2\$/{n;p;}"; }
-# finish NAME PID: its line; its status in $status.
+# finish NAME PID: waits; prints its line; its status is in $status.
 finish() {
 	wait "$2" 2>/dev/null
 	status=$?
 	say "$1: status $status $(cat "$tmp/$1.out" "$tmp/$1.err" | tr '\n' ' ')"
 }
-# both NAME HOW HOW [SECOND USER]: two users at once, as NAME-a and NAME-b.
+# both NAME HOW HOW [SECOND USER]: runs two users at once, as NAME-a and NAME-b.
 both() {
 	second=${4:-12346}
 	begin "$1-a" 12345 40 "$2"; a=$pid
@@ -127,7 +129,8 @@ both() {
 	ok $((a_status + status)) "$1: both end well"
 }
 holds() { awk "BEGIN { exit !($1) }" </dev/null; }
-# The part of the shorter of two runs in which both ran, and the longer's time by that alone.
+# The fraction of the shorter of two runs in which both ran, and the longer time relative to its
+# solo time.
 overlap() {
 	awk -v a="$(field "$1" begin)" -v b="$(field "$1" end)" -v c="$(field "$2" begin)" -v d="$(field "$2" end)" 'BEGIN {
 		s = a > c ? a : c; e = b < d ? b : d; l = b - a < d - c ? b - a : d - c
@@ -137,14 +140,14 @@ ratio() {
 	awk -v a="$(field "$1" seconds)" -v b="$(field "$2" seconds)" -v alone="$(field alone-a seconds)" 'BEGIN {
 		printf "%.3f", (alone > 0 ? (a > b ? a : b) / alone : 0) }' </dev/null
 }
-# together NAME: concurrent in the time that each takes alone.
+# together NAME: both ran at the same time, each within its solo time.
 together() {
 	o=$(overlap "$1-a" "$1-b") t=$(ratio "$1-a" "$1-b")
 	say "$1: both run in $o of the shorter one's time; the longer takes $t times its time alone"
 	holds "$o >= 0.8 && $t > 0.9 && $t <= 1.15"
 	ok $? "$1: at the same time, each in its time alone (overlap $o, $t)"
 }
-# As the unit does: 0 if it answers.
+# Like the unit: returns 0 if it answers.
 start_node() {
 	install -d -m "$(sed -n 's/^RuntimeDirectoryMode=//p' "$unit")" "$node_pipes"
 	install -d -m "$(sed -n 's/^LogsDirectoryMode=//p' "$unit")" "$tmp/log"
@@ -192,7 +195,7 @@ ok $? "the one user's daemon ends after them"
 # ------------------------------------------------------------------ the node's daemon
 start_node
 ok $? "the node's daemon starts as the unit has it"
-# shellcheck disable=SC2012 # modes are to be seen
+# shellcheck disable=SC2012 # the modes are part of the output
 ls -la "$node_pipes" | sed 's/^/pipes: /' >>"$lines"
 [ "$(cat "$node_pipes/nvidia-cuda-mps-control.pid" 2>/dev/null)" = "$(pids control)" ]
 ok $? "the pid file that the unit names has its pid: $(cat "$node_pipes/nvidia-cuda-mps-control.pid" 2>&1)"
@@ -215,8 +218,8 @@ for i in users-a users-b joined-a joined-b; do
 done
 ok $bad "all four are clients of MPS, and every launch of theirs was confined to 48 SMs"
 
-# ------------------------------------------------------------------ deaths
-# A client, in the middle.
+# ------------------------------------------------------------------ failures
+# A client is killed while it works.
 if in_time client; then
 	begin client-a 12345 400 plugin; a=$pid
 	begin client-b 12346 400 plugin; b=$pid
@@ -232,7 +235,7 @@ if in_time client; then
 	both after-client plugin plugin
 	together after-client
 fi
-# The same, but the control daemon ends the client's work on the GPU first.
+# The same, but the control daemon first ends the client's work on the GPU.
 if in_time terminate; then
 	begin ended-a 12345 400 plugin; a=$pid
 	begin ended-b 12346 400 plugin; b=$pid
@@ -251,7 +254,7 @@ if in_time terminate; then
 	both after-terminate plugin plugin
 	together after-terminate
 fi
-# The server, with two clients.
+# The server is killed, with two clients.
 if in_time server; then
 	begin server-a 12345 400 plugin; a=$pid
 	begin server-b 12346 400 plugin; b=$pid
@@ -269,7 +272,7 @@ if in_time server; then
 	both after-server plugin plugin
 	together after-server
 fi
-# The control daemon, with a client; its server is left alone first.
+# The control daemon is killed, with a client; its server stays at first.
 if in_time control; then
 	begin control-a 12345 1200 plugin; a=$pid
 	go control-a
@@ -292,14 +295,14 @@ if in_time control; then
 	finish control-a $a
 	[ "$status" -ne 124 ]
 	ok $? "the control daemon's client ends by itself, with status $status"
-	# As systemd does: nothing of the unit is left, and it starts again.
+	# Like systemd: all processes of the unit are ended, and it starts again.
 	stop_mps
 	start_node
 	ok $? "nothing left of it, it starts again in the same directory"
 	both after-control plugin plugin
 	together after-control
 fi
-# A client that reads a bad address, beside a healthy one of the other user.
+# A client that reads a bad address, next to a healthy one of the other user.
 if in_time fault; then
 	begin fault-a 12345 fault plugin; a=$pid
 	begin fault-b 12346 400 plugin; b=$pid

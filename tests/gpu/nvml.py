@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/nvml.sh, inside `gpupart run --mem` and outside of it.
+"""Run by tests/gpu/nvml.sh, inside `gpupart run --mem` and outside it.
 
-nvml.py ask GPU: what the management library tells, as JSON, by ctypes as pynvml does.
-nvml.py protocol GPU: how it answers questions that are too short, or of no struct of its own;
-    a line each, to be compared with what sim/nvml does.
-nvml.py hold MIB [busy]: takes that much memory of device 0, prints its pid, waits for the end of
-    stdin; busy: and keeps the GPU at work meanwhile.
-nvml.py torch | cupy | jax: starts, works, prints what it saw of memory and how long a call took.
+nvml.py ask GPU: prints NVML's answers as JSON, by ctypes like pynvml.
+nvml.py protocol GPU: how it answers questions with too little room or an unknown struct version;
+    one line each, to be compared with sim/nvml.
+nvml.py hold MIB [busy]: allocates that much memory of device 0, prints its pid, waits for the end
+of
+    stdin; busy: and keeps the GPU busy meanwhile.
+nvml.py torch | cupy | jax: starts, works, prints the memory figures that it saw and the time of a
+call.
 """
 import ctypes
 import json
@@ -198,7 +200,7 @@ def hold(mib, how=""):
 
 
 def timed(call, nr=20000):
-    """us a call, the least of several pieces."""
+    """us per call, the minimum of several pieces."""
     least = 1e9
     for _ in range(8):
         start = time.perf_counter()

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What nvidia-smi and others that ask NVML print inside `gpupart run --mem`, on a GPU, as TAP:
-# the share of the tenant, whose processes alone, and that frameworks work and are as fast.
-# OUT=FOLDER keeps what was printed; MEM= the quota in GiB (8).
+# The output of nvidia-smi and other programs that use NVML inside `gpupart run --mem`, on a GPU,
+# as TAP: the share of the tenant, only its processes, and that frameworks work at full speed.
+# OUT=FOLDER stores the output; MEM= sets the quota in GiB (8).
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 here=$(dirname "$0")
@@ -32,7 +32,7 @@ result() {
 }
 tenant=nvml-$$
 inside() { timeout 150 "$gpupart" run --mem "${mem}G" --name "$tenant" -- "$@" 2>"$tmp/err"; }
-# value FILE EXPRESSION: of JSON, as t.
+# value FILE EXPRESSION: evaluates it with JSON as t.
 value() { python3 -c 'import json, sys; t = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"; }
 mib=$((mem * 1024))
 
@@ -43,7 +43,7 @@ ldd --version 2>&1 | head -n 1 >"$out/glibc.txt"
 timeout 60 python3 "$here/nvml.py" protocol 0 >"$out/protocol.txt" 2>&1
 result $? "how NVML answers short and odd questions is in protocol.txt"
 
-# ------------------------------------------------------------------------- nothing runs
+# ------------------------------------------------------------------- without programs
 if command -v nvidia-smi >/dev/null; then
 	inside nvidia-smi >"$out/smi-empty.txt"
 	grep -q "/ *${mib}MiB" "$out/smi-empty.txt"
@@ -51,7 +51,7 @@ if command -v nvidia-smi >/dev/null; then
 	line=$(inside nvidia-smi --query-gpu=memory.total,memory.used,memory.free --format=csv,noheader,nounits | head -n 1)
 	[ "$line" = "$mib, 0, $mib" ]
 	result $? "nvidia-smi --query-gpu=memory.*, no process of the tenant: $line"
-	# pynvml's ways and nvidia-smi's agree.
+	# pynvml and nvidia-smi agree.
 	inside python3 "$here/nvml.py" ask 0 >"$out/ask-empty.json"
 	line=$(value "$out/ask-empty.json" '[v >> 20 for v in t["memory"][1:] + t["memory2"][1:]]')
 	[ "$line" = "[$mib, 0, $mib, $mib, 0, 0, $mib]" ]
@@ -60,7 +60,7 @@ else
 	result skip "no nvidia-smi here"
 fi
 
-# ------------------------------------------- one process of the tenant, and a stranger
+# ------------------------------- one process of the tenant, and one of another program
 mkfifo "$tmp/own" "$tmp/other"
 timeout 300 "$gpupart" run --mem "${mem}G" --name "$tenant" -- python3 "$here/nvml.py" hold 1024 <"$tmp/own" >"$tmp/own.pid" 2>"$tmp/own.err" &
 exec 7>"$tmp/own"
@@ -80,7 +80,7 @@ listed='sorted({p[0] for p in t["nvmlDeviceGetComputeRunningProcesses_v3"][2]})'
 outside=$(value "$out/ask-outside.json" "$listed")
 case $outside in
 *"$own"*) tells=yes ;;
-*) tells=no ;;	# NVML's pids are not those of this namespace, or it tells of none
+*) tells=no ;;	# NVML's pids are of another namespace, or it reports none
 esac
 if [ $tells = yes ]; then
 	line=$(value "$out/ask-inside.json" "$listed")
@@ -118,7 +118,7 @@ if command -v nvidia-smi >/dev/null; then
 		result $? "nvidia-smi's table and pmon do not show the stranger"
 		grep -q " $own " "$out/smi-inside.txt" && grep -qE "^ *[0-9]+ +$own " "$out/smi-pmon.txt"
 		result $? "and show the tenant's process"
-		# One that is at work: it is in what the driver sampled, too.
+		# A busy process is also in the driver's samples.
 		mkfifo "$tmp/busy"
 		timeout 120 python3 "$here/nvml.py" hold 512 busy <"$tmp/busy" >"$tmp/busy.pid" 2>"$tmp/busy.err" &
 		exec 9>"$tmp/busy"
@@ -143,7 +143,8 @@ if command -v nvidia-smi >/dev/null; then
 		result skip "the same of the tenant's process"
 		result skip "the same of one at work"
 	fi
-	# By which control it has its lists; raw, since our library stands behind the one that notes.
+	# The control that lists processes; unfiltered, because gpupart's library is behind the
+	# one that records.
 	for how in "" "--query-compute-apps=pid --format=csv" "pmon -c 1"; do
 		export NVML_CONTROLS="$out/controls${how:+-${how%%[ =]*}}.txt"
 		rm -f "$NVML_CONTROLS"
@@ -166,7 +167,7 @@ exec 7>&- 8>&-
 wait
 
 # -------------------------------------------------------------------------- frameworks
-# In turns with and without the audit library alone: no quota and no set comes into it.
+# Alternately with and without only the audit library, without a quota or a set.
 audit=$build/lib/gpupart/libgpupart-nvml.so
 for name in torch cupy jax; do
 	inside python3 "$here/nvml.py" "$name" >"$out/$name-inside.json"
@@ -189,8 +190,8 @@ print("%.3f: %.3f us, %.3f us without" % (audited / plain, audited, plain))
 sys.exit(audited / plain > 1.05)' "$tmp/audited" "$tmp/plain")
 	result $? "$name: a call with the audit library $line"
 done
-# A run without --mem has nothing of it.
-# shellcheck disable=SC2016 # for the shell inside
+# A run without --mem does not load it.
+# shellcheck disable=SC2016 # for the inner shell
 ! timeout 60 "$gpupart" run -n 4 -- sh -c 'echo "$LD_AUDIT"; cat /proc/self/maps' | grep -q libgpupart-nvml
 result $? "a run without --mem: no audit library"
 echo "1..$nr"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Run by tests/gpu/frameworks.sh: a kernel that launches a kernel. Prints on how many SMs
-// each of the two ran.
+// Run by tests/gpu/frameworks.sh: a kernel that launches a kernel. Prints the number of SMs on
+// which each of the two ran.
 #include <cstdio>
 
 __device__ void note(unsigned int *seen)

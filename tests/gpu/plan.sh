@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Plans made for this GPU hold on it: each tenant's set under verify, and all of them at
-# once in a trace. As TAP. OUT=FOLDER keeps the plan, its picture and the trace.
+# Plans that are made for this GPU apply to it: each tenant's set under verify, and all of them at
+# once in a trace. As TAP. OUT=FOLDER stores the plan, its picture and the trace.
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 tmp=$(mktemp -d) || exit 1
@@ -25,7 +25,7 @@ set -- --tenant llm:min=8,max=17,gpcs,cluster=8,weight=2 --tenant batch:min=8,ap
 ok $? "four tenants: a plan"
 "$gpupart" plan "$@" --of svg -o "$out/plan.svg"
 ok $? "its picture"
-# These two differ from one another, so at least one is not this board's.
+# These two differ, so at least one is not this board's.
 for board in c e; do
 	"$gpupart" plan -i sample:h200-$board "$@" --json -o "$tmp/$board.json" &&
 		! "$gpupart" run --plan "$tmp/$board.json:llm" -- true 2>"$tmp/err" &&

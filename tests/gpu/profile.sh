@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Profilers inside a partition, as TAP: torch.profiler under `run --profile` beside the same program
-# without gpupart in a green context of the same TPCs; CUPTI's callbacks, a hundred subscriptions;
-# CUPTI before gpupart; and without --profile. Needs an idle GPU with PyTorch and Triton; takes a
-# minute. OUT=FOLDER keeps what was measured.
+# Profilers inside a partition, as TAP: torch.profiler under `run --profile`, and for comparison
+# the same program without gpupart in a green context of the same TPCs; CUPTI's callbacks, a
+# hundred subscriptions; CUPTI before gpupart; and without --profile. Needs an idle GPU with
+# PyTorch and Triton; takes a minute. OUT=FOLDER stores the measurements.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 skip_all() { echo "1..0 # SKIP $1"; exit 77; }

@@ -2,11 +2,11 @@
 """Run by tests/gpu/profile.sh: PyTorch's profiler and CUPTI, with and without gpupart. (PyTorch
 imports Python's profile.py.)
 
-profile [NUM_SMS]  profiles a fixed program, in a green context of NUM_SMS where given; prints
-                   JSON: its kernels with counts and median times in ns, and the SMs they ran on
-callbacks SMS      CUPTI's callback interface, a hundred subscriptions; SMs as "0,1,8"; prints a
-                   line a check
-first              CUPTI subscribes before gpupart is attached; a line a check
+profile [NUM_SMS]  profiles a fixed program, in a green context of NUM_SMS if given; prints JSON:
+                   its kernels with counts and median times in ns, and the SMs on which they ran
+callbacks SMS      CUPTI's callback interface, a hundred subscriptions; SMs as "0,1,8"; prints one
+                   line for each check
+first              CUPTI subscribes before gpupart is attached; one line for each check
 """
 import ctypes
 import ctypes.util
@@ -37,7 +37,7 @@ def profile(num_sms):
         context = GreenContext.create(num_sms=num_sms, device_id=0)
         context.set_context()
     sms = seen()
-    # Longer than a launch takes, so that the CPU's speed is not in the kernels' times.
+    # Longer than a launch, so that the CPU's speed does not affect the kernels' times.
     a = torch.ones(4096, 4096, device="cuda", dtype=torch.bfloat16)
     b = torch.ones(4096, 4096, device="cuda", dtype=torch.bfloat16) / 4096
     for _ in range(20):
@@ -63,7 +63,7 @@ def profile(num_sms):
 
 
 def cupti():
-    """The library beside PyTorch's, or the system's."""
+    """PyTorch's copy of the library, or the system's."""
     roots = [os.path.dirname(os.path.dirname(torch.__file__)), "/usr/local/cuda"]
     for root in roots:
         for path in sorted(glob.glob(root + "/**/libcupti.so*", recursive=True)):

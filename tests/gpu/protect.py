@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/protect.sh: a network beside others, with and without sets.
+"""Run by tests/gpu/protect.sh: a network next to other programs, with and without sets.
 
 protect.py cases FOLDER          starts both tenants under `gpupart run`, takes them through all
                                  cases, prints a table and checks
-protect.py tenant FOLDER NAME    a tenant: does what the word in FOLDER/NAME.mode says, without
+protect.py tenant FOLDER NAME    a tenant: runs in the mode of the file FOLDER/NAME.mode, without
                                  end, and writes the times of each piece to FOLDER/NAME.times
 
-A word is idle, good (an inference, PAUSE for the host's part, the next) or faulty (work without
+A mode is idle, good (an inference, PAUSE for the host's part, the next) or faulty (work without
 a pause).
 $GPUPART is the command; $GPUPART_SIM: the simulated GPU.
 """
@@ -21,19 +21,19 @@ import sys
 import time
 
 PAUSE = 0.001
-ENOUGH = 300     # inferences of a case
-LEAST = 10       # of one that takes long
-LONGEST = 5.0    # seconds of a case, from LEAST on
-WARM = 3         # inferences after a change that are left out
-PATIENCE = 60    # seconds until something has to happen
-IN_FLIGHT = 4    # pieces that a faulty one has queued
+ENOUGH = 300     # inferences per case
+LEAST = 10       # minimum for a slow case
+LONGEST = 5.0    # seconds of a case, once it has LEAST
+WARM = 3         # inferences after a change that do not count
+PATIENCE = 60    # maximum wait in seconds
+IN_FLIGHT = 4    # queued pieces of a faulty tenant
 SIMULATED = bool(os.environ.get("GPUPART_SIM"))
 
 
 # ----------------------------------------------------------------------------- tenants
 
 class Torch:
-    """ResNet-50 as a graph; large products to flood the GPU with."""
+    """ResNet-50 as a graph; large matrix products that flood the GPU."""
 
     def __init__(self):
         import torch
@@ -60,7 +60,7 @@ class Torch:
         self.graph.replay()
 
     def flood(self):
-        """A piece; what it returns waits until that is done."""
+        """Starts a piece; returns a function that waits for its end."""
         self.torch.mm(self.a, self.a, out=self.b)
         event = self.torch.cuda.Event()
         event.record()
@@ -71,7 +71,7 @@ class Torch:
 
     @staticmethod
     def ms(start):
-        """Of an inference that began at @start and has just ended."""
+        """The time of an inference that began at @start and has just ended."""
         return 1000 * (time.monotonic() - start)
 
 
@@ -115,7 +115,7 @@ class Small:
             raise RuntimeError("no end of a launch")
 
     def ms(self, _start):
-        """By the simulated GPU's clock: the host does not wait for that."""
+        """Time on the simulated GPU's clock, which does not delay the host."""
         ms = ctypes.c_float()
         if self.cuda.cuEventElapsedTime(ctypes.byref(ms), *self.events):
             raise RuntimeError("no time of a launch")
@@ -123,7 +123,7 @@ class Small:
 
 
 def word_in(path):
-    """The word in that file, or idle where it is not there yet."""
+    """The mode in that file, or idle if the file does not exist yet."""
     try:
         with open(path) as f:
             return f.read().strip()
@@ -132,7 +132,7 @@ def word_in(path):
 
 
 def tenant(folder, name):
-    """Until it is ended. A line a piece: its begin, its end, the word, the ms it took."""
+    """Runs until it is ended. One line per piece: begin, end, mode, duration in ms."""
     engine = Small() if SIMULATED else Torch()
     flooding = collections.deque()
     idle = False
@@ -172,7 +172,7 @@ def ok(good, what):
 
 
 def gpupart(*args):
-    """The command's stdout; it has to do."""
+    """The command's stdout; the command must succeed."""
     return subprocess.run([os.environ["GPUPART"], *args], check=True, stdout=subprocess.PIPE,
                           text=True, timeout=PATIENCE).stdout
 
@@ -194,7 +194,7 @@ class Tenant:
             stderr=self.log, start_new_session=True)
 
     def until(self, there, what):
-        """Waits for a condition; for ever would be in vain."""
+        """Waits for a condition, with a time limit."""
         end = time.monotonic() + PATIENCE
         while not there():
             if self.process.poll() is not None or time.monotonic() > end:
@@ -205,7 +205,7 @@ class Tenant:
         return os.path.exists(self.times) and os.path.getsize(self.times) > 0
 
     def rows(self):
-        """Whole lines since mark(): begin, end, word, ms."""
+        """Complete lines since mark(): begin, end, mode, ms."""
         with open(self.times) as f:
             f.seek(self.at)
             lines = f.read().split("\n")[:-1]
@@ -213,11 +213,11 @@ class Tenant:
                 (line.split() for line in lines if line != "ready")]
 
     def mark(self):
-        """What is written from here on counts."""
+        """Only lines written from now on count."""
         self.at = os.path.getsize(self.times)
 
     def do(self, mode):
-        """Returns when it does."""
+        """Changes the mode and waits until it is in effect."""
         now = time.monotonic()
         with open(self.mode_file + ".new", "w") as f:
             f.write(mode)
@@ -230,7 +230,7 @@ class Tenant:
         gpupart("set", self.name, "-t", tpcs)
 
     def end(self):
-        """With all that it started."""
+        """Ends it and all processes that it started."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGTERM)
         self.process.wait()
@@ -238,7 +238,7 @@ class Tenant:
 
 
 def eighths():
-    """TPCs of the GPU in eight parts: its GPCs where it has eight."""
+    """The TPCs of the GPU in eight parts: its GPCs if it has eight."""
     source = ["-i", os.environ["GPUPART_SIM"]] if SIMULATED else []
     gpcs = [g["tpcs"] for g in json.loads(gpupart("topology", "--json", *source))["gpcs"]
             if g["tpcs"]]
@@ -249,13 +249,13 @@ def eighths():
 
 
 class Cases:
-    """Both tenants, and what was measured of each case, in the order of the table."""
+    """Both tenants, and the measurements of each case, in the order of the table."""
 
     def __init__(self, victim, other):
         self.victim, self.other, self.rows = victim, other, {}
 
     def measure(self, name, sets, mode):
-        """Inferences of the victim while the other does @mode."""
+        """Inferences of the victim while the other is in @mode."""
         victim, other = self.victim, self.other
         victim.have(sets[0])
         other.have(sets[1])
@@ -264,7 +264,7 @@ class Cases:
         other.mark()
         begin = time.monotonic()
         victim.until(lambda: self.enough(begin), f"{name}: inferences")
-        # Pieces that end after the last inference are not of the same time.
+        # Pieces that end after the last inference belong to another time.
         rows = [r for r in victim.rows() if r[0] >= begin][WARM:]
         until, since = rows[-1][1], rows[0][0]
         ms = [r[3] for r in rows]
@@ -300,7 +300,7 @@ def show(rows):
 
 
 def judge(c):
-    """What has to hold; on the simulated GPU processes do not meet each other."""
+    """The checks; on the simulated GPU processes do not affect each other."""
     first, last = c.rows["split 1:7"], c.rows["split 7:1"]
     ok(first["mean"] > last["mean"] and first["other_mean"] < last["other_mean"],
        f"split 1:7 to 7:1: {first['mean']:.3f} to {last['mean']:.3f} ms, the other "
@@ -317,7 +317,7 @@ def judge(c):
 
 
 def cases(folder):
-    """All of them, with both tenants alive throughout."""
+    """Runs all cases; both tenants live all the time."""
     parts = eighths()
     lists = [",".join(map(str, sorted(sum(parts[:i], [])))) for i in range(9)]
     rests = [",".join(map(str, sorted(sum(parts[i:], [])))) for i in range(9)]

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Table III of "Hardware Compute Partitioning on NVIDIA GPUs" and its figure 14 with a real network,
-# as TAP and a table: ResNet-50 alone, beside a second one and beside a program that floods the GPU,
-# without sets and on half of the GPU each; then two of them in splits from 1:7 to 7:1. Two
-# processes under MPS, whose sets are changed while they run. Needs an idle GPU, PyTorch and
-# torchvision; takes some 90 s. OUT=FOLDER keeps the table and all times. With GPUPART_SIM=CAPTURE
-# small kernels take the network's place on the simulated GPU, and no figure means anything.
+# Table III of "Hardware Compute Partitioning on NVIDIA GPUs" and its figure 14 with a real
+# network, as TAP and a table: ResNet-50 alone, next to a second one and next to a program that
+# floods the GPU, without sets and on half of the GPU each; then two of them in splits from 1:7 to
+# 7:1. Two processes under MPS, whose sets are changed while they run. Needs an idle GPU, PyTorch
+# and torchvision; takes about 90 s. OUT=FOLDER stores the table and all times. With
+# GPUPART_SIM=CAPTURE small kernels replace the network on the simulated GPU, and the figures are
+# meaningless.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 skip_all() { echo "1..0 # SKIP $1"; exit 77; }

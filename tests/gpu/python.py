@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """gpupart.py with PyTorch on a real GPU, as TAP; started by tests/gpu/python.sh.
 
-A Triton kernel tells on which SMs its programs ran; expected is what the sets say.
+A Triton kernel reports the SMs on which its programs ran; the sets give the expected SMs.
 """
 import os
 import sys
@@ -28,7 +28,7 @@ def census(out, n: tl.constexpr):
 
 
 def seen(launch=None, device=0):
-    """The TPCs of many launches on the current stream, each with more blocks than fit."""
+    """The TPCs of many launches on the current stream, each with more blocks than fit at once."""
     out = torch.full((8192,), -1, device=f"cuda:{device}", dtype=torch.int32)
     sms = set()
     for _ in range(20):
@@ -73,7 +73,7 @@ with partition(ugpus=0):
         same(gpu.stream_get(stream), None, "put back, an exception passing")
 same(seen(), topo.all, "put back")
 
-# Products, their gradient, a captured graph: counted as confined, and right.
+# Products, their gradient, a captured graph: counted as confined, with correct results.
 a = torch.randn(512, 512, device="cuda", requires_grad=True)
 want = (a @ a).sum()
 before = gpupart.counters()
@@ -150,7 +150,7 @@ else:
     with cupy.cuda.Stream(non_blocking=True) as theirs, partition(gpcs=2, stream=theirs) as tpcs:
         same((gpu.stream_get(theirs.ptr), gpu.census(theirs)), (tpcs, tpcs), "a stream of CuPy's")
 
-# What it costs, on an idle CPU.
+# The cost, on an idle CPU.
 one, place = TpcSet("0-3"), gpu.stream(stream)
 place.set = one
 again = partition(set=one, stream=stream)

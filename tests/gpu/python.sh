@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart.py with PyTorch and Triton on a real GPU, as TAP; PYTHON names the interpreter that
-# has them. OUT=FOLDER keeps the transcript there.
+# gpupart.py with PyTorch and Triton on a real GPU, as TAP; PYTHON names an interpreter that has
+# them. OUT=FOLDER stores the transcript.
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 : "${BUILD:=$here/../../build}" "${PYTHON:=python3}"
 if [ ! -e /dev/nvidiactl ] || ! "$PYTHON" -c 'import torch, triton' 2>/dev/null; then

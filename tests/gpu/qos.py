@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/qos.sh: the two programs, and what is made of the times they leave.
+"""Run by tests/gpu/qos.sh: the two programs, and the evaluation of their recorded times.
 
-qos.py infer TIMES MODE     inference without end: a ResNet-50's requests, one after another;
-                            the file MODE says serve or idle
-qos.py train TIMES MODE     training without end; the file MODE says train, idle or copy
+qos.py infer TIMES MODE     inference without end: requests to a ResNet-50, one after another;
+                            the file MODE has serve or idle
+qos.py train TIMES MODE     training without end; the file MODE has train, idle or copy
 qos.py phases MODE LOAD S   the load "steady", "bursts" or "bad" for S seconds
-qos.py power FILE           without end: power and clocks, as NVML tells them
-qos.py alone MARKS TIMES    requests a second in the segment "alone"
-qos.py fits FOLDER GOAL NAME  exits with 0 where the goal is met in that segment
-qos.py judge FOLDER GOAL    every segment against the goal, as TAP
+qos.py power FILE           without end: records power and clocks, from NVML
+qos.py alone MARKS TIMES    requests per second in the segment "alone"
+qos.py fits FOLDER GOAL NAME  exits with 0 if the goal is met in that segment
+qos.py judge FOLDER GOAL    checks every segment against the goal, as TAP
 """
 import bisect
 import json
@@ -17,19 +17,19 @@ import sys
 import time
 
 EPOCH = 0.2
-SHORT = 0.85     # of the few epochs of a fixed split: all but one
-CALM = 5         # epochs that a change of load may take, and that in a row show it is over
-LONG = 50        # epochs, from which on it has to do as often as the controller
+# of the few epochs of a fixed split: all except one
+CALM = 5         # epochs that a change of load may take; and epochs in a row that show its end
+LONG = 50        # epochs, from which on the controller's requirement applies
 
 
 def reporter():
-    """Into the process's block, by one call; nothing where gpupart is not around."""
+    """Reports to the state page by one call; does nothing without gpupart."""
     import gpupart
     return gpupart.progress_add
 
 
 class Mode:
-    """The word in a file, looked at 50 times a second."""
+    """The mode in a file, read 50 times per second."""
 
     def __init__(self, path):
         self.path, self.word, self.asked = path, "", 0.0
@@ -112,7 +112,7 @@ def set_mode(mode_file, mode):
 
 
 def phases(mode_file, load, seconds):
-    """The loads: one that stays; one that comes 10 s of 20; one that begins to copy half-way."""
+    """The loads: steady; on for 10 s of every 20 s; copying from the middle on."""
     end = time.monotonic() + seconds
     start = time.monotonic()
     while time.monotonic() < end:
@@ -128,7 +128,7 @@ def phases(mode_file, load, seconds):
 
 
 def power(path):
-    """Time, mW, MHz of the SMs and of the memory, ten times a second."""
+    """Time, mW, MHz of the SMs and of the memory, ten times per second."""
     import ctypes
     nvml = ctypes.CDLL("libnvidia-ml.so.1")
     device = ctypes.c_void_p()
@@ -148,7 +148,7 @@ def power(path):
 
 
 def read_power(path, begin, end):
-    """Means of a segment; NVML's power is that of about a second."""
+    """Means of a segment; NVML's power is an average over about one second."""
     try:
         with open(path) as f:
             rows = [line.split() for line in f if line.endswith("\n")]
@@ -174,8 +174,8 @@ def read_marks(path):
 
 def done(times, at):
     """
-    Requests that were done at @at, and the part of the one that was under way: an epoch's edge
-    is no reason to count one more or less.
+    Completed requests at @at, plus the fraction of the one in progress, so that the edge of an
+    epoch does not add or remove one.
     """
     i = bisect.bisect_right(times, at)
     if not i or i == len(times):
@@ -191,7 +191,7 @@ def epochs(times, begin, end):
 
 
 def does(met, nr):
-    """Whether a fixed split that met the goal in so much of @nr epochs is one that does."""
+    """Whether a fixed split that met the goal in this fraction of @nr epochs is sufficient."""
     return met >= (0.99 if nr >= LONG else SHORT)
 
 
@@ -228,26 +228,26 @@ class Log:
         self.watts = [r["power_mw"] / 1000 for r in rows if "power_mw" in r]
 
     def flips(self, load):
-        """Epochs in which the neighbour's load became another one, by its own work."""
+        """Epochs in which the neighbour's load changed, by its own work."""
         w = self.work
         if load == "bursts":
             return [e for e in range(6, len(w) - 1) if (w[e] == 0) != (w[e - 1] == 0) and
                     (w[e] == 0) == (w[e + 1] == 0)]
         if load == "bad":
-            # Half-way, and some looks at what drains before it.
+            # In the middle, plus some checks of draining TPCs before it.
             half = len(w) // 2
             return [e for e in range(max(20, half - 10), min(half + 11, len(w))) if
                     w[e] > 1.5 * sorted(w[e - 20:e])[10]][:1]
         return []
 
     def settled(self, flip):
-        """How many epochs after @flip the first five in a row begin in which the goal is met and
-        nothing is changed. What is changed after these most_changes() counts."""
+        """How many epochs after @flip there are five in a row in which the goal is met and no set
+        changes. most_changes() counts the changes after these."""
         calm = [s >= 1000 and i not in self.changed for i, s in enumerate(self.scores)]
         return next((i - flip for i in range(flip, len(calm)) if all(calm[i:i + CALM])), len(calm))
 
     def most_changes(self, flips):
-        """In 20 epochs of one load, its first five left out."""
+        """In 20 epochs of one load, without its first five."""
         begins, most = [0] + flips, 0
         for begin, end in zip(begins, begins[1:] + [len(self.work)]):
             late = [i for i in self.changed if begin + CALM <= i < end]
@@ -266,7 +266,7 @@ class Tap:
 
 
 def measure(folder, goal):
-    """Of every segment, the share of epochs with the goal met and the neighbour's work."""
+    """For each segment, the fraction of epochs with the goal met, and the neighbour's work."""
     times = {name: read_times(f"{folder}/{name}.times") for name in ("infer", "train")}
     met, work, watts = {}, {}, {}
     for name, begin, end in read_marks(f"{folder}/marks"):
@@ -291,14 +291,14 @@ def measure(folder, goal):
 
 
 def part_of(load, length):
-    """Of so many seconds of a load, the part in which the neighbour does the same."""
+    """For a load of that many seconds, the part in which the neighbour's work does not change."""
     if load == "bursts":
         return (length // 20 * 10 + min(length % 20, 10)) / length
     return 0.5 if load == "bad" else 1.0
 
 
 def judge_best_effort(tap, load, run, met, work):
-    """Against one fixed split for all that the load does: that of its worst part."""
+    """Compared with one fixed split for the whole load: that of its worst part."""
     modes = ("train", "copy") if load == "bad" else ("train",)
     fixed = {m: {int(n.split("-")[2]): work[n][m] for n in work
                  if n.startswith(f"fixed-{m}-") and work[n]["does"]} for m in modes}
@@ -344,7 +344,7 @@ def judge_load(tap, folder, load, met, work):
 
 
 def judge_power(tap, folder, work, watts):
-    """Reported, not judged, but for its being told, and for what the controller reserves."""
+    """Only reported, except that there are figures, and the controller's reserve."""
     names = [n for n in work if n.startswith("power-")]
     tap.ok(all(watts[n] for n in names), f"power: told in all of {len(names)} segments")
     log = Log(f"{folder}/power.log")

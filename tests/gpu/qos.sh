@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `gpupart qos` on a GPU, as TAP: PyTorch inference that is to keep a share of its speed alone
-# (ALPHA, 0.65) beside training under MPS, with three loads; without control, half and half, the
-# best fixed split and the controller in one run, on the same two processes; and the power of a
-# memory-intensive one, with TPCs left reserved and without. OUT=FOLDER keeps all of it; LOADS=
-# some of "steady bursts bad power", SECONDS_EACH= of each under control (64), SPLITS= TPCs of
-# fixed splits that are tried, in place of a search.
+# `gpupart qos` on a GPU, as TAP: PyTorch inference must keep a fraction of its solo speed (ALPHA,
+# 0.65) next to training under MPS, with three loads; without control, half and half, the best
+# fixed split and the controller in one run, with the same two processes; and the power of a
+# memory-intensive program, with reserved TPCs and without. OUT=FOLDER stores all of it; LOADS=
+# selects some of "steady bursts bad power", SECONDS_EACH= sets the duration of each under control
+# (64), SPLITS= gives the TPCs of fixed splits instead of a search.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 gpupart=$build/bin/gpupart
 here=$(cd "$(dirname "$0")" && pwd)
@@ -32,7 +32,7 @@ echo serve >"$serve"
 rm -f "$out/marks"
 mark() { python3 -c "import time; print('%.6f $1' % time.monotonic())" >>"$out/marks"; }
 tpcs=$("$gpupart" topology --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["tpcs"]))')
-# begin NAME ARGS: a program that has all TPCs, once it is warm.
+# begin NAME ARGS: starts a program on all TPCs and waits until it is warm.
 begin() {
 	name=$1
 	shift
@@ -49,12 +49,12 @@ begin() {
 	tail -n 5 "$out/$name.err" | sed 's/^/# /'
 	exit 1
 }
-split() {	# split N: inference has the first N
+split() {	# split N: inference gets the first N
 	"$gpupart" set train -t "$1-$((tpcs - 1))" >/dev/null
 	"$gpupart" set infer -t "0-$(($1 - 1))" >/dev/null
 }
-# fits WHAT N [SECONDS]: whether a fixed split with N for inference meets the goal, in all but one
-# of seven epochs; in a hundred as often as a controller has to.
+# fits WHAT N [SECONDS]: whether a fixed split with N TPCs for inference meets the goal, in all
+# except one of seven epochs; with a hundred epochs, as often as the controller must.
 fits() {
 	split "$2"
 	mark "fixed-$1-$2"
@@ -62,9 +62,9 @@ fits() {
 	mark -
 	python3 "$here/qos.py" fits "$out" "$goal" "fixed-$1-$2"
 }
-# The fewest TPCs for inference that do: by halves, and then the four below one by one, for
-# speed does not rise in a smooth line; of these the first that does for 20 s. best= them, or
-# nothing.
+# Finds the fewest sufficient TPCs for inference: by bisection, and then the four below one by
+# one, because speed does not rise smoothly; of these the first that is sufficient for 20 s. best=
+# the number, or empty.
 search() {
 	low=8 high=$((tpcs - 2)) best=
 	while [ $low -le $high ]; do
@@ -94,10 +94,10 @@ load() {	# load NAME SECONDS LABEL
 	echo train >"$mode"
 }
 
-# power_of NAME: mean power of a segment is that of the samples in it.
+# power_of NAME: the mean power of a segment is that of its samples.
 power_of() { mark "power-$1"; sleep 7; mark -; }
-# A memory-intensive one, the copies, by themselves and beside inference: with what it does not
-# need given away, kept, and reserved; and what the controller makes of it.
+# A memory-intensive program, the copies, alone and next to inference: with its unneeded TPCs
+# given away, kept, and reserved; and with the controller.
 power() {
 	echo copy >"$mode"
 	echo idle >"$serve"
@@ -105,9 +105,9 @@ power() {
 	power_of "alone-all"
 	"$gpupart" set train -t "0-$((tpcs / 2 - 1))" >/dev/null
 	power_of "alone-half"
-	# The other one is there, and has nothing to do: what it has would be left out.
+	# The other program runs and is idle: an absent program's TPCs would be left out.
 	"$gpupart" set infer -a >/dev/null
-	# From a quarter on: what it makes of more is seen on the way up.
+	# From a quarter on, so that more TPCs are measured on the way up.
 	"$gpupart" set train -t "0-$((tpcs / 4 - 1))" >/dev/null
 	printf 'epoch: 200ms\ntenants:\n  train: { job: train, signal: reported }\n' \
 		>"$tmp/power.yaml"
@@ -150,7 +150,7 @@ for what in $both; do
 	fi
 	search "$what"
 	echo "# $what: the best fixed split has ${best:-none} TPCs for inference"
-	# What is best for one of them is looked at beside the other, too.
+	# The best number for one program alone is also measured next to the other.
 	[ "$what" != train ] || best_train=$best
 	if [ "$what" = copy ] && [ -n "$best" ]; then
 		grep -q " fixed-copy-$best_train\$" "$out/marks" || fits copy "$best_train" || :
@@ -174,7 +174,7 @@ for l in $loads; do
 	load "$l" "$short" "half-$l"
 	echo train >"$mode"
 	whole
-	# shellcheck disable=SC2016 # for the shell inside
+	# shellcheck disable=SC2016 # for the inner shell
 	sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$tmp/pid" \
 		"$gpupart" qos run -f "$tmp/tenants.yaml" --mps --log "$out/$l.log" -o "$out/$l.svg" \
 		>"$out/$l.txt" 2>&1 &

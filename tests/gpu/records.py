@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/records.sh inside `gpupart run`: what the GPU wrote of PyTorch's launches.
+"""Run by tests/gpu/records.sh inside `gpupart run`: completion records of PyTorch's launches.
 
-records.py CASE [SECONDS]: counts, graphs, times, profiler; train: a training loop that goes on
-for SECONDS. Prints lines "ok - ..." and "not ok - ...", figures as comments and as lines
+records.py CASE [SECONDS]: counts, graphs, times, profiler; train: a training loop for SECONDS.
+Prints lines "ok - ..." and "not ok - ...", figures as comments and as lines
 "figure NAME JSON".
 """
 import ctypes
@@ -42,7 +42,7 @@ def read():
 
 
 def begin():
-    """Makes the context; the GPU is the one that the injected library shows."""
+    """Creates the context; the GPU is that of the state page."""
     global pci
     torch.ones(16, device="cuda").sum().item()
     pci = next(p.pci for p in gpupart.processes() if p.pid == os.getpid())
@@ -53,7 +53,7 @@ def begin():
 
 
 def grown(before, after=None):
-    """By how much the counts grew, as a dict."""
+    """The growth of the counts, as a dict."""
     after = after or read()
     return {f.name: getattr(after, f.name) - getattr(before, f.name)
             for f in dataclasses.fields(after)
@@ -61,7 +61,7 @@ def grown(before, after=None):
 
 
 def by_function(before, after):
-    """Launches and their ns, of all functions: one may have got its name meanwhile."""
+    """Launches and their ns, over all functions, because a name may have become known meanwhile."""
     return tuple(sum(getattr(f, what) for f in after.functions) -
                  sum(getattr(f, what) for f in before.functions) for what in ("count", "ns"))
 
@@ -205,7 +205,7 @@ def graphs():
        f"issued {d['issued']}, {d['graphs']} without a record")
     idle("captured and destroyed 50 times")
 
-    # What ends with no kernel is never idle; no call after it can tell that it has ended.
+    # Launches that end without a kernel are never idle, because no later call shows their end.
     size = a.numel() * a.element_size()
     last = {
         "memcpy": lambda s: driver.cuMemcpyDtoDAsync_v2(
@@ -239,7 +239,7 @@ def graphs():
 def times():
     torch.cuda._sleep(1000)
     idle("before")
-    # So many that it takes half a second: the clocks of CPU and GPU are known to 1 ms or two.
+    # The number that takes half a second: the clocks of CPU and GPU are known to 1 or 2 ms.
     for us, nr in ((20, 25000), (100, 5000), (500, 1000)):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda._sleep(20_000_000)       # the clocks rise
@@ -263,7 +263,7 @@ def times():
            f"events' time, {ns / nr:.0f} ns a kernel")
         ok(abs(values["function_ns"] * nr / ns - 1) <= 0.02,
            f"{us} us: {values['function_ns']:.0f} ns a kernel by function")
-    # Streams that wait for each other: a kernel's time is taken from its submission.
+    # Streams that wait for each other: a kernel's time counts from its submission.
     streams = [torch.cuda.Stream() for _ in range(2)]
     torch.cuda.synchronize()
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -316,7 +316,7 @@ def train(seconds):
 
 
 def union(intervals, gap=0.0):
-    """The time of all of them; what lies between two counts where it is no more than gap."""
+    """The time of all of them, including gaps of at most @gap between two."""
     total, last = 0.0, None
     for begin_at, end_at in sorted(intervals):
         if last is None or begin_at > last + gap:
@@ -329,7 +329,7 @@ def union(intervals, gap=0.0):
 
 
 def residuals(x, y):
-    """Of the line through the points, and its slope."""
+    """The residual of a line through the points, and its slope."""
     x, y = [v - x[0] for v in x], [v - y[0] for v in y]
     mx, my = statistics.fmean(x), statistics.fmean(y)
     slope = (sum((a - mx) * (b - my) for a, b in zip(x, y)) / sum((a - mx) ** 2 for a in x))
@@ -345,7 +345,7 @@ def events_of(prof):
 
 
 def compare_training(before, after, kernels, others):
-    """kernels: those of the trace between the two readings; others: copies and memsets."""
+    """kernels: those of the trace between the two reads; others: copies and memsets."""
     d = grown(before, after)
     spans = [(e["ts"] * 1000, (e["ts"] + e["dur"]) * 1000) for e in kernels]
     busy = union(spans)

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Completion records on a GPU, as TAP: what the GPU wrote of PyTorch's launches and graphs against
-# what was launched, CUDA's events and torch.profiler; `stat -p`; what reading and writing them
-# costs; programs killed in the middle of kernels. An idle GPU; two minutes and a half. OUT=FOLDER
-# keeps what was printed and the figures, records.json. CASES= some of the parts; NR_KILLS= (40)
-# NR_PAIRS= (12) NR_LAUNCHES= (2000000; of order, by each of 8 programs) COST_SECONDS= (45) SET= (-t 0-59). With GPUPART_SIM=CAPTURE what needs no PyTorch runs on the
-# simulated GPU: its figures mean nothing.
+# Completion records on a GPU, as TAP: the records of PyTorch's launches and graphs, compared with
+# the launches, CUDA's events and torch.profiler; `stat -p`; the cost of reading and writing
+# records; programs killed in the middle of kernels. An idle GPU; two and a half minutes.
+# OUT=FOLDER stores the output and the figures, records.json. CASES= selects some of the parts;
+# NR_KILLS= (40) NR_PAIRS= (12) NR_LAUNCHES= (2000000; for order, by each of 8 programs)
+# COST_SECONDS= (45) SET= (-t 0-59). With GPUPART_SIM=CAPTURE the parts without PyTorch run on the
+# simulated GPU: their figures are meaningless.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 gpupart=$build/bin/gpupart
@@ -26,19 +27,19 @@ out=${OUT:-$tmp/out}
 mkdir -p "$out"
 unset GPUPART_SIM GPUPART_SET GPUPART_GPU GPUPART_MPS GPUPART_PROFILE CUDA_INJECTION64_PATH CUDA_MPS_PIPE_DIRECTORY
 export XDG_CACHE_HOME="$tmp/cache" GPUPART_RECORDS=1
-# There a kernel takes its time, beside the program.
+# On the simulated GPU a kernel takes time, in parallel to the program.
 [ -z "$sim" ] || export GPUPART_SIM_FAULTS=host-clock,host-thread
 export GPUPART_LIBRARY="$build/lib/libgpupart.so.0" PYTHONPATH="$here/../../python"
 PATH=$PATH:/usr/local/nvidia/bin
 . "$here/cases.subr"
 set_args="${sim:+-i $sim }${SET--t 0-59}"
-# run ARGS: a program with records, in a set. runs SECONDS ARGS: the same, for so long at most.
+# run ARGS: runs a program with records, in a set. runs SECONDS ARGS: the same with a time limit.
 # shellcheck disable=SC2086 # several words
 run() { "$gpupart" run $set_args "$@"; }
 # shellcheck disable=SC2086 # several words
 runs() { seconds=$1; shift; timeout -k 5 "$seconds" "$gpupart" run $set_args "$@"; }
 figure() { echo "figure $1 $2" >>"$out/records-shell.txt"; echo "# $1: $2"; }
-# until_said PATTERN FILE: a line like that is in the file; within a minute.
+# until_said PATTERN FILE: waits until a line of the file matches; a minute at most.
 until_said() {
 	for _ in $(seq 600); do
 		grep -q "$1" "$2" 2>/dev/null && return 0
@@ -80,7 +81,7 @@ stat_case() {
 	pids=''
 }
 
-# steady_begin FILE ARGS: the program that goes on beside others: $steady, its $pci.
+# steady_begin FILE ARGS: starts a program that runs during other tests: $steady, its $pci.
 steady_begin() {
 	steady_out=$1
 	shift
@@ -91,7 +92,7 @@ steady_begin() {
 	pci=$(sed -n 's/^steady [0-9]* //p' "$steady_out")
 	pids=$steady
 }
-# steady_end: its counts are what it launched.
+# steady_end: ends it and compares its counts with its launches.
 steady_end() {
 	kill -TERM "$steady"
 	wait "$steady_run"
@@ -113,7 +114,7 @@ reading_case() {
 	ok $? "reading: status $steady_status, $said"
 }
 
-# Processes with records and without take turns, which of them first as well.
+# Processes with and without records take turns, and so does the order of the two.
 cost_case() {
 	: >"$out/records-cost.txt"
 	work='launch 20000 5 graph 500 40 5 counted 30 700 5 counts'
@@ -164,18 +165,18 @@ cost_case() {
 	grep '^figure' "$tmp/cost" >>"$out/records-shell.txt"
 }
 
-# files: what is in the folder that processes show themselves in, but for the killed ones.
+# files: the files in the folder of state pages, except those of killed processes.
 files() {
-	"$gpupart" ps >/dev/null 2>&1		# who looks removes the files of the dead
+	"$gpupart" ps >/dev/null 2>&1		# listing removes the files of dead processes
 	(cd "/dev/shm/gpupart-$(id -u)" 2>/dev/null && stat -c '%n %i %s %U %a' ./* 2>/dev/null)
 }
-# Zeros in pages which may have been those of records: what is written there late is seen.
+# Zeros in pages that may have been those of records: late writes are detected.
 canary() {
 	file=$(mktemp "/dev/shm/gpupart-canary.XXXXXX") || return
 	canaries="$canaries $file"
 	head -c 4194304 /dev/zero >"$file" 2>/dev/null
 }
-# kills NAME ARGS: of run.
+# kills NAME ARGS: kills programs of run.
 kills() {
 	name=$1
 	shift
@@ -212,7 +213,7 @@ kills() {
 	ok $? "$name: files of others are as they were, those of the dead are gone: $(wc -l <"$tmp/after") files$(sed 's/^/; /' "$tmp/diff" | tr -d '\n')"
 	good=0
 	for file in $canaries; do
-		# tr gives what is not zero.
+		# tr prints the bytes that are not zero.
 		[ "$(tr -d '\0' <"$file" | wc -c)" -eq 0 ] || good=1
 	done
 	# shellcheck disable=SC2086 # files
@@ -229,7 +230,7 @@ kills_case() {
 	kills kills
 	if [ -z "$sim" ] && command -v nvidia-cuda-mps-control >/dev/null; then
 		kills kills_mps --mps
-		# What MPS itself does to the program beside them.
+		# The effect of MPS itself on the other program.
 		[ "$steady_status" -eq 0 ] ||
 			(GPUPART_RECORDS=0; kills kills_mps_off --mps) | sed 's/^/# GPUPART_RECORDS=0: /'
 	else
@@ -237,7 +238,7 @@ kills_case() {
 	fi
 }
 
-# In each process a thread watches the cells; MPS, so that all of them run at once.
+# In each process a thread watches the cells; MPS, so that all run at once.
 order_case() {
 	launches=${NR_LAUNCHES:-2000000} jobs='' mps='' good=0
 	[ -n "$sim" ] || ! command -v nvidia-cuda-mps-control >/dev/null || mps=--mps
@@ -259,7 +260,7 @@ order_case() {
 	figure order "{\"launched\": $1, \"seen\": $2, \"awaited\": $3, \"wrong\": $4}"
 }
 
-# Where records are not possible this says why; it proves them for all that follows.
+# If records are not possible, this prints the reason; it proves them for all later parts.
 # shellcheck disable=SC2086 # several words
 timeout -k 5 60 "$gpupart" doctor ${sim:+-i $sim} >"$out/records-doctor.txt" 2>&1
 grep -qE '^ok +records ' "$out/records-doctor.txt"

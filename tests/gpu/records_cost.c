@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CUDA program for tests/gpu/records.sh: does what its words say, one after the other, in one
- * context, and prints a line each. Runs on the simulated driver, too.
+ * A CUDA program for tests/gpu/records.sh: executes its arguments in order, in one context, and
+ * prints one line for each. Runs on the simulated driver too.
  *
  *	launch N ROUNDS			N launches of an empty kernel, then a wait: ns a launch
  *	graph NODES LAUNCHES ROUNDS	a graph whose last kernel alone counts: ns a node
@@ -25,7 +25,10 @@
 #include <gpupart_manage.h>
 #include "lib/records/records.h"
 
-/* The simulated driver's kernel that lasts a number of ns; here it spins so long, bounded. */
+/*
+ * On the simulated driver, a kernel that lasts a number of ns; here a bounded loop of that
+ * duration.
+ */
 static const char ptx[] =
 	".version 6.0\n.target sm_60\n.address_size 64\n"
 	".visible .entry gpupart_census(.param .u64 out, .param .u32 ns)\n{\n"
@@ -154,7 +157,7 @@ static void graphs(const char *name, unsigned int nodes, unsigned int nr, unsign
 	nr_launched += (rounds + 1ull) * nr;
 }
 
-/* The GPU of this process, as gpupart shows it. */
+/* The GPU of this process, from its state page. */
 static const char *own_pci(struct gpupart *gp)
 {
 	static struct gpupart_process list[256];
@@ -166,7 +169,7 @@ static const char *own_pci(struct gpupart *gp)
 	return "-";
 }
 
-/* Its records, where it has any. */
+/* Its records, if it has any. */
 static void counts(void)
 {
 	struct gpupart_records_reader *reader;
@@ -186,7 +189,7 @@ static void counts(void)
 	gpupart_close(gp);
 }
 
-/* At most 64 are queued: whoever kills it does so in the middle of one. */
+/* At most 64 are queued, so a kill comes in the middle of one. */
 static void hold(double seconds)
 {
 	double start = now();
@@ -262,7 +265,7 @@ static void busy(int pid, const char *pci, unsigned int nr)
 
 /* ------------------------------------------------------------------- order */
 
-/* The cells of this process's first stream, which was launched on once; NULL: there are none. */
+/* The cells of this process's first stream, which has launched once; NULL: there are none. */
 static const struct records_cell *first_cells(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -294,7 +297,7 @@ static struct {
 	unsigned long long seen, awaited, wrong;
 } order;
 
-/* Ends of one stream never go back: a time that does is one that was in the cell before. */
+/* Ends of one stream are ascending: an earlier time is a value that was in the cell before. */
 static void *order_watch(void *arg)
 {
 	uint64_t before = atomic_load(&order.cells[0].time);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/resize.sh: a PyTorch program that knows nothing of gpupart. Multiplies
-matrices until a file is gone and says how fast, every half second.
+"""Run by tests/gpu/resize.sh: a PyTorch program that does not use gpupart. Multiplies matrices
+until a file is removed, and prints its speed every half second.
 
 resize.py NAME FILE
 """

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Two PyTorch programs at the same time, under MPS, each in a set of its own; then resized
-# while they run. A transcript: each command, and what it printed. TAP at the end.
+# Two PyTorch programs at the same time, under MPS, each in its own set, which are resized while
+# they run. A transcript: each command and its output. TAP at the end.
 build=${BUILD:-build}
 PATH=$build/bin:$PATH
 here=$(dirname "$0")

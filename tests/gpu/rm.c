@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints what the real driver tells by the source "rm": the list of GPUs and one
- * topology, then how long opening it takes. To be run as root and as nobody; a
- * selector may be given. Exit status 77 where there is no driver.
+ * Prints the values that the real driver reports by the source "rm": the list of GPUs and one
+ * topology, then the time to open it. To be run as root and as nobody, optionally with a
+ * selector. Exit status 77 without a driver.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/several.sh: on which SMs of each CUDA device a Triton kernel ran."""
+"""Run by tests/gpu/several.sh: prints the SMs of each CUDA device on which a Triton kernel ran."""
 import json
 
 import torch

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# On a host with several GPUs, as TAP: each is verified, and a limit on one of them
-# reaches that one alone, whichever number CUDA gives it.
+# On a host with several GPUs, as TAP: each is verified, and a limit on one of them affects only
+# that one, whatever number CUDA gives it.
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 here=$(dirname "$0")
@@ -20,7 +20,7 @@ import json, re, sys
 for r in json.load(sys.stdin)["rows"]:
     if r["name"] == "gpus":
         print(*re.findall(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9]", r["answer"]))')
-# shellcheck disable=SC2086 # one address a word
+# shellcheck disable=SC2086 # one address per word
 set -- $gpus
 [ $# -ge 2 ] || { echo "1..0 # SKIP fewer than two GPUs here"; exit 77; }
 index=0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/signal.sh: progress by kernels beside what programs report.
+"""Run by tests/gpu/signal.sh: progress by kernels, compared with programs' reports.
 
 signal_kinds.py cases FOLDER         all kinds of program, one after the other; FOLDER/signal.json
-signal_kinds.py KIND FOLDER          one, which works while FOLDER/KIND.go is there and ends with
-                               FOLDER/KIND.ready
+signal_kinds.py KIND FOLDER          one program, which works while FOLDER/KIND.go exists and ends
+                               with FOLDER/KIND.ready
 signal_kinds.py judge LOG            the figures of one log, as JSON
 
 $GPUPART is the command; $GPUPART_SIM: the simulated GPU.
@@ -21,11 +21,11 @@ SIMULATED = bool(os.environ.get("GPUPART_SIM"))
 SOURCE = ["-i", os.environ["GPUPART_SIM"]] if SIMULATED else []
 GPUPART = os.environ.get("GPUPART", "gpupart")
 EPOCH = 0.25
-LEARN = 8           # epochs on all TPCs, from which qos learns times alone
+LEARN = 8           # epochs on all TPCs, in which qos learns only times
 EACH = 10           # epochs in a set
 SETS = (60, 40, 20, 60)
 NEAR = 0.05
-LONGEST = 180       # seconds: a program ends then if nobody ends it
+LONGEST = 180       # seconds: the program ends then if no other process ends it
 
 
 def ok(good, words):
@@ -36,7 +36,7 @@ def ok(good, words):
 # ----------------------------------------------------------------------------- programs
 
 def decode():
-    """Tokens of a batch of 8, each a CUDA graph: 12 layers that read their weights, a head."""
+    """Tokens of a batch of 8, each a CUDA graph: 12 layers that read their weights, and a head."""
     import torch
     import torch.nn.functional as F
     width, heads, length = 4096, 32, 1024
@@ -79,7 +79,7 @@ def decode():
 
 
 def train():
-    """Steps of a small convolutional network, eager, with Adam; a loss each."""
+    """Steps of a small convolutional network, eager, with Adam and a loss."""
     import torch
     from torch import nn
     channels = (3, 64, 128, 256, 256)
@@ -103,7 +103,7 @@ def train():
 
 
 def sizes():
-    """Batches of six sizes, in a new order each time: products and a convolution; rows."""
+    """Batches of six sizes, in a new order each time: products and a convolution; counts rows."""
     import torch
     import torch.nn.functional as F
     rows = (1024, 1536, 2048, 4096, 6144, 8192)
@@ -174,7 +174,7 @@ def work(kind, folder):
 # ----------------------------------------------------------------------------- figures
 
 def read_log(path):
-    """The epochs that are in the log by now: what records say, and what was reported."""
+    """The present epochs of the log: progress by records, and by reports."""
     rows = []
     try:
         with open(path) as f:
@@ -189,8 +189,8 @@ def read_log(path):
 
 def judge(rows):
     """
-    Each epoch's progress by records over that by reports, against the same ratio while it had all
-    TPCs, but for the first epoch.
+    Each epoch's progress by records divided by that by reports, relative to the same ratio on all
+    TPCs, without the first epoch.
     """
     alone = rows[1:LEARN]
     kernels, told = (sum(r[i] for r in alone) for i in range(2))
@@ -205,7 +205,7 @@ def judge(rows):
         "within": sum(d <= NEAR for d in known),
         "median": statistics.median(known) if known else None,
         "worst": max(known) if known else None,
-        # Of four epochs together: what is at their edges counts less.
+        # Four epochs together, so that their edges count less.
         "within_1s": sum(abs(sum(r[0] for r in four) / one / max(sum(r[1] for r in four), 1) - 1)
                          <= NEAR for i in range(LEARN, len(rows) - 3, 4)
                          for four in [rows[i:i + 4]]) if one else 0,
@@ -228,7 +228,7 @@ def until(true, seconds):
 
 
 def measure(folder, kind, all_tpcs):
-    """One program that runs, in its sets."""
+    """Runs one program in its sets."""
     path = f"{folder}/{kind}"
     open(path + ".go", "w").close()
     time.sleep(0.3)

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Jobs of two users on one GPU, handed out by Slurm's own daemons (munge, slurmctld, slurmd of this
+# Jobs of two users on one GPU, allocated by Slurm's daemons (munge, slurmctld, slurmd of this
 # machine as one node), as TAP with the times of each job in lines "NAME: ...": one alone, two
-# without MPS, two under the node's daemon, started as share/systemd/gpupart-mps.service says, and
-# one that is cancelled beside another. Root, an idle GPU, Slurm 22.05, users games and news. About
-# a minute. OUT=FOLDER keeps the lines and the logs.
+# without MPS, two under the node's daemon, started like share/systemd/gpupart-mps.service, and
+# one that is cancelled while another runs. Root, an idle GPU, Slurm 22.05, users games and news.
+# About a minute. OUT=FOLDER stores the lines and the logs.
 cd "$(dirname "$0")/../.." || exit 1
 build=${BUILD:-build}
 unit=$PWD/share/systemd/gpupart-mps.service
@@ -14,7 +14,7 @@ PATH=$PATH:/usr/sbin:/usr/local/nvidia/bin
 [ -x "$build/tests/gpu-concurrency" ] || make -s build/tests/gpu-concurrency || skip_all "gpu-concurrency was not built"
 tmp=$(mktemp -d /tmp/gpupart.XXXXXX) || exit 1
 chmod 755 "$tmp"
-# What users start is where users can read it.
+# Programs for users are in a folder that users can read.
 mkdir -m 755 "$tmp/b" "$tmp/b/tests"
 cp -a "$build/bin" "$build/lib" "$build/share" "$tmp/b"
 cp "$build/tests/gpu-concurrency" "$tmp/b/tests"
@@ -36,7 +36,7 @@ ok() {	# ok STATUS WORDS
 say() { echo "$*" | tee -a "$out/slurm.txt" | sed 's/^/# /'; }
 holds() { awk "BEGIN { exit !($1) }" </dev/null; }
 
-# This machine is the one node, as it is.
+# This machine is the only node.
 cluster_nodes=n1=here
 cluster_in() { shift; "$@"; }
 cluster_boot() { mkdir -p "$cluster/n1.spool"; }
@@ -71,7 +71,8 @@ ok $? "munge, slurmctld and slurmd of this machine"
 [ $failed -eq 0 ] || { cat "$cluster"/*.log; exit 1; }
 say "$(slurmd -V), $(sinfo -h -N -o '%N %G'), driver $(cat /sys/module/nvidia/version 2>/dev/null), $(date -u +%FT%TZ)"
 
-# begin NAME USER LAUNCHES: a job of USER that is warm and waits for the start; $pid is its srun's.
+# begin NAME USER LAUNCHES: starts a job of USER that is warm and waits for the start; $pid is its
+# srun's.
 begin() {
 	rm -f "$tmp/go.$1"
 	mkdir -p "$tmp/$2"
@@ -87,12 +88,12 @@ begin() {
 	done
 }
 field() { tr ' ' '\n' <"$tmp/$1.out" | sed -n "/^$2\$/{n;p;}"; }
-finish() {	# finish NAME PID: its line; its status in $status
+finish() {	# finish NAME PID: prints its line; its status is in $status
 	wait "$2"
 	status=$?
 	say "$1: status $status $(cat "$tmp/$1.out" "$tmp/$1.err" | tr '\n' ' ')"
 }
-# both NAME: jobs of two users at once, as NAME-a and NAME-b; $overlap and $ratio.
+# both NAME: runs jobs of two users at once, as NAME-a and NAME-b; $overlap and $ratio.
 both() {
 	begin "$1-a" games 40; a=$pid
 	begin "$1-b" news 40; b=$pid
@@ -121,7 +122,7 @@ both without
 holds "$ratio >= 1.8"
 ok $? "without: they take turns ($ratio)"
 
-# As the unit does.
+# Like the unit.
 install -d -m "$(sed -n 's/^RuntimeDirectoryMode=//p' "$unit")" "$pipes"
 install -d -m "$(sed -n 's/^LogsDirectoryMode=//p' "$unit")" "$tmp/log"
 # shellcheck disable=SC2046 # words
@@ -152,7 +153,7 @@ tries=0
 until [ "$("$gpupart" slurm-node --list | wc -l)" -eq 1 ] || [ $tries -ge 100 ]; do sleep 0.1; tries=$((tries + 1)); done
 [ $tries -lt 100 ]
 ok $? "nothing is held when all have ended"
-# The server sets itself up anew after a client that was killed: who comes meanwhile gets 719.
+# After a client was killed the server restarts: a new client gets 719 meanwhile.
 sleep 2
 both after
 echo "1..$nr"

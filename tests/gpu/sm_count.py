@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Run by tests/gpu/sm_count.sh inside `gpupart run`, with --sm-count and without.
 
-sm_count.py CASE: what programs are told of their SMs, and what they make of it. Prints
-lines "ok - ...", "not ok - ...", "skip - ..." and "# ...". What is right follows from the
-limit of this very process and from its GPU's topology.
+sm_count.py CASE: the numbers of SMs that programs see, and their effects. Prints lines "ok -
+...", "not ok - ...", "skip - ..." and "# ...". The expected values follow from the limit of this
+process and its GPU's topology.
 """
 import ctypes
 import os
@@ -13,7 +13,7 @@ import time
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 
-import gpupart  # noqa: E402  (the block of this process, to read: nothing is attached)
+import gpupart  # noqa: E402  (to read this process's state page: nothing is attached)
 
 told = os.environ.get("GPUPART_SM_COUNT") == "1"
 failed = False
@@ -30,7 +30,7 @@ def note(words):
 
 
 def own():
-    """This process as the injected library shows it."""
+    """This process's state page, from the injected library."""
     return next(p for p in gpupart.processes() if p.pid == os.getpid())
 
 
@@ -40,12 +40,12 @@ def topology(pci):
 
 
 def part():
-    """The TPCs that the limit leaves, as the topology has them."""
+    """The TPCs of the limit, from the topology."""
     return [topology(own().pci).tpcs[tpc] for tpc in own().limit]
 
 
 def sms():
-    """How many SMs a program should see on the GPU of the limit."""
+    """The number of SMs that a program should see on the GPU of the limit."""
     whole = topology(own().pci)
     tpcs = part() if told else [whole.tpcs[tpc] for tpc in range(whole.nr_tpcs)]
     return sum(len(tpc.sms) for tpc in tpcs)
@@ -93,7 +93,7 @@ DONE:
 """
 
 cuda = None
-SHARED = 200000     # a block an SM
+SHARED = 200000     # one block per SM
 
 
 class Attribute(ctypes.Structure):
@@ -113,14 +113,14 @@ def call(name, *args):
 
 
 def integer(name, *args):
-    """The int that a function puts where its first argument points."""
+    """The int that a function stores where its first argument points."""
     value = ctypes.c_int(-1)
     call(name, ctypes.byref(value), *args)
     return value.value
 
 
 def start():
-    """The primary context of the GPU of the limit, and the kernels above: functions by name."""
+    """The primary context of the limit's GPU, and the kernels above as functions by name."""
     global cuda
     cuda = ctypes.CDLL("libcuda.so.1")
     call("cuInit", 0)
@@ -147,7 +147,7 @@ def device_of(pci):
 
 
 def sms_by_pointer(device):
-    """By the pointer that cuGetProcAddress gives, as the runtime asks."""
+    """Calls the pointer from cuGetProcAddress, like the runtime."""
     function, status = ctypes.c_void_p(), ctypes.c_int()
     call("cuGetProcAddress_v2", b"cuDeviceGetAttribute", ctypes.byref(function), 12000,
          ctypes.c_uint64(0), ctypes.byref(status))
@@ -158,7 +158,7 @@ def sms_by_pointer(device):
 
 
 def unit(nr, whole):
-    """The driver parts a GPU in units of 8 SMs."""
+    """The driver splits a GPU in units of 8 SMs."""
     return nr if nr == whole or nr < 8 else nr // 8 * 8
 
 
@@ -172,8 +172,8 @@ RESOURCE = ctypes.c_uint * 36       # a CUdevResource; SMs in byte 96
 
 
 def parts_by(library, prefix, device):
-    """By the driver or the runtime: SMs of a GPU, of its parts of 8 SMs and what is left of it, and
-    the same of two parts that were asked for; None for those where that function is not there."""
+    """From the driver or the runtime: SMs of a GPU, of its parts of 8 SMs and of the remainder, and
+    the same for two requested parts; None if that function does not exist."""
     def named(name):
         return getattr(library, prefix + name)
     whole, rest, parts, nr = RESOURCE(), RESOURCE(), (RESOURCE * 32)(), ctypes.c_uint(32)
@@ -182,7 +182,7 @@ def parts_by(library, prefix, device):
     if failed:
         return failed
     answers = [whole[24], [part[24] for part in parts[:nr.value]], rest[24]]
-    asked = (ctypes.c_uint * 16 * 2)((8, 2), (8, 2))     # SMs, those that share a GPC
+    asked = (ctypes.c_uint * 16 * 2)((8, 2), (8, 2))     # SMs, SMs that share a GPC
     try:
         failed = named("DevSmResourceSplit")(parts, 2, whole, rest, 0, asked)
     except AttributeError:
@@ -191,7 +191,7 @@ def parts_by(library, prefix, device):
 
 
 def parts_by_bindings(runtime, device):
-    """The same by the runtime that cuda.bindings has in it."""
+    """The same with the runtime that cuda.bindings contains."""
     failed, whole = runtime.cudaDeviceGetDevResource(
         device, runtime.cudaDevResourceType.cudaDevResourceTypeSm)
     if failed:
@@ -208,7 +208,7 @@ def parts_by_bindings(runtime, device):
 
 
 def grid(function, shared):
-    """What fills the GPU: blocks, and how large."""
+    """The launch that fills the GPU: number and size of blocks."""
     blocks, size = ctypes.c_int(), ctypes.c_int()
     call("cuOccupancyMaxPotentialBlockSize", ctypes.byref(blocks), ctypes.byref(size), function,
          None, ctypes.c_size_t(shared), 0)
@@ -271,7 +271,7 @@ def driver():
 
 
 def cooperative():
-    """A grid as large as the driver says that it may be: with the truth it is widened."""
+    """A grid of the reported maximum size: with the true number it is widened."""
     _, _, functions = start()
     for shared in (0, 100000, SHARED):
         blocks, size = grid(functions["nothing"], shared)
@@ -288,7 +288,7 @@ def cooperative():
 
 
 def barrier():
-    """A grid barrier of the program's own, in an ordinary grid: may hang without --sm-count."""
+    """The program's own grid barrier in an ordinary grid: may hang without --sm-count."""
     if not told:
         sys.exit("never without --sm-count: it would not end")
     device, _, functions = start()
@@ -307,7 +307,7 @@ def barrier():
 
 
 def runtime():
-    """cudaDevSmResourceSplit and what belongs to it (CUDA 13.1) answer as the driver does."""
+    """cudaDevSmResourceSplit and its related functions (CUDA 13.1) answer like the driver."""
     device = start()[0]
     want = unit(sms(), topology(own().pci).nr_sms)
     right = parts_by(cuda, "cu", device)
@@ -340,7 +340,7 @@ def runtime():
 
 
 def libraries(pattern):
-    """In the folders of NVIDIA's packages, and what the loader finds."""
+    """In the folders of NVIDIA's packages, and by the loader."""
     import glob
     found = [path for folder in sys.path
              for path in glob.glob(os.path.join(folder, "nvidia", "*", "lib", pattern))]
@@ -406,10 +406,10 @@ def told_jax():
     ok(number == sms(), f"JAX {jax.__version__}: {number} SMs")
 
 
-# --------------------------------------------------------- what they make of it, in figures
+# ------------------------------------------------------------------ effects, in figures
 
 def best_ms(work):
-    """Of some short bursts: the first runs load and tune."""
+    """The best of some short bursts: the first runs load and tune."""
     import torch
     for _ in range(3):
         work()
@@ -435,7 +435,7 @@ def widened(before):
 
 
 def small_integers(n):
-    """So few are not 0 that all sums are exact in bfloat16 too, in any order."""
+    """Few elements are not 0, so that all sums are exact in bfloat16 too, in any order."""
     import torch
     torch.manual_seed(1)
     return [(torch.randint(-1, 2, (n, n), device="cuda") *
@@ -443,13 +443,13 @@ def small_integers(n):
 
 
 def exact(x, y):
-    """A few rows of the product, by float64."""
+    """A few rows of the product in float64."""
     import torch
     return (x[:64].double() @ y.double()).to(torch.bfloat16)
 
 
 def persistent():
-    """A matrix product in Triton whose grid is a program an SM, as far as it was told."""
+    """A matrix product in Triton whose grid has one program for each reported SM."""
     import torch
     import triton
     from sm_count_kernels import matmul

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run --sm-count on a GPU, as TAP: what programs are told in sets of 33, 16 and 8 TPCs, with it
-# and without, and what they make of it; each case a process. Figures are comments, for reading.
-# OUT=FOLDER keeps what the cases printed; SETS=, CASES= some of them.
+# run --sm-count on a GPU, as TAP: the numbers of SMs that programs see in sets of 33, 16 and 8
+# TPCs, with it and without, and their effects; each case is a process. Figures are comments for
+# readers. OUT=FOLDER stores the output of the cases; SETS=, CASES= select some of them.
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 here=$(dirname "$0")
@@ -20,7 +20,7 @@ fi
 for tpcs in ${SETS-33 16 8}; do
 	for name in ${CASES-driver runtime cooperative barrier told_torch told_triton told_cupy told_jax persistent cublas attention}; do
 		for how in "" --sm-count; do
-			# Its blocks would wait for others that have no room: never.
+			# Its blocks would wait forever for others that have no room.
 			[ "$name$how" != barrier ] || continue
 			file=$out/sm-count-$tpcs-$name${how:+-told}.txt
 			# shellcheck disable=SC2086 # no word or one

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's interface on a real GPU: every TPC by itself, ranges, each scope and which
- * overrides which, by what libsmctrl_validate_stream_mask() sees. Prints what a call
- * costs. Linked with libsmctrl alone; on the simulated driver it runs as well.
+ * libsmctrl's interface on a real GPU: every TPC alone, ranges, each scope and their precedence,
+ * as seen by libsmctrl_validate_stream_mask(). Prints the cost of calls. Linked with libsmctrl
+ * only; runs on the simulated driver too.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

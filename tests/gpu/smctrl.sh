@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# libsmctrl's own test programs on top of gpupart, as TAP. SMCTRL_TESTS=FOLDER holds them, as its
-# repository has them: they are not part of this one. Each is compiled and linked as its Makefile
-# does, with another folder of headers and of libraries, and run by itself. OUT=FOLDER keeps what
-# they print. With GPUPART_SIM=CAPTURE those that need no kernel run on the simulated GPU.
+# libsmctrl's own test programs with gpupart's library, as TAP. SMCTRL_TESTS=FOLDER contains them
+# as in their repository: they are not part of this one. Each is compiled and linked as by its
+# Makefile, with other folders of headers and libraries, and run separately. OUT=FOLDER stores
+# their output. With GPUPART_SIM=CAPTURE programs without kernels run on the simulated GPU.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d) || exit 1
@@ -24,7 +24,8 @@ PATH=$PATH:/usr/local/cuda/bin
 nvcc=$(command -v nvcc) || skip_all "no nvcc here"
 . "$here/cases.subr"
 
-# Its own header and library stay behind: an include in quotes looks beside the source first.
+# Their own header and library are not copied: a quoted include searches the source's folder
+# first.
 mkdir "$tmp/src"
 cp "$SMCTRL_TESTS"/libsmctrl_test_* "$SMCTRL_TESTS"/testbench.h "$tmp/src/"
 # shellcheck disable=SC2086 # nothing, or two words
@@ -61,7 +62,7 @@ for file in "$tmp"/src/libsmctrl_test_*.c "$tmp"/src/libsmctrl_test_*.cu; do
 	(cd "$tmp" && LD_LIBRARY_PATH=$build/lib$sim timeout -k 5 60 "./$name" >"$out/smctrl-$name.txt" 2>&1)
 	status=$?
 	sed "s/^/# $name: /" "$out/smctrl-$name.txt" | head -n 40
-	# It asks for a certain GPU, or for masks of 64 bits, and may not look at the answer.
+	# It needs a certain GPU, or masks of 64 bits, and may ignore the answer.
 	if grep -q 'topology of the GPU with PCI number' "$out/smctrl-$name.txt"; then
 		skip "$name: it asks for a GPU that is not here"
 	elif [ "$name" = gpc_info ] && [ "$nr_tpcs" -gt 64 ] && [ $status -eq 1 ]; then

@@ -14,7 +14,7 @@ def census(out, n: tl.constexpr):
 
 
 def seen(rounds=10):
-    """The SMs on which a kernel ran that the current stream was given."""
+    """The SMs on which a kernel on the current stream ran."""
     result = set()
     out = torch.full((8192,), -1, device="cuda", dtype=torch.int32)
     for _ in range(rounds):

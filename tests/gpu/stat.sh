@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gpupart stat on a GPU, as TAP: programs of known kinds (stat_prog.c), two CPU-bound, two
-# GPU-bound, two with copies, each way to end, and what it costs beside run.
-# Figures are comments. OUT=FOLDER keeps the JSON.
+# GPU-bound, two with copies, each way to end, and the cost relative to run. Figures are comments.
+# OUT=FOLDER stores the JSON.
 build=${BUILD:-build}
 gpupart=$build/bin/gpupart
 prog=$build/tests/gpu-stat_prog
@@ -26,7 +26,8 @@ ok() {
 		echo "not ok $nr - $2"
 	fi
 }
-# holds NAME EXPRESSION WORDS: of the JSON d of that run, p its first process, k its kernels.
+# holds NAME EXPRESSION WORDS: checks it with the JSON d of that run, its first process p, its
+# kernels k.
 holds() {
 	python3 -c "
 import json, sys
@@ -35,7 +36,8 @@ p = d['processes'][0]; k = p['kernels']
 sys.exit(0 if ($2) else 1)" "$out/stat-$1.json"
 	ok $? "$1: $3"
 }
-# measured NAME ARGS: stat of them, its figures, and that the program's status came through.
+# measured NAME ARGS: runs stat, prints its figures, and checks that the program's status is
+# returned.
 measured() {
 	name=$1
 	shift
@@ -56,13 +58,13 @@ for p in d['processes']:
               (k['name'], k['count'], 1e6 * k['mean_seconds']['least'], 1e6 * k['mean_seconds']['most']))
 " "$out/stat-$name.json" "$name"
 }
-# counted NAME NR: all of its launches ended, and are in the table of kernels but for those missed.
+# counted NAME NR: all launches ended, and all are in the table of kernels except missed ones.
 counted() {
 	holds "$1" "p['launches'] == p['launches_ended'] == $2 and sum(i['count'] for i in k) == $2 - p['missed']" \
 		"$2 launches, all of them"
 }
 
-# CPU-bound: work on the host between launches; a wait after each launch of nothing.
+# CPU-bound: work on the host between launches; a wait after each empty launch.
 measured host -- "$prog" host 5000
 counted host 5000
 holds host "d['verdict'] == 'CPU-bound' and d['busy']['most'] < 0.25" "CPU-bound, busy 20 of 200 us"
@@ -71,7 +73,7 @@ measured wait -- "$prog" wait 50000
 counted wait 50000
 holds wait "d['waits'] == 50000 and d['wait_seconds'] > 0.2 * p['seconds']" "the CPU waits, too"
 
-# GPU-bound: long kernels queued deep; big ones that wait for memory.
+# GPU-bound: many long kernels in the queue; large kernels that wait for memory.
 measured deep -- "$prog" deep 2000
 counted deep 2000
 holds deep "d['verdict'] == 'GPU-bound' and d['busy']['least'] > 0.97" "GPU-bound"
@@ -82,7 +84,7 @@ holds memory "d['verdict'] == 'GPU-bound' and k[0]['name'] == 'move'" "GPU-bound
 measured poll -- "$prog" poll 500
 holds poll "d['verdict'] == 'GPU-bound' and d['waits'] == 0" "GPU-bound, the CPU asks again and again"
 
-# Copies: in a stream of their own beside kernels, and between kernels.
+# Copies: in a separate stream next to kernels, and between kernels.
 measured beside -- "$prog" beside 300
 holds beside "d['copies']['to_gpu'] == {'count': 300, 'bytes': 300 * (64 << 20)}" "its copies are counted"
 holds beside "d['verdict'] == 'GPU-bound'" "GPU-bound, its copies run beside kernels"
@@ -90,7 +92,7 @@ measured serial -- "$prog" serial 300
 counted serial 300
 holds serial "'copies (300), which are not timed' in d['why']" "copies between kernels: that is said"
 
-# What is not to be broken: captures, threads, contexts that end, ends without waiting.
+# Operations that must still work: captures, threads, contexts that end, ends without waiting.
 measured graph -- "$prog" graph 1000
 holds graph "p['launches_ended'] == 1000 and p['graphs'] == 0 and d['verdict'] == 'GPU-bound'" "graphs"
 holds graph "0.98 < sum(i['count'] * i['mean_seconds']['most'] for i in k) < 1.1" "1000 of 1 ms"
@@ -121,7 +123,7 @@ ok $? "without records it is refused"
 measured set -n 16 -- "$prog" memory 1000
 holds set "d['set']['nr_tpcs'] == 16 and d['verdict'] == 'GPU-bound'" "in a set"
 
-# What it costs: programs that time their own work, under run with records and under stat, in turns.
+# The cost: programs that time their own work, alternately under run with records and under stat.
 for kind in "wait 200000" "deep 3000" "host 10000" "fetch 100000" "graph 3000"; do
 	GPUPART_RECORDS=1 python3 - "$gpupart" "$prog" "${kind% *}" "${kind#* }" <<'END_PYTHON'
 import subprocess, sys

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * CUDA programs of known kinds, for the tests of `gpupart stat`: what bounds each is known.
- * Knows nothing of gpupart; runs on the simulated driver too, where that has what it needs.
+ * CUDA programs of known kinds, for the tests of `gpupart stat`: the bottleneck of each is known.
+ * Does not use gpupart; runs on the simulated driver too, as far as that supports the functions.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 /*
- * gpupart_census: the simulated driver's kernel that lasts a number of ns; here it spins so
- * long, at most 10 million times round. move: copies memory, 16 bytes a step.
+ * gpupart_census: on the simulated driver a kernel that lasts a number of ns; here a loop of that
+ * duration, of at most 10 million rounds. move: copies memory, 16 bytes per step.
  */
 static const char ptx[] =
 	".version 6.0\n.target sm_60\n.address_size 64\n"
@@ -42,7 +42,7 @@ static const char ptx[] =
 	"	add.u32 %i, %i, %s;\n	bra again;\n"
 	"done:\n	ret;\n}\n";
 
-#define MOVED	(512u << 20)	/* bytes of one such kernel */
+#define MOVED	(512u << 20)	/* bytes per kernel */
 #define COPIED	(64u << 20)
 #define BLOCKS	132
 
@@ -143,7 +143,7 @@ static void *stream(void)
 
 /* --------------------------------------------------------------------- the kinds */
 
-/* CPU-bound: the host works 200 us, the GPU 20. */
+/* CPU-bound: the host works for 200 us, the GPU for 20 us. */
 static void host(int nr)
 {
 	void *s = stream();
@@ -155,7 +155,7 @@ static void host(int nr)
 	DO(cuStreamSynchronize(s));
 }
 
-/* CPU-bound: a kernel that does nothing, and a wait, each time. */
+/* CPU-bound: an empty kernel and a wait, each time. */
 static void wait_each(int nr)
 {
 	for (int i = 0; i < nr; i++) {
@@ -164,7 +164,7 @@ static void wait_each(int nr)
 	}
 }
 
-/* GPU-bound: as many kernels queued as there is room for. */
+/* GPU-bound: as many kernels as fit into the queue. */
 static void queue(int nr, unsigned int ns)
 {
 	void *s = stream();
@@ -174,7 +174,7 @@ static void queue(int nr, unsigned int ns)
 	DO(cuStreamSynchronize(s));
 }
 
-/* The same, the host asking again and again instead of waiting. */
+/* The same, with polling instead of waiting. */
 static void queue_and_poll(int nr, unsigned int ns)
 {
 	void *s = stream();
@@ -209,7 +209,7 @@ static void memory(int nr)
 	DO(cuCtxSynchronize());
 }
 
-/* Copies in a stream of their own beside kernels, or one after the other. */
+/* Copies in a separate stream next to kernels, or one after the other. */
 static void copies(int nr, int beside)
 {
 	void *kernels = stream(), *s = beside ? stream() : kernels, *pinned;
@@ -296,7 +296,7 @@ static void long_threads(int nr)
 	both(long_thread, nr);
 }
 
-/* Twice in one process: a context, its end, another. */
+/* Twice in one process: a context, its end, another one. */
 static void contexts(int nr)
 {
 	deep(nr);
@@ -305,7 +305,7 @@ static void contexts(int nr)
 	deep(nr);
 }
 
-/* The GPU has work for as long as the host then has, and the last call is a wait. */
+/* The GPU has work for as long as the host works afterwards, and the last call is a wait. */
 static void late_wait(int nr)
 {
 	void *s = stream();
@@ -317,7 +317,7 @@ static void late_wait(int nr)
 	DO(cuStreamSynchronize(s));
 }
 
-/* Launches as fast as it can for 12 ms, then a kernel of @ms. */
+/* Launches as fast as possible for 12 ms, then a kernel of @ms. */
 static void fast_then_long(int ms)
 {
 	const double end = seconds_now() + 12e-3;
@@ -339,7 +339,7 @@ static void leave(int nr)
 		spin(1000000, s);
 }
 
-/* Copies that the host waits for: 1 KiB each. */
+/* Synchronous copies of 1 KiB each. */
 static void fetch(int nr)
 {
 	char to[1024];

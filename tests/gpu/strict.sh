@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run's report and --strict on one GPU, under 2 minutes: as root or not, after make, with a C
-# compiler. TAP on stdout; with OUT set it and each run's streams are kept in that folder.
-# GPUPART_STRICT_ARGS="-i sample:h200-e" tries it on the simulated GPU.
+# compiler. TAP on stdout; if OUT is set, it and each run's output are stored in that folder.
+# GPUPART_STRICT_ARGS="-i sample:h200-e" runs it on the simulated GPU.
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 : "${BUILD:=$root/build}"
 gpupart=$BUILD/bin/gpupart
@@ -12,7 +12,7 @@ keep=${OUT:-$tmp}
 mkdir -p "$keep"
 nr=0 bad=0
 # shellcheck disable=SC2086 # words
-run() {	# ARGS: leaves $status, $tmp/out, $tmp/err
+run() {	# ARGS: sets $status, $tmp/out, $tmp/err
 	timeout -k 5 20 "$gpupart" run $GPUPART_STRICT_ARGS "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
 	status=$?
 	runs=$((${runs:-0} + 1))
@@ -55,7 +55,7 @@ ${CC:-cc} -o "$tmp/prog" "$root/tests/gpu/strict_prog.c" -ldl || exit 77
 	is $status 123 "--strict: status"
 	run -t 0-7 --strict -- sh -c '"$0" x8 sleep15000; sleep 15' "$tmp/prog"
 	is $status 123 "--strict: a child's launch"
-	# One kind of call a run: what one of them does to the context does not reach the others.
+	# One kind of call per run, so that its effect on the context does not reach the others.
 	for word in kernel legacy x2 coop4 graph; do
 		before=$([ $word = graph ] && echo capture)
 		run -t 0-7 --strict --exec -- "$tmp/prog" $before x8 $word $word
@@ -75,7 +75,8 @@ ${CC:-cc} -o "$tmp/prog" "$root/tests/gpu/strict_prog.c" -ldl || exit 77
 	run -t 0-7 -- "$tmp/prog" kernel sleep4000 sync
 	is "$(grep -c 'never confined' "$tmp/err")" 0 "a confined program is not taken for one"
 
-	# Another tool in the driver's place before us: the attach is refused, and so is its API.
+	# Another tool is attached to the driver before gpupart: the attach is refused, and so is
+	# its API.
 	cat >"$tmp/tool.c" <<'END'
 int (*subscribe)(unsigned int *, void (*)(void *, int, int, const void *), void *);
 int cuGetExportTable(const void **table, const void *id);

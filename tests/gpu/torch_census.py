@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Run by tests/gpu/check.sh inside `gpupart run`: an unmodified PyTorch program.
 
-Prints bf16 throughput of an 8192^3 product (of ones, and of random values: those meet
-the power limit of the whole board, so it is the ones that compare SMs), the SMs on which
-a Triton kernel's programs ran, and, on request, what `gpupart doctor` sees of this very
-process.
+Prints the bf16 throughput of an 8192^3 product (of ones, and of random values: the latter reach
+the power limit of the whole board, so use the ones to compare SMs), the SMs on which a Triton
+kernel's programs ran, and on request the output of `gpupart doctor` about this process.
 """
 import json
 import os

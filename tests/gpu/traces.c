@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * On an H200: where and when each block of some hundred launches ran, as text to hold the
- * model in sim/pipe against. traces FOLDER writes FOLDER/traces.txt and
- * FOLDER/board.capture. Every kernel ends by itself: it counts its turns.
+ * On an H200: records where and when each block of about a hundred launches ran, as text for
+ * comparison with the model in sim/pipe. traces FOLDER writes FOLDER/traces.txt and
+ * FOLDER/board.capture. Every kernel has a bounded number of rounds.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,14 +15,14 @@
 #include <unistd.h>
 #include <gpupart_manage.h>
 
-#define MAX_KERNELS	6	/* of a case */
-#define MAX_BLOCKS	2048	/* of a kernel */
-#define MAX_ORDER	264	/* blocks whose SM is written of repetitions after the tenth */
+#define MAX_KERNELS	6	/* per case */
+#define MAX_BLOCKS	2048	/* per kernel */
+#define MAX_ORDER	264	/* blocks whose SM is written for repetitions after the tenth */
 #define NR_STREAMS	6
 #define NR_REPS		10
 #define NR_MORE		200
 #define FOOTPRINT	(1ull << 30)
-#define SECONDS		55	/* after so many it ends, whatever it has */
+#define SECONDS		55	/* the program ends after this time */
 
 typedef int CU;
 typedef void *P;
@@ -66,7 +66,7 @@ FUNCTIONS(DECLARE)
 	"setp.ne.u32 %p0, %r1, 0;\n" \
 	"cvt.rn.f32.u32 %f0, %r1; mov.f32 %f4, 0f3F7FFFF0; mov.f32 %f5, 0f3A83126F;\n" \
 	"add.f32 %f1, %f0, %f4; add.f32 %f2, %f1, %f4; add.f32 %f3, %f2, %f4;\n"
-/* Nobody's block is done before all of its threads are. */
+/* A block ends only after all of its threads have ended. */
 #define TAIL \
 	"bar.sync 0;\n" \
 	"mov.u64 %d6, %globaltimer; mov.u64 %d7, %clock64;\n" \
@@ -81,13 +81,13 @@ FUNCTIONS(DECLARE)
 
 static const char ptx[] =
 	".version 7.8\n.target sm_90\n.address_size 64\n"
-	/* Stays for @work clocks. */
+	/* Runs for @work clocks. */
 	HEAD("spin")
 	"@%p0 bra join; cvt.u64.u32 %d4, %r0; mov.u32 %r5, 0;\n"
 	"wait: mov.u64 %d5, %clock64; sub.u64 %d5, %d5, %d3; add.u32 %r5, %r5, 1;\n"
 	"setp.lt.u64 %p1, %d5, %d4; setp.lt.and.u32 %p1, %r5, 10000000, %p1;\n"
 	"@%p1 bra wait;\njoin:\n" TAIL
-	/* @work times 16 multiply-adds, each of which needs the one before. */
+	/* @work times 16 multiply-adds, each dependent on the previous one. */
 	HEAD("chain")
 	"loop:\n" FMA4("%f0") FMA4("%f0") FMA4("%f0") FMA4("%f0")
 	"sub.u32 %r0, %r0, 1; setp.ne.u32 %p1, %r0, 0; @%p1 bra loop;\n" TAIL
@@ -98,7 +98,7 @@ static const char ptx[] =
 	FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3") FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3")
 	"sub.u32 %r0, %r0, 1; setp.ne.u32 %p1, %r0, 0; @%p1 bra loop;\n"
 	"add.f32 %f0, %f0, %f1; add.f32 %f2, %f2, %f3; add.f32 %f0, %f0, %f2;\n" TAIL
-	/* @work times 4 reads of 16 bytes a thread, past the L1. */
+	/* @work times 4 reads of 16 bytes per thread, bypassing the L1. */
 	HEAD("read")
 	"ld.param.u64 %d8, [data]; cvta.to.global.u64 %d8, %d8; ld.param.u64 %d9, [mask];\n"
 	"mov.u32 %r5, %ntid.x; mul.wide.u32 %d10, %r5, 16; mul.wide.u32 %d11, %r1, 16;\n"
@@ -119,7 +119,7 @@ static const char *const entry_names[] = { "spin", "chain", "wide", "read" };
 struct kernel {
 	enum entry entry;
 	U blocks, threads, shared, cluster, work;
-	U stream;		/* 3 and above: of high priority */
+	U stream;		/* 3 and above: high priority */
 	const char *set;	/* NULL: all */
 	uint64_t footprint;
 };
@@ -136,7 +136,7 @@ static int registers[NR_ENTRIES];
 static uint64_t out, data;
 static struct record *records;
 static FILE *file;
-static bool no_fills;	/* -n: none between repetitions, so every launch is traced */
+static bool no_fills;	/* -n: no fills between repetitions, so that every launch is traced */
 
 static int failed(const char *what, CU result)
 {
@@ -179,7 +179,7 @@ static int driver_open(void)
 	return records ? 0 : failed("memory", 0);
 }
 
-/* The set of a launch is its stream's at that moment. */
+/* The set of a launch is its stream's set at that moment. */
 static int set_stream(const struct kernel *k)
 {
 	struct gpupart_tpcset set;
@@ -216,7 +216,7 @@ static int launch(const struct kernel *k, U nth)
 	return 0;
 }
 
-/* All kernels of a case, once; their records in nth * MAX_BLOCKS and on. */
+/* Runs all kernels of a case once; their records start at nth * MAX_BLOCKS. */
 static int run_once(const struct kernel *k, U nr)
 {
 	uint64_t bytes = (uint64_t)nr * MAX_BLOCKS * sizeof(struct record);
@@ -284,7 +284,7 @@ static void write_order(const struct record *r, U blocks)
 
 static void write_case(const char *name, U number, const struct kernel *k, U nr)
 {
-	/* Which half a case is in was laid down before the first run: every other one. */
+	/* The half of a case was fixed before the first run: alternating. */
 	fprintf(file, "case %s %s\n", name, number % 2 ? "held" : "fit");
 	for (U i = 0; i < nr; i++)
 		fprintf(file, "kernel %u %s blocks %u threads %u registers %d shared %u cluster %u "
@@ -295,7 +295,7 @@ static void write_case(const char *name, U number, const struct kernel *k, U nr)
 			(unsigned long long)k[i].footprint);
 }
 
-/* What of one repetition is written; true: its blocks went elsewhere than in the first. */
+/* Writes one repetition; returns true if its blocks ran elsewhere than in the first. */
 static bool write_run(const struct kernel *k, U nr, U rep, bool full, uint32_t *smids)
 {
 	uint64_t first = first_start(k, nr);
@@ -321,7 +321,7 @@ static bool write_run(const struct kernel *k, U nr, U rep, bool full, uint32_t *
 	return other;
 }
 
-/* Ten times; where blocks went elsewhere in between, 200 times more. */
+/* Ten repetitions; 200 more if blocks ran elsewhere in between. */
 static int trace(const char *name, U number, const struct kernel *k, U nr, bool full)
 {
 	static uint32_t smids[MAX_KERNELS * MAX_BLOCKS];
@@ -398,7 +398,7 @@ static const struct {
 	{ "three-levels-of-room", { { SPIN, 600, 1024, 120 * 1024, 0, US50, 0, NULL, 0 },
 				    { SPIN, 600, 64, 0, 0, US50, 1, NULL, 0 },
 				    { SPIN, 300, 512, 0, 0, US50, 3, NULL, 0 } } },
-	/* Room beside the first, which has blocks left: does the second take it? */
+	/* There is room next to the first, which has blocks left: does the second use it? */
 	{ "room-beside", { { SPIN, 400, 1024, 150 * 1024, 0, US50, 0, NULL, 0 },
 			   { SPIN, 264, 128, 0, 0, US50, 1, NULL, 0 } } },
 	{ "room-beside-none-left", { { SPIN, 132, 1024, 150 * 1024, 0, US50, 0, NULL, 0 },
@@ -421,7 +421,7 @@ static U nr_kernels(const struct kernel *k)
 	return nr;
 }
 
-/* Counted work: time against blocks, threads, sets. */
+/* A fixed amount of work: time by blocks, threads, sets. */
 static int compute_cases(U *number)
 {
 	static const U blocks[] = { 1, 66, 132, 133, 200, 264, 528, 1000, 1056, 1500, 2000 };
@@ -455,7 +455,7 @@ static int compute_cases(U *number)
 	return 0;
 }
 
-/* Reads: bytes a second of an SM, a TPC, a GPC, half and all of them; from L2 and from DRAM. */
+/* Reads: bytes per second of an SM, a TPC, a GPC, half and all of them; from L2 and from DRAM. */
 static int read_cases(U *number)
 {
 	static const struct { U blocks; const char *set; } where[] = {
@@ -479,9 +479,9 @@ static int read_cases(U *number)
 }
 
 /*
- * What the cases above left open (Documentation/results/h200-traces.md): when singletons get a
- * rest that is theirs alone; who gets the one that does not divide; clusters of 8 that do not
- * go round; a second kernel on SMs that are loaded unevenly; reads of fewer SMs of a GPC.
+ * Questions that the cases above left open (Documentation/results/h200-traces.md): when
+ * singletons get a remainder of their own; which SM gets an indivisible remainder; clusters of 8
+ * that do not divide evenly; a second kernel on unevenly loaded SMs; reads of fewer SMs of a GPC.
  */
 static int open_cases(U *number)
 {
@@ -536,7 +536,7 @@ static int run_all(void)
 	const struct kernel warm = { WIDE, 1056, 256, 0, 0, 4000, 0, NULL, 0 };
 	U number = 0;
 
-	/* To the clock that it keeps. */
+	/* Until its clock has settled. */
 	for (U i = 0; i < 2000; i++)
 		if (launch(&warm, 0))
 			return -1;

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Run by tests/gpu/two_stages.sh: a text stage beside a vocoder-like stage, as two processes.
+"""Run by tests/gpu/two_stages.sh: a text stage next to a vocoder-like stage, as two processes.
 
 two_stages.py cases FOLDER    starts both under `gpupart run`, takes them through all phases by
                               `gpupart set`, prints a table and checks
-two_stages.py text|vocoder FOLDER NAME    one of them: steps while FOLDER/NAME.go is there, until
-                              it is ended; a line a step in FOLDER/NAME.times
-Each set has 32 TPCs or more: with fewer, cuBLAS has been reported to wait for ever.
+two_stages.py text|vocoder FOLDER NAME    one of them: steps while FOLDER/NAME.go exists, until
+                              it is ended; one line per step in FOLDER/NAME.times
+Each set has 32 TPCs or more: with fewer, cuBLAS has been reported to wait forever.
 """
 import json
 import os
@@ -19,12 +19,12 @@ SECONDS = 0.5 if SIMULATED else 3
 WHOLE, REST = ["-a"], "rest"
 SHAPES = ("packed", "spread", "balanced")
 TOGETHER = [f"sets, {shape}" for shape in SHAPES]
-LEAST = 32      # TPCs of a set
+LEAST = 32      # minimum TPCs of a set
 
 
 class Text:
-    """The decode loop of a model of 1.6 billion parameters, for 8 rows: the host waits for each
-    step's token. Matrices and what is between them, in a CUDA graph; without attention."""
+    """The decode loop of a model with 1.6 billion parameters, for 8 rows: the host waits for each
+    step's token. Matrices and elementwise kernels in a CUDA graph; without attention."""
     LAYERS, HIDDEN, FFN, ROWS = 24, 2048, 8192, 8
 
     def __init__(self):
@@ -62,8 +62,8 @@ class Text:
 
 
 class Vocoder:
-    """Convolutions as a vocoder has: 4 times longer and narrower at each of 4 stages, with blocks
-    of three kernel sizes; 8 clips of 128 frames to 256 samples a frame."""
+    """Convolutions like those of a vocoder: 4 times longer and narrower at each of 4 stages, with
+    blocks of three kernel sizes; 8 clips of 128 frames, 256 samples per frame."""
 
     def __init__(self):
         import torch
@@ -88,7 +88,7 @@ class Vocoder:
 
 
 class Substitute(Small):
-    """Of either, on the simulated GPU."""
+    """A replacement for both on the simulated GPU."""
 
     def __init__(self):
         super().__init__(0.001, 0)
@@ -113,7 +113,7 @@ def work(kind, folder, name):
 
 
 def give(name, words):
-    """Sets what all processes of a job may use; returns these TPCs, none if it failed."""
+    """Changes the set of a job; returns its TPCs, none if it failed."""
     done = subprocess.run([os.environ["GPUPART"], "set", name, "--json", *words],
                           stdout=subprocess.PIPE, text=True)
     tpcs = set()
@@ -127,8 +127,8 @@ def give(name, words):
 
 
 def phase(programs, words, text, vocoder):
-    """The stages that have a set, together, in these: name to p50, p99 and steps a second.
-    @vocoder may be all that @text leaves."""
+    """Runs the stages that have a set at the same time: name to p50, p99 and steps per second.
+    @vocoder may be all TPCs that @text leaves."""
     every, given = [give(name, WHOLE) for name in programs][0], {}
     if text:
         given["text"] = give("text", text)

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Two stages of one service on a GPU, as TAP and a table: a text stage (a decode loop) beside a vocoder-like
-# one (convolutions), as processes under MPS: each alone, in a set, together without sets, and together in
-# disjoint sets of three shapes. Needs an idle GPU and PyTorch; takes some 50 s. OUT=FOLDER keeps the table
-# and all times. With GPUPART_SIM=CAPTURE small kernels take their place on the simulated GPU, and no
-# figure means anything.
+# Two stages of one service on a GPU, as TAP and a table: a text stage (a decode loop) next to a
+# vocoder-like one (convolutions), as processes under MPS: each alone in a set, together without
+# sets, and together in disjoint sets of three shapes. Needs an idle GPU and PyTorch; takes about
+# 50 s. OUT=FOLDER stores the table and all times. With GPUPART_SIM=CAPTURE small kernels replace
+# them on the simulated GPU, and the figures are meaningless.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 skip_all() { echo "1..0 # SKIP $1"; exit 77; }

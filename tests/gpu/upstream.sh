@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tests of green contexts that others wrote, as TAP: what each came to by itself it comes to under
-# gpupart run. UPSTREAM_TESTS=FOLDER holds them unmodified, as FOLDER/DISTRIBUTION/VERSION: a copy
-# of their files, and pytest's arguments in a file `tests`. The tests of the installed version are
-# run, else the newest that load. About 45 s. OUT=FOLDER keeps the transcripts;
-# GPUPART_UPSTREAM_ARGS="-i CAPTURE" tries it on the simulated GPU.
+# Third parties' tests of green contexts, as TAP: each has the same result under gpupart run as
+# without it. UPSTREAM_TESTS=FOLDER contains them unmodified, as FOLDER/DISTRIBUTION/VERSION: a
+# copy of their files, and pytest's arguments in a file `tests`. The tests of the installed
+# version are run, else the newest that load. About 45 s. OUT=FOLDER stores the transcripts;
+# GPUPART_UPSTREAM_ARGS="-i CAPTURE" runs it on the simulated GPU.
 build=${BUILD:-build}
 build=$(cd "$build" && pwd) || exit 1
 tmp=$(mktemp -d) || exit 1
@@ -28,7 +28,7 @@ if ! python3 -c 'import pytest' 2>/dev/null; then
 fi
 . "$(dirname "$0")/cases.subr"
 
-# tests FOLDER FILE BEFORE..: its tests by BEFORE.. and python3, what they printed to FILE.
+# tests FOLDER FILE BEFORE..: runs its tests with BEFORE.. and python3; output to FILE.
 tests() {
 	folder=$1 file=$2
 	shift 2
@@ -37,12 +37,12 @@ tests() {
 	timeout -k 5 60 "$@") >"$file" 2>&1
 }
 
-# What each test came to, a line each.
+# The result of each test, one line each.
 outcomes() {
 	sed -nE 's/^([^ ]*::.*) (PASSED|FAILED|SKIPPED|ERROR|XFAIL|XPASS)( .*)?$/\1 \2/p' "$1" | sort -u
 }
 
-# How far a version's name is the installed one's, then by age.
+# Sorts versions by the length of the match with the installed one, then by age.
 versions() {
 	for folder in "$1"/*/; do
 		version=$(basename "$folder")
@@ -53,7 +53,7 @@ versions() {
 	done | sort -k1,1n -k2,2Vr | cut -d' ' -f2
 }
 
-# compare NAME ALONE INSIDE: files of outcomes.
+# compare NAME ALONE INSIDE: compares files of results.
 compare() {
 	while read -r line; do
 		grep -Fxq "$line" "$3"
