@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Preloaded into a program (tests/cli/fail.sh): of its allocations, libraries' too, the one of
- * number FAIL_AT fails, counted from the begin of main's program on; FAIL_MARK is a file that is
- * made then. Must not know whose memory it is.
+ * Preloaded into a program (tests/cli/fail.sh): makes its allocation number FAIL_AT fail, counted
+ * from the begin of main() and including those of libraries; the file FAIL_MARK is created then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The C library's own, by names that it has for such as this one. */
+/* The C library's own functions, by the names for wrappers. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t nr, size_t size);
 void *__libc_realloc(void *memory, size_t size);
@@ -25,7 +24,7 @@ static void begin(void)
 
 	mark = getenv("FAIL_MARK");
 	atomic_store(&left, at ? atol(at) : -1);
-	/* Of this program alone, and of none that it starts. */
+	/* In this program only, not in its children. */
 	unsetenv("FAIL_AT");
 }
 

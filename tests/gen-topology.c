@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes captures of made-up GPUs, the same for a number each time, so that nothing may
- * know how many GPCs, TPCs or SMs there are. Shares no code with the library: its own
- * writer, its own checksum, and its own rule for the mask bits, which the library's
- * is tested against.
+ * Writes captures of made-up GPUs, always the same for a number, so that no code can rely on
+ * certain numbers of GPCs, TPCs or SMs. Shares no code with the library: it has its own writer,
+ * its own checksum, and its own rule for the mask bits, with which the library's is compared.
  *
  *	gen-topology NUMBER		one capture to stdout
  *	gen-topology -o FOLDER		all of them, FOLDER/NN.capture
@@ -17,14 +16,14 @@
 #define MAX_GPCS 32
 #define MAX_TPCS 256
 
-/* What a made-up GPU is. Its GPCs are given in logical order, each by its number of TPCs. */
+/* A made-up GPU. Its GPCs are in logical order, each as its number of TPCs. */
 static const struct shape {
 	const char *what;
 	unsigned int max_gpcs, max_tpcs_per_gpc, sms_per_tpc;
-	int nr_ugpus; /* 0: the source does not tell */
-	unsigned int nr_singletons, singleton_step; /* how far their virtual GPC ids are apart */
-	int maxima_from_registers; /* leave the keys unknown, give the registers */
-	unsigned char tpcs[MAX_GPCS + 1]; /* ends with 0 */
+	int nr_ugpus; /* 0: the source does not report uGPUs */
+	unsigned int nr_singletons, singleton_step; /* the distance of their virtual GPC ids */
+	int maxima_from_registers; /* no keys, but registers */
+	unsigned char tpcs[MAX_GPCS + 1]; /* terminated by 0 */
 } shapes[] = {
 	{ "8 GPCs of 9, four singletons", 8, 9, 2, 2, 4, 3, 0, { 9, 8, 8, 8, 8, 8, 8, 9 } },
 	{ "7 GPCs of 12", 7, 12, 2, 2, 2, 4, 0, { 12, 11, 12, 10, 12, 9, 12 } },
@@ -96,7 +95,7 @@ static unsigned int random_below(unsigned int end)
 	return random_state % end;
 }
 
-/* A GPC's TPCs are taken CPC by CPC in turn, three TPCs a CPC, as real boards show. */
+/* A GPC's TPCs are numbered CPC by CPC in turn, three TPCs per CPC, as on real boards. */
 static unsigned int in_turn(unsigned int nr, unsigned int place)
 {
 	unsigned int row, local;
@@ -109,8 +108,8 @@ static unsigned int in_turn(unsigned int nr, unsigned int place)
 }
 
 /*
- * As NVIDIA's driver numbers them: virtual GPCs by ascending size; TPCs breadth first
- * over the virtual GPCs, then the singletons, each a virtual GPC of its own.
+ * The numbering of NVIDIA's driver: virtual GPCs by ascending size; TPCs breadth first over the
+ * virtual GPCs, then the singletons, each a virtual GPC of its own.
  */
 static unsigned int number_tpcs(const struct shape *shape, unsigned int nr_gpcs, struct tpc *tpcs)
 {
@@ -154,7 +153,7 @@ static unsigned int number_tpcs(const struct shape *shape, unsigned int nr_gpcs,
 	return nr;
 }
 
-/* The V04_00 rule, written down from what was measured on H200 boards. */
+/* The V04_00 rule, written from measurements on H200 boards. */
 static unsigned int v04_00_bit(const struct shape *shape, const struct tpc *tpc)
 {
 	unsigned int singletons_from = shape->max_gpcs * shape->max_tpcs_per_gpc;
@@ -200,7 +199,7 @@ static void put_rm(const struct shape *shape, const struct tpc *tpcs, unsigned i
 		}
 }
 
-/* Physical GPCs and TPCs are fused off here and there, and logical ids follow no order. */
+/* Some physical GPCs and TPCs are fused off, and logical ids have no particular order. */
 static void put_gpc_map(const struct shape *shape, unsigned int nr_gpcs)
 {
 	unsigned int logical_of[MAX_GPCS], phys, gpc, nr = 0;

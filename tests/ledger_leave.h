@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Leaves a tenant's file while the process goes on, which no program does. */
+/* Leaves a tenant's ledger while the process continues, which no program does. */
 #ifndef TESTS_LEDGER_LEAVE_H
 #define TESTS_LEDGER_LEAVE_H
 
@@ -8,8 +8,8 @@
 #include "lib/ledger/file.h"
 
 /*
- * Gives the slot and what it counts back, and frees @ledger. @remove: takes the file away
- * where nobody is left in it; a tenant that outlives its processes keeps its quotas there.
+ * Frees the slot with its charges, and @ledger. @remove: also removes the file if no process is
+ * left in it; a tenant that outlives its processes keeps its quotas there.
  */
 static inline void ledger_leave(struct ledger *ledger, bool remove)
 {
@@ -21,7 +21,7 @@ static inline void ledger_leave(struct ledger *ledger, bool remove)
 	if (ledger->block) {
 		for (int gpu = 0; gpu < LEDGER_MAX_GPUS; gpu++)
 			atomic_store(&ledger->slot->gpus[gpu].used, 0);
-		/* With the map goes the lock: from here on the slot is another's. */
+		/* Unmapping releases the lock: from here on the slot belongs to another process. */
 		munmap(ledger->block, sizeof(*ledger->block));
 	}
 	munmap(ledger, sizeof(*ledger));

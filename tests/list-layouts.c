@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of lib/tmd/layouts.c for scripts/support-matrix, tab-separated, a compute
- * class a row: chips, class, layouts with their mask bits, tried on, refused layouts.
- * Knows no Markdown.
+ * Prints the tables of lib/tmd/layouts.c for scripts/support-matrix, tab-separated, one row per
+ * compute class: chips, class, layouts with their mask bits, tried on, refused layouts.
  */
 #include <stdio.h>
 #include "lib/tmd/layouts.h"
@@ -61,7 +60,7 @@ static void print_class(unsigned int compute_class)
 
 int main(void)
 {
-	/* Each class once, newest first: chips of a class may stand apart in the table. */
+	/* Each class once, newest first: chips of a class may be apart in the table. */
 	for (unsigned int c = tmd_nr_chips; c-- > 0; ) {
 		unsigned int later = c + 1;
 

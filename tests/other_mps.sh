@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Stands for nvidia-cuda-mps-control in tests, which put it on PATH by that name. $FAKE_MPS is a
-# folder: what was done is in its files log, env and marker. Its files fails and clients say what is
-# logged as it fails, and that there are clients to wait for; servers are those that it lists; it
-# gives no answer to words that begin with what is in hangs, refuses all if there is refuses, and fails
-# once if there is stumbles.
+# A fake nvidia-cuda-mps-control for tests, which put it on PATH by that name. $FAKE_MPS is a
+# folder. The files log, env and marker record the calls. The content of the file fails is printed
+# as the reason of a failure; clients makes clients to wait for; servers is the list of servers; a
+# command that begins with the content of hangs gets no answer; refuses makes all commands fail;
+# stumbles makes one fail.
 dir=$CUDA_MPS_PIPE_DIRECTORY
 pid=$dir/nvidia-cuda-mps-control.pid
 case $1 in
@@ -46,7 +46,7 @@ get_server_list)
 	cat "$FAKE_MPS/servers" 2>/dev/null
 	! rm "$FAKE_MPS/stumbles" 2>/dev/null || exit 1 ;;
 terminate_client\ *)
-	# What it is asked for, and whether that process is there still.
+	# The command, and whether that process still lives.
 	state=$(sed -n 's/^State:.\([A-Z]\).*/\1/p' "/proc/${word##* }/status" 2>/dev/null)
 	case $state in [RSD]) state=lives ;; *) state=gone ;; esac
 	echo "$word $state" >>"$FAKE_MPS/log"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs TAP tests (programs or scripts named on the command line), each with a time
-# limit, and adds them up. A test that dies, hangs or prints no plan counts as one
-# failed; exit status 77 as one skipped. Prints what failed, then the totals.
-# What steers CUDA, gpupart or the simulated driver is kept from them, unless
-# TEST_ENVIRONMENT=keep says otherwise (tests on a GPU). TEST_JOBS tests run at a time (1), each
-# by a run of this script that is shown when it has ended. With TEST_APART=1 each of those sees no
-# other's processes nor the folders where programs under gpupart meet; where that cannot be they run
-# one at a time, as those of TEST_ALONE do after the others.
+# Runs TAP tests (programs or scripts, as arguments), each with a time limit, and adds them up. A
+# test that dies, hangs or prints no plan counts as one failure; exit status 77 as one skipped
+# check. Prints the failures, then the totals. Environment variables of CUDA, gpupart and the
+# simulated driver are removed, except with TEST_ENVIRONMENT=keep (tests on a GPU). TEST_JOBS
+# tests run at a time (1), each in a separate run of this script whose output is shown at its end.
+# With TEST_APART=1 they get separate pid namespaces and separate folders for shared files; if
+# that is not possible, they run one at a time. The tests in TEST_ALONE always run one at a time,
+# after the others.
 if [ "$1" = --apart ]; then
 	shift
 	mount -t tmpfs -o mode=1777 tmpfs /dev/shm && mkdir -p /run/gpupart &&
@@ -71,7 +71,7 @@ for test in "$@"; do
 	grep '# SKIP' "$log" | sed 's/^.*# SKIP/      skipped:/'
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
-# For a caller that adds several runs up.
+# For a caller that adds up several runs.
 [ -n "$TEST_TOTALS" ] && echo "$passed $failed $skipped" >>"$TEST_TOTALS"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The few words of TAP our tests speak. tests/runtests.sh adds them up. */
+/* TAP output for the tests. tests/runtests.sh adds up the results. */
 #ifndef GPUPART_TESTS_TAP_H
 #define GPUPART_TESTS_TAP_H
 
@@ -24,7 +24,7 @@ static int tap_ok(int good, const char *fmt, ...)
 	return good;
 }
 
-/* The check comes first, then the words about it: C itself promises no order. */
+/* The check is evaluated before the words about it: C does not guarantee an order. */
 #define tap_ok(good, ...) \
 	({ int tap_good = !!(good); (tap_ok)(tap_good, __VA_ARGS__); })
 
@@ -40,7 +40,7 @@ static void tap_skip(const char *fmt, ...)
 	putchar('\n');
 }
 
-/* The plan comes last; a test that dies before it counts as failed. */
+/* Prints the plan, at the end: a test that dies before it counts as failed. */
 __attribute__((unused))
 static int tap_done(void)
 {

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The library's binary interface: its symbols are those of debian/libgpupart0.symbols and the
-# functions of the public headers; its types are laid out as in debian/libgpupart*0.abi (make abi
-# writes those anew); and everything that has the version has the same.
+# functions of the public headers; its types have the layouts of debian/libgpupart*0.abi (written
+# by make abi); and the version is the same in all files that contain it.
 . "$(dirname "$0")/tap.subr"
 lib=$BUILD/lib/libgpupart.so.0
 manage=$BUILD/lib/libgpupart-manage.so.0
 
-# public LIBRARY: its name and its functions, without what is for libraries of the same build.
+# public LIBRARY: its public functions, with the soname, without symbols for libraries of the same
+# build.
 public() {
 	readelf --dyn-syms -W "$1" |
 		awk -v lib="${1##*/}" '$4 == "FUNC" && $7 != "UND" && $8 !~ /@GPUPART_PRIVATE/ { sub(/@@/, "@", $8); print lib, $8 }'
@@ -15,7 +16,7 @@ public() {
 { public "$lib"; public "$manage"; } | sort >"$tmp/built"
 awk '/^lib/ { lib = $1 } /^ gpupart_/ { print lib, $1 }' debian/libgpupart0.symbols | sort >"$tmp/listed"
 sed 's/.* //; s/@.*//' "$tmp/built" | sort >"$tmp/names"
-# A prototype begins a line, its name stands before the first bracket.
+# A prototype begins a line, and its name is before the first bracket.
 sed -n '/visibility push/,/visibility pop/s/^[a-z].*[ *]\(gpupart_[a-z0-9_]*\)(.*/\1/p' include/gpupart.h include/gpupart_manage.h | sort >"$tmp/declared"
 [ "$(wc -l <"$tmp/built")" -gt 50 ]
 ok $? "the library has functions: $(wc -l <"$tmp/built")"
@@ -27,12 +28,13 @@ is "$(comm -3 "$tmp/names" "$tmp/declared" | tr -s '\t\n' ' ')" "" "and is decla
 is "$(sed 1q debian/libgpupart0.symbols | cut -d ' ' -f 1)" "$(readelf -d "$lib" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" \
 	"the soname"
 
-# abidiff: 4 is a change, 8 one that breaks programs, in its exit status.
+# abidiff's exit status: 4 is a change, 8 an incompatible change.
 machine=$(readelf -h "$lib" | sed -n 's/^ *Machine: *//p')
 layouts() {
 	abidiff --no-added-syms --suppressions debian/private.abignore "$1" "$2" >"$tmp/diff" 2>&1
 }
-# same_layouts STORED LIBRARY CHANGE: and a library that differs by sed's CHANGE is seen.
+# same_layouts STORED LIBRARY CHANGE: compares; a library that is changed by sed's CHANGE must be
+# detected.
 same_layouts() {
 	layouts "$1" "$2"
 	is $? 0 "types are laid out as in $1: $(grep -c . "$tmp/diff") lines of abidiff"

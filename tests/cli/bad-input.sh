@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every option's bad input: its status, nothing on stdout, one line that names the value.
+# Invalid values of every option: the status, nothing on stdout, one line that names the value.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
 
@@ -37,7 +37,7 @@ mkfifo "$tmp/fifo"
 refused 2 "$tmp/fifo: no regular file" topology -i "$tmp/fifo"
 refused 2 "$tmp/fifo: no regular file" verify -i "$tmp/fifo"
 
-# Empty values are shown, with what is wanted.
+# Empty values are shown, with the accepted values.
 refused 2 "-i '': wants" topology -i ""
 refused 2 "-o '': wants" topology -i $h200 -o ""
 refused 2 "--gpu '': wants" topology -i $h200 --gpu ""
@@ -53,7 +53,7 @@ has "$status $(tail -n 1 "$tmp/err")" "File name too long" "run -- a name of 500
 is "$(awk 'length > 1300' "$tmp/err")" "" "and the line is shortened"
 refused 2 "is not a command" "$long"
 refused 125 "wants 1 to 63" run -t 0 --name "$long" -- true
-# And long values that are right are taken.
+# Valid long values are accepted.
 try run -i $h200 -t "$(printf '%0600d' 0 | sed 's/0/0,/g;s/,$//')" -- sh -c 'echo $GPUPART_SET'
 is "$status$out" 00 "-t with 600 numbers"
 try run -i $h200 --hex "$(printf '%01100d' 5)" -- sh -c 'echo $GPUPART_SET'
@@ -62,14 +62,14 @@ refused 1 /nonexistent/file topology -i $h200 -o /nonexistent/file
 refused 2 'a?b' topology "a
 b"
 
-# a capture that is cut or changed is told with its line
+# A truncated or changed capture is reported with the line.
 head -n 40 tests/data/gh100-h200-e/capture.txt >"$tmp/cut"
 refused 1 "$tmp/cut" topology -i "$tmp/cut"
 sed 's/^8\t/9\t/;20s/1/2/' tests/data/gh100-h200-e/capture.txt >"$tmp/changed"
 refused 1 "$tmp/changed" topology -i "$tmp/changed"
 has "$err" line "a changed capture: the line is told"
 
-# run: everything before the program starts is 125
+# run: every error before the program starts has status 125.
 refused 125 "no program" run
 refused 125 "no program" run -t 0
 refused 125 "no program" run -t 0 --
@@ -99,21 +99,21 @@ done
 refused 125 "--name a b" run -i $h200 -t 0 --name "a b" -- true
 refused 125 7 run -i $h200 --gpu 7 -t 0 -- true
 
-# A capture that cannot be simulated: one line, the reason, and others that can.
+# A capture that cannot be simulated: one line, the reason, and other captures that can.
 for command in verify doctor demo; do
 	refused 2 "cannot be simulated: TPC 0 has no measured mask bit" $command -i sample:h200-a
 	has "$err" "sample:h200-e can" "$command: names a sample that can"
 done
 refused 125 "cannot be simulated: TPC 0 has no measured mask bit" run -i sample:h200-a -t 0 -- true
 
-# Seconds, wherever they are read.
+# Seconds, in all options that take them.
 for bad in 0x10 0x1 0X1p1 -1 0 3601 inf nan x 1x 1,5 '' ' 1'; do
 	refused 125 "--interval '$bad': wants seconds, 0.1 to 3600" stat --interval "$bad" -- true
 	refused 2 "-d '$bad': wants seconds, 0.1 to 3600" top -d "$bad"
 done
 refused 125 "--interval '0.09'" stat --interval 0.09 -- true
 
-# sim: one scenario, or the list of them.
+# sim: one scenario, or the list of scenarios.
 refused 2 "no scenario" sim
 refused 2 "no scenario" sim --json
 refused 2 "'events' is not expected" sim copies events

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart bench on the simulated GPU: every part runs through, files and JSON are there and
-# say simulated, nothing is judged that means nothing, a part that fails leaves the others alone.
+# gpupart bench on the simulated GPU: every part runs, files and JSON are written and say
+# simulated, meaningless figures are not judged, and a failed part does not stop the others.
 . "$(dirname "$0")/tap.subr"
 parts="isolation scaling overlap slots dynamic protect software overhead criteria"
 dir=$tmp/results
@@ -42,7 +42,7 @@ if ! python3 -c '' 2>/dev/null; then
 	tap_done
 fi
 
-# ask FILE EXPRESSION: of the JSON object d.
+# ask FILE EXPRESSION: evaluates it with the JSON object as d.
 ask() {
 	python3 -c "
 import json, sys
@@ -86,7 +86,7 @@ is "$(ask "$tmp/out" '[list(d)[0], d["schema"], d["command"], d["simulated"], d[
 try bench dynamic -i sample:h200 --quick
 has "$(tail -n 1 "$tmp/out")" "1 part (simulated): 0 failed, 0 skipped; 0 figures did not hold" "and of one"
 
-# Wrong mask bits: nothing is measured; and where they were right before, it is seen.
+# Wrong mask bits: nothing is measured; and bits that became wrong are detected.
 moved() {
 	GPUPART_SIM_FAULTS=move-bit=7:0 "$gpupart" bench dynamic criteria -i sample:h200 --quick >"$tmp/out" 2>"$tmp/err"
 	status=$?
@@ -99,19 +99,19 @@ moved
 is "$status $(wc -c <"$tmp/out")" "1 0" "wrong mask bits: refused"
 has "$(cat "$tmp/err")" "TPC" "wrong mask bits: names the TPC"
 
-# Stream sets are refused: the parts that need them fail with the sentence, others do not.
+# Sets of streams are refused: parts that need them fail with the message, others run.
 GPUPART_SIM_FAULTS=no-stream-pointer "$gpupart" bench dynamic overlap -i sample:h200 --quick --json >"$tmp/out" 2>"$tmp/err"
 status=$?
 is "$(ask "$tmp/out" '[[p["name"], p["status"], bool(p["why"])] for p in d["parts"]]')" \
 	"[['overlap', 'skipped', True], ['dynamic', 'done', False]]" "a part that cannot leaves the others alone"
 is "$status" 0 "and is no failure"
 
-# A GPU with one TPC: what needs two sets is skipped and says so.
+# A GPU with one TPC: parts that need two sets are skipped, with a message.
 try bench -i "$BUILD/tests/generated/15.capture" --quick
 is "$status $(grep -c '^skipped: .*\(one TPC\|too few TPCs\|one GPC\)' "$tmp/out")" "0 7" "one TPC: parts are skipped"
 has "$(tail -n 1 "$tmp/out")" "0 failed, 7 skipped" "and none fails"
 
-# Inside a run: its set is not bench's to measure.
+# Inside a run: bench does not measure the set of that run.
 try run -i sample:h200 -t 0-3 -- "$gpupart" bench dynamic
 is "$status" 2 "inside a limit: refused"
 has "$err" "0-3" "inside a limit: says which"
@@ -127,7 +127,7 @@ for name in dynamic.json .dynamic.json.new; do
 	has "$err" "$tmp/no-$name/dynamic.json: " "and named: $name"
 done
 
-# A folder that is full: one part anew leaves the others, and a run that is ended all.
+# An existing folder: a repeated part keeps the files of others; an interrupted run keeps all.
 links() { grep -c '^## \[' "$dir/README.md"; }
 before=$(cksum <"$dir/scaling.json")
 try bench overlap --quick -i sample:h200 -o "$dir"
@@ -143,7 +143,7 @@ try bench overlap --quick -i sample:h200 -o "$dir"
 is "$status$err $(links)" "0 7" "what is no report of a part is not listed"
 is "$(grep -c null "$dir/README.md")" 0 "and of one that is nobody's only what is text is shown"
 cp "$dir/README.md" "$dir/bench.json" "$tmp"
-# It waits at the end of its first part: nobody reads, and the pipe is full.
+# It waits at the end of its first part: the pipe is full and no process reads.
 # shellcheck disable=SC2216
 sh -c 'echo $$ >"$1"; head -c 65536 /dev/zero; exec "$2" bench -i sample:h200 -o "$3"' sh \
 	"$tmp/pid" "$gpupart" "$dir" 2>/dev/null | sleep 600 &

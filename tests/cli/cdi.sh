@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart cdi: valid by the rules of the Container Device Interface, whole or not written,
-# and what it says is enough: a program in a root of its own, with nothing of this machine
-# but the C library, runs confined and is seen from outside.
+# gpupart cdi: valid by the rules of the Container Device Interface, written completely or not at
+# all, and sufficient: a program in a separate root that contains only the C library runs confined
+# and is visible from outside.
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
 if ! python3 -c '' 2>/dev/null; then
@@ -11,8 +11,8 @@ if ! python3 -c '' 2>/dev/null; then
 fi
 blocks=/dev/shm/gpupart-$(id -u)
 
-# SPEC.md of github.com/cncf-tags/container-device-interface, its version 0.5.0, in rules of
-# our own: prints what is wrong, or nothing.
+# Checks the rules of SPEC.md of github.com/cncf-tags/container-device-interface, version 0.5.0:
+# prints each violation, or nothing.
 cat >"$tmp/valid.py" <<'END'
 import json, re, sys
 spec = json.load(open(sys.argv[1]))
@@ -57,8 +57,9 @@ for edits in [d["containerEdits"] for d in spec["devices"]] + [spec.get("contain
         rule(all(isinstance(o, str) for o in mount.get("options", [])), "options")
 print("; ".join(wrong))
 END
-# ask EXPRESSION: of the specification s in $tmp/spec, its device d (the one named $device, or the
-# first), what a container of it gets: e, of that the variables v and by their places the mounts m.
+# ask EXPRESSION: evaluates it with the specification s in $tmp/spec, its device d (the device
+# named $device, or the first), the merged edits e for a container of it, their variables v, and
+# their mounts m by path.
 ask() {
 	python3 -c "
 import json, sys
@@ -70,7 +71,7 @@ v = dict(x.split('=', 1) for x in e['env'])
 m = {m['containerPath']: m for m in e['mounts']}
 print($1)" "$tmp/spec" "${device-}" 2>&1
 }
-# spec WORDS ARGS: a specification in $tmp/spec, valid.
+# spec WORDS ARGS: writes a valid specification to $tmp/spec.
 spec() {
 	words=$1
 	shift
@@ -96,7 +97,7 @@ is "$(ask 's["kind"], d["name"], v["GPUPART_NAME"]')" "gpupart.dev/simulated hal
 	"--device and --name; the kind says simulated"
 has "$err" "simulated: what has it uses no GPU" "a line on stderr says it too"
 is "$(wc -l <"$tmp/err")" 1 "one line"
-# What run would have set.
+# The same variables as run sets.
 "$gpupart" run $e -g 0,1 --name batch.1 -- env >"$tmp/run" 2>/dev/null
 for name in SET GPU CHECKED NAME; do
 	is "$(ask "v['GPUPART_$name']")" "$(sed -n "s/^GPUPART_$name=//p" "$tmp/run")" "GPUPART_$name is that of run"
@@ -112,12 +113,12 @@ missing=$(ask '" ".join(x["hostPath"] for x in m.values())' | tr ' ' '\n' | whil
 	[ -e "$path" ] || echo "$path"; done)
 emulated "has the libraries elsewhere: what is mounted" || is "$missing" "" "all that is mounted is there"
 is "$(stat -c %a "$blocks")" 700 "the folder of blocks is 0700"
-# Inside a run: the container is no child of it.
+# Inside a run: the container is not a child of that run.
 try run $e -t 0-3 -- "$gpupart" cdi -t 10
 cp "$tmp/out" "$tmp/spec"
 is "$status $(ask 'v["GPUPART_SET"]')" "0 10" "inside a run its limit is none of the container's"
 
-# Two simulated GPUs: their places are their addresses, so both are there.
+# Two simulated GPUs: each is identified by its address, so both are there.
 GPUPART_SIM=tests/data/gh100-h200-b/capture.txt:tests/data/gh100-h200-e/capture.txt \
 	LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim "$gpupart" cdi --gpu 1 -t 0 -o "$tmp/spec" 2>"$tmp/err"
 is "$? $(python3 "$tmp/valid.py" "$tmp/spec")" "0 " "the second of two: valid"
@@ -125,7 +126,7 @@ is "$(ask '" ".join(m[c]["hostPath"].split("/")[-2] for c in v["GPUPART_SIM"].sp
 	"gh100-h200-b gh100-h200-e" "both captures, in their order"
 has "$(cat "$tmp/err")" "of $(ask 'v["GPUPART_GPU"]'), simulated" "and the address of the second"
 
-# A plan: a device for each tenant, and what all have once.
+# A plan: one device for each tenant, with the common parts once.
 "$gpupart" plan $e --tenant llm:gpcs,min=8,mem=1G --tenant batch:min=8,spread --tenant a.b:tpcs=2 --json >"$tmp/plan.json"
 spec "a plan" $e --plan "$tmp/plan.json"
 has "$err" "3 devices of 0000:01:00.0, simulated: what has one uses no GPU" "and says that they are simulated"
@@ -172,7 +173,7 @@ is "$(ask '[d["name"] for d in s["devices"]], v["GPUPART_NAME"]')" "['gpu0-llm',
 spec "a quota of one set" $e -t 0-3 --name solo --mem 512M
 is "$(ask 'v["GPUPART_TENANT"], v["GPUPART_MEM"], v["LD_AUDIT"] in m')" "solo 536870912 True" "--name and --mem"
 
-# Bad values: named, and the file stays.
+# Invalid values are named, and the file is not changed.
 echo old >"$tmp/file.json"
 for bad in '' a -a a- _a a/b 'a b' a,b "$(printf 'a\nb')" 'ä1'; do
 	try cdi $e -t 0 --device "$bad" -o "$tmp/file.json"
@@ -212,7 +213,7 @@ tap_failed=$?
 tap_count=$((tap_count + 1))
 is "$(cat "$tmp/file.json")" old "the file stays as it was"
 
-# -o: whole, readable by the runtime whatever the umask, links kept, nothing left over.
+# -o: complete, readable by the runtime with any umask, links kept, no temporary file left.
 (umask 077; "$gpupart" cdi $e -g 0 -o "$tmp/new.json" 2>/dev/null)
 is "$? $(stat -c %a "$tmp/new.json") $(python3 "$tmp/valid.py" "$tmp/new.json")" "0 644 " "-o: mode 0644"
 chmod 400 "$tmp/new.json"
@@ -250,7 +251,7 @@ else
 	skip "no link of another user can be made here"
 fi
 echo old >"$tmp/file.json"
-# The limit of one block: less than a specification.
+# A file size limit of one block, less than a specification.
 if ! emulated "ends at the limit of a file's size itself: -o where there is no room"; then
 	(trap '' XFSZ; ulimit -f 1; "$gpupart" cdi $e -g 0 -o "$tmp/file.json" 2>"$tmp/err")
 	is "$? $(cat "$tmp/file.json")" "1 old" "-o where there is no room: 1, and the file stays"
@@ -262,7 +263,7 @@ is "$(cat "$tmp/file.json")" old "-o, killed while it writes: the file stays"
 rm -f "$tmp"/.gpupart-*
 refused 1 "-o $tmp/none/x.json" cdi $e -g 0 -o "$tmp/none/x.json"
 refused 1 "-o $tmp: Is a directory" cdi $e -g 0 -o "$tmp"
-# A device is written to. One of our own: who is root here could do away with /dev/full.
+# Writes to a device: a private copy, because root could replace /dev/full.
 if mknod "$tmp/full" c 1 7 2>/dev/null && ! sh -c 'echo >"$0"' "$tmp/full" 2>/dev/null; then
 	refused 1 "-o $tmp/full: No space left" cdi $e -g 0 -o "$tmp/full"
 	[ -c "$tmp/full" ]
@@ -272,7 +273,7 @@ else
 fi
 mkfifo "$tmp/pipe"
 refused 1 "-o $tmp/pipe: is a pipe that nobody reads" cdi $e -g 0 -o "$tmp/pipe"
-# This shell reads it; what is written stays in it for so long.
+# This shell reads it; the data stays in the pipe until then.
 exec 3<>"$tmp/pipe"
 "$gpupart" cdi $e -g 0 -o "$tmp/pipe" 2>/dev/null
 status=$?
@@ -285,7 +286,7 @@ if [ -c /dev/full ]; then
 	is $? 1 "a full disk is noticed"
 fi
 
-# From here in a mount namespace of its own, whose /dev/shm nobody else uses.
+# From here on in a new mount namespace with a private /dev/shm.
 if ! unshare -m true 2>/dev/null || [ "$(id -u)" != 0 ]; then
 	skip "namespaces cannot be made here by this user: no container tried"
 	tap_done
@@ -304,7 +305,7 @@ is "$? $(cat "$tmp/out")" "0 1234 700" "--uid: the folder is made, that user's a
 is "$(ask 'm["/dev/shm/gpupart-0"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid OUTSIDE:INSIDE: from one to the other"
 apart sh -c '"$0" cdi '"$e"' -g 0 --uid 1234 >"$1"' "$gpupart" "$tmp/spec" 2>"$tmp/err"
 is "$(ask 'm["/dev/shm/gpupart-1234"]["hostPath"]')" /dev/shm/gpupart-1234 "--uid UID: the same in both"
-# The node's setting: /etc is this test's own here.
+# The node's setting: /etc is private to this test.
 mkdir -p "$tmp/etc/gpupart"
 cp -a /etc/ld.so.* /etc/passwd /etc/group "$tmp/etc/" 2>/dev/null
 # node TEXT: a specification by a node with that file.
@@ -345,7 +346,7 @@ fi
 if emulated "has the libraries elsewhere: a container"; then
 	tap_done
 fi
-# A container: a root with the C library, this program and what the specification says.
+# A container: a root with the C library, this program and the contents of the specification.
 if ! ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 	skip "no C compiler"
 	tap_done
@@ -356,7 +357,7 @@ spec, root, program, arguments = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv
 device = os.environ.get("DEVICE")
 spec = {} if spec == "-" else json.load(open(spec))
 edits = {}
-# What a runtime does: the edits of all devices of the file, then those of the one that is asked for.
+# Like a runtime: applies the edits of the whole file, then those of the requested device.
 for one in [spec] + [d for d in spec.get("devices", []) if device in (None, d["name"])][:1]:
     for key, values in one.get("containerEdits", {}).items():
         edits[key] = edits.get(key, []) + values
@@ -369,8 +370,8 @@ for line in subprocess.check_output(["ldd", program], text=True).splitlines():
     library = next((w for w in line.split() if w.startswith("/")), None)
     if not library:
         continue
-    # The C library is a folder's: libdl and others of it, where they are files of their own, and
-    # its loader, which what LD_AUDIT names looks for by name.
+    # The folder of the C library: libdl and others if they are separate files, and its loader,
+    # which the libraries in LD_AUDIT need by name.
     for name in [os.path.basename(library), "libdl.so.2", "libpthread.so.0", "libm.so.6", "librt.so.1",
                  "ld-linux-x86-64.so.2"]:
         beside = os.path.join(os.path.dirname(library), name)
@@ -398,7 +399,7 @@ environment.update(e.split("=", 1) for e in arguments if "=" in e)
 os.execve("/program", ["/program", "/probe.ptx"] + [a for a in arguments if "=" not in a], environment)
 END
 mkdir "$tmp/root"
-# contained SPECIFICATION VARIABLE=VALUE: $status, $out, $err.
+# contained SPECIFICATION VARIABLE=VALUE: runs it; sets $status, $out, $err.
 contained() {
 	unshare -m python3 "$tmp/contain.py" "$1" "$tmp/root" "$tmp/census" 42 "$2" >"$tmp/out" 2>"$tmp/err"
 	status=$?
@@ -422,8 +423,8 @@ is "$err" "" "and nothing is said"
 contained "$tmp/strict" GPUPART_SIM_FAULTS=no-table
 is "$status $out" "100 " "strict: one that cannot be confined gets no CUDA"
 has "$err" "gpupart: strict: no CUDA for this process" "and says so"
-# Held: no variable changes the set, for user 0 and for whoever it becomes. The grant is noted below a
-# /run of the test's own.
+# Held: no variable changes the set, for user 0 and for any user that it becomes. The grant is in
+# a private /run.
 held() {
 	cat >"$tmp/held" <<-END
 		mount -t tmpfs none /run && mkdir -p /run/gpupart/jobs || exit 120
@@ -452,8 +453,9 @@ if [ "$(id -u)" = 0 ]; then
 	is "$(unshare -m sh -c 'mount -t tmpfs none /run; "$@" >/dev/null; cd /run/gpupart/cdi && find . -type f' - \
 		"$gpupart" cdi $e --hold --plan "$tmp/plan.json" 2>"$tmp/err" | sort | tr '\n' ' ')" \
 		"./simulated/a.b/0-0 ./simulated/batch/0-0 ./simulated/llm/0-0 " "--hold: a grant for each device of a plan"
-	# What fails holds nothing: a full device, a folder that is not there, a file that cannot be replaced,
-	# a second grant that cannot be written, a capture whose path has no room in a grant.
+	# A failure leaves no grant: a full device, a folder that does not exist, a file that
+	# cannot be replaced, a second grant that cannot be written, a capture whose path does not
+	# fit into a grant.
 	holds_nothing() {	# WORDS MESSAGE COMMANDS
 		unshare -m sh -c 'mount -t tmpfs none /run; eval "$1"; echo "$?"; find /run/gpupart/cdi -name 0-0 2>/dev/null' - "$3" \
 			>"$tmp/out" 2>"$tmp/err"
@@ -478,7 +480,7 @@ if [ "$(id -u)" = 0 ]; then
 		apart setpriv --reuid 1234 --clear-groups "$gpupart" cdi $e -g 0 --hold >"$tmp/out" 2>"$tmp/err"
 		has "$? $(cat "$tmp/err")" "2 gpupart cdi: --hold: only root" "--hold: refused for another user"
 	fi
-	# The node's daemon, which a file that others take for a listener stands for.
+	# The node's daemon; a file stands for its socket.
 	mkdir "$tmp/bin"
 	ln -s "$root/tests/other_mps.sh" "$tmp/bin/nvidia-cuda-mps-control"
 	unshare -m sh -c 'mount -t tmpfs none /run; "$@"' - "$gpupart" cdi $e -g 0 --mps >"$tmp/out" 2>"$tmp/err"
@@ -501,7 +503,7 @@ else
 	skip "only root can hold"
 fi
 "$gpupart" cdi $e -t 0-7 --name inside -o "$tmp/spec" 2>/dev/null
-# Shares of a plan: each on its set, none on the other's, and the quota is what there is.
+# Shares of a plan: each on its set, none on the other's, and the quota is the reported memory.
 "$gpupart" plan $e --tenant one:tpcs=8,gpcs,mem=2G --tenant two:tpcs=5 --json |
 	"$gpupart" cdi $e --plan - -o "$tmp/shares" 2>/dev/null
 for share in one two; do
@@ -523,13 +525,13 @@ is "$err" "" "and nothing is said"
 DEVICE=two contained "$tmp/shares" X=
 is "$status $(echo "$out" | sed 's/.*MiB/MiB/')" "42 MiB, 0 0" "share two has no quota: both"
 mv "$tmp/census.kept" "$tmp/census"
-# The specification of one board where another one is now: not confined to TPCs of other GPCs.
+# A specification of one board on another board: not confined to TPCs of other GPCs.
 sed "s,$PWD/tests/data/gh100-h200-e/capture.txt,$PWD/tests/data/gh100-h200-b/capture.txt," "$tmp/shares" >"$tmp/moved"
 DEVICE=one contained "$tmp/moved" X=
 is "$status $(echo "$out" | wc -w)" "42 132" "on another board: it runs, and not on the set of the first"
 has "$err" "gpupart: this program's launches are not confined: the mask bits of NVIDIA H200 (0000:01:00.0) were not checked" \
 	"and says so"
-# Seen from outside while it runs.
+# Visible from outside while it runs.
 mkfifo "$tmp/in"
 unshare -m python3 "$tmp/contain.py" "$tmp/spec" "$tmp/root" "$tmp/census" 42 wait <"$tmp/in" >"$tmp/seen" 2>&1 &
 child=$!

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What gpupart-cdi.service runs: the CDI devices follow the plan, the node's setting and the options,
-# stay where they are right, and are gone where the plan does not hold. In a mount namespace of its own.
+# The program of gpupart-cdi.service: the CDI devices follow the plan, the node's setting and the
+# options, stay if they are correct, and are removed if the plan does not apply. In a separate
+# mount namespace.
 if [ -z "${UNIT_TEST-}" ] && [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	exec unshare -m env UNIT_TEST=1 "$0"
 fi
@@ -13,7 +14,7 @@ for unit in gpupart-cdi.service gpupart-cdi.path; do
 	sed "s|@bindir@|$BUILD/bin|; s|@libdir@|$BUILD/lib|" share/systemd/$unit >"$units/$unit"
 done
 setting() { sed -n "s/^$1=//p" "$units/gpupart-cdi.service"; }
-# Every file of ours that the service reads has a watch, and so has the library.
+# Every gpupart file that the service reads is watched, and so is the library.
 is "$(sed -n 's/^PathChanged=//p' "$units/gpupart-cdi.path" | sort | tr '\n' ' ')" \
 	"$(printf '%s\n' "$(setting ExecStart | grep -o '/[^ ]*/plan.json')" "$(setting EnvironmentFile | sed s,^-,,)" \
 		/etc/gpupart/config "$BUILD/lib/libgpupart.so.0" | sort | tr '\n' ' ')" "the path unit watches what the devices are made of"
@@ -32,7 +33,7 @@ rm -rf /etc/gpupart /etc/cdi
 mkdir -p /etc/gpupart /etc/default "/etc/$(setting ConfigurationDirectory)" "$tmp/cache"
 echo "OPTIONS=\"-i $capture\"" >/etc/default/gpupart-cdi
 file=/etc/cdi/gpupart.json
-# start: as systemd does it, with its words for what came of it: $status, $err.
+# start: starts it like systemd, with systemd's form of the result: $status, $err.
 start() {
 	(
 		. /etc/default/gpupart-cdi

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Sets and thread block clusters of 8 blocks: -n and plan choose sets that hold one, and a set by
-# hand that does not is reported by run, set, cdi and plan, with one of the same size that does.
+# Sets and thread block clusters of 8 blocks: -n and plan choose sets that can run one. For a set
+# by number that cannot, run, set, cdi and plan warn and name a set of the same size that can.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
 note() { grep "hold clusters of" "$tmp/err"; }
 run() { try run -i $h200 "$@" -- true; }
 
-# By hand. GPC 1 of this board is TPCs 0,8,16,24 and four singletons.
+# Sets by number. GPC 1 of this board is TPCs 0,8,16,24 and four singletons.
 run -t 1,2,3,4
 is "$status $(note)" "0 gpupart run: TPCs 1-4 hold clusters of at most 2 blocks: a kernel with larger clusters is given more TPCs; TPCs 1,9,17,25 hold clusters of 8" \
 	"four TPCs of four GPCs"
@@ -31,7 +31,7 @@ is "$status $(note | tail -1 | cut -d ';' -f 2)" "0  no 4 free TPCs hold cluster
 try cdi -i $h200 -t 1-4 -o "$tmp/spec"
 is "$status $(note | cut -d ' ' -f 2-4)" "0 cdi: TPCs 1-4" "cdi"
 
-# -n: every number beside every GPC that a run has; the rest by hand.
+# -n: every number, together with every GPC that a run has; the rest by number.
 sleep_in() {
 	mkfifo "$tmp/hold"
 	"$gpupart" run -i $h200 "$@" -- sh -c 'echo there; read x' <"$tmp/hold" >"$tmp/there" 2>/dev/null &
@@ -44,7 +44,8 @@ wake() {
 	rm "$tmp/hold" "$tmp/there"
 }
 set_of_run() { sed -n 's/^gpupart run: TPCs \([0-9,-]*\) .*simulated$/\1/p' "$tmp/err"; }
-# Of each of 7 GPCs 2 TPCs are left, of GPC 7 all 9: -n 4 packs into the smallest otherwise.
+# 2 TPCs of each of 7 GPCs are free, and all 9 of GPC 7: without clusters, -n 4 packs into the
+# smallest.
 sleep_in -t 0-65 --name all >/dev/null
 "$gpupart" set all -t 16,24,62-65,17,25,32,39,46,53,18,26,33,40,47,54,19,27,34,41,48,55,20,28,35,42,49,56,21,29,36,43,50,57,14,22,30,37,44,51,58,60 \
 	>/dev/null 2>&1
@@ -57,7 +58,7 @@ run -t 1 -n 3
 is "$(note | cut -d ';' -f 2)" " TPCs 7,15,23,31 hold clusters of 8" "-n 3 beside a TPC of a GPC with two: it is said"
 wake
 
-# set: a running job's.
+# set: a running job.
 sleep_in -g 0 --name job
 try set job -t 1-4
 is "$status $(note | cut -d ';' -f 1)" "0 gpupart set: TPCs 1-4 hold clusters of at most 2 blocks: a kernel with larger clusters is given more TPCs" "set"
@@ -65,7 +66,7 @@ try set job -g 2
 is "$status $(note)" "0 " "set to a GPC"
 wake
 
-# plan: who spreads holds one; where a demand does not allow it, it is said.
+# plan: a tenant that spreads can run one; if a demand prevents that, it is reported.
 try plan -i $h200 --tenant a:tpcs=20,spread --json
 is "$status $err" "0 " "20 spread TPCs hold a cluster"
 is "$(python3 - "$tmp/out" "$BUILD/share/gpupart/captures/h200.capture" <<'END'

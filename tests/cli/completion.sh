@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Completion: what share/completion/words offers is what --help has and the command takes, and what
-# runs now; bash's and zsh's own functions give it to the shells.
+# Completion: share/completion/words offers the words of --help that the command accepts, and
+# running programs; the functions of bash and zsh complete them.
 . "$(dirname "$0")/tap.subr"
 unset GPUPART_JOB
 b=$root/tests/data/gh100-h200-b/capture.txt
 words=share/completion/words
 
-# offers N WORD..: the candidates' values; WORD0 is the command.
+# offers N WORD..: the candidates for word N; WORD0 is the command.
 offers() {
 	n=$1
 	shift
 	"$words" "$n" "$gpupart" "$@" | cut -f 1
 }
-# line WORDS: one line of them, sorted.
+# line WORDS: the words in one sorted line.
 line() {
 	sort | tr '\n' ' ' | sed 's/ $//'
 }
@@ -29,8 +29,8 @@ is "$("$words" 1 "$gpupart" help)" "help	how to use a command, with examples; al
 is "$("$words" 1 "$gpupart" '' | grep -vc '^[a-z-]*	[a-z]')" 0 "without a column of the help's"
 is "$(offers 2 help '' | line)" "$(echo "$commands" | grep -vx help | line)" "help: each of them"
 
-# An option is known if the command says something else than that it does not know it. The first line
-# is enough: 'top' ends when nobody reads on.
+# An option is known if the command does not report it as unknown. The first line is enough: 'top'
+# ends when its output is closed.
 known() {
 	"$gpupart" "$@" 2>&1 </dev/null | head -n 1 | grep -q 'unknown option'
 	[ $? -eq 1 ]
@@ -43,7 +43,7 @@ for command in $(echo "$commands" | grep -vx help); do
 	for sub in $subs; do
 		[ "$sub" = - ] && set -- "$command" || set -- "$command" "$sub"
 		given=$(offers $(($# + 1)) "$@" -)
-		# All of --help, Usage apart: what the rest of its lines begin with.
+		# All of --help except Usage: the beginnings of its other lines.
 		"$gpupart" "$command" --help | sed -n '/^Examples/q; /^  *-/{s/^  *//; s/  .*//; p;}' | grep -oE '(^|[ ,])--?[a-z][a-z-]*' |
 			tr -d ' ,' | sort -u >"$tmp/help"
 		[ -s "$tmp/help" ]
@@ -106,7 +106,7 @@ is "$(offers 4 topology -- x '')" "" "but not of a command that runs none"
 "$gpupart" plan -i sample:h200 --tenant llm:min=4 --tenant batch --json -o "$tmp/plan.json"
 is "$(offers 3 run --plan "$tmp/plan.json:" | line)" "$tmp/plan.json:batch $tmp/plan.json:llm" "--plan: tenants of a plan"
 is "$(offers 3 run --nr-tpcs '')" "" "a number is nobody's to guess"
-# Names that a pattern or a script could be made of: sed would run the first's command.
+# Names with characters of patterns and scripts: sed would run the command in the first.
 hostile='touch owned #|e;i&'
 cp "$tmp/plan.json" "$tmp/$hostile"
 is "$(cd "$tmp" && "$root/$words" 3 "$gpupart" run --plan "$hostile:" | line)" "$hostile:batch $hostile:llm" "--plan: of any file's name"
@@ -115,7 +115,7 @@ ok $? "and no command in it is run"
 is "$(offers 4 trace -i sample:h200 'a&|b=ug' | line)" 'a&|b=ugpu:0 a&|b=ugpu:1' "trace: any name"
 is "$(offers 5 run -i sample:h200 -g '0\t,' | line)" "$(for i in 0 1 2 3 4 5 6 7; do printf '%s ' "0\t,$i"; done | sed 's/ $//')" "-g: what is typed stays"
 
-# ---------------------------------------------------------------------- what runs now
+# ------------------------------------------------------------------- running programs
 ${CC:-gcc} -o "$tmp/hold" tests/cli/hold.c -ldl || exit 1
 mkfifo "$tmp/hold.in" "$tmp/hold.out"
 "$gpupart" run --exec -i sample:h200 --name held-$$ --mem 1G -t 3-9 -- "$tmp/hold" <"$tmp/hold.in" >"$tmp/hold.out" 2>"$tmp/err" &
@@ -138,7 +138,7 @@ has "$("$words" 3 "$gpupart" set -p '' | grep "^$pid	")" "held-$$ on 3-9" "and s
 mkdir "$tmp/share" "$tmp/zsh"
 sed "s|@datadir@/gpupart/completion|$root/share/completion|" share/completion/gpupart.bash >"$tmp/gpupart.bash"
 sed "s|@datadir@/gpupart/completion|$root/share/completion|" share/completion/_gpupart >"$tmp/zsh/_gpupart"
-# bash_says WORDS..: what bash would complete the last of them to; words as readline splits them.
+# bash_says WORDS..: bash's completions of the last word; words as split by readline.
 bash_says() {
 	PATH=$BUILD/bin:$PATH bash --norc -c '
 		. /usr/share/bash-completion/bash_completion && . "$1" && shift || exit
@@ -167,7 +167,7 @@ else
 	is "$(cat "$tmp/err")" "" "bash: without a word on stderr"
 fi
 
-# zsh_says LINE: what its line editor makes of it when all matches are put in.
+# zsh_says LINE: the line after zsh's editor has inserted all matches.
 zsh_says() {
 	cat >"$tmp/drive.zsh" <<'END'
 zmodload zsh/zpty

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""console.py PAGE FOLDER: runs the commands of PAGE's console blocks in FOLDER, by one shell,
-and compares what they print with what the page shows. In a page "..." stands for lines that are
-left out and 4711 for any process; the rest is as it is.
-console.py PAGE: each block behind a line "<!-- of FILE -->" is in FILE, a path from PAGE, in its
-order. TAP. Knows nothing of what is run."""
+"""console.py PAGE FOLDER: runs the commands of PAGE's console blocks in FOLDER, with one shell,
+and compares their output with the page. In a page "..." stands for omitted lines and 4711 for any
+process; everything else must be equal.
+console.py PAGE: each block after a line "<!-- of FILE -->" is in FILE, a path relative to PAGE, in
+the same order. TAP."""
 import os
 import re
 import subprocess
@@ -11,7 +11,7 @@ import sys
 
 
 def blocks(path):
-    """[line number, command, [lines that are shown]] of each command."""
+    """[line number, command, [expected lines]] of each command."""
     steps, inside = [], False
     with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
@@ -28,7 +28,7 @@ def blocks(path):
 
 
 def run(steps, folder):
-    """What each printed, both streams, by one shell that keeps its folder and variables."""
+    """The output of each, both streams, from one shell that keeps its folder and variables."""
     end = "@@ end of a step"
     script = "".join(f"{command}\nprintf '\\n%s\\n' '{end}'\n" for _, command, _ in steps)
     done = subprocess.run(["sh"], input=script, cwd=folder, stdout=subprocess.PIPE,
@@ -37,14 +37,14 @@ def run(steps, folder):
 
 
 def matches(shown, line):
-    """4711 is right-aligned or not: any number, with the blanks before it."""
+    """Matches 4711, right-aligned or not, with any number and its preceding blanks."""
     pattern = r"\s*\d+".join(re.escape(part.rstrip()) if i == 0 else re.escape(part)
                             for i, part in enumerate(shown.split("4711")))
     return shown == line or ("4711" in shown and re.fullmatch(pattern, line) is not None)
 
 
 def compare(shown, got):
-    """-1 where all is as shown, else the number of the shown line that is not."""
+    """-1 if all lines match, else the number of the first expected line that does not."""
     at = 0
     for i, line in enumerate(shown):
         if line == "...":
@@ -59,7 +59,7 @@ def compare(shown, got):
 
 
 def transcripts(path):
-    """(line number, file, [lines]) of each block that is of a file; what gave it is left out."""
+    """(line number, file, [lines]) of each block from a file, without the command."""
     of, inside = None, None
     with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
@@ -77,7 +77,7 @@ def transcripts(path):
 
 
 def follows(shown, text):
-    """Whether the lines are in the text: each run of them together, behind the one before."""
+    """Whether the text contains the lines: each group contiguous, and the groups in order."""
     at = 0
     for run_of in "\n".join(shown).split("\n...\n"):
         run_of = run_of.removeprefix("...\n").removesuffix("\n...").strip("\n")
@@ -95,7 +95,7 @@ def quoted(path):
     for number, name, lines in transcripts(path):
         with open(os.path.join(os.path.dirname(path), name), encoding="utf-8") as f:
             text = f.read()
-        # A transcript need not have its command.
+        # A transcript may lack the command.
         shown = ["..." if line.startswith("$ ") and line not in text else line for line in lines]
         missing = follows(shown, text)
         nr += 1

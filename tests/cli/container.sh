@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a container may lack or have of its own: the program runs, confined, with its
-# status, and doctor says what it is and what to do.
+# Containers that lack something or have something of their own: the program runs confined and
+# returns its status, and doctor reports the state and what to do.
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
 
@@ -9,7 +9,7 @@ e="-i tests/data/gh100-h200-e/capture.txt"
 row() { sed -n "/^[a-z]*  *$1 /,/^[a-z]/{/^[a-z]*  *$1 /p;/^  /p;}" "$tmp/doctor" | tr -s '\n ' ' '; }
 doctor_in() { "$@" "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>"$tmp/err"; }
 
-# The slot for an injected library: one that is not there, one of a gpupart outside.
+# The slot for an injected library: a missing library, and one of a gpupart outside.
 doctor_in env CUDA_INJECTION64_PATH="$tmp/none/libgpupart-inject.so" GPUPART_SET=0-7
 is "$? $(row injection-slot | cut -d ' ' -f 1)" "1 bad" "the injected library is not there: bad, and 1"
 has "$(row injection-slot)" "programs started from here run unconfined, whatever GPUPART_SET says" "it says what that means"
@@ -28,7 +28,7 @@ for there in outside none; do
 		"run takes the place of another gpupart's library ($there)"
 done
 
-# A libcuda and no node of the driver: a GPU that was not passed in.
+# A libcuda without device files: a GPU that was not passed in.
 cat >"$tmp/nodevice.c" <<'END'
 int cuInit(unsigned int flags) { return flags ? 1 : 100; }
 int cuDriverGetVersion(int *version) { *version = 12080; return 0; }
@@ -64,8 +64,8 @@ if ! ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 fi
 smids="0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"
 
-# in_state WORDS SCRIPT RESULT PART ADVICE: in namespaces of its own made ready by SCRIPT
-# the program runs confined, and the row about the folder of blocks has these.
+# in_state WORDS SCRIPT RESULT PART ADVICE: in new namespaces, prepared by SCRIPT, the program
+# runs confined, and the row about the state directory has these.
 self=$(id -u)
 in_state() {
 	cat >"$tmp/state" <<END
@@ -102,7 +102,7 @@ has "$(cat "$tmp/err")" "will not find the program: /dev/shm/gpupart-0 is full" 
 in_state "a folder for all" 'mkdir -m 755 $mine' note "/dev/shm/gpupart-0 has mode 0755" "-> make it 0700"
 in_state "a file in its place" ': >$mine' note "/dev/shm/gpupart-0 is no folder" "-> remove it"
 
-# Users and pids of their own.
+# A user namespace and a pid namespace.
 unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 has "$(row namespaces)" "users of its own (0 here is $self outside)" "a user namespace: who it is outside"
 unshare -U "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
@@ -121,7 +121,7 @@ has "$(row namespaces)" "this has pids of its own and users of its own" "a pid n
 unshare -r -m -p -f --mount-proc "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 42 >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out")" "42 $smids" "in both: the program runs, confined"
 
-# The folder of somebody else, seen through the map of users: only root can make one.
+# Another user's folder, in a user namespace: only root can create one.
 if [ "$self" != 0 ]; then
 	skip "no root: no folder of another user can be made"
 	tap_done

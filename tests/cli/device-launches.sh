@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a run says at its end of kernels that can launch others from the GPU, on the
-# simulated GPU, and what doctor says while it runs.
+# run's report at its end about kernels that can launch others from the GPU, on the simulated GPU,
+# and doctor's report while it runs.
 . "$(dirname "$0")/tap.subr"
 
 cat >"$tmp/parent.c" <<'END'
@@ -121,20 +121,20 @@ is "$status" 125 "a driver that does not tell of modules: nothing is started"
 has "$err" "this driver does not tell of modules" "and it is said why"
 unset GPUPART_SIM_FAULTS
 
-# What is tried on a GPU.
+# The commands for a test on a GPU.
 for lazily in "" lazy-libraries; do
 	GPUPART_SIM_FAULTS=$lazily GPUPART_RUN_ARGS=$e tests/gpu/device_launch.sh >"$tmp/out" 2>"$tmp/err"
 	is "$? $(grep -c "^not ok" "$tmp/out")" "0 0" "tests/gpu/device_launch.sh, $(wc -l <"$tmp/out") lines${lazily:+, $lazily}"
 done
 
-# A process in which it cannot be done.
+# A process in which it is not possible.
 try run $e -g 0 --no-device-launch -- env GPUPART_SIM_FAULTS=no-stream-events "$tmp/parent" 1 nothing
 is "$status" 7 "the driver does not tell a process of modules: it runs"
 has "$err" "was never confined: GPUPART_NO_DEVICE_LAUNCH=1: this driver does not tell of modules" "and is reported"
 try run $e -g 0 --no-device-launch --strict -- env GPUPART_SIM_FAULTS=no-stream-events "$tmp/parent" 1 nothing
 has "$err" "was kept from CUDA (simulated): GPUPART_NO_DEVICE_LAUNCH=1" "--strict: it gets no CUDA"
 
-# Doctor, while it runs.
+# doctor, while it runs.
 mkfifo "$tmp/in" "$tmp/out.parent"
 "$gpupart" run --exec $e -t 0-7 --name sorter -- "$tmp/parent" 5 cudaLaunchDeviceV2 wait \
 	<"$tmp/in" >"$tmp/out.parent" 2>/dev/null &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The man page knows every option that the commands take, every variable that the code
-# reads and the files it makes.
+# The man page has every option of the commands, every variable that the code reads, and the files
+# that it creates.
 . "$(dirname "$0")/tap.subr"
 man=Documentation/man/gpupart.1
 
@@ -11,7 +11,7 @@ ok $? "there are commands"
 for command in $commands; do
 	synopsis=$(sed -n "/^\.Sh SYNOPSIS/,/^\.Sh DESC/{/^\.Cm $command/,/^\.Nm/p;}" $man)
 	try $command --help
-	# "-o --output", or "- --json" where there is no short form.
+	# "-o --output", or "- --json" without a short form.
 	sed -nE '/^Examples/q; s/^  (-[a-z]), (--[a-z-]*).*/\1 \2/p; s/^      (--[a-z-]*).*/- \1/p' "$tmp/out" >"$tmp/options"
 	while read -r short long; do
 		grep -qE "(Fl|,) $(echo "$long" | cut -c 2-)( |$)" $man
@@ -23,7 +23,7 @@ for command in $commands; do
 		ok $? "man page: $command $long in the synopsis"
 	done <"$tmp/options"
 done
-# What it reads, but for what all programs read, and what Slurm's daemons tell.
+# Variables that it reads, without those of all programs and of Slurm's daemons.
 variables=$(find cli lib -name '*.c' ! -path 'lib/nvml/*' -exec cat {} + |
 	grep -oE '"GPUPART_[A-Z_]+"|getenv\("[A-Z_]*"' | grep -oE '[A-Z_]{2,}' |
 	grep -vxE 'HOME|PATH|SLURM_CONF|SLURMD_NODENAME' | sort -u)
@@ -41,7 +41,7 @@ if mandoc -T lint $man >/dev/null 2>&1 || command -v mandoc >/dev/null; then
 else
 	skip "no mandoc"
 fi
-# Pages that are named are there; tests/cli/installed.sh has whether they are installed.
+# Referenced pages exist; tests/cli/installed.sh checks whether they are installed.
 for page in $(cat Documentation/man/*.[1-9] | sed -n 's/^\.Xr \(gpupart[a-z_-]*\) \([0-9]\).*/\1.\2/p' | sort -u) \
 	$(find cli lib/inject -name '*.c' -exec cat {} + | grep -oE 'gpupart-[a-z-]+\([0-9]\)' | tr '(' . | tr -d ')' | sort -u); do
 	[ -e "Documentation/man/$page" ] || grep -q "^int ${page%.3}(\|[ *]${page%.3}(" include/gpupart.h include/gpupart_manage.h

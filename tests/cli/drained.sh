@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart set --wait on the simulated GPU: when the launches that a program made before its set
-# changed have ended, and what cannot be known.
+# gpupart set --wait on the simulated GPU: when the launches from before a change of the set have
+# ended, and when that is unknown.
 . "$(dirname "$0")/tap.subr"
 . "$(dirname "$0")/running.subr"
 GPUPART_SIM_FAULTS=host-clock,host-thread
@@ -18,14 +18,15 @@ if emulated "has no membarrier() of other processes: set --wait"; then
 fi
 name=drained-$$
 
-# until_true EXPRESSION: of what stat says of the program.
+# until_true EXPRESSION: of stat's JSON of the program.
 until_true() {
 	for _ in $(seq 100); do
 		"$gpupart" stat -p "$pid" -d 0.1 --json -o "$tmp/json" 2>/dev/null || continue
 		[ "$(ask "$1")" = True ] && break
 	done
 }
-# ask EXPRESSION: of the JSON d in $tmp/json, p its first process, w what was waited for.
+# ask EXPRESSION: evaluates it with the JSON d in $tmp/json, its first process p, and the wait's
+# result w.
 ask() {
 	python3 -c "
 import json, sys
@@ -38,7 +39,7 @@ json() {
 	printf '%s' "$out" >"$tmp/json"
 }
 
-# ------------------------------------------- kernels of 1 ms, of which queues are full
+# ------------------------------------------------------ kernels of 1 ms in full queues
 begin "$prog" threads 1000000
 until_true 'p["outstanding"] > 100'
 try set "$name" -t 0-7 --wait=60s
@@ -53,7 +54,7 @@ is "$status $(ask '[w["seconds"] > 0.05, [[x["pid"], x["drained"], x["why"]] for
 	"0 [True, [[$pid, 'yes', None]], 1]" "-p, without a limit of time, with --json"
 stop
 
-# ------------------------------------------------------------- a kernel that does not end
+# ------------------------------------------------------------ a kernel that never ends
 begin "$prog" fast_then_long 4200
 until_true 'p["launches"] == 0 and p["outstanding"] > 0'
 try set "$name" -t 0-7 --wait=50ms
@@ -91,7 +92,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 711 "$tmp"
 	mkdir "$tmp/theirs" && chmod 777 "$tmp/theirs"
 	cp "$prog" "$tmp/theirs/prog"
-	# another: waits until user 4720's program has queues that are full: $other.
+	# another: waits until the queues of user 4720's program are full: $other
 	another() {
 		for _ in $(seq 500); do
 			other=$("$gpupart" ps --json | python3 -c "
@@ -108,7 +109,7 @@ print(*[p['pid'] for p in json.load(sys.stdin)['processes'] if p['uid'] == 4720]
 		"$gpupart" run --exec $sim --name theirs -- "$tmp/theirs/prog" threads 1000000 >/dev/null 2>&1 &
 	another
 	kill -STOP "$other"
-	# Its page says so; the id is behind the header's first 96 bytes.
+	# Its page has the id, after the first 96 bytes of the header.
 	tr '\0' '\n' <"/proc/$mine/environ" | sed -n 's/^GPUPART_JOB=//p' | tr '\n' '\0' |
 		dd of="$(echo /dev/shm/gpupart-4720/"$other".*[!s])" bs=1 seek=96 conv=notrunc 2>/dev/null
 	try set "$name" -t 0-7 --wait=20s
@@ -131,7 +132,7 @@ else
 	skip "other users: only as root"
 fi
 
-# ------------------------------------------------------------------- bad words
+# ------------------------------------------------------------------- invalid arguments
 refused 2 "--wait: goes with a SET" set "$name" --wait
 refused 2 "--wait=5: wants a time above 0" set "$name" -t 0-7 --wait=5
 refused 2 "--wait=0s: wants a time above 0" set "$name" -t 0-7 --wait=0s

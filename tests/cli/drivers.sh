@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The driver's table of callbacks, on stand-ins for libcuda.so: which the library takes, what it
-# says of the others, what it leaves behind; and scripts/try-drivers with packages of them.
+# The driver's table of callbacks, with fake libcuda.so files: which of them the library accepts,
+# its messages about the others, what it leaves subscribed; and scripts/try-drivers with such
+# packages.
 . "$(dirname "$0")/tap.subr"
 try=$BUILD/tests/drivers-try
 libcuda=$BUILD/tests/drivers-libcuda.so
@@ -17,7 +18,7 @@ fake() {	# SETTINGS
 	err=$(cat "$tmp/err")
 }
 
-# As the drivers 450, 460, 470, 580 have it, and one that is larger: hardware.md.
+# Like drivers 450, 460, 470, 580, and a larger one: hardware.md.
 while read -r bytes features counted accepted; do
 	fake "bytes=$bytes features=$features"
 	is "$status $out" "0 $bytes | $counted | 0 | 0 0 0 0 | 1 | $accepted | 0 | accepted" "a table of $bytes bytes"
@@ -91,7 +92,7 @@ is "$(grep -c mirror.invalid "$tmp/out")" 0 "try-drivers: its table names no mir
 tried "bytes=88 cbids=5"
 is "$status $(grep -c '| refused: ' "$tmp/out")" "1 2" "try-drivers: a driver that is refused"
 
-# What scripts/capture-gpu keeps of launches, with no help of the library.
+# The output of scripts/capture-gpu about launches, made without the library.
 dump=$BUILD/tests/gpu-launch_dump
 LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$PWD/tests/data/gh100-h200-e/capture.txt "$dump" >"$tmp/out" 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/err")" "0 0" "launches are dumped"
@@ -99,7 +100,7 @@ is "$(grep -c '^callbacks = 1$' "$tmp/out") $(grep -c '^at-parameter = 0x20$' "$
 # V04_00, clcbc0qmd.h: GRID_WIDTH, GRID_HEIGHT and GRID_DEPTH are bits 1055:1024, 1071:1056 and 1103:1088.
 is "$(awk '/^at-parameter/ { tmd = $3 == "0x20" } tmd && $1 == "080" { print $2, $3, $4 }' "$tmp/out" | sed -n 2p)" \
 	"3d000000 07000000 03000000" "a grid of 61x7x3 is seen there"
-# The GPU that is named, as gpupart has its names, and none where there is no such GPU.
+# The named GPU, with gpupart's forms of names, and none if there is no such GPU.
 awk '/^checksum/ { exit } { sub(/^pci = .*/, "pci = 0000:0d:00.0"); sub(/^uuid = .*/, "uuid = GPU-01234567-89ab-cdef-0123-456789abcdef"); print }' \
 	tests/data/gh100-h200-b/capture.txt >"$tmp/second"
 hash=-3750763034362895579	# scripts/capture-from-tables

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart ps --engines on made registers: shares of known schedules, JSON, and what it refuses.
+# gpupart ps --engines with made-up registers: shares of known schedules, JSON, and refusals.
 . "$(dirname "$0")/tap.subr"
 tests/kmod/regfiles "$tmp/regs" || exit 1
-# The device table and the runlists of a board; channels' words are not asked for.
+# The device table and the runlists of a board; the words of channels are not read.
 board() {
 	awk '$1 == "0x000000" || $1 == "0x000004" || $1 == "0x000a00" || $1 == "0x0224fc" || $1 ~ /^0x022[89a-f]/ ||
 	     $1 ~ /^0x023/ || $1 ~ /^0xc0[0-9]/' "$tmp/regs/$1.regs"
 }
-# What was seen on an H200 of two programs in time slices: TSG 7 in 1462 samples, TSG 11 in 451,
+# As seen on an H200 with two programs in time slices: TSG 7 in 1462 samples, TSG 11 in 451,
 # switching in 87 (in another order here).
 slices() {
 	awk 'BEGIN {
@@ -36,7 +36,7 @@ print(d["schema"], d["simulated"], d["seconds"], e["name"], e["samples"], e["swi
       [(t["tsg"], t["samples"], t["share"], t["channel"], t["owner"]) for t in e["tsgs"]])' "$tmp/json")" \
 	"gpupart/1 True None Graphics/Compute 2000 0.0435 [(7, 1462, 0.731, 10, None), (11, 451, 0.2255, 31, None)]" "the same as JSON"
 
-# The graphics runlist is in each sample, the others in turn; a runlist that is refused is left out.
+# The graphics runlist is in each sample, the others in turn; a refused runlist is left out.
 { board gh100-runlists-mixed; awk 'BEGIN {for (i = 0; i < 310; i++) print "sample"}'; } >"$tmp/mixed"
 "$gpupart" ps --engines -i "$tmp/mixed" --json >"$tmp/json"
 is "$(python3 -c '
@@ -70,7 +70,7 @@ if [ ! -e /dev/nvidiactl ]; then
 	refused 1 "no NVIDIA driver" --engines -i rm
 	refused 1 "the module gpupart is not loaded" --engines -i kernel
 fi
-# The comparison for a real GPU, as far as the simulated one goes.
+# The part of the comparison for a real GPU that runs on the simulated one.
 GPUPART_SIM=$PWD/tests/data/gh100-h200-e/capture.txt tests/gpu/engines.sh >"$tmp/out" 2>&1
 is "$? $(grep -c '^ok' "$tmp/out")" "0 4" "tests/gpu/engines.sh with programs on the simulated GPU" || sed 's/^/# /' "$tmp/out"
 tap_done

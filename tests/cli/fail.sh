@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The command where an allocation of it fails, of its own or of a library's: it is what it would
-# be, or says so and ends with a status of its own; it is ended by no signal and shows no half of
-# a result. The first 40 allocations one by one, and from there on ever fewer. TAP.
+# The command when one of its allocations fails, in its own code or in a library: it either has
+# the same result, or reports the error and exits with its own status. No signal ends it, and it
+# prints no partial result. The first 40 allocations one by one, and then with growing distances.
+# TAP.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/tap.subr"
 shim=$BUILD/tests/fail_alloc.so

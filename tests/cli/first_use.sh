@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a new user tries first: words that are not there, pipes that close early, endings of files.
+# First attempts of a new user: unknown words, pipes that close early, file name endings.
 . "$(dirname "$0")/tap.subr"
 h200="-i sample:h200"
 
@@ -8,7 +8,7 @@ for page in README.md Documentation/user/tutorial.md Documentation/user/tutorial
 	is "$(grep -h '^scripts/bootstrap' $page | grep -vE '^scripts/bootstrap (build|check|coverage)\b')" "" "$page: bootstrap has a word behind it"
 done
 
-# A reader that goes early: nothing is said. A full disk is said.
+# A reader that closes early: no message. A full disk: a message.
 for words in "doctor --no-launch $h200" "topology $h200 --json" "run --help" "help qos"; do
 	mkfifo "$tmp/fifo"
 	true <"$tmp/fifo" &
@@ -23,7 +23,7 @@ is "$? $(cut -d : -f 1-2 "$tmp/err")" "1 gpupart: writing to standard output" "a
 for ending in png pdf jpg; do
 	refused 2 "-o $tmp/x.$ending: cannot draw .$ending, only .svg" topology $h200 -o "$tmp/x.$ending"
 done
-# FILE.json has JSON in it, unless a form is asked for.
+# FILE.json contains JSON, unless a form is given.
 for words in "topology $h200" "plan $h200 --tenant a:min=1" "sim figure-4" "sim --list" ps "stat $h200 -- true"; do
 	# shellcheck disable=SC2086 # a list of words
 	try ${words%%-- *} -o "$tmp/x.json" ${words#"${words%%-- *}"}
@@ -36,7 +36,7 @@ is "$status $out" "0 data" "stat: the program's stdout is the program's alone"
 has "$err" "no CUDA call: the program made no CUDA call" "the report is on stderr"
 try stat $h200 --json -- echo data
 is "$status $out $(jq -r .command "$tmp/err" 2>&1)" "0 data stat" "JSON too"
-# An option is written out: --sm is not --sm-count.
+# Options are not abbreviated: --sm is not --sm-count.
 refused 125 "--sm-count" run $h200 --sm 8 -- true
 refused 2 "unknown option '--outpu=x': --output has to be written out" topology $h200 --outpu=x
 refused 2 "process 999999999 does not exist" set -p 999999999 -t 0
@@ -94,7 +94,7 @@ else
 	echo >&4
 	exec 4>&-
 	wait
-	# The run around the run around it uses the GPU, too.
+	# The outermost of three runs uses the GPU too.
 	try run $h200 -t 0-7 --name "around$$" -- sh -c '"$1" lib/confine/probe.ptx 0 wait <"$2" >&2 &
 		exec 4>"$2"
 		until "$0" ps | grep -q "$GPUPART_NAME .*0-7"; do sleep 0.1; done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart run on several simulated GPUs: each GPU that --gpu names has a set, the others are free
-# and named, set changes all of them, runs inside runs, lists that are wrong.
+# gpupart run on several simulated GPUs: each GPU in --gpu has a set, the others are free and
+# named, set changes all of them, runs inside runs, invalid lists.
 . "$(dirname "$0")/tap.subr"
 GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt
 LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim
@@ -9,8 +9,8 @@ export GPUPART_SIM LD_LIBRARY_PATH
 name=gpus-test-$$
 a=0000:01:00.0 b=0000:02:00.0
 
-# A program that knows nothing of gpupart: at its start and for each line on stdin the SMs on which
-# a launch on each GPU ran, in one line.
+# A program that does not use gpupart: at its start and for each line on stdin it prints, in one
+# line, the SMs of a launch on each GPU.
 cat >"$tmp/gpus.c" <<'END'
 #include <dlfcn.h>
 #include <stdio.h>
@@ -82,11 +82,11 @@ if ! ${CC:-cc} -o "$tmp/gpus" "$tmp/gpus.c" -ldl 2>"$tmp/err"; then
 fi
 ptx=lib/confine/probe.ptx
 sms() { "$tmp/gpus" $ptx <"/dev/null" 2>"$tmp/err.sms"; }
-# one GPU SET: the SMs of it, by a run on that GPU alone.
+# one GPU SET: the SMs of SET, from a run on that GPU only.
 one() {
 	"$gpupart" run --gpu "$1" $2 -- "$tmp/gpus" $ptx </dev/null 2>/dev/null | cut -d'|' -f$(($1 + 1)) | xargs
 }
-# both SET: the SMs of it on each GPU, as the program prints them.
+# both SET: the SMs of SET on each GPU, as the program prints them.
 both() { echo "$(one 0 "$1") | $(one 1 "${2-$1}")"; }
 said() { xargs <"$tmp/out"; }
 run() { try run "$@" -- "$tmp/gpus" $ptx </dev/null; }
@@ -120,7 +120,8 @@ try run --gpu 0,1 -g 0 --name "$name" --mem 1G -- env
 is "$(sed -n 's/^GPUPART_GPU=//p' "$tmp/out")" "$a,$b" "GPUPART_GPU has both"
 is "$(sed -n 's/^GPUPART_SET=//p' "$tmp/out" | tr ';' '\n' | grep -c .)" 2 "GPUPART_SET has a set for each"
 
-# An older library takes the list for the name of a GPU; so must this one take a wrong word.
+# An older library takes the list as the name of a GPU; this one must treat an invalid name the
+# same way.
 GPUPART_GPU=$a,nosuch GPUPART_SET="0;0" CUDA_INJECTION64_PATH=$BUILD/lib/gpupart/libgpupart-inject.so "$tmp/gpus" $ptx \
 	</dev/null >"$tmp/out" 2>"$tmp/err"
 has "$(cat "$tmp/err")" "not confined: no simulated GPU is nosuch" "a word that names no GPU is said"
@@ -155,7 +156,7 @@ has "$(cat "$tmp/err")" "cannot leave it for $b" "inside a run on one GPU there 
 try run --exec --gpu 0,1 -t 0-7 -- "$gpupart" run --exec --gpu 1,0 -t 2,3 -- "$tmp/gpus" $ptx </dev/null
 is "$status $(said)" "0 $(both "-t 2,3")" "a run that becomes a run"
 
-# set NAME, while it runs and for what starts later.
+# set NAME, while it runs and for later processes.
 mkfifo "$tmp/in"
 "$gpupart" run --gpu 0,1 -g 0 --name "$name" -- sh -c "'$tmp/gpus' $ptx; exec '$tmp/gpus' $ptx </dev/null" \
 	<"$tmp/in" >"$tmp/lines" 2>"$tmp/err" &

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A node's grant holds in user namespaces, which rootless containers are, whatever the environment says.
+# A node's grant applies in user namespaces, such as those of rootless containers, with any
+# environment.
 . "$(dirname "$0")/tap.subr"
 if [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null || ! setpriv --reuid 4711 --clear-groups unshare -Ur true 2>/dev/null; then
 	skip "only root makes grants, in namespaces of its own"
@@ -45,7 +46,7 @@ ${CC:-cc} -iquote . -I include -I include/uapi -o "$tmp/give" "$tmp/give.c" "$BU
 chmod 755 "$tmp"
 cat >"$tmp/as" <<END
 mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm || exit 120
-# The map of mask bits that run checked is in its environment.
+# Its environment has the map of mask bits that run checked.
 exec "$gpupart" run -i sample:h200-e -t 0-65 -- sh -c 'for grant in \$GRANT; do "$tmp/give" "\$grant" "\$GPUPART_CHECKED" || exit 121
 		for patch in \$PATCH; do
 			printf "\${patch#*=}" | dd of=/run/gpupart/jobs/\$grant bs=1 seek=\${patch%%=*} conv=notrunc status=none || exit 123
@@ -54,7 +55,7 @@ exec "$gpupart" run -i sample:h200-e -t 0-65 -- sh -c 'for grant in \$GRANT; do 
 	[ -z "\$FREEZE" ] || mount -o remount,ro /run || exit 122
 	exec setpriv --reuid "\$USER_ID" --clear-groups env XDG_CACHE_HOME=/dev/null "\$@"' - "\$@"
 END
-# sms GRANT USER COMMAND...: on how many SMs the program ran, begun by COMMAND.
+# sms GRANT USER COMMAND...: the number of SMs of the program, started by COMMAND.
 sms() {
 	grant=$1
 	user=$2
@@ -81,7 +82,7 @@ is "$(sms "0-7 0-9" 4712 unshare -U)" 112 "nor is his the other's"
 is "$(FREEZE=1 sms "0-7 0-8" 4711 env GPUPART_JOB=0-8 unshare -U)" 4 "/run is read only: what both grants allow"
 is "$(FREEZE=1 sms "0-7 0-9" 4711 env GPUPART_JOB=0-9 unshare -U)" 0 "nothing in common: no CUDA"
 has "$(cat "$tmp/err")" "hides which grant is this user's" "and why"
-# Of another version: the layout, at byte 12, is another number.
+# Another version: the layout, at byte 12, has another number.
 PATCH='12=\143'
 export PATCH
 is "$(sms 0-7 4711 env -u GPUPART_REPORT -u GPUPART_CHECKED GPUPART_SET=0-65)" 8 "a grant of another version holds: its header has the checked map"
@@ -92,7 +93,7 @@ for other in GPUPART_STRICT=0 GPUPART_DISABLE=1 GPUPART_SET=0-65; do
 	is "$(STRICT=1 sms 0-7 4711 env -u GPUPART_REPORT $other GPUPART_SIM_FAULTS=no-table)" 0 "and is strict: no CUDA where it cannot be confined, $other"
 	has "$(cat "$tmp/err")" "strict: no CUDA for this process" "and why, $other"
 done
-# Of one that left these bytes of the header 0: the environment has the map.
+# A version that left these bytes of the header 0: the environment has the map.
 PATCH="$PATCH 279=\\0 360=$(printf '\\0%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20)"
 is "$(STRICT=1 sms 0-7 4711 env -u GPUPART_REPORT GPUPART_SET=0-65 GPUPART_STRICT=1)" 8 "a header without the checked map: the environment's"
 is "$(STRICT=1 sms 0-7 4711 env -u GPUPART_REPORT GPUPART_STRICT=1 GPUPART_SIM_FAULTS=no-table)" 0 "and the environment's strictness"
@@ -106,7 +107,7 @@ END
 is "$(sms 0-7 4711 env GPUPART_SET=0-65 unshare -Urm sh "$tmp/no_proc")" 8 "user 0 with a /proc of his own is held"
 left=$(unshare -m sh -c "mount -t tmpfs none /run && '$tmp/give' 0-7 '' && ls -A /run/gpupart/jobs && '$tmp/give' 0-7 && ls -A /run/gpupart/jobs | wc -l")
 is "$(echo "$left" | tail -n 1)" 0 "a grant that is dropped leaves nothing"
-# Any user can open the folder of grants, and a lock on it needs no more.
+# Any user can open the folder of grants, and that is sufficient for a lock.
 cat >"$tmp/set.c" <<'END'
 #include <stdio.h>
 #include "lib/private.h"

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/runtests.sh: no test sees what is set for CUDA, gpupart or the simulated driver; several at
-# a time add up as one after another do.
+# tests/runtests.sh: no test gets variables for CUDA, gpupart or the simulated driver; parallel
+# runs have the same totals as sequential ones.
 . "$(dirname "$0")/tap.subr"
 
 cat >"$tmp/test" <<'END'
 #!/bin/sh
-# What is set, as the name of a check.
+# The variables that are set, as the name of a check.
 echo "ok 1 - $CUDA_VISIBLE_DEVICES$CUDA_DEVICE_ORDER$GPUPART_SIM_FAULTS$GPUPART_SET$NO_COLOR"
 [ -z "$CUDA_VISIBLE_DEVICES$CUDA_DEVICE_ORDER$GPUPART_SIM_FAULTS$GPUPART_SET$NO_COLOR" ] || echo "not ok 2 - set"
 echo 1..1
@@ -21,7 +21,8 @@ is "$? $(tail -n 1 "$tmp/out")" "0 1 passed, 0 failed, 0 skipped" "a test sees n
 run TEST_ENVIRONMENT=keep
 is $? 1 "TEST_ENVIRONMENT=keep leaves them"
 
-# Two that meet, which one after another cannot; one that fails; one whose run is killed.
+# Two tests that wait for each other, which is impossible sequentially; one that fails; one whose
+# run is killed.
 program() {
 	{ echo "#!/bin/sh"; cat; } >"$tmp/$1"
 	chmod +x "$tmp/$1"
@@ -50,7 +51,7 @@ TEST_JOBS=2 TEST_TOTALS='' tests/runtests.sh "$tmp/fails" "$tmp/meet1" "$tmp/kil
 is "$? $(tail -n 1 "$tmp/out")" "1 1 passed, 2 failed, 0 skipped" "one that fails and one whose run is killed"
 is "$(grep -c 'this one$\|1 tests ended without their totals' "$tmp/out")" 2 "both are said"
 
-# Apart, neither sees what the other has in /dev/shm.
+# With TEST_APART, neither sees the other's files in /dev/shm.
 for i in 1 2; do
 	program apart$i <<-END
 	mkdir /dev/shm/apart.$$.$i

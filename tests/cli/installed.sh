@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What make install puts where: libraries and pkg-config files, manual pages, completion, the unit,
-# the example configurations, which are tried; and that debian/*.install leaves nothing of it out.
+# The results of make install: libraries and pkg-config files, manual pages, completion, the unit,
+# the example configurations, which are tested; and that debian/*.install contains all of them.
 . "$(dirname "$0")/tap.subr"
 unset GPUPART_JOB
 dest=$tmp/dest
@@ -9,7 +9,7 @@ env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s install install-python B="$BUILD" 
 	datadir=/usr/share bashcompdir=/usr/share/bash-completion/completions zshcompdir=/usr/share/zsh/site-functions \
 	unitdir=/lib/systemd/system pythondir=/usr/lib/python3/dist-packages >"$tmp/log" 2>&1
 ok $? "make install: $(tail -n 1 "$tmp/log")"
-# Of libgpupart.a nothing tells where it lies, so that it has the folder of the samples in it.
+# A program with libgpupart.a cannot know the folder of the samples, so that it is compiled in.
 in_archive() { grep -aoE '/[a-z/]+/gpupart/captures' "$1" | grep -v '^/share/' | sort -u; }
 built=$(in_archive "$BUILD/lib/libgpupart.a")
 for share in "${built%/gpupart/captures}" /elsewhere/share; do
@@ -32,14 +32,14 @@ ok $? "no place of a folder was left in"
 grep -q '/usr/share/gpupart/completion/words ' "$dest/usr/share/bash-completion/completions/gpupart"
 ok $? "bash's completion knows where its words are"
 
-# The simulated driver: faults are a build's, for tests.
+# The simulated driver: fault injection is in builds only, for tests.
 faulty() {
 	GPUPART_SIM_FAULTS=no-table GPUPART_SIM=tests/data/gh100-h200-e/capture.txt LD_LIBRARY_PATH="$1" \
 		"$gpupart" verify --quick 2>&1 | grep -c 'offers no launch callback'
 }
 is "$(faulty "$BUILD/lib/gpupart/sim") $(faulty "$dest/usr/lib/here/gpupart/sim")" "1 0" "the simulated driver that is installed plays no faults"
 
-# pkg-config, as a program's build uses it.
+# pkg-config, as in a program's build.
 if command -v pkg-config >/dev/null 2>&1; then
 	config() {
 		PKG_CONFIG_PATH="$dest/usr/lib/here/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$dest" pkg-config "$@"
@@ -84,17 +84,18 @@ else
 	skip "no systemd-analyze"
 fi
 
-# The drop-in, as systemd reads it: %p is the unit's name, %% a per cent sign, $PART is split at blanks.
+# The drop-in, as systemd reads it: %p is the unit's name, %% a per cent sign, $PART is split at
+# blanks.
 drop=$dest/usr/share/doc/gpupart/examples/drop-in.conf
 start=$(sed -n 's/%p/serve/; s|^ExecStart=/usr/bin/\(gpupart .*\) -- .*|\1|p' "$drop")
 PART=$(sed -n 's/%%/%/; s/^Environment="PART=\(.*\)"$/\1/p' "$drop")
 is "$start" 'gpupart run --exec --name serve $PART' "the drop-in runs what was installed"
-# shellcheck disable=SC2016 # of the program
+# shellcheck disable=SC2016 # expanded by the program
 out=$(PATH=$BUILD/bin:$PATH GPUPART_INPUT=sample:h200 sh -c 'PART=$1; eval "exec $2 -- env"' sh "$PART" "$start" 2>"$tmp/err" | grep -E '^GPUPART_(NAME|MEM|SET)=' | sort | tr '\n' ' ')
 has "$out" "GPUPART_MEM=21474836480 GPUPART_NAME=serve GPUPART_SET=0" "its unit gets a quota, a name and a set: $out"
 is "$(sed -n '/^ExecStart=/p' "$drop" | sed -n '1p;$=' | tr '\n' ' ')" "ExecStart= 2 " "and replaces the unit's own ExecStart"
 
-# The example configurations are what the commands take.
+# The commands accept the example configurations.
 is "$(ls "$dest/usr/share/doc/gpupart/examples" | tr '\n' ' ')" "config.example drop-in.conf engine peers.py plan.yaml qos.yaml scenario.yaml " "seven examples, all of which are tried here but engine and peers.py, which need PyTorch and a GPU"
 cd "$dest/usr/share/doc/gpupart/examples" || exit 1
 try plan -i sample:h200 -f plan.yaml --json -o "$tmp/plan.json"
@@ -108,7 +109,7 @@ try sim scenario.yaml
 has "$status $(echo "$out" | tail -n 1)" "0 " "scenario.yaml"
 out=$(python3 -B engine/run.py --help)
 has "$out" "--check-decode" "engine: finds its own files"
-# As it is, and with the defaults that are comments in it.
+# Unchanged, and with the defaults in its comments enabled.
 mkdir -p "$XDG_CONFIG_HOME/gpupart"
 for text in 's/^#default.input/default.input/' 's/^#default/default/'; do
 	sed "$text" config.example >"$XDG_CONFIG_HOME/gpupart/config"
@@ -121,18 +122,18 @@ done
 rm "$XDG_CONFIG_HOME/gpupart/config"
 cd "$root" || exit 1
 
-# So are the pages that README and the manual send to; the index of them has README's name.
+# The pages that README and the manual refer to are installed too; their index has README's name.
 pages=$(find README.md Documentation/man cli \( -name README.md -o -name '*.[1-9c]' \) -exec cat {} + | grep -oE 'Documentation/(user|internals)/[a-z0-9-]+\.md' | sort -u)
 is "$(echo "$pages" | grep -vxFf debian/gpupart.docs)" "" "gpupart.docs has each page that is named: $(echo "$pages" | wc -l)"
 is "$(printf '%s\n' Documentation/user/*.md Documentation/internals/*.md | grep -vxFf debian/gpupart.docs)" "" "and each that these lead to"
 is "$(while read -r page; do [ -e "$page" ] || echo "$page"; done <debian/gpupart.docs)" "" "and all are there"
 
-# Every file is in a package: debian/*.install has it, or a folder of it.
+# Every file is in a package: debian/*.install has it, or its folder.
 installed=$(cd "$dest" && find . ! -type d | sed 's|^\./||; s|zsh/site-functions|zsh/vendor-completions|' | sort)
 left=
 for file in $installed; do
 	found=
-	# Slurm's plugin, where its headers are: debian/rules leaves it out.
+	# The Slurm plugin, if Slurm's headers are installed: debian/rules excludes it.
 	case $file in
 	*/gpupart_spank.so | */gpupart.lua | */slurm-health) continue ;;
 	esac
@@ -146,13 +147,13 @@ for file in $installed; do
 done
 is "$left" "" "each file that is installed belongs to a package: $(echo "$installed" | wc -l)"
 
-# Away again, and nothing that is not ours.
+# Uninstalling removes these files and no others.
 mkdir -p "$dest/usr/share/gpupart/captures" "$dest/etc/gpupart"
 : >"$dest/usr/share/gpupart/captures/mine.capture"
 : >"$dest/etc/gpupart/config"
 mv "$dest" "$dest of two words"
 dest="$dest of two words"
-# By a path from here, as it may be given to install too.
+# With a relative path, which install accepts too.
 env -u MAKEFLAGS -u MFLAGS "${MAKE:-make}" -s uninstall B="$BUILD" DESTDIR="$(realpath --relative-to=. "$dest")" prefix=/usr libdir=/usr/lib/here \
 	datadir=/usr/share bashcompdir=/usr/share/bash-completion/completions zshcompdir=/usr/share/zsh/site-functions \
 	unitdir=/lib/systemd/system pythondir=/usr/lib/python3/dist-packages >"$tmp/log" 2>&1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart topology --json: valid, the schema first, the stable names, the same numbers
-# as the capture has.
+# gpupart topology --json: valid, the schema first, with the documented names and the capture's
+# numbers.
 . "$(dirname "$0")/tap.subr"
 
 # ask EXPRESSION-OF-jq EXPRESSION-OF-python: the value as compact JSON.

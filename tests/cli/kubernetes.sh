@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The files of Documentation/user/examples/kubernetes fit together: the shares are planned and are
-# devices, the plugin's resources are those that the pods ask for, paths and users are the same
-# everywhere. No cluster is asked.
+# The files of Documentation/user/examples/kubernetes are consistent: the shares are planned and
+# are devices, the pods request the plugin's resources, paths and users are the same everywhere.
+# Needs no cluster.
 . "$(dirname "$0")/tap.subr"
 examples=Documentation/user/examples/kubernetes
 if ! python3 -c '' 2>/dev/null; then
@@ -16,7 +16,7 @@ for board in sample:h200 sample:h200-e; do
 	try cdi -i $board --plan "$tmp/plan.json" -o "$tmp/cdi.json"
 	is $status 0 "its shares are devices on $board"
 done
-# The resources of generic-cdi-plugin: VENDOR/CLASS-DEVICE; of a real GPU the class is "set".
+# The resources of generic-cdi-plugin: VENDOR/CLASS-DEVICE; for a real GPU the class is "set".
 resources=$(python3 -c "import json
 print(*sorted('gpupart.dev/set-' + d['name'] for d in json.load(open('$tmp/cdi.json'))['devices']))")
 is "$resources" "gpupart.dev/set-batch gpupart.dev/set-llm gpupart.dev/set-notebook" "the resources of the shares"
@@ -38,7 +38,7 @@ for file in $examples/pods.yaml Documentation/user/kubernetes.md; do
 	is "$(grep -o 'runAsUser: [0-9]*' $file | sort -u)" "runAsUser: 1000" "$file: the user"
 done
 is "$(grep -o -- '--uid [0-9]*' Documentation/user/kubernetes.md | sort -u)" "--uid 1000" "and the same for gpupart cdi"
-# What the unit starts the command takes, as it stands there.
+# The command accepts the arguments of the unit.
 line=$(sed -n 's/^ExecStart=[^ ]*gpupart //p' share/systemd/gpupart-cdi.service |
 	sed "s,/etc/gpupart/plan.json,$tmp/plan.json,;s,/etc/cdi/gpupart.json,$tmp/unit.json,;s,[$]OPTIONS,--uid $(id -u),")
 # shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run --lend and --depth on the simulated GPU: a program gets the TPCs of an idle one, and of none
-# that is busy, gone, cut short or another's; what is refused.
+# run --lend and --depth on the simulated GPU: a program gets the TPCs of an idle lender, and none
+# of a lender that is busy, has ended, is damaged or belongs to another user; and refusals.
 . "$(dirname "$0")/tap.subr"
 
 cat >"$tmp/work.c" <<'END'
@@ -79,7 +79,7 @@ fi
 GPUPART_SIM_FAULTS=host-clock,host-thread
 export GPUPART_SIM_FAULTS
 
-# waits COMMAND: until it is true, for 20 s at most.
+# waits COMMAND: until it succeeds, for 20 s at most.
 waits() {
 	n=0
 	until "$@"; do
@@ -91,7 +91,7 @@ waits() {
 got() { [ "$(cat "$tmp/$1.sms" 2>/dev/null)" = "$2" ]; }
 told() { grep -q "$2" "$tmp/$1.err"; }
 
-# begin NAME OPTIONS: a program of that name, with its messages in NAME.err.
+# begin NAME OPTIONS: starts a program of that name, with its messages in NAME.err.
 begin() {
 	name=$1
 	shift
@@ -122,7 +122,7 @@ ok $? "without --lend it gets its own"
 end batch
 end serve
 
-# A lender that is busy all the time: each kernel takes 30 ms, and the next one follows.
+# A lender that is always busy: each kernel takes 30 ms, and the next one follows.
 rm -f "$tmp/serve.still" "$tmp/serve.sms"
 NS=30000000 begin serve -t 8-11
 waits got serve "8 16-23"
@@ -147,7 +147,7 @@ ok $? "the next run of that name lends, what it has"
 waits got batch "12 0-63"
 ok $? "its set is changed: it lends that"
 for file in "/dev/shm/gpupart-$(id -u)"/[1-9]*; do
-	# The lender's alone: the one whose TPCs are shown as 30-31.
+	# Only the lender's: the one whose TPCs are shown as 30-31.
 	case $(tr -d '\0' <"$file" | head -c 300) in *serve*) truncate -s 0 "$file" ;; esac
 done
 waits told batch "the lender's memory was cut short: nothing is lent any more"
@@ -159,7 +159,7 @@ is $? 0 "to its end"
 kill -9 "$pid_serve"
 wait "$pid_serve" 2>/dev/null
 
-# Two that lend to each other.
+# Two programs that lend to each other.
 begin one -t 0-3 --lend two --lend-limit 1s
 begin two -t 8-11 --lend one --lend-limit 1s
 waits told one "nothing is lent (simulated): it borrows itself" && waits told two "it borrows itself"
@@ -176,7 +176,7 @@ ok $? "a lender without records"
 end batch
 end serve
 
-# Root reads the pages of others, and borrows of nobody but itself.
+# Root can read the pages of others, but borrows only from itself.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	chmod 755 "$tmp"
 	: >"$tmp/other"
@@ -194,7 +194,7 @@ else
 	skip "only root sees programs of another user's"
 fi
 
-# What a node gave a user becomes less while his programs run: lent TPCs, too.
+# A node's grant is reduced while the user's programs run: this includes lent TPCs.
 cat >"$tmp/give.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>

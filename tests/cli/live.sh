@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart ps, top and set on programs that run on the simulated GPU: one process, a job of
-# eight, what starts later, -n beside them, bad words, other users' processes.
+# gpupart ps, top and set on programs that run on the simulated GPU: one process, a job of eight,
+# later processes, -n with other programs, invalid arguments, other users' processes.
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
 unset GPUPART_JOB
 
-# Launches until its file is gone; a line whenever it ran on another number of SMs.
+# Launches until its file is removed; prints a line whenever its number of SMs changes.
 cat >"$tmp/launch.c" <<'END'
 #include <dlfcn.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ go=$tmp/go
 touch "$go"
 trap 'rm -rf "$tmp"' EXIT
 
-# rows NAME: how many processes ps has of that name.
+# rows NAME: the number of processes of that name in ps.
 rows() {
 	"$gpupart" ps | awk -v n="$1" '$2 == n' | wc -l
 }
@@ -85,7 +85,7 @@ wait_locked() {
 	done
 }
 
-# last FILE WANTED: waits until the last line of FILE is that.
+# last FILE WANTED: waits until that is the last line of FILE.
 last() {
 	for _ in $(seq 1500); do
 		[ "$(tail -n 1 "$1" 2>/dev/null)" = "$2" ] && break
@@ -139,7 +139,7 @@ try set -p $pid -n 4
 is "$status" 0 "-n takes TPCs of its own too"
 last "$tmp/one" 8 "so many"
 
-# ------------------------------------------------------------- bad words
+# ------------------------------------------------------------- invalid arguments
 bad() {
 	wanted=$1 words=$2
 	shift 2
@@ -173,7 +173,7 @@ is "$("$gpupart" ps | grep -c "$pid $name")" 1 "none of these ended it"
 [ -n "$before" ]
 last "$tmp/one" 8 "or changed it"
 
-# ------------------------------------------------------------- -n of others
+# ------------------------------------------------------------- -n with other programs
 try run $e -n 40 -- sh -c 'echo $GPUPART_SET'
 mine=$("$gpupart" ps --json | python3 -c '
 import json, sys
@@ -209,7 +209,7 @@ done
 touch "$tmp/eight.more"
 last "$tmp/eight.9" 6 "so does one that starts later"
 is "$(cat "$tmp/eight.9")" 6 "from its first launch on"
-# A program that was not started yet can be set by the number of its run.
+# A program that has not started yet can be set by its run's id.
 is "$("$gpupart" run $e -t 1 -- sh -c '"$0" set -p $$ -t 2,3 >/dev/null && "$0" run -t 2 -- true; "$0" set -p $$ -t 2,3' \
 	"$gpupart" 2>"$tmp/err" | tail -n 1 | cut -d: -f2)" " 2-3 (simulated)" "set -p of a run that has not called cuInit"
 kill -9 "$("$gpupart" ps | awk -v n="$name" '$2 == n { print $1; exit }')"
@@ -227,8 +227,8 @@ before=$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)
 "$gpupart" ps >"$tmp/out"
 is "$before, $(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" "1, 0" "ps looks, too"
 
-# ------------------------------------------------- what the first program leaves behind
-# background SECONDS: a job whose first program ends after so long; its child comes later.
+# ------------------------------------------------- processes left by the first program
+# background SECONDS: a job whose first program ends after that time; its child uses CUDA later.
 background() {
 	touch "$go"
 	"$gpupart" run $e -t 0-3 --name "$name" -- sh -c '
@@ -263,7 +263,7 @@ rm "$go"
 wait_rows "$name" 0
 
 # ------------------------------------------------------------- runs inside runs
-# nest DEPTH NAME PROGRAM ARG: that many runs, each in one and each with a shell around.
+# nest DEPTH NAME PROGRAM ARG: that many runs inside each other, each with a shell around it.
 cat >"$tmp/nest" <<'END'
 [ "$1" = 0 ] && exec "$3" "$4"
 "$GPUPART" run -t 0-3 --name "$2" -- sh "$0" $(($1 - 1)) "$2" "$3" "$4"
@@ -334,7 +334,7 @@ else
 fi
 try set "$name" -t 0-3
 if ! emulated "ends at the limit of a file's size itself: ulimit -f 0"; then
-	# The pipes: files of the shell's own would be limited too.
+	# Pipes, because the limit would apply to files of the shell too.
 	limited=$(ulimit -f 0
 		"$gpupart" set "$name" -t 5 2>&1 | cat
 		"$gpupart" run $e -t 0-3 -- echo ran 2>/dev/null | cat)
@@ -418,7 +418,7 @@ last "$tmp/one" 2 "it obeys"
 rm "$go"
 wait $pid
 
-# A capture whose path does not fit into a note.
+# A capture whose path does not fit into a job record.
 deep=$tmp/$(printf 'd%0200d/d%0200d/d%0200d' 0 0 0)
 mkdir -p "$deep"
 cp tests/data/gh100-h200-e/capture.txt "$deep"
@@ -429,7 +429,7 @@ wait_rows "$name" 1
 bad 2 "longer than 511 characters" set "$name" -t 1
 rm "$go"
 wait $pid
-# ------------------------------------------------------------- -n: who is there
+# ------------------------------------------------------------- -n: other processes
 touch "$go"
 "$gpupart" run --exec $e -t 0-3 --name "$name" -- sh -c 'GPUPART_SET=0-300 exec "$0" "$1"' "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
 wait_rows "$name" 1
@@ -472,7 +472,7 @@ is "$out" "1-9,11-19,21-29,31-65" "-n knows all of them"
 rm "$go"
 wait
 
-# A pass over the files of another user may take root a second.
+# Reading the files of another user may take root a second.
 cat >"$tmp/passes.c" <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -507,7 +507,7 @@ if command -v flock >/dev/null; then
 	flock -F "$lock" sleep 600 &
 	other=$!
 	wait_locked "$lock"
-	# A minute's pauses are none.
+	# Pauses of a minute are skipped.
 	echo 'int usleep(unsigned int us) { return us - us; }' >"$tmp/hasty.c"
 	${CC:-cc} -shared -fPIC -o "$tmp/hasty.so" "$tmp/hasty.c"
 	out=$(LD_PRELOAD=$tmp/hasty.so "$gpupart" run $e -n 2 -- echo started 2>"$tmp/err")
@@ -522,7 +522,7 @@ fi
 long=$(head -c 100000 /dev/zero | tr '\0' x)
 if env A="$long" B="$long" C="$long" D="$long" E="$long" F="$long" G="$long" H="$long" I="$long" J="$long" K="$long" \
 	sleep 600 2>/dev/null & then
-	# Its environment is that of the shell until it is another program.
+	# Until its exec its environment is the shell's.
 	for _ in $(seq 500); do
 		[ "$(tr '\0' ' ' <"/proc/$!/cmdline")" = "sleep 600 " ] && break
 		sleep 0.02
@@ -532,7 +532,7 @@ if env A="$long" B="$long" C="$long" D="$long" E="$long" F="$long" G="$long" H="
 		"an environment of more than 1 MiB is not read"
 	kill $!
 fi
-# ------------------------------------------------------------- a namespace that is gone
+# ------------------------------------------------------------- a namespace that has ended
 if [ "$(id -u)" = 0 ] && unshare -p -f true 2>/dev/null; then
 	unshare -p -f --mount-proc "$gpupart" run $e -t 1 --name "$name-box" -- true 2>/dev/null
 	try set "$name-box" -t 2
@@ -576,7 +576,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		rm -f "$go"
 		wait
 
-		# What another user names is not opened by root: a pipe would hold it for ever.
+		# Root opens no path from another user's page: a pipe would block it forever.
 		touch "$go"
 		cp tests/data/gh100-h200-e/capture.txt "$tmp/theirs/capture"
 		chmod 644 "$tmp/theirs/capture"
@@ -593,7 +593,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		rm -f "$go" "$tmp/theirs/capture"
 		wait
 
-		# A program of root's run that becomes another user.
+		# A program in a run of root that becomes another user.
 		touch "$go"
 		"$gpupart" run --exec -i sample:h200 -t 0-3 --name "$name" -- sh -c \
 			'setpriv --reuid=4720 --regid=4720 --clear-groups "$0" "$1"; exit $?' "$tmp/launch" "$go" \

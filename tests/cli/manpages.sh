@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Manual pages: every public function has one, made of the headers; mandoc finds nothing; and the
-# examples in all of them run on the simulated GPU, or on the pages that the module shows.
+# Manual pages: every public function has one, generated from the headers; mandoc finds nothing;
+# and all examples run on the simulated GPU, or on the pages of the module.
 . "$(dirname "$0")/tap.subr"
 man3=$BUILD/man/man3
 b=$root/tests/data/gh100-h200-b/capture.txt
@@ -31,7 +31,7 @@ sed '/visibility push/a /* New. */\nint gpupart_novel_thing(void);' include/gpup
 "${PYTHON:-python3}" scripts/man3.py Documentation/man/examples "$tmp/new" "$tmp/new.h" include/gpupart_manage.h include/gpupart_tpcset.h 2>"$tmp/err"
 has "$? $(cat "$tmp/err")" "1 man3: gpupart_novel_thing belongs to no page" "a function that has no page is an error"
 
-# Each example is a page's, compiles without a word, and prints what it says.
+# Each example belongs to a page, compiles without warnings, and has the documented output.
 for source in Documentation/man/examples/*.c; do
 	name=$(basename "$source" .c)
 	[ -f "$man3/$name.3" ] && [ ! -L "$man3/$name.3" ]
@@ -43,7 +43,7 @@ for source in Documentation/man/examples/*.c; do
 	env -u GPUPART_JOB LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim:$BUILD/lib" GPUPART_SIM="$b" \
 		timeout 60 "$tmp/$name" >"$tmp/out" 2>"$tmp/err"
 	is "$? $(cat "$tmp/out" "$tmp/err")" "0 $(cat "$tmp/wanted")" "$name: it prints what the page says"
-	# In the page as it is here; escapes of mdoc taken back.
+	# In the page here, with mdoc's escapes removed.
 	sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$man3/$name.3" | sed -n '/^\.Bd/,/^\.Ed/{/^\.[BE]d/!p;}' |
 		sed 's/^\\&//; s/\\e/\\/g' >"$tmp/page"
 	sed '1d; /^\/\* Prints:/d; s/^ \* //; /^ \*\/$/d' "$source" | expand | cat -s >"$tmp/program"
@@ -51,18 +51,18 @@ for source in Documentation/man/examples/*.c; do
 done
 
 # ------------------------------------------------------------------- man 1, 7 and 4
-# The commands of a page's section EXAMPLES, in a folder of its own.
+# Runs the commands of a page's section EXAMPLES, in a separate folder.
 examples() {
 	sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$1" | sed -n '/^\.Bd/,/^\.Ed/{/^\.[BE]d/!p;}' | sed 's/\\e/\\/g'
 }
 mkdir "$tmp/bin" "$tmp/dir" "$tmp/etc"
 ln -s "$gpupart" "$tmp/bin/gpupart"
-# In place of the programs that the examples start: one that uses the GPU for a moment.
+# Replaces the programs of the examples by one that uses the GPU for a moment.
 for program in bin/python3 bin/make dir/serve; do
 	printf '#!/bin/sh\necho "ran in $GPUPART_SET"\n' >"$tmp/$program"
 	chmod +x "$tmp/$program"
 done
-# run_example COMMAND: on the simulated GPU, whether it says so or not.
+# run_example COMMAND: on the simulated GPU, also if its text does not say so.
 run_example() {
 	line=$(echo "$1" | sed -E 's/gpupart (run|stat|cdi|verify) /&-i sample:h200 /g; s/-i sample:h200 (.*)-i sample:h200/\1-i sample:h200/;
 		s|/etc/cdi/|'"$tmp"'/etc/|')
@@ -74,7 +74,7 @@ ok $? "gpupart.1 has examples"
 while IFS= read -r line; do
 	case $line in
 	*'gpupart set train'*)
-		# There must be such a tenant: as the line before has it.
+		# The tenant must exist, as the previous line says.
 		"$gpupart" run --exec -i sample:h200 --name train --mem 20G -- sleep 600 2>/dev/null &
 		pid=$!
 		for _ in $(seq 100); do
@@ -114,7 +114,7 @@ while IFS= read -r line; do
 	ok $? "gpupart.7: it shows something"
 done <"$tmp/lines"
 
-# The module's page, as one of the boards had it.
+# The module's page, as for one of the boards.
 page=tests/kmod/golden/gh100-h200-e.topology
 examples Documentation/man/gpupart.4 | sed "s|/proc/gpu0/topology|$page|" >"$tmp/lines"
 is "$(wc -l <"$tmp/lines")" 3 "gpupart.4 has examples"

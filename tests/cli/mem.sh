@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart run --mem, and what ps, top and set show and change of quotas: a tenant of several
-# processes and runs, quotas below what is used, bad sizes, runs inside runs, nothing left.
+# gpupart run --mem, and how ps, top and set show and change quotas: a tenant of several processes
+# and runs, quotas below the memory in use, invalid sizes, runs inside runs, no files left.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
 unset GPUPART_JOB
 name=mem-$$
 folder=/dev/shm/gpupart-$(id -u)
 
-# Joins the tenant of its environment, uses $1 bytes there and waits for its file to go. As many calls
-# as $UNCOUNTED says may have got more.
+# Joins the tenant of its environment, charges $1 bytes and waits until its file is removed.
+# $UNCOUNTED is its number of calls that may have allocated more.
 cat >"$tmp/use.c" <<'END_OF_C'
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ if ! ${CC:-cc} -D_GNU_SOURCE -iquote . -Iinclude -Iinclude/uapi -o "$tmp/use" "$
 	tap_done
 fi
 
-# rows: what ps tells of our tenants, each "USED QUOTA PROCESSES SIMULATED".
+# rows: ps's rows of this user's tenants, each "USED QUOTA PROCESSES SIMULATED".
 rows() {
 	"$gpupart" ps --json >"$tmp/ps" || echo "ps failed"
 	python3 - "$tmp/ps" "${1-$name}" <<'END_OF_PYTHON'
@@ -54,7 +54,7 @@ for row in json.load(open(sys.argv[1]))["tenants"]:
 END_OF_PYTHON
 }
 
-# start NR BYTES ARGS: a program in a run with ARGS uses BYTES; its answer is in $tmp/said.NR.
+# start NR BYTES ARGS: a program in a run with ARGS charges BYTES; its answer is in $tmp/said.NR.
 start() {
 	nr=$1
 	bytes=$2
@@ -84,7 +84,7 @@ try run -i $h200 -g 1 -- sh -c 'echo "${GPUPART_TENANT-none} ${GPUPART_MEM-none}
 is "$status $out" "0 none none" "without --mem there is none of it"
 is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "nothing is left of it after ps"
 
-# The driver calls another function of ours where a quota is there before the set.
+# The driver calls another callback if a quota exists before the set.
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 	try run -i $h200 -t 0,5 --mem 8G -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$status $out" "0 0 1 10 11" "a set confines a program that has a quota, too"
@@ -92,7 +92,7 @@ else
 	skip "no C compiler"
 fi
 
-# ----------------------------------------------- more than there is, less than it takes
+# ------------------------------- more than the GPU's memory, less than a context needs
 small="is less than the 582 MiB that a context takes on an H200: programs may get none"
 refused 125 "a quota of 200 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" run -i $h200 --mem 200G --name $name -- true
 is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "and begins no tenant"
@@ -106,7 +106,7 @@ is "$status $(grep -c quota "$tmp/err")" "0 0" "as much is not"
 try cdi -i $h200 --mem 100M --name $name
 is "$status $(grep quota "$tmp/err")" "0 gpupart cdi: a quota of 100 MiB $small" "cdi says it, too"
 
-# ---------------------------------------------------------------- a tenant of several
+# ---------------------------------------------------------- a tenant with several runs
 start 1 600 --mem 1000 --name $name
 is "$(cat "$tmp/said.1")" ok "a program uses 600 bytes of 1000"
 is "$(rows)" "600 1000 1 True  use=600" "ps --json shows quota, use and who"
@@ -189,7 +189,7 @@ end 3
 rows >/dev/null
 is "$(find "$folder" -name "mem-$name*")" "" "and no file is left"
 
-# A job that lives keeps its tenant's quota between its programs.
+# A living job keeps its tenant's quota between its programs.
 : >"$tmp/hold"
 "$gpupart" run --exec -i $h200 --mem 1000 --name $name -- sh -c 'echo >"$1"; while [ -e "$2" ]; do sleep 0.01; done; echo 5 >"$3"; "$4" 1500 "$3"' \
 	sh "$tmp/begun" "$tmp/hold" "$tmp/go.5" "$tmp/use" >"$tmp/said.5" 2>/dev/null &
@@ -218,7 +218,7 @@ set=$out
 try run -i $h200 -g 1 -- "$gpupart" run --mem 500 -- sh -c 'echo $GPUPART_SET $GPUPART_MEM'
 is "$status $out" "0 $set 500" "inside a run's set --mem alone takes that set"
 
-# ---------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------- invalid input
 refused 125 "--mem '': " run -i $h200 --mem "" -- true
 refused 125 "--mem 5X: '5X' has no unit that is known" run -i $h200 --mem 5X -- true
 refused 125 "--mem 0: '0' is no memory" run -i $h200 --mem 0 -- true
@@ -233,7 +233,7 @@ refused 2 "'$name' is the name of no tenant" set $name --mem 5
 refused 2 "process 1 has no memory quota" set -p 1 --mem 5
 refused 2 "-p 'x'" set -p x --mem 5
 
-# ------------------------------------------------- files that are not to be trusted
+# ------------------------------------------------------------- files with wrong contents
 mkdir -p "$folder" && chmod 700 "$folder"
 ln -s "$tmp/target" "$folder/mem-$name"
 try run -i $h200 --mem 1000 --name $name -- true

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a program sees of the GPU's memory, and whether it gets 512 MiB of it and 1 GiB more. */
+/* Prints the GPU memory that a program sees, and whether it can allocate 512 MiB and 1 GiB more. */
 #include <dlfcn.h>
 #include <stdio.h>
 int main(void)

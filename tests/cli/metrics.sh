@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart metrics: what it says of jobs on the simulated GPU, to a file and served; and that promtool,
-# Debian's Prometheus and the dashboard's queries read it.
+# gpupart metrics: its output for jobs on the simulated GPU, to a file and over HTTP; and that
+# promtool, Debian's Prometheus and the dashboard's queries can read it.
 . "$(dirname "$0")/tap.subr"
 unset GPUPART_JOB
 if ! ${CC:-cc} -o "$tmp/work" tests/cli/metrics_work.c -ldl 2>"$tmp/err"; then
@@ -26,7 +26,7 @@ has_rows() {
 	[ "$("$gpupart" ps --json | jq -r --arg n "$1" '[.processes[] | select(.name == $n and .counters.launches > 0)] | length')" -ge "$2" ]
 }
 
-# A board with a UUID, on which nothing else runs.
+# A board with a UUID that no other program uses.
 uuid=GPU-01234567-89ab-cdef-0123-456789abcdef
 awk -v u="$uuid" '/^checksum/ { exit } { sub(/^uuid = .*/, "uuid = " u); print }' tests/data/gh100-h200-e/capture.txt >"$tmp/board"
 hash=-3750763034362895579	# scripts/capture-from-tables
@@ -38,7 +38,7 @@ e="-i $tmp/board"
 one=one$$ two=two$$ qos=qos$$
 odd='a"b\c'
 
-# not_served WHERE WORDS: refused with 1, and not served instead.
+# not_served WHERE WORDS: refused with status 1, and not served.
 printf '#!/bin/sh\nexec timeout 20 "%s" "$@"\n' "$gpupart" >"$tmp/limited"
 chmod 755 "$tmp/limited"
 command=$gpupart
@@ -48,7 +48,7 @@ not_served() {
 	gpupart=$command
 }
 
-# ------------------------------------------------------------------------- bad words
+# ------------------------------------------------------------------- invalid arguments
 refused 2 "--of xml: wants openmetrics or prometheus" metrics --of xml
 refused 2 "-o: is not for what is served" metrics --listen 127.0.0.1:1 -o "$tmp/x"
 for where in 127.0.0.1 :9000 127.0.0.1: 127.0.0.1:0 127.0.0.1:65536 127.0.0.1:80x ::1:9000 '[::1:9000' '[::1]9000' '' '[]:80'; do
@@ -64,7 +64,7 @@ not_served . "Is a directory"
 is "$(cat "$tmp/file")" text "a file that is no socket stays"
 refused 1 "-o $tmp/none/x.prom.totals: No such file" metrics -o "$tmp/none/x.prom"
 
-# ------------------------------------------------------------------------- another user's alone
+# ------------------------------------------------------------------ another user's files
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1; then
 	mkdir -m 700 "$tmp/theirs"
 	cp tests/data/gh100-h200-b/capture.txt "$tmp/theirs/capture"
@@ -80,12 +80,12 @@ else
 	skip "another user's capture: not root, or no setpriv"
 fi
 
-# ------------------------------------------------------------------------- what is said
+# ------------------------------------------------------------------------------- output
 touch "$go" "$go.second" "$go.other" "$go.both"
 "$gpupart" run --exec $e -t 0-3 --name "$one" --mem 2G -- "$tmp/work" "$go" 2>/dev/null &
 "$gpupart" run $e -t 4-5 --name "$two" -- sh -c "'$tmp/work' '$go' & exec '$tmp/work' '$go.second'" 2>/dev/null &
 "$gpupart" run --exec $e -t 6 --name odd -- env GPUPART_NAME="$odd" "$tmp/work" "$go" 2>/dev/null &
-# The programs that have ended are zombies to nobody: sh above is the parent of one.
+# Zombies whose parent, the shell above, waits for none of them.
 "$gpupart" qos run $e --tenant "$qos:rate=1" --epoch 200ms -- "$tmp/work" "$go" >/dev/null 2>&1 &
 until_true has_rows "$one" 1 && until_true has_rows "$two" 2 && until_true has_rows "$odd" 1 && until_true has_rows "$qos" 1
 ok $? "five programs run"
@@ -99,7 +99,7 @@ is "$(sed -n "s/^gpupart_qos_goal_met{.*name=\"$qos\".*} //p" "$tmp/out")" 1 "th
 ok $? "and its score is 1 or more"
 has "$out" "name=\"a\\\"b\\\\c\",user=\"$(id -un)\",uuid=\"$uuid\",pci=\"0000:01:00.0\"} 1" "a quote and a backslash in a name are escaped"
 
-# All of it stands still: as ps has it.
+# Nothing changes: the same values as in ps.
 touch "$go.hold" "$go.second.hold"
 still() {
 	"$gpupart" ps --json >"$tmp/ps.json"
@@ -168,7 +168,7 @@ mkfifo "$tmp/pipe.prom"
 gpupart=$tmp/limited
 refused 1 "-o $tmp/pipe.prom: is a pipe that nobody reads" metrics -o "$tmp/pipe.prom"
 gpupart=$command
-# Where what ended had would be kept somebody else's FIFO may be, which nobody reads.
+# Another user's FIFO, which no process reads, may be in the place of the stored totals.
 mkfifo "$tmp/fifo.prom.totals"
 timeout 60 "$gpupart" metrics -o "$tmp/fifo.prom" 2>"$tmp/err"
 is "$? $(grep -c "is no file of this user: counts of ended processes are lost" "$tmp/err")" "0 1" "a FIFO beside the file is not written to"
@@ -208,9 +208,9 @@ free_port() {
 ask() {
 	curl -s --max-time 20 "$@"
 }
-# serve WHERE: in the background, until it answers; leaves $server.
+# serve WHERE: in the background, until it answers; sets $server.
 serve() {
-	# Not what the one before said.
+	# not the answer of the previous one
 	rm -f "$tmp/serve.err"
 	"$gpupart" metrics --listen "$1" 2>"$tmp/serve.err" &
 	server=$!
@@ -244,10 +244,10 @@ at=http://127.0.0.1:$port
 not_served "127.0.0.1:$port" "Address already in use"
 is "$(ask -o /dev/null -w '%{http_code} %{content_type}' "$at/metrics")" "200 text/plain; version=0.0.4; charset=utf-8" "Prometheus' own format"
 is "$(ask -H 'Accept: application/openmetrics-text;version=1.0.0' -o "$tmp/out" -w '%{http_code} %{content_type}' "$at/metrics") $(tail -n 1 "$tmp/out")" \
-	"200 application/openmetrics-text; version=1.0.0; charset=utf-8 # EOF" "OpenMetrics to a reader that takes it"
+	"200 application/openmetrics-text; version=1.0.0; charset=utf-8 # EOF" "OpenMetrics to a reader that accepts it"
 is "$(ask -o /dev/null -w '%{http_code}' "$at/") $(ask -o /dev/null -w '%{http_code}' -d x=y "$at/metrics") $(ask -I -o /dev/null -w '%{http_code}' "$at/metrics")" \
 	"404 405 200" "another page, POST, HEAD"
-# What cannot be read is an error, and no empty page: in a mount namespace of its own.
+# Unreadable data is an error, not an empty page: in a new mount namespace.
 if [ "$(id -u)" -eq 0 ] && setpriv --bounding-set -all unshare --version >/dev/null 2>&1 && unshare -m true 2>/dev/null; then
 	# shellcheck disable=SC2016 # for the inner shell
 	is "$(unshare -m --propagation private sh -c 'mount -t tmpfs shm /dev/shm || exit
@@ -264,7 +264,7 @@ if [ "$(id -u)" -eq 0 ] && setpriv --bounding-set -all unshare --version >/dev/n
 else
 	skip "/dev/shm that cannot be read: not root, or no namespaces"
 fi
-# A client that says half of a request and then nothing.
+# A client that sends half of a request and then nothing.
 python3 -c 'import socket, sys, time
 s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 s.send(b"GET /metrics HTTP/1.1\r\n")
@@ -281,7 +281,7 @@ done
 wait $clients
 is "$(grep -lc 'gpupart_qos_goal_met' "$tmp"/client.? | wc -l) $(test -e "$tmp/slow.closed" && echo closed)" "10 " "ten clients at once are answered while a slow one waits"
 mkfifo "$tmp/many"
-# A hundred that each say a little again and again, so that none of them is let go for its silence.
+# A hundred clients that each send a little repeatedly, so that none of them times out.
 python3 -c 'import select, socket, sys
 clients = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(100)]
 for client in clients:
@@ -327,7 +327,7 @@ is "$(result "gpupart_launches_total{name=\"$one\"}") $(result "gpupart_memory_b
 	"$(shown "$one" "$launches") $(shown "$one" "$memory")" "its values are those of ps"
 is "$(query "gpupart_set_tpcs{name=\"a\\\"b\\\\c\"}" | jq -r '.data.result[0].metric | "\(.name) \(.uuid)"')" "$odd $uuid" "a name with a quote and a backslash, and the GPU's UUID, arrive"
 
-# A job's process ends, while others launch.
+# A process of a job ends while others launch.
 touch "$go.second"
 "$gpupart" run $e -t 10-11 --name "late$$" -- sh -c "'$tmp/work' '$go.second' 160 & exec '$tmp/work' '$go' 16" 2>/dev/null &
 rm "$go.second.hold" "$go.hold"

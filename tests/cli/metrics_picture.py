@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Draws the panels of a Grafana dashboard as SVG from what a Prometheus has.
+"""Draws the panels of a Grafana dashboard as SVG, with the data of a Prometheus.
 
-metrics_picture.py URL DASHBOARD SECONDS FILE: the last SECONDS, a step each half second.
+metrics_picture.py URL DASHBOARD SECONDS FILE: the last SECONDS, with a step of half a second.
 """
 import html
 import json
@@ -12,7 +12,7 @@ import urllib.request
 
 WIDTH, HEIGHT, LEFT, TOP, COLUMNS = 560, 200, 62, 34, 2
 COLOURS = "#0072b2 #d55e00 #009e73 #cc79a7 #e69f00 #56b4e9 #000000 #999933".split()
-places = {}     # of labels: a job has one colour in all panels
+places = {}     # label values: a job has one colour in all panels
 
 
 def series(url, expr, seconds):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/metrics.sh: until the file GO is gone, launches 16 kernels of 10 ms (of the
- * simulated GPU) in a row, 50 times a second; pauses while GO.hold is there. Arguments: GO
+ * For tests/cli/metrics.sh: until the file GO is removed, launches 16 kernels of 10 ms (on the
+ * simulated GPU) in a row, 50 times per second; pauses while GO.hold exists. Arguments: GO
  * [MOST-LAUNCHES].
  */
 #include <dlfcn.h>

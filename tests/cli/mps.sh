@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run --mps where nothing may be started: on the simulated GPU, with GPUPART_DISABLE=1. And the
-# mask bits are checked under a daemon's variables too. Who starts and ends one: unit-cli-mps.
+# run --mps when no daemon may be started: on the simulated GPU, and with GPUPART_DISABLE=1. The
+# mask bits are also checked under a daemon's variables. unit-cli-mps tests starting and ending
+# daemons.
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
 mkdir -m 700 "$tmp/bin" "$tmp/fake" "$tmp/run" "$tmp/pipes"
@@ -12,7 +13,7 @@ XDG_RUNTIME_DIR=$tmp/run
 export PATH FAKE_MPS XDG_RUNTIME_DIR
 unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY CUDA_DEVICE_MAX_CONNECTIONS
 
-# shellcheck disable=SC2016 # the program's own
+# shellcheck disable=SC2016 # expanded by the program
 show='env | grep -c "^CUDA_MPS_\|^CUDA_DEVICE_MAX_CONNECTIONS"; exit 42'
 try run $e -g 0 --mps -- sh -c "$show"
 is "$status $out" "42 0" "simulated: the program runs, no variable of MPS is set"
@@ -38,7 +39,7 @@ refused 125 "takes no value" run $e -t 0 --mps=1 -- true
 try run --help
 is "$(awk 'length($0) > 85' "$tmp/out")" "" "no line of run --help is wider than 85 columns"
 
-# A driver that does not tell whether there is MPS: a client is who has a daemon's pipes.
+# A driver that does not report MPS: a client is a process with a daemon's pipes.
 : >"$tmp/pipes/control"
 GPUPART_SIM_FAULTS=no-mps-attribute
 CUDA_MPS_PIPE_DIRECTORY=$tmp/pipes

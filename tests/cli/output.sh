@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Help, version, and writes that do not arrive: each is noticed.
+# Help, version, and failed writes, which are all detected.
 . "$(dirname "$0")/tap.subr"
 
 try --version
@@ -35,7 +35,7 @@ if [ -c /dev/full ]; then
 else
 	skip "no /dev/full"
 fi
-# -o goes through links of this user and of root, never through another user's.
+# -o follows links of this user and of root, never another user's.
 mkdir "$tmp/links" "$tmp/folder"
 ln -s ../file "$tmp/links/link"
 ln -s ../folder "$tmp/links/report"
@@ -65,7 +65,7 @@ if setpriv --reuid 1234 --clear-groups unshare -r "$gpupart" --version >/dev/nul
 else
 	skip "no user namespace can be made here"
 fi
-# The form is that of the file's ending, in any case.
+# The file's ending decides the form, in upper or lower case.
 for ending in svg SVG json JSON; do
 	try topology -i sample:h200 -o "$tmp/file.$ending"
 	is "$status $(head -c 1 "$tmp/file.$ending")" "0 $(case $ending in svg | SVG) echo '<' ;; *) echo '{' ;; esac)" \
@@ -77,12 +77,12 @@ done
 
 "$gpupart" topology -i sample:h200 >&- 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/err")" "1 1" "a closed stdout is noticed"
-# With some of the three not open, what is opened for the work does not take their place.
+# If some of stdin, stdout and stderr are closed, files that are opened do not take their place.
 "$gpupart" run -i sample:h200 -g 0 -- sh -c ': >"$0"' "$tmp/ran" <&- >&- 2>"$tmp/err"
 is "$? $([ -e "$tmp/ran" ] && echo ran)" "0 ran" "run with stdin and stdout closed"
 is "$(wc -l <"$tmp/err")" 1 "and its one line on stderr"
 
-# The reader is gone before the first byte.
+# The reader has closed the pipe before the first byte.
 { sleep 0.3; "$gpupart" topology -i sample:h200 2>"$tmp/err"; echo $? >"$tmp/status"; } | :
 is "$(cat "$tmp/status") $(wc -l <"$tmp/err")" "1 0" "a closed pipe is noticed, without a word"
 

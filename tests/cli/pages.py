@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""pages.py links FILE...: each link of Markdown pages to a file or a heading that is not there.
-pages.py commands FILE...: each command of gpupart that a code block of Markdown or of a man page
-shows, a line each: FILE:LINE:COMMAND. Knows no command itself."""
+"""pages.py links FILE...: prints each link in Markdown pages to a missing file or heading.
+pages.py commands FILE...: prints each command of gpupart in a code block of Markdown or of a man
+page, one line each: FILE:LINE:COMMAND."""
 import os
 import re
 import shlex
@@ -9,7 +9,7 @@ import sys
 
 
 def lines_of(path):
-    """(number, text, language of the code block that it is in or None) of each line."""
+    """(number, text, language of its code block or None) of each line."""
     fence = None
     manual = path[-1].isdigit()
     with open(path, encoding="utf-8") as f:
@@ -24,7 +24,7 @@ def lines_of(path):
 
 
 def anchors_of(path):
-    """As GitHub makes them: lower case, no punctuation, - for a blank; -1 for the same again."""
+    """GitHub's anchors: lower case, no punctuation, - for a blank; -1 for a second one."""
     seen, anchors = {}, set()
     for _, line, fence in lines_of(path):
         heading = re.match(r"#{1,6} +(.*)", line)
@@ -54,7 +54,7 @@ def bad_links(path):
 
 
 def commands(path):
-    """Of each gpupart in the lines of a shell, joined where they go on, what is before '--'."""
+    """The words before '--' of each gpupart command, with continued lines joined."""
     joined, begun = "", 0
     for number, line, fence in lines_of(path):
         if fence not in ("", "console", "sh", "bash"):
@@ -71,7 +71,7 @@ def commands(path):
             words = list(split)
         except ValueError:
             continue
-        # What is the program and not an argument, as in "sudo gpupart" and after a pipe.
+        # The program and not an argument, for example in "sudo gpupart" and after a pipe.
         start = True
         for i, word in enumerate(words):
             if start and (word == "gpupart" or word.endswith("/gpupart")):
@@ -80,7 +80,7 @@ def commands(path):
                     if other == "--" or re.match(r"[|&;()<>]", other):
                         break
                     rest.append(other)
-                # "gpupart run: ..." is what one said.
+                # "gpupart run: ..." is a message
                 if rest and not rest[0].endswith(":"):
                     yield begun, " ".join(rest)
             start = bool(re.match(r"[|&;(]", word)) or (start and (

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# All pages: links and their anchors lead somewhere, commands in code blocks are commands with
-# options that there are, and every command has its place in the man page and in the index.
+# All pages: links and their anchors have targets, commands in code blocks exist and have the
+# options, and every command is in the man page and in the index.
 . "$(dirname "$0")/tap.subr"
 if ! python3 -c '' 2>/dev/null; then
 	skip "no python3"
@@ -20,8 +20,7 @@ is "$(python3 tests/cli/pages.py links "$tmp/b.md" | sed "s,.*b.md:,,")" "4: non
 5: a.md#three: there is no such heading
 6: a.md#two-2: there is no such heading" "bad ones are found"
 
-# What a reader of the public headers meets: its abbreviations, less errors and
-# those that anybody knows.
+# The abbreviations in the public headers, without errors and commonly known ones.
 known=" GPU CPU CUDA PCI NVIDIA ASCII NULL SPDX MIT GPL WITH OR AND LIST MASK MAJOR MINOR PATCH NAME PID KB MB "
 unexplained=$(python3 -c "import errno, re
 text = ' '.join(open(f).read() for f in ('include/gpupart.h', 'include/gpupart_manage.h', 'include/gpupart_tpcset.h', 'include/uapi/linux/gpupart.h'))
@@ -38,7 +37,7 @@ for command in $commands; do
 	grep -q "^| \`$command\`\|^| .*\`$command\`.* |" Documentation/README.md
 	ok $? "the index of pages has $command"
 done
-# "COMMAND WORDS": what of it there is not, or nothing.
+# "COMMAND WORDS": prints its unknown parts, or nothing.
 strange() {
 	# shellcheck disable=SC2086
 	set -- $1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """parent.py GPUPART OPTIONS..: gpupart run as the parent of its program: signals, stop and continue
-in a terminal, descriptors, ends. TAP. Knows no GPU."""
+in a terminal, descriptors, exit statuses. TAP. Needs no GPU."""
 import fcntl
 import os
 import pty
@@ -30,7 +30,7 @@ def same(got, wanted, words):
 
 
 def until(what):
-    """Whether it comes true; a loaded machine takes its time."""
+    """Waits for a condition, long enough for a loaded machine."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if what():
@@ -44,7 +44,7 @@ def start(program, **more):
 
 
 def state(pid):
-    """The kernel's letter, "" for a process that is gone."""
+    """The kernel's state letter, "" for a process that has ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="latin1") as f:
             return f.read().rsplit(")", 1)[1].split()[0]
@@ -57,7 +57,7 @@ def line(run):
 
 
 def end_of(run):
-    """Its status as a shell shows it, or "" where it does not end."""
+    """Its status as a shell shows it, or "" if it does not end."""
     try:
         return run.wait(PATIENCE)
     except subprocess.TimeoutExpired:
@@ -65,7 +65,7 @@ def end_of(run):
         return ""
 
 
-# A program that says its pid, and each signal that it gets.
+# A program that prints its pid, and each signal that it gets.
 TELL = ["python3", "-uc", """
 import os, signal, sys, time
 def told(number, frame):
@@ -79,7 +79,7 @@ while True:
     time.sleep(0.05)
 """]
 
-# Signals that are sent to run alone, one after the other.
+# Signals that are sent only to run, one after the other.
 run = start(TELL, stdout=subprocess.PIPE)
 pid, ppid, group, session = map(int, line(run).split())
 same(ppid, run.pid, "run stays as the program's parent")
@@ -111,10 +111,10 @@ ok(until(lambda: state(pid) in ("", "Z")), "who kills run by SIGKILL kills the p
 run = start(["sh", "-c", "sleep 60 & echo $!; exec sleep 0"], stdout=subprocess.PIPE)
 left = int(line(run))
 same(end_of(run), 0, "what the program leaves behind is not waited for")
-# Its TPCs would be a job's for the tests after this one.
+# Its TPCs would belong to a job during later tests.
 os.kill(left, signal.SIGKILL)
 
-# What the program inherits.
+# Inherited by the program.
 SHOW = ["python3", "-c", "import os, signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []), "
         "[signal.getsignal(s) for s in (signal.SIGCHLD, signal.SIGHUP)], os.umask(0), os.nice(0))"]
 
@@ -132,7 +132,7 @@ run = start(SHOW, stdout=subprocess.PIPE, preexec_fn=odd)
 same(run.stdout.read(), plain, "signal mask, ignored signals, umask, nice are the program's")
 same(end_of(run), 0, "and SIGCHLD may be ignored")
 
-# Pipes and locks are the program's alone.
+# Only the program has the pipes and locks.
 inner, outer = os.pipe()
 run = start(["sh", "-c", f"exec {outer}>&- >&-; read line"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, pass_fds=[outer])
@@ -167,13 +167,13 @@ alarm = subprocess.Popen(["sh", "-c", 'exec "$@"', "sh"] + RUN + ["sleep", "60"]
 same(end_of(alarm), -signal.SIGALRM, "an alarm that was set before run began ends the program")
 
 
-# A shell's job control, in a terminal of its own.
+# Job control of a shell, in a separate terminal.
 class Terminal:
     def __init__(self, argv):
         self.text = ""
         self.pid, self.fd = pty.fork()
         if not self.pid:
-            # No escape sequences around what commands print.
+            # No escape sequences in the output of commands.
             os.environ.update(PS1="$ ", TERM="dumb", INPUTRC="/dev/null")
             os.execvp(argv[0], argv)
 
@@ -254,7 +254,7 @@ while True:
     os.close(terminal.fd)
     os.waitpid(terminal.pid, 0)
 
-# The terminal goes away while run leads its session.
+# The terminal is closed while run leads its session.
 with tempfile.NamedTemporaryFile("r") as log:
     terminal = Terminal(RUN + ["sh", "-c", "trap 'echo hup >\"$0\"; exit' HUP; echo; echo up; "
                                "while :; do sleep 0.1; done", log.name])

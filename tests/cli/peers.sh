@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart bench peers on the simulated GPU, with programs that use none: each way is started as it
-# should be, its lines are counted, what ends or says nothing is named, nothing is left behind.
+# gpupart bench peers on the simulated GPU, with programs that use none: each way is started
+# correctly, its lines are counted, programs that end or print nothing are named, no process is
+# left.
 . "$(dirname "$0")/tap.subr"
 mkdir "$tmp/x"
 TMPDIR=$tmp/x

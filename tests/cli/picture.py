@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Reads an SVG of gpupart's with a parser of its own and prints what is in it as KEY VALUE.
+"""Reads an SVG of gpupart with an independent parser and prints its contents as KEY VALUE.
 
-picture.py FILE.svg [TOPOLOGY.json CAPTURE]: with those two, what they say is printed as
-want-KEY VALUE. Shares no code with what draws.
+picture.py FILE.svg [TOPOLOGY.json CAPTURE]: with those two, their values are printed as
+want-KEY VALUE. Shares no code with the drawing code.
 """
 import json
 import sys
@@ -24,7 +24,7 @@ def columns(text):
 
 
 def text_box(e):
-    """Where a monospace font puts it; the numbers are those of the widest common ones."""
+    """The box of a text in a monospace font, with the metrics of the widest common fonts."""
     size = float(e.get("font-size"))
     width = columns(e.text) * size * 0.6
     x, y = float(e.get("x")), float(e.get("y"))
@@ -37,7 +37,7 @@ def overlap(a, b):
 
 
 def grey(fill):
-    """Of a colour, or of the one below a pattern's lines."""
+    """The brightness of a colour, or of the background of a pattern."""
     below = [e[0].get("fill") for e in root.iter(NS + "pattern")
              if fill == "url(#%s)" % e.get("id")]
     colour = (below + [fill])[0]
@@ -76,7 +76,7 @@ for e, b in texts:
         rows.setdefault(row, []).append((e.text, b))
 print("overlap", [(s, t) for row in rows.values() for i, (s, a) in enumerate(row)
                   for t, b in row[i + 1:] if overlap(a, b)][:3])
-# What stands in a TPC's box stays inside it.
+# Text in a TPC's box stays inside it.
 for e in of_class("g", "tpc"):
     box = [float(e.find(NS + "rect").get(k)) for k in ("x", "y")]
     right = max(float(r.get("x")) + float(r.get("width")) for r in e.findall(NS + "rect"))

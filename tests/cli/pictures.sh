@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart topology --of svg and --of picture: every unit is there once, what is floorswept is
-# hatched, sets are told apart by letter, colour and grey, no text is cut or covered. UPDATE=1
-# writes the expected texts anew: read the diff.
+# gpupart topology --of svg and --of picture: every unit is shown once, floorswept units are
+# hatched, sets differ by letter, colour and grey, no text is cut or covered. UPDATE=1 rewrites
+# the expected files: read the diff.
 . "$(dirname "$0")/tap.subr"
 unset COLUMNS
 e=tests/data/gh100-h200-e/capture.txt
@@ -35,7 +35,7 @@ for capture in tests/data/gh100-*/capture.txt "$BUILD"/tests/generated/*.capture
 	is "$numbers" "$(seq -s ' ' 0 $((nr - 1))) " "$capture: every TPC is there once"
 done
 
-# In colour on a terminal, of the 256 that all have; elsewhere letters alone.
+# In colour on a terminal, with the 256 common colours; otherwise letters only.
 esc=$(printf '\033')
 try topology -i $e --mark web=gpc:0
 case $out in *"$esc"*) bad=1 ;; *) bad=0 ;; esac
@@ -56,7 +56,7 @@ else
 	skip "no script(1) for a terminal"
 fi
 
-# What is refused, and what cannot be written.
+# Refusals, and files that cannot be written.
 refused 2 "--mark 99" topology -i $e --of svg --mark 99
 refused 2 "--mark a=gpc:9" topology -i $e --mark a=gpc:9
 refused 2 "--mark a=" topology -i $e --mark a=
@@ -78,7 +78,7 @@ is "$(BUILD="$BUILD" scripts/pictures --check 2>&1)" "" "Documentation's picture
 
 python3 -c 'import xml.etree.ElementTree' 2>/dev/null || { skip "no python3"; tap_done; }
 
-# svg ARGS: the picture into $tmp/svg, what is in it into $tmp/facts.
+# svg ARGS: writes the picture to $tmp/svg and its contents to $tmp/facts.
 svg() {
 	"$gpupart" topology --of svg -o "$tmp/svg" "$@" 2>"$tmp/err" &&
 		python3 tests/cli/picture.py "$tmp/svg" >"$tmp/facts" 2>>"$tmp/err"
@@ -88,7 +88,7 @@ svg() {
 
 fact() { sed -n "s/^$1 //p" "$tmp/facts"; }
 
-# sound WORDS: legible.
+# sound WORDS: the picture is legible.
 sound() {
 	is "$(fact cut)$(fact small)$(fact overlap)$(fact outside)" "[][][]" \
 		"$1: no text cut, too small, over another, out of its box"
@@ -109,7 +109,7 @@ svg -i $e
 is "$(fact off)" 6 "board e: 6 TPCs are hatched"
 is "$(fact tenants)" 0 "no sets, no legend of them"
 
-# Eight sets: each has its colour, on its TPCs alone, and in grey they are apart.
+# Eight sets: each has its colour, on its TPCs only, and they differ in grey.
 svg -i $e --mark a=0-7 --mark b=8-9 --mark c=10 --mark d=11 --mark e=12 --mark f=13 --mark g=14 --mark h=15
 is "$(fact tenants)" 8 "a line in the legend for each set"
 is "$(fact fill | awk '{ print $2 }' | tr '\n' ' ')" "0,1,2,3,4,5,6,7 8,9 10 11 12 13 14 15 " \
@@ -119,7 +119,7 @@ steps=$(fact grey-steps)
 ok $? "their greys, and that of no set, are 15 of 255 apart or more ($steps)"
 sound "eight sets"
 
-# Many sets, long names, names that mean something in XML, TPCs in several.
+# Many sets, long names, names with XML characters, TPCs in several sets.
 set --
 for i in $(seq 0 59); do
 	set -- "$@" --mark "tenant with a name that is long, number $i=$i,$(((i + 1) % 66))"
@@ -139,7 +139,7 @@ svg -i $e --mark x=0-3
 cmp -s "$tmp/svg" "$tmp/first"
 ok $? "the same picture is the same file"
 
-# Renderers that people have read it.
+# Common renderers can read it.
 if xmllint --version >/dev/null 2>&1; then
 	xmllint --noout "$tmp/svg"
 	ok $? "xmllint finds nothing"
@@ -147,7 +147,8 @@ else
 	skip "no xmllint"
 fi
 
-# A narrow terminal: words go on below, whole and in order; a word alone may be wider.
+# A narrow terminal: text continues on the next line, complete and in order; a single word may be
+# wider.
 "$gpupart" topology -i $e --of picture --mark 'a name of many words=0-7,9,11,13,20' >"$tmp/wide"
 COLUMNS=40 "$gpupart" topology -i $e --of picture --mark 'a name of many words=0-7,9,11,13,20' >"$tmp/narrow"
 is "$(grep -vE '^.{7}[|+]|^[^ ]*$' "$tmp/narrow" | grep -E '.{41}')" "" "COLUMNS=40: no line of words is wider"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart plan: what tenants get on boards and made-up GPUs, what is refused and why, saved
-# plans in run, lines for a shell, a YAML file and what is wrong with one.
+# gpupart plan: the TPCs of tenants on boards and made-up GPUs, refusals and their reasons, saved
+# plans in run, lines for a shell, a YAML file and its errors.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
 e=sample:h200-e
@@ -12,7 +12,7 @@ d = json.load(open('$tmp/out'))
 print(*(t['set']['list'] for t in d['tenants'] if t['name'] == '$1'))"; }
 get() { python3 -c "import json; d = json.load(open('$tmp/out')); print($1)"; }
 
-# Known answers.
+# Known results.
 try plan -i $h200 --tenant a:gpcs --json
 is "$status $(get "d['schema'], d['command'], d['optimal'], d['tenants'][0]['set']['nr_tpcs']")" \
 	"0 gpupart/1 plan True 66" "one tenant has all"
@@ -41,13 +41,13 @@ try plan -i $h200 --tenant b:weight=2,min=8 --tenant a:min=8 --json
 is "$(set_of a) $(set_of b)" "$(cp "$tmp/out" "$tmp/second"; cp "$tmp/first" "$tmp/out"; set_of a) $(set_of b)" \
 	"the order of tenants makes no difference"
 
-# Text: every set in it, at most 80 columns, and no word of simulation for a capture.
+# Text: every set is in it, at most 80 columns, and no mention of simulation for a capture.
 try plan -i $e --tenant llm:min=16,max=33,gpcs,cluster=8,apart=batch --tenant batch:min=8,max=20
 is "$(awk 'length > 80 && !/^source:/ { print FNR }' "$tmp/out")" "" "text: at most 80 columns"
 has "$out" "llm: 33 TPCs, 66 SMs in 4 GPCs, uGPU 0" "text: a tenant's line"
 has "$out" "left over: 13 TPCs" "text: what nobody has"
 
-# Every made-up GPU has a plan for two that ask for little, or says why not.
+# Every made-up GPU has a plan for two small demands, or a message with the reason.
 for capture in "$BUILD"/tests/generated/*.capture; do
 	[ -e "$capture" ] || { skip "no made-up GPUs: make tests"; break; }
 	try plan -i "$capture" --tenant a --tenant b:spread
@@ -56,7 +56,7 @@ for capture in "$BUILD"/tests/generated/*.capture; do
 	esac
 done
 
-# Refused: whose demand and what would do, which then does.
+# Refused: the message names the demand and a possible value, which then works.
 refused 1 "tenant b: min=30 cannot be met beside a on 66 TPCs: min=26 would do" \
 	plan -i $h200 --tenant a:min=40 --tenant b:min=30
 refused 1 "min=33, or no tie to others by same or apart would do" plan -i $h200 --tenant a:min=34,apart=b --tenant b
@@ -70,7 +70,7 @@ for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "
 done
 refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
 refused 2 "no tenants" plan -i $h200
-# The free home of 8 blocks leaves the GPC of the bound one of 4, which looks larger than it is.
+# The free home of 8 blocks leaves the GPC of the bound home of 4, which looks larger than it is.
 try plan -i sample:h200-e --tenant t0:cluster=7 --tenant t1:cluster=3,weight=2 --tenant t2:min=18,gpcs \
 	--tenant t3:min=26,gpcs --tenant t4:cluster=5 --tenant t5:cluster=3,same=t3
 is "$status" 0 "homes that anybody's TPCs hold beside homes bound to a uGPU"
@@ -106,7 +106,7 @@ refused 2 "nothing runs on a capture" plan -i $h200 --tenant a --beside
 refused 2 "at most 16" plan -i $h200 $(printf -- '--tenant t%s ' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17)
 refused 2 "does not tell of uGPUs" plan -i "$BUILD/tests/generated/10.capture" --tenant a:apart=b --tenant b
 
-# A file: as options; what is wrong has its line and key.
+# A file, equal to options; errors are reported with line and key.
 yaml() { printf "$1" >"$tmp/y"; }
 yaml 'tenants:\n  a:\n    min: 8\n  b: {min: 8, weight: 2, same: [a]}\n  c: tpcs=2,spread\n  d:\n'
 try plan -i $h200 -f "$tmp/y" --json
@@ -156,7 +156,7 @@ head -c 4096 /dev/urandom >"$tmp/y"
 try plan -i $h200 -f "$tmp/y"
 is "$status $(wc -l <"$tmp/err")" "2 1" "a file of noise is refused in one line"
 
-# A saved plan in run: the set, the name; refused where membership differs.
+# A saved plan in run: the set, the name; refused if the membership of TPCs differs.
 try run -i $h200 --plan "$tmp/plan.json:b" -- sh -c 'echo $GPUPART_SET $GPUPART_NAME'
 is "$status $out" "0 $one b" "run --plan: the tenant's set and name"
 try run -i $h200 --plan "$tmp/plan.json:b" --name other -- sh -c 'echo $GPUPART_NAME'
@@ -173,7 +173,7 @@ refused 125 "no plan: wants what 'gpupart plan --json' writes" run -i $h200 --pl
 refused 125 ": no JSON" run -i $h200 --plan "$tmp/y:b" -- true
 { cat "$tmp/plan.json"; head -c 1100000 /dev/zero | tr '\0' ' '; } >"$tmp/long.json"
 refused 125 "--plan $tmp/long.json:b: wants a plan, at most 1048575 bytes" run -i $h200 --plan "$tmp/long.json:b" -- true
-edited() {	# WANTED PYTHON: the plan changed so is refused
+edited() {	# edited WANTED PYTHON: the plan with this change is refused
 	python3 -c "import json, sys
 d = json.load(open('$tmp/plan.json')); a, b = d['tenants'][0], d['tenants'][1]
 $2
@@ -193,7 +193,7 @@ edited "mem_bytes is no number of bytes: a" "a['mem_bytes'] = 0"
 edited "more tenants than a plan can have" "d['tenants'] *= 5"
 edited "TPC 70" "b['set'] = dict(list='70', hex=hex(1 << 70), nr_tpcs=1)"
 
-# A quota: in words, in the file, in the program's environment; --mem goes before it.
+# A quota: as text, in the file, in the program's environment; --mem takes precedence.
 try plan -i $h200 --tenant a:gpcs,min=8,mem=1.5G --tenant b
 has "$out" "a: 33 TPCs, 66 SMs in 4 GPCs, uGPU 0, 1.50 GiB" "mem=: in the tenant's line"
 try plan -i $h200 --tenant a:gpcs,min=8,mem=1.5G --tenant b --json
@@ -217,7 +217,7 @@ wrong 'tenants:\n  a:\n    mem: much\n' "y:3: a.mem: mem=much: 'much' is no size
 refused 2 "--only a: it has mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
 refused 125 "wants a file" run -i $h200 --plan "-:a" -- true
 
-# For a shell: all of them, and one with which a program is confined as by run.
+# For a shell: all tenants, and one whose lines confine a program as run does.
 try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
 is "$(eval "$out"; echo "$SET_a_1")" "0,8,16,24,62-65" "env: SET_NAME for each"
 refused 2 "are both SET_a_1" plan -i $h200 --tenant a.1 --tenant a_1 --of env
@@ -235,7 +235,7 @@ is "$?" 0 "env of the GPU that is here"
 is "$(. "$tmp/env"; env | grep -c '^GPUPART_\(SET\|GPU\|NAME\|CHECKED\)=\|^CUDA_INJECTION64_PATH=')" 5 \
 	"env: all that run sets"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
-	# A program that knows nothing of gpupart, started by that shell: SMs of GPC 1's TPCs.
+	# A program that does not use gpupart, started by that shell: SMs of GPC 1's TPCs.
 	smids=$(. "$tmp/env"; sim "$tmp/census" lib/confine/probe.ptx 0)
 	is "$(echo "$smids" | tr ' ' '\n' | sed '/^$/d' | sort -n | uniq | tr '\n' ' ')" \
 		"0 1 16 17 32 33 48 49 124 125 126 127 128 129 130 131 " "eval env; PROGRAM: it is confined"
@@ -243,7 +243,7 @@ else
 	skip "no compiler here"
 fi
 
-# Inside a run: its limit is what is planned, and the lines hold where the run's job would.
+# Inside a run: plans are made within its limit, and the lines apply there.
 in_run() { "$gpupart" run -i $e -t 0-3 -- "$gpupart" plan "$@" >"$tmp/out" 2>"$tmp/err"; }
 in_run --tenant a --json
 is "$? $(set_of a) $(get "d['limit']['list'], d['simulated']")" "0 0-3 0-3 True" "in a run: the plan is inside its limit"
@@ -273,7 +273,7 @@ else
 	skip "no compiler here"
 fi
 
-# What runs now is left out with --beside alone.
+# Running programs are left out only with --beside.
 mkfifo "$tmp/hold"
 "$gpupart" run -i $h200 -g 0 -- sh -c 'echo there; read x' <"$tmp/hold" >"$tmp/there" 2>/dev/null &
 exec 9>"$tmp/hold"

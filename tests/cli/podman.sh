@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Containers of a CDI device of ours, run by podman and crun: set, quota, records and MPS hold inside,
-# ps outside shows them, and neither user 0 nor a rootless container leaves the set. All in mount
-# and pid namespaces of the test's own. make check-podman: podman is installed, nothing is skipped.
+# Containers with a CDI device of gpupart, run by podman and crun: set, quota, records and MPS
+# work inside, ps outside lists them, and neither user 0 nor a rootless container can leave the
+# set. All in separate mount and pid namespaces. make check-podman installs podman, so nothing is
+# skipped.
 if [ -z "${PODMAN_TEST-}" ] && [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	exec unshare -mpf --kill-child --mount-proc env PODMAN_TEST=1 "$0"
 fi
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
-# impossible WORDS: the end; after make check-podman a failure.
+# impossible WORDS: ends the test; a failure in make check-podman.
 impossible() {
 	if [ -n "${PODMAN_REQUIRED-}" ]; then
 		ok 1 "$1"
@@ -25,7 +26,7 @@ done
 mount -t tmpfs none /run && mount -t tmpfs -o mode=1777 none /dev/shm || impossible "nothing can be mounted here"
 mkdir -p /run/cdi
 chmod 711 "$tmp"
-# crun refuses version 1 of cgroups with a version 2 beside it that has controllers.
+# crun refuses cgroups version 1 together with a version 2 that has controllers.
 if [ "$(stat -f -c %T /sys/fs/cgroup)" = tmpfs ] && [ -d /sys/fs/cgroup/unified ]; then
 	umount -l /sys/fs/cgroup/unified
 fi
@@ -76,7 +77,7 @@ built() {
 built 2>"$tmp/err" || impossible "no C compiler that works"
 cp lib/confine/probe.ptx "$image/"
 for library in $(ldd "$image/census" | grep -o '/[^ ]*'); do
-	# The C library's folder has what the injected libraries need of it, too.
+	# The C library's folder has the dependencies of the injected libraries too.
 	for name in "${library##*/}" libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1 ld-linux-x86-64.so.2; do
 		mkdir -p "$image${library%/*}" "$image/lib/x86_64-linux-gnu"
 		cp -L "${library%/*}/$name" "$image${library%/*}/" 2>/dev/null
@@ -84,12 +85,12 @@ for library in $(ldd "$image/census" | grep -o '/[^ ]*'); do
 	done
 done
 
-# podman of root's, with its files in folders of the test's.
+# Root's podman, with its files in folders of the test.
 engine() {
 	podman --root "$tmp/store" --runroot /run/store --tmpdir /run/tmp --storage-driver vfs \
 		--cgroup-manager cgroupfs --events-backend none --runtime crun "$@"
 }
-# contained OPTIONS PROGRAM..: in a container: $status, $out, $err.
+# contained OPTIONS PROGRAM..: runs it in a container: $status, $out, $err.
 cgroups=
 contained() {
 	# shellcheck disable=SC2086 # one word, or none
@@ -121,15 +122,15 @@ is "$status $out $err" "42 2048 MiB, 0 2 " "the quota is the memory that there i
 contained $device --user 4711 $census 42
 is "$status $out" "42 $smids" "as another user than the device's: on the SMs of the set"
 
-# ------------------------------------------------------------------- seen from outside
-# seen EXPRESSION: of the one process p that ps shows.
+# ------------------------------------------------------------- visible from outside
+# seen EXPRESSION: evaluates it with the only process p in ps.
 seen() {
 	"$gpupart" ps --json | python3 -c "
 import json, sys
 for p in json.load(sys.stdin)['processes']:
     print($1)"
 }
-# until COMMAND..: waits for its success, for a minute at most.
+# until COMMAND..: waits until it succeeds, for a minute at most.
 until_it() {
 	for _ in $(seq 600); do
 		"$@" && return

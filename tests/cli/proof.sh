@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart verify, doctor and demo on the simulated GPU: rows, totals, statuses, and that
-# each says simulated.
+# gpupart verify, doctor and demo on the simulated GPU: rows, totals, statuses, and that each says
+# simulated.
 . "$(dirname "$0")/tap.subr"
 
 for board in h200 h200-e; do
@@ -23,7 +23,7 @@ if jq --version >/dev/null 2>&1; then
 else
 	skip "no jq"
 fi
-# GB10 has no row: what its driver lists is in the capture, and each output tells it.
+# GB10 has no row: the capture has the classes of its driver, and all outputs name them.
 awk '/^checksum/ { exit } { sub(/^chip-id = .*/, "chip-id = 0x1bb\ncompute-class = 0xcec0"); print }' \
 	tests/data/gh100-h200-e/capture.txt >"$tmp/gb10"
 hash=-3750763034362895579	# scripts/capture-from-tables
@@ -59,7 +59,7 @@ fi
 "$gpupart" verify --quick -i sample:h200 >/dev/full 2>"$tmp/err"
 is $? 1 "verify: a full disk is noticed"
 
-# What does not hold is found: the bit of TPC 7 is another GPC's, after the map was checked.
+# Failures are detected: the bit of TPC 7 is another GPC's, after the map was checked.
 with GPUPART_SIM_FAULTS=move-bit=7:0 verify -i sample:h200
 is $status 1 "verify with a bit moved: status"
 has "$(grep -A 1 ^FAIL "$tmp/out" | head -n 2)" "TPC 7 " "verify with a bit moved: names the TPC"
@@ -70,11 +70,11 @@ is $status 1 "demo with a bit moved: status"
 has "$out" "proof (simulated): 6 of 9" "demo with a bit moved: not all on their set"
 has "$out" "65 TPCs seen inside, 1 outside" "demo with a bit moved: the TPC is seen outside"
 
-# What cannot run here is said in a line, by each with its own status.
+# Checks that cannot run here are reported in a line, by each command with its status.
 for fault in no-table:callback tmd-version=80:0x50 move-bit=7:0:TPC\ 7; do
 	export XDG_CACHE_HOME="$tmp/empty"
 	case $fault in
-	move-bit*) want=1 ;;	# a check that did not hold
+	move-bit*) want=1 ;;	# a failed check
 	*) want=2 ;;		# not supported here
 	esac
 	with "GPUPART_SIM_FAULTS=${fault%:*}" verify -i sample:h200
@@ -87,7 +87,7 @@ for fault in no-table:callback tmd-version=80:0x50 move-bit=7:0:TPC\ 7; do
 	has "$(sed -n '/^bad /,/->/p' "$tmp/out" | tr -s '\n ' ' ')" "${fault##*:}" "doctor with ${fault%:*}: says what"
 	XDG_CACHE_HOME=$tmp/cache
 done
-# An order of the bits that no table has: refused, learnt where that is asked for, known from then on.
+# A bit order that no table has: refused, learned on request, and known from then on.
 export XDG_CACHE_HOME="$tmp/learnt" GPUPART_SIM_FAULTS=order=holes:3
 try verify --quick -i sample:h200-e
 is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify with another order: 1 and a line"
@@ -110,7 +110,7 @@ rm -r "$tmp/learnt"
 try verify --learn -i sample:h200-e
 has "$out" "mask bits: their order was learnt with " "verify --learn: says so"
 has "$(head -n 1 "$tmp/out")" simulated "verify --learn: says simulated"
-# A map that cannot be kept is of use for nobody: no rows, and the reason.
+# A map that cannot be stored is useless: no rows, and the reason.
 map=$(cd "$XDG_CACHE_HOME/gpupart/checked" && echo V04_00-GPU-*)
 key=$(cd "$XDG_CACHE_HOME/gpupart/checked" && echo [0-9a-f]*)
 for name in "$map" "$key"; do
@@ -136,7 +136,7 @@ is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn where two TPCs obey 
 has "$err" "mask bit 0 of TMD V04_00 is not the bit of one TPC: in 9 launches without it 2 of 66 " "verify --learn: names the bit"
 unset GPUPART_SIM_FAULTS
 XDG_CACHE_HOME=$tmp/cache
-# The row that is bad is the one whose fault it is, and it does not point at rows that are good.
+# The bad row is the one with the fault, and it does not refer to good rows.
 for fault in no-table:launch-callback drop-callback:launch-callback table-size=8:launch-callback \
 	table-size=48:launch-callback params-size=32:launch-callback params-size=520:launch-callback tmd-pointer=4096:launch-callback \
 	tmd-version=80:mask-bits move-bit=7.0:mask-bits mps:mask-bits; do
@@ -157,7 +157,7 @@ for args in "verify --quick" "doctor --no-launch"; do
 	try $args -i sample:h200 --json
 	is "$status $(grep '132 SMs' "$tmp/out" | grep -c '/')" "0 0" "$args: a capture that ships is told by its name"
 done
-# As under sudo with HOME kept: root's files in a user's folder would be in that user's way.
+# As under sudo with HOME kept: root's files in a user's folder would block that user.
 mkdir -p "$tmp/theirs/.cache" "$tmp/root"
 in_home() {
 	(
@@ -211,7 +211,7 @@ for features in 7 8; do
 	is "$status $(grep -o '^[a-z]*  *green-contexts' "$tmp/out" | tr -s ' ')" \
 		"0 $([ $features = 8 ] && echo ok || echo note) green-contexts" "doctor with $features features"
 done
-# A row is folded, and nothing of it is lost.
+# A row is wrapped, and no text is lost.
 for command in "verify --quick" doctor; do
 	try $command -i sample:h200
 	is "$(awk 'length > 100 && !/\//' "$tmp/out")" "" "$command: at most 100 columns"
@@ -233,7 +233,7 @@ if jq --version >/dev/null 2>&1; then
 else
 	skip "no jq"
 fi
-# The folder that is written to is checked/: as a file it cannot be, whoever asks.
+# The folder for writing is checked/: if it is a file, no user can write.
 mkdir -p "$tmp/broken/gpupart"
 : >"$tmp/broken/gpupart/checked"
 with XDG_CACHE_HOME="$tmp/broken" doctor --no-launch -i sample:h200
@@ -243,7 +243,7 @@ export CUDA_INJECTION64_PATH
 try doctor --no-launch -i sample:h200
 has "$out" "taken by /lib/other.so" "doctor: another tool in the injection slot"
 unset CUDA_INJECTION64_PATH
-# Without a GPU it says so, in time, and with 1.
+# Without a GPU it reports that, quickly, with status 1.
 if [ ! -e /dev/nvidiactl ]; then
 	try doctor
 	is $status 1 "doctor without a GPU: status"
@@ -287,7 +287,7 @@ else
 	skip "no jq"
 fi
 
-# A package below a path longer than the library's room for it: said, and -i FILE works.
+# A package in a path longer than the library's buffer: reported, and -i FILE works.
 deep=$tmp/$(printf '%0150d/%0150d/%0150d/%0150d' 0 0 0 0)
 mkdir -p "$deep/bin"
 cp "$gpupart" "$deep/bin/gpupart"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos: scenarios on the simulated GPU keep their goals, logs replay byte for byte and a
-# changed one does not, pictures, files that are wrong.
+# gpupart qos: scenarios on the simulated GPU meet their goals, logs replay byte for byte and a
+# changed one does not, pictures, invalid files.
 . "$(dirname "$0")/tap.subr"
 unset GPUPART_JOB
 
@@ -21,7 +21,7 @@ for name in qos-steady qos-burst qos-neighbour; do
 		length == (unique | length)] | all' "$tmp/$name.log")" true "$name: no TPC is given twice"
 	is "$(jq -s '[.[] | .decision.tenants[] | .set != ""] | all' "$tmp/$name.log")" true "$name: no set is empty"
 done
-# met NAME TENANT FIRST: in how many of 1000 epochs from FIRST on.
+# met NAME TENANT FIRST: thousandths of the epochs from FIRST on that met the goal.
 met() {
 	jq -s --arg t "$2" --argjson first "$3" '[.[] | select(.event == "epoch" and .decision.epoch > $first) |
 		.decision.tenants[] | select(.name == $t) | .score_milli >= 1000] |
@@ -37,16 +37,16 @@ ok $? "qos-neighbour: in $(met qos-neighbour infer 5)"
 ok $? "qos-steady: it settles"
 [ "$(jq '[.tenants[] | select(.name == "train").nr_tpcs][0]' "$tmp/qos-steady.json")" -ge 20 ]
 ok $? "qos-steady: best effort has the rest"
-# The neighbour is good again at the end: best effort has more than half of the GPU.
+# The neighbour is harmless again at the end: best effort has more than half of the GPU.
 [ "$(jq '[.tenants[] | select(.name == "other") | .nr_tpcs][0]' "$tmp/qos-neighbour.json")" -gt 33 ]
 ok $? "qos-neighbour: what was taken for a bad time is given back"
 try qos sim qos-steady --log "$tmp/again.log" --json
 cmp -s "$tmp/again.log" "$tmp/qos-steady.log"
 ok $? "the same log again"
 
-# Alone is the stream alone: what its programs put on others' streams is left out, and what it
-# waits for is not.
-# shared STREAM... : one process with these, the first with a goal; said is its speed alone.
+# The solo speed is that of the stream alone: kernels of its programs on other streams are left
+# out, but kernels that it waits for are not.
+# shared STREAM... : one process with these streams, the first with a goal; prints its solo speed.
 shared() {
 	{
 		printf '%s\n' "title: t" "gpu: { chip: h200, mps: yes }" "stop: 4ms" \
@@ -88,7 +88,8 @@ END
 try qos sim "$tmp/waits.yaml" --json
 is "$status $(jq '.tenants[0].epochs_met' "$tmp/out")" "0 5" "what another process records is waited for alone too"
 
-# A launch whose cluster no virtual GPC of its set holds has more TPCs; without that it is refused.
+# A launch whose cluster fits into no virtual GPC of its set gets more TPCs; otherwise it would be
+# refused.
 cat >"$tmp/clusters.yaml" <<END
 gpu: { chip: h200, mps: yes }
 stop: 4ms
@@ -108,7 +109,8 @@ try qos sim "$tmp/clusters.yaml" --json
 is "$status $(jq -c '[.tenants[0] | .nr_tpcs, .epochs_met]' "$tmp/out")" "0 [4,5]" "a cluster of 16 blocks in a set of 4 TPCs runs"
 
 # ------------------------------------------------------------------------- shapes
-# What reads from DRAM has its goal with fewer TPCs in another shape, and best effort the rest.
+# A tenant that reads DRAM meets its goal with fewer TPCs in another shape, and best effort gets
+# the rest.
 is "$(jq -s '[.[] | .decision.tenants[0].shape] | last != "packed"' "$tmp/qos-neighbour.log")" true \
 	"qos-neighbour: a tenant that reads from DRAM is not packed at the end"
 [ "$(jq '[.tenants[] | select(.name == "infer").nr_tpcs][0]' "$tmp/qos-neighbour.json")" -lt 33 ]
@@ -150,7 +152,7 @@ refused 2 "No such file" qos replay "$tmp/none.log"
 head -c 20000 "$tmp/qos-steady.log" >"$tmp/other.log"
 try qos replay "$tmp/other.log"
 is "$status $(grep -c "is cut, and passed over" "$tmp/err")" "0 1" "a log of a controller that was killed: what is whole"
-# A zero byte is the end of nothing: what comes after it is looked at, or refused.
+# A zero byte does not end a file: the bytes after it are parsed, or refused.
 sed '51s/"event"/\x00event"/' "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
 sed '51s/./\x00/g' "$tmp/qos-steady.log" >"$tmp/other.log"
@@ -163,7 +165,7 @@ cat "$tmp/qos-steady.log" "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 2 "other.log:$(($(wc -l <"$tmp/qos-steady.log") + 1)): another run begins here: a log is of one" qos replay "$tmp/other.log"
 sed '2s/"event":"epoch"/"event":"lunch"/' "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 2 "other.log:2: event is 'lunch', neither epoch nor swap" qos replay "$tmp/other.log"
-# What a log says in letters comes to the terminal: names as a file may have them, no controls.
+# Text of a log is printed on the terminal: names as in a file, no control characters.
 for name in '' '\\u001B[31m' 'a\\nb' '-x' 'a b'; do
 	sed "s/\"name\":\"train\"/\"name\":\"$name\"/g" "$tmp/qos-steady.log" >"$tmp/other.log"
 	refused 2 "other.log:1: is no begin of a log of gpupart qos: name" qos replay "$tmp/other.log"
@@ -173,7 +175,7 @@ for gpu in 'evil\\u001B]0;x\\u0007' 'a\\nb' '\\u009b31m'; do
 	refused 2 "other.log:1: is no begin of a log of gpupart qos: gpu has a control character in it" qos replay "$tmp/other.log"
 done
 
-# A replay or a simulation that fails leaves its results as they were.
+# A failed replay or simulation does not change its results.
 echo old >"$tmp/kept.svg"
 sed '10s/"score_milli":[0-9]*/"score_milli":1/' "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 1 "another decision" qos replay "$tmp/other.log" -o "$tmp/kept.svg"
@@ -195,8 +197,8 @@ is "$(grep -o 'class="missed"' "$tmp/run.svg" | wc -l)" \
 is "$(grep -o 'class="goal"' "$tmp/run.svg" | wc -l) $(grep -o 'class="progress"' "$tmp/run.svg" | wc -l)" "1 2" \
 	"it has the goal and each tenant's progress"
 
-# ----------------------------------------------------------------------- bad files
-# wrong SED VALUE: the scenario, changed, is refused with that.
+# -------------------------------------------------------------------- invalid files
+# wrong SED VALUE: the changed scenario is refused with that value.
 wrong() {
 	sed "$1" share/scenarios/qos-steady.yaml >"$tmp/wrong.yaml"
 	refused 2 "$2" qos sim "$tmp/wrong.yaml"
@@ -218,13 +220,13 @@ wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is no time"
 wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: wants 1us to 1s"
 wrong 's/epochs: 150/epochs: 0/' "epochs: 0"
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': wants 0.1% to 25%"
-# A digit more than is kept is not cut off.
+# A digit beyond the precision is not cut off.
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3.05%/' "hysteresis: '3.05%': wants 0.1% to 25%, with the sign"
 wrong 's/alpha: 0.6/alpha: 0.6001/' "alpha: '0.6001': wants a share"
 wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': wants 1 to 99.9, one digit behind the point"
 wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is there twice"
 wrong 's/  tenants:/  tenants: []\n  tenant:/' "qos: the key 'tenant' is not known"
-# Octal to some, in every number of the file.
+# A leading zero, which some parsers read as octal, in every number of the file.
 wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a 0 before it"
 wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a 0 before it"
 wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': wants units a second, more than 0, without a 0 before it"
@@ -233,7 +235,7 @@ wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': want
 wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is no whole number from 0 to 1000 without a 0 before it"
 wrong 's/train: {}/train: { floor: 010 }/' "floor: '010' is no whole number"
 wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
-# Phases are on one GPU: sets and what was learnt of TPCs go from one to the next.
+# Phases are on one GPU: sets and learned properties of TPCs continue from one to the next.
 sed 's/chip: h200/chip: $c/; s/^kernels:/runs: { first: { c: a100 }, then: { c: h200 }, small: { c: p100 } }\n&/
 	s/- { epochs: 150 }/- { run: first, epochs: 2 }\n    - { run: first }\n    - { run: then, epochs: 2 }/' share/scenarios/qos-steady.yaml \
 	>"$tmp/chips.yaml"
@@ -283,7 +285,7 @@ has "$(cat "$tmp/dry")" " TPCs: " "and says what it would do"
 jq -s '[.[] | select(.event == "epoch").measured[].work_milli > 0] | any' "$tmp/live.log" >"$tmp/any"
 is "$(cat "$tmp/any")" true "their progress is read"
 is "$(jq -s '[.[] | .simulated] | all' "$tmp/live.log")" true "the log says simulated"
-# A log is written a line at a time: its last set is the one in force, or about to be.
+# A log is written line by line: its last set is in force, or will be soon.
 for _ in $(seq 100); do
 	a=$(set_of "$name-a")
 	decided=$(tail -n 1 "$tmp/live.log" | jq -r '.decision.tenants[0].set')
@@ -292,7 +294,7 @@ for _ in $(seq 100); do
 done
 is "$a" "$decided" "ps has the set that was decided"
 
-# Killed, it leaves the sets; another one takes programs and sets over.
+# When it is killed, the sets stay; another one takes over programs and sets.
 kill -9 $pid
 wait $pid 2>/dev/null
 before="$(set_of "$name-a") $(set_of "$name-b")"
@@ -303,12 +305,12 @@ sleep 0.3
 is "$(set_of "$name-a") $(set_of "$name-b")" "$before" "killed: the sets stay"
 try qos run $e -f "$tmp/two.yaml" --epochs 3 --log "$tmp/next.log"
 is "$status $(grep -c "runs already, and is taken over" "$tmp/err")" "0 2" "a new one takes them over"
-# What waited to be drained when it was killed is nobody's, and goes to best effort.
+# TPCs that were draining at the kill belong to no tenant, and are given to best effort.
 is "$(head -n 1 "$tmp/next.log" | jq -r '[.tenants[].adopted] | join(" ")')" "$before" "with their sets"
 is "$(head -n 1 "$tmp/next.log" | jq -r '.decision.tenants[0].set')" "${before% *}" "of which a guaranteed one stays as it is"
 is "$(rows "$name-a") $(rows "$name-b")" "1 1" "--epochs: it ends, and they go on"
 
-# Power and clocks, where NVML tells them; that of memory is not told.
+# Power and clocks, if NVML reports them; the memory clock is not reported.
 GPUPART_SIM_FAULTS=nvml-state=412500:1980 try qos run $e -f "$tmp/two.yaml" --epochs 4 --log "$tmp/power.log" --of text
 is "$(jq -s -c '[.[] | select(.event == "epoch") | .power_mw, .sm_mhz, .memory_mhz] | unique' "$tmp/power.log")" \
 	"[null,1980,412500]" "power and clocks are in the log"
@@ -318,7 +320,7 @@ is "$status $(jq -c '[.mean_power_mw, .mean_sm_mhz, .mean_memory_mhz]' "$tmp/out
 sed 's/"power_mw":412500/"power_mw":-5/' "$tmp/power.log" >"$tmp/power.bad"
 refused 2 "power_mw is -5" qos replay "$tmp/power.bad"
 
-# One that dies is said, and the other keeps what it has.
+# A tenant's death is reported, and the other keeps its set.
 "$gpupart" qos run $e -f "$tmp/two.yaml" --log "$tmp/dies.log" >"$tmp/live.out" 2>"$tmp/live.err" &
 pid=$!
 until_true has_lines "$tmp/dies.log" 5
@@ -335,7 +337,7 @@ is "$?" 0 "it ends when the last program does"
 is "$(tail -n 1 "$tmp/dies.log" | jq -c '[.decision.tenants[].state]')" '["gone","gone"]' "and says that they are gone"
 is "$(find "/dev/shm/gpupart-$(id -u)" -name 'qos-*.socket' | wc -l)" 0 "its socket is gone"
 
-# Lines to the socket; a status; what cannot be started.
+# Lines on the socket; a status; programs that cannot be started.
 cat >"$tmp/lines.yaml" <<END
 epoch: 100ms
 tenants:
@@ -360,7 +362,7 @@ sed 's/- python3/- no-such-program/' "$tmp/lines.yaml" >"$tmp/none.yaml"
 try qos run $e -f "$tmp/none.yaml"
 is "$status $(grep -c "no-such-program" "$tmp/err")" "127 1" "a program that is not there"
 
-# By pid, a program that knows nothing of it: launches count; calibrate.
+# By pid, a program that does not use gpupart: launches count; calibrate.
 touch "$go"
 "$gpupart" run --exec $e -t 0-7 --name "$name-p" -- "$tmp/work" "$go" 2>/dev/null &
 pid=$!
@@ -390,7 +392,7 @@ is "$status $(jq -c '[.schema, .simulated, (.tenants | length), ([.tenants[].alo
 	'0 ["gpupart/1",true,2,true]' "calibrate"
 rm "$go"
 
-# Bad files and words.
+# Invalid files and arguments.
 file() {
 	printf '%s\n' "$@" >"$tmp/bad.yaml"
 }
@@ -423,7 +425,7 @@ refused 125 "--epochs '0'" qos run $e -f "$tmp/two.yaml" --epochs 0
 refused 2 "--seconds" qos sim qos-steady --seconds 1
 refused 2 "--dry-run" qos calibrate -f "$tmp/two.yaml" --dry-run
 
-# -------------------------------------------------------------- tenants in words
+# ------------------------------------------------------------ tenants as arguments
 touch "$go"
 try qos run $e --tenant "w$$:rate=100,floor=3" --epoch 50ms --epochs 4 --json -o "$tmp/words.log" -- "$tmp/work" "$go"
 is "$status $(head -n 1 "$tmp/words.log" | jq -c '[.epoch_ns, (.tenants[] | .goal, .rate_milli, .floor)]')" '0 [50000000,"rate",100000,3]' \

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos, signal: kernels: a program that reports nothing is measured alone, and keeps its
-# goal by the kernels that end, on the simulated GPU. Files that it cannot do with.
+# gpupart qos, signal: kernels: a program without reports is measured alone, and meets its goal by
+# the kernels that end, on the simulated GPU. Files without the necessary values.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 e="-i tests/data/gh100-h200-e/capture.txt"
 name=kernels$$
-# There a kernel takes its time, beside the program; one of 1024 blocks fewer with more SMs.
+# On the simulated GPU a kernel takes time, in parallel to the program; kernels of 1024 blocks
+# take less with more SMs.
 export GPUPART_SIM_FAULTS=host-clock,host-thread GPUPART_RECORDS=1
 touch "$go"
 
-# ------------------------------------------------------------------------------- alone
+# ------------------------------------------------------------------------------- solo
 serve="program: [ $tmp/work, $go, 4000000 ]"
 tenants "$name: { goal: { alpha: 0.5 }, signal: kernels, $serve }"
 try qos calibrate $e -f "$tmp/t.yaml" --seconds 4 --json -o "$tmp/alone.json"
@@ -41,7 +42,7 @@ rm "$go"
 until_true has_rows "$name" 0
 
 # ------------------------------------------------------------------------------- files
-# wrong TENANT WORDS: refused with that.
+# wrong TENANT WORDS: refused with that message.
 wrong() {
 	tenants "$name: { $1, signal: kernels, program: [ true ] }"
 	refused 125 "$2" qos run $e -f "$tmp/t.yaml" --epochs 1

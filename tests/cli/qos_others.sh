@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos run beside programs that are no tenants: their TPCs are left out, from the begin
-# and when they come and go; a set that somebody else gives a tenant does not last.
+# gpupart qos run with other programs on the GPU: it leaves out their TPCs, from the start and
+# when they start or end; a set that another program gives to a tenant is replaced.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 
-# A GPU of our own: another file is another one, which nobody else is on.
+# A private GPU: another file is another GPU, which no other program uses.
 cp tests/data/gh100-h200-e/capture.txt "$tmp/board.txt"
 e="-i $tmp/board.txt"
 name=others$$
@@ -17,14 +17,14 @@ two() {
 	tenants "$name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }" \
 		"$name-b: { program: [ $tmp/work, $go ] }"
 }
-# others LOG: what others have, by each line that says so.
+# others LOG: the TPCs of others, from each line that has them.
 others() {
 	jq -s -c '[.[] | select(.others) | [.others[].set]]' "$1"
 }
 has_others() {
 	[ "$(others "$1")" = "$2" ]
 }
-# kept LOG: no tenant has what others have, in any decision of an epoch.
+# kept LOG: no decision of an epoch gives a tenant TPCs of others.
 kept() {
 	jq -s 'def members: if . == "" then [] else split(",") | map(split("-") | map(tonumber) | if length == 2 then range(.[0]; .[1] + 1) else .[0] end) end;
 		reduce .[] as $l ({ held: [], good: true, nr: 0 }; (if $l.others then .held = [$l.others[].set | members] else . end) |
@@ -38,7 +38,7 @@ touch "$go" "$go.first"
 two
 "$gpupart" run --exec $e -t 10-20 --name "$name-works" -- "$tmp/work" "$go" 2>/dev/null &
 "$gpupart" run --exec $e -t 30-31 --name "$name-sleeps" -- sh -c "while [ -e $go.first ]; do sleep 0.1; done" 2>/dev/null &
-# Of no job any more, and not on the GPU: its environment alone says it.
+# In no job any more, and not using the GPU: only its environment has the set.
 "$gpupart" run $e -t 40-42 --name "$name-env" -- \
 	sh -c "env -u GPUPART_JOB sh -c 'while [ -e $go.first ]; do sleep 0.1; done; touch $go.gone' & exit 0" 2>/dev/null
 until_true has_rows "$name-works" 1
@@ -91,8 +91,8 @@ has "$(cat "$tmp/live.out")" "TPCs 5-14,50 are free again" "and it is said"
 is "$(grep -c "are now: 5-14,50 ($name-late, pid $late)" "$tmp/live.err") $(grep -c "are now: none" "$tmp/live.err")" "1 1" \
 	"with who it was, each once"
 
-# ------------------------------------------------------------ a set from somebody else
-# given NAME: what its last decision says is in force.
+# -------------------------------------------------------- a set from another program
+# given NAME: the set in force by its last decision.
 given() {
 	a=$(tail -n 1 "$tmp/live.log" | jq -r --arg n "$1" '.decision.tenants[] | select(.name == $n).set')
 	[ -n "$a" ] && [ "$(set_of "$1")" = "$a" ]
@@ -100,7 +100,8 @@ given() {
 is_disturbed() {
 	jq -s -e --arg n "$1" '[.[] | .measured // [] | .[] | select(.name == $n and .disturbed)] | length > 0' "$tmp/live.log" >/dev/null
 }
-# disturb NAME ARGS: sets it, again where the controller was about to give it another one just then.
+# disturb NAME ARGS: changes its set; again if the controller was about to change it at that
+# moment.
 disturb() {
 	who=$1
 	shift
@@ -140,12 +141,12 @@ is "$(grep -c disturbed "$tmp/quiet.log") $(grep -c '"others"' "$tmp/quiet.log")
 rm "$go"
 until_true has_rows "$name-b" 0
 
-# One that has not used the GPU yet: its job's note is what it will have.
+# A process that has not used the GPU yet: its job record has its future set.
 touch "$go"
 tenants "$name-n: { program: [ sh, -c, 'while [ -e $go ]; do sleep 0.1; done' ] }"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/note.log" >/dev/null 2>"$tmp/note.err" &
 pid=$!
-# Its share stands then.
+# Its share does not change then.
 until_true has_lines "$tmp/note.log" 16
 for _ in $(seq 20); do
 	"$gpupart" set "$name-n" -t 3 >/dev/null 2>&1
@@ -159,7 +160,7 @@ is "$("$gpupart" set "$name-n" -t 3 | sed -n 's/.*current set: \([^ ]*\).*/\1/p'
 rm "$go"
 wait $pid
 
-# ------------------------------------------------------------------- what is no other
+# ------------------------------------------------------------ programs that do not count
 two
 touch "$go"
 "$gpupart" run --exec $e -t 0-65 --name "$name-all" -- "$tmp/work" "$go" 2>/dev/null &
@@ -176,7 +177,7 @@ rm "$go"
 until_true has_rows "$name-a" 0
 until_true has_rows "$name-b" 0
 touch "$go"
-# One of two processes of a job, by its pid: the other one has the same set and is no tenant.
+# One of two processes of a job, by its pid: the other one has the same set and is not a tenant.
 "$gpupart" run --exec $e -t 3-9 --name "$name-pair" -- sh -c "$tmp/work $go & $tmp/work $go & wait" 2>/dev/null &
 until_true has_rows "$name-pair" 2
 tenants "x: { goal: { rate: 5 }, pid: $(pid_of "$name-pair" | head -n 1) }"
@@ -194,7 +195,7 @@ tenants "$name-c: { program: [ $tmp/work, $go ] }"
 try qos calibrate $e -f "$tmp/t.yaml" --seconds 1
 is "$status $(echo "$err" | grep -c "beside programs that have TPCs: 7 ($name-beside")" "0 1" "calibrate says who runs beside"
 
-# ------------------------------------------------------------- what a node gave to others
+# ------------------------------------------------------------- grants of other users
 cat >"$tmp/give.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,8 +237,8 @@ fi
 rm "$go"
 wait
 
-# --------------------------------------------------------------------- words of a shell
-# shellcheck disable=SC2016 # the program's shell is to see it
+# ------------------------------------------------------------- arguments for a shell
+# shellcheck disable=SC2016 # expanded by the program's shell
 tenants "$name-s: { program: [ sh, -c, 'echo \"\$0 \$PORT \$\$\" >$tmp/said', 'x' ] }"
 PORT=80 try qos run $e -f "$tmp/t.yaml"
 is "$status $(sed 's/ [0-9]*$/ pid/' "$tmp/said")" "0 x 80 pid" "a dollar sign in a program's words is the program's"

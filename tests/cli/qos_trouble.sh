@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart qos run and calibrate in trouble: files that another controller writes, programs that
-# fork, exec, end or do not want to end, tenants that are one program, numbers beyond all bounds.
+# gpupart qos run and calibrate in difficult cases: files that another controller writes, programs
+# that fork, exec, end or refuse to end, tenants that share a program, extremely large numbers.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 
 e="-i tests/data/gh100-h200-e/capture.txt"
 name=trouble$$
 
-# ------------------------------------------------------------------- files it writes
+# ------------------------------------------------------------------- output files
 touch "$go"
 tenants "$name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }"
 cp "$tmp/t.yaml" "$tmp/one.yaml"
@@ -32,7 +32,7 @@ is "$status $(wc -l <"$tmp/log")" "0 $(wc -l <"$tmp/out")" "--json and --log: bo
 ok $? "with the same lines"
 try qos run $e -f "$tmp/one.yaml" --epochs 3 --json -o "$tmp/lines"
 is "$status $(head -n 1 "$tmp/lines" | jq -r .event) $out" "0 begin " "--json -o FILE"
-# What programs write does not come between the lines of JSON.
+# Programs' output does not appear between the lines of JSON.
 says() { tenants "$1-$name: { program: [sh, -c, 'echo said; exec \"$tmp/work\" \"$go\"'] }"; }
 says one
 try qos run $e -f "$tmp/t.yaml" --epochs 3 --json
@@ -57,7 +57,7 @@ is "$status $(grep -c "3 epochs of 100 ms" "$tmp/x.svg")" "0 1" "a picture of th
 )
 is "$? $(grep -c "the log could not be written, and ends" "$tmp/err")" "0 1" "a log that is full is no reason to end: said once"
 try qos replay "$tmp/short"
-# It may be full just where a line ends.
+# The file may become full exactly at the end of a line.
 [ -z "$(tail -c 1 "$tmp/short")" ]
 cut=$?
 is "$status $(echo "$err" | grep -c "is cut")" "0 $cut" "and what is in it replays"
@@ -69,7 +69,7 @@ tenants "$name-d: { floor: 3, program: [ true ] }"
 try qos run $e -f "$tmp/t.yaml" --dry-run -o "$tmp/dry.svg"
 is "$status $(grep -c "0 epochs" "$tmp/dry.svg")" "0 1" "--dry-run -o FILE.svg"
 
-# ------------------------------------------------------------- who reads it does not
+# --------------------------------------------------------------------- slow readers
 touch "$go"
 cp "$tmp/one.yaml" "$tmp/again.yaml"
 try qos run $e -f "$tmp/again.yaml" --epochs 1 --log "$tmp/again.yaml"
@@ -94,12 +94,12 @@ wait $pid
 is $? 143 "--log FIFO that nobody reads: ends as it is told to"
 tenants "$name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }"
 sed -i 's/100ms/10ms/' "$tmp/t.yaml"
-# shellcheck disable=SC2217 # that it reads nothing is what is wanted
+# shellcheck disable=SC2217 # it reads nothing on purpose
 sleep 60 <"$tmp/fifo" &
 reader=$!
 "$gpupart" qos run $e -f "$tmp/t.yaml" --json --log "$tmp/stalled" >"$tmp/fifo" 2>"$tmp/err" &
 pid=$!
-# A pipe holds some fifty lines.
+# A pipe holds about fifty lines.
 until_true has_lines "$tmp/stalled" 150
 ok $? "a reader that reads nothing does not hold it up"
 kill $pid
@@ -122,7 +122,7 @@ is "$status $(echo "$err" | grep -c "another gpupart qos writes it") $(head -n 1
 	"a dry run leaves the log of one that runs as it is"
 kill $pid
 wait $pid
-# read_some NONBLOCK: the lines that come to one who begins late, and takes his time.
+# read_some NONBLOCK: the lines of a reader that begins late and reads slowly.
 read_some() {
 	python3 - "$1" "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 120 --json --log "$tmp/read.log" <<'END'
 import os, subprocess, sys, time
@@ -167,9 +167,9 @@ tenants "$name-c: { program: [ sh, -c, 'exit 7' ] }"
 )
 is $? 7 "started with SIGCHLD ignored, it sees its programs end"
 
-# ---------------------------------------------------- programs that are not one process
+# ---------------------------------------------------- programs with several processes
 touch "$go"
-# The one after it takes a while to start: by then the first process of the other has ended.
+# The second takes a while to start: by then the first process of the other has ended.
 tenants "$name-f: { program: [ sh, -c, '$tmp/work $go & $tmp/work $go & exit 0' ] }" \
 	"$name-g: { goal: { rate: 1000 }, program: [ $tmp/work, $go ] }"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --log "$tmp/fork.log" >/dev/null 2>&1 &
@@ -213,7 +213,7 @@ touch "$tmp/now2"
 wait $pid
 is "$?" 0 "and its end is seen"
 
-# ---------------------------------------------------------------- tenants that are one
+# ------------------------------------------------------- tenants that share a program
 touch "$go"
 "$gpupart" run --exec $e -t 0-9 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
 pid=$!
@@ -242,8 +242,8 @@ rm "$go"
 wait
 
 # --------------------------------------------------------------------------- calibrate
-# said NAME UNITS [TIMES]: a program that writes lines of so many units, TIMES of them in one
-# datagram, at most a hundred datagrams a second, while $go is there.
+# said NAME UNITS [TIMES]: a program that writes lines with that many units, TIMES of them per
+# datagram, at most a hundred datagrams per second, while $go exists.
 said() {
 	cat <<END
 $1:
@@ -258,11 +258,11 @@ $1:
             time.sleep(0.01)
 END
 }
-# heard NR: so many epochs had work in them.
+# heard NR: that many epochs had work.
 heard() {
 	[ "$(jq -s '[.[] | .measured // [] | .[] | select(.work_milli > 0)] | length' "$tmp/out")" -ge "$1" ]
 }
-# Runs the tenants until NR epochs had work: it takes a while until a program is there.
+# Runs the tenants until NR epochs had work, because programs take a while to start.
 try_heard() {
 	touch "$go"
 	timeout 120 "$gpupart" qos run $e -f "$tmp/t.yaml" --json >"$tmp/out" 2>"$tmp/err" </dev/null &
@@ -272,7 +272,7 @@ try_heard() {
 	status=$?
 	err=$(cat "$tmp/err")
 }
-# Ten lines are more than there are numbers, so that an epoch may hear one message only.
+# Ten lines are more than the number of units, so that an epoch may hear one message only.
 tenants "$(said h '999999999999999\n' 10)"
 try_heard 5
 is "$status $(jq -s '[.[] | .measured // [] | .[].work_milli] | (min >= 0 and max == 9223372036854775807)' "$tmp/out")" "0 true" \
@@ -282,7 +282,7 @@ try qos replay "$tmp/huge.log"
 is "$status" 0 "and the log replays"
 tenants "$(said two '1\ntwo units 2\n')"
 try_heard 8
-# Of the next two there may be a part in the work.
+# Of the next two a part may be in the work.
 is "$status $(jq -s '[.[] | .measured // [] | .[] | [.work_milli, .reports // 0]] |
 	(map(.[0]) | add) as $work | (map(.[1]) | add) as $nr |
 	$nr > 20 and (map(.[1] % 2) | max == 0) and ($work - $nr * 1500 | fabs) < 3000' "$tmp/out")" \
@@ -295,7 +295,7 @@ is "$status $(echo "$err" | grep -c 'the socket: "nobody units 2" is passed over
 	"a line for nobody is said, once"
 touch "$go"
 tenants "$(said big 10000000000)"
-# On a busy machine it takes longer than a second until a program is there.
+# On a busy machine a program takes longer than a second to start.
 for seconds in 1 5 25; do
 	try qos calibrate $e -f "$tmp/t.yaml" --seconds $seconds --json
 	jq -e '.tenants[0].alone_milli > 2e13' "$tmp/out" >"$tmp/heard" && break

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/qos*.sh: launches until the file of its argument is gone, and reports as many
- * units as it saw SMs. With a second argument its blocks last so many ns, it launches four kernels
- * at a time, and reports nothing. Must not know whose tenant it is.
+ * For tests/cli/qos*.sh: launches until the file in its argument is removed, and reports as many
+ * units as it saw SMs. With a second argument its blocks last that many ns, it launches four
+ * kernels at a time, and reports nothing.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run --rule: kernels that get a set by their names, on the simulated GPU, and what is refused.
+# run --rule: sets for kernels by name, on the simulated GPU, and refusals.
 . "$(dirname "$0")/tap.subr"
 
 cat >"$tmp/kernels.c" <<'END'
@@ -103,7 +103,7 @@ for device in 0 1; do
 	is "${got%% to*}" "4 SMs 10" "of several GPUs, number $device"
 done
 
-# A plan's tenant.
+# The tenant of a plan.
 cat >"$tmp/tenants.yaml" <<END
 tenants:
   a:
@@ -129,7 +129,7 @@ try cdi -i $b --plan "$tmp/outside.json" --device sim
 ok $? "a rule outside of the tenant's set: no container"
 has "$(cat "$tmp/err")" "TPCs 0 are outside of" "which is said"
 
-# What is refused, before anything starts.
+# Refusals before any program starts.
 bad_rule() {	# bad_rule RULE WORDS
 	try run -i $b -t 0-15 --rule "$1" -- "$tmp/kernels" gpupart_census
 	[ "$status" = 125 ] && ! [ -s "$tmp/out" ]
@@ -145,7 +145,8 @@ bad_rule 'census=-n 17' "-n 17"
 bad_rule 'census=-x 3' "SET is -t, -g, -u, -n, --sms or --hex"
 bad_rule "$(printf '%0256d' 0)=-n 1" "at most 255"
 
-# Kernels whose blocks wait for each other and that are no cooperative launches: nothing tells.
+# Kernels whose blocks wait for each other without being cooperative launches: this cannot be
+# detected.
 BLOCKS=16 kernels -t 0-31 -- "$tmp/kernels" gpupart_barrier
 is "$is_out" "0 SMs -1 to -1" "16 blocks that wait for each other fit the run's set"
 BLOCKS=16 kernels -t 0-31 --rule '*barrier=-n 4' -- "$tmp/kernels" gpupart_barrier

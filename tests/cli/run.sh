@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart run on the simulated GPU: the program's environment and status, sets that add
-# up, -n, a run inside a run, another tool in the injection slot.
+# gpupart run on the simulated GPU: the program's environment and status, unions of sets, -n, a
+# run inside a run, another tool in the injection slot.
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
 
@@ -40,11 +40,11 @@ has "$err" "simulated" "it says that the GPU is simulated"
 try run $e -g 0,2 -- "$tmp/show"
 has "$err" "(GPC 0,2)" "it names the GPCs that the set covers whole"
 
-# Without "--" the first word that is no option is the program.
+# Without "--" the first word that is not an option is the program.
 try run $e -t 3 "$tmp/show" -t 9
 is "$status $(value set)" "42 3 name=" "without --: the program's options stay its own"
 
-# The library comes into a program that uses the GPU, with the limit; gpupart itself is one.
+# A program that uses the GPU loads the library, with the limit; gpupart itself is such a program.
 GPUPART_LOG=$tmp/log
 export GPUPART_LOG
 try run $e -t 4,12,20,28 -- "$gpupart" verify --quick
@@ -73,7 +73,7 @@ is "$(echo in | "$gpupart" run $e -t 0 -- cat 2>/dev/null)" in "stdin is the pro
 "$gpupart" run $e -t 0 -- sh -c 'kill -PIPE $$' 2>/dev/null
 is $? 141 "SIGPIPE is the program's as it was"
 
-# A home that is not there is not made.
+# A HOME that does not exist is not created.
 is "$(env -u XDG_CACHE_HOME HOME="$tmp/nohome/user" "$gpupart" run $e -t 0 -- echo ran 2>&1 | tail -n 1)" ran \
 	"a home that is not there: it runs"
 [ ! -e "$tmp/nohome" ]
@@ -85,7 +85,7 @@ is "$(env -u XDG_CACHE_HOME HOME="$tmp/home" "$gpupart" run $e -t 0 -- echo ran 
 [ -d "$tmp/home/.cache/gpupart/checked" ]
 ok $? "has the cache"
 
-# What several options add up to.
+# Unions of several options.
 set_of() {
 	try run $e "$@" -- "$tmp/show"
 	value set | sed 's/ name=.*//'
@@ -96,7 +96,7 @@ is "$(set_of --hex 0x30f)" 0-3,8-9 "--hex"
 is "$(set_of -g 1)" 0,8,16,24,62,65 "-g, the GPC of 6 TPCs"
 is "$(set_of -u 0 | tr ',' '\n' | awk -F- '{ n += (NF > 1 ? $2 - $1 : 0) + 1 } END { print n }')" 33 "-u"
 is "$(set_of -t 3 -g 1 --hex 4)" 0,2-3,8,16,24,62,65 "several add up"
-# -n: whole GPCs of the first uGPU that holds them; board e's uGPU 0 has GPCs of 9, 8, 8, 8.
+# -n: whole GPCs of the first uGPU with room; board e's uGPU 0 has GPCs of 9, 8, 8, 8 TPCs.
 is "$(set_of -n 9)" 4,12,20,28,35,42,49,56,63 "-n 9 is GPC 0"
 is "$(set_of -n 8)" 1,9,17,25,32,39,46,53 "-n 8 is GPC 2"
 is "$(set_of -n 10)" 1,4,12,20,28,35,42,49,56,63 "-n 10 is GPC 0 and one TPC"
@@ -107,9 +107,9 @@ is "$(set_of -g 0 -n 8)" "$(set_of -g 0,2)" "-n leaves the others' TPCs alone"
 is "$(set_of -g 2 -n 8)" "$(set_of -g 2,3)" "-n does not count what is there already"
 is "$(set_of -n 17)" "$(set_of -n 17)" "-n is the same each time"
 
-# -n is clear of what runs, or says that it overlaps.
+# -n avoids TPCs of running programs, or reports that the sets overlap.
 mkfifo "$tmp/hold"
-hold() {	# ARGS: a run that has started and stays until release
+hold() {	# hold ARGS: a run that has started and lasts until release
 	rm -f "$tmp/held"
 	"$gpupart" run "$@" -- sh -c 'echo "$GPUPART_SET" >"$0.new"; mv "$0.new" "$0"; read x <"$1"' \
 		"$tmp/held" "$tmp/hold" 2>/dev/null &
@@ -151,10 +151,10 @@ is "$status $(value set)" "42 4,12 name=" "inside a run: -n takes from the limit
 inside -t 4,5
 is "$status $(value set)" "125 " "inside a run: a TPC outside the limit is refused"
 has "$err" "TPCs 5 are outside the limit 4,12,20,28,35,42,49,56,63 (GPC 0) that" "inside a run: both are named"
-# Both of the runs around it stay, with more TPCs than there are to choose from.
+# Both outer runs stay, with more TPCs than there are to choose from.
 cat >"$tmp/two" <<'END'
 #!/bin/sh
-# two GPUPART FILE: two runs at the same time, whose sets are put into FILE.
+# two GPUPART FILE: two runs at the same time; their sets are written to FILE.
 "$1" run -n 8 -- sh -c 'echo "$GPUPART_SET" >>"$0"; exec sleep 60' "$2" &
 tries=0
 until [ -s "$2" ] || [ $tries -ge 300 ]; do tries=$((tries + 1)); sleep 0.1; done
@@ -176,7 +176,7 @@ export GPUPART_SET
 refused 125 GPUPART_SET=x run $e -t 0 -- "$tmp/show"
 unset GPUPART_SET
 
-# The address that run prints names the GPU, also where the capture tells none.
+# The address that run prints identifies the GPU, even if the capture has none.
 try run -i sample:h200 -t 0-9 -- sh -c '"$0" run --gpu "$GPUPART_GPU" -t 3 -- "$1"' "$gpupart" "$tmp/show"
 is "$status $(value set) $(value gpu)" "42 3 name= 0000:01:00.0" "inside a run: --gpu \$GPUPART_GPU"
 for command in verify doctor; do
@@ -184,7 +184,7 @@ for command in verify doctor; do
 	is $status 0 "inside a run: $command --gpu \$GPUPART_GPU"
 done
 
-# Several simulated GPUs: --gpu chooses, and a run does not leave its own.
+# Several simulated GPUs: --gpu chooses, and a run does not leave its own GPU.
 sim() {
 	env LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" \
 		GPUPART_SIM="$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt" \
@@ -205,7 +205,7 @@ is "$status $(value gpu)" "42 0000:02:00.0" "two simulated GPUs: inside a run th
 sim run --gpu 2 -t 0 -- "$tmp/show"
 is "$status $(grep -c 'no simulated GPU is 2' "$tmp/err")" "125 1" "two simulated GPUs: there is no third"
 
-# GPUPART_SIM alone decides nothing: the set is not worked out from it.
+# GPUPART_SIM alone has no effect: the set is not computed from it.
 GPUPART_SIM=$PWD/tests/data/gh100-h200-e/capture.txt
 export GPUPART_SIM
 if [ ! -e /dev/nvidiactl ]; then
@@ -221,7 +221,7 @@ else
 fi
 unset GPUPART_SIM
 
-# The check is made without another tool's library, which is the program's alone.
+# The check runs without another tool's library, which only the program loads.
 cat >"$tmp/tool.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,7 +269,7 @@ case $BUILD in
 esac
 unset CUDA_INJECTION64_PATH
 
-# Left alone.
+# The slot is not changed.
 GPUPART_DISABLE=1
 export GPUPART_DISABLE
 try run $e -t 0 -- "$tmp/show"
@@ -280,7 +280,7 @@ try run -t 0 -- "$tmp/show"
 is $status 42 "GPUPART_DISABLE=1: runs without a GPU too"
 unset GPUPART_DISABLE
 
-# Green contexts, cooperative grids and clusters in limits that have singletons, as TPCs 62 to 65 are here.
+# Green contexts, cooperative grids and clusters in limits with singletons, here TPCs 62 to 65.
 for set in 60-65 65 33-65 0,8,16,24,62-65; do
 	try run -i sample:h200-e -t $set -- "$BUILD/tests/gpu-green" $set
 	is "$status $(grep -c '^not ok' "$tmp/out")" "0 0" "green contexts in $set: $(grep '^not ok' "$tmp/out" | head -n 3)"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart sim: files that are wrong are refused with line and key, what can never finish is
+# gpupart sim: invalid files are refused with line and key; a program that can never finish is
 # refused or reported with its cycle; nothing hangs.
 . "$(dirname "$0")/tap.subr"
 
-# The beginning that all of them share: 8 lines.
+# The beginning of all files: 8 lines.
 base() {
 	cat <<'END'
 gpu: h200
@@ -18,7 +18,7 @@ programs:
 END
 }
 
-# refused STATUS PART WORDS: the file on stdin, behind base.
+# refused STATUS PART WORDS: the file on stdin, after base.
 refused() {
 	{ base; cat; } >"$tmp/bad.yaml"
 	said "$@"
@@ -37,7 +37,7 @@ said() {
 	has "$(cat "$tmp/err")" "$2" "$3"
 }
 
-# ------------------------------------------------------------ can never finish
+# -------------------------------------------------------- programs that never finish
 refused 2 ":9: kernel big: a block of 1024 threads, 128 registers a thread and 0 bytes of shared memory fits on no SM of the h200" \
 	"a block that fits on no SM" <<'END'
   main: [ { launch: big, on: S } ]
@@ -142,7 +142,7 @@ $(cat "$tmp/base2")
   main: [ { launch: K, on: S } ]
 END
 
-# ------------------------------------------------------------------ wrong files
+# ------------------------------------------------------------------ invalid files
 refused 2 ":9: a step has one of" "a step that is none" <<'END'
   main: [ { launhc: K, on: S } ]
 END
@@ -167,7 +167,7 @@ END
 refused 2 ":9: copy: '1Q' is no size" "a size that is none" <<'END'
   main: [ { copy: 1Q, to: gpu, on: S } ]
 END
-# value WORDS KEY VALUE: in place of K's blocks.
+# value WORDS KEY VALUE: replaces K's blocks.
 value() {
 	base | sed "s/K: { blocks: 10, threads: 128, time: 1us/K: { threads: 128, $2: $3/" >"$tmp/base2"
 	refused_file 2 ":3: $2: $1" "$2: $3" <<END
@@ -317,7 +317,7 @@ gpu: h200
 programs: {}
 expect: [ 'nan * gpu.end < inf' ]
 END
-# Nested as deeply as the file has room for: libyaml alone takes minutes.
+# Nested as deeply as the file allows: libyaml alone would take minutes.
 for open in '[' '{ a: ' '- '; do
 	{ printf 'gpu: h200\nabout:\n  '; head -c 900000 /dev/zero | sed "s/\\x0/$open/g" | head -c 1000000; } >"$tmp/deep"
 	refused_file 2 ":3: " "nested deeply by $open" <"$tmp/deep"

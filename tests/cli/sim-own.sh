@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart sim: scenarios of a reader's own, with what a stranger would expect of them: events
-# recorded twice, several GPUs, processes, a run that is stopped, expectations.
+# gpupart sim: a reader's own scenarios, with natural expectations: events that are recorded
+# twice, several GPUs, processes, a stopped run, expectations.
 . "$(dirname "$0")/tap.subr"
 
-# own WORDS: the scenario on stdin runs and all that it expects holds.
+# own WORDS: the scenario on stdin runs and meets all its expectations.
 own() {
 	cat >"$tmp/own.yaml"
 	timeout 60 "$gpupart" sim "$tmp/own.yaml" --json >"$tmp/own.json" 2>"$tmp/err" </dev/null
@@ -13,7 +13,7 @@ own() {
 	text=$("$gpupart" sim "$tmp/own.yaml" 2>&1)
 }
 
-# bad PART WORDS: the one on stdin is refused in a line with PART in it.
+# bad PART WORDS: the scenario on stdin is refused in a line with PART in it.
 bad() {
 	cat >"$tmp/own.yaml"
 	timeout 60 "$gpupart" sim "$tmp/own.yaml" >"$tmp/out" 2>"$tmp/err" </dev/null
@@ -21,7 +21,7 @@ bad() {
 	has "$(cat "$tmp/err")" "$1" "$2"
 }
 
-# field FILTER: of the scenario that was run last.
+# field FILTER: of the JSON of the last scenario.
 field() {
 	jq -c "$1" "$tmp/own.json"
 }
@@ -56,7 +56,7 @@ programs:
 expect: [ main.end > 1ms, other.end < 0.1ms ]
 END
 
-# A cycle of 40 streams with long names: no room for it in a line.
+# A cycle of 40 streams with long names: it does not fit into a line.
 awk 'BEGIN {
 	print "gpu: h200\nstreams:"
 	for (i = 0; i < 40; i++) print "  a_stream_whose_name_is_long_" i ": {}"
@@ -92,7 +92,7 @@ kernels: { K: { time: 1us } }
 graphs: { G: [ { kernel: K }, { kernel: K, after: [''] } ] }
 programs: {}
 END
-# Each time all nodes were looked through for each that was done, that took minutes.
+# This took minutes when each completion searched all nodes.
 awk 'BEGIN {
 	print "gpu: h200\nkernels: { K: { time: 1us } }\ngraphs:\n  G:"
 	for (i = 0; i < 2000; i++) {
@@ -115,7 +115,7 @@ programs: { main: [ { launch: K, on: S }, { sync: S } ] }
 expect: [ K.time > 4.55ms, K.time < 4.6ms ]
 END
 
-# --------------------------------------------------------------------- a run that is stopped
+# --------------------------------------------------------------------- a stopped run
 own "a stopped run counts what was under way" <<'END'
 gpu: h200
 kernels: { K: { blocks: 132, time: 10ms } }
@@ -178,8 +178,8 @@ try sim "$tmp/own.yaml" --of svg
 has "$out" "Processes have a GPU in turn: a box goes on while its process waits" "slices: the picture says what a box is"
 is "$(field '.runs[0].gpus[0] | .sm_ns <= 132 * .busy_ns')" true "slices: no more SMs than there are"
 
-# ---------------------------------------------------------------------- what a chip takes
-# CUDA's programming guide: 48 KiB a block for compute capability 6.x, half of what an SM has.
+# --------------------------------------------------------------------- limits of a chip
+# CUDA's programming guide: 48 KiB per block for compute capability 6.x, half of an SM's memory.
 for chip in gtx1060 p100; do
 	bad ":5: kernel K: a block with 49153 bytes of shared memory fits on no SM of the $chip: one has 49152 at most" \
 		"more shared memory than a block of the $chip has" <<END
@@ -268,7 +268,7 @@ is "$status $(grep -c holds "$tmp/out") $(grep -c FAILS "$tmp/out")" "1 1 1" "--
 try sim "$tmp/own.yaml" --run short
 is "$status" 2 "--run: what cannot be read is refused there too"
 
-# ---------------------------------------------------------------------------------- words
+# ------------------------------------------------------------------------------- text
 own "about: of several lines" <<'END'
 title: A title
 about: |
@@ -281,7 +281,7 @@ programs: { main: [] }
 END
 is "$(printf '%s\n' "$text" | head -4 | tr '\n' '|')" " A title| first line| second line| last line|" "all lines are shown"
 
-# --------------------------------------------------------------------------- what JSON has
+# -------------------------------------------------------------------------- JSON output
 try sim figure-12 --json
 is "$(jq -c '[.runs[] | [([.launches[].evicted] | add), ([.kernels[].evicted] | add), .launches_left_out]]' "$tmp/out" | tr -d ' ')" \
 	'[[0,0,0],[1,1,0]]' "JSON: evictions of launches are those of kernels"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart sim: every scenario that ships comes out as its file expects, and that is looked at
-# from outside too; output forms; what the same file gives twice.
+# gpupart sim: every shipped scenario meets the expectations of its file, which are also checked
+# independently; output forms; equal results of equal files.
 . "$(dirname "$0")/tap.subr"
 
 try sim --list
@@ -27,7 +27,7 @@ for name in $scenarios; do
 	cp "$tmp/out" "$tmp/$name.json"
 done
 
-# Figure 10, from outside: which SMs each launch used, against the sets in the file.
+# Figure 10, checked independently: the SMs of each launch, compared with the sets in the file.
 sed -n 's/.*launch: \(K[0-9]*\), on: S[12], set: "\([^"]*\)".*/\1 \2/p' share/scenarios/figure-10.yaml >"$tmp/sets"
 is "$(wc -l <"$tmp/sets")" 38 "figure-10 has 38 launches"
 is "$(awk '{ print $2 }' "$tmp/sets" | sort -u | wc -l)" 17 "figure-10 has 17 sets"
@@ -49,18 +49,18 @@ outside=$(awk '
 	}' "$tmp/sets" "$tmp/used")
 is "$outside" "" "figure-10: no launch ran outside of its set"
 
-# Table III: the shape is the paper's, 24 40 82 44.
+# Table III: the shape of the paper's values, 24 40 82 44.
 is "$(jq -c '[.runs[] | (.programs[0].end_ns / 10000000 | round)]' "$tmp/table-3.json")" "[24,43,81,44]" \
 	"table-3: ms a frame"
 is "$(jq -c '[.runs[] | select(.name | startswith("many")).kernels[0] | (.sum_ns / 1000000 | round)]' "$tmp/turing-puzzle.json")" \
 	"[1,1,1,2,2,2,4,4]" "turing-puzzle: steps of whole blocks"
 is "$(jq -c '.runs[0].nr_launches' "$tmp/million.json")" 1000000 "million: so many launches"
 
-# The same answer again, and in little memory.
+# The same result again, with little memory.
 try sim figure-12 --json
 cmp -s "$tmp/out" "$tmp/figure-12.json"
 ok $? "the same answer twice"
-# dash and bash know it.
+# dash and bash support it.
 # shellcheck disable=SC3045
 (ulimit -v 200000; "$gpupart" sim million >"$tmp/out" 2>"$tmp/err")
 is $? 0 "a million launches in 200 MB of address space"
@@ -70,7 +70,7 @@ has "$out" "(simulated)" "text says simulated"
 has "$out" "holds  partitioned/K1.sms = 4" "text has what was expected"
 try sim figure-3 --run partitioned
 is "$status $(grep -c '^run ' "$tmp/out")" "0 1" "--run: one of the runs"
-# Drawings, against what the JSON tells of the launches.
+# Drawings, compared with the launches in the JSON.
 picture() {
 	name=$1 run=$2 what=$3
 	try sim "$name" ${run:+--run "$run"} --json
@@ -104,7 +104,7 @@ try sim figure-3 --of text --span 2ms
 is "$status" 2 "--span that is none"
 try sim figure-3 --span 1ms-2ms
 is "$status" 2 "--span of no picture"
-# UPDATE=1 writes it anew: read the diff.
+# UPDATE=1 rewrites it: read the diff.
 for name in figure-3 figure-11 together copies figure-10; do
 	echo "== $name"
 	"$gpupart" sim $name --of text | sed -n '/^A  /,$p'
@@ -119,7 +119,7 @@ if command -v script >/dev/null; then
 	has "$(cat "$tmp/out")" "$(printf '\033[48;5;24;38;5;231m')AAAA" "in colour on a terminal"
 fi
 
-# A file whose expectation does not hold.
+# A file whose expectation is not met.
 sed 's/K1.sms = 9/K1.sms = 8/' share/scenarios/figure-3.yaml >"$tmp/wrong.yaml"
 try sim "$tmp/wrong.yaml"
 is $status 1 "what was not expected: status"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Holds a drawing of gpupart sim against its JSON, says what is wrong with the first.
+"""Compares a drawing of gpupart sim with its JSON and prints the differences.
 
-sim_picture.py RUN.json PICTURE.svg [sums]: of a run with one drawing, every block once, on its
-launch's SMs, where its times are, over no other one; with "sums" none of them one by one.
+sim_picture.py RUN.json PICTURE.svg [sums]: for a run with one drawing, every block once, on an SM
+of its launch, at its times, without overlap; with "sums" no single blocks.
 """
 import collections
 import json
@@ -58,7 +58,7 @@ for box in boxes:
     seen[launch].add(block)
     if sm is not None:
         used[launch].add(int(sm))
-    # Two boxes far apart tell the scale; all others must agree.
+    # Two distant boxes give the scale; all others must agree.
     if scale is None and start > run["end_ns"] / 2:
         scale = (x - 166) / start
     if scale and (abs(166 + start * scale - x) > 0.5 or

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart slurm-conf and slurm-node where there is no Slurm: what is written of captures, and
-# what is refused. Jobs are tests/slurm's.
+# gpupart slurm-conf and slurm-node without Slurm: output for captures, and refusals. tests/slurm
+# tests jobs.
 . "$(dirname "$0")/tap.subr"
 
 conf() {
@@ -47,7 +47,8 @@ bad 2 "goes with --list" slurm-node --check --json
 bad 2 "looking at the GPUs" slurm-node --list -i sample:h200
 is "$("$gpupart" slurm-node --list --json | jq -r .schema)" gpupart/1 "what jobs hold, as JSON"
 
-# squeue, as --check asks it: an answer is jobs and their users, all of it; on any other nothing is judged.
+# squeue, as --check calls it: a complete answer has jobs and their users; with any other answer
+# nothing is changed.
 mkdir "$tmp/bin"
 squeue_says() {
 	printf '#!/bin/sh\nprintf "%s"\nexit %d\n' "$1" "${2:-0}" >"$tmp/bin/squeue"
@@ -63,7 +64,7 @@ is "$(squeue_says '17 1002\n47 10')" "1 1" "squeue: half a line"
 is "$(squeue_says '99999999999 1002\n')" "1 1" "squeue: a number beyond any job's"
 is "$(squeue_says '17\n')" "1 1" "squeue: a job without its user"
 
-# What a process says of its job is its user's word.
+# A process's own value of its job is not trusted.
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 	mkfifo "$tmp/hold"
 	"$gpupart" run -i sample:h200-e -t 0-7 -- env GPUPART_JOB=0-3e7 GPUPART_NAME=999 \
@@ -80,7 +81,7 @@ else
 	skip "no C compiler"
 fi
 
-# What slurmctld counts of the words is what the plugin reads of them (tests/fuzz/fuzz_slurm.c).
+# slurmctld counts the words in the same way as the plugin (tests/fuzz/fuzz_slurm.c).
 counted() {
 	echo "$1" | lua -e 'local want, why = dofile("slurm/gpupart.lua").read(io.read())
 		print(want and want.tpcs .. " " .. want.mem or "no: " .. why)'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run --sm-count: a program is told the SMs of its set where it asks the driver.
+# run --sm-count: the driver reports the SMs of its set to a program.
 . "$(dirname "$0")/tap.subr"
 
 cat >"$tmp/ask.c" <<'END'
@@ -65,7 +65,7 @@ is "$status $out" "0 66 132" "a uGPU"
 try run $e -t 0-65 --sm-count -- "$tmp/ask"
 is "$status $out" "0 132 264" "all of it"
 
-# A wish in the environment is one as well; a run inside has it from the one around.
+# The environment can request it too; a run inside inherits it.
 GPUPART_SM_COUNT=1
 export GPUPART_SM_COUNT
 try run $e -t 0-7 -- "$tmp/ask"

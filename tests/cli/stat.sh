@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart stat of a program on the simulated GPU, whose clock is the host's for it: what records
-# tell, verdicts, how the program ends, sets, processes, and what cannot be measured.
+# gpupart stat of a program on the simulated GPU with the host's clock: values from records,
+# verdicts, how the program ends, sets, processes, and unmeasurable cases.
 . "$(dirname "$0")/tap.subr"
 GPUPART_SIM_FAULTS=host-clock,host-thread
 export GPUPART_SIM_FAULTS
@@ -14,7 +14,7 @@ fi
 if emulated "takes ten times as long as what is measured: stat"; then
 	tap_done
 fi
-# ask EXPRESSION: of the JSON d in $tmp/json, p its first process.
+# ask EXPRESSION: evaluates it with the JSON d in $tmp/json and its first process p.
 ask() {
 	python3 -c "
 import json, sys
@@ -23,14 +23,14 @@ p = d['processes'][0] if d['processes'] else None
 k = p.get('kernels') if p else None
 print($1)" "$tmp/json"
 }
-# measure ARGS: stat --json of them into $tmp/json, apart from what the program prints.
+# measure ARGS: runs stat --json into $tmp/json, separate from the program's output.
 measure() {
 	rm -f "$tmp/json"
 	# shellcheck disable=SC2086 # several words
 	try stat $sim --json -o "$tmp/json" "$@"
 }
-# measure_until EXPRESSION ARGS: of a machine with much to do it is not known when the program and
-# the simulated GPU run, so what is about shares of time is measured until it is true.
+# measure_until EXPRESSION ARGS: on a busy machine it is unknown when the program and the
+# simulated GPU run, so shares of time are measured until the expression is true.
 measure_until() {
 	wanted=$1
 	shift
@@ -75,7 +75,7 @@ is "$(ask '0.09 < sum(i["count"] * i["mean_seconds"]["most"] for i in k) < 0.2')
 measure -- "$prog" fetch 40
 is "$(ask '[d["copies"]["from_gpu"], p["launches"], k[0]["count"], d["waits"]]')" \
 	"[{'count': 40, 'bytes': 40960}, 40, 40, 40]" "copies by direction, with their bytes and waits"
-# A program that waits each time is hardly GPU-bound, so its copies may be what it does.
+# A program that waits each time is hardly GPU-bound, so its copies may dominate.
 measure_until 'd["verdict"] != "GPU-bound"' -- "$prog" fetch 40
 has "$(ask 'd["why"]')" "the rest may be copies (40), which are not timed" "of which it says that they are not timed"
 
@@ -91,7 +91,7 @@ is "$(ask '[p["launches"], p["launches_ended"], k[0]["count"]]')" "[100, 100, 10
 GPUPART_SIM_FAULTS=host-clock,host-thread
 
 # ---------------------------------------------------------------- how it ends
-# However short it is, and however it ends: it went on when stat had its records open.
+# However short the program is and however it ends: it started after stat had opened its records.
 measure -- "$prog" deep 20 7
 is "$status $(ask '[d["status"], p["launches_ended"], k[0]["count"], k[0]["name"]]')" \
 	"7 [7, 20, 20, 'gpupart_census']" "the program's status"
@@ -151,7 +151,7 @@ else
 fi
 
 # ---------------------------------------------------------------- several GPUs
-# A program that may use two uses the first, or what CUDA_VISIBLE_DEVICES leaves of them.
+# A program that may use two GPUs uses the first, or the first in CUDA_VISIBLE_DEVICES.
 GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt
 export GPUPART_SIM
 for visible in 0,1 1,0; do
@@ -176,7 +176,7 @@ measure -- sh -c "i=0; while [ \$i -lt 66 ]; do $prog deep 1; i=\$((i + 1)); don
 is "$status $(ask '[len(d["processes"]), d["processes_left_out"], {q["launches_ended"] for q in d["processes"]}]')" \
 	"0 [64, 2, {1}]" "there is room for 64"
 
-# One inside another: nobody would be measured.
+# One stat inside another: the inner one would measure nothing.
 try stat $sim -- "$gpupart" stat -- "$prog" deep 3
 is "$status" 125 "stat inside stat is refused"
 has "$err" "what runs here is measured by another gpupart stat already" "and why"
@@ -195,7 +195,7 @@ is "$(ask 'len([i for i in d["intervals"] if i["busy"]["least"] > 0.9]) >= 3')" 
 try stat $sim --interval 0.1 -o "$tmp/text" -- "$prog" deep 500
 has "$err" " launches/s, GPU busy " "--interval: lines on stderr"
 
-# A process that is killed from outside, when something was told of it.
+# A process that is killed from outside after it has reported.
 "$gpupart" stat $sim --json -o "$tmp/json" --interval 0.2 -- sh -c 'echo $$ >"$0"; exec "$@"' "$tmp/pid" \
 	"$prog" deep 100000 2>"$tmp/err" &
 stat=$!
@@ -212,7 +212,7 @@ wait $stat
 is "$? $(ask '[d["signal"], p["ended"], p["outstanding"] > 0, 0 < k[0]["count"] == p["launches_ended"] - p["missed"], p["launches"] == p["launches_ended"] + p["outstanding"]]')" \
 	"137 [9, True, True, True, True]" "killed while it is busy: all that ended is there"
 
-# ------------------------------------------------------- what cannot be measured
+# -------------------------------------------------------------- unmeasurable cases
 GPUPART_RECORDS=0 "$gpupart" stat $sim -- sh -c "echo begun" >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out")" "125 " "GPUPART_RECORDS=0: refused, and nothing is started"
 has "$(cat "$tmp/err")" "GPUPART_RECORDS=0: what is measured are records of launches" "and why"
@@ -234,7 +234,7 @@ is "$status$out" 5 "GPUPART_DISABLE=1: run untouched"
 has "$err" "is not measured" "and it says so"
 unset GPUPART_DISABLE
 
-# -------------------------------------------------------------------- bad input
+# -------------------------------------------------------------------- invalid input
 refused 125 "no program" stat
 refused 125 "''" stat -- ''
 refused 125 "'x'" stat --interval x -- true

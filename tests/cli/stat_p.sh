@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart stat -p PID and stat NAME on the simulated GPU: what records tell of programs that run
-# already, what they cannot tell, programs without records, and bad input.
+# gpupart stat -p PID and stat NAME on the simulated GPU: values from records of running programs,
+# values that records lack, programs without records, and invalid input.
 . "$(dirname "$0")/tap.subr"
 . "$(dirname "$0")/running.subr"
 GPUPART_SIM_FAULTS=host-clock,host-thread,clock-drift=50
@@ -17,7 +17,7 @@ if emulated "takes ten times as long as what is measured: stat -p"; then
 fi
 name=stat-$$
 
-# ask EXPRESSION: of the JSON d in $tmp/json, p its first process.
+# ask EXPRESSION: evaluates it with the JSON d in $tmp/json and its first process p.
 ask() {
 	python3 -c "
 import json, sys
@@ -25,7 +25,7 @@ d = json.load(open(sys.argv[1]))
 p = d['processes'][0]
 print($1)" "$tmp/json"
 }
-# until EXPRESSION ARGS: stat ARGS until it is true; the program may have launched nothing yet.
+# until EXPRESSION ARGS: runs stat ARGS until it is true; the program may not have launched yet.
 until_true() {
 	wanted=$1
 	shift
@@ -39,7 +39,7 @@ until_true() {
 
 # -------------------------------------------------------------- a busy program
 begin "$prog" threads 100000
-# On a loaded machine the GPU's thread makes up for a pause, in which it wrote no record.
+# On a loaded machine the GPU's thread catches up after a pause, in which it wrote no record.
 until_true '100 < p["launches_ended"] < 2200 * p["seconds"]' -p $pid -d 0.5
 is "$status$out$err" 0 "-p: nothing but the report"
 is "$(ask '[d["schema"], d["command"], d["simulated"], p["pid"], p["name"], p["records"], p["why"], p["ended"]]')" \
@@ -69,7 +69,7 @@ wait $stat
 is "$? $(ask '[p["ended"], p["records"], p["seconds"] < 50]')" "0 [True, True, True]" \
 	"it ends meanwhile: what was seen until then"
 
-# ------------------------------------------------- a kernel that does not end
+# ------------------------------------------------- a kernel that never ends
 begin "$prog" fast_then_long 4000
 until_true 'p["launches"] == 0 and p["outstanding"] > 0' -p $pid -d 0.3
 is "$(ask '[p["launches_ended"], p["busy"]["least"] > 0.9, p["kernels"]]')" "[0, True, []]" \
@@ -77,15 +77,15 @@ is "$(ask '[p["launches_ended"], p["busy"]["least"] > 0.9, p["kernels"]]')" "[0,
 stop
 
 # ------------------------------------------------------------- an idle program
-# Kernels for 4 s, then as long on the host.
+# Kernels for 4 s, then host work for 4 s.
 begin "$prog" late_wait 4000
 until_true 'p["outstanding"] > 0' -p $pid -d 0.1
 until_true 'not p["outstanding"] and not p["launches_ended"]' -p $pid -d 0.3
 is "$(ask '[p["all_known"], p["busy"], p["idle"], p["cpus"] > 0, p["kernels"]]')" \
 	"[True, {'least': 0.0, 'most': 0.0}, {'least': 1.0, 'most': 1.0}, True, []]" "it works on the host: idle, and how many CPUs it uses"
 stop
-# A kernel of 20 us each 220. Of a machine with much to do it is not known when the program runs: a
-# launch is outstanding from its submission on, and 20 us at least.
+# A kernel of 20 us every 220 us. On a busy machine it is unknown when the program runs: a launch
+# is outstanding from its submission on, for at least 20 us.
 begin "$prog" host 1000000
 until_true 'p["launches_ended"] > 20 and p["busy"]["most"] < 0.9' -p $pid -d 1
 is "$(ask '[p["kernels"][0]["mean_seconds"]["most"] >= 20e-6, p["busy"]["most"] >= 20e-6 * (p["launches_ended"] - p["missed"] - 2) / p["seconds"] * 0.98, 0 <= p["busy"]["least"] <= p["busy"]["most"] < 0.9]')" \
@@ -119,7 +119,7 @@ is "$(ask '[p["records"], p["why"], "busy" in p]')" \
 	"[False, 'it was started with GPUPART_RECORDS=0: start it without that', False]" "with --json too"
 stop
 
-# ------------------------------------------------------------------- bad input
+# ------------------------------------------------------------------- invalid input
 refused 125 "process 999999999 does not exist" stat -p 999999999
 refused 125 "process $$ has no records" stat -p $$
 refused 125 "'x'" stat -p x

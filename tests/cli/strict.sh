@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What run reports at the end of its program, and --strict: on the simulated GPU.
+# run's report at the end of its program, and --strict: on the simulated GPU.
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
 prog=$tmp/strict_prog
@@ -8,14 +8,14 @@ if ! ${CC:-cc} -o "$prog" tests/gpu/strict_prog.c -ldl 2>"$tmp/err"; then
 	skip "no C compiler"
 	tap_done
 fi
-# The set that FILE's report says would do, as a list.
+# The sufficient set named by FILE's report, as a list.
 proposed() { sed -n 's/.*; -t \([0-9,-]*\).*, as many, would hold it$/\1/p' "$1"; }
 
-# Nothing to say.
+# Nothing to report.
 try run $e -g 0 -- "$prog" kernel x2 legacy sync
 is "$status $(wc -l <"$tmp/err")" "0 1" "all confined: one line on stderr, that of the start"
 
-# Launches outside of the set.
+# Launches outside the set.
 try run $e -t 0-7 -- "$prog" x8 x2 x8 kernel sync
 is $status 0 "a program whose clusters do not fit: its status"
 has "$err" "2 launches outside of TPCs 0-7 (simulated): work_cluster: a cluster of 8 blocks" \
@@ -29,7 +29,7 @@ try run $e -t "$set" -- "$prog" x8 x2 x8 kernel sync
 is "$status $(wc -l <"$tmp/err")" "0 1" "the same program in it: nothing to report"
 try run $e -t 0-2 -- "$prog" x8
 has "$err" "no set of 3 TPCs holds it" "three TPCs: no set of that size would do"
-# beside LIST: the program on TPCs 0-7 beside another run on LIST, which it may find in a proposal.
+# beside LIST: the program on TPCs 0-7 while another run has LIST, which a proposal may name.
 beside() {
 	mkfifo "$tmp/hold"
 	"$gpupart" run $e -t "$1" -- sh -c 'echo there; read x' <"$tmp/hold" >"$tmp/there" 2>/dev/null &
@@ -100,7 +100,7 @@ has "$err" "was never confined: this driver offers no launch callback" "a refuse
 try run $e -t 0-7 -- env -i LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" GPUPART_SIM="$PWD/tests/data/gh100-h200-e/capture.txt" \
 	sh -c '"$0" kernel sleep4000' "$prog"
 has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "an empty environment: seen from outside"
-# The looks at fixed times are 1.5 and 3.1 s after the start.
+# The checks at fixed times are 1.5 and 3.1 s after the start.
 try run $e -t 0-7 -- sh -c 'sleep 1.6; env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$0" kernel sleep1000' "$prog"
 has "$err" "was never confined: libgpupart-inject.so was not loaded into it" "one between two of the looks is seen, too"
 
@@ -160,7 +160,7 @@ try run $e -t 0-7 --strict -- env GPUPART_DISABLE=1 "$prog" kernel
 is "$(head -n 1 "$tmp/out")" "cuInit=100 context=100" "--strict: GPUPART_DISABLE=1 inside keeps the program from CUDA"
 try run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$prog" kernel sleep60000
 is $status 123 "--strict: the library is kept out: seen from outside, and ended"
-# Of a process that forbids it, as the kernel does of setuid programs, an ordinary user sees nothing.
+# An ordinary user sees nothing of a process that forbids it, like the kernel for setuid programs.
 cat >"$tmp/hide.c" <<'END'
 #include <sys/prctl.h>
 int prog_main(int argc, char **argv);
@@ -191,14 +191,14 @@ cat "$tmp/alive" >"$tmp/orphan" &
 try run $e -t 0-7 --strict -- sh -c "$orphan" "$prog" "$tmp/alive" sleep60000 60
 wait $!
 is "$status $(tail -n 1 "$tmp/orphan")" "123 kernel=0" "--strict: it is ended, and the program"
-# Out of reach of the report: a breach there would not be seen.
+# Out of reach of the report: a violation there would not be detected.
 try run $e -t 0-7 --strict -- env GPUPART_REPORT=/proc/self/fd/999 "$prog" x8
 is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: a report that is not there: cuInit fails"
 has "$err" "gpupart: strict: no CUDA for this process, whose launches are not confined: its run cannot be told of them: /proc/self/fd/999" \
 	"and it is said why"
 try run $e -t 0-7 --strict --exec -- env GPUPART_REPORT= "$prog" kernel
 is $status 0 "--strict --exec: there is no run to tell"
-# apart WORDS COMMAND..: the program after that command, with and without --strict.
+# apart WORDS COMMAND..: runs the program after that command, with and without --strict.
 apart() {
 	words=$1
 	shift
@@ -222,7 +222,7 @@ apart "another pid namespace" unshare -pf --mount-proc
 apart "no /proc" unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" "$@"'
 chmod 755 "$tmp"
 apart "another user" setpriv --reuid 1234 --clear-groups
-# after PROGRAM ARGS: what follows a confined process under its number, without the library.
+# after PROGRAM ARGS: execs from a confined process, without the library.
 cat >"$tmp/after" <<'END'
 #!/bin/sh
 "$@" init &
@@ -264,7 +264,7 @@ cat >"$tmp/tls.c" <<'END'
 __thread char big[1600] __attribute__((tls_model("initial-exec")));
 char *tls(void) { return big; }
 END
-# The program itself, with a library that leaves no thread-local memory for one that comes late.
+# The program itself, with a library that leaves no thread-local memory for later libraries.
 sed 's/lib = dlopen("libcuda.so.1", RTLD_NOW);/dlopen(getenv("TLS"), RTLD_NOW); lib = dlopen("libcuda.so.1", RTLD_NOW);/' \
 	tests/gpu/strict_prog.c >"$tmp/full.c"
 ${CC:-cc} -shared -fPIC -o "$tmp/tls.so" "$tmp/tls.c" && ${CC:-cc} -o "$tmp/full" "$tmp/full.c" -ldl
@@ -316,7 +316,7 @@ for value in yes 2 "1 "; do
 	has "$out" "kernel=800" "GPUPART_STRICT='$value' in a program's environment: counts as strict"
 done
 
-# A node's setting: /etc is this test's own here.
+# A node's setting: /etc is private to this test.
 if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
 	skip "/etc/gpupart/config: needs root"
 	tap_done
@@ -360,7 +360,7 @@ node "$(printf '%04100d' 0)" 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config: has 4096 bytes or more" "a large file: refused"
 node '\000strict = yes\n' 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config: has a NUL byte" "a NUL byte: refused"
-# row TEXT MODE: what doctor says of that file.
+# row TEXT MODE: doctor's row about that file.
 row() {
 	node "$1" "$2" doctor --no-launch $e
 	sed -n 's/ node-config  */ /p' "$tmp/out" | tr -s ' '
@@ -414,13 +414,13 @@ else
 	skip "no python3"
 fi
 
-# A user namespace shows root's files as another user's.
+# In a user namespace, root's files have another owner.
 if ! setpriv --reuid 4711 --clear-groups unshare -Ur true 2>/dev/null; then
 	skip "no user namespaces"
 	tap_done
 fi
 chmod 755 "$tmp"
-# as_user COMMAND...: the same node for user 4711, begun by COMMAND.
+# as_user COMMAND...: the same node for user 4711, started by COMMAND.
 as_user() {
 	unshare -m sh -c 'mount --bind "$0" /etc && exec setpriv --reuid 4711 --clear-groups "$@"' "$tmp/etc" "$@" \
 		"$gpupart" stat $e -t 0-7 -- "$prog" x8 kernel 2>&1 </dev/null
@@ -433,7 +433,7 @@ has "$(as_user unshare -Ur)" "kernel=0" "not in a folder that another user may w
 chmod 755 "$tmp/etc/gpupart"
 chown 65534 "$tmp/etc/gpupart" "$tmp/etc/gpupart/config"
 has "$(as_user env)" "/etc/gpupart/config is ignored" "nor, outside of one, for a file of the overflow user"
-# The run is of another version: its report has another size. As with --exec, CUDA is not taken away.
+# A run of another version: its report has another size. As with --exec, CUDA is not disabled.
 if command -v python3 >/dev/null; then
 	try run $e -t 0-7 --strict -- python3 -c 'import os, subprocess, sys
 fd = os.memfd_create("gpupart-report")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Libraries with static TLS beside those of gpupart: loaded before and after cuInit, linked and
-# preloaded, with run and run --mem; and what is in GLIBC_TUNABLES then.
+# Libraries with static TLS together with those of gpupart: loaded before and after cuInit, linked
+# and preloaded, with run and run --mem; and the resulting GLIBC_TUNABLES.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200-e
 unset GLIBC_TUNABLES GPUPART_JOB
@@ -64,7 +64,7 @@ if ! ${CC:-cc} -D_GNU_SOURCE -I. -o "$tmp/program" "$tmp/program.c" -ldl 2>"$tmp
 	exit
 fi
 
-# sms PROGRAM ARGS: how many SMs the program sees in a run with ARGS.
+# sms PROGRAM ARGS: the number of SMs that the program sees in a run with ARGS.
 sms() {
 	program=$1
 	shift
@@ -102,7 +102,7 @@ is $? 0 "run --mem: a thread with a stack of 256 KiB can be created"
 "$gpupart" run -i "$h200" -t 0-7 -- "$tmp/spaces" 2>"$tmp/err"
 is $? 0 "libcuda in five namespaces of the loader"
 
-# told VALUE ARGS: GLIBC_TUNABLES of a program in a run with ARGS, where it was VALUE before.
+# told VALUE ARGS: GLIBC_TUNABLES of a program in a run with ARGS, if it was VALUE before.
 told() {
 	GLIBC_TUNABLES=$1
 	shift

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart top on the simulated GPU: as text, as JSON, and in a terminal of tmux of several sizes.
+# gpupart top on the simulated GPU: as text, as JSON, and in a tmux terminal of several sizes.
 . "$(dirname "$0")/tap.subr"
 e="-i tests/data/gh100-h200-e/capture.txt"
 GPUPART_SIM_FAULTS=host-clock
@@ -23,7 +23,7 @@ name=top$$
 trap 'rm -f "$go" "$go.q"; t kill-server; kill $jobs 2>/dev/null; rm -rf "$tmp"' EXIT
 jobs=
 
-# soon COMMAND: until it succeeds, 30 s at most.
+# soon COMMAND: until it succeeds, for 30 s at most.
 soon() {
 	for _ in $(seq 600); do
 		"$@" && return
@@ -32,7 +32,7 @@ soon() {
 	return 1
 }
 
-# work NAME NS OPTIONS: a program that launches a kernel of NS ns again and again.
+# work NAME NS OPTIONS: a program that launches a kernel of NS ns repeatedly.
 work() {
 	job=$1 ns=$2
 	shift 2
@@ -42,14 +42,14 @@ listed() {
 	[ "$("$gpupart" ps --json | jq '.processes | length')" = "$1" ]
 }
 
-# ------------------------------------------------------------- nothing runs
+# ------------------------------------------------------------- without programs
 try top --once
 is "$status $out" "0 No GPU is here, and nothing runs under gpupart." "without a GPU it says so"
 try top --once $e
 has "$out" "simulated" "-i: a GPU on which nothing runs"
 has "$out" "nothing runs under gpupart on this GPU" "and that nothing does"
 
-# ------------------------------------------------------------- two GPUs, and what NVML tells
+# ------------------------------------------------------------- two GPUs, and NVML's values
 on_two() {
 	env "GPUPART_SIM=$PWD/tests/data/gh100-h200-b/capture.txt:$PWD/tests/data/gh100-h200-e/capture.txt" \
 		LD_LIBRARY_PATH="$BUILD/lib/gpupart/sim" GPUPART_SIM_FAULTS=host-clock,nvml-state=412500:1980 "$gpupart" "$@"
@@ -73,7 +73,7 @@ soon listed 0
 touch "$go.q"
 "$gpupart" qos run $e --tenant "$name-q:rate=1" --epoch 200ms -- "$tmp/work" "$go.q" 1000 20000 >/dev/null 2>&1 &
 qos=$!
-# scored JQ: what it makes of the job in JSON.
+# scored JQ: evaluates it with the job in JSON.
 scored() {
 	"$gpupart" top --json -n 1 | jq -e ".jobs[] | select(.name == \"$name-q\") | $1" >/dev/null
 }
@@ -156,7 +156,7 @@ if ! command -v tmux >/dev/null; then
 	skip "no tmux"
 	tap_done
 fi
-# open WIDTH HEIGHT COMMAND: in a new terminal; what it prints when it has ended stays.
+# open WIDTH HEIGHT COMMAND: in a new terminal, which stays open after its end.
 open() {
 	t kill-server
 	terminal=$((terminal + 1))
@@ -170,7 +170,7 @@ on_screen() {
 	t capture-pane -p >"$tmp/screen"
 	grep -qe "$1" "$tmp/screen"
 }
-# shows PATTERN WORDS: on the screen soon.
+# shows PATTERN WORDS: the screen shows it soon.
 shows() {
 	soon on_screen "$1"
 	ok $? "$2" || :
@@ -268,7 +268,7 @@ shows "by busy time turned" "I: turned"
 keys q
 shows "^ENDED 0" "q"
 
-# ------------------------------------------------------------- signals, a terminal that is gone
+# ------------------------------------------------------------- signals, a closed terminal
 open 80 24 "exec bash --norc --noprofile -i"
 keys "PS1='READY> '; $top" Enter
 shows "^[A-C] $name-a" "in a shell"
@@ -292,7 +292,7 @@ soon gone
 ok $? "SIGHUP: it has ended"
 python3 - "$gpupart" >"$tmp/out" 2>&1 <<'END'
 import os, pty, subprocess, sys
-# No controlling terminal: nothing but the terminal's end tells of it.
+# Without a controlling terminal only end of file shows that the terminal was closed.
 master, slave = pty.openpty()
 p = subprocess.Popen([sys.argv[1], "top", "-d", "600"], stdin=slave, stdout=slave, start_new_session=True)
 os.close(slave)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* For tests/cli/top.sh: FILE NS US: launches a kernel of NS ns each US us until FILE is gone. */
+/*
+ * For tests/cli/top.sh: FILE NS US: launches a kernel of NS ns every US us until FILE is removed.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

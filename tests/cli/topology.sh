@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart topology: its text for two boards letter for letter, its width, its colours,
-# captures that open again. UPDATE=1 writes the expected texts anew: read the diff.
+# gpupart topology: its exact text for two boards, its width, its colours, and captures that open
+# again. UPDATE=1 rewrites the expected texts: read the diff.
 . "$(dirname "$0")/tap.subr"
 
 golden() {	# NAME ARGS
@@ -31,7 +31,7 @@ for capture in tests/data/gh100-*/capture.txt; do
 		"$capture: the lists hold every TPC"
 done
 
-# Made-up GPUs: nothing knows 8 or 9. Singletons are told by the capture's own rows.
+# Made-up GPUs: no code depends on 8 or 9. Singletons follow from the capture's own rows.
 for capture in "$BUILD"/tests/generated/*.capture; do
 	name=made-up/${capture##*/}
 	[ -e "$capture" ] || { skip "no made-up GPUs: make tests"; break; }
@@ -50,7 +50,7 @@ ok $bad "a capture that is shown is not called simulated"
 has "$(cat tests/cli/expected/h200-b.txt)" "physical GPCs, floorswept positions: not told by this source" \
 	"what board b's capture does not tell is said to be so"
 
-# A line that went through a terminal has colour; elsewhere, or with NO_COLOR, none.
+# A line on a terminal has colour; elsewhere, or with NO_COLOR, none.
 esc=$(printf '\033')
 try topology -i sample:h200
 case $out in *"$esc"*) bad=1 ;; *) bad=0 ;; esac

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads the JSON of gpupart trace and of gpupart topology, says what is wrong with the first.
+"""Compares the JSON of gpupart trace with that of gpupart topology and prints the errors of the
+first.
 
-trace.py TRACE.json TOPOLOGY.json [TRACE.svg]: with the last, the drawing has the same blocks,
-each where its times are.
+trace.py TRACE.json TOPOLOGY.json [TRACE.svg]: with the last, the drawing has the same blocks, each
+at its times.
 """
 import json
 import sys

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gpupart trace on the simulated driver: blocks of a set only on its SMs, launches of a stream in
-# order, one block an SM at a time; the drawing shows what the JSON says; and says simulated.
+# order, one block per SM at a time; the drawing shows the data of the JSON, and says simulated.
 . "$(dirname "$0")/tap.subr"
 h200=sample:h200
 
@@ -10,13 +10,13 @@ is "$status$err" 0 "trace: status"
 has "$out" "NVIDIA H200 (simulated)" "trace says simulated"
 has "$out" "3 launches of 36 blocks on 18 SMs, 0 to 123.9 us, all inside its TPCs" "the set's words"
 is "$(awk 'length > 80 && !/^source/ { print FNR }' "$tmp/out")" "" "at most 80 columns"
-# A row has the set's letter and no other's.
+# A row has the set's letter and no other.
 is "$(awk '$NF ~ /^[AB.]*$/ && length($NF) == 64 { print $(NF - 1) }' "$tmp/out" | sort -n | tr '\n' ' ')" \
 	"6 7 8 9 14 22 30 37 44 51 58 60 " "a row for each TPC that had a block"
 is "$(awk '$NF ~ /A/ && length($NF) == 64 { print $(NF - 1) }' "$tmp/out" | tr '\n' ' ')" \
 	"6 14 22 30 37 44 51 58 60 " "the first set's rows"
 has "$out" "No block on TPCs 0-5,10-13,15-21," "the others are named"
-# Sets that overlap: letter for letter. UPDATE=1 writes it anew: read the diff.
+# Overlapping sets: the exact text. UPDATE=1 rewrites it: read the diff.
 try trace -i tests/data/gh100-h200-e/capture.txt --ns 1300 --blocks 11 a=gpc:1 'name "b"=0-3,62' gpc:1,2
 sed '/^source:/d' "$tmp/out" >"$tmp/text"
 [ -n "$UPDATE" ] && cp "$tmp/text" tests/cli/expected/trace.txt
@@ -82,7 +82,7 @@ has "$err" "inside the limit 0-3" "and says so"
 
 python3 -c 'import json, xml.etree.ElementTree' 2>/dev/null || { skip "no python3"; tap_done; }
 
-# sound CAPTURE ARGS: the JSON holds together, and the drawing of the same is the same.
+# sound CAPTURE ARGS: the JSON is consistent, and the drawing shows the same.
 sound() {
 	capture=$1
 	shift

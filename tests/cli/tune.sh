@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gpupart tune on the simulated GPU: the best sets of programs whose speeds are known functions of
-# their sets; old sets come back however it ends; plans, pictures, what it refuses.
+# their sets; old sets are restored however it ends; plans, pictures, refusals.
 . "$(dirname "$0")/tap.subr"
 . tests/cli/qos.subr
 if ! ${CC:-cc} -o "$tmp/tuned" tests/cli/tune_work.c -ldl 2>"$tmp/err"; then
@@ -10,13 +10,13 @@ if ! ${CC:-cc} -o "$tmp/tuned" tests/cli/tune_work.c -ldl 2>"$tmp/err"; then
 	tap_done
 fi
 
-# A GPU of our own: another file is another one, which nobody else is on.
+# A private GPU: another file is another GPU, which no other program uses.
 cp tests/data/gh100-h200-e/capture.txt "$tmp/board.txt"
 e="-i $tmp/board.txt"
 a=tune$$a
 b=tune$$b
 trap 'rm -f "$go" "$go".*; wait; rm -rf "$tmp"' EXIT
-# job NAME SET WORK..: a job of that name, until $go.NAME is gone.
+# job NAME SET WORK..: a job of that name, until $go.NAME is removed.
 job() {
 	touch "$go.$1"
 	job_name=$1
@@ -40,7 +40,7 @@ has_set() {
 lacks_set() {
 	[ "$(set_of "$1")" != "$2" ]
 }
-# column NR FILTER: of the table's rows those that the filter takes, this column.
+# column NR FILTER: this column of the table's rows that match the filter.
 column() {
 	jq -r "[.report.tables[0].rows[] | select($2)[$1]] | map(tostring) | join(\" \")" "$tmp/out"
 }
@@ -59,7 +59,7 @@ is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp
 is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
 is "$(echo "$err" | grep -c "$a has TPCs 0-32; should they not come back: gpupart set $a -t 0-32")" 1 \
 	"and what they were is said before anything changes"
-# Speeds are what the sets make of them: a thousand units a TPC, each second.
+# Speeds follow from the sets: a thousand units per TPC, each second.
 jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \
 	"$tmp/out" >/dev/null
 ok $? "speeds are those of the sets: $(jq -c '[.report.tables[0].rows[][1:3]]' "$tmp/out" | cut -c 1-70).."
@@ -121,20 +121,21 @@ is "$status $(jq -r '.goal, .met' "$tmp/out" | tr '\n' ' ')" "0 alpha=0.95 true 
 ok $? "which a program that gains by each TPC has with nearly all"
 ended "$a"
 job "$a" 0-65 needs 30
-# On a loaded machine it may be asked for nothing with fewer: once more then.
+# On a loaded machine fewer TPCs may seem sufficient: then measure again.
 for _ in 1 2 3 4 5; do
 	try tune "$a" --goal rate=35000 --seconds 6 --json
 	[ -z "$(column 1 '.[-1] | startswith("no progress")')" ] || break
 done
-# With more it may seem so on a loaded machine.
+# On a loaded machine more may seem better.
 is "$status $(jq '[.report.tables[0].rows[] | select(.[1] < 30 and (.[-1] | startswith("no progress") | not))] | length' "$tmp/out")" "0 0" \
 	"a program that stands still with fewer than 30 TPCs"
 [ "$(column 1 '.[-1] | startswith("no progress")' | wc -w)" -ge 1 ]
 ok $? "has its old set back each time: with $(column 1 '.[-1] | startswith("no progress")') TPCs"
 is "$(set_of "$a")" 0-65 "and at the end"
 ended "$a"
-# Programs that say how long they slept: on a loaded machine they sleep longer, and are measured again.
-# tune_until LEAST MOST ARGS: until the best set has so many TPCs, in $nr.
+# Programs that report their sleep time: on a loaded machine they sleep longer, and are measured
+# again.
+# tune_until LEAST MOST ARGS: until the best set has that many TPCs, in $nr.
 tune_until() {
 	least=$1 most=$2
 	shift 2
@@ -145,7 +146,7 @@ tune_until() {
 	done
 	return 1
 }
-# What needs both uGPUs to be fast is not packed into one.
+# A program that needs both uGPUs is not packed into one.
 left=$("$gpupart" topology $e --json | jq -r '[.tpcs[] | select(.ugpu == 0).smids[]] | map(tostring) | join(",")')
 job "$a" 0-65 even "$left"
 tune_until 1 46 "$a" --goal rate=25000 --seconds 5 --json
@@ -204,7 +205,7 @@ until_true has_rows "$a" 0
 ok $? "SIGKILL: programs that it started are ended"
 rm "$go.x"
 
-# ------------------------------------------------------------------------ what it refuses
+# ----------------------------------------------------------------------------- refusals
 job "$a" 0-9 linear
 refused 2 "you have no running job named 'none$$'" tune "none$$"
 refused 2 "wants the names of one or two jobs" tune

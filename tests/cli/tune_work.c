@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/tune.sh: launches until the file of its first argument is gone, and reports, by
- * how the second one says it:
- * linear	as many units a millisecond as it has TPCs;
- * even LIST	twice the lesser of its TPCs in LIST and of those outside of it;
- * most N	as linear, but no more than of N TPCs;
- * needs N	as linear, and nothing while it has fewer than N;
- * times	requests that take 200 ms divided by its TPCs, by gpupart_latency_report();
- * silent	nothing; records	nothing, with a launch each 2 ms.
- * Units are by the clock: what a loaded machine keeps from it does not count.
+ * For tests/cli/tune.sh: launches until the file of its first argument is removed. The second
+ * argument selects the reports:
+ * linear	one unit per millisecond and TPC;
+ * even LIST	twice the smaller of its numbers of TPCs in LIST and outside LIST;
+ * most N	like linear, but at most the units of N TPCs;
+ * needs N	like linear, but nothing with fewer than N TPCs;
+ * times	requests of 200 ms divided by its TPCs, with gpupart_latency_report();
+ * silent	nothing; records	nothing, with a launch every 2 ms.
+ * Units follow the clock, so that a loaded machine does not change them.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Documentation/user/tutorial.md: each command does what the page shows. tutorial-gpu.md and
-# README: what they show of a GPU is in the transcripts that they name.
+# Documentation/user/tutorial.md: each command prints the page's output. tutorial-gpu.md and
+# README: their output of a GPU is in the transcripts that they name.
 . "$(dirname "$0")/tap.subr"
 if ! python3 -c '' 2>/dev/null; then
 	skip "no python3"
@@ -14,7 +14,7 @@ fi
 if emulated "runs nothing that is compiled here: the tutorial"; then
 	tap_done
 fi
-# The comparison itself: what is missing, more or other is found.
+# The comparison itself: missing, additional or different lines are detected.
 page() { printf '```console\n$ %s\n%s\n```\n' "$1" "$2" >"$tmp/page.md"; }
 compared() { python3 tests/cli/console.py "$tmp/page.md" "$tmp" | sed -n 's/^\(ok\|not ok\) 1 .*/\1/p'; }
 page "echo one; echo pid 12; echo three" "$(printf 'one\npid 4711\nthree')"
@@ -36,8 +36,8 @@ for name in tests lib; do
 done
 PATH=$(dirname "$(readlink -f "$gpupart")"):$PATH
 export PATH
-# What else runs on this machine is none of the page's: a /dev/shm of its own, where one can be had.
-# shellcheck disable=SC2016 # the inner shell's
+# Other programs on this machine must not appear on the page: a private /dev/shm, if possible.
+# shellcheck disable=SC2016 # expanded by the inner shell
 alone() {
 	for how in -m -rm; do
 		if unshare $how sh -c 'mount -t tmpfs none /dev/shm' 2>/dev/null; then
@@ -53,7 +53,7 @@ grep -v '^ok\|^1\.\.' "$tmp/steps" | sed 's/^not ok/# not ok/'
 [ "$(grep -c '^ok' "$tmp/steps")" -ge 20 ]
 ok $? "they are 20 or more"
 
-# What is quoted: found where it is said to be; what is not is found out.
+# Quoted lines are in the named file; other lines are detected.
 printf 'one\ntwo\nthree\n' >"$tmp/transcript.txt"
 quoted() {
 	printf '<!-- of transcript.txt -->\n```\n%s\n```\n' "$1" >"$tmp/page.md"

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart upgraded and rolled back in its place while 20 jobs run, half of them of a version whose
-# files have another layout behind the header: nothing is lost, nothing is given twice, and what
-# is of the other version is not changed. Then the same with the grants of Slurm's plugin.
+# gpupart is upgraded and rolled back in place while 20 jobs run, half of them of a version whose
+# files have another layout after the header: nothing is lost, no TPC is allocated twice, and
+# files of the other version do not change. Then the same with the grants of the Slurm plugin.
 . "$(dirname "$0")/tap.subr"
 e="-i $root/tests/data/gh100-h200-e/capture.txt"
 unset GPUPART_JOB
 own="/dev/shm/gpupart-$(id -u)"
 files() { find "$own" -name '[1-9]*' -o -name 'job-*' -o -name 'mem-up-*'; }
-# Of what another test left alive.
+# Processes that another test left alive.
 files 2>/dev/null | sort >"$tmp/files-before"
 
-# Takes memory in pieces of 256 MiB, as many as its file says, and tells how many it got.
+# Allocates as many pieces of 256 MiB as its file says, and reports their number.
 cat >"$tmp/work.c" <<'END'
 #include <dlfcn.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ if ! ${CC:-cc} -o "$tmp/work" "$tmp/work.c" -ldl 2>"$tmp/err"; then
 	tap_done
 fi
 
-# The other version: each layout is another number, and has something more behind the header.
+# The other version: each layout has another number, and more data after the header.
 mkdir "$tmp/src" "$tmp/a"
 ln -s "$root"/* "$tmp/src"
 rm "$tmp/src/lib"
@@ -69,7 +69,8 @@ build_other() {
 	make -s -j2 -C "$tmp/src" B="$tmp/b" CFLAGS=-O0 CROSS_COMPILE= "$tmp/b/lib/libgpupart.so" "$tmp/b/lib/gpupart/libgpupart-inject.so" \
 		"$tmp/b/lib/libgpupart.a" >"$tmp/log" 2>&1
 }
-# What does not see the layouts is as it is, unless it was built for another way of linking.
+# Objects that do not use the layouts are reused, unless they were built for another way of
+# linking.
 for object in $(cd "$BUILD/obj" && find lib -name '*.d' -exec grep -LE 'lib/(state/process_block|state/grant|ledger/file)\.h|lib/state/job\.c' {} + |
 	sed 's/\.d$/.o/'); do
 	mkdir -p "$tmp/b/obj/${object%/*}"
@@ -87,7 +88,7 @@ done
 cp "$BUILD/lib/libgpupart.so.0" "$BUILD/lib/libgpupart-manage.so.0" "$tmp/a/lib"
 cp "$BUILD/lib/gpupart/libgpupart-inject.so" "$tmp/a/lib/gpupart"
 
-# install VERSION: in the place of what is there, as a package does it.
+# install VERSION: replaces the installed version, like a package.
 install() {
 	mkdir -p "$tmp/inst/bin" "$tmp/inst/lib/gpupart"
 	for file in bin/gpupart lib/libgpupart.so.0 lib/libgpupart-manage.so.0 lib/gpupart/libgpupart-inject.so; do
@@ -97,7 +98,7 @@ install() {
 	[ -d "$tmp/inst/lib/gpupart/sim" ] || cp -R "$tmp/$1/lib/gpupart/sim" "$tmp/inst/lib/gpupart"
 }
 
-# within SECONDS COMMAND: whether it comes true.
+# within SECONDS COMMAND: whether it succeeds in that time.
 within() {
 	until_when=$(($(date +%s) + $1))
 	shift
@@ -124,7 +125,7 @@ lists() {
 	[ "$(nr_sets "$1")" -eq "$2" ]
 }
 
-# disjoint: of standard input, whether no TPC is in two sets; how many there are.
+# disjoint: whether no TPC of standard input is in two sets; prints their number.
 disjoint() {
 	awk '{
 		n = split($2, parts, ",")
@@ -136,7 +137,7 @@ disjoint() {
 	} END { print length(seen) }'
 }
 
-# start NAME OPTIONS..: a job of what is installed, on 2 TPCs that are free.
+# start NAME OPTIONS..: a job of the installed version, on 2 free TPCs.
 start() {
 	start_name=$1
 	shift
@@ -153,7 +154,7 @@ got() {
 	[ "$(cat "$tmp/got-$1" 2>/dev/null)" = "$2" ]
 }
 
-# not_changed VERSION PART ARGS..: that version's gpupart ARGS fails, and says why.
+# not_changed VERSION PART ARGS..: that version's gpupart ARGS fails with a reason.
 not_changed() {
 	version=$1
 	part=$2
@@ -172,7 +173,7 @@ for i in 1 2 3 4 5 6 7 8 9; do
 done
 start up-a10 --mem 2G
 # Its program begins when another version is installed.
-# shellcheck disable=SC2016,SC2086 # the shell's, options
+# shellcheck disable=SC2016,SC2086 # expanded by the shell; options
 "$tmp/inst/bin/gpupart" run $e -n 2 --name up-late -- sh -c 'until [ -e "$1" ]; do sleep 0.05; done; exec "$2" "$1" "$3"' sh \
 	"$tmp/go-up-late" "$tmp/work" "$tmp/got-up-late" 2>>"$tmp/run.log" &
 late_job=$!
@@ -315,7 +316,7 @@ ${CC:-cc} -o "$tmp/census" "$root/tests/cli/census.c" -ldl
 chmod 755 "$tmp"
 cat >"$tmp/node.sh" <<END
 mkdir -p /run/gpupart && mount -t tmpfs -o mode=755 tmpfs /run/gpupart && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 9
-# inside VERSION JOB VARIABLE...: on how many SMs a program of that version runs in the job.
+# inside VERSION JOB VARIABLE...: the number of SMs of a program of that version in the job.
 inside() {
 	version=\$1
 	job=\$2

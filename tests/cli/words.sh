@@ -1,20 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Words that people know: GPUPART_INPUT, the configuration files and their named sets, shares, SMs,
-# shapes, and gpupart without a command.
+# Defaults and familiar units: GPUPART_INPUT, the configuration files and their named sets,
+# shares, SMs, shapes, and gpupart without a command.
 . "$(dirname "$0")/tap.subr"
 unset GPUPART_JOB
 h200="-i sample:h200"
 config=$XDG_CONFIG_HOME/gpupart/config
 mkdir -p "${config%/*}"
 
-# set_of ARGS: the TPCs that a program of run ARGS has.
-# shellcheck disable=SC2016 # of the program
+# set_of ARGS: the TPCs of a program in run ARGS.
+# shellcheck disable=SC2016 # expanded by the program
 set_of() {
 	try run "$@" -- sh -c 'echo "$GPUPART_SET"'
 	echo "$out"
 }
-# count LIST: of how many TPCs it is; nr_of ARGS: how many a program of run ARGS has.
+# count LIST: its number of TPCs; nr_of ARGS: the number of TPCs of a program in run ARGS.
 count() {
 	echo "$1" | tr ',' '\n' | awk -F - '{ nr += $NF - $1 + 1 } END { print nr }'
 }
@@ -35,7 +35,7 @@ try ps
 is "$status $err" "0 " "ps has no use for it"
 try slurm-node --list
 is "$(echo "$err" | grep -c 'h200-e')" 0 "nor slurm-node --list"
-# shellcheck disable=SC2016 # of the program
+# shellcheck disable=SC2016 # expanded by the program
 try run -t 0-7 -- sh -c 'GPUPART_INPUT=sample:h200 "$0" run -t 3 -- sh -c "echo \$GPUPART_SET \$GPUPART_SIM"' "$gpupart"
 has "$status $out" "0 3 " "inside a simulated run it is no way out of its set"
 has "$out" "/h200-e.capture" "and that run's GPU is used"
@@ -64,7 +64,7 @@ try run @serve sh -c 'echo "$1"' sh @nope
 is "$status $out" "0 @nope" "a program's own words are left alone"
 printf '#!/bin/sh\necho "ran $*"\n' >"$tmp/@serve"
 chmod +x "$tmp/@serve"
-# shellcheck disable=SC2097,SC2098 # of that one command
+# shellcheck disable=SC2097,SC2098 # for that one command
 PATH=$tmp:$PATH "$gpupart" run -t 0 -- @serve @mix >"$tmp/out" 2>/dev/null
 is "$(cat "$tmp/out")" "ran @mix" "behind -- it is the program"
 refused 125 "@nope: there is no such set: there are @serve, @mix, @a.b-c" run @nope -- true
@@ -80,7 +80,7 @@ refused 2 "$config:1: default.input = nosuch: No such file" topology
 GPUPART_INPUT=sample:h200 try topology
 is "$status" 0 "GPUPART_INPUT holds before the file's"
 
-# bad LINE WORDS: such a file is an error, by name and line.
+# bad LINE WORDS: such a file is an error, with its name and line.
 bad() {
 	printf 'set.x = -t 0\n%b\n' "$1" >"$config"
 	refused 125 "$config:2: $2" run $h200 @x -- true
@@ -150,18 +150,18 @@ if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
 	skip "/etc/gpupart/config, other users: needs root"
 else
 	chmod 644 "$config"
-	# Root reads no other user's, and this user no third one's.
+	# Root reads no other user's file, and this user no third user's.
 	chown 1234 "$config"
 	try run $h200 @serve -- true
 	has "$status $err" "125 gpupart run: $config is ignored: others can write it" "root reads no other user's file"
 	mkdir -p "$tmp/etc/gpupart"
 	cp -a /etc/ld.so.* /etc/passwd /etc/group "$tmp/etc/" 2>/dev/null
 	chmod 755 "$tmp" "$tmp/home" "$tmp/home/.config" "$tmp/home/.config/gpupart"
-	# node USER ARGS: as that user, where /etc is this test's own.
+	# node USER ARGS: as that user, with a private /etc.
 	node() {
 		user=$1
 		shift
-		# shellcheck disable=SC2016 # of the inner shell
+		# shellcheck disable=SC2016 # expanded by the inner shell
 		unshare -m sh -c 'mount --bind "$0" /etc && user=$1 && shift && exec setpriv --reuid "$user" --clear-groups "$@"' "$tmp/etc" "$user" \
 			env HOME=/ "$gpupart" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
 		status=$?
@@ -195,7 +195,7 @@ rm -f "$config"
 for pair in "50%:33" "100%:66" "1.6%:1" "12.5%:8" "33.4%:22" "99%:65"; do
 	is "$(nr_of $h200 -n "${pair%:*}")" "${pair#*:}" "-n ${pair%:*}"
 done
-# shellcheck disable=SC2016 # of the program
+# shellcheck disable=SC2016 # expanded by the program
 try run $h200 -t 0-15 -- sh -c '"$0" run -n 50% -- printenv GPUPART_SET' "$gpupart"
 is "$(count "$out") $status" "8 0" "inside a run: of its set"
 for share in 0% 101% -5% % 5%% 5%x x% 1e400% 1e2% 1.2.3% .% 'nan%' ' 5%'; do
@@ -225,8 +225,8 @@ refused 2 "--shape spread: goes with -n or --sms" set -p 1 --shape spread
 printf 'default.shape = balanced\n' >"$config"
 is "$(set_of $h200 -n 33)" "$(set_of $h200 -g 0-3)" "default.shape"
 rm "$config"
-# What others have is avoided where the shape can be had without it, and named where not.
-# shellcheck disable=SC2016 # of the program
+# TPCs of other programs are avoided if the shape is possible without them, and named if not.
+# shellcheck disable=SC2016 # expanded by the program
 try run $h200 -n 33 --shape balanced --name one -- sh -c '"$0" run -i sample:h200 --exec -n 2 -- true; env -u GPUPART_SET -u GPUPART_GPU -u GPUPART_JOB "$0" run -n 33 --shape balanced -- printenv GPUPART_SET
 	env -u GPUPART_SET -u GPUPART_GPU -u GPUPART_JOB "$0" run -n 34 --shape balanced -- true' "$gpupart"
 is "$(echo "$out" | tail -n 1)" "$(set_of $h200 -g 4-7)" "the second half is the other four GPCs"
@@ -266,7 +266,7 @@ has "$status $out" "0 gpupart" "a GPU that is not there is said"
 has "$out" "nosuch: No such file" "by name"
 is "$(echo "$out" | grep -c 'doctor')" 1 "with what to do"
 ${CC:-gcc} -o "$tmp/hold" tests/cli/hold.c -ldl || exit 1
-# running: how many programs it says that there are.
+# running: the number of programs that it reports.
 running() {
 	try
 	echo "$out" | sed -n 's/^\([0-9]*\) program.* confined: gpupart ps$/\1/p; s/^no program runs confined$/0/p'

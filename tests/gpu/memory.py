@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""
-Programs that do not use gpupart inside a memory quota of 8 GiB: the values reported to them, how
-they fail, and that they continue. One case per process; memory.sh runs them.
+"""Programs that do not use gpupart, inside a memory quota of 8 GiB.
+
+Tests the values reported to them, how they fail, and that they continue. One case per process;
+memory.sh runs them.
 """
 import os
 import sys

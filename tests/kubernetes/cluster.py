@@ -100,7 +100,7 @@ def image(name, files, command):
 
 
 def work_files():
-    """The program and what it and the mounted libraries load: nothing of gpupart's, no driver."""
+    """All files that the program and the mounted libraries load, without gpupart and the driver."""
     program = peer.build + "/tests/slurm-job"
     libraries = {program}
     for one in (
@@ -115,7 +115,8 @@ def work_files():
                 w for w in line.split() if w.startswith("/") and not w.startswith(peer.build)
             }
     files = [("program", read(program), 0o755), ("probe.ptx", read(tmp + "/probe.ptx"), 0o644)]
-    # An image's loader is beside its C library too, where what LD_AUDIT names looks for it by name.
+    # The loader must also be next to the C library, where the libraries in LD_AUDIT search it by
+    # name.
     loader = [path for path in libraries if "/ld-linux" in path][0]
     libraries |= {
         os.path.dirname(path) + "/" + os.path.basename(loader)
@@ -358,9 +359,9 @@ def allocatable():
     return json.loads(node)["status"].get("allocatable", {}).get(peer.RESOURCE) if node else None
 
 
-# ------------------------------------------------------------ what is seen outside
+# ------------------------------------------------------------- observed from outside
 class Watch(threading.Thread):
-    """Ten times a second: what the processes of containers were given, by their environments."""
+    """Records, ten times per second, the TPCs of containers' processes from their environments."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -432,20 +433,20 @@ active = set()
 
 
 def tpcs_of(text):
-    """A container's last line is "TIME stdout F TPCS MIB"; what it says on stderr comes before."""
+    """A container's last line is "TIME stdout F TPCS MIB"; output on stderr comes before it."""
     words = [line.split()[3:] for line in text.splitlines() if " stdout F " in line]
     return peer.tpcs(words[-1][0]) if words else set()
 
 
 def cut(pod):
-    """Whether its container was not begun, since kubelet was killed while containerd began it."""
+    """Whether its container did not start because kubelet was killed at that moment."""
     status = pod["status"].get("containerStatuses") or [{}]
     ended = status[0].get("state", {}).get("terminated", {})
     return ended.get("reason") == "StartError" and "context canceled" in ended.get("message", "")
 
 
 def output(name):
-    """Of all attempts: one that was created when kubelet was killed is never begun."""
+    """The state of all attempts: one that was created when kubelet was killed never starts."""
     found = sorted(glob.glob("/var/log/pods/default_%s_*/c/*.log" % name))
     return "".join(open(path).read() for path in found)
 
@@ -466,7 +467,8 @@ while (waiting or active) and time.monotonic() < end:
             done[name] = output(name)
         else:
             reasons[reason + ": " + pod["status"].get("message", "")[:150].strip()] += 1
-            # What a Deployment or a Job does: the same again. Only what a restart explains.
+            # Like a Deployment or a Job, starts it again, but only if a restart explains the
+            # failure.
             if reason not in ("UnexpectedAdmissionError", "OutOfgpupart.dev/tpcs") and not cut(pod):
                 done[name] = output(name) + json.dumps(pod["status"].get("containerStatuses"))
             else:

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The device plugin under a real cluster of one node: Debian's etcd and containerd, and the kubelet,
-# apiserver and scheduler that scripts/kubernetes-daemons builds. PODS pods (200) of mixed sizes on two
-# simulated GPUs, kubelet and the plugin killed meanwhile. KEEP=FOLDER keeps the logs and the record.
-user_cache=${XDG_CACHE_HOME:-$HOME/.cache}	# tap.subr has tests keep theirs apart
+# The device plugin under a real cluster of one node: Debian's etcd and containerd, and the
+# kubelet, apiserver and scheduler that scripts/kubernetes-daemons builds. PODS pods (200) of
+# mixed sizes on two simulated GPUs, while kubelet and the plugin are killed. KEEP=FOLDER stores
+# the logs and the record.
+user_cache=${XDG_CACHE_HOME:-$HOME/.cache}	# tap.subr gives tests a separate cache
 . "$(dirname "$0")/../cli/tap.subr"
 . tests/kubernetes/node.subr
 missing=$(node_missing)

@@ -22,7 +22,7 @@ plugin, kubelet = peer.Plugin(folder), peer.Kubelet(folder, pb)
 plugin.start()
 kubelet.start()
 faults, most, kinds, refused = [], 0, {}, []
-times = []  # of Allocate, in ms
+times = []  # durations of Allocate, in ms
 containers = {}  # name: (GPU, its TPCs, its process or None)
 
 
@@ -31,7 +31,7 @@ def ready():
 
 
 def check():
-    """What containers that live have, from outside: of the variables that they were given."""
+    """The TPCs of living containers, from outside, by their variables."""
     global most
     used = {}
     for name, (gpu, tpcs, process) in containers.items():
@@ -51,7 +51,7 @@ def begin(name):
         ids = kubelet.preferred(free, size) if random.random() < 0.9 else random.sample(free, size)
     except (grpc.RpcError, ValueError):  # a channel that a registration replaced
         return
-    # Kubelet takes what is preferred first, and more where that is short.
+    # Kubelet takes preferred ids first, and other ids if there are too few.
     ids = ids[:size] + [i for i in free if i not in ids][: max(0, size - len(ids))]
     one = len({i.rpartition("/")[0] for i in ids}) == 1
     lost = random.random() < 0.03
@@ -60,7 +60,8 @@ def begin(name):
         edits = kubelet.allocate(ids).containers[0]
         times.append((time.monotonic() - began) * 1000)
     except grpc.RpcError as error:
-        # Ids of one GPU that kubelet has free are to be had, but for an end that is on its way.
+        # Free ids of one GPU in kubelet can be allocated, unless a container's end is in
+        # progress.
         if error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
             refused.append((one, error.details()))
         elif one and error.code() == grpc.StatusCode.INVALID_ARGUMENT:
@@ -69,7 +70,7 @@ def begin(name):
     except ValueError:
         return
     if lost:
-        # Kubelet was killed before it noted what it was given.
+        # Kubelet was killed before it stored the allocation.
         kubelet.stop()
         kubelet.start()
         return

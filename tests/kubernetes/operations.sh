@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The device plugin in random operations (OPERATIONS of them, 500) of a kubelet that tests/kubernetes/peer.py plays, among
-# them kills of both: no two live containers have a TPC in common, and none has another than it got.
+# The device plugin in random operations (OPERATIONS of them, 500) of a kubelet that
+# tests/kubernetes/peer.py imitates, including kills of both: no two living containers share a
+# TPC, and each keeps the TPCs that it got.
 . "$(dirname "$0")/../cli/tap.subr"
 . tests/kubernetes/node.subr
 missing=$(node_missing)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Plays kubelet for the device plugin, over Debian's python3-grpcio: gRPC that is not the plugin's.
+"""Imitates kubelet for the device plugin, with Debian's python3-grpcio, an independent gRPC.
 
-Messages are made of kubernetes/kubelet.proto by protoc."""
+protoc generates the messages from kubernetes/kubelet.proto."""
 import json
 import os
 import signal
@@ -29,7 +29,7 @@ def messages(folder):
 
 
 def until(what, seconds=30):
-    """Waits for what() to be true, and returns it."""
+    """Waits until what() is true, and returns its value."""
     end = time.monotonic() + seconds
     while True:
         found = what()
@@ -61,7 +61,7 @@ class Plugin:
 
 
 class Kubelet:
-    """Registration and PodResources; what it gave is noted in a file, as kubelet has it."""
+    """Registration and PodResources; allocations are stored in a file, as in kubelet."""
 
     def __init__(self, folder, pb):
         self.folder, self.pb = folder, pb
@@ -69,7 +69,7 @@ class Kubelet:
         os.makedirs(self.plugins, exist_ok=True)
         os.makedirs(self.lists, exist_ok=True)
         self.given = {}  # container: ids
-        self.knows_pods = True  # false: it began anew and its pods did not come yet
+        self.knows_pods = True  # false: it was restarted and its pods are not known yet
         self.devices, self.registered, self.lost = {}, [], threading.Event()
         self.server = self.channel = self.stream = None
         self.lists_seen = 0
@@ -113,7 +113,7 @@ class Kubelet:
         self.devices = {}
 
     def register(self, request, context):
-        # Whoever waits for devices waits for this plugin's: the channel of the last one is closed.
+        # A caller that waits for devices waits for this plugin's: the previous channel is closed.
         self.devices = {}
         self.registered.append(request)
         threading.Thread(target=self.connect, args=(request.endpoint,), daemon=True).start()
@@ -122,7 +122,7 @@ class Kubelet:
     def connect(self, endpoint):
         if self.channel:
             self.channel.close()
-        # As kubelet's gRPC names the server.
+        # The server name of kubelet's gRPC.
         path = self.plugins + "/" + endpoint
         channel = self.channel = grpc.insecure_channel(
             "unix:" + path, options=[("grpc.default_authority", path)]
@@ -193,7 +193,7 @@ class Kubelet:
         return self.method("Allocate", self.pb.AllocateReply)(request, timeout=timeout)
 
     def give(self, name, ids):
-        """A container's, as kubelet does it: it notes what it gave when the plugin has answered."""
+        """Allocates for a container like kubelet: stores the result after the answer."""
         reply = self.allocate(ids).containers[0]
         self.given[name] = set(ids)
         self.note()
@@ -214,7 +214,7 @@ def tpcs(text):
 
 
 def container(edits, words, **more):
-    """A process with the mounts and variables of a reply, in a root over this machine's."""
+    """A process with the mounts and variables of a reply, in an overlay of this machine's root."""
     script = [
         "set -e",
         "mount --make-rprivate /",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""picture.py RECORD SVG: the pods of a run of cluster.sh over time, a row a TPC of each GPU.
+"""picture.py RECORD SVG: draws the pods of a run of cluster.sh over time, one row for each TPC.
 
-RECORD is the record.json that KEEP=FOLDER keeps: what was seen from outside, ten times a second."""
+RECORD is the record.json of KEEP=FOLDER: observations from outside, ten times per second."""
 import json
 import sys
 
@@ -47,7 +47,7 @@ for g, gpu in enumerate(gpus):
             size = 1
             while size < len(rows) and rows[size] == rows[0] + size:
                 size += 1
-            # Seen once, it was there for a tenth of a second.
+            # A pod that was seen once lasted a tenth of a second.
             out.append(
                 '<rect x="%.1f" y="%d" width="%.1f" height="%.1f" fill="%s"/>'
                 % (

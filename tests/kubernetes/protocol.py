@@ -98,7 +98,7 @@ ok(options.preferred_allocation and not options.pre_start_required, "GetDevicePl
 gpus = sorted({i.rpartition("/")[0] for i in kubelet.devices})
 ids = [["%s/%d" % (gpu, n) for n in range(66)] for gpu in gpus]
 
-# ------------------------------------------------------------------ what is given
+# ------------------------------------------------------------------ allocations
 chosen = kubelet.preferred(ids[0][:5] + ids[1][:20], 8)
 ok(len(chosen) == 8 and set(chosen) <= set(ids[1]), "preferred: ids of one GPU", chosen)
 chosen = kubelet.preferred(ids[0] + ids[1], 4, [ids[1][9]])
@@ -172,7 +172,7 @@ def census():
     return {int(sm) // 2 for sm in run.communicate()[0].split()}
 
 
-# Some of its own and one that is free: neither its variables nor what they share with the grant.
+# Some of its own TPCs and a free one: the variables and the shared part of the grant are wrong.
 other = set(sorted(mine)[:4]) | {
     min(set(range(66)) - mine - peer.tpcs(peer.variables(second)["GPUPART_SET"]))
 }
@@ -188,7 +188,7 @@ for tpcs in (other, mine):
         (status, census(), tpcs),
     )
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- refusals
 code = grpc.StatusCode
 refused(
     lambda: kubelet.allocate(ids[1][:60] + ids[1][60:] + ids[0][60:61]),
@@ -391,7 +391,7 @@ ok(
     "a kubelet that begins anew, and removed the plugin's socket, is registered with",
     plugin.said(),
 )
-# Both are older than what kubelet may not have noted yet.
+# Both are older than the last allocations that kubelet may not have stored yet.
 until(lambda: time.monotonic() > given + 11)
 lists = kubelet.lists_seen
 until(lambda: kubelet.lists_seen > lists + 1)
@@ -403,7 +403,7 @@ os.unlink(folder + "/device-plugins/gpupart.sock")
 kubelet.registered = []
 ok(until(lambda: kubelet.registered), "its own socket is deleted: it is made anew", plugin.said())
 
-# ----------------------------------------------------------------- what ended
+# ----------------------------------------------------------------- ended containers
 until(lambda: len(kubelet.devices) == 132)
 life = peer.container(second, ["sleep", "1000"])
 until(lambda: "sleep" in open("/proc/%d/cmdline" % life.pid).read())
@@ -432,7 +432,7 @@ ok(
     os.listdir("/run/gpupart/kubernetes"),
 )
 
-# An init container's ids are the pod's other containers' too.
+# An init container shares the ids of the pod's other containers.
 init = peer.variables(kubelet.give("pod", ids[1][:10]))
 main = peer.variables(kubelet.give("pod", ids[1][:20]))
 ok(

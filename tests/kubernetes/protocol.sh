@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The device plugin beside a kubelet that tests/kubernetes/peer.py plays: what a container gets, what
-# is refused, restarts and kills of either side, bytes that are no gRPC.
+# The device plugin with a kubelet that tests/kubernetes/peer.py imitates: allocations, refusals,
+# restarts and kills of either side, bytes that are not gRPC.
 . "$(dirname "$0")/../cli/tap.subr"
 . tests/kubernetes/node.subr
 missing=$(node_missing)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The examples in gpupart.py's own documentation."""
+"""Runs the examples in gpupart.py's docstrings."""
 import doctest
 import os
 

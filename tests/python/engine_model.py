@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The example engine on a CPU: its tokens are those of a plain transformer, whichever way."""
+"""The example engine on a CPU: in each mode its tokens equal those of a plain transformer."""
 import itertools
 import os
 import sys
@@ -15,12 +15,12 @@ from policy import ALONE, MIXED, Goals, Request  # noqa: E402
 
 torch.set_grad_enabled(False)
 torch.set_num_threads(1)
-# Of pages of 8 and chunks of 16 tokens: below, on and above both.
+# With pages of 8 and chunks of 16 tokens: below, at and above both sizes.
 LENGTHS = [(1, 3), (7, 12), (8, 9), (9, 1), (15, 2), (16, 17), (17, 20), (40, 24), (63, 1), (33, 9)]
 
 
 def reference(model, prompt, output):
-    """Without pages, chunks or a batch: all tokens anew for each one."""
+    """Without pages, chunks or a batch: computes all tokens again for each new one."""
     s = model.shape
     tokens = [(i * 7919 + prompt) % s.vocab for i in range(prompt)]
 
@@ -50,7 +50,7 @@ def reference(model, prompt, output):
 
 
 def in_turn():
-    """In place of choose(): each candidate in turn, where there is a choice."""
+    """Replaces choose(): each candidate in turn, if there are several."""
     turns = itertools.count()
 
     def choose(candidates, nr_decoding, _nr_bytes, waiting, _goals):
@@ -60,7 +60,7 @@ def in_turn():
 
 
 class Watched(Engine):
-    """Keeps the tokens of each request."""
+    """Stores the tokens of each request."""
 
     tokens: dict
 
@@ -90,7 +90,7 @@ def serve(model, way, wanted):
 
 
 class Parts:
-    """In place of gpupart: writes down what it is asked for."""
+    """Replaces gpupart: records its calls."""
 
     def __init__(self, *_names):
         self.asked, self.why, self.prepared = [], None, {}
@@ -107,7 +107,7 @@ class Parts:
 
 
 class Recorded(Cpu):
-    """A device whose graphs are objects, as PyTorch's."""
+    """A device whose graphs are objects, like PyTorch's."""
     name = "recorded"
 
     class Graph:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What another machine or environment makes of it; the first argument names which."""
+"""Other machines and environments; the first argument selects one."""
 import dataclasses
 import errno
 import os
@@ -48,7 +48,7 @@ def two_gpus():
 
 
 def memory():
-    """Inside of `gpupart run --mem`, with 8000 bytes."""
+    """Inside `gpupart run --mem`, with 8000 bytes."""
     gpu = attach()
     raises(Error, "8001 are more", lambda: attach(memory=8001), "a quota of outside's stays",
            errno.EPERM)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The injected library and the program's own are one: one subscription, one page, one count.
+"""The injected library and the program's library share one subscription, page and count.
 
-Arguments: library or driver, whichever the program loads first.
+Argument: library or driver, the one that the program loads first.
 """
 import ctypes
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gpupart.py against the headers: every field's place, every prototype, every constant."""
+"""Compares gpupart.py with the headers: offsets of fields, prototypes, constants."""
 import ctypes
 import os
 import re
@@ -12,12 +12,12 @@ import gpupart
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 FOLDERS = [os.path.join(ROOT, "include"), os.path.join(ROOT, "include", "uapi")]
-# Declared and not bound: sets are integers in Python, and what the injected library or the
-# command alone needs.
+# Declared in C and not bound: sets are integers in Python; other functions are for the injected
+# library or the command only.
 NOT_BOUND = {"gpupart_" + name for name in (
     "driver_get", "grant_list", "job_begin", "process_signal", "remote_close", "remote_get",
     "remote_open", "remote_set", "set_cluster", "set_pick", "tenant_begin")}
-# Of lib/private.h, and bound.
+# Functions of lib/private.h that are bound.
 PRIVATE = {"gpupart_memory_parse", "gpupart_tpcset_parse_hex"}
 STRUCTURES_NOT_BOUND = ["gpupart_driver", "gpupart_grant"]
 
@@ -38,7 +38,7 @@ code = without_comments(header)
 
 
 def scalar(ctype):
-    """An integer that has a sign or has none, not a bool."""
+    """Whether a type is a signed or unsigned integer, not a bool."""
     return (issubclass(ctype, ctypes._SimpleCData) and
             ctype not in (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_bool))
 
@@ -54,7 +54,7 @@ for name, structure in gpupart._STRUCTURES.items():
                      f'sizeof({at}));')
         wanted[f"{name}.{field}"] = (f"{getattr(structure, field).offset} "
                                      f"{getattr(structure, field).size}")
-        # What the enum is made of is the compiler's choice.
+        # The compiler chooses the type of an enum.
         if scalar(ctype) and (name, field) != ("gpupart_verify_row", "result"):
             lines.append(f'printf("{name}.{field}.sign %d\\n", (__typeof__({at}))-1 < 0);')
             wanted[f"{name}.{field}.sign"] = str(int(ctype(-1).value < 0))
@@ -87,7 +87,7 @@ found = dict(line.split(" ", 1) for line in printed.splitlines())
 for name, values in wanted.items():
     same(found.get(name), values, f"{name} is where the compiler has it")
 
-# And the other way: nothing of the header is missing here.
+# The other direction: nothing of the header is missing in Python.
 bodies = dict(re.findall(r"\nstruct (gpupart_\w+) \{(.*?)\n\};", code, flags=re.S))
 for name in STRUCTURES_NOT_BOUND:
     bodies.pop(name, None)
@@ -100,7 +100,7 @@ for name, body in bodies.items():
 
 
 def c_kind(text):
-    """A parameter or result: its passing, names of structures for those by value."""
+    """The class of a parameter or result; for structures passed by value, their name."""
     if "*" in text:
         return "pointer"
     text = re.sub(r"\b(const|struct)\b", "", text)

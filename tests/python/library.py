@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which libgpupart.so.0 is taken. Arguments: the module's folder, the library, a folder to use."""
+"""Which libgpupart.so.0 is loaded. Arguments: the module's folder, the library, a work folder."""
 import os
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ def load(where, **environment):
 
 
 def copy(to):
-    """Both libraries, into a folder; the path of the first."""
+    """Copies both libraries into a folder; returns the path of the first."""
     shutil.copy(os.path.join(os.path.dirname(library), "libgpupart-manage.so.0"), to)
     return shutil.copy(library, to)
 
@@ -51,7 +51,7 @@ else:
 said = load(where, GPUPART_LIBRARY="/nowhere/lib.so", LD_LIBRARY_PATH=loader)
 ok("ImportError" in said and "/nowhere/lib.so" in said, f"one that is not there: {said[:150]}")
 
-# Where a library's own path is not whole, as the loader has it, its samples are found all the same.
+# Samples are found even if the loader has an incomplete path of the library.
 program = ("import gpupart, os; open = gpupart.Topology.open; a = open('sample:h200-b'); "
            "os.chdir('/'); b = open('sample:h200-b'); print(a.info.source); print(b.info.source)")
 lib = os.path.dirname(real)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpupart.py: each program beside this one, in the environment that it needs, on the simulated
-# driver. Adds their TAP up. PYTHON names another interpreter.
+# gpupart.py: runs each program in this folder in the environment that it needs, on the simulated
+# driver, and adds up their TAP. PYTHON names another interpreter.
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 cd "$root" || exit 1
 : "${BUILD:=$root/build}"
@@ -28,8 +28,8 @@ ok() {	# ok STATUS WORDS
 	if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; failed=1; fi
 }
 
-# program NAME [VARIABLE=VALUE...] [-- ARGS]: its lines become ours; without a plan that fits it
-# has failed.
+# program NAME [VARIABLE=VALUE...] [-- ARGS]: passes its lines on; a missing or wrong plan is a
+# failure.
 program() {
 	name=$1
 	shift
@@ -104,7 +104,7 @@ else
 fi
 program library -- "$root/python" "$BUILD/lib/libgpupart.so.0" "$tmp"
 
-# Its types, where somebody can judge them.
+# Types, if a type checker is installed.
 count=$((count + 1))
 if command -v mypy >/dev/null 2>&1; then
 	if mypy --strict --cache-dir="$tmp/mypy" python/gpupart.py >"$tmp/out" 2>&1; then
@@ -118,7 +118,7 @@ else
 	echo "ok $count # SKIP there is no mypy"
 fi
 
-# Installed: with a prefix of its own it finds its library without being told.
+# Installed in a separate prefix, it finds its library without a setting.
 ${MAKE:-make} -s B="$BUILD" PYTHON="$PYTHON" prefix="$tmp/p" install-python >"$tmp/out" 2>&1
 ok $? "make install-python"
 at=$(find "$tmp/p" -name gpupart.py)

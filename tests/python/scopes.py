@@ -22,7 +22,7 @@ same((check.layout, check.nr_proven, check.streams, check.graphs), ("V04_00", 66
      "check")
 ok(len(check.key) == 16 and check.from_cache == (check.nr_launches == 0), f"check: {check}")
 
-# Each scope, and what a launch then shows.
+# Each scope, and the resulting set of a launch.
 same((gpu.process, gpu.limit, gpu.census()), (None, None, ALL), "nothing is set")
 for value, want in (("gpc:1", topo.gpcs[1].tpcs), (range(4), TpcSet("0-3")), (TpcSet(9), {9}),
                     ({60, 65}, {60, 65}), (7, {7})):
@@ -41,7 +41,7 @@ same(gpu.census(), TpcSet("10-20"), "a next launch's set taken away")
 gpu.process = None
 same((gpu.process, gpu.limit, gpu.census()), (None, None, ALL), "all taken away")
 
-# Graphs: a fill, which is a kernel node, in sets that are named beforehand.
+# Graphs: a fill, which is a kernel node, under sets that were prepared.
 exec_ = driver.graph_of_a_fill()
 
 
@@ -71,7 +71,7 @@ for graph, words, part, number in ((4096, [1], "0x1000", errno.EINVAL),
                                    (exec_, ["66"], "66", errno.EINVAL)):
     raises(Error, part, lambda: gpu.graph_prepare(graph, words), f"{graph} {words}", number)
 
-# Streams, in whatever form.
+# Streams, in all forms.
 one, two = driver.stream(), driver.stream()
 
 
@@ -121,7 +121,7 @@ for bad in (-1, 1 << 64):
     raises(Error, str(bad), lambda: gpu.stream(bad), f"a stream {bad}", errno.EINVAL)
 gpu.stream_set(one, None)
 
-# What is refused, with the value.
+# Refusals, with the value.
 for words, part in (("0-66", "66"), ("gpc:8", "8"), (TpcSet(), "empty"), (TpcSet(65, 77), "77")):
     for name, put in (("process", lambda: setattr(gpu, "process", words)),
                       ("limit", lambda: setattr(gpu, "limit", words)),
@@ -203,7 +203,7 @@ gpu.stream_set(gone, "0-3")
 with partition(tpcs="8-9", stream=gone):
     driver.destroy(gone)
 ok(True, "a stream that had a set before and goes inside is no error")
-# The driver gives a handle again: tried until it does.
+# The driver reuses handles: try until it does.
 for _ in range(100):
     gone = driver.stream()
     gpu.stream_set(gone, "0-3")
@@ -219,7 +219,7 @@ with partition(tpcs=5, stream=one), partition(tpcs=5, stream=one):
     same(gpu.stream_get(one), TpcSet(5), "equal sets, nested")
 same(gpu.stream_get(one), None, "and put back")
 
-# Threads, each with a stream of its own.
+# Threads, each with its own stream.
 wrong = []
 
 
@@ -253,7 +253,7 @@ for thread in threads:
     thread.join()
 same(wrong, [], "6 threads, each sees its own stream's set, next launch and sentence")
 
-# A thread's own set, by one object in several threads.
+# A thread's own set, from one object in several threads.
 
 
 @partition(tpcs="0-3", thread=True)
@@ -304,7 +304,7 @@ thread.start()
 thread.join()
 shared.__exit__()
 same(gpu.thread, None, "and left where it was entered")
-# The process's set is everybody's: whoever leaves last puts back what was there first.
+# All threads share the process's set: the last one to leave restores the first set.
 shared = partition(tpcs="0-3")
 gpu.process = "9"
 shared.__enter__()
@@ -319,7 +319,7 @@ thread.join()
 same(gpu.process, TpcSet(9), "both have left")
 gpu.process = None
 
-# Default streams, left where another context is current, or in another thread.
+# Default streams, left while another context is current, or in another thread.
 other = ctypes.c_void_p()
 driver("cuCtxCreate_v2", ctypes.byref(other), 0, 0)
 driver.enter()
@@ -373,7 +373,7 @@ same(gpu.stream_get(2), TpcSet("0-3"), "the first thread's is there still")
 shared.__exit__()
 same(gpu.stream_get(2), None, "and left where it was entered")
 
-# What does its work later cannot be decorated.
+# A function that works later cannot be decorated.
 
 
 async def coroutine():
@@ -398,7 +398,7 @@ for later in coroutine, async_generator, generator, functools.partial(generator)
            f"a decorated {getattr(later, '__name__', type(later).__name__)}")
 same(partition(tpcs="0-3")(functools.partial(gpu.census))(), TpcSet("0-3"), "what does it at once")
 
-# Handles of this process are not another's.
+# Handles of this process are invalid in another one.
 for what in gpu, topo, gpu.stream(one):
     raises(TypeError, "cannot be pickled", lambda: pickle.dumps(what), f"pickling {what}")
 same((copy.copy(gpu), copy.deepcopy([gpu, topo]), copy.copy(topo)), (gpu, [gpu, topo], topo),

@@ -15,7 +15,7 @@ from tap import done, ok, raises, same
 import gpupart
 from gpupart import Demand, Error, Gpu, Topology, TpcSet
 
-# Against Python's own sets.
+# Compared with Python's own sets.
 rng = random.Random(7)
 good = True
 for _ in range(500):
@@ -56,7 +56,7 @@ for value in (b"0-3", bytearray(b"0-3"), memoryview(b"0-3")):
 raises(TypeError, "", lambda: a | [1], "| with a list")
 raises(OSError, "300", lambda: TpcSet("300"), "an Error is an OSError")
 
-# A capture against its own text.
+# A capture compared with its own text.
 path = "tests/data/gh100-h200-b/capture.txt"
 topo = Topology.open(path)
 same((topo.info.name, topo.info.source, topo.info.simulated), ("NVIDIA H200", path, False),
@@ -113,7 +113,7 @@ raises(Error, "nosuch", lambda: Topology.open("sample:nosuch"), "no such sample"
 raises(Error, "7", lambda: Topology.open(path, "7"), "no such GPU", errno.ENODEV)
 raises(Error, path, lambda: gpupart.gpus(path), "a capture lists no GPUs", errno.EINVAL)
 
-# Each thread has its context, which goes with it.
+# Each thread has a context, which is closed with the thread.
 seen = []
 
 

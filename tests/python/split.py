@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""split(): shapes on every capture, streams, changes between steps, and where there is no GPU."""
+"""split(): shapes on every capture, streams, changes between steps, and without a GPU."""
 import ctypes
 import errno
 import glob
@@ -18,13 +18,13 @@ SHAPES = ("packed", "gpcs", "balanced", "spread")
 
 
 def sets_of(topology, shape, within=None, **sizes):
-    """As split() computes them, without a GPU."""
+    """The sets that split() computes, without a GPU."""
     return gpupart._shape_sets(topology, within or topology.all,
                                gpupart._shares(sizes, shape), shape)
 
 
 def gpcs_of(topology, tpcs):
-    """Of each uGPU, the GPCs that @tpcs has a part of."""
+    """For each uGPU, the GPCs that contain TPCs of @tpcs."""
     found = {}
     for gpc in topology.gpcs:
         if gpc.tpcs & tpcs:
@@ -58,7 +58,7 @@ def one_gpu():
             largest = max(len(gpc.tpcs) for gpc in topology.gpcs)
             if not whole(topology, made["a"], topology.all):
                 bad.append((shape, share, "no whole GPCs"))
-            # Nearest: half a step, which is a GPC, or one of each uGPU.
+            # The nearest: half a step, which is a GPC, or one GPC of each uGPU.
             step = largest * (topology.nr_ugpus if shape == "balanced" else 1)
             if abs(len(made["a"]) - topology.nr_tpcs * share / 100) > step * 0.75:
                 bad.append((shape, share, len(made["a"])))
@@ -114,7 +114,7 @@ def one_gpu():
 
 
 class Stream:
-    """What PyTorch's pool does: the same few streams again and again."""
+    """Imitates PyTorch's pool: reuses a few streams."""
     made = 0
     pool = []
 
@@ -127,7 +127,7 @@ class Stream:
 
 
 def changed_by_two(gpu):
-    """The first thread stands between its two parts until the second has ended, or waits."""
+    """The first thread waits between its two parts until the second has ended, or waits."""
     give, inside, waits = gpupart.Part._give, threading.Event(), threading.Event()
 
     def second():
@@ -139,7 +139,7 @@ def changed_by_two(gpu):
             waits.set()
 
     class Watched:
-        """Says when it is waited for."""
+        """Reports when another thread waits for it."""
         def __init__(self, lock):
             self.lock = lock
 
@@ -170,7 +170,7 @@ def changed_by_two(gpu):
 
 
 def used_after_fork():
-    """The driver is not usable there."""
+    """The driver cannot be used there."""
     child = os.fork()
     if not child:
         try:
@@ -282,7 +282,7 @@ def no_records():
 
 
 def without(reason, has_streams):
-    """Where launches cannot be confined."""
+    """Cases in which launches cannot be confined."""
     with split(a="50%", b="rest") as parts:
         ok(parts.why and reason in parts.why, f"the reason: {parts.why}")
         same([part.set for part in parts.values()], [None, None], "no sets")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the Python tests share: TAP, and the simulated driver's streams. Knows no check."""
+"""Code shared by the Python tests: TAP, and streams of the simulated driver."""
 import ctypes
 import os
 import sys
@@ -20,12 +20,12 @@ def ok(good, words):
 
 
 def same(got, wanted, words):
-    """One check that says what it got."""
+    """One check that reports the actual value."""
     return ok(got == wanted, words if got == wanted else f"{words}: {got!r}, not {wanted!r}")
 
 
 def raises(kind, part, function, words, number=None):
-    """@function raises @kind, with @part in its text and @number as its errno."""
+    """Checks that @function raises @kind, with @part in its text and @number as its errno."""
     try:
         got = function()
     except kind as error:
@@ -37,7 +37,7 @@ def raises(kind, part, function, words, number=None):
 
 
 def done():
-    """The plan; ends the program."""
+    """Prints the plan and ends the program."""
     print(f"1..{_count}")
     sys.exit(_failed != 0)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make wheel: what the wheel says of itself, and what works of it in a fresh venv, without a
-# compiler and without the build's files. PYTHON names another interpreter.
+# make wheel: the wheel's metadata, and its functions in a new venv without a compiler and without
+# the build's files. PYTHON names another interpreter.
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 cd "$root" || exit 1
 : "${BUILD:=$root/build}"
@@ -36,7 +36,7 @@ wheel=$(echo "$BUILD"/wheel/gpupart-*.whl)
 cp "$wheel" "$tmp/first" && make_wheel && cmp "$tmp/first" "$wheel" >"$tmp/out" 2>&1
 ok $? "again: the same bytes"
 
-# The floor in its name is that of the newest symbol in it, and the one that the page states.
+# The minimum glibc in its name is that of its newest symbol, and that of the page.
 mkdir "$tmp/files" && (cd "$tmp/files" && unzip -q "$wheel")
 find "$tmp/files/gpupart.libs" \( -name '*.so*' -o -name gpupart -type f \) ! -name '*.capture' >"$tmp/list"
 while read -r file; do objdump -T "$file"; done <"$tmp/list" >"$tmp/symbols"
@@ -51,14 +51,14 @@ ok $? "its name says so: ${wheel##*/}"
 words=$(grep -o 'glibc [0-9.]*[0-9] or newer' Documentation/user/python.md)
 [ "$(printf '%s\n%s\n' "glibc $floor or newer" "$words" | sort -Vu | tail -1)" = "$words" ]
 ok $? "and the page does not promise less: $words"
-# Nothing of other packages is missing in it but glibc.
+# It contains all libraries of other packages except glibc.
 while read -r file; do objdump -p "$file"; done <"$tmp/list" | awk '$1 == "NEEDED" { print $2 }' | sort -u |
 	grep -vE '^(libc|libm|libdl|libpthread|librt)\.so\.[0-9]+$|^ld-linux' >"$tmp/needed"
 sed 's|.*/||' "$tmp/list" | sort | comm -13 - "$tmp/needed" >"$tmp/out"
 [ -s "$tmp/needed" ] && ! [ -s "$tmp/out" ]
 ok $? "what they need is in it: $(tr '\n' ' ' <"$tmp/needed")"
 
-# In a venv, with nothing that could compile in reach.
+# In a venv, without any compiler.
 here=$tmp/venv/bin
 PATH="$here" "$here/python" -m pip install --no-index --no-deps --no-cache-dir --disable-pip-version-check \
 	"$wheel" >"$tmp/out" 2>&1

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CUDA program that knows nothing of gpupart, as a job's task: job PTX MIB SECONDS [FILE].
- * Gets so much memory, launches on all that it may, again after so long, and prints
- * "TPCS MIB": the TPCs seen in both launches, as a list, and what it got. Waits instead while
- * FILE is there.
+ * A CUDA program that does not use gpupart, as a job's task: job PTX MIB SECONDS [FILE].
+ * Allocates that much memory, launches on all its TPCs, again after that time, and prints "TPCS
+ * MIB": the TPCs of both launches as a list, and the allocated memory. Instead of the time, it
+ * waits while FILE exists.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ static void *lib;
 
 #define CALL(name, types, args) failed(name, ((int (*)types)dlsym(lib, name)) args)
 
-/* Whether a call failed: it is told, so that a test's log has it. */
+/* Whether a call failed: it is printed, so that a test's log has it. */
 static int failed(const char *what, int result)
 {
 	if (result)

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Jobs with --gpupart, one matter after the other, on two nodes of simulated GPUs: what a job
-# gets, shares and may not; what is refused where; what is left after kills and restarts.
+# Jobs with --gpupart, one topic after the other, on two nodes of simulated GPUs: what a job gets,
+# shares and may not do; refusals; and what remains after kills and restarts.
 . "$(dirname "$0")/../cli/tap.subr"
 . tests/slurm/cluster.subr
 
-declare -A started	# srun's pid, by the job's name
+declare -A started	# pid of srun, by the job's name
 missing=$(cluster_missing)
 if [ -n "$missing" ]; then
 	skip "$missing"
@@ -17,13 +17,13 @@ trap 'cluster_stop; rm -rf "$tmp"' EXIT
 cluster_start
 status=$?
 ok $status "munge, slurmctld and two slurmd, three simulated GPUs"
-# Nothing below would end.
+# Without this, the commands below would wait forever.
 [ $status -eq 0 ] || { sed 's/^/# /' "$cluster/start.log"; tap_done; }
 cp "$BUILD/tests/slurm-job" lib/confine/probe.ptx "$tmp"
 mkdir -m 1777 "$tmp/out"
 job="$tmp/slurm-job $tmp/probe.ptx"
 
-# Users of every Debian, who are not root.
+# Users of every Debian system that are not root.
 as() {
 	as_user=$1
 	shift
@@ -38,7 +38,7 @@ nr_held() {
 	held "$1" | jq '[.jobs[] | select(.nr_tpcs > 0)] | length'
 }
 
-# until_true COMMAND...: for 30 s at most, in which slurmctld asks nodes that it lost.
+# until_true COMMAND...: for 30 s at most, in which slurmctld contacts nodes that it lost.
 until_true() {
 	tries=0
 	until "$@"; do
@@ -64,7 +64,7 @@ is_state() {
 	esac
 }
 
-# begin NAME USER OPTIONS..: a job that runs until $tmp/out/NAME.hold goes.
+# begin NAME USER OPTIONS..: starts a job that runs until $tmp/out/NAME.hold is removed.
 begin() {
 	begin_name=$1 begin_user=$2
 	shift 2
@@ -84,7 +84,7 @@ none_holds() {
 	! { held n1; held n2; } | jq -r '.jobs[].job' | grep -Fxq "$(printf '%s\n' "$@")"
 }
 
-# end NAME..: these jobs end, and are waited for, and so is what they held.
+# end NAME..: ends these jobs, and waits for their end and the release of their TPCs.
 end() {
 	end_pids=() end_ids=$(squeue -h -n "$(echo "$@" | tr ' ' ,)" -o %A)
 	for name in "$@"; do
@@ -96,7 +96,7 @@ end() {
 	kill "${end_pids[@]}" 2>/dev/null
 }
 
-# id_of NAME: its job's.
+# id_of NAME: the id of its job.
 id_of() {
 	squeue -h -n "$1" -o %A
 }
@@ -105,7 +105,7 @@ set_of() {
 	held "$1" | jq -r ".jobs[] | select(.job == \"$2\") | .list"
 }
 
-# count LIST: of how many TPCs it is.
+# count LIST: the number of its TPCs.
 count() {
 	echo "$1" | tr , '\n' | awk -F- '/./ { n += ($2 == "" ? 1 : $2 - $1 + 1) } END { print n + 0 }'
 }
@@ -114,7 +114,7 @@ spread_list() {
 	echo "$1" | tr , '\n' | awk -F- '/./ { for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }' | sort -n | paste -sd,
 }
 
-# ------------------------------------------------------------------ what a job gets
+# ------------------------------------------------------------------ allocation
 out=$(as games srun -w n1 --gpupart tpcs=16,mem=1G sh -c "$job 2048 0; echo \$GPUPART_SET \$SLURM_JOB_ID \$GPUPART_NAME; echo \$GLIBC_TUNABLES" 2>&1 | grep -v '^srun: job\|^job:')
 seen=$(echo "$out" | head -1)
 is "$(count "${seen% *}")" 16 "a job of 16 TPCs is seen on 16"
@@ -127,7 +127,7 @@ until_true nothing_held
 ok $? "it holds nothing when it has ended"
 is "$(as games srun -w n1 sh -c 'echo "${GPUPART_SET-none}"' 2>/dev/null)" none "a job without the option has no set"
 
-# Another job of the same user, with a quota: it is that job's alone, in a run inside too.
+# Another job of the same user, with a quota: it applies to that job only, and to a run inside it.
 begin quota games -w n1 --gpupart tpcs=4,mem=1G
 until_true holds n1 1
 as games srun -w n1 --gpupart tpcs=4 sh -c "$job 2048 0; $gpupart run -t \$GPUPART_SET -- $job 2048 0" >"$tmp/out/free" 2>"$tmp/err"
@@ -195,7 +195,7 @@ cluster_in n1 "$gpupart" set "$(id_of one)" -t "${one%%,*}" >"$tmp/changed" 2>&1
 ok $? "an operator changes a job" || sed 's/^/# /' "$tmp/changed"
 is "$(cluster_in n1 "$gpupart" ps --json | jq -r ".processes[] | select(.pid == $pid) | .set.list")" "${one%%,*}" "its process has that set"
 is "$(set_of n1 "$(id_of one)")" "${one%%,*}" "and its note"
-# A run inside a job is a job of the user's, which obeys this one.
+# A run inside a job is a job of the user, bounded by this one.
 cat >"$tmp/out/nested" <<E
 #!/bin/sh
 exec $gpupart run -t \$GPUPART_SET --name inner -- $job 0 0 $tmp/out/four.hold
@@ -308,13 +308,14 @@ until_true is_state waits RUNNING
 sleep 1
 is "$(squeue -h -n waits -o %T)" RUNNING "one that may wait waits on the node"
 end f1 f2 f3 f4 f5 f6 f7 f8 waits
-# Which one that is, of 6 TPCs or of 8, is as they end.
+# Which one that is, of 6 or 8 TPCs, depends on the order of their ends.
 waits=$(sed 's/ .*//' "$tmp/out/waits")
 whole=$("$gpupart" topology -i sample:h200-e --json | jq -c --argjson s "[$waits]" \
 	'[.gpcs[].tpcs | select(any(.[]; IN($s[])))] | add | sort')
 is "[$waits]" "$whole" "and gets its GPC when one is free"
 
-# Five whole GPCs, and of each other one all but 3 TPCs at most: no 4 hold a cluster of 8 blocks.
+# Five whole GPCs, and at most one GPC of each other one's 3 TPCs: no 4 can run a cluster of 8
+# blocks.
 begin most games -w n1 --gpupart tpcs=40
 until_true holds n1 1
 for i in 1 2 3 4 5 6 7; do
@@ -349,8 +350,8 @@ for name in g1 g2 g3; do
 	is "$(count "$(sed 's/ .*//' "$tmp/out/$name")")" 40 "$name is seen on 40"
 done
 
-# ------------------------------------------------------------------ a node that is broken
-# Else it would end job after job, as it is always free.
+# ------------------------------------------------------------------ a broken node
+# Otherwise it would fail job after job, because it is always free.
 cluster_in n2 sh -c 'mount -t tmpfs -o size=4k,mode=755 none /run/gpupart/jobs && head -c 8192 /dev/zero >/run/gpupart/jobs/fill' 2>/dev/null
 as games sbatch -W --requeue -J full -w n2 --gpupart tpcs=5 -o "$tmp/out/full" --wrap 'echo $GPUPART_SET' >/dev/null 2>&1 &
 started[full]=$!
@@ -365,8 +366,8 @@ cluster_in n2 chown root /run/gpupart/jobs
 scontrol update nodename=n2 state=resume
 until_true sh -c 'squeue -h -o "%T %r" | grep -q "^PENDING launch failed requeued held"'
 id=$(squeue -h -o %A)
-# slurmd 22.05 looks for job credentials to forget every two seconds at most. A job that it begins
-# anew before it forgot the old one has no prolog, and then is refused.
+# slurmd 22.05 checks at most every two seconds which job credentials it can drop. A requeued job
+# that it starts before it dropped the old credential has no prolog, and is then refused.
 sleep 3
 scontrol release "$id"
 scontrol update jobid="$id" starttime=now
@@ -402,10 +403,11 @@ until_true nothing_held
 ok $? "it ended meanwhile: slurmd is started and gives them back"
 begin k4 games -w n1 --gpupart tpcs=30
 until_true holds n1 1
-# What slurmctld has not saved when it is killed it forgets, and gives numbers anew.
+# State that slurmctld has not saved before a kill is lost, and job ids are reused.
 sleep 7
 until_true [ "$cluster/state/job_state" -nt "$tmp/out/k4.hold" ]
-# A health check whose squeue talks to slurmctld when that is killed has no answer: those are not meant.
+# A health check gets no answer if slurmctld is killed during its squeue: such checks are
+# excluded.
 failed_checks() {
 	grep -c 'health_check failed' "$cluster/n1.log"
 }
@@ -415,7 +417,8 @@ sleep 0.5
 cluster_start_ctl
 until_true sh -c 'scontrol ping | grep -q UP'
 until_true sh -c '! sinfo -h -N -o %t | grep -q "[*]"'
-# Until n1 has registered anew slurmctld does not know its TPCs, and refuses jobs instead of queueing.
+# Until n1 has registered again, slurmctld does not know its TPCs, and refuses jobs instead of
+# queueing.
 until_true as news srun --test-only -w n1 --gpupart tpcs=40 true 2>"$tmp/err"
 begin k5 news -w n1 --gpupart tpcs=40
 until_true is_state k5 PENDING
@@ -424,7 +427,7 @@ is "$(squeue -h -n k5 -o %T)" PENDING "slurmctld killed and restarted: what runs
 sed 's/^/# /' "$tmp/out/k5.err"
 rm -f "$tmp/out/k4.hold"
 until_true holds n1 0
-# Nodes that slurmctld lost get nothing before it has asked them.
+# Nodes that slurmctld lost get no jobs before it has contacted them.
 scontrol reconfigure
 end k4 k5
 is "$(count "$(sed 's/ .*//' "$tmp/out/k5")")" 40 "and what waited runs"
@@ -443,14 +446,14 @@ cluster_start_node n1
 until_true holds n1 0
 ok $? "slurmd begins, and takes it away"
 rm -f "$tmp/out/k6.hold"
-# What is left while slurmd lives: its health check has it.
+# State that remains while slurmd lives is removed by its health check.
 begin k7 games -w n1 --gpupart tpcs=30
 until_true holds n1 1
 id=$(id_of k7)
 note=0-$(printf %x "$id")
 cluster_in n1 cp -a "/run/gpupart/jobs/$note" /run/gpupart/left
 end k7
-# With a program that had a set of its own in the job, and so another name in its block.
+# With a program in a run inside the job, so that its page has another name.
 cluster_in n1 setpriv --reuid=games --regid=games --clear-groups -- env HOME="$tmp/out" XDG_CACHE_HOME="$tmp/out/cache-games" \
 	SLURM_JOB_ID="$id" "$gpupart" run -i "$cluster/h200-e.capture" -t 0-3 -- "$tmp/slurm-job" "$tmp/probe.ptx" 0 100 >"$tmp/out/own" 2>&1 &
 own=$!
@@ -461,7 +464,8 @@ one_process() {
 	[ "$(nr_processes)" = 1 ]
 }
 until_true one_process
-# Until the note was seen slurmd is stopped: its health check may be sooner on a busy machine.
+# slurmd is stopped until the record was seen: its health check may come earlier on a busy
+# machine.
 slurmd=$(cat "$cluster/n1.pid")
 no_health_check() {
 	[ -z "$(pgrep -P "$slurmd" -r D,R,S)" ]

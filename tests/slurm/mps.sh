@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Jobs with --gpupart and the node's MPS daemon, which is tests/other_mps.sh started as the unit
-# starts NVIDIA's: who joins it, and what is said where it is not there. Of NVIDIA's own program
-# this shows nothing: tests/gpu/mps_users.sh does.
+# Jobs with --gpupart and the node's MPS daemon, which is tests/other_mps.sh started like NVIDIA's
+# by the unit: which jobs join it, and the messages without it. tests/gpu/mps_users.sh tests
+# NVIDIA's own program.
 . "$(dirname "$0")/../cli/tap.subr"
 . tests/slurm/cluster.subr
 
@@ -15,7 +15,7 @@ fi
 cluster_nodes="n1=h200-e"
 pipes=/run/gpupart/mps
 trap 'cluster_stop; rm -rf "$tmp"' EXIT
-# slurmd's environment is what the plugin has: FAKE_MPS tells the stand-in what to do.
+# The plugin inherits slurmd's environment: FAKE_MPS controls the fake daemon.
 mkdir "$tmp/bin" "$tmp/bad" "$tmp/out"
 mkdir -m 755 "$tmp/fake"
 chmod 1777 "$tmp/out"
@@ -42,13 +42,13 @@ show='echo "${CUDA_MPS_PIPE_DIRECTORY-none} ${CUDA_MPS_LOG_DIRECTORY-none} ${CUD
 unit() {
 	sed -n "s/^$1=//p" share/systemd/gpupart-mps.service
 }
-# What the unit does, without systemd.
+# The actions of the unit, without systemd.
 start_daemon() {
 	cluster_in n1 install -d -m "$(unit RuntimeDirectoryMode)" "/run/$(unit RuntimeDirectory)" "$tmp/log"
 	# shellcheck disable=SC2046 # words
 	cluster_in n1 env $(unit Environment | sed "s|/var/log/gpupart-mps|$tmp/log|") \
 		"$tmp/bin/$(unit ExecStart | sed 's|.*/\(nvidia\)|\1|;s/ .*//')" $(unit ExecStart | cut -d' ' -f2-)
-	# Not the pipes alone: those of a daemon that was killed are there still.
+	# The pipes are not sufficient: those of a killed daemon still exist.
 	tries=0
 	until cluster_in n1 sh -c "echo get_server_list | CUDA_MPS_PIPE_DIRECTORY=$pipes $tmp/bin/nvidia-cuda-mps-control" || [ $tries -ge 300 ]; do
 		tries=$((tries + 1))
@@ -61,7 +61,7 @@ kill_daemon() {
 doctor() {
 	cluster_in n1 "$gpupart" doctor --no-launch -i sample:h200-e --json | jq -r '.rows[] | select(.name == "node-mps") | .result + " " + .answer'
 }
-# When nothing is held: a job's end is its epilog's.
+# Until no job has TPCs: a job releases them in its epilog.
 check() {
 	tries=0
 	until cluster_in n1 "$gpupart" slurm-node --list --json | jq -e '.jobs == []' >/dev/null || [ $tries -ge 300 ]; do
@@ -73,7 +73,7 @@ check() {
 	err=$(cat "$tmp/err")
 }
 
-# ------------------------------------------------------------------ a node without one
+# ------------------------------------------------------------------ a node without a daemon
 job games sh -c "$show"
 is "$status $out$err" "0 none none none" "a node that is to have no daemon: nothing is set, nothing is said"
 check
@@ -100,7 +100,7 @@ GPUPART_MPS=0 CUDA_MPS_PIPE_DIRECTORY=/tmp/own job games sh -c "$show"
 is "$status $out$err" "0 /tmp/own none none" "GPUPART_MPS=0 confirms it: nothing is said"
 job games -n 3 sh -c "$show"
 is "$(echo "$out" | sort | uniq -c | tr -s ' ')" " 3 $pipes none none" "three tasks of a job join it"
-# A user's PATH is not root's.
+# A user's PATH differs from root's.
 cat >"$tmp/bad/nvidia-cuda-mps-control" <<E2
 #!/bin/sh
 touch $tmp/out/bad
@@ -120,7 +120,7 @@ is "$status $(echo "$err" | grep -c 'does not answer.*systemctl status gpupart-m
 has "$(doctor)" "bad the node's MPS daemon does not answer" "doctor: bad"
 rm "$tmp/fake/hangs"
 
-# ------------------------------------------------------------------ killed, started anew
+# ------------------------------------------------------------------ killed, restarted
 kill_daemon
 job games sh -c "$show"
 is "$status $out" "0 none none none" "killed: a job starts, and does not join what is left of it"

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# A stream of jobs of mixed shapes: stream.py submit .., and what became of it: report ..
-# Knows Slurm's commands and the watchers' lines; nothing of the plugin.
+# A stream of jobs of mixed shapes, and its evaluation: stream.py submit .. and report .. It uses
+# Slurm's commands and the lines of the watchers.
 import os
 import random
 import subprocess
 import sys
 import time
 
-# TPCs, and how often.
+# Numbers of TPCs, and their frequency.
 SHAPES = [(2, 12), (4, 18), (6, 12), (8, 20), (12, 12), (16, 12), (24, 7), (33, 4), (48, 2),
           (66, 1)]
 USERS = ["games", "news"]
@@ -37,8 +37,8 @@ def shape(chance):
     return words, tpcs, mib
 
 
-# submit SEED NR LEAST MOST FOLDER JOB PTX: arrays of five, of two users; a line a job in
-# FOLDER/jobs.
+# submit SEED NR LEAST MOST FOLDER JOB PTX: arrays of five, from two users; one line for each job
+# in FOLDER/jobs.
 def submit(seed, nr, least, most, folder, program, ptx):
     chance = random.Random(int(seed))
     script = os.path.join(folder, "script")
@@ -80,8 +80,9 @@ def events(files):
     return held, bad, looks
 
 
-# The same jobs, as they came: each begins on the first node with room as soon as there is some,
-# the oldest first, and after it nobody has its TPCs for so many ms. (from, to, TPCs) of each.
+# The ideal packer for the same jobs: each begins on the first node with room as soon as there is
+# some, the oldest first, and its TPCs are reused only after that many ms. (from, to, TPCs) of
+# each.
 def greedy(jobs, between_ms, nodes, tpcs, mib):
     free = [[tpcs, mib] for _ in range(nodes)]
     waiting, running, runs = sorted(jobs), [], []
@@ -109,7 +110,7 @@ def greedy(jobs, between_ms, nodes, tpcs, mib):
     return runs
 
 
-# When so much of all TPC-seconds was done.
+# The time when this fraction of all TPC-seconds was done.
 def done_at(runs, share):
     wanted, done, use, last = share * sum(r[2] * (r[1] - r[0]) for r in runs), 0, 0, 0
     for at, tpcs in sorted([(r[0], r[2]) for r in runs] + [(r[1], -r[2]) for r in runs]):
@@ -127,8 +128,8 @@ def names(folder):
     return table
 
 
-# What Slurm itself takes between two jobs of which one waits for the other, on this machine at
-# this time: jobs without --gpupart, that have the one gres "turn" one after the other. In ms.
+# The time in ms that Slurm itself needs between two dependent jobs, on this machine at this time:
+# jobs without --gpupart that take the one gres "turn" in turn.
 def between(folder):
     path, turns = os.path.join(folder, "turns"), []
     if os.path.exists(path):
@@ -138,7 +139,7 @@ def between(folder):
     return sum(gaps) / max(len(gaps), 1), len(gaps)
 
 
-# report FOLDER WATCHED..: sentences for people after "#", "key=value" for the test.
+# report FOLDER WATCHED..: sentences for readers after "#", "key=value" for the test.
 def report(folder, *watched):
     held, bad, looks = events(watched)
     number_of = names(folder)
@@ -170,9 +171,9 @@ def report(folder, *watched):
         compare("held", jobs, 0, len(watched))
 
 
-# TPCs in use from the first submission on, by when jobs ran or had their TPCs, and the packer's:
-# all of the time, and up to nine tenths of the work. The last few jobs end by chance, which of
-# them is the longest, and no packer at fault.
+# TPCs in use from the first submission on, by the times of jobs and of their TPCs, and the
+# packer's: for the whole time, and up to nine tenths of the work. The end depends by chance on
+# the longest of the last jobs, not on the packer.
 def compare(kind, jobs, between_ms, nodes):
     first, all_tpcs = min(j["at"] for j in jobs), 66.0 * nodes
     mine = [(j[kind][0], j[kind][1], j["nr"]) for j in jobs]
@@ -193,7 +194,7 @@ COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b
            "#ff9da7", "#bab0ac"]
 
 
-# picture TITLE OUT WATCHED..: TPCs over time, a strip a node, a colour a job.
+# picture TITLE OUT WATCHED..: draws TPCs over time, one strip per node, one colour per job.
 def picture(title, path, *watched):
     held = [h for h in events(watched)[0].values() if h[3]]
     first, last = min(h[2] for h in held), max(h[3] for h in held)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# 500 jobs of mixed shapes on four nodes of simulated GPUs, four different captures: watched from
-# outside, no two jobs have a TPC in common and none more memory than there is; the last 100 of
-# them among kills and restarts; at the end nothing is held. STREAM_RESULTS=FOLDER keeps the log
-# and a picture.
+# 500 jobs of mixed shapes on four nodes of simulated GPUs, with four different captures. An
+# observer outside checks that no two jobs share a TPC and none uses more memory than there is;
+# the last 100 jobs run during kills and restarts; at the end no TPC is allocated.
+# STREAM_RESULTS=FOLDER stores the log and a picture.
 . "$(dirname "$0")/../cli/tap.subr"
 . tests/slurm/cluster.subr
 
@@ -21,7 +21,7 @@ trap 'kill $watchers 2>/dev/null; cluster_stop; rm -rf "$tmp"' EXIT
 cluster_start
 status=$?
 ok $status "munge, slurmctld and four slurmd, four captures"
-# Nothing below would end.
+# Without this, the commands below would wait forever.
 [ $status -eq 0 ] || { sed 's/^/# /' "$cluster/start.log"; tap_done; }
 cp "$BUILD/tests/slurm-job" lib/confine/probe.ptx tests/slurm/stream.py "$tmp"
 
@@ -35,14 +35,14 @@ watch() {
 	done
 }
 
-# Job numbers by the names that arrays have, as squeue and its memory of ended jobs tell.
+# Job ids by the names of arrays, from squeue and its list of ended jobs.
 numbers() {
 	scontrol -o show job | sed -n 's/^JobId=\([0-9]*\) ArrayJobId=\([0-9]*\) ArrayTaskId=\([0-9]*\) .*/\1 \2_\3/p' >"$1/numbers"
 }
 
-# Jobs without the option, one after the other for as long as the stream runs, by a gres of n1: what Slurm
-# takes in between. They name no node, which would be kept from others for them.
-# Each has a line in FOLDER/turns.
+# Jobs without the option, in turn as long as the stream runs, with a gres of n1: they measure
+# Slurm's own time between jobs. They name no node, because a named node would be kept from others
+# for them. Each has a line in FOLDER/turns.
 take_turns() {
 	cat >"$tmp/turn" <<'E'
 #!/bin/sh
@@ -53,13 +53,13 @@ E
 	(cd "$tmp" && sbatch -Q -J turn --array=0-400 --gres=turn:1 --open-mode=append -o "$1/turns" "$tmp/turn")
 }
 
-# drain SECONDS wait|ask: until no job of the stream is left.
+# drain SECONDS wait|ask: waits until no job of the stream is left.
 drain() {
 	tries=0
 	while squeue -h -o %j 2>&1 | grep -qv '^turn$'; do
 		tries=$((tries + 1))
 		[ $tries -lt $((2 * $1)) ] || return 1
-		# slurmctld asks nodes what runs there.
+		# slurmctld asks the nodes which jobs run there.
 		[ $((tries % 20)) -ne 0 ] || [ "$2" != ask ] || scontrol reconfigure
 		sleep 0.5
 	done
@@ -71,7 +71,8 @@ nothing_held() {
 	done
 }
 
-# What it adds, told and not judged: the same job with the option and without, in turns.
+# The additional time, reported and not judged: the same job with and without the option,
+# alternately.
 start_ms() {
 	begin=$(date +%s%N)
 	at=$(cd "$tmp" && srun "$@" -w n1 date +%s%N 2>/dev/null)
@@ -88,14 +89,14 @@ median() { sort -n "$1" | sed -n $((turns / 2 + 1))p; }
 placed="# placement: a job starts $(median "$tmp/without" | sed 's/..$/.&/') ms after srun without --gpupart, $(median "$tmp/with" | sed 's/..$/.&/') ms with it: medians of $turns in turns"
 echo "$placed"
 
-# ------------------------------------------------------------------ 400 in peace
+# ------------------------------------------------------------------ 400 without faults
 mkdir -m 1777 "$tmp/peace" "$tmp/kills"
 watch "$tmp/peace"
 take_turns "$tmp/peace"
 python3 "$tmp/stream.py" submit 1 400 3 7 "$tmp/peace" "$tmp/slurm-job" "$tmp/probe.ptx"
 ok $? "400 jobs are submitted"
 tries=0
-# Until they were looked at they have no reason.
+# They have no reason until the scheduler has considered them.
 until squeue -h -t PD -n script -o %r | grep -q '^Resources$' || [ $tries -ge 100 ]; do
 	tries=$((tries + 1))
 	sleep 0.1
@@ -117,8 +118,8 @@ is "$(value ran)" 400 "all of them ran"
 is "$(value wrong)" 0 "each was seen on the TPCs of its set"
 is "$(value bad)" 0 "no two had a TPC in common, nor more memory than there is, as looked at from outside"
 is "$(value left)" 0 "nothing is held that was"
-# The packer waits between two jobs for what Slurm takes there without us: this machine may be slow, or
-# busy. What one makes that need not wait is told.
+# The packer waits between two jobs for Slurm's own time, because this machine may be slow or
+# busy. The result of a packer without this wait is reported.
 awk -v r="$(value ran_most_ratio)" -v n="$(value turns)" 'BEGIN { exit !(r >= 0.95 && n >= 10) }'
 ok $? "TPCs are used within 5% of what a greedy packer makes of the same jobs ($(value ran_most_ratio); $(value held_most_ratio) of one for whom Slurm takes no time)"
 if [ -n "${STREAM_RESULTS-}" ]; then
@@ -131,7 +132,7 @@ if [ -n "${STREAM_RESULTS-}" ]; then
 	done | grep -v ' use ' | sort -k3,3n >>"$STREAM_RESULTS/slurm.log"
 fi
 
-# ------------------------------------------------------------------ 100 among kills
+# ------------------------------------------------------------------ 100 with kills
 watch "$tmp/kills"
 python3 "$tmp/stream.py" submit 2 100 3 6 "$tmp/kills" "$tmp/slurm-job" "$tmp/probe.ptx"
 ok $? "100 more"
@@ -145,7 +146,7 @@ cluster_start_node n2
 for pid in $(pgrep slurmstepd | head -n 2); do
 	[ "$(readlink "/proc/$pid/ns/mnt")" = "$(readlink "/proc/$(cat "$cluster/n3.keeper")/ns/mnt")" ] && kill -KILL "$pid"
 done
-# What it has not saved it forgets: the jobs that wait, too.
+# State that it has not saved is lost, including waiting jobs.
 tries=0
 until [ "$cluster/state/job_state" -nt "$tmp/kills/jobs" ] || [ $tries -ge 150 ]; do
 	tries=$((tries + 1))
@@ -155,14 +156,14 @@ kill -KILL "$(cat "$cluster/slurmctld.pid")"
 sleep 1
 cluster_start_ctl
 sleep 3
-# A node dies with all on it, and boots.
+# A node dies with all its processes, and boots.
 cluster_kill_node n4
 scontrol update nodename=n4 state=down reason=test
 cluster_in n4 sh -c 'rm -rf /run/gpupart /dev/shm/*'
 cluster_look "$(echo "$cluster_nodes" | awk '{ print $4 }')"
 cluster_start_node n4
 scontrol update nodename=n4 state=resume
-# What it had not saved it does not know, and ends on the nodes, when it has asked them.
+# Jobs that it had not saved are unknown to it, and it ends them after it has contacted the nodes.
 tries=0
 while sinfo -h -N -o %t 2>&1 | grep -qv '^idle$\|^mix$\|^alloc$' && [ $tries -lt 120 ]; do
 	tries=$((tries + 1))

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Strict jobs on a node of a simulated GPU: by plugstack.conf, and by the node's /etc/gpupart/config.
-# A job that stays inside of its TPCs runs, one that leaves them or cannot be confined is refused, and
-# what a job does to its environment changes that only as Documentation/user/slurm.md says.
+# Strict jobs on a node of a simulated GPU: by plugstack.conf, and by the node's
+# /etc/gpupart/config. A job that stays inside its TPCs runs; one that leaves them or cannot be
+# confined is refused; and changes of its environment have only the effects in
+# Documentation/user/slurm.md.
 . "$(dirname "$0")/../cli/tap.subr"
 . tests/slurm/cluster.subr
 
@@ -21,17 +22,18 @@ status=$?
 ok $status "munge, slurmctld and slurmd, a simulated GPU"
 [ $status -eq 0 ] || { sed 's/^/# /' "$cluster/start.log"; tap_done; }
 cp "$BUILD/tests/slurm-job" lib/confine/probe.ptx "$tmp"
-# The node's own /etc.
+# A private /etc of the node.
 cluster_in n1 sh -c 'cp -a /etc /run/etc && mkdir -p /run/etc/gpupart && mount --bind /run/etc /etc'
 ok $? "the node has an /etc of its own"
 
-# node WORDS TEXT: sets the words behind the plugin in plugstack.conf, and the node's settings.
+# node WORDS TEXT: sets the plugin's arguments in plugstack.conf, and the node's settings.
 node() {
 	sed -i "s|\(gpupart_spank.so\).*|\1 $1|" "$cluster/plugstack.conf"
 	printf "$2" | cluster_in n1 sh -c 'cat >/etc/gpupart/config'
 }
 
-# job OPTIONS COMMAND..: a job of a user who is not root. Leaves $status, $err, and $out in one line.
+# job OPTIONS COMMAND..: a job of a user who is not root. Sets $status, $err, and $out in one
+# line.
 job() {
 	(cd "$tmp/out" && exec setpriv --reuid=games --regid=games --clear-groups -- \
 		env HOME="$tmp/out" srun -w n1 "$@" >"$tmp/job.out" 2>"$tmp/job.err")
@@ -40,7 +42,7 @@ job() {
 	err=$(cat "$tmp/job.err")
 }
 
-# Two TPCs hold no cluster of 8 blocks: x8 is given more.
+# Two TPCs have no room for a cluster of 8 blocks: x8 gets more.
 small="--gpupart tpcs=2"
 begun="cuInit=0 context=0"
 left="$begun x8=0 kernel=800"
@@ -74,7 +76,7 @@ job $small -n 2 --overcommit "$prog" x8 kernel
 is "$(sort "$tmp/job.out" | uniq -c | tr -s ' ' | paste -sd,)" " 2 $begun, 2 kernel=800, 2 x8=0" \
 	"each process has a first launch of its own"
 
-# The counters of a process that was refused, while it is there.
+# The counters of a refused process, while it lives.
 (cd "$tmp/out" && exec setpriv --reuid=games --regid=games --clear-groups -- \
 	env HOME="$tmp/out" srun -w n1 -J held $small "$prog" x8 x8 kernel legacy sleep600000 >held 2>/dev/null) &
 held=$!
@@ -97,7 +99,7 @@ done
 # ------------------------------------------------------------------ a job's own environment
 cat >"$tmp/out/ways" <<'E'
 #!/bin/sh
-# ways PROGRAM ARGS..: begins it with one environment after the other, a line each.
+# ways PROGRAM ARGS..: runs it in one environment after the other, one line each.
 way() {
 	name=$1
 	shift
@@ -119,7 +121,8 @@ E
 chmod 755 "$tmp/out/ways"
 said() { sed -n "s/^$1: //p" "$tmp/job.out" | sed 's/TPCs [0-9,-]* /TPCs LIST /'; }
 reported="$left gpupart: 1 launch outside of TPCs LIST (simulated): the first was work_cluster; strict: later ones failed with 800"
-# try_ways WHENCE: what a job does to its environment changes, where the job is strict by WHENCE.
+# try_ways ORIGIN: the effects of a job's changes to its environment, if ORIGIN makes the job
+# strict.
 try_ways() {
 	job $small "$tmp/out/ways" "$prog" x8 kernel
 	for way in GPUPART_STRICT GPUPART_STRICT=0 GPUPART_DISABLE=1 GPUPART_SET LD_PRELOAD CUDA_INJECTION64_PATH; do

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Looks at a node from outside, fifty times a second: watch KEEPER MEMORY-MIB OUT, in the mount
- * namespace of the process KEEPER, until it is terminated. OUT gets, with the time in ms,
- * "held T JOB NR LIST" and "free T JOB" of what jobs hold, "use T JOB LIST" of a process's limit
- * when it is new, and "bad T WHAT" where two jobs have a TPC in common or memory is exceeded.
+ * Observes a node from outside, fifty times per second: watch KEEPER MEMORY-MIB OUT, in the mount
+ * namespace of the process KEEPER, until it is terminated. Writes to OUT, with the time in ms:
+ * "held T JOB NR LIST" and "free T JOB" for the TPCs of jobs, "use T JOB LIST" for a new limit of
+ * a process, and "bad T WHAT" if two jobs share a TPC or use too much memory.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -84,7 +84,7 @@ static void check_grants(const struct gpupart_grant *list, int nr, uint64_t memo
 			(unsigned long long)sum);
 }
 
-/* What processes are limited to in truth: their own blocks. Both live after both were read. */
+/* The real limits of processes, from their state pages. Both live after both were read. */
 static void check_processes(const struct gpupart_process *list, int nr, long at)
 {
 	struct gpupart_tpcset a, b;
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 					       sizeof(struct gpupart_grant)), MAX);
 		tell_grants(grants[a], nr[a], grants[b], nr[b], at);
 		check_grants(grants[a], nr[a], memory, at);
-		/* Ten times a second. */
+		/* Ten times per second. */
 		if (look % 5 < 2) {
 			nr_processes[a] = min(gpupart_process_list(NULL, processes[a], MAX,
 								   sizeof(processes[a][0])), MAX);

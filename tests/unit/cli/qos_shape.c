@@ -11,7 +11,7 @@
 
 #define EPOCH_NS	200000000ull
 #define SETTLED		10u	/* epochs of one load, including settling */
-#define PHASE		40u	/* epochs of one load, including those in which the policy settles */
+#define PHASE		40u	/* epochs of one load, with settling */
 #define FIRST		15u
 
 /*
@@ -43,7 +43,7 @@ struct world {
 	unsigned int epoch, last_change;
 	unsigned int nr_shape[QOS_SHAPES];	/* epochs in a row with TPCs that slow it down */
 	unsigned int lowered;			/* how often the first tenant was lowered */
-	unsigned int slower;			/* consecutive epochs with TPCs that make it slower */
+	unsigned int slower;			/* consecutive epochs with slower TPCs */
 	unsigned int lacking;			/* of these, without the TPCs for a cluster */
 	unsigned int below;			/* sets in force that are below the floor */
 	unsigned int overlaps;
