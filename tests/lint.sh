@@ -196,7 +196,7 @@ plant lint leftovers lib/new.c "/* TO""DO: all of it */"
 plant lint leftovers lib/new.c "// FIX""ME"
 plant lint leftovers README.md "XX""X later"
 plant lint machine_path scripts/tool "cd /wor""k/main"
-plant lint machine_path README.md "see /hom""e/somebody/file"
+plant lint machine_path README.md "see /hom""e/developer/file"
 chmod -x "$tree/scripts/tool"
 caught lint run_bit scripts/tool
 plant lint links README.md '[a picture](Documentation/none.md)'

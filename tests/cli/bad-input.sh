@@ -67,7 +67,7 @@ head -n 40 tests/data/gh100-h200-e/capture.txt >"$tmp/cut"
 refused 1 "$tmp/cut" topology -i "$tmp/cut"
 sed 's/^8\t/9\t/;20s/1/2/' tests/data/gh100-h200-e/capture.txt >"$tmp/changed"
 refused 1 "$tmp/changed" topology -i "$tmp/changed"
-has "$err" line "a changed capture: the line is told"
+has "$err" line "a changed capture: the line is named"
 
 # run: every error before the program starts has status 125.
 refused 125 "no program" run

@@ -141,7 +141,7 @@ echo broken >"$dir/scaling.json"
 echo '{"command": "bench", "name": "protect", "gpu": [], "meaning": [1, null], "charts": [7]}' >"$dir/protect.json"
 try bench overlap --quick -i sample:h200 -o "$dir"
 is "$status$err $(links)" "0 7" "what is no report of a part is not listed"
-is "$(grep -c null "$dir/README.md")" 0 "and of one that is nobody's only what is text is shown"
+is "$(grep -c null "$dir/README.md")" 0 "and of an invalid one only text is shown"
 cp "$dir/README.md" "$dir/bench.json" "$tmp"
 # It waits at the end of its first part: the pipe is full and no process reads.
 # shellcheck disable=SC2216

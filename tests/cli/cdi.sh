@@ -154,7 +154,7 @@ is "$(ask 'v["GPUPART_TENANT"], v["GPUPART_MEM"], v["LD_AUDIT"] in m')" "llm 107
 is "$(ask 'v["GLIBC_TUNABLES"]')" glibc.rtld.optional_static_tls=163840 "and room for static TLS beside it"
 device="batch"
 is "$(ask 'any(k in v for k in ("GPUPART_TENANT", "GPUPART_MEM", "LD_AUDIT")), "GPUPART_CHECKED" in v')" "False True" \
-	"a tenant without one has none of it"
+	"a tenant without one has none"
 device=
 cp "$tmp/spec" "$tmp/first"
 "$gpupart" cdi $e --strict --plan "$tmp/plan.json" 2>/dev/null | python3 -c '
@@ -411,7 +411,7 @@ smids=$("$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 0 2>/dev
 is "$(echo "$smids" | wc -w)" 16 "8 TPCs are 16 SMs"
 contained "$tmp/spec" X=
 is "$status $out" "42 $smids" "in the container: its status, on the SMs of the set"
-is "$err" "" "and nothing is said"
+is "$err" "" "and there is no message"
 contained "$tmp/spec" GPUPART_DISABLE=1
 is "$status $(echo "$out" | wc -w)" "42 132" "with GPUPART_DISABLE=1: on all"
 contained "$tmp/spec" GPUPART_SIM_FAULTS=no-table
@@ -419,7 +419,7 @@ is "$status $(echo "$out" | wc -w)" "42 132" "one that cannot be confined: on al
 "$gpupart" cdi $e -t 0-7 --strict -o "$tmp/strict" 2>/dev/null
 contained "$tmp/strict" X=
 is "$status $out" "42 $smids" "strict: on the SMs of the set"
-is "$err" "" "and nothing is said"
+is "$err" "" "and there is no message"
 contained "$tmp/strict" GPUPART_SIM_FAULTS=no-table
 is "$status $out" "100 " "strict: one that cannot be confined gets no CUDA"
 has "$err" "gpupart: strict: no CUDA for this process" "and says so"
@@ -521,7 +521,7 @@ mv "$tmp/census" "$tmp/census.kept"
 ${CC:-cc} -o "$tmp/census" tests/cli/memory_seen.c -ldl
 DEVICE=one contained "$tmp/shares" X=
 is "$status $out" "42 2048 MiB, 0 2" "share one: 2 GiB of memory, and no more to be had"
-is "$err" "" "and nothing is said"
+is "$err" "" "and there is no message"
 DEVICE=two contained "$tmp/shares" X=
 is "$status $(echo "$out" | sed 's/.*MiB/MiB/')" "42 MiB, 0 0" "share two has no quota: both"
 mv "$tmp/census.kept" "$tmp/census"

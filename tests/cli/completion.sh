@@ -105,7 +105,7 @@ is "$("$words" 5 "$gpupart" run -t 0 -- '' x)" "	program 5" "behind --: a progra
 is "$(offers 4 topology -- x '')" "" "but not of a command that runs none"
 "$gpupart" plan -i sample:h200 --tenant llm:min=4 --tenant batch --json -o "$tmp/plan.json"
 is "$(offers 3 run --plan "$tmp/plan.json:" | line)" "$tmp/plan.json:batch $tmp/plan.json:llm" "--plan: tenants of a plan"
-is "$(offers 3 run --nr-tpcs '')" "" "a number is nobody's to guess"
+is "$(offers 3 run --nr-tpcs '')" "" "a number has no candidates"
 # Names with characters of patterns and scripts: sed would run the command in the first.
 hostile='touch owned #|e;i&'
 cp "$tmp/plan.json" "$tmp/$hostile"

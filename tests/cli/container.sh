@@ -52,7 +52,7 @@ case $(row namespaces) in
 *) own=2 ;;
 esac
 [ "$own" != 2 ]
-ok $? "what is the machine's own is told"
+ok $? "the machine's own part is reported"
 
 if ! unshare -r -m true 2>/dev/null; then
 	skip "no namespaces can be made here: nothing tried in one"
@@ -106,7 +106,7 @@ in_state "a file in its place" ': >$mine' note "/dev/shm/gpupart-0 is no folder"
 unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 has "$(row namespaces)" "users of its own (0 here is $self outside)" "a user namespace: who it is outside"
 unshare -U "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
-has "$(row namespaces)" "none of them is one outside (/proc/self/uid_map is empty)" "a user namespace without a map: that is said"
+has "$(row namespaces)" "none of them is one outside (/proc/self/uid_map is empty)" "a user namespace without a map is reported"
 unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1 &&
 	setpriv --reuid 1234 --clear-groups unshare -r true 2>/dev/null; then

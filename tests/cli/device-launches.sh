@@ -79,7 +79,7 @@ unset GPUPART_LOG
 GPUPART_DISABLE=1
 export GPUPART_DISABLE
 try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
-is "$status$(said)" 7 "GPUPART_DISABLE=1: nothing is said"
+is "$status$(said)" 7 "GPUPART_DISABLE=1: no message"
 unset GPUPART_DISABLE
 
 # --no-device-launch.
@@ -118,7 +118,7 @@ GPUPART_SIM_FAULTS=no-stream-events
 export GPUPART_SIM_FAULTS
 try run $e -g 0 --no-device-launch -- "$tmp/parent" 3 nothing
 is "$status" 125 "a driver that does not tell of modules: nothing is started"
-has "$err" "this driver does not tell of modules" "and it is said why"
+has "$err" "this driver does not tell of modules" "and the reason is reported"
 unset GPUPART_SIM_FAULTS
 
 # The commands for a test on a GPU.

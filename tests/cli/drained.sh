@@ -115,7 +115,7 @@ print(*[p['pid'] for p in json.load(sys.stdin)['processes'] if p['uid'] == 4720]
 	try set "$name" -t 0-7 --wait=20s
 	is "$status ${other:+there}" "0 there" "another user's process says that it is of root's job"
 	has "$err" "process $other of user 4720 says that it is of this job, which did not start it" \
-		"it is not waited for, which is said"
+		"it is not waited for, which is reported"
 	stop
 	pid=$mine
 	stop

@@ -14,11 +14,11 @@ for words in "doctor --no-launch $h200" "topology $h200 --json" "run --help" "he
 	true <"$tmp/fifo" &
 	# shellcheck disable=SC2086 # a list of words
 	(exec 3>"$tmp/fifo"; wait $!; sleep 0.1; "$gpupart" $words >&3 2>"$tmp/err")
-	is "$(cat "$tmp/err")" "" "$words: silent if nobody reads"
+	is "$(cat "$tmp/err")" "" "$words: silent without a reader"
 	rm "$tmp/fifo"
 done
 "$gpupart" run --help >/dev/full 2>"$tmp/err"
-is "$? $(cut -d : -f 1-2 "$tmp/err")" "1 gpupart: writing to standard output" "a full disk is said"
+is "$? $(cut -d : -f 1-2 "$tmp/err")" "1 gpupart: writing to standard output" "a full disk"
 
 for ending in png pdf jpg; do
 	refused 2 "-o $tmp/x.$ending: cannot draw .$ending, only .svg" topology $h200 -o "$tmp/x.$ending"
@@ -63,7 +63,7 @@ try topology $h200
 has "$out" "source: capture sample:h200" "a sample is called by its name, not by its path"
 is "$("$gpupart" topology $h200 --json | jq -r .gpu.source)" sample:h200 "in JSON too"
 "$gpupart" topology $h200 >"$tmp/out"
-is "$(grep -c 'not told by this source' "$tmp/out")" 2 "what no GPC tells is said once, not for each of them"
+is "$(grep -c 'not told by this source' "$tmp/out")" 2 "a value that no GPC has is reported once, not for each of them"
 has "$(tail -n 1 "$tmp/out")" "physical GPCs, floorswept positions: not told" "at the end"
 cp "$BUILD/share/gpupart/captures/h200.capture" "$tmp/h200.capture"
 is "$("$gpupart" topology -i "$tmp/h200.capture" --json | jq -r .gpu.source)" "$tmp/h200.capture" "a file of the same name by its path"

@@ -99,7 +99,7 @@ has "$(cat "$tmp/err")" "GPU $b (simulated) is not named by --gpu: launches ther
 	"and run says so"
 has "$(cat "$tmp/err")" "it ran on a GPU that the set is not of" "and counts launches there at the end"
 run -g 0
-is "$(grep -c 'not named' "$tmp/err")" 0 "without --gpu nothing is said of it"
+is "$(grep -c 'not named' "$tmp/err")" 0 "without --gpu there is no message about it"
 GPUPART_LOG=$tmp/log
 export GPUPART_LOG
 run --gpu 0,1 -g 0,1
@@ -124,13 +124,13 @@ is "$(sed -n 's/^GPUPART_SET=//p' "$tmp/out" | tr ';' '\n' | grep -c .)" 2 "GPUP
 # same way.
 GPUPART_GPU=$a,nosuch GPUPART_SET="0;0" CUDA_INJECTION64_PATH=$BUILD/lib/gpupart/libgpupart-inject.so "$tmp/gpus" $ptx \
 	</dev/null >"$tmp/out" 2>"$tmp/err"
-has "$(cat "$tmp/err")" "not confined: no simulated GPU is nosuch" "a word that names no GPU is said"
+has "$(cat "$tmp/err")" "not confined: no simulated GPU is nosuch" "a word that names no GPU is reported"
 for sets in "0;" "0" ";"; do
 	GPUPART_GPU=$a,$b GPUPART_SET=$sets CUDA_INJECTION64_PATH=$BUILD/lib/gpupart/libgpupart-inject.so "$tmp/gpus" $ptx \
 		</dev/null >"$tmp/out" 2>"$tmp/err"
 	case $sets in
 	0) is "$(said)" "$(both "-t 0")" "GPUPART_SET=$sets: one set is for each GPU" ;;
-	*) has "$(cat "$tmp/err")" "not confined: GPUPART_SET=$sets" "GPUPART_SET=$sets: a set that is missing is said" ;;
+	*) has "$(cat "$tmp/err")" "not confined: GPUPART_SET=$sets" "GPUPART_SET=$sets: a missing set is reported" ;;
 	esac
 done
 

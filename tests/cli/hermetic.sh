@@ -49,7 +49,7 @@ is "$? $(tail -n 1 "$tmp/out")" "0 2 passed, 0 failed, 0 skipped" "TEST_JOBS=2: 
 is "$(cat "$tmp/totals")" "2 0 0" "one line of totals for both"
 TEST_JOBS=2 TEST_TOTALS='' tests/runtests.sh "$tmp/fails" "$tmp/meet1" "$tmp/killed" >"$tmp/out" 2>&1
 is "$? $(tail -n 1 "$tmp/out")" "1 1 passed, 2 failed, 0 skipped" "one that fails and one whose run is killed"
-is "$(grep -c 'this one$\|1 tests ended without their totals' "$tmp/out")" 2 "both are said"
+is "$(grep -c 'this one$\|1 tests ended without their totals' "$tmp/out")" 2 "both are reported"
 
 # With TEST_APART, neither sees the other's files in /dev/shm.
 for i in 1 2; do
@@ -71,6 +71,6 @@ if unshare -mpf --kill-child --mount-proc mount -t tmpfs tmpfs /dev/shm 2>/dev/n
 	is "$(find /dev/shm -maxdepth 1 -name "apart.$$.*")" "" "and nothing of it is left"
 else
 	rmdir /dev/shm/apart.$$.?
-	skip "TEST_APART=1: nobody may mount here"
+	skip "TEST_APART=1: mount is not permitted here"
 fi
 tap_done

@@ -138,7 +138,7 @@ kill -9 "$pid_serve" && wait "$pid_serve"
 waits got batch "8 0-7"
 ok $? "killed, it lends nothing"
 waits told batch "nothing is lent (simulated): no process of that name uses the GPU"
-ok $? "and that is said"
+ok $? "and that is reported"
 NS=1000 begin serve -t 20-21
 waits got serve "4 40-43" && : >"$tmp/serve.still"
 waits got batch "12 0-43"

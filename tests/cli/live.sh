@@ -137,7 +137,7 @@ set -- $(grep "$pid $name" "$tmp/out" | tail -n 1)
 ok $? "and says launches a second: $6"
 try set -p $pid -n 4
 is "$status" 0 "-n takes TPCs of its own too"
-last "$tmp/one" 8 "so many"
+last "$tmp/one" 8 "eight"
 
 # ------------------------------------------------------------- invalid arguments
 bad() {
@@ -217,7 +217,7 @@ wait_rows "$name" 8
 is "$(rows "$name")" 8 "one that is killed is no longer listed"
 rm "$go"
 wait $job
-is "$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" 1 "its note stays until somebody looks"
+is "$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" 1 "its record stays until a process lists it"
 try set "$name" -t 1
 is "$status" 2 "then it is gone"
 is "$(find "/dev/shm/gpupart-$(id -u)" -name "job-$job-*" | wc -l)" 0 "and its note with it"
@@ -512,9 +512,9 @@ if command -v flock >/dev/null; then
 	${CC:-cc} -shared -fPIC -o "$tmp/hasty.so" "$tmp/hasty.c"
 	out=$(LD_PRELOAD=$tmp/hasty.so "$gpupart" run $e -n 2 -- echo started 2>"$tmp/err")
 	is "$? $out" "125 " "a lock that is not had: the program is not started"
-	has "$(cat "$tmp/err")" "gpupart run: -n: one run holds $lock for 60 s" "and it is told of"
+	has "$(cat "$tmp/err")" "gpupart run: -n: one run holds $lock for 60 s" "which is reported"
 	try run $e -t 2 -- true
-	is "$status" 0 "a set by its numbers waits for nobody"
+	is "$status" 0 "a set by numbers does not wait"
 	kill $other
 else
 	skip "no flock"

@@ -81,7 +81,7 @@ is "$status $out" "0 $name 21474836480 0-65" "--mem alone: on all TPCs, with ten
 try run -i $h200 -g 1 --mem 512M -- sh -c '[ "$GPUPART_TENANT" = "$GPUPART_JOB" ] && echo $GPUPART_MEM'
 is "$status $out" "0 536870912" "without --name the tenant is the run's own"
 try run -i $h200 -g 1 -- sh -c 'echo "${GPUPART_TENANT-none} ${GPUPART_MEM-none}"'
-is "$status $out" "0 none none" "without --mem there is none of it"
+is "$status $out" "0 none none" "without --mem there are none"
 is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "nothing is left of it after ps"
 
 # The driver calls another callback if a quota exists before the set.
@@ -100,7 +100,7 @@ refused 2 "a quota of 200 GiB is more than GPU 0000:01:00.0 has, 140.40 GiB" cdi
 try run -i $h200 --mem 143771M -- true
 is "$status $(grep -c quota "$tmp/err")" "0 0" "all of the GPU is a quota like others"
 try run -i $h200 --mem 1 -- true
-is "$status $(grep quota "$tmp/err")" "0 gpupart run: a quota of 1 byte $small" "less than a context takes is said, and taken"
+is "$status $(grep quota "$tmp/err")" "0 gpupart run: a quota of 1 byte $small" "less than a context needs is accepted, with a message"
 try run -i $h200 --mem 582M -- true
 is "$status $(grep -c quota "$tmp/err")" "0 0" "as much is not"
 try cdi -i $h200 --mem 100M --name $name
@@ -247,7 +247,7 @@ rm "$folder/mem-$name"
 head -c 5000 /dev/urandom >"$folder/mem-$name"
 chmod 600 "$folder/mem-$name"
 try run -i $h200 --mem 1000 --name $name -- sh -c 'echo $GPUPART_MEM'
-is "$status $out" "0 1000" "garbage that nobody is in is written over"
+is "$status $out" "0 1000" "garbage without processes is overwritten"
 rows >/dev/null
 is "$(find "$folder" -name "mem-$name*")" "" "and goes as others do"
 tap_done

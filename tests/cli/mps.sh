@@ -24,7 +24,7 @@ is "$(ls "$tmp/fake" "$tmp/run")" "$tmp/fake:
 
 $tmp/run:" "simulated: nothing is started"
 try run $e -g 0 -- sh -c "$show"
-is "$status $out $(wc -l <"$tmp/err")" "42 0 1" "without --mps nothing is said of it"
+is "$status $out $(wc -l <"$tmp/err")" "42 0 1" "without --mps there is no message about it"
 
 GPUPART_DISABLE=1
 export GPUPART_DISABLE

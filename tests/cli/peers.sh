@@ -51,7 +51,7 @@ sed -i "2i trap '' TERM" "$tmp/stays"
 try bench peers -i sample:h200 --a "MS='1e300\\n2.5' $tmp/a" --b "$tmp/stays; :" --seconds 1 --rounds 1 --only slices
 ok "$(pgrep -fc "^/bin/sh $tmp/stays\$")" "a grandchild that ignores SIGTERM does not run beside the next way"
 is "$(awk '$1 == "time" && $2 == "slices" && NF > 9 { print $7, $8 }' "$tmp/out")" "2.500 2.500" \
-	"a number that is too large is left out, and its way is told"
+	"a number that is too large is left out, and its way is named"
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --both 'for f; do :; done; echo 1 >"$f"; sleep 9; :' --seconds 1 --rounds 1 --only slices,nosuch
 is "$status" 2 "a way that there is not"
 has "$err" "--only slices,nosuch: 'nosuch' is none of alone,slices" "is named"
@@ -81,8 +81,8 @@ part=$(pgrep -xP $pid gpupart)
 ok $((1 - (0x$(sed -n 's/^SigIgn:.*\(.\)$/\1/p' "/proc/$part/status") & 1))) "under nohup SIGHUP stays ignored"
 kill -TERM $pid
 wait $pid
-nobody() { ! pgrep -f "^/bin/sh $tmp/[ab]\$" >/dev/null; }
-until_true nobody
+none_runs() { ! pgrep -f "^/bin/sh $tmp/[ab]\$" >/dev/null; }
+until_true none_runs
 ok $? "whoever ends it ends the programs"
 left() { ! ls -d "$tmp"/x/gpupart-peers-* >/dev/null 2>&1; }
 until_true left

@@ -129,7 +129,7 @@ svg -i $e "$@" --mark "$(printf '<&">%s' "'")=0-2" --mark "$(printf '\001\377\35
 is "$(fact tenants)" 63 "63 sets: a line for each"
 sound "63 sets"
 has "$(cat "$tmp/svg")" '>&lt;&amp;&quot;&gt;&#39;<' "a name that means something in XML is a name"
-has "$(cat "$tmp/svg")" 'in several sets: TPCs 0-59' "what is in several sets is said"
+has "$(cat "$tmp/svg")" 'in several sets: TPCs 0-59' "TPCs in several sets are named"
 "$gpupart" topology --of svg -i $e "$@" >"$tmp/first"
 cmp -s "$tmp/first" "$tmp/svg"
 is $? 1 "another picture is another file"

@@ -45,7 +45,7 @@ is "$(set_of a) $(set_of b)" "$(cp "$tmp/out" "$tmp/second"; cp "$tmp/first" "$t
 try plan -i $e --tenant llm:min=16,max=33,gpcs,cluster=8,apart=batch --tenant batch:min=8,max=20
 is "$(awk 'length > 80 && !/^source:/ { print FNR }' "$tmp/out")" "" "text: at most 80 columns"
 has "$out" "llm: 33 TPCs, 66 SMs in 4 GPCs, uGPU 0" "text: a tenant's line"
-has "$out" "left over: 13 TPCs" "text: what nobody has"
+has "$out" "left over: 13 TPCs" "text: the remaining TPCs"
 
 # Every made-up GPU has a plan for two small demands, or a message with the reason.
 for capture in "$BUILD"/tests/generated/*.capture; do

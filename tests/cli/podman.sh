@@ -114,7 +114,7 @@ census="--rootfs $image /census /probe.ptx"
 "$gpupart" cdi $e -t 0-7 --name inside --mem 2G --device half -o /run/cdi/gpupart.json 2>/dev/null
 smids="0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"
 contained $device $census 42
-is "$status $out $err" "42 $smids " "a container of the device: its status, on the SMs of the set, and nothing is said"
+is "$status $out $err" "42 $smids " "a container of the device: its status, on the SMs of the set, without a message"
 contained $census 42
 is "$status $out" "100 " "without the device: no GPU"
 contained $device --rootfs "$image" /memory

@@ -155,7 +155,7 @@ with GPUPART_SIM_FAULTS=no-stream-pointer verify --quick -i sample:h200
 has "$out" "stream sets: refused here" "verify where streams cannot be told apart: says so"
 for args in "verify --quick" "doctor --no-launch"; do
 	try $args -i sample:h200 --json
-	is "$status $(grep '132 SMs' "$tmp/out" | grep -c '/')" "0 0" "$args: a capture that ships is told by its name"
+	is "$status $(grep '132 SMs' "$tmp/out" | grep -c '/')" "0 0" "$args: a shipped capture is shown by its name"
 done
 # As under sudo with HOME kept: root's files in a user's folder would block that user.
 mkdir -p "$tmp/theirs/.cache" "$tmp/root"

@@ -59,7 +59,7 @@ shared() {
 		done
 		printf '%s\n' "qos:" "  epoch: 4ms" "  phases: [ { epochs: 5 } ]" "  tenants:" "    $1: { goal: { alpha: 0.5 } }"
 		for stream; do
-			[ "$stream" = "$1" ] || [ "$stream" = nobody ] || printf '    %s: {}\n' "$stream"
+			[ "$stream" = "$1" ] || [ "$stream" = none ] || printf '    %s: {}\n' "$stream"
 		done
 	} >"$tmp/shared.yaml"
 	try qos sim "$tmp/shared.yaml" --log "$tmp/shared.log"
@@ -70,8 +70,8 @@ alone=$said
 is "${alone%%.*}" 0 "one process, one tenant: its speed alone is measured"
 shared infer other
 is "$said" "$alone" "one process, two tenants: alone is its stream alone"
-shared infer other nobody
-is "$said" "$alone" "and without a stream that is nobody's"
+shared infer other none
+is "$said" "$alone" "and without a separate stream"
 cat >"$tmp/waits.yaml" <<END
 gpu: { chip: h200, mps: yes }
 stop: 4ms
@@ -329,7 +329,7 @@ for _ in $(seq 250); do
 	grep -q "$name-b: it ended" "$tmp/live.out" && break
 	sleep 0.02
 done
-has "$(cat "$tmp/live.out")" "$name-b: it ended" "one that dies is said"
+has "$(cat "$tmp/live.out")" "$name-b: it ended" "a death is reported"
 is "$(rows "$name-a")" 1 "and the other goes on"
 rm "$go"
 wait $pid
@@ -416,7 +416,7 @@ file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
 refused 125 "bad.yaml:1: epoch: wants 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { $name-a: { floor: 40, program: [ true ] }, $name-b: { floor: 40, program: [ true ] } }"
 refused 125 "the floors, at least a TPC each, are 80 TPCs" qos run $e -f "$tmp/bad.yaml"
-file "# nobody"
+file "# none"
 refused 125 "bad.yaml: nothing in it" qos run $e -f "$tmp/bad.yaml"
 refused 2 "bad.yaml: nothing in it" qos calibrate $e -f "$tmp/bad.yaml"
 refused 125 "none.yaml" qos run $e -f "$tmp/none.such/none.yaml"

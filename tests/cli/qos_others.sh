@@ -43,14 +43,14 @@ two
 	sh -c "env -u GPUPART_JOB sh -c 'while [ -e $go.first ]; do sleep 0.1; done; touch $go.gone' & exit 0" 2>/dev/null
 until_true has_rows "$name-works" 1
 try qos run $e -f "$tmp/t.yaml" --dry-run
-is "$status $(grep -c "TPCs 10-20,30-31,40-42 are others' now" "$tmp/out")" "0 1" "what others have is said in a dry run"
+is "$status $(grep -c "TPCs 10-20,30-31,40-42 are others' now" "$tmp/out")" "0 1" "a dry run reports the TPCs of others"
 said=$(echo "$err" | grep "left out, are now:")
 has "$said" "10-20 ($name-works, pid $(pid_of "$name-works"))" "in one line, with who has it"
 has "$said" "30-31 ($name-sleeps, pid" "also what is not on the GPU"
 has "$said" "40-42 ($name-env, pid" "and what only its environment names"
 try qos run $e -f "$tmp/t.yaml" --epochs 5 --log "$tmp/begin.log"
 is "$status $(others "$tmp/begin.log" | jq -c '.[0] | sort') $(kept "$tmp/begin.log")" '0 ["10-20","30-31","40-42"] true' \
-	"none of it is given, also to what it starts"
+	"none of them is allocated, nor to programs that it starts"
 try qos replay "$tmp/begin.log" --json
 is "$status $(jq -r .held "$tmp/out")" "0 10-20,30-31,40-42" "and the log replays"
 sed '1s/"set":"10-20"/"set":"10-21"/' "$tmp/begin.log" >"$tmp/other.log"
@@ -87,7 +87,7 @@ wait $late
 until_true has_others "$tmp/live.log" '[["5-14,50"],[]]'
 ok $? "one that goes as well: $(others "$tmp/live.log")"
 is "$(kept "$tmp/live.log")" true "no tenant has its TPCs meanwhile"
-has "$(cat "$tmp/live.out")" "TPCs 5-14,50 are free again" "and it is said"
+has "$(cat "$tmp/live.out")" "TPCs 5-14,50 are free again" "and that is reported"
 is "$(grep -c "are now: 5-14,50 ($name-late, pid $late)" "$tmp/live.err") $(grep -c "are now: none" "$tmp/live.err")" "1 1" \
 	"with who it was, each once"
 
@@ -115,15 +115,15 @@ disturb() {
 	return 1
 }
 disturb "$name-b" "$name-b" -t 60-63
-ok $? "a job that somebody else sets: that epoch does not count"
+ok $? "a job whose set another program changes: that epoch does not count"
 until_true given "$name-b"
 ok $? "and it is given its own set again: $(set_of "$name-b")"
 disturb "$name-a" -p "$(pid_of "$name-a")" -t 3
-ok $? "a process that somebody else sets, too"
+ok $? "the same for a process"
 until_true given "$name-a"
 ok $? "has its own set again: $(set_of "$name-a")"
 is "$(grep -c "$name-b: somebody else set its TPCs to 60-63" "$tmp/live.err") $(grep -c "$name-a: somebody else set its TPCs to 3:" "$tmp/live.err")" \
-	"1 1" "each is said once"
+	"1 1" "each is reported once"
 is "$(jq -s '[.[] | .decision.tenants[] | select(.state == "disturbed") | .score_milli, .speed_milli] | unique == [0]' "$tmp/live.log")" true \
 	"and nothing is learnt of it"
 rm "$go"
@@ -137,7 +137,7 @@ sed 's/,"disturbed":true//' "$tmp/live.log" >"$tmp/other.log"
 refused 1 "another decision: decision." qos replay "$tmp/other.log"
 touch "$go"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 12 --log "$tmp/quiet.log" >/dev/null 2>&1
-is "$(grep -c disturbed "$tmp/quiet.log") $(grep -c '"others"' "$tmp/quiet.log")" "0 0" "where nobody does anything, nothing is said"
+is "$(grep -c disturbed "$tmp/quiet.log") $(grep -c '"others"' "$tmp/quiet.log")" "0 0" "without changes there is no message"
 rm "$go"
 until_true has_rows "$name-b" 0
 

@@ -91,7 +91,7 @@ pid=$!
 sleep 0.5
 kill $pid
 wait $pid
-is $? 143 "--log FIFO that nobody reads: ends as it is told to"
+is $? 143 "--log FIFO without a reader: ends as requested"
 tenants "$name-a: { goal: { alpha: 0.5, alone: 10000 }, program: [ $tmp/work, $go ] }"
 sed -i 's/100ms/10ms/' "$tmp/t.yaml"
 # shellcheck disable=SC2217 # it reads nothing on purpose
@@ -104,12 +104,12 @@ until_true has_lines "$tmp/stalled" 150
 ok $? "a reader that reads nothing does not hold it up"
 kill $pid
 wait $pid
-is "$? $(grep -c "writing to standard output: nobody reads it" "$tmp/err")" "1 1" "its end is not, either; and that is said"
+is "$? $(grep -c "writing to standard output: nobody reads it" "$tmp/err")" "1 1" "its end is not, either; and that is reported"
 kill $reader
 try qos replay "$tmp/stalled"
 is "$status" 0 "and its log replays"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 >/dev/full 2>"$tmp/err"
-is "$? $(grep -c "writing to standard output: No space left" "$tmp/err")" "1 1" "decisions that nobody gets: said"
+is "$? $(grep -c "writing to standard output: No space left" "$tmp/err")" "1 1" "lost decisions are reported"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 -o "$tmp/whole.svg" >/dev/full 2>/dev/null
 is "$? $(grep -c "3 epochs of 10 ms" "$tmp/whole.svg")" "1 1" "the picture has nothing to do with it"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 --log "$tmp/mixed" >"$tmp/mixed" 2>"$tmp/err"
@@ -146,7 +146,7 @@ ok $? "though it takes longer than the run"
 read_some yes >"$tmp/got" 2>/dev/null
 is "$? $(cmp "$tmp/got" "$tmp/read.log" 2>&1)" "0 " "and so does one whose pipe does not block"
 "$gpupart" qos run $e -f "$tmp/t.yaml" --epochs 3 --log /dev/full >/dev/null 2>"$tmp/err"
-is "$? $(grep -c "No space left" "$tmp/err")" "0 1" "a log that nobody gets, too"
+is "$? $(grep -c "No space left" "$tmp/err")" "0 1" "so is a lost log"
 rm "$go"
 until_true has_rows "$name-a" 0
 touch "$go"
@@ -292,7 +292,7 @@ is "$(jq -s '[.[] | .measured // [] | .[].work_milli % 1000 != 0] | any' "$tmp/o
 tenants "$(said told '1\nnobody units 2\ntold latency soon\n')"
 try_heard 25
 is "$status $(echo "$err" | grep -c 'the socket: "nobody units 2" is passed over')$(echo "$err" | grep -c 'passed over')" "0 11" \
-	"a line for nobody is said, once"
+	"a line for an unknown tenant is reported once"
 touch "$go"
 tenants "$(said big 10000000000)"
 # On a busy machine a program takes longer than a second to start.

@@ -58,7 +58,7 @@ END
 refused 2 ":9: set: " "a set that is no list" <<'END'
   main: [ { launch: K, on: S, set: "1-" } ]
 END
-refused 2 ":10: event E is waited for and recorded by nobody" "a wait that nobody signals" <<'END'
+refused 2 ":10: event E is waited for and recorded by nobody" "a wait without a record" <<'END'
   main:
     - { wait: E, on: S }
     - { launch: K, on: S }

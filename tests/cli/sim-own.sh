@@ -147,7 +147,7 @@ END
 try sim "$tmp/own.yaml" --json
 is "$status $(jq -c '[.expect[].holds]' "$tmp/out")" "1 [false,false,false,false,true,false]" \
 	"nothing holds of a time that never came"
-has "$(jq -r '.expect[2].found' "$tmp/out")" "never < 1.000 us" "which is said"
+has "$(jq -r '.expect[2].found' "$tmp/out")" "never < 1.000 us" "which is reported"
 is "$(jq -c '.runs[0].kernels[1].start_ns' "$tmp/out")" null "a kernel that was not launched has no start"
 
 # --------------------------------------------------------------------------- several GPUs
@@ -256,7 +256,7 @@ bad ":7: expect: '\$least': no run has that variable" "a variable that is not th
 told "it has none of < <= > >= =" "main.end"
 told "'5 5' is neither a number, a time nor NAME.WHAT" "main.end < 5 5"
 { expects; echo "  - main.end < \$most"; echo "  - short/main.end < 1.1ms"; echo "  - K.launches = 1"; } >"$tmp/told.yaml"
-own "an expectation has each run's variables, and names that are told apart by what they have" <"$tmp/told.yaml"
+own "an expectation has each run's variables, and names that are distinguished by their fields" <"$tmp/told.yaml"
 is "$(field '.expect[0].found')" '"3.007 ms < 3.100 ms"' "with the numbers of the last"
 { expects; echo "  - main.end < 2ms"; echo "  - short/main.end < 1us"; } >"$tmp/own.yaml"
 try sim "$tmp/own.yaml" --run long --json

@@ -32,7 +32,7 @@ sed -n 's/.*launch: \(K[0-9]*\), on: S[12], set: "\([^"]*\)".*/\1 \2/p' share/sc
 is "$(wc -l <"$tmp/sets")" 38 "figure-10 has 38 launches"
 is "$(awk '{ print $2 }' "$tmp/sets" | sort -u | wc -l)" 17 "figure-10 has 17 sets"
 jq -r '.runs[0].launches[] | .kernel + " " + .sms' "$tmp/figure-10.json" >"$tmp/used"
-is "$(wc -l <"$tmp/used")" 38 "figure-10: 38 launches are told of"
+is "$(wc -l <"$tmp/used")" 38 "figure-10: 38 launches are reported"
 outside=$(awk '
 	function expand(list, members,    parts, ends, i, j, n) {
 		n = split(list, parts, ",")
@@ -54,7 +54,7 @@ is "$(jq -c '[.runs[] | (.programs[0].end_ns / 10000000 | round)]' "$tmp/table-3
 	"table-3: ms a frame"
 is "$(jq -c '[.runs[] | select(.name | startswith("many")).kernels[0] | (.sum_ns / 1000000 | round)]' "$tmp/turing-puzzle.json")" \
 	"[1,1,1,2,2,2,4,4]" "turing-puzzle: steps of whole blocks"
-is "$(jq -c '.runs[0].nr_launches' "$tmp/million.json")" 1000000 "million: so many launches"
+is "$(jq -c '.runs[0].nr_launches' "$tmp/million.json")" 1000000 "a million launches"
 
 # The same result again, with little memory.
 try sim figure-12 --json
@@ -81,7 +81,7 @@ picture() {
 }
 picture figure-3 partitioned
 is "$(grep -c 'class="block"' "$tmp/blocks.svg")" 74 "the picture has every block"
-has "$(cat "$tmp/blocks.svg")" ">Which TPCs are one GPC is not known" "a made-up map is said to be one"
+has "$(cat "$tmp/blocks.svg")" ">Which TPCs are one GPC is not known" "a made-up map is marked"
 picture figure-3 unpartitioned
 picture figure-10
 is "$(grep 'class="block"' "$tmp/blocks.svg" | grep -o 'url(#k[0-9]*)' | sort -u | wc -l)" 38 "figure-10: each of 38 kernels has a colour with lines of its own"
@@ -123,6 +123,6 @@ fi
 sed 's/K1.sms = 9/K1.sms = 8/' share/scenarios/figure-3.yaml >"$tmp/wrong.yaml"
 try sim "$tmp/wrong.yaml"
 is $status 1 "what was not expected: status"
-has "$out" "FAILS  unpartitioned/K1.sms = 8" "what was not expected is said"
+has "$out" "FAILS  unpartitioned/K1.sms = 8" "an unmet expectation is reported"
 has "$out" "9 = 8" "with the numbers"
 tap_done

@@ -13,7 +13,7 @@ cat >"$tmp/ask.c" <<'END'
 static const char ptx[] = ".version 4.2\n.target sm_30\n.address_size 64\n"
 	".visible .entry gpupart_census(.param .u64 out, .param .u32 spin_ns)\n{ ret; }\n";
 
-/* What a program is told of each device, and of the grid that fills the first. */
+/* Prints the values reported for each device, and for the grid that fills the first. */
 int main(int argc, char **argv)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module, *function;
@@ -57,7 +57,7 @@ try run $e -t 0-7 -- "$tmp/ask"
 is "$status $out" "0 132 264" "without it: the whole GPU"
 try run $e -t 0-7 --sm-count -- "$tmp/ask"
 is "$status $out" "0 16 32" "--sm-count: the set's SMs, and a grid for them"
-is "$(grep -vc "hold clusters of" "$tmp/err")" 1 "nothing is said of it"
+is "$(grep -vc "hold clusters of" "$tmp/err")" 1 "there is no message about it"
 try run $e -g 2 --sm-count -- "$tmp/ask"
 is "$status $out" "0 16 32" "a GPC"
 try run $e -u 0 --sm-count -- "$tmp/ask"

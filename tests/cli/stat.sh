@@ -106,7 +106,7 @@ is "$status $(ask '[d["signal"], p["launches_ended"], k[0]["count"], k[0]["name"
 	"a signal that cannot be caught: 128 and its number; nothing is missing"
 measure -- "$prog" leave 300
 is "$status $(ask '[p["launches"], p["launches_ended"] + p["outstanding"], p["outstanding"] > 0, d["waits"], p["busy"]["most"] > 0.99]')" \
-	"0 [300, 300, True, 0, True]" "it ends without waiting: what had not ended is said, and kept the GPU busy"
+	"0 [300, 300, True, 0, True]" "it ends without waiting: outstanding launches are reported, and count as busy"
 try stat $sim -o "$tmp/text" -- "$prog" leave 300
 has "$(cat "$tmp/text")" " at its end, " "in the text, too"
 measure -- "$prog" deep 20 nothing
@@ -127,7 +127,7 @@ done
 kill -TERM $pid
 wait $pid
 is "$?" 143 "SIGTERM reaches the program"
-has "$(cat "$tmp/text")" "ended by signal 15" "and it is told"
+has "$(cat "$tmp/text")" "ended by signal 15" "and it is reported"
 
 # ------------------------------------------------------------------------- sets
 measure -n 8 -- "$prog" deep 20
@@ -136,11 +136,11 @@ is "$status $(ask '[d["set"]["nr_tpcs"], len(d["set"]["list"]) > 0, k[0]["count"
 if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>/dev/null; then
 	try stat $sim -t 0,5 -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "0 1 10 11" "in a set it is confined"
-	has "$(cat "$tmp/text")" "on TPCs 0,5" "and the set is told"
+	has "$(cat "$tmp/text")" "on TPCs 0,5" "and the set is reported"
 	has "$(cat "$tmp/text")" "from it 1 (96.0 KiB)" "its copy is counted"
 	try run $sim -t 4 -- "$gpupart" stat -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "8 9" "inside a run: that run's set"
-	has "$(cat "$tmp/text")" "on TPCs 4" "which is told"
+	has "$(cat "$tmp/text")" "on TPCs 4" "which is reported"
 	has "$(cat "$tmp/text")" "; 1 ended" "and it is measured"
 	try stat $sim -o "$tmp/text" -- "$gpupart" run -t 3 -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "6 7" "a run inside stat"

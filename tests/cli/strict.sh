@@ -47,7 +47,7 @@ is "$(spread "$other" | wc -l)" 8 "beside a program on those TPCs others are pro
 spread "$set" >"$tmp/set"
 is "$(spread "$other" | comm -12 - "$tmp/set" | wc -l)" 0 "which no other program has"
 beside 8-65
-has "$err" "no 8 free TPCs hold it; TPCs $set do, of which other programs have some" "where others have those, that is said"
+has "$err" "no 8 free TPCs hold it; TPCs $set do, of which other programs have some" "TPCs of other programs are named"
 try run $e -t 0-7,9,10 -- "$gpupart" run -t 0-7 -- "$prog" x8
 has "$err" "no set of 8 TPCs inside GPUPART_SET holds it" "in a run inside a run: none outside of the outer one's set"
 try run $e -t 0-7 -- "$prog" coop100
@@ -132,7 +132,7 @@ is "$(grep -c "^gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was
 try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
 begin=100" "--strict: they are kept from CUDA, 123"
-has "$err" "strict: no CUDA for this process, whose launches are not confined: 256 processes" "it is said why"
+has "$err" "strict: no CUDA for this process, whose launches are not confined: 256 processes" "the reason is reported"
 has "$err" "1 further process was kept from CUDA (simulated): the report had no room left" "and run counts them"
 is "$(grep -c "what became of" "$tmp/err")" 0 "and does not say that they used it"
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
@@ -143,7 +143,7 @@ has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was wor
 for why in GPUPART_SIM_FAULTS=no-table GPUPART_SIM_FAULTS=table-size=48 GPUPART_CHECKED=0; do
 	try run $e -t 0-7 --strict --exec -- env XDG_CACHE_HOME="$tmp/none" $why "$prog" kernel
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict, $why: cuInit fails"
-	has "$err" "gpupart: strict: no CUDA for this process" "and it is said why"
+	has "$err" "gpupart: strict: no CUDA for this process" "and the reason is reported"
 done
 try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8 sleep300 kernel; sleep 2.2; exit 5' "$prog"
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "--strict: a program that ignores the signal"
@@ -176,7 +176,7 @@ user=
 [ "$(id -u)" != 0 ] || user="setpriv --reuid 4711 --clear-groups"
 $user "$gpupart" run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
 has "$? $(cat "$tmp/err")" "(hide) cannot be looked into by this user: whether CUDA (simulated) was used there without a limit is not known" \
-	"one that cannot be looked into is said to be such"
+	"an unreadable process is reported as such"
 $user "$gpupart" run $e -t 0-7 --strict -- "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
 is "$? $(tr '\n' ' ' <"$tmp/out")$(grep -c 'looked into' "$tmp/err")" "0 cuInit=0 context=0 kernel=0 sleep1000=0 0" "unless it is confined and reports so"
 # Its parent has ended: found by its environment.
@@ -195,7 +195,7 @@ is "$status $(tail -n 1 "$tmp/orphan")" "123 kernel=0" "--strict: it is ended, a
 try run $e -t 0-7 --strict -- env GPUPART_REPORT=/proc/self/fd/999 "$prog" x8
 is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: a report that is not there: cuInit fails"
 has "$err" "gpupart: strict: no CUDA for this process, whose launches are not confined: its run cannot be told of them: /proc/self/fd/999" \
-	"and it is said why"
+	"and the reason is reported"
 try run $e -t 0-7 --strict --exec -- env GPUPART_REPORT= "$prog" kernel
 is $status 0 "--strict --exec: there is no run to tell"
 # apart WORDS COMMAND..: runs the program after that command, with and without --strict.
@@ -208,7 +208,7 @@ apart() {
 	fi
 	try run $e -t 0-7 --strict -- "$@" "$prog" x8
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: $words: cuInit fails"
-	has "$err" "its run cannot be told of them: /proc/" "$words: and it is said why"
+	has "$err" "its run cannot be told of them: /proc/" "$words: and the reason is reported"
 	try run $e -t 0-7 -- "$@" "$prog" kernel
 	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "without --strict: $words: it runs"
 	has "$err" "gpupart: this process itself reports launches outside of its set: its run cannot be told of them: /proc/" "$words: it says that it is not reported"

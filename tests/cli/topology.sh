@@ -48,7 +48,7 @@ has "$(cat tests/cli/expected/h200-e.txt)" "source: capture tests/data" "a captu
 case $(cat tests/cli/expected/h200-*.txt tests/cli/expected/picture-*.txt) in *simulated*) bad=1 ;; *) bad=0 ;; esac
 ok $bad "a capture that is shown is not called simulated"
 has "$(cat tests/cli/expected/h200-b.txt)" "physical GPCs, floorswept positions: not told by this source" \
-	"what board b's capture does not tell is said to be so"
+	"values missing in board b's capture are reported as such"
 
 # A line on a terminal has colour; elsewhere, or with NO_COLOR, none.
 esc=$(printf '\033')

@@ -58,7 +58,7 @@ ok $? "sum: the one that gains nothing beyond 20 TPCs has $nr, not 4 and not all
 is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp/out")" 66 "and the other the rest"
 is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
 is "$(echo "$err" | grep -c "$a has TPCs 0-32; should they not come back: gpupart set $a -t 0-32")" 1 \
-	"and what they were is said before anything changes"
+	"and the old sets are printed before any change"
 # Speeds follow from the sets: a thousand units per TPC, each second.
 jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \
 	"$tmp/out" >/dev/null
@@ -182,7 +182,7 @@ job "$a" 20-24 linear
 try tune "$b" --seconds 2 --json
 is "$status $(jq -r .report.title "$tmp/out" | grep -c "on 25 TPCs")" "0 1" \
 	"inside a limit of 30 TPCs, 5 of them another program's: $(jq -r .report.title "$tmp/out")"
-has "$err" "20-24 ($a, pid" "which is said"
+has "$err" "20-24 ($a, pid" "which is reported"
 is "$(set_of "$a") $(set_of "$b")" "20-24 0-19" "neither has another set afterwards"
 ended "$a" "$b"
 touch "$go.x"
@@ -226,7 +226,7 @@ refused 2 "--seconds '0': wants seconds" tune "$a" --seconds 0
 refused 2 "--wait '0': wants seconds" tune "$a" --wait 0
 try tune $e -- "$tmp/none"
 is "$status" 127 "a program that is not there"
-is "$(set_of "$a")" 0-9 "none of it changes a set"
+is "$(set_of "$a")" 0-9 "none of them changes a set"
 if [ "$(id -u)" = 0 ] && setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
 	err=$(setpriv --reuid 1234 --clear-groups env HOME=/ "$gpupart" tune "$a" 2>&1)
 	is "$? $(echo "$err" | grep -c "you have no running job named '$a'")" "2 1" "another user's job: refused"

@@ -228,7 +228,7 @@ within 60 lists b 21
 ok $? "the program of the job that version a began runs with version b"
 late=$("$tmp/b/bin/gpupart" ps --json | jq -r '.processes[] | select(.name == "up-late") | "\(.other_version) \(.set.nr_tpcs)"')
 is "$late" "false 2" "it has the set that its job was given"
-is "$(sets a | disjoint)" 42 "which nobody else got meanwhile"
+is "$(sets a | disjoint)" 42 "which no other job got meanwhile"
 not_changed b "up-late " set up-late -t 0
 not_changed a "another version" set up-late -t "$(sets a | sed -n 's/^up-late //p')"
 

@@ -176,7 +176,7 @@ else
 	node 1234 run $h200 @nope -- true
 	has "$err" "there are @serve, @node" "both are listed, each name once"
 	node 1235 run $h200 @serve -- printenv GPUPART_SET
-	is "$(echo "$err" | grep -c "$config is ignored")" 1 "a third user's file is not read, which is said once"
+	is "$(echo "$err" | grep -c "$config is ignored")" 1 "a third user's file is not read, which is reported once"
 	is "$status $out" "0 $(set_of $h200 -u 1)" "and the node's holds"
 	printf 'set.serve = -u 1\nsets = 1\n' >"$tmp/etc/gpupart/config"
 	node 1234 run $h200 @node -- true
@@ -262,7 +262,7 @@ fi
 GPUPART_INPUT=sample:h200 try
 has "$out" "GPU NVIDIA H200, 66 TPCs in 8 GPCs" "of the GPU that is meant"
 GPUPART_INPUT=nosuch try
-has "$status $out" "0 gpupart" "a GPU that is not there is said"
+has "$status $out" "0 gpupart" "a missing GPU is reported"
 has "$out" "nosuch: No such file" "by name"
 is "$(echo "$out" | grep -c 'doctor')" 1 "with what to do"
 ${CC:-gcc} -o "$tmp/hold" tests/cli/hold.c -ldl || exit 1

@@ -58,7 +58,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 		"$gpupart" verify >"$out/verify-nobody.txt" 2>&1
 	ok $? "verify as nobody: $(grep -E '^[0-9]+ passed' "$out/verify-nobody.txt")"
 else
-	skip "not root: nobody else to be"
+	skip "not root: cannot become another user"
 fi
 
 # A limit from outside, and the API inside it.

@@ -107,13 +107,13 @@ both mps --mps
 [ "$(wc -l <"$tmp/servers")" -eq 1 ]
 ok $? "under run --mps there is one server: $(cat "$tmp/servers")"
 [ ! -s "$tmp/mps-a.err" ] && [ ! -s "$tmp/mps-b.err" ]
-ok $? "under run --mps nothing is said"
+ok $? "under run --mps there is no message"
 gone() { [ ! -e "$pipes/gpupart.started" ] && [ "$(daemons)" = "$before" ]; }
 soon gone
 ok $? "no daemon, server or keeper is left: '$(daemons)' as before '$before'"
 both without ''
 grep -q 'take turns on it (time slices)' "$tmp/without-b.err"
-ok $? "without --mps the second is told of time slices: $(cat "$tmp/without-b.err")"
+ok $? "without --mps the second gets a message about time slices: $(cat "$tmp/without-b.err")"
 [ ! -s "$tmp/without-a.err" ]
 ok $? "and the first, which is alone, is not"
 

@@ -269,7 +269,7 @@ static void parts_of_told(void)
 	struct resource all, groups[MOST], rest;
 	int result = cuDeviceGetDevResource(0, &all, 1);
 
-	tap_ok(!result && all.nr_sms == nr_limit * per_tpc / 8 * 8, "%u SMs are told", all.nr_sms);
+	tap_ok(!result && all.nr_sms == nr_limit * per_tpc / 8 * 8, "%u SMs shown", all.nr_sms);
 	for (U sms = 8; sms <= all.nr_sms; sms *= 2) {
 		U nr = MOST, sum = 0;
 

@@ -224,7 +224,7 @@ def one_alone(inside, pcis):
        "gpupart set --mem 3G --gpu: GPU 1 alone")
     ok([rows()[pci]["quota_bytes"] for pci in pcis] == [QUOTA, 3 * GIB], "ps shows 8 and 3 GiB")
     ok([inside.total(device) // GIB for device in (0, 1)] == [8, 3] and
-       [inside.info(device)[2] // GIB for device in (0, 1)] == [8, 3], "the program is told so")
+       [inside.info(device)[2] // GIB for device in (0, 1)] == [8, 3], "the program sees it")
     nr = [fill(inside, device, 256 * MIB)[0] for device in (1, 0)]
     ok(6 <= nr[0] <= 11 and 26 <= nr[1] <= 31, f"{nr[0]} of 256 MiB fit there, {nr[1]} on GPU 0")
     balanced(inside, pcis, "both full again")
@@ -245,7 +245,7 @@ def each(program):
     balanced(inside, pcis, "two contexts")
     ok([inside.total(device) for device in (0, 1)] == [QUOTA, QUOTA] and
        [inside.info(device)[2] for device in (0, 1)] == [QUOTA, QUOTA],
-       "each is told of as 8 GiB large")
+       "each is reported with 8 GiB")
     fills(inside, pcis)
     others(inside, pcis)
     peers(inside, pcis)
@@ -439,7 +439,7 @@ def rank(number, port):
 
 
 def answers(processes, go):
-    """The next report of each rank; @go: after it was told to continue."""
+    """The next report of each rank; @go: after a command to continue."""
     for process in processes if go else []:
         process.stdin.write("\n")
         process.stdin.flush()

@@ -105,10 +105,10 @@ def callbacks(words):
         if i % 10 == 0:
             confined += seen() == want
     ok(good == TIMES, f"CUPTI subscribed and went {good} times of {TIMES}")
-    ok(told == TIMES, f"and was told of calls {told} times, {nr_called} in all")
+    ok(told == TIMES, f"and got callbacks of calls {told} times, {nr_called} in all")
     ok(confined == TIMES // 5, f"confined with it and without, {confined} times of {TIMES // 5}")
     before = nr_called
-    ok(seen() == want and nr_called == before, "gone, it is told of nothing")
+    ok(seen() == want and nr_called == before, "after its end it gets no callback")
 
 
 def first():

@@ -90,7 +90,7 @@ holds beside "d['copies']['to_gpu'] == {'count': 300, 'bytes': 300 * (64 << 20)}
 holds beside "d['verdict'] == 'GPU-bound'" "GPU-bound, its copies run beside kernels"
 measured serial -- "$prog" serial 300
 counted serial 300
-holds serial "'copies (300), which are not timed' in d['why']" "copies between kernels: that is said"
+holds serial "'copies (300), which are not timed' in d['why']" "copies between kernels are reported"
 
 # Operations that must still work: captures, threads, contexts that end, ends without waiting.
 measured graph -- "$prog" graph 1000

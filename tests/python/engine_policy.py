@@ -31,7 +31,7 @@ def load():
     ok(260 < median < 340, f"another median may be asked for: {median}")
     short = policy.requests(7, 20.0, 100.0, most=(50, 5))
     same((max(r.prompt for r in short), max(r.output for r in short)), (50, 5),
-         "lengths end where they are told to")
+         "lengths end at the limit")
     same([r.counted for r in made], [r.arrival >= 10.0 for r in made], "the first do not count")
 
 
@@ -84,7 +84,7 @@ def intervals():
                                    {"error": "status 124", "way": "streams"}])
     same([(p["way"], p["goodput"], p["seeds"], p["fallback"]) for p in made["points"]],
          [("chunked", 5.0, [1, 2], []), ("green", 2.0, [1], ["-"])], "seeds become one point")
-    same((made["valid"], len(made["failed"])), (True, 1), "what failed is told")
+    same((made["valid"], len(made["failed"])), (True, 1), "failures are reported")
     ok(all(p["small"] for p in made["points"]), "few requests are marked")
     many = inference_map.make_map([check, *(line(n, [n + add] * 40, way) for way, add in (
         ("chunked", 4), ("green", 6), ("gpupart", 6), ("streams", 7)) for n in range(3))])

@@ -61,7 +61,7 @@ def memory():
     same((row[0].set_quota("9K"), gpu.memory), (7168, 9216), "and given another, as from outside")
     same([p.uncounted for p in gpupart.tenant_processes() if p.pid == os.getpid()], [0],
          "none of its calls got memory that is not counted")
-    raises(Error, "no tenant", lambda: dataclasses.replace(row[0], name="nobody").set_quota(5),
+    raises(Error, "no tenant", lambda: dataclasses.replace(row[0], name="unknown").set_quota(5),
            "one that is not there", errno.ESRCH)
 
 
@@ -130,7 +130,7 @@ def options_late():
 
 def no_driver():
     raises(Error, "libcuda.so.1", attach, "no driver", errno.ENOENT)
-    same(gpupart.processes(), [], "and nobody confines")
+    same(gpupart.processes(), [], "and no process confines")
 
 
 globals()[sys.argv[1]]()

@@ -254,7 +254,7 @@ def streams():
         ok(not {part.stream.cuda_stream for part in parts.values()} & {one.c.stream.cuda_stream},
            "two splits share no stream")
         del one
-        ok(split(c=1).c.set, "one that nobody has any more gives its stream back")
+        ok(split(c=1).c.set, "a deleted split returns its stream")
     sys.modules["torch"].cuda.is_available = lambda: False
     with split(a="50%", b="rest") as parts:
         same(type(parts.a.stream), gpupart._RawStream, "a PyTorch without CUDA")

@@ -185,7 +185,7 @@ begin three news -w n1 --gpupart tpcs=10
 until_true is_state three "PENDING Resources"
 is "$(squeue -h -n three -o '%T %r')" "PENDING Resources" "a third, for which TPCs are short, waits and says why"
 until_true sh -c "grep -q queued '$tmp/out/three.err'"
-has "$(cat "$tmp/out/three.err")" "queued and waiting for resources" "its user is told so"
+has "$(cat "$tmp/out/three.err")" "queued and waiting for resources" "its user gets the message"
 until_true sh -c "$(declare -f cluster_in); cluster=$cluster; [ \$(cluster_in n1 $gpupart ps --json | jq '.processes | length') = 2 ]"
 shown=$(cluster_in n1 "$gpupart" ps)
 has "$shown" "$(id_of one)" "gpupart ps shows the job"
@@ -390,7 +390,7 @@ is "$(nr_held n1)" 1 "its slurmstepd killed: it has what its program uses"
 scancel -n k2
 until_true nothing_held
 ok $? "and gives it back when Slurm ends it"
-is "$(cluster_in n1 "$gpupart" ps --json | jq '.processes | length')" 0 "when its program is gone, which nobody had ended"
+is "$(cluster_in n1 "$gpupart" ps --json | jq '.processes | length')" 0 "and its program has ended, without a kill"
 rm -f "$tmp/out/k2.hold"
 begin k3 games -w n1 --gpupart tpcs=30
 until_true holds n1 1
@@ -485,5 +485,5 @@ cluster_wait_idle
 ok $? "all nodes are idle"
 cluster_in n1 "$gpupart" slurm-node --check && cluster_in n2 "$gpupart" slurm-node --check
 ok $? "slurm-node --check finds nothing"
-is "$(grep -hc 'gpupart: ' "$cluster"/n1.log | paste -sd' ')" 0 "slurmd was told of nothing wrong"
+is "$(grep -hc 'gpupart: ' "$cluster"/n1.log | paste -sd' ')" 0 "the plugin reported no error"
 tap_done

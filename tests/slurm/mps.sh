@@ -75,7 +75,7 @@ check() {
 
 # ------------------------------------------------------------------ a node without a daemon
 job games sh -c "$show"
-is "$status $out$err" "0 none none none" "a node that is to have no daemon: nothing is set, nothing is said"
+is "$status $out$err" "0 none none none" "a node without a daemon: no variable is set, no message"
 check
 is "$status$err" 0 "slurm-node --check: nothing"
 has "$(doctor)" "note this node has no MPS daemon for all users" "doctor: a note"
@@ -85,19 +85,19 @@ start_daemon
 is "$(cluster_in n1 stat -c '%a %u' $pipes)" "755 0" "the daemon as the unit starts it: a directory of root's that all can read"
 for user in games news; do
 	job "$user" sh -c "$show"
-	is "$status $out$err" "0 $pipes none none" "a job of $user joins it: one variable, and nothing is said"
+	is "$status $out$err" "0 $pipes none none" "a job of $user joins it: one variable, no message"
 done
 check
 is "$status$err" 0 "slurm-node --check: nothing"
 has "$(doctor)" "ok the node's MPS daemon is there" "doctor: ok"
 GPUPART_MPS=0 job games sh -c "$show"
-is "$status $out$err" "0 none none none" "GPUPART_MPS=0: nothing is set, nothing is said"
+is "$status $out$err" "0 none none none" "GPUPART_MPS=0: no variable is set, no message"
 CUDA_MPS_PIPE_DIRECTORY=/tmp/own CUDA_MPS_LOG_DIRECTORY=/tmp/log CUDA_DEVICE_MAX_CONNECTIONS=2 job games sh -c "$show"
 is "$status $out" "0 /tmp/own /tmp/log 2" "a daemon of the user's own stays: nothing of these is touched"
-has "$err" "its CUDA_MPS_PIPE_DIRECTORY=/tmp/own keeps it from the node's MPS daemon" "and that is said"
+has "$err" "its CUDA_MPS_PIPE_DIRECTORY=/tmp/own keeps it from the node's MPS daemon" "and that is reported"
 has "$err" "take turns on the GPU, simulated, (time slices)" "with what it means"
 GPUPART_MPS=0 CUDA_MPS_PIPE_DIRECTORY=/tmp/own job games sh -c "$show"
-is "$status $out$err" "0 /tmp/own none none" "GPUPART_MPS=0 confirms it: nothing is said"
+is "$status $out$err" "0 /tmp/own none none" "GPUPART_MPS=0 confirms it: no message"
 job games -n 3 sh -c "$show"
 is "$(echo "$out" | sort | uniq -c | tr -s ' ')" " 3 $pipes none none" "three tasks of a job join it"
 # A user's PATH differs from root's.

@@ -58,7 +58,7 @@ job $small sh -c "$gpupart run -t \$GPUPART_SET --strict -- $prog x8 kernel"
 is "$status $out" "123 $begun x8=0 kernel=800" "run --strict in a job asks for one program"
 job $small env GPUPART_SIM_FAULTS=no-table "$prog" kernel
 is "$status $out" "0 $begun kernel=0" "and one that cannot be confined uses the GPU"
-has "$err" "gpupart: this program's launches are not confined" "which it is told"
+has "$err" "gpupart: this program's launches are not confined" "and gets a message"
 
 # ------------------------------------------------------------------ by plugstack.conf
 node strict ""
@@ -93,7 +93,7 @@ wait $held
 for fault in no-table table-size=48; do
 	job $small env GPUPART_SIM_FAULTS=$fault "$prog" kernel
 	is "$status $out" "4 $refused" "$fault: it cannot be confined: cuInit fails"
-	has "$err" "$no_cuda: " "and it is said why"
+	has "$err" "$no_cuda: " "and gets the reason"
 done
 
 # ------------------------------------------------------------------ a job's own environment
@@ -148,7 +148,7 @@ job $small "$prog" x8 kernel
 is "$status $out" "1 $left" "one that left its TPCs is refused"
 job $small env GPUPART_SIM_FAULTS=no-table "$prog" kernel
 is "$status $out" "4 $refused" "one that cannot be confined gets no CUDA"
-has "$err" "$no_cuda: " "and it is said why"
+has "$err" "$no_cuda: " "and gets the reason"
 try_ways "strict = yes"
 is "$(grep -c /etc/gpupart/config "$cluster/n1.log")" 0 "slurmd's log has nothing of it"
 node "" "strict = maybe\n"

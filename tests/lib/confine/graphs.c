@@ -480,13 +480,13 @@ static void while_captured(void)
 	tap_ok(gpupart_census(gp, gpu, free_one, &seen) == -EBUSY, "and in another: %s",
 	       gpupart_error(gp));
 	tap_ok(!gpupart_next_set(gp, gpu, &set) && !gpupart_next_set(gp, gpu, NULL),
-	       "the first next-launch set is none of it: %s", gpupart_error(gp));
+	       "the first next-launch set is not in it: %s", gpupart_error(gp));
 	tap_ok(unspoilt(s), "nothing is spoilt");
 
 	cuStreamBeginCapture(free_one, 0);
 	program_launch(&p, free_one, NR_BLOCKS, 1000);
 	tap_ok(gpupart_census(gp, gpu, free_one, &seen) == -EBUSY,
-	       "in a captured stream that waits for nobody: %s", gpupart_error(gp));
+	       "in a captured stream that waits for no other: %s", gpupart_error(gp));
 	tap_ok(!gpupart_census(gp, gpu, NULL, &seen) && !gpupart_census(gp, gpu, s, &seen),
 	       "and elsewhere, meanwhile: %s", gpupart_error(gp));
 	tap_ok(unspoilt(free_one), "nothing is spoilt");

@@ -581,7 +581,7 @@ static void told(const char *text, U sms, U part, U want_nr, U want_tpcs)
 
 	tap_ok(!gpupart_limit_set(gp, gpu, &limit) && !cuDeviceGetDevResource(0, &all, 1) &&
 		       all.nr_sms == sms,
-	       "limit %s: %u SMs are told", text, all.nr_sms);
+	       "limit %s: %u SMs are reported", text, all.nr_sms);
 	tap_ok(!cuDevSmResourceSplitByCount(groups, &pool.nr, &all, &rest, 0, part) &&
 		       pool.nr == want_nr,
 	       "%u parts of %u", pool.nr, part);

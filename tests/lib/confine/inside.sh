@@ -25,9 +25,9 @@ grep -q '^1\.\.' "$tmp/without" &&
 status=$?
 nr=$((nr + 1))
 if [ $status -eq 0 ]; then
-	echo "ok $nr - without calls told of: each graph keeps its first set, which is said; all else works"
+	echo "ok $nr - without callbacks of calls: each graph keeps its first set, which is reported; all else works"
 else
-	echo "not ok $nr - without calls told of: each graph keeps its first set, which is said; all else works"
+	echo "not ok $nr - without callbacks of calls: each graph keeps its first set, which is reported; all else works"
 	sed 's/^/# /' "$tmp/without" "$tmp/err"
 fi
 echo "1..$nr"

@@ -843,7 +843,7 @@ static void child_no_keys(void)
 	pthread_setspecific(first, &mine);
 	tap_ok(gpupart_stream_set(gp, gpu, (P)2, &set) == -EAGAIN,
 	       "no set for a per-thread default stream: %s", gpupart_error(gp));
-	tap_ok(pthread_getspecific(first) == &mine, "and nobody's key is written");
+	tap_ok(pthread_getspecific(first) == &mine, "and no other key is written");
 	tap_ok(gpupart_next_set(gp, gpu, &set) == -EAGAIN && !gpupart_next_set(gp, gpu, NULL),
 	       "nor for a next launch: %s", gpupart_error(gp));
 	tap_ok(!gpupart_stream_set(gp, gpu, (P)1, &set), "the legacy one has a set");

@@ -303,7 +303,7 @@ static void idle_and_busy(void)
 	tap_ok(runs_lent(&batch), "then it gets the idle program's TPCs, too");
 	looks_pause();
 	tap_ok(!strcmp(ask(&serve, 'l', 300000000), "0 1"), "the lender launches");
-	tap_ok(runs_unlent(&batch, 3), "from then on it gets its own, although nobody looks");
+	tap_ok(runs_unlent(&batch, 3), "from then on it gets its own, although no process watches");
 	looks_go_on();
 	tap_ok(finds(0) && runs_unlent(&batch, 1), "a look finds the lender busy");
 	tap_ok(finds(1) && runs_lent(&batch), "it is idle again, and lends");
@@ -336,9 +336,9 @@ static void lease(void)
 	now = block(&batch)->lease;
 	while (records_counter() < now)
 		usleep(1000);
-	tap_ok(runs_unlent(&batch, 3), "nobody has looked for as long as a lease: nothing is lent");
+	tap_ok(runs_unlent(&batch, 3), "no watcher for the time of a lease: nothing is lent");
 	looks_go_on();
-	tap_ok(runs_lent(&batch), "somebody looks again: it borrows again");
+	tap_ok(runs_lent(&batch), "a process watches again: it borrows again");
 	pthread_mutex_lock(&looking);
 	gpupart_lender_close(lender);
 	lender = NULL;

@@ -396,7 +396,7 @@ static void child_pid_again(void)
 	/* As if a dead process with this pid had left it, but with the same content. */
 	if (tap_ok(make_copy(block_path(pid)), "a block of its pid that is not its own"))
 		tap_ok(!times_listed(pid, NULL) && access(block_path(pid), F_OK),
-		       "is nobody's, whatever it says");
+		       "has no owner, whatever it says");
 	close(end[1]);
 	tap_ok(ended_well(pid), "and it does not mind");
 }

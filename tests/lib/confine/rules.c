@@ -346,7 +346,7 @@ static void threads(void)
 	for (int t = 0; t < NR_THREADS; t++)
 		pthread_create(&thread[t], NULL, launch_all, NULL);
 	for (int i = 0; i < 20; i++)
-		rule("nobody", i % 2 ? NULL : &c);
+		rule("unused", i % 2 ? NULL : &c);
 	for (int t = 0; t < NR_THREADS; t++) {
 		pthread_join(thread[t], &bad);
 		any = any ? any : bad;

@@ -406,7 +406,7 @@ static void unaware(int want, int other)
 		return;
 	*(void **)&cuDeviceGetAttribute = dlsym(dlopen("libcuda.so.1", RTLD_NOW),
 						"cuDeviceGetAttribute");
-	tap_ok(attribute(SMS, 0) == want, "it is told %d SMs", attribute(SMS, 0));
+	tap_ok(attribute(SMS, 0) == want, "it sees %d SMs", attribute(SMS, 0));
 	if (other)
 		tap_ok(attribute(SMS, 1) == other, "of the other GPU %d", attribute(SMS, 1));
 }

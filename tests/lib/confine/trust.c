@@ -79,7 +79,7 @@ static void child_rounds(void)
 	}
 	tap_ok(least >= 3, "each TPC was left out, alone, by %u launches or more", least);
 	tap_ok(!nr_several && nr == nr_masked && nr == check.nr_launches,
-	       "and all %u masked launches were such; %u are said to be", nr_masked,
+	       "and all %u masked launches were such; %u are counted", nr_masked,
 	       check.nr_launches);
 	tap_ok(!check.from_cache, "it was measured");
 }

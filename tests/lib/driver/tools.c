@@ -133,7 +133,7 @@ static void let_in(void)
 	       !strcmp(other, "a tool"), "a second one is refused: %s has the place", other);
 	tap_ok(table->subscribe(&second, tool, &p) == 210, "without a name, too");
 	tap_ok(confined() && !told_launches && !told_calls && !told_others,
-	       "it is told of nothing that it did not enable");
+	       "it gets no callback that it did not enable");
 	tap_ok(table->enable(1, handle + 1, DOMAIN_LAUNCH, TMD_BUILT) == 1,
 	       "another's handle is no handle");
 	tap_ok(!table->enable(1, handle, DOMAIN_LAUNCH, TMD_BUILT) &&
@@ -157,7 +157,7 @@ static void let_in(void)
 	tap_ok(!table->enable(0, handle, DOMAIN_LAUNCH, TMD_BUILT) &&
 	       !table->enable(0, handle, DOMAIN_API, LAUNCH_KERNEL), "it disables them");
 	told_launches = told_calls = 0;
-	tap_ok(confined() && !told_launches && !told_calls, "confined, and it is told no more");
+	tap_ok(confined() && !told_launches && !told_calls, "confined, without more callbacks");
 	tap_ok(!table->unsubscribe(handle) && table->unsubscribe(handle) == 1,
 	       "it unsubscribes, once");
 	tap_ok(table->enable(1, handle, DOMAIN_LAUNCH, TMD_BUILT) == 1, "and enables nothing then");
@@ -248,7 +248,7 @@ static void nobody_asked(void)
 	if (!begins(0))
 		return;
 	tap_ok(table->subscribe(&handle, tool, NULL) == 210, "the driver refuses a tool");
-	tap_ok(gpupart_profilers(gp) == -ENOENT, "nobody asked: %s", gpupart_error(gp));
+	tap_ok(gpupart_profilers(gp) == -ENOENT, "without the option: %s", gpupart_error(gp));
 	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EBUSY, "too late to ask: %s",
 	       gpupart_error(gp));
 	options.profilers = 2;
@@ -293,7 +293,7 @@ static void injected(void)
 	tap_ok(!table->subscribe(&handle, tool, NULL) &&
 	       !table->enable_domain(1, handle, DOMAIN_LAUNCH), "a tool is let in");
 	tap_ok(!program_census(&p, topo, s, &set) && gpupart_tpcset_count(&set) == 4 &&
-	       told_launches == 1, "it is told of launches, which ran on %u TPCs",
+	       told_launches == 1, "it gets callbacks of launches, which ran on %u TPCs",
 	       gpupart_tpcset_count(&set));
 }
 

@@ -165,7 +165,7 @@ static bool graphs_begin(P *graph, P *node, P *exec)
 	gpupart_gpu_check(gpu, &check);
 	return tap_ok(!*check.graphs && (*graph = graph_of(0, node)) &&
 			      !cuGraphInstantiate(exec, *graph, 0),
-		      "a graph, and nothing amiss yet");
+		      "a graph, without an error so far");
 }
 
 static bool amiss(const char *word)

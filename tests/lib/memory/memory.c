@@ -814,7 +814,7 @@ static void body_import(const char *arg)
 	TRY(mem.cuIpcCloseMemHandle(address));
 	TRY(mem.cuMemRelease(handle));
 	TRY(mem.cuMemRelease(got.handle));
-	check(charged() == before, "nor given back while somebody has it");
+	check(charged() == before, "nor refunded while a process has it");
 	TRY(mem.cuMemRelease(twice));
 	balanced("still mapped");
 	check(charged() == before, "and while it is mapped");
@@ -979,7 +979,7 @@ static void body_change(const char *arg)
 	check(!gpupart_tenant_quota_set(gp, NULL, pci, GIB, &before) && before == 4 * GIB,
 	      "the quota becomes 1 GiB, less than is used");
 	TRY(mem.cuMemGetInfo_v2(&left, &total));
-	check(!left && total == GIB, "the program is told so: %llu of %llu",
+	check(!left && total == GIB, "the program sees it: %llu of %llu",
 	      (unsigned long long)left, (unsigned long long)total);
 	check(cu.cuMemAlloc_v2(&b, 2 * MIB) == OUT_OF_MEMORY, "nothing more can be had");
 	check(!cu.cuMemsetD8_v2(a, 1, GIB / 1024), "what it has stays");
@@ -1211,7 +1211,7 @@ static void body_two_quotas(const char *arg)
 	check(!gpupart_tenant_quota_set(gp, NULL, NULL, 2 * GIB, NULL) && total_of(0) == 2 * GIB,
 	      "2 GiB on each GPU");
 	check(!gpupart_tenant_get(gp, NULL, other, &t) && t.quota == 2 * GIB && !t.used,
-	      "also on one that nobody has used yet");
+	      "also on one that is unused so far");
 	check(total_of(1) == 2 * GIB, "where it then holds, whatever the program began with");
 	check(!gpupart_tenant_begin(gp, name, pci, 3 * GIB, NULL) && total_of(0) == 3 * GIB &&
 		      total_of(1) == 3 * GIB, "a run with another quota changes it on each");
@@ -1364,7 +1364,7 @@ static void body_unjoined(const char *arg)
 	if (!pid)
 		_exit(use_unjoined(fd));
 	waitpid(pid, &status, 0);
-	check(!status, "a child that cannot join is not counted, which is told: %x", status);
+	check(!status, "a child that cannot join is not counted, which is reported: %x", status);
 	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 }
 
@@ -1382,7 +1382,7 @@ static void body_renamed(const char *arg)
 	gpupart_memory_counters_get(&counters);
 	check(counters.uncounted == 1 && counters.uncounted_call &&
 		      !strcmp(counters.uncounted_call, "cuRenamed"),
-	      "a function that the driver gives another name is not counted, and that is said");
+	      "a function that the driver gives another name is not counted, and that is reported");
 	nr = gpupart_tenant_process_list(gp, processes, 64,
 					 sizeof(struct gpupart_tenant_process));
 	for (int i = 0; i < nr && i < 64; i++)
@@ -1414,7 +1414,7 @@ static void body_unlimited(const char *arg)
 	check(!cu.cuMemAlloc_v2(&address, 100 * GIB), "100 GiB");
 	TRY(mem.cuMemGetInfo_v2(&left, &total));
 	check(total > 100 * GIB && left <= total - real() && left > 20 * GIB,
-	      "it is told the truth");
+	      "it sees the true values");
 	check(gpupart_tenant_get(gp, NULL, pci, &(struct gpupart_tenant){ .quota = 0 }) < 0,
 	      "and is in no tenant");
 }
@@ -1460,7 +1460,7 @@ static void body_blind_others(const char *arg)
 	TRY(cu.cuModuleLoadData(&loaded, image));
 	gpupart_memory_counters_get(&counters);
 	check(charged() == 3 * expected && counters.uncounted == 1,
-	      "what a module takes nobody knows, which is told");
+	      "the memory of a module is unknown, which is reported");
 	TRY(cu.cuCtxSetCurrent(ctx));
 	TRY(cu.cuMemAlloc_v2(&address, 2 * GIB));
 	TRY(cu.cuDevicePrimaryCtxRelease_v2(0));

@@ -48,7 +48,7 @@ is "$(GPUPART_DISABLE=1 inside "$ask" memory 0)" "$whole" "GPUPART_DISABLE=1: th
 is "$(LD_AUDIT=$nvml GPUPART_TENANT=../x GPUPART_MEM=$G "$ask" memory 0)" "$whole" \
 	"a tenant with no tenant's name: the whole GPU"
 is "$(LD_AUDIT=$nvml GPUPART_TENANT=$tenant "$ask" memory 0)" "$whole" \
-	"a tenant that nobody knows, and no GPUPART_MEM: the whole GPU"
+	"an unknown tenant, and no GPUPART_MEM: the whole GPU"
 is "$(LD_AUDIT=$nvml GPUPART_TENANT=$tenant GPUPART_MEM=8G "$ask" memory 0)" "$whole" \
 	"GPUPART_MEM is bytes: what is none is no quota"
 
@@ -134,7 +134,7 @@ utilizations 25 8:" "use by process: the tenant's, too few, no such version"
 is "$(inside "$ask" stats 0 "$a" stats 0 1 stats 0 4000000)" "stats 0 50
 stats 6 0
 stats 6 0" "what was accounted of a process: the tenant's own alone"
-is "$("$ask" stats 0 1)" "stats 0 50" "which without a tenant is told of another, too"
+is "$("$ask" stats 0 1)" "stats 0 50" "which without a tenant also lists another one"
 is "$(inside "$ask" -n memory 0 list $v3 0 8 24 stats 0 "$a")" "memory 1 untouched
 list 1 8:
 stats 1 0" "before nvmlInit: the library's own error"
@@ -209,7 +209,7 @@ control 0 333: $b" "in a library that binds as it calls"
 		"control 0 333: $b $a
 control 0 333: untouched
 control 0 333:
-control 0 333: $a" "a full list, one of the tenant's alone, one of none of it, one of one"
+control 0 333: $a" "a full list, one with only the tenant's, one without them, one of one"
 	for form in type many cmd request flags longer shorter status null nothing; do
 		is "$(inside "$ask" kernel control $form "$all")" "control 0 333: untouched" "an answer that is not a known list ($form): as it is"
 	done

@@ -821,7 +821,7 @@ static void thread_ends(const char *unused)
 	check(later_rounds == PTHREAD_DESTRUCTOR_ITERATIONS && !later_wrong,
 	      "%d calls after a thread's context was closed, %d wrong", later_rounds, later_wrong);
 	check(nr_kept && kept_is_whole(), "none writes into what was freed, %d blocks", nr_kept);
-	check(said(PTHREAD_DESTRUCTOR_ITERATIONS, "0xdead0 is no stream"), "each is said");
+	check(said(PTHREAD_DESTRUCTOR_ITERATIONS, "0xdead0 is no stream"), "each is reported");
 	check(on(later_stream, 0x2), "the last mask holds");
 }
 
@@ -846,7 +846,7 @@ static void *without_key(void *key)
 	libsmctrl_set_next_mask(~0xf00ull);
 	check(said(1, "no thread-specific key left") && on(s, 0xf0), "next: refused, and said");
 	libsmctrl_set_global_mask(~(uint128_t)0);
-	check(said(1, "leaves no TPC"), "an error is said");
+	check(said(1, "leaves no TPC"), "an error is reported");
 	check(!libsmctrl_init(), "init");
 	check(pthread_getspecific(*(pthread_key_t *)key) == &nr_destroyed,
 	      "the program's own key has the program's value");

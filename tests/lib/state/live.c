@@ -265,7 +265,7 @@ static void child_become(void)
 	/* Another process that sets limits of all may have it open. */
 	for (int i = 0; i < 1000 && !find_process(pid, &process) && has_file(pid); i++)
 		wait_a_moment();
-	tap_ok(!find_process(pid, &process) && !has_file(pid), "its block goes when nobody has it");
+	tap_ok(!find_process(pid, &process) && !has_file(pid), "its page is removed");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }

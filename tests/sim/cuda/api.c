@@ -298,7 +298,7 @@ static void calls(const char *arg)
 	move.to.type = move.from.type = CU_MEMORY_DEVICE;
 	TRY(cu.cuGraphAddMemsetNode(&set, graph, &node, 1, &fill, NULL));
 	TRY(cu.cuGraphAddMemcpyNode(&copy, graph, &set, 1, &move, NULL));
-	check(!seen.nr, "building tells nobody");
+	check(!seen.nr, "building makes no callback");
 	TRY(cu.cuGraphInstantiate(&exec, graph, &bad, log, 4));
 	TOLD("cuGraphInstantiate", 0, P(&exec), P(graph), P(&bad), P(log), 4);
 	TRY(cu.cuGraphInstantiate_v2(&exec, graph, &bad, log, 4));
@@ -404,7 +404,7 @@ static void questions(const char *arg)
 	TOLD("cuOccupancyMaxPotentialBlockSizeWithFlags", 0, P(&value), P(&block), P(f_census),
 	     P(no_shared), 1, NARROW(600), NARROW(1));
 	check(cu.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&value, f_census, 32, 0, 1)
-		      == 0 && value == 32 && !seen.nr, "blocks an SM tell nobody");
+		      == 0 && value == 32 && !seen.nr, "blocks per SM make no callback");
 	/* Virtual GPCs of 8, 5 times 16, twice 18 SMs; the singletons have room for none. */
 	check(cu.cuOccupancyMaxActiveClusters(&value, f_census, &config) == 0 && value == 30,
 	      "clusters of 4, a block an SM: %d", value);
@@ -540,7 +540,7 @@ static void nested(const char *arg)
 	TRY(cu.cuGraphInstantiateWithFlags(&the_exec, the_graph, 0));
 	check(!inside[0] && !inside[1] && !inside[2] && blocks_ran() == 6,
 	      "at the end of an instantiation it is there and can be changed and launched");
-	check(seen.nr == 6 && seen.event[1].cbid == 643, "the end is told once the work is done");
+	check(seen.nr == 6 && seen.event[1].cbid == 643, "the end comes when the work is done");
 }
 
 /* --------------------------------------------------------------------- graph events */
@@ -582,7 +582,7 @@ static void graph_events(const char *arg)
 	seen.nr = 0;
 	TRY(cu.cuGraphCreate(&child, 0));
 	TRY(cu.cuGraphAddChildGraphNode(&cycle, child, NULL, 0, graph));
-	check(!seen.nr, "building tells nobody");
+	check(!seen.nr, "building makes no callback");
 	TRY(cu.cuGraphDestroy(graph));
 	check(seen.nr == 1 && seen.event[0].cbid == 36 && seen.event[0].slot[1] == P(graph) &&
 		      seen.event[0].slot[0] == 24, "36");
@@ -620,7 +620,7 @@ static void libraries(const char *lazily)
 	check(cu.cuLibraryGetKernel(NULL, library, "gpupart_parent") == 1 &&
 		      cu.cuLibraryGetKernel(&kernel, library, "nothing") == 500 &&
 		      cu.cuFuncGetModule(&of, kernel) == 400, "a kernel is no function");
-	check(seen.modules == at_load, "its code is told of%s", *lazily ? " later" : "");
+	check(seen.modules == at_load, "its code is reported%s", *lazily ? " later" : "");
 	check(cu.cuKernelGetFunction(&function, kernel) == 0 &&
 		      cu.cuFuncGetModule(&of, function) == 0 && of == library &&
 		      cu.cuKernelGetFunction(&function, kernel) == 0 && seen.modules == 1,
@@ -821,7 +821,7 @@ static void on_call(void *user, int domain, int cbid, const void *params)
 {
 	(void)params;
 	if (user != &nr_calls || domain != 6 || cbid != 307)
-		check(false, "a call of nobody");
+		check(false, "a call without a caller");
 	__atomic_add_fetch(&nr_calls, 1, __ATOMIC_RELAXED);
 }
 

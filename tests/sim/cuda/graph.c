@@ -371,7 +371,7 @@ static void callbacks(const char *arg)
 	node[1] = node_new(graph, node[3], 2, out);
 	node[2] = node_new(graph, node[1], 3, out);
 	exec = exec_new(graph);
-	check(came(0, 0, 0), "building and instantiating tells nobody");
+	check(came(0, 0, 0), "building and instantiating makes no callback");
 	go(exec);
 	check(seen.nr == 9 && seen.sizes, "the first launch: 9 calls, each of its size");
 	for (i = 0; i < 3; i++) {
@@ -418,7 +418,7 @@ static void callbacks(const char *arg)
 	check(records(out)[2].smid != UINT32_MAX, "but they count");
 	ask(&a, f_census, 4, out);
 	TRY(cu.cuGraphExecKernelNodeSetParams(exec, node[1], &a.params.v1));
-	check(came(0, 0, 0), "another grid tells nobody yet");
+	check(came(0, 0, 0), "another grid makes no callback yet");
 	go(exec);
 	check(seen.nr == 6 && seen.cbid[1] == 1 && seen.params[1][4] == tmd[1] && came(1, 2, 3),
 	      "but at the next launch, for that node");
@@ -429,7 +429,7 @@ static void callbacks(const char *arg)
 	check(came(0, 1, 3), "the graph itself has no say any more");
 
 	TRY(cu.cuGraphExecUpdate_v2(exec, graph, &info));
-	check(info.result == 0 && came(0, 0, 0), "an update tells nobody");
+	check(info.result == 0 && came(0, 0, 0), "an update makes no callback");
 	go(exec);
 	check(seen.params[1][4] == tmd[1] && came(1, 2, 3),
 	      "but at the next launch, for the node that it changed");
@@ -885,7 +885,7 @@ static void capture(const char *arg)
 	nr = 8;
 	TRY(cu.cuGraphGetNodes(graph, all, &nr));
 	check(graph == under_way && nr == 6, "six nodes");
-	check(came(0, 0, 0), "nobody was called");
+	check(came(0, 0, 0), "no callback was made");
 	check(!ran(out[0]) && cu.cuStreamSynchronize(one) == 0 && !ran(out[0]) &&
 		      *(char *)(uintptr_t)big != 0x11, "and nothing ran");
 	check(cu.cuStreamIsCapturing(one, &status) == 0 && !status &&
@@ -907,7 +907,7 @@ static void capture(const char *arg)
 	TRY(cu.cuStreamWaitEvent(two, fork, 0));
 	shape.stream = two;
 	TRY(launch(&shape, out[1]));
-	check(cu.cuStreamEndCapture(one, &graph) == 904 && !graph, "work that nobody joined: 904");
+	check(cu.cuStreamEndCapture(one, &graph) == 904 && !graph, "work that was not joined: 904");
 	check(cu.cuStreamIsCapturing(two, &status) == 0 && !status, "ended all the same");
 
 	TRY(cu.cuStreamBeginCapture_v2(one, 0));
@@ -1243,7 +1243,7 @@ static void wrong(const char *which)
 		check(cu.cuGraphLaunch(exec, stream) == 801 &&
 			      cu.cuGraphUpload(exec, stream) == 801,
 		      "801");
-		check(came(0, 0, 0), "and nobody is called");
+		check(came(0, 0, 0), "and no callback is made");
 		TRY(cu.cuStreamEndCapture(stream, &graph));
 	} else if (!strcmp(which, "another context")) {
 		exec = exec_new(graph);

@@ -231,7 +231,7 @@ static void clusters(const char *path)
 	TRY(run(&shape, records));
 	memcpy(words, hook.tmd + 304, sizeof(words));
 	check(!(hook.tmd[3] & 0x80) && !words[3] && !(hook.tmd[275] & 0x80),
-	      "none of it with load balancing");
+	      "but not with load balancing");
 	shape.policy = CU_CLUSTER_POLICY_SPREAD;
 	TRY(run(&shape, records));
 	check(!(hook.tmd[3] & 0x80) && hook.tmd[275] & 0x80, "spreading asked for: no mask");

@@ -396,7 +396,7 @@ static void command_buffers(const char *arg)
 	for (i = 1; i < 3000; i++)
 		bad += last_end(tiny_out + i * sizeof(struct record), 1) <=
 		       last_end(tiny_out + (i - 1) * sizeof(struct record), 1);
-	check(!bad, "3000 launches that nobody waited for: in order (%u are not)", bad);
+	check(!bad, "3000 launches without a wait: in order (%u are not)", bad);
 
 	/* More streams than channels, each after the previous one. */
 	for (i = 0; i < 100; i++) {

@@ -337,7 +337,7 @@ static void rebuilt(const char *arg)
 	TRY(cu.cuGraphLaunch(exec, NULL));
 	TRY(cu.cuCtxSynchronize());
 	check(cells[0].payload == 8 && cells[1].payload == 9 && cells[1].time > cells[0].time,
-	      "and writes where it was told to since");
+	      "and writes to the new place");
 }
 
 /* Another process reads the GPU's records through the file; this one does not wait. */

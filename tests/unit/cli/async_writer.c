@@ -62,7 +62,7 @@ static void test_nobody_reads(void)
 	       "16 MiB are kept, and more is refused: %d blocks, %d", nr, err);
 	tap_ok(pump_waits(pump), "they wait");
 	err = pump_close(pump);
-	tap_ok(err == -EAGAIN, "and are told of at the end: %d", err);
+	tap_ok(err == -EAGAIN, "and are reported at the end: %d", err);
 }
 
 static void test_end(void)
@@ -74,9 +74,9 @@ static void test_end(void)
 		return;
 	close(fds[0]);
 	pump = pump_open(fds[1]);
-	fputs("to nobody\n", pump_file(pump));
+	fputs("to no reader\n", pump_file(pump));
 	err = pump_close(pump);
-	tap_ok(err == -EPIPE, "a reader that ended is told of: %d", err);
+	tap_ok(err == -EPIPE, "a reader that ended is reported: %d", err);
 	close(fds[1]);
 
 	pump = pump_open(-1);

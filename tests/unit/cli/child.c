@@ -58,7 +58,7 @@ static void test_orphan(void)
 
 	/* This process becomes the parent of the orphan. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1)) {
-		tap_skip("a child ends with who asked: nobody can adopt it here (qemu-user)");
+		tap_skip("a child ends with its caller: it cannot be adopted here (qemu-user)");
 		return;
 	}
 	if (pipe(told))
@@ -113,9 +113,9 @@ int main(void)
 	tap_ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "nothing is left behind");
 
 	err = child_call(crash, NULL, &out, sizeof(out), 10, why, sizeof(why));
-	tap_ok(err == -ECHILD && strstr(why, "Killed"), "a crash is told: %d, %s", err, why);
+	tap_ok(err == -ECHILD && strstr(why, "Killed"), "a crash is reported: %d, %s", err, why);
 	err = child_call(leave, NULL, &out, sizeof(out), 10, why, sizeof(why));
-	tap_ok(err == -ECHILD, "an end without an answer is told: %d, %s", err, why);
+	tap_ok(err == -ECHILD, "an end without an answer is reported: %d, %s", err, why);
 	err = child_call(big, NULL, large, sizeof(large), 10, why, sizeof(why));
 	tap_ok(!err && large[0] == 7 && large[sizeof(large) - 1] == 7,
 	       "an answer larger than a pipe");

@@ -449,11 +449,11 @@ static void test_no_program(void)
 	fd = listen_at(in(top, "named/control"));
 	setenv(MPS_DAEMON_PIPES, in(top, "named"), 1);
 	user = join();
-	tap_ok(user.joined && !*user.noted, "no program, but somebody listens: joined");
+	tap_ok(user.joined && !*user.noted, "no program, but a process listens: joined");
 	end(&user);
 	close(fd);
 	user = join();
-	tap_ok(!user.joined, "no program, and nobody listens");
+	tap_ok(!user.joined, "no program, and no process listens");
 	end(&user);
 	setenv("PATH", path, 1);
 }
@@ -503,7 +503,7 @@ static void test_dead(void)
 	kill_daemon(own);
 	end(&user);
 	tap_ok(SOON(!nr_keepers(NULL)) && is_there(in(own, STARTED)) && !nr_done("quit"),
-	       "the daemon dies: nobody is told to end");
+	       "the daemon dies: no quit is sent");
 	/* The pid now belongs to another process. */
 	snprintf(text, sizeof(text), "%d\n", getpid());
 	put(in(own, CONTROL ".pid"), text);
@@ -548,7 +548,7 @@ static void test_directories(void)
 		refused("mkdir -m 700 gpupart-mps; chown 65534 gpupart-mps",
 			"belongs to user 65534");
 	else
-		tap_skip("not root: there is no directory of somebody else's to be had");
+		tap_skip("not root: no directory of another user is possible");
 
 	clear();
 	snprintf(run, sizeof(run), "%s", getenv("XDG_RUNTIME_DIR"));
@@ -570,7 +570,7 @@ static void test_directories(void)
 	}
 	mkdir(in(top, "another"), 0700);
 	if (geteuid() || chown(in(top, "another"), 65534, 65534)) {
-		tap_skip("not root: there is no directory of somebody else's to be had");
+		tap_skip("not root: no directory of another user is possible");
 	} else {
 		setenv("XDG_RUNTIME_DIR", in(top, "another"), 1);
 		own_directory(text, sizeof(text));
@@ -675,7 +675,7 @@ static void test_quitting(void)
 	user = join();
 	put(in(fake, "clients"), "");
 	end(&user);
-	tap_ok(SOON(nr_done("quit") == 1), "the daemon is told to end");
+	tap_ok(SOON(nr_done("quit") == 1), "the daemon gets a quit");
 	start = process_now_ms();
 	user = join();
 	start = process_now_ms() - start;
@@ -832,7 +832,7 @@ static void test_turns(void)
 	snprintf(pci, sizeof(pci), "f%03x:%02x:01.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
 	snprintf(other, sizeof(other), "f%03x:%02x:02.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
 	mps_note_turns(pci);
-	tap_ok(!*noted, "nobody else on the GPU: nothing is said: %s", noted);
+	tap_ok(!*noted, "no other program on the GPU: no message: %s", noted);
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -849,7 +849,7 @@ static void test_turns(void)
 		goto out;
 	}
 	mps_note_turns(other);
-	tap_ok(!*noted, "others on another GPU: nothing is said: %s", noted);
+	tap_ok(!*noted, "others on another GPU: no message: %s", noted);
 	snprintf(text, sizeof(text), "process %d uses", pid);
 	mps_note_turns(pci);
 	tap_ok(strstr(noted, text) && strstr(noted, "take turns") && strstr(noted, "--mps"), "%s",
@@ -862,7 +862,7 @@ static void test_turns(void)
 	fd = listen_at(in(top, "named/control"));
 	put(in(fake, "hangs"), "");
 	mps_note_turns(pci);
-	tap_ok(!*noted, "one listens there: nothing is said, and it is not waited for: %s", noted);
+	tap_ok(!*noted, "one listens there: no message, and no wait: %s", noted);
 	close(fd);
 	mps_note_turns(pci);
 	tap_ok(strstr(noted, "take turns"), "its socket without it: said");

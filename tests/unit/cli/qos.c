@@ -89,7 +89,7 @@ static void check_sets(struct loop *loop)
 	seen = gpupart_tpcset_or(&d->held, &seen);
 	has = gpupart_tpcset_andnot(&all, &seen);
 	if (!gpupart_tpcset_equal(&has, &d->reserved))
-		break_it(loop, "reserved is not what nobody has");
+		break_it(loop, "reserved TPCs are not the free ones");
 	if (gpupart_tpcset_intersects(&d->reserved, &seen))
 		break_it(loop, "reserved overlaps");
 }
@@ -108,7 +108,7 @@ static void check_others(struct loop *loop)
 	left = loop->board.nr_tpcs - gpupart_tpcset_count(&others);
 	nr = gpupart_tpcset_count(&shared);
 	if (!gpupart_tpcset_subset(&loop->now.held, &others))
-		break_it(loop, "what is nobody's is left out");
+		break_it(loop, "free TPCs are left out");
 	if (nr != (least > left ? least - left : 0))
 		break_it(loop, "shared with others is not what the floors take");
 }
@@ -681,7 +681,7 @@ static void stuck(void)
 	}
 	show(loop, 0, 80);
 	tap_ok(told && loop->now.tenants[0].state == QOS_STUCK,
-	       "a goal that cannot be met is said");
+	       "an impossible goal is reported");
 	tap_ok(loop->now.tenants[0].nr_tpcs <= 40 && loop->now.tenants[1].nr_tpcs >= 26,
 	       "and best effort is not held down for it: %u and %u TPCs",
 	       loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs);
@@ -705,7 +705,7 @@ static void no_together(void)
 			told += !!strstr(loop->said, "cannot be met together");
 		}
 	show(loop, 0, 20);
-	tap_ok(told >= 50, "goals that cannot be met together are said, in %u of 60 epochs", told);
+	tap_ok(told >= 50, "conflicting goals are reported, in %u of 60 epochs", told);
 	tap_ok(loop->now.tenants[0].nr_tpcs + loop->now.tenants[1].nr_tpcs == 65 &&
 	       difference(loop->now.tenants[0].nr_tpcs, loop->now.tenants[1].nr_tpcs) <= 1,
 	       "they share what there is: %u and %u", loop->now.tenants[0].nr_tpcs,
@@ -767,7 +767,7 @@ static void never_reports(void)
 			epochs(loop, 1);
 			told |= !!strstr(loop->said, "t0: it has reported nothing");
 		}
-	tap_ok(told, "a program that never reports is said");
+	tap_ok(told, "a program that never reports is named");
 	tap_ok(loop->now.tenants[0].nr_tpcs == 33, "and keeps its guarantee");
 	tap_ok(loop->now.tenants[1].nr_tpcs == 33, "the other has the rest");
 	tap_ok(!loop->broken, "it never reports: %s", loop->broken ? loop->broken : "all holds");
@@ -790,7 +790,7 @@ static void dies(void)
 	had = both(&loop->now.tenants[2]);
 	loop->plant.gone[2] = true;
 	epochs(loop, 1);
-	tap_ok(!!strstr(loop->said, "t2: it ended"), "one that ends is said");
+	tap_ok(!!strstr(loop->said, "t2: it ended"), "the end of a program is reported");
 	epochs(loop, 30);
 	after = both(&loop->now.tenants[0]);
 	tap_ok(gpupart_tpcset_equal(&before, &after), "and the guaranteed one is not disturbed");
@@ -1086,7 +1086,7 @@ static void served(const struct served_case *s)
 	snprintf(name, sizeof(name), "as measured, %s, %u with noise %u, %u, turned %u %u",
 		 names[s->load], s->alpha, s->noise, s->seed, s->turn.before[0], s->turn.before[1]);
 	tap_ok(loop->counts[0][0] == first && loop->counts[0][1] < 66 - first,
-	       "%s: what both had before is nobody's: begins with %u and %u TPCs", name,
+	       "%s: starts without earlier sets, with %u and %u TPCs", name,
 	       loop->counts[0][0], loop->counts[0][1]);
 	tap_ok(!loop->broken, "%s: %s", name, loop->broken ? loop->broken : "all holds");
 	if (!turning)
@@ -1399,7 +1399,7 @@ static void others_come(void)
 		words += told(loop, "cannot be met even by all 19 TPCs");
 	}
 	tap_ok(words == 1 && loop->now.tenants[0].state == QOS_STUCK &&
-	       loop->now.tenants[0].nr_tpcs == 19, "which is said once, in %u of 40 epochs", words);
+	       loop->now.tenants[0].nr_tpcs == 19, "reported once, in %u of 40 epochs", words);
 	others_have(loop, "");
 	epochs(loop, 1);
 	tap_ok(told(loop, "TPCs 0-45 are free again"), "they go: %s", loop->said);
@@ -1447,7 +1447,7 @@ static void others_and_floors(void)
 		words += told(loop, "shared with others");
 	}
 	now = both(&loop->now.tenants[1]);
-	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "that stands, and is said once");
+	tap_ok(gpupart_tpcset_equal(&before, &now) && !words, "that stays, and is reported once");
 	tap_ok(!loop->broken, "floors: %s", loop->broken ? loop->broken : "all holds");
 	end(loop);
 	free(loop);
@@ -1505,7 +1505,7 @@ static void set_from_outside(void)
 		words += told(loop, "t0: somebody else changed its set");
 		nr += loop->now.tenants[0].state == QOS_DISTURBED;
 	}
-	tap_ok(nr == 8 && words == 1, "other sets are said once, in %u of %u epochs", words, nr);
+	tap_ok(nr == 8 && words == 1, "reported once, in %u of %u epochs", words, nr);
 	epochs(loop, 20);
 	tap_ok(loop->now.tenants[0].nr_tpcs == before[0] &&
 	       loop->now.tenants[1].nr_tpcs == before[1] &&

@@ -73,6 +73,6 @@ int main(void)
 	now_ns = MOST_NS - 1;
 	tap_ok(!live_drained(&live, 0, DRAIN_NS, MOST_NS), "a kernel that does not end");
 	now_ns = MOST_NS;
-	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "holds nobody up for ever");
+	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "delays no tenant forever");
 	return tap_done();
 }

@@ -152,7 +152,7 @@ int main(void)
 	slow_one(false);
 	slow_one(true);
 
-	tap_ok(!pace_part(&pace, 5 * MS), "nothing was told: nothing is under way");
+	tap_ok(!pace_part(&pace, 5 * MS), "without a report no work is in progress");
 	pace_told(&pace, 1000, 1, 10 * MS);
 	tap_ok(!pace_part(&pace, 15 * MS), "one report has no pace");
 	pace_told(&pace, 0, 0, 12 * MS);

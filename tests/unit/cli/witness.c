@@ -113,7 +113,7 @@ static void check_watch(void)
 	tap_ok(!witness_woken(watch), "told once");
 	close(watch);
 	unlink(watched);
-	tap_ok(!witness_woken(-1), "no watch: nothing is told");
+	tap_ok(!witness_woken(-1), "no watch: no report");
 }
 
 int main(int argc, char **argv)

@@ -130,7 +130,7 @@ int main(void)
 	begin();
 	kernels[1].stubborn = true;
 	tap_ok(graph_rebuild(&api, NULL, NULL, &some) && some && built_again(1),
-	       "one that takes no change leaves the others to be built again, which is told");
+	       "a node that refuses the change leaves the others to be rebuilt, which is reported");
 	begin();
 	update_refuses_more = true;
 	tap_ok(graph_rebuild(&api, NULL, NULL, &some) && !some && built_again(-1),

@@ -134,7 +134,7 @@ static void test_kernel(void)
 	static char wide[1024] = "\177ELF.nv.constant0.";
 
 	load(1, launching, sizeof(launching));
-	tap_ok(!*kernel, "no kernel is named: none is told");
+	tap_ok(!*kernel, "no kernel is named: none is reported");
 	load(1, one, sizeof(one));
 	tap_ok(!strcmp(kernel, "a_kernel"), "the first is: '%s'", kernel);
 	strcpy(far + 100, ".nv.constant0.far");

@@ -307,7 +307,7 @@ static void ask(struct asked *asked)
 /* If several processes ask at once for more than half, exactly one gets it in each round. */
 static void test_one_gets_it(void)
 {
-	int nobody = 0, several = 0;
+	int none = 0, several = 0;
 	struct asked *asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	bool good = true;
@@ -324,12 +324,12 @@ static void test_one_gets_it(void)
 	for (int i = 0; i < ASKING; i++)
 		good = exited(pids[i]) && good;
 	for (int i = 0; i < ROUNDS; i++) {
-		nobody += !asked->got[i];
+		none += !asked->got[i];
 		several += asked->got[i] > 1;
 	}
 	tap_ok(good && !several, "%d processes ask at once: never do both get it (%d of %d)",
 	       ASKING, several, ROUNDS);
-	tap_ok(!nobody, "and never neither (%d)", nobody);
+	tap_ok(!none, "and never neither (%d)", none);
 	tap_ok(ledger_sweep(tenant) && access(path, F_OK), "a sweep takes the file away");
 	munmap(asked, sizeof(*asked));
 }
@@ -765,7 +765,7 @@ static void test_files_that_lie(void)
 	header.shared.layout++;
 	tap_ok(!write_file((char *)&header, sizeof(header), 0600) && both_say(0, -EPROTO) &&
 	       both_say(0, -EPROTO),
-	       "one of another layout is not made anew, though nobody is in it");
+	       "one of another layout is not created again, even without processes");
 	tap_ok(ledger_sweep(tenant) && access(path, F_OK), "and can be taken away");
 }
 
@@ -787,7 +787,7 @@ static void test_held(void)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	tap_ok(both_say(-EPROTO, 0) && ledger_sweep(tenant) && access(path, F_OK),
-	       "once nobody is in it, it is made anew");
+	       "without processes it is created again");
 }
 
 /* Slots without an owner, full of numbers: values in a file alone do not count. */
@@ -811,7 +811,7 @@ static void test_claims(void)
 	if (pwrite(fd, &(uint32_t){ 4 }, 4, offsetof(struct ledger_header, nr_slots)) != 4)
 		tap_ok(0, "the file can be written");
 	close(fd);
-	tap_ok(is_seen(0, 1), "slots that nobody has locked are nobody's");
+	tap_ok(is_seen(0, 1), "slots without a lock have no owner");
 	tap_ok(!ledger_charge(ledger, gpu, 1000), "and take no room");
 	ledger_leave(ledger, true);
 }
@@ -850,7 +850,7 @@ static void test_lives(void)
 	    pwrite(fd, &(uint32_t){ 2 }, 4, offsetof(struct ledger_header, nr_slots)) != 4)
 		tap_ok(0, "the file can be written");
 	tap_ok(ledger_file_lock(fd, LEDGER_LOCK_OF(1)) && is_seen(0, 1),
-	       "not where somebody has its lock either");
+	       "nor if a process has its lock");
 	close(fd);
 	ledger_leave(ledger, true);
 }

@@ -165,7 +165,7 @@ static void many_streams(void)
 	tap_ok(recorded == 64 && reads(64, 0, 64, 36, 36), "the 65th stream has no ring");
 	for (int i = 0; i < 100; i++)
 		end(l[i]);
-	tap_ok(reads(64, 64, 0, 36, 36), "of its launches nobody knows the end");
+	tap_ok(reads(64, 64, 0, 36, 36), "the ends of its launches are unknown");
 	records_stream_gone(records, (uintptr_t)many[0].tmd);
 	tap_ok(launch(&many[99]).cell, "one goes: another has its ring");
 }
@@ -346,12 +346,12 @@ static void contexts(void)
 	struct launched a, b;
 
 	s->ctx = CTX(1);
-	tap_ok(!launch(s).cell && reads(0, 0, 0, 1, 1), "a context that nobody told of");
+	tap_ok(!launch(s).cell && reads(0, 0, 0, 1, 1), "an unknown context");
 	records_context(records, &cuda, CTX(1));
 	a = launch(s);
 	b = launch(s);
 	end(a);
-	tap_ok(reads(2, 1, 1, 1, 1), "is told of");
+	tap_ok(reads(2, 1, 1, 1, 1), "is known");
 	records_context_gone(records, CTX(1));
 	tap_ok(reads(2, 1, 0, 1, 2), "it goes: what is outstanding becomes unknown");
 	tap_ok(!launch(s).cell && reads(2, 1, 0, 2, 3), "launches in it are unrecorded");

@@ -101,12 +101,12 @@ static void test_folder(void)
 	tap_ok(!note("0-a") && !note("0-5") && grants(list, 2) == 2 &&
 	       !strcmp(list[0].id, "0-5") && grants(list, 1) == 2,
 	       "two are listed, by id");
-	tap_ok(node_gives(4711) && !node_gives(4712), "somebody was given something");
+	tap_ok(node_gives(4711) && !node_gives(4712), "one user has a grant, another one has none");
 	folder_uid = 4711;
 	tap_ok(refused(), "a folder of another user");
 	tap_ok(!node_gives(4711) && gpupart_job_list(gp, &job, 1,
 						     sizeof(struct gpupart_job)) >= 0,
-	       "nobody was given anything by it");
+	       "it gives no grant");
 	folder_uid = 0;
 	tap_ok(!chmod(folder, 0775) && refused(), "one that a group may write");
 	tap_ok(!chmod(folder, 0757) && refused(), "one that everybody may write");

@@ -415,7 +415,7 @@ static void test_forged(void)
 	block_path(path, sizeof(path), 1, control_pid_namespace());
 	close(forge(path, getppid(), "forged"));
 	tap_ok(!times_named("forged", &process) && access(path, F_OK),
-	       "a block that no process has is nobody's, and removed");
+	       "a page without a process has no owner, and is removed");
 	if (geteuid()) {
 		tap_skip("other users' blocks: only as root");
 		return;
@@ -440,7 +440,7 @@ static void test_forged(void)
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
 		snprintf(path, sizeof(path), "/dev/shm/%s", aliases[i]);
 		mkdir(path, 0700);
-		tap_ok(times_named("victim", &process) == 1, "a folder \"%s\" is nobody's",
+		tap_ok(times_named("victim", &process) == 1, "a folder \"%s\" belongs to no user",
 		       aliases[i]);
 		rmdir(path);
 	}
@@ -480,7 +480,7 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/1-pipe", folder);
 	unlink(path);
 	if (tap_ok(!mkfifo(path, 0600), "a pipe is made"))
-		tap_ok(times_listed() == 1, "a pipe that nobody writes holds nobody up");
+		tap_ok(times_listed() == 1, "a pipe without a writer does not block the reader");
 	unlink(path);
 	tap_ok(!put_file("1-empty", 0) && !put_file("1-zero", sizeof(struct control_block)) &&
 	       !put_file("1-long", sizeof(struct control_block) + 1) && times_listed() == 1,

@@ -81,11 +81,11 @@ static void test_back(void)
 		tap_ok(false, "board e opens");
 		return;
 	}
-	tap_ok(!gpupart_topology_capture(gp, topo, "somebody, by hand", &text) &&
-		       strstr(text, "\norigin = somebody, by hand\n") &&
+	tap_ok(!gpupart_topology_capture(gp, topo, "a person, manually", &text) &&
+		       strstr(text, "\norigin = a person, manually\n") &&
 		       !topo_file_parse(gp, "memory", text, strlen(text), &again),
 	       "who captured it goes into the capture");
-	tap_ok(!strcmp(gpupart_topology_info(again)->origin, "somebody, by hand") &&
+	tap_ok(!strcmp(gpupart_topology_info(again)->origin, "a person, manually") &&
 		       !strcmp(gpupart_topology_info(again)->source, "memory") &&
 		       gpupart_topology_hash(again) == gpupart_topology_hash(topo),
 	       "and comes out of it");
