@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# gpupart for bash-completion: asks completion/words and knows nothing of gpupart itself.
+# gpupart for bash-completion: completion/words computes the candidates.
 # shellcheck shell=bash
 _gpupart()
 {
