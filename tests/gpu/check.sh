@@ -52,11 +52,11 @@ ok $? "nothing here says simulated"
 
 # As an ordinary user, with a separate cache.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
-	mkdir -m 777 "$tmp/nobody"
+	mkdir -m 777 "$tmp/user"
 	chmod a+rx "$tmp"
-	XDG_CACHE_HOME="$tmp/nobody" timeout 60 setpriv --reuid=65534 --regid=65534 --clear-groups \
-		"$gpupart" verify >"$out/verify-nobody.txt" 2>&1
-	ok $? "verify as nobody: $(grep -E '^[0-9]+ passed' "$out/verify-nobody.txt")"
+	XDG_CACHE_HOME="$tmp/user" timeout 60 setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$gpupart" verify >"$out/verify-user.txt" 2>&1
+	ok $? "verify as an ordinary user: $(grep -E '^[0-9]+ passed' "$out/verify-user.txt")"
 else
 	skip "not root: cannot become another user"
 fi

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Prints the values that the real driver reports by the source "rm": the list of GPUs and one
- * topology, then the time to open it. To be run as root and as nobody, optionally with a
+ * topology, then the time to open it. To be run as root and as an ordinary user, optionally with a
  * selector. Exit status 77 without a driver.
  */
 #include <errno.h>

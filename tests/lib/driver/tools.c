@@ -240,7 +240,7 @@ static void meanwhile(void)
 	tap_ok(good == NR_TIMES, "confined %u times of %d while tools come and go", good, NR_TIMES);
 }
 
-static void nobody_asked(void)
+static void not_asked(void)
 {
 	struct gpupart_attach_options options = { sizeof(options), .profilers = 1 };
 	uint32_t handle;
@@ -340,7 +340,7 @@ static const struct scenario scenarios[] = {
 	{ "whole-domains", whole_domains, "@b", { NULL }, NULL },
 	{ "again-and-again", again_and_again, "@b", { NULL }, NULL },
 	{ "meanwhile", meanwhile, "@b", { NULL }, NULL },
-	{ "nobody-asked", nobody_asked, "@b", { NULL }, NULL },
+	{ "not-asked", not_asked, "@b", { NULL }, NULL },
 	{ "by-environment", by_environment, "@b", { "GPUPART_PROFILE=1" }, NULL },
 	{ "injected", injected, "@b",
 	  { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=0-3", "GPUPART_PROFILE=1" }, prepare },

@@ -168,7 +168,7 @@ static bool graphs_begin(P *graph, P *node, P *exec)
 		      "a graph, without an error so far");
 }
 
-static bool amiss(const char *word)
+static bool graphs_error_has(const char *word)
 {
 	struct gpupart_check check;
 
@@ -196,7 +196,7 @@ static void graph_renamed(void)
 	tap_ok(launched(exec, 0, &seen) == NR_BLOCKS && dropped() == 1,
 	       "is used up by the graph's launch, which is counted");
 	tap_ok(ran_on(&p, s, &all), "so it does not wait for a later one");
-	amiss("function 514 is not cuGraphLaunch");
+	graphs_error_has("function 514 is not cuGraphLaunch");
 }
 
 static void made_renamed(void)
@@ -204,7 +204,7 @@ static void made_renamed(void)
 	P graph, node, exec;
 
 	if (graphs_begin(&graph, &node, &exec))
-		amiss("function 643 is not cuGraphInstantiateWithFlags");
+		graphs_error_has("function 643 is not cuGraphInstantiateWithFlags");
 }
 
 /*
@@ -225,7 +225,7 @@ static void change_renamed(void)
 	gpupart_process_set(gp, gpu, &set);
 	tap_ok(launched(exec, 1, &seen) == NR_BLOCKS / 2, "another set leaves it so");
 	tap_ok(stale() == 1, "which is counted");
-	amiss("function 692 is not cuGraphExecKernelNodeSetParams_v2");
+	graphs_error_has("function 692 is not cuGraphExecKernelNodeSetParams_v2");
 }
 
 static void update_renamed(void)
@@ -242,7 +242,7 @@ static void update_renamed(void)
 	gpupart_process_set(gp, gpu, &set);
 	tap_ok(launched(exec, 1, &seen) == NR_BLOCKS && stale() == 1,
 	       "another set leaves it so, which is counted");
-	amiss("function 696 is not cuGraphExecUpdate_v2");
+	graphs_error_has("function 696 is not cuGraphExecUpdate_v2");
 }
 
 static const struct scenario scenarios[] = {
