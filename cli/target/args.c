@@ -128,6 +128,10 @@ static int take(struct args *args, int opt, const char *help)
 	case 'i':
 		return take_text("-i", "sample:NAME or a capture's path", &args->source);
 	case 'o':
+		if (!strcmp(optarg, "-")) {
+			args->output = NULL;
+			return 0;
+		}
 		return take_text("-o", "a file to write to", &args->output);
 	default:
 		return print_help(help);

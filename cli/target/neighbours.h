@@ -15,7 +15,7 @@ struct neighbour {
 	struct gpupart_tpcset set;
 };
 
-/* Who asks, what is known of everybody, and who is told of each that is found. */
+/* The GPU and the processes to look at; found() is called for each process with a limit there. */
 struct neighbours {
 	const struct args *args;
 	const struct gpupart_topology *topo;
@@ -25,6 +25,7 @@ struct neighbours {
 	int nr_processes, nr_jobs;	/* below 0: they could not be listed */
 	void (*found)(void *user, const struct neighbour *found);
 	void *user;
+	bool (*is_left_out)(int pid);	/* a process that does not count; NULL: all do */
 };
 
 /* Those that show themselves: only the lists are looked at. */
