@@ -464,6 +464,8 @@ int args_input(struct args *args)
 	args->has_defaults = true;
 	if (!source || !*source) {
 		status = settings_default("input", &setting);
+		/* A command that is started anew would report the mistake twice. */
+		setting = status ? NULL : setting;
 		source = setting ? setting->value : NULL;
 		from = setting ? alloc_text("%s%s = ", setting->from, setting->key) : NULL;
 	}
