@@ -261,7 +261,9 @@ struct gpupart_process {
  * @max of them into @list, by pid. Returns how many there are. -EACCES, .. where /dev/shm cannot
  * be read. Of another user's folder no more than 4096 files and 4 MiB of /proc/PID/maps are
  * read, for one second of CPU time: a user that has more gets one more row, @pid 0 and no GPU,
- * whose @problem says it. A call for the number alone (@max 0) takes as long as one for the list.
+ * whose @problem says it. So does one row of user 0 if /dev/shm has more than 65536 names, or all
+ * users together take more than 4 seconds. A call for the number alone (@max 0) takes as long as
+ * one for the list.
  */
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 			 size_t size);

@@ -48,6 +48,22 @@ int control_lock_file(int fd);
  */
 uint64_t control_budget_begin(uid_t uid);
 bool control_budget_spent(uint64_t end);
+/*
+ * The folders of the users other than root, for root. Any user can make names below CONTROL_ROOT:
+ * of all names so many are looked at, for so many seconds of this thread's CPU time in all.
+ */
+#define CONTROL_MAX_NAMES 65536
+#define CONTROL_MAX_SECONDS 4
+struct control_folders {
+	DIR *root;		/* NULL: it cannot be listed, see errno, or this is not root */
+	unsigned int nr_names;
+	uint64_t end;
+	bool is_cut;		/* not all was looked at */
+};
+
+void control_folders_begin(struct control_folders *folders);
+/* The next user's, in @uid; false: the end, and @folders is closed. */
+bool control_next_folder(struct control_folders *folders, uid_t *uid);
 /* Whose folder that is: "gpupart-0", not "gpupart-00" which anybody can make. */
 bool control_folder_uid(const char *name, uid_t *uid);
 /* @room bytes of another process into @len: printable ASCII or a question mark, and an end. */

@@ -99,33 +99,44 @@ for damage in "s/^[0-9]*/x/" "1s/.*/garbage/" '1d' '$d' removed; do
 done
 
 # ------------------------------------------------------------------------- a damaged page
-cat >"$tmp/place.c" <<'END'
+# damage FILE CONFINED DRIVER CLUSTER: those counters of a lane, in hexadecimal.
+cat >"$tmp/damage.c" <<'END'
 #include <stdio.h>
+#include <stdlib.h>
 #include "lib/state/process_block.h"
-int main(void)
+int main(int argc, char **argv)
 {
-	printf("%zu %zu\n", offsetof(struct control_block, lanes), sizeof(struct control_lane));
+	const int places[] = { CONTROL_CONFINED, CONTROL_WIDENED_DRIVER, CONTROL_WIDENED_CLUSTER };
+	FILE *file = fopen(argv[1], "r+");
+
+	for (int i = 0; file && i + 2 < argc; i++) {
+		uint64_t value = strtoull(argv[i + 2], NULL, 16);
+
+		fseek(file, offsetof(struct control_block, lanes[60].counters[places[i]]), SEEK_SET);
+		fwrite(&value, sizeof(value), 1, file);
+	}
+	return !file || fclose(file);
 }
 END
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1 &&
-	${CC:-cc} -I. -Iinclude -Iinclude/uapi -D_GNU_SOURCE -o "$tmp/place" "$tmp/place.c" 2>"$tmp/err"; then
+	${CC:-cc} -I. -Iinclude -Iinclude/uapi -D_GNU_SOURCE -o "$tmp/damage" "$tmp/damage.c" \
+		2>"$tmp/err"; then
 	mkdir -m 777 "$tmp/other"
 	touch "$go.other" "$go.other.hold"
 	XDG_CACHE_HOME=$tmp/other setpriv --reuid 4733 --clear-groups "$gpupart" run --exec \
 		-i sample:h200-e -t 8-9 --name "other$$" -- "$tmp/work" "$go.other" 2>/dev/null &
 	other=$!
 	until_true sh -c "'$gpupart' ps | grep -q other$$"
-	for byte in 377 177 200 000; do
-		# Lane 1 and all behind it.
-		"$tmp/place" | {
-			read -r at size
-			head -c $((size * 60)) /dev/zero | tr '\000' "\\$byte" |
-				dd of=/dev/shm/gpupart-4733/$other.* bs=1 seek=$((at + size)) conv=notrunc 2>/dev/null
-		}
+	for values in "8000000000000000 4000000000000000 4000000000000000" \
+		"ffffffffffffffff ffffffffffffffff ffffffffffffffff" "0 8000000000000001 0" "0 0 0"; do
+		# shellcheck disable=SC2086 # a list of words
+		"$tmp/damage" /dev/shm/gpupart-4733/$other.*[0-9a-f] $values ||
+			ok 1 "the page cannot be changed"
 		try metrics -o "$tmp/b.prom"
 		cp "$tmp/b.prom" "$tmp/out"
 		new=$(value gpupart_launches_total "other$$")
-		is "$status $(grep -c '^gpupart.* -' "$tmp/out")" "0 0" "bytes $byte in another user's page: no sample is negative"
+		is "$status $(grep -c '^gpupart.* -' "$tmp/out")" "0 0" \
+			"$values in another user's page: no sample is negative"
 		not_less "$new" "${old_launches:-0}"
 		ok $? "and launches do not fall: $new, ${old_launches:-0}"
 		old_launches=$new
@@ -199,23 +210,41 @@ done
 rm "$go.odd"
 
 # ------------------------------------------------------------------------- a flood of names
-if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1; then
-	# shellcheck disable=SC2016 # for python
-	setpriv --reuid 4733 --clear-groups python3 -c 'import os
-for i in range(100000, 120000):
-    os.mkdir("/dev/shm/gpupart-%d" % i, 0o700)' 2>"$tmp/err"
-	for words in ps metrics "top --json -n 1"; do
-		# shellcheck disable=SC2086 # a list of words
-		try $words
-		is "$status $(grep -c "/dev/shm: .*gpupart-" "$tmp/err") $(wc -l <"$tmp/err")" "0 1 1" \
-			"20000 folders of another user: $words says that not all are looked at"
-		has "$out" "$one" "and shows root's own"
-	done
-	find /dev/shm -maxdepth 1 -name 'gpupart-1[01]????' -type d -empty -user 4733 -delete
-	try ps
-	is "$err" "" "without them nothing is said"
-else
-	skip "another user's folders: not root, or no setpriv"
-fi
 rm -f "$go" "$go".*
+wait
+# Mostly folders of another user with the names of still others; in a /dev/shm of its own.
+cat >"$tmp/flood" <<'END'
+mount -t tmpfs -o mode=1777,nr_inodes=200000 none /dev/shm || exit
+tmp=$1 gpupart=$2
+touch "$tmp/go" "$tmp/go.hold"
+# shellcheck disable=SC2086 # a list of words
+"$gpupart" run --exec $3 -t 0-3 --name flooded -- "$tmp/work" "$tmp/go" 2>/dev/null &
+for _ in $(seq 600); do
+	"$gpupart" ps 2>/dev/null | grep -q flooded && break
+	sleep 0.1
+done
+"$gpupart" ps >/dev/null
+seq 100000 $((100000 + $4)) | sed 's,^,/dev/shm/gpupart-,' |
+	setpriv --reuid 4733 --clear-groups xargs mkdir -m 700
+for words in ps metrics "top --json -n 2 -d 0.1"; do
+	# shellcheck disable=SC2086 # a list of words
+	"$gpupart" $words >"$tmp/out" 2>"$tmp/err"
+	echo "$words: $? $(grep -c flooded "$tmp/out" | sed 's/[1-9][0-9]*/shown/')" \
+		"$(grep -c "/dev/shm has more than is looked at" "$tmp/err") $(wc -l <"$tmp/err")"
+done
+rm -f "$tmp/go" "$tmp/go.hold"
+wait
+END
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1 && unshare -m true 2>/dev/null; then
+	for nr in 1000 70000; do
+		said=$((nr > 65536))
+		is "$(unshare -m --propagation private sh "$tmp/flood" "$tmp" "$gpupart" "$e" $nr 2>&1)" \
+			"ps: 0 shown $said $said
+metrics: 0 shown $said $said
+top --json -n 2 -d 0.1: 0 shown $said $said" \
+			"$nr names that another user made: root's are shown; said once: $said"
+	done
+else
+	skip "another user's folders: not root, no setpriv or no namespaces"
+fi
 tap_done

@@ -437,10 +437,17 @@ ok(until(lambda: len(kubelet.devices) == 132) and held() == before, "and what it
 third = kubelet.give("third", ids[0][56:])
 own = ("GPUPART_SET", "GPUPART_NAME", "GPUPART_JOB", "GPUPART_TENANT", "GPUPART_MEM")
 shared = [
-    ({k: v for k, v in peer.variables(e).items() if k not in own}, sorted(m.inside for m in e.mounts))
+    (
+        {k: v for k, v in peer.variables(e).items() if k not in own},
+        sorted(m.inside for m in e.mounts),
+    )
     for e in (first, third)
 ]
-ok(shared[0] == shared[1], "with another environment of the plugin a container has the same", shared)
+ok(
+    shared[0] == shared[1],
+    "with another environment of the plugin a container has the same",
+    shared,
+)
 sets = [peer.tpcs(peer.variables(e)["GPUPART_SET"]) for e in (first, second, third)]
 ok(len(set.union(*sets)) == 66, "a third container gets what the two have not", sets)
 kubelet.stop()
