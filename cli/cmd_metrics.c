@@ -13,6 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/metrics/metrics.h"
 #include "cli/target/args.h"
+#include "cli/target/settings.h"
 #include "cli/util/atomic_file.h"
 #include "cli/util/number.h"
 #include "cli/util/out.h"
@@ -65,6 +66,21 @@ static int look_now(char **text, bool openmetrics, int age)
 	return status;
 }
 
+/* No counter is below that in the file that is there. */
+static void raise_to_last(const char *path)
+{
+	FILE *file = metrics_open(path);
+	char *text = NULL;
+	size_t room = 0;
+
+	/* Up to a byte that is in no such file. */
+	if (file && getdelim(&text, &room, 0, file) > 0)
+		metrics_raise(&metrics, text);
+	free(text);
+	if (file)
+		fclose(file);
+}
+
 static int write_once(const struct args *args, bool openmetrics)
 {
 	struct stat st;
@@ -75,12 +91,17 @@ static int write_once(const struct args *args, bool openmetrics)
 	int err = keep ? metrics_totals_read(totals) : 0, status;
 	struct out out;
 
-	if (err)
+	if (err > 0)
+		remark("%s:%d: is not a line of totals: ignored", totals, err);
+	else if (err)
 		remark("%s: %s: counts of ended processes are lost", totals,
 		       err == -EPERM ? "is not a file of this user" : whole_words(err));
 	/* Do not write it either: it may be a FIFO without a reader. */
 	keep = keep && err != -EPERM;
-	status = look_now(&text, openmetrics, 0);
+	status = look_now(NULL, openmetrics, 0);
+	if (!status && keep)
+		raise_to_last(args->output);
+	text = metrics_text(&metrics, openmetrics);
 	err = !status && keep ? metrics_totals_write(totals) : 0;
 	if (err)
 		status = failure("-o %s: %s", totals, whole_words(err));
@@ -248,6 +269,7 @@ int cmd_metrics(int argc, char **argv)
 		return usage_error(
 			"%s cannot be used with --listen: each reader asks for its own format",
 			form ? "--of" : "-o");
+	settings_report();
 	model_begin(&metrics.model, NULL, NULL);
 	return where ? serve_at(where) : write_once(&args, openmetrics);
 }

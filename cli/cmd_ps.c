@@ -4,6 +4,7 @@
 #include "cli/target/args.h"
 #include "cli/target/engines.h"
 #include "cli/target/look.h"
+#include "cli/target/settings.h"
 #include "cli/util/out.h"
 
 const char ps_help[] =
@@ -69,6 +70,7 @@ int cmd_ps(int argc, char **argv)
 		return status;
 	if (engines)
 		return args_input(&args) ?: engines_show(&args, seconds);
+	settings_report();
 	status = look_take(&look, 0) ?: out_open(&out, &args);
 	if (!status) {
 		if (args.json)

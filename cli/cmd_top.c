@@ -9,6 +9,7 @@
 #include "cli/cmd.h"
 #include "cli/draw/picture.h"
 #include "cli/target/args.h"
+#include "cli/target/settings.h"
 #include "cli/top/top.h"
 #include "cli/util/number.h"
 
@@ -202,7 +203,7 @@ int cmd_top(int argc, char **argv)
 					   { .name = "once", .given = &once },
 					   { 0 } };
 	struct sigaction action = { .sa_handler = on_interrupt };
-	struct args args = { 0 };
+	struct args args = { .lenient = true };
 	struct top top = { .set = cmd_set };
 	unsigned long looks = 0;
 	double seconds = 1;
@@ -221,6 +222,7 @@ int cmd_top(int argc, char **argv)
 	status = args_simulate(&args);
 	if (status)
 		return status;
+	settings_report();
 	model_begin(&top.model, args.gpu, args.simulated ? args.source : NULL);
 	/* Rates are known from the second reading on. */
 	if (once)

@@ -293,8 +293,9 @@ struct gpupart_process {
  * pid: up to @max of them into @list. Returns the number of processes. -EACCES and so on if
  * /dev/shm cannot be read. In another user's directory the call reads at most 4096 files and 4
  * MiB of /proc/PID/maps, for at most one second of CPU time. A user with more than that gets
- * one more row, with @pid 0 and no GPU, whose @problem says so. A call for the number alone
- * (@max 0) takes as long as one for the list.
+ * one more row, with @pid 0 and no GPU, whose @problem says so. User 0 gets such a row if /dev/shm
+ * has more than 65536 names, or if all users together take more than 4 seconds. A call for the
+ * number alone (@max 0) takes as long as one for the list.
  */
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 			 size_t size);

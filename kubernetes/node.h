@@ -13,6 +13,7 @@
 enum node_driver { NODE_DRIVER_FILES, NODE_DRIVER_CDI, NODE_DRIVER_RUNTIME };
 
 struct node {
+	const char *config;	/* the path of the settings */
 	uint64_t memory_per_tpc;	/* bytes; 0: no quota */
 	bool mps;		/* pods are clients of the node's MPS daemon */
 	unsigned int uid;	/* whose folder of blocks pods have */
@@ -25,8 +26,8 @@ struct node {
 extern struct node node;
 
 /*
- * Reads the settings in @config, which need not be there, and the GPUs, which
- * 'gpupart slurm-node' looks at unless they are simulated. 0, or an error.
+ * Reads the settings in the file @config, which need not exist and whose name is kept, and the
+ * GPUs, which 'gpupart slurm-node' looks at unless they are simulated. 0, or an error.
  */
 int node_open(const char *config);
 

@@ -17,9 +17,13 @@
 #include "cli/util/process.h"
 #include "kubernetes/grpc.h"
 #include "kubernetes/pods.h"
+#include "slurm/node_lock.h"
 
 #define FOLDER "/var/lib/kubelet"
 #define ENDPOINT "gpupart.sock"
+/* Of the node: grants are. Kubelet removes all files beside the socket when it starts. */
+#define LOCK "/run/gpupart/device-plugin.lock"
+#define LOCK_SECONDS 1
 #define REGISTER_MS 15000
 #define LIST_MS 2000
 #define WATCH_MS 500	/* of kubelet's socket and our own */
@@ -282,9 +286,9 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 		return;
 	/* Asks no daemon, only the kernel: it is to take no time. */
 	if (node.mps && !mps_daemon_answers(&daemon)) {
-		grpc_fail(status, GRPC_UNAVAILABLE, "mps = yes in " NODE_CONFIG
-			  ", and no MPS daemon answers in " MPS_DAEMON_NODE
-			  ": see 'systemctl status gpupart-mps'");
+		grpc_fail(status, GRPC_UNAVAILABLE,
+			  "mps = yes in %.200s, and no MPS daemon answers in " MPS_DAEMON_NODE
+			  ": see 'systemctl status gpupart-mps'", node.config);
 		return;
 	}
 	err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
@@ -410,6 +414,35 @@ static void serve(void)
 	}
 }
 
+/* Two plugins would take back each other's grants. The lock is held until the process ends. */
+static int lock_node(void)
+{
+	char why[256];
+	int fd = node_lock(LOCK, LOCK_SECONDS, why, sizeof(why));
+
+	if (fd == -EBUSY)
+		return failure(
+			"another gpupart-device-plugin runs on this node and holds " LOCK
+			": stop it first; lslocks(8) shows its process");
+	return fd < 0 ? failure("%s", why) : 0;
+}
+
+/* What is given to containers depends on no variable but those that find programs and libraries. */
+static void clear_environment(void)
+{
+	static const char *const kept[] = { "PATH", "LD_LIBRARY_PATH" };
+	char *values[2];
+
+	for (int i = 0; i < 2; i++)
+		values[i] = getenv(kept[i]) ? alloc_text("%s", getenv(kept[i])) : NULL;
+	clearenv();
+	for (int i = 0; i < 2; i++) {
+		if (values[i])
+			setenv(kept[i], values[i], 1);
+		free(values[i]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *folder = FOLDER, *config = NODE_CONFIG;
@@ -433,8 +466,9 @@ int main(int argc, char **argv)
 	snprintf(lister, sizeof(lister), "%s/pod-resources/kubelet.sock", folder);
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGINT, &end, NULL);
+	clear_environment();
 	cmd_gp = alloc_gpupart();
-	if (node_open(config))
+	if (lock_node() || node_open(config))
 		return EXIT_FAILED;
 	server = grpc_open(methods);
 	serve();

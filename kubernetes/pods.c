@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 #include "cli/target/blocks.h"
+#include "cli/target/cgroup.h"
 #include "cli/target/hold.h"
 #include "cli/target/neighbours.h"
 #include "cli/target/shown.h"
@@ -22,6 +24,7 @@
 #define PREFIX "0-0-"		/* no job of Slurm's, whose ids have one hyphen */
 #define IDS "pod ids="
 #define LOCK_SECONDS 3
+#define RUN_LOCK_SECONDS 1
 #define GRACE_NS 10000000000ull	/* kubelet notes a grant after Allocate */
 
 /* The ids that the kubelet that runs now has listed. */
@@ -56,6 +59,77 @@ static void read_pod(const struct gpupart_grant *grant, unsigned int gpu, struct
 	gpupart_tpcset_parse_hex(NULL, grant->asked + strlen(IDS), &pod->ids);
 	pod->born = strtoull(grant->id + strlen(PREFIX), NULL, 16);
 	pod->is_young = now_ns() < pod->born + GRACE_NS;
+}
+
+static ino_t namespace_of(int pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/*
+ * Whether process @pid has the folder of a grant among its mounts: that pod of @pods, which may be
+ * NULL, lives. A container can give folders of its own any name, but not FOLDERS' device.
+ */
+static bool look_at_mounts(int pid, struct pods *pods)
+{
+	char path[32], *line = NULL, *id;
+	unsigned int device[2];
+	struct stat folders;
+	bool found = false;
+	size_t room = 0;
+	int at;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
+	file = stat(FOLDERS, &folders) ? NULL : fopen(path, "re");
+	while (file && getline(&line, &room, file) > 0) {
+		at = 0;
+		sscanf(line, "%*d %*d %u:%u %n", &device[0], &device[1], &at);
+		if (!at || makedev(device[0], device[1]) != folders.st_dev)
+			continue;
+		line[at + strcspn(line + at, " ")] = 0;
+		id = strstr(line + at, "/" PREFIX);
+		found |= id != NULL;
+		for (unsigned int i = 0; id && pods && i < pods->nr; i++)
+			pods->list[i].lives |= !strcmp(id + 1, pods->list[i].grant.id);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static void look_for_processes(struct pods *pods)
+{
+	ino_t own = namespace_of(getpid()), last = own, at;
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+
+	/* A container's processes mostly have numbers in a row. */
+	while (proc && (entry = readdir(proc))) {
+		if (*entry->d_name < '1' || *entry->d_name > '9')
+			continue;
+		at = namespace_of(atoi(entry->d_name));
+		if (at && at != own && at != last)
+			look_at_mounts(atoi(entry->d_name), pods);
+		last = at;
+	}
+	if (proc)
+		closedir(proc);
+}
+
+/* What a pod's processes say of their sets is the pod's to write: its grant counts instead. */
+static bool is_in_pod(int pid)
+{
+	struct cgroup_ids ids;
+
+	cgroup_read(pid, &ids);
+	return *ids.pod || (namespace_of(pid) != namespace_of(getpid()) &&
+			    look_at_mounts(pid, NULL));
 }
 
 int pods_read(struct pods *pods)
@@ -98,56 +172,11 @@ int pods_read(struct pods *pods)
 		args[g] = (struct args){ .cmd = cmd_name, .simulated = board->simulated };
 		beside[g] = (struct neighbours){
 			.args = &args[g], .topo = board->topo, .pci = board->pci,
+			.is_left_out = is_in_pod,
 		};
 	}
 	neighbours_add(beside, node.boards.nr, pods->taken);
 	return 0;
-}
-
-static ino_t namespace_of(const char *pid)
-{
-	char path[300];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%s/ns/mnt", pid);
-	return stat(path, &st) ? 0 : st.st_ino;
-}
-
-/* A container's mounts name the folder of its grant, whatever became of its environment. */
-static void look_at_mounts(const char *pid, struct pods *pods)
-{
-	char path[300], *line = NULL;
-	size_t room = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%s/mountinfo", pid);
-	file = fopen(path, "re");
-	while (file && getline(&line, &room, file) > 0)
-		for (unsigned int i = 0; strstr(line, PREFIX) && i < pods->nr; i++)
-			if (strstr(line, pods->list[i].grant.id))
-				pods->list[i].lives = true;
-	free(line);
-	if (file)
-		fclose(file);
-}
-
-static void look_for_processes(struct pods *pods)
-{
-	ino_t own = namespace_of("self"), last = own, at;
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-
-	/* A container's processes mostly have numbers in a row. */
-	while (proc && (entry = readdir(proc))) {
-		if (*entry->d_name < '1' || *entry->d_name > '9')
-			continue;
-		at = namespace_of(entry->d_name);
-		if (at && at != own && at != last)
-			look_at_mounts(entry->d_name, pods);
-		last = at;
-	}
-	if (proc)
-		closedir(proc);
 }
 
 /* The folder that a container has in the place of GPUPART_GRANT_ROOT. */
@@ -362,18 +391,21 @@ static int place(struct pods *pods, unsigned int gpu,
 	return err;
 }
 
-/* That of root's `run -n`, then that of the node's schedulers. */
+/*
+ * The lock of root's `run -n`, then that of the node's schedulers. Containers can hold the first
+ * one, whose folder they may have: without it a run that begins now may get the same TPCs.
+ */
 static int lock(int fds[2], char *why, size_t len)
 {
 	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8];
 	int err = blocks_make(0, why, len);
 
 	snprintf(path, sizeof(path), "%s/lock", blocks_path(0, folder));
-	fds[0] = err ?: node_lock(path, LOCK_SECONDS, why, len);
+	fds[0] = err ?: node_lock(path, RUN_LOCK_SECONDS, why, len);
 	if (fds[0] < 0)
-		return fds[0];
+		remark("not locked against 'gpupart run -n': %s", why);
 	fds[1] = node_lock(NODE_LOCK, LOCK_SECONDS, why, len);
-	if (fds[1] < 0)
+	if (fds[1] < 0 && fds[0] >= 0)
 		close(fds[0]);
 	return fds[1] < 0 ? fds[1] : 0;
 }
@@ -400,7 +432,8 @@ int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
 	err = err ?: place(&pods, gpu, ids, grant, why, len);
 	free(pods.list);
 	close(fds[1]);
-	close(fds[0]);
+	if (fds[0] >= 0)
+		close(fds[0]);
 	if (err)
 		return err;
 	folder_of(grant->id, folder);

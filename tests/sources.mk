@@ -137,6 +137,7 @@ TEST_SH := \
 	tests/cli/manpages.sh \
 	tests/cli/mem.sh \
 	tests/cli/metrics.sh \
+	tests/cli/metrics_bad.sh \
 	tests/cli/mps.sh \
 	tests/cli/output.sh \
 	tests/cli/pages.sh \

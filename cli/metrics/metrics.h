@@ -35,15 +35,28 @@ int metrics_collect(struct metrics *metrics, int age);
 char *metrics_text(const struct metrics *metrics, bool openmetrics);
 
 /*
- * totals.c keeps what ended processes of a job had. One look: metrics_totals_add() for each process
- * of a row, metrics_totals_end(), metrics_totals_sum() for each row.
+ * Raises the counters of jobs to those in @before, the last text that was written: after a loss of
+ * totals they would be smaller.
+ */
+void metrics_raise(struct metrics *metrics, const char *before);
+
+/*
+ * totals.c keeps the counts of a job's ended processes. One look: metrics_totals_add() for each
+ * process of a row, metrics_totals_end(), metrics_totals_sum() for each row.
  */
 void metrics_totals_add(const struct metrics_row *row, int pid, const double *counters);
 void metrics_totals_end(void);
 void metrics_totals_sum(struct metrics_row *row);
-/* From and to a file, for looks of several processes: 0 or -errno. A bad line is left out. */
+/* Raises @counter of @row by @more, in this look and the next ones. */
+void metrics_totals_raise(struct metrics_row *row, int counter, double more);
+/*
+ * From and to a file, for looks of several processes: 0 or -errno, -EPERM if another user could
+ * have written it. Reading ignores bad lines, and returns the number of the first one.
+ */
 int metrics_totals_read(const char *path);
 int metrics_totals_write(const char *path);
+/* A file that only this user can have written: a stream, or NULL and errno. */
+FILE *metrics_open(const char *path);
 
 /*
  * The one function of METRICS_HTTP, the library that alone is linked with libmicrohttpd: serves on

@@ -88,7 +88,8 @@ static void print_gpus(FILE *file, const struct model *model, bool openmetrics)
 	}
 }
 
-static void print_row(FILE *file, const char *name, const struct metrics_row *row, double value)
+/* What a sample begins with, up to its value. */
+static void print_row(FILE *file, const char *name, const struct metrics_row *row)
 {
 	char before = '{';
 
@@ -101,7 +102,35 @@ static void print_row(FILE *file, const char *name, const struct metrics_row *ro
 	print_label(file, "slurm_job", row->ids.slurm, &before);
 	print_label(file, "pod_uid", row->ids.pod, &before);
 	print_label(file, "container_id", row->ids.container, &before);
-	fprintf(file, "} %.15g\n", value);
+	fputs("} ", file);
+}
+
+void metrics_raise(struct metrics *metrics, const char *before)
+{
+	const char *from = before, *found;
+	char *sample, *end, name[64];
+	double last;
+	size_t len;
+	FILE *file;
+
+	for (int m = 0; m < METRIC_NR_COUNTERS; m++)
+		for (struct metrics_row *row = metrics->rows; row < metrics->rows + metrics->nr;
+		     row++) {
+			snprintf(name, sizeof(name), "\n%s_total", families[m].name);
+			file = alloc_file(&sample, &len);
+			print_row(file, name, row);
+			alloc_file_close(file);
+			/* Mostly the order is the same. */
+			found = strstr(from, sample) ?: strstr(before, sample);
+			free(sample);
+			/* The number of a process that ended may be another one's. */
+			if (!found || !strncmp(row->job, "pid-", 4))
+				continue;
+			from = found;
+			last = strtod(found + len, &end);
+			if (last > row->values[m] && isfinite(last) && *end == '\n')
+				metrics_totals_raise(row, m, last - row->values[m]);
+		}
 }
 
 char *metrics_text(const struct metrics *metrics, bool openmetrics)
@@ -119,9 +148,10 @@ char *metrics_text(const struct metrics *metrics, bool openmetrics)
 			   counter ? "counter" : "gauge", openmetrics ? families[m].unit : NULL,
 			   families[m].help);
 		for (unsigned int i = 0; i < metrics->nr; i++)
-			if (!isnan(metrics->rows[i].values[m]))
-				print_row(file, name, &metrics->rows[i],
-					  metrics->rows[i].values[m]);
+			if (!isnan(metrics->rows[i].values[m])) {
+				print_row(file, name, &metrics->rows[i]);
+				fprintf(file, "%.15g\n", metrics->rows[i].values[m]);
+			}
 	}
 	if (openmetrics)
 		fputs("# EOF\n", file);

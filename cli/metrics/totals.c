@@ -127,6 +127,17 @@ void metrics_totals_sum(struct metrics_row *row)
 	}
 }
 
+void metrics_totals_raise(struct metrics_row *row, int counter, double more)
+{
+	const struct total ended = total_of(row, ENDED);
+	double values[METRIC_NR_COUNTERS] = { NAN, NAN, NAN, NAN };
+	unsigned int n = find(&ended);
+
+	values[counter] = more;
+	add(totals[n].values, values);
+	add(row->values, values);
+}
+
 /* One that is infinite would stay so. */
 static bool are_counts(const double *values)
 {
@@ -136,36 +147,43 @@ static bool are_counts(const double *values)
 	return true;
 }
 
-int metrics_totals_read(const char *path)
+FILE *metrics_open(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
-	FILE *file;
+
+	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid()))
+		return fd < 0 ? NULL : fdopen(fd, "r");
+	close(fd);
+	errno = EPERM;
+	return NULL;
+}
+
+int metrics_totals_read(const char *path)
+{
+	FILE *file = metrics_open(path);
+	int nr_lines = 0, bad = 0;
 	char line[512];
 
-	if (fd < 0)
+	if (!file)
 		return errno == ENOENT ? 0 : -errno;
-	/* Another user's could say anything. */
-	file = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() ?
-		fdopen(fd, "r") : NULL;
-	if (!file) {
-		close(fd);
-		return -EPERM;
-	}
 	while (nr_totals < 2 * MAX_TOTALS && fgets(line, sizeof(line), file)) {
 		struct total t = { 0 };
 		double *v = t.values;
 		unsigned int n;
 
+		nr_lines++;
 		if (sscanf(line, "%u %63s %19s %d %lld %lf %lf %lf %lf", &t.uid, t.job,
-			   t.pci, &t.pid, &t.at, &v[0], &v[1], &v[2], &v[3]) != 9 ||
-		    !are_counts(v))
-			continue;
-		n = find(&t);
-		totals[n] = t;
+			   t.pci, &t.pid, &t.at, &v[0], &v[1], &v[2], &v[3]) == 9 &&
+		    are_counts(v)) {
+			n = find(&t);
+			totals[n] = t;
+		} else {
+			bad = bad ?: nr_lines;
+		}
 	}
 	fclose(file);
-	return 0;
+	return bad;
 }
 
 int metrics_totals_write(const char *path)

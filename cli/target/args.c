@@ -129,6 +129,10 @@ static int take(struct args *args, int opt, const char *help)
 	case 'i':
 		return take_text("-i", "sample:NAME or a capture's path", &args->source);
 	case 'o':
+		if (!strcmp(optarg, "-")) {
+			args->output = NULL;
+			return 0;
+		}
 		return take_text("-o", "a file to write to", &args->output);
 	default:
 		return print_help(help);
@@ -463,6 +467,8 @@ int args_input(struct args *args)
 	args->has_defaults = true;
 	if (!source || !*source) {
 		status = settings_default("input", &setting);
+		/* A command that is started anew would report the mistake twice. */
+		setting = status ? NULL : setting;
 		source = setting ? setting->value : NULL;
 		from = setting ? alloc_text("%s%s = ", setting->from, setting->key) : NULL;
 	}

@@ -35,6 +35,23 @@ static bool is_recent(const struct look *look, double age)
 	return recent;
 }
 
+/* Says once what root did not look at of other users' files. */
+static void say_rest(const struct look *look)
+{
+	static bool said;
+	bool found = false;
+
+	for (int i = 0; i < look->nr && !said; i++) {
+		const struct gpupart_process *p = &look->list[i];
+
+		if (p->pid || *p->pci || *p->name || !*p->problem)
+			continue;
+		remark("%s", p->problem);
+		found = true;
+	}
+	said |= found;
+}
+
 int look_take(struct look *look, double age)
 {
 	free(look->list);
@@ -43,6 +60,7 @@ int look_take(struct look *look, double age)
 	look->nr = shown_processes(cmd_gp, &look->list);
 	if (look->nr < 0)
 		return failure("%s", gpupart_error(cmd_gp));
+	say_rest(look);
 	if (is_recent(look, age))
 		return 0;
 	free(look->jobs);

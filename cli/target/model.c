@@ -10,6 +10,7 @@
 #include "cli/util/alloc.h"
 #include "lib/private.h"
 
+#define MAX_SUM 1e18
 #define RUN_DASHES 3	/* an id is PID-START-NAMESPACE, with -NUMBER on further GPUs */
 
 /* ------------------------------------------------------------------- GPUs */
@@ -147,6 +148,14 @@ static void list_jobs(struct model *model)
 	}
 }
 
+/* The sum of two values that a damaged page may have made up; the result fits an int64_t. */
+static double sum(double a, double b)
+{
+	const double both = a < 0 ? b : b < 0 ? a : a + b;
+
+	return both < MAX_SUM ? both : MAX_SUM;
+}
+
 /* Memory charged to the process's tenant, else memory reported by the management library. */
 static void find_memory(const struct model *model, struct model_row *row)
 {
@@ -160,16 +169,11 @@ static void find_memory(const struct model *model, struct model_row *row)
 		    !strcmp(tenants->processes[i].pci, p->pci))
 			use = &tenants->processes[i];
 	if (use)
-		row->memory = use->used;
+		row->memory = sum(use->used, -1);
 	for (int i = 0; use && i < tenants->nr; i++)
 		if (tenants->list[i].uid == p->uid && !strcmp(tenants->list[i].pci, p->pci) &&
 		    !strcmp(tenants->list[i].name, use->tenant) && tenants->list[i].quota)
 			row->quota = tenants->list[i].quota;
-}
-
-static double sum(double a, double b)
-{
-	return a < 0 ? b : b < 0 ? a : a + b;
 }
 
 static void find_gpu_busy(const struct model *model, struct model_row *row)

@@ -107,10 +107,13 @@ static const char *value_of(const char *environment, const char *name)
 	return "";
 }
 
-static bool is_ignored(const struct args *args, int pid, const char *name)
+static bool is_ignored(const struct neighbours *n, int pid, const char *name)
 {
+	const struct args *args = n->args;
+
 	return pid == getpid() || (args->ignored_pid && pid == args->ignored_pid) ||
-	       (args->ignored_name && !strcmp(name, args->ignored_name));
+	       (args->ignored_name && !strcmp(name, args->ignored_name)) ||
+	       (n->is_left_out && n->is_left_out(pid));
 }
 
 /* Whether the state page of @pid has a limit; if not, its environment is read. */
@@ -159,7 +162,7 @@ static void look_at_words(const struct neighbours *n, int pid, const char *envir
 	/* Simulated GPUs with the same address but other captures are different. */
 	if (*now && (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
 	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1") &&
-	    !is_ignored(n->args, found.pid, found.name) &&
+	    !is_ignored(n, found.pid, found.name) &&
 	    !gpupart_set_parse(NULL, n->topo, now, &found.set))
 		n->found(n->user, &found);
 	free(words);
@@ -183,7 +186,7 @@ void neighbours_shown(const struct neighbours *n)
 
 		if (*process->limit && !*process->problem &&
 		    neighbours_is_here(n, process->pci, process->source, process->simulated) &&
-		    !is_ignored(n->args, process->pid, process->name) &&
+		    !is_ignored(n, process->pid, process->name) &&
 		    !gpupart_set_parse(NULL, n->topo, process->limit, &found.set))
 			n->found(n->user, &found);
 	}

@@ -25,6 +25,7 @@ struct neighbours {
 	int nr_processes, nr_jobs;	/* below 0 if they could not be listed */
 	void (*found)(void *user, const struct neighbour *found);
 	void *user;
+	bool (*is_left_out)(int pid);	/* a process that does not count; NULL: all do */
 };
 
 /* Finds programs in the lists, that is, by their state pages. */

@@ -15,6 +15,7 @@
 static struct setting *settings;	/* the user's, then the node's */
 static unsigned int nr_settings;
 static char *ignored[2];		/* why a file is not read, or NULL */
+static int node_status;			/* of reading the node's file */
 
 static const struct setting *find(const char *kind, const char *name)
 {
@@ -96,7 +97,8 @@ static int read_files(void)
 	if (path)
 		status = read_file(path, true);
 	free(path);
-	return status ?: read_file(GPUPART_CONFIG, false);
+	node_status = read_file(GPUPART_CONFIG, false);
+	return status ?: node_status;
 }
 
 void settings_note(void)
@@ -105,6 +107,15 @@ void settings_note(void)
 		remark("%s", ignored[true]);
 	free(ignored[true]);
 	ignored[true] = NULL;
+}
+
+void settings_report(void)
+{
+	read_files();
+	settings_note();
+	/* As the library reads it: "strict", and whether others could have written it. */
+	if (!node_status && gpupart_config_strict(cmd_gp) < 0)
+		remark("%s", gpupart_error(cmd_gp));
 }
 
 int settings_default(const char *key, const struct setting **setting)

@@ -26,4 +26,7 @@ int settings_set(const char *name, const struct setting **setting);
  */
 void settings_note(void);
 
+/* Reports all mistakes in both files on stderr, for a command that goes on without them. */
+void settings_report(void);
+
 #endif

@@ -197,6 +197,14 @@ uint64_t control_budget_begin(uid_t uid)
 	return uid == geteuid() ? UINT64_MAX : cpu_ns() + 1000000000;
 }
 
+void control_folders_begin(struct control_folders *folders)
+{
+	*folders = (struct control_folders){
+		.root = geteuid() ? NULL : opendir(CONTROL_ROOT),
+		.end = cpu_ns() + CONTROL_MAX_SECONDS * 1000000000ull,
+	};
+}
+
 bool control_budget_spent(uint64_t end)
 {
 	return end != UINT64_MAX && cpu_ns() > end;
@@ -212,6 +220,27 @@ bool control_folder_uid(const char *name, uid_t *uid)
 	*uid = number;
 	snprintf(canonical, sizeof(canonical), "gpupart-%u", number);
 	return !strcmp(name, canonical);
+}
+
+bool control_next_folder(struct control_folders *folders, uid_t *uid)
+{
+	struct dirent *entry;
+	struct stat st;
+
+	while (folders->root && (entry = readdir(folders->root))) {
+		folders->is_cut = ++folders->nr_names > CONTROL_MAX_NAMES ||
+				  control_budget_spent(folders->end);
+		if (folders->is_cut)
+			break;
+		/* Names are free for anybody; a folder of that user is not. */
+		if (control_folder_uid(entry->d_name, uid) && *uid &&
+		    !fstatat(dirfd(folders->root), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    st.st_uid == *uid)
+			return true;
+	}
+	if (folders->root)
+		closedir(folders->root);
+	return false;
 }
 
 bool control_proc_is_ours(void)

@@ -67,6 +67,23 @@ int control_lock_file(int fd);
 uint64_t control_budget_begin(uid_t uid);
 bool control_budget_spent(uint64_t end);
 /*
+/*
+ * Lists the directories of users other than root, for root. Any user can create names in
+ * CONTROL_ROOT, so the number of names and this thread's CPU time are bounded.
+ */
+#define CONTROL_MAX_NAMES 65536
+#define CONTROL_MAX_SECONDS 4
+struct control_folders {
+	DIR *root;		/* NULL: it cannot be listed, see errno, or this is not root */
+	unsigned int nr_names;
+	uint64_t end;
+	bool is_cut;		/* a bound was met */
+};
+
+void control_folders_begin(struct control_folders *folders);
+/* Finds the next user's directory and sets @uid. Returns false at the end, and closes @folders. */
+bool control_next_folder(struct control_folders *folders, uid_t *uid);
+/*
  * The user of a directory by its name: "gpupart-0", but not "gpupart-00", which any user can
  * create.
  */

@@ -286,17 +286,13 @@ static void visit_user(struct visit *visit, uid_t uid)
 
 static unsigned int visit_all(struct visit *visit)
 {
-	struct dirent *entry;
+	struct control_folders folders;
 	uid_t uid;
-	DIR *root;
 
 	visit_user(visit, geteuid());
-	root = geteuid() ? NULL : opendir(CONTROL_ROOT);
-	while (root && (entry = readdir(root)))
-		if (control_folder_uid(entry->d_name, &uid) && uid)
-			visit_user(visit, uid);
-	if (root)
-		closedir(root);
+	control_folders_begin(&folders);
+	while (control_next_folder(&folders, &uid))
+		visit_user(visit, uid);
 	free(visit->living.jobs);
 	return visit->nr;
 }

@@ -310,26 +310,28 @@ unsigned int process_list_own(struct gpupart_process *list, unsigned int max)
 
 static int list_processes(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
-	struct gpupart_process *list = rows;
+	struct gpupart_process *list = rows, rest = { .pid = 0 };
 	struct holder_table table = { .maps_max = 0 };
-	struct dirent *entry;
+	struct control_folders folders;
 	unsigned int nr = 0;
 	uid_t uid;
-	DIR *root;
 
 	(void)arg;
 	if (geteuid())
 		return process_list_own(list, max);
-	root = opendir("/dev/shm");
-	if (!root && errno != ENOENT)
+	control_folders_begin(&folders);
+	if (!folders.root && errno != ENOENT)
 		return ctx_fail(gp, -errno, "/dev/shm cannot be read: %s", strerror(errno));
 	/* List our own directory first, so that other users cannot fill the list. */
 	list_dir(0, &table, list, max, &nr);
-	while (root && (entry = readdir(root)))
-		if (control_folder_uid(entry->d_name, &uid) && uid)
-			list_dir(uid, &table, list, max, &nr);
-	if (root)
-		closedir(root);
+	while (control_next_folder(&folders, &uid))
+		list_dir(uid, &table, list, max, &nr);
+	if (folders.is_cut) {
+		snprintf(rest.problem, sizeof(rest.problem),
+			 "/dev/shm has more than is looked at (%u names, %u s of work): other processes of users may run",
+			 CONTROL_MAX_NAMES, CONTROL_MAX_SECONDS);
+		add_row(list, max, &nr, &rest);
+	}
 	holder_table_free(&table);
 	sort(list, nr, max);
 	return nr;

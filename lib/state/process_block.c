@@ -18,6 +18,9 @@
 #define CONTROL_SIZE	\
 	((sizeof(struct control_block) + CONTROL_PAGE - 1) / CONTROL_PAGE * CONTROL_PAGE)
 
+/* The counters of one thread. A damaged page can hold any value; this bound keeps sums positive. */
+#define MAX_COUNT	(1ull << 48)
+
 /* Used until something must be kept, and if memory is short; it is never published. */
 static struct control_block unseen;
 struct control_block *control_self = &unseen;
@@ -426,8 +429,12 @@ void control_counters(const struct control_block *block, struct gpupart_counters
 
 	memset(c, 0, sizeof(*c));
 	for (int lane = 0; lane < CONTROL_NR_LANES; lane++)
-		for (int i = 0; i < CONTROL_NR_COUNTERS; i++)
-			n[i] += __atomic_load_n(&block->lanes[lane].counters[i], __ATOMIC_RELAXED);
+		for (int i = 0; i < CONTROL_NR_COUNTERS; i++) {
+			uint64_t count = __atomic_load_n(&block->lanes[lane].counters[i],
+							 __ATOMIC_RELAXED);
+
+			n[i] += count < MAX_COUNT ? count : MAX_COUNT;
+		}
 	for (int i = CONTROL_FREE + 1; i < CONTROL_NR_LAUNCHES; i++)
 		c->launches += n[i];
 }

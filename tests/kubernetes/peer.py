@@ -47,9 +47,12 @@ class Plugin:
         self.words += ["--config", config or "/nonexistent"]
         self.process = None
 
-    def start(self):
+    def start(self, **env):
         self.process = subprocess.Popen(
-            self.words, stderr=open(self.log, "a"), stdin=subprocess.DEVNULL
+            self.words,
+            stderr=open(self.log, "a"),
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **env},
         )
 
     def stop(self, sig=signal.SIGKILL):

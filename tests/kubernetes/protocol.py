@@ -370,10 +370,64 @@ for w in watches:
 channel.close()
 answers("streams that are cancelled")
 
+# ---------------------------------------------------- what a pod can write, another plugin
+def healthy_for(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if set(kubelet.devices.values()) != {"Healthy"}:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+until(lambda: set(kubelet.devices.values()) == {"Healthy"})
+pages = peer.container(
+    first,
+    ["flock", "/dev/shm/gpupart-0/lock", "sleep", "1000"],
+    env={"GPUPART_JOB": "", "GPUPART_SET": "0-65"},
+)
+until(lambda: "flock" in open("/proc/%d/cmdline" % pages.pid).read())
+ok(healthy_for(3), "a pod's process that claims all TPCs takes none of the node's", kubelet.devices)
+reply = kubelet.give("beside", ids[1][:4])
+ok(
+    len(peer.tpcs(peer.variables(reply)["GPUPART_SET"])) == 4,
+    "nor does it keep the plugin from giving while it holds a lock in its folder",
+    reply,
+)
+del kubelet.given["beside"]
+kubelet.note()
+pages.kill()
+pages.wait()
+until(lambda: len(held()) == 2)
+status = subprocess.run(plugin.words, capture_output=True, text=True, timeout=60)
+ok(
+    status.returncode == 1
+    and "another gpupart-device-plugin runs on this node" in status.stderr
+    and plugin.process.poll() is None,
+    "a second plugin refuses to run beside the first",
+    status,
+)
+
 # ---------------------------------------------------------------- restarts
 plugin.stop()
 before = held()
-plugin.start()
+os.makedirs(tmp + "/xdg/gpupart")
+with open(tmp + "/xdg/gpupart/config", "w") as file:
+    file.write("default.input = sample:h200-b\n")
+plugin.start(
+    XDG_CONFIG_HOME=tmp + "/xdg",
+    GPUPART_INPUT="sample:h200-c",
+    GPUPART_SET="0-3",
+    GPUPART_GPU="1",
+    GPUPART_NAME="leak",
+    GPUPART_TENANT="leak",
+    GPUPART_RULES="leak",
+    GPUPART_DISABLE="1",
+    GPUPART_SIM="/nowhere",
+    CUDA_VISIBLE_DEVICES="1",
+    CUDA_MPS_PIPE_DIRECTORY="/leak",
+    LD_AUDIT="/leak.so",
+)
 ok(
     until(lambda: len(kubelet.registered) == 2),
     "a plugin that was killed registers again",
@@ -381,6 +435,19 @@ ok(
 )
 ok(until(lambda: len(kubelet.devices) == 132) and held() == before, "and what it gave is given")
 third = kubelet.give("third", ids[0][56:])
+own = ("GPUPART_SET", "GPUPART_NAME", "GPUPART_JOB", "GPUPART_TENANT", "GPUPART_MEM")
+shared = [
+    (
+        {k: v for k, v in peer.variables(e).items() if k not in own},
+        sorted(m.inside for m in e.mounts),
+    )
+    for e in (first, third)
+]
+ok(
+    shared[0] == shared[1],
+    "with another environment of the plugin a container has the same",
+    shared,
+)
 sets = [peer.tpcs(peer.variables(e)["GPUPART_SET"]) for e in (first, second, third)]
 ok(len(set.union(*sets)) == 66, "a third container gets what the two have not", sets)
 kubelet.stop()
@@ -454,7 +521,7 @@ until(lambda: kubelet.registered)
 until(lambda: len(kubelet.devices) == 132)
 refused(
     lambda: kubelet.allocate(ids[1][30:34]),
-    "no MPS daemon answers in /run/gpupart/mps",
+    "mps = yes in %s, and no MPS daemon answers in /run/gpupart/mps" % config,
     "mps = yes without a daemon",
     code.UNAVAILABLE,
 )
@@ -477,6 +544,7 @@ for text, part in (
     ("mps = maybe\n", "line 1"),
     ("memory-per-tpc = 1T\n", "memory-per-tpc"),
     ("uid = x\n", "uid = x"),
+    ("uid = 0\nmps = no\n\nuid = 1\n", "line 4: 'uid' is given twice"),
 ):
     write_config(text)
     status = subprocess.run(plugin.words, capture_output=True, text=True)
