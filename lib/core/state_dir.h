@@ -67,7 +67,6 @@ int control_lock_file(int fd);
 uint64_t control_budget_begin(uid_t uid);
 bool control_budget_spent(uint64_t end);
 /*
-/*
  * Lists the directories of users other than root, for root. Any user can create names in
  * CONTROL_ROOT, so the number of names and this thread's CPU time are bounded.
  */
