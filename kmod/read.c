@@ -100,8 +100,12 @@ int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
 	int err = reader->rd32(reader, offset, value);
 
-	if (!err && gp_topo_bad_read(*value))
+	if (!err && gp_topo_bad_read(*value)) {
 		err = -EIO;
+		/* Other values are kept by the rd32 of a reader that is not live. */
+		if (reader->live && reader->keep)
+			reader->keep(reader, offset, *value, false);
+	}
 	if (err) {
 		reader->fault.err = err;
 		reader->fault.offset = offset;
@@ -141,6 +145,8 @@ const char *gp_topo_unreadable(int err)
 	switch (err) {
 	case -ENODEV:
 		return "gone";
+	case -EAGAIN:
+		return "asleep and being woken: ask again";
 	case -EHOSTDOWN:
 		return "asleep, and could not be woken";
 	case -ENXIO:
@@ -172,6 +178,9 @@ int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fus
 	if (err)
 		return err;
 	*present = ~(floorswept | by_software) & topo_mask(nr);
+	/* A unit without any part would be floorswept itself. */
+	if (!*present)
+		return gp_topo_nonsense(reader, fuse->at + 4 * index, floorswept);
 	gp_topo_keep(reader, fuse->at + 4 * index, floorswept);
 	if (fuse->at2)
 		gp_topo_keep(reader, fuse->at2 + 4 * index, by_software);

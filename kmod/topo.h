@@ -25,7 +25,7 @@ struct topo_reader {
 	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
 	/* A value was judged: it @lasts, or counts for a second. May be NULL. */
 	void (*keep)(struct topo_reader *reader, u32 offset, u32 value, bool lasts);
-	bool live;		/* the registers change all the time: rd32 keeps none */
+	bool live;		/* the registers change all the time: only refusals are kept */
 	struct topo_fault fault;	/* of the last read that failed */
 };
 

@@ -28,6 +28,20 @@ for what in 0x0=BOOT_0 0xa00=BOOT_42 0x22430=NUM_GPCS; do
 	check $? "when it is good, the GPU is read, with no driver that comes or goes"
 	rmmod gpupart
 done
+# A value that is wrong only once.
+for what in gh100-h200-e:0x820c38 kepler-gk110:0x22504 ampere-ga100:0x820c38; do
+	name=${what%%:*}
+	host load 0 $name >/dev/null
+	host bad 0 ${what#*:} 0x3 >/dev/null
+	insmod /gpupart.ko
+	! cmp -s /proc/gpu0/topology /pages/$name.topology
+	check $? "$name, a fuse that reads 0x3 at load: $(sed -n 's/^present *//p' /proc/gpu0/topology)"
+	host good 0 >/dev/null
+	until_true 30 cmp -s /proc/gpu0/topology /pages/$name.topology
+	check $? "when it is good, it is read"
+	rmmod gpupart
+done
+host load 0 gh100-h200-e >/dev/null
 # A map of GPCs that cannot be is a page that says so, until there is one.
 host bad 0 0xcc00 0 >/dev/null
 host poke 0 0xcc04 0 >/dev/null

@@ -26,10 +26,22 @@ host reads 0 >/dev/null
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "its page again"
 same "$(host reads 0) $(cat $status)" "0 suspended" "register reads for it, and the GPU is still"
+# A value that is new each time would keep it awake.
+wakes=$(cat /sys/module/sleepy/parameters/wakes) i=0
+while [ $i -lt 20 ]; do
+	gpunl user cat /proc/gpu0/timer >/tmp/out 2>/dev/null && echo "it is read"
+	[ ! -s /tmp/out ] || echo "it is $(cat /tmp/out)"
+	i=$((i + 1))
+done >/tmp/said
+same "$(cat /tmp/said)" "" "what nobody reads of the timer of a GPU that sleeps"
+same "$(cat $status) $(host reads 0) $(($(cat /sys/module/sleepy/parameters/wakes) - wakes))" "suspended 0 0" \
+	"the GPU, its register reads and its wake-ups after $i reads of the timer"
+echo on >/sys/bus/pci/devices/0000:01:00.0/power/control
 cat /proc/gpu0/timer >/dev/null
-check $? "the timer wakes it"
+check $? "awake, its timer is read"
+echo auto >/sys/bus/pci/devices/0000:01:00.0/power/control
 asleep
-check $? "for as long as it takes"
+check $? "and it sleeps again"
 
 echo 1 >/sys/module/sleepy/parameters/stubborn
 cat /proc/gpu0/timer >/tmp/out 2>/dev/null

@@ -16,6 +16,8 @@ if grep -qs '\[deep\]' /sys/power/mem_sleep && [ -e $alarm ]; then
 	host load 0 gh100-h200-e >/dev/null
 	insmod /sleepy.ko shows=/proc/gpu0/gpc_mask
 	insmod /gpupart.ko
+	# The timer does not wake the GPU.
+	echo on >/sys/bus/pci/devices/0000:01:00.0/power/control
 	slept=$(host slept 0)
 	rm -f /tmp/suspend-over /tmp/suspend-reads
 	for i in 1 2 3; do
@@ -37,6 +39,7 @@ if grep -qs '\[deep\]' /sys/power/mem_sleep && [ -e $alarm ]; then
 	same "$(host slept 0)" "$slept" "reads that came while it was in D3"
 	[ ! -e /tmp/suspend-bad ]
 	check $? "pages that are not the GPU's: $(tr '\n' '|' </tmp/suspend-bad 2>/dev/null)"
+	echo auto >/sys/bus/pci/devices/0000:01:00.0/power/control
 	rmmod gpupart
 
 	# A GPU that was not ready is tried again after 1.5 seconds, but not while the machine goes to
