@@ -81,6 +81,13 @@ int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source,
 			struct gpupart_gpu_info *info,
 			struct gpupart_engine_use list[GPUPART_MAX_ENGINES]);
 
+/*
+ * Of libgpupart-manage.so.0. The process that owns all TSGs of users on the graphics engine of the
+ * GPU at @pci; 0: there are several or none, or it is not known. Asks NVIDIA's driver, which may
+ * hang. Only in the machine's own pid namespace, where no process is hidden.
+ */
+int gpupart_engine_owner(struct gpupart *gp, const char *pci);
+
 /* The compute class that the driver, or the capture, tells: 0xcbc0 is GH100's; 0 unknown. */
 unsigned int gpupart_topology_compute_class(const struct gpupart_topology *topo);
 
