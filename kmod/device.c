@@ -28,7 +28,7 @@ static DEFINE_MUTEX(gpus_lock);		/* protects both; the innermost lock */
  */
 #define STAMP_SHIFT	32
 #define STAMP_MASK	0x3fffffffu
-#define CONFIRMED	(1ul << 62)
+#define CONFIRMED	BIT(62)
 
 static u32 stamp_now(void)
 {
@@ -235,8 +235,10 @@ int gp_gpu_topology(struct gpu_session *session)
 	fs = kmalloc(sizeof(*fs), GFP_KERNEL);
 	err = fs ? gp_topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
 	/* Parts that could not be read are only noted in @fs. */
-	if (session->err)
-		err = session->reader.fault.err = session->err;
+	if (session->err) {
+		err = session->err;
+		session->reader.fault.err = err;
+	}
 	if (!err)
 		update_topology(gpu, fs);
 	kfree(fs);

@@ -56,26 +56,26 @@ void gpupart_learn(unsigned int *nr_launches);
 
 struct gpupart_engine_tsg {
 	unsigned int tsg, samples;
-	int channel;			/* the last that was seen with it, -1 none */
+	int channel;			/* the last one seen with this TSG, -1 none */
 };
 
 struct gpupart_engine_use {
-	char name[48];			/* "" where the type has none */
+	char name[48];			/* "" if the type has none */
 	unsigned int runlist;		/* its pri-base */
 	unsigned int id;		/* the runlist's, in a work-submit token */
 	unsigned int type, instance;
 	unsigned int samples;		/* of these: */
-	unsigned int idle, switching, others;	/* others: TSGs past the most that are told apart */
+	unsigned int idle, switching, others;	/* others: TSGs that did not fit into @tsgs */
 	unsigned int nr_tsgs;
-	struct gpupart_engine_tsg tsgs[GPUPART_ENGINE_MAX_TSGS];	/* the most seen first */
+	struct gpupart_engine_tsg tsgs[GPUPART_ENGINE_MAX_TSGS];	/* most samples first */
 };
 
 /*
- * Of libgpupart-manage.so.0. Samples the engines of a GPU for @seconds, 1000 times a second where
- * the source is fast enough; the graphics runlist each time, the others in turn. @source is
+ * Of libgpupart-manage.so.0. Samples the engines of a GPU for @seconds: the graphics runlist 1000
+ * times a second, or as often as the source can, the others in turn; 0: one sample. @source is
  * "kernel" (the module), "rm" (NVIDIA's driver), the path of a file with recorded registers, or
- * NULL for the first two in turn; the first two need root. Fills in @info's pci and source and
- * returns how many engines are in @list.
+ * NULL for the first of kernel and rm that works; these two need root. Fills in pci and source of
+ * @info and returns the number of engines in @list.
  */
 int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
 			struct gpupart_gpu_info *info,
