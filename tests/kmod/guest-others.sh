@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# What other processes, other drivers and the machine notice of the module.
+# The module's effects on other processes, other drivers and the machine.
 pci=/sys/bus/pci/devices
 gpu0=$pci/0000:01:00.0
 power_is() { [ "$(cat $gpu0/power/runtime_status)" = "$1" ]; }
@@ -79,7 +79,7 @@ echo 0 >/sys/module/sleepy/parameters/slow
 rmmod gpupart
 rmmod sleepy
 
-# An ordinary user, and one that is root in a user namespace, may ask what anybody may.
+# Requests of an ordinary user, and of root in a user namespace, that need no privilege.
 insmod /gpupart.ko
 [ -e /proc/self/ns/user ] && who=userns || who=
 [ -n "$who" ] || echo "ok - # SKIP root in a user namespace: this kernel has none"
@@ -109,14 +109,14 @@ dmesg | grep -q 'gpupart: no /proc/gpu0: another module has it'
 check $? "a folder that another module has is left to it"
 [ ! -e /proc/gpu0/topology ] && [ -e /proc/gpu1/topology ]
 check $? "the other GPUs have theirs"
-same "$(gpunl topology 0 | head -n 1)" "index 0" "and netlink tells of this one"
+same "$(gpunl topology 0 | head -n 1)" "index 0" "and netlink has this one"
 rmmod gpupart
 rmmod sleepy
 grep -q 'genl_family\|family-gpupart' /gpupart.ko
 [ $? -ne 0 ]
-check $? "looking a family up, which anybody may, does not load the module"
+check $? "looking a family up, which any user can do, does not load the module"
 
-# A GPU that is a virtual machine's is left alone, asleep or awake.
+# A GPU that is reserved for a virtual machine is not read, asleep or awake.
 for how in as=vfio-pci as=pci-stub as=pciback managed=1; do
 	# The name is taken: see guest-vfio.sh.
 	[ $how = as=vfio-pci ] && [ -d /sys/bus/pci/drivers/vfio-pci ] && continue
@@ -135,12 +135,12 @@ for how in as=vfio-pci as=pci-stub as=pciback managed=1; do
 	check $? "$how: when it leaves the GPU, that is read"
 	insmod /sleepy.ko $how
 	! cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
-	check $? "$how: and what was read is not told when it takes it"
+	check $? "$how: and the known values are not shown after it was bound"
 	rmmod sleepy
 	rmmod gpupart
 done
 
-# D3 that runtime PM knows nothing of: in the device alone, then in the kernel's mind alone.
+# D3 outside of runtime PM: first in the device only, then in the kernel's state only.
 insmod /gpupart.ko
 cat /proc/gpu0/topology >/dev/null
 config() { printf "\\$2" | dd of=$gpu0/config bs=1 seek=$1 conv=notrunc 2>/dev/null; }
@@ -149,7 +149,7 @@ cat /proc/gpu0/timer >/tmp/out 2>/dev/null
 [ $? -ne 0 ] && [ ! -s /tmp/out ] && [ "$(host slept 0)" = 0 ]
 check $? "a GPU that was put into D3hot by hand is not read"
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
-check $? "what is known of it is told"
+check $? "its known values are shown"
 config 100 000
 cat /proc/gpu0/timer >/dev/null
 check $? "in D0 it is read"
@@ -171,7 +171,7 @@ grep -q 'unreadable  asleep' /proc/gpu0/topology
 check $? "its page: $(sed -n 's/^unreadable *//p' /proc/gpu0/topology)"
 rmmod sleepy
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
-check $? "and is when its driver wakes it and goes"
+check $? "and is read after its driver woke it and was unbound"
 
 # An error of the bus that is being recovered.
 insmod /sleepy.ko frozen=1
@@ -184,7 +184,7 @@ cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "and when it was recovered"
 
 # Resets while it is read: the function's own, and by D3hot and back. The emulated bus has none. One
-# reader is told why not, whenever it asks in the midst of one.
+# reader gets an error with the reason while a reset is in progress.
 resets_by() {
 	rm -f /tmp/reset-*
 	slept=$(host slept 0) before=$(host resets 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# Runlists and channels: what is told, to whom, and at what cost to the GPU.
+# Runlists and channels: contents, privilege, and register reads.
 host load 0 gh100-runlists-busy >/dev/null
 insmod /gpupart.ko
 cmp -s /proc/gpu0/runlists /pages/gh100-runlists-busy.runlists
@@ -9,7 +9,7 @@ same "$(stat -c %a:%u /proc/gpu0/runlists)" 400:0 "mode and owner of the page"
 same "$(ls /proc/gpu*/runlists | tr '\n' ' ')" "/proc/gpu0/runlists /proc/gpu1/runlists /proc/gpu2/runlists /proc/gpu3/runlists /proc/gpu6/runlists " \
 	"chips with the page: none on Turing, Kepler or GB20x"
 
-# The very moment: nothing is kept.
+# The current state: nothing is kept.
 host load 0 gh100-runlists-idle >/dev/null
 cmp -s /proc/gpu0/runlists /pages/gh100-runlists-idle.runlists
 check $? "the page a moment later, when the program has ended"
@@ -77,7 +77,7 @@ host load 0 gh100-runlists-busy >/dev/null
 engineuse 4 0.1 >/tmp/out
 same "$(cat /tmp/out)" "error this chip's runlist registers are not known" "a chip without"
 
-# To whom.
+# Privilege.
 for user in "--uid 65534" "--perfmon 65534"; do
 	for what in "runlists 0" "channels 0 0xc00000"; do
 		gpunl $user $what >/tmp/out
@@ -86,9 +86,9 @@ for user in "--uid 65534" "--perfmon 65534"; do
 done
 same "$(tr '\n' ' ' </tmp/errnos)" "1 1 0 0 " "errnos of an ordinary user, then of one with CAP_PERFMON"
 gpunl --uid 65534 runlists 0 >/tmp/out
-same "$(cat /tmp/out)" "error 1: runlists and channels need CAP_PERFMON" "the sentence"
+same "$(cat /tmp/out)" "error 1: runlists and channels need CAP_PERFMON" "the message"
 gpunl --uid 65534 engines 0 >/tmp/out
-check $? "what the GPU has is still told to an ordinary user"
+check $? "an ordinary user can still list the engines"
 gpunl --uid 0 exec cat /proc/gpu0/runlists >/tmp/out 2>&1
 [ $? -ne 0 ] && ! grep -q 'on each engine' /tmp/out
 check $? "uid 0 with no capability, as in a container, has no page: $(cat /tmp/out)"

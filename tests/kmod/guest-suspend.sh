@@ -42,8 +42,8 @@ if grep -qs '\[deep\]' /sys/power/mem_sleep && [ -e $alarm ]; then
 	echo auto >/sys/bus/pci/devices/0000:01:00.0/power/control
 	rmmod gpupart
 
-	# A GPU that was not ready is tried again after 1.5 seconds, but not while the machine goes to
-	# sleep. Where the try came before that, the host was slow: once more.
+	# A GPU that was not ready is tried again after 1.5 seconds, but not while the machine falls
+	# asleep. If it was read before that, the host was slow: try once more.
 	echo 4000 >/sys/module/sleepy/parameters/nap
 	tries=8 slept=1 early=1
 	while [ $tries -gt 0 ] && [ "$slept $early" != "0 0" ]; do

@@ -111,7 +111,7 @@ static unsigned int complete_no(const char *text)
 	return nr;
 }
 
-/* Whatever register is refused: no page, or one that says it is not complete. */
+/* If any register is refused, there is no page, or one that ends with "complete no". */
 static void test_each_register_bad(const char *path)
 {
 	static const u32 values[] = { 0xffffffff, 0xbadf5040, 0xbadf1201 };
@@ -148,7 +148,7 @@ static void test_each_register_bad(const char *path)
 				wrong++;
 				first_wrong = offsets[i];
 			}
-			/* A page that is not whole says so. */
+			/* Another page must end with "complete no". */
 			if (all_pages(page, &engines) && strcmp(page, page_good) &&
 			    complete_no(page) == 0) {
 				wrong++;

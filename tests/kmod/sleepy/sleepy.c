@@ -5,12 +5,12 @@
  *
  *   stubborn=	they do not wake
  *   slow=	milliseconds that a wake-up takes; wakes: how many there were
- *   d3=	they are put into D3 and stay there, which runtime PM knows nothing of
- *   frozen=	their bus has an error from which it was not recovered yet, as the kernel says
+ *   d3=	they are put into D3 and stay there, outside of runtime PM
+ *   frozen=	the kernel's state of their bus is an error that was not recovered yet
  *   entry=	a folder of /proc that it makes, as nvdebug does
  *   family=	written: registers a generic netlink family of its own
  *   nap=	milliseconds that the first takes when the machine is suspended; naps: it did
- *   shows=	a file; appeared: it came into being in that time, early: it was there before
+ *   shows=	a file; appeared: it was created in that time, early: it existed before
  *   as=	the driver's name; managed= it hands them to a virtual machine, as vfio-pci does
  */
 #include <linux/delay.h>
@@ -76,7 +76,7 @@ static bool is_there(void)
 	return true;
 }
 
-/* The machine goes to sleep: processes are frozen, the GPU still answers. */
+/* The machine falls asleep: processes are frozen, the GPU still answers. */
 static int sleepy_machine_suspend(struct device *dev)
 {
 	bool before = is_there();
