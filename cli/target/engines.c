@@ -135,7 +135,7 @@ int engines_show(struct args *args, double seconds)
 	int status;
 
 	view.list = alloc_zeroed(GPUPART_MAX_ENGINES, sizeof(*view.list));
-	/* One sample first: the owner is asked of a GPU that is awake, before the others and after. */
+	/* One sample first, so that the question for the owner does not wake a GPU. */
 	view.nr = gpupart_engine_uses(cmd_gp, args->gpu, args->source, 0, &view.info, view.list);
 	if (view.nr >= 0 && !view.info.simulated) {
 		view.owner = ask_owner(view.info.pci);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_engine_uses() and gpupart_engine_owner() through NVIDIA's driver, against one that answers
- * register reads: only reads, of a size a driver takes, shares of a schedule that is known, its
- * refusal of users, and the process that alone uses the graphics engine.
+ * gpupart_engine_uses() and gpupart_engine_owner() against a made-up NVIDIA driver: only register
+ * reads, of the size that a driver accepts, shares of a known schedule, a driver that refuses
+ * ordinary users, and the process that alone uses the graphics engine.
  */
 #include <errno.h>
 #include <stdbool.h>
