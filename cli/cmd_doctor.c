@@ -160,13 +160,12 @@ static void ask_gpus(struct doctor *d)
 		    nr ? gpupart_error(d->gp) : "no GPU");
 }
 
-#define UNTRIED "; the module gpupart was not yet tried on a real GPU"
 static void ask_topology(struct doctor *d)
 {
 	struct gpupart_topology *topo, *second = NULL;
 	const struct gpupart_gpu_info *info;
 	char source[280], class[40] = "";
-	const char *other;
+	const char *other, *untried = "";
 
 	d->mig = INT_MIN;
 	if (gpupart_topology_open(d->gp, d->args->source, d->simulated ? NULL : d->gpu, &topo)) {
@@ -179,16 +178,20 @@ static void ask_topology(struct doctor *d)
 		snprintf(class, sizeof(class), "; compute class 0x%x",
 			 gpupart_topology_compute_class(topo));
 	other = !strcmp(info->source, "kernel") ? "rm" : "kernel";
-	if (d->simulated || !*info->pci ||
+	if (!d->simulated && *info->pci &&
 	    gpupart_topology_open(d->gp, other, info->pci, &second))
+		second = NULL;
+	if (second || !strcmp(info->source, "kernel"))
+		untried = "; the module gpupart was not yet tried beside a real GPU";
+	if (!second)
 		say(d, OK, NULL, "%s%s reports %u SMs in %u TPCs in %u GPCs%s%s",
 		    d->simulated ? "simulated: capture " : "",
 		    paths_source(info->source, source, sizeof(source)),
 		    gpupart_topology_nr_sms(topo), gpupart_topology_nr_tpcs(topo),
 		    gpupart_topology_nr_gpcs(topo), class,
-		    strcmp(info->source, "kernel") ? "" : UNTRIED);
+		    untried);
 	else if (gpupart_topology_agree(topo, second))
-		say(d, OK, NULL, "%s and %s agree%s" UNTRIED, info->source, other, class);
+		say(d, OK, NULL, "%s and %s agree%s%s", info->source, other, class, untried);
 	else
 		say(d, BAD, NULL, "%s and %s disagree about %s", info->source, other, info->pci);
 	gpupart_topology_close(second);

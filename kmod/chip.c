@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * The table of chips. DATA: to add a chip is to add a row, with a source for each
- * cell. Knows no GPU and reads no register.
- */
+/* The table of chips. To add a chip, add a row with a source for each cell. */
 #include "chip.h"
 #include "regs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What each chip has: one row a chip, a cell for each thing that can be read, every
- * cell with its source and how far it can be trusted. Reads nothing itself.
+ * The table of chips: a row for each chip, and in it a cell for each thing that can be read. A cell
+ * has its source and a tag that says how far the source can be trusted.
  */
 #ifndef GPUPART_KMOD_CHIP_H
 #define GPUPART_KMOD_CHIP_H
@@ -9,26 +9,26 @@
 #include "compat.h"
 
 enum chip_tag {
-	CHIP_ABSENT,		/* the chip has none, or nobody has published where */
+	CHIP_ABSENT,		/* the chip has none, or its place is not published */
 	CHIP_VERIFIED,		/* in NVIDIA's headers or drivers for this chip, or read on one */
 	CHIP_REPORTED,		/* from a third party's tool that claims this chip */
-	CHIP_INFERRED,		/* its neighbours have it there */
+	CHIP_INFERRED,		/* the chips before and after it have it there */
 };
 
 enum chip_column {
-	CHIP_MAXIMA,		/* at: the PTOP block's registers are where regs.h says */
-	CHIP_FUSE_GPC,		/* at, and at2 to be OR'ed to it if not 0 */
+	CHIP_MAXIMA,		/* the registers of the PTOP block have the places of regs.h */
+	CHIP_FUSE_GPC,		/* at, ORed with at2 if that is not 0 */
 	CHIP_FUSE_TPC,		/* the same, + 4 * gpc_phys */
 	CHIP_FUSE_CPC,		/* at + 4 * gpc_phys */
 	CHIP_FUSE_FBP,		/* at, at2 as above */
 	CHIP_FUSE_LTC,		/* at + 4 * fbp */
-	CHIP_GPC_MAP,		/* kind: how a logical GPC gets its physical one */
+	CHIP_GPC_MAP,		/* kind: how a logical GPC is mapped to its physical GPC */
 	CHIP_CWD,		/* at: GPC_TPC_ID, at2: SM_ID, nr: words in each */
 	CHIP_CWD_CTL,		/* at: PARTITION_CTL, at2: CG, followed by CG1 */
-	CHIP_ORDER,		/* kind: the published rule that numbers TPCs */
+	CHIP_ORDER,		/* kind: the published rule for TPC numbers */
 	CHIP_SMS_PER_TPC,	/* nr */
 	CHIP_ENGINES,		/* kind: form of the device table, at, nr: dies */
-	CHIP_RUNLISTS,		/* runlists' registers are where regs.h says */
+	CHIP_RUNLISTS,		/* the registers of runlists have the places of regs.h */
 	CHIP_PCE,		/* kind: form of PCE2LCE, at, nr: words, 0 not published */
 	CHIP_GRCE,		/* at, nr: GRCEs; form as of CHIP_PCE */
 	CHIP_MEMORY,		/* kind: width of the magnitude */
@@ -37,23 +37,23 @@ enum chip_column {
 };
 
 enum {
-	CHIP_GPC_MAP_ASCENDING = 1,	/* the n'th that is present */
-	CHIP_GPC_MAP_SMC,		/* told by the SMC arbiter, at + 4 * gpc */
+	CHIP_GPC_MAP_ASCENDING = 1,	/* GPC n is the n'th that is present */
+	CHIP_GPC_MAP_SMC,		/* in the SMC arbiter, at + 4 * gpc */
 };
 
 enum {
-	CHIP_ORDER_ROUND_ROBIN = 1,	/* a TPC of each GPC in turn */
-	CHIP_ORDER_GREEDY,		/* keeps what is left best balanced; at: PES masks */
+	CHIP_ORDER_ROUND_ROBIN = 1,	/* one TPC of each GPC in turn */
+	CHIP_ORDER_GREEDY,		/* keeps the remaining TPCs balanced; at: PES masks */
 };
 
 enum {
-	CHIP_ENGINES_TAGGED = 1,	/* each word says what it is */
-	CHIP_ENGINES_ROWS,		/* rows in order; a configuration register sizes it */
+	CHIP_ENGINES_TAGGED = 1,	/* each word has a field for its kind */
+	CHIP_ENGINES_ROWS,		/* rows in order; a configuration register has the size */
 };
 
 enum {
-	CHIP_PCE_NIBBLES = 1,		/* Pascal: all in one word, a byte a GRCE */
-	CHIP_PCE_WORDS,			/* a word each */
+	CHIP_PCE_NIBBLES = 1,		/* Pascal: all in one word, one byte for a GRCE */
+	CHIP_PCE_WORDS,			/* one word for each */
 };
 
 enum {
@@ -73,17 +73,17 @@ struct chip {
 	u16 id;			/* BOOT_42 bits 29:20 */
 	const char *name;
 	const char *family;
-	const char *note;	/* what is known to be missing, or NULL */
+	const char *note;	/* parts that are known to be missing, or NULL */
 	struct chip_cell cells[CHIP_COLUMNS];
 };
 
 extern const struct chip gp_chips[];
 extern const unsigned int gp_nr_chips;
 
-/* NULL where no row has that very id: a neighbour's is never taken. */
+/* The row with exactly this id, or NULL. The row of a similar chip is never used. */
 const struct chip *gp_chip_find(u32 id);
 
-/* The cell, or NULL where the chip has none. */
+/* The cell, or NULL if the chip has none. */
 const struct chip_cell *gp_chip_cell(const struct chip *chip, enum chip_column column);
 
 const char *gp_chip_column_name(enum chip_column column);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What differs between the kernels this builds on (5.10 to 7.3), and between the
- * kernel and user space for the pure files (chip, topo, text). Nothing else may
- * look at a version.
+ * Differences between the kernels from 5.10 to 7.3, and between kernel and user space for the files
+ * that are built for both. No other file checks a kernel version.
  */
 #ifndef GPUPART_KMOD_COMPAT_H
 #define GPUPART_KMOD_COMPAT_H
@@ -19,12 +18,12 @@
 
 #define popcount32(x) hweight32(x)
 
-/* 5.17 renamed it. */
+/* Renamed in 5.17. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 17, 0)
 #define pde_data(inode) PDE_DATA(inode)
 #endif
 
-/* 6.2 brought extended-ack text with arguments; before it only constant text goes. */
+/* Before 6.2 the message of an extended ack is a constant. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define compat_extack(extack, constant, fmt, ...) do { \
 	if (extack) \
@@ -34,36 +33,42 @@
 #define compat_extack(extack, constant, fmt, ...) NL_SET_ERR_MSG_FMT(extack, fmt, ##__VA_ARGS__)
 #endif
 
-/* 6.6 moved a dump's attributes. */
+/* 6.6 moved the attributes of a dump. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define compat_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
 #else
 #define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
 #endif
 
-/* 5.19 has the drivers that hand their device to others say so. */
+/* From 5.19 on a driver has a flag if it gives its device to user space or a guest. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0)
 #define compat_managed_dma(driver) false
 #else
 #define compat_managed_dma(driver) (to_pci_driver(driver)->driver_managed_dma)
 #endif
 
-/* From this command on a request's reserved bytes must be 0; 6.1 asks for it. */
+/* From 6.1 on: requests from this command on must have reserved bytes of 0. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define COMPAT_RESV_START_OP(cmd)
 #else
 #define COMPAT_RESV_START_OP(cmd) .resv_start_op = (cmd),
 #endif
 
-/* The flags went away in 6.12 and in some stable kernels before it: Kbuild looks. */
+/*
+ * 6.12 and some stable kernels before it removed the flags, and take the RCU lock themselves. In
+ * the others the caller takes it for the list of namespaces. Kbuild looks at the header.
+ */
 #ifdef COMPAT_MULTICAST_HAS_FLAGS
-#define compat_multicast_allns(family, skb, group) \
-	genlmsg_multicast_allns(family, skb, 0, group, GFP_KERNEL)
+#define compat_multicast_allns(family, skb, group) do { \
+	rcu_read_lock(); \
+	genlmsg_multicast_allns(family, skb, 0, group, GFP_ATOMIC); \
+	rcu_read_unlock(); \
+} while (0)
 #else
 #define compat_multicast_allns(family, skb, group) genlmsg_multicast_allns(family, skb, 0, group)
 #endif
 
-/* 6.9 took its second argument away, which asked for a device that nothing uses too. */
+/* 6.9 removed the second argument: true also accepts a device with a usage count of 0. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define compat_get_if_active(dev) pm_runtime_get_if_active(dev, true)
 #else

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * List, lifetime, lock and cache. A GPU is {name, rd32, private}; nothing here knows
- * PCI, and of /proc and netlink only what is to be told of a GPU's life.
+ * The list of GPUs, their lifetime, their locks and the cache of their registers. Buses are
+ * reached through struct gpu_ops.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 #include "device.h"
 #include "regs.h"
 
@@ -16,46 +17,106 @@
 
 static LIST_HEAD(gpus);			/* by ascending index */
 static unsigned int generation = 1;
-static DEFINE_MUTEX(gpus_lock);		/* both; no other lock is taken inside it */
+static DEFINE_MUTEX(gpus_lock);		/* protects both; the innermost lock */
 
 /* ---------------------------------------------------------------- sessions */
 
 /*
- * A register in gpu->registers: its value, and above it when it was read, in tenths of a second
- * since the machine started; 0 is a value that does not change.
+ * An entry of gpu->registers is the register's value and, above it, the time of the read in tenths
+ * of a second since boot. Time 0 marks a value that does not change. A value is confirmed if the
+ * read before, more than a second earlier, gave the same one.
  */
 #define STAMP_SHIFT	32
 #define STAMP_MASK	0x3fffffffu
+#define CONFIRMED	BIT(62)
 
 static u32 stamp_now(void)
 {
 	return (div_u64(ktime_get_boottime_ns(), NSEC_PER_SEC / 10) & STAMP_MASK) ?: 1;
 }
 
-/* For a second whatever was read stands, so that readers cannot make a GPU refuse at will. */
+/* Every value is used for a second, so that readers cannot provoke refusals without limit. */
 static bool is_fresh(u32 stamp)
 {
 	return !stamp || ((stamp_now() - stamp) & STAMP_MASK) < 10;
 }
 
-static void keep(struct gpu *gpu, u32 offset, u32 value, u32 stamp)
+static void keep(struct gpu *gpu, u32 offset, u32 value, u32 stamp, bool confirmed)
 {
 	unsigned long entry = (unsigned long)stamp << STAMP_SHIFT | value;
 
-	/* No memory to remember it costs another read, no more. */
+	if (confirmed)
+		entry |= CONFIRMED;
+	/* Without memory for the entry the register is read again. */
 	xa_store(&gpu->registers, offset, xa_mk_value(entry), GFP_KERNEL | __GFP_NOWARN);
 }
 
+/* A single read of a new GPU, or of one in reset, can be wrong: only a confirmed value lasts. */
 static void session_keep(struct topo_reader *reader, u32 offset, u32 value, bool lasts)
 {
-	struct gpu_session *session = container_of(reader, struct gpu_session, reader);
+	struct gpu *gpu = container_of(reader, struct gpu_session, reader)->gpu;
+	void *entry = xa_load(&gpu->registers, offset);
 
-	keep(session->gpu, offset, value, lasts ? 0 : stamp_now());
+	if (!lasts)
+		keep(gpu, offset, value, stamp_now(), false);
+	else if (entry && xa_to_value(entry) & CONFIRMED)
+		keep(gpu, offset, value, 0, true);
 }
 
 /*
- * What may have changed is read anew, but while the GPU sleeps what was read last stands: it
- * is woken only where nothing is known, of this register or of its topology.
+ * Wakes the GPU. gpu->lock is released meanwhile, because a wake-up can take seconds and other
+ * readers can use the values that are known. The session continues only with the same GPU state.
+ */
+static int wake_unlocked(struct gpu_session *session)
+{
+	struct gpu *gpu = session->gpu;
+	unsigned int epoch = gpu->epoch;
+	int err;
+
+	mutex_unlock(&gpu->lock);
+	err = mutex_lock_killable(&gpu->wake_lock);
+	if (!err) {
+		err = gpu->ops->wake(gpu->private);
+		mutex_unlock(&gpu->wake_lock);
+		session->woken = !err;
+	}
+	mutex_lock(&gpu->lock);
+	if (gpu->gone)
+		return -ENODEV;
+	if (!err && epoch != gpu->epoch)
+		return -EBUSY;
+	return err;
+}
+
+/* Makes reads possible. Wakes the GPU for that if @may_wake and the session may do so, too. */
+static int session_begin(struct gpu_session *session, bool may_wake)
+{
+	struct gpu *gpu = session->gpu;
+	int err = gpu->ops->begin(gpu->private, session->whole);
+
+	if (err != -EAGAIN || !may_wake || session->wake == GPU_LEAVE_ASLEEP)
+		return err == -EAGAIN ? -EHOSTDOWN : err;
+	/* A failed wake-up is not repeated for a second. */
+	if (gpu->wake_err && is_fresh(gpu->wake_stamp))
+		return gpu->wake_err;
+	if (session->wake == GPU_WAKE_LATER) {
+		queue_work(system_freezable_wq, &gpu->wake_work);
+		return -EAGAIN;
+	}
+	err = wake_unlocked(session);
+	if (!err)
+		err = gpu->ops->begin(gpu->private, session->whole);
+	if (err == -EAGAIN)
+		err = -EHOSTDOWN;
+	gpu->wake_err = err == -EINTR || err == -EBUSY ? 0 : err;
+	gpu->wake_stamp = stamp_now();
+	return err;
+}
+
+/*
+ * Reads a register, or returns its known value. A value older than a second is read again, but not
+ * while the GPU sleeps. The GPU is woken only if this register or the topology is unknown, and
+ * never for a register that changes all the time.
  */
 static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
@@ -67,33 +128,43 @@ static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	int err;
 
 	*value = known;
-	if (entry && (is_fresh(known >> STAMP_SHIFT) || (suffices && session->asleep)))
+	if (entry && is_fresh(known >> STAMP_SHIFT & STAMP_MASK) &&
+	    (!reader->live || gp_topo_bad_read(*value)))
 		return 0;
+	if (suffices && session->asleep)
+		return 0;
+	if (session->err)
+		return session->err;
 	if (!session->awake) {
-		err = gpu->ops->begin(gpu->private, !suffices && !session->no_wake,
-				      session->no_wake);
+		err = session_begin(session, !suffices && !reader->live);
 		session->awake = !err;
-		session->asleep = err && suffices;
-		if (err && suffices)
+		session->asleep = err == -EHOSTDOWN;
+		if (suffices && session->asleep)
 			return 0;
+		session->err = err;
 		if (err)
-			return err == -EAGAIN ? -EHOSTDOWN : err;
+			return err;
 	}
 	*value = gpu->ops->rd32(gpu->private, offset);
 	if (!reader->live)
-		keep(gpu, offset, *value, gp_topo_bad_for_good(*value) ? 0 : stamp_now());
+		keep(gpu, offset, *value, gp_topo_bad_for_good(*value) ? 0 : stamp_now(),
+		     entry && (u32)known == *value);
 	return 0;
+}
+
+static void session_init(struct gpu_session *session, struct gpu *gpu)
+{
+	memset(session, 0, sizeof(*session));
+	session->reader.rd32 = session_rd32;
+	session->reader.keep = session_keep;
+	session->gpu = gpu;
 }
 
 int gp_gpu_open(struct gpu *gpu, struct gpu_session *session)
 {
 	int err;
 
-	memset(session, 0, sizeof(*session));
-	session->reader.rd32 = session_rd32;
-	session->reader.keep = session_keep;
-	session->gpu = gpu;
-	/* Whoever has it may wait for a GPU that does not wake. */
+	session_init(session, gpu);
 	err = mutex_lock_killable(&gpu->lock);
 	if (!err) {
 		if (!gpu->gone)
@@ -111,28 +182,31 @@ void gp_gpu_close(struct gpu_session *session)
 
 	if (session->awake)
 		gpu->ops->end(gpu->private);
+	if (session->woken)
+		gpu->ops->rest(gpu->private);
 	mutex_unlock(&gpu->lock);
 }
 
 int gp_gpu_identify(struct gpu_session *session)
 {
 	struct gpu *gpu = session->gpu;
+	struct gpu_id id;
 	int err;
 
 	if (gpu->identified)
 		return 0;
-	err = gp_topo_identify(&session->reader, &gpu->id);
+	err = gp_topo_identify(&session->reader, &id);
 	if (err)
-		memset(&gpu->id, 0, sizeof(gpu->id));
-	else
-		gpu->identified = true;
-	return err;
+		return err;
+	gpu->id = id;
+	gpu->identified = true;
+	return 0;
 }
 
-static void take_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
+static void update_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 {
 	gpu->fs_stamp = stamp_now();
-	/* Where no table is loaded now, the last one that was stands. */
+	/* While no table is loaded, the last table that was read is still right. */
 	if (gpu->has_fs && gpu->fs.order == TOPO_ORDER_READ && fs->unloaded)
 		return;
 	if (gpu->has_fs && !memcmp(&gpu->fs, fs, sizeof(*fs)))
@@ -160,10 +234,15 @@ int gp_gpu_topology(struct gpu_session *session)
 		return 0;
 	fs = kmalloc(sizeof(*fs), GFP_KERNEL);
 	err = fs ? gp_topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
+	/* Parts that could not be read are only noted in @fs. */
+	if (session->err) {
+		err = session->err;
+		session->reader.fault.err = err;
+	}
 	if (!err)
-		take_topology(gpu, fs);
+		update_topology(gpu, fs);
 	kfree(fs);
-	return gpu->has_fs ? 0 : err;
+	return (err == -EHOSTDOWN || err == -EAGAIN) && gpu->has_fs ? 0 : err;
 }
 
 /* -------------------------------------------------------------------- list */
@@ -175,12 +254,18 @@ static void gpu_free(struct kref *kref)
 	gpu->ops->release(gpu->private);
 	xa_destroy(&gpu->registers);
 	mutex_destroy(&gpu->lock);
+	mutex_destroy(&gpu->wake_lock);
 	kfree(gpu);
 }
 
 void gp_gpu_put(struct gpu *gpu)
 {
 	kref_put(&gpu->kref, gpu_free);
+}
+
+void gp_gpu_hold(struct gpu *gpu)
+{
+	kref_get(&gpu->kref);
 }
 
 struct gpu *gp_gpu_get(unsigned int index, const char *bus_name)
@@ -226,6 +311,22 @@ void gp_gpu_read(struct gpu *gpu)
 	gp_gpu_close(&session);
 }
 
+/* Wakes the GPU and reads all that a netlink request can ask for. */
+static void wake_and_read(struct work_struct *work)
+{
+	struct gpu *gpu = container_of(work, struct gpu, wake_work);
+	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
+	struct gpu_session session;
+
+	if (engines && !gp_gpu_open(gpu, &session)) {
+		gp_gpu_topology(&session);
+		if (gpu->id.chip)
+			gp_topo_read_engines(gpu->id.chip, &session.reader, engines);
+		gp_gpu_close(&session);
+	}
+	kfree(engines);
+}
+
 struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name)
 {
 	struct gpu *gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
@@ -238,14 +339,16 @@ struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus
 	}
 	kref_init(&gpu->kref);
 	mutex_init(&gpu->lock);
+	mutex_init(&gpu->wake_lock);
+	INIT_WORK(&gpu->wake_work, wake_and_read);
 	xa_init(&gpu->registers);
 	gpu->ops = ops;
 	gpu->private = private;
 	strscpy(gpu->bus_name, bus_name, sizeof(gpu->bus_name));
 
-	/* Whoever finds it in the list waits until it has its folder. */
+	/* A caller that finds the GPU in the list waits until its directory exists. */
 	mutex_lock(&gpu->lock);
-	/* The lowest number that is free, so that a GPU that comes back has its own again. */
+	/* Use the lowest free number: a GPU that is plugged in again gets its old one. */
 	mutex_lock(&gpus_lock);
 	list_for_each_entry(other, &gpus, node) {
 		if (other->index != gpu->index)
@@ -259,25 +362,42 @@ struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus
 	mutex_unlock(&gpus_lock);
 	gp_proc_added(gpu);
 	mutex_unlock(&gpu->lock);
-
-	/* What cannot be read now is read when somebody asks. */
-	gp_gpu_read(gpu);
-	gp_netlink_added(gpu);
-	mutex_lock(&gpu->lock);
-	gpu->announced = true;
-	mutex_unlock(&gpu->lock);
 	return gpu;
+}
+
+void gp_gpu_start(struct gpu *gpu)
+{
+	struct gpu_session session;
+
+	/* If it cannot be read now, the first reader reads it. */
+	gp_gpu_read(gpu);
+	mutex_lock(&gpu->lock);
+	if (gpu->gone) {
+		mutex_unlock(&gpu->lock);
+		return;
+	}
+	session_init(&session, gpu);
+	session.wake = GPU_LEAVE_ASLEEP;
+	gp_netlink_added(&session);
+	gpu->announced = true;
+	gp_gpu_close(&session);
 }
 
 void gp_gpu_remove(struct gpu *gpu)
 {
+	bool announced;
+
 	mutex_lock(&gpu->lock);
 	gpu->gone = true;
+	announced = gpu->announced;
 	gpu->announced = false;
 	mutex_unlock(&gpu->lock);
+	/* It is queued only under the lock, and not for a GPU that is gone. */
+	cancel_work_sync(&gpu->wake_work);
 	gp_proc_removed(gpu);
-	gp_netlink_removed(gpu);
-	/* Its number is free only now that nobody shows it. */
+	if (announced)
+		gp_netlink_removed(gpu);
+	/* Free the number only now that no directory has it. */
 	mutex_lock(&gpus_lock);
 	list_del(&gpu->node);
 	list_changed();
@@ -288,10 +408,12 @@ void gp_gpu_remove(struct gpu *gpu)
 void gp_gpu_forget(struct gpu *gpu)
 {
 	mutex_lock(&gpu->lock);
+	gpu->epoch++;
 	xa_destroy(&gpu->registers);
 	memset(&gpu->id, 0, sizeof(gpu->id));
 	gpu->identified = false;
 	gpu->has_fs = false;
+	gpu->wake_err = 0;
 	gp_netlink_changed(gpu);
 	mutex_unlock(&gpu->lock);
 }

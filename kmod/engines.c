@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Row + reads -> engines with their runlists, and copy engines. */
+/* Reads the table of engines, with their runlists, and the copy engines. */
 #include "topo.h"
 #include "regs.h"
 
 /* ----------------------------------------------------------------- engines */
 
-/* OGKM ga100/dev_top.h and its addendum, gb100/dev_top.h; the words are those nvdebug shows. */
+/* Numbers: OGKM ga100/dev_top.h and its addendum, gb100/dev_top.h. Names: as nvdebug shows them. */
 static const struct {
 	unsigned int type;
 	const char *name;
@@ -140,7 +140,7 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		/* There are empty rows between and inside the groups of rows. */
 		if (cell->kind == CHIP_ENGINES_TAGGED ? !NV_PTOP_DEVICE_INFO_ENTRY(row) : !row)
 			continue;
-		/* A lone row is no engine. */
+		/* A single row that starts no chain is no engine. */
 		if (cell->kind == CHIP_ENGINES_ROWS && !index && !NV_PTOP_DEVICE_INFO_CHAIN(row))
 			continue;
 		if (engines->nr_rows == TOPO_MAX_ROWS || index > 8)
@@ -157,7 +157,7 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		engines->engines[engines->nr++] = engine;
 		index = 0;
 	}
-	/* A table of hardware: it lasts, once all of it was good. */
+	/* The table does not change: keep it, now that every row was accepted. */
 	for (i = 0; reader->keep && engines->nr && i < nr_rows; i++) {
 		u32 row;
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Order of coming and going, nothing else.
- */
+/* Loads and unloads the parts of the module in their order. */
 #include <linux/module.h>
 #include "device.h"
 
@@ -15,7 +13,7 @@ static int __init gpupart_init(void)
 	err = gp_netlink_init();
 	if (err)
 		goto proc;
-	/* Integrated ones first, as nvdebug numbers them. */
+	/* Integrated GPUs first, because nvdebug numbers them first. */
 	err = gp_platform_gpus_init();
 	if (err)
 		goto netlink;
@@ -44,5 +42,5 @@ module_init(gpupart_init);
 module_exit(gpupart_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The gpupart authors");
-MODULE_DESCRIPTION("Which GPCs and TPCs an NVIDIA GPU has, to /proc and netlink; writes nothing");
-MODULE_VERSION("0.2.0");
+MODULE_DESCRIPTION("Shows the GPCs and TPCs of NVIDIA GPUs in /proc and by netlink; read only");
+MODULE_VERSION("0.1.0");

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Generic netlink family "gpupart", as Documentation/netlink/specs/gpupart.yaml has
- * it. Knows no bus and no text page; every error has its sentence.
+ * The generic netlink family "gpupart" of Documentation/netlink/specs/gpupart.yaml. Every error has
+ * a message.
+ *
+ * Requests wake no GPU themselves. The kernel calls them under genetlink's cb_lock: if a family is
+ * registered during a wake-up, it and then all generic netlink of the machine would wait.
  */
 #include <linux/gpupart.h>
 #include <linux/module.h>
@@ -11,7 +14,7 @@
 
 static struct genl_family family;
 
-/* What all requests take: each as far as its operation's .maxattr. */
+/* The attributes of all requests. An operation accepts those up to its .maxattr. */
 static const struct nla_policy policy[] = {
 	[GPUPART_A_GPU_INDEX] = { .type = NLA_U32 },
 	[GPUPART_A_GPU_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
@@ -48,7 +51,6 @@ struct gpu *gp_netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 	return ERR_PTR(-ENODEV);
 }
 
-/* Why a session could not read. */
 void gp_netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault)
 {
 	const char *why = fault->err == -EIO ? gp_topo_bad_read(fault->value) :
@@ -74,41 +76,36 @@ void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u
 }
 
 /*
- * -EMSGSIZE where it does not fit. A GPU that cannot be read is told of with the reason; of one
- * that is @locked already, what is known.
+ * The identity of @session's GPU, or the reason in @why. The caller may have changed session->wake.
  */
-static int put_gpu(struct sk_buff *skb, void *header, struct gpu *gpu, bool locked)
+static void identify(struct gpu_session *session, struct gpu_id *id, char why[TOPO_FAULT_LEN])
 {
-	struct gpu_session session;
-	struct gpu_id id = { 0 };
-	char why[TOPO_FAULT_LEN] = "";
-	int err = 0;
+	why[0] = 0;
+	if (!gp_gpu_identify(session))
+		*id = session->gpu->id;
+	else
+		gp_topo_fault_text(&session->reader.fault, why, TOPO_FAULT_LEN);
+}
 
+/* -EMSGSIZE if it does not fit. @why: the GPU cannot be read; an empty @id: nothing is known. */
+static int put_gpu(struct sk_buff *skb, void *header, const struct gpu *gpu,
+		   const struct gpu_id *id, const char *why)
+{
 	if (!header)
 		return -EMSGSIZE;
 	if (nla_put_u32(skb, GPUPART_A_GPU_INDEX, gpu->index) ||
 	    nla_put_string(skb, GPUPART_A_GPU_BUS_NAME, gpu->bus_name))
 		goto full;
-	if (!locked)
-		err = gp_gpu_open(gpu, &session);
-	if (!locked && !err) {
-		err = gp_gpu_identify(&session);
-		id = gpu->id;
-		gp_gpu_close(&session);
-	} else if (locked) {
-		id = gpu->id;
-	}
-	if (err) {
-		gp_topo_fault_text(&session.reader.fault, why, sizeof(why));
+	if (why[0]) {
 		if (nla_put_string(skb, GPUPART_A_GPU_UNREADABLE, why))
 			goto full;
-	} else if (id.boot_0) {
-		if (nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, id.chip_id))
+	} else if (id->boot_0) {
+		if (nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, id->chip_id))
 			goto full;
-		if (id.chip ?
-		    nla_put_string(skb, GPUPART_A_GPU_CHIP_NAME, id.chip->name) ||
-		    nla_put_string(skb, GPUPART_A_GPU_FAMILY, id.chip->family) :
-		    nla_put_string(skb, GPUPART_A_GPU_REFUSED, id.why))
+		if (id->chip ?
+		    nla_put_string(skb, GPUPART_A_GPU_CHIP_NAME, id->chip->name) ||
+		    nla_put_string(skb, GPUPART_A_GPU_FAMILY, id->chip->family) :
+		    nla_put_string(skb, GPUPART_A_GPU_REFUSED, id->why))
 			goto full;
 	}
 	genlmsg_end(skb, header);
@@ -116,6 +113,23 @@ static int put_gpu(struct sk_buff *skb, void *header, struct gpu *gpu, bool lock
 full:
 	genlmsg_cancel(skb, header);
 	return -EMSGSIZE;
+}
+
+/* The same, of a GPU whose lock is not held. */
+static int ask_gpu(struct sk_buff *skb, void *header, struct gpu *gpu)
+{
+	char why[TOPO_FAULT_LEN];
+	struct gpu_session session;
+	struct gpu_id id = { 0 };
+
+	if (!gp_gpu_open(gpu, &session)) {
+		session.wake = GPU_WAKE_LATER;
+		identify(&session, &id, why);
+		gp_gpu_close(&session);
+	} else {
+		gp_topo_fault_text(&session.reader.fault, why, sizeof(why));
+	}
+	return put_gpu(skb, header, gpu, &id, why);
 }
 
 static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
@@ -129,8 +143,8 @@ static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 		return PTR_ERR(gpu);
 	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	if (skb)
-		err = put_gpu(skb, genlmsg_put_reply(skb, info, &family, 0, GPUPART_CMD_GPU_GET),
-			      gpu, false);
+		err = ask_gpu(skb, genlmsg_put_reply(skb, info, &family, 0, GPUPART_CMD_GPU_GET),
+			      gpu);
 	gp_gpu_put(gpu);
 	if (!err)
 		return genlmsg_reply(skb, info);
@@ -138,7 +152,7 @@ static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 	return err;
 }
 
-/* args[0]: the index to go on with. */
+/* args[0]: the next index. */
 static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct gpu *gpu;
@@ -146,8 +160,7 @@ static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	cb->seq = gp_gpu_generation();
 	while ((gpu = gp_gpu_get(cb->args[0], NULL))) {
-		err = put_gpu(skb, gp_netlink_dump_header(skb, cb, GPUPART_CMD_GPU_GET), gpu,
-			      false);
+		err = ask_gpu(skb, gp_netlink_dump_header(skb, cb, GPUPART_CMD_GPU_GET), gpu);
 		if (!err)
 			cb->args[0] = gpu->index + 1;
 		gp_gpu_put(gpu);
@@ -159,34 +172,40 @@ static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 /* -------------------------------------------------------------- monitoring */
 
-static void notify(struct gpu *gpu, u8 cmd, bool locked)
+static void notify(const struct gpu *gpu, u8 cmd, const struct gpu_id *id, const char *why)
 {
 	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 
 	if (!skb)
 		return;
-	if (put_gpu(skb, genlmsg_put(skb, 0, 0, &family, 0, cmd), gpu, locked)) {
+	if (put_gpu(skb, genlmsg_put(skb, 0, 0, &family, 0, cmd), gpu, id, why)) {
 		nlmsg_free(skb);
 		return;
 	}
-	/* Nobody listening is no error. */
+	/* It fails if the group has no member. */
 	compat_multicast_allns(&family, skb, 0);
 }
 
-void gp_netlink_added(struct gpu *gpu)
+void gp_netlink_added(struct gpu_session *session)
 {
-	notify(gpu, GPUPART_CMD_GPU_ADD_NTF, false);
+	char why[TOPO_FAULT_LEN];
+	struct gpu_id id = { 0 };
+
+	identify(session, &id, why);
+	notify(session->gpu, GPUPART_CMD_GPU_ADD_NTF, &id, why);
 }
 
 void gp_netlink_removed(struct gpu *gpu)
 {
-	notify(gpu, GPUPART_CMD_GPU_DEL_NTF, false);
+	static const struct gpu_id unknown;
+
+	notify(gpu, GPUPART_CMD_GPU_DEL_NTF, &unknown, gp_topo_unreadable(-ENODEV));
 }
 
 void gp_netlink_changed(struct gpu *gpu)
 {
 	if (gpu->announced)
-		notify(gpu, GPUPART_CMD_GPU_CHANGE_NTF, true);
+		notify(gpu, GPUPART_CMD_GPU_CHANGE_NTF, &gpu->id, "");
 }
 
 /* ---------------------------------------------------------------- topology */
@@ -266,6 +285,7 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 		gp_netlink_fault(info->extack, &session.reader.fault);
 		goto put;
 	}
+	session.wake = GPU_WAKE_LATER;
 	err = gp_gpu_topology(&session);
 	if (err == -EOPNOTSUPP)
 		compat_extack(info->extack, gpu->id.why, "chip 0x%x: %s", gpu->id.chip_id,
@@ -275,7 +295,7 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 	if (err)
 		goto close;
 	err = -ENOMEM;
-	/* Three arrays of the most there can be, and less than this of all else. */
+	/* Three arrays of the largest size, and less than 1024 bytes for the rest. */
 	skb = genlmsg_new(GPUPART_MAX_GPCS * 6 + GPUPART_MAX_TPCS * 2 + 1024, GFP_KERNEL);
 	if (!skb)
 		goto close;
@@ -334,7 +354,7 @@ full:
 	return -EMSGSIZE;
 }
 
-/* One GPU's engines from number cb->args[1] on. */
+/* Dumps the engines of one GPU from number cb->args[1] on. */
 static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct gpu *gpu)
 {
 	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
@@ -346,6 +366,7 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 		return -ENOMEM;
 	err = gp_gpu_open(gpu, &session);
 	if (!err) {
+		session.wake = GPU_WAKE_LATER;
 		err = gp_gpu_identify(&session);
 		if (!err)
 			err = gpu->id.chip
@@ -354,7 +375,7 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 		gp_gpu_close(&session);
 	}
 	if (err == -EOPNOTSUPP) {
-		/* A chip that is refused, or too old to have the table: it has none to tell. */
+		/* The chip is refused, or has no such table. */
 		err = 0;
 	} else if (err) {
 		gp_topo_fault_text(&session.reader.fault, why, sizeof(why));
@@ -370,7 +391,7 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 	return err;
 }
 
-/* args[0]: the GPU to go on with, args[1]: its engine, args[2]: it has begun. */
+/* args[0]: the next GPU, args[1]: its next engine, args[2]: the dump has begun. */
 static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr *index = compat_dump_attrs(cb)[GPUPART_A_ENGINE_INDEX];
@@ -379,7 +400,7 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	cb->seq = gp_gpu_generation();
 	if (index && !cb->args[2]) {
-		/* A GPU that is not there is an error, not an empty list. */
+		/* A GPU that does not exist is an error, not an empty list. */
 		gpu = gp_netlink_named_gpu(index, NULL, cb->extack);
 		if (IS_ERR(gpu))
 			return PTR_ERR(gpu);
@@ -392,7 +413,7 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			gp_gpu_put(gpu);
 			break;
 		}
-		/* The one it stopped in is gone: the next from its start. */
+		/* If the GPU of the last message is gone, start the next one from its start. */
 		if (gpu->index != cb->args[0])
 			cb->args[1] = 0;
 		cb->args[0] = gpu->index;
@@ -444,7 +465,7 @@ static struct genl_family family = {
 	.version = GPUPART_FAMILY_VERSION,
 	.netnsok = true,
 	.policy = policy,
-	/* A request may wait for a GPU to wake: it must not hold up other families. */
+	/* Requests have locks of their own, and need not wait for other families. */
 	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.ops = ops,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Which TPC has which number: as the work distributor has it, or by the published rules. */
+/* The numbers of the TPCs: from the work distributor's table, or by the published rules. */
 #include "topo.h"
 #include "regs.h"
 
-/* The TPCs each logical GPC has in @tpcs against what the fuses leave it. */
+/* Compares the TPCs of each logical GPC in @tpcs with the fuses; the difference is put in @text. */
 static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *tpcs,
 			       unsigned int nr_tpcs, unsigned int nr_gpcs, char *text, size_t len)
 {
@@ -12,7 +12,7 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 	unsigned int i, gpc;
 
 	if (nr_tpcs != fs->nr_tpcs || nr_gpcs != fs->nr_gpcs) {
-		snprintf(text, len, "%u TPCs in %u GPCs there, %u in %u by the fuses", nr_tpcs,
+		snprintf(text, len, "the table has %u TPCs in %u GPCs, the fuses %u in %u", nr_tpcs,
 			 nr_gpcs, fs->nr_tpcs, fs->nr_gpcs);
 		return;
 	}
@@ -24,13 +24,13 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 			if (ordered[gpc] == fused[gpc])
 				continue;
 			snprintf(text, len,
-				 "GPC %u has %u TPCs there, physical GPC %u has %u by the fuses",
-				 gpc, ordered[gpc], fs->gpc_phys[gpc], fused[gpc]);
+				 "the table has %u TPCs in GPC %u, the fuses %u in physical GPC %u",
+				 ordered[gpc], gpc, fused[gpc], fs->gpc_phys[gpc]);
 			return;
 		}
 		return;
 	}
-	/* Which GPC is which is not known: there must be as many of each size. */
+	/* The mapping of GPCs is not known: compare the number of GPCs of each size. */
 	for (gpc = 0; gpc < nr_gpcs; gpc++)
 		of_size[ordered[gpc] < 33 ? ordered[gpc] : 32]++;
 	for (gpc = 0; gpc < fs->max_gpcs; gpc++)
@@ -39,8 +39,8 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 	for (i = 0; i < 33; i++) {
 		if (!of_size[i])
 			continue;
-		snprintf(text, len, "%d more GPCs of %u TPCs there than by the fuses", of_size[i],
-			 i);
+		snprintf(text, len, "the table has %d more GPCs of %u TPCs than the fuses",
+			 of_size[i], i);
 		return;
 	}
 }
@@ -56,7 +56,7 @@ int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 		goto fault;
 	nr_tpcs = NV_PGRAPH_PRI_CWD_FS_NUM_TPCS(word);
 	nr_gpcs = NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(word);
-	/* Before Hopper an idle GPU reads zeros everywhere. */
+	/* Before Hopper all words of an idle GPU are 0. */
 	if (!nr_tpcs || nr_tpcs > 4u * cell->nr || !nr_gpcs || nr_gpcs > GPUPART_MAX_GPCS) {
 		snprintf(fs->order_why, sizeof(fs->order_why),
 			 "0x%x counts %u TPCs and %u GPCs: %s", NV_PGRAPH_PRI_CWD_FS, nr_tpcs,
@@ -79,7 +79,7 @@ int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 				 nr_gpcs);
 			return -ENODATA;
 		}
-		/* All zeros looks like TPC 0 of GPC 0 again and again. */
+		/* In a table of zeros every entry is TPC 0 of GPC 0. */
 		if (seen[entry->gpc] & 1u << entry->tpc_in_gpc) {
 			snprintf(fs->order_why, sizeof(fs->order_why),
 				 "the table has TPC %u of GPC %u twice", entry->tpc_in_gpc,
@@ -119,7 +119,7 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 	return 0;
 }
 
-/* More than any chip of these generations has, and small enough for a kernel's stack. */
+/* No chip of these generations has more; the struct must fit on a kernel stack. */
 #define GREEDY_MAX_GPCS 16
 #define GREEDY_MAX_PES 4
 #define GREEDY_MAX_TPCS 16	/* in a GPC */
@@ -127,12 +127,12 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 
 struct greedy {
 	unsigned int nr_gpcs, nr_pes;
-	u16 left[GREEDY_MAX_GPCS];	/* TPCs not numbered yet, by PES-aware index */
+	u16 left[GREEDY_MAX_GPCS];	/* TPCs without a number, by PES-aware index */
 	u16 pes[GREEDY_MAX_GPCS][GREEDY_MAX_PES];
 	u8 count[GREEDY_MAX_GPCS];	/* at the start */
 };
 
-/* How well balanced what is left is. nvgpu gv100_gr_config_init_sm_id_table, nouveau alike. */
+/* The balance of the remaining TPCs, as in nvgpu's gv100_gr_config_init_sm_id_table and nouveau. */
 static u64 greedy_score(const struct greedy *g)
 {
 	unsigned int gpc, pes, sum = 0, most = 0, live_pes = 0;
@@ -163,7 +163,7 @@ static u64 greedy_score(const struct greedy *g)
 	       (GREEDY_SCALE - deviation / g->nr_gpcs / most);
 }
 
-/* A PES-aware TPC index as the dense one: the TPCs of the PESs before, then below it in its own. */
+/* Converts a PES-aware TPC index to a dense one, which counts the TPCs of each PES in turn. */
 static unsigned int greedy_dense(const struct greedy *g, unsigned int gpc, unsigned int bit)
 {
 	unsigned int pes, before = 0;
@@ -223,7 +223,7 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 				g.left[gpc] &= ~(1u << bit);
 				score = greedy_score(&g);
 				g.left[gpc] |= 1u << bit;
-				/* A tie stays with the first: as NVIDIA's driver (nouveau). */
+				/* A tie stays with the first, as in NVIDIA's driver (nouveau). */
 				if (found && score <= best)
 					continue;
 				found = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The PCI provider: finds NVIDIA display devices, maps BAR0 to read it, wakes what
- * sleeps, and follows hot-plug. Beside whatever driver owns the device: it takes
- * references, and never binds, enables, requests a region or writes.
+ * The PCI provider: finds NVIDIA display devices, maps BAR0 to read it, wakes GPUs that sleep, and
+ * follows hot-plug. The device belongs to its driver: this file takes references, and never binds
+ * or enables a device, requests a region or writes.
  */
 #include <linux/io.h>
 #include <linux/mutex.h>
@@ -21,12 +21,12 @@ struct pci_gpu {
 	resource_size_t start;	/* where it was mapped */
 	unsigned long len;	/* how much of it */
 	bool holds_power, holds_config;
-	bool again;		/* it could not be read when it came */
+	bool new, again;	/* to be started; to be read once more if it is still unknown */
 	struct gpu *gpu;
 };
 
 static LIST_HEAD(pci_gpus);
-static DEFINE_MUTEX(pci_gpus_lock);	/* taken before a GPU's lock */
+static DEFINE_MUTEX(pci_gpus_lock);	/* taken before gpu->lock; never held over a wake-up */
 
 /* ---------------------------------------------------------- for device.c */
 
@@ -60,7 +60,10 @@ static void pci_gpu_end(void *private)
 	p->holds_power = false;
 }
 
-/* A driver that hands it to a virtual machine: from then on nothing is known of its state. */
+/*
+ * Its driver can give it to a virtual machine, which changes its power and decoding at any time.
+ * Called under gpu->lock: gp_gpu_forget() waits for that before an unbound driver can be unloaded.
+ */
 static bool is_reserved(struct pci_dev *pdev)
 {
 	static const char *const names[] = { "vfio-pci", "pciback", "xen-pciback", "pci-stub" };
@@ -74,20 +77,23 @@ static bool is_reserved(struct pci_dev *pdev)
 }
 
 /*
- * From the look at its state to the last read config space is locked: a reset, and what user
- * space or a guest write to turn its registers off, wait for those microseconds.
+ * Config space is locked from the check of the GPU's state to the last read. A reset, and a config
+ * write of user space or of a guest that turns off its registers, wait for those microseconds.
  */
 static int lock_awake(struct pci_gpu *p, unsigned long len)
 {
 	struct pci_dev *pdev = p->pdev;
 	u16 word;
 
-	/* Unknown is what a device without a driver has. */
+	/* A device without a driver is in PCI_UNKNOWN. */
 	if (pdev->current_state != PCI_D0 && pdev->current_state != PCI_UNKNOWN)
 		return -EHOSTDOWN;
 	if (pci_channel_offline(pdev) || !pci_cfg_access_trylock(pdev))
 		return -EBUSY;
 	p->holds_config = true;
+	/* A driver may have bound it meanwhile. A guest cannot use it before the lock is free. */
+	if (is_reserved(pdev))
+		return -EPERM;
 	if (pci_read_config_word(pdev, PCI_COMMAND, &word) || word == 0xffff)
 		return -ENODEV;
 	if (!(word & PCI_COMMAND_MEMORY))
@@ -99,31 +105,44 @@ static int lock_awake(struct pci_gpu *p, unsigned long len)
 	return pci_gpu_map(p, len);
 }
 
-static int pci_gpu_begin(void *private, bool wake, bool whole)
+static int pci_gpu_begin(void *private, bool whole)
 {
 	struct pci_gpu *p = private;
-	struct pci_dev *pdev = p->pdev;
 	int err;
 
-	if (is_reserved(pdev))
+	if (is_reserved(p->pdev))
 		return -EPERM;
-	/* -EACCES, -EINVAL: runtime PM is off for it, so it is as awake as it gets. */
-	if (wake) {
-		err = pm_runtime_get_sync(&pdev->dev);
-		p->holds_power = true;
-	} else {
-		err = compat_get_if_active(&pdev->dev);
-		if (!err)
-			return -EAGAIN;
-		p->holds_power = err > 0;
-	}
-	if (err < 0 && err != (wake ? -EACCES : -EINVAL))
+	err = compat_get_if_active(&p->pdev->dev);
+	if (!err)
+		return -EAGAIN;
+	p->holds_power = err > 0;
+	/* -EINVAL: runtime PM is disabled for the device, which is then awake. */
+	if (err < 0 && err != -EINVAL)
 		err = -EHOSTDOWN;
 	else
 		err = lock_awake(p, whole ? NV_BAR0_SIZE : NV_BAR0_USED);
 	if (err)
 		pci_gpu_end(p);
 	return err;
+}
+
+static int pci_gpu_wake(void *private)
+{
+	struct pci_gpu *p = private;
+	int err = pm_runtime_get_sync(&p->pdev->dev);
+
+	/* -EACCES: runtime PM is disabled for the device, which is then awake. */
+	if (err >= 0 || err == -EACCES)
+		return 0;
+	pm_runtime_put(&p->pdev->dev);
+	return -EHOSTDOWN;
+}
+
+static void pci_gpu_rest(void *private)
+{
+	struct pci_gpu *p = private;
+
+	pm_runtime_put(&p->pdev->dev);
 }
 
 static u32 pci_gpu_rd32(void *private, u32 offset)
@@ -166,6 +185,8 @@ static void pci_gpu_release(void *private)
 
 static const struct gpu_ops pci_gpu_ops = {
 	.bus = "pci",
+	.wake = pci_gpu_wake,
+	.rest = pci_gpu_rest,
 	.begin = pci_gpu_begin,
 	.rd32 = pci_gpu_rd32,
 	.end = pci_gpu_end,
@@ -192,7 +213,7 @@ static struct pci_gpu *find_known(struct pci_dev *pdev)
 	return NULL;
 }
 
-/* Not if there is no memory: then the next scan tries again. */
+/* False without memory: the next scan tries again. */
 static bool add_one(struct pci_dev *pdev)
 {
 	struct pci_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
@@ -205,18 +226,28 @@ static bool add_one(struct pci_dev *pdev)
 	if (IS_ERR(gpu))
 		return false;
 	p->gpu = gpu;
-	p->again = !READ_ONCE(gpu->known);
+	p->new = true;
 	list_add_tail(&p->node, &pci_gpus);
 	return true;
 }
 
-static void remove_one(struct pci_gpu *p)
+/* Takes @pdev's GPU out of the list. gp_gpu_remove() then waits for a wake-up, without the lock. */
+static struct gpu *unlist(struct pci_dev *pdev)
 {
-	list_del(&p->node);
-	gp_gpu_remove(p->gpu);
+	struct pci_gpu *p;
+	struct gpu *gpu = NULL;
+
+	mutex_lock(&pci_gpus_lock);
+	p = pdev ? find_known(pdev) : list_first_entry_or_null(&pci_gpus, struct pci_gpu, node);
+	if (p) {
+		list_del(&p->node);
+		gpu = p->gpu;
+	}
+	mutex_unlock(&pci_gpus_lock);
+	return gpu;
 }
 
-/* Domain, bus, device, function: the order that a user knows from lspci. */
+/* The order of lspci: domain, bus, device, function. */
 static bool comes_before(struct pci_dev *a, struct pci_dev *b)
 {
 	if (pci_domain_nr(a->bus) != pci_domain_nr(b->bus))
@@ -225,8 +256,8 @@ static bool comes_before(struct pci_dev *a, struct pci_dev *b)
 }
 
 /*
- * The first that is not known yet, with a reference, or NULL. The kernel's own list has
- * a device that was plugged in later at its end, whatever its address.
+ * The first GPU by address that is not in the list, with a reference, or NULL. The kernel's own
+ * list has a device that was plugged in later at its end.
  */
 static struct pci_dev *first_unknown(void)
 {
@@ -241,30 +272,49 @@ static struct pci_dev *first_unknown(void)
 	return first;
 }
 
-/* A GPU that has just come may not be ready: once more, after what it refused is forgotten. */
-static void read_again(struct work_struct *work)
+/* A GPU that is to be started, or else read again, with a reference; NULL: none is left. */
+static struct gpu *next_to_read(bool again)
 {
+	struct gpu *gpu = NULL;
 	struct pci_gpu *p;
 
 	mutex_lock(&pci_gpus_lock);
 	list_for_each_entry(p, &pci_gpus, node) {
-		if (p->again)
-			gp_gpu_read(p->gpu);
-		p->again = false;
+		if (!(again ? p->again : p->new))
+			continue;
+		p->again = !again;
+		p->new = false;
+		gpu = p->gpu;
+		gp_gpu_hold(gpu);
+		break;
 	}
 	mutex_unlock(&pci_gpus_lock);
+	return gpu;
+}
+
+/* A new GPU may not be ready at once. The values that it refused are not used any more by now. */
+static void read_again(struct work_struct *work)
+{
+	struct gpu *gpu;
+
+	while ((gpu = next_to_read(true))) {
+		if (!READ_ONCE(gpu->known))
+			gp_gpu_read(gpu);
+		gp_gpu_put(gpu);
+	}
 }
 
 static DECLARE_DELAYED_WORK(again_work, read_again);
 
 /*
- * All that are there and not known yet. A GPU that goes away meanwhile is either no
- * longer found, or its BUS_NOTIFY_REMOVED_DEVICE comes later and waits for the lock.
+ * Adds all GPUs that are not in the list, then reads them. For a GPU that is removed meanwhile
+ * BUS_NOTIFY_REMOVED_DEVICE comes after it was added.
  */
 static void scan(struct work_struct *work)
 {
 	struct pci_dev *pdev;
 	bool added = true;
+	struct gpu *gpu;
 
 	mutex_lock(&pci_gpus_lock);
 	while (added && (pdev = first_unknown())) {
@@ -272,6 +322,10 @@ static void scan(struct work_struct *work)
 		pci_dev_put(pdev);
 	}
 	mutex_unlock(&pci_gpus_lock);
+	while ((gpu = next_to_read(false))) {
+		gp_gpu_start(gpu);
+		gp_gpu_put(gpu);
+	}
 	mod_delayed_work(system_freezable_wq, &again_work, msecs_to_jiffies(1500));
 }
 
@@ -281,25 +335,24 @@ static int on_bus_event(struct notifier_block *block, unsigned long event, void 
 {
 	struct pci_dev *pdev = to_pci_dev(data);
 	struct pci_gpu *p;
+	struct gpu *gpu;
 
 	if (!is_gpu(pdev))
 		return NOTIFY_DONE;
 	switch (event) {
 	case BUS_NOTIFY_ADD_DEVICE:
-		/* Its BARs get their addresses after this. */
+		/* Its BARs get their addresses after this notice. */
 		queue_delayed_work(system_freezable_wq, &scan_work, msecs_to_jiffies(100));
 		break;
 	case BUS_NOTIFY_DEL_DEVICE:
 	case BUS_NOTIFY_REMOVED_DEVICE:
-		mutex_lock(&pci_gpus_lock);
-		p = find_known(pdev);
-		if (p)
-			remove_one(p);
-		mutex_unlock(&pci_gpus_lock);
+		gpu = unlist(pdev);
+		if (gpu)
+			gp_gpu_remove(gpu);
 		break;
 	case BUS_NOTIFY_BOUND_DRIVER:
 	case BUS_NOTIFY_UNBOUND_DRIVER:
-		/* Who takes a GPU may load its tables anew. */
+		/* A driver can load the GPU's tables. */
 		mutex_lock(&pci_gpus_lock);
 		p = find_known(pdev);
 		if (p)
@@ -324,13 +377,11 @@ int gp_pci_gpus_init(void)
 
 void gp_pci_gpus_fini(void)
 {
-	struct pci_gpu *p, *next;
+	struct gpu *gpu;
 
 	bus_unregister_notifier(&pci_bus_type, &bus_events);
 	cancel_delayed_work_sync(&scan_work);
 	cancel_delayed_work_sync(&again_work);
-	mutex_lock(&pci_gpus_lock);
-	list_for_each_entry_safe(p, next, &pci_gpus, node)
-		remove_one(p);
-	mutex_unlock(&pci_gpus_lock);
+	while ((gpu = unlist(NULL)))
+		gp_gpu_remove(gpu);
 }

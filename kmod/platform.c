@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The provider of integrated GPUs (Tegra), which are platform devices: finds them, maps
- * their registers to read them, and follows who drives them. Never tried on hardware.
- * Beside whatever driver owns the device: it takes references, and never binds, enables,
- * requests a region or writes.
+ * The provider of integrated GPUs (Tegra), which are platform devices: finds them, maps their
+ * registers to read them, and follows their drivers. Never tried on hardware. The device belongs
+ * to its driver: this file takes references, and never binds or enables a device, requests a
+ * region or writes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,17 +24,18 @@ struct platform_gpu {
 	const struct resource *regs;	/* the first memory window is BAR0 */
 	void __iomem *bar0;		/* NULL until the first read */
 	/*
-	 * A driver has it. Without one its rail may be off, and then a read is no bad value
-	 * but the end of the machine. Under the GPU's lock.
+	 * A driver is bound. Without one the power rail may be off, and then a read stops the
+	 * machine. Protected by gpu->lock.
 	 */
 	bool bound;
 	bool holds_power;
+	bool new;			/* to be started */
 	struct gpu *gpu;
 };
 
 /*
  * Linux Documentation/devicetree/bindings/gpu/nvidia,gk20a; ga10b and tegraN: nvgpu's table.
- * GK20A itself is of a 32-bit machine.
+ * GK20A itself is left out, because its machine has 32 bits.
  */
 static const struct of_device_id compatibles[] __maybe_unused = {
 	{ .compatible = "nvidia,gm20b" },
@@ -46,13 +47,14 @@ static const struct of_device_id compatibles[] __maybe_unused = {
 	{ }
 };
 
-/* Where there is no device tree's node to ask: nvdebug's. */
+/* For devices without a device tree node. nvdebug has the same names. */
 static const char *const names[] = {
 	"17000000.gpu", "17000000.ga10b", "17000000.gv11b", "17000000.gp10b", "57000000.gpu",
 };
 
 static LIST_HEAD(platform_gpus);
-static DEFINE_MUTEX(platform_gpus_lock);	/* inside a device's lock, outside a GPU's */
+/* Taken inside a device's lock, before gpu->lock; never held over a wake-up. */
+static DEFINE_MUTEX(platform_gpus_lock);
 
 /* ---------------------------------------------------------- for device.c */
 
@@ -75,7 +77,7 @@ static void platform_gpu_end(void *private)
 	p->holds_power = false;
 }
 
-static int platform_gpu_begin(void *private, bool wake, bool whole)
+static int platform_gpu_begin(void *private, bool whole)
 {
 	struct platform_gpu *p = private;
 	int err;
@@ -84,23 +86,32 @@ static int platform_gpu_begin(void *private, bool wake, bool whole)
 		return -EOPNOTSUPP;
 	if (!p->bound)
 		return -EHOSTDOWN;
-	/* Where runtime PM is off nothing says that its rail is on. */
-	if (wake) {
-		err = pm_runtime_get_sync(&p->pdev->dev);
-		p->holds_power = true;
-	} else {
-		err = compat_get_if_active(&p->pdev->dev);
-		if (!err)
-			return -EAGAIN;
-		p->holds_power = err > 0;
-	}
-	if (err < 0 || !pm_runtime_enabled(&p->pdev->dev))
-		err = -EHOSTDOWN;
-	else
-		err = platform_gpu_map(p);
+	err = compat_get_if_active(&p->pdev->dev);
+	if (!err)
+		return -EAGAIN;
+	p->holds_power = err > 0;
+	/* While runtime PM is disabled, the power rail may be off. */
+	err = err < 0 ? -EHOSTDOWN : platform_gpu_map(p);
 	if (err)
 		platform_gpu_end(p);
 	return err;
+}
+
+static int platform_gpu_wake(void *private)
+{
+	struct platform_gpu *p = private;
+
+	if (pm_runtime_get_sync(&p->pdev->dev) >= 0)
+		return 0;
+	pm_runtime_put(&p->pdev->dev);
+	return -EHOSTDOWN;
+}
+
+static void platform_gpu_rest(void *private)
+{
+	struct platform_gpu *p = private;
+
+	pm_runtime_put(&p->pdev->dev);
 }
 
 static u32 platform_gpu_rd32(void *private, u32 offset)
@@ -147,6 +158,8 @@ static void platform_gpu_release(void *private)
 
 static const struct gpu_ops platform_gpu_ops = {
 	.bus = "platform",
+	.wake = platform_gpu_wake,
+	.rest = platform_gpu_rest,
 	.begin = platform_gpu_begin,
 	.rd32 = platform_gpu_rd32,
 	.end = platform_gpu_end,
@@ -154,7 +167,7 @@ static const struct gpu_ops platform_gpu_ops = {
 	.release = platform_gpu_release,
 };
 
-/* -------------------------------------------------------- coming and going */
+/* ---------------------------------------------------------------- hot-plug */
 
 static bool is_gpu(struct device *dev)
 {
@@ -178,7 +191,7 @@ static struct platform_gpu *find_known(struct device *dev)
 	return NULL;
 }
 
-/* With the device's lock held, as who binds or unbinds it has it: it has a driver or not. */
+/* Called with the device's lock held, so that its driver does not change. */
 static void add_locked(struct device *dev)
 {
 	struct platform_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
@@ -194,8 +207,32 @@ static void add_locked(struct device *dev)
 	if (IS_ERR(gpu))
 		return;
 	p->gpu = gpu;
+	p->new = true;
 	list_add_tail(&p->node, &platform_gpus);
 	pr_info("%s is an integrated GPU: never tried on hardware\n", dev_name(dev));
+}
+
+/* Starts a new GPU of the list; false: there is none. */
+static bool start_one(void)
+{
+	struct gpu *gpu = NULL;
+	struct platform_gpu *p;
+
+	mutex_lock(&platform_gpus_lock);
+	list_for_each_entry(p, &platform_gpus, node) {
+		if (!p->new)
+			continue;
+		p->new = false;
+		gpu = p->gpu;
+		gp_gpu_hold(gpu);
+		break;
+	}
+	mutex_unlock(&platform_gpus_lock);
+	if (!gpu)
+		return false;
+	gp_gpu_start(gpu);
+	gp_gpu_put(gpu);
+	return true;
 }
 
 static int add(struct device *dev, void *unused)
@@ -208,16 +245,12 @@ static int add(struct device *dev, void *unused)
 		add_locked(dev);
 	mutex_unlock(&platform_gpus_lock);
 	device_unlock(dev);
+	while (start_one())
+		;
 	return 0;
 }
 
-static void remove_one(struct platform_gpu *p)
-{
-	list_del(&p->node);
-	gp_gpu_remove(p->gpu);
-}
-
-/* Reads that are under way end first. Who takes a GPU may load its tables anew. */
+/* Waits until a read has ended. A driver can load the GPU's tables. */
 static void set_bound(struct platform_gpu *p, bool bound)
 {
 	mutex_lock(&p->gpu->lock);
@@ -228,15 +261,22 @@ static void set_bound(struct platform_gpu *p, bool bound)
 
 static void follow(unsigned long event, struct device *dev)
 {
+	bool removed = event == BUS_NOTIFY_DEL_DEVICE || event == BUS_NOTIFY_REMOVED_DEVICE;
 	struct platform_gpu *p;
+	struct gpu *gpu = NULL;
 
 	mutex_lock(&platform_gpus_lock);
 	p = find_known(dev);
-	if (p && (event == BUS_NOTIFY_DEL_DEVICE || event == BUS_NOTIFY_REMOVED_DEVICE))
-		remove_one(p);
-	else if (p)
+	if (p && removed) {
+		list_del(&p->node);
+		gpu = p->gpu;
+	} else if (p) {
 		set_bound(p, event == BUS_NOTIFY_BOUND_DRIVER);
+	}
 	mutex_unlock(&platform_gpus_lock);
+	/* Without the lock, because it waits for a wake-up. */
+	if (gpu)
+		gp_gpu_remove(gpu);
 }
 
 static int on_bus_event(struct notifier_block *block, unsigned long event, void *data)
@@ -275,8 +315,9 @@ void gp_platform_gpus_fini(void)
 	struct platform_gpu *p, *next;
 
 	bus_unregister_notifier(&platform_bus_type, &bus_events);
-	mutex_lock(&platform_gpus_lock);
-	list_for_each_entry_safe(p, next, &platform_gpus, node)
-		remove_one(p);
-	mutex_unlock(&platform_gpus_lock);
+	/* No lock: nothing else uses the list any more. */
+	list_for_each_entry_safe(p, next, &platform_gpus, node) {
+		list_del(&p->node);
+		gp_gpu_remove(p->gpu);
+	}
 }

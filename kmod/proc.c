@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /proc/gpu and /proc/gpuN: pages for people and the files nvdebug's users read. All
- * 0444 but runlists. Knows no bus; what is said is text.c's. A page is whole or an error, or
- * it ends with "complete no".
+ * /proc/gpu and /proc/gpuN: pages for people, and the files of nvdebug. All but runlists have mode
+ * 0444. A page is complete, or it ends with "complete no", or reading it is an error.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,19 +14,19 @@
 #include "device.h"
 #include "regs.h"
 
-#define PAGE_START	16384	/* most pages fit at once; seq_file doubles it where one does not */
+#define PAGE_START	16384	/* fits most pages; seq_file doubles it for the others */
 #define MAX_FILES	160
 
-/* A page, or a register: two of them OR'ed, or @bits of one from bit @shift on. */
+/* A file: a page, a register, two registers ORed, or @bits of a register from bit @shift on. */
 struct proc_file {
 	struct gpu *gpu;
 	int (*page)(struct gpu_session *session, struct text *text);
-	bool any_chip;		/* the page is of a chip that has no row too */
-	/* A page for CAP_PERFMON that opens sessions of its own. */
+	bool any_chip;		/* the page exists for a refused chip too */
+	/* A page that needs CAP_PERFMON and opens sessions of its own. */
 	int (*live)(struct gpu *gpu, struct text *text);
 	u32 at, at2;
-	u32 guard;		/* where this one is refused the others would be too; 0 none */
-	u8 shift, bits;		/* bits 0: all */
+	u32 guard;		/* read first: if it is refused, so are the others; 0: none */
+	u8 shift, bits;		/* bits 0: the whole register */
 };
 
 struct proc_gpu {
@@ -48,8 +47,8 @@ static void add_state(struct text *text, struct gpu *gpu, const struct topo_faul
 }
 
 /*
- * What the topology page says, in an open session. A GPU that sleeps, is not enabled or is
- * not to be read has a page that says so; a register that is refused is an error.
+ * The topology page. For a GPU that sleeps, is not enabled or is reserved, it has the reason; a
+ * register that is refused is an error.
  */
 static int topology_page(struct gpu_session *session, struct text *text)
 {
@@ -94,7 +93,7 @@ static int bus_page(struct gpu_session *session, struct text *text)
 	return 0;
 }
 
-/* Of the pages from here on the chip is known. */
+/* The pages from here on are shown only if the chip is known. */
 static int show_engines(struct gpu_session *session, struct text *text, bool as_nvdebug)
 {
 	struct text_engines page = { .chip = session->gpu->id.chip };
@@ -170,7 +169,7 @@ static int show_register(const struct proc_file *file, struct topo_reader *reade
 	return 0;
 }
 
-/* All GPUs on one page. One that cannot be read does not hide the others. */
+/* All GPUs on one page. A GPU that cannot be read does not hide the others. */
 static int show_all(struct text *text)
 {
 	struct gpu_session session;
@@ -217,7 +216,7 @@ static int show(const struct proc_file *file, struct text *text)
 	return err;
 }
 
-/* seq_file's own buffer as a text; it makes a larger one and asks again where one does not fit. */
+/* Writes into seq_file's buffer. seq_file calls again with a larger one if it is too small. */
 static int file_show(struct seq_file *m, void *v)
 {
 	struct text text = { 0 };
@@ -226,7 +225,7 @@ static int file_show(struct seq_file *m, void *v)
 	text.size = seq_get_buf(m, &text.buf);
 	text.overflow = text.size == 0;
 	err = show(m->private, &text);
-	/* A register that is refused, a GPU that cannot be read, is EIO. */
+	/* A refused register, or a GPU that cannot be read, is EIO. */
 	if (err)
 		return err == -ENOMEM || err == -EOPNOTSUPP ? err : -EIO;
 	seq_commit(m, text.overflow ? -1 : (int)text.len);
@@ -237,7 +236,7 @@ static int file_open(struct inode *inode, struct file *file)
 {
 	const struct proc_file *shown = pde_data(inode);
 
-	/* The file's mode alone would let in a container's root, who has no capability. */
+	/* The mode of the file alone would admit a container's root, which has no capability. */
 	if (shown && shown->live && !perfmon_capable())
 		return -EPERM;
 	return single_open_size(file, file_show, pde_data(inode), PAGE_START);
@@ -274,7 +273,10 @@ static void add_file(struct gpu *gpu, struct proc_file file, const char *fmt, ..
 #define REGISTER(...)		((struct proc_file){ __VA_ARGS__ })
 #define CWD(...)		REGISTER(.guard = NV_PGRAPH_PRI_CWD_FS, __VA_ARGS__)
 
-/* By nvdebug: of a name that is there proc_mkdir() warns with a stack, where some machines end. */
+/*
+ * Whether nvdebug has created it. For an existing name proc_mkdir() warns with a stack trace, which
+ * stops machines with panic_on_warn.
+ */
 static bool is_taken(const char *name)
 {
 	char file[32];
@@ -308,7 +310,7 @@ void gp_proc_added(struct gpu *gpu)
 	add_file(gpu, PAGE(timer_page, false), "timer");
 }
 
-/* nvdebug's files, of which it has those the chip has registers for. */
+/* Adds the files of nvdebug for which the chip has registers. */
 void gp_proc_known(struct gpu *gpu)
 {
 	const struct chip *chip = gpu->id.chip;
@@ -356,7 +358,7 @@ void gp_proc_known(struct gpu *gpu)
 		add_file(gpu, PAGE(local_memory_page, false), "local_memory");
 }
 
-/* proc_remove() waits for reads under way; a file that is still open reads EIO after it. */
+/* proc_remove() waits until reads have ended; later reads of an open file are EIO. */
 void gp_proc_removed(struct gpu *gpu)
 {
 	struct proc_gpu *p = gpu->proc;

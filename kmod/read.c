@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Checked reads of registers: refusals, fuses, design maxima, the timer. Fuse polarity ends
- * here.
- */
+/* Checked reads of registers: refusals, fuses, design maxima, the timer. Inverts fuse bits. */
 #include "topo.h"
 #include "regs.h"
 
@@ -73,7 +70,7 @@ const char *gp_topo_bad_read(u32 value)
 
 	if (value == 0xffffffff)
 		return "off the bus, in reset or asleep";
-	/* OGKM and nvdebug use this very test; no register here can hold such a value. */
+	/* OGKM and nvdebug use the same test; no register of regs.h can hold such a value. */
 	if ((value & 0xfff00000) != 0xbad00000)
 		return NULL;
 	/* OGKM gb100/dev_nv_xal_ep_zb.h: a pattern, not a code. */
@@ -100,8 +97,12 @@ int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
 	int err = reader->rd32(reader, offset, value);
 
-	if (!err && gp_topo_bad_read(*value))
+	if (!err && gp_topo_bad_read(*value)) {
 		err = -EIO;
+		/* Other values are kept by the rd32 of a reader that is not live. */
+		if (reader->live && reader->keep)
+			reader->keep(reader, offset, *value, false);
+	}
 	if (err) {
 		reader->fault.err = err;
 		reader->fault.offset = offset;
@@ -141,6 +142,8 @@ const char *gp_topo_unreadable(int err)
 	switch (err) {
 	case -ENODEV:
 		return "gone";
+	case -EAGAIN:
+		return "asleep and being woken: ask again";
 	case -EHOSTDOWN:
 		return "asleep, and could not be woken";
 	case -ENXIO:
@@ -172,6 +175,9 @@ int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fus
 	if (err)
 		return err;
 	*present = ~(floorswept | by_software) & topo_mask(nr);
+	/* A unit without any part would be floorswept itself. */
+	if (!*present)
+		return gp_topo_nonsense(reader, fuse->at + 4 * index, floorswept);
 	gp_topo_keep(reader, fuse->at + 4 * index, floorswept);
 	if (fuse->at2)
 		gp_topo_keep(reader, fuse->at2 + 4 * index, by_software);
@@ -195,8 +201,8 @@ int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 
 /* ------------------------------------------------------------------- timer */
 
 /*
- * For a millisecond of every 4.3 seconds the low word looks like a refusal. Time goes
- * on between two reads; a refusal stays what it is.
+ * For a millisecond of every 4.3 seconds the low word has the value of a refusal. The time changes
+ * between two reads, a refusal does not.
  */
 static int read_timer_low(struct topo_reader *reader, u32 at, u32 *low)
 {
@@ -228,7 +234,7 @@ int gp_topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 
 		return -EOPNOTSUPP;
 	reader->live = true;
 	err = gp_topo_rd32(reader, NV_PTIMER_TIME_1, &high);
-	/* High changes every 4.3 s: more than one repeat is a broken timer. */
+	/* The high word changes every 4.3 s: after several changes the timer is broken. */
 	for (tries = 0; !err && tries < 4; tries++) {
 		err = read_timer_low(reader, cell->at, &low);
 		if (!err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Every register offset and field that is read, under NVIDIA's names, with where it
- * is published. Which chip has which is chip.c's; this file knows no chip.
+ * The register offsets and fields that are read, with NVIDIA's names and the place where they are
+ * published. chip.c lists the registers of each chip.
  *
  * Sources: OGKM is NVIDIA/open-gpu-kernel-modules (src/common/inc/swref/published),
  * OGD NVIDIA/open-gpu-doc, nvgpu NVIDIA's linux-nvgpu (include/nvgpu/hw), nouveau the
@@ -17,9 +17,9 @@
 #define NV_PMC_BOOT_0			0x000000
 #define NV_PMC_BOOT_0_ARCH_1(v)		REG_FIELD(v, 8, 8)
 #define NV_PMC_BOOT_0_ARCH_0(v)		REG_FIELD(v, 28, 24)
-#define NV_PMC_BOOT_0_ARCH_0_FERMI	0x0c	/* below it BOOT_42 means nothing */
+#define NV_PMC_BOOT_0_ARCH_0_FERMI	0x0c	/* older chips have no BOOT_42 */
 #define NV_PMC_BOOT_1			0x000004
-#define NV_PMC_BOOT_1_VGPU(v)		REG_FIELD(v, 17, 16)	/* 0: a whole, real GPU */
+#define NV_PMC_BOOT_1_VGPU(v)		REG_FIELD(v, 17, 16)	/* 0: a physical GPU */
 #define NV_PMC_BOOT_42			0x000a00
 #define NV_PMC_BOOT_42_CHIP_ID(v)	REG_FIELD(v, 29, 20)
 #define NV_PMC_BOOT_42_MAJOR(v)		REG_FIELD(v, 19, 16)
@@ -35,7 +35,7 @@
 #define NV_PTOP_SCAL_NUM_PES_PER_GPC	0x022460
 #define NV_PTOP_SCAL_VALUE(v)		REG_FIELD(v, 4, 0)
 
-/* Fuses: a set bit is a floorswept unit, everywhere. Indices are physical. */
+/* Fuses. In all of them a set bit is a floorswept unit. Indices are physical. */
 /* Fermi, Kepler: fuse OR software. envytools punits.xml, nouveau pm/gf100.c. */
 #define NV_PTOP_FS_GPC_HW		0x022504
 #define NV_PTOP_FS_GPC_SW		0x022584
@@ -48,19 +48,19 @@
 #define NV_FUSE_21_STATUS_OPT_TPC	0x021c38	/* + 4 * gpc_phys */
 #define NV_FUSE_21_STATUS_OPT_FBP	0x021d38
 #define NV_FUSE_21_STATUS_OPT_ROP_L2	0x021d70	/* + 4 * fbp */
-/* Ampere on. nvgpu hw_fuse_{ga100,ga10b,gb10b,gb20c}.h; H200. */
+/* From Ampere on. nvgpu hw_fuse_{ga100,ga10b,gb10b,gb20c}.h; H200. */
 #define NV_FUSE_STATUS_OPT_GPC		0x820c1c
 #define NV_FUSE_STATUS_OPT_TPC		0x820c38
 #define NV_FUSE_STATUS_OPT_FBP		0x820d38
 #define NV_FUSE_STATUS_OPT_ROP_L2	0x820d70
 #define NV_FUSE_STATUS_OPT_CPC		0x822a00	/* + 4 * gpc_phys; nvgpu hw_fuse_gb10b.h */
 
-/* Which GPC is which since Ampere. nvgpu hw_smcarb_*.h; H200 (valid bit 31 is 0 there). */
+/* The physical GPC of each GPC, since Ampere. nvgpu hw_smcarb_*.h; H200 (bit 31, valid, is 0). */
 #define NV_PSMCARB_PARTITION_GPC_MAP	0x00cc00	/* + 4 * gpc */
 #define NV_PSMCARB_PARTITION_GPC_MAP_PHYSICAL(v) REG_FIELD(v, 20, 16)
 #define NV_PSMCARB_PARTITION_GPC_MAP_UGPU(v) REG_FIELD(v, 24, 24)
 
-/* PES to TPC masks, needed to compute an order. nvgpu hw_gr_*.h, hw_proj_*.h. */
+/* The TPCs of each PES, for the computed order. nvgpu hw_gr_*.h, hw_proj_*.h. */
 #define NV_PGRAPH_GPC0_GPM_PD_PES_TPC_ID_MASK 0x500c30	/* + 4 * pes + stride * gpc */
 #define NV_PGRAPH_GPC_STRIDE		0x008000
 
@@ -68,7 +68,7 @@
 #define NV_PGRAPH_PRI_CWD_FS		0x405b00
 #define NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(v) REG_FIELD(v, 7, 0)
 #define NV_PGRAPH_PRI_CWD_FS_NUM_TPCS(v) REG_FIELD(v, 15, 8)
-/* Of the context that is loaded: none, static or dynamic partitions. OGD pri_cwd. */
+/* Partitions of the loaded context: none, static or dynamic. OGD pri_cwd. */
 #define NV_PGRAPH_PRI_CWD_PARTITION_CTL	0x405b2c
 #define NV_PGRAPH_PRI_CWD_CG		0x405bf0	/* clock gating; CG1 is the next word */
 #define NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GM200 0x405b60	/* 16 words, 4 TPCs each */
@@ -87,7 +87,7 @@
 #define NV_PTOP_DEVICE_INFO_CFG_VERSION(v) REG_FIELD(v, 3, 0)
 #define NV_PTOP_DEVICE_INFO_CFG_NUM_ROWS(v) REG_FIELD(v, 31, 20)
 #define NV_PTOP_DEVICE_INFO_CHAIN(v)	REG_FIELD(v, 31, 31)
-/* First form: what a word is stands in it. */
+/* The first form: a field of each word says its kind. */
 #define NV_PTOP_DEVICE_INFO_ENTRY(v)	REG_FIELD(v, 1, 0)
 #define NV_PTOP_DEVICE_INFO_ENTRY_DATA	1
 #define NV_PTOP_DEVICE_INFO_ENTRY_ENUM	2
@@ -106,7 +106,7 @@
 #define NV_PTOP_DEVICE_INFO_ENUM_INTR_VALID(v) REG_FIELD(v, 3, 3)
 #define NV_PTOP_DEVICE_INFO_ENUM_RESET_VALID(v) REG_FIELD(v, 2, 2)
 #define NV_PTOP_DEVICE_INFO_TYPE_ENUM(v) REG_FIELD(v, 30, 2)
-/* Second form: what a word is follows from its place in the chain. */
+/* The second form: the place of a word in its chain is its kind. */
 #define NV_PTOP_DEVICE_INFO2_0_FAULT(v)	REG_FIELD(v, 10, 0)
 #define NV_PTOP_DEVICE_INFO2_0_INST(v)	REG_FIELD(v, 23, 16)
 #define NV_PTOP_DEVICE_INFO2_0_TYPE(v)	REG_FIELD(v, 30, 24)
@@ -118,13 +118,13 @@
 
 /* Copy engines. nvgpu hw_ce_ga100.h, OGKM dev_ce_base.h, nvdebug; H200. */
 #define NV_CE_PCE_MAP			0x104028
-#define NV_CE_PCE2LCE_GP100		0x10402c	/* a nibble a PCE, 7 is none */
+#define NV_CE_PCE2LCE_GP100		0x10402c	/* one nibble for each PCE, 7 is none */
 #define NV_CE_PCE2LCE_GV100		0x104040	/* + 4 * pce */
 #define NV_CE_PCE2LCE_GA100		0x104100
 #define NV_CE_PCE2LCE_LCE(v)		REG_FIELD(v, 3, 0)
 #define NV_CE_PCE2LCE_LCE_NONE		0xf
 #define NV_CE_PCE2LCE_LCE_NONE_GP100	0x7
-#define NV_CE_GRCE_CONFIG_GP100		0x104034	/* a byte a GRCE: bit 3 shared, 2:0 LCE */
+#define NV_CE_GRCE_CONFIG_GP100		0x104034	/* a byte per GRCE: bit 3 shared, 2:0 LCE */
 #define NV_CE_GRCE_CONFIG_GV100		0x104034	/* + 4 * grce */
 #define NV_CE_GRCE_CONFIG_GA100		0x1041c0
 #define NV_CE_GRCE_CONFIG_SHARED_LCE(v)	REG_FIELD(v, 3, 0)
@@ -137,15 +137,15 @@
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_MAG_GH100(v) REG_FIELD(v, 27, 4)
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_ECC(v) REG_FIELD(v, 30, 30)
 
-/* The nanosecond timer: high, low, high again. OGKM, nvgpu hw_timer_*.h, nouveau; H200. */
+/* The nanosecond timer, read as high, low, high. OGKM, nvgpu hw_timer_*.h, nouveau; H200. */
 #define NV_PTIMER_TIME_0		0x009400
 #define NV_PTIMER_TIME_0_NSEC(v)	((v) & 0xffffffe0u)
 #define NV_PTIMER_TIME_1		0x009410
 #define NV_PTIMER_TIME_1_NSEC(v)	REG_FIELD(v, 28, 0)
 
 /*
- * Runlists since Ampere: offsets from the base that row 2 of the device table tells, and the
- * words of their channels. OGD ga100 dev_runlist.ref.txt; H200.
+ * Runlists since Ampere: offsets from the base in row 2 of the device table, and the words of the
+ * channels. OGD ga100 dev_runlist.ref.txt; H200.
  */
 #define NV_RUNLIST_CHANNEL_CONFIG	0x004
 #define NV_RUNLIST_CHANNEL_CONFIG_NUM_CHANNELS(v) (1u << REG_FIELD(v, 3, 0))
@@ -168,9 +168,9 @@
 #define NV_RUNLIST_ENGINE_STATUS_CHANNEL_VALID(v) REG_FIELD(v, 15, 15)
 #define NV_RUNLIST_SIZE			0x300
 
-/* The whole of BAR0, mapped only for runlists. */
+/* The whole BAR0, mapped only for runlists. */
 #define NV_BAR0_SIZE			0x1000000
-/* The highest other register read, and so how much of BAR0 is mapped for the rest. */
+/* The end of the other registers: so much of BAR0 is mapped for them. */
 #define NV_BAR0_USED			0x823000
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Row + reads -> runlists: the TSG on each engine, and the state of channels. Every value
- * is of the moment it was read, so a caller must not keep it.
+ * Reads runlists: the TSG on each engine, and the state of channels. The values change at any time,
+ * so a caller must not keep them.
  */
 #include "topo.h"
 #include "regs.h"
@@ -52,7 +52,7 @@ static int read_engine(struct topo_reader *reader, u32 base, const struct gpu_en
 	return 0;
 }
 
-/* The part that says where a runlist's channels are: what is outside of BAR0 is refused. */
+/* Reads the place of a runlist's channels, and rejects one outside of BAR0. */
 static int read_config(struct topo_reader *reader, struct gpu_runlist *runlist)
 {
 	u32 base = runlist->base, config;

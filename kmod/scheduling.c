@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Runlists and channels, to /proc and netlink: what runs on a GPU now, whoever it belongs to.
- * Only for CAP_PERFMON, because it is a side channel. A GPU that sleeps is left asleep, and
- * no value is kept. Its lock is held for at most 64 of these reads.
+ * Runlists and channels for /proc and netlink: what runs on a GPU now, of all users. Needs
+ * CAP_PERFMON, because it is a side channel. A GPU that sleeps is not woken, and no value but a
+ * refusal is kept. gpu->lock is held for at most 64 of these reads.
  */
 #include <linux/capability.h>
 #include <linux/gpupart.h>
@@ -13,14 +13,15 @@
 
 #define ASLEEP "asleep: runlists are read only while something else keeps the GPU awake"
 
-/* An open session whose next reads are live, with the table of engines, or -errno. */
+/* Opens a session, reads the table of engines and makes the session's next reads live. */
 static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_engines *engines)
 {
 	int err = gp_gpu_open(gpu, session);
 
 	if (err)
 		return err;
-	session->no_wake = true;
+	session->wake = GPU_LEAVE_ASLEEP;
+	session->whole = true;
 	err = gp_gpu_identify(session);
 	if (!err && (!gpu->id.chip || !gp_chip_cell(gpu->id.chip, CHIP_RUNLISTS)))
 		err = -EOPNOTSUPP;
@@ -33,9 +34,9 @@ static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_en
 }
 
 /*
- * The first runlist above @after, and the @chip that it was read of: the lock is given back, and
- * the GPU's own is forgotten when a driver comes or goes. -ENOENT: there is none. A register of it
- * that is refused is in @fault, and no error.
+ * Reads the first runlist above @after. @chip is the chip at that time: gpu->lock is released, and
+ * gpu->id changes when a driver binds or unbinds. -ENOENT: there is none. A refused register of the
+ * runlist is stored in @fault, and is no error.
  */
 static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 		     struct gpu_runlist *runlist, const struct chip **chip,
@@ -96,17 +97,17 @@ static int may_ask(struct netlink_callback *cb)
 {
 	if (netlink_capable(cb->skb, CAP_PERFMON) || netlink_capable(cb->skb, CAP_SYS_ADMIN))
 		return 0;
-	NL_SET_ERR_MSG(cb->extack, "what runs on a GPU is told only with CAP_PERFMON");
+	NL_SET_ERR_MSG(cb->extack, "runlists and channels need CAP_PERFMON");
 	return -EPERM;
 }
 
-/* A dump's error with its sentence. */
+/* Sets the message of a dump's error. */
 static int refuse(struct netlink_callback *cb, int err, const struct topo_fault *fault)
 {
 	if (err == -EHOSTDOWN)
 		NL_SET_ERR_MSG(cb->extack, ASLEEP);
 	else if (err == -EOPNOTSUPP)
-		NL_SET_ERR_MSG(cb->extack, "this chip's runlists are in another place, or unknown");
+		NL_SET_ERR_MSG(cb->extack, "this chip's runlist registers are not known");
 	else if (err == -ENOENT)
 		NL_SET_ERR_MSG(cb->extack, "there is no runlist at that pri-base");
 	else if (fault->err)
@@ -138,7 +139,7 @@ static int put_engine(struct sk_buff *skb, const struct gpu_runlist *r,
 	       put_flag(skb, GPUPART_A_RUNLIST_FAULTED, e->faulted);
 }
 
-/* A message for each engine of a runlist, or none: -EMSGSIZE. */
+/* Adds a message for each engine of a runlist. -EMSGSIZE: they do not fit, and none is added. */
 static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
 		       const struct gpu_runlist *r, const struct topo_fault *fault)
 {
@@ -164,7 +165,7 @@ static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const s
 	return 0;
 }
 
-/* The GPU that @index or @name names, if the caller may ask, and memory for its engines. */
+/* Checks the privilege, finds the GPU that @index or @name names, and allocates @engines. */
 static int dump_begin(struct netlink_callback *cb, struct nlattr *index, struct nlattr *name,
 		      struct gpu **gpu, struct gpu_engines **engines)
 {
@@ -183,7 +184,7 @@ static int dump_begin(struct netlink_callback *cb, struct nlattr *index, struct 
 	return -ENOMEM;
 }
 
-/* args[0]: the runlist that was told last, args[1]: all of them were. */
+/* args[0]: the last runlist that was sent, args[1]: the dump is complete. */
 int gp_scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr **attrs = compat_dump_attrs(cb), *only = attrs[GPUPART_A_RUNLIST_PRI_BASE];
@@ -247,7 +248,7 @@ static int put_channel(struct sk_buff *skb, struct netlink_callback *cb, const s
 	return 0;
 }
 
-/* Channels of one runlist from number cb->args[0] on, 64 at a time. */
+/* Dumps the channels of one runlist from number cb->args[0] on, 64 at a time. */
 static int dump_channels(struct sk_buff *skb, struct netlink_callback *cb, struct gpu *gpu,
 			 struct gpu_engines *engines, u32 base)
 {
@@ -275,7 +276,7 @@ static int dump_channels(struct sk_buff *skb, struct netlink_callback *cb, struc
 	return 0;
 }
 
-/* args[0]: the channel to go on with, args[1]: all of them were told. */
+/* args[0]: the next channel, args[1]: the dump is complete. */
 int gp_scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr **attrs = compat_dump_attrs(cb);

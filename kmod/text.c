@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * The pages. A set bit is a unit that is present, in all but the two nvdebug forms,
- * which have none. Knows no bus and reads no register.
- */
+/* Formats the pages of /proc/gpuN. On all of them a set bit is a unit that is present. */
 #include "text.h"
 #include "regs.h"
 
@@ -35,7 +32,7 @@ static const char *tag_of(const struct chip *chip, enum chip_column column)
 	return gp_chip_tag_name(chip->cells[column].tag);
 }
 
-/* "%#*x" would do, but for a 0, which the kernel and C write differently. */
+/* "%#*x" differs between the kernel and C for a value of 0. */
 static void add_hex(struct text *text, int width, u32 value)
 {
 	char number[16];
@@ -146,7 +143,7 @@ static bool is_fault(const struct topo_fault *fault)
 	return fault->err && fault->err != -EOPNOTSUPP;
 }
 
-/* The beginning of a line, and its end where there is a fault. */
+/* Begins a line. If there is a fault, ends the line with it and returns false. */
 static bool add_known(struct text *text, const char *what, const struct topo_fault *fault)
 {
 	gp_text_add(text, "%s%s", what, fault->err ? "unknown: " : "");
@@ -350,7 +347,7 @@ static void add_type(struct text *text, const struct chip *chip, unsigned int ty
 	const char *name = gp_topo_engine_name(type);
 	bool tagged = chip->cells[CHIP_ENGINES].kind == CHIP_ENGINES_TAGGED;
 
-	/* It names types below 27 only, and says of each hole which it is. */
+	/* nvdebug has names for types below 27, and numbers the types without a name. */
 	if (type >= 27)
 		name = tagged ? "Unknown Historical" : "Unknown, introduced post-Lovelace";
 	gp_text_add(text, tagged ? "| Engine Type:      %2u (" : "| Engine Type:     %3u (", type);
@@ -370,7 +367,7 @@ void gp_text_device_info(struct text *text, const struct chip *chip,
 		u32 row = engines->rows[i];
 		struct gpu_engine e;
 
-		/* As if each word began an engine: what a word does not tell stays -1. */
+		/* Parse each word as the first of an engine: fields that it lacks stay -1. */
 		gp_topo_engine_row(chip, 0, tagged ? row : 0, &e);
 		if (!tagged)
 			gp_topo_engine_row(chip, engines->row_index[i], row, &e);
@@ -413,7 +410,7 @@ void gp_text_copy_topology(struct text *text, const struct gpu_copy *copy)
 {
 	unsigned int lce, pce;
 
-	/* One line a logical engine, with the last of its physical ones; 0 and 1 are the GRCEs. */
+	/* One line for each logical engine, with its last physical one; 0 and 1 are the GRCEs. */
 	for (lce = 0; lce < 32; lce++) {
 		u8 serving = TOPO_UNKNOWN, shared = TOPO_UNKNOWN;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Row + reads -> what GPU it is, and its struct gpu_floorsweep. */
+/* Identifies a GPU's chip and reads its GPCs and TPCs. */
 #include "topo.h"
 #include "regs.h"
 
@@ -14,7 +14,7 @@ int gp_topo_identify(struct topo_reader *reader, struct gpu_id *id)
 	err = gp_topo_rd32(reader, NV_PMC_BOOT_0, &id->boot_0);
 	if (err)
 		return err;
-	/* Of a GPU in reset, or that has just come. */
+	/* A GPU in reset, or a new one, reads 0. */
 	if (!id->boot_0)
 		return gp_topo_nonsense(reader, NV_PMC_BOOT_0, id->boot_0);
 	if (!NV_PMC_BOOT_0_ARCH_1(id->boot_0) &&
@@ -67,7 +67,7 @@ static void map_smc(struct topo_reader *reader, const struct chip_cell *cell,
 			fs->complete = false;
 			return;
 		}
-		/* Bit 31, "valid", is 0 on H200 boards: what is checked is that it is a map. */
+		/* Bit 31, "valid", is 0 on H200 boards, so check that the words form a map. */
 		gpc_phys[gpc] = NV_PSMCARB_PARTITION_GPC_MAP_PHYSICAL(word);
 		ugpu[gpc] = NV_PSMCARB_PARTITION_GPC_MAP_UGPU(word);
 		if (!(fs->present_gpcs & 1u << gpc_phys[gpc]) || seen & 1u << gpc_phys[gpc]) {
@@ -126,7 +126,7 @@ int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu
 		return err;
 	fs->nr_gpcs = popcount32(fs->present_gpcs);
 	for (gpc_phys = 0; gpc_phys < fs->max_gpcs; gpc_phys++) {
-		/* What a floorswept GPC's own fuses say means nothing. */
+		/* The TPC fuses of a floorswept GPC have no meaning. */
 		if (!(fs->present_gpcs & 1u << gpc_phys))
 			continue;
 		err = gp_topo_read_present(reader, tpc_fuse, gpc_phys, fs->max_tpcs_per_gpc,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * From a chip's row and register reads to what the GPU has. Pure: reads through the
- * function it is handed and keeps nothing. read.c inverts fuse bits, nothing else does:
- * whatever comes out of here has a set bit for a unit that is present.
+ * Reads the parts of a GPU by its chip's row, through the caller's struct topo_reader; keeps no
+ * state of its own. In all results a set bit is a unit that is present: read.c alone inverts fuses.
  */
 #ifndef GPUPART_KMOD_TOPO_H
 #define GPUPART_KMOD_TOPO_H
@@ -14,47 +13,47 @@
 #define TOPO_MAX_ENGINES	256
 #define TOPO_MAX_ROWS		1024
 
-/* A register that could not be had. err is 0 where there is none. */
+/* A register that could not be read. err is 0 if there is none. */
 struct topo_fault {
-	int err;	/* -EIO: value is a refusal; -ERANGE: makes no sense; else rd32's */
+	int err;	/* -EIO: value is a refusal; -ERANGE: value cannot be; else rd32's error */
 	u32 offset, value;
 };
 
-/* rd32 gives what the bus gave, or shortly before, or -errno where no read could be made. */
+/* rd32 reads a register, or uses a value of at most a second ago; -errno: no read was possible. */
 struct topo_reader {
 	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
-	/* A value was judged: it @lasts, or counts for a second. May be NULL. */
+	/* Accepts a value that @lasts, or a refusal, which counts for a second. May be NULL. */
 	void (*keep)(struct topo_reader *reader, u32 offset, u32 value, bool lasts);
-	bool live;		/* the registers change all the time: rd32 keeps none */
+	bool live;		/* the registers change all the time: only refusals are kept */
 	struct topo_fault fault;	/* of the last read that failed */
 };
 
-/* Why a value is no register's: a constant sentence, or NULL for a good value. */
+/* Why the GPU refused a read, as a constant string; NULL: the value is good. */
 const char *gp_topo_bad_read(u32 value);
 
-/* Such a refusal does not change with time. */
+/* Whether the refusal does not change with time. */
 bool gp_topo_bad_for_good(u32 value);
 
-/* Why no read could be made, for an errno of rd32; -EOPNOTSUPP: there is nothing to read. */
+/* Why no read was possible, for an errno of rd32; -EOPNOTSUPP: there is nothing to read. */
 const char *gp_topo_unreadable(int err);
 
 /* "0x820c1c reads 0xbadf5040: no such address" */
 #define TOPO_FAULT_LEN 96
 void gp_topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
 
-/* A register that holds for good what was read of it. */
+/* Accepts the value of a register that does not change. */
 void gp_topo_keep(struct topo_reader *reader, u32 offset, u32 value);
 
 /* One checked read: 0, or -errno with reader->fault filled in. */
 int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value);
 
-/* Refuses a value that was read and cannot be: -ERANGE with reader->fault filled in. */
+/* Rejects a value that cannot be: -ERANGE with reader->fault filled in. */
 int gp_topo_nonsense(struct topo_reader *reader, u32 offset, u32 value);
 
 /* A design maximum, from 1 to @limit. */
 int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value);
 
-/* Present units of @nr: the @index'th fuse (and Kepler's software mask) has those that are not. */
+/* Which of @nr units are present, by the @index'th fuse and Kepler's software mask. */
 int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
 			 unsigned int index, unsigned int nr, u32 *present);
 
@@ -70,13 +69,13 @@ struct gpu_id {
 	const char *why;
 };
 
-/* -EIO and the like where it cannot be read; 0 with chip NULL where it is not known. */
+/* 0 with chip NULL if the chip is not known; -EIO, .. if it cannot be read. */
 int gp_topo_identify(struct topo_reader *reader, struct gpu_id *id);
 
 enum topo_order {
 	TOPO_ORDER_UNKNOWN,
 	TOPO_ORDER_READ,	/* from the work distributor */
-	TOPO_ORDER_COMPUTED,	/* by the published rule */
+	TOPO_ORDER_COMPUTED,	/* with the published rule */
 };
 
 struct gpu_tpc {
@@ -91,72 +90,72 @@ struct gpu_floorsweep {
 	u32 present_tpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], bit is tpc_phys */
 	u8 floorswept_cpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], how many */
 	bool has_cpcs;
-	unsigned int nr_gpcs, nr_tpcs;		/* that the fuses leave */
+	unsigned int nr_gpcs, nr_tpcs;		/* present by the fuses */
 	unsigned int sms_per_tpc;		/* 0 unknown */
 
 	bool has_map;
 	u8 gpc_phys[GPUPART_MAX_GPCS];		/* [gpc] */
-	u8 ugpu[GPUPART_MAX_GPCS];		/* [gpc], TOPO_UNKNOWN where not told */
+	u8 ugpu[GPUPART_MAX_GPCS];		/* [gpc], or TOPO_UNKNOWN */
 	char map_why[96];			/* why there is no map */
 
 	enum topo_order order;
 	unsigned int nr_ordered;
 	struct gpu_tpc tpcs[GPUPART_MAX_TPCS];	/* [tpc] */
 	char order_why[128];			/* why it was not read */
-	char disagree[128];			/* "" where CWD and fuses agree */
+	char disagree[128];			/* "" if CWD and fuses agree */
 
-	bool complete;				/* no register refused, none made no sense */
-	bool unloaded;				/* there is an order to read, but not now */
+	bool complete;				/* all registers were read and accepted */
+	bool unloaded;				/* the table with the order is not loaded now */
 };
 
 int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
 
-/* Reads the order of the TPCs. 0: done; else fs->order_why says what was wrong with the table. */
+/* Reads the order of the TPCs: 0, or an error with the reason in fs->order_why. */
 int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 		       struct gpu_floorsweep *fs);
 
-/* Computes it where the chip's row has a rule. */
+/* Computes the order if the chip's row has a rule. */
 void gp_topo_order_compute(struct topo_reader *reader, struct gpu_floorsweep *fs);
 
 struct gpu_engine {
 	u16 type;
 	u8 instance;
 	u8 die;
-	s16 engine_id, runlist, intr, reset, fault, rleng;	/* -1 not told */
+	s16 engine_id, runlist, intr, reset, fault, rleng;	/* -1 unknown */
 	u32 pri_base;
-	u32 runlist_pri_base;					/* 0 not told */
+	u32 runlist_pri_base;					/* 0 unknown */
 };
 
 struct gpu_engines {
 	unsigned int nr, nr_rows;
 	struct gpu_engine engines[TOPO_MAX_ENGINES];
-	u32 rows[TOPO_MAX_ROWS];		/* the table as it stands, empty rows left out */
+	u32 rows[TOPO_MAX_ROWS];		/* the table without its empty rows */
 	u8 row_index[TOPO_MAX_ROWS];		/* place in its chain */
 };
 
-/* -EOPNOTSUPP: the chip has no table, or one of a form that is not known. */
+/* -EOPNOTSUPP: the chip has no table, or its form is not known. */
 int gp_topo_read_engines(const struct chip *chip, struct topo_reader *reader,
 			 struct gpu_engines *engines);
 const char *gp_topo_engine_name(unsigned int type);
-/* Takes one row into @engine, by the form of the chip's table. */
+/* Parses one row into @engine, by the form of the chip's table. */
 void gp_topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
 			struct gpu_engine *engine);
 
 #define TOPO_MAX_RUNLIST_ENGINES 3	/* NV_RUNLIST_ENGINE_STATUS0__SIZE_1 */
 #define TOPO_CHANNELS_AT_ONCE	64
 
-/* What one engine does at the moment; a number is -1 where there is none. */
+/* The state of one engine; a number is -1 if there is none. */
 struct gpu_runlist_engine {
 	u16 type;
 	u8 instance, rleng;
 	enum gpupart_context context;
-	s16 tsg, next_tsg;	/* on it, and about to be */
+	s16 tsg, next_tsg;	/* on the engine, and being loaded */
 	s16 channel;
 	bool busy, faulted;
 };
 
 struct gpu_runlist {
-	u32 base, chram;	/* of its registers and of its channels' words, in BAR0 */
+	u32 base, chram;	/* offsets in BAR0 of its registers and its channels' words */
 	u32 nr_channels;
 	u16 id;			/* in a work-submit token */
 	bool idle, engines_idle, disabled;
@@ -164,12 +163,12 @@ struct gpu_runlist {
 	struct gpu_runlist_engine engines[TOPO_MAX_RUNLIST_ENGINES];
 };
 
-/* The lowest base of a runlist above @after, 0 for none. */
+/* The lowest base of a runlist above @after; 0: there is none. */
 u32 gp_topo_next_runlist(const struct gpu_engines *engines, u32 after);
-/* Only on a chip that has CHIP_RUNLISTS, and with BAR0 mapped up to NV_BAR0_SIZE. */
+/* The chip must have CHIP_RUNLISTS, and BAR0 must be mapped up to NV_BAR0_SIZE. */
 int gp_topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
 			 struct gpu_runlist *runlist);
-/* The words of channels from @first on, as the hardware has them: how many, 0 past the last. */
+/* Reads the words of channels from @first on. Returns their number, 0 after the last channel. */
 int gp_topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
 			  u32 words[TOPO_CHANNELS_AT_ONCE]);
 
@@ -177,7 +176,7 @@ struct gpu_copy {
 	u32 present_pces;
 	unsigned int nr_grces;
 	u8 pce_lce[32];			/* [pce]; TOPO_UNKNOWN: absent or not connected */
-	u8 grce_lce[4];			/* [grce]: the LCE it shares with; TOPO_UNKNOWN none */
+	u8 grce_lce[4];			/* [grce]: the LCE that it shares, or TOPO_UNKNOWN */
 };
 
 int gp_topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct gpu_copy *copy);

@@ -78,14 +78,22 @@ struct gpupart_engine_use {
 
 /*
  * In libgpupart-manage.so.0. Samples the engines of a GPU for @seconds, 1000 times per second
- * if the source is fast enough: the graphics runlist each time, the others in turn. @source is
- * "kernel" (the module), "rm" (NVIDIA's driver), the path of a file with recorded registers, or
- * NULL, which tries the first two in this order. The first two need root. Fills in pci and
- * source of @info and returns the number of engines in @list.
+ * if the source is fast enough: the graphics runlist each time, the others in turn; 0 takes one
+ * sample. @source is "kernel" (the module), "rm" (NVIDIA's driver), the path of a file with
+ * recorded registers, or NULL, which tries the first two in this order. The first two need root.
+ * Fills in pci and source of @info and returns the number of engines in @list.
  */
 int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
 			struct gpupart_gpu_info *info,
 			struct gpupart_engine_use list[GPUPART_MAX_ENGINES]);
+
+/*
+ * In libgpupart-manage.so.0. Returns the process that owns all TSGs of users on the graphics
+ * engine of the GPU at @pci, or 0 if there are several, if there is none, or if it is unknown.
+ * Asks NVIDIA's driver, which may hang. Works only in the machine's own pid namespace, where no
+ * process is hidden.
+ */
+int gpupart_engine_owner(struct gpupart *gp, const char *pci);
 
 /*
  * The compute class that the driver or the capture reports, for example 0xcbc0 for GH100; 0:

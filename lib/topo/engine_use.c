@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which TSG has each engine of a GPU for what share of the time, by samples of its runlists: told
- * by the module, by NVIDIA's driver that reads registers for root, or from a file of registers.
+ * Samples the runlists of a GPU and counts the TSG that is on each engine. The samples come from
+ * the module, from NVIDIA's driver, which reads registers for root, or from a file of registers.
  *
- * The file: lines "0xOFFSET 0xVALUE" set registers, a line "sample" ends what changes before the
- * next look, '#' begins a comment.
+ * The file has lines "0xOFFSET 0xVALUE", which set registers, a line "sample" after those of each
+ * sample, and comments that begin with '#'.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include "kmod/topo.h"
 #include "lib/private.h"
 #include "lib/topo/kernel_conn.h"
+#include "lib/topo/rm_ioctl.h"
 #include "lib/topo/topology.h"
 
 #define SAMPLE_NS 1000000L
 #define MAX_RUNLISTS 64
 #define MAX_GPUS 64
 
-/* The registers of a file as they are at the moment. */
+#define BAR0_SIZE (16u << 20)
+#define NO_SUCH_ADDRESS 0xbadf5040	/* what the GPU answers for a register that it lacks */
+
+/* The registers of a file at the current sample. */
 struct recorded {
 	FILE *file;
-	unsigned int nr, room;
-	uint32_t (*regs)[2];		/* offset and value */
+	u32 *regs;		/* all of BAR0, each XORed with NO_SUCH_ADDRESS: 0 is absent */
 };
 
 struct source {
@@ -51,42 +55,27 @@ static int recorded_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
 	const struct recorded *r = &((struct source *)reader)->recorded;
 
-	*value = 0xbadf5040;
-	for (unsigned int i = 0; i < r->nr; i++)
-		if (r->regs[i][0] == offset)
-			*value = r->regs[i][1];
+	*value = (offset < BAR0_SIZE ? r->regs[offset / 4] : 0) ^ NO_SUCH_ADDRESS;
 	return 0;
 }
 
-/* Takes what changes until the next "sample". False: the file ends. */
+/* Sets the registers up to the next "sample": 1, 0 at the end of the file, or an error. */
 static int recorded_next(struct source *s)
 {
 	struct recorded *r = &s->recorded;
-	unsigned int offset, value, i;
+	unsigned int offset, value;
 	char line[160];
-	void *more;
 
 	while (fgets(line, sizeof(line), r->file)) {
 		if (!strncmp(line, "sample", 6))
 			return 1;
 		if (line[0] == '#' || line[0] == '\n')
 			continue;
-		if (sscanf(line, "%x %x", &offset, &value) != 2)
+		if (sscanf(line, "%x %x", &offset, &value) != 2 || offset >= BAR0_SIZE)
 			return ctx_fail(s->gp, -EBADMSG,
 					"%s: wants \"0xOFFSET 0xVALUE\" or \"sample\", not: %.*s",
 					s->name, (int)strcspn(line, "\n"), line);
-		for (i = 0; i < r->nr && r->regs[i][0] != offset; i++)
-			;
-		if (i == r->room) {
-			more = realloc(r->regs, (r->room + 1024) * sizeof(*r->regs));
-			if (!more)
-				return ctx_fail(s->gp, -ENOMEM, "no memory for registers");
-			r->regs = more;
-			r->room += 1024;
-		}
-		r->nr += i == r->nr;
-		r->regs[i][0] = offset;
-		r->regs[i][1] = value;
+		r->regs[offset / 4] = value ^ NO_SUCH_ADDRESS;
 	}
 	return 0;
 }
@@ -98,6 +87,9 @@ static int recorded_open(struct source *s)
 	s->recorded.file = fopen(s->name, "re");
 	if (!s->recorded.file)
 		return ctx_fail(s->gp, -errno, "%s: %s", s->name, strerror(errno));
+	s->recorded.regs = calloc(BAR0_SIZE / 4, 4);
+	if (!s->recorded.regs)
+		return ctx_fail(s->gp, -ENOMEM, "no memory for registers");
 	s->reader.rd32 = recorded_rd32;
 	snprintf(s->info->source, sizeof(s->info->source), "%s", s->name);
 	s->info->simulated = true;
@@ -120,7 +112,7 @@ static int rm_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 			offset, *value);
 }
 
-/* The table of engines and, from it, where the runlists are. */
+/* Reads the table of engines, and from it the bases of the runlists. */
 static int find_runlists(struct source *s)
 {
 	struct gpu_id id;
@@ -130,7 +122,7 @@ static int find_runlists(struct source *s)
 
 	if (!err && (!id.chip || !gp_chip_cell(id.chip, CHIP_RUNLISTS)))
 		return ctx_fail(s->gp, -EOPNOTSUPP,
-				"chip 0x%x: where its runlists' registers are is not known",
+				"chip 0x%x: the place of its runlist registers is not known",
 				id.chip_id);
 	if (!err)
 		err = gp_topo_read_engines(id.chip, &s->reader, &s->engines);
@@ -186,7 +178,7 @@ static int parse_runlist(struct nl_msg *msg, void *user)
 	return NL_OK;
 }
 
-/* Asks for the GPU's runlists, or for the one at @base where that is not 0. */
+/* Asks for the GPU's runlists, or for the one at @base if that is not 0. */
 static int kernel_runlists(struct source *s, u32 base,
 			   int (*parse)(struct nl_msg *msg, void *user), void *user)
 {
@@ -210,7 +202,8 @@ static int kernel_open(struct source *s, const char *gpu)
 	while (i < nr && gpu && !topo_selects(gpu, &list[i], i))
 		i++;
 	if (nr >= 0 && i >= nr)
-		nr = ctx_fail(s->gp, -ENODEV, "the module knows no GPU %s", gpu ? gpu : "");
+		nr = gpu ? ctx_fail(s->gp, -ENODEV, "the module knows no GPU %s", gpu) :
+			   ctx_fail(s->gp, -ENODEV, "the module knows no GPU");
 	if (nr >= 0)
 		*s->info = list[i];
 	free(list);
@@ -285,7 +278,7 @@ static void count(struct uses *uses, const struct gpu_runlist *r,
 		use->tsgs[i].channel = e->channel;
 }
 
-/* -ENODATA: its registers are refused. */
+/* Counts one sample of a runlist. -ENODATA: its registers are refused. */
 static int sample(struct source *s, u32 base, struct uses *uses)
 {
 	struct gpu_runlist r;
@@ -311,11 +304,11 @@ static int sample_all(struct source *s, double seconds, struct uses *uses)
 
 		err = sample(s, s->bases[0], uses);
 		if (err == -ENODATA)
-			return ctx_fail(s->gp, -EIO, "the runlist at 0x%x refuses to be read",
+			return ctx_fail(s->gp, -EIO, "a register of the runlist at 0x%x is refused",
 					s->bases[0]);
 		if (!err && other)
 			err = sample(s, s->bases[other], uses);
-		/* A refused read is an error in the GPU: it is not asked for again. */
+		/* A refused read is an error in the GPU, so it is not repeated. */
 		if (err == -ENODATA) {
 			s->bases[other] = s->bases[--s->nr_bases];
 			err = 0;
@@ -333,7 +326,7 @@ static int sample_all(struct source *s, double seconds, struct uses *uses)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (now.tv_sec + now.tv_nsec / 1e9 >= end)
 			break;
-		/* A source that is too slow is not asked twice in a row for it. */
+		/* A source that is too slow skips samples. */
 		if (now.tv_sec > next.tv_sec ||
 		    (now.tv_sec == next.tv_sec && now.tv_nsec > next.tv_nsec))
 			next = now;
@@ -377,7 +370,7 @@ static int open_source(struct source *s, const char *gpu)
 		err = kernel_open(s, gpu);
 	if (!err || (name && !strcmp(name, "kernel")))
 		return err;
-	/* The module is there and refuses: its word counts. */
+	/* The module is loaded and refuses: its error is the answer. */
 	if (s->kernel.sock)
 		return err;
 	topo_append(said, sizeof(said), &at, "kernel: %s; rm: ", s->gp->error);
@@ -409,11 +402,41 @@ int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source,
 	s->info = info;
 	err = open_source(s, gpu);
 	if (!err && !s->nr_bases)
-		err = ctx_fail(gp, -EOPNOTSUPP, "%s tells of no runlist", info->pci);
+		err = ctx_fail(gp, -EOPNOTSUPP, "%s has no runlist", info->pci);
 	if (!err)
 		err = sample_all(s, seconds, &uses);
 	close_source(s);
 	for (unsigned int i = 0; !err && i < uses.nr; i++)
 		qsort(list[i].tsgs, list[i].nr_tsgs, sizeof(list[i].tsgs[0]), most_first);
 	return err ? err : (int)uses.nr;
+}
+
+int gpupart_engine_owner(struct gpupart *gp, const char *pci)
+{
+	/*
+	 * Compute, 3D, 2D and memory classes of Ampere to Hopper, which run on the graphics engine:
+	 * open-gpu-kernel-modules, class/cl{c6,c7,c9,cb}{c0,97}.h, cl902d.h, cla140.h.
+	 */
+	static const uint32_t classes[] = { 0xc6c0, 0xc7c0, 0xc9c0, 0xcbc0, 0xc697, 0xc797, 0xc997,
+					    0xcb97, 0x902d, 0xa140 };
+	struct gpupart_gpu_info info;
+	struct rm_gpu_pids pids;
+	struct rm_conn *rm;
+	struct stat ns;
+	uint32_t owner = 0;
+	bool known = true;
+
+	/* The inode of the first pid namespace is fixed: linux/proc_ns.h, PROC_PID_INIT_INO. */
+	if (stat("/proc/self/ns/pid", &ns) || ns.st_ino != 0xeffffffc ||
+	    topo_rm_regs_open(gp, pci, &info, &rm))
+		return 0;
+	for (unsigned int i = 0; known && i < sizeof(classes) / sizeof(classes[0]); i++) {
+		known = !topo_rm_pids(rm, classes[i], &pids);
+		for (unsigned int j = 0; known && j < pids.nr; j++) {
+			known = !owner || owner == pids.pids[j];
+			owner = pids.pids[j];
+		}
+	}
+	topo_rm_regs_close(rm);
+	return known ? owner : 0;
 }

@@ -12,13 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "lib/topo/kernel_conn.h"
 #include "lib/topo/topology.h"
 
 #define KERNEL_MAX_GPUS 64
 
+/* How often, and for how long, a GPU that is being woken is asked again. */
+#define WAKE_POLL_NS	20000000L
+#define WAKE_POLLS	3000
+
 struct kernel_gpu {
 	struct gpupart_gpu_info info;
+	bool unreadable;
 	char trouble[120];	/* "" where it can be opened */
 };
 
@@ -174,6 +180,7 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 	/* More than a chip has bits for is none that is known. */
 	if (a[GPUPART_A_GPU_CHIP_ID] && nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]) <= TOPO_MAX_CHIP_ID)
 		gpu->info.chip_id = nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]);
+	gpu->unreadable = a[GPUPART_A_GPU_UNREADABLE];
 	trouble = a[GPUPART_A_GPU_REFUSED];
 	if (!trouble)
 		trouble = a[GPUPART_A_GPU_UNREADABLE];
@@ -250,11 +257,58 @@ static int by_pci(const void *a, const void *b)
 	return strcmp(x->info.pci, y->info.pci);
 }
 
+/* The module has a GPU that sleeps woken, and answers -EAGAIN meanwhile. */
+static int get_topology(struct kernel_conn *conn, const char *pci, struct kernel_topology *t)
+{
+	const struct timespec pause = { .tv_nsec = WAKE_POLL_NS };
+	unsigned int polls = WAKE_POLLS;
+	int err;
+
+	do {
+		struct nl_msg *msg = kernel_request(conn, NLM_F_ACK, GPUPART_CMD_TOPOLOGY_GET);
+
+		memset(t, 0, sizeof(*t));
+		if (msg && nla_put_string(msg, GPUPART_A_TOPOLOGY_BUS_NAME, pci)) {
+			nlmsg_free(msg);
+			msg = NULL;
+		}
+		err = kernel_ask(conn, msg, parse_topology, t);
+	} while (err == -EAGAIN && --polls && !nanosleep(&pause, NULL));
+	return err;
+}
+
+static int list_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
+{
+	unsigned int tries = 16;
+	int err;
+
+	do {
+		list->nr = 0;
+		err = kernel_ask(conn, kernel_request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET),
+				 parse_gpu, list);
+	} while (err == -EAGAIN && --tries);
+	return err;
+}
+
+/* A list does not wait for GPUs that sleep and are not known yet. False: there is none. */
+static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *list)
+{
+	struct kernel_topology t;
+	bool waited = false;
+
+	for (unsigned int i = 0; i < list->nr; i++) {
+		if (!list->gpus[i].unreadable)
+			continue;
+		get_topology(conn, list->gpus[i].info.pci, &t);
+		waited = true;
+	}
+	return waited;
+}
+
 /* A connection and the GPUs that the kernel knows; 0: to be closed with close_gpus(). */
 static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel_gpus **gpus)
 {
 	struct kernel_gpus *list = calloc(1, sizeof(*list));
-	unsigned int tries = 16;
 	int err;
 
 	if (!list)
@@ -262,11 +316,9 @@ static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel
 	err = kernel_conn_open(gp, conn);
 	if (err)
 		goto free;
-	do {
-		list->nr = 0;
-		err = kernel_ask(conn, kernel_request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET),
-				 parse_gpu, list);
-	} while (err == -EAGAIN && --tries);
+	err = list_gpus(conn, list);
+	if (!err && wait_for_gpus(conn, list))
+		err = list_gpus(conn, list);
 	if (err)
 		goto close;
 	qsort(list->gpus, list->nr, sizeof(list->gpus[0]), by_pci);
@@ -283,18 +335,6 @@ static void close_gpus(struct kernel_conn *conn, struct kernel_gpus *gpus)
 {
 	nl_socket_free(conn->sock);
 	free(gpus);
-}
-
-static int get_topology(struct kernel_conn *conn, const char *pci, struct kernel_topology *t)
-{
-	struct nl_msg *msg = kernel_request(conn, NLM_F_ACK, GPUPART_CMD_TOPOLOGY_GET);
-
-	memset(t, 0, sizeof(*t));
-	if (msg && nla_put_string(msg, GPUPART_A_TOPOLOGY_BUS_NAME, pci)) {
-		nlmsg_free(msg);
-		msg = NULL;
-	}
-	return kernel_ask(conn, msg, parse_topology, t);
 }
 
 /* The kernel's answer as SM rows and a GPC map. */

@@ -484,6 +484,17 @@ int topo_rm_reg(struct rm_conn *conn, uint32_t offset, uint32_t *value)
 	return status || op.status ? -EACCES : 0;
 }
 
+int topo_rm_pids(struct rm_conn *conn, uint32_t class, struct rm_gpu_pids *pids)
+{
+	int64_t status;
+
+	memset(pids, 0, sizeof(*pids));
+	pids->id_type = RM_GPU_PIDS_OF_CLASS;
+	pids->id = class;
+	status = rm_control(conn, conn->subdevice, RM_GPU_GET_PIDS, pids, sizeof(*pids));
+	return status || pids->nr > RM_GPU_PIDS_MAX ? -EIO : 0;
+}
+
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max)
 {
 	struct gpupart_gpu_info info;

@@ -102,6 +102,10 @@ GPUPART_PRIVATE
 int topo_rm_reg(struct rm_conn *conn, uint32_t offset, uint32_t *value);
 GPUPART_PRIVATE
 void topo_rm_regs_close(struct rm_conn *conn);
+/* The processes that have an object of @class on that GPU: 0, or -EIO. */
+struct rm_gpu_pids;
+GPUPART_PRIVATE
+int topo_rm_pids(struct rm_conn *conn, uint32_t class, struct rm_gpu_pids *pids);
 /* A file's: its path, or the end of that. */
 void topo_source_set(struct gpupart_gpu_info *info, const char *path);
 int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,

@@ -56,8 +56,8 @@ refused() {
 }
 { board turing-tu102; echo sample; } >"$tmp/turing"
 { board gh100-runlists-busy | sed 's/^0xc00004 .*/0xc00004 0xbadf5040/'; echo sample; } >"$tmp/first"
-refused 1 "the runlist at 0xc00000 refuses to be read" --engines -i "$tmp/first"
-refused 1 "chip 0x162: where its runlists' registers are is not known" --engines -i "$tmp/turing"
+refused 1 "a register of the runlist at 0xc00000 is refused" --engines -i "$tmp/first"
+refused 1 "chip 0x162: the place of its runlist registers is not known" --engines -i "$tmp/turing"
 echo hello >"$tmp/words"
 refused 1 'wants "0xOFFSET 0xVALUE" or "sample", not: hello' --engines -i "$tmp/words"
 board gh100-runlists-busy >"$tmp/none"

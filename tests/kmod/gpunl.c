@@ -7,10 +7,11 @@
  *   gpunl runlists NAME [PRI-BASE] | channels NAME PRI-BASE
  *   gpunl fuzz COUNT SEED | bench COUNT | family | cut COMMAND
  *   gpunl user COMMAND.. | userns COMMAND..
+ * A request is repeated while the GPU is being woken for it; with --once before it, it is not.
  * cut runs COMMAND while a dump of engines is half done, and tells whether the kernel marked it.
  * NAME is an index or a bus-name. --netns before it: in a network namespace of its own;
  * --uid N: as that user, with no capability; --perfmon N: with CAP_PERFMON alone. user is
- * nobody, userns is nobody who is root in a user namespace of its own.
+ * nobody, userns is nobody as root of a user namespace of its own.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -38,6 +39,8 @@ static uint16_t family_id;
 static uint32_t monitor_group, next_seq = 1;
 static unsigned char out[1 << 16], in[1 << 17];
 static size_t out_len;
+static bool once, waking;
+static FILE *to;
 
 static void die(const char *what)
 {
@@ -211,33 +214,34 @@ static void print_fields(const struct nlmsghdr *n, const struct field *fields, c
 
 		if (!a)
 			continue;
-		printf("%s", fields->name);
+		fprintf(to, "%s", fields->name);
 		switch (fields->form) {
 		case NUMBER:
 		case HEX:
 			memcpy(&word, data_of(a), 4);
-			printf(fields->form == HEX ? " 0x%x" : " %u", word);
+			fprintf(to, fields->form == HEX ? " 0x%x" : " %u", word);
 			break;
 		case STRING:
-			printf(" %s", (const char *)data_of(a));
+			fprintf(to, " %s", (const char *)data_of(a));
+			waking |= !strcmp(data_of(a), "asleep and being woken: ask again");
 			break;
 		case BYTES:
 			for (i = 0; i < len_of(a); i++)
-				printf(" %u", ((const uint8_t *)data_of(a))[i]);
+				fprintf(to, " %u", ((const uint8_t *)data_of(a))[i]);
 			break;
 		case WORDS:
 			for (i = 0; i < len_of(a) / 4; i++) {
 				memcpy(&word, (const char *)data_of(a) + 4 * i, 4);
-				printf(" 0x%x", word);
+				fprintf(to, " 0x%x", word);
 			}
 			break;
 		case FLAG:
 			break;
 		}
-		putchar(between);
+		fputc(between, to);
 	}
 	if (between != '\n')
-		putchar('\n');
+		fputc('\n', to);
 }
 
 /* Prints an error with its sentence; returns the errno. */
@@ -257,12 +261,12 @@ static int print_error(const struct nlmsghdr *n)
 		return 0;
 	text = n->nlmsg_flags & NLM_F_ACK_TLVS && n->nlmsg_len > head ?
 	       find((const char *)n + head, n->nlmsg_len - head, NLMSGERR_ATTR_MSG) : NULL;
-	printf("error %d: %s\n", -code, text ? (const char *)data_of(text) : "(no sentence)");
+	fprintf(to, "error %d: %s\n", -code, text ? (const char *)data_of(text) : "(no sentence)");
 	return -code;
 }
 
 /* Receives until the answer is complete; 0 or an errno. */
-static int answer(const struct field *fields, char between, bool dump)
+static int receive(const struct field *fields, char between, bool dump)
 {
 	for (;;) {
 		ssize_t got = recv(sock, in, sizeof(in), 0);
@@ -277,6 +281,33 @@ static int answer(const struct field *fields, char between, bool dump)
 			if (!dump)
 				return 0;
 		}
+	}
+}
+
+/* Prints the answer; 0 or an errno. */
+static int answer(const struct field *fields, char between, bool dump)
+{
+	int err;
+
+	for (;;) {
+		char *text;
+		size_t len;
+
+		to = open_memstream(&text, &len);
+		if (!to)
+			die("open_memstream");
+		waking = false;
+		err = receive(fields, between, dump);
+		fclose(to);
+		to = stdout;
+		if (once || (err != EAGAIN && !waking)) {
+			fputs(text, stdout);
+			free(text);
+			return err;
+		}
+		free(text);
+		usleep(50000);
+		send_out();
 	}
 }
 
@@ -516,6 +547,12 @@ int main(int argc, char **argv)
 	struct sockaddr_nl self = { .nl_family = AF_NETLINK };
 	int one = 1;
 
+	to = stdout;
+	if (argc > 1 && !strcmp(argv[1], "--once")) {
+		once = true;
+		argc--;
+		argv++;
+	}
 	if (argc > 1 && !strcmp(argv[1], "--netns")) {
 		if (unshare(CLONE_NEWNET))
 			die("unshare");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# How long what was read of a GPU is kept, and that a value that cannot be is not.
+# How long values are kept, and that a value that cannot be is not kept.
 gpu0=/sys/bus/pci/devices/0000:01:00.0
 [ -e /sys/bus/pci/devices/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
 good() { cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology; }
@@ -11,7 +11,7 @@ suspended() {
 	done
 }
 
-# One bad moment: what was read then is asked again.
+# A register with a bad value is read again.
 for what in 0x0=BOOT_0 0xa00=BOOT_42 0x22430=NUM_GPCS; do
 	host load 0 gh100-h200-e >/dev/null
 	host bad 0 ${what%%=*} 0 >/dev/null
@@ -25,10 +25,24 @@ for what in 0x0=BOOT_0 0xa00=BOOT_42 0x22430=NUM_GPCS; do
 	check $? "no chip is made up of it"
 	host good 0 >/dev/null
 	until_true 30 good
-	check $? "when it is good, the GPU is read, with no driver that comes or goes"
+	check $? "when it is good, the GPU is read, without a change of drivers"
 	rmmod gpupart
 done
-# A map of GPCs that cannot be is a page that says so, until there is one.
+# A value that is wrong only once.
+for what in gh100-h200-e:0x820c38 kepler-gk110:0x22504 ampere-ga100:0x820c38; do
+	name=${what%%:*}
+	host load 0 $name >/dev/null
+	host bad 0 ${what#*:} 0x3 >/dev/null
+	insmod /gpupart.ko
+	! cmp -s /proc/gpu0/topology /pages/$name.topology
+	check $? "$name, a fuse that reads 0x3 at load: $(sed -n 's/^present *//p' /proc/gpu0/topology)"
+	host good 0 >/dev/null
+	until_true 30 cmp -s /proc/gpu0/topology /pages/$name.topology
+	check $? "when it is good, it is read"
+	rmmod gpupart
+done
+host load 0 gh100-h200-e >/dev/null
+# A map of GPCs that cannot be makes the page incomplete, until the map is good.
 host bad 0 0xcc00 0 >/dev/null
 host poke 0 0xcc04 0 >/dev/null
 insmod /gpupart.ko
@@ -39,16 +53,16 @@ host load 0 gh100-h200-e >/dev/null
 until_true 30 good
 check $? "a map that is one again"
 
-# Awake, what software can change is read anew; fuses are not.
+# While the GPU is awake, registers that software can change are read again; fuses are not.
 says '^    0:   1.0   2.0'
 check $? "the order at first"
 host poke 0 0x405000 0x40301020 >/dev/null
 until_true 30 says '^    0:   2.0   1.0'
-check $? "an order that changed while the GPU is awake is seen, with no driver that comes or goes"
+check $? "an order that changed while the GPU is awake is seen, without a change of drivers"
 host poke 0 0x405b00 0 >/dev/null
 sleep 1.2
 says '^    0:   2.0   1.0' && says '^complete    yes'
-check $? "while no table is loaded the last one stands"
+check $? "while no table is loaded the last one is shown"
 host load 0 gh100-h200-e >/dev/null
 until_true 30 good
 check $? "and another one that is"
@@ -58,18 +72,18 @@ good
 check $? "a fuse is not read again"
 insmod /sleepy.ko
 says '^present     8 GPCs .verified., 6[0-9] TPCs' && ! good
-check $? "but when a driver takes the GPU: $(sed -n 's/^present *//p' /proc/gpu0/topology)"
+check $? "but after a driver was bound: $(sed -n 's/^present *//p' /proc/gpu0/topology)"
 rmmod sleepy
 host load 0 gh100-h200-e >/dev/null
 until_true 30 good
-check $? "and when it leaves it"
+check $? "and after it was unbound"
 a=$(cat /proc/gpu0/timer)
 host poke 0 0x9400 0x80100000 >/dev/null
 [ "$(cat /proc/gpu0/timer)" != "$a" ]
 check $? "the timer is always read"
 
 # refused N GOOD REGISTER FILE: reading FILE as nobody costs at most N reads a second, beside
-# GOOD of each time that are answered.
+# GOOD reads each time that are answered.
 refused() {
 	sleep 1.2
 	host bad 0 "$3" 0xbadf1201 >/dev/null
@@ -109,7 +123,7 @@ wakes=$(cat /sys/module/sleepy/parameters/wakes)
 all_pages >/tmp/second
 suspended
 check $? "and sleep on while all pages are read again"
-same "$(cat /sys/module/sleepy/parameters/wakes)" "$wakes" "wake-ups since the module came"
+same "$(cat /sys/module/sleepy/parameters/wakes)" "$wakes" "wake-ups since the module was loaded"
 same "$(for n in 0 1 2 3 4 5 6 7; do host reads $n; done | tr '\n' ' ')" "0 0 0 0 0 0 0 0 " "register reads of it"
 cmp -s /tmp/first /tmp/second
 check $? "with the same pages"

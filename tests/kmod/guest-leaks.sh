@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# What stays behind of maps and references: of each kind of request several, then the module goes.
+# Maps and references that are left after several requests of each kind and an unload.
 maps() { grep -c 'gpupart\|ioremap' /proc/vmallocinfo; }
 pci=/sys/bus/pci/devices
 [ -e $pci/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
@@ -22,16 +22,16 @@ for i in 1 2 3; do
 	gpunl topology 99
 	cat /proc/gpu/topology
 done >/dev/null 2>&1
-# A GPU that goes while it is shown lets its map go at once.
+# The map of a GPU that is removed is freed at once.
 loaded=$(maps)
 echo 1 >$pci/0000:03:00.0/remove
 until_true 30 sh -c "[ \$(grep -c 'gpupart\|ioremap' /proc/vmallocinfo) -lt $loaded ]"
-check $? "the map of a GPU that goes: $(maps) maps of $loaded"
+check $? "the map of a GPU that is removed: $(maps) maps of $loaded"
 echo 1 >/sys/bus/pci/rescan
 rmmod gpupart
-same "$(maps)" "$before" "maps after the module went"
+same "$(maps)" "$before" "maps after the module was unloaded"
 
-# What all the parts before have left behind, on a kernel that looks.
+# Leaks of all parts before, if the kernel has kmemleak.
 if [ -e /sys/kernel/debug/kmemleak ]; then
 	echo scan >/sys/kernel/debug/kmemleak
 	sleep 6

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# The netlink family: answers, errors with their sentences, notices, noise, speed.
+# The netlink family: answers, errors with their messages, notices, noise, speed.
 pci=/sys/bus/pci/devices
 [ -e $pci/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
 host load 0 gh100-h200-e >/dev/null
@@ -51,7 +51,7 @@ same "$(sed -n 28p /tmp/out)" 'index 1 type 21 instance 2 die 0 pri-base 0x9d000
 gpunl engines >/tmp/out
 same "$(cut -d' ' -f2 /tmp/out | sort -u | tr '\n' ' ')" "0 1 2 3 4 5 7 " "GPUs in the dump of all engines"
 
-# Errors have a sentence.
+# Errors have a message.
 sentence() {
 	want_errno=$1 want=$2
 	shift 2
@@ -73,7 +73,7 @@ host good 0 >/dev/null
 until_true 30 sh -c 'gpunl topology 0 >/tmp/out'
 check $? "and it answers when the register does"
 
-# Coming and going.
+# GPUs that are removed and added.
 gpunl monitor 6 >/tmp/events &
 listener=$!
 n=50
@@ -84,13 +84,13 @@ echo 1 >$pci/0000:03:00.0/remove
 sleep 0.3
 echo 1 >/sys/bus/pci/rescan
 wait $listener
-same "$(sed -n 2p /tmp/events | cut -d' ' -f1-5)" "del index 2 bus-name 0000:03:00.0" "a GPU that goes is told of"
-same "$(sed -n 3p /tmp/events | cut -d' ' -f1-7)" "add index 2 bus-name 0000:03:00.0 chip-id 0x180" "a GPU that comes too"
+same "$(sed -n 2p /tmp/events | cut -d' ' -f1-5)" "del index 2 bus-name 0000:03:00.0" "the notice of a GPU that is removed"
+same "$(sed -n 3p /tmp/events | cut -d' ' -f1-7)" "add index 2 bus-name 0000:03:00.0 chip-id 0x180" "the notice of a GPU that is added"
 sleep 0.5
 cmp -s /tmp/events /tmp/events2
 check $? "in another network namespace as well"
 
-# What a GPU that comes shows is the same whoever asks for it at that moment.
+# A GPU has all its files, also if other processes ask for it while it is added.
 files=$(ls /proc/gpu0 | wc -l)
 whole() { [ "$(ls /proc/gpu0 2>/dev/null | wc -l)" = "$files" ]; }
 gpunl bench 500000 >/dev/null &
@@ -105,9 +105,9 @@ while [ $i -lt 10 ]; do
 	i=$((i + 1))
 done
 kill $readers
-same $lacking 0 "of $i times that a GPU came while two processes asked for it, those without all $files files"
+same $lacking 0 "of $i times that a GPU was added while two processes asked for it, those without all $files files"
 
-# A GPU that is not ready when it comes, an order that changes, drivers.
+# A GPU that is not ready when it is added, an order that changes, drivers.
 gpunl monitor 60 >/tmp/events &
 listener=$!
 until_true 50 grep -q listening /tmp/events
@@ -115,26 +115,26 @@ host bad 2 0x0 0xbadf1201 >/dev/null
 echo 1 >$pci/0000:03:00.0/remove
 echo 1 >/sys/bus/pci/rescan
 until_true 100 grep -q '^add index 2 .* unreadable 0x0 reads 0xbadf1201' /tmp/events
-check $? "a GPU that is not ready when it comes: $(grep '^add' /tmp/events)"
+check $? "a GPU that is not ready when it is added: $(grep '^add' /tmp/events)"
 host good 2 >/dev/null
 until_true 100 grep -q '^change index 2 bus-name 0000:03:00.0 chip-id 0x180' /tmp/events
-check $? "is read a second time, and that is told: $(grep -m1 '^change' /tmp/events)"
+check $? "is read a second time, with a notice: $(grep -m1 '^change' /tmp/events)"
 host poke 0 0x405000 0x40301020 >/dev/null
 until_true 30 sh -c 'cat /proc/gpu0/topology >/dev/null; grep -q "^change index 0 .* chip-id 0x180" /tmp/events'
-check $? "a reader finds another order, and that is told: $(grep '^change index 0' /tmp/events)"
+check $? "a reader finds another order, with a notice: $(grep '^change index 0' /tmp/events)"
 insmod /sleepy.ko
 until_true 50 sh -c '[ $(grep -c "^change index [0-7] bus-name [0-9.:]* $" /tmp/events) = 8 ]'
-check $? "a driver that takes GPUs is told of: $(grep -c '^change index [0-7] bus-name [0-9.:]* $' /tmp/events) times"
+check $? "notices of a driver that binds to the GPUs: $(grep -c '^change index [0-7] bus-name [0-9.:]* $' /tmp/events) times"
 kill $listener
 rmmod sleepy
 host load 0 gh100-h200-e >/dev/null
 
-# A dump that hot-plug cuts has the kernel's mark, and only such a one.
+# Only a dump during which a GPU is removed has the kernel's mark.
 rmmod gpupart
 for n in 3 4 5 6; do host load $n gh100-h200-a >/dev/null; done
 insmod /gpupart.ko
 same "$(gpunl cut true)" whole "a dump of engines"
-same "$(gpunl cut "echo 1 >$pci/0000:03:00.0/remove")" marked "one in which a GPU goes"
+same "$(gpunl cut "echo 1 >$pci/0000:03:00.0/remove")" marked "one during which a GPU is removed"
 echo 1 >/sys/bus/pci/rescan
 until_true 50 test -e /proc/gpu2/topology
 check $? "the GPU is back"
@@ -145,7 +145,7 @@ host load 5 kepler-gk110 >/dev/null
 host load 6 refused-0x1d2 >/dev/null
 insmod /gpupart.ko
 
-# Dumps while GPUs come and go.
+# Dumps while GPUs are removed and added.
 for i in 1 2 3 4; do (while [ ! -e /tmp/enough ]; do gpunl gpus; gpunl engines; gpunl topology 2; done >/dev/null) & done
 for i in 1 2 3 4 5; do
 	echo 1 >$pci/0000:03:00.0/remove
@@ -157,7 +157,7 @@ done
 touch /tmp/enough
 wait
 rm /tmp/enough
-same "$(gpunl gpus | wc -l)" 8 "GPUs after dumps while some came and went"
+same "$(gpunl gpus | wc -l)" 8 "GPUs after dumps while some were removed and added"
 
 same "$(second_reads 0 gpunl topology 0)" 0 "register reads of another topology request"
 gpunl fuzz "${FUZZ:-100000}" 1 >/tmp/out
@@ -166,7 +166,7 @@ check $? "noise: $(cat /tmp/out)"
 rmmod gpupart
 insmod /gpupart.ko
 same "$(gpunl gpus | cut -d' ' -f2,4 | tr '\n' ' ')" "$(for i in 0 1 2 3 4 5 6 7; do printf '%d 0000:0%d:00.0 ' $i $((i + 1)); done)" \
-	"GPUs by address, whatever came last"
+	"GPUs by address, not by the time they were added"
 gpunl topology 0 >/tmp/out && same_topology 0
 gpunl bench 2000 >/tmp/out
 awk '{exit !($NF <= 3)}' /tmp/out

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# What other processes, other drivers and the machine notice of the module.
+# The module's effects on other processes, other drivers and the machine.
 pci=/sys/bus/pci/devices
 gpu0=$pci/0000:01:00.0
 power_is() { [ "$(cat $gpu0/power/runtime_status)" = "$1" ]; }
 host load 0 gh100-h200-e >/dev/null
 
-# A GPU that takes long to wake: only whoever asked for it waits.
+# A GPU that takes long to wake: only a request that needs it waits.
 insmod /sleepy.ko
 insmod /gpupart.ko
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "a GPU whose driver lets it sleep is read"
 until_true 50 power_is suspended
+# GPU 1 without its driver, which would wake it as slowly when it is removed.
+echo 0000:02:00.0 >/sys/bus/pci/drivers/sleepy/unbind
 echo 8000 >/sys/module/sleepy/parameters/slow
 gpunl engines 0 >/tmp/slow &
 slow=$!
@@ -21,7 +23,19 @@ gpunl family
 check $? "meanwhile a family is looked up"
 gpunl gpu 1 >/tmp/out
 same "$(head -n 1 /tmp/out)" "index 1" "and another GPU answers"
-cat /proc/gpu0/timer >/tmp/out 2>&1 &
+same "$(gpunl gpus | grep -c chip-id)" 8 "and a dump tells the chip of all GPUs"
+gpunl topology 0 >/tmp/out
+same "$? $(grep -c '^complete' /tmp/out)" "0 1" "and this GPU's known topology is sent"
+same "$(gpunl --once engines 0)" "index 0 unreadable asleep and being woken: ask again " "and its engines are answered at once"
+sh -c "echo 1 >/sys/module/sleepy/parameters/family"
+check $? "and another family is registered"
+gpunl family
+check $? "after which one is looked up again"
+# The lock of the bus is free as well.
+echo 1 >$pci/0000:02:00.0/remove
+until_true 20 sh -c '[ ! -e /proc/gpu1 ]'
+check $? "and another GPU is removed"
+cat /proc/gpu0/engines >/tmp/out 2>&1 &
 reader=$!
 sleep 0.3
 kill -9 $reader
@@ -30,11 +44,42 @@ power_is resuming && kill -0 $slow
 check $? "a reader behind it can be killed: all of this before the wake-up ends"
 wait $slow
 same "$(wc -l </tmp/slow)" "$(gpunl engines 0 | wc -l)" "engines that the slow request was answered"
+# A GPU that is plugged in is read, which wakes it: other GPUs can be removed meanwhile.
+echo 0 >/sys/module/sleepy/parameters/slow
+echo 1 >$gpu0/remove
+echo 1 >/sys/bus/pci/rescan
+until_true 50 test -e /proc/gpu0/gpc_mask
+until_true 50 test -e /proc/gpu1/gpc_mask
+echo 0000:02:00.0 >/sys/bus/pci/drivers/sleepy/unbind
+echo 1 >$gpu0/remove
+echo 8000 >/sys/module/sleepy/parameters/slow
+echo 1 >/sys/bus/pci/rescan
+until_true 100 power_is resuming
+echo 1 >$pci/0000:02:00.0/remove
+[ ! -e /proc/gpu1 ] && power_is resuming
+check $? "a GPU is removed while a new one wakes"
+echo 0 >/sys/module/sleepy/parameters/slow
+echo 1 >/sys/bus/pci/rescan
+until_true 200 sh -c '[ -e /proc/gpu0/gpc_mask ] && [ -e /proc/gpu1/gpc_mask ]'
+check $? "both are read"
+# A GPU of which nothing is known is woken for a request, and answers when it is awake.
+rmmod sleepy
+rmmod gpupart
+insmod /gpupart.ko
+insmod /sleepy.ko
+until_true 50 power_is suspended
+echo 2000 >/sys/module/sleepy/parameters/slow
+gpunl --once topology 0 >/tmp/out
+same "$? $(sed 's/the GPU is //' /tmp/out)" "11 error 11: asleep and being woken: ask again" \
+	"errno and message of the first request"
+same "$(gpunl --once gpu 0 | tail -n 1)" "unreadable asleep and being woken: ask again" "gpu-get of it"
+kerneltopo 0000:01:00.0 >/tmp/out
+same "$? $(grep -c '^tpc' /tmp/out)" "0 66" "the library waits for it: TPCs"
 echo 0 >/sys/module/sleepy/parameters/slow
 rmmod gpupart
 rmmod sleepy
 
-# An ordinary user, and one that is root in a user namespace, may ask what anybody may.
+# Requests of an ordinary user, and of root in a user namespace, that need no privilege.
 insmod /gpupart.ko
 [ -e /proc/self/ns/user ] && who=userns || who=
 [ -n "$who" ] || echo "ok - # SKIP root in a user namespace: this kernel has none"
@@ -64,14 +109,14 @@ dmesg | grep -q 'gpupart: no /proc/gpu0: another module has it'
 check $? "a folder that another module has is left to it"
 [ ! -e /proc/gpu0/topology ] && [ -e /proc/gpu1/topology ]
 check $? "the other GPUs have theirs"
-same "$(gpunl topology 0 | head -n 1)" "index 0" "and netlink tells of this one"
+same "$(gpunl topology 0 | head -n 1)" "index 0" "and netlink has this one"
 rmmod gpupart
 rmmod sleepy
 grep -q 'genl_family\|family-gpupart' /gpupart.ko
 [ $? -ne 0 ]
-check $? "looking a family up, which anybody may, does not load the module"
+check $? "looking a family up, which any user can do, does not load the module"
 
-# A GPU that is a virtual machine's is left alone, asleep or awake.
+# A GPU that is reserved for a virtual machine is not read, asleep or awake.
 for how in as=vfio-pci as=pci-stub as=pciback managed=1; do
 	# The name is taken: see guest-vfio.sh.
 	[ $how = as=vfio-pci ] && [ -d /sys/bus/pci/drivers/vfio-pci ] && continue
@@ -90,12 +135,12 @@ for how in as=vfio-pci as=pci-stub as=pciback managed=1; do
 	check $? "$how: when it leaves the GPU, that is read"
 	insmod /sleepy.ko $how
 	! cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
-	check $? "$how: and what was read is not told when it takes it"
+	check $? "$how: and the known values are not shown after it was bound"
 	rmmod sleepy
 	rmmod gpupart
 done
 
-# D3 that runtime PM knows nothing of: in the device alone, then in the kernel's mind alone.
+# D3 outside of runtime PM: first in the device only, then in the kernel's state only.
 insmod /gpupart.ko
 cat /proc/gpu0/topology >/dev/null
 config() { printf "\\$2" | dd of=$gpu0/config bs=1 seek=$1 conv=notrunc 2>/dev/null; }
@@ -104,10 +149,19 @@ cat /proc/gpu0/timer >/tmp/out 2>/dev/null
 [ $? -ne 0 ] && [ ! -s /tmp/out ] && [ "$(host slept 0)" = 0 ]
 check $? "a GPU that was put into D3hot by hand is not read"
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
-check $? "what is known of it is told"
+check $? "its known values are shown"
 config 100 000
 cat /proc/gpu0/timer >/dev/null
 check $? "in D0 it is read"
+config 4 000
+sleep 1.2
+grep -q 'unreadable  not enabled' /proc/gpu0/topology && grep -q '^complete    no' /proc/gpu0/topology
+check $? "not decoded any more: $(sed -n 's/^unreadable *//p' /proc/gpu0/topology)"
+gpunl topology 0 >/tmp/out
+same $? 6 "errno of its topology"
+config 4 002
+until_true 30 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
+check $? "and when it is decoded again"
 insmod /sleepy.ko d3=1
 config 100 000
 cat /proc/gpu0/timer >/tmp/out 2>/dev/null
@@ -117,7 +171,7 @@ grep -q 'unreadable  asleep' /proc/gpu0/topology
 check $? "its page: $(sed -n 's/^unreadable *//p' /proc/gpu0/topology)"
 rmmod sleepy
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
-check $? "and is when its driver wakes it and goes"
+check $? "and is read after its driver woke it and was unbound"
 
 # An error of the bus that is being recovered.
 insmod /sleepy.ko frozen=1
@@ -130,7 +184,7 @@ cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "and when it was recovered"
 
 # Resets while it is read: the function's own, and by D3hot and back. The emulated bus has none. One
-# reader is told why not, whenever it asks in the midst of one.
+# reader gets an error with the reason while a reset is in progress.
 resets_by() {
 	rm -f /tmp/reset-*
 	slept=$(host slept 0) before=$(host resets 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# GPUs that come and go while they are read.
+# GPUs that are added and removed while they are read.
 pci=/sys/bus/pci/devices
 count() { ls -d /proc/gpu[0-9]* 2>/dev/null | wc -l; }
 gone() { [ ! -e "$1" ]; }
@@ -25,7 +25,7 @@ exec 4<&- 5<&-
 same "$(grep -c '^gpu  ' /proc/gpu/topology)" 7 "GPUs on the one page"
 echo 1 >/sys/bus/pci/rescan
 until_true 50 there /proc/gpu3/gpc_mask
-check $? "it comes back under its old number"
+check $? "it has its old number again"
 same "$(sed -n 's/^gpu  *//p' /proc/gpu3/topology)" "gpu3 0000:04:00.0" "with its address"
 
 # By the machine's: ACPI.
@@ -37,11 +37,11 @@ same "$(host plug 5)" ok "plugging it in again"
 until_true 80 there $pci/0000:06:00.0/resource0
 until_true 80 there /proc/gpu5
 check $? "a plugged GPU has one"
-# Nobody has enabled it: that is not ours to do.
+# It is not enabled, and the module does not enable it.
 if [ "$(cat $pci/0000:06:00.0/enable)" = 0 ]; then
 	cat /proc/gpu5/topology >/tmp/page
 	grep -q 'not enabled' /tmp/page && grep -q '^complete    no' /tmp/page
-	check $? "a GPU whose registers are not decoded says so: $(sed -n 's/^unreadable *//p' /tmp/page)"
+	check $? "the page of a GPU whose registers are not decoded: $(sed -n 's/^unreadable *//p' /tmp/page)"
 	echo 1 >$pci/0000:06:00.0/enable
 fi
 until_true 20 grep -q '^complete    yes' /proc/gpu5/topology
@@ -116,10 +116,10 @@ cat <&4 >/dev/null 2>&1
 check $? "which is an error from then on"
 exec 4<&-
 same "$(host writes)" 0 "register writes"
-# As it was found, for whoever comes next.
+# Restore the GPUs for the next parts.
 echo 1 >/sys/bus/pci/rescan
 same "$(host plug 7)" ok "plugging in the last one"
-# Its folder is there before its BAR has an address; this file comes after.
+# Its folder exists before its BAR has an address; this file exists afterwards.
 until_true 80 there $pci/0000:08:00.0/resource0
 echo 1 >$pci/0000:08:00.0/enable
 same "$(cat $pci/0000:08:00.0/enable)" 1 "enabled by hand"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# Runlists and channels: what is told, to whom, and at what cost to the GPU.
+# Runlists and channels: contents, privilege, and register reads.
 host load 0 gh100-runlists-busy >/dev/null
 insmod /gpupart.ko
 cmp -s /proc/gpu0/runlists /pages/gh100-runlists-busy.runlists
@@ -9,7 +9,7 @@ same "$(stat -c %a:%u /proc/gpu0/runlists)" 400:0 "mode and owner of the page"
 same "$(ls /proc/gpu*/runlists | tr '\n' ' ')" "/proc/gpu0/runlists /proc/gpu1/runlists /proc/gpu2/runlists /proc/gpu3/runlists /proc/gpu6/runlists " \
 	"chips with the page: none on Turing, Kepler or GB20x"
 
-# The very moment: nothing is kept.
+# The current state: nothing is kept.
 host load 0 gh100-runlists-idle >/dev/null
 cmp -s /proc/gpu0/runlists /pages/gh100-runlists-idle.runlists
 check $? "the page a moment later, when the program has ended"
@@ -75,9 +75,9 @@ both_seen
 check $? "both TSGs were seen, and nothing else: $(sed -n 2p /tmp/out)"
 host load 0 gh100-runlists-busy >/dev/null
 engineuse 4 0.1 >/tmp/out
-same "$(cat /tmp/out)" "error this chip's runlists are in another place, or unknown" "a chip without"
+same "$(cat /tmp/out)" "error this chip's runlist registers are not known" "a chip without"
 
-# To whom.
+# Privilege.
 for user in "--uid 65534" "--perfmon 65534"; do
 	for what in "runlists 0" "channels 0 0xc00000"; do
 		gpunl $user $what >/tmp/out
@@ -86,9 +86,9 @@ for user in "--uid 65534" "--perfmon 65534"; do
 done
 same "$(tr '\n' ' ' </tmp/errnos)" "1 1 0 0 " "errnos of an ordinary user, then of one with CAP_PERFMON"
 gpunl --uid 65534 runlists 0 >/tmp/out
-same "$(cat /tmp/out)" "error 1: what runs on a GPU is told only with CAP_PERFMON" "the sentence"
+same "$(cat /tmp/out)" "error 1: runlists and channels need CAP_PERFMON" "the message"
 gpunl --uid 65534 engines 0 >/tmp/out
-check $? "what the GPU has is still told to an ordinary user"
+check $? "an ordinary user can still list the engines"
 gpunl --uid 0 exec cat /proc/gpu0/runlists >/tmp/out 2>&1
 [ $? -ne 0 ] && ! grep -q 'on each engine' /tmp/out
 check $? "uid 0 with no capability, as in a container, has no page: $(cat /tmp/out)"
@@ -110,12 +110,24 @@ sentence 22 'named by its index or by its bus-name' runlists
 sentence 2 'no runlist at that pri-base' runlists 0 0xc00404
 sentence 2 'no runlist at that pri-base' channels 0
 sentence 2 'no runlist at that pri-base' channels 0 0xffffffff
-sentence 95 "chip's runlists" runlists 4
-sentence 95 "chip's runlists" channels 7 0xc00000
+sentence 95 "chip's runlist registers" runlists 4
+sentence 95 "chip's runlist registers" channels 7 0xc00000
 host bad 0 0xc00008 0xbadf5040 >/dev/null
 same "$(gpunl runlists 0 | sed -n 1p)" "index 0 pri-base 0xc00000 unreadable 0xc00008 reads 0xbadf5040: no such address " "a register that is refused"
 grep -q '0xc00000 unreadable: 0xc00008 reads 0xbadf5040' /proc/gpu0/runlists && grep -q '^complete    no' /proc/gpu0/runlists
 check $? "on the page as well"
+# A refusal counts for a second: of each request only the register before is read.
+host reads 0 >/dev/null
+start=$(now) i=0
+while [ $i -lt 50 ]; do
+	gpunl runlists 0 0xc00000 >/dev/null
+	i=$((i + 1))
+done
+nr=$(host reads 0) most=$((i + 2 + ($(now) - start) / 100))
+[ "$nr" -ge $i ] && [ "$nr" -le $most ]
+check $? "$nr reads for $i dumps of a runlist with a refused register, at most $most"
+host good 0 >/dev/null
+sleep 1.2
 # Where a register points outside of what is mapped nothing is read.
 host reads 0 >/dev/null
 host bad 0 0xc00004 0xfffff00b >/dev/null

@@ -16,6 +16,8 @@ if grep -qs '\[deep\]' /sys/power/mem_sleep && [ -e $alarm ]; then
 	host load 0 gh100-h200-e >/dev/null
 	insmod /sleepy.ko shows=/proc/gpu0/gpc_mask
 	insmod /gpupart.ko
+	# The timer does not wake the GPU.
+	echo on >/sys/bus/pci/devices/0000:01:00.0/power/control
 	slept=$(host slept 0)
 	rm -f /tmp/suspend-over /tmp/suspend-reads
 	for i in 1 2 3; do
@@ -37,10 +39,11 @@ if grep -qs '\[deep\]' /sys/power/mem_sleep && [ -e $alarm ]; then
 	same "$(host slept 0)" "$slept" "reads that came while it was in D3"
 	[ ! -e /tmp/suspend-bad ]
 	check $? "pages that are not the GPU's: $(tr '\n' '|' </tmp/suspend-bad 2>/dev/null)"
+	echo auto >/sys/bus/pci/devices/0000:01:00.0/power/control
 	rmmod gpupart
 
-	# A GPU that was not ready is tried again after 1.5 seconds, but not while the machine goes to
-	# sleep. Where the try came before that, the host was slow: once more.
+	# A GPU that was not ready is tried again after 1.5 seconds, but not while the machine falls
+	# asleep. If it was read before that, the host was slow: try once more.
 	echo 4000 >/sys/module/sleepy/parameters/nap
 	tries=8 slept=1 early=1
 	while [ $tries -gt 0 ] && [ "$slept $early" != "0 0" ]; do

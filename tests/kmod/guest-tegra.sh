@@ -32,13 +32,13 @@ integrated() {
 	check $? "and sleeps again"
 	same "$(sed -n 's/^driver *//p' /proc/gpu0/platform)" gk20a "its driver"
 	same "$(sed -n 's/^address *//p' /proc/gpu0/platform)" "$address" "its address"
-	same "$(sed -n 's/^power *//p' /proc/gpu0/platform)" asleep "the page of the bus says"
+	same "$(sed -n 's/^power *//p' /proc/gpu0/platform)" asleep "its power on the page of the bus"
 	grep -q '^evidence.*never on hardware' /proc/gpu0/platform
-	check $? "and that nobody tried it on hardware"
+	check $? "and that it was never tried on hardware"
 	[ ! -e /proc/gpu0/pci ]
 	check $? "it has no page of PCI"
 	dmesg | grep -q "gpupart: $address is an integrated GPU: never tried on hardware"
-	check $? "the kernel's log says so"
+	check $? "the kernel's log has that as well"
 	page_is && [ "$(cat "$device/power/runtime_status")" = suspended ]
 	check $? "its page again, and the GPU is still"
 	same "$(sed -n 's/^gpu  *//p' /proc/gpu1/topology)" "gpu1 0000:01:00.0" "PCI comes after it"
@@ -58,7 +58,7 @@ integrated() {
 	check $? "a register that refuses is an error"
 	gpunl topology 0 >/tmp/out
 	grep -q 'privilege level violation' /tmp/out
-	check $? "netlink says which: $(cat /tmp/out)"
+	check $? "netlink names it: $(cat /tmp/out)"
 	registers /regs/ampere-ga10b.regs
 	until_true 30 page_is
 	check $? "its page when the register answers"
@@ -69,10 +69,10 @@ integrated() {
 	[ $? -ne 0 ] && [ ! -s /tmp/out ]
 	check $? "a GPU that does not wake is an error"
 	page_is
-	check $? "but what was read before is still told"
+	check $? "but the known values are still shown"
 	echo 0 >/sys/module/tegra/parameters/stubborn
 
-	# Without its driver nobody knows whether its rail is on: it is not read.
+	# Without its driver its power rail may be off: it is not read.
 	echo "$address" >$drivers/unbind
 	same "$(sed -n 's/^driver *//p' /proc/gpu0/platform)" none "without its driver"
 	grep -q 'unreadable  asleep' /proc/gpu0/topology && grep -q '^complete    no' /proc/gpu0/topology
@@ -84,14 +84,14 @@ integrated() {
 	rmmod gpupart
 	insmod /gpupart.ko
 	grep -q 'unreadable  asleep' /proc/gpu0/topology && [ ! -e /proc/gpu0/gpc_mask ]
-	check $? "nor when the module comes later"
+	check $? "nor if the module is loaded later"
 	echo "$address" >$drivers/bind
 	page_is
 	check $? "with its driver it is"
 	[ -e /proc/gpu0/gpc_mask ]
 	check $? "and has nvdebug's files"
 
-	# A driver that has it and leaves runtime PM off: nothing says that its rail is on.
+	# A driver that leaves runtime PM off: its power rail may be off.
 	echo "$address" >$drivers/unbind
 	echo 1 >/sys/module/tegra/parameters/off
 	echo "$address" >$drivers/bind
@@ -131,10 +131,10 @@ if [ -n "$TEGRA" ]; then
 	check $? "an integrated GPU, by its name"
 	integrated 17000000.gpu
 
-	# The device itself comes and goes.
+	# The device itself is removed and added.
 	exec 4</proc/gpu0/topology
 	rmmod tegra
-	check $? "the device goes while it is shown"
+	check $? "the device is removed while its page is open"
 	[ ! -e /proc/gpu0 ]
 	check $? "it has no folder"
 	cat <&4 2>/dev/null >/tmp/out
@@ -143,21 +143,21 @@ if [ -n "$TEGRA" ]; then
 	exec 4<&-
 	same "$(gpunl gpus | head -n 1 | cut -d' ' -f1-4)" "index 1 bus-name 0000:01:00.0" "the others keep their numbers"
 	insmod /tegra.ko name=17000000.gpu base="$TEGRA"
-	same "$(sed -n 's/^address *//p' /proc/gpu0/platform)" 17000000.gpu "it comes back under its own"
+	same "$(sed -n 's/^address *//p' /proc/gpu0/platform)" 17000000.gpu "it has its old number again"
 	rmmod gpupart
-	check $? "unloads before the device goes"
+	check $? "unloads before the device is removed"
 	rmmod tegra
 	insmod /tegra.ko name=17000001.gpu base="$TEGRA"
 	insmod /gpupart.ko
 	[ ! -e /proc/gpu0/platform ]
-	check $? "a device of another name is none of ours"
+	check $? "a device of another name is not added"
 	rmmod gpupart
 	rmmod tegra
 else
 	echo "ok - # SKIP an integrated GPU: this machine keeps no memory for one"
 fi
 
-# The same by its node of the device tree, if this machine has one: it comes while the module is there.
+# The same by its node of the device tree, if this machine has one: it is added while the module is loaded.
 if [ -d /proc/device-tree ]; then
 	insmod /gpupart.ko
 	host node >/dev/null
@@ -175,7 +175,7 @@ if [ -d /proc/device-tree ]; then
 	exec 4</proc/gpu0/topology
 	host nonode >/dev/null
 	[ ! -e /proc/gpu0 ] && ! cat <&4 >/dev/null 2>&1
-	check $? "the device goes while it is shown"
+	check $? "the device is removed while its page is open"
 	exec 4<&-
 	rmmod gpupart
 	rmmod tegra

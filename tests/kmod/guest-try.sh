@@ -49,6 +49,18 @@ grep -q 'the load ran to the end' /tmp/report/report.txt
 check $? "the load ran all the while"
 same "$(ls -d /sys/module/gpupart /proc/gpu* 2>/dev/null)" "" "what is left"
 rm -r /tmp/report
+# Ended early, the load ends with all that it started.
+/try-module -y -t 600 -k /gpupart.ko -l 'sh -c "sleep 4321; true" & sleep 4321; true' /tmp/report >/tmp/out 2>&1 &
+running=$!
+nr_sleeps() { ps | grep -c '[s]leep 4321$'; }
+until_true 300 sh -c '[ $(ps | grep -c "[s]leep 4321\$") = 2 ]'
+check $? "a load of several programs: $(nr_sleeps)"
+kill -TERM $running
+wait $running
+grep -q '^ended early' /tmp/report/report.txt
+check $? "a run that is ended early"
+same "$(nr_sleeps)" 0 "programs of the load that are left"
+rm -r /tmp/report
 # A line of the kernel's log that ought not to be there.
 (sleep 6; echo 'NVRM: Xid (PCI:0000:01:00): 31' >/dev/kmsg) &
 try -y -t 10 -k /gpupart.ko /tmp/report

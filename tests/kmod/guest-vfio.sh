@@ -42,7 +42,7 @@ if [ -n "$group" ]; then
 	rmmod gpupart
 	insmod /gpupart.ko
 	grep -q 'unreadable  reserved for a virtual machine' /proc/gpu0/topology
-	check $? "the module that comes later reads nothing of it either: $(host reads 0) reads"
+	check $? "a module that is loaded later does not read it either: $(host reads 0) reads"
 
 	mkfifo /tmp/vfio-end
 	vfio /dev/vfio/"$group" $address </tmp/vfio-end >/tmp/vfio 2>&1 &

@@ -111,7 +111,7 @@ static unsigned int complete_no(const char *text)
 	return nr;
 }
 
-/* Whatever register is refused: no page, or one that says it is not complete. */
+/* If any register is refused, there is no page, or one that ends with "complete no". */
 static void test_each_register_bad(const char *path)
 {
 	static const u32 values[] = { 0xffffffff, 0xbadf5040, 0xbadf1201 };
@@ -148,7 +148,7 @@ static void test_each_register_bad(const char *path)
 				wrong++;
 				first_wrong = offsets[i];
 			}
-			/* A page that is not whole says so. */
+			/* Another page must end with "complete no". */
 			if (all_pages(page, &engines) && strcmp(page, page_good) &&
 			    complete_no(page) == 0) {
 				wrong++;
@@ -228,6 +228,69 @@ static void test_timer(const char *path)
 	       "a refusal stays one");
 }
 
+static struct {
+	u32 offset;
+	unsigned int for_good, for_a_second;
+} kept;
+
+static void count_kept(struct topo_reader *reader, u32 offset, u32 value, bool lasts)
+{
+	(void)reader;
+	(void)value;
+	if (offset != kept.offset)
+		return;
+	kept.for_good += lasts;
+	kept.for_a_second += !lasts;
+}
+
+/* Fuses and maxima are kept for good, but not if the value cannot be. */
+static void test_kept(const char *path)
+{
+	static const struct { u32 offset, wrong; } words[] = {
+		{ NV_PTOP_SCAL_NUM_GPCS, 0 }, { NV_PTOP_SCAL_NUM_TPC_PER_GPC, 0 },
+		{ 0x820c1c, 0xff }, { 0x820c1c, 0xfff00fff }, { 0x820c38, 0x1ff },
+	};
+	const struct chip *chip = gp_chip_find(0x180);
+	struct gpu_floorsweep fs;
+	unsigned int i;
+	u32 value;
+
+	regfile_load(&file, path);
+	file.reader.keep = count_kept;
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		memset(&kept, 0, sizeof(kept));
+		kept.offset = words[i].offset;
+		tap_ok(!gp_topo_read(chip, &file.reader, &fs) && kept.for_good,
+		       "%#x is kept for good", kept.offset);
+		kept.for_good = 0;
+		regfile_rd32(&file.reader, kept.offset, &value);
+		regfile_set(&file, kept.offset, words[i].wrong);
+		tap_ok(gp_topo_read(chip, &file.reader, &fs) == -ERANGE && !kept.for_good,
+		       "but not %#x", words[i].wrong);
+		regfile_set(&file, kept.offset, value);
+	}
+}
+
+/* Of registers that change all the time only refusals are kept, for a second. */
+static void test_live_refusals(const char *path)
+{
+	static struct gpu_runlist runlist;
+	const struct chip *chip = gp_chip_find(0x180);
+
+	regfile_load(&file, path);
+	gp_topo_read_engines(chip, &file.reader, &engines);
+	file.reader.keep = count_kept;
+	file.reader.live = true;
+	memset(&kept, 0, sizeof(kept));
+	kept.offset = 0xc00108;
+	gp_topo_read_runlist(&file.reader, &engines, 0xc00000, &runlist);
+	tap_ok(!kept.for_good && !kept.for_a_second, "a runlist's register is not kept");
+	file.bad_offset = kept.offset;
+	file.bad_value = 0xbadf1201;
+	tap_ok(gp_topo_read_runlist(&file.reader, &engines, 0xc00000, &runlist) == -EIO &&
+	       kept.for_a_second == 1 && !kept.for_good, "its refusal is, for a second");
+}
+
 static void test_overflow(void)
 {
 	char small[16];
@@ -241,7 +304,7 @@ static void test_overflow(void)
 
 int main(int argc, char **argv)
 {
-	const char *h200 = NULL;
+	const char *h200 = NULL, *busy = NULL;
 	int i;
 
 	test_table();
@@ -251,10 +314,15 @@ int main(int argc, char **argv)
 		test_each_register_bad(argv[i]);
 		if (strstr(argv[i], "gh100-h200-a"))
 			h200 = argv[i];
+		if (strstr(argv[i], "gh100-runlists-busy"))
+			busy = argv[i];
 	}
 	if (tap_ok(h200 != NULL, "the captured board is among the register files")) {
 		test_cwd_traps(h200);
 		test_timer(h200);
+		test_kept(h200);
 	}
+	if (tap_ok(busy != NULL, "so are runlists"))
+		test_live_refusals(busy);
 	return tap_done();
 }

@@ -81,14 +81,14 @@ def main():
 
     thread = threading.Thread(target=go_and_come)
     thread.start()
-    told = []
+    notices = []
     for notice in family.poll_ntf(duration=60):
-        told.append((notice["name"], notice["msg"]["index"], notice["msg"]["bus-name"]))
-        if len(told) == 2:
+        notices.append((notice["name"], notice["msg"]["index"], notice["msg"]["bus-name"]))
+        if len(notices) == 2:
             break
     thread.join()
-    check(told == [("gpu-del-ntf", 2, "0000:03:00.0"), ("gpu-add-ntf", 2, "0000:03:00.0")],
-          f"YNL: told of a GPU that goes and comes: {told}")
+    check(notices == [("gpu-del-ntf", 2, "0000:03:00.0"), ("gpu-add-ntf", 2, "0000:03:00.0")],
+          f"YNL: notices of a GPU that is removed and added: {notices}")
     return FAILED
 
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * The interface between gpupart.ko and user space, and the limits by which both sides size
- * their arrays. Documentation/netlink/specs/gpupart.yaml describes each item; a test compares
- * the two files.
+ * The interface between gpupart.ko and user space, and the sizes of arrays that both sides use. The
+ * names and numbers follow Documentation/netlink/specs/gpupart.yaml, which describes them; a test
+ * compares the two.
  */
 #ifndef _UAPI_LINUX_GPUPART_H
 #define _UAPI_LINUX_GPUPART_H
@@ -11,8 +11,8 @@
 #define GPUPART_FAMILY_VERSION	1
 
 /*
- * NVIDIA's resource manager counts up to 32 GPCs (NV2080 internal limits, MAX_GPC);
- * a TMD has at most 8 mask words (V04_01, V05_00).
+ * The resource manager of NVIDIA's driver supports up to 32 GPCs (NV2080 internal limits, MAX_GPC).
+ * A TMD has at most 8 mask words (V04_01, V05_00).
  */
 #define GPUPART_MAX_GPCS	32
 #define GPUPART_MAX_TPCS	256
@@ -39,7 +39,7 @@ enum gpupart_context {
 	GPUPART_CONTEXT_SWITCH,
 };
 
-/* NV_CHRAM_CHANNEL_*: bit numbers, at the hardware's bit positions. */
+/* The bit numbers of NV_CHRAM_CHANNEL_*. */
 enum gpupart_channel_bit {
 	GPUPART_CHANNEL_BIT_WRITE_CONTROL,
 	GPUPART_CHANNEL_BIT_ENABLED,

@@ -175,7 +175,7 @@ static int on_mkdir(struct kprobe *probe, struct pt_regs *regs)
 
 static struct kprobe mkdirs = { .symbol_name = "proc_mkdir", .pre_handler = on_mkdir };
 
-/* It comes and goes many times; a probe is of one life of it. */
+/* The module is loaded many times, and a probe ends when the module is unloaded. */
 static int on_module(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct module *module = data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * An integrated GPU as a platform device whose registers are memory that the kernel was
- * told to leave alone, and a driver of its own that powers it. Guest only.
+ * told not to use, and a driver of its own that powers it. Guest only.
  *
  *   name= base=	a device of that name over that memory; without a name none is made
  *   stubborn=	it does not wake

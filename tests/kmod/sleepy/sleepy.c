@@ -5,11 +5,12 @@
  *
  *   stubborn=	they do not wake
  *   slow=	milliseconds that a wake-up takes; wakes: how many there were
- *   d3=	they are put into D3 and stay there, which runtime PM knows nothing of
- *   frozen=	their bus has an error from which it was not recovered yet, as the kernel says
+ *   d3=	they are put into D3 and stay there, outside of runtime PM
+ *   frozen=	the kernel's state of their bus is an error that was not recovered yet
  *   entry=	a folder of /proc that it makes, as nvdebug does
+ *   family=	written: registers a generic netlink family of its own
  *   nap=	milliseconds that the first takes when the machine is suspended; naps: it did
- *   shows=	a file; appeared: it came into being in that time, early: it was there before
+ *   shows=	a file; appeared: it was created in that time, early: it existed before
  *   as=	the driver's name; managed= it hands them to a virtual machine, as vfio-pci does
  */
 #include <linux/delay.h>
@@ -20,6 +21,7 @@
 #include <linux/pm_runtime.h>
 #include <linux/proc_fs.h>
 #include <linux/version.h>
+#include <net/genetlink.h>
 
 static bool stubborn;
 module_param(stubborn, bool, 0644);
@@ -41,6 +43,24 @@ module_param(early, uint, 0644);
 static char *shows;
 module_param(shows, charp, 0444);
 
+static struct genl_family sleepy_family = {
+	.name = "sleepy",
+	.version = 1,
+	.module = THIS_MODULE,
+};
+static bool has_family;
+
+static int set_family(const char *text, const struct kernel_param *param)
+{
+	int err = has_family ? -EEXIST : genl_register_family(&sleepy_family);
+
+	has_family |= !err;
+	return err;
+}
+
+static const struct kernel_param_ops family_ops = { .set = set_family };
+module_param_cb(family, &family_ops, NULL, 0200);
+
 static int sleepy_suspend(struct device *dev)
 {
 	return 0;
@@ -56,7 +76,7 @@ static bool is_there(void)
 	return true;
 }
 
-/* The machine goes to sleep: processes are frozen, the GPU still answers. */
+/* The machine falls asleep: processes are frozen, the GPU still answers. */
 static int sleepy_machine_suspend(struct device *dev)
 {
 	bool before = is_there();
@@ -149,6 +169,8 @@ static int __init sleepy_init(void)
 static void __exit sleepy_exit(void)
 {
 	pci_unregister_driver(&sleepy_driver);
+	if (has_family)
+		genl_unregister_family(&sleepy_family);
 	if (entry)
 		remove_proc_entry(entry, NULL);
 }

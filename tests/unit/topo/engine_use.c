@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_engine_uses() through NVIDIA's driver, with a fake that answers register reads: only
- * reads, of a size that a driver accepts, shares of a known schedule, and its refusal of users.
+ * gpupart_engine_uses() and gpupart_engine_owner() against a made-up NVIDIA driver: only register
+ * reads, of the size that a driver accepts, shares of a known schedule, a driver that refuses
+ * ordinary users, and the process that alone uses the graphics engine.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -21,6 +22,8 @@ static struct {
 	uint32_t next_handle;
 	unsigned int status;		/* of register reads */
 	unsigned int reads, wrong, of_status, of_second, open;
+	unsigned int pids_status, nr_compute, compute[2], graphics, asked_pids;
+	unsigned long pid_ns;
 } driver;
 
 /* NVIDIA's driver, in place of libc's calls. */
@@ -51,8 +54,8 @@ int __wrap_close(int fd)
 
 int __wrap_stat(const char *path, struct stat *st)
 {
-	(void)path;
 	st->st_mode = S_IFCHR | 0666;
+	st->st_ino = strcmp(path, "/proc/self/ns/pid") ? 1 : driver.pid_ns;
 	return 0;
 }
 
@@ -99,6 +102,26 @@ static uint32_t read_registers(const uint8_t *params, uint32_t size)
 	return 0;
 }
 
+/* Processes with an object of a class: {idType, class, number, pids}. */
+static uint32_t list_pids(uint8_t *params, uint32_t size)
+{
+	uint32_t words[3];
+
+	memcpy(words, params, sizeof(words));
+	driver.wrong += size != 3812 || words[0] != 0;
+	driver.asked_pids++;
+	words[2] = 0;
+	if (words[1] == 0xcbc0) {
+		words[2] = driver.nr_compute;
+		memcpy(params + 12, driver.compute, sizeof(driver.compute));
+	} else if (words[1] == 0xcb97 && driver.graphics) {
+		words[2] = 1;
+		memcpy(params + 12, &driver.graphics, 4);
+	}
+	memcpy(params, words, sizeof(words));
+	return driver.pids_status;
+}
+
 static uint32_t control(uint32_t cmd, uint8_t *params, uint32_t size)
 {
 	uint32_t first = 0x100;
@@ -117,6 +140,8 @@ static uint32_t control(uint32_t cmd, uint8_t *params, uint32_t size)
 		return 0;
 	case 0x20800122:
 		return read_registers(params, size);
+	case 0x2080018d:
+		return list_pids(params, size);
 	default:
 		return 0x56;
 	}
@@ -200,6 +225,30 @@ int main(void)
 	       "a runlist that is refused is asked for once, not in each of %u samples (%u)",
 	       e->samples, driver.of_second);
 	regs.bad_value = 0;
+
+	driver.pid_ns = 0xeffffffc;
+	tap_ok(gpupart_engine_owner(gp, ADDRESS) == 0, "no process has a context: no owner");
+	driver.nr_compute = 1;
+	driver.compute[0] = 812;
+	driver.compute[1] = 950;
+	tap_ok(gpupart_engine_owner(gp, ADDRESS) == 812, "one process computes: it is the owner");
+	driver.graphics = 812;
+	tap_ok(gpupart_engine_owner(gp, ADDRESS) == 812, "it draws as well");
+	driver.graphics = 77;
+	tap_ok(gpupart_engine_owner(gp, ADDRESS) == 0, "another one draws: the owner is not known");
+	driver.graphics = 0;
+	driver.nr_compute = 2;
+	tap_ok(gpupart_engine_owner(gp, ADDRESS) == 0, "two processes: the owner is not known");
+	driver.nr_compute = 951;
+	tap_ok(gpupart_engine_owner(gp, ADDRESS) == 0, "more than the list holds: not known");
+	driver.nr_compute = 1;
+	driver.pids_status = 0x56;
+	tap_ok(gpupart_engine_owner(gp, ADDRESS) == 0, "a driver that does not tell: not known");
+	driver.pids_status = driver.asked_pids = 0;
+	driver.pid_ns = 0xf0000001;
+	tap_ok(gpupart_engine_owner(gp, ADDRESS) == 0 && !driver.asked_pids,
+	       "a pid namespace that may hide processes: the driver is not asked");
+	tap_ok(!driver.wrong && !driver.open, "all descriptors are closed");
 
 	driver.status = 4;
 	nr = gpupart_engine_uses(gp, NULL, "rm", 0.1, &info, list);
