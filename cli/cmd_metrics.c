@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart metrics: figures of what runs, for Prometheus, once or served. */
+/* gpupart metrics: prints or serves metrics of jobs for Prometheus. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
@@ -47,11 +47,11 @@ const char metrics_help[] =
 static struct metrics metrics;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Seconds; a reader waits for no list that the looks in between make. */
+/* Ages of lists in seconds: the looks between requests make lists, so that no reader waits. */
 #define LIST_AGE	5
 #define LIST_MOST	60
 
-/* 0, or an error; @text, of the caller's, may be NULL. */
+/* Collects; if @text is not NULL, the caller frees *text. 0, or an error. */
 static int look_now(char **text, bool openmetrics, int age)
 {
 	int status;
@@ -82,7 +82,7 @@ static void raise_to_last(const char *path)
 static int write_once(const struct args *args, bool openmetrics)
 {
 	struct stat st;
-	/* What ended processes had is kept beside a file, and nowhere beside a pipe. */
+	/* Counts of ended processes are kept beside a regular file only. */
 	bool keep = args->output && (stat(args->output, &st) ? errno == ENOENT :
 							      S_ISREG(st.st_mode));
 	char *totals = alloc_text("%s.totals", args->output ?: ""), *text;
@@ -94,7 +94,7 @@ static int write_once(const struct args *args, bool openmetrics)
 	else if (err)
 		remark("%s: %s: counts of ended processes are lost", totals,
 		       err == -EPERM ? "is no file of this user" : whole_words(err));
-	/* Nor is it written: it may be a FIFO that nobody reads. */
+	/* Not written either: writing to a FIFO without a reader waits. */
 	keep = keep && err != -EPERM;
 	status = look_now(NULL, openmetrics, 0);
 	if (!status && keep)
@@ -139,7 +139,7 @@ static bool is_path(const char *where)
 	return *where == '/' || *where == '.';
 }
 
-/* A socket that no server answers at was left by one that was killed. */
+/* A socket without a server was left behind by a server that was killed. */
 static bool is_stale(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -235,7 +235,7 @@ static int serve_at(const char *where)
 		return usage_error("nothing can be served: %s", err || access(path, F_OK) ?
 				   METRICS_HTTP " was not built: that needs libmicrohttpd-dev" :
 				   dlerror());
-	/* First what can go wrong, so that nothing connects in vain. */
+	/* Collect first: if that fails, no client should be able to connect. */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
 		return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart top: what runs under gpupart, live: on a terminal's screen, as text or as JSON. */
+/* gpupart top: shows jobs live, on a terminal's screen, as text or as JSON. */
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,17 +17,17 @@ const char top_help[] =
 "Usage: gpupart top [-d SECONDS] [-n COUNT] [--once | --json] [-i SOURCE]\n"
 "What runs under gpupart, live: each GPU's map with the letter of each job in its\n"
 "TPCs, and a row a job: how busy it keeps its set and the GPU, its score under\n"
-"'gpupart qos run', memory, launches a second, those outside of the set. Your own\n"
-"programs, as root everybody's. Key h shows the keys.\n"
+"'gpupart qos run', memory, launches a second, launches outside of the set. You see\n"
+"your own programs, root those of all users. Key h shows the keys.\n"
 "\n"
 "  -d, --delay SECONDS between two looks, 0.1-3600 (1)\n"
-"  -n, --count COUNT   ends after so many looks\n"
-"      --once          one frame of each GPU as text, after one delay\n"
-"      --json          a line a look, schema gpupart/1\n"
-"  -i, --input SOURCE  the simulated GPU made of a capture, also if nothing runs on it\n"
+"  -n, --count COUNT   end after COUNT looks\n"
+"      --once          print one frame of each GPU as text, after one delay\n"
+"      --json          print a line of JSON a look, schema gpupart/1\n"
+"  -i, --input SOURCE  show the simulated GPU made of a capture, also if it is idle\n"
 "\n"
-"Where stdout is no terminal, or one without a cursor that moves, each look is printed\n"
-"below the one before, as 'gpupart ps' prints it, with launches a second.\n"
+"If stdout is not a terminal, or its cursor cannot be moved, each look is printed below\n"
+"the last one, in the form of 'gpupart ps', with launches a second.\n"
 "\n"
 "Busy times are upper bounds: when a kernel began is not recorded. It counts from its\n"
 "launch, or from the end of the one before it on its stream. '-' (JSON: null) is not\n"
@@ -134,7 +134,7 @@ static void print_json(struct out *out, const struct top *top)
 
 static void print_frames(struct out *out, const struct top *top)
 {
-	/* A footer that is not empty takes the place of the keys. */
+	/* This footer hides the keys. */
 	struct top_view view = { .footer = " " };
 	const char *columns = getenv("COLUMNS");
 	struct winsize size = { 0 };
@@ -155,7 +155,7 @@ static void print_frames(struct out *out, const struct top *top)
 	free(view.cells);
 }
 
-/* Looks from now on, each in the form that is asked for. */
+/* Prints look after look in the wanted form. */
 static int watch(struct top *top, const struct args *args, double delay, unsigned long count,
 		 bool once)
 {
