@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Both ends of gRPC over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md): see grpc.h. What a peer can make this
- * hold is bounded: connections, streams and bytes.
+ * Server and client of gRPC over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md): see grpc.h. Connections,
+ * streams and bytes of a peer are bounded.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,21 +21,21 @@
 
 #define MAX_CONNECTIONS 16
 #define MAX_STREAMS 16
-#define MAX_REQUEST (1u << 20)	/* bytes; and of a stream whose peer does not read */
-#define MAX_REPLY (16u << 20)	/* of kubelet: all pods of a node, all of their resources */
-#define FRAME 5			/* bytes before a message: no compression, and the length */
+#define MAX_REQUEST (1u << 20)	/* bytes; also queued on a stream whose peer does not read */
+#define MAX_REPLY (16u << 20)	/* bytes: kubelet lists all pods and all their resources */
+#define FRAME 5			/* bytes before a message: compression flag and length */
 
 struct buffer {
 	uint8_t *data;
 	size_t len;
 };
 
-/* A stream: a request and its reply, of either end. */
+/* A stream of a server or a client: a request and its reply. */
 struct call {
 	int32_t id;		/* 0: none */
-	const struct grpc_method *method;	/* NULL: none that is served, or the client's end */
+	const struct grpc_method *method;	/* NULL: unknown method, or a client's stream */
 	bool is_begun, is_over, is_lost, overflow;
-	struct buffer in, out;	/* of a stream that has begun, @in is the last reply */
+	struct buffer in, out;	/* after the request is handled, @in is the last reply */
 	struct grpc_status status;
 };
 
@@ -44,7 +44,7 @@ struct connection {
 	int fd;
 	struct grpc_server *server;
 	struct call calls[MAX_STREAMS];
-	struct call *own;	/* a client's end has this one, which is grpc_call()'s */
+	struct call *own;	/* the stream of grpc_call(); NULL on a server's connection */
 };
 
 struct grpc_server {
@@ -92,7 +92,7 @@ void *grpc_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *data, s
 				       NULL;
 }
 
-/* False: the buffer would be longer than @most. */
+/* Returns false if the buffer would be longer than @most. */
 static bool append(struct buffer *buffer, const uint8_t *data, size_t len, size_t most)
 {
 	if (buffer->len + len > most)
@@ -103,7 +103,7 @@ static bool append(struct buffer *buffer, const uint8_t *data, size_t len, size_
 	return true;
 }
 
-/* Queues @reply and frees it, unless it is the stream's last one; false: the peer does not read. */
+/* Queues @reply if it differs from the last one, and frees it; false if the peer does not read. */
 static bool queue(struct call *call, ProtobufCMessage *reply)
 {
 	size_t len;
@@ -149,7 +149,7 @@ static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_
 	return n;
 }
 
-/* grpc-message is percent-encoded: what is not printable ASCII, and the percent sign. */
+/* Percent-encodes all but printable ASCII, and the percent sign, for grpc-message. */
 static void encode(const char *text, char *to, size_t len)
 {
 	size_t at = 0;
@@ -300,7 +300,7 @@ static void drop(struct connection *connection)
 	memset(connection, 0, sizeof(*connection));
 }
 
-/* The server's end, or the client's of @own. Takes @fd; NULL: there is no room. */
+/* Adds a server's connection, or a client's for @own. Takes @fd; NULL: there is no room. */
 static struct connection *add(struct grpc_server *server, int fd, struct call *own)
 {
 	const nghttp2_settings_entry most = { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
@@ -323,7 +323,7 @@ static struct connection *add(struct grpc_server *server, int fd, struct call *o
 	return connection;
 }
 
-/* Sends what there is to send; false: the connection is over. */
+/* Sends queued data; false: the connection has ended. */
 static bool flush(struct connection *connection)
 {
 	return !nghttp2_session_send(connection->session) &&
@@ -392,7 +392,7 @@ bool grpc_serve(struct grpc_server *server, int ms)
 	return true;
 }
 
-/* A socket for @path, whose address is *@address: a descriptor, or -errno. */
+/* Returns a socket for @path and its *@address, or -errno. */
 static int unix_socket(const char *path, struct sockaddr_un *address)
 {
 	int fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gRPC on Unix sockets, for one thread: a server, and calls that wait. Without memory the program
- * ends.
+ * gRPC on Unix sockets, for one thread: a server, and blocking calls. The program ends if no memory
+ * is left.
  */
 #ifndef GPUPART_KUBERNETES_GRPC_H
 #define GPUPART_KUBERNETES_GRPC_H
@@ -29,7 +29,7 @@ void *grpc_fail(struct grpc_status *status, int code, const char *fmt, ...);
 struct grpc_method {
 	const char *path;	/* "/PACKAGE.SERVICE/METHOD" */
 	const ProtobufCMessageDescriptor *request;
-	/* Returns the reply, which is freed as an unpacked message is, or what grpc_fail() does. */
+	/* Returns the reply, which is freed like an unpacked message, or NULL by grpc_fail(). */
 	void *(*handle)(const void *request, struct grpc_status *status);
 	bool streams;		/* grpc_refresh() sends more replies */
 };
@@ -41,8 +41,8 @@ struct grpc_server *grpc_open(const struct grpc_method *methods);
 void grpc_close(struct grpc_server *server);
 
 /*
- * Listens at @path, in the place of a socket that is there: 0 or -errno. Only the owner connects.
- * A socket that it listened at before is closed; connections stay.
+ * Listens at @path, and replaces a socket there: 0 or -errno. Only this user can connect. The
+ * socket of an earlier call is closed; connections stay.
  */
 int grpc_listen(struct grpc_server *server, const char *path);
 
@@ -55,22 +55,22 @@ bool grpc_serve(struct grpc_server *server, int ms);
 /* Calls @method with no request, and sends its reply to each stream whose last one differs. */
 void grpc_refresh(struct grpc_server *server, const struct grpc_method *method);
 
-/* Serves the peer of @fd, which it takes, besides those that connect. */
+/* Serves the peer of @fd, and takes @fd. */
 void grpc_add(struct grpc_server *server, int fd);
 
 /*
- * Calls @path of the server at @socket, and serves as @server meanwhile. Returns the reply, which
- * the caller frees as an unpacked message; NULL: @status, also if there is no answer in @ms
+ * Calls @path of the server at @socket, and serves @server meanwhile. Returns the reply, which the
+ * caller frees like an unpacked message; NULL and @status if it fails or takes more than @ms
  * milliseconds.
  */
 void *grpc_call(struct grpc_server *server, const char *socket, const char *path,
 		const void *request, const ProtobufCMessageDescriptor *reply, int ms,
 		struct grpc_status *status);
 
-/* @message behind its frame, which the caller frees. */
+/* Packs @message with its frame; the caller frees it. */
 uint8_t *grpc_pack(const ProtobufCMessage *message, size_t *len);
 
-/* The message in @data; NULL if that is not one whole message, or is compressed. */
+/* Unpacks @data; NULL if it is not exactly one message, or is compressed. */
 void *grpc_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See node.h. What a container needs is what `gpupart cdi` writes of the GPU, and the driver. */
+/* See node.h. A container gets the edits that `gpupart cdi` writes for the GPU, and the driver. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,19 +75,19 @@ static int command_path(char *path, size_t len)
 	path[n > 0 ? n : 0] = 0;
 	slash = strrchr(path, '/');
 	if (!slash)
-		return failure("this program's own path is not known");
+		return failure("/proc/self/exe does not name this program's path");
 	strcpy(slash, "/gpupart");
 	return 0;
 }
 
-/* Simulated GPUs stay what they were noted as. */
+/* Reads the node's GPUs again. Simulated GPUs stay as they were recorded. */
 static int look(const char *command)
 {
 	char *captures = boards_simulated(), line[4200], sim[4096];
 
 	if (!node_gpus_simulated()) {
 		snprintf(line, sizeof(line), "'%s' slurm-node", command);
-		return system(line) ? failure("the node's GPUs cannot be looked at") : 0;
+		return system(line) ? failure("%s failed: the node's GPUs are not known", line) : 0;
 	}
 	if (captures && !paths_package(PATHS_SIM, sim, sizeof(sim))) {
 		setenv("GPUPART_SIM", captures, 1);
@@ -97,7 +97,7 @@ static int look(const char *command)
 	return 0;
 }
 
-/* A quota of any size brings what makes quotas hold; its size and the set are each pod's own. */
+/* --mem adds what a quota needs; each pod gets its own size and set in place of these. */
 static int read_edits(unsigned int gpu, const char *command)
 {
 	char line[4200];
@@ -193,7 +193,7 @@ void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type)
 	return message;
 }
 
-/* "NAME=VALUE". Of two with a name the last one holds. */
+/* Adds "NAME=VALUE". If a name is there twice, the last value holds. */
 __attribute__((format(printf, 2, 3)))
 static void add_env(Kubelet__ContainerEdits *edits, const char *fmt, ...)
 {
@@ -243,7 +243,7 @@ static void add_node(Kubelet__ContainerEdits *edits, const char *path)
 	device->permissions = alloc_text("rw");
 }
 
-/* What NVIDIA's container tools would bring, found by the loader's list. */
+/* Adds the files that NVIDIA's container tools would add, found in the loader's list. */
 static void add_driver(Kubelet__ContainerEdits *edits)
 {
 	static const char names[] =
@@ -298,16 +298,16 @@ void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
 		add_env(edits, "GPUPART_MEM=%llu", (unsigned long long)grant->memory);
 	}
 	add_mount(edits, folder, GPUPART_GRANT_ROOT, true);
-	/* A client of MPS shares memory with its server: it has all of /dev/shm. */
+	/* A client of MPS shares memory with its server, below /dev/shm. */
 	if (node.mps) {
 		add_mount(edits, "/dev/shm", "/dev/shm", false);
 		add_mount(edits, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
 		add_env(edits, MPS_DAEMON_PIPES "=" MPS_DAEMON_NODE);
 	}
-	/* NVIDIA's container runtime, where it is the node's, gives no other GPU than this. */
+	/* If the node uses NVIDIA's container runtime, it must add no other GPU. */
 	add_env(edits, "NVIDIA_VISIBLE_DEVICES=%s",
 		node.driver == NODE_DRIVER_RUNTIME ? node.names[gpu] : "void");
-	/* Of a real GPU the container has no other's device node. */
+	/* With a real GPU the container has the device node of that GPU alone. */
 	if (node.boards.gpus[gpu].simulated) {
 		add_env(edits, "CUDA_VISIBLE_DEVICES=%u", gpu);
 	} else if (node.driver == NODE_DRIVER_FILES) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* This node's GPUs and settings, and what a container needs of a GPU. */
+/* The node's GPUs and settings, and the edits that give a container a GPU. */
 #ifndef GPUPART_KUBERNETES_NODE_H
 #define GPUPART_KUBERNETES_NODE_H
 
@@ -16,10 +16,10 @@ struct node {
 	const char *config;	/* the path of the settings */
 	uint64_t memory_per_tpc;	/* bytes; 0: no quota */
 	bool mps;		/* pods are clients of the node's MPS daemon */
-	unsigned int uid;	/* whose folder of blocks pods have */
-	enum node_driver driver;	/* who brings the driver's files into a container */
+	unsigned int uid;	/* the user whose folder of blocks pods have */
+	enum node_driver driver;	/* where a container gets the driver's files from */
 	struct node_gpus boards;
-	char names[NODE_GPUS_MAX][48];	/* UUIDs; where there is none the address */
+	char names[NODE_GPUS_MAX][48];	/* the UUID, or the address without one */
 	json_t *edits[NODE_GPUS_MAX];	/* what `gpupart cdi` writes */
 };
 
@@ -31,20 +31,20 @@ extern struct node node;
  */
 int node_open(const char *config);
 
-/* The id of @tpc of GPU @gpu, as kubelet counts them, which the caller frees. */
+/* Kubelet's id of TPC @tpc of GPU @gpu, which the caller frees. */
 char *node_id(unsigned int gpu, unsigned int tpc);
 
-/* Adds the @nr ids in @list to the sets by GPU. Returns one that is no TPC's, or NULL. */
+/* Adds the @nr ids in @list to the sets by GPU. Returns an id that names no TPC, or NULL. */
 char *node_sort(char **list, size_t nr, struct gpupart_tpcset *ids);
 
-/* Whether GPU @gpu is there. */
+/* Whether the device of GPU @gpu exists. */
 bool node_is_healthy(unsigned int gpu);
 
-/* A message of @type, and one more in the list *@list of @nr pointers. */
+/* Allocates a message of @type; node_grow() appends it to the list *@list of @nr pointers. */
 void *node_message(const ProtobufCMessageDescriptor *type);
 void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type);
 
-/* Adds to @edits what a container with @grant, whose grants lie in @folder, is to have. */
+/* Adds to @edits what a container with @grant gets; @folder has the container's grants. */
 void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
 		const char *folder, Kubelet__ContainerEdits *edits);
 

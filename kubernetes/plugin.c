@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart-device-plugin: offers a node's TPCs to kubelet, and gives containers theirs. One thread;
- * what it gave is in the node's grants, so that it may be killed at any time.
+ * gpupart-device-plugin: offers a node's TPCs to kubelet and allocates them to containers. One
+ * thread. Allocations are in the node's grants, so that it can be killed at any time.
  */
 #include <errno.h>
 #include <limits.h>
@@ -26,22 +26,22 @@
 #define LOCK_SECONDS 1
 #define REGISTER_MS 15000
 #define LIST_MS 2000
-#define WATCH_MS 500	/* of kubelet's socket and our own */
-#define POLL_TURNS 2	/* of these until kubelet is asked for what it has given */
+#define WATCH_MS 500	/* between two looks at the plugin's socket and kubelet's */
+#define POLL_TURNS 2	/* kubelet's list of allocations is read once in so many WATCH_MS */
 
 static const char help[] =
 "Usage: gpupart-device-plugin [--kubelet DIR] [--config FILE]\n"
-"Offers the TPCs of this node's GPUs to kubelet as " NODE_RESOURCE ", and gives each\n"
-"container its own. As root; a service: see Documentation/user/kubernetes.md.\n"
+"Offers the TPCs of this node's GPUs to kubelet as " NODE_RESOURCE ", and allocates\n"
+"them to containers. Runs as root, as a service: Documentation/user/kubernetes.md.\n"
 "\n"
-"      --kubelet DIR   kubelet's folder, in place of " FOLDER "\n"
-"      --config FILE   the settings, in place of " NODE_CONFIG "\n"
+"      --kubelet DIR   kubelet's folder (" FOLDER ")\n"
+"      --config FILE   the settings (" NODE_CONFIG ")\n"
 "  -h, --help\n";
 
 static struct grpc_server *server;
 static char plugins[PATH_MAX], lister[PATH_MAX];
 static volatile sig_atomic_t ended;
-static struct pods looked;	/* of the last poll_kubelet() */
+static struct pods looked;	/* the list of the last poll_kubelet() */
 
 static void on_end(int sig)
 {
@@ -59,8 +59,8 @@ static void *get_options(const void *request, struct grpc_status *status)
 }
 
 /*
- * All ids. Those of a lost GPU are unhealthy. So are, of each GPU, as many that no container has as
- * other programs have TPCs: the scheduler then counts what is there.
+ * Lists all ids. The ids of a lost GPU are unhealthy. If other programs have TPCs of a GPU, as many
+ * of its free ids are unhealthy, so that the scheduler counts only free TPCs.
  */
 static void *list_devices(const void *request, struct grpc_status *status)
 {
@@ -68,7 +68,7 @@ static void *list_devices(const void *request, struct grpc_status *status)
 	struct pods pods = looked;
 
 	(void)status;
-	/* grpc_refresh() follows a look. */
+	/* Without a request it is called by grpc_refresh(), right after poll_kubelet(). */
 	if (request)
 		pods_read(&pods);
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
@@ -97,7 +97,7 @@ static void *list_devices(const void *request, struct grpc_status *status)
 	return list;
 }
 
-/* The GPU with room that this leaves the least of; where none has room, the one with the most. */
+/* The GPU with the least room that is enough; if none has enough, the one with the most. */
 static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpcset *ids,
 			       const struct gpupart_tpcset *included, unsigned int size)
 {
@@ -153,7 +153,7 @@ static void *get_preferred(const void *request, struct grpc_status *status)
 	return reply;
 }
 
-/* The one GPU of @asked: its ids, or false. */
+/* Returns the GPU of the ids of @asked and their set; false and @status if it is not one GPU. */
 static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart_tpcset *ids,
 		    struct grpc_status *status)
 {
@@ -183,10 +183,10 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 	return false;
 }
 
-/* Adds the ids that kubelet lists as given, by GPU; false: @status. */
+/* Adds the ids that kubelet lists as allocated, by GPU; false and @status if it fails. */
 static bool read_list(struct gpupart_tpcset *ids, struct grpc_status *status)
 {
-	static struct grpc_server *own;	/* the caller may be in a request of kubelet's */
+	static struct grpc_server *own;	/* the caller may be serving a request of kubelet */
 	Kubelet__Empty request = KUBELET__EMPTY__INIT;
 	Kubelet__PodList *list;
 
@@ -206,7 +206,7 @@ static bool read_list(struct gpupart_tpcset *ids, struct grpc_status *status)
 	return list;
 }
 
-/* A list of ids, or, from 1.20 on, a list for each NUMA node. */
+/* Adds a list of ids, or, from Kubernetes 1.20 on, a list for each NUMA node. */
 static void add_json(json_t *value, struct gpupart_tpcset *ids)
 {
 	char *text = (char *)json_string_value(value);
@@ -222,8 +222,8 @@ static void add_json(json_t *value, struct gpupart_tpcset *ids)
 }
 
 /*
- * Adds the ids in the file in which kubelet notes what it gave. All of them where that file is not
- * understood; none where there is none.
+ * Adds the ids in kubelet's checkpoint file: all ids if the file is not understood, none if it does
+ * not exist.
  */
 static void read_notes(struct gpupart_tpcset *ids)
 {
@@ -242,14 +242,14 @@ static void read_notes(struct gpupart_tpcset *ids)
 		if (resource && !strcmp(resource, NODE_RESOURCE))
 			add_json(json_object_get(entry, "DeviceIDs"), ids);
 	}
-	/* Without any entry the list is null. */
+	/* An empty list is null. */
 	if (!json_is_array(list) && !json_is_null(list))
 		for (unsigned int g = 0; g < node.boards.nr; g++)
 			ids[g] = gpupart_topology_all(node.boards.gpus[g].topo);
 	json_decref(root);
 }
 
-/* Takes back what has ended. */
+/* Frees the TPCs of containers that have ended. */
 static void poll_kubelet(void)
 {
 	struct gpupart_tpcset now[NODE_GPUS_MAX] = { 0 }, noted[NODE_GPUS_MAX] = { 0 };
@@ -261,7 +261,7 @@ static void poll_kubelet(void)
 		return;
 	if (!read_list(now, &status)) {
 		if (!told && !access(lister, F_OK))
-			remark("what containers have ended is not known: %s: %s", lister,
+			remark("cannot find out which containers have ended: %s: %s", lister,
 			       status.why);
 		told = true;
 	} else {
@@ -284,7 +284,7 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 
 	if (!one_gpu(asked, &gpu, &ids, status))
 		return;
-	/* Asks no daemon, only the kernel: it is to take no time. */
+	/* This asks the kernel, not the daemon: Allocate must not wait. */
 	if (node.mps && !mps_daemon_answers(&daemon)) {
 		grpc_fail(status, GRPC_UNAVAILABLE,
 			  "mps = yes in %.200s, and no MPS daemon answers in " MPS_DAEMON_NODE
@@ -293,7 +293,7 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 	}
 	err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
 	if (err == -ENOSPC) {
-		/* Perhaps of containers that have ended. */
+		/* Containers may have ended since the last poll. */
 		poll_kubelet();
 		err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
 	}
@@ -315,14 +315,14 @@ static void *allocate(const void *request, struct grpc_status *status)
 
 	if (!asked->n_containers)
 		grpc_fail(status, GRPC_INVALID_ARGUMENT,
-			  "the request is not understood: it is for no container");
+			  "the request is not understood: it names no container");
 	for (size_t i = 0; !status->code && i < asked->n_containers; i++)
 		give(asked->containers[i], node_grow(&reply->containers, &reply->n_containers,
 						     &kubelet__container_edits__descriptor),
 		     status);
 	if (!status->code)
 		return reply;
-	remark("nothing is given: %s", status->why);
+	remark("allocation failed: %s", status->why);
 	kubelet__allocate_reply__free_unpacked(reply, NULL);
 	return NULL;
 }
@@ -338,7 +338,7 @@ static const struct grpc_method methods[] = {
 	{ NULL, NULL, NULL, false },
 };
 
-/* What kubelet is told of the plugin, which listens at ENDPOINT; false and a remark. */
+/* Registers the plugin, which listens at ENDPOINT, with kubelet; false and a remark if it fails. */
 static bool register_plugin(void)
 {
 	Kubelet__Options options = KUBELET__OPTIONS__INIT;
@@ -353,7 +353,7 @@ static bool register_plugin(void)
 	request.resource_name = (char *)NODE_RESOURCE;
 	request.options = &options;
 	snprintf(socket, sizeof(socket), "%s/kubelet.sock", plugins);
-	/* Kubelet may ask the plugin before it answers. */
+	/* Kubelet may call the plugin before it replies. */
 	reply = grpc_call(server, socket, "/v1beta1.Registration/Register", &request,
 			  &kubelet__empty__descriptor, REGISTER_MS, &status);
 	if (!reply)
@@ -362,7 +362,7 @@ static bool register_plugin(void)
 	return reply;
 }
 
-/* Our socket and kubelet's are there: the plugin is registered once with each kubelet. */
+/* Makes the plugin's socket if it is gone, and registers once with each kubelet that starts. */
 static void watch_sockets(void)
 {
 	static struct timespec registered;
@@ -414,7 +414,7 @@ static void serve(void)
 	}
 }
 
-/* Two plugins would take back each other's grants. The lock is held until the process ends. */
+/* Two plugins would remove each other's grants. The lock is held until the process ends. */
 static int lock_node(void)
 {
 	char why[256];
@@ -427,7 +427,7 @@ static int lock_node(void)
 	return fd < 0 ? failure("%s", why) : 0;
 }
 
-/* What is given to containers depends on no variable but those that find programs and libraries. */
+/* Allocations must not depend on variables, except those that find programs and libraries. */
 static void clear_environment(void)
 {
 	static const char *const kept[] = { "PATH", "LD_LIBRARY_PATH" };
@@ -457,11 +457,11 @@ int main(int argc, char **argv)
 			return printf("%s", help) < 0;
 		if (!value || i + 1 == argc)
 			return usage_error("%s: %s; see --help", argv[i],
-					   value ? "wants a value" : "is no option");
+					   value ? "wants a value" : "unknown option");
 		*value = argv[++i];
 	}
 	if (geteuid())
-		return usage_error("must be root: it notes what root gives");
+		return usage_error("must run as root: it writes the node's grants");
 	snprintf(plugins, sizeof(plugins), "%s/device-plugins", folder);
 	snprintf(lister, sizeof(lister), "%s/pod-resources/kubelet.sock", folder);
 	sigaction(SIGTERM, &end, NULL);

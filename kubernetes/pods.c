@@ -21,13 +21,13 @@
 #include "slurm/node_lock.h"
 
 #define FOLDERS "/run/gpupart/kubernetes"
-#define PREFIX "0-0-"		/* no job of Slurm's, whose ids have one hyphen */
+#define PREFIX "0-0-"		/* ids of Slurm's jobs have one hyphen */
 #define IDS "pod ids="
 #define LOCK_SECONDS 3
 #define RUN_LOCK_SECONDS 1
-#define GRACE_NS 10000000000ull	/* kubelet notes a grant after Allocate */
+#define GRACE_NS 10000000000ull	/* kubelet lists an allocation some time after Allocate */
 
-/* The ids that the kubelet that runs now has listed. */
+/* The ids that kubelet has listed since it started. */
 static struct gpupart_tpcset seen[NODE_GPUS_MAX];
 
 void pods_forget_lists(void)
@@ -43,7 +43,7 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* The GPU of a grant; node.boards.nr: none of this node. */
+/* The GPU of a grant; node.boards.nr: not a GPU of this node. */
 static unsigned int gpu_of(const struct gpupart_grant *grant)
 {
 	unsigned int g = 0;
@@ -109,7 +109,7 @@ static void look_for_processes(struct pods *pods)
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 
-	/* A container's processes mostly have numbers in a row. */
+	/* Processes of one container mostly have consecutive pids. */
 	while (proc && (entry = readdir(proc))) {
 		if (*entry->d_name < '1' || *entry->d_name > '9')
 			continue;
@@ -122,7 +122,7 @@ static void look_for_processes(struct pods *pods)
 		closedir(proc);
 }
 
-/* What a pod's processes say of their sets is the pod's to write: its grant counts instead. */
+/* A pod's process can claim any set: the pod's grant counts instead. */
 static bool is_in_pod(int pid)
 {
 	struct cgroup_ids ids;
@@ -159,7 +159,7 @@ int pods_read(struct pods *pods)
 		pods->memory[g] += list[i].memory;
 	}
 	free(list);
-	/* What kubelet gave to another container since is that one's. */
+	/* Ids that kubelet allocated again belong to the later grant. */
 	for (struct pod *a = pods->list, *end = a + pods->nr; a < end; a++) {
 		a->own = a->ids;
 		for (struct pod *b = pods->list; b < end; b++)
@@ -179,7 +179,7 @@ int pods_read(struct pods *pods)
 	return 0;
 }
 
-/* The folder that a container has in the place of GPUPART_GRANT_ROOT. */
+/* The folder that a container sees as GPUPART_GRANT_ROOT. */
 static void folder_of(const char *id, char folder[PODS_FOLDER_LEN])
 {
 	snprintf(folder, PODS_FOLDER_LEN, FOLDERS "/%.60s", id);
@@ -199,7 +199,7 @@ void pods_follow(const struct pods *pods)
 		snprintf(from, sizeof(from), GPUPART_GRANT_ROOT "/%s", pod->grant.id);
 		folder_of(pod->grant.id, folder);
 		snprintf(to, sizeof(to), "%s/" GPUPART_GRANT_CONTAINER, folder);
-		/* One that gave TPCs on to others of its pod still runs in them. */
+		/* An init container still runs in TPCs that its pod's others have now. */
 		if (gpupart_tpcset_equal(&pod->own, &pod->ids) && !stat(from, &grant) &&
 		    (stat(to, &copy) || copy.st_mtim.tv_sec < grant.st_mtim.tv_sec ||
 		     (copy.st_mtim.tv_sec == grant.st_mtim.tv_sec &&
@@ -218,7 +218,7 @@ void pods_follow(const struct pods *pods)
 		closedir(dir);
 }
 
-/* Takes back what @pod had. */
+/* Removes the grant of @pod. */
 static int drop(const struct pod *pod)
 {
 	char folder[PODS_FOLDER_LEN];
@@ -271,10 +271,10 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	for (unsigned int i = 0; i < pods->nr; i++) {
 		struct pod *pod = &pods->list[i];
 		bool is_back = gpupart_tpcset_empty(&pod->own);
-		/* An init container is there as long as the others that have its ids. */
+		/* An init container's grant lasts as long as those that share its ids. */
 		const struct gpupart_tpcset *ids = is_back ? &pod->ids : &pod->own;
 
-		/* A kubelet that began anew lists pods once it knows of them: it noted all. */
+		/* After a restart kubelet lists pods late, but its checkpoint has them all. */
 		if (pod->lives || gpupart_tpcset_intersects(ids, &listed[pod->gpu]) ||
 		    (!gpupart_tpcset_empty(ids) && pod->is_young) ||
 		    (!gpupart_tpcset_intersects(ids, &seen[pod->gpu]) &&
@@ -285,7 +285,7 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	}
 }
 
-/* @nr TPCs of @from, which has so many. */
+/* Chooses @nr TPCs of @from, which has at least that many. */
 static struct gpupart_tpcset packed(unsigned int gpu,
 				    const struct gpupart_tpcset *from, unsigned int nr)
 {
@@ -298,10 +298,9 @@ static struct gpupart_tpcset packed(unsigned int gpu,
 }
 
 /*
- * Kubelet gives ids anew that it gave before: the container that had them has ended, or it is an
- * init container of the same pod, whose ids the pod's others have too. One that was given just
- * before gives on a TPC for each id, into *@shared, and its grant keeps the rest. What still runs
- * keeps its TPCs.
+ * Handles ids that kubelet allocates again. Their container has ended, or is an init container of
+ * the same pod, which shares its ids with the pod's other containers. A young grant passes a TPC
+ * for each such id on to *@shared and keeps the rest. A container that still runs keeps its TPCs.
  */
 static int take_ids_back(struct pods *pods, unsigned int gpu,
 			 const struct gpupart_tpcset *ids, struct gpupart_tpcset *shared)
@@ -392,8 +391,8 @@ static int place(struct pods *pods, unsigned int gpu,
 }
 
 /*
- * The lock of root's `run -n`, then that of the node's schedulers. Containers can hold the first
- * one, whose folder they may have: without it a run that begins now may get the same TPCs.
+ * Takes the lock of root's `run -n`, then that of the node's schedulers. A container that has the
+ * folder of the first lock can hold it: then a run that begins now may get the same TPCs.
  */
 static int lock(int fds[2], char *why, size_t len)
 {

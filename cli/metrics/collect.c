@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Metrics of each job on each GPU, out of the model of what runs. One thread. */
+/* Collects the metrics of each job on each GPU from the model of jobs. Not thread-safe. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "cli/util/alloc.h"
 
 /*
- * The row of @job, made where it is not there. GPUs of one address that users simulate are one
- * here: a sample may be there only once.
+ * Returns the row of @job, and adds it if it does not exist. Simulated GPUs with the same address
+ * are one GPU here: a sample must not appear twice.
  */
 static struct metrics_row *row_of(struct metrics *metrics, const struct model_row *job)
 {
@@ -33,7 +33,7 @@ static struct metrics_row *row_of(struct metrics *metrics, const struct model_ro
 	return row;
 }
 
-/* Slurm's jobs are grants "0-HEX", and what runs in one is a job inside. */
+/* A job of Slurm is a grant "0-HEX"; the jobs that run in it are inside that one. */
 static void take_slurm(struct metrics_row *row, const struct look *look, const char *job)
 {
 	for (int i = 0; !*row->ids.slurm && i < look->nr_jobs; i++) {
@@ -58,7 +58,7 @@ static void add_program(struct metrics_row *row, const struct model_row *program
 	const struct gpupart_records *r = &program->usage->records;
 	double counters[METRIC_NR_COUNTERS] = { NAN, NAN, NAN, NAN };
 
-	/* Of another version nothing is known. */
+	/* The counts of another version are not known. */
 	if (program->process->other_version)
 		return;
 	if (program->launches >= 0) {

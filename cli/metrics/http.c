@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Serves metrics by HTTP. A library of its own: the command itself needs no libmicrohttpd. */
+/* Serves metrics by HTTP, in a library of its own: the command needs no libmicrohttpd. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -8,15 +8,15 @@
 #include <microhttpd.h>
 #include "cli/metrics/metrics.h"
 
-#define CLIENTS		64	/* connections at once: a further one takes the oldest's place */
-#define LEAVING		32	/* those that were told to go, and have not gone yet */
-#define CLIENT_SECONDS	10	/* one that neither asks nor reads for so long is closed */
+#define CLIENTS		64	/* connections at once: one more closes the oldest */
+#define LEAVING		32	/* connections that are being closed */
+#define CLIENT_SECONDS	10	/* an idle connection is closed after so long */
 
-/* Of the server's thread: descriptors and one more, in the order in which they came; 0 is none. */
+/* Descriptors plus 1, oldest first; 0: none. Used by the server's thread alone. */
 static int clients[CLIENTS];
 static unsigned int next;
 
-/* So that connections that ask nothing keep nobody out. */
+/* Closes the oldest connection for a new one: idle connections must not block readers. */
 static void on_connection(void *user, struct MHD_Connection *client, void **place,
 			  enum MHD_ConnectionNotificationCode what)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Metrics of jobs and GPUs for Prometheus: how they are collected, kept and written. */
+/* Collects metrics of jobs and GPUs for Prometheus, keeps their totals and prints them. */
 #ifndef GPUPART_CLI_METRICS_METRICS_H
 #define GPUPART_CLI_METRICS_METRICS_H
 
@@ -12,10 +12,10 @@ enum metric {
 	METRIC_SCORE, METRIC_GOAL_MET, METRIC_NR
 };
 
-/* A job on a GPU. Text may have any bytes in it, but @job and @pci are one word each. */
+/* A job on a GPU. Texts can have any bytes; @job and @pci are one word each. */
 struct metrics_row {
 	unsigned int uid;
-	char job[GPUPART_JOB_STRLEN], pci[20];	/* with @uid: which one it is */
+	char job[GPUPART_JOB_STRLEN], pci[20];	/* with @uid: the key of the row */
 	const char *name, *user, *uuid;		/* of the model; @uuid may be NULL */
 	struct cgroup_ids ids;
 	double values[METRIC_NR];		/* NAN: not known */
@@ -28,7 +28,7 @@ struct metrics {
 	unsigned int nr;
 };
 
-/* What runs now, in place of what @metrics had; @age as for model_take(): 0, or an error. */
+/* Replaces @metrics by what runs now; @age as for model_take(): 0, or an error. */
 int metrics_collect(struct metrics *metrics, int age);
 
 /* As OpenMetrics, or else in Prometheus' own format. The caller frees it. */

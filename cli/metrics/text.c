@@ -27,7 +27,7 @@ static const struct { const char *name, *unit, *help; } families[METRIC_NR] = {
 		"Whether the goal was met in the last epoch." },
 };
 
-/* NAME="VALUE"; one that is not known is left out, which means the same as an empty one. */
+/* Prints NAME="VALUE". An unknown value is left out, which means the same as an empty one. */
 static void print_label(FILE *file, const char *name, const char *value, char *before)
 {
 	char *clean;
@@ -51,7 +51,7 @@ static void print_head(FILE *file, const char *name, const char *type, const cha
 		fprintf(file, "# UNIT %s %s\n", name, unit);
 }
 
-/* Whether the GPU is known, and none before it is the same: users can simulate one GPU. */
+/* Whether the GPU is known and no earlier one is the same: several users can simulate it. */
 static bool is_new(const struct model_gpu *gpus, unsigned int n)
 {
 	const char *uuid = gpus[n].topo ? gpupart_topology_info(gpus[n].topo)->uuid : NULL;
@@ -120,10 +120,10 @@ void metrics_raise(struct metrics *metrics, const char *before)
 			file = alloc_file(&sample, &len);
 			print_row(file, name, row);
 			alloc_file_close(file);
-			/* Mostly the order is the same. */
+			/* The order is mostly that of last time. */
 			found = strstr(from, sample) ?: strstr(before, sample);
 			free(sample);
-			/* The number of a process that ended may be another one's. */
+			/* Another process may have that pid now. */
 			if (!found || !strncmp(row->job, "pid-", 4))
 				continue;
 			from = found;

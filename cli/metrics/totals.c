@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counters of a job that do not fall when a process of it ends: of each process the last that was
- * seen, and for each job on a GPU the sum of those that ended. The caller sees to one thread.
+ * Keeps a job's counters from falling when one of its processes ends: the last counts of each
+ * process, and for each job on a GPU the sum of its ended processes. Not thread-safe.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ struct total {
 static struct total *totals;
 static unsigned int nr_totals, room;
 
-/* The number of @like in totals[], which moves when one is made. */
+/* Returns the index of @like in totals[]; adding it may move the array. */
 static unsigned int find(const struct total *like)
 {
 	unsigned int n = 0;
@@ -57,7 +57,7 @@ static void add(double *sums, const double *values)
 			sums[i] = (isnan(sums[i]) ? 0 : sums[i]) + values[i];
 }
 
-/* The process is gone, or its number is another's: what it had stays with its job. */
+/* The process ended, or another one has its pid now: its job keeps its counts. */
 static void end_process(unsigned int n)
 {
 	struct total ended = totals[n];
@@ -88,7 +88,7 @@ void metrics_totals_add(const struct metrics_row *row, int pid, const double *co
 	double *last;
 
 	if (totals[n].seen) {
-		/* Several that have no number here are one. */
+		/* Processes whose pid is not known here are counted as one. */
 		add(totals[n].values, counters);
 		return;
 	}
@@ -138,7 +138,7 @@ void metrics_totals_raise(struct metrics_row *row, int counter, double more)
 	add(row->values, values);
 }
 
-/* One that is infinite would stay so. */
+/* An infinite or negative count would stay. */
 static bool are_counts(const double *values)
 {
 	for (int i = 0; i < METRIC_NR_COUNTERS; i++)

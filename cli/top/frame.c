@@ -59,7 +59,7 @@ static void share_text(char text[TEXT], double share, bool partial)
 		 partial ? "+" : "");
 }
 
-/* "[|||  ] 12.3G", and behind it, where there is room, all that it could be. */
+/* "[|||  ] 12.3G", and, if there is room, "/" and the limit. */
 static void memory_text(char *text, size_t len, bool wide, int64_t bytes, uint64_t all)
 {
 	int bar = wide ? 12 : 4, filled;
@@ -87,7 +87,7 @@ static const char *set_text(char text[OUT_SET_STRLEN], const struct top *top,
 			row->problem);
 }
 
-/* The name of a row: of a program without one of its own that of its executable. */
+/* The name of a row; for a program without a name that of its executable. */
 static const char *name_text(char name[64], const struct model_row *row)
 {
 	struct process_parent found = { .name = "" };
@@ -132,7 +132,7 @@ static bool has_text(const struct top *top, const struct model_row *row, const c
 	       strstr(pid, text) || strcasestr(set_text(set, top, row), text);
 }
 
-/* A job is there where it or a program of it has the text of the filter. */
+/* A job is shown if it or one of its programs has the text of the filter. */
 static bool is_wanted(const struct top_view *view, const struct top *top, unsigned int job)
 {
 	bool wanted = !*view->filter || has_text(top, &top->model.rows[job], view->filter);
@@ -166,7 +166,7 @@ unsigned int top_shown(const struct top_view *view, const struct top *top,
 
 /* ------------------------------------------------------------------- the list */
 
-/* A column is there from @least columns of the terminal on; the last has the rest. */
+/* A column is shown if the terminal has @least columns; the last one takes the rest. */
 enum { LETTER, NAME, USER, PID, BUSY, GPU, QOS, MEMORY, RATE, OUTSIDE, SET, NR_COLUMNS };
 static const struct {
 	char title[8];
@@ -195,7 +195,7 @@ static void put_columns(struct top_view *view, unsigned int y, const unsigned ch
 			continue;
 		if (i == SET)
 			width = view->width - x;
-		/* What is cut shows that it is. */
+		/* A '+' marks text that is cut. */
 		if (texts && strlen(text) > (size_t)width)
 			texts[i][width - 1] = '+';
 		top_put(view, y, x, texts ? styles[i] : TOP_BOLD, "%*.*s",
@@ -251,7 +251,7 @@ static void put_list(struct top_view *view, const struct top *top, unsigned int 
 		view->has_scores |= shown[i]->score >= 0;
 	put_columns(view, y++, NULL, NULL);
 	view->room = view->height - 1 - y;
-	/* The chosen one, or the one in its place where it is gone. */
+	/* If the chosen row is gone, the row in its place is chosen. */
 	for (unsigned int i = 0; i < nr; i++)
 		if (!strcmp(shown[i]->key, view->key))
 			view->row = i;
@@ -422,16 +422,21 @@ static void put_head(struct top_view *view, const struct top *top)
 		view->reverse ? " turned" : "");
 }
 
+/* The keys, or a question or message in as many lines as it needs, over what is there. */
 static void put_footer(struct top_view *view)
 {
 	static const char *const keys[][2] = {
 		{ "h", "Help" }, { "q", "Quit" }, { "Enter", "Kernels" }, { "Spc", "Open" },
 		{ "s", "Set" }, { "k", "End" }, { "/", "Filter" }, { ">", "Sort" }, { "g", "GPU" },
 	};
-	unsigned int x = 0, y = view->height - 1;
+	unsigned int x = 0, y = view->height - 1, len = strlen(view->footer), nr;
 
-	if (*view->footer) {
-		top_put(view, y, 0, TOP_BOLD, "%s", view->footer);
+	if (len) {
+		nr = (len - 1) / view->width + 1;
+		nr = nr < view->height ? nr : view->height;
+		for (unsigned int n = 0; n < nr; n++)
+			top_put(view, view->height - nr + n, 0, TOP_BOLD, "%-*s", (int)view->width,
+				view->footer + n * view->width);
 		return;
 	}
 	for (unsigned int i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -456,21 +461,18 @@ void top_frame(struct top_view *view, const struct top *top, unsigned int width,
 		top_put(view, 1, 0, TOP_PLAIN, "%ux%u at least", TOP_LEAST_WIDTH, TOP_LEAST_HEIGHT);
 		return;
 	}
-	put_footer(view);
 	if (!top->model.nr_gpus)
 		top_put(view, 0, 0, TOP_PLAIN, "No GPU is here, and nothing runs under gpupart.");
 	else
 		put_head(view, top);
-	if (view->page == TOP_HELP) {
+	/* The map takes a third of the screen at most. */
+	if (top->model.nr_gpus && view->page != TOP_HELP)
+		y += top_map(view, top, y, height < 12 ? 2 : height / 3);
+	if (view->page == TOP_HELP)
 		put_help(view, y);
-		return;
-	}
-	if (!top->model.nr_gpus)
-		return;
-	/* At most a third of the screen, so that four rows fit below on the least one. */
-	y += top_map(view, top, y, height < 12 ? 2 : height / 3);
-	if (view->page == TOP_DETAILS)
+	else if (top->model.nr_gpus && view->page == TOP_DETAILS)
 		put_details(view, top, y);
-	else
+	else if (top->model.nr_gpus)
 		put_list(view, top, y);
+	put_footer(view);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What keys do: choosing rows, questions at the foot, changing sets, ending programs. */
+/* Handles keys: chooses rows, asks questions, changes sets, ends programs. */
 #include <errno.h>
 #include <ncurses.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 static enum { ASK_NOTHING, ASK_FILTER, ASK_SET, ASK_END } question;
 static char answer[160];
-/* What the question is about: it may not be chosen any more when the answer comes. */
+/* The row that the question is about; another row may be chosen when the answer is typed. */
 static char asked[MODEL_KEY_STRLEN];
 
 /* ------------------------------------------------------------------- choosing */
@@ -76,7 +76,7 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 	words.argc = nr - 1;
 	err = child_call(set_in_child, &words, &status, sizeof(status), SET_SECONDS, why,
 			 sizeof(why));
-	/* What it said is in the file that keeps words meanwhile. */
+	/* Its messages are in the file that screen.c put in place of stderr. */
 	len = start < 0 ? -1 : pread(2, said, sizeof(said) - 1, start);
 	said[len > 0 ? len : 0] = 0;
 	if (start >= 0 && !ftruncate(2, start))
@@ -90,7 +90,7 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 	return err ?: status;
 }
 
-/* Whether @row is a program of what was asked about, or that itself. */
+/* Whether @row is a program and belongs to @of, or is @of. */
 static bool is_program(const struct top *top, const struct model_row *row,
 		       const struct model_row *of)
 {
@@ -213,7 +213,7 @@ static void turn_page(struct top_view *view, enum top_page page)
 	view->first = 0;
 }
 
-/* Whether @key is one that goes somewhere, which was done. */
+/* Handles @key if it moves the choice; false if it does not. */
 static bool moved_by(const struct top *top, struct top_view *view, int key)
 {
 	switch (key) {
@@ -240,7 +240,7 @@ bool top_key(struct top *top, struct top_view *view, int key)
 		*view->footer = 0;
 	if (moved_by(top, view, key))
 		return true;
-	/* What else a key would do is not seen behind the help. */
+	/* Behind the help the effect of a key would not be seen. */
 	if (view->page == TOP_HELP) {
 		view->page = TOP_LIST;
 		return true;

@@ -61,7 +61,7 @@ static void begin_colours(void)
 	}
 }
 
-/* Words on stderr would stand in the frame: they are kept until the end. */
+/* Messages on stderr would overwrite the frame: they are kept until the end. */
 static void keep_words(void)
 {
 	int fd = memfd_create("words", MFD_CLOEXEC);
@@ -91,7 +91,7 @@ static void leave(void)
 
 static bool enter(void)
 {
-	/* Else their size would win over the terminal's own. */
+	/* They would override the terminal's own size. */
 	unsetenv("COLUMNS");
 	unsetenv("LINES");
 	if (!newterm(NULL, stdout, stdin))
@@ -155,7 +155,7 @@ static bool do_keys(struct top *top, struct top_view *view, uint64_t until)
 	int ready, key, there = 0;
 
 	ready = poll(&terminal, 1, now < until ? (until - now) / 1000000 + 1 : 0);
-	/* A terminal that is gone is readable, and nothing can be read from it. */
+	/* A terminal that is gone is readable, but has no bytes to read. */
 	if (terminal.revents & (POLLERR | POLLNVAL) ||
 	    (ready > 0 && (ioctl(0, FIONREAD, &there) || !there)))
 		return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a frame is made of: letters of jobs, what GPUs do, and cells that text is put into. */
+/* Letters of jobs, states of GPUs, and the cells of a frame. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli/top/top.h"
 #include "cli/util/alloc.h"
 
-/* Of each GPU: a job that was there before keeps its letter; another has the lowest free one. */
+/* On each GPU a known job keeps its letter, and a new one gets the lowest free letter. */
 static void give_letters(struct top *top)
 {
 	const struct model *model = &top->model;

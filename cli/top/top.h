@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What gpupart top shows of the model of jobs and programs: frames of it; the terminal. */
+/* gpupart top: frames of the model of jobs and programs, and the terminal. */
 #ifndef GPUPART_CLI_TOP_TOP_H
 #define GPUPART_CLI_TOP_TOP_H
 
 #include "cli/target/model.h"
 #include "cli/target/nvml.h"
 
-/* What NVIDIA's management library tells of a GPU of the model. */
+/* The state of a GPU of the model, from NVIDIA's management library. */
 struct top_gpu {
 	bool told;
 	struct nvml_state state;
@@ -42,7 +42,7 @@ enum top_page { TOP_LIST, TOP_DETAILS, TOP_HELP };
 /* Styles of a cell; from TOP_TENANT on the colour of a job. */
 enum top_style { TOP_PLAIN, TOP_BOLD, TOP_DIM, TOP_RED, TOP_REVERSE, TOP_TENANT };
 
-/* What is chosen, and a frame of it. */
+/* The user's choices, and a frame. */
 struct top_view {
 	unsigned int gpu;
 	enum top_sort sort;
@@ -53,7 +53,7 @@ struct top_view {
 	unsigned int row, first, room;	/* its place; the row at the top; rows that fit */
 	bool has_scores;		/* a row here has one */
 	char footer[512];		/* a question or a message; "": the keys */
-	bool stale;			/* something was changed: all of it is looked at anew */
+	bool stale;			/* something was changed: look again at once */
 
 	unsigned int width, height;
 	struct top_cell {
@@ -92,10 +92,10 @@ unsigned int top_map(struct top_view *view, const struct top *top, unsigned int 
 /* Whether stdin and stdout are a terminal that can show it. */
 bool top_has_screen(void);
 
-/* Shows it until a key or signal ends it, or for @count looks (0: no end): 0, or an error. */
+/* Shows @top until a key or signal ends it, or for @count looks (0: no end): 0, or an error. */
 int top_show(struct top *top, double seconds, unsigned long count);
 
-/* Does what the key says. False: it ends. */
+/* Handles a key. False: top ends. */
 bool top_key(struct top *top, struct top_view *view, int key);
 
 #endif

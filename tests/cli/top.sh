@@ -145,7 +145,8 @@ refused 2 "one of them" top --once -n 3
 refused 2 extra top extra
 refused 2 nosuch top -i sample:nosuch
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-	setpriv --reuid=4720 --regid=4720 --clear-groups "$gpupart" top --json -n 1 >"$tmp/out" 2>&1
+	XDG_CONFIG_HOME=/nonexistent setpriv --reuid=4720 --regid=4720 --clear-groups \
+		"$gpupart" top --json -n 1 >"$tmp/out" 2>&1
 	is "$(jq '.jobs | length' "$tmp/out")" 0 "another user sees none of them"
 else
 	skip "not root"
@@ -210,6 +211,38 @@ is "$(LC_ALL=C grep -c '[^ -~]' "$tmp/screen")" 0 "all of it ASCII"
 open 80 24 "env TERM=dumb $top -n 2"
 shows "^ENDED 0" "TERM=dumb: as in a pipe"
 has "$(cat "$tmp/screen")" "LAUNCHES       /S" "with the columns of ps"
+
+# ------------------------------------------------------------- small, and resized meanwhile
+joined() {
+	t capture-pane -p | tr -d '\n' | grep -qF -- "$1"
+}
+for plain in X= LC_ALL=C NO_COLOR=1 TERM=vt100; do
+	open 20 5 "env $plain $top"
+	shows "^20x5 is too small:\$" "$plain, 20x5: a sentence"
+	has "$(cat "$tmp/screen")" "30x8 at least" "and what is wanted"
+	keys q
+	shows "^ENDED 0" "q ends it"
+done
+open 30 8 "$top"
+shows "^[A-C] $name" "30x8: rows"
+keys Down s
+soon joined "as -g 0 or -n 8: _"
+ok $? "30x8: a question is there in full"
+keys -- "-t 5,66"
+soon joined "as -g 0 or -n 8: -t 5,66_"
+ok $? "and what is typed"
+keys Escape
+shows "hHelp qQuit" "Escape: the keys"
+for size in 20x5 200x50 1x1 31x9 80x24 10x50 200x3 30x8 2x2 80x24; do
+	t resize-window -x ${size%x*} -y ${size#*x}
+	keys h
+	t resize-window -x ${size#*x} -y ${size%x*}
+	keys Enter
+done
+t resize-window -x 80 -y 24
+shows "^[A-C] $name-b\|^Job . $name\|are upper bounds" "a window that is resized all the time"
+keys q q q
+shows "^ENDED 0" "q ends it"
 
 # ------------------------------------------------------------- keys, sizes
 open 80 24 "$top"
