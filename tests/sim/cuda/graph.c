@@ -13,9 +13,9 @@ static struct {
 	unsigned int nr, of[4];		/* all, and by cbid */
 	int cbid[256];
 	uint64_t params[256][6];
-	bool sizes;			/* all were as measured */
+	bool sizes;			/* all callbacks were as measured */
 	bool mask_late;			/* sets every bit in the TMD of cbid 3 */
-	bool slow;			/* cbid 1 takes its time */
+	bool slow;			/* the callback for cbid 1 is slow */
 } seen = { .sizes = true };
 
 static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -142,7 +142,9 @@ static void go(CUgraphExec exec)
 	TRY(cu.cuStreamSynchronize(NULL));
 }
 
-/* Whether the last census of NR_BLOCKS ran on these SMs and all of them; forgets it. */
+/*
+ * Whether the last census of NR_BLOCKS ran on all of these SMs and no others; then clears it.
+ */
 static bool on_exactly(CUdeviceptr out, bool (*allowed)(unsigned int sm))
 {
 	unsigned int on_sm[MAX_SMS], sm;
@@ -437,7 +439,7 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(came(0, 1, 3), "the same again: no TMD is built");
 
-	/* There and back. */
+	/* Changed and changed back. */
 	TRY(cu.cuGraphClone(&other_graph, graph));
 	TRY(cu.cuGraphNodeFindInClone(&copy, node[2], other_graph));
 	TRY(cu.cuGraphKernelNodeSetParams_v2(copy, ask(&a, f_census, 7, out)));
@@ -565,7 +567,7 @@ static void callbacks(const char *arg)
 
 /* -------------------------------------------------------------------------- masks */
 
-/* The next launch builds its TMD again. */
+/* The next launch builds the TMD again. */
 static void change_and_back(CUgraphExec exec, CUgraphNode node, CUdeviceptr out)
 {
 	struct ask a;
@@ -698,7 +700,7 @@ static void order(const char *arg)
 	TRY(cu.cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
 	TRY(cu.cuStreamCreate(&two, CU_STREAM_NON_BLOCKING));
 
-	/* A diamond, its last node made first. */
+	/* A diamond whose last node is created first. */
 	graph = graph_new();
 	node[3] = node_new(graph, NULL, 1, out[3]);
 	node[0] = node_new(graph, NULL, 1, out[0]);
@@ -737,7 +739,7 @@ static void order(const char *arg)
 	check(!ran(out[0]) && cu.cuStreamSynchronize(one) == 0 && ran(out[0]),
 	      "what was queued runs");
 
-	/* A child graph as a whole, an empty one among them. */
+	/* Child graphs, one of them empty. */
 	child = graph_new();
 	node_new(child, NULL, 1, out[1]);
 	node_new(child, NULL, 1, out[2]);
@@ -900,7 +902,7 @@ static void capture(const char *arg)
 		      r[2]->start < r[1]->end && r[3]->start > r[2]->end &&
 		      ((char *)(uintptr_t)other)[65535] == 0x11, "in the order of the capture");
 
-	/* What ends badly. */
+	/* Captures that end with an error. */
 	TRY(cu.cuStreamBeginCapture_v2(one, CU_CAPTURE_RELAXED));
 	TRY(launch(&shape, out[0]));
 	TRY(cu.cuEventRecord(fork, one));
@@ -1099,7 +1101,7 @@ static void updates(const char *arg)
 	go(exec);
 	check(came(0, 1, 3), "what failed changed nothing");
 
-	/* What a node waits for, in another order; fills that change their kind; contexts. */
+	/* Changed dependencies, fills that change their kind, contexts. */
 	struct cu_set_node_params fill = { .to = memory(1 << 16), .element = 1, .width = 1 << 16,
 					   .height = 1 };
 	CUgraph two[4];
@@ -1129,7 +1131,7 @@ static void updates(const char *arg)
 	check(cu.cuGraphExecUpdate_v2(joined, two[3], &info) == 910 && info.result == 5,
 	      "another context");
 
-	/* Memory of nodes comes back as other nodes. */
+	/* Freed memory of nodes is used by other nodes. */
 	for (i = 0; i < 32; i++)
 		node_new(more, NULL, 1, out);
 	joined = exec_new(more);
@@ -1269,7 +1271,7 @@ static void wrong(const char *which)
 
 static CUgraphExec for_all;
 
-/* Each with an executable graph and a stream of its own, and all with one. */
+/* Each thread has its own executable graph and stream, and all share another one. */
 static void *one_of_many(void *number)
 {
 	unsigned int tpc = (uintptr_t)number * 5, i, j, bad = 0;
@@ -1300,7 +1302,7 @@ static void *one_of_many(void *number)
 			       truth.tpc[records(out)[j].smid] == (int)tpc;
 		TRY(cu.cuGraphExecDestroy(exec));
 	}
-	bad += hook.built > 11;	/* its own, and perhaps the one for all */
+	bad += hook.built > 11;	/* its own, and in some cases the shared one */
 	return (void *)(uintptr_t)bad;
 }
 
@@ -1332,7 +1334,7 @@ static void threads(const char *arg)
 	check(!sum, "%d threads, each its own mask: %lu wrong", NR_THREADS, (unsigned long)sum);
 	check(came(NR_THREADS * 10 + 1, NR_THREADS * 60, NR_THREADS * 60), "each TMD once");
 
-	/* The second comes while the first still calls the subscribers. */
+	/* The second launch starts while the first still calls the subscribers. */
 	for_all = exec_new(graph);
 	seen.slow = true;
 	for (i = 0; i < 2; i++)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What must hold of every run of the pipeline, on scenarios made up at random: each block of
- * each launch runs once, inside its set, on an SM that has room; a stream keeps its order; a
- * cluster is in one virtual GPC; a cooperative grid is there whole. The order in which things
- * are declared does not matter, nor does the machine: the answer is a number here. More work
- * is never faster, more TPCs never slower. properties [FIRST LAST]: only those scenarios.
+ * Properties of every run of the pipeline, on random scenarios. Each block of each launch runs
+ * once, inside its set, on an SM with room. A stream keeps its order. A cluster is in one
+ * virtual GPC. A cooperative grid runs as a whole. The order of declarations does not matter,
+ * and results are the same on every machine: a hash is compared. More work is never faster,
+ * more TPCs are never slower. Usage: properties [FIRST LAST], to run only those scenarios.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,11 +17,11 @@
 #define MAX_THINGS	8
 #define MAX_STEPS	48
 #define MAX_LAUNCHES	4096
-#define ANSWER		0xad08deeefbb83815ull	/* another model, another number */
+#define ANSWER		0xad08deeefbb83815ull	/* another model gives another hash */
 
 struct launch {
-	uint64_t *seen;			/* a bit a block */
-	uint16_t *vgpcs;		/* of each cluster, 1 + its virtual GPC */
+	uint64_t *seen;			/* a bit for each block */
+	uint16_t *vgpcs;		/* for each cluster, 1 + its virtual GPC */
 	uint64_t nr, first, last;	/* first begin, last end */
 	uint64_t last_begin;
 	struct pipe_launch told;
@@ -33,7 +33,7 @@ struct block {
 	uint16_t gpu, smid, kernel, process;
 };
 
-/* A scenario and what came of it. */
+/* A scenario and its results. */
 struct made {
 	struct pipe_gpu gpus[2];
 	struct pipe_kernel kernels[MAX_THINGS];
@@ -52,7 +52,7 @@ struct made {
 	const char *wrong;
 };
 
-/* How often there was what could go wrong. */
+/* How often each checked situation occurred. */
 static struct {
 	uint64_t clusters, whole, evicted, switches, nodes, copies;
 } had;
@@ -127,7 +127,7 @@ static void make_kernel(struct pipe_kernel *kernel, unsigned int i, bool cluster
 	}
 }
 
-/* Events are only waited for after they were recorded, in the same program. */
+/* A wait comes after a record of the event in the same program. */
 static void make_steps(struct made *m, unsigned int p)
 {
 	struct pipe_step *steps = m->steps[p];
@@ -171,7 +171,7 @@ static void make_steps(struct made *m, unsigned int p)
 	};
 }
 
-/* The last three kernels are the graph's nodes: the third after the others. */
+/* The last three kernels are the nodes of a graph: the third waits for the others. */
 static void make_graph(struct made *m)
 {
 	static const unsigned int both[] = { 0, 1 };
@@ -329,7 +329,10 @@ static void take_launch(void *user, const struct pipe_launch *told)
 	     "a launch is done without all of its blocks");
 	must(m, told->start == launch->first && told->end == launch->last,
 	     "a launch's times are not its blocks'");
-	/* All at once, but for what the load balancer takes and an SM that was just left. */
+	/*
+	 * All blocks at once, except for the time of the load balancer and of an SM that has
+	 * just become free.
+	 */
 	must(m, !m->kernels[told->kernel].cooperative || launch->last_begin - launch->first <=
 	     told->blocks + m->gpus[told->gpu].chip.begin_ns,
 	     "a cooperative grid not there whole");
@@ -337,7 +340,7 @@ static void take_launch(void *user, const struct pipe_launch *told)
 
 /* ------------------------------------------------------------------------ afterwards */
 
-/* Launches count up in each stream's order: none begins before the one before it has ended. */
+/* Launch numbers increase in each stream: none begins before the previous one has ended. */
 static void check_streams(struct made *m)
 {
 	uint64_t end[MAX_THINGS] = { 0 }, graph_end[MAX_THINGS] = { 0 };
@@ -351,7 +354,7 @@ static void check_streams(struct made *m)
 			end[told->stream] = told->end;
 			continue;
 		}
-		/* Two nodes at once, the third after both. */
+		/* Two nodes run at once, the third after both. */
 		must(m, nodes[told->stream] < 2 || told->start >= graph_end[told->stream],
 		     "a graph's order");
 		if (told->end > graph_end[told->stream])
@@ -378,7 +381,7 @@ static bool is_together(const struct block *x, const struct block *y)
 	return x->gpu == y->gpu && x->smid == y->smid && x->process == y->process;
 }
 
-/* What blocks that are on an SM with blocks[at], which comes last, take: all that it has? */
+/* Whether blocks[at], the last to start, and the others on its SM exceed the SM's resources. */
 static void check_room(struct made *m, uint64_t at, uint64_t first)
 {
 	const struct pipe_chip *chip = &m->gpus[m->blocks[at].gpu].chip;
@@ -432,7 +435,9 @@ static void check_sums(struct made *m)
 	}
 }
 
-/* 0, or why it did not run, which is -EINVAL at most: a grid that its set does not hold. */
+/*
+ * 0, or the error of the run, which may only be -EINVAL: a grid that does not fit into its set.
+ */
 static int run(struct made *m)
 {
 	const struct pipe_watch watch = { .user = m, .block = take_block, .launch = take_launch };
@@ -461,7 +466,7 @@ static int run(struct made *m)
 
 #define NR_LAUNCHED	(MAX_THINGS - 3)
 
-/* Kernels, events and streams are declared from the last to the first, and one is never used. */
+/* Kernels, events and streams are declared in reverse order, with one unused one. */
 static void turn_round(struct made *to, const struct made *from)
 {
 	unsigned int nr = from->pipe.nr_streams, i, k, p;
@@ -491,7 +496,7 @@ static void turn_round(struct made *to, const struct made *from)
 
 /* ---------------------------------------------------------------------- more of it */
 
-/* How long one launch alone takes, from its first block to its last. */
+/* The time of one launch alone, from its first block to its last. */
 static uint64_t alone(struct made *m, const struct pipe_kernel *kernel, const struct pipe_set *set)
 {
 	static const char *const process = "main";
@@ -516,7 +521,10 @@ static void check_more(struct made *m, unsigned int nth, unsigned int *nr)
 	uint64_t time, blocks, work, tpcs;
 	unsigned int i;
 
-	/* Who reads less at a time leaves more to others: of reads the second does not hold. */
+	/*
+	 * A kernel that reads less at a time leaves more bandwidth, so reads are not checked
+	 * for the second property.
+	 */
 	kernel.cooperative = false;
 	kernel.cluster = kernel.bytes = 0;
 	if (!kernel.work)
@@ -542,7 +550,7 @@ static void check_more(struct made *m, unsigned int nth, unsigned int *nr)
 		tap_ok(false, "%u: more work takes less time: %llu ns, with more blocks %llu, "
 		       "with longer ones %llu", nth, (unsigned long long)time,
 		       (unsigned long long)blocks, (unsigned long long)work);
-	/* The load balancer is longer at a first wave of more blocks. */
+	/* The load balancer takes longer for a first wave of more blocks. */
 	if (tpcs > time + kernel.blocks)
 		tap_ok(false, "%u: more TPCs take longer: %llu ns, then %llu", nth,
 		       (unsigned long long)time, (unsigned long long)tpcs);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pipeline against an H200: silicon [-v] [REDUCED CAPTURE]. Each case of
- * tests/gpu/traces.c is run as a scenario. Compared are the SMs that blocks ran on, the order
- * of SMs in the first wave, how many of its blocks each SM had (chi-squared, 1 %), and how
- * long the case took. Whose turn it is when a kernel begins is left behind by what ran before,
- * which the traces do not have: any of the 32 turns may explain an order, but one has to
- * explain all of it. Where nothing else ran between the repetitions of a case, and all of its
- * blocks began at once, each has to follow from the one before. What is known to differ is a
- * table here, and must go on to differ.
+ * Compares the pipeline with an H200: silicon [-v] [REDUCED CAPTURE]. Each case of
+ * tests/gpu/traces.c runs as a scenario. Compared are the SMs that ran blocks, the order of SMs
+ * in the first wave, the number of blocks on each SM (chi-squared, 1 %), and the time of the
+ * case. The first turn of a kernel depends on earlier work, which the traces do not contain:
+ * any of the 32 turns may explain an order, but one turn must explain all of it. If nothing
+ * else ran between the repetitions of a case, and all its blocks began at once, each repetition
+ * must follow from the one before. Known differences are in a table, and must continue to
+ * exist.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #define TURNS		32
 
-/* What a run of the model left behind. */
+/* The results of a run of the model. */
 struct seen {
 	uint16_t sm[MAX_KERNELS][MAX_WAVE];
 	uint64_t sms[MAX_KERNELS][PIPE_MAX_SMS / 64];
@@ -51,7 +51,7 @@ static void take_block(void *user, const struct pipe_block *block)
 
 #define AS_IT_STANDS	(-1u)
 
-/* The case, @nr_reps times, with kernel k beginning at turns[k] in the first. */
+/* The case, @nr_reps times; kernel k begins at turns[k] in the first repetition. */
 static int run_reps(const struct trace *trace, const unsigned int *turns, struct seen *seen,
 		    unsigned int nr_reps)
 {
@@ -81,7 +81,9 @@ static int run_reps(const struct trace *trace, const unsigned int *turns, struct
 			step->kind = PIPE_LAUNCH;
 			step->what = k;
 			step->turn = i ? 0 : 1 + turns[k];
-			/* Kernels of one stream of the traces go to the first of its entries. */
+			/*
+			 * Kernels of one stream of the traces use the stream of the first one.
+			 */
 			for (j = 0; trace->streams[j].process != trace->streams[k].process; j++)
 				;
 			step->stream = j;
@@ -112,7 +114,7 @@ static bool same_order(const struct order *order, const struct seen *seen, unsig
 	return !memcmp(order->sms[k], seen->sm[k], order->nr[k] * sizeof(uint16_t));
 }
 
-/* Whether there are turns that explain an order, each kernel's after those before it. */
+/* Whether some turns explain an order, each kernel's after those before it. */
 static bool explain(const struct trace *trace, const struct order *order, unsigned int *turns,
 		    struct seen *seen)
 {
@@ -131,7 +133,10 @@ static bool explain(const struct trace *trace, const struct order *order, unsign
 	return true;
 }
 
-/* Whether a turn of the first kernel explains all, those after it as it leaves the turn. */
+/*
+ * Whether a turn of the first kernel explains all, with the following kernels' turns as it
+ * leaves them.
+ */
 static bool follows(const struct trace *trace, const struct order *order)
 {
 	unsigned int k, turns[MAX_KERNELS];
@@ -150,7 +155,7 @@ static bool follows(const struct trace *trace, const struct order *order)
 	return false;
 }
 
-/* Repetitions whose orders follow, with a turn of the first kernel of the first. */
+/* The number of repetitions whose orders follow from a turn of the first kernel. */
 static unsigned int follow_on(const struct trace *trace)
 {
 	static struct seen seen[MAX_SEQ];
@@ -205,7 +210,7 @@ static bool is_first(const struct trace *trace, const struct order *order)
 	return true;
 }
 
-/* Kernels whose set of SMs was another in some runs are not compared. */
+/* Kernels whose set of SMs differs between runs are not compared. */
 static bool same_sms(const struct trace *trace, const struct seen *seen)
 {
 	unsigned int k;
@@ -243,7 +248,7 @@ static void show_difference(const struct trace *trace, const struct seen *seen)
 			}
 }
 
-/* Blocks of the first wave an SM: @weight runs had this order. */
+/* Blocks of the first wave on each SM: @weight runs had this order. */
 static void count(double *counts, const uint16_t *sms, unsigned int nr, double weight)
 {
 	unsigned int b;
@@ -252,7 +257,7 @@ static void count(double *counts, const uint16_t *sms, unsigned int nr, double w
 		counts[sms[b]] += weight;
 }
 
-/* What the model expects where no turn explains an order: all turns alike. */
+/* The model's expectation if no turn explains an order: all turns are equally likely. */
 static void count_all_turns(const struct trace *trace, const struct order *order, double *counts)
 {
 	unsigned int turns[MAX_KERNELS], k, turn;
@@ -276,7 +281,7 @@ static void chi_squared(struct verdict *verdict, const double *real, const doubl
 		if (real[i] <= 0 && model[i] <= 0)
 			continue;
 		verdict->freedom++;
-		/* A place that the model never uses counts as one it used once. */
+		/* A place that the model never uses counts as one that it used once. */
 		verdict->chi_squared += (real[i] - model[i]) * (real[i] - model[i]) /
 					(model[i] > 1 ? model[i] : 1);
 	}
@@ -341,7 +346,7 @@ static int compare(const struct trace *trace, struct verdict *verdict)
 
 enum what { WHAT_ORDER = 1, WHAT_TIME = 2, WHAT_COUNTS = 4, WHAT_SEQUENCE = 8 };
 
-/* Documentation/results/h200-traces.md says of each what differs. */
+/* Documentation/results/h200-traces.md describes each difference. */
 static const struct {
 	const char *name;
 	enum what what;
@@ -368,7 +373,7 @@ static unsigned int known_of(const struct trace *trace)
 	return 0;
 }
 
-/* What is allowed. Reads are bandwidth, not compute: 5 % is not promised of them. */
+/* The allowed deviation. Reads test bandwidth, not compute: 5 % does not apply to them. */
 static double most_error(const struct trace *trace)
 {
 	return strcmp(trace->entry[0], "read") ? 0.05 : 0.1;

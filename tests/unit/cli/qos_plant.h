@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A GPU and its tenants as a few formulas, to hold the QoS policy against. Speed by TPCs is
- * in proportion (compute), in proportion up to a knee (memory), or n / (n + k) (saturating);
- * each takes bandwidth for its speed, and each is slowed down by what others take. A latency
- * is that of a queue with one server of that speed. Whole numbers, and noise from a seed.
- * At the end one of tables: what was measured on a GPU of 66 TPCs, in whole units of work.
+ * A GPU and its tenants as a few formulas, to test the QoS policy. Speed depends on TPCs: in
+ * proportion (compute), in proportion up to a knee (memory), or as n / (n + k) (saturating).
+ * Each tenant uses bandwidth in proportion to its speed, and is slowed down by the bandwidth of
+ * others. A latency is that of a queue with one server of that speed. Integers, and noise from
+ * a seed. At the end is a plant of tables: measurements on a GPU of 66 TPCs, in whole units of
+ * work.
  */
 #ifndef GPUPART_TESTS_QOS_PLANT_H
 #define GPUPART_TESTS_QOS_PLANT_H
@@ -19,7 +20,7 @@ struct plant_load {
 	uint64_t unit;		/* speed of one TPC, thousandths a second */
 	unsigned int knee;	/* MEMORY: TPCs; SATURATING: k */
 	unsigned int takes;	/* bandwidth, thousandths of the GPU's, at full speed */
-	unsigned int minds;	/* how much all bandwidth taken by others slows it, thousandths */
+	unsigned int minds;	/* slowdown if others use all bandwidth, thousandths */
 	uint64_t offered;	/* requests a second, thousandths: of a latency */
 };
 
@@ -28,9 +29,9 @@ struct plant {
 	struct plant_load loads[QOS_MAX_TENANTS];
 	unsigned int noise;	/* thousandths, about a standard deviation */
 	uint64_t seed;
-	/* Of tables: parts of units count, told by reports; the first one dips now and then. */
+	/* For tables: reports include partial units; the first tenant sometimes dips. */
 	bool precise;
-	unsigned int dips;	/* how deep they are at most, thousandths */
+	unsigned int dips;	/* depth of the deepest dip, thousandths */
 	unsigned int dip, dip_left;
 	bool silent[QOS_MAX_TENANTS], gone[QOS_MAX_TENANTS];
 };
@@ -82,7 +83,7 @@ static inline void plant_speeds(const struct plant *plant, const unsigned int *c
 			    (1000 + plant->loads[i].minds * (sum - taken[i]) / 1000);
 }
 
-/* A request's time in a queue that is emptied at @speed; ns. */
+/* The time of a request in a queue that is served at @speed; ns. */
 static inline uint64_t plant_latency(uint64_t speed, uint64_t offered)
 {
 	uint64_t spare = speed > offered + offered / 50 ? speed - offered : offered / 50 + 1;
@@ -90,7 +91,7 @@ static inline uint64_t plant_latency(uint64_t speed, uint64_t offered)
 	return 1000000000000ull / spare;
 }
 
-/* What @tenants did in an epoch of @ns. */
+/* The work of @tenants in an epoch of @ns. */
 static inline void plant_epoch(struct plant *plant, const struct qos_tenant *tenants,
 			       const unsigned int *counts, uint64_t ns, struct qos_measured *m)
 {
@@ -121,8 +122,8 @@ struct plant_point {
 };
 
 /*
- * Requests a second of a ResNet-50 (half, 16 images) on an H200, by its TPCs: alone, beside
- * training on all others, beside copies on all others; and what those two do on theirs.
+ * Requests a second of a ResNet-50 (half, 16 images) on an H200, by its TPCs: alone, next to
+ * training on all other TPCs, next to copies on all other TPCs; and the speeds of those two.
  */
 static const struct plant_point served_alone[] = {
 	{ 0, 0 }, { 8, 145 }, { 16, 226 }, { 24, 276 }, { 33, 474 }, { 38, 487 }, { 40, 491 },
@@ -133,7 +134,7 @@ static const struct plant_point served_beside_training[] = {
 	{ 38, 406 }, { 40, 411 }, { 42, 416 }, { 44, 425 }, { 46, 434 }, { 48, 439 }, { 52, 476 },
 	{ 54, 488 }, { 56, 504 }, { 58, 513 }, { 60, 534 }, { 64, 570 }, { 66, 665 },
 };
-/* The same on another one, TPC by TPC where it matters. */
+/* The same on another board, with every TPC where the curve bends. */
 static const struct plant_point served_beside_training_again[] = {
 	{ 0, 0 }, { 36, 400 }, { 41, 414 }, { 42, 416 }, { 43, 423 }, { 44, 426 }, { 45, 436 },
 	{ 46, 438 }, { 47, 441 }, { 48, 445 }, { 49, 463 }, { 50, 468 }, { 52, 477 }, { 54, 488 },
@@ -158,7 +159,7 @@ static const struct plant_point copies_made[] = {
 
 enum plant_mode { PLANT_TRAINS, PLANT_IDLES, PLANT_COPIES };
 
-/* Between the points of @table; thousandths a second. */
+/* Interpolates between the points of @table; thousandths a second. */
 static inline uint64_t plant_at(const struct plant_point *table, unsigned int n)
 {
 	while (table[1].nr_tpcs < n)
@@ -176,7 +177,7 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 					   served_beside_training;
 	uint64_t alone = plant_at(served_alone, counts[0]), slowed = plant_at(beside, counts[0]);
 
-	/* Half as many TPCs beside it slow it down half as much. */
+	/* Half as many TPCs next to it slow it down half as much. */
 	if (mode == PLANT_IDLES || counts[0] == 66)
 		speeds[0] = alone;
 	else
@@ -185,15 +186,15 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 		    plant_at(mode == PLANT_COPIES ? copies_made : steps_trained, counts[1]);
 }
 
-/* A unit that is under way: how much of it is done, and how fast it goes. */
+/* A unit in progress: the part that is done, and its speed. */
 struct plant_unit {
 	uint64_t done, speed;		/* thousandths */
-	uint64_t counted;		/* of what is done, in an epoch before */
+	uint64_t counted;		/* of the done work, in an earlier epoch */
 };
 
 /*
- * As inference beside training on an H200: in about one of 60 epochs it begins to be slower, by
- * half of the deepest at least, for one to sixteen of them.
+ * As inference next to training on an H200: in about one of 60 epochs it becomes slower, by at
+ * least half of the deepest dip, for one to sixteen epochs.
  */
 static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 {
@@ -212,8 +213,8 @@ static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 }
 
 /*
- * An epoch of @ns. A unit that was begun goes on as fast as it began: what is on the GPU stays
- * where it is. What is not a whole unit counts in the next epoch.
+ * An epoch of @ns. A unit keeps the speed with which it began, because its blocks stay where
+ * they are. Incomplete units count in the next epoch.
  */
 static inline void plant_serve(struct plant *plant, enum plant_mode mode,
 			       const unsigned int *counts, uint64_t ns, struct plant_unit *unit,

@@ -14,18 +14,19 @@
 #define FIRST		15u
 
 /*
- * How a tenant's speed depends on its set, fitted to an H200. DRAM: a decode loop makes 114 steps a
- * second on one uGPU and 135 on whole GPCs of both. STREAM: 1512 us on one TPC, 435 at the best on
- * a GPC, 220 on a uGPU, 129 on all (bench scaling). L2: a reader takes 1.99 times as long where
- * another one has TPCs of its GPCs (bench isolation). WAITS: each launch waits for its slowest TPC;
- * one beside a stream makes it 40 / 67 as fast (scenario qos-neighbour).
+ * How a tenant's speed depends on its set, fitted to an H200. DRAM: a decode loop makes 114
+ * steps a second on one uGPU and 135 on whole GPCs of both. STREAM: 1512 us on one TPC, at best
+ * 435 us on a GPC, 220 us on a uGPU, 129 us on all (bench scaling). L2: a reader takes 1.99
+ * times as long if another one has TPCs of its GPCs (bench isolation). WAITS: each launch waits
+ * for its slowest TPC; a TPC next to a stream makes it 40 / 67 as fast (scenario
+ * qos-neighbour).
  */
 enum kind { COMPUTE, DRAM, STREAM, L2, WAITS };
 
 struct load {
 	enum kind kind;
-	unsigned int knee;		/* TPCs beyond which it is not faster; 0: none */
-	bool clusters;			/* of 8: without four TPCs of a GPC 18 steps, not 118 */
+	unsigned int knee;		/* TPCs above which it does not get faster; 0: none */
+	bool clusters;	/* clusters of 8: without four TPCs of a GPC 18 steps, not 118 */
 };
 
 struct world {
@@ -37,12 +38,12 @@ struct world {
 	struct qos_policy *policy;
 	struct qos_decision now;
 
-	/* What came of it. */
+	/* Results. */
 	unsigned int epoch, last_change;
 	unsigned int nr_shape[QOS_SHAPES];	/* sets of 4 TPCs or more that were decided */
-	unsigned int lowered;			/* times that the first tenant was */
+	unsigned int lowered;			/* times that the set of the first tenant was */
 	unsigned int slower;			/* epochs in a row with TPCs that make it slower */
-	unsigned int lacking;			/* of these without a cluster's TPCs */
+	unsigned int lacking;			/* .. of these without TPCs for a cluster */
 	unsigned int below;			/* sets in force below the floor */
 	unsigned int overlaps;
 	unsigned int met, counted;
@@ -86,7 +87,7 @@ static unsigned int beside(const struct qos_board *board, const struct gpupart_t
 	return nr;
 }
 
-/* What GPCs' ports and uGPUs let through, thousandths of what one TPC reads. */
+/* The limits of GPC ports and uGPUs, in thousandths of the reads of one TPC. */
 static uint64_t streamed(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
 	uint64_t all = 0, of_ugpu, of_gpc;
@@ -148,7 +149,7 @@ static uint64_t speed_now(const struct world *w, unsigned int i)
 	return speed_of(&w->board, &w->loads[i], &w->now.tenants[i].set, &others);
 }
 
-/* Whether the first tenant would be faster by a tenth without its TPCs in others' GPCs. */
+/* Whether the first tenant would be a tenth faster without its TPCs in GPCs of others. */
 static bool is_slower(const struct world *w)
 {
 	struct gpupart_tpcset others = others_of(w, 0), alone = w->now.tenants[0].set;
@@ -186,7 +187,7 @@ static void begin(struct world *w)
 	}
 }
 
-/* By another shape, or by more TPCs than noise takes now and then: one, and a sixteenth. */
+/* With another shape, or with more TPCs than noise explains: one, and a sixteenth. */
 static bool has_moved(const struct world *w, const struct qos_decision *before)
 {
 	for (unsigned int i = 0; i < w->nr; i++) {
@@ -240,7 +241,10 @@ static void epoch(struct world *w)
 		}
 }
 
-/* A guaranteed tenant that wants @tpcs TPCs' speed, beside best effort with a floor of 6. */
+/*
+ * A guaranteed tenant that needs the speed of @tpcs TPCs, next to best effort with a floor of
+ * 6.
+ */
 static struct world *new_world(char letter, unsigned int seed, unsigned int tpcs)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -273,10 +277,10 @@ static void end(struct world *w)
 
 /* -------------------------------------------------------------------------- claims */
 
-#define BOARDS	7u		/* a to g */
+#define BOARDS	7u		/* cases a to g */
 #define SEEDS	12u
 
-/* Of all worlds together. */
+/* Sums over all cases. */
 static struct {
 	unsigned int below, lacking, overlaps;
 	unsigned int nr_shape[QOS_SHAPES];
@@ -293,8 +297,8 @@ static void add_up(struct world *w)
 }
 
 /*
- * A phase of one load: the last of its first epochs in which anything moved. Later on fewer TPCs
- * are tried once at most, or 99 is returned.
+ * A phase of one load: the last of its first epochs with a change. Later, one try with fewer
+ * TPCs is allowed; otherwise 99 is returned.
  */
 static unsigned int phase(struct world *w)
 {
@@ -314,7 +318,7 @@ static unsigned int phase(struct world *w)
 	return w->lowered > 1 ? 99 : settled;
 }
 
-/* A decode loop that is bound by DRAM, lives in the L2, computes, and is bound by DRAM again. */
+/* A decode loop whose load changes: bound by DRAM, in the L2, compute, bound by DRAM again. */
 static void own_load(void)
 {
 	static const enum kind kinds[] = { DRAM, L2, COMPUTE, DRAM };
@@ -331,14 +335,14 @@ static void own_load(void)
 			const struct qos_verdict *v = &w->now.tenants[0];
 
 			w->loads[0].kind = kinds[k];
-			/* In the first one the tenants are new as well. */
+			/* In the first phase the tenants are new as well. */
 			unsettled += phase(w) > SETTLED + (k ? 0 : 5);
 			missed += w->counted - w->met > 5;
 			wrong += v->shape == (kinds[k] == DRAM ? QOS_PACKED :
 					      kinds[k] == L2 ? QOS_SPREAD : QOS_SHAPES);
 			if (k)
 				continue;
-			/* On one uGPU it takes 135 / 114 as many. */
+			/* On one uGPU it needs 135 / 114 times as many. */
 			packed += tpcs * 135 / 114;
 			saved += v->nr_tpcs;
 		}
@@ -354,8 +358,8 @@ static void own_load(void)
 }
 
 /*
- * A stream from DRAM that needs more than a uGPU gives it: nine TPCs that are spread do. Where it
- * had all of DRAM's bandwidth in every shape that was tried, it may stay packed.
+ * A stream from DRAM that needs more than one uGPU gives: nine spread TPCs are enough. If it
+ * had the full DRAM bandwidth in every shape that was tried, it may stay packed.
  */
 static void stream(void)
 {
@@ -380,7 +384,7 @@ static void stream(void)
 	tap_ok(!unsettled, "a stream: settles within %u epochs: not in %u", SETTLED + 5, unsettled);
 }
 
-/* A stream that is best effort has few TPCs that are spread, and another tenant the rest. */
+/* A best-effort stream gets few spread TPCs, and another tenant the rest. */
 static void stream_beside(void)
 {
 	unsigned int packed = 0, most = 0, least = 99;
@@ -410,7 +414,7 @@ static void stream_beside(void)
 	       most, least);
 }
 
-/* Its launches wait for their slowest block: a TPC beside the neighbour is worse than none. */
+/* Its launches wait for their slowest block: a TPC next to the neighbour is worse than none. */
 static void waits(void)
 {
 	unsigned int nr = 0, longest = 0, kept = 0, missed = 0;
@@ -438,7 +442,7 @@ static void waits(void)
 	tap_ok(!missed, "its goal is met at the end: not in %u", missed);
 }
 
-/* Best effort's floor is nearly all that it has: while TPCs are exchanged it keeps that many. */
+/* Best effort has little more than its floor, and keeps its floor while TPCs are exchanged. */
 static void tight(void)
 {
 	for (unsigned int i = 0; i < BOARDS * SEEDS; i++) {
