@@ -73,7 +73,7 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
 	gpupart_lend_bound(report, wishes->depth_ns, wishes->limit_ns);
 }
 
-/* -------------------------------------------------------- finding the lender */
+/* ------------------------------------------------------------------- finding the lender */
 
 struct found {
 	int pids[GPUPART_LENDER_MAX];
