@@ -17,7 +17,7 @@
 #define TEXT_TICKS	6
 #define TEXT_LIST	14	/* columns for a list of TPCs */
 
-/* ------------------------------------------------------------------------------ numbers */
+/* ------------------------------------------------------------------- numbers */
 
 uint64_t timeline_step(uint64_t span, unsigned int max)
 {
@@ -62,7 +62,7 @@ uint64_t timeline_first(uint64_t from, uint64_t step)
 	return (from + step - 1) / step * step;
 }
 
-/* ------------------------------------------------------------------------------- blocks */
+/* -------------------------------------------------------------------- blocks */
 
 void timeline_make(struct timeline *t, unsigned int nr_rows, unsigned int nr_slices)
 {
@@ -224,7 +224,7 @@ void timeline_place(struct timeline *t)
 	}
 }
 
-/* --------------------------------------------------------------------------------- text */
+/* ---------------------------------------------------------------------- text */
 
 static bool look_alike(const struct timeline *t, unsigned int x, unsigned int y)
 {

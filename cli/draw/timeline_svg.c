@@ -21,7 +21,7 @@
 #define LITTLE		360	/* height of all rows of a small GPU */
 #define MOST_TICKS	12
 
-/* --------------------------------------------------------------------------------- axis */
+/* ---------------------------------------------------------------------- axis */
 
 static double scale_x(uint64_t ns, uint64_t from, uint64_t to)
 {
@@ -157,7 +157,7 @@ static void place_group(struct plot *plot, unsigned int row, unsigned int end)
 	page->y = fmax(page->y, *first->name ? top + SMALL + 3 : 0) + 5;
 }
 
-/* ------------------------------------------------------------------------------- boxes */
+/* --------------------------------------------------------------------- boxes */
 
 static void draw_box(struct plot *plot, const struct timeline_block *one, const char *attributes)
 {
@@ -299,7 +299,7 @@ static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 	}
 }
 
-/* ----------------------------------------------------------------------------- drawing */
+/* ------------------------------------------------------------------- drawing */
 
 /* The height of a row: the smallest block must be visible. */
 static double row_height(const struct timeline *t)
@@ -357,7 +357,7 @@ void timeline_svg(struct timeline *t, struct page *page)
 	free(plot.tops);
 }
 
-/* ------------------------------------------------------------------------------- legend */
+/* -------------------------------------------------------------------- legend */
 
 void timeline_words(const struct timeline *t, struct page *page, const char *block)
 {
@@ -380,7 +380,7 @@ void timeline_words(const struct timeline *t, struct page *page, const char *blo
 	page_words(page, MARGIN, SMALL, "", text);
 }
 
-/* --------------------------------------------------------------------- panels of values */
+/* ---------------------------------------------------------- panels of values */
 
 void timeline_panel(struct timeline_panel *p, double height, uint64_t most, const char *title)
 {

@@ -25,7 +25,7 @@ struct search {
 	struct qos_others *to;
 };
 
-/* ---------------------------------------------------------------------------- processes of tenants */
+/* ------------------------------------------------------ processes of tenants */
 
 static bool job_is_inside(const struct search *s, const char *id, const char *around)
 {
@@ -147,7 +147,7 @@ static void look_at_jobs(struct search *s)
 	}
 }
 
-/* ------------------------------------------------------------------ grants of the node */
+/* -------------------------------------------------------- grants of the node */
 
 static void look_at_grants(struct search *s)
 {

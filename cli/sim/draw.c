@@ -44,7 +44,7 @@ static void describe_gpu(const struct blocks *b, unsigned int gpu, char *text, s
 		out_append(text, len, " in %u GPCs", spec->map.nr_gpcs);
 }
 
-/* ------------------------------------------------------------------------ rows, blocks */
+/* -------------------------------------------------------------- rows, blocks */
 
 /* The place of an SM in the order of uGPU, GPC, TPC and number. */
 static uint64_t place_of(const struct blocks *b, unsigned int gpu, unsigned int sm)
@@ -180,7 +180,7 @@ static void free_blocks(struct blocks *b)
 	timeline_free(&b->t);
 }
 
-/* -------------------------------------------------------------------------- the legend */
+/* ---------------------------------------------------------------- the legend */
 
 struct use {
 	unsigned int stream;
@@ -206,7 +206,7 @@ static void set_words(const struct pipe_scenario *pipe, unsigned int gpu,
 	out_append(text, len, "TPC%s %s", strpbrk(list, ",-") ? "s" : "", list);
 }
 
-/* ---------------------------------------------------------------------- uses of a kernel */
+/* ---------------------------------------------------------- uses of a kernel */
 
 static bool is_same(const struct use *x, const struct use *y)
 {
@@ -315,7 +315,7 @@ static void describe_streams(const struct blocks *b, char *text, size_t len)
 		out_append(text, len, "; and %u more", pipe->nr_streams - MOST_STREAMS);
 }
 
-/* ---------------------------------------------------------------------------------- SVG */
+/* ----------------------------------------------------------------------- SVG */
 
 static void draw_legend(const struct blocks *b, struct page *page)
 {
@@ -388,7 +388,7 @@ void sim_svg(struct out *out, const struct sim_run *run, const char *title, uint
 	free_blocks(&b);
 }
 
-/* --------------------------------------------------------------------------------- text */
+/* ---------------------------------------------------------------------- text */
 
 static void print_kind(struct out *out, const struct blocks *b, unsigned int kind)
 {

@@ -452,7 +452,7 @@ CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, i
 			API_NARROW(device), resource, API_NARROW(type));
 }
 
-/* ----------------------------------------------------------------------- own functions */
+/* ------------------------------------------------------------- own functions */
 
 /* A library that cuInit injects may call these before cuInit has returned. */
 const char *gpupart_sim_capture(int device)

@@ -27,7 +27,7 @@ struct pipe;
 struct machine;
 struct task;
 
-/* ------------------------------------------------------------- queue.c: events by time */
+/* --------------------------------------------------- queue.c: events by time */
 
 struct happening {
 	void (*come)(struct pipe *pipe, struct happening *what);
@@ -246,7 +246,7 @@ struct machine *slices_machine(struct pipe *pipe, unsigned int gpu, unsigned int
 /* A machine has got work, or has none left. */
 void slices_look(struct pipe *pipe, struct machine *machine);
 
-/* ---------------------------------------------------------- cmdbuf.c, host.c, frontend.c */
+/* ---------------------------------------------- cmdbuf.c, host.c, frontend.c */
 
 #define NO_STREAM	UINT32_MAX
 

@@ -310,7 +310,7 @@ void sm_thaw(struct pipe *pipe, struct sm *sm)
 		queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
 }
 
-/* ---------------------------------------------------------------- blocks start and end */
+/* ------------------------------------------------------ blocks start and end */
 
 static void take_room(struct sm *sm, const struct shape *shape, unsigned int first, int sign)
 {

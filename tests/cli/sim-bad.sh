@@ -143,7 +143,7 @@ $(cat "$tmp/base2")
 END
 
 # ------------------------------------------------------------------ invalid files
-refused 2 ":9: a step has one of" "a step that is none" <<'END'
+refused 2 ":9: a step must have one of" "a step that is none" <<'END'
   main: [ { launhc: K, on: S } ]
 END
 refused 2 ":9: launch: 'Q' is not among kernels" "a kernel that is not there" <<'END'
@@ -210,7 +210,7 @@ expect: [ K.speed < 1 ]
 END
 i=0 loops='{ launch: K, on: S }'
 while [ $i -lt 40 ]; do loops="{ repeat: 2, do: [ $loops ] }" i=$((i + 1)); done
-refused 2 "loops in each other" "loops in loops in loops" <<END
+refused 2 "nested loops" "loops in loops in loops" <<END
   main: [ $loops ]
 END
 { base; cat; } >"$tmp/bad.yaml" <<'END'
@@ -297,7 +297,7 @@ gpu: h200
 kernels: { "K\e[31m": { time: 1us } }
 programs: {}
 END
-refused_file 2 ":2: runs: a name has 1 to 60 characters" "a run's name with a line's end" <<'END'
+refused_file 2 ":2: runs: a name must have 1 to 60 characters" "a run's name with a line's end" <<'END'
 gpu: h200
 runs: { "r\n": {} }
 programs: {}
@@ -333,7 +333,7 @@ $(cat "$tmp/keys")
 gpu: h200
 programs: {}
 END
-refused_file 2 "has no programs" "no programs" <<'END'
+refused_file 2 "has no 'programs:'" "no programs" <<'END'
 gpu: h200
 END
 refused_file 2 ":2: kernel K: must have time, work or reads" "a kernel that does nothing" <<'END'

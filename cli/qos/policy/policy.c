@@ -148,7 +148,7 @@ static void enlist(struct qos_policy *p, const struct qos_tenant *tenants)
 	qos_choose_curves(p);
 }
 
-/* ---------------------------------------------------------------- the first allocation */
+/* ------------------------------------------------------ the first allocation */
 
 /* The TPCs for the goal alone: its share of all TPCs; for a latency, by weight. */
 static unsigned int goal_tpcs(const struct qos_policy *p, const struct qos_actor *a)

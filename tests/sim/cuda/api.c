@@ -53,7 +53,7 @@ static void on_event(void *user, int domain, int cbid, const void *params)
 	if (slot[ARGS])
 		memcpy(seen.event[nr].args, (const void *)(uintptr_t)slot[ARGS],
 		       args_bytes[cbid] ? args_bytes[cbid] : 8);
-	/* A single int is followed by padding. */
+	/* A single int has padding after it. */
 	if (cbid == 307 || cbid == 477)
 		seen.event[nr].args[4] = (uint32_t)seen.event[nr].args[4];
 	if (cbid == 650)
@@ -62,7 +62,7 @@ static void on_event(void *user, int domain, int cbid, const void *params)
 		seen.at(nr, slot[WHICH] >> 32);
 }
 
-/* The entry points with callbacks, and the sizes of their arguments. */
+/* The reported entry points and the lengths of their arguments. */
 static const struct entry {
 	int cbid;
 	const char *name;
@@ -89,7 +89,7 @@ static const struct entry {
 
 #define NR_ENTRIES (sizeof(entries) / sizeof(entries[0]))
 
-/* Calls that are counted only when requested, because other scenarios make such calls too. */
+/* Queries have scenarios of their own, because other scenarios make other calls as well. */
 static const struct entry waits[] = {
 	{ 17, "cuCtxSynchronize", 8 }, { 120, "cuEventQuery", 8 },
 	{ 121, "cuEventSynchronize", 8 }, { 125, "cuStreamQuery", 8 },
@@ -139,7 +139,10 @@ static void enable_calls(void)
 	check(!bad, "calls can be enabled");
 }
 
-/* Whether exactly one correct call came since the last check; its arguments follow. */
+/*
+ * Whether exactly one complete and correct callback pair came since the last check; its
+ * arguments follow.
+ */
 static bool told(const char *name, int result, unsigned int nr_args, const uint64_t *args)
 {
 	const struct entry *entry = find_entry(name);
@@ -604,7 +607,7 @@ static CUmodule library_of(void **kernel)
 	return library;
 }
 
-/* @lazily: a library's code is loaded at the first use of a kernel, and only once. */
+/* @lazily: the code of a library is loaded at the first use of a kernel, once. */
 static void libraries(const char *lazily)
 {
 	CUdeviceptr to;
@@ -723,7 +726,7 @@ static void *launches(void *unused)
 	return unused;
 }
 
-/* Calls that give the GPU work other than launches, and calls that wait for it. */
+/* Calls that give the GPU work other than launches, and calls that wait. */
 static void work_and_waits(const char *arg)
 {
 	char host[64] = { 0 };
@@ -780,7 +783,7 @@ static double seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Work takes time, an idle GPU's clock advances too, and events show both. */
+/* Work takes time, the time of an idle GPU advances, and events show both. */
 static void host_clock(const char *arg)
 {
 	CUevent event[3];

@@ -13,9 +13,9 @@ static struct {
 	unsigned int nr, of[4];		/* all, and by cbid */
 	int cbid[256];
 	uint64_t params[256][6];
-	bool sizes;			/* all sizes were as measured */
+	bool sizes;			/* all callbacks were as measured */
 	bool mask_late;			/* sets every bit in the TMD of cbid 3 */
-	bool slow;			/* cbid 1 takes long */
+	bool slow;			/* the callback for cbid 1 is slow */
 } seen = { .sizes = true };
 
 static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -142,7 +142,9 @@ static void go(CUgraphExec exec)
 	TRY(cu.cuStreamSynchronize(NULL));
 }
 
-/* Whether the last census of NR_BLOCKS ran on exactly these SMs; clears it. */
+/*
+ * Whether the last census of NR_BLOCKS ran on all of these SMs and no others; then clears it.
+ */
 static bool on_exactly(CUdeviceptr out, bool (*allowed)(unsigned int sm))
 {
 	unsigned int on_sm[MAX_SMS], sm;
@@ -565,7 +567,7 @@ static void callbacks(const char *arg)
 
 /* -------------------------------------------------------------------------- masks */
 
-/* The next launch rebuilds its TMD. */
+/* The next launch builds the TMD again. */
 static void change_and_back(CUgraphExec exec, CUgraphNode node, CUdeviceptr out)
 {
 	struct ask a;
@@ -737,7 +739,7 @@ static void order(const char *arg)
 	check(!ran(out[0]) && cu.cuStreamSynchronize(one) == 0 && ran(out[0]),
 	      "what was queued runs");
 
-	/* A child graph as a unit, with an empty one. */
+	/* Child graphs, one of them empty. */
 	child = graph_new();
 	node_new(child, NULL, 1, out[1]);
 	node_new(child, NULL, 1, out[2]);
@@ -900,7 +902,7 @@ static void capture(const char *arg)
 		      r[2]->start < r[1]->end && r[3]->start > r[2]->end &&
 		      ((char *)(uintptr_t)other)[65535] == 0x11, "in the order of the capture");
 
-	/* Captures that fail. */
+	/* Captures that end with an error. */
 	TRY(cu.cuStreamBeginCapture_v2(one, CU_CAPTURE_RELAXED));
 	TRY(launch(&shape, out[0]));
 	TRY(cu.cuEventRecord(fork, one));
@@ -1099,7 +1101,7 @@ static void updates(const char *arg)
 	go(exec);
 	check(came(0, 1, 3), "what failed changed nothing");
 
-	/* Dependencies of a node in another order; fills that change their kind; contexts. */
+	/* Changed dependencies, fills that change their kind, contexts. */
 	struct cu_set_node_params fill = { .to = memory(1 << 16), .element = 1, .width = 1 << 16,
 					   .height = 1 };
 	CUgraph two[4];
@@ -1129,7 +1131,7 @@ static void updates(const char *arg)
 	check(cu.cuGraphExecUpdate_v2(joined, two[3], &info) == 910 && info.result == 5,
 	      "another context");
 
-	/* Memory nodes are returned as other nodes. */
+	/* Freed memory of nodes is used by other nodes. */
 	for (i = 0; i < 32; i++)
 		node_new(more, NULL, 1, out);
 	joined = exec_new(more);
@@ -1269,7 +1271,7 @@ static void wrong(const char *which)
 
 static CUgraphExec for_all;
 
-/* Each thread has its own executable graph and stream, and all share one more graph. */
+/* Each thread has its own executable graph and stream, and all share another one. */
 static void *one_of_many(void *number)
 {
 	unsigned int tpc = (uintptr_t)number * 5, i, j, bad = 0;
@@ -1300,7 +1302,7 @@ static void *one_of_many(void *number)
 			       truth.tpc[records(out)[j].smid] == (int)tpc;
 		TRY(cu.cuGraphExecDestroy(exec));
 	}
-	bad += hook.built > 11;	/* its own, and perhaps the shared one */
+	bad += hook.built > 11;	/* its own, and in some cases the shared one */
 	return (void *)(uintptr_t)bad;
 }
 
@@ -1332,7 +1334,7 @@ static void threads(const char *arg)
 	check(!sum, "%d threads, each its own mask: %lu wrong", NR_THREADS, (unsigned long)sum);
 	check(came(NR_THREADS * 10 + 1, NR_THREADS * 60, NR_THREADS * 60), "each TMD once");
 
-	/* The second call comes while the first still calls the subscribers. */
+	/* The second launch starts while the first still calls the subscribers. */
 	for_all = exec_new(graph);
 	seen.slow = true;
 	for (i = 0; i < 2; i++)

@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------- placement */
 
-/* A whole capture: all SMs, then all without one TPC, then each TPC alone. */
+/* A whole capture: all SMs, then all but one TPC, then each TPC alone. */
 static void every_tpc(const char *path)
 {
 	unsigned int bad_out = 0, bad_alone = 0, sm;
@@ -45,7 +45,7 @@ static void refused(const char *arg)
 	check(cu.gpupart_sim_capture(0) == NULL, "and there is no capture");
 }
 
-/* The driver uses another bit for TPC 7 than the capture says. */
+/* The driver uses another mask bit for TPC 7 than the capture has. */
 static void moved_bit(const char *path)
 {
 	struct shape shape = { .threads = 1024 };
@@ -63,7 +63,7 @@ static void moved_bit(const char *path)
 	check(ran_exactly_on(&shape, not_the_tpc), "bit 100 removes it");
 }
 
-/* Mask bits have no effect while the mask is not valid, and neither have bits of no TPC. */
+/* Mask bits have no effect while the mask is not valid, and bits of no TPC never have one. */
 static void mask_rules(const char *path)
 {
 	struct shape shape = { .threads = 1024 };
@@ -163,7 +163,7 @@ static void hangs(const char *which)
 	hook.on = false;
 	check(run(&shape, records) == CUDA_ERROR_LAUNCH_TIMEOUT && cu.gpupart_sim_hung() == 1,
 	      "a good launch after it does not mend it and is not counted");
-	/* Device memory is host memory: no launch may read it any more. */
+	/* Device memory is host memory: no earlier work may still use it. */
 	TRY(cu.cuMemAlloc_v2(&out, 24));
 	memset((void *)(uintptr_t)out, 0x77, 24);
 	TRY(launch(&(struct shape){ .blocks = 1, .threads = 32 }, out));
@@ -248,7 +248,9 @@ static void clusters(const char *path)
 	check(launch(&shape, 0) == CUDA_ERROR_INVALID_CLUSTER_SIZE, "320 blocks by 3");
 }
 
-/* A grid in three dimensions: every block once, with its cluster numbered as in CUDA. */
+/*
+ * A grid in three dimensions: every block runs once, with the cluster number that CUDA defines.
+ */
 static void three_dimensions(const char *arg)
 {
 	unsigned int gx = 6, gy = 4, gz = 3, x, y, z, bad = 0, i;
@@ -282,7 +284,7 @@ static void three_dimensions(const char *arg)
 
 /* --------------------------------------------------------------------- attributes */
 
-/* The answers of a GPU of this kind: numbers, attributes by CUDA's numbers. */
+/* The answers of a GPU of this kind, with CUDA's attribute numbers. */
 static void attributes(const char *arg)
 {
 	static const struct {
@@ -401,7 +403,7 @@ static void cooperative(const char *arg)
 	check(cu.cuLaunchCooperativeKernel(f_census, nr + 1, 1, 1, 1024, 1, 1, 0, NULL, params) ==
 		CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "the older entry point agrees");
 
-	/* It waits for a kernel in its way, and then starts completely. */
+	/* It waits for a kernel that occupies its SMs, and starts as a whole after it. */
 	TRY(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	TRY(cu.cuMemAlloc_v2(&out, nr * sizeof(*records)));
 	TRY(cu.cuMemAlloc_v2(&out2, sizeof(*records)));
@@ -452,7 +454,7 @@ static void occupancy(const char *arg)
 	}
 }
 
-/* Every capture in @folder that fits into a TMD of 128 bits; the others are refused. */
+/* Every capture in @folder whose TPCs fit in a TMD of 128 bits; others are refused. */
 static void generated(const char *folder)
 {
 	char path[1024], env_text[1100];

@@ -7,7 +7,10 @@
 
 #define NR_STREAMS 300
 
-/* The byte offset at which every stream object has its TMD's address, -1: none, -2: several. */
+/*
+ * The byte offset at which every stream's object has the address of its TMD, if there is
+ * exactly one; -1: none, -2: several.
+ */
 static int find_offset(CUstream *streams, void **tmds, unsigned int nr)
 {
 	int offset, found = -1;
@@ -172,8 +175,8 @@ static void times(const char *arg)
 	TRY(cu.cuMemAlloc_v2(&out_b, sizeof(b)));
 
 	/*
-	 * Two streams on the two halves: they run at the same time and do not slow each other
-	 * down.
+	 * Two streams on the two halves of the GPU run at the same time, and do not slow each
+	 * other.
 	 */
 	struct shape shape = { .blocks = nr, .threads = 1024, .function = f_work, .value = 250 };
 
@@ -198,11 +201,11 @@ static void times(const char *arg)
 			  b[i].end - b[i].start < alone * 21 / 20;
 	check(alone > 4000 && inside == nr, "disjoint halves run at once, undisturbed (%u of %u)",
 	      inside, nr);
-	/* From before the doorbell to after the kernel's end. */
+	/* From before the work of the doorbell to after the end of the kernel. */
 	TRY(cu.cuEventElapsedTime_v2(&ms, from, to));
 	check(ms * 1e6 > alone && ms * 1e6 < alone + 3000, "an event pair says %f ms", ms);
 
-	/* The same SMs: both have all of them, and the older one starts first. */
+	/* On the same SMs they share the slots, and the older one has priority. */
 	off_unless(first_half);
 	shape.stream = one;
 	TRY(launch(&shape, out_a));
@@ -217,7 +220,7 @@ static void times(const char *arg)
 			  b[i].end - a[i].start < alone * 21 / 10;
 	check(inside == nr, "on the same SMs twice as long for both (%u of %u)", inside, nr);
 
-	/* One stream keeps its order. */
+	/* Work on one stream keeps its order. */
 	hook.on = false;
 	TRY(launch(&shape, out_a));
 	TRY(launch(&shape, out_b));
@@ -254,7 +257,7 @@ static void times(const char *arg)
 	TRY(cu.cuMemcpyDtoH_v2(b, out_b, sizeof(*b)));
 	check(b[0].start < a[0].end, "a non-blocking one does not");
 
-	/* More blocks than there is room for: the others start when there is room. */
+	/* More blocks than fit: the others start when there is room. */
 	shape.function = f_census;
 	shape.blocks = 5 * truth.nr_sms;
 	TRY(launch(&shape, out_a));
@@ -266,7 +269,7 @@ static void times(const char *arg)
 	check(nr == 4 * truth.nr_sms / 2, "2 blocks of 1024 threads an SM: %u at first", nr);
 }
 
-/* When the last block of a kernel ended. */
+/* The time when the last block of a kernel ended. */
 static uint64_t last_end(CUdeviceptr out, unsigned int nr)
 {
 	const struct record *records = (const struct record *)(uintptr_t)out;
@@ -292,7 +295,8 @@ static CUresult launch_urgent(const struct shape *shape, CUdeviceptr out, int pr
 }
 
 /*
- * The GPU is full of blocks of low priority; which blocks start before the others of that kernel?
+ * The GPU is full of blocks of low priority: which kernel's blocks are assigned before the
+ * remaining ones?
  */
 static void priorities(const char *arg)
 {
@@ -350,7 +354,7 @@ static void priorities(const char *arg)
 
 #define COPIED	(11u << 20)
 
-/* Copies take time on the link, on separate engines; buffers have an end. */
+/* Copies take the time of the link and have their own engines; command buffers are limited. */
 static void command_buffers(const char *arg)
 {
 	struct shape shape = { .blocks = 132, .threads = 1024, .value = 100000 };
@@ -382,7 +386,7 @@ static void command_buffers(const char *arg)
 	/* 55 GB/s: 210 us, plus the time of the host interface. */
 	check(ms > 0.209 && ms < 0.216, "11 MiB to the GPU took %f ms", ms);
 
-	/* More than fits into a command buffer: the CPU then waits for the GPU. */
+	/* More than a command buffer can hold: then the CPU waits for the GPU. */
 	tiny.stream = shape.stream;
 	memset((void *)(uintptr_t)tiny_out, 0, 3000 * sizeof(struct record));
 	for (i = 0; i < 3000; i++)
@@ -395,7 +399,7 @@ static void command_buffers(const char *arg)
 		       last_end(tiny_out + (i - 1) * sizeof(struct record), 1);
 	check(!bad, "3000 launches without a wait: in order (%u are not)", bad);
 
-	/* More streams than channels, each after the previous one. */
+	/* More streams than channels, each waiting for the one before. */
 	for (i = 0; i < 100; i++) {
 		TRY(cu.cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
 		if (i)
@@ -611,7 +615,7 @@ static void devices(const char *expected)
 	check(cu.cuDeviceGetAttribute(&value, 9999, 0) == 1, "an attribute not known: 1");
 }
 
-/* GPUs with the same address, and one whose made-up address is in use. */
+/* GPUs with equal identities, and one whose invented address is already used. */
 static void alike(const char *arg)
 {
 	char pci[3][20], uuid[3][48];
@@ -690,7 +694,7 @@ static void fault_table(const char *which)
 	}
 }
 
-/* The driver's feature @nr, declared or not. */
+/* Feature @nr of the driver, declared or not. */
 static CUresult declare(unsigned int nr)
 {
 	const void *const *table;
@@ -701,7 +705,7 @@ static CUresult declare(unsigned int nr)
 	return feature(1, subscriber, nr);
 }
 
-/* Contexts of groups as measured on an H200: their masks, and which context is refused. */
+/* Contexts of groups as measured on an H200: their masks, and who is refused one. */
 static void green(const char *unused)
 {
 	static const struct {
@@ -859,11 +863,11 @@ static unsigned int strayed(const struct record *records, unsigned int nr, int t
 }
 
 /*
- * A fill on the default stream waits for a long kernel on a blocking stream. A later launch on a
- * blocking stream waits for the fill. On a non-blocking stream it does not: there the fill comes
- * last and clears the records.
+ * A fill on the default stream waits for a long kernel on a blocking stream. A later launch on
+ * a blocking stream waits for the fill. On a non-blocking stream it does not: there the fill
+ * comes last and erases the records.
  */
-/* The number of the first call in a forked child that is not refused with 3; 0 none. */
+/* The number of the first call of a forked child that does not return 3; 0: none. */
 static int calls_in_child(CUstream stream, CUevent event, CUfunction function, CUdeviceptr out,
 			  CUgraph graph, CUgraphExec exec)
 {
@@ -920,7 +924,7 @@ static int calls_in_child(CUstream stream, CUevent event, CUfunction function, C
 	return 0;
 }
 
-/* Like NVIDIA's driver: the child of a fork cannot use anything that the parent created. */
+/* As with NVIDIA's driver, the child of a fork cannot use anything that its parent began. */
 static void forked(const char *arg)
 {
 	CUfunction function;
@@ -991,8 +995,8 @@ static void fills(const char *arg)
 static CUstream one_for_all;
 
 /*
- * Each thread has its own streams and leaves out its own TPC, set by the callback on that thread;
- * streams are created and destroyed meanwhile.
+ * Each thread has its own streams, and its callback disables one TPC of its own; streams are
+ * created and destroyed meanwhile.
  */
 static void *one_of_many(void *number)
 {

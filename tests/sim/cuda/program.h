@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small CUDA program on the simulated driver, through dlopen: code shared by the tests of the
- * driver alone. It does not use libgpupart; a few lines here read captures. Every scenario is a
- * process, because the driver reads its environment once.
+ * A small CUDA program on the simulated driver, loaded with dlopen, which the tests of the
+ * driver share. It does not use libgpupart and reads captures with its own code. Every scenario
+ * runs in a process of its own, because the driver reads its environment once.
  */
 #ifndef GPUPART_TESTS_SIM_PROGRAM_H
 #define GPUPART_TESTS_SIM_PROGRAM_H
@@ -127,8 +127,8 @@ static inline void load(void)
 }
 
 /*
- * Runs @body(@arg) in a process with the "NAME=value" strings of @env (terminated by NULL), and
- * passes its checks on. Its output on stderr must contain @words (NULL: no output).
+ * Runs @body(@arg) in a process with the "NAME=value" strings of @env (ends with NULL), and
+ * passes its checks on. Its stderr must contain @words (NULL: it must be empty).
  */
 static inline void scenario(const char *name, void (*body)(const char *arg), const char *arg,
 		     const char *const *env, const char *words)
@@ -244,13 +244,13 @@ static int (*unsubscribe)(uint32_t handle);
 static enable_fn *enable;
 static uint32_t subscriber;
 
-/* Of the calling thread: what the callback does, and what it saw. */
+/* Of the calling thread: what the callback does and what it saw. */
 static __thread struct {
 	bool on;		/* sets these bits */
-	bool only;		/* and clears all other bits: a graph's TMD keeps its old bits */
-	bool not_valid;		/* without the bit that makes the mask valid */
+	bool only;		/* and clears all others, which a graph's TMD would keep */
+	bool not_valid;		/* but not the mask-valid bit */
 	uint32_t off[4];
-	bool spoil;		/* changes a byte that it must not change */
+	bool spoil;		/* changes a byte that it may not change */
 	unsigned int built, uploaded;
 	uint64_t params[11];	/* of the last cbid 1 */
 	uint8_t tmd[384];	/* as built by the driver */
@@ -328,7 +328,7 @@ static inline void off_bit(unsigned int bit)
 	hook.off[bit / 32] |= 1u << bit % 32;
 }
 
-/* Keeps only TPCs for which @keep is true of one of their SMs. */
+/* Keeps only TPCs for which @keep of one of their SMs is true. */
 static inline void off_unless(bool (*keep)(unsigned int sm))
 {
 	unsigned int sm;
@@ -415,7 +415,7 @@ static inline CUresult launch(const struct shape *shape, CUdeviceptr out)
 	return cu.cuLaunchKernelEx(&config, function, params, NULL);
 }
 
-/* Launches, waits, copies the records; returns the wait's error. */
+/* Launches, waits and copies the records; returns the error of the wait. */
 static inline CUresult run(const struct shape *shape, struct record *records)
 {
 	size_t bytes = shape->blocks * sizeof(*records);
@@ -426,7 +426,7 @@ static inline CUresult run(const struct shape *shape, struct record *records)
 	TRY(cu.cuMemsetD8_v2(out, 0xff, bytes));
 	/*
 	 * Non-blocking streams do not wait for the fill, which may itself wait for another
-	 * thread's kernel on a blocking stream. An error is found by the launch.
+	 * thread's kernel on a blocking stream. The launch finds an error by itself.
 	 */
 	cu.cuStreamSynchronize(NULL);
 	TRY(launch(shape, out));
@@ -437,7 +437,7 @@ static inline CUresult run(const struct shape *shape, struct record *records)
 	return error;
 }
 
-/* Counts the blocks on each SM; false if a record is invalid. */
+/* The number of blocks on each SM; false if a record is invalid. */
 static inline bool count(const struct record *records, unsigned int nr, unsigned int *on_sm)
 {
 	unsigned int i;
@@ -451,7 +451,7 @@ static inline bool count(const struct record *records, unsigned int nr, unsigned
 	return true;
 }
 
-/* For every @step'th record: how many began before any block had ended. */
+/* For every @step'th record: how many blocks began before any block had ended. */
 static inline unsigned int at_once(const struct record *records, unsigned int nr,
 				   unsigned int step)
 {
@@ -466,7 +466,7 @@ static inline unsigned int at_once(const struct record *records, unsigned int nr
 	return together;
 }
 
-/* A block ran on every allowed SM and on no other. */
+/* Every allowed SM ran a block, and no other SM did. */
 static inline bool ran_exactly_on(const struct shape *shape, bool (*allowed)(unsigned int sm))
 {
 	static struct record records[MAX_BLOCKS];

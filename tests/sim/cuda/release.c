@@ -171,7 +171,7 @@ struct worker {
 	bool good;
 };
 
-/* A stream with a count, and a cell for each launch. */
+/* A stream with its own counter, and a word for each launch. */
 static void *work(void *of)
 {
 	struct worker *w = of;
@@ -189,7 +189,7 @@ static void *work(void *of)
 	return NULL;
 }
 
-/* 100 000 launches on 8 streams, from one thread each. */
+/* 100,000 launches on 8 streams by 8 threads. */
 static void streams(const char *arg)
 {
 	const unsigned int nr = 12500;
@@ -274,7 +274,7 @@ static void graphs(const char *arg)
 		cell[i] = &cells[8 + i];
 		count[i] = (uint32_t *)&cells[16 + i];
 	}
-	/* One node is built in a call: all others are disabled. */
+	/* One node is built in each call: all others are disabled. */
 	TRY(cu.cuGraphInstantiateWithFlags(&exec, graph, 0));
 	for (int i = 0; i < 3; i++)
 		TRY(cu.cuGraphNodeSetEnabled(exec, nodes[i], 0));
@@ -340,7 +340,7 @@ static void rebuilt(const char *arg)
 	      "and writes to the address that was set since");
 }
 
-/* Another process reads the GPU's records through the file; this one does not wait. */
+/* Another process reads the records through the file; this one does not wait. */
 static void file(const char *arg)
 {
 	char path[] = "/dev/shm/gpupart-release-XXXXXX";
@@ -416,7 +416,7 @@ static void registrations(const char *arg)
 	check(!host_register(cells, BYTES, PORTABLE) && !host_unregister(cells), "again");
 }
 
-/* The wait's error after a launch whose record is written to @at. */
+/* The error of the wait after a launch whose record goes to @at. */
 static CUresult record_to(const void *at)
 {
 	plan_slot(1, TMD_RELEASE_ADD, at, 1);
@@ -533,7 +533,7 @@ static void elsewhere(const char *arg)
 	      "its record comes 32 bytes further");
 }
 
-/* 300 us after its kernel, in the order of the ends. */
+/* 300 us after its kernel, in the order of the kernels' ends. */
 static void late(const char *arg)
 {
 	struct cell *cells;
@@ -560,7 +560,7 @@ static void late(const char *arg)
 		      cells[2].time - cells[0].time < 200000, "with the times of the ends");
 }
 
-/* A context is destroyed before its records have arrived, and another one takes its place. */
+/* A context is destroyed before its records are written, and another gets its address. */
 static void late_of_none(const char *arg)
 {
 	struct cell *cells;
@@ -608,7 +608,7 @@ static uint64_t now(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* With the host's clock, the records' time is CLOCK_MONOTONIC minus a constant. */
+/* With the host's clock the time of a record is CLOCK_MONOTONIC minus a constant. */
 static void clocks(const char *arg)
 {
 	int64_t least = INT64_MIN, most = INT64_MAX;
@@ -678,7 +678,7 @@ int main(void)
 	for (unsigned int i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		const char *version = versions[i];
 
-		/* 24 TPCs, each with a bit in masks of 64. */
+		/* 24 TPCs, each with a bit in masks of 64 bits. */
 		snprintf(sim, sizeof(sim), "GPUPART_SIM=%s/tests/generated/22.capture",
 			 build ? build : "build");
 		snprintf(faults, sizeof(faults),

@@ -10,7 +10,7 @@
 
 #define CLOCK_START	1000000000ull	/* %globaltimer at time 0 of the pipeline's clock */
 
-/* Output of the pipeline: blocks of up to six kernels. */
+/* Blocks reported by the pipeline, of up to six kernels. */
 static struct record expected[MAX_KERNELS][MAX_BLOCKS];
 static struct pipe_gpu gpu;
 static struct trace trace;
@@ -18,7 +18,7 @@ static struct pipe_result result;
 
 /* ----------------------------------------------------------------- a board with mask bits */
 
-/* The traces' board was captured without mask bits: any bits will do, one per TPC. */
+/* The board of the traces was captured without mask bits: any assignment will do. */
 static bool write_capture(const char *from, const char *to)
 {
 	static char text[65536];
@@ -116,7 +116,7 @@ static void confine(const struct pipe_set *set)
 			off_bit(tpc);
 }
 
-/* Streams of the traces belong to the program and are created at their first use. */
+/* The streams of the traces are created when they are first used. */
 static CUstream stream_of(unsigned int k)
 {
 	static CUstream streams[MAX_KERNELS];
@@ -194,7 +194,7 @@ static bool near(uint64_t a, uint64_t b)
 	return a > b - b / 500 && a < b + b / 500;
 }
 
-/* Two kernels with work, whose durations the pipeline knows. */
+/* Two kernels with work, as the input of the pipeline. */
 static void beside(const char *which)
 {
 	CUdeviceptr out[2];
@@ -248,7 +248,10 @@ int main(void)
 	tap_ok(write_capture("tests/data/traces/h200.capture", path), "the board, with bits");
 
 	for (; read_case(file, &trace, line); nr++) {
-		/* The placement of blocks depends on when they end: here, by the clock. */
+		/*
+		 * The placement of blocks depends on their work only through the times at which
+		 * they end.
+		 */
 		for (i = 0; i < trace.nr_kernels; i++)
 			trace.kernels[i].work = trace.kernels[i].bytes = 0;
 		tap_ok(!run_scenario(), "%s: a scenario", trace.name);

@@ -18,14 +18,14 @@
 #define MAX_BLOCKS	200000
 #define NR_SEEDS	40
 
-/* Results, in their order. */
+/* Results in the order of time. */
 struct log {
 	unsigned int nr;
 	struct entry {
 		uint64_t start, end, block;
 		unsigned int smid, cluster;
 	} blocks[MAX_BLOCKS];
-	uint64_t done[NR_STREAMS];	/* of a fed GPU: completed commands of each stream */
+	uint64_t done[NR_STREAMS];	/* without a scenario: commands of each stream */
 	unsigned int nr_nodes, bad;
 	struct pipe_fed *fed;
 };
@@ -115,7 +115,7 @@ static void make_graphs(void)
 	}
 }
 
-/* A wait is for an earlier record; each event is recorded once. */
+/* A wait refers to an earlier record; each event is recorded once. */
 static unsigned int make_steps(void)
 {
 	unsigned int i, nr_events = 0;
@@ -323,7 +323,7 @@ static void as_run(enum pipe_order order)
 		make_graphs();
 		make_sets();
 		nr_events = make_steps();
-		/* Half of them as in the simulated driver: calls take no time. */
+		/* Half of them like the simulated driver: calls take no time. */
 		host = pipe_host_default;
 		if (seed % 2)
 			host.launch_ns = host.graph_ns = host.copy_ns = host.call_ns = 0;
@@ -353,7 +353,7 @@ static void node_came(void *user, void *of, uint64_t number, unsigned int node)
 
 	(void)of;
 	log->nr_nodes++;
-	/* Of 0 -> 1 -> 2, all are kernels except the middle one. */
+	/* The graph 0 -> 1 -> 2; the middle node has no kernel. */
 	log->bad += node != 1 || number != 1 || log->nr != 1;
 }
 

@@ -71,7 +71,7 @@ static const struct pipe_step all_kinds[] = {
 	{ .kind = PIPE_WAIT, .stream = 1 },
 };
 
-/* The maximum allocation in a run of @rounds of @body, with room for @ring commands. */
+/* The most memory in a run of @rounds of @body, with room for @ring commands. */
 static size_t peak(const struct pipe_step *body, unsigned int nr, uint64_t rounds,
 		   unsigned int ring)
 {
@@ -114,7 +114,7 @@ int main(void)
 	compare("launches", small, 1, 10000, 1000000);
 	compare("grids", grids, 1, 10, 100);
 	compare("launches, graphs, copies, events", all_kinds, 5, 10000, 100000);
-	/* More work in flight needs more memory: all of it waits in the buffer. */
+	/* The cost of more work in progress: all of it waits in the buffer. */
 	few = peak(small, 1, 200000, 10000);
 	many = peak(small, 1, 200000, 100000);
 	each = ((double)many - few) / 90000;

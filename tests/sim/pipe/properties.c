@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Invariants of every run of the pipeline, on random scenarios. Each block of each launch runs
- * once, inside its set, on an SM with room; a stream keeps its order; a cluster is in one virtual
- * GPC; a cooperative grid runs completely at once. The order of declarations does not matter, nor
- * does the machine: the result is a number in this file. More work is never faster, more TPCs are
- * never slower. properties [FIRST LAST]: only those scenarios.
+ * Properties of every run of the pipeline, on random scenarios. Each block of each launch runs
+ * once, inside its set, on an SM with room. A stream keeps its order. A cluster is in one
+ * virtual GPC. A cooperative grid runs as a whole. The order of declarations does not matter,
+ * and results are the same on every machine: a hash is compared. More work is never faster,
+ * more TPCs are never slower. Usage: properties [FIRST LAST], to run only those scenarios.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,11 +17,11 @@
 #define MAX_THINGS	8
 #define MAX_STEPS	48
 #define MAX_LAUNCHES	4096
-#define ANSWER		0xad08deeefbb83815ull	/* another model gives another number */
+#define ANSWER		0xad08deeefbb83815ull	/* another model gives another hash */
 
 struct launch {
-	uint64_t *seen;			/* one bit per block */
-	uint16_t *vgpcs;		/* of each cluster, 1 + its virtual GPC */
+	uint64_t *seen;			/* a bit for each block */
+	uint16_t *vgpcs;		/* for each cluster, 1 + its virtual GPC */
 	uint64_t nr, first, last;	/* first begin, last end */
 	uint64_t last_begin;
 	struct pipe_launch told;
@@ -52,7 +52,7 @@ struct made {
 	const char *wrong;
 };
 
-/* How often each situation occurred. */
+/* How often each checked situation occurred. */
 static struct {
 	uint64_t clusters, whole, evicted, switches, nodes, copies;
 } had;
@@ -127,7 +127,7 @@ static void make_kernel(struct pipe_kernel *kernel, unsigned int i, bool cluster
 	}
 }
 
-/* Programs wait only for events that the same program has recorded. */
+/* A wait comes after a record of the event in the same program. */
 static void make_steps(struct made *m, unsigned int p)
 {
 	struct pipe_step *steps = m->steps[p];
@@ -171,7 +171,7 @@ static void make_steps(struct made *m, unsigned int p)
 	};
 }
 
-/* The last three kernels are the graph's nodes: the third after the others. */
+/* The last three kernels are the nodes of a graph: the third waits for the others. */
 static void make_graph(struct made *m)
 {
 	static const unsigned int both[] = { 0, 1 };
@@ -330,8 +330,8 @@ static void take_launch(void *user, const struct pipe_launch *told)
 	must(m, told->start == launch->first && told->end == launch->last,
 	     "a launch's times are not its blocks'");
 	/*
-	 * All at once, except for the time of the load balancer and for an SM that was just
-	 * freed.
+	 * All blocks at once, except for the time of the load balancer and of an SM that has
+	 * just become free.
 	 */
 	must(m, !m->kernels[told->kernel].cooperative || launch->last_begin - launch->first <=
 	     told->blocks + m->gpus[told->gpu].chip.begin_ns,
@@ -340,7 +340,7 @@ static void take_launch(void *user, const struct pipe_launch *told)
 
 /* ---------------------------------------------------------------- checks at the end */
 
-/* Launches are numbered in each stream's order: none begins before the previous one has ended. */
+/* Launch numbers increase in each stream: none begins before the previous one has ended. */
 static void check_streams(struct made *m)
 {
 	uint64_t end[MAX_THINGS] = { 0 }, graph_end[MAX_THINGS] = { 0 };
@@ -354,7 +354,7 @@ static void check_streams(struct made *m)
 			end[told->stream] = told->end;
 			continue;
 		}
-		/* Two nodes at once, the third after both. */
+		/* Two nodes run at once, the third after both. */
 		must(m, nodes[told->stream] < 2 || told->start >= graph_end[told->stream],
 		     "a graph's order");
 		if (told->end > graph_end[told->stream])
@@ -381,7 +381,7 @@ static bool is_together(const struct block *x, const struct block *y)
 	return x->gpu == y->gpu && x->smid == y->smid && x->process == y->process;
 }
 
-/* Whether the blocks on an SM together with blocks[at], the last one, use all its resources. */
+/* Whether blocks[at], the last to start, and the others on its SM exceed the SM's resources. */
 static void check_room(struct made *m, uint64_t at, uint64_t first)
 {
 	const struct pipe_chip *chip = &m->gpus[m->blocks[at].gpu].chip;
@@ -435,7 +435,9 @@ static void check_sums(struct made *m)
 	}
 }
 
-/* 0, or why it did not run; only -EINVAL is allowed: a grid that does not fit into its set. */
+/*
+ * 0, or the error of the run, which may only be -EINVAL: a grid that does not fit into its set.
+ */
 static int run(struct made *m)
 {
 	const struct pipe_watch watch = { .user = m, .block = take_block, .launch = take_launch };
@@ -464,7 +466,7 @@ static int run(struct made *m)
 
 #define NR_LAUNCHED	(MAX_THINGS - 3)
 
-/* Kernels, events and streams are declared from the last to the first, and one is never used. */
+/* Kernels, events and streams are declared in reverse order, with one unused one. */
 static void turn_round(struct made *to, const struct made *from)
 {
 	unsigned int nr = from->pipe.nr_streams, i, k, p;
@@ -494,7 +496,7 @@ static void turn_round(struct made *to, const struct made *from)
 
 /* --------------------------------------------------------------------- more work */
 
-/* How long one launch alone takes, from its first block to its last. */
+/* The time of one launch alone, from its first block to its last. */
 static uint64_t alone(struct made *m, const struct pipe_kernel *kernel, const struct pipe_set *set)
 {
 	static const char *const process = "main";
@@ -520,7 +522,8 @@ static void check_more(struct made *m, unsigned int nth, unsigned int *nr)
 	unsigned int i;
 
 	/*
-	 * A kernel that reads less at a time leaves more to others: this does not hold for reads.
+	 * A kernel that reads less at a time leaves more bandwidth, so reads are not checked
+	 * for the second property.
 	 */
 	kernel.cooperative = false;
 	kernel.cluster = kernel.bytes = 0;

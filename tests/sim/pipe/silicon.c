@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compares the pipeline with an H200: silicon [-v] [REDUCED CAPTURE]. Each case of
- * tests/gpu/traces.c is run as a scenario. Compared are the SMs of the blocks, the order of SMs
- * in the first wave, the number of its blocks on each SM (chi-squared, 1 %), and the duration of
- * the case. The starting turn of the distributor depends on earlier work, which is not in the
- * traces: any of the 32 turns may explain an order, but one turn has to explain all of it. If
- * nothing else ran between the repetitions of a case, and all of its blocks began at once, each
- * order has to follow from the previous one. A table here has the known differences, which must
- * remain.
+ * tests/gpu/traces.c runs as a scenario. Compared are the SMs that ran blocks, the order of SMs
+ * in the first wave, the number of blocks on each SM (chi-squared, 1 %), and the time of the
+ * case. The first turn of a kernel depends on earlier work, which the traces do not contain:
+ * any of the 32 turns may explain an order, but one turn must explain all of it. If nothing
+ * else ran between the repetitions of a case, and all its blocks began at once, each repetition
+ * must follow from the one before. Known differences are in a table, and must continue to
+ * exist.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #define TURNS		32
 
-/* Result of a run of the model. */
+/* The results of a run of the model. */
 struct seen {
 	uint16_t sm[MAX_KERNELS][MAX_WAVE];
 	uint64_t sms[MAX_KERNELS][PIPE_MAX_SMS / 64];
@@ -51,7 +51,7 @@ static void take_block(void *user, const struct pipe_block *block)
 
 #define AS_IT_STANDS	(-1u)
 
-/* The case, @nr_reps times, with kernel k beginning at turns[k] in the first. */
+/* The case, @nr_reps times; kernel k begins at turns[k] in the first repetition. */
 static int run_reps(const struct trace *trace, const unsigned int *turns, struct seen *seen,
 		    unsigned int nr_reps)
 {
@@ -81,7 +81,9 @@ static int run_reps(const struct trace *trace, const unsigned int *turns, struct
 			step->kind = PIPE_LAUNCH;
 			step->what = k;
 			step->turn = i ? 0 : 1 + turns[k];
-			/* Kernels of one stream of the traces use its first entry. */
+			/*
+			 * Kernels of one stream of the traces use the stream of the first one.
+			 */
 			for (j = 0; trace->streams[j].process != trace->streams[k].process; j++)
 				;
 			step->stream = j;
@@ -112,7 +114,7 @@ static bool same_order(const struct order *order, const struct seen *seen, unsig
 	return !memcmp(order->sms[k], seen->sm[k], order->nr[k] * sizeof(uint16_t));
 }
 
-/* Whether there are turns that explain an order, for each kernel after the previous kernels. */
+/* Whether some turns explain an order, each kernel's after those before it. */
 static bool explain(const struct trace *trace, const struct order *order, unsigned int *turns,
 		    struct seen *seen)
 {
@@ -132,8 +134,8 @@ static bool explain(const struct trace *trace, const struct order *order, unsign
 }
 
 /*
- * Whether a turn of the first kernel explains all orders, each kernel starting at the turn left
- * by the previous one.
+ * Whether a turn of the first kernel explains all, with the following kernels' turns as it
+ * leaves them.
  */
 static bool follows(const struct trace *trace, const struct order *order)
 {
@@ -153,7 +155,7 @@ static bool follows(const struct trace *trace, const struct order *order)
 	return false;
 }
 
-/* The number of repetitions whose orders follow from a turn of the first kernel of the first. */
+/* The number of repetitions whose orders follow from a turn of the first kernel. */
 static unsigned int follow_on(const struct trace *trace)
 {
 	static struct seen seen[MAX_SEQ];
@@ -279,7 +281,7 @@ static void chi_squared(struct verdict *verdict, const double *real, const doubl
 		if (real[i] <= 0 && model[i] <= 0)
 			continue;
 		verdict->freedom++;
-		/* An SM that the model never uses counts as used once. */
+		/* A place that the model never uses counts as one that it used once. */
 		verdict->chi_squared += (real[i] - model[i]) * (real[i] - model[i]) /
 					(model[i] > 1 ? model[i] : 1);
 	}
@@ -344,7 +346,7 @@ static int compare(const struct trace *trace, struct verdict *verdict)
 
 enum what { WHAT_ORDER = 1, WHAT_TIME = 2, WHAT_COUNTS = 4, WHAT_SEQUENCE = 8 };
 
-/* Documentation/results/h200-traces.md explains each difference. */
+/* Documentation/results/h200-traces.md describes each difference. */
 static const struct {
 	const char *name;
 	enum what what;
@@ -371,7 +373,7 @@ static unsigned int known_of(const struct trace *trace)
 	return 0;
 }
 
-/* Tolerances. Reads are bandwidth, not compute: 5 % is not guaranteed for them. */
+/* The allowed deviation. Reads test bandwidth, not compute: 5 % does not apply to them. */
 static double most_error(const struct trace *trace)
 {
 	return strcmp(trace->entry[0], "read") ? 0.05 : 0.1;

@@ -18,7 +18,7 @@
 #define MAX_SEQ		24
 #define MAX_LINE	65536
 
-/* Fitted on the cases marked "fit": clocks of a kernel's 16 multiply-adds and its loop. */
+/* Fitted on the cases marked "fit": clocks of a kernel's 16 multiply-adds and of its loop. */
 #define CHAIN_CLOCKS	67.13	/* each waits for the previous one */
 #define CHAIN_ISSUE	17.6	/* issue slots */
 #define WIDE_CLOCKS	17.67
@@ -43,7 +43,7 @@ struct trace {
 	unsigned int nr_wave[MAX_KERNELS];
 	uint16_t wave[MAX_KERNELS][MAX_WAVE];
 	struct order orders[MAX_ORDERS];
-	uint16_t seq[MAX_SEQ];		/* the sequence of orders in the first runs */
+	uint16_t seq[MAX_SEQ];		/* order of the first runs */
 	unsigned int nr_seq;
 };
 
@@ -100,7 +100,7 @@ static void read_kernel(struct trace *trace, const char *line)
 	kernel->from_l2 = footprint && footprint < 30u << 20;
 	trace->streams[i].name = "traced";
 	trace->streams[i].priority = strcmp(priority, "high") ? 0 : 5;
-	trace->streams[i].process = stream;	/* creates one of the program's own below */
+	trace->streams[i].process = stream;	/* points to the data of the program below */
 	read_set(trace, i);
 }
 
@@ -157,7 +157,9 @@ static void read_line(struct trace *trace, char *line)
 	}
 }
 
-/* The next case; false: there is none. Its first line was read with the previous case. */
+/*
+ * Reads the next case; false: there is none. Its header line was read with the previous case.
+ */
 static bool read_case(FILE *file, struct trace *trace, char *line)
 {
 	uint64_t start = 0, end = 0;

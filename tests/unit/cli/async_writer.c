@@ -57,7 +57,7 @@ static void test_nobody_reads(void)
 			err = errno;
 		nr += !err;
 	}
-	/* Data that the thread had already taken when it began to wait does not count. */
+	/* The bytes that the thread was writing when it blocked do not count. */
 	tap_ok(err == EAGAIN && nr >= PUMP_MOST >> 20 && nr <= 2 * PUMP_MOST >> 20,
 	       "16 MiB are kept, and more is refused: %d blocks, %d", nr, err);
 	tap_ok(pump_waits(pump), "they wait");

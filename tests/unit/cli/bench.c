@@ -40,7 +40,7 @@ static void test_stats(void)
 	tap_ok(!s.nr && !s.mean && !s.p99, "of none: nothing");
 }
 
-/* A low value that is followed by high values is not the point where the curve settles. */
+/* A low value before other high ones is not the point where it settles. */
 static void test_settled(void)
 {
 	const double dips[] = { 300, 150, 156, 155, 152, 145 }, falls[] = { 9, 8, 7 },
@@ -165,7 +165,7 @@ static int ugpu_of(const struct gpupart_topology *topo, const struct gpupart_tpc
 	return ugpu;
 }
 
-/* Returns -1 if a TPC is in several sets. */
+/* -1 if one of them is in several. */
 static int ugpus_differ(const struct gpupart_topology *topo, const struct sets *s, int which)
 {
 	int victim = ugpu_of(topo, &s->of[which].victim),
@@ -241,17 +241,14 @@ static void test_board(struct gpupart *gp, const char *board)
 	gpupart_topology_close(topo);
 }
 
-/*
- * @nr intervals of 1 s with @rate units of @ms each, every hundredth unit ten times as long; B
- * did @other.
- */
+/* @nr seconds with @rate units of @ms each, every hundredth ten times as long; B did @other. */
 static struct peers_second *seconds_of(unsigned int nr, unsigned int rate, float ms,
 				       unsigned int other)
 {
 	struct peers_second *seconds = calloc(nr, sizeof(*seconds));
 
 	for (unsigned int i = 0; i < nr; i++) {
-		/* A difference of one unit could be chance. */
+		/* A difference of one may be chance. */
 		seconds[i] = (struct peers_second){ NULL, rate + i % 3, other + i % 2 };
 		seconds[i].ms = calloc(rate + 3, sizeof(float));
 		for (unsigned int k = 0; k < seconds[i].nr_a; k++)

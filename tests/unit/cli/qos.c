@@ -35,8 +35,8 @@ struct loop {
 	uint32_t scores[MOST_EPOCHS][QOS_MAX_TENANTS];
 	uint64_t speeds[MOST_EPOCHS][QOS_MAX_TENANTS];
 	bool changed[MOST_EPOCHS];
-	char said[QOS_WORDS];		/* message of the last epoch */
-	const char *broken;		/* the first invariant that was violated */
+	char said[QOS_WORDS];		/* in the last epoch */
+	const char *broken;		/* the first rule that was broken */
 };
 
 static void break_it(struct loop *loop, const char *what)
@@ -50,7 +50,7 @@ static struct gpupart_tpcset both(const struct qos_verdict *v)
 	return gpupart_tpcset_or(&v->set, &v->coming);
 }
 
-/* Invariants of a single decision. */
+/* Rules for every decision by itself. */
 static void check_sets(struct loop *loop)
 {
 	struct gpupart_tpcset seen = { 0 }, in_force = { 0 }, all, has;
@@ -94,7 +94,7 @@ static void check_sets(struct loop *loop)
 		break_it(loop, "reserved overlaps");
 }
 
-/* At the end of an epoch, tenants leave all TPCs of others, except those needed for floors. */
+/* After an epoch, tenants have none of the TPCs of other programs, except for the floors. */
 static void check_others(struct loop *loop)
 {
 	struct gpupart_tpcset all = gpupart_tpcset_first(loop->board.nr_tpcs), others, shared;
@@ -118,7 +118,7 @@ static unsigned int difference(unsigned int a, unsigned int b)
 	return a > b ? a - b : b - a;
 }
 
-/* Invariants between two decisions of one epoch. */
+/* Rules between one decision and the next. */
 static void check_change(struct loop *loop, const struct qos_decision *before)
 {
 	unsigned int step = loop->rules.step ? loop->rules.step :
@@ -139,8 +139,7 @@ static void check_change(struct loop *loop, const struct qos_decision *before)
 		    v->nr_tpcs > old->nr_tpcs + step)
 			break_it(loop, "best effort was raised too far");
 		/*
-		 * Never exchanged: a tenant that misses its goal keeps all its TPCs and gets more
-		 * if any are free.
+		 * A tenant that misses its goal keeps its TPCs, and gets more if there are any.
 		 */
 		if (guaranteed && v->state == QOS_MISSED) {
 			if (v->nr_tpcs < old->nr_tpcs && !together)
@@ -169,7 +168,7 @@ static unsigned int most_in_vgpc(const struct qos_board *board, const struct gpu
 	return most;
 }
 
-/* A set that is large enough for a cluster can run one if the free TPCs allow it. */
+/* A set that is large enough for a cluster holds one if free TPCs allow it. */
 static void check_clusters(struct loop *loop)
 {
 	struct gpupart_tpcset left = gpupart_tpcset_first(loop->board.nr_tpcs);
@@ -218,7 +217,7 @@ static void others_have(struct loop *loop, const char *list)
 		loop->board.held = loop->others;
 }
 
-/* Drains pending TPCs in a random order. */
+/* Lets waiting TPCs drain, in a random order. */
 static void swap(struct loop *loop)
 {
 	struct qos_measured m[QOS_MAX_TENANTS];
@@ -310,9 +309,9 @@ static struct loop *new_loop(unsigned int nr)
 	return loop;
 }
 
-/* ------------------------------------------------------------------------ goals */
+/* -------------------------------------------------------------------- required results */
 
-/* Thousandths of the epochs @from to @to in which tenant @i met its goal. */
+/* The share, in thousandths, of epochs from @from to @to in which tenant @i met its goal. */
 static unsigned int met(const struct loop *loop, unsigned int i, unsigned int from,
 			unsigned int to)
 {
@@ -342,7 +341,7 @@ static uint64_t mean_speed(const struct loop *loop, unsigned int i, unsigned int
 	return sum / (to - from);
 }
 
-/* The requirement is 99 of 100 epochs: 2.33 standard deviations of the noise below. */
+/* In 99 of 100 epochs, as required: 2.33 standard deviations of the noise below. */
 static bool meets(const struct loop *loop, unsigned int i, uint64_t speed)
 {
 	const struct qos_tenant *t = &loop->tenants[i];
@@ -353,7 +352,9 @@ static bool meets(const struct loop *loop, unsigned int i, uint64_t speed)
 	return speed >= (t->goal == QOS_RATE ? t->rate : t->alone * t->alpha / 1000);
 }
 
-/* For two tenants: the speed of the second in the best split in which the first meets its goal. */
+/*
+ * For two tenants: the second one's speed in the best split in which the first meets its goal.
+ */
 static uint64_t best_split(const struct loop *loop)
 {
 	unsigned int counts[2], nr = loop->board.nr_tpcs;
@@ -397,8 +398,8 @@ static void want_alpha(struct loop *loop, unsigned int i, unsigned int alpha)
 }
 
 /*
- * Guarantee @load at @alpha beside @other, constant, with noise: the goal is met, best effort
- * has at least nine tenths of what the best split gives it, and the plan stays still.
+ * Guarantee @load at @alpha next to @other, constant, with noise: the goal is met, best effort
+ * has at least nine tenths of its speed in the best split, and the plan does not change.
  */
 static void steady(const char *name, const struct plant_load *load, unsigned int alpha,
 		   const struct plant_load *other, unsigned int noise)
@@ -433,7 +434,7 @@ static void steady(const char *name, const struct plant_load *load, unsigned int
 
 /* ------------------------------------------------------------------------- other loads */
 
-/* Number of epochs after @from until nothing changes for 15 epochs. */
+/* Epochs after @from until nothing has changed for 15 of them. */
 static unsigned int settled_after(const struct loop *loop, unsigned int from, unsigned int to)
 {
 	unsigned int last = from;
@@ -469,7 +470,7 @@ static void latency(void)
 	free(loop);
 }
 
-/* Requests come in bursts: the policy remembers its answer to the first burst. */
+/* Requests come in bursts: the count for the first burst is remembered. */
 static void bursts(void)
 {
 	struct loop *loop = new_loop(2);
@@ -497,7 +498,7 @@ static void bursts(void)
 	free(loop);
 }
 
-/* A neighbour uses much bandwidth from epoch 60 to epoch 120. */
+/* A neighbour that uses much of the bandwidth in epochs 60 to 120. */
 static void bad_neighbour(void)
 {
 	struct loop *loop = new_loop(2);
@@ -532,9 +533,7 @@ static void bad_neighbour(void)
 	free(loop);
 }
 
-/*
- * More TPCs do not help a tenant without bandwidth: the tenant that uses the bandwidth gives way.
- */
+/* TPCs do not help a tenant without bandwidth: the user of the bandwidth is reduced. */
 static void pressed(void)
 {
 	struct loop *loop = new_loop(2);
@@ -558,7 +557,7 @@ static void pressed(void)
 	free(loop);
 }
 
-/* A memory-intensive tenant gets its optimum, and its neighbour the other TPCs. */
+/* A memory-intensive tenant gets its optimum, and its neighbour the rest. */
 static void optimum(void)
 {
 	struct loop *loop = new_loop(3);
@@ -599,7 +598,9 @@ static void optimum(void)
 	free(loop);
 }
 
-/* A memory-intensive tenant is measured again: its load may have changed. */
+/*
+ * The class of a memory-intensive tenant is checked again, because its load may have changed.
+ */
 static void looked_at_again(void)
 {
 	struct loop *loop = new_loop(2);
@@ -634,8 +635,8 @@ static void looked_at_again(void)
 }
 
 /*
- * All counts below a large optimum are in proportion. A measurement with a third more TPCs, for
- * which earlier measurements are dropped, does not make the tenant compute-intensive.
+ * The counts below a large optimum are all proportional. A check with a third more TPCs, for
+ * which the speeds above are forgotten, does not make the tenant compute-intensive.
  */
 static void large_optimum(void)
 {
@@ -805,7 +806,7 @@ static void dies(void)
 	free(loop);
 }
 
-/* TPCs that a guarantee needed for a while return to the tenant they came from. */
+/* TPCs that a guarantee takes for a while go back to their previous owners. */
 static void the_same_again(void)
 {
 	struct loop *loop = new_loop(3);
@@ -840,7 +841,7 @@ static void the_same_again(void)
 	free(loop);
 }
 
-/* TPCs in use are waited for; a reserved TPC is available at once. */
+/* TPCs in use are awaited; a reserved TPC is available at once. */
 static void swaps(void)
 {
 	struct loop *loop = new_loop(2);
@@ -865,7 +866,7 @@ static void swaps(void)
 	tap_ok(loop->now.tenants[0].nr_tpcs > 33 && !loop->now.swapping &&
 	       gpupart_tpcset_subset(&loop->now.tenants[0].set, &others),
 	       "reserved TPCs are taken at once: %u", loop->now.tenants[0].nr_tpcs);
-	/* The guaranteed tenant slows down: best effort gives TPCs. */
+	/* It gets slower: best effort must give up TPCs. */
 	loop->plant.loads[0].unit = 600000;
 	for (unsigned int e = 0; e < 8 &&
 	     gpupart_tpcset_empty(&loop->now.tenants[0].coming); e++) {
@@ -933,7 +934,7 @@ static enum plant_mode served_mode(enum served load, unsigned int epoch)
 	return load == BAD && epoch >= SERVED_EPOCHS / 2 ? PLANT_COPIES : PLANT_TRAINS;
 }
 
-/* The fewest TPCs of a fixed split with which the goal is met under each load. */
+/* The fewest TPCs of a fixed split with which the goal is met under every load. */
 static unsigned int served_split(const struct loop *loop, enum served load)
 {
 	uint64_t speeds[2], goal = loop->tenants[0].alone * loop->tenants[0].alpha / 1000;
@@ -943,14 +944,17 @@ static unsigned int served_split(const struct loop *loop, enum served load)
 	for (counts[0] = 1; counts[0] < 66; counts[0]++) {
 		counts[1] = 66 - counts[0];
 		plant_served(&loop->plant, worst, counts, speeds);
-		/* One unit per epoch is five per second. */
+		/* One unit in an epoch is five a second. */
 		if (speeds[0] >= goal + 5000)
 			break;
 	}
 	return counts[0];
 }
 
-/* Thousandths of an epoch that belong to the previous load: a change takes one or two epochs. */
+/*
+ * The share of the previous load in an epoch, in thousandths: a load changes within one or two
+ * epochs.
+ */
 struct turn {
 	unsigned int before[2];
 };
@@ -962,7 +966,7 @@ static unsigned int before_it_turned(enum served load, const struct turn *turn, 
 	return load == BAD && epoch >= half && epoch < half + 2 ? turn->before[epoch - half] : 0;
 }
 
-/* An epoch that begins with the previous load. */
+/* An epoch that contains a part of the previous load. */
 static void serve_epoch(struct loop *loop, enum served load, unsigned int e,
 			const struct turn *turn, const unsigned int *counts,
 			struct plant_unit *units, struct qos_measured *m)
@@ -1003,7 +1007,7 @@ static void serve(struct loop *loop, enum served load, const struct turn *turn)
 	}
 }
 
-/* Best effort's work in @mode relative to the best fixed split, in thousandths. */
+/* The work of best effort in @mode relative to the best fixed split, in thousandths. */
 static unsigned int served_share(const struct loop *loop, enum served load, enum plant_mode mode)
 {
 	unsigned int counts[2] = { served_split(loop, load), 66 - served_split(loop, load) };
@@ -1030,7 +1034,7 @@ static unsigned int most_changes(const struct loop *loop, unsigned int from, uns
 }
 
 /*
- * Cases whose load changes within an epoch; of these, cases where noise coincides with the
+ * Cases whose load changed within an epoch; of these, the allowed misses from noise at the
  * change.
  */
 static struct {
@@ -1046,8 +1050,9 @@ struct served_case {
 };
 
 /*
- * Inference next to training that is steady, has bursts or changes to copies. Both programs have
- * all TPCs when the controller starts. @precise: measured like programs that report.
+ * Inference next to training that is steady, comes in bursts or turns into copies; both
+ * programs have all TPCs when the controller starts. @precise: measured like programs that
+ * report.
  */
 static struct loop *serve_case(const struct served_case *s, bool precise)
 {
@@ -1068,7 +1073,7 @@ static struct loop *serve_case(const struct served_case *s, bool precise)
 	return loop;
 }
 
-/* Within 20 epochs, until the load changes or returns. */
+/* In 20 epochs, until the load changes or returns. */
 static unsigned int first_changes(const struct loop *loop, enum served load)
 {
 	return most_changes(loop, 5, load == STEADY ? SERVED_EPOCHS :
@@ -1105,9 +1110,7 @@ static void served(const struct served_case *s)
 		       "%s: settled in %u epochs", name, settled_after(loop, half, SERVED_EPOCHS));
 		if (turning) {
 			turned.nr++;
-			/*
-			 * If the load takes two epochs to change, each of them may miss the goal.
-			 */
+			/* If a load takes two epochs to change, each of them may be a miss. */
 			turned.missed += met(loop, 0, 5, SERVED_EPOCHS) <
 					 (turning > 1 ? 985 : 990);
 			turned.lost += served_share(loop, s->load, PLANT_COPIES) < 900;
@@ -1127,9 +1130,9 @@ static void served(const struct served_case *s)
 }
 
 /*
- * Work per second of the second tenant in @mode when the first has the fewest TPCs with which it
- * meets its goal in the required number of epochs, with the same noise and dips; 0: there is no
- * such number.
+ * Work of the second tenant a second, in @mode, with the fewest TPCs with which the first meets
+ * its goal in the required share of epochs, with the same noise and dips; 0: there is no such
+ * split.
  */
 static uint64_t best_fixed(const struct served_case *s, enum plant_mode mode)
 {
@@ -1161,12 +1164,12 @@ static uint64_t best_fixed(const struct served_case *s, enum plant_mode mode)
 	return 0;
 }
 
-/* Violations in all cases whose programs report and whose speed dips to this depth. */
+/* What failed, over all cases whose programs report and whose speed dips that deep. */
 struct told_sums {
 	unsigned int nr, missed, train, copies, restless, spare;
 };
 
-/* Best effort's work in @mode relative to the best fixed split, in thousandths. */
+/* The work of best effort in @mode relative to the best fixed split, in thousandths. */
 static unsigned int told_share(const struct loop *loop, const struct served_case *s,
 			       enum plant_mode mode)
 {
@@ -1182,8 +1185,8 @@ static unsigned int told_share(const struct loop *loop, const struct served_case
 }
 
 /*
- * As `qos run` measures programs that report, to parts of a unit: inference that is sometimes
- * slower, next to training, as seen on H200s.
+ * As `qos run` measures programs that report, including partial units, with an inference next
+ * to training that is sometimes slower, as on H200s.
  */
 static void told_served(const struct served_case *s, struct told_sums *sums)
 {
@@ -1195,7 +1198,7 @@ static void told_served(const struct served_case *s, struct told_sums *sums)
 	sums->train += told_share(loop, s, PLANT_TRAINS) < 900;
 	if (s->load == BAD) {
 		sums->copies += told_share(loop, s, PLANT_COPIES) < 900;
-		/* With one TPC less the goal would be met with a margin of 1 % or more. */
+		/* With one TPC less the goal would be met by 1 % or more. */
 		sums->spare += loop->scores[SERVED_EPOCHS - 1][0] > 1038;
 		later = most_changes(loop, SERVED_EPOCHS / 2 + 5, SERVED_EPOCHS);
 		changes = later > changes ? later : changes;
@@ -1210,8 +1213,7 @@ static void told_served(const struct served_case *s, struct told_sums *sums)
 static void all_told(void)
 {
 	/*
-	 * In how many of 420 cases each may be violated: a dip of 35 is nearly twice the reserve
-	 * for dips.
+	 * Allowed misses of each in 420 epochs: a dip of 35 is nearly twice the margin for it.
 	 */
 	static const struct {
 		unsigned int dips;
@@ -1255,7 +1257,7 @@ static void all_served(void)
 				for (enum served load = STEADY; load <= BAD; load++)
 					served(&(struct served_case){ load, alphas[a], noise,
 								      seed, { { 0 } }, 0 });
-	/* With 0.7, copies get 10 TPCs: one TPC is more than the permitted loss. */
+	/* With 0.7 copies have 10 TPCs: one TPC is more than the allowed loss. */
 	for (unsigned int a = 0; alphas[a] < 700; a++)
 		for (unsigned int seed = 1; seed <= 10; seed++)
 			for (unsigned int t = 0; t < sizeof(turns) / sizeof(turns[0]); t++)
@@ -1267,10 +1269,7 @@ static void all_served(void)
 	       turned.nr, turned.missed, turned.lost, turned.taken_back);
 }
 
-/*
- * Measurements of an H200, up to the last of @nr rows; the TPCs before that are stored in
- * *before.
- */
+/* Measurements of an H200, up to the last of @nr rows; *before: the TPCs before it. */
 static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, uint64_t alone,
 				const unsigned char *gpc, const unsigned char *ugpu,
 				unsigned int *before)
@@ -1308,9 +1307,9 @@ static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, ui
 #define NR(rows)	(sizeof(rows) / sizeof(*(rows)))
 
 /*
- * As on an H200 until its neighbour began to copy: raised twice, and then an epoch with two
- * requests of 87 above the goal and one below the margin. The next epoch, with 90 requests, was
- * sufficient: no third raise, and best effort keeps those TPCs.
+ * An H200 until its neighbour began to copy. It is raised twice. Then an epoch has two requests
+ * of 87 more than the goal and one fewer than the margin requires. The next epoch, with 90, is
+ * enough: there is no third raise, and best effort keeps those TPCs.
  */
 static void as_on_an_h200(void)
 {
@@ -1332,8 +1331,8 @@ static void as_on_an_h200(void)
 	free(loop);
 
 	/*
-	 * 48 TPCs with less work than 47 before are another load: raised too far, so it is
-	 * lowered at once.
+	 * 48 TPCs that do less than 47 did are under another load: raised too far, then lowered
+	 * at once.
 	 */
 	loop = as_measured(h200_again, NR(h200_again), 664500, h200_gpc, h200_ugpu, &before);
 	tap_ok(before == 60 && loop->now.tenants[0].nr_tpcs < 58,
@@ -1350,7 +1349,7 @@ static unsigned int told(const struct loop *loop, const char *words)
 	return !!strstr(loop->said, words);
 }
 
-/* Programs that are not tenants start on TPCs and end. */
+/* Programs that are not tenants start to use TPCs, and end. */
 static void others_come(void)
 {
 	struct loop *loop = new_loop(2);
@@ -1371,7 +1370,7 @@ static void others_come(void)
 	       "the goal is met, and best effort has all but theirs: %u TPCs of both", nr);
 	before = loop->now.tenants[0].nr_tpcs;
 	others_have(loop, "0-20");
-	/* The epoch in which they started: two programs on the same TPCs. */
+	/* The epoch in which they came: two programs use the same TPCs. */
 	loop->plant.loads[0].unit /= 2;
 	epochs(loop, 1);
 	loop->plant.loads[0].unit *= 2;
@@ -1416,10 +1415,7 @@ static void others_come(void)
 	free(loop);
 }
 
-/*
- * Other programs use more TPCs than the floors leave free: tenants share TPCs with them, always
- * the same ones.
- */
+/* Other programs leave too few TPCs for the floors: some are shared, and stay the same ones. */
 static void others_and_floors(void)
 {
 	struct loop *loop = new_loop(2);
@@ -1455,10 +1451,7 @@ static void others_and_floors(void)
 	free(loop);
 }
 
-/*
- * A new controller finds other programs on TPCs of tenants: the tenants get the same number of
- * other TPCs.
- */
+/* A new controller finds other programs on TPCs of tenants, which get as many other TPCs. */
 static void others_and_adopted(void)
 {
 	struct loop *loop = new_loop(2);
@@ -1550,7 +1543,7 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 	free(loop);
 }
 
-/* Demands for more than all TPCs: sets stay disjoint (check_sets()), and the goals are met. */
+/* Goals need more TPCs than there are: sets stay disjoint (check_sets()), and goals are met. */
 static void many(void)
 {
 	struct loop *loop = new_loop(40);
@@ -1673,7 +1666,7 @@ static void random_others(struct loop *loop)
 	qos_policy_hold(loop->policy, &loop->others);
 }
 
-/* Signals stop and start, programs begin and end, loads change. */
+/* Signals appear and disappear, programs end and start, loads change. */
 static void disturb(struct loop *loop)
 {
 	unsigned int i = plant_random(&loop->plant) % loop->nr;
@@ -1732,7 +1725,7 @@ static void random_ones(unsigned int nr)
 		printf("# seed %u\n", at);
 }
 
-/* Two tenants of a real board: in every division both can run a cluster of 8. */
+/* Two tenants of a real board: with any counts, both hold a cluster of 8. */
 static void clusters(char letter)
 {
 	unsigned int lacking = 0, seed, nr_large = 0;
@@ -1752,7 +1745,7 @@ static void clusters(char letter)
 			random_tenant(loop, i);
 			loop->tenants[i].ceiling = 0;
 		}
-		/* Set by hand: every second of the lowest 2 to 17 TPCs. */
+		/* Sets made by hand: every second TPC of the lowest 2 to 17. */
 		for (unsigned int t = 0; t < seed % 17 && seed % 2; t += 2)
 			gpupart_tpcset_add(&loop->tenants[0].adopted, t);
 		loop->drain = seed % 3;
@@ -1812,7 +1805,7 @@ static void same_epochs(struct loop *loop, unsigned int nr, struct qos_measured 
 		while (loop->now.swapping);
 }
 
-/* The largest values that a program can report: neither a number nor a sum overflows. */
+/* The largest numbers that a program can report: no sum overflows. */
 static void large_numbers(void)
 {
 	const struct qos_measured slow = { .ns = 1000000000, .work = 2500, .reports = 16 };
@@ -1888,8 +1881,8 @@ static void refused(void)
 }
 
 /*
- * TPCs in GPCs of other tenants that do not slow a tenant down do not prevent best effort from
- * growing.
+ * TPCs in GPCs of others that do not make a tenant slower are not blamed when best effort
+ * grows.
  */
 static void served_with_shapes(void)
 {

@@ -28,7 +28,7 @@ static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 	return worst;
 }
 
-/* Irregular reports: time to the next report, and its size. */
+/* Reports at irregular times: distance and size of the next one. */
 enum habit { REGULAR, SIZES, BURSTS, STOPS, WILD, NR_HABITS };
 
 static void next_report(enum habit habit, unsigned int i, uint64_t *ns, uint64_t *work)
@@ -73,7 +73,7 @@ static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 		pace_told(&pace, came, nr, last);
 		told += came;
 		if (forget && e % forget == 0) {
-			/* Work in this epoch, by the same measure. */
+			/* The work of this epoch, computed in the same way. */
 			dropped += came + pace_part(&pace, now) - before;
 			pace_forget(&pace, now);
 			continue;
@@ -94,8 +94,8 @@ static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 }
 
 /*
- * A report every 700 ms, epochs of 200 ms: after each report the time before it counts, also with
- * @swaps.
+ * A report each 700 ms, epochs of 200 ms: after each report the time before it counts, also at
+ * swaps.
  */
 static void slow_one(bool swaps)
 {

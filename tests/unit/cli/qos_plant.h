@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of a GPU and its tenants in a few formulas, for tests of the QoS policy. Speed by TPCs
- * is proportional (compute), proportional up to a knee (memory), or n / (n + k) (saturating).
+ * A GPU and its tenants as a few formulas, to test the QoS policy. Speed depends on TPCs: in
+ * proportion (compute), in proportion up to a knee (memory), or as n / (n + k) (saturating).
  * Each tenant uses bandwidth in proportion to its speed, and is slowed down by the bandwidth of
- * others. A latency is that of a queue with one server of that speed. Integers only, with noise
- * from a seed. At the end of the file are tables of measurements on a GPU of 66 TPCs, in whole
- * units of work.
+ * others. A latency is that of a queue with one server of that speed. Integers, and noise from
+ * a seed. At the end is a plant of tables: measurements on a GPU of 66 TPCs, in whole units of
+ * work.
  */
 #ifndef GPUPART_TESTS_QOS_PLANT_H
 #define GPUPART_TESTS_QOS_PLANT_H
@@ -19,9 +19,9 @@ struct plant_load {
 	enum plant_kind kind;
 	uint64_t unit;		/* speed of one TPC, thousandths per second */
 	unsigned int knee;	/* MEMORY: TPCs; SATURATING: k */
-	unsigned int takes;	/* bandwidth at full speed, thousandths of the GPU's */
-	unsigned int minds;	/* how much the bandwidth of others slows it down, thousandths */
-	uint64_t offered;	/* for a latency: requests per second, thousandths */
+	unsigned int takes;	/* bandwidth, thousandths of the GPU's, at full speed */
+	unsigned int minds;	/* slowdown if others use all bandwidth, thousandths */
+	uint64_t offered;	/* requests a second, thousandths: of a latency */
 };
 
 struct plant {
@@ -29,9 +29,9 @@ struct plant {
 	struct plant_load loads[QOS_MAX_TENANTS];
 	unsigned int noise;	/* thousandths, about a standard deviation */
 	uint64_t seed;
-	/* For tables: parts of units count, from reports; the first tenant dips sometimes. */
+	/* For tables: reports include partial units; the first tenant sometimes dips. */
 	bool precise;
-	unsigned int dips;	/* maximum depth of dips, thousandths */
+	unsigned int dips;	/* depth of the deepest dip, thousandths */
 	unsigned int dip, dip_left;
 	bool silent[QOS_MAX_TENANTS], gone[QOS_MAX_TENANTS];
 };
@@ -83,7 +83,7 @@ static inline void plant_speeds(const struct plant *plant, const unsigned int *c
 			    (1000 + plant->loads[i].minds * (sum - taken[i]) / 1000);
 }
 
-/* Time of a request in ns, in a queue with service speed @speed. */
+/* The time of a request in a queue that is served at @speed; ns. */
 static inline uint64_t plant_latency(uint64_t speed, uint64_t offered)
 {
 	uint64_t spare = speed > offered + offered / 50 ? speed - offered : offered / 50 + 1;
@@ -122,9 +122,8 @@ struct plant_point {
 };
 
 /*
- * Requests per second of a ResNet-50 (half precision, 16 images) on an H200, by number of TPCs:
- * alone, next to training on all other TPCs, next to copies on all other TPCs; and the work of
- * those two.
+ * Requests a second of a ResNet-50 (half, 16 images) on an H200, by its TPCs: alone, next to
+ * training on all other TPCs, next to copies on all other TPCs; and the speeds of those two.
  */
 static const struct plant_point served_alone[] = {
 	{ 0, 0 }, { 8, 145 }, { 16, 226 }, { 24, 276 }, { 33, 474 }, { 38, 487 }, { 40, 491 },
@@ -135,7 +134,7 @@ static const struct plant_point served_beside_training[] = {
 	{ 38, 406 }, { 40, 411 }, { 42, 416 }, { 44, 425 }, { 46, 434 }, { 48, 439 }, { 52, 476 },
 	{ 54, 488 }, { 56, 504 }, { 58, 513 }, { 60, 534 }, { 64, 570 }, { 66, 665 },
 };
-/* The same for another board, with more points in the important range. */
+/* The same on another board, with every TPC where the curve bends. */
 static const struct plant_point served_beside_training_again[] = {
 	{ 0, 0 }, { 36, 400 }, { 41, 414 }, { 42, 416 }, { 43, 423 }, { 44, 426 }, { 45, 436 },
 	{ 46, 438 }, { 47, 441 }, { 48, 445 }, { 49, 463 }, { 50, 468 }, { 52, 477 }, { 54, 488 },
@@ -160,7 +159,7 @@ static const struct plant_point copies_made[] = {
 
 enum plant_mode { PLANT_TRAINS, PLANT_IDLES, PLANT_COPIES };
 
-/* Interpolates @table; thousandths per second. */
+/* Interpolates between the points of @table; thousandths a second. */
 static inline uint64_t plant_at(const struct plant_point *table, unsigned int n)
 {
 	while (table[1].nr_tpcs < n)
@@ -178,7 +177,7 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 					   served_beside_training;
 	uint64_t alone = plant_at(served_alone, counts[0]), slowed = plant_at(beside, counts[0]);
 
-	/* Half as many TPCs of the neighbour slow it down half as much. */
+	/* Half as many TPCs next to it slow it down half as much. */
 	if (mode == PLANT_IDLES || counts[0] == 66)
 		speeds[0] = alone;
 	else
@@ -187,15 +186,15 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 		    plant_at(mode == PLANT_COPIES ? copies_made : steps_trained, counts[1]);
 }
 
-/* A unit in progress: the finished part, and its speed. */
+/* A unit in progress: the part that is done, and its speed. */
 struct plant_unit {
 	uint64_t done, speed;		/* thousandths */
-	uint64_t counted;		/* the part that counted in an earlier epoch */
+	uint64_t counted;		/* of the done work, in an earlier epoch */
 };
 
 /*
- * Like inference next to training on an H200: about every 60th epoch it becomes slower, by at
- * least half of the maximum depth, for one to sixteen epochs.
+ * As inference next to training on an H200: in about one of 60 epochs it becomes slower, by at
+ * least half of the deepest dip, for one to sixteen epochs.
  */
 static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 {
@@ -214,8 +213,8 @@ static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 }
 
 /*
- * An epoch of @ns. A unit that was begun continues at its first speed, because work on the GPU
- * does not move. A partial unit counts in the next epoch.
+ * An epoch of @ns. A unit keeps the speed with which it began, because its blocks stay where
+ * they are. Incomplete units count in the next epoch.
  */
 static inline void plant_serve(struct plant *plant, enum plant_mode mode,
 			       const unsigned int *counts, uint64_t ns, struct plant_unit *unit,

@@ -14,19 +14,19 @@
 #define FIRST		15u
 
 /*
- * How a tenant's speed depends on its set, fitted to an H200. DRAM: a decode loop makes 114 steps
- * per second on one uGPU and 135 on whole GPCs of both. STREAM: 1512 us on one TPC, 435 us at
- * best on a GPC, 220 us on a uGPU, 129 us on all TPCs (bench scaling). L2: a reader takes 1.99
- * times its solo time if another reader has TPCs of its GPCs (bench isolation). WAITS: each
- * launch waits for its slowest TPC; one TPC next to a stream makes it 40 / 67 as fast (scenario
+ * How a tenant's speed depends on its set, fitted to an H200. DRAM: a decode loop makes 114
+ * steps a second on one uGPU and 135 on whole GPCs of both. STREAM: 1512 us on one TPC, at best
+ * 435 us on a GPC, 220 us on a uGPU, 129 us on all (bench scaling). L2: a reader takes 1.99
+ * times as long if another one has TPCs of its GPCs (bench isolation). WAITS: each launch waits
+ * for its slowest TPC; a TPC next to a stream makes it 40 / 67 as fast (scenario
  * qos-neighbour).
  */
 enum kind { COMPUTE, DRAM, STREAM, L2, WAITS };
 
 struct load {
 	enum kind kind;
-	unsigned int knee;		/* TPCs beyond which it is not faster; 0: none */
-	bool clusters;			/* of 8: without four TPCs of one GPC 18 steps, not 118 */
+	unsigned int knee;		/* TPCs above which it does not get faster; 0: none */
+	bool clusters;	/* clusters of 8: without four TPCs of a GPC 18 steps, not 118 */
 };
 
 struct world {
@@ -40,11 +40,11 @@ struct world {
 
 	/* Results. */
 	unsigned int epoch, last_change;
-	unsigned int nr_shape[QOS_SHAPES];	/* epochs in a row with TPCs that slow it down */
-	unsigned int lowered;			/* how often the first tenant was lowered */
-	unsigned int slower;			/* consecutive epochs with slower TPCs */
-	unsigned int lacking;			/* of these, without the TPCs for a cluster */
-	unsigned int below;			/* sets in force that are below the floor */
+	unsigned int nr_shape[QOS_SHAPES];	/* sets of 4 TPCs or more that were decided */
+	unsigned int lowered;			/* times that the set of the first tenant was */
+	unsigned int slower;			/* epochs in a row with TPCs that make it slower */
+	unsigned int lacking;			/* .. of these without TPCs for a cluster */
+	unsigned int below;			/* sets in force below the floor */
 	unsigned int overlaps;
 	unsigned int met, counted;
 };
@@ -87,7 +87,7 @@ static unsigned int beside(const struct qos_board *board, const struct gpupart_t
 	return nr;
 }
 
-/* The throughput of GPC ports and uGPUs, in thousandths of the reads of one TPC. */
+/* The limits of GPC ports and uGPUs, in thousandths of the reads of one TPC. */
 static uint64_t streamed(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
 	uint64_t all = 0, of_ugpu, of_gpc;
@@ -187,10 +187,7 @@ static void begin(struct world *w)
 	}
 }
 
-/*
- * The larger allowance: for another shape, or for the TPCs that noise costs sometimes (one, and a
- * sixteenth).
- */
+/* With another shape, or with more TPCs than noise explains: one, and a sixteenth. */
 static bool has_moved(const struct world *w, const struct qos_decision *before)
 {
 	for (unsigned int i = 0; i < w->nr; i++) {
@@ -244,7 +241,10 @@ static void epoch(struct world *w)
 		}
 }
 
-/* A guaranteed tenant that needs the speed of @tpcs TPCs, next to best effort with a floor of 6. */
+/*
+ * A guaranteed tenant that needs the speed of @tpcs TPCs, next to best effort with a floor of
+ * 6.
+ */
 static struct world *new_world(char letter, unsigned int seed, unsigned int tpcs)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -277,10 +277,10 @@ static void end(struct world *w)
 
 /* -------------------------------------------------------------------------- claims */
 
-#define BOARDS	7u		/* a to g */
+#define BOARDS	7u		/* cases a to g */
 #define SEEDS	12u
 
-/* Totals of all worlds. */
+/* Sums over all cases. */
 static struct {
 	unsigned int below, lacking, overlaps;
 	unsigned int nr_shape[QOS_SHAPES];
@@ -297,8 +297,8 @@ static void add_up(struct world *w)
 }
 
 /*
- * A phase of one load: returns the last of its first epochs in which a set changed. Afterwards
- * fewer TPCs are tried at most once; otherwise 99 is returned.
+ * A phase of one load: the last of its first epochs with a change. Later, one try with fewer
+ * TPCs is allowed; otherwise 99 is returned.
  */
 static unsigned int phase(struct world *w)
 {
@@ -318,10 +318,7 @@ static unsigned int phase(struct world *w)
 	return w->lowered > 1 ? 99 : settled;
 }
 
-/*
- * A decode loop that is bound by DRAM, then fits into the L2, then computes, then is bound by
- * DRAM again.
- */
+/* A decode loop whose load changes: bound by DRAM, in the L2, compute, bound by DRAM again. */
 static void own_load(void)
 {
 	static const enum kind kinds[] = { DRAM, L2, COMPUTE, DRAM };
@@ -338,7 +335,7 @@ static void own_load(void)
 			const struct qos_verdict *v = &w->now.tenants[0];
 
 			w->loads[0].kind = kinds[k];
-			/* In the first phase the tenants are new too. */
+			/* In the first phase the tenants are new as well. */
 			unsettled += phase(w) > SETTLED + (k ? 0 : 5);
 			missed += w->counted - w->met > 5;
 			wrong += v->shape == (kinds[k] == DRAM ? QOS_PACKED :
@@ -361,8 +358,8 @@ static void own_load(void)
 }
 
 /*
- * A DRAM stream that needs more than a uGPU's bandwidth: nine spread TPCs are enough. If it had
- * all of DRAM's bandwidth in every shape that was tried, it may stay packed.
+ * A stream from DRAM that needs more than one uGPU gives: nine spread TPCs are enough. If it
+ * had the full DRAM bandwidth in every shape that was tried, it may stay packed.
  */
 static void stream(void)
 {
@@ -387,7 +384,7 @@ static void stream(void)
 	tap_ok(!unsettled, "a stream: settles within %u epochs: not in %u", SETTLED + 5, unsettled);
 }
 
-/* A best-effort stream has a few spread TPCs, and another tenant the others. */
+/* A best-effort stream gets few spread TPCs, and another tenant the rest. */
 static void stream_beside(void)
 {
 	unsigned int packed = 0, most = 0, least = 99;
@@ -445,7 +442,7 @@ static void waits(void)
 	tap_ok(!missed, "its goal is met at the end: not in %u", missed);
 }
 
-/* Best effort's floor is nearly its whole set: it keeps that many TPCs while TPCs are exchanged. */
+/* Best effort has little more than its floor, and keeps its floor while TPCs are exchanged. */
 static void tight(void)
 {
 	for (unsigned int i = 0; i < BOARDS * SEEDS; i++) {
