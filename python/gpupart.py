@@ -1216,7 +1216,7 @@ class Gpu:
         True
         >>> gpu.memory = "8 apples"
         Traceback (most recent call last):
-        gpupart.Error: '8 apples' has no unit that is known: wants K, M, G, T (of 1024), KB, \
+        gpupart.Error: '8 apples' has an unknown unit: must be K, M, G, T (of 1024), KB, \
 MB, .. (of 1000) or none, for bytes
         """
         c = _CTenant()

@@ -185,7 +185,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 		-t 8-11 -- "$tmp/work" "$tmp/other" 1000 >"$tmp/none" 2>&1 &
 	other=$!
 	begin batch -t 0-3 --lend other --lend-limit 1s
-	waits told batch "nothing is lent (simulated): process [0-9]* belongs to another user"
+	waits told batch "nothing is lent (simulated): process [0-9]* is another user's"
 	ok $? "a lender of another user's"
 	end batch
 	rm "$tmp/other"

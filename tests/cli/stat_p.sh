@@ -133,7 +133,7 @@ refused 125 "-t" stat -p $$ -t 0
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null &&
 		setpriv --reuid=4720 --regid=4720 --clear-groups "$gpupart" --version >/dev/null 2>&1; then
 	setpriv --reuid=4720 --regid=4720 --clear-groups "$gpupart" stat -p $$ >"$tmp/out" 2>"$tmp/err"
-	is "$? $(grep -c "process $$ belongs to another user" "$tmp/err")" "125 1" "another user's process"
+	is "$? $(grep -c "process $$ is another user's" "$tmp/err")" "125 1" "another user's process"
 else
 	skip "another user's process: only as root"
 fi
