@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which TSG has each engine of a GPU for what share of the time, by samples of its runlists: told
- * by the module, by NVIDIA's driver that reads registers for root, or from a file of registers.
+ * Samples the runlists of a GPU to find which TSG uses each engine for which share of the time.
+ * The source is the module, NVIDIA's driver (which reads registers for root), or a file of
+ * registers.
  *
- * The file: lines "0xOFFSET 0xVALUE" set registers, a line "sample" ends what changes before the
- * next look, '#' begins a comment.
+ * The file: a line "0xOFFSET 0xVALUE" sets a register, a line "sample" ends the changes before
+ * the next sample, '#' begins a comment.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #define MAX_RUNLISTS 64
 #define MAX_GPUS 64
 
-/* The registers of a file as they are at the moment. */
+/* The current registers of a file. */
 struct recorded {
 	FILE *file;
 	unsigned int nr, room;
@@ -28,10 +29,10 @@ struct recorded {
 };
 
 struct source {
-	struct topo_reader reader;	/* of all but the module */
+	struct topo_reader reader;	/* for all sources except the module */
 	struct gpupart *gp;
 	const char *name;
-	struct kernel_conn kernel;	/* where its sock is not NULL */
+	struct kernel_conn kernel;	/* in use if its sock is not NULL */
 	struct rm_conn *rm;
 	struct recorded recorded;
 	struct gpupart_gpu_info *info;
@@ -58,7 +59,7 @@ static int recorded_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return 0;
 }
 
-/* Takes what changes until the next "sample". False: the file ends. */
+/* Reads the changes until the next "sample". False: end of the file. */
 static int recorded_next(struct source *s)
 {
 	struct recorded *r = &s->recorded;
@@ -73,7 +74,7 @@ static int recorded_next(struct source *s)
 			continue;
 		if (sscanf(line, "%x %x", &offset, &value) != 2)
 			return ctx_fail(s->gp, -EBADMSG,
-					"%s: wants \"0xOFFSET 0xVALUE\" or \"sample\", not: %.*s",
+					"%s: must be \"0xOFFSET 0xVALUE\" or \"sample\", not: %.*s",
 					s->name, (int)strcspn(line, "\n"), line);
 		for (i = 0; i < r->nr && r->regs[i][0] != offset; i++)
 			;
@@ -116,11 +117,11 @@ static int rm_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	if (!topo_rm_reg(s->rm, offset, value))
 		return 0;
 	return ctx_fail(s->gp, -EACCES,
-			"NVIDIA's driver does not read register 0x%x (status 0x%x): root may",
+			"NVIDIA's driver refuses to read register 0x%x (status 0x%x): try as root",
 			offset, *value);
 }
 
-/* The table of engines and, from it, where the runlists are. */
+/* Reads the table of engines and, from it, the addresses of the runlists. */
 static int find_runlists(struct source *s)
 {
 	struct gpu_id id;
@@ -130,7 +131,7 @@ static int find_runlists(struct source *s)
 
 	if (!err && (!id.chip || !gp_chip_cell(id.chip, CHIP_RUNLISTS)))
 		return ctx_fail(s->gp, -EOPNOTSUPP,
-				"chip 0x%x: where its runlists' registers are is not known",
+				"chip 0x%x: the register addresses of its runlists are unknown",
 				id.chip_id);
 	if (!err)
 		err = gp_topo_read_engines(id.chip, &s->reader, &s->engines);
@@ -186,7 +187,7 @@ static int parse_runlist(struct nl_msg *msg, void *user)
 	return NL_OK;
 }
 
-/* Asks for the GPU's runlists, or for the one at @base where that is not 0. */
+/* Asks for all runlists of the GPU or, if @base is not 0, for the one at @base. */
 static int kernel_runlists(struct source *s, u32 base,
 			   int (*parse)(struct nl_msg *msg, void *user), void *user)
 {
@@ -210,7 +211,7 @@ static int kernel_open(struct source *s, const char *gpu)
 	while (i < nr && gpu && !topo_selects(gpu, &list[i], i))
 		i++;
 	if (nr >= 0 && i >= nr)
-		nr = ctx_fail(s->gp, -ENODEV, "the module knows no GPU %s", gpu ? gpu : "");
+		nr = ctx_fail(s->gp, -ENODEV, "the module has no GPU %s", gpu ? gpu : "");
 	if (nr >= 0)
 		*s->info = list[i];
 	free(list);
@@ -285,7 +286,7 @@ static void count(struct uses *uses, const struct gpu_runlist *r,
 		use->tsgs[i].channel = e->channel;
 }
 
-/* -ENODATA: its registers are refused. */
+/* -ENODATA: reading its registers is refused. */
 static int sample(struct source *s, u32 base, struct uses *uses)
 {
 	struct gpu_runlist r;
@@ -311,11 +312,11 @@ static int sample_all(struct source *s, double seconds, struct uses *uses)
 
 		err = sample(s, s->bases[0], uses);
 		if (err == -ENODATA)
-			return ctx_fail(s->gp, -EIO, "the runlist at 0x%x refuses to be read",
+			return ctx_fail(s->gp, -EIO, "reading the runlist at 0x%x is refused",
 					s->bases[0]);
 		if (!err && other)
 			err = sample(s, s->bases[other], uses);
-		/* A refused read is an error in the GPU: it is not asked for again. */
+		/* A refused read is an error in the GPU: do not repeat it. */
 		if (err == -ENODATA) {
 			s->bases[other] = s->bases[--s->nr_bases];
 			err = 0;
@@ -333,7 +334,7 @@ static int sample_all(struct source *s, double seconds, struct uses *uses)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (now.tv_sec + now.tv_nsec / 1e9 >= end)
 			break;
-		/* A source that is too slow is not asked twice in a row for it. */
+		/* If the source is too slow, do not sample twice in a row to catch up. */
 		if (now.tv_sec > next.tv_sec ||
 		    (now.tv_sec == next.tv_sec && now.tv_nsec > next.tv_nsec))
 			next = now;
@@ -377,7 +378,7 @@ static int open_source(struct source *s, const char *gpu)
 		err = kernel_open(s, gpu);
 	if (!err || (name && !strcmp(name, "kernel")))
 		return err;
-	/* The module is there and refuses: its word counts. */
+	/* The module is loaded and refuses: that is the result. */
 	if (s->kernel.sock)
 		return err;
 	topo_append(said, sizeof(said), &at, "kernel: %s; rm: ", s->gp->error);
@@ -409,7 +410,7 @@ int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source,
 	s->info = info;
 	err = open_source(s, gpu);
 	if (!err && !s->nr_bases)
-		err = ctx_fail(gp, -EOPNOTSUPP, "%s tells of no runlist", info->pci);
+		err = ctx_fail(gp, -EOPNOTSUPP, "%s reports no runlist", info->pci);
 	if (!err)
 		err = sample_all(s, seconds, &uses);
 	close_source(s);

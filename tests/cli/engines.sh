@@ -56,10 +56,10 @@ refused() {
 }
 { board turing-tu102; echo sample; } >"$tmp/turing"
 { board gh100-runlists-busy | sed 's/^0xc00004 .*/0xc00004 0xbadf5040/'; echo sample; } >"$tmp/first"
-refused 1 "the runlist at 0xc00000 refuses to be read" --engines -i "$tmp/first"
-refused 1 "chip 0x162: where its runlists' registers are is not known" --engines -i "$tmp/turing"
+refused 1 "reading the runlist at 0xc00000 is refused" --engines -i "$tmp/first"
+refused 1 "chip 0x162: the register addresses of its runlists are unknown" --engines -i "$tmp/turing"
 echo hello >"$tmp/words"
-refused 1 'wants "0xOFFSET 0xVALUE" or "sample", not: hello' --engines -i "$tmp/words"
+refused 1 'must be "0xOFFSET 0xVALUE" or "sample", not: hello' --engines -i "$tmp/words"
 board gh100-runlists-busy >"$tmp/none"
 refused 1 'has no line "sample"' --engines -i "$tmp/none"
 refused 1 "No such file" --engines -i "$tmp/nosuch"

@@ -1007,7 +1007,7 @@ static void test_errors(void)
 	tap_ok(!try_open("0", &got) && !strcmp(got.info.pci, "0000:0d:00.0") && clean(),
 	       "a GPU that is not ours is passed over: 0 is the next");
 	refused("a GPU that is not ours, by address", "0000:03:00.0", -ENODEV,
-		"0 (0000:0d:00.0, NVIDIA H200); GPU 0000:03:00.0 does not open (status 0x1b, insuf",
+		"0 (0000:0d:00.0, NVIDIA H200); GPU 0000:03:00.0 cannot be opened (status 0x1b, ins",
 		"/dev/nvidiaN");
 
 	machine(1);
@@ -1281,8 +1281,8 @@ static void test_odd(void)
 		void (*how)(uint8_t *);
 		const char *what, *words;
 	} order[] = {
-		{ no_sms, "0 SMs", "tells of 0 SMs" },
-		{ many_sms, "600 SMs", "tells of 600 SMs" },
+		{ no_sms, "0 SMs", "reports 0 SMs" },
+		{ many_sms, "600 SMs", "reports 600 SMs" },
 		{ tpc_300, "TPC 300", "300" },
 		{ gpc_none, "no GPC", "SM 5" },
 		{ gpc_40, "GPC 40", "40" },

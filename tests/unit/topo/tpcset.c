@@ -95,7 +95,7 @@ static const struct {
 	{ "1,,2", NULL, "between two commas in \"1,,2\"" },
 	{ "8-3", NULL, "\"8-3\": the range is reversed, write \"3-8\"" },
 	{ "0,8-3,9", NULL, "\"8-3\": the range is reversed" },
-	{ "256", NULL, "TPC 256 is too big: TPC numbers are 0-255" },
+	{ "256", NULL, "TPC 256 is too large: TPC numbers are 0-255" },
 	{ "0-256", NULL, "TPC 256 is too big" },
 	{ "99999999999999999999", NULL, "TPC 99999999999999999999 is too big" },
 	{ "4294967296", NULL, "TPC 4294967296 is too big" },
