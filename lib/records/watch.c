@@ -20,7 +20,7 @@
 #define POLL_ENDS	4
 #define NARROW_NS	10000		/* between two polls; if it is longer, the CPU ran other
 					 * threads */
-#define NR_NARROW	8		/* so many such ends in a window are enough */
+#define NR_NARROW	8		/* this number of such ends in a window is enough */
 /*
  * The longest time from the end of a kernel until the CPU sees its record. Assumed: an H200's
  * record of an empty kernel is visible 8.3 us after the launch call began, and most of that is
@@ -594,7 +594,7 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 	return 0;
 }
 
-/* ------------------------------------------------------------------- what is told of it */
+/* -------------------------------------------------------------------- the result */
 
 static int by_most(const void *a, const void *b)
 {

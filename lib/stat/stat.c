@@ -13,7 +13,7 @@
 #include "lib/records/records.h"
 #include "lib/stat/block.h"
 
-#define NR_SETTLING	16	/* after so many waits, missing names of functions are looked up */
+#define NR_SETTLING	16	/* waits after which missing names of functions are looked up */
 #define SEEN_PATIENCE	2000	/* in ms; after that the command must be stopped or dead */
 
 static const struct cuda_api *cuda;
