@@ -355,7 +355,7 @@ class Error(OSError):
     ...     Topology.open("sample:h200-b").set("0-66")
     ... except Error as error:
     ...     print(error.errno == errno.EINVAL, error)
-    True TPC 66 is not there: this GPU has TPCs 0-65
+    True TPC 66 does not exist: this GPU has TPCs 0-65
     """
 
     def __str__(self) -> str:
@@ -713,7 +713,7 @@ class Topology:
     (16, True)
     >>> topology.gpc_tpcs(9)
     Traceback (most recent call last):
-    gpupart.Error: GPC 9 is not there: this GPU has GPCs 0-7
+    gpupart.Error: GPC 9 does not exist: this GPU has GPCs 0-7
     """
 
     def __init__(self, pointer: _Pointer, keeps: Any = None) -> None:
@@ -1149,7 +1149,7 @@ class Gpu:
     None True
     >>> gpu.process = [3, 66]
     Traceback (most recent call last):
-    gpupart.Error: TPC 66 is not there: this GPU has TPCs 0-65
+    gpupart.Error: TPC 66 does not exist: this GPU has TPCs 0-65
     """
 
     _by_name: dict[Optional[str], Gpu] = {}
@@ -1216,7 +1216,7 @@ class Gpu:
         True
         >>> gpu.memory = "8 apples"
         Traceback (most recent call last):
-        gpupart.Error: '8 apples' has no unit that is known: wants K, M, G, T (of 1024), KB, \
+        gpupart.Error: '8 apples' has an unknown unit: must be K, M, G, T (of 1024), KB, \
 MB, .. (of 1000) or none, for bytes
         """
         c = _CTenant()
@@ -1749,7 +1749,7 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
     None
     >>> with partition(gpcs=9): pass
     Traceback (most recent call last):
-    gpupart.Error: GPC 9 is not there: this GPU has GPCs 0-7
+    gpupart.Error: GPC 9 does not exist: this GPU has GPCs 0-7
     """
 
     def __init__(self, *, gpcs: Optional[IndicesLike] = None, tpcs: Optional[IndicesLike] = None,

@@ -284,7 +284,7 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
 	/*
-	 * A created stream is told from a later one with the same handle by the object that the
+	 * A created stream and a later one with the same handle differ in the object that the
 	 * handle points to, which the driver names when it destroys the stream. self_check.c
 	 * verifies that, perhaps after this; if it does not hold, no stream ever has a set.
 	 */

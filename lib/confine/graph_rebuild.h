@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Has the driver build the nodes of an executable graph again, through a clone of its graph,
- * which no launch is made of. Must not know why.
+ * Makes the driver build the nodes of an executable graph again, through a clone of its graph
+ * from which nothing is launched.
  */
 #ifndef GPUPART_LIB_CONFINE_GRAPH_REBUILD_H
 #define GPUPART_LIB_CONFINE_GRAPH_REBUILD_H
 
 #include "lib/driver/cuda.h"
 
-/* The driver has all functions that it takes. */
+/* Whether the driver has all functions that this needs. */
 bool graph_can_rebuild(const struct cuda_api *cuda);
 
 /*
- * True: all nodes of @exec are built at the next launch, all but *some. @clone is of its
- * graph, and stays as it was. Where the change itself is refused the executable is as it was:
- * tried once more with less, which none can be too much for. Once it went through, going back
- * has nothing new to refuse.
+ * Returns true if all nodes of @exec, except *some, will be built at the next launch. @clone is
+ * a clone of its graph and stays unchanged. If the driver refuses the change, the executable is
+ * unchanged, and a smaller change is tried, which cannot exceed any limit. Changing back cannot
+ * be refused.
  */
 bool graph_rebuild(const struct cuda_api *cuda, void *exec, void *clone, bool *some);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Subscribes to the driver's callbacks and distributes them to observers. Registration takes a
- * lock; what runs in a callback reads what was published and takes none.
+ * Subscribes to the driver's callbacks and passes them to observers. Registration takes a lock.
+ * Code in a callback reads published data and takes no lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,18 +21,24 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 static bool subscribed, released;
-static bool tools_wanted;	/* by an option, not the environment */
+static bool tools_wanted;	/* requested by an option, not by the environment */
 static int tools_result = -ENOENT;
-static char tools_why[160] = "nobody asked for profilers to be let in";
+static char tools_why[160] = "profilers were not requested";
 static struct driver_table table;
 static const struct cuda_api *cuda;
 
-/* In the order of their begin: inner ones from the end, the others from the start. */
+/* In the order of their begin: inner ones fill the end of the array, the others the start. */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
-/* By number of a function: bit n is observers[n], whose row of the function row_of[n] has. */
+/*
+ * For each function number, bit n is set if observers[n] watches it; row_of[n] is its row
+ * there.
+ */
 static _Atomic uint16_t wants[DRIVER_MAX_CBID];
 static _Atomic uint8_t row_of[MAX_OBSERVERS][DRIVER_MAX_CBID];
-/* The name that the driver was seen to give it, once found right: the driver's strings stay. */
+/*
+ * The name that the driver uses, once it was found to be right; the driver's strings never
+ * change.
+ */
 static _Atomic(const char *) names[DRIVER_MAX_CBID];
 
 static void no_launch(const struct launch_params *params)
@@ -99,12 +105,12 @@ static inline void call_one(unsigned int n, int cbid, const struct cuda_call_par
 {
 	const struct driver_observer *observer = observer_at(n);
 
-	/* NULL: one whose functions were refused. */
+	/* NULL: the functions of this observer were refused. */
 	if (observer && (!inside || observer->own))
 		observer->call(row_at(observer, row_of[n][cbid]), params);
 }
 
-/* Out of line, so that a function that one observer watches saves no register for it. */
+/* Out of line, so that a function with one observer saves no register for it. */
 static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 					       const struct cuda_call_params *params)
 {
@@ -122,14 +128,14 @@ static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 
 static void on_call(int cbid, const struct cuda_call_params *params);
 
-/* For @left of the observers: a function by a name that was not seen yet. */
+/* Called for the observers in @left when a function is reported with a new name. */
 static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 						  const struct cuda_call_params *params)
 {
 	const char *name = driver_function_name(cbid);
 	const struct driver_observer *observer;
 
-	/* A number without a name is that of no observer's row. */
+	/* A function number without a name belongs to no observer's row. */
 	if (params->name && (!name || !strcmp(params->name, name))) {
 		atomic_store_explicit(&names[cbid], params->name, memory_order_relaxed);
 		on_call(cbid, params);
@@ -143,7 +149,7 @@ static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 	}
 }
 
-/* Out of line, so that a launch saves no register for it; what it calls ends it. */
+/* Out of line, so that a launch saves no register for it; it is called in tail position. */
 static __attribute__((noinline)) void on_call(int cbid, const struct cuda_call_params *params)
 {
 	unsigned int left;
@@ -176,8 +182,8 @@ static __attribute__((noinline)) void on_resource(int cbid, const struct resourc
 }
 
 /*
- * What the driver calls. What a pool has at hand takes the driver 0.2 us, and each instruction is
- * seen there.
+ * The driver's callback. An allocation that the pool can satisfy takes the driver 0.2 us, so
+ * each instruction here is measurable.
  */
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {
@@ -202,15 +208,15 @@ static int enable_none(uint32_t on, uint32_t handle, int domain, int cbid)
 }
 
 /*
- * Nothing more is watched: CUDA does not work there, and another thread of the parent may have
- * been in the driver, whose locks then stay taken.
+ * Stops all observation: CUDA does not work in the child, and another thread of the parent may
+ * have been in the driver, whose locks then stay locked.
  */
 static void in_child(void)
 {
 	table.enable = enable_none;
 }
 
-/* With the lock held. -1: it is not registered. */
+/* Returns -1 if it is not registered. The caller holds the lock. */
 static int number_of(const struct driver_observer *observer)
 {
 	for (int n = 0; n < MAX_OBSERVERS; n++)
@@ -219,7 +225,7 @@ static int number_of(const struct driver_observer *observer)
 	return -1;
 }
 
-/* With the lock held. -1: there is none. */
+/* Returns -1 if there is none. The caller holds the lock. */
 static int free_place(const struct driver_observer *observer)
 {
 	for (int i = 0; i < MAX_OBSERVERS; i++) {
@@ -231,7 +237,7 @@ static int free_place(const struct driver_observer *observer)
 	return -1;
 }
 
-/* With the lock held. Some drivers lack some: the first is the one that tells. */
+/* Some drivers lack some functions; the first decides. The caller holds the lock. */
 static int watch_one(unsigned int number, int cbid, unsigned int row, bool on)
 {
 	uint16_t bit = 1u << number, others = ~bit;
@@ -264,17 +270,17 @@ static int watch(const struct driver_observer *observer, unsigned int group, boo
 	return first < 0 ? 0 : first;
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static int subscribe_only(struct gpupart *gp, const struct cuda_api *api,
 			  driver_callback_fn callback, struct driver_table *into)
 {
 	if (released)
 		return ctx_fail(gp, -ESHUTDOWN,
-				"this process was detached: what it did since was not seen");
+				"this process was detached: later events were missed, so it cannot attach again");
 	return driver_subscribe(gp, api, callback, into);
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static int subscribe(struct gpupart *gp, const struct cuda_api *api,
 		     const struct driver_observer *observer)
 {
@@ -289,7 +295,7 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api,
 			     &table);
 	if (err)
 		return err;
-	/* A program is confined whether or not it can be profiled. */
+	/* Launches are confined whether or not profilers can be let in. */
 	if (wanted) {
 		tools_result = tools_let_in(gp, &table);
 		snprintf(tools_why, sizeof(tools_why), "%s",
@@ -301,13 +307,13 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api,
 	return 0;
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static int add(struct gpupart *gp, const struct driver_observer *observer)
 {
 	int n = free_place(observer), result;
 
 	if (n < 0)
-		return ctx_fail(gp, -ENOSPC, "no room for the observer \"%s\": there are %d",
+		return ctx_fail(gp, -ENOSPC, "too many observers for \"%s\": there are %d",
 				observer->name, MAX_OBSERVERS);
 	if (observer->launch) {
 		result = table.enable(1, table.handle, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT);
@@ -322,7 +328,7 @@ static int add(struct gpupart *gp, const struct driver_observer *observer)
 	if (result) {
 		watch(observer, 0, false);
 		atomic_store(&observers[n], NULL);
-		return ctx_fail(gp, -EOPNOTSUPP, "this driver does not tell of its functions: %s",
+		return ctx_fail(gp, -EOPNOTSUPP, "this driver does not report calls: %s",
 				cuda_words(cuda, result));
 	}
 	return 0;
@@ -367,7 +373,7 @@ int driver_free(struct gpupart *gp, const struct cuda_api *api)
 	if (subscribed || err)
 		return err;
 	result = tried.unsubscribe(tried.handle);
-	return result ? ctx_fail(gp, -EIO, "this driver keeps a subscription: %s",
+	return result ? ctx_fail(gp, -EIO, "this driver keeps the subscription: %s",
 				 cuda_words(api, result)) : 0;
 }
 
@@ -393,7 +399,7 @@ int driver_release(struct gpupart *gp)
 	atomic_store(&on_launch, no_launch);
 	for (int n = 0; n < MAX_OBSERVERS; n++)
 		atomic_store(&observers[n], NULL);
-	/* Who still watches functions asks for nothing of the subscription that was. */
+	/* Observers that still watch functions must not use the ended subscription. */
 	table.enable = enable_none;
 	released = true;
 	subscribed = false;
@@ -414,7 +420,7 @@ int driver_tools_want(struct gpupart *gp)
 	FORK_HOLD(&lock);
 	tools_wanted = !subscribed || tools_result != -ENOENT;
 	return tools_wanted ? 0 : ctx_fail(gp, -EBUSY,
-			"this process is attached already, with no profiler let in");
+			"this process is attached already, without profilers");
 }
 
 int driver_tools(struct gpupart *gp)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry points of NVIDIA's driver library that we use, opened at run time: no
- * CUDA headers to build, no link to libcuda. Types are ours; numbers are CUDA's
- * documented ABI.
+ * The entry points of NVIDIA's driver library that gpupart uses, found at run time: neither
+ * CUDA headers nor a link to libcuda are needed to build. The types are defined here; the
+ * numbers are CUDA's documented ABI.
  */
 #ifndef GPUPART_LIB_DRIVER_CUDA_H
 #define GPUPART_LIB_DRIVER_CUDA_H
 
 #include "lib/core/ctx.h"
 
-typedef int cuda_result;		/* CUresult, 0 is success */
+typedef int cuda_result;		/* CUresult; 0 is success */
 typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 
 #define CUDA_ERROR_INVALID_VALUE 1
@@ -85,10 +85,10 @@ struct cuda_launch_config {
 #define CUDA_HOST_DEVICEMAP	2	/* of cuMemHostRegister */
 
 #define CUDA_RESOURCE_SM	1
-#define CUDA_SM_UNIT		8	/* SMs in which the driver parts a GPU */
-#define CUDA_GREEN_DEFAULT_STREAM 1	/* must be said */
+#define CUDA_SM_UNIT		8	/* the driver splits a GPU into multiples of this */
+#define CUDA_GREEN_DEFAULT_STREAM 1	/* required flag */
 
-/* CUdevResource of that type. */
+/* CUdevResource of the SM type. */
 struct cuda_resource {
 	int type;
 	unsigned char pad[92];
@@ -97,7 +97,7 @@ struct cuda_resource {
 
 #define CUDA_AFFINITY_SM_COUNT	0
 
-/* CUexecAffinityParam of that type. */
+/* CUexecAffinityParam of the SM type. */
 struct cuda_affinity {
 	int type;
 	unsigned int nr_sms;
@@ -179,7 +179,10 @@ struct cuda_graph_update {
 	void *node, *from;
 };
 
-/* name in our table, symbol in the library, arguments; the second list may be missing. */
+/*
+ * Member of cuda_api, symbol in the library, arguments. Functions of the second list may be
+ * missing.
+ */
 #define CUDA_NEEDED(F) \
 	F(init, "cuInit", (unsigned int)) \
 	F(device_count, "cuDeviceGetCount", (int *)) \
@@ -278,8 +281,8 @@ struct cuda_graph_update {
 	F(alloc_node_get, "cuGraphMemAllocNodeGetParams", (void *, struct cuda_alloc_node *))
 
 /*
- * What a callback at the begin or the end of one of the driver's functions gets, as it was
- * measured: Documentation/internals/hardware.md, "Functions".
+ * The parameters of a callback at the begin or end of a driver function, as measured:
+ * Documentation/internals/hardware.md, "Functions".
  */
 struct cuda_call_params {
 	uint32_t size, pad;
@@ -294,31 +297,35 @@ struct cuda_call_params {
 
 enum { CUDA_SITE_BEGIN, CUDA_SITE_END };
 
-/* Pointers to functions alone: cuda.c fills it by their order. */
+/* Contains only function pointers: cuda.c fills it in their order. */
 struct cuda_api {
 #define CUDA_MEMBER(member, symbol, args) cuda_result (*member) args;
 	CUDA_NEEDED(CUDA_MEMBER)
 	CUDA_OPTIONAL(CUDA_MEMBER)
 #undef CUDA_MEMBER
-	/* Of the simulated driver alone: which capture CUDA device N is made of. */
+	/* Only in the simulated driver: the capture that CUDA device N is made from. */
 	const char *(*sim_capture)(int device);
 	int (*sim_topology)(int device, struct gpupart_topology *topo, size_t size);
-	/* Bytes of its memory that this process has, and all. */
+	/* The bytes of its memory that this process and all processes use. */
 	int (*sim_memory)(int device, uint64_t *own, uint64_t *all);
 	int (*sim_processes)(int device);
 };
 
 /*
- * Opens libcuda.so.1 once for the process and keeps it. -ENOENT with the loader's
- * words; -EOPNOTSUPP where an entry point is missing, naming it. Does not call cuInit.
+ * Opens libcuda.so.1, once for the process, and keeps it open. Does not call cuInit. -ENOENT:
+ * the error sentence has the loader's message. -EOPNOTSUPP: an entry point is missing; the
+ * error sentence names it.
  */
 int cuda_open(struct gpupart *gp, const struct cuda_api **api);
 
-/* The same, but only if the process has it loaded already; NULL otherwise. */
+/* The same, but only if the process has already loaded it; otherwise NULL. */
 GPUPART_PRIVATE
 const struct cuda_api *cuda_loaded(void);
 
-/* "CUDA_ERROR_INVALID_VALUE (1)": in a static buffer of the thread. */
+/*
+ * The name of a result, for example "CUDA_ERROR_INVALID_VALUE (1)", in a static buffer of the
+ * thread.
+ */
 GPUPART_PRIVATE
 const char *cuda_words(const struct cuda_api *api, cuda_result result);
 

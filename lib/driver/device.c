@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Attached GPUs, CUDA's numbers of them, and which one a context is on. What is asked for in a
- * launch takes no lock.
+ * Attached GPUs, their CUDA device numbers, and the GPU of a context. Look-ups in a launch take
+ * no lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,14 +16,13 @@ static pthread_mutex_t add_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(add_lock);
 static const struct cuda_api *cuda;
 
-/* Attached GPUs: written under the lock, a pointer at a time, never taken away. */
+/* Attached GPUs: pointers are written one at a time with the lock held, and never removed. */
 static _Atomic(struct driver_gpu *) gpus[MAX_GPUS];
 static atomic_uint nr_gpus;
 
 /*
- * CUDA's device numbers: nr_devices is 0 until a launch or an attach found out.
- * by_device says which attached GPU each is; a number whose GPU is not attached (yet)
- * has NULL.
+ * CUDA's device numbers. nr_devices is 0 until a launch or an attach finds it out. by_device
+ * maps a number to its attached GPU, NULL if that is not attached (yet).
  */
 static atomic_uint nr_devices;
 static _Atomic(struct driver_gpu *) by_device[MAX_GPUS];
@@ -31,18 +30,18 @@ static atomic_uint known_gpus;	/* nr_gpus when by_device was filled */
 _Atomic(struct driver_gpu *) driver_only_gpu;
 
 /*
- * The devices of contexts: address * MAX_GPUS + device in one word, so that neither is read
- * without the other. Each in one of a few places. Addresses are multiples of 16, which leaves
- * two bits for what is known.
+ * The devices of contexts: address * MAX_GPUS + device in one word, so that both are read
+ * together. Each context has a few possible places. Addresses are multiples of 16, which leaves
+ * two bits for flags.
  */
 #define NR_CONTEXTS 256
 #define NR_CONTEXT_PLACES 8
 #define CONTEXT_ALIGN 16
-/* The driver told when it was made, so it tells when it goes: no need to ask in a launch. */
+/* The driver reported its creation, so it will report its end: launches need not ask again. */
 #define CONTEXT_TOLD MAX_GPUS
-#define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* which device it is on was not seen yet */
+#define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* its device is not known yet */
 static _Atomic uint64_t contexts[NR_CONTEXTS];
-static atomic_bool ends_told;	/* the driver tells when a context goes */
+static atomic_bool ends_told;	/* the driver reports when a context is destroyed */
 
 static void limits_learn(struct driver_gpu *gpu, int device)
 {
@@ -57,7 +56,7 @@ static void limits_learn(struct driver_gpu *gpu, int device)
 	for (int i = 0; i < 4; i++)
 		if (cuda->device_attr(&value[i], attr[i], device) || value[i] < 0)
 			return;
-	/* Two threads that come here at once write the same. */
+	/* Two threads that do this at once write the same values. */
 	gpu->map.sm = (struct tmd_sm_limits){
 		.threads = value[0], .registers = value[1],
 		.shared = value[2], .blocks = value[3],
@@ -76,8 +75,8 @@ int driver_device_pci(const struct cuda_api *api, int device, char pci[20])
 }
 
 /*
- * Finds CUDA's numbers of the attached GPUs. Called in the first launch at the latest:
- * these driver functions were seen to be safe there. No harm if two threads do it.
+ * Finds CUDA's numbers of the attached GPUs, in the first launch at the latest: these driver
+ * functions are known to be safe there. It does not matter if two threads do it.
  */
 __attribute__((cold))
 static void devices_learn(void)
@@ -95,7 +94,7 @@ static void devices_learn(void)
 
 		if (!driver_device_pci(cuda, device, pci))
 			gpu = driver_gpu_find(pci);
-		/* GPUs are never detached: one that another thread found meanwhile stays. */
+		/* GPUs are never detached: keep one that another thread found meanwhile. */
 		if (!gpu)
 			continue;
 		limits_learn(gpu, device);
@@ -107,20 +106,20 @@ static void devices_learn(void)
 	atomic_store_explicit(&nr_devices, count, memory_order_release);
 }
 
-/* The @n'th place where @ctx may stand. */
+/* Possible place number @n of @ctx. */
 static _Atomic uint64_t *context_place(const void *ctx, unsigned int n)
 {
 	return &contexts[(((uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 24) + n) % NR_CONTEXTS];
 }
 
-/* An empty place is of no context, nor of a launch that has none. */
+/* An empty place does not match, not even a launch without a context. */
 static bool word_is_of(uint64_t word, const void *ctx)
 {
 	return ctx && (word & -(uint64_t)(MAX_GPUS * CONTEXT_ALIGN)) ==
 			      (uintptr_t)ctx * (uint64_t)MAX_GPUS;
 }
 
-/* What is known of @ctx, and where; 0 and no place: nothing. */
+/* The word of @ctx and its place; 0 and no place: unknown. */
 static inline uint64_t context_find(const void *ctx, _Atomic uint64_t **place)
 {
 	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
@@ -137,7 +136,7 @@ static inline uint64_t context_find(const void *ctx, _Atomic uint64_t **place)
 
 static void context_add(const void *ctx, uint64_t word)
 {
-	/* Two threads that do this at once may leave it in two places: both say the same. */
+	/* Two threads that do this at once may write it to two places, with equal values. */
 	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
 		uint64_t found = 0;
 
@@ -159,11 +158,14 @@ void driver_context_on(const void *ctx, int device)
 	if (!found)
 		context_add(ctx, word);
 	else if (found != word)
-		/* Another place's context, by now: then this one is found by asking again. */
+		/*
+		 * If the place now belongs to another context, the driver is asked again for
+		 * this one.
+		 */
 		atomic_compare_exchange_strong(place, &found, word);
 }
 
-/* Only this context's words: one that another has put there meanwhile stays. */
+/* Removes only this context's words, not those that another one wrote there meanwhile. */
 static void context_forget(const void *ctx)
 {
 	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
@@ -174,7 +176,7 @@ static void context_forget(const void *ctx)
 	}
 }
 
-/* A new one: whatever stood for its address was of another that is gone. */
+/* A new context: words for its address belong to an earlier one that was destroyed. */
 static void context_made(const void *ctx)
 {
 	context_forget(ctx);
@@ -184,7 +186,10 @@ static void context_made(const void *ctx)
 				 CONTEXT_TOLD | CONTEXT_NO_DEVICE);
 }
 
-/* If @ctx is current the driver says which device it is on: true. Else nobody knows. */
+/*
+ * Asks the driver for the device of @ctx, which works only if it is current; false if it is
+ * not.
+ */
 static bool context_ask(const void *ctx, int *device)
 {
 	void *current = NULL;
@@ -196,7 +201,9 @@ static bool context_ask(const void *ctx, int *device)
 	return true;
 }
 
-/* Whether @word says which device its context is on, and holds until the context goes. */
+/*
+ * Whether @word has the device of its context, and stays valid until the context is destroyed.
+ */
 static inline bool word_holds(uint64_t word)
 {
 	return (word & (CONTEXT_TOLD | CONTEXT_NO_DEVICE)) == CONTEXT_TOLD;
@@ -226,7 +233,7 @@ static __attribute__((cold)) void devices_know(void)
 		devices_learn();
 }
 
-/* Out of line, so that a launch in a context that is known saves no register for it. */
+/* Out of line, so that a launch in a known context saves no register for it. */
 static __attribute__((noinline)) struct driver_gpu *gpu_found_out(void *ctx)
 {
 	devices_know();
@@ -276,8 +283,8 @@ struct driver_gpu *driver_gpu_find(const char *pci)
 }
 
 /*
- * Something was made in a context, which is current then: a later launch in it may find another
- * one current. Not asked for where CUDA shows one device.
+ * An object was created in a context, which is current now; at a later launch in it another one
+ * may be current. Not needed if CUDA shows one device.
  */
 static void on_resource(int cbid, const struct resource_params *params)
 {
@@ -306,9 +313,9 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 	if (err)
 		return err;
 	atomic_store(&ends_told, !driver_watch_resource(DRIVER_CTX_GOES));
-	/* Without this the driver is asked in each launch where there are several GPUs. */
+	/* Without this event the driver is asked at each launch if there are several GPUs. */
 	driver_watch_resource(DRIVER_CTX_MADE);
-	/* Without these a context is known when it is current in a launch. */
+	/* Without these events a context only becomes known when it is current in a launch. */
 	driver_watch_resource(DRIVER_STREAM_MADE);
 	driver_watch_resource(DRIVER_MODULE_LOADED);
 	return 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's table of callbacks. It is recognised by what its entries do, not by its size:
- * drivers 450 to 555 and 580.159.04 have tables of 72 to 96 bytes whose common slots do the same.
+ * The driver's table of callbacks. It is recognised by the behaviour of its entries and not by
+ * its size: drivers 450 to 555 and 580.159.04 have tables of 72 to 96 bytes whose common slots
+ * behave alike.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,14 +16,14 @@ static const unsigned char table_uuid[16] = {
 };
 
 #define SLOTS_NEEDED	(SLOT_ENABLE + 1)
-#define MAX_TABLE_BYTES	1024	/* far beyond any that was seen: another thing, not a table */
+#define MAX_TABLE_BYTES	1024	/* much larger than any known table: not a table */
 
-#define FEATURE_GREEN	7	/* without it the driver makes no green context any more */
+#define FEATURE_GREEN	7	/* without it the driver refuses to create green contexts */
 
-#define NR_LAUNCH_CBIDS	4	/* of DRIVER_DOMAIN_LAUNCH: 0 to 3, in every driver */
+#define NR_LAUNCH_CBIDS	4	/* of DRIVER_DOMAIN_LAUNCH: 0 to 3 in every driver */
 
 struct slots {
-	void (*entry[NR_SLOTS])(void);	/* NULL beyond the table's own size */
+	void (*entry[NR_SLOTS])(void);	/* NULL after the end of the table */
 };
 
 static int slots_read(struct gpupart *gp, const void *found, struct slots *slots, size_t *bytes)
@@ -36,7 +37,7 @@ static int slots_read(struct gpupart *gp, const void *found, struct slots *slots
 	if (size % sizeof(void *) || size < SLOTS_NEEDED * sizeof(void *) ||
 	    size > MAX_TABLE_BYTES)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"this driver's callback table is not one that we know: its size is %llu, not a multiple of 8 from %zu to %d",
+				"this driver's callback table has an unknown size: %llu, must be a multiple of 8 from %zu to %d",
 				(unsigned long long)size, SLOTS_NEEDED * sizeof(void *),
 				MAX_TABLE_BYTES);
 	*bytes = size;
@@ -54,7 +55,7 @@ static int slots_read(struct gpupart *gp, const void *found, struct slots *slots
 	return 0;
 }
 
-/* Callbacks 0 to 3 of a launch can be enabled and disabled; there is no callback 4. */
+/* Launch callbacks 0 to 3 can be enabled and disabled; there is no callback 4. */
 static int recognise(struct gpupart *gp, const struct driver_table *table)
 {
 	for (int cbid = 0; cbid <= NR_LAUNCH_CBIDS; cbid++) {
@@ -64,13 +65,13 @@ static int recognise(struct gpupart *gp, const struct driver_table *table)
 
 		if (on != wanted || off != wanted)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"this driver's callback table of %zu bytes is not one that we know: launch callback %d gave %d and %d when enabled and disabled, in place of %d",
+					"this driver's callback table of %zu bytes is unknown: enabling and disabling launch callback %d returned %d and %d instead of %d",
 					table->bytes, cbid, on, off, wanted);
 	}
 	return 0;
 }
 
-/* What the table cannot tell, or does not know, stays undeclared. */
+/* Features that the table does not have, or does not know, stay undeclared. */
 static void declare(const struct slots *slots, struct driver_table *table)
 {
 	int (*features)(uint32_t *, uint32_t, uint32_t);
@@ -107,7 +108,7 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 	result = subscribe(&table->handle, callback, NULL);
 	if (result == CUDA_ERROR_ALREADY_ACQUIRED)
 		return ctx_fail(gp, -EBUSY,
-				"another tool has the driver's one place for such: a profiler (CUPTI, ncu), or a second copy of gpupart");
+				"another tool is already attached to the CUDA driver, which accepts one: a profiler (CUPTI, ncu), or a second copy of gpupart");
 	if (result)
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver refused a launch callback: %s",
 				cuda_words(api, result));
@@ -118,6 +119,6 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 	}
 	result = table->unsubscribe(table->handle);
 	return result ? ctx_fail_because(gp, err,
-			"the subscription stays until the process ends, entry %d gave %d",
+			"the subscription stays until the process ends: entry %d returned %d",
 			SLOT_UNSUBSCRIBE, result) : err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver's table of callbacks: finds it, subscribes, and proves by what it accepts that
- * it is the table that was measured.
+ * The driver's table of callbacks: finds it, subscribes, and proves by its behaviour that it is
+ * the table that was measured.
  */
 #ifndef GPUPART_LIB_DRIVER_TABLE_H
 #define GPUPART_LIB_DRIVER_TABLE_H
@@ -13,7 +13,9 @@
 #define DRIVER_DOMAIN_API	6
 #define DRIVER_DOMAIN_LAUNCH	0xb
 
-/* Its entries that are used; a table may end before any. Source: hardware.md, "Callback". */
+/*
+ * The slots that are used; a table may end before any of them. Source: hardware.md, "Callback".
+ */
 enum slot {
 	SLOT_BYTES = 0,
 	SLOT_SUBSCRIBE = 3,		/* (uint32_t *handle, callback, void *user) */
@@ -21,9 +23,11 @@ enum slot {
 	SLOT_ENABLE = 6,		/* (uint32_t on, uint32_t handle, int domain, int cbid) */
 	SLOT_ENABLE_DOMAIN = 7,		/* (uint32_t on, uint32_t handle, int domain) */
 	SLOT_ENABLE_ALL = 8,		/* (uint32_t on, uint32_t handle) */
-	SLOT_FEATURE = 9,		/* (1, uint32_t handle, uint32_t feature): copes with it */
+	SLOT_FEATURE = 9,		/* (1, uint32_t handle, uint32_t feature): the tool
+					 * supports it */
 	SLOT_FEATURES = 10,		/* (uint32_t *count, 0, uint32_t handle) */
-	SLOT_SUBSCRIBE_NAMED = 11,	/* subscribe's, const char *name, char *other, size_t len */
+	SLOT_SUBSCRIBE_NAMED = 11,	/* as subscribe, then const char *name, char *other,
+					 * size_t len */
 	NR_SLOTS,
 };
 
@@ -31,19 +35,19 @@ typedef void (*driver_callback_fn)(void *user, int domain, int cbid, const void 
 typedef int (*driver_enable_fn)(uint32_t on, uint32_t handle, int domain, int cbid);
 
 struct driver_table {
-	const void *at;		/* the driver's; it stays there */
-	size_t bytes;		/* of the table, as its slot 0 says */
-	int nr_features;	/* -1: this table has no slot that tells */
-	bool green;		/* the driver makes green contexts beside the subscription */
+	const void *at;		/* in the driver, at a constant address */
+	size_t bytes;		/* size of the table, from its slot 0 */
+	int nr_features;	/* -1: this table has no slot for it */
+	bool green;		/* green contexts can be created despite the subscription */
 	uint32_t handle;	/* of the subscription */
 	driver_enable_fn enable;
 	int (*unsubscribe)(uint32_t handle);
 };
 
 /*
- * Subscribes; works before cuInit. Nothing is enabled afterwards, and nothing is subscribed
- * after a failure: -EOPNOTSUPP with what was found instead, -EBUSY where another tool has the
- * driver's one place. No lock; the caller calls it once.
+ * Subscribes; works before cuInit. No callback is enabled yet, and after a failure there is no
+ * subscription. -EOPNOTSUPP: the error sentence says what was found instead. -EBUSY: another
+ * tool is attached to the driver, which accepts one. Takes no lock; call it once.
  */
 int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_callback_fn callback,
 		     struct driver_table *table);

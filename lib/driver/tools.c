@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's table with entries of ours: what subscribes through them shares our subscription.
- * Measured: Documentation/internals/hardware.md, "Callback". The driver sees one subscriber, whose
- * functions are enabled while we or the tool want them.
+ * Replaces entries of the driver's table, so that a tool that subscribes through them shares
+ * our subscription. Measured: Documentation/internals/hardware.md, "Callback". The driver sees
+ * one subscriber; a function is enabled while we or the tool want it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 #define NR_DOMAINS	32
 #define NR_CBIDS	1024
-#define NAME_LEN	64	/* the longest that was seen to be accepted, and its end */
+#define NAME_LEN	64	/* the longest name that is known to be accepted, with its end */
 
 struct tool {
 	struct tool *next;
@@ -27,23 +27,24 @@ struct tool {
 	char name[NAME_LEN];
 };
 
-/* Held while an entry of ours runs, and so across calls of the driver. */
+/* Held while one of our entries runs, and so across driver calls. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-static _Atomic(void *) *table;		/* the driver's; NULL: nobody is let in */
-static size_t table_bytes;		/* of it, as far as it is looked at */
-static void *of_driver[NR_SLOTS];	/* its own entries; NULL: beyond its end, or not replaced */
+static _Atomic(void *) *table;		/* in the driver; NULL: no tool is let in */
+static size_t table_bytes;		/* of the table, as far as it is used */
+static void *of_driver[NR_SLOTS];	/* its original entries; NULL: beyond its end, or not
+					 * replaced */
 static uint32_t our_handle;
 static driver_callback_fn our_callback;
 static bool (*is_own)(void);
 static int (*driver_enable)(uint32_t on, uint32_t handle, int domain, int cbid);
 
-/* Those that there were: a callback that still runs may read the last one, so none is freed. */
+/* Former tools: a callback that still runs may read the last one, so none is freed. */
 static struct tool *known;
 static _Atomic(const struct tool *) tool;
 
-/* What we and what the tool enabled: a bit a cbid. */
+/* What we and what the tool enabled: one bit for each cbid. */
 struct enabled {
 	_Atomic uint64_t cbids[NR_DOMAINS][NR_CBIDS / 64];
 };
@@ -62,7 +63,9 @@ static bool has(struct enabled *of, int domain, int cbid)
 			       cbid % 64 & 1;
 }
 
-/* The library's own calls and launches are not the program's; its contexts and streams are real. */
+/*
+ * Launches and calls of the library are hidden from the tool; its contexts and streams are not.
+ */
 static void call_tool(int domain, int cbid, const void *params)
 {
 	const struct tool *to = atomic_load_explicit(&tool, memory_order_acquire);
@@ -78,7 +81,7 @@ static void call_ours(int domain, int cbid, const void *params)
 		our_callback(NULL, domain, cbid, params);
 }
 
-/* Our bits are the last that are put into a TMD. What a call began with is the tool's to see. */
+/* Our bits are put into a TMD last. The tool sees the arguments that the call began with. */
 static void call_both(void *user, int domain, int cbid, const void *params)
 {
 	const struct cuda_call_params *call = params;
@@ -101,7 +104,7 @@ driver_callback_fn tools_callback(driver_callback_fn callback, bool (*own)(void)
 	return call_both;
 }
 
-/* With the lock held: the driver's function is on while one of both wants it. */
+/* A function is on while one of the two wants it. The caller holds the lock. */
 static int enable_for(struct enabled *of, const struct enabled *other, uint32_t on, int domain,
 		      int cbid)
 {
@@ -136,7 +139,7 @@ static int enable_ours(uint32_t on, uint32_t handle, int domain, int cbid)
 	return enable_for(&ours, &tools, on, domain, cbid);
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static bool is_subscribed(uint32_t handle)
 {
 	return handle == our_handle && atomic_load(&tool);
@@ -149,7 +152,7 @@ static int tool_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 				       CUDA_ERROR_INVALID_VALUE;
 }
 
-/* With the lock held: all of domains @first to @last, or none. */
+/* Marks all of domains @first to @last, or none. The caller holds the lock. */
 static void mark_domains(bool on, int first, int last)
 {
 	for (int domain = first; domain <= last; domain++)
@@ -160,7 +163,9 @@ static void mark_domains(bool on, int first, int last)
 				atomic_fetch_or(word, 1ull << cbid % 64);
 			} else if (has(&tools, domain, cbid)) {
 				enable_for(&tools, &ours, 0, domain, cbid);
-				/* Also of functions that are none: a whole domain was enabled. */
+				/*
+				 * Includes unused numbers, because a whole domain was enabled.
+				 */
 				atomic_fetch_and(word, ~(1ull << cbid % 64));
 			}
 		}
@@ -196,7 +201,7 @@ static int tool_enable_all(uint32_t on, uint32_t handle)
 	return enable_domains(on, handle, 0, NR_DOMAINS - 1);
 }
 
-/* With the lock held. NULL: no memory. */
+/* NULL: out of memory. The caller holds the lock. */
 static const struct tool *remember(driver_callback_fn callback, void *user, const char *name)
 {
 	struct tool *new;
@@ -266,7 +271,7 @@ static const struct {
 
 #define NR_REPLACED (sizeof(replaced) / sizeof(replaced[0]))
 
-/* How the memory from @start to @end is protected now, all of it alike; -1: not known. */
+/* The current protection of the memory from @start to @end, if it is uniform; -1: unknown. */
 static int protection_of(uintptr_t start, uintptr_t end)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -298,7 +303,7 @@ static void write_slots(bool in)
 	}
 }
 
-/* The memory is writable meanwhile, and as it was afterwards. */
+/* Makes the memory writable for the change, and restores its protection. */
 static int replace(struct gpupart *gp, bool in)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE), start = (uintptr_t)table & -page;
@@ -307,11 +312,11 @@ static int replace(struct gpupart *gp, bool in)
 
 	if (was < 0 || was & PROT_EXEC)
 		return ctx_fail(gp, -EACCES,
-				"profilers are not let in: the driver's callback table lies in memory that is %s",
-				was < 0 ? "not of one kind" : "executable");
+				"profilers cannot be let in: the driver's callback table is in memory that is %s",
+				was < 0 ? "of several kinds" : "executable");
 	if (!(was & PROT_WRITE) && mprotect((void *)start, len, was | PROT_WRITE))
 		return ctx_fail(gp, -EACCES,
-				"profilers are not let in: the driver's callback table cannot be made writable: %s",
+				"profilers cannot be let in: the driver's callback table cannot be made writable: %s",
 				strerror(errno));
 	write_slots(in);
 	if (!(was & PROT_WRITE))
@@ -334,7 +339,7 @@ int tools_let_in(struct gpupart *gp, struct driver_table *found)
 	err = replace(gp, true);
 	if (err)
 		table = NULL;
-	/* Also then: call_both() passes on what is known to be ours. */
+	/* Also on failure: call_both() only passes on callbacks that it knows to be ours. */
 	found->enable = enable_ours;
 	return err;
 }
@@ -348,7 +353,7 @@ int tools_shut_out(struct gpupart *gp)
 	there = atomic_load(&tool);
 	if (there)
 		return ctx_fail(gp, -EBUSY, "a profiler is subscribed: %s",
-				there->name[0] ? there->name : "one without a name");
+				there->name[0] ? there->name : "it gave no name");
 	err = table ? replace(gp, false) : 0;
 	if (!err)
 		table = NULL;

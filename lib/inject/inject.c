@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpupart-inject.so: brings the limit and the memory quota of `gpupart run`, and what `gpupart
- * stat` counts, into a program that was not built for it. The driver loads it at cuInit
- * (CUDA_INJECTION64_PATH) and calls InitializeInjection(); a process that never calls cuInit is
- * not touched.
+ * libgpupart-inject.so: applies the limit and the memory quota of `gpupart run`, and the
+ * measurement of `gpupart stat`, to programs that do not use the library. The driver loads it
+ * at cuInit (CUDA_INJECTION64_PATH) and calls InitializeInjection(). It does nothing in a
+ * process that never calls cuInit.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
-static struct gpupart *gp;	/* NULL: not begun, or no memory */
+static struct gpupart *gp;	/* NULL: not opened yet, or out of memory */
 
 __attribute__((format(printf, 2, 3)))
 static void say(bool always, const char *fmt, ...)
@@ -30,7 +30,7 @@ static void say(bool always, const char *fmt, ...)
 	va_list ap;
 	int fd;
 
-	/* A pipe that nobody reads must not stop the program. */
+	/* A pipe without a reader must not block the program. */
 	fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
 	if (fd >= 0)
 		log = fdopen(fd, "a");
@@ -44,20 +44,20 @@ static void say(bool always, const char *fmt, ...)
 		fclose(log);
 }
 
-/* The job that @named was begun in, through runs inside runs; "" for NULL. */
+/* The outermost job around @named, through nested runs; "" for NULL. */
 static void outermost_job(const char *named, char *id)
 {
 	struct gpupart_job *list;
 	int room, nr, i;
 
 	snprintf(id, GPUPART_JOB_STRLEN, "%s", named ? named : "");
-	/* A node's own is in none. */
+	/* Grants are not nested. */
 	if (!*id || !strncmp(id, "0-", 2))
 		return;
 	room = gpupart_job_list(NULL, NULL, 0, sizeof(struct gpupart_job)) + 16;
 	list = calloc(room, sizeof(*list));
 	nr = list ? gpupart_job_list(NULL, list, room, sizeof(struct gpupart_job)) : 0;
-	/* No more steps than there are jobs: notes of the user's may lead round. */
+	/* At most as many steps as there are jobs: a user's records could form a cycle. */
 	for (int steps = 0; steps < nr && steps < room; steps++) {
 		for (i = 0; i < nr && i < room && strcmp(list[i].id, id); i++)
 			;
@@ -68,7 +68,7 @@ static void outermost_job(const char *named, char *id)
 	free(list);
 }
 
-/* How well a part fits what the environment says: 0 not this user's, more is better. */
+/* How well a grant matches the environment: 0: not this user's; more is better. */
 static int fits(const struct gpupart_grant *grant, const struct environment *told, const char *job)
 {
 	if (grant->uid != geteuid() || gpupart_tpcset_empty(&grant->set))
@@ -78,9 +78,10 @@ static int fits(const struct gpupart_grant *grant, const struct environment *tol
 }
 
 /*
- * What a node gave this user, who is not root: of several parts the one that his environment
- * names, else the first. False: nothing, as everywhere but in a scheduler's jobs. A strict one of
- * no GPU, which cannot be attached to, where a user namespace hides which are his.
+ * Finds the grant of this user, if it is not root: of several the one that the environment
+ * names, else the first. False: there is none, as on most machines. If a user namespace hides
+ * which grants are the user's, the result is a strict grant without a GPU, which cannot be
+ * attached.
  */
 static bool given(const struct environment *told, struct gpupart_grant *grant)
 {
@@ -114,8 +115,8 @@ static const char *own_path(void)
 }
 
 /*
- * By LD_PRELOAD: the slot was another tool's. We take it, and call that tool in our
- * turn, so that both are there at cuInit.
+ * Loaded by LD_PRELOAD, because another tool had the injection slot. Takes the slot and calls
+ * that tool later, so that both are loaded at cuInit.
  */
 __attribute__((constructor))
 static void preloaded(void)
@@ -143,12 +144,15 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 	return list;
 }
 
-/* Why the run of this process would learn nothing of it; "": it does, or there is none. */
+/* The reason why this process cannot report to its run; "": it can, or there is no run. */
 static char unreported[256];
-/* And not for its version alone: a strict process is then as one of --exec, whose run is gone. */
+/*
+ * And the reason is not just its version: a strict process then behaves as with --exec, where
+ * the run has ended.
+ */
 static bool unreachable;
 
-static pid_t confined;	/* a child of a fork did nothing of what its parent did */
+static pid_t confined;	/* the child of a fork has not done what its parent did */
 
 static void tell_end(void)
 {
@@ -159,17 +163,17 @@ static void tell_end(void)
 	gpupart_counters_get(&counters);
 	if (counters.graphs_stale)
 		say(true,
-		    "gpupart: %llu launches of CUDA graphs had an earlier set: the driver cannot be made to build those graphs again\n",
+		    "gpupart: %llu launches of CUDA graphs ran with an earlier set: the driver cannot build these graphs again\n",
 		    (unsigned long long)counters.graphs_stale);
 	if (counters.device_launches)
 		say(true,
-		    "gpupart: %llu launches of kernels that can launch others from the GPU: those are not confined, see gpupart-device-launches(7)\n",
+		    "gpupart: %llu launches of kernels that can launch others from the GPU: the others are not confined, see gpupart-device-launches(7)\n",
 		    (unsigned long long)counters.device_launches);
 }
 
 static bool is_strict;
 
-/* What a run would report at its end, of a process that has none to tell. */
+/* Prints what a run would report at its end, for a process without a run. */
 static void tell_report(void)
 {
 	const struct gpupart_report_process *own = gpupart_report_end();
@@ -212,12 +216,12 @@ static void tell_uncounted(void)
 	gpupart_memory_counters_get(&counters);
 	if (counters.uncounted)
 		say(true,
-		    "gpupart: %llu calls may have got GPU memory that the quota does not count, %s the last of them\n",
+		    "gpupart: %llu calls may have allocated GPU memory that the quota does not count; the last was %s\n",
 		    (unsigned long long)counters.uncounted,
 		    counters.uncounted_call ? counters.uncounted_call : "an unnamed one");
 }
 
-/* GPUPART_TENANT: whose; GPUPART_MEM: bytes of each GPU, where it has no quota yet. */
+/* GPUPART_TENANT: the tenant; GPUPART_MEM: quota in bytes on each GPU that has none yet. */
 static void limit_memory(const struct gpupart_grant *grant)
 {
 	if (gpupart_memory_start(gp, grant ? grant->name : NULL,
@@ -229,7 +233,10 @@ static void limit_memory(const struct gpupart_grant *grant)
 	atexit(tell_uncounted);
 }
 
-/* No launch outside of the set: --strict, a grant (may be NULL) or the node asks for it. */
+/*
+ * Whether launches outside the set must fail: --strict, @grant (may be NULL) or the machine's
+ * configuration requires it.
+ */
 static bool strict(const struct environment *told, const struct gpupart_grant *grant)
 {
 	int found;
@@ -244,15 +251,14 @@ static bool strict(const struct environment *told, const struct gpupart_grant *g
 }
 
 /*
- * A strict process that cannot be confined uses no GPU: cuInit finds none, since the driver reads
- * the variable after this call (measured: Documentation/internals/hardware.md, "The injected
- * library").
- * Contexts and launches fail, too.
+ * A strict process that cannot be confined must not use a GPU: cuInit finds none, because the
+ * driver reads the variable after this call (measured: Documentation/internals/hardware.md,
+ * "The injected library"). Contexts and launches fail too.
  */
 static void refuse(const char *why)
 {
 	say(true,
-	    "gpupart: strict: no CUDA for this process, whose launches are not confined: %s\n",
+	    "gpupart: strict: this process cannot use CUDA, because its launches are not confined: %s\n",
 	    why);
 	setenv("CUDA_VISIBLE_DEVICES", "", 1);
 	gpupart_strict_start(gp, true);
@@ -275,7 +281,10 @@ static int attach(const struct environment *told, const char *selector, const ch
 	return 0;
 }
 
-/* The GPU of @grant, and each one that the environment lists; of no list that one, or any. */
+/*
+ * Attaches the GPU of @grant and each GPU that the environment lists; without a list, that GPU
+ * or any.
+ */
 static int attach_all(const struct environment *told, const struct gpupart_grant *grant)
 {
 	bool listed = told->gpu && strchr(told->gpu, ',');
@@ -283,7 +292,7 @@ static int attach_all(const struct environment *told, const struct gpupart_grant
 	int err = 0;
 
 	if (grant && *grant->pci)
-		/* Some versions left the key out of what others see. */
+		/* Some versions do not put the key into the shared header. */
 		err = attach(told, grant->pci, *grant->key || !grant->other_version ?
 			     grant->key : listed ? NULL : told->key);
 	else if (grant || !listed)
@@ -297,7 +306,10 @@ static int attach_all(const struct environment *told, const struct gpupart_grant
 	return err;
 }
 
-/* On the GPU of @grant, if the user has one, whatever his environment became. */
+/*
+ * Confines the process, on the GPU of @grant if the user has one, whatever the environment
+ * says.
+ */
 static void confine(const struct environment *told, const struct gpupart_grant *grant,
 		    bool strictly)
 {
@@ -309,13 +321,13 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 		err = gpupart_strict_start(gp, false);
 	is_strict = strictly;
 	if (strictly && (err || unreachable)) {
-		/* A breach that cannot be reported must not happen. */
+		/* If a launch outside the set cannot be reported, it must not happen. */
 		refuse(err ? gpupart_error(gp) : unreported);
 	} else if (err) {
 		say(true, "gpupart: this program's launches are not confined: %s\n",
 		    gpupart_error(gp));
 	} else {
-		/* Now, since one that is killed says nothing at its end. */
+		/* Print it now, because a process that is killed prints nothing at its end. */
 		if (*unreported)
 			say(true,
 			    "gpupart: this process itself reports launches outside of its set: %s\n",
@@ -347,13 +359,13 @@ static void call_next(void)
 
 static void report(const char *id)
 {
-	/* The run may have ended, or be out of reach: a failure for strict processes alone. */
+	/* The run may have ended, or be unreachable: only strict processes fail then. */
 	int err = gpupart_report_start(gp, id);
 
 	unreachable = err && id && err != -EPROTO;
 	if (err && id)
 		snprintf(unreported, sizeof(unreported), "%s%.200s",
-			 err == -ENOSPC ? "" : "its run cannot be told of them: ",
+			 err == -ENOSPC ? "" : "they cannot be reported to its run: ",
 			 gpupart_error(gp));
 	atexit(tell_report);
 }
@@ -379,7 +391,7 @@ static void start(const struct environment *told)
 		confine(told, NULL, strict(told, NULL));
 	else if (told->has_set ? strict(told, NULL) : told->strict)
 		refuse(ENVIRONMENT_OFF "=1, or no " ENVIRONMENT_SET ", in its environment");
-	/* Its records are those of a process that is confined and shows itself. */
+	/* Only a process that is confined and published has records. */
 	if (enabled && told->stat && gpupart_stat_start(gp, told->stat))
 		say(true, "gpupart: this program is not measured: %s\n", gpupart_error(gp));
 	gpupart_close(gp);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file of a tenant: opens it, locks it, and knows by the kernel's word whether who took a slot
- * lives.
+ * The file of a tenant: opens and locks it, and finds out from the kernel whether the owner of
+ * a slot is alive.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,8 +73,8 @@ bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 	if (pid <= 0 || (fd >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(nr), 1)))
 		return false;
 	/*
-	 * The lock may have a second holder, the child of a clone() that told nobody; and
-	 * without the file there is only this.
+	 * A child of a raw clone() may hold the lock too; without the file the lock is the only
+	 * evidence.
 	 */
 	if (slot->pid_namespace != own_namespace)
 		return true;
@@ -104,14 +104,14 @@ int ledger_file_make_room(int fd, uint32_t nr_slots)
 
 	if (nr_slots > LEDGER_MAX_SLOTS)
 		nr_slots = LEDGER_MAX_SLOTS;
-	/* Memory that is not there when it is written would end the program. */
+	/* A page that cannot be allocated when it is written would kill the program. */
 	fsize_guard_begin(&guard);
 	err = posix_fallocate(fd, 0, LEDGER_END_OF(nr_slots));
 	fsize_guard_end(&guard);
 	return -err;
 }
 
-/* An empty ledger in a file that nobody is in. */
+/* Writes an empty ledger into a file that no process is in. */
 static int make_empty(int fd, const char *tenant)
 {
 	const size_t magic = sizeof(((struct shared_header *)NULL)->magic);
@@ -125,10 +125,10 @@ static int make_empty(int fd, const char *tenant)
 	atomic_init(&header.shared.magic, SHARED_MAGIC(SHARED_LEDGER));
 	fsize_guard_begin(&guard);
 	err = ftruncate(fd, 0) || fchmod(fd, 0600) ? errno : 0;
-	/* Refused now, and not when it is too late to say so: the program runs. */
+	/* Fail now: a failure after the program has started could not be reported. */
 	if (!err)
 		err = -ledger_file_make_room(fd, LEDGER_ROOM);
-	/* The magic number last, since we may die in between. */
+	/* Write the magic number last, because we may die in between. */
 	if (!err && pwrite(fd, (char *)&header + magic, sizeof(header) - magic, magic) !=
 			    (ssize_t)(sizeof(header) - magic))
 		err = EIO;
@@ -138,7 +138,7 @@ static int make_empty(int fd, const char *tenant)
 	return -err;
 }
 
-/* Under the guard: a ledger, or made one, or -errno. */
+/* Checks for a ledger, or creates one. Returns 0 or -errno. The caller holds the guard. */
 static int check_content(int fd, off_t size, const char *tenant)
 {
 	struct ledger_header header;
@@ -146,7 +146,9 @@ static int check_content(int fd, off_t size, const char *tenant)
 	if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
 	    ledger_file_good(&header, size, tenant))
 		return 0;
-	/* Its quota holds also before the first process is in it: tenant.c knows how long. */
+	/*
+	 * The quota also applies before the first process joins; tenant.c decides for how long.
+	 */
 	if (shared_version(fd, SHARED_LEDGER, LEDGER_LAYOUT, &header.shared) == SHARED_OTHER)
 		return -EPROTO;
 	if (ledger_file_locked(fd, LEDGER_LOCK_OF(0), 0))
@@ -154,7 +156,7 @@ static int check_content(int fd, off_t size, const char *tenant)
 	return make_empty(fd, tenant);
 }
 
-/* -EPERM: what is there is no file of that user's alone. */
+/* -EPERM: the file does not belong to that user only. */
 static int open_private(uid_t uid, const char *tenant, int flags)
 {
 	char name[LEDGER_NAME_LEN + 8];
@@ -180,7 +182,7 @@ int ledger_file_open_any(const char *tenant, bool make)
 	int fd = open_private(geteuid(), tenant, O_RDWR | (make ? O_CREAT : 0));
 	struct stat st;
 
-	/* Or it was taken away before we had it. */
+	/* The file may have been removed before we locked it. */
 	if (fd < 0 || (ledger_file_lock(fd, LEDGER_GUARD) && !fstat(fd, &st) && st.st_nlink))
 		return fd;
 	close(fd);

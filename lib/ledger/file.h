@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a tenant: what is where in it, its locks, and whether who took a slot
- * lives. Private to ledger.c and query.c.
+ * The file of a tenant: its layout, its locks, and whether the owners of slots are alive.
+ * Private to ledger.c and query.c.
  */
 #ifndef GPUPART_LIB_LEDGER_FILE_H
 #define GPUPART_LIB_LEDGER_FILE_H
@@ -10,46 +10,54 @@
 #include "lib/core/shared_header.h"
 #include "lib/ledger/ledger.h"
 
-#define LEDGER_LAYOUT	5	/* counted up with every change behind the header */
+#define LEDGER_LAYOUT	5	/* increase it with every change of what follows the header */
 #define LEDGER_WAIT_MS	5000
-#define LEDGER_ROOM	64	/* slots beyond those taken, for which there is room at first */
+#define LEDGER_ROOM	64	/* room for slots beyond those in use, at first */
 
-/* Locks of open file descriptions, of every layout: byte 0 is the guard, the others are slots. */
+/*
+ * Open file description locks, the same in every layout: byte 0 is the guard, the others are
+ * slots.
+ */
 #define LEDGER_GUARD		0
 #define LEDGER_LOCK_OF(slot)	((slot) + 1)
 
 struct ledger_account {
-	_Atomic uint64_t used, reserved;	/* bytes; reserved: asked for, not granted yet */
+	_Atomic uint64_t used, reserved;	/* in bytes; reserved: requested, but not granted
+						 * yet */
 };
 
-/* Written by its process alone, and under the guard by whoever finds that dead. */
+/* Its process writes it; a holder of the guard that finds the process dead clears it. */
 struct ledger_slot {
-	_Alignas(64) _Atomic int32_t pid;	/* in its own namespace; 0: free */
+	_Alignas(64) _Atomic int32_t pid;	/* pid in its own namespace; 0: free */
 	_Atomic uint32_t simulated;
 	uint64_t start, pid_namespace;
 	char program[LEDGER_NAME_LEN];
-	_Atomic uint64_t uncounted;	/* calls that may have got memory nobody counts */
+	_Atomic uint64_t uncounted;	/* calls that may have allocated memory that is not
+					 * counted */
 	struct ledger_account gpus[LEDGER_MAX_GPUS];
 };
 
 struct ledger_header {
-	struct shared_header shared;	/* its name is the tenant's */
-	/* Added under the guard, and never taken away; quotas are written at any time. */
+	struct shared_header shared;	/* its name is that of the tenant */
+	/* Added under the guard and never removed; quotas may be written at any time. */
 	struct shared_gpu gpus[LEDGER_MAX_GPUS];
-	_Atomic uint32_t nr_slots;	/* no slot beyond is taken; the file holds all below */
-	_Atomic uint64_t quota;		/* of GPUs that have none yet; 0: as processes know */
+	_Atomic uint32_t nr_slots;	/* all slots beyond are free; the file holds all below */
+	_Atomic uint64_t quota;		/* for GPUs that are added later; 0: as the processes say */
 };
 
-_Static_assert(LEDGER_MAX_GPUS <= SHARED_MAX_GPUS, "other versions see them all");
+_Static_assert(LEDGER_MAX_GPUS <= SHARED_MAX_GPUS, "other versions can read all GPUs");
 
 struct ledger_block {
 	struct ledger_header header;
 	_Alignas(4096) struct ledger_slot slots[LEDGER_MAX_SLOTS];
 };
 
-/* Of ledger_join(). In pages of its own, that the child of a fork finds empty. */
+/*
+ * The result of ledger_join(). It is in pages of its own, which are empty in the child of a
+ * fork.
+ */
 struct ledger {
-	struct ledger_block *block;	/* NULL: we are such a child */
+	struct ledger_block *block;	/* NULL: this is such a child */
 	struct ledger_slot *slot;
 	unsigned int nr;		/* of the slot */
 	dev_t dev;
@@ -62,13 +70,13 @@ struct ledger {
 	((off_t)(offsetof(struct ledger_block, slots) + (nr_slots) * sizeof(struct ledger_slot)))
 
 /*
- * While a descriptor of a ledger's file is open, no fork begins: its child would keep the
- * file's locks. For moments.
+ * While a descriptor of a ledger's file is open, no fork can begin, because the child would
+ * keep the file's locks. Hold it for a short time only.
  */
 void ledger_file_begin(void);
 void ledger_file_end(void);
 
-/* The same to the end of the block; what is declared behind it is closed before. */
+/* The same until the end of the block; variables declared after it are cleaned up before. */
 #define LEDGER_FILE_HOLD() \
 	__attribute__((cleanup(ledger_file_held))) int held = (ledger_file_begin(), 0)
 
@@ -79,34 +87,41 @@ static inline void ledger_file_held(const int *held)
 }
 
 /*
- * Opens a tenant's file of this user and locks its guard, which closing it gives up; a file
- * that nobody is in and that is no ledger becomes an empty one. @make: and makes it where
- * there is none. A descriptor, or -errno; -EAGAIN: the guard is another's now.
+ * Opens the file of this user's tenant and locks its guard, which closing the descriptor
+ * releases. A file that is not a ledger and that no process is in becomes an empty ledger.
+ * @make: creates the file if there is none. Returns a descriptor or -errno; -EAGAIN: another
+ * process holds the guard.
  */
 int ledger_file_open(const char *tenant, bool make);
 
-/* As ledger_file_open(), of any version: what is in it is not looked at. */
+/* Like ledger_file_open(), for any version: the contents are not checked. */
 int ledger_file_open_any(const char *tenant, bool make);
 
-/* As ledger_file_open(), and waits for the guard, with ledger_file_begin() when it is had. */
+/*
+ * Like ledger_file_open(), but waits for the guard. If it succeeds, ledger_file_begin() is in
+ * effect.
+ */
 int ledger_file_open_wait(const char *tenant, bool make);
 
-/* Of another's folder too, for reading alone, and without the guard. */
+/* Opens a tenant's file, also of another user, for reading only and without the guard. */
 int ledger_file_open_read(uid_t uid, const char *tenant);
 
-/* Whether @header, of a file of @size bytes, is one of this version's and of @tenant. */
+/* Whether @header, in a file of @size bytes, is of this version and for @tenant. */
 bool ledger_file_good(const struct ledger_header *header, off_t size, const char *tenant);
 
-/* Makes room in the file for @nr_slots slots, which may then be written: 0 or -errno. */
+/* Extends the file for @nr_slots slots, so that they can be written: 0 or -errno. */
 int ledger_file_make_room(int fd, uint32_t nr_slots);
 
-/* The index of a GPU, -ENOENT; and, under the guard, of one that is added, -ENOSPC. */
+/*
+ * The index of a GPU, or -ENOENT. With the guard held: adds it if necessary, or returns
+ * -ENOSPC.
+ */
 int ledger_file_find_gpu(const struct ledger_header *header, const char *pci);
 int ledger_file_add_gpu(struct ledger_header *header, const char *pci);
 
 /*
- * Under the guard: takes the file away where no process but that with slot @own, -1 none, is in it;
- * whether it did.
+ * With the guard held: removes the file if no process is in it except that with slot @own (-1:
+ * none). Returns whether it did.
  */
 bool ledger_file_remove(int fd, const char *tenant, int own);
 
@@ -116,8 +131,8 @@ void ledger_file_unlock(int fd, off_t byte);
 bool ledger_file_locked(int fd, off_t byte, off_t nr);
 
 /*
- * Whether the process that took slot @nr lives. @fd: of the file, or -1 where it cannot be
- * opened; @own_namespace: control_pid_namespace().
+ * Whether the owner of slot @nr is alive. @fd: the file, or -1 if it cannot be opened;
+ * @own_namespace: control_pid_namespace().
  */
 bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 		       uint64_t own_namespace);

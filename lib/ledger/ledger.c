@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process in its tenant's file: takes a slot, adds to it what it is told, and keeps the sum of
- * all within the quota.
+ * A process in its tenant's file: owns a slot, records its charges there, and keeps the sum of
+ * all slots within the quota.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +18,14 @@ struct sums {
 	uint64_t used, reserved;
 };
 
-/* Under the guard: frees the slots of the dead, and looks at no more than is needed then. */
+/*
+ * Frees the slots of dead processes; stops early if there are none. The caller holds the guard.
+ */
 static void sweep_slots(int fd, struct ledger_block *block, uint64_t own_namespace)
 {
 	uint32_t nr = atomic_load_explicit(&block->header.nr_slots, memory_order_relaxed);
 
-	/* Whatever the file says. */
+	/* The number in the file is not trusted. */
 	if (nr > LEDGER_MAX_SLOTS)
 		nr = LEDGER_MAX_SLOTS;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -52,7 +54,10 @@ static void fill_slot(struct ledger_slot *slot, uint64_t own_namespace)
 	atomic_store_explicit(&slot->pid, getpid(), memory_order_release);
 }
 
-/* Under the guard: a slot that nobody has, locked by @fd. Its number, or -errno. */
+/*
+ * Finds a free slot and locks it through @fd. Returns its number or -errno. The caller holds
+ * the guard.
+ */
 static int take_slot(int fd, struct ledger_block *block, uint64_t own_namespace)
 {
 	uint32_t nr = atomic_load_explicit(&block->header.nr_slots, memory_order_relaxed), i = 0;
@@ -72,8 +77,8 @@ static int take_slot(int fd, struct ledger_block *block, uint64_t own_namespace)
 }
 
 /*
- * The map keeps the file open, and so the slot's lock, when every descriptor is closed; the
- * child of a fork does not get it.
+ * The mapping keeps the file open, and so the slot's lock, after all descriptors are closed.
+ * The child of a fork does not inherit it.
  */
 static int enter(int fd, struct ledger *new)
 {
@@ -146,7 +151,10 @@ static bool is_ours(const struct ledger *ledger, int fd)
 	return !fstat(fd, &st) && st.st_dev == ledger->dev && st.st_ino == ledger->ino;
 }
 
-/* The tenant's file once more, if it is the one that we are in; locked: see there. */
+/*
+ * Opens the tenant's file again, if it is still the one that this process is in; @locked: see
+ * there.
+ */
 static int reopen(const struct ledger *ledger, bool locked)
 {
 	int fd = locked ? ledger_file_open(ledger->tenant, false)
@@ -161,7 +169,7 @@ static int reopen(const struct ledger *ledger, bool locked)
 void ledger_last_out(struct ledger *ledger)
 {
 	LEDGER_FILE_HOLD();
-	/* Who has the guard is in it, or comes. */
+	/* The holder of the guard is in it, or is joining. */
 	CONTROL_CLOSED int fd = ledger->block ? reopen(ledger, true) : -1;
 
 	if (fd >= 0)
@@ -237,7 +245,9 @@ static uint64_t add(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* What is reserved is read first: what moves from there to what is used is not missed. */
+/*
+ * Read the reserved bytes first, so that bytes that move from reserved to used are not missed.
+ */
 static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
 {
 	struct ledger_account *account = &slot->gpus[gpu];
@@ -246,10 +256,13 @@ static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
 	sums->used = add(sums->used, atomic_load(&account->used));
 }
 
-/* Of all slots that somebody took and nobody freed: no less than what the living have. */
+/* The sum over all slots in use: at least what the living processes have. */
 static struct sums sum_taken(struct ledger *ledger, int gpu)
 {
-	/* In one order with what is reserved: who joins and reserves is seen, or sees us. */
+	/*
+	 * Sequentially consistent with the reservations: a process that joins and reserves is
+	 * seen here, or sees ours.
+	 */
 	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
 	struct sums sums = { 0 };
 
@@ -277,14 +290,17 @@ static struct sums sum_living(struct ledger *ledger, int fd, int gpu)
 	return sums;
 }
 
-/* First in what is used: in between it counts twice, never not at all. */
+/* Add to the used bytes first: they may count twice for a moment, but are never missed. */
 static void grant(struct ledger_account *mine, uint64_t bytes)
 {
 	atomic_fetch_add(&mine->used, bytes);
 	atomic_fetch_sub(&mine->reserved, bytes);
 }
 
-/* 0, -ENOMEM, or -EAGAIN: it depends on what others have reserved and may not get. */
+/*
+ * Returns 0, -ENOMEM, or -EAGAIN if it depends on reservations of others that may not be
+ * granted.
+ */
 static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 {
 	struct ledger_account *mine = &ledger->slot->gpus[gpu];
@@ -302,10 +318,11 @@ static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 }
 
 /*
- * The quick way found too much: here what the dead left is not counted, and what another
- * reserved and may yet not get is waited for. Who has the guard meanwhile is alone with those
- * who have not; and it is decided without it too, since no decision is for too much: a
- * process that was stopped with the guard stops nobody.
+ * The fast path found too much. Here the charges of dead processes do not count, and
+ * reservations that may not be granted are waited for. The holder of the guard only competes
+ * with processes without it. If the guard cannot be had, the decision is made without it,
+ * because no decision can exceed the quota: so a process that was stopped while holding the
+ * guard blocks no other.
  */
 static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 {
@@ -343,7 +360,10 @@ int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes)
 	}
 	if (bytes > quota)
 		return -ENOMEM;
-	/* Whoever reserves sees all that reserved before: never do two pass that do not fit. */
+	/*
+	 * A process sees all reservations made before its own, so two that do not fit can never
+	 * both succeed.
+	 */
 	atomic_fetch_add(&mine->reserved, bytes);
 	sums = sum_taken(ledger, gpu);
 	if (add(sums.used, sums.reserved) <= quota) {
@@ -381,7 +401,7 @@ void ledger_tell_uncounted(struct ledger *ledger, uint64_t nr)
 	if (!ledger->block)
 		return;
 	told = atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed);
-	/* Another thread may have told of later ones. */
+	/* Another thread may already have reported a later count. */
 	while (told < nr &&
 	       !atomic_compare_exchange_weak(&ledger->slot->uncounted, &told, nr))
 		;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A tenant's file from outside: who is in it and what they use, read by system calls alone so that
- * nothing done to the file can end the reader; and what others do with it: another quota, and
- * taking it away.
+ * Reads a tenant's file from outside: its processes and what they use. Uses system calls only,
+ * so that no change of the file can kill the reader. Also changes the quota and removes the
+ * file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,10 @@
 
 #define PREFIX "mem-"
 
-/* Twice the same, or it is being written; who writes all the time writes counts. */
+/*
+ * Two equal reads in a row, or it is being written; of a process that writes all the time the
+ * counts are used.
+ */
 static bool read_slot(int fd, unsigned int nr, struct ledger_slot *slot)
 {
 	struct ledger_slot again;
@@ -32,7 +35,7 @@ static bool read_slot(int fd, unsigned int nr, struct ledger_slot *slot)
 	return true;
 }
 
-/* The slot's content if its process lives: not of one that had it before. */
+/* Reads the slot if its process is alive, and not that of an earlier owner. */
 static bool read_living(int fd, unsigned int nr, uint64_t own_namespace, struct ledger_slot *slot)
 {
 	struct ledger_slot again;
@@ -64,7 +67,7 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 	}
 }
 
-/* Those of other pid namespaces have numbers here too, where that is below ours. */
+/* Processes of pid namespaces below ours have numbers here too. */
 static void find_pids(struct ledger_view *view)
 {
 	struct control_nested nested = { .made = false };
@@ -104,7 +107,7 @@ static void fill_view(int fd, struct ledger_view *view, const struct ledger_head
 	find_pids(view);
 }
 
-/* Of another version: what its header has, and none of its processes. */
+/* For another version: the data in its header, without its processes. */
 static int look_other(int fd, struct ledger_view **view)
 {
 	struct ledger_view *new;
@@ -140,7 +143,7 @@ int ledger_look(uid_t uid, const char *tenant, struct ledger_view **view)
 
 	if (fd < 0)
 		return fd;
-	/* In this order: the file grows before the number of its slots does. */
+	/* In this order, because the file grows before the number of its slots does. */
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || fstat(fd, &st) ||
 	    !ledger_file_good(&header, st.st_size, tenant)) {
 		err = look_other(fd, view);
@@ -182,7 +185,7 @@ static void set_everywhere(struct ledger_header *header, uint64_t bytes)
 {
 	uint32_t nr = atomic_load(&header->shared.nr_gpus);
 
-	/* First for those to come: who adds one meanwhile has the guard, as we do. */
+	/* First for GPUs that are added later: adding one needs the guard, which we hold. */
 	atomic_store(&header->quota, bytes);
 	for (uint32_t gpu = 0; gpu < nr && gpu < LEDGER_MAX_GPUS; gpu++)
 		atomic_store(&header->gpus[gpu].quota, bytes);
@@ -203,7 +206,10 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 	header = mmap(NULL, sizeof(*header), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (header == MAP_FAILED)
 		gpu = -errno;
-	/* Who begins a program with it is told when that one could not join. */
+	/*
+	 * If there is no room, a program started with this quota could not join: report that
+	 * now.
+	 */
 	else if (make)
 		gpu = ledger_file_make_room(fd, atomic_load(&header->nr_slots) + LEDGER_ROOM);
 	if (gpu >= 0 && pci)
@@ -227,7 +233,7 @@ bool ledger_sweep(const char *tenant)
 	if (!control_name_good(tenant))
 		return false;
 	LEDGER_FILE_HOLD();
-	/* Who has the guard joins, or does as we do. */
+	/* The holder of the guard is joining, or removing the file like us. */
 	CONTROL_CLOSED int fd = ledger_file_open_any(tenant, false);
 
 	return fd >= 0 && ledger_file_remove(fd, tenant, -1);

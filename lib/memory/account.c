@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * See account.h. What was measured of how the driver takes memory (slabs, units, pools)
- * is in Documentation/internals/hardware.md, "Memory".
+ * Charges a GPU's memory to the tenant: see account.h. How the driver allocates memory (slabs,
+ * units, pools) was measured: Documentation/internals/hardware.md, "Memory".
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #include "lib/memory/tenant.h"
 
 #define UNIT		(2ull << 20)	/* of physical memory */
-#define POOL_UNIT	(32ull << 20)	/* a pool grows in */
+#define POOL_UNIT	(32ull << 20)	/* pools grow in these steps */
 /*
- * Charged beyond what the driver has taken for itself: kernels are loaded when they are
- * launched first, and nobody looks there until memory is asked for again.
+ * Charged in addition to what the driver has allocated for itself. Kernels are loaded at their
+ * first launch, and the amount is only measured again at the next allocation.
  */
 #define SPARE		(64ull << 20)
 #define SPARE_SLACK	(8ull << 20)
 /*
- * Charged ahead for pools where there is plenty, so that most calls need not look: for some
- * more of the size that is asked for now, twice as much where that was used up soon, and at
- * most that part of what is left.
+ * Charged in advance for pools while much of the quota is free, so that most calls need no
+ * check: for a few more allocations of the current size, twice as much if that was used up
+ * quickly, and at most this fraction of the free quota.
  */
 #define POOL_AHEAD	(64ull << 20)
 #define POOL_AHEAD_NR	8
@@ -30,9 +30,9 @@
 #define POOL_AHEAD_NS	20000000ull
 #define PLENTY		16
 #define MEASURE_NS	20000000ull
-#define GROWN_WAITS	10	/* ms, for calls of other threads to end */
+#define GROWN_WAITS	10	/* ms, to wait for calls of other threads to end */
 
-#define MAX_EMPTY	4	/* slabs kept for what comes next */
+#define MAX_EMPTY	4	/* empty slabs that are kept */
 #define CREDIT_EACH	512	/* of the credit, for the smallest allocation */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -68,7 +68,7 @@ static uint64_t graphs_reserved(const struct memory_gpu *gpu)
 	return bytes;
 }
 
-/* No more than @bytes, and what the calls under way may take, is charged for pools. */
+/* Reduces the charge for pools to @bytes plus what the calls in flight may take. */
 static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 {
 	bytes += gpu->growing;
@@ -78,7 +78,7 @@ static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 	gpu->pools = bytes;
 }
 
-/* No more is charged for pools than they have: what they hand out next is looked at. */
+/* Reduces the charge for pools to what they have; the next allocation from them is checked. */
 static void pools_tighten(struct memory_gpu *gpu)
 {
 	gpu->ahead = gpu->credit = 0;
@@ -95,9 +95,9 @@ void memory_gpu_captures(int more)
 }
 
 /*
- * As the driver does it by itself before it says that memory is out. What was freed in a
- * stream's order goes back once somebody has waited, which would end a capture. Meanwhile
- * other threads may have changed all that is told of @gpu.
+ * Releases unused memory, as the driver does before it reports out of memory. Memory that was
+ * freed in stream order is only released after a wait, which would end a capture. During the
+ * wait other threads may change everything in @gpu.
  */
 static void give_back(struct memory_gpu *gpu)
 {
@@ -116,7 +116,7 @@ static void give_back(struct memory_gpu *gpu)
 	pools_tighten(gpu);
 }
 
-/* With what is lacking for code: the program does not get what that may need. */
+/* Includes the missing part of the charge for code, which the program must not use up. */
 static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 {
 	if (bytes > UINT64_MAX - gpu->lacking ||
@@ -128,8 +128,8 @@ static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * A pool that has grown for a call whose end is yet to come counts twice until then, if
- * another call has asked how large it is.
+ * A pool that has grown for a call that has not ended counts twice until then, if another call
+ * has asked for the pool's size.
  */
 static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -146,7 +146,7 @@ static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
 	return -ENOMEM;
 }
 
-/* Empty slabs are given back. */
+/* Whether a slab is empty; empty slabs are released. */
 static bool is_empty(const struct memory_item *item, const void *gpu)
 {
 	return item->by == MEMORY_BY_SLAB && item->gpu == gpu && !item->nr;
@@ -158,7 +158,7 @@ static void drop_empty(struct memory_gpu *gpu)
 		memory_gpu_items_go(is_empty, gpu);
 }
 
-/* What is charged and not used is released. */
+/* Releases charges that are not used. */
 static void tighten(struct memory_gpu *gpu)
 {
 	pools_tighten(gpu);
@@ -229,7 +229,7 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
 
 	if (memory_gpu_charge(gpu, MEMORY_SLAB))
 		return -ENOMEM;
-	/* Another thread may have made it while a GPU was waited for. */
+	/* Another thread may have created it during a wait for the GPU. */
 	if (memory_gpu_slab_enter(address)) {
 		memory_gpu_release(gpu, MEMORY_SLAB);
 		return 0;
@@ -237,7 +237,7 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
 	gpu->held += MEMORY_SLAB;
 	slab = memory_table_add(MEMORY_BY_SLAB, address / MEMORY_SLAB);
 	if (!slab)
-		return 0;	/* charged for ever: better than not at all */
+		return 0;	/* charged for ever, which is better than not at all */
 	slab->bytes = MEMORY_SLAB;
 	slab->gpu = gpu;
 	slab->ctx = ctx;
@@ -253,7 +253,7 @@ void memory_gpu_slab_leave(uint64_t address)
 		drop_empty(slab->gpu);
 }
 
-/* No less than @bytes are charged, if they fit. */
+/* Charges at least @bytes, if they fit. */
 static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 {
 	if (bytes <= gpu->overhead)
@@ -264,7 +264,10 @@ static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 	return true;
 }
 
-/* The driver has taken @taken: it and some more is charged for, at the cost of pools. */
+/*
+ * The driver has allocated @taken: charges this and some spare, reducing the charge for pools
+ * if necessary.
+ */
 static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
 {
 	if (overhead_fits(gpu, taken + SPARE))
@@ -274,7 +277,7 @@ static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
 		return 0;
 	if (memory_device_pools_unused(gpu)) {
 		give_back(gpu);
-		/* That may have taken time, and what was measured be old. */
+		/* That may have taken long, so the measurement may be outdated. */
 		gpu->due = true;
 		if (overhead_fits(gpu, taken + SPARE))
 			return 0;
@@ -294,7 +297,7 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
 	uint64_t want = taken ? taken + SPARE : 0;
 
 	gpu->lacking = 0;
-	/* Near enough: not up and down with every kernel. */
+	/* Close enough: do not change the charge with every kernel. */
 	if (gpu->overhead >= want - (taken ? SPARE / 2 : 0) && gpu->overhead <= want + SPARE_SLACK)
 		return 0;
 	if (want > gpu->overhead)
@@ -304,7 +307,7 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
 	return 0;
 }
 
-/* Who was among those that have something and no longer is, has nothing. */
+/* A process that was in the driver's list and no longer is has no memory. */
 static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
 {
 	int err = memory_real_own(gpu->pci, gpu->device, own);
@@ -341,13 +344,13 @@ void memory_gpu_measure_soon(struct memory_gpu *gpu)
 		memory_gpu_measure(gpu, false, &err);
 }
 
-/* The most that a pool can grow for so many bytes. */
+/* The most that a pool can grow for @bytes. */
 static uint64_t growth(uint64_t bytes)
 {
 	return (bytes + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
 }
 
-/* Charged for pools becomes no less than @bytes, or stays. */
+/* Raises the charge for pools to at least @bytes, or leaves it. */
 static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
 {
 	if (bytes <= gpu->pools)
@@ -358,7 +361,7 @@ static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
 	return 0;
 }
 
-/* Charged for pools becomes @bytes, and what the calls under way may take, or not. */
+/* Sets the charge for pools to @bytes plus what the calls in flight may take, or leaves it. */
 static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 {
 	pools_lower(gpu, bytes);
@@ -368,7 +371,7 @@ static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
 {
 	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index), now = memory_device_ns();
-	/* Of this process alone: a read. */
+	/* That of this process only: a single read. */
 	uint64_t own = ledger_used_own(tenant_ledger(), gpu->index);
 	uint64_t ahead = POOL_AHEAD + POOL_AHEAD_NR * bytes;
 
@@ -381,7 +384,7 @@ static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
 
 bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes)
 {
-	/* A size that no GPU has may wrap around: the driver refuses it. */
+	/* A size larger than any GPU may wrap around: the driver refuses it. */
 	if (gpu->credit < bytes + CREDIT_EACH)
 		return false;
 	gpu->credit -= bytes + CREDIT_EACH;
@@ -392,7 +395,10 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
 {
 	uint64_t ahead;
 
-	/* The end of such a call is not seen: a large one's growth would be anybody's. */
+	/*
+	 * The end of such a call is not observed, so the growth for a large one could not be
+	 * attributed.
+	 */
 	if (!memory_cuda->pool_attr || gpu->lacking || bytes > POOL_AHEAD)
 		return false;
 	ahead = ahead_wanted(gpu, bytes);
@@ -400,7 +406,7 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
 	    pools_set(gpu, memory_device_pools_reserved(gpu) + growth(bytes) + ahead))
 		return false;
 	gpu->ahead = ahead;
-	/* Each use may take twice what it asks for, and one unit for all of them. */
+	/* Each allocation may take twice its size, and all of them together one unit more. */
 	gpu->credit = (ahead - POOL_UNIT) / 2;
 	return true;
 }
@@ -416,10 +422,13 @@ static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 	    !pools_raise(gpu, reserved + gpu->growing + gpu->ahead + growth(bytes)))
 		return 0;
 	gpu->ahead = gpu->credit = 0;
-	/* What another stream has freed may not be this one's yet, and the pool grows. */
+	/*
+	 * Memory that another stream has freed may not be available to this one yet; the pool
+	 * then grows.
+	 */
 	if (!gpu->many_streams && memory_device_pool_unused(pool) >= bytes + gpu->growing)
 		return 0;
-	/* What is given back on the way changes what is reserved. */
+	/* Memory that is released on the way changes the reserved size. */
 	if (!gpu->lacking && !pools_set(gpu, reserved + growth(bytes)))
 		return 0;
 	pools_tighten(gpu);
@@ -435,7 +444,7 @@ int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *strea
 	int err;
 
 	if (!stream)
-		stream = gpu;	/* the default stream: anything but NULL */
+		stream = gpu;	/* the default stream: any value except NULL */
 	gpu->many_streams |= gpu->stream && gpu->stream != stream;
 	gpu->stream = stream;
 	err = pool_charge(gpu, pool, bytes);

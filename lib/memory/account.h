@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A GPU's memory as this process is charged for it in its tenant's ledger: allocations, what
- * pools and graphs keep, what the driver takes for itself. The caller of each function holds
- * memory_device_lock().
+ * The GPU memory that this process is charged for in its tenant's ledger: allocations, memory
+ * that pools and graphs keep, and what the driver allocates for itself. The caller of each
+ * function holds memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_ACCOUNT_H
 #define GPUPART_LIB_MEMORY_ACCOUNT_H
@@ -12,66 +12,81 @@
 struct memory_item;
 
 /*
- * 0, or -ENOMEM when all that the process could give back, pools' unused memory and its own
- * reckoning's slack, was given back. It must leave what is charged ahead for code.
+ * Returns 0, or -ENOMEM if the quota is exceeded even after everything that the process can
+ * release was released: unused memory of pools and spare charges. The charge in advance for
+ * code must remain.
  */
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_release(struct memory_gpu *gpu, uint64_t bytes);
 
-/* What an allocation of @bytes takes. */
+/* The memory that an allocation of @bytes takes. */
 uint64_t memory_gpu_rounded(uint64_t bytes);
 
-/* Gives back what an item that is in no table is charged for, and the item. */
+/* Refunds an item that is in no table, and frees it. */
 void memory_gpu_item_goes(struct memory_item *item);
 
-/* The same of all in the table for which @which returns true. */
+/* The same for all items in the table for which @which returns true. */
 void memory_gpu_items_go(bool (*which)(const struct memory_item *item, const void *arg),
 			 const void *arg);
 
-/* One allocation more in the slab around @address; false: there is no slab yet. */
+/* Adds an allocation to the slab around @address; false: there is no slab yet. */
 bool memory_gpu_slab_enter(uint64_t address);
-/* A new slab around @address, of @ctx, charged, with one allocation in it: 0, -ENOMEM. */
+/*
+ * Creates and charges a slab around @address in @ctx, with one allocation in it: 0 or -ENOMEM.
+ */
 int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx);
-/* One allocation less in the slab around @address. */
+/* Removes an allocation from the slab around @address. */
 void memory_gpu_slab_leave(uint64_t address);
 
 /*
- * Has the driver's own take (contexts, code, stacks) charged as it is now. @strict: -ENOMEM
- * where more than was charged before does not fit. Not while others' calls are under way:
- * then it is done later. False where the driver does not tell.
+ * Measures what the driver uses itself (contexts, code, stacks) and charges it. @strict: fails
+ * with -ENOMEM if an increase does not fit. While calls of other threads are in flight, it is
+ * postponed. Returns false if the driver does not report it.
  */
 bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err);
-/* That, if it has not been done for a while. */
+/* The same, if it has not been done for a while. */
 void memory_gpu_measure_soon(struct memory_gpu *gpu);
 
-/* Pools were changed from outside: what is charged for them is to be looked at again. */
+/* Pools were changed by the program: their charge must be checked again. */
 void memory_gpu_pools_changed(struct memory_gpu *gpu);
 
-/* Before @bytes come out of a pool: true if they were charged ahead; then its end is not seen. */
+/*
+ * Called before @bytes are allocated from a pool. Returns true if they were charged in advance;
+ * the end of the call is then not observed.
+ */
 bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes);
-/* Where they were not: true if there is plenty, and these and more are charged ahead now. */
+/*
+ * Otherwise: returns true if there is enough free quota, and charges these bytes and more in
+ * advance.
+ */
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Where there is not: 0, and its growth is charged, or it has room; -ENOMEM. After 0
- * memory_gpu_pool_ends() with the same @bytes is wanted, and then memory_gpu_pool_after().
+ * Otherwise: returns 0 if the pool has room, or its growth was charged; else -ENOMEM. After 0
+ * call memory_gpu_pool_ends() with the same @bytes, and then memory_gpu_pool_after().
  */
 int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *stream, uint64_t bytes);
-/* The call has ended: what its pool grew by is in what pools have. */
+/* The call has ended: the growth of its pool is part of the pools' size now. */
 void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes);
-/* As much as pools have now; -ENOMEM: that is more than fits. */
+/* Charges what pools have now; -ENOMEM: that does not fit. */
 int memory_gpu_pool_after(struct memory_gpu *gpu);
-/* Then, when what was too much is free: pools give back what they keep; it is charged for. */
+/*
+ * Called after that, when the excess is freed: pools release unused memory, and the rest is
+ * charged.
+ */
 void memory_gpu_pool_undone(struct memory_gpu *gpu);
 
-/* A capture began (1) or ended (-1): while there is one nobody waits for what runs. */
+/* A capture began (1) or ended (-1): during a capture the library never waits for the GPU. */
 void memory_gpu_captures(int more);
 
-/* Graphs' memory: before one that may take @bytes more runs, and as much as there is now. */
+/*
+ * Memory of graphs: called before one that may allocate @bytes more runs, and charges what
+ * graphs have now.
+ */
 int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_graph_after(struct memory_gpu *gpu);
 
-/* What the program is told: bytes that it may still have, and has in all. */
+/* The values reported to the program: bytes that it can still allocate, and its total. */
 void memory_gpu_answer(struct memory_gpu *gpu, uint64_t *free, uint64_t *total);
 
 #endif

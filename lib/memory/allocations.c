@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See allocations.h. Items are chained in a table whose size doubles as they become more. */
+/*
+ * A hash table of allocations with chains, which doubles its size as it fills: see
+ * allocations.h.
+ */
 #include <stdlib.h>
 #include "lib/memory/allocations.h"
 
@@ -23,7 +26,7 @@ static void insert(struct memory_item *item)
 	*chain = item;
 }
 
-/* Where there is no memory for more chains they become longer. */
+/* If memory is short, the chains just become longer. */
 static bool grow(void)
 {
 	unsigned int size = nr_chains ? nr_chains * 2 : FIRST_SIZE, before = nr_chains;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See call_state.h. */
+/* The driver call that a thread is in: see call_state.h. */
 #include <gpupart_manage.h>
 #include <stdatomic.h>
 #include "lib/memory/call_state.h"
@@ -13,7 +13,10 @@ void memory_uncounted(const char *name)
 {
 	unsigned long nr = atomic_fetch_add(&nr_uncounted, 1) + 1;
 
-	/* In the tenant's file, where others see it, if this process is in that. */
+	/*
+	 * Also writes the count to the tenant's file, for other processes, if this process has
+	 * joined it.
+	 */
 	ledger_tell_uncounted(tenant_ledger(), nr);
 	if (name)
 		atomic_store(&uncounted_name, name);
@@ -46,7 +49,7 @@ struct memory_gpu *memory_now_device(int device)
 	gpu = memory_device_join(device);
 	if (!gpu)
 		return NULL;
-	/* Those of the time before it was joined. */
+	/* Calls before it joined. */
 	ledger_tell_uncounted(tenant_ledger(), atomic_load(&nr_uncounted));
 	if (!device && !memory_cuda->device_count(&count) && count == 1)
 		only_gpu = gpu;
@@ -101,7 +104,7 @@ void memory_now_refuse(struct memory_now *now)
 
 void memory_now_out_of_memory(const struct memory_now *now)
 {
-	/* The program gets what stands there: measured. */
+	/* This becomes the result that the program gets (measured). */
 	*(int *)(uintptr_t)now->params->result = CUDA_ERROR_OUT_OF_MEMORY;
 	atomic_fetch_add(&nr_refused, 1);
 }

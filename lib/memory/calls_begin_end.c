@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory quota inside a process: what happens at the driver calls that watched_functions.h
- * lists. At the begin of a call its memory is charged, or its arguments are changed so that the
- * driver refuses it; at the end what it got is recorded, or given back.
+ * The memory quota inside a process: handles the driver calls that watched_functions.h lists.
+ * At the begin of a call its memory is charged, or its arguments are changed so that the driver
+ * refuses it. At the end its result is recorded, or freed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,8 +21,8 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params);
 
 /*
- * Of graphs others want to know too: what is changed in the arguments at the begin is changed last,
- * and is as it was when the others see the end. Memory that the library asks for counts.
+ * Other observers handle graphs too. Arguments are changed last at the begin, and restored
+ * before the other observers see the end. Memory that the library itself allocates is counted.
  */
 static const struct driver_observer observer = {
 	.name = "memory", .inner = true, .own = true, .stays = true,
@@ -35,10 +35,10 @@ static atomic_bool on;
 /* The call that this thread is in. */
 static _Thread_local struct memory_now now_here;
 
-/* The driver calls that this library makes are not the program's. */
+/* This thread is making driver calls of the library, which are not the program's. */
 static _Thread_local bool inside;
 
-/* Small ones are charged by the slab, once their addresses are known. */
+/* Small allocations are charged by slab, once their addresses are known. */
 static bool is_small(const struct memory_call *call, const uint64_t *words)
 {
 	return call->fn.kind == MEMORY_LINEAR && words[1] <= MEMORY_SMALL;
@@ -57,7 +57,7 @@ static void begin_allocation(struct memory_now *now)
 		return;
 	bytes = memory_gpu_rounded(memory_calls_bytes(now->call, now->words));
 	memory_gpu_measure_soon(gpu);
-	/* More than there is: the driver's own answer is the right one. */
+	/* More than the GPU has: the driver's own error is correct. */
 	if (bytes > gpu->total && now->call->fn.kind != MEMORY_MANAGED)
 		return;
 	if (bytes && memory_gpu_charge(gpu, bytes)) {
@@ -168,7 +168,7 @@ static void end_external(struct memory_now *now)
 		return;
 	}
 	item = memory_now_note(now, now->handler->by, memory_now_out(now), bytes);
-	/* The driver's figure has it where it came from. */
+	/* It is part of the driver's figure for the process that it came from. */
 	now->gpu->held += bytes;
 	now->gpu->unseen += bytes;
 	if (item)
@@ -225,7 +225,7 @@ static bool is_mapped_at(const struct memory_item *item, const void *address)
 	       (uintptr_t)address - item->key < item->bytes;
 }
 
-/* A handle of what is mapped there: the one that it has, or another. */
+/* The result is a handle of the mapped memory: its existing one, or a new one. */
 static void end_retain(struct memory_now *now)
 {
 	const void *address = (const void *)(uintptr_t)now->words[1];
@@ -237,14 +237,14 @@ static void end_retain(struct memory_now *now)
 	memory_table_put(mapping->of);
 }
 
-/* Memory is of the stream's GPU, whatever the current context's is. */
+/* Memory belongs to the stream's GPU, whatever the current context is. */
 static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
 {
 	struct memory_gpu *current = memory_now_gpu();
 	int device, err;
 	void *own;
 
-	/* 1 and 2 are the current context's default streams. */
+	/* 1 and 2 are default streams of the current context. */
 	if (memory_now_only_gpu() || (uintptr_t)stream <= 2 || !memory_cuda->stream_ctx ||
 	    memory_cuda->stream_ctx(stream, &own) || own == ctx || memory_cuda->ctx_push(own))
 		return current;
@@ -271,7 +271,7 @@ static void begin_async(struct memory_now *now)
 	now->ignored = true;
 	if (gpu && memory_gpu_pool_credit(gpu, bytes))
 		return;
-	/* First of all: what is asked of the driver next may end a capture. */
+	/* Check this first: the next driver calls could end a capture. */
 	if (memory_cuda->stream_capturing(stream, &capturing) || capturing)
 		return;
 	if (now->call->fn.kind == MEMORY_ASYNC_POOL)
@@ -293,7 +293,7 @@ static void begin_async(struct memory_now *now)
 	now->gpu = gpu;
 	if (!grow_pool(now, pool, stream, bytes))
 		return;
-	/* What was freed in this stream's order may not be free yet. */
+	/* Memory that was freed in this stream's order may not be released yet. */
 	memory_device_unlock();
 	memory_cuda->stream_sync(stream);
 	memory_device_lock();
@@ -343,7 +343,10 @@ static void end_pools_changed(struct memory_now *now)
 		memory_gpu_pools_changed(gpu);
 }
 
-/* Launches of graphs are many: they are looked at from the first on that gets memory. */
+/*
+ * Launches of graphs are frequent: observe them only once there is a graph that allocates
+ * memory.
+ */
 static void end_graph_made(struct memory_now *now)
 {
 	static bool watched;
@@ -360,7 +363,7 @@ static void end_capture_begins(struct memory_now *now)
 	memory_gpu_captures(1);
 }
 
-/* Also one that became invalid meanwhile; not by a thread that may not. */
+/* Also for a capture that became invalid; not for a call by a thread that may not end it. */
 static void end_capture_ends(struct memory_now *now)
 {
 	int result = *now->params->result;
@@ -401,7 +404,7 @@ static void end_uncounted(struct memory_now *now)
 	memory_uncounted(now->params->name);
 }
 
-/* Each a function that calls the driver's for what a call of that kind got. */
+/* For each of these, a function that frees the result of a call of that kind. */
 #define UNDO(name, call)                                                                  \
 	static void undo_##name(const struct memory_now *now, uint64_t got)               \
 	{                                                                                 \
@@ -425,7 +428,7 @@ static void undo_async(const struct memory_now *now, uint64_t got)
 {
 	void *stream = memory_calls_stream(now->call, now->words);
 
-	/* The pool frees it when its stream has been waited for. */
+	/* The pool frees it once the stream has been waited for. */
 	if (!memory_cuda->free_async(got, stream))
 		memory_cuda->stream_sync(stream);
 }
@@ -518,7 +521,7 @@ static void end(struct memory_now *now, const struct cuda_call_params *params)
 	memory_now_flight_ends(now);
 	memory_calls_mend(&now->change);
 	if (now->refused) {
-		/* A driver that did not look at what was changed gave it all the same. */
+		/* The driver ignored the changed argument and allocated the memory: free it. */
 		if (!failed)
 			memory_now_undo(now);
 		memory_now_out_of_memory(now);
@@ -530,7 +533,7 @@ static void end(struct memory_now *now, const struct cuda_call_params *params)
 	now->call = NULL;
 }
 
-/* Deeper in the stack than a call that has not ended: one that the driver makes itself. */
+/* It is deeper in the stack than a call that has not ended: the driver itself makes it. */
 static bool is_nested(const struct memory_now *now, const void *arguments)
 {
 	return now->call && (uintptr_t)arguments < (uintptr_t)now->words;
@@ -548,7 +551,7 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	if (begins ? is_nested(now, params->arguments) :
 		     now->call != call || now->words != params->arguments)
 		return;
-	/* Nothing is charged at this begin. */
+	/* Nothing is charged at the begin of this call. */
 	if (begins && !now->call && is_small(call, params->arguments)) {
 		begin(now, call, params);
 		return;
@@ -571,8 +574,8 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 }
 
 /*
- * Where the parent had used a GPU, CUDA does not work in the child. Else the child has the
- * driver's calls reported to it as its parent had, and joins with its first GPU.
+ * If the parent had used a GPU, CUDA does not work in the child. Otherwise the child's driver
+ * calls are reported as the parent's were, and it joins with its first GPU.
  */
 static void after_fork(void)
 {
@@ -581,7 +584,7 @@ static void after_fork(void)
 	memory_now_forked();
 }
 
-/* Once; without a driver there is nothing to count. */
+/* Called once; without a driver there is nothing to count. */
 static int watch(struct gpupart *gp)
 {
 	const struct cuda_api *cuda;

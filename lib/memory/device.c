@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See device.h. */
+/* The GPUs that this process uses: see device.h. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,7 +13,10 @@ FORK_RENEWS(lock);
 const struct cuda_api *memory_cuda;
 static struct memory_gpu *by_device[MEMORY_MAX_DEVICES];
 
-/* The ledger is not tried before, after a failure that may have been waiting all along. */
+/*
+ * After a failure, which may have waited for its full time, the ledger is not tried again
+ * before this time.
+ */
 #define REST_FACTOR	10
 #define REST_LEAST_NS	1000000000ull
 static uint64_t rest_until;
@@ -99,7 +102,7 @@ struct memory_gpu *memory_device_join(int device)
 	return gpu;
 }
 
-/* Of a pool among those that are known; nr_pools if it is not. */
+/* The index of a known pool; nr_pools if it is unknown. */
 static unsigned int pool_index(const struct memory_gpu *gpu, const void *pool)
 {
 	unsigned int i = 0;
@@ -147,7 +150,7 @@ struct memory_gpu *memory_device_of_pool(const void *pool)
 		if (gpu && pool_index(gpu, pool) < gpu->nr_pools)
 			return gpu;
 	}
-	/* One that nobody had to make. */
+	/* The device's default pool, which always exists. */
 	if (memory_cuda->device_count(&count))
 		return NULL;
 	for (int device = 0; device < count && device < MEMORY_MAX_DEVICES; device++)

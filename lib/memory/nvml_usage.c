@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * See nvml_usage.h. What is asked is some 10 us each (measured on an H200), so callers ask seldom.
+ * Asks NVML, or the simulated driver, for memory usage: see nvml_usage.h. Each query takes
+ * about 10 us (measured on an H200), so callers ask rarely.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,7 +12,7 @@
 #define MAX_PROCESSES	256
 #define NOT_TOLD	UINT64_MAX
 
-/* nvml.h of NVIDIA's: nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3. */
+/* nvmlProcessInfo_t in NVIDIA's nvml.h, as nvmlDeviceGetComputeRunningProcesses_v3 uses it. */
 struct process_info {
 	unsigned int pid;
 	unsigned long long used;
@@ -30,8 +31,8 @@ static int (*simulated)(int device, uint64_t *own, uint64_t *all);
 static int (*simulated_processes)(int device);
 
 /*
- * Not by dlsym(): what it gives inside a tenant are the functions that tell of the share,
- * and what is wanted here is what is really so.
+ * Not dlsym(): in a tenant that returns the functions that report the quota, but the true
+ * values are needed here.
  */
 static void *own_symbol(void *lib, const char *name)
 {
@@ -53,7 +54,7 @@ void memory_real_open(const struct cuda_api *cuda)
 	simulated_processes = cuda->sim_processes;
 	if (cuda->sim_capture)
 		return;
-	/* Never closed: the program may use it as well. */
+	/* Never closed: the program may use it too. */
 	lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		return;

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of a GPU's memory this process really has, as NVIDIA's management library (NVML) tells,
- * or the simulated driver.
+ * The GPU memory that this process really uses, as NVIDIA's management library (NVML) or the
+ * simulated driver reports it.
  */
 #ifndef GPUPART_LIB_MEMORY_NVML_USAGE_H
 #define GPUPART_LIB_MEMORY_NVML_USAGE_H
 
 #include "lib/driver/cuda.h"
 
-/* Opens the library; may take some ms, and missing is no harm. Once, before the others. */
+/*
+ * Opens the library, which may take some ms; a missing library is not an error. Call it once,
+ * before the others.
+ */
 void memory_real_open(const struct cuda_api *cuda);
 
 /*
- * Bytes that this process has of the GPU at @pci, which is CUDA's @device: contexts and code
- * too, managed memory not. -ENOENT: it is not among those that have any, which is also so in
- * a namespace of pids that the driver does not know of; -EOPNOTSUPP: nobody tells.
+ * Bytes that this process uses on the GPU at @pci, CUDA's @device, including contexts and code
+ * but not managed memory. -ENOENT: the process is not in the driver's list, which also happens
+ * in a pid namespace that the driver does not know. -EOPNOTSUPP: usage is not reported.
  */
 int memory_real_own(const char *pci, int device, uint64_t *bytes);
 
-/* Bytes that all have. */
+/* Bytes that all processes use. */
 bool memory_real_all(const char *pci, int device, uint64_t *bytes);
 
-/* How many processes have some, this one among them or not; -1: nobody tells. */
+/*
+ * The number of processes that use memory, whether or not this one is in the list; -1: unknown.
+ */
 int memory_real_processes(const char *pci, int device);
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Handlers of calls whose amount of memory is only known by measuring. */
+/* Handlers of calls whose memory can only be found by measuring. */
 #include <errno.h>
 #include <stdlib.h>
 #include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
 
-/* What one takes of an H200, measured: Documentation/internals/hardware.md, "Memory". */
+/* Overhead of a context on an H200, measured: Documentation/internals/hardware.md, "Memory". */
 #define CONTEXT_BYTES (518ull << 20)
 
-/* The amount is the difference, where the driver tells what this process has. */
+/* The amount is the growth, if the driver reports this process's usage. */
 static void begins(struct memory_now *now, struct memory_gpu *gpu)
 {
 	int err;
@@ -35,9 +35,9 @@ static bool is_context(const struct memory_now *now)
 }
 
 /*
- * If the driver does not report this process's memory, use the growth of the GPU's total, but
- * only while no other process uses the GPU. Else a context takes what one is known to take,
- * and false of other calls: their amount is not known.
+ * If the driver does not report this process's usage, use the growth of the GPU's total, but
+ * only while no other process uses the GPU. Otherwise use the known overhead for a context; for
+ * other calls return false, because their amount is unknown.
  */
 static bool blind_bytes(const struct memory_now *now, uint64_t *bytes)
 {
@@ -58,7 +58,7 @@ static int charge_blind(const struct memory_now *now)
 	struct memory_item *item;
 	uint64_t bytes;
 
-	/* A primary context that was there before. */
+	/* A primary context that existed before. */
 	if (memory_table_find(MEMORY_BY_OWNER, memory_now_out(now)))
 		return 0;
 	if (!blind_bytes(now, &bytes)) {
@@ -163,7 +163,7 @@ void memory_own_limit_set(struct memory_now *now)
 	struct memory_gpu *gpu = memory_now_gpu();
 
 	(void)now;
-	/* The driver takes the memory later, when it needs it. */
+	/* The driver allocates the memory later, when it needs it. */
 	if (gpu)
 		gpu->due = true;
 }
@@ -191,7 +191,9 @@ void memory_own_foreign_ends(struct memory_now *now)
 	now->gpu->foreign += own;
 }
 
-/* What the nodes of a graph get, one after the other, and @device: whose memory it is. */
+/*
+ * The memory that the nodes of a graph allocate, added up, and *@device, the GPU that it is on.
+ */
 static uint64_t graph_bytes(void *graph, int *device, unsigned int depth)
 {
 	struct cuda_alloc_node params;
@@ -226,7 +228,7 @@ void memory_own_graph_made(struct memory_now *now)
 	uint64_t bytes;
 	int device = -1;
 
-	/* What the driver takes for its nodes is measured before the next allocation. */
+	/* What the driver allocates for its nodes is measured before the next allocation. */
 	if (gpu)
 		gpu->due = true;
 	if (!memory_cuda->graph_nodes || !memory_cuda->node_type ||
@@ -251,7 +253,7 @@ void memory_own_graph_begins(struct memory_now *now)
 	if (!item)
 		return;
 	now->gpu = item->gpu;
-	/* It has what it wants from its last run. */
+	/* It still has the memory of its last run. */
 	if (item->trims == item->gpu->trims + 1)
 		return;
 	if (memory_gpu_graph_before(item->gpu, item->bytes))

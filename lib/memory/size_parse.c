@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reads the size of a memory quota: "20G", "512M", "1.5GiB", "1000000". Any thread. */
+/*
+ * Parses the size of a memory quota: "20G", "512M", "1.5GiB", "1000000". Any thread may call
+ * it.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -8,7 +11,7 @@
 
 #define MAX_SIZE ((uint64_t)1 << 60)
 
-/* "G", "GiB", "gb": what it stands for; 0: it is no unit. */
+/* The bytes in a unit, "G", "GiB", "gb" and so on; 0: not a unit. */
 static uint64_t unit_of(const char *text)
 {
 	static const char letters[] = "kmgt";
@@ -28,7 +31,9 @@ static uint64_t unit_of(const char *text)
 	return unit;
 }
 
-/* Digits and, before a unit, a fraction; *end is what follows. In bytes, cut to whole ones. */
+/*
+ * Parses digits and, before a unit, a fraction; *end is the rest. Returns bytes, rounded down.
+ */
 static uint64_t read_size(const char *text, uint64_t *whole, const char **end)
 {
 	uint64_t part = 0, scale = 1;
@@ -43,7 +48,7 @@ static uint64_t read_size(const char *text, uint64_t *whole, const char **end)
 				scale *= 10;
 			}
 	*end = text;
-	return part * (1000000 / scale);	/* millionths */
+	return part * (1000000 / scale);	/* in millionths */
 }
 
 int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes)
@@ -52,25 +57,29 @@ int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes)
 	const char *end;
 
 	if (!text || !isdigit((unsigned char)*text))
-		return ctx_fail(gp, -EINVAL, "'%.40s' is no size, as 20G, 512M or 1.5GiB are",
+		return ctx_fail(gp, -EINVAL, "'%.40s' is not a size such as 20G, 512M or 1.5GiB",
 				text ? text : "");
 	millionths = read_size(text, &whole, &end);
 	unit = unit_of(end);
 	if (!unit)
 		return ctx_fail(gp, -EINVAL,
-				"'%.40s' has no unit that is known: wants K, M, G, T (of 1024), KB, MB, .. (of 1000) or none, for bytes",
+				"'%.40s' has an unknown unit: must be K, M, G, T (of 1024), KB, MB, .. (of 1000) or none, for bytes",
 				text);
 	if (unit == 1 && memchr(text, '.', end - text))
 		return ctx_fail(gp, -EINVAL,
-				"'%.40s' is a fraction of a byte: wants a unit, as 1.5G has",
+				"'%.40s' is a fraction of a byte: a fraction needs a unit, for example 1.5G",
 				text);
 	if (whole > MAX_SIZE / unit)
-		return ctx_fail(gp, -EINVAL, "'%.40s' is too much: 2^60 bytes at most", text);
+		return ctx_fail(gp, -EINVAL,
+				"'%.40s' is too large: must be at most 2^60 bytes",
+				text);
 	size = whole * unit + unit / 1000000 * millionths + unit % 1000000 * millionths / 1000000;
 	if (size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "'%.40s' is too much: 2^60 bytes at most", text);
+		return ctx_fail(gp, -EINVAL,
+				"'%.40s' is too large: must be at most 2^60 bytes",
+				text);
 	if (!size)
-		return ctx_fail(gp, -EINVAL, "'%.40s' is no memory: wants 1 byte or more", text);
+		return ctx_fail(gp, -EINVAL, "'%.40s' is 0 bytes: must be at least 1 byte", text);
 	*bytes = size;
 	return 0;
 }

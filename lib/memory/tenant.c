@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tenants, whose ledgers lie beside the blocks of processes: shown, given quotas, forgotten when
- * nobody is in them, and the one that this process is in.
+ * Tenants, whose ledgers are beside the state pages: lists them, sets their quotas, removes
+ * them when no process is in them, and manages the tenant of this process.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "lib/topo/topology.h"
 
 
-_Static_assert(GPUPART_TENANT_STRLEN == LEDGER_NAME_LEN, "a ledger has the tenant's name");
+_Static_assert(GPUPART_TENANT_STRLEN == LEDGER_NAME_LEN, "both names have the same length");
 
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(own_lock);
@@ -37,7 +37,7 @@ struct ledger *tenant_ledger(void)
 	return atomic_load_explicit(&own_ledger, memory_order_acquire);
 }
 
-/* The driver is there by then, or comes: asked again with each GPU. */
+/* The driver is loaded by then or soon after, so this is checked again for each GPU. */
 static void mark_simulated(struct ledger *ledger)
 {
 	const struct cuda_api *cuda = cuda_loaded();
@@ -46,7 +46,7 @@ static void mark_simulated(struct ledger *ledger)
 		ledger_set_simulated(ledger);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static int join(void)
 {
 	struct ledger *ledger;
@@ -79,7 +79,7 @@ int tenant_gpu(const char *pci)
 		return gpu;
 	mark_simulated(tenant_ledger());
 	node_limit(geteuid(), address, own.name, &given);
-	/* What is told for all GPUs comes first, but is no more than the node gave. */
+	/* A quota for all GPUs has priority, but cannot exceed what was granted. */
 	bytes = ledger_set_quota_first(tenant_ledger(), gpu,
 				       given.memory && (!own.quota || given.memory < own.quota)
 					       ? given.memory : own.quota);
@@ -88,7 +88,7 @@ int tenant_gpu(const char *pci)
 	return gpu;
 }
 
-/* A tenant of our own making, which no job keeps. */
+/* Leaves a tenant that this process created for itself, which no job keeps. */
 static void leave(void)
 {
 	if (own.pid == getpid())
@@ -99,16 +99,16 @@ static const char *words_of(int err)
 {
 	switch (err) {
 	case -EPERM:
-		return "its file, or the folder of that, below /dev/shm is not this user's alone";
+		return "its file or directory below /dev/shm is not private to this user";
 	case -EPROTO:
 		return
-			"its file below /dev/shm is another version's, or broken: only that version changes its quota, until its processes and its job have ended";
+			"its file below /dev/shm is damaged or from another version of gpupart: only that version can change its quota until its processes and its job have ended";
 	case -EUSERS:
-		return "too many processes are in it";
+		return "it has too many processes";
 	case -EBUSY:
-		return "another process has held its file for 5 s";
+		return "another process has kept its file locked for 5 s";
 	case -ENOSPC:
-		return "there is no room for it below /dev/shm";
+		return "/dev/shm is full";
 	default:
 		return NULL;
 	}
@@ -118,14 +118,14 @@ static int fail(struct gpupart *gp, const char *name, int err)
 {
 	if (err == -ENOENT)
 		return ctx_fail(gp, -ESRCH,
-				"there is no tenant %s: nothing of that name has a memory quota",
+				"there is no tenant %s: no job or tenant of that name has a memory quota",
 				name);
 	return ctx_fail(gp, err, "tenant %s: %s%s", name,
 			words_of(err) ? "" : "its file below /dev/shm: ",
 			words_of(err) ? words_of(err) : strerror(-err));
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 {
 	struct environment environment = environment_read();
@@ -135,7 +135,7 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 		bytes = environment_mem(&environment);
 	if (!bytes && environment.mem)
 		return ctx_fail(gp, -EINVAL,
-				ENVIRONMENT_MEM "=%.40s: wants a number of bytes, 1 or more",
+				ENVIRONMENT_MEM "=%.40s: must be a number of bytes, at least 1",
 				environment.mem);
 	if (name)
 		snprintf(own.name, sizeof(own.name), "%s", name);
@@ -145,7 +145,7 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 			 (unsigned long long)control_pid_namespace());
 	own.quota = bytes;
 	err = join();
-	/* The list takes away what another version left behind. */
+	/* Listing the tenants removes a file that another version left behind. */
 	if (err == -EPROTO && gpupart_tenant_list(gp, NULL, 0,
 						  sizeof(struct gpupart_tenant)) >= 0)
 		err = join();
@@ -158,7 +158,7 @@ static int check_name(struct gpupart *gp, const char *name)
 {
 	return control_name_good(name) ? 0 :
 	       ctx_fail(gp, -EINVAL,
-			"'%.80s' is no tenant's name: wants 1 to 63 letters, digits, '.', '_' or '-', the first no '-'",
+			"tenant name '%.80s': must be 1 to 63 characters from A-Z a-z 0-9 . _ -, not starting with '-'",
 			name);
 }
 
@@ -173,7 +173,7 @@ int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
 	if (!tenant_ledger())
 		return start(gp, name, bytes);
 	return !name || !strcmp(name, own.name) ? 0 :
-	       ctx_fail(gp, -EBUSY, "this process is in tenant %s already, and cannot be in %s",
+	       ctx_fail(gp, -EBUSY, "this process is in tenant %s and cannot join %s",
 			own.name, name);
 }
 
@@ -188,13 +188,13 @@ int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 		tenant.quota = own.quota;
 	if (environment_read().mem && tenant.quota && bytes > tenant.quota)
 		return ctx_fail(gp, -EPERM,
-				"tenant %s has a quota of %llu bytes from outside: %llu are more",
-				tenant.name, (unsigned long long)tenant.quota,
-				(unsigned long long)bytes);
+				"tenant %s: a quota of %llu bytes exceeds the one from outside, %llu bytes",
+				tenant.name, (unsigned long long)bytes,
+				(unsigned long long)tenant.quota);
 	return gpupart_tenant_quota_set(gp, NULL, pci, bytes, NULL);
 }
 
-/* Jobs that live, asked for once, when there is a tenant to ask for. */
+/* The jobs that are alive, listed once, when the first tenant asks for them. */
 struct living {
 	bool asked, unsure;
 	struct gpupart_job *jobs;
@@ -206,7 +206,10 @@ static void ask(struct living *living)
 	int room = 0, nr = 64;
 
 	living->asked = true;
-	/* Once, but where there are more than expected: a list of jobs costs more than ours. */
+	/*
+	 * Usually one pass; more if there are more jobs than expected. Listing jobs costs more
+	 * than listing tenants.
+	 */
 	while (nr > room) {
 		free(living->jobs);
 		room = nr + 16;
@@ -226,7 +229,7 @@ static const struct gpupart_job *job_of(const struct living *living, const char 
 	return NULL;
 }
 
-/* By what its processes say, or its job, where none of them is there yet. */
+/* According to its processes, or to its job if it has none yet. */
 static bool is_simulated(const struct living *living, uid_t uid, const struct ledger_view *view)
 {
 	const struct gpupart_job *job = uid == geteuid() ? job_of(living, view->tenant) : NULL;
@@ -241,7 +244,7 @@ struct visit;
 typedef void (*see_fn)(struct visit *visit, uid_t uid, const struct ledger_view *view);
 
 struct visit {
-	see_fn see;		/* what is done with each tenant */
+	see_fn see;		/* called for each tenant */
 	void *list;
 	unsigned int max, nr;
 	struct living living;
@@ -252,7 +255,9 @@ static int by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* Ours, without a process in it: kept for a job that lives, or taken away. */
+/*
+ * Whether this user's tenant without a process is removed; it is kept for a job that is alive.
+ */
 static bool forget(struct visit *visit, const char *tenant)
 {
 	return !visit->living.unsure && !job_of(&visit->living, tenant) && ledger_sweep(tenant);
@@ -363,7 +368,7 @@ static void see_processes(struct visit *visit, uid_t uid, const struct ledger_vi
 	}
 }
 
-/* @arg: what is listed. */
+/* @arg: what to list. */
 static int list_seen(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
 	struct visit visit = { .see = *(const see_fn *)arg, .list = rows, .max = max };
@@ -388,7 +393,10 @@ int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_proces
 	return rows_resized(gp, list, max, size, sizeof(*list), list_seen, &see);
 }
 
-/* Ours where @name is NULL: its name, or NULL with the sentence kept. */
+/*
+ * If @name is NULL, use this process's own tenant. Returns its name, or NULL with the error
+ * sentence set.
+ */
 static const char *name_of(struct gpupart *gp, const char *name, int *err)
 {
 	*err = 0;
@@ -407,7 +415,7 @@ static int read_address(struct gpupart *gp, const char *given, char pci[20])
 {
 	if (given && topo_address_read(given, pci))
 		return 0;
-	return ctx_fail(gp, -EINVAL, "\"%.63s\" is no GPU's PCI address, as \"0000:0d:00.0\" is",
+	return ctx_fail(gp, -EINVAL, "\"%.63s\" is not a PCI address such as \"0000:0d:00.0\"",
 			given ? given : "");
 }
 
@@ -455,12 +463,12 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 	if (err)
 		return err;
 	if (!bytes)
-		return ctx_fail(gp, -EINVAL, "tenant %s: a quota of 0 bytes: wants 1 or more",
+		return ctx_fail(gp, -EINVAL, "tenant %s: a quota of 0 bytes: must be at least 1",
 				name);
 	node_limit(geteuid(), pci || make ? address : NULL, name, &given);
 	if (given.memory && bytes > given.memory)
 		return ctx_fail(gp, -EPERM,
-				"tenant %s: %llu bytes are more than the %llu that this node gave its user",
+				"tenant %s: %llu bytes are more than the %llu granted to its user",
 				name, (unsigned long long)bytes, (unsigned long long)given.memory);
 	err = ledger_set_quota_of(name, pci ? address : NULL, bytes, make, before);
 	return err ? fail(gp, name, err) : 0;
@@ -475,7 +483,7 @@ int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *p
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before)
 {
-	/* What nobody needs any more goes first. */
+	/* First remove tenants that are no longer needed. */
 	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 	return set_quota(gp, name, pci, bytes, true, before);
 }

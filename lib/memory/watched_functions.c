@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: see watched_functions.h. Layouts of arguments as in generated_cuda_meta.h; structures as in
- * cuda.h.
+ * DATA: see watched_functions.h. Argument layouts are those of generated_cuda_meta.h,
+ * structures those of cuda.h.
  */
 #include <string.h>
 #include "lib/memory/watched_functions.h"
@@ -11,7 +11,7 @@
 #define NOW_AT(name, kind, device_at)	ROW(name, 0, kind, device_at)
 #define LATER(name, kind)		ROW(name, MEMORY_LATER, kind, 0)
 
-/* The first is in every driver. */
+/* Every driver has the first. */
 const struct memory_call memory_calls[] = {
 	NOW(cuMemAlloc_v2, LINEAR), NOW(cuMemAllocPitch_v2, PITCH),
 	NOW(cuMemAllocManaged, MANAGED), NOW(cuMemFree_v2, FREE), NOW(cuArrayCreate_v2, ARRAY),
@@ -25,7 +25,10 @@ const struct memory_call memory_calls[] = {
 	NOW(cuMemAllocAsync, ASYNC), NOW_AT(cuMemAllocAsync_ptsz, ASYNC, MEMORY_OWN_STREAM),
 	NOW(cuMemAllocFromPoolAsync, ASYNC_POOL),
 	NOW_AT(cuMemAllocFromPoolAsync_ptsz, ASYNC_POOL, MEMORY_OWN_STREAM),
-	/* They free what cuMemAlloc got, too; of a pool's memory the pool's size is charged. */
+	/*
+	 * They also free memory of cuMemAlloc. Memory of a pool is charged by the size of the
+	 * pool.
+	 */
 	NOW(cuMemFreeAsync, FREE), NOW(cuMemFreeAsync_ptsz, FREE),
 	NOW(cuMemPoolCreate, POOL_MADE), NOW(cuMemPoolDestroy, POOL_GOES),
 	NOW(cuMemPoolTrimTo, POOL_CHANGED), NOW(cuMemPoolSetAttribute, POOL_CHANGED),
@@ -58,7 +61,7 @@ const struct memory_call memory_calls[] = {
 	LATER(cuGraphUpload_ptsz, GRAPH_RUNS), LATER(cuGraphExecDestroy, GRAPH_GOES),
 	LATER(cuDeviceGraphMemTrim, GRAPH_TRIMMED), NOW(cuMemGetInfo_v2, ASK_FREE),
 	NOW(cuDeviceTotalMem_v2, ASK_TOTAL),
-	/* Of the time of 32 bits: programs of today have no way to ask for them. */
+	/* Functions of 32-bit days, which programs cannot reach today. */
 	NOW(cuMemAlloc, UNCOUNTED), NOW(cu64MemAlloc, UNCOUNTED), NOW(cuMemAllocPitch, UNCOUNTED),
 	NOW(cu64MemAllocPitch, UNCOUNTED), NOW(cuArrayCreate, UNCOUNTED),
 	NOW(cuArray3DCreate, UNCOUNTED), NOW(cu64ArrayCreate, UNCOUNTED),
@@ -85,13 +88,13 @@ struct physical {
 	} location;
 };
 
-/* CUDA_ARRAY3D_*: many layers or faces are no smaller than they are deep. */
+/* CUDA_ARRAY3D_*: many layers or faces are stored like depth. */
 #define ARRAY_SPARSE	0x40
 #define ARRAY_DEFERRED	0x80
 
 _Static_assert(sizeof(struct plane) <= sizeof(((struct memory_change *)0)->descriptor) &&
 	       sizeof(struct volume) <= sizeof(((struct memory_change *)0)->descriptor),
-	       "no room for a copy");
+	       "the copy must fit");
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
@@ -105,7 +108,7 @@ static uint64_t up_to(uint64_t n, uint64_t unit)
 	return n > UINT64_MAX - unit ? UINT64_MAX : (n + unit - 1) / unit * unit;
 }
 
-/* CUarray_format: bits an element of a channel, as far as they are whole planes. */
+/* CUarray_format: bits per element of a channel, for formats of whole planes. */
 static unsigned int bits_of(unsigned int format, unsigned int *channels)
 {
 	switch (format) {
@@ -132,10 +135,10 @@ static unsigned int bits_of(unsigned int format, unsigned int *channels)
 	*channels = 1;
 	if (format >= 0x93 && format <= 0x9e)		/* BC2 to BC7: 16 bytes */
 		return 8;
-	return 32;					/* pictures of several planes: no more */
+	return 32;					/* multi-planar formats: at most this */
 }
 
-/* Rows and their numbers are rounded up to what a block of the layout in memory has. */
+/* The width and height are rounded up to blocks of the memory layout. */
 #define ROW_UNIT	64
 #define ROWS_UNIT	8
 
@@ -153,7 +156,7 @@ static uint64_t array_bytes(size_t width, size_t height, size_t depth, unsigned 
 
 static uint64_t volume_bytes(const struct volume *v, unsigned int levels)
 {
-	/* Layers and faces do not shrink: with them all levels are as deep. */
+	/* Layers and faces do not shrink, so all their levels have the same depth. */
 	bool layered = v->flags & (0x01 | 0x04);
 	uint64_t sum = 0, level;
 
@@ -175,7 +178,7 @@ static bool is_array(const struct memory_call *call)
 	return call->fn.kind >= MEMORY_ARRAY && call->fn.kind <= MEMORY_MIPMAP;
 }
 
-/* The second argument of most is a size; of arrays it is their descriptor. */
+/* For most functions the second argument is a size; for arrays it is a descriptor. */
 uint64_t memory_calls_bytes(const struct memory_call *call, const uint64_t *words)
 {
 	const struct plane *plane = (const void *)(uintptr_t)words[1];
@@ -233,11 +236,11 @@ int memory_calls_device(const struct memory_call *call, const uint64_t *words)
 }
 
 /*
- * Of no GPU, and a multiple of every granularity. Measured on an H200: cuMemAlloc_v2 with
- * its size made this at the begin of the call is out of memory.
+ * Larger than any GPU, and a multiple of every granularity. Measured on an H200: cuMemAlloc_v2
+ * returns out of memory if its size is changed to this at the begin of the call.
  */
 #define IMPOSSIBLE	(1ull << 62)
-#define TOO_WIDE	(1ull << 40)	/* for any array: an invalid value */
+#define TOO_WIDE	(1ull << 40)	/* too large for any array: an invalid value */
 
 void memory_calls_spoil(const struct memory_call *call, const uint64_t *words,
 			struct memory_change *change)
@@ -245,7 +248,7 @@ void memory_calls_spoil(const struct memory_call *call, const uint64_t *words,
 	uint64_t *word = (uint64_t *)(uintptr_t)words + 1, value = IMPOSSIBLE;
 
 	if (is_array(call)) {
-		/* The program's own descriptor is not ours to write. */
+		/* The descriptor belongs to the program and must not be changed. */
 		memcpy(change->descriptor, (const void *)(uintptr_t)*word,
 		       call->fn.kind == MEMORY_ARRAY ? sizeof(struct plane)
 						     : sizeof(struct volume));

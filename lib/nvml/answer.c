@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much memory there is, used and free, as a tenant is told; and what was accounted of a
+ * Answers queries of a tenant's program: total, used and free memory, and the accounting of a
  * process.
  */
 #include <stdio.h>
@@ -36,7 +36,7 @@ int answer_memory(struct copy *copy, enum copy_function which, void *device,
 	if (!memory || !answer_open(copy, device, &share))
 		return real(device, memory);
 	rc = real(device, &all);
-	/* Memory of a kind that the GPU has none of is none to a tenant, too. */
+	/* Memory of a kind that the GPU does not have does not exist for a tenant either. */
 	if (rc == NVML_SUCCESS) {
 		memory->total = smaller(share.quota, all.total);
 		memory->used = all.total ? share.used : 0;
@@ -62,7 +62,7 @@ int answer_memory_v2(struct copy *copy, enum copy_function which, void *device,
 	memset(&all, 0, sizeof(all));
 	all.v2.version = memory->version;
 	rc = real(device, &all);
-	/* A version that only a newer driver knows: as by a driver that does not. */
+	/* A version that only a newer driver supports: answer like a driver that does not. */
 	if (rc == NVML_SUCCESS && memory->version != NVML_MEMORY_V2)
 		rc = NVML_ERROR_VERSION_MISMATCH;
 	if (rc == NVML_SUCCESS) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the library is told by the kernel's driver, where it asks that for a GPU's processes:
- * the tenant's alone. nvidia-smi has its lists of the library by ways that no header has, and
- * they all come from here.
+ * Filters the answers of the kernel's driver when the library asks it for a GPU's processes:
+ * only the tenant's remain. nvidia-smi gets its lists from the library through functions that
+ * no header declares, but all of them use this ioctl.
  */
 #include <string.h>
 #include "lib/nvml/answer.h"
 #include "lib/nvml/share.h"
 #include "lib/topo/rm_ioctl.h"
 
-/* The list in an answer, or NULL: it is another's, an error, or of a form not known here. */
+/* The list in an answer, or NULL: not a list, an error, or an unknown form. */
 static struct rm_gpu_pids *find_list(const struct rm_control *control)
 {
 	struct rm_gpu_pids *list = (struct rm_gpu_pids *)(uintptr_t)control->params;
@@ -20,7 +20,7 @@ static struct rm_gpu_pids *find_list(const struct rm_control *control)
 	return list->id_type == RM_GPU_PIDS_OF_CLASS && list->nr <= RM_GPU_PIDS_MAX ? list : NULL;
 }
 
-/* Those that are left out are not left behind the end, either. */
+/* Entries that are removed are also cleared. */
 static void keep_own(struct rm_gpu_pids *list, const struct share *share)
 {
 	uint32_t nr = 0;
@@ -33,7 +33,7 @@ static void keep_own(struct rm_gpu_pids *list, const struct share *share)
 	list->nr = nr;
 }
 
-/* It is the program's errno that ioctl() sets: no call here can change it. */
+/* ioctl() sets the program's errno, and no call here can change it. */
 int answer_ioctl(struct copy *copy, int fd, unsigned long request, void *arg)
 {
 	int (*real)(int, unsigned long, ...) = (void *)copy->ioctl;

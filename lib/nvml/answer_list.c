@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lists of a GPU's processes as a tenant sees them: the library is asked for all, into memory
- * of ours, and the program gets its own of that.
+ * Lists of a GPU's processes for a tenant: the library writes all of them into private memory,
+ * and the tenant's are copied to the program.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,39 +10,39 @@
 #include "lib/nvml/share.h"
 
 #define MAX_ENTRIES	65536	/* of a list; no GPU has as many processes */
-#define FILL		0x5a	/* where the library wrote nothing */
-#define SMALL		2048	/* bytes: what most lists fit into, on the stack */
+#define FILL		0x5a	/* marks entries that the library did not write */
+#define SMALL		2048	/* in bytes: enough for most lists, on the stack */
 #define NO_FIGURE	SIZE_MAX
 
-/* How the library is asked: for at most *nr entries into @entries, *nr as it leaves that. */
+/* Calls the library for at most *nr entries in @entries; *nr becomes the library's value. */
 struct asker {
 	int (*ask)(struct asker *asker, unsigned int *nr, void *entries);
 	uintptr_t real;
 	void *device;
 	uint64_t last_seen;
-	bool by_struct;		/* the function has one argument more, the caller's struct @mine */
+	bool by_struct;		/* the function has one more argument, the caller's struct @mine */
 	void *mine;
-	uint32_t version, mode;	/* of that */
+	uint32_t version, mode;	/* of that struct */
 };
 
 /* The entries of a list. */
 struct kind {
-	size_t bytes;		/* of one */
-	size_t pid_at, used_at;	/* bytes from its begin; NO_FIGURE: it has none */
-	bool or_details;	/* as they may be where there is a field more */
-	bool none_fails;	/* a list of none is NVML_ERROR_NOT_FOUND */
-	uint32_t version;	/* of the caller's struct; 0: it has none */
+	size_t bytes;		/* of one entry */
+	size_t pid_at, used_at;	/* offset in an entry; NO_FIGURE: none */
+	bool or_details;	/* the same for entries with one more member */
+	bool none_fails;	/* an empty list is NVML_ERROR_NOT_FOUND */
+	uint32_t version;	/* of the caller's struct; 0: none */
 };
 
 struct list {
 	char small[SMALL];
-	char *entries, *large;	/* @entries is one of the two */
+	char *entries, *large;	/* @entries is one of these two */
 	unsigned int nr;
-	size_t entry_bytes;	/* at most, before they are there */
+	size_t entry_bytes;	/* the largest possible, before the call */
 	const struct kind *kind;
 };
 
-/* All that the library has. Its processes come and go, so it may need more than one try. */
+/* Reads the library's whole list. Its processes change, so more than one try may be needed. */
 static int fetch(struct list *list, struct asker *asker)
 {
 	unsigned int room = SMALL / list->entry_bytes;
@@ -67,7 +67,7 @@ static int fetch(struct list *list, struct asker *asker)
 	return rc;
 }
 
-/* Leaves what is the tenant's. */
+/* Keeps the entries of the tenant. */
 static void keep_own(struct list *list, const struct share *share)
 {
 	const uint64_t not_told = NVML_NOT_AVAILABLE;
@@ -91,7 +91,7 @@ static void keep_own(struct list *list, const struct share *share)
 	list->nr = nr;
 }
 
-/* What is the tenant's into the program's list of *nr entries. */
+/* Copies the tenant's entries into the program's list of *nr entries. */
 static int give_own(struct list *list, const struct share *share, unsigned int *nr,
 		    void *entries)
 {
@@ -107,7 +107,7 @@ static int give_own(struct list *list, const struct share *share, unsigned int *
 	return rc;
 }
 
-/* Whether the library wrote entries of the kind that has a field more. */
+/* Whether the library wrote entries with one more member. */
 static bool has_details(const struct list *list, size_t entry_bytes)
 {
 	const char *at = list->entries + list->nr * entry_bytes;
@@ -118,7 +118,9 @@ static bool has_details(const struct list *list, size_t entry_bytes)
 	return at < after;
 }
 
-/* Answers for the tenant; the library itself does where there is no share, or no list to fill. */
+/*
+ * Answers for the tenant; the library itself answers if there is no share, or no list to fill.
+ */
 static int answer(struct copy *copy, struct asker *asker, const struct kind *kind,
 		  unsigned int *nr, void *entries)
 {
@@ -133,7 +135,7 @@ static int answer(struct copy *copy, struct asker *asker, const struct kind *kin
 	if (kind->or_details)
 		list.entry_bytes = sizeof(struct nvml_process_detail);
 	rc = fetch(&list, asker);
-	/* A version that only a newer driver knows: as by a driver that does not. */
+	/* A version that only a newer driver supports: answer like a driver that does not. */
 	if (rc == NVML_SUCCESS && asker->version != kind->version)
 		rc = NVML_ERROR_VERSION_MISMATCH;
 	if (rc == NVML_SUCCESS) {

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpupart-nvml.so: what the loader calls where LD_AUDIT names it. Puts our functions where a
- * program binds or looks up the management library's, and where that library binds ioctl; is in
- * the way of no other call.
+ * libgpupart-nvml.so: the functions that the loader calls when LD_AUDIT names it. Replaces the
+ * management library's functions where a program binds or looks them up, and the ioctl that
+ * that library binds. Other calls are not affected.
  */
 #include "lib/nvml/copy.h"
 #include "lib/nvml/share.h"
 
-/* What the interface has to have; earlier loaders (glibc before 2.35) slow every call down. */
+/*
+ * The interface version that is needed; older loaders (glibc before 2.35) slow down every call.
+ */
 #define INTERFACE	2
 
 #define EXPORT	__attribute__((visibility("default")))
 
-/* 0: the loader takes us away again, and the program runs as if we had not been there. */
+/* 0: the loader unloads this library, and the program runs without it. */
 EXPORT unsigned int la_version(unsigned int offered)
 {
 	return offered < INTERFACE || !share_setup() ? 0 : INTERFACE;
 }
 
 /*
- * Who binds something: everybody. In whom it is bound: the management library, and whoever
- * has an ioctl, which is libc, or what was preloaded to be asked before it.
+ * Bindings from all objects matter. Bindings to these matter: the management library, and every
+ * object with an ioctl, which is libc or a library that was preloaded before it.
  */
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {
@@ -51,7 +53,7 @@ EXPORT uintptr_t la_symbind64(ElfW(Sym) *sym, unsigned int nr, uintptr_t *from, 
 	struct copy *caller = copy_of(*from), *copy = copy_of(*in);
 
 	(void)nr, (void)flags;
-	/* Its calls of its own functions stay its own. */
+	/* The library's calls of its own functions are not replaced. */
 	if (caller)
 		return copy_bind_call(caller, name, sym->st_value);
 	return copy ? copy_bind(copy, name, sym->st_value) : sym->st_value;

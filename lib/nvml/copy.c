@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which libnvidia-ml are loaded, and for each its functions and the ones of ours that are
- * called in their place; and how it calls ioctl.
+ * The loaded copies of libnvidia-ml, with the functions of each, our replacements, and its
+ * ioctl.
  */
 #include <stddef.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void *const ours[COPY_MAX][COPY_NR_FUNCTIONS] = {
 	{ COPY_FUNCTIONS(ADDRESS, 3) },
 };
 
-/* What it calls in the place of ioctl(). */
+/* The function that it calls instead of ioctl(). */
 #define IOCTL(copy) \
 	static int ioctl_##copy(int fd, unsigned long request, void *arg) \
 	{ \
@@ -68,7 +68,7 @@ static void *const ioctls[COPY_MAX] = { (void *)ioctl_0, (void *)ioctl_1, (void 
 
 static const char *const names[COPY_NR_FUNCTIONS] = { COPY_FUNCTIONS(NAME, 0) };
 
-/* The newest comes first, and is the one that is kept. */
+/* The newest is first, and is used. */
 static const char *const pci_names[] = { "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
 					 "nvmlDeviceGetPciInfo" };
 

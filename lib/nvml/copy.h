@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One loaded libnvidia-ml: its own functions, and ours that stand for them. A program may have
- * several, and a device of one is nothing to another.
+ * One loaded libnvidia-ml: its own functions and our replacements. A program may load several;
+ * a device handle is only valid in one.
  */
 #ifndef GPUPART_LIB_NVML_COPY_H
 #define GPUPART_LIB_NVML_COPY_H
@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COPY_MAX	4	/* more at a time are left as they are */
+#define COPY_MAX	4	/* further copies at the same time are left unchanged */
 
-/* The functions that are answered here: X(@with, kind of answer.h, which one, name). */
+/* The functions that are replaced: X(@with, kind in answer.h, member, name). */
 #define COPY_FUNCTIONS(X, with) \
 	X(with, memory, MEMORY, "nvmlDeviceGetMemoryInfo") \
 	X(with, memory_v2, MEMORY_V2, "nvmlDeviceGetMemoryInfo_v2") \
@@ -43,30 +43,33 @@ struct nvml_pci;
 
 struct copy {
 	bool taken;
-	/* The library's own, or what another audit library put in their place before us. */
+	/*
+	 * The library's own functions, or those of another audit library that replaced them
+	 * before.
+	 */
 	_Atomic uintptr_t real[COPY_NR_FUNCTIONS];
 	int (*pci)(void *device, struct nvml_pci *pci);
-	_Atomic uintptr_t ioctl;	/* what it would call itself */
+	_Atomic uintptr_t ioctl;	/* the one that it would call itself */
 };
 
-/* Whether an object of this path is a libnvidia-ml. */
+/* Whether @path is that of a libnvidia-ml. */
 bool copy_is_nvml(const char *path);
 
 /*
- * A place for the library that @map is of, or NULL: none is free, or it does not tell a
- * device's PCI address. As the loader opens it, and closes it: one thread at a time.
+ * Takes an entry for the library of @map, or returns NULL: none is free, or the library cannot
+ * report PCI addresses. The loader calls this at its open and close, one thread at a time.
  */
 struct copy *copy_open(const struct link_map *map);
-/* NULL where @cookie is of none. */
+/* NULL if @cookie belongs to none. */
 struct copy *copy_of(uintptr_t cookie);
 void copy_close(struct copy *copy);
 
-/* Our function in the place of @name at @address of @copy; @address where we have none. */
+/* Our replacement of @name at @address of @copy; @address if there is none. */
 uintptr_t copy_bind(struct copy *copy, const char *name, uintptr_t address);
 
-/* Whether @map defines what we may put ours in the place of where a copy calls it: ioctl. */
+/* Whether @map defines a function whose calls by a copy we replace: ioctl. */
 bool copy_may_call(const struct link_map *map);
-/* The same of a function @name at @address that @copy calls. */
+/* The same for a function @name at @address that @copy calls. */
 uintptr_t copy_bind_call(struct copy *copy, const char *name, uintptr_t address);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What code here takes of libc otherwise. The libc of the loader's audit namespace is another
- * one than the program's: it never learns that a thread ended or that the program forks. Its
- * malloc would keep the caches of ended threads, and its locks could be held for ever in the
- * child of a fork.
+ * Replaces functions of libc in this library. In the loader's audit namespace libc is a
+ * separate copy from the program's: it never sees threads end or the program fork. Its malloc
+ * would keep the caches of ended threads, and its locks could stay locked in the child of a
+ * fork.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #define EXPORT	__attribute__((visibility("default")))
-#define HEAD	64	/* before each piece, for its alignment too */
+#define HEAD	64	/* before each allocation, also for its alignment */
 
 static size_t *head_of(void *memory)
 {
@@ -48,7 +48,7 @@ EXPORT void *calloc(size_t nr, size_t bytes)
 {
 	size_t all;
 
-	/* A mapping is zero as it comes. */
+	/* New mappings are zero. */
 	return malloc(__builtin_mul_overflow(nr, bytes, &all) ? SIZE_MAX : all);
 }
 
@@ -64,8 +64,9 @@ EXPORT void *realloc(void *memory, size_t bytes)
 }
 
 /*
- * Of what is linked in here only ledger_look() is called, which reads and locks nothing: it
- * takes its lock for callers that lock files, lest a fork should keep them.
+ * Of the code that is linked here only ledger_look() is called, which only reads and locks no
+ * files. It takes this lock on behalf of callers that lock files, whose locks a fork must not
+ * keep.
  */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {

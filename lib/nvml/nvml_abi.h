@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What NVIDIA's management library passes to its callers, as far as it is answered here: after
- * the public nvml.h of 11 (unversioned and _v2 lists) and 12.2.140 (_v3, MemoryInfo_v2, detail
- * lists); ProcessesUtilizationInfo, which came with drivers of 550, after NVIDIA's pynvml.py of
- * 2025.
+ * The structures of NVIDIA's management library that are used here: from the public nvml.h of
+ * 11 (unversioned and _v2 lists) and of 12.2.140 (_v3, MemoryInfo_v2, detail lists).
+ * ProcessesUtilizationInfo, which came with drivers of 550, is from NVIDIA's pynvml.py of 2025.
  */
 #ifndef GPUPART_LIB_NVML_NVML_ABI_H
 #define GPUPART_LIB_NVML_NVML_ABI_H
 
 #include <stdint.h>
 
-/* nvmlReturn_t, those that are made or looked for here. */
+/* Values of nvmlReturn_t that are returned or checked here. */
 #define NVML_SUCCESS			0
 #define NVML_ERROR_NOT_FOUND		6
 #define NVML_ERROR_INSUFFICIENT_SIZE	7
 #define NVML_ERROR_VERSION_MISMATCH	25
 
-/* NVML_VALUE_NOT_AVAILABLE of a memory figure. */
+/* NVML_VALUE_NOT_AVAILABLE for a memory size. */
 #define NVML_NOT_AVAILABLE	UINT64_MAX
 
-/* NVML_STRUCT_VERSION: what a caller says that its struct is. */
+/* NVML_STRUCT_VERSION: the caller's version of its struct. */
 #define NVML_VERSION_OF(type, number)	((uint32_t)(sizeof(type) | (uint32_t)(number) << 24))
 
-struct nvml_memory {		/* nvmlMemory_t, bytes */
+struct nvml_memory {		/* nvmlMemory_t, in bytes */
 	uint64_t total, free, used;
 };
 
-struct nvml_memory_v2 {		/* nvmlMemory_v2_t, bytes */
+struct nvml_memory_v2 {		/* nvmlMemory_v2_t, in bytes */
 	uint32_t version;
 	uint64_t total, reserved, free, used;
 };
 
 #define NVML_MEMORY_V2	NVML_VERSION_OF(struct nvml_memory_v2, 2)
 
-/* The start of nvmlPciInfo_t, the same in its three versions; the whole has 68 bytes. */
+/*
+ * The beginning of nvmlPciInfo_t, the same in its three versions; the whole struct has 68
+ * bytes.
+ */
 struct nvml_pci {
 	char bus_id_legacy[16];
 	uint32_t domain, bus, device;
@@ -45,13 +47,13 @@ struct nvml_process_v1 {	/* nvmlProcessInfo_v1_t */
 	uint64_t used;
 };
 
-struct nvml_process_v2 {	/* nvmlProcessInfo_v2_t, of _v2 and _v3 */
+struct nvml_process_v2 {	/* nvmlProcessInfo_v2_t, for _v2 and _v3 */
 	uint32_t pid;
 	uint64_t used;
 	uint32_t gpu_instance, compute_instance;
 };
 
-/* nvmlProcessDetail_v1_t; drivers of 535 before 535.98 had it in the lists of _v3, too. */
+/* nvmlProcessDetail_v1_t; drivers 535 before 535.98 also had it in the lists of _v3. */
 struct nvml_process_detail {
 	uint32_t pid;
 	uint64_t used;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tenant's share of a GPU: by its ledger, and before the tenant has one by what `gpupart
- * run --mem` left in the environment.
+ * The tenant's share of a GPU: from its ledger or, before the tenant has one, from the
+ * variables that `gpupart run --mem` set.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "lib/ledger/ledger.h"
 #include "lib/nvml/share.h"
 
-/* As they were when the program started: it may change its environment in any thread. */
+/* Copied at the start of the program, which may change its environment in any thread. */
 static char tenant[LEDGER_NAME_LEN];
-static uint64_t first_quota;	/* on each GPU on which the ledger has none; 0: none */
+static uint64_t first_quota;	/* on each GPU that has no quota in the ledger; 0: none */
 
 bool share_setup(void)
 {

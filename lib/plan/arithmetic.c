@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
-/* The planner's arithmetic: whether needs fit, who gets the next TPC, the order of GPCs. */
+/*
+ * The planner's arithmetic: whether needs fit, who gets the next TPC, and the order of GPCs. A
+ * home is the room of a tenant's cluster slot.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/plan/plan.h"
 
 /*
- * Homes are powers of two, which makes this exact: whichever GPC of a uGPU a home goes to,
- * larger ones first, it takes as many places of each smaller size as it holds. So the homes
- * bound to a uGPU fit if and only if for every size its places suffice for those from that
- * size on. For the others a place counts if what it holds of every smaller size, down to
- * TPCs, is left as well: a home that goes there takes just so many of those that count,
- * whichever uGPU it is, so that again only their sum for every size matters.
+ * Homes have sizes that are powers of two, which makes this test exact. Homes that are bound to
+ * a uGPU: larger ones first, whichever GPC of the uGPU a home goes to, it uses as many places
+ * of each smaller size as it contains. So they fit if and only if, for every size, the uGPU's
+ * places of that size suffice for the homes of that size and larger. The other homes: a place
+ * only counts if all that it contains of every smaller size, down to TPCs, is free too. Such a
+ * home uses the same number of places of each size in every uGPU, so again only the sum for
+ * every size matters.
  */
 static bool homes_fit(const struct plan_room *room, const struct plan_need *needs,
 		      unsigned int nr, const unsigned int *spare, unsigned int homes)
 {
-	unsigned int count[PLAN_MAX_UGPUS];	/* of the places of a size; of TPCs at first */
+	unsigned int count[PLAN_MAX_UGPUS];	/* places of a size; at first TPCs */
 
 	memcpy(count, spare, room->nr_ugpus * sizeof(*count));
 	for (unsigned int level = 1; level < PLAN_MAX_LEVELS && homes >> level; level++) {
@@ -101,7 +105,7 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
 		if (least < 0)
 			return;
 		needs[least].nr = ++nr[least];
-		/* What does not fit now does not fit when there is less. */
+		/* What does not fit now will not fit when less is left. */
 		if (!plan_fits(room, needs + first, ask->nr - first)) {
 			needs[least].nr = --nr[least];
 			done[least] = true;

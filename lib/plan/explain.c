@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which demand cannot be met and what would do, each found by searching again with it. Must
- * not guess: what no search confirmed is not said.
+ * Explains which demand cannot be met and which changes would make a plan possible. Each change
+ * is confirmed by a search; changes that no search confirmed are left out.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,14 +16,14 @@ struct words {
 #define add(words, ...) \
 	topo_append((words)->text, sizeof((words)->text), &(words)->at, __VA_ARGS__)
 
-/* A question of this kind, and what may still be spent on such. */
+/* The question for a search, and the steps that may still be spent on such questions. */
 struct why {
 	struct plan_search *search;
 	struct plan_ask ask;
 	unsigned int steps, *spent;
 };
 
-/* 0, -ENOSPC, or -E2BIG where that was not found out. */
+/* Returns 0, -ENOSPC, or -E2BIG if it was not decided. */
 static int decide(struct why *why)
 {
 	struct plan_ask ranked = why->ask;
@@ -33,7 +33,7 @@ static int decide(struct why *why)
 	if (!why->steps)
 		return -E2BIG;
 	plan_rank(&ranked);
-	/* One that takes long leaves something for the others. */
+	/* A question that takes long must leave steps for the others. */
 	err = plan_search(why->search, &ranked, why->steps / 3 + 1000, true, &counts);
 	*why->spent += counts.steps;
 	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
@@ -41,8 +41,8 @@ static int decide(struct why *why)
 }
 
 /*
- * The value nearest to that of @field, one of @why's demands, with which it fits: by @step from
- * there, at most @far. 0: none, or not decided.
+ * The value nearest to that of @field, a member of one of @why's demands, with which the
+ * demands fit: in steps of @step, up to @far. 0: there is none, or it was not decided.
  */
 static unsigned int nearest(struct why *why, unsigned int *field, int step, unsigned int far)
 {
@@ -63,7 +63,7 @@ static unsigned int nearest(struct why *why, unsigned int *field, int step, unsi
 	return err != -E2BIG && high <= far ? asked + step * (int)high : 0;
 }
 
-/* The largest cluster below the one asked for; the minimum stays. */
+/* The largest cluster below the requested one, with the same minimum. */
 static unsigned int largest_cluster(struct why *why, struct plan_tenant *t)
 {
 	unsigned int asked = t->home, good = 0;
@@ -99,7 +99,7 @@ static bool feasible_without(const struct why *why, unsigned int tenant)
 	return changed.ask.nr && !decide(&changed);
 }
 
-/* What of @tenant's demand would do where it asks for less, joined by "or". */
+/* Lists the smaller demands of @tenant that would fit, joined by "or". */
 static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 {
 	struct plan_tenant *t = &why->ask.tenants[tenant];
@@ -130,7 +130,7 @@ static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 		add(words, "the others without it");
 }
 
-/* The demand in the words it was made with. */
+/* Formats a demand as the user wrote it. */
 static void describe(const struct plan_ask *ask, unsigned int tenant, struct words *words)
 {
 	const struct plan_tenant *t = &ask->tenants[tenant];
@@ -150,7 +150,7 @@ static void describe(const struct plan_ask *ask, unsigned int tenant, struct wor
 			add(words, ",apart=%s", ask->tenants[i].name);
 }
 
-/* The first that does not fit beside those before it. */
+/* The first tenant that does not fit together with those before it. */
 static unsigned int first_refused(struct plan_search *search, const struct plan_ask *ask,
 				  unsigned int *steps)
 {

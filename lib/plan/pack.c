@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Packs a number of TPCs: into few uGPUs and few GPCs. */
+/* Packs a number of TPCs into few uGPUs and few GPCs. */
 #include <string.h>
 #include "lib/plan/pack.h"
 
@@ -16,7 +16,7 @@ static struct gpupart_tpcset lowest(const struct gpupart_tpcset *from, unsigned 
 struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr)
 {
-	/* fewest[i][n]: how few of GPCs i.. make exactly n TPCs, NONE if none do. */
+	/* fewest[i][n]: the fewest of GPCs i and up with exactly n TPCs, or NONE. */
 	enum { NONE = GPUPART_MAX_GPCS + 1 };
 	unsigned char fewest[GPUPART_MAX_GPCS + 1][GPUPART_MAX_TPCS + 1];
 	struct gpupart_tpcset parts[GPUPART_MAX_GPCS], set = { 0 }, part;
@@ -39,7 +39,10 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 	while (fewest[0][whole] == NONE)
 		whole--;
 	nr -= whole;
-	/* The lowest numbered of the equally few: take a GPC wherever it keeps the count. */
+	/*
+	 * Among equal numbers choose the lowest GPCs: take a GPC whenever that keeps the
+	 * number.
+	 */
 	for (unsigned int gpc = 0; gpc < nr_gpcs; gpc++) {
 		bool taken = size[gpc] && whole >= size[gpc] &&
 			     fewest[gpc + 1][whole - size[gpc]] + 1 == fewest[gpc][whole];
@@ -51,13 +54,16 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 			rest = gpc;
 		}
 	}
-	/* A GPC not taken has more than what is left over, or it had been taken. */
+	/*
+	 * A GPC that was not taken has more TPCs than are left, otherwise it would have been
+	 * taken.
+	 */
 	if (nr && rest >= 0) {
 		part = lowest(&parts[rest], nr);
 		set = gpupart_tpcset_or(&set, &part);
 		nr = 0;
 	}
-	if (nr) {	/* TPCs whose GPC is not told */
+	if (nr) {	/* TPCs whose GPC is unknown */
 		part = gpupart_tpcset_andnot(from, &set);
 		part = lowest(&part, nr);
 		set = gpupart_tpcset_or(&set, &part);
@@ -83,7 +89,7 @@ struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 				best_nr = part_nr;
 			}
 		}
-		if (!best_nr) {		/* no uGPU told, or TPCs in none */
+		if (!best_nr) {		/* uGPUs are unknown, or the TPCs are in none */
 			best = left;
 			best_nr = gpupart_tpcset_count(&left);
 		}

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who shares GPCs: how many TPCs each gets, in which GPC its clusters fit, and how many of
- * each GPC. Nothing here searches: what is taken is asked of plan_fits() first, which is
- * exact, so that there is no way back to go.
+ * Places the tenants that share GPCs: the number of TPCs for each, the GPC of its home, and how
+ * many TPCs of each GPC. There is no search and no backtracking: before each step plan_fits(),
+ * which is exact, is asked whether the rest still fits.
  */
 #include <string.h>
 #include "lib/plan/plan.h"
 
-/* Of GPCs that a tenant packs into; the lower 32 bits tell which they are. */
-#define SCORE_OTHERS	(1ll << 44)	/* a tenant more in a GPC of its own */
-#define SCORE_UGPU	(1ll << 38)	/* a uGPU more */
+/* Scores of the GPCs that a packed tenant uses; the lower 32 bits identify the GPCs. */
+#define SCORE_OTHERS	(1ll << 44)	/* for each tenant in a GPC other than that of its home */
+#define SCORE_UGPU	(1ll << 38)	/* for each uGPU */
 #define SCORE_GPC	(1ll << 32)
 #define NO_SCORE	(1ll << 61)
 
 struct place {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
-	unsigned int nr[PLAN_MAX_GPCS], nr_main[PLAN_MAX_GPCS];	/* that GPCs have left */
+	unsigned int nr[PLAN_MAX_GPCS], nr_main[PLAN_MAX_GPCS];	/* left in each GPC */
 	struct plan_room room;		/* the same by uGPU */
-	unsigned int first;		/* of those who share */
-	unsigned int rest[PLAN_MAX_TENANTS];	/* TPCs each is still to get */
-	bool packed[PLAN_MAX_GPCS];	/* has one in it that packs */
+	unsigned int first;		/* of the tenants that share GPCs */
+	unsigned int rest[PLAN_MAX_TENANTS];	/* TPCs that each still needs */
+	bool packed[PLAN_MAX_GPCS];	/* a packed tenant is in it */
 };
 
 static void find_room(struct place *p)
@@ -30,7 +30,7 @@ static void find_room(struct place *p)
 		plan_room_add(&p->room, p->ask->gpu.gpcs[gpc].ugpu, p->nr[gpc], p->nr_main[gpc]);
 }
 
-/* Gives a home, and a negative @size takes it back. */
+/* Reserves a home, or with a negative @size releases it. */
 static void give_home(struct place *p, unsigned int tenant, unsigned int gpc, int size)
 {
 	p->counts->home[tenant] = size > 0 ? (int)gpc : -1;
@@ -58,7 +58,10 @@ static bool home_leaves_room(struct place *p, unsigned int tenant, unsigned int 
 	return plan_fits(&p->room, needs, nr);
 }
 
-/* Where the fewest have theirs, then the tenant's order of GPCs. False: there is none. */
+/*
+ * Chooses the GPC with the fewest homes, then the first in the tenant's order. False: there is
+ * none.
+ */
 static bool place_home(struct place *p, unsigned int tenant)
 {
 	unsigned int order[PLAN_MAX_GPCS], homes[PLAN_MAX_GPCS] = { 0 };
@@ -82,7 +85,9 @@ static bool place_home(struct place *p, unsigned int tenant)
 	return true;
 }
 
-/* How much of each uGPU @tenant may take so that those bound to it still get theirs. */
+/*
+ * How many TPCs of each uGPU @tenant may take so that the tenants bound to it still get theirs.
+ */
 static void find_slack(const struct place *p, unsigned int tenant, unsigned int *slack)
 {
 	unsigned int ugpus = p->ask->gpu.nr_ugpus;
@@ -107,7 +112,10 @@ static void take(struct place *p, unsigned int tenant, unsigned int gpc, unsigne
 	slack[p->ask->gpu.gpcs[gpc].ugpu] -= nr;
 }
 
-/* Of GPC @gpc: the tenants beside @tenant in it, and itself; nothing where it is there already. */
+/*
+ * The score of GPC @gpc: the other tenants in it, and the GPC itself; 0 if @tenant is already
+ * there.
+ */
 static int64_t score(const struct place *p, unsigned int tenant, unsigned int gpc)
 {
 	int64_t sum = SCORE_GPC + (p->ask->gpu.gpcs[gpc].whole ? 0 : SCORE_OTHERS);
@@ -120,9 +128,9 @@ static int64_t score(const struct place *p, unsigned int tenant, unsigned int gp
 }
 
 /*
- * The GPCs of the lowest score, as bits by place in @order, with room for what @tenant is to
- * get; of several such the ones that are first. Each of those takes a bit off the score, below
- * all others, so that the lowest score also tells which they are.
+ * Finds the GPCs with the lowest score and room for what @tenant needs, as bits by position in
+ * @order; among equals those that are first. Each GPC subtracts a bit of its own, below all
+ * other terms, so the lowest score also identifies the GPCs.
  */
 static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsigned int *order,
 			  const unsigned int *slack)
@@ -137,7 +145,7 @@ static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsi
 		unsigned int most = slack[ugpu] < need ? slack[ugpu] : need;
 		int64_t touch = SCORE_UGPU;
 
-		/* best[n]: of GPCs of this uGPU with room for n. */
+		/* best[n]: the best GPCs of this uGPU with room for n. */
 		for (unsigned int n = 0; n <= need; n++)
 			best[n] = n ? NO_SCORE : 0;
 		for (; i < nr && p->ask->gpu.gpcs[order[i]].ugpu == ugpu; i++) {
@@ -170,7 +178,7 @@ static void place_packed(struct place *p, unsigned int tenant)
 	find_slack(p, tenant, slack);
 	plan_order(p->ask, p->counts, tenant, order);
 	set = find_pack(p, tenant, order, slack);
-	/* Its own GPC first, then each as far as it goes: one of them stays open at most. */
+	/* Fill its own GPC first, then the others one by one: at most one stays partly free. */
 	for (unsigned int turn = 0; turn < 2; turn++)
 		for (unsigned int i = 0; i < p->ask->gpu.nr_gpcs; i++) {
 			unsigned int gpc = order[i], nr = p->rest[tenant];
@@ -186,7 +194,7 @@ static void place_packed(struct place *p, unsigned int tenant)
 		p->packed[gpc] |= p->counts->nr[tenant][gpc] > 0;
 }
 
-/* One TPC after the other where it has the fewest, out of the way of those who pack. */
+/* Takes one TPC at a time from the GPC with the fewest of its TPCs, avoiding packed tenants. */
 static void place_spread(struct place *p, unsigned int tenant)
 {
 	unsigned int slack[PLAN_MAX_UGPUS], order[PLAN_MAX_GPCS];
@@ -233,7 +241,7 @@ bool plan_place(const struct plan_ask *ask, struct plan_counts *counts)
 	for (unsigned int i = p.first; i < ask->nr; i++)
 		if (ask->tenants[i].home > 1 && !place_home(&p, i))
 			return false;
-	/* Who packs comes before who spreads. */
+	/* Packed tenants come before spread ones. */
 	for (unsigned int i = p.first; i < ask->nr; i++)
 		if (ask->tenants[i].spread)
 			place_spread(&p, i);

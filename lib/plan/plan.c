@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_plan_make(): demands and a topology to counts, and counts to TPCs. The counts are found
- * by search.c (rules 1 and 2 of gpupart_manage.h), arithmetic.c (3) and place.c (4 and 5).
+ * gpupart_plan_make(): converts demands and a topology to counts, and counts to TPCs. search.c
+ * computes the counts for rules 1 and 2 of gpupart_manage.h, arithmetic.c for rule 3, and
+ * place.c for rules 4 and 5.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,9 +12,9 @@
 #include "lib/topo/cluster.h"
 
 #define MAX_WEIGHT 1000
-#define MAX_CLUSTER 128		/* blocks; today's GPUs launch 16 at most */
+#define MAX_CLUSTER 128		/* blocks; current GPUs launch at most 16 */
 
-/* The TPCs behind a GPC's counts. */
+/* The TPCs of a GPC that is known by counts. */
 struct members {
 	struct gpupart_tpcset all[PLAN_MAX_GPCS], main[PLAN_MAX_GPCS];
 };
@@ -44,7 +45,7 @@ static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 	}
 	if (!gpupart_tpcset_subset(&all, &known) || !gpu->sms_per_tpc)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"%s does not tell which GPC each TPC is in: nothing can be planned",
+				"%s does not report the GPC of each TPC: no plan is possible",
 				gpupart_topology_info(topo)->source);
 	return 0;
 }
@@ -59,16 +60,16 @@ static int check_names(struct gpupart *gp, const struct gpupart_demand *demands,
 
 		if (!name || !control_name_good(name))
 			return ctx_fail(gp, -EINVAL,
-					"tenant '%s': a name is 1 to 63 letters, digits, '.', '_' or '-', no '-' first",
+					"tenant '%s': the name must be 1 to 63 characters from A-Z a-z 0-9 . _ -, not starting with '-'",
 					name ? name : "");
 		for (unsigned int j = 0; j < i; j++)
 			if (!strcmp(demands[j].name, name))
-				return ctx_fail(gp, -EINVAL, "tenant %s is there twice", name);
+				return ctx_fail(gp, -EINVAL, "tenant %s is given twice", name);
 	}
 	return 0;
 }
 
-/* "a+b" to bits. */
+/* Converts "a+b" to bits. */
 static int read_names(struct gpupart *gp, const struct gpupart_demand *demands, unsigned int nr,
 		      unsigned int self, const char *key, const char *text, uint32_t *bits)
 {
@@ -111,19 +112,19 @@ static int read_demand(struct gpupart *gp, const struct gpupart_demand *d, struc
 		return ctx_fail(gp, -EINVAL, "tenant %s: min=%u is above max=%u", d->name, t->min,
 				t->max);
 	if (t->weight > MAX_WEIGHT)
-		return ctx_fail(gp, -EINVAL, "tenant %s: weight=%u: wants 1 to %d", d->name,
+		return ctx_fail(gp, -EINVAL, "tenant %s: weight=%u: must be 1 to %d", d->name,
 				t->weight, MAX_WEIGHT);
 	if (t->cluster > MAX_CLUSTER)
-		return ctx_fail(gp, -EINVAL, "tenant %s: cluster=%u: wants at most %d blocks",
+		return ctx_fail(gp, -EINVAL, "tenant %s: cluster=%u: must be at most %d blocks",
 				d->name, t->cluster, MAX_CLUSTER);
 	if (t->balanced && !gpu->nr_bindable)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"tenant %s: shape=balanced: which uGPU each GPC is in is not known here",
+				"tenant %s: shape=balanced: the uGPU of each GPC is unknown",
 				d->name);
 	t->home = plan_home(gpu, t->cluster);
 	if (t->home > t->max)
 		return ctx_fail(gp, -EINVAL,
-				"tenant %s: cluster=%u takes %u TPCs in one GPC, above max=%u",
+				"tenant %s: cluster=%u needs %u TPCs in one GPC, above max=%u",
 				d->name, t->cluster, t->home, t->max);
 	if (t->min < t->home)
 		t->min = t->home;
@@ -147,7 +148,7 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 					 &t[i].apart);
 		if (!err && (t[i].same | t[i].apart) && !ask->gpu.nr_bindable)
 			err = ctx_fail(gp, -EOPNOTSUPP,
-				       "tenant %s: %s=%s: %s does not tell of uGPUs", t[i].name,
+				       "tenant %s: %s=%s: %s does not report uGPUs", t[i].name,
 				       t[i].same ? "same" : "apart",
 				       t[i].same ? demands[i].same : demands[i].apart,
 				       gpupart_topology_info(topo)->source);
@@ -161,14 +162,14 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 	for (unsigned int i = 0; i < nr; i++)
 		if (t[i].balanced && (t[i].same | t[i].apart))
 			return ctx_fail(gp, -EINVAL,
-					"tenant %s: shape=balanced takes GPCs of each uGPU, and same or apart binds it to one",
+					"tenant %s: shape=balanced needs GPCs of each uGPU, but same or apart binds it to one",
 					t[i].name);
 	ask->nr = nr;
 	plan_rank(ask);
 	return 0;
 }
 
-/* Moves the @nr lowest of @from, or as many as there are, to @to; how many. */
+/* Moves the @nr lowest TPCs of @from, or as many as there are, to @to; returns their number. */
 static unsigned int move_lowest(struct gpupart_tpcset *from, struct gpupart_tpcset *to,
 				unsigned int nr)
 {
@@ -206,7 +207,7 @@ static void name_tpcs(const struct plan_ask *ask, const struct plan_counts *coun
 	}
 }
 
-/* What a plan is made of and in, for one call. */
+/* The input and working memory of one call. */
 struct making {
 	struct plan_ask ask;
 	struct members members;
@@ -216,7 +217,7 @@ struct making {
 	unsigned int steps;
 };
 
-/* Makes counts and sets of @ask; of what is there before nothing stays. */
+/* Computes counts and sets for @ask, replacing earlier results. */
 static int make_sets(struct making *m)
 {
 	int err = plan_search(m->search, &m->ask, PLAN_MAX_STEPS - m->steps, false, &m->counts);
@@ -230,7 +231,7 @@ static int make_sets(struct making *m)
 	return err;
 }
 
-/* Whether the set could hold a cluster of GPUPART_PORTABLE_CLUSTER blocks by its size alone. */
+/* Whether the set has enough TPCs for a cluster of GPUPART_PORTABLE_CLUSTER blocks. */
 static bool is_large(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
 	return gpupart_tpcset_count(set) * topo_sms_per_tpc(topo) >= GPUPART_PORTABLE_CLUSTER;
@@ -242,8 +243,8 @@ static bool holds(const struct gpupart_topology *topo, const struct gpupart_tpcs
 }
 
 /*
- * Makes sets that are large hold a cluster, in rank order: with a home for those before that
- * hold one, and for this one. Where there is no such plan the set stays as it is.
+ * Makes large sets hold a cluster, in order of rank: plans with a home for this tenant and for
+ * those before it whose sets hold one. If there is no such plan the set is unchanged.
  */
 static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 {
@@ -272,12 +273,12 @@ static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 		if (err && err != -ENOSPC)
 			return err;
 		if (err) {
-			/* Nor is there one where more tenants have homes. */
+			/* With homes for more tenants there is no plan either. */
 			cannot |= 1u << i;
 			continue;
 		}
 		*m = with;
-		/* Those that held one without a home may not any more. */
+		/* Sets that held a cluster without a home may not do so any more. */
 		i = ~0u;
 	}
 	return 0;
@@ -296,10 +297,10 @@ static int make_plan(struct gpupart *gp, const struct gpupart_topology *topo, st
 	if (err == -ENOSPC)
 		err = plan_explain(gp, m->search, &m->ask, &m->steps);
 	else if (err == -EIO)
-		ctx_fail(gp, err, "the planner contradicts itself: please report the demands");
+		ctx_fail(gp, err, "internal error of the planner: please report these demands");
 	else if (err)
 		ctx_fail(gp, err,
-			 "%u tenants on %u GPCs: not decided in %u steps: ask for less in whole GPCs",
+			 "%u tenants on %u GPCs: not decided in %u steps: ask for fewer whole GPCs",
 			 m->ask.nr, m->ask.gpu.nr_gpcs, m->steps);
 	free(m->search);
 	return err;
@@ -348,7 +349,7 @@ int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
 	if (hash == topology_hash)
 		return 0;
 	return ctx_fail(gp, -ESTALE,
-			"the plan was made for topology %016llx and %s is %016llx: its TPCs sit in other GPCs, so plan anew",
+			"the plan was made for topology %016llx, but %s has topology %016llx with TPCs in other GPCs: plan again",
 			(unsigned long long)topology_hash, *info->pci ? info->pci : info->source,
 			(unsigned long long)hash);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From demands to sets: what the parts of the planner share. They count TPCs of GPCs. */
+/* What the parts of the planner share. They work with counts of TPCs in GPCs. */
 #ifndef GPUPART_LIB_PLAN_PLAN_H
 #define GPUPART_LIB_PLAN_PLAN_H
 
@@ -7,17 +7,19 @@
 
 #define PLAN_MAX_TENANTS GPUPART_PLAN_MAX_TENANTS
 #define PLAN_MAX_GPCS	GPUPART_MAX_GPCS
-/* One more than there are: where the uGPU is not told. Nobody is bound to that. */
+/*
+ * One more than there can be, for GPCs whose uGPU is unknown; no tenant is bound to that one.
+ */
 #define PLAN_MAX_UGPUS	(GPUPART_MAX_GPCS + 1)
-#define PLAN_MAX_LEVELS	8	/* room for clusters of 2^(level - 1) TPCs */
-#define PLAN_ANYWHERE	(-1)	/* a tenant's uGPU where it is bound to none */
+#define PLAN_MAX_LEVELS	8	/* sizes of homes: 2^(level - 1) TPCs */
+#define PLAN_ANYWHERE	(-1)	/* uGPU of a tenant that is bound to none */
 
-/* What can be planned with of one GPC. */
+/* The part of a GPC that can be planned with. */
 struct plan_gpc {
 	unsigned int ugpu;
 	unsigned int nr;	/* TPCs */
-	unsigned int nr_main;	/* of these in its largest virtual GPC: where clusters fit */
-	bool whole;		/* nothing of it is out of bounds */
+	unsigned int nr_main;	/* of these in its largest virtual GPC, where clusters fit */
+	bool whole;		/* all its TPCs can be used */
 };
 
 struct plan_gpu {
@@ -25,35 +27,35 @@ struct plan_gpu {
 	struct plan_gpc gpcs[PLAN_MAX_GPCS];
 };
 
-/* A demand, all of its defaults filled in. */
+/* A demand with all defaults filled in. */
 struct plan_tenant {
 	const char *name;
-	unsigned int given;	/* its place in the caller's list */
+	unsigned int given;	/* its index in the caller's list */
 	unsigned int min, max, weight;
-	unsigned int cluster;	/* as asked for, blocks */
-	unsigned int home;	/* TPCs in one virtual GPC that this takes: a power of two */
+	unsigned int cluster;	/* in blocks, as requested */
+	unsigned int home;	/* TPCs in one virtual GPC that the cluster needs: a power of two */
 	bool whole, spread;
 	bool balanced;		/* whole GPCs, the same number of each uGPU */
-	uint32_t same, apart;	/* bit i: the i'th of the caller's list; of both sides */
+	uint32_t same, apart;	/* bit i: index i of the caller's list; set in both tenants */
 };
 
-/* Tenants in rank order. */
+/* Tenants in order of rank. */
 struct plan_ask {
 	struct plan_gpu gpu;
 	unsigned int nr;
 	struct plan_tenant tenants[PLAN_MAX_TENANTS];
 };
 
-/* The result in counts. */
+/* The result as counts. */
 struct plan_counts {
 	int ugpu[PLAN_MAX_TENANTS];	/* or PLAN_ANYWHERE */
-	int home[PLAN_MAX_TENANTS];	/* the GPC where its clusters fit, -1 none of its own */
+	int home[PLAN_MAX_TENANTS];	/* GPC of the home; -1: none of its own */
 	unsigned int nr[PLAN_MAX_TENANTS][PLAN_MAX_GPCS];
 	unsigned int total[PLAN_MAX_TENANTS];
 	unsigned int steps;		/* of the search */
 };
 
-/* What there is room for in each uGPU: TPCs, and at [level] homes of 2^level of them. */
+/* The room in each uGPU: TPCs, and at [level] homes of 2^level TPCs. */
 struct plan_room {
 	unsigned int nr_ugpus, nr[PLAN_MAX_UGPUS];
 	unsigned int places[PLAN_MAX_LEVELS][PLAN_MAX_UGPUS];
@@ -63,54 +65,57 @@ void plan_room_clear(struct plan_room *room, unsigned int nr_ugpus);
 void plan_room_add(struct plan_room *room, unsigned int ugpu, unsigned int nr,
 		   unsigned int nr_main);
 
-/* What one that shares GPCs still needs. */
+/* What a tenant that shares GPCs still needs. */
 struct plan_need {
-	unsigned int nr;	/* TPCs, those of its home among them */
+	unsigned int nr;	/* TPCs, including those of its home */
 	unsigned int home;	/* 0: it has one, or needs none */
 	int ugpu;
 };
 
-/* Whether these needs can all be met; exact. */
+/* Whether all these needs can be met; exact. */
 bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsigned int nr);
 
 /*
- * Deals TPCs of @room one by one: each to the tenant from @first on with the least for its
- * weight, the first of equals, of those below their maximum for whom one more fits. @nr holds
- * what they have already, and then what they have; @homes: clusters need room, too.
+ * Distributes TPCs of @room one at a time, each to the tenant from @first on that has the
+ * fewest for its weight (the first of equals), among those below their maximum for which one
+ * more fits. @nr is what they have, before and after. @homes: leave room for homes.
  */
 void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
 	       const struct plan_room *room, bool homes, unsigned int *nr);
 
 /*
- * A tenant's order of GPCs: uGPUs with the fewest of the tenants before it first (@counts
- * has them), then by uGPU and number.
+ * A tenant's order of GPCs: uGPUs with the fewest tenants before it first (from @counts), then
+ * by uGPU and number.
  */
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);
 
-/* Some 5 ns a step. The reasons for there being no plan may take less. */
+/* A step takes about 5 ns. Finding the reasons why there is no plan may take fewer. */
 #define PLAN_MAX_STEPS		100000000u
 #define PLAN_MAX_WHY_STEPS	500000u
 
-/* What a search works in, zeroed at first; for one after the other, of one thread. */
+/* The working memory of a search, zero at first. Reusable; for one thread. */
 struct plan_search;
 extern const size_t plan_search_size;
 
 /*
- * Who needs whole GPCs gets them, who is bound its uGPU: 0, -ENOSPC, -E2BIG not decided
- * within @max_steps. With @only_ask it says whether, and @counts is of no use.
+ * Assigns whole GPCs and the uGPUs of bound tenants: 0, -ENOSPC, or -E2BIG if it was not
+ * decided within @max_steps. With @only_ask it only decides, and @counts is undefined.
  */
 int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int max_steps,
 		bool only_ask, struct plan_counts *counts);
 
-/* The others' TPCs, in what plan_search() left. False: that was no such thing. */
+/* Places the other tenants in what plan_search() left. False: that was not such a result. */
 bool plan_place(const struct plan_ask *ask, struct plan_counts *counts);
 
-/* Leaves the sentence of what does not fit and what would do, adds to @steps. -ENOSPC. */
+/*
+ * Stores the error sentence: which demand does not fit, and what would fit; adds to @steps.
+ * Returns -ENOSPC.
+ */
 int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask,
 		 unsigned int *steps);
 
-/* A tenant's @home and its rank, after a change of what it asks for. */
+/* Recompute a tenant's @home and the ranks, after a change of its demand. */
 unsigned int plan_home(const struct plan_gpu *gpu, unsigned int cluster);
 void plan_rank(struct plan_ask *ask);
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the uGPU of each bound tenant and the GPCs of each tenant that wants them whole: the
- * first, in the order that gpupart_manage.h promises, that leave all others at least their minima.
+ * Finds the uGPU of each bound tenant and the GPCs of each tenant that wants whole ones: the
+ * first, in the order that gpupart_manage.h documents, that leave all other tenants at least
+ * their minimums.
  *
- * fits() tells whether tenants fit into what is left, and remembers the answer. Binding and
- * choosing ask it before each step, so that only what nothing is known about is searched.
- * GPCs between which no demand tells are interchangeable: of those, the first are taken. The
- * number of answers is at most the number of sets of GPCs that differ, times that of groups of
- * tenants that are left: a few thousand on 12 GPCs. On more GPCs, the steps are limited.
+ * fits() decides whether tenants fit into what is left, and caches the answer. Binding and
+ * choosing ask it before each step, so only unknown cases are searched. GPCs that no demand
+ * distinguishes are interchangeable; the first of them are taken. There are at most as many
+ * answers as different sets of GPCs, times groups of remaining tenants: a few thousand on 12
+ * GPCs. On more GPCs the number of steps is limited.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,19 +18,19 @@
 #define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 #define NOBODY		PLAN_MAX_TENANTS
-#define NODE_STEPS	16		/* of a question that is not known, and some for each GPC */
+#define NODE_STEPS	16		/* cost of an unknown case, and some more for each GPC */
 
-/* Bit s: a sum of s TPCs can be had. */
+/* Bit s: a sum of s TPCs is possible. */
 struct sums {
 	uint64_t has[SUM_WORDS];
 };
 
-/* Of all GPCs, and of such that one of them holds the home. */
+/* Sums over all GPCs, and over those of which one holds the home. */
 struct reach {
 	struct sums any, homely;
 };
 
-/* An answer: whether @tenants, bound to those uGPUs, fit into the GPCs @left. */
+/* A cached answer: whether @tenants, bound to those uGPUs, fit into the GPCs @left. */
 struct known {
 	uint32_t epoch, left;
 	uint16_t tenants;
@@ -38,27 +39,30 @@ struct known {
 };
 
 /*
- * GPCs that can be had whole have positions, the larger ones first. Sets of them are bits by
- * position, sets of tenants bits by rank.
+ * GPCs that can be taken whole have positions, larger ones first. Sets of them are bits by
+ * position; sets of tenants are bits by rank.
  */
 struct plan_search {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
 	unsigned int steps, max_steps;
 	unsigned int nr_whole, nr_groups;
-	unsigned int sum_words;				/* of interest to those who want such */
-	unsigned int nr_gpcs;				/* that can be had whole */
+	unsigned int sum_words;				/* words of sums that matter to these
+							 * tenants */
+	unsigned int nr_gpcs;				/* that can be taken whole */
 	const struct plan_gpc *gpcs[PLAN_MAX_GPCS];	/* by position */
 	uint32_t in_ugpu[PLAN_MAX_UGPUS];
-	uint32_t alike[PLAN_MAX_GPCS];		/* those between which no demand tells */
-	struct plan_room broken;		/* the rest, that nobody can have whole */
-	unsigned int nr_broken;			/* TPCs of that */
-	/* Tenants of a group share a uGPU, which is not that of tenants they are apart from. */
+	uint32_t alike[PLAN_MAX_GPCS];		/* GPCs that no demand distinguishes */
+	struct plan_room broken;		/* the GPCs that cannot be taken whole */
+	unsigned int nr_broken;			/* TPCs in them */
+	/*
+	 * Tenants of a group share a uGPU; they are not in that of tenants they are apart from.
+	 */
 	uint32_t members[PLAN_MAX_TENANTS], apart[PLAN_MAX_TENANTS];
 	unsigned int group_min[PLAN_MAX_TENANTS];
 	uint32_t bound, bound_to[PLAN_MAX_UGPUS];	/* tenants */
-	unsigned int free[PLAN_MAX_UGPUS];	/* TPCs, without the minima that were promised */
-	/* From here on it stays from search to search. */
+	unsigned int free[PLAN_MAX_UGPUS];	/* TPCs beyond the promised minimums */
+	/* The following members keep their values between searches. */
 	uint32_t epoch;
 	struct known known[NR_KNOWN];
 };
@@ -88,7 +92,7 @@ static bool sums_have(const struct sums *sums, unsigned int sum)
 	return sums->has[sum / 64] >> sum % 64 & 1;
 }
 
-/* Adds to @sums those of @from with @nr more; both may be the same. */
+/* Adds to @sums those of @from plus @nr; both may be the same. */
 static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr,
 		     unsigned int nr_words)
 {
@@ -104,7 +108,7 @@ static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr
 	}
 }
 
-/* Adds to what @tenant can have what one more GPC makes possible. */
+/* Adds to the sums of @tenant those that one more GPC makes possible. */
 static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned int at,
 		      struct reach *reach)
 {
@@ -120,7 +124,9 @@ static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned
 
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
 
-/* A set of more TPCs would do without one of its GPCs; a balanced one, without one of each uGPU. */
+/*
+ * With more TPCs than this, a GPC could be dropped (for a balanced tenant, one of each uGPU).
+ */
 static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_tenant *t)
 {
 	unsigned int most = t->min + ask->gpu.largest * (t->balanced ? ask->gpu.nr_bindable : 1);
@@ -129,21 +135,22 @@ static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_te
 	return most < GPUPART_MAX_TPCS ? most : GPUPART_MAX_TPCS;
 }
 
-/* The sums that a tenant can have of what is left. */
+/* The sums that a tenant can have from what is left. */
 struct want {
-	unsigned int nr, least, most;	/* how many sums, the lowest, the limit of use */
+	unsigned int nr, least, most;	/* number of sums, the lowest, the largest useful one */
 	struct sums sums;
 };
 
-/* A question whose answer is not known yet. */
+/* A case whose answer is not known yet. */
 struct node {
 	uint32_t tenants, left;
-	unsigned int spare;		/* TPCs of whole GPCs beyond what all need at least */
-	unsigned int next;		/* tenant to try sets of; NOBODY: none wants whole GPCs */
+	unsigned int spare;		/* TPCs of whole GPCs beyond the minimums of all */
+	unsigned int next;		/* tenant whose sets are tried next; NOBODY: none wants
+					 * whole GPCs */
 	struct want wants[PLAN_MAX_TENANTS];
 };
 
-/* The same for all tenants with this one's home and uGPU. */
+/* The sums are the same for all tenants with the same home and uGPU. */
 static void find_sums(const struct plan_search *s, struct node *n, unsigned int tenant)
 {
 	struct reach reach = { .any = { { 1 } } };
@@ -159,7 +166,7 @@ static void find_sums(const struct plan_search *s, struct node *n, unsigned int 
 	n->wants[tenant].sums = reach.homely;
 }
 
-/* False: there is nothing that the tenant can have. The one with the fewest sums is next. */
+/* False: there is no set for the tenant. The tenant with the fewest sums is tried next. */
 static bool find_want(const struct plan_search *s, struct node *n, unsigned int tenant)
 {
 	const struct plan_tenant *t = &s->ask->tenants[tenant];
@@ -179,7 +186,7 @@ static bool find_want(const struct plan_search *s, struct node *n, unsigned int 
 	return want->nr;
 }
 
-/* False only where not all can have their least; exact where nobody wants whole GPCs. */
+/* False only if the minimums cannot all be met; exact if no tenant wants whole GPCs. */
 static bool may_fit(struct plan_search *s, struct node *n)
 {
 	struct plan_need needs[PLAN_MAX_TENANTS];
@@ -206,7 +213,7 @@ static bool may_fit(struct plan_search *s, struct node *n)
 		needs[nr++] = (struct plan_need){ least, t->home > 1 ? t->home : 0,
 						  s->counts->ugpu[i] };
 	}
-	/* Those who share have first what nobody can have whole. */
+	/* Tenants that share GPCs first get those that cannot be taken whole. */
 	if (wanted[false] > s->nr_broken)
 		wanted[true] += wanted[false] - s->nr_broken;
 	if (wanted[true] > there || !plan_fits(&room, needs, nr))
@@ -228,16 +235,16 @@ static bool is_shaped(const struct plan_search *s, unsigned int tenant, uint32_t
 	return __builtin_popcount(set) == (int)(each * nr);
 }
 
-/* One tenant's sets of one sum, while they are gone through. */
+/* The sets of one tenant with one sum, while they are enumerated. */
 struct cover {
 	unsigned int tenant, sum;
-	uint32_t others, all;		/* all that it chooses from */
-	struct reach reach[PLAN_MAX_GPCS + 1];	/* of positions from the i'th on */
+	uint32_t others, all;		/* other tenants, and all GPCs to choose from */
+	struct reach reach[PLAN_MAX_GPCS + 1];	/* of positions i and up */
 };
 
 /*
- * Whether GPCs of @from with exactly @need more TPCs, and with room for the home if @home is
- * still to be found, leave the other tenants enough of @left.
+ * Whether there are GPCs of @from with exactly @need more TPCs, and with room for the home if
+ * @home is still to be found, that leave enough of @left for the other tenants.
  */
 static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, uint32_t left,
 		  unsigned int need, bool home)
@@ -252,7 +259,10 @@ static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, u
 		if (!sums_have(home ? &reach->homely : &reach->any, need))
 			return false;
 		from &= from - 1;
-		/* Later ones are smaller: what does without its last GPC is no set to look at. */
+		/*
+		 * Later GPCs are smaller: a set that would do without its last GPC need not be
+		 * tried.
+		 */
 		if (is_in(s, c->tenant, at) && nr <= need &&
 		    (nr < need || home || s->ask->tenants[c->tenant].balanced ||
 		     c->sum - nr < s->ask->tenants[c->tenant].min) &&
@@ -284,7 +294,9 @@ static bool branch(struct plan_search *s, const struct node *n)
 	return false;
 }
 
-/* Asks about the tenants of each uGPU on their own, which decides most questions, then of all. */
+/*
+ * Decides the tenants of each uGPU separately, which settles most cases, and then all together.
+ */
 static bool search(struct plan_search *s, const struct node *n)
 {
 	uint32_t bound = 0, in;
@@ -300,7 +312,7 @@ static bool search(struct plan_search *s, const struct node *n)
 	return bound == n->tenants || branch(s, n);
 }
 
-/* The place of an answer. Of GPCs that are alike only their number counts. */
+/* The cache entry of a case. Among interchangeable GPCs only their number counts. */
 static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_t left,
 				struct known *key)
 {
@@ -325,8 +337,8 @@ static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_
 }
 
 /*
- * Whether @tenants fit: those that want GPCs whole into @left, the others into the rest of it
- * and into GPCs that are not all in bounds.
+ * Whether @tenants fit: those that want whole GPCs into @left, the others into the rest of it
+ * and into the GPCs that cannot be taken whole.
  */
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 {
@@ -344,7 +356,7 @@ static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 	return key.fits;
 }
 
-/* What @tenant would get of @left and the rest were GPCs no matter. */
+/* The share of @tenant in @left and the rest, ignoring GPC boundaries. */
 static unsigned int fair_share(const struct plan_search *s, unsigned int tenant, uint32_t left)
 {
 	struct plan_room room = s->broken;
@@ -361,24 +373,24 @@ static unsigned int fair_share(const struct plan_search *s, unsigned int tenant,
 	return nr[tenant];
 }
 
-/* One tenant's choice, while it is made. */
+/* The choice for one tenant, in progress. */
 struct choice {
 	unsigned int tenant, share, nr;
-	unsigned int order[PLAN_MAX_GPCS];	/* positions of those it may have */
-	uint32_t left, after;		/* for it and for the tenants after it */
-	unsigned int best;		/* the rank of the best set so far */
+	unsigned int order[PLAN_MAX_GPCS];	/* positions of the GPCs that it may have */
+	uint32_t left, after;		/* for it and the tenants after it */
+	unsigned int best;		/* rank of the best set so far */
 	uint32_t set;
 };
 
-/* What it has so far. */
+/* The current partial set. */
 struct part {
-	uint32_t set, may;		/* of what may be added */
-	unsigned int sum, rest;		/* of all that may be added */
+	uint32_t set, may;		/* GPCs that may be added */
+	unsigned int sum, rest;		/* TPCs; total of those that may be added */
 	uint64_t ugpus;
-	bool home;			/* holds its home */
+	bool home;			/* it holds the home */
 };
 
-/* The lower the better; of @off TPCs from the share. */
+/* Lower is better; @off: distance from the share in TPCs. */
 static unsigned int rank_set(const struct plan_search *s, unsigned int off, unsigned int nr_ugpus,
 			     unsigned int sum)
 {
@@ -392,7 +404,7 @@ static unsigned int distance(unsigned int a, unsigned int b)
 	return a < b ? b - a : a - b;
 }
 
-/* Whether no set with @p in it is better than the best. */
+/* Whether no set that contains @p can be better than the best. */
 static bool is_beaten(const struct plan_search *s, const struct choice *c, const struct part *p)
 {
 	unsigned int most = p->sum + p->rest, off = 0;
@@ -404,7 +416,7 @@ static bool is_beaten(const struct plan_search *s, const struct choice *c, const
 	return rank_set(s, off, p->ugpus ? __builtin_popcountll(p->ugpus) : 1, most) >= c->best;
 }
 
-/* Goes through the sets with @p in them, those with the first GPCs of the order first. */
+/* Enumerates the sets that contain @p, starting with the first GPCs of the order. */
 static void choose_more(struct plan_search *s, struct choice *c, unsigned int i, struct part p)
 {
 	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
@@ -435,14 +447,14 @@ static void choose_more(struct plan_search *s, struct choice *c, unsigned int i,
 		if (more.sum <= t->max && !is_beaten(s, c, &more) &&
 		    fits(s, c->after, c->left & ~more.set))
 			choose_more(s, c, i + 1, more);
-		/* Of those that are alike the first ones are taken: others make no difference. */
+		/* Among interchangeable GPCs only the first are tried. */
 		alike = p.may & s->alike[at] & s->in_ugpu[s->gpcs[at]->ugpu];
 		p.rest -= nr * __builtin_popcount(alike);
 		p.may &= ~alike;
 	}
 }
 
-/* Takes the best of its sets of @left; see gpupart.h for what is best. */
+/* Chooses the best set from @left; gpupart_manage.h defines the best. */
 static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left)
 {
 	struct choice c = { .tenant = tenant, .left = left, .best = ~0u };
@@ -469,7 +481,10 @@ static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left
 	return left & ~c.set;
 }
 
-/* Those who are to be in one uGPU, and who not with whom. In rank order of their first. */
+/*
+ * Finds the groups of tenants that share a uGPU, and which groups are apart, in order of the
+ * rank of their first tenants.
+ */
 static void find_groups(struct plan_search *s)
 {
 	const struct plan_tenant *t = s->ask->tenants;
@@ -493,7 +508,7 @@ static void find_groups(struct plan_search *s)
 	}
 }
 
-/* Binds a group to a uGPU, or frees it again. */
+/* Binds a group to a uGPU, or releases it. */
 static void bind(struct plan_search *s, unsigned int group, unsigned int ugpu, bool bound)
 {
 	s->bound ^= s->members[group];
@@ -504,7 +519,7 @@ static void bind(struct plan_search *s, unsigned int group, unsigned int ugpu, b
 			s->counts->ugpu[i] = bound ? (int)ugpu : PLAN_ANYWHERE;
 }
 
-/* The uGPU with the most that is not promised, of those not @tried. */
+/* The uGPU with the most TPCs that are not promised, except those in @tried. */
 static unsigned int next_ugpu(const struct plan_search *s, uint64_t tried)
 {
 	unsigned int nr = s->ask->gpu.nr_bindable, best = nr;
@@ -515,7 +530,7 @@ static unsigned int next_ugpu(const struct plan_search *s, uint64_t tried)
 	return best;
 }
 
-/* Binds each group from @group on to the first uGPU that leaves a way for those after it. */
+/* Binds each group from @group on to the first uGPU with which all later groups still fit. */
 static bool bind_groups(struct plan_search *s, unsigned int group)
 {
 	struct node all = { .tenants = (1u << s->ask->nr) - 1,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Chooses a number of TPCs in a shape: packed, in whole GPCs, balanced over uGPUs, or spread. */
+/*
+ * Chooses a number of TPCs in a shape: packed, in whole GPCs, balanced over uGPUs, or spread.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +24,7 @@ int gpupart_shape_parse(struct gpupart *gp, const char *text, enum gpupart_shape
 			*shape = i;
 			return 0;
 		}
-	return ctx_fail(gp, -EINVAL, "wants packed, gpcs, balanced or spread");
+	return ctx_fail(gp, -EINVAL, "must be packed, gpcs, balanced or spread");
 }
 
 static struct gpupart_tpcset gpc_part(const struct gpupart_topology *topo, unsigned int gpc,
@@ -56,7 +58,7 @@ static struct gpupart_tpcset shape_gpcs(const struct gpupart_topology *topo,
 		set = whole_gpcs(topo, &set);
 	}
 	nr -= gpupart_tpcset_count(&set);
-	/* The rest breaks no GPC where those that are broken have enough. */
+	/* The rest splits no further GPC if those that are already split have enough. */
 	left = gpupart_tpcset_andnot(from, &whole);
 	if (gpupart_tpcset_count(&left) < nr)
 		left = gpupart_tpcset_andnot(from, &set);
@@ -97,13 +99,13 @@ static int shape_balanced(struct gpupart *gp, const struct gpupart_topology *top
 	else if (below || above <= most)
 		snprintf(would, sizeof(would), ": %u would do", below ? below : above);
 	return ctx_fail(gp, -ENOSPC,
-			"no whole GPCs, the same number of each uGPU, have %u TPCs together%s", nr,
+			"no choice of whole GPCs, the same number of each uGPU, has %u TPCs%s", nr,
 			would);
 }
 
 /*
- * Adds TPCs of @from to @set until it has @nr: each to the GPC with the fewest, of those in the
- * uGPU with the fewest, the lowest.
+ * Adds TPCs of @from to @set until it has @nr: each time the lowest TPC of the GPC with the
+ * fewest members, among those in the uGPU with the fewest.
  */
 static void spread_more(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			unsigned int nr, struct gpupart_tpcset *set)
@@ -159,7 +161,7 @@ static struct gpupart_tpcset shape_spread(const struct gpupart_topology *topo,
 		for (int tpc = gpupart_tpcset_next(&part, 0);
 		     gpupart_tpcset_count(&with) < home; tpc = gpupart_tpcset_next(&part, tpc + 1))
 			gpupart_tpcset_add(&with, tpc);
-		/* Any other GPC as large would be as even. */
+		/* Another GPC of that size would give an equally even result. */
 		spread_more(topo, from, nr, &with);
 		return with;
 	}
@@ -177,7 +179,7 @@ int gpupart_set_shape(struct gpupart *gp, const struct gpupart_topology *topo,
 	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++)
 		known = gpupart_tpcset_or(&known, &gpupart_topology_gpc(topo, gpc)->tpcs);
 	if (shape != GPUPART_SHAPE_PACKED && !gpupart_tpcset_subset(from, &known))
-		return ctx_fail(gp, -EOPNOTSUPP, "%s does not tell which GPC each TPC is in",
+		return ctx_fail(gp, -EOPNOTSUPP, "%s does not report the GPC of each TPC",
 				gpupart_topology_info(topo)->source);
 	switch (shape) {
 	case GPUPART_SHAPE_PACKED:
@@ -192,5 +194,5 @@ int gpupart_set_shape(struct gpupart *gp, const struct gpupart_topology *topo,
 		*set = shape_spread(topo, from, nr);
 		return 0;
 	}
-	return ctx_fail(gp, -EINVAL, "%d is no shape", shape);
+	return ctx_fail(gp, -EINVAL, "%d is not a shape", shape);
 }

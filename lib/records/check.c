@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-/* Makes sure by launches of our own that records can be used on a GPU with its driver. */
+/* Proves by probe launches that completion records work on a GPU with its driver. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include "lib/records/records.h"
 
-#define TRIAL_BYTES	65536		/* a page, of whatever size it is */
+#define TRIAL_BYTES	65536		/* a page, for every page size */
 #define TRIAL_PAYLOAD	0x6770757061727400ull
 #define WAIT_MS		100
 #define LATE_NS		1000000000ull	/* from the end of the last block to that of the grid */
 
 /*
- * Slot 0 is the driver's, and tells whether the row is right: it signals the end of an ordinary
- * launch with it. All others are to be empty.
+ * Slot 0 is the driver's and shows whether the row is correct: the driver uses it to signal the
+ * end of an ordinary launch. All other slots must be empty.
  */
 void records_trial_launch(struct records_trial *trial, void *tmd)
 {
@@ -22,17 +22,17 @@ void records_trial_launch(struct records_trial *trial, void *tmd)
 	trial->why = NULL;
 	if (!tmd_release_read(trial->map, tmd, 0, &seen) || !seen.enabled || !seen.words ||
 	    !seen.address || seen.address % 4) {
-		trial->why = "the driver's own release slot is not where it should be";
+		trial->why = "the driver's own release slot is not at the expected place";
 		return;
 	}
 	for (unsigned int slot = 1; slot < tmd_release_slots(trial->map); slot++)
 		if (!tmd_release_read(trial->map, tmd, slot, &seen) || !seen.zero)
-			trial->why = "a release slot is in use that should be free";
+			trial->why = "a release slot that should be free is in use";
 	if (!trial->why && !tmd_release_write(trial->map, tmd, trial->slot, &trial->release))
 		trial->why = "a release slot cannot be written";
 }
 
-/* The launch has ended: its record is there, or comes in a moment. */
+/* The launch has ended, so its record is visible now or within a short time. */
 static const char *judge(const struct records_trial *trial, struct records_cell *cell)
 {
 	static const struct timespec moment = { .tv_nsec = 1000000 };
@@ -44,7 +44,7 @@ static const char *judge(const struct records_trial *trial, struct records_cell 
 		return "the GPU wrote no record of a launch";
 	time = atomic_load(&cell->time);
 	return time >= trial->ended && time - trial->ended < LATE_NS ? NULL :
-	       "the time in a record is not when the launch ended";
+	       "the time in a record is not the end of the launch";
 }
 
 int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct tmd_map *map,
@@ -61,7 +61,7 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver does not register memory");
 	cells = aligned_alloc(TRIAL_BYTES, TRIAL_BYTES);
 	if (!cells)
-		return ctx_fail(gp, -ENOMEM, "no memory");
+		return ctx_fail(gp, -ENOMEM, "out of memory");
 	result = cuda->host_register(cells, TRIAL_BYTES, CUDA_HOST_DEVICEMAP);
 	if (result)
 		free(cells);
@@ -81,7 +81,7 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 		err = launch(gp, &trial, arg);
 		why = err ? NULL : trial.why ? trial.why : judge(&trial, &cells[slot]);
 	}
-	/* What was not seen to be written may be written later: that memory stays. */
+	/* Memory without the expected record may still be written later: do not free it. */
 	if (!err && !why && !cuda->host_unregister(cells))
 		free(cells);
 	return !why ? err : ctx_fail(gp, -EPROTO, "TMD %s: %s", tmd_layout_name(map->layout), why);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Bounds of the offset between the CPU's clock and the GPU's: see clocks.h. */
+/* Computes bounds of the offset between the clocks of CPU and GPU: see clocks.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/records/clocks.h"
 #include "lib/records/records.h"
 
-#define DRIFT_INVERSE	10000	/* one clock is faster than the other by less than a 10000th */
+#define DRIFT_INVERSE	10000	/* the rates of the clocks differ by less than 1 in 10000 */
 
 /* ------------------------------------------------------------------- the CPU's clock */
 
-static struct control_clock cpu;	/* its scale is 0: not measured */
+static struct control_clock cpu;	/* scale 0: not measured */
 
-/* Both at one moment, as well as can be. */
+/* Reads both at one moment, as nearly as possible. */
 static void cpu_look(uint64_t *counter, uint64_t *ns)
 {
 	uint64_t before, at, after, least = UINT64_MAX;
@@ -50,7 +50,7 @@ int64_t clocks_cpu_ns(uint64_t counter)
 
 void points_add(struct points *points, uint64_t end, int64_t cpu_time)
 {
-	/* Too many are too old or not needed: half of them are forgotten. */
+	/* The rest are old or redundant: drop half of them. */
 	if (points->nr == CLOCKS_MAX_POINTS) {
 		points->nr /= 2;
 		memmove(points->list, points->list + points->nr,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts: each maps the records once more for itself and has that mapping registered with the
- * driver. It is neither unregistered nor used again before the driver takes the same memory for
- * another context, since the GPU may write it until its context is destroyed.
+ * Records for contexts. Each context gets a mapping of its own of the records, which is
+ * registered with the driver. The GPU may write to it until the context is destroyed, so it is
+ * neither unregistered nor reused until the driver accepts the same memory for another context.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -22,7 +22,7 @@ FORK_RENEWS(lock);
 static struct records *all[DRIVER_MAX_GPUS];
 static unsigned int nr_all;
 
-/* In the block. */
+/* The index of a GPU in the state page. */
 static unsigned int place_of(const struct records *records)
 {
 	return records->gpu - control_self->gpus;
@@ -44,7 +44,7 @@ static void rings_reset(struct records *records)
 	records->section = NULL;
 }
 
-/* CUDA does not work there: nothing of the parent's is recorded into or read. */
+/* CUDA does not work in the child: neither record into the parent's memory nor read it. */
 static void after_fork(void)
 {
 	for (unsigned int i = 0; i < nr_all; i++)
@@ -54,7 +54,7 @@ static void after_fork(void)
 int records_possible(struct gpupart *gp, const struct tmd_map *map)
 {
 	return tmd_release_slots(map) >= 2 ? 0 :
-	       ctx_fail(gp, -EOPNOTSUPP, "TMD %s has %u release slots, and 2 are needed",
+	       ctx_fail(gp, -EOPNOTSUPP, "TMD %s has %u release slots: 2 are needed",
 			tmd_layout_name(map->layout), tmd_release_slots(map));
 }
 
@@ -72,7 +72,7 @@ int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_
 	records = aligned_alloc(_Alignof(struct records), sizeof(*records));
 	if (!records || nr_all == DRIVER_MAX_GPUS) {
 		free(records);
-		return ctx_fail(gp, -ENOMEM, "no memory for records");
+		return ctx_fail(gp, -ENOMEM, "out of memory for records");
 	}
 	memset(records, 0, sizeof(*records));
 	records->gpu = gpu;
@@ -90,7 +90,7 @@ int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_
 	return 0;
 }
 
-/* Shown with all rings where no launch has been. */
+/* It is published with all rings empty. */
 static bool section_make(struct gpupart *gp, struct records *records)
 {
 	if (records->section)
@@ -116,8 +116,8 @@ static bool section_make(struct gpupart *gp, struct records *records)
 }
 
 /*
- * The destruction of the context that had @n has ended: what was outstanding in it has ended with
- * it, at a time that nobody knows.
+ * The destruction of context @n has ended. Its outstanding launches have ended too, at an
+ * unknown time.
  */
 static void rings_revive(struct records *records, unsigned int n)
 {
@@ -140,7 +140,10 @@ static void rings_revive(struct records *records, unsigned int n)
 	}
 }
 
-/* In memory of before, if the driver has let go of it, or new. With the lock held. */
+/*
+ * Reuses earlier memory if the driver has released it, else maps new memory. The caller holds
+ * the lock.
+ */
 static int add(struct gpupart *gp, struct records *records, const struct cuda_api *cuda,
 	       const void *ctx)
 {
@@ -160,7 +163,7 @@ static int add(struct gpupart *gp, struct records *records, const struct cuda_ap
 		if (!again)
 			context->mapped = records_file_again(place_of(records));
 		if (!context->mapped)
-			return ctx_fail(gp, -ENOMEM, "no memory for records");
+			return ctx_fail(gp, -ENOMEM, "out of memory for records");
 		result = cuda->host_register(context->mapped, RECORDS_REGISTERED,
 					     CUDA_HOST_DEVICEMAP);
 		if (!result && again) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * When the launches that began before a process's set was changed have ended: see lib/private.h.
+ * Finds out when the launches that began before a process's set changed have ended: see
+ * lib/private.h.
  *
- * A launch reads its set first and gets its number later. Its thread says in its lane that it is in
- * between, without a fence; the reader makes one in all threads with membarrier(). Whoever is in
- * between then may have the old set, and who is not reads the new one. Once those threads have left
- * the launch, all launches with the old set have numbers.
+ * A launch first reads its set and gets its number later. Between the two its thread sets a
+ * flag in its lane, without a fence; the reader makes a fence for all threads with
+ * membarrier(). A thread whose flag is set then may have the old set; one whose flag is not set
+ * reads the new one. Once those threads have left their launch, all launches with the old set
+ * have numbers.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -25,7 +27,7 @@ static uint64_t nr_launches(const struct control_lane *lane)
 	return nr;
 }
 
-/* Launches with more TPCs than their set allowed, of whatever set. */
+/* Launches with more TPCs than their set allowed, whatever the set. */
 static uint64_t nr_loose(const struct control_lane *lanes)
 {
 	static const enum control_counter loose[] = {
@@ -40,7 +42,7 @@ static uint64_t nr_loose(const struct control_lane *lanes)
 	return nr;
 }
 
-/* Why the end of this process's launches is not known; NULL: it is. */
+/* The reason why the end of this process's launches cannot be known; NULL: it can. */
 static const char *why_unknown(const struct control_records *records,
 			       const struct control_lane *lanes)
 {
@@ -52,7 +54,7 @@ static const char *why_unknown(const struct control_records *records,
 		on_device += lanes[n].counters[CONTROL_DEVICE_LAUNCHES];
 	}
 	return !records->on ? "it has no records of launches" :
-	       !records->fenced ? "its system has no membarrier()" :
+	       !records->fenced ? "its kernel has no membarrier()" :
 	       lanes->launching || lanes->graphs ? "more than 63 of its threads launch" :
 	       records->nowhere ? "launches on some of its streams have no records" :
 	       records->graphs ? "launches of some of its graphs have no records" :
@@ -60,11 +62,14 @@ static const char *why_unknown(const struct control_records *records,
 	       unread ? "some of its launches could not be read" : NULL;
 }
 
-/* Whether each thread that was inside a launch at @then has left that one. */
+/* Whether each thread that was in a launch at @then has left it. */
 static bool all_left(const struct control_lane *then, const struct control_lane *now)
 {
 	for (unsigned int n = 1; n < CONTROL_NR_LANES; n++)
-		/* A launch is counted once, perhaps before @then: the second one is a later's. */
+		/*
+		 * A launch is counted once, perhaps before @then, so the second count is a
+		 * later launch's.
+		 */
 		if ((then[n].launching && now[n].launching &&
 		     nr_launches(&now[n]) - nr_launches(&then[n]) < 2) ||
 		    (then[n].graphs & 1 && now[n].graphs == then[n].graphs))
@@ -85,7 +90,10 @@ static void note_numbers(struct gpupart_records_reader *reader)
 		drain->graph[n] = copy->graph[n].issued;
 }
 
-/* 1, 0, or -ENODATA. What is outstanding goes before what is unknown: more may be known then. */
+/*
+ * Returns 1, 0 or -ENODATA. Outstanding launches are checked before unknown ones, because more
+ * may be known once they have ended.
+ */
 static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader *reader)
 {
 	const struct control_records *copy = &reader->copy;
@@ -114,19 +122,22 @@ static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader
 	return !outstanding;
 }
 
-/* In all threads of all processes that told the system to take part. */
+/* A fence in all threads of all processes that registered for it. */
 static bool fence(void)
 {
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-/* One step of @drain: @lanes were read, and after a fence @reader's copy. 1, 0, or -ENODATA. */
+/*
+ * One step of @drain: @lanes were read and, after a fence, @reader's copy. Returns 1, 0 or
+ * -ENODATA.
+ */
 static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
 		const struct control_lane *lanes)
 {
 	struct reader_drain *drain = &reader->drain;
 
-	/* What was counted by now is inside of a launch yet, or has a number. */
+	/* A launch that was counted by now is still in the callback, or has a number. */
 	if (drain->step == DRAIN_BEGUN || nr_loose(lanes) != drain->loose) {
 		drain->loose = nr_loose(lanes);
 		memcpy(drain->lanes, lanes, sizeof(drain->lanes));
@@ -154,11 +165,11 @@ int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *r
 	const char *why;
 	int err, result = 0;
 
-	/* Of a process that launches nothing all three steps are done at once. */
+	/* For a process that launches nothing, all three steps succeed at once. */
 	for (int i = 0; i < 3 && !result; i++) {
-		why = !fence() ? "this system has no membarrier()" :
+		why = !fence() ? "this kernel has no membarrier()" :
 		      !reader_block(reader, offsetof(struct control_block, lanes), lanes,
-				    sizeof(lanes)) ? "its page cannot be read" : NULL;
+				    sizeof(lanes)) ? "its state page cannot be read" : NULL;
 		fence();
 		err = gpupart_records_read(gp, reader, &now, sizeof(now));
 		if (err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file that the GPU writes records into, beside the block of this process; without a block it
- * is memory without a name. Any thread.
+ * The file that the GPU writes records into, beside the state page of this process. Without a
+ * published state page it is anonymous memory. Any thread may call these functions.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,10 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 2);
 
-/* fd -1: none yet. Some programs close descriptors that they do not know: then it is another's. */
+/*
+ * fd -1: none yet. Some programs close unknown descriptors; the number may then be another
+ * file.
+ */
 static struct {
 	int fd;
 	dev_t dev;
@@ -34,7 +37,7 @@ static bool is_open(void)
 	       st.st_ino == file.ino;
 }
 
-/* A fork's child has none of its parent's files. */
+/* The child of a fork has none of its parent's files. */
 static void after_fork(void)
 {
 	if (is_open())
@@ -67,7 +70,7 @@ static int fill_head(int fd)
 	return 0;
 }
 
-/* With the lock held: 0 or -errno. */
+/* Returns 0 or -errno. The caller holds the lock. */
 static int file_make(void)
 {
 	static bool registered;
@@ -98,8 +101,8 @@ static int file_make(void)
 }
 
 /*
- * With the lock held. Memory that is not there when it is written would end the program. No reader
- * looks at it before the GPU's records are on.
+ * The caller holds the lock. A page that cannot be allocated when it is written would kill the
+ * program. No reader reads the section before the GPU's records are on.
  */
 static int section_make(unsigned int n)
 {
@@ -132,7 +135,7 @@ struct records_section *records_file_section(struct gpupart *gp, unsigned int n)
 	pthread_mutex_unlock(&lock);
 	fsize_guard_end(&guard);
 	if (err)
-		ctx_fail(gp, err, "no memory for records: %s", strerror(-err));
+		ctx_fail(gp, err, "out of memory for records: %s", strerror(-err));
 	return file.sections[n];
 }
 
@@ -141,7 +144,10 @@ struct records_section *records_file_find(unsigned int n)
 	return atomic_load(&file.sections[n]);
 }
 
-/* A mapping of its own, that no fork's child has; also where the descriptor was closed. */
+/*
+ * Creates another mapping, which children of a fork do not inherit; works even if the
+ * descriptor was closed.
+ */
 void *records_file_again(unsigned int n)
 {
 	void *again;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Totals of launches that have ended. In the process that launches one thread at a time writes
- * them, by a lock that no thread waits for; readers go on from a copy.
+ * Adds launches that have ended to the totals ("folds" them). In the process that launches, one
+ * thread at a time writes the totals, protected by a lock that no thread waits for. Readers
+ * continue from a copy.
  */
 #include <string.h>
 #include "lib/records/records.h"
@@ -12,7 +13,7 @@
 
 /* ------------------------------------------------------------------- clock */
 
-/* When the rate was first looked at. */
+/* The first sample of the rate. */
 static struct {
 	uint64_t counter, ns;
 } base;
@@ -40,8 +41,8 @@ void records_clock_start(struct control_clock *clock)
 }
 
 /*
- * A new rate, from all the time since the first look. GPU time goes on from where it was, so that
- * offsets which were learned at the old rate hold.
+ * Computes a new rate from all the time since the first sample. GPU time continues from its
+ * current value, so that offsets learnt at the old rate stay valid.
  */
 __attribute__((noinline, cold)) static void clock_renew(struct control_clock *clock)
 {
@@ -55,8 +56,8 @@ __attribute__((noinline, cold)) static void clock_renew(struct control_clock *cl
 }
 
 /*
- * How long a rate is good for: it was measured for the time up to @clock, and is as wrong after the
- * same time again.
+ * How long a rate may be used: it was measured over the time up to @clock, and its error
+ * doubles after the same time again.
  */
 static inline uint64_t clock_window(const struct control_clock *clock)
 {
@@ -65,7 +66,10 @@ static inline uint64_t clock_window(const struct control_clock *clock)
 	return measured < SECOND ? measured : SECOND;
 }
 
-/* A launch that ended at @end was seen at @counter: the GPU's clock is behind by no more. */
+/*
+ * A launch that ended at @end was seen at @counter, so the GPU's clock is behind by no more
+ * than that.
+ */
 static inline void clock_learn(struct control_clock *clock, uint64_t counter, uint64_t end)
 {
 	int64_t offset;
@@ -96,7 +100,10 @@ static void gap_drop(struct control_records *totals, unsigned int n)
 		(totals->nr_gaps - n) * sizeof(totals->gaps[0]));
 }
 
-/* Before gap @n, by time. Of too many the oldest goes: what is in it counts as late from now on. */
+/*
+ * Inserts a gap before gap @n, sorted by time. If there are too many, the oldest is dropped;
+ * launches in it then count as late.
+ */
 static void gap_insert(struct control_records *totals, unsigned int n, uint64_t begin, uint64_t end)
 {
 	if (totals->nr_gaps == CONTROL_NR_GAPS) {
@@ -113,7 +120,7 @@ static void gap_insert(struct control_records *totals, unsigned int n, uint64_t 
 	totals->nr_gaps++;
 }
 
-/* Fills what of the gaps is between @begin and @end. */
+/* Fills the parts of gaps between @begin and @end. */
 static __attribute__((noinline)) void gaps_fill(struct control_records *totals, uint64_t begin,
 						uint64_t end)
 {
@@ -186,14 +193,17 @@ static __attribute__((noinline)) struct control_function *function_new(
 
 /* ------------------------------------------------------------------- launches */
 
-/* Launches of one ring, in their order, of which neighbours are put into the totals as one. */
+/*
+ * Consecutive launches of one ring; those without a gap between them are added to the totals as
+ * one.
+ */
 struct batch {
 	struct control_records *totals;
 	uint64_t last_end;		/* of the ring */
 	uint64_t begin;			/* of launches without a gap, up to last_end */
-	uint64_t kernels_ns;		/* as it was in the totals */
+	uint64_t kernels_ns;		/* value in the totals before the batch */
 	struct control_function *function;	/* of the last launch; NULL: none yet */
-	uint64_t clock_ns, clock_counter, clock_scale;	/* with the offset */
+	uint64_t clock_ns, clock_counter, clock_scale;	/* includes the offset */
 };
 
 static inline void batch_begin(struct batch *batch, struct control_records *totals,
@@ -223,7 +233,7 @@ void batch_add(struct batch *batch, uint64_t end, uint64_t submitted, uint64_t k
 	struct control_function *f = batch->function;
 	uint64_t ns;
 
-	/* It waited for the one before; times of one stream do not go backwards. */
+	/* It waited for its predecessor; the times of one stream never decrease. */
 	if (begin <= batch->last_end) {
 		begin = batch->last_end;
 	} else {
@@ -287,13 +297,13 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
 	struct batch batch;
 
 	seq = shown->folded;
-	/* Entries that are in use again: they ended, and were not folded in time. */
+	/* Entries that were reused: these launches ended, but were not folded in time. */
 	if (__builtin_expect(issued - seq > mask + 1, 0)) {
 		untimed = issued - seq - mask - 1;
 		seq = issued - mask - 1;
 	}
 	last = issued - seq > max ? seq + max : issued;
-	/* What is left of an earlier stream is not this one's. */
+	/* Launches of an earlier stream do not belong to this one. */
 	first = atomic_load_explicit(&ring->first, memory_order_relaxed);
 	if (__builtin_expect(seq <= first, 0)) {
 		if (seq < first && last > first)
@@ -304,7 +314,7 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
 		if (!records_has(&ring->cells[(seq + max + 1) & mask], seq + max + 1))
 			break;
 	last = seq + max;
-	/* From the last one, before any begin is computed: the first may have ended long ago. */
+	/* Use the last one, before any begin is computed: the first may have ended long ago. */
 	if (max)
 		clock_learn(&totals->clock, records_counter(),
 			    atomic_load_explicit(&ring->cells[last & mask].time,
@@ -316,7 +326,7 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
 		end = atomic_load_explicit(&ring->cells[at].time, memory_order_relaxed);
 		submitted = atomic_load_explicit(&ring->notes[at].submitted, memory_order_relaxed);
 		function = atomic_load_explicit(&ring->notes[at].function, memory_order_relaxed);
-		/* The thread of its stream may be writing over it. */
+		/* The thread of its stream may be overwriting it. */
 		if (!own) {
 			atomic_thread_fence(memory_order_acquire);
 			issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
@@ -335,7 +345,10 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
 	return max;
 }
 
-/* The GPU's time at the CPU's @counter, or earlier; 0: not known, or the clock is being written. */
+/*
+ * The GPU's time at the CPU's @counter, or an earlier time; 0: unknown, or the clock is being
+ * written.
+ */
 static uint64_t gpu_time(const struct control_records *totals, uint64_t counter)
 {
 	uint64_t before = __atomic_load_n(&totals->version, __ATOMIC_ACQUIRE), after;

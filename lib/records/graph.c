@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records of executable graphs. A node's TMD is built once and launched many times, so each last
- * kernel of a launch adds 1 to the graph's counter and writes its time over that of the launch
- * before. The driver runs the launches of one executable one after the other, on whatever streams.
+ * Completion records of executable graphs. A node's TMD is built once and launched many times.
+ * So each last kernel of a launch adds 1 to the graph's counter and overwrites the time of the
+ * previous launch. The driver runs the launches of one executable one after the other, whatever
+ * the streams.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,20 +12,20 @@
 #include "lib/records/records.h"
 
 #define MAX_FUNCTIONS	8	/* of last kernels */
-/* More would make the graph slower: additions to one word wait for each other. */
+/* More would slow the graph down: additions to one word wait for each other. */
 #define MAX_KERNELS	32
 
 struct records_mark {
-	struct records *records;	/* whose entry it has */
+	struct records *records;	/* that its entry belongs to */
 	struct records_graph *entry;	/* NULL: none yet */
-	unsigned int nr_built;		/* kernels that count, of: */
+	unsigned int nr_built;		/* number of counting kernels; of these: */
 	unsigned int nr_kernels;
 	unsigned int nr_functions;
 	void *functions[MAX_FUNCTIONS];
 	bool unknown;
 };
 
-/* Who has which entry. Never held across a call of the driver. */
+/* Protects the owners of entries. Never held across a driver call. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
@@ -48,7 +49,10 @@ static int by_address(const void *a, const void *b)
 
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark);
 
-/* @last: it is a last node, and its function is to be counted; else it is counted if it has one. */
+/*
+ * @last: the node is a last node, and its function must be counted; otherwise it is counted if
+ * its function is.
+ */
 static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 		      struct records_mark *mark)
 {
@@ -78,7 +82,9 @@ static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 	return true;
 }
 
-/* All nodes, or those that no other one waits for. Edges that say more are an error. */
+/*
+ * Visits all nodes, or those that no other node waits for. Edges with extra data are an error.
+ */
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark)
 {
 	size_t nr = 0, nr_edges = 0;
@@ -103,7 +109,7 @@ static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct rec
 
 static bool mark_fill(struct records_mark *mark, const struct cuda_api *cuda, void *graph)
 {
-	/* The others that it calls are no newer. */
+	/* The other functions that it calls are not newer than these. */
 	return cuda->graph_edges && cuda->kernel_get && walk(cuda, graph, true, mark) &&
 	       walk(cuda, graph, false, mark);
 }
@@ -135,7 +141,7 @@ void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda
 
 /* ------------------------------------------------------------------- entries */
 
-/* These with the lock held. */
+/* The caller of these holds the lock. */
 static int32_t entry_left(const struct records_graph *graph)
 {
 	return records_graph_left(graph->shown, graph->cell);
@@ -148,14 +154,14 @@ static void since_set(struct records *records, struct control_graph *shown, uint
 }
 
 /*
- * Of graphs whose launches have all ended: from the first one's submission to the last end is one
- * time. With records->folding.
+ * Adds the time of graphs whose launches have all ended: one interval, from the submission of
+ * the first launch to the last end. The caller holds records->folding.
  */
 static void times_add(struct records *records)
 {
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 
-	/* What the page says others can write. */
+	/* Other processes can write the numbers in the state page. */
 	for (unsigned int n = 0; records->nr_running && n < CONTROL_NR_GRAPHS &&
 	     n < records->shown->nr_graphs; n++) {
 		const struct records_graph *graph = &records->graphs[n];
@@ -181,7 +187,7 @@ void records_graphs_fold(struct records *records)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Not in the launch callback. */
+/* Not for the launch callback. */
 static void times_add_all(struct records *records)
 {
 	if (!records->nr_running || !records_totals_lock(records))
@@ -190,7 +196,10 @@ static void times_add_all(struct records *records)
 	records_totals_unlock(records);
 }
 
-/* For an executable none of whose nodes is built. Without a free entry it is unknown. */
+/*
+ * Assigns an entry to an executable of which no node is built yet. Without a free entry its
+ * completion is unknown.
+ */
 static void entry_take(struct records *records, struct records_mark *mark)
 {
 	unsigned int n = 0;
@@ -206,7 +215,7 @@ static void entry_take(struct records *records, struct records_mark *mark)
 	if (mark->unknown)
 		return;
 	since_set(records, graph->shown, 0);
-	/* With any number of kernels nothing of it is outstanding. */
+	/* With 0 kernels nothing of it counts as outstanding. */
 	__atomic_store_n(&graph->shown->kernels, 0, __ATOMIC_RELEASE);
 	atomic_store(&graph->cell->count, (uint32_t)graph->shown->issued * mark->nr_kernels);
 	__atomic_store_n(&graph->shown->kernels, mark->nr_kernels, __ATOMIC_RELEASE);
@@ -243,7 +252,7 @@ unsigned int records_mark_built(struct records_mark *mark, unsigned int nr)
 	return before;
 }
 
-/* Its launches that have not ended keep the entry until they have. */
+/* The entry stays in use until its launches have ended. */
 void records_mark_free(struct records_mark *mark)
 {
 	if (!mark)
@@ -283,7 +292,7 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 
 /* ------------------------------------------------------------------- in the launch callback */
 
-/* A node is built over what stood there, perhaps of an executable that is gone. */
+/* A node is built over old contents, perhaps of an executable that was destroyed. */
 static void node_clear(const struct records *records, const struct tmd_map *map, void *tmd)
 {
 	struct tmd_release_seen seen;
@@ -298,7 +307,7 @@ static void node_clear(const struct records *records, const struct tmd_map *map,
 				tmd_release_clear(map, tmd, slot, seen.address);
 }
 
-/* The time in the slot before that of the count: whoever sees the count reads the time. */
+/* The time is in the slot before the count: a reader that sees the count sees the time. */
 static bool node_put(const struct tmd_map *map, void *tmd, uint64_t address)
 {
 	const unsigned int slot = tmd_release_slots(map) - 1;
@@ -349,7 +358,7 @@ void records_graph_builds(struct records_mark *mark, struct records *records)
 	pthread_mutex_unlock(&lock);
 }
 
-/* With the lock held: its launches count in its entry for @records. */
+/* Whether its launches count in its entry for @records. The caller holds the lock. */
 static bool is_known(const struct records_mark *mark, const struct records *records)
 {
 	return mark && !mark->unknown && mark->entry && mark->records == records;
@@ -365,7 +374,7 @@ void records_graph_begins(struct records_mark *mark, struct records *records)
 	if (is_known(mark, records)) {
 		int32_t left = entry_left(mark->entry);
 
-		/* It was launched and we were not told. */
+		/* There was a launch that was not reported. */
 		if (left < 0)
 			spoil(mark);
 		else if (!left) {

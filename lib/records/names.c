@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names of functions in the totals, asked of the driver outside of the launch callback. A function
- * whose module was unloaded is not asked for: its address may be another's, or nothing.
+ * Finds the names of functions in the totals by asking the driver, outside the launch callback.
+ * Functions whose module was unloaded are skipped: their address may be reused.
  */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include "lib/records/records.h"
 
-#define PATIENCE	100000	/* times that a lock which is held for moments is tried */
-#define GONE		1	/* the bit of a key whose function may be gone */
+#define PATIENCE	100000	/* attempts to acquire a lock that is held for moments */
+#define GONE		1	/* bit of a key: its function may be unloaded */
 
 atomic_bool records_unnamed;
-/* Threads that ask the driver for a name. */
+/* Threads that are asking the driver for a name. */
 static atomic_uint nr_naming;
 
 bool records_totals_lock(struct records *records)
@@ -49,7 +49,7 @@ void records_names(struct control_function *functions, struct records *records,
 	if (!cuda || !cuda->func_name)
 		return;
 	was = driver_own(true);
-	/* Before the keys are read: who takes one away waits for us then. */
+	/* Before reading the keys: a thread that removes one then waits for us. */
 	atomic_fetch_add(&nr_naming, 1);
 	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
 		name_one(&functions[i], records, cuda);
@@ -57,7 +57,7 @@ void records_names(struct control_function *functions, struct records *records,
 	driver_own(was);
 }
 
-/* Launches that are not in the totals yet are not asked for either. */
+/* Skips launches that are not in the totals yet. */
 static void forget_rings(struct records *records)
 {
 	for (unsigned int n = 0; records->section && n < CONTROL_NR_RINGS; n++) {
@@ -78,7 +78,10 @@ void records_module_gone(struct records *records)
 				records->shown->functions[i].key |= GONE;
 		records_totals_unlock(records);
 	}
-	/* Another thread may ask for a name; it may also wait for the unload, so not for long. */
+	/*
+	 * Another thread may be asking for a name and waiting for the unload itself, so do not
+	 * wait long.
+	 */
 	for (int i = 0; i < PATIENCE && atomic_load(&nr_naming); i++)
 		sched_yield();
 }

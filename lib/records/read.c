@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the records of this process or of another one. Of another process nothing is trusted:
- * its files are read by system calls, and no number in them becomes an index or a length unchecked.
+ * Reads the records of this process or another one. Another process is not trusted: its files
+ * are read by system calls, and no number in them is used as an index or a length without a
+ * check.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 #include "lib/records/reader.h"
 #include "lib/state/holder.h"
 
-#define MAX_SIZE	(64 << 10)	/* bytes of a caller's struct */
+#define MAX_SIZE	(64 << 10)	/* limit for a caller's struct in bytes */
 #define TRIES		100
 
 /* ------------------------------------------------------------------- opening */
@@ -38,7 +39,7 @@ static int find_gpu(struct gpupart *gp, struct gpupart_records_reader *reader,
 			reader->pid ? reader->pid : getpid(), reader->pci);
 }
 
-/* Of the block in the folder of @uid: 0, -ESRCH, -EPROTO. */
+/* Opens the state page in the directory of @uid: 0, -ESRCH or -EPROTO. */
 static int open_of(struct gpupart_records_reader *reader, uid_t uid, struct shared_seen *seen)
 {
 	struct holder_table table = { .maps_max = 4 << 20 };
@@ -70,7 +71,10 @@ static void close_files(struct gpupart_records_reader *reader)
 	}
 }
 
-/* Root reads that of any user, whose folder is the process's real or effective user's. */
+/*
+ * Root can read any user's process. Its directory is that of the process's real or effective
+ * user.
+ */
 static int open_process(struct gpupart *gp, struct gpupart_records_reader *reader)
 {
 	struct control_status status = { .uids = { geteuid(), geteuid() } };
@@ -92,10 +96,10 @@ static int open_process(struct gpupart *gp, struct gpupart_records_reader *reade
 		err = open_of(reader, status.uids[i], &seen);
 	}
 	if (err == -EPROTO)
-		return ctx_fail(gp, err, "process %d runs under another version of gpupart", pid);
+		return ctx_fail(gp, err, "process %d uses another version of gpupart", pid);
 	if (err)
 		return ctx_fail(gp, err,
-				"process %d is none of this user's that confines launches", pid);
+				"this user has no confined process %d", pid);
 	return find_gpu(gp, reader, &seen);
 }
 
@@ -106,10 +110,12 @@ int gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
 	int err;
 
 	if (!pci || pid < 0)
-		return ctx_fail(gp, -EINVAL, "records of process %d on no GPU's PCI address", pid);
+		return ctx_fail(gp, -EINVAL,
+				"records of process %d: the PCI address of the GPU is missing",
+				pid);
 	new = calloc(1, sizeof(*new));
 	if (!new)
-		return ctx_fail(gp, -ENOMEM, "no memory for records of process %d", pid);
+		return ctx_fail(gp, -ENOMEM, "out of memory for records of process %d", pid);
 	new->dir = new->block_fd = new->records_fd = -1;
 	new->pid = pid == getpid() ? 0 : pid;
 	snprintf(new->pci, sizeof(new->pci), "%s", pci);
@@ -139,7 +145,7 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 
 /* ------------------------------------------------------------------- copying */
 
-/* A member of the GPU's records in the block. */
+/* The offset of a member of the GPU's records in the state page. */
 static size_t block_at(const struct gpupart_records_reader *reader, size_t member)
 {
 	return offsetof(struct control_block, records) +
@@ -154,7 +160,10 @@ bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *
 	return true;
 }
 
-/* The totals belong together; where their writer was killed meanwhile they are as it left them. */
+/*
+ * The totals must be consistent. If their writer was killed while writing, they stay as it left
+ * them.
+ */
 static bool copy_records(struct gpupart_records_reader *reader)
 {
 	const size_t version = block_at(reader, offsetof(struct control_records, version));
@@ -180,7 +189,7 @@ static bool copy_records(struct gpupart_records_reader *reader)
 	return true;
 }
 
-/* Opened when it is there: the process makes it with its first context. */
+/* The process creates the file with its first context, so try until it exists. */
 static bool open_records(struct gpupart_records_reader *reader)
 {
 	char file[64];
@@ -233,7 +242,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 
 		if (!records_reached(cell, seq))
 			break;
-		/* Else it is in use again, and has ended. */
+		/* Otherwise the entry is in use again, so this launch has ended. */
 		entry[nr++] = (struct reader_entry){ .ring = n, .seq = seq,
 						     .timed = records_has(cell, seq) };
 	}
@@ -257,7 +266,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	return nr;
 }
 
-/* Launches of the graph in @entry that have not ended, of which each has several kernels. */
+/* Kernels of the graph in @entry that have not ended; each launch has several. */
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry)
 {
 	const struct control_graph *graph = &reader->copy.graph[entry];
@@ -281,7 +290,7 @@ static int by_time(const void *a, const void *b)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Up to date: what has ended and was not folded by the process itself. */
+/* Adds the launches that have ended and that the process itself has not folded yet. */
 static void fold_rest(struct gpupart_records_reader *reader)
 {
 	struct control_records *copy = &reader->copy;
@@ -382,7 +391,7 @@ void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name)
 	return strcpy(row, name);
 }
 
-/* One that was loaded again has several entries. */
+/* A function that was loaded again has several entries. */
 static void add_function(const struct control_function *from, struct gpupart_records *records)
 {
 	struct gpupart_records_function *to;
@@ -391,7 +400,7 @@ static void add_function(const struct control_function *from, struct gpupart_rec
 	control_copy_text(name, sizeof(name), from->name, sizeof(from->name));
 	if (from->key == RECORDS_GRAPH_KEY)
 		strcpy(name, RECORDS_GRAPH_NAME);
-	/* Those without a name have a row each. */
+	/* Each function without a name has a row of its own. */
 	to = *name ? reader_row(records->functions, sizeof(*to), &records->nr_functions, name) :
 		     &records->functions[records->nr_functions++];
 	to->count += from->count;
@@ -419,7 +428,7 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 	qsort(records->functions, records->nr_functions, sizeof(records->functions[0]), by_ns);
 }
 
-/* Its number may be another's by now; its lock on the file is not. */
+/* The pid may belong to another process now; the lock on the file does not. */
 bool reader_lives(const struct gpupart_records_reader *reader)
 {
 	return !reader->pid || holder_is(reader->block_fd, reader->uid, reader->pid);
@@ -440,12 +449,12 @@ bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *
 	return true;
 }
 
-/* As much of @own as a caller's struct has room for; what that has beyond becomes 0. */
+/* Copies as much of @own as the caller's struct has room for; members beyond it become 0. */
 static int give(struct gpupart *gp, const struct gpupart_records *own,
 		struct gpupart_records *records, size_t size)
 {
 	if (!size || size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: 1 to %d are possible", size,
+		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: must be 1 to %d", size,
 				MAX_SIZE);
 	memset(records, 0, size);
 	memcpy(records, own, size < sizeof(*own) ? size : sizeof(*own));
@@ -458,12 +467,12 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 	struct gpupart_records own;
 
 	if (!reader_lives(reader) || !reader_read(reader, &own))
-		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+		return ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
 				reader->pid);
 	return give(gp, &own, records, size);
 }
 
-/* Of all rings @ring alone, and of that no launch of an earlier stream. */
+/* Keeps only @ring of all rings, and only the launches of its current stream. */
 static void leave_ring(struct control_records *copy, const struct records_ring *ring)
 {
 	uint64_t first = ring ? atomic_load(&ring->first) : 0;
@@ -493,7 +502,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	strcpy(own.pci, reader->pci);
 	sum_rings(copy, &own);
 	sum_graphs(reader, &graphs);
-	/* A graph's launch may be one of this stream. */
+	/* Graph launches may be on this stream. */
 	own.unknown += graphs.unknown + graphs.outstanding;
 	own.all_known = !own.unknown;
 	own.untimed = copy->untimed;
@@ -576,7 +585,9 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 
 	if (__builtin_expect(!reader->section, 0)) {
 		if (reader->pid && reader->uid != geteuid())
-			return ctx_fail(gp, -EPERM, "process %d is another user's", reader->pid);
+			return ctx_fail(gp, -EPERM,
+					"process %d belongs to another user",
+					reader->pid);
 		if (!map_all(reader))
 			return ctx_fail(gp, -EINVAL, "process %d has no records",
 					reader->pid ? reader->pid : getpid());
@@ -589,7 +600,7 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
 		const struct control_ring *ring = &records->rings[n];
 
-		/* Most have been looked at, or are nobody's. */
+		/* Most rings were already checked or are unused. */
 		if ((__atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE) != reader->done[n] ||
 		     __atomic_load_n(&ring->waiting, __ATOMIC_RELAXED)) &&
 		    ring_busy(reader, ring, n))

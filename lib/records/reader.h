@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A reader of the records of one process on one GPU: shared by read.c and watch.c. One thread. */
+/*
+ * A reader of the records of one process on one GPU, shared by read.c and watch.c. For one
+ * thread.
+ */
 #ifndef GPUPART_LIB_RECORDS_READER_H
 #define GPUPART_LIB_RECORDS_READER_H
 
@@ -9,25 +12,28 @@
 
 struct reader_entry {
 	struct records_entry launch;
-	uint64_t key;		/* its time, or a later one of a launch before it in its ring */
+	uint64_t key;		/* its time, or a later one of an earlier launch in its ring */
 	uint64_t seq;
 	unsigned int ring;
-	bool timed;		/* its number was seen, before its time was read */
+	bool timed;		/* its number was visible before its time was read */
 };
 
-/* What gpupart_records_drained() waits for. */
+/* The launches that gpupart_records_drained() waits for. */
 struct reader_drain {
 	enum { DRAIN_BEGUN, DRAIN_INSIDE, DRAIN_NUMBERED } step;
 	uint64_t loose;			/* launches so far that were not confined to their set */
-	struct control_lane lanes[CONTROL_NR_LANES];	/* whose threads may be inside a launch */
-	/* Launches up to these: of rings, those behind which some have no record, of graphs. */
+	struct control_lane lanes[CONTROL_NR_LANES];	/* of threads that may be in a launch */
+	/*
+	 * Launches up to these numbers: of rings, of rings with unrecorded launches after them,
+	 * and of graphs.
+	 */
 	uint64_t ring[CONTROL_NR_RINGS], after[CONTROL_NR_RINGS], graph[CONTROL_NR_GRAPHS];
 };
 
 struct gpupart_records_reader {
 	int pid;			/* 0: this process */
 	uid_t uid;
-	unsigned int gpu;		/* its place in the block */
+	unsigned int gpu;		/* its index in the state page */
 	char pci[20];
 	int dir, block_fd, records_fd;	/* -1: not open */
 	char file[48];
@@ -36,7 +42,7 @@ struct gpupart_records_reader {
 	/* For gpupart_records_busy(): mapped at the first call. */
 	const struct control_block *block;
 	const struct records_section *section;
-	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this one have ended */
+	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this number have ended */
 	struct reader_drain drain;
 	/* For one reading. */
 	struct control_records copy;
@@ -48,30 +54,34 @@ struct gpupart_records_reader {
 };
 
 /*
- * The launches of ring @n from @first up to @last, which have ended, into reader->entries: how
- * many they are. A time counts where the launch's number was seen before it was read.
+ * Copies the launches of ring @n from @first to @last, which have ended, into reader->entries.
+ * Returns their number. A time is valid if the launch's number was visible before it was read.
  */
 unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, uint64_t first,
 			 uint64_t last);
 
 /*
- * The row of the function @name among *nr rows of @size bytes, which begin with a name: a new one
- * if there is none and less than GPUPART_RECORDS_NR_FUNCTIONS are, else the last, without a name.
+ * Finds the row of the function @name among *nr rows of @size bytes, which begin with a name.
+ * If there is none, returns a new row, or the last one, without a name, if there are already
+ * GPUPART_RECORDS_NR_FUNCTIONS.
  */
 void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name);
 
-/* From the block of the process, at @at. */
+/* Reads from the process's state page at offset @at. */
 bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
 
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry);
 
-/* False: the process is gone, or became another program. */
+/* False: the process has ended, or executes another program. */
 bool reader_lives(const struct gpupart_records_reader *reader);
 
-/* As gpupart_records_read(), also of one that is gone; false: its page could not be read. */
+/*
+ * Like gpupart_records_read(), also for a process that has ended; false: its state page could
+ * not be read.
+ */
 bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *records);
 
-/* @len bytes of the section, behind @at. A file that is shorter has none. */
+/* Reads @len bytes of the section at offset @at. Fails if the file is shorter. */
 bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
 
 #endif

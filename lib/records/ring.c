@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Gives launches their records, in the launch callback: see records.h. */
+/* Gives launches their records in the launch callback: see records.h. */
 #include <string.h>
 #include "lib/records/records.h"
 
-/* A fold is tried at each of so many launches of a ring: a power of two. */
+/* After how many launches of a ring folding is tried: a power of two. */
 #define FOLD_EVERY	8
-#define FOLD_MAX	16	/* launches in one turn */
-#define LOOK_MAX	3	/* other rings that are looked at in one turn */
+#define FOLD_MAX	16	/* launches that one turn folds */
+#define LOOK_MAX	3	/* other rings that one turn visits */
 
-/* The calling thread's last launch: for one that fails after its callback. */
+/* The calling thread's last launch, in case it fails after its callback. */
 static _Thread_local struct {
 	struct records_ring *ring;
 	uint64_t seq;
@@ -19,7 +19,7 @@ static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 	return records_has(&ring->cells[seq & ring->mask], seq);
 }
 
-/* Launches without a record, of which it is not known that they ended. */
+/* Launches without a record whose end is not known yet. */
 static uint64_t ring_waiting(const struct records_ring *ring)
 {
 	const struct control_ring *shown = ring->shown;
@@ -29,7 +29,7 @@ static uint64_t ring_waiting(const struct records_ring *ring)
 	       0 : shown->waiting;
 }
 
-/* All that have a record have ended. */
+/* Whether all launches with a record have ended. */
 static bool ring_ended(const struct records_ring *ring)
 {
 	uint64_t seq = atomic_load_explicit(&ring->issued, memory_order_relaxed);
@@ -44,8 +44,9 @@ static bool ring_ended(const struct records_ring *ring)
 /* ------------------------------------------------------------------- claiming */
 
 /*
- * A ring that no stream has; NULL: all 64 are in use. The next stream's launches tell nothing of
- * what waits in it, which stays unknown: such a ring is the last choice.
+ * Returns a ring that no stream uses; NULL: all 64 are in use. A ring with launches whose end
+ * is unknown is the last choice, because the next stream's launches do not make their end
+ * known.
  */
 static struct records_ring *ring_take(struct records *records)
 {
@@ -69,7 +70,7 @@ static struct records_ring *ring_take(struct records *records)
 	return NULL;
 }
 
-/* The first launch on a stream in @ctx; NULL: it gets no ring. */
+/* Called at the first launch on a stream in @ctx; NULL: no ring is free. */
 static __attribute__((noinline)) struct records_ring *ring_claim(struct records *records,
 								 uint64_t tmd, const void *ctx)
 {
@@ -136,21 +137,21 @@ static __attribute__((noinline)) void unrecorded_nowhere(struct records *records
 	__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
 }
 
-/* By the order of its stream it has ended when the next launch that has a record has. */
+/* By stream order it has ended when the next launch with a record has. */
 static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 {
 	struct control_ring *shown = ring->shown;
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
 	const uint64_t waiting = ring_waiting(ring) + 1;
 
-	/* In this order they are unknown meanwhile, and not ended. */
+	/* With this order they count as unknown meanwhile, and not as ended. */
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
 	control_count_on(&shown->unrecorded);
 	last.ring = NULL;
 }
 
-/* Two launches of one stream at once: what we know of this driver does not hold. */
+/* Two launches of one stream at once: our assumptions about this driver are wrong. */
 static __attribute__((noinline)) void broken(struct records *records, struct records_ring *ring)
 {
 	atomic_store(&ring->busy, RECORDS_BROKEN);
@@ -158,7 +159,7 @@ static __attribute__((noinline)) void broken(struct records *records, struct rec
 	unrecorded_nowhere(records);
 }
 
-/* Another ring with launches that are not folded: its stream may have no further one. */
+/* Another ring with launches that are not folded: its stream may never launch again. */
 static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
 {
 	for (unsigned int i = 0; i < LOOK_MAX; i++) {
@@ -172,7 +173,7 @@ static __attribute__((noinline)) const struct records_ring *waiting_ring(struct 
 	return NULL;
 }
 
-/* Launches of @ring that have ended, and of another one. */
+/* Folds launches of @ring and of one other ring. */
 static __attribute__((noinline)) void fold(struct records *records, struct records_ring *ring)
 {
 	struct control_records *totals = records->shown;
@@ -199,7 +200,7 @@ void launch_done(struct records *records, struct records_ring *ring, uint64_t se
 	atomic_store_explicit(&note->submitted, records_counter(), memory_order_relaxed);
 	atomic_store_explicit(&note->function, (uintptr_t)params->function, memory_order_relaxed);
 	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
-	/* Who sees it sees the note. */
+	/* A reader that sees the number sees the note. */
 	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
 	last.ring = ring;
 	last.seq = seq;
@@ -223,7 +224,7 @@ static __attribute__((noinline)) void launch_without(struct records *records,
 	}
 	unrecorded(ring);
 	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
-	/* A full ring has launches to fold, also where none of them was the eighth. */
+	/* A full ring has launches to fold, even if none of them was the eighth. */
 	fold(records, ring);
 }
 
@@ -240,7 +241,7 @@ void launch_in(struct records *records, struct records_ring *ring,
 	atomic_store_explicit(&ring->busy, 1, memory_order_relaxed);
 	seq = atomic_load_explicit(&ring->issued, memory_order_relaxed) + 1;
 	at = seq & mask;
-	/* The launch before in this entry has ended. */
+	/* The previous launch in this entry has ended. */
 	if (__builtin_expect(records_has(&ring->cells[at], seq - 1 - mask), 1) &&
 	    __builtin_expect(tmd_release_put(records->place[0], params->tmd,
 					     ring->address + at * sizeof(struct records_cell),
@@ -255,14 +256,14 @@ static inline struct records_ring *_Atomic *hint_of(struct records *records, uin
 	return &records->hints[(tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - RECORDS_HINT_BITS)];
 }
 
-/* A launch on a stream whose ring is not where it is looked for first, or that has none. */
+/* A launch on a stream whose ring is not at the hint, or that has none. */
 static __attribute__((noinline)) void launch_rare(struct records *records,
 						  const struct launch_params *params)
 {
 	const uint64_t tmd = (uintptr_t)params->tmd;
 	struct records_ring *ring = records_ring_of(records, tmd);
 
-	/* The driver did not tell that the context went. */
+	/* The driver did not report that the context was destroyed. */
 	if (ring && ring->ctx != params->ctx) {
 		records_context_gone(records, ring->ctx);
 		ring = NULL;

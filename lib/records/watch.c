@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches the launches of a process while they end, by reading its rings again and again: for how
- * long it was busy, with both bounds of what the offset between the CPU's clock and the GPU's
- * leaves open. Times are nanoseconds of the CPU unless they say otherwise.
+ * Watches the launches of a process by reading its rings repeatedly, and computes two bounds of
+ * its busy time, because the offset between the clocks of CPU and GPU is only known within
+ * bounds. Times are in nanoseconds of the CPU's clock unless stated otherwise.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,45 +11,52 @@
 #include "lib/records/clocks.h"
 #include "lib/records/reader.h"
 
-#define WINDOW_NS	1000000000	/* launches are kept so long, points twice as long */
-#define PAUSE_US	20000		/* between two readings; less where rings fill faster */
+#define WINDOW_NS	1000000000	/* launches are kept for this time, points for twice as
+					 * long */
+#define PAUSE_US	20000		/* between two readings; less if rings fill faster */
 #define PAUSE_LEAST_US	500
-#define PAUSE_CLOCKS_US	3000		/* while little is known of the clocks */
-#define POLL_NS		500000		/* for the end of a launch, at each reading */
+#define PAUSE_CLOCKS_US	3000		/* while few bounds of the clocks are known */
+#define POLL_NS		500000		/* polling time for the end of a launch, in each reading */
 #define POLL_ENDS	4
-#define NARROW_NS	10000		/* between two polls; else others ran on this CPU */
-#define NR_NARROW	8		/* ends that were seen so, in a window, are enough */
+#define NARROW_NS	10000		/* between two polls; if it is longer, the CPU ran other
+					 * threads */
+#define NR_NARROW	8		/* this number of such ends in a window is enough */
 /*
- * From the end of a kernel until the CPU sees its record, at most. Assumed: on an H200 it sees that
- * of an empty kernel 8.3 us after the launch call began, and most of that is the launch.
+ * The longest time from the end of a kernel until the CPU sees its record. Assumed: an H200's
+ * record of an empty kernel is visible 8.3 us after the launch call began, and most of that is
+ * the launch.
  */
 #define TRAVEL_NS	3000
-/* So much of the time between two readings a record may be late, and no bound is wrong. */
+/*
+ * The part of the time between two readings by which a record may be late without making a
+ * bound wrong.
+ */
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
 #define NR_PLACES	2048
-#define MAX_LAUNCHES	(1u << 20)	/* in a window: a process may write times of next year */
+#define MAX_LAUNCHES	(1u << 20)	/* in a window: a process may write times in the future */
 #define MAX_NS		(1ull << 61)
 
 /* ------------------------------------------------------------------- what was seen */
 
-enum { MOST, LEAST };	/* busy time, by the least and by the most offset of the clocks */
+enum { MOST, LEAST };	/* busy time, with the smallest and the largest offset of the clocks */
 
 struct launch {
-	uint64_t end;			/* GPU */
-	uint64_t submitted, function;	/* CPU's counter */
+	uint64_t end;			/* GPU time */
+	uint64_t submitted, function;	/* CPU counter */
 	unsigned char ring;
-	bool after_missed;		/* launches before it in its ring are not known */
+	bool after_missed;		/* launches before it in its ring were missed */
 	bool before;			/* it ended before the first reading */
 	bool runs;			/* it has not ended */
 };
 
 struct watch_ring {
-	uint64_t known;			/* launches up to this one were read */
-	uint64_t not_ended;		/* the CPU's counter when the next one had not ended yet */
-	int64_t last_end[2];		/* of launches that are in the totals */
-	uint64_t last_time;		/* the same, GPU */
-	int64_t later_end[2];		/* in a window: of those that the next one has, too */
+	uint64_t known;			/* launches up to this number were read */
+	uint64_t not_ended;		/* the CPU counter when the next one had not ended yet */
+	int64_t last_end[2];		/* of launches in the totals */
+	uint64_t last_time;		/* the same in GPU time */
+	int64_t later_end[2];		/* in a window: of launches that also belong to the next
+					 * one */
 	bool missed, stopped;
 };
 
@@ -64,29 +71,32 @@ struct spans {
 
 struct function {
 	uint64_t key;
-	struct gpupart_records_kernel kernel;	/* of no launch: a free place */
+	struct gpupart_records_kernel kernel;	/* count 0: the entry is free */
 };
 
 struct watch {
 	bool begun;			/* launches from here on count */
-	bool waits;			/* for the first launch of all: time begins with it */
-	bool over;			/* the process is gone */
-	int64_t from;			/* all before is in the totals */
-	int64_t looked, looked_before;	/* the last two readings */
+	bool waits;			/* no launch so far: time starts with the first one */
+	bool over;			/* the process has ended */
+	int64_t from;			/* everything before is in the totals */
+	int64_t looked, looked_before;	/* times of the last two readings */
 	uint64_t unrecorded;
 	bool all_known;
 	unsigned int pause_us;
-	unsigned int recent;		/* the ring in which a launch was last seen to have ended */
-	int64_t active;			/* when */
-	unsigned int nr_narrow;		/* ends seen within NARROW_NS; halved with each window */
+	unsigned int recent;		/* the ring in which the latest end was seen */
+	int64_t active;			/* time of that */
+	unsigned int nr_narrow;		/* ends seen within NARROW_NS; halved in each window */
 	struct points points[2];
 	struct watch_ring rings[CONTROL_NR_RINGS];
 	struct launch *launches;
 	unsigned int nr, room;
 	struct spans spans[2];
-	struct function functions[NR_PLACES + 1];	/* by key; the last one: of all others */
+	struct function functions[NR_PLACES + 1];	/* by key; the last one is for all others */
 	unsigned int nr_functions;
-	/* Of the last reading: that run, and graphs' times that the process has not noted. */
+	/*
+	 * From the last reading: launches that run, and times of graphs that the process has
+	 * not recorded.
+	 */
 	struct launch pending[CONTROL_NR_RINGS + CONTROL_NR_GRAPHS];
 	unsigned int nr_pending;
 	struct gpupart_records_watched totals;
@@ -100,7 +110,7 @@ static void watch_free(struct watch *watch)
 	free(watch);
 }
 
-/* One more of @size bytes at the end of *list; NULL: no memory. */
+/* Makes room for one more element of @size bytes at the end of *list; NULL: out of memory. */
 static void *grown(void *list, unsigned int nr, unsigned int *room, size_t size)
 {
 	if (nr == *room) {
@@ -117,7 +127,7 @@ static void *grown(void *list, unsigned int nr, unsigned int *room, size_t size)
 
 /* ------------------------------------------------------------------- a window */
 
-/* Neighbours of a ring come one after the other, and are put together. */
+/* Neighbours of a ring come one after the other and are merged. */
 static void span_add(struct watch *watch, int mode, int64_t begin, int64_t end, int64_t to)
 {
 	struct spans *spans = &watch->spans[mode];
@@ -136,7 +146,7 @@ static void span_add(struct watch *watch, int mode, int64_t begin, int64_t end, 
 		*last = (struct span){ begin, end };
 		spans->nr++;
 	} else {
-		/* What is missing may have been busy. */
+		/* Missed launches may have been running in that time. */
 		watch->all_known = false;
 	}
 }
@@ -183,7 +193,10 @@ static struct function *function_of(struct watch *watch, uint64_t key)
 	return f;
 }
 
-/* It took between @least and @most, and no longer than @since: then the one before it ended. */
+/*
+ * The launch took between @least and @most, and no longer than @since, when its predecessor
+ * ended.
+ */
 static void function_count(struct watch *watch, uint64_t key, uint64_t since, uint64_t least,
 			   uint64_t most)
 {
@@ -197,7 +210,7 @@ static void function_count(struct watch *watch, uint64_t key, uint64_t since, ui
 		f->kernel.longest_ns = most;
 }
 
-/* Those of graphs are in no order, and do not wait for each other. */
+/* Intervals of graphs are in no order and do not wait for each other. */
 static bool is_graph(const struct launch *launch)
 {
 	return launch->ring == RECORDS_GRAPH_RING;
@@ -214,7 +227,7 @@ static void launch_times(const struct watch *watch, const struct launch *launch,
 	int64_t high = watch->points[LEAST].nr_hull ?
 		       -points_hull_at(&watch->points[LEAST], launch->end) : low;
 
-	/* No record is seen before it has come. */
+	/* A record is never seen before it arrives. */
 	high = high > low + TRAVEL_NS ? high : low + TRAVEL_NS;
 	end[MOST] = launch->runs ? INT64_MAX : (int64_t)launch->end - low;
 	end[LEAST] = launch->runs ? INT64_MAX : (int64_t)launch->end - high;
@@ -228,7 +241,7 @@ static void launch_times(const struct watch *watch, const struct launch *launch,
 	}
 }
 
-/* Puts it into the window that ends at @to; false: it belongs to the next one, too. */
+/* Adds a launch to the window that ends at @to; false: it also belongs to the next one. */
 static bool launch_add(struct watch *watch, const struct launch *launch, int64_t to)
 {
 	struct watch_ring *ring = &watch->rings[launch->ring];
@@ -297,7 +310,10 @@ static void window_launches(struct watch *watch, int64_t to)
 	window_pending(watch, to);
 }
 
-/* All up to the reading before the last goes into the totals: it is known what ended until then. */
+/*
+ * Moves everything up to the reading before the last into the totals: it is known which
+ * launches had ended by then.
+ */
 static void window_close(struct watch *watch)
 {
 	const int64_t to = watch->looked_before;
@@ -322,14 +338,14 @@ static void window_close(struct watch *watch)
 
 /* ------------------------------------------------------------------- a reading */
 
-/* Another process says so: with such times nothing overflows. */
+/* Another process wrote these times: avoid overflow. */
 static bool is_sane(const struct records_entry *launch)
 {
 	return launch->submitted && launch->time < MAX_NS &&
 	       (uint64_t)clocks_cpu_ns(launch->submitted) < MAX_NS;
 }
 
-/* Into the list; false: no memory. */
+/* Adds to the list; false: out of memory. */
 static bool entry_add(struct watch *watch, const struct reader_entry *entry, bool before)
 {
 	struct watch_ring *ring = &watch->rings[entry->ring];
@@ -358,7 +374,7 @@ static int64_t ahead_of(const struct records_entry *launch)
 	return launch->time - clocks_cpu_ns(launch->submitted);
 }
 
-/* The launches of ring @n that have ended since the last reading. */
+/* Reads the launches of ring @n that have ended since the last reading. */
 static bool ring_look(struct gpupart_records_reader *reader, unsigned int n, uint64_t before)
 {
 	const struct control_ring *shown = &reader->copy.rings[n];
@@ -419,7 +435,7 @@ static void pending_add(struct watch *watch, unsigned int ring, uint64_t submitt
 		};
 }
 
-/* The launch that is the next of ring @n to end, if it is outstanding. */
+/* Reads the next launch of ring @n that will end, if it is outstanding. */
 static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 {
 	const struct control_ring *shown = &reader->copy.rings[n];
@@ -434,8 +450,8 @@ static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 }
 
 /*
- * A launch that has not ended at one moment and has at the next one gives both bounds of the
- * offset, so the ring with the last end is polled for a while.
+ * A launch that has not ended at one moment and has ended at the next gives both bounds of the
+ * offset. So the ring with the latest end is polled for a while.
  */
 static void poll_ends(struct gpupart_records_reader *reader)
 {
@@ -458,11 +474,11 @@ static void poll_ends(struct gpupart_records_reader *reader)
 			not_ended = asked;
 			continue;
 		}
-		/* Who has seen the number reads its time. */
+		/* A reader that has seen the number can read the time. */
 		if (not_ended && reader_section(reader, at, &cell, sizeof(cell)) &&
 		    records_has(&cell, seq) && cell.time < MAX_NS) {
 			points_add(&watch->points[MOST], cell.time, answered);
-			/* The first ones are held against those: one record may be late. */
+			/* The first ones are compared with these: one record may be late. */
 			if (answered - not_ended < NARROW_NS && watch->nr_narrow++ > NR_NARROW / 2)
 				points_add(&watch->points[LEAST], cell.time, not_ended - TRAVEL_NS);
 			ends++;
@@ -489,7 +505,7 @@ static struct watch *watch_new(const struct gpupart_records *now, int64_t at)
 	return watch;
 }
 
-/* Time begins with the first launch, or at the last reading before it. */
+/* Time starts with the first launch, or at the last reading before it. */
 static void first_launch(struct watch *watch, const struct gpupart_records *now)
 {
 	int64_t first = INT64_MAX;
@@ -548,9 +564,9 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 	lives = reader_lives(reader);
 	*pause_us = PAUSE_US;
 	if (!reader_read(reader, now) || (!lives && !watch))
-		return ctx_fail(gp, -ESRCH, "process %d is gone, or became another program",
+		return ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
 				reader->pid);
-	/* Its file is opened now: the name goes with the process. */
+	/* Opens the file now: its name disappears with the process. */
 	reader_section(reader, 0, &cell, sizeof(cell));
 	if (!watch)
 		watch = reader->watch = watch_new(now, clocks_cpu_ns(before));
@@ -560,12 +576,12 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 		watch->looked = clocks_cpu_ns(before);
 	}
 	if (!watch || (now->on && !look(reader, now, before)))
-		return ctx_fail(gp, -ENOMEM, "no memory to watch process %d", reader->pid);
+		return ctx_fail(gp, -ENOMEM, "out of memory for watching process %d", reader->pid);
 	if (!lives) {
-		/* Nothing more ends. */
+		/* No more launches can end. */
 		watch->over = true;
 		watch->looked_before = watch->looked;
-		return ctx_fail(gp, -ESRCH, "process %d is gone", reader->pid);
+		return ctx_fail(gp, -ESRCH, "process %d has ended", reader->pid);
 	}
 	if (watch->looked - watch->active < WINDOW_NS)
 		poll_ends(reader);
@@ -578,7 +594,7 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 	return 0;
 }
 
-/* ------------------------------------------------------------------- what is told of it */
+/* -------------------------------------------------------------------- the result */
 
 static int by_most(const void *a, const void *b)
 {
@@ -587,7 +603,7 @@ static int by_most(const void *a, const void *b)
 	return (x->most_ns < y->most_ns) - (x->most_ns > y->most_ns);
 }
 
-/* The driver's name of it, where the process's page has it. */
+/* Finds the name in the driver, if the process's state page has it. */
 static void name_find(const struct control_records *copy, struct function *f)
 {
 	if (f->key == RECORDS_GRAPH_KEY)
@@ -616,7 +632,7 @@ void gpupart_records_watched(struct gpupart_records_reader *reader,
 		if (!from->count)
 			continue;
 		name_find(&reader->copy, &watch->functions[i]);
-		/* One that was loaded again has several keys. */
+		/* A function that was loaded again has several keys. */
 		to = reader_row(watched->kernels, sizeof(*to), &watched->nr_kernels, from->name);
 		to->count += from->count;
 		to->least_ns += from->least_ns;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What libsmctrl asks NVIDIA's driver itself; and its messages: a line on stderr, in one piece. */
+/*
+ * libsmctrl's own queries to NVIDIA's driver, and its messages: one line on stderr each,
+ * written at once.
+ */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -16,7 +19,7 @@ void smctrl_say(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line + len, sizeof(line) - len - 1, fmt, ap);
 	va_end(ap);
-	/* A variable's text steers no terminal. */
+	/* The text of a variable must not contain control characters for the terminal. */
 	for (char *c = line; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
@@ -42,7 +45,7 @@ static void driver_find(void)
 	smctrl_driver.ctx_pop = dlsym(lib, "cuCtxPopCurrent_v2");
 	smctrl_driver.primary_retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
 	smctrl_driver.primary_release = dlsym(lib, "cuDevicePrimaryCtxRelease_v2");
-	/* Drivers before 11.0 have the first form alone, which takes the same. */
+	/* Drivers before 11.0 only have the first form, with the same arguments. */
 	if (!smctrl_driver.primary_release)
 		smctrl_driver.primary_release = dlsym(lib, "cuDevicePrimaryCtxRelease");
 	smctrl_driver.primary_state = dlsym(lib, "cuDevicePrimaryCtxGetState");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * LIBSMCTRL_MASK for a program that calls no function of libsmctrl: libsmctrl.so, linked
- * or preloaded, has the driver call it at cuInit, before the first launch. Not in
- * libsmctrl.a, since an executable cannot be injected. Must not know what a mask means.
+ * LIBSMCTRL_MASK for a program that calls no function of libsmctrl: libsmctrl.so, linked or
+ * preloaded, makes the driver call it at cuInit, before the first launch. Not part of
+ * libsmctrl.a, because an executable cannot be injected.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 #include "lib/smctrl/smctrl.h"
 
 #define SLOT "CUDA_INJECTION64_PATH"
-#define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* the tool that had the slot before us */
+#define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* the tool that had the slot before */
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
@@ -64,7 +64,10 @@ int InitializeInjection(void)
 
 	if (!done) {
 		done = true;
-		/* First, since that may be the limit of `gpupart run`, which ours then narrows. */
+		/*
+		 * Call it first: it may set the limit of `gpupart run`, which the mask then
+		 * narrows.
+		 */
 		call_next();
 		if (wanted())
 			smctrl_cap_early();

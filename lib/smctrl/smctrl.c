@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's masks on top of gpupart's public interface. The inverted bits (a set bit forbids its
- * TPC) live in this file and its header alone: allowed_by() turns them. Prints a line on stderr
- * where something cannot be done: that is its predecessor's contract, whose functions return
- * nothing.
+ * libsmctrl's masks, implemented with gpupart's public interface. Bits with the inverted
+ * polarity (a set bit forbids its TPC) only occur in this file and its header; allowed_by()
+ * converts them. Errors are printed as a line on stderr, as in the original libsmctrl, whose
+ * functions return nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,11 +19,11 @@
 #pragma GCC visibility pop
 #include "lib/smctrl/smctrl.h"
 
-/* The functions themselves are defined here, not the header's choice between them. */
+/* The functions themselves are defined here, not the header's selection macros. */
 #undef libsmctrl_set_global_mask
 #undef libsmctrl_set_next_mask
 
-/* Bit (tpc % 64) of word (tpc / 64) forbids that TPC; those from 128 on are forbidden. */
+/* Bit (tpc % 64) of word (tpc / 64) forbids that TPC; TPCs from 128 on are always forbidden. */
 struct mask {
 	uint64_t forbidden[2];
 };
@@ -40,7 +40,7 @@ static struct mask mask_of_128(uint128_t mask)
 	return (struct mask){ { (uint64_t)mask, (uint64_t)(mask >> 64) } };
 }
 
-/* Of a GPU that has the TPCs @all. */
+/* @all: the TPCs of the GPU. */
 static struct gpupart_tpcset allowed_by(struct mask mask, const struct gpupart_tpcset *all)
 {
 	struct gpupart_tpcset allowed = { { ~mask.forbidden[0], ~mask.forbidden[1] } };
@@ -65,11 +65,11 @@ bool smctrl_stands_aside(void)
 	return disabled;
 }
 
-/* The first for moments; the second is held across calls of gpupart and of the smctrl_driver. */
+/* The first is held for moments; the second also across calls of gpupart and of the driver. */
 static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A thread that the child of a fork has not may hold them: it has new ones. */
+/* Another thread may have held them during the fork: initialise them again. */
 static void in_child(void)
 {
 	pthread_mutex_init(&cap_lock, NULL);
@@ -84,7 +84,7 @@ static void guard_forks(void)
 
 /* ---------------------------------------------------------------- LIBSMCTRL_MASK */
 
-/* False where it is not set, or not understood: that is said. */
+/* False if it is not set, or not valid, which is printed. */
 static bool cap_parse(struct mask *cap)
 {
 	const char *text = getenv("LIBSMCTRL_MASK"), *c = text;
@@ -114,7 +114,7 @@ static bool cap_parse(struct mask *cap)
 	return true;
 }
 
-/* Whether the cap came to @gpu before; from now on it has. */
+/* Whether the mask was already applied to @gpu; marks it as applied. */
 static bool cap_done(const struct gpupart_gpu *gpu)
 {
 	static const struct gpupart_gpu *done[SMCTRL_MAX_GPUS];
@@ -130,7 +130,10 @@ static bool cap_done(const struct gpupart_gpu *gpu)
 	return was;
 }
 
-/* Narrows the limit from outside: GPUPART_SET holds as well. Once: who sets it then knows. */
+/*
+ * Narrows the limit from outside, so GPUPART_SET applies as well. Done once: a program that
+ * sets the limit from outside later has the last word.
+ */
 static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 {
 	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
@@ -199,19 +202,19 @@ void smctrl_cap_early(void)
 /* The process's GPUs, by CUDA's numbers. */
 static struct device {
 	char pci[20];
-	atomic_bool attached;		/* what follows stays: device_gpu() */
-	struct gpupart_gpu *gpu;	/* NULL: refused, which was said */
-	int err;			/* why */
+	atomic_bool attached;		/* the following members are final: device_gpu() */
+	struct gpupart_gpu *gpu;	/* NULL: refused, which was printed */
+	int err;			/* the reason */
 	struct gpupart_tpcset all;
-	atomic_bool tells_streams;	/* attached to the full, which makes a context */
+	atomic_bool tells_streams;	/* fully attached, which creates a context */
 } devices[SMCTRL_MAX_GPUS];
 
-static atomic_bool ready;	/* the addresses in devices[] are there */
-static int nr_devices;		/* negative: why there are none */
+static atomic_bool ready;	/* the addresses in devices[] are filled in */
+static int nr_devices;		/* negative: the error */
 
 /*
- * Without a context of ours where the mask bits were checked before: a program has
- * often more GPUs than it uses. Else with the launches that check them.
+ * Attaches without creating a context if the mask bits were checked before, because programs
+ * often have more GPUs than they use. Otherwise attaches with the launches that check them.
  */
 static void device_attach(struct gpupart *gp, struct device *device)
 {
@@ -232,7 +235,7 @@ static void device_attach(struct gpupart *gp, struct device *device)
 	device->gpu = gpu;
 }
 
-/* The GPU, attached at its first mask: those that a program does not use are left alone. */
+/* Attaches the GPU at its first mask, so that unused GPUs are not touched. */
 static struct gpupart_gpu *device_gpu(struct gpupart *gp, struct device *device)
 {
 	if (atomic_load_explicit(&device->attached, memory_order_acquire))
@@ -264,7 +267,7 @@ static int devices_fill(struct gpupart *gp)
 		count = SMCTRL_MAX_GPUS;
 	for (int i = 0; i < count; i++) {
 		smctrl_device_pci(i, devices[i].pci);
-		/* The cap holds on each, from the first call on. */
+		/* The mask applies to each GPU, from the first call on. */
 		if (cap && *cap) {
 			device_attach(gp, &devices[i]);
 			devices[i].attached = true;
@@ -274,9 +277,9 @@ static int devices_fill(struct gpupart *gp)
 }
 
 /*
- * Every function that sets a mask comes through here first, and waits for the thread
- * that is in it already: a mask that was set when its function returned is in force.
- * Number of devices, or a negative errno that was said once.
+ * Every function that sets a mask calls this first. It waits for another thread that is in it,
+ * so that a mask is in force when its function returns. Returns the number of devices, or a
+ * negative errno, which was printed once.
  */
 static int make_ready(struct gpupart *gp)
 {
@@ -307,7 +310,7 @@ static int make_ready_for_streams(struct gpupart *gp, struct device *device)
 	return err;
 }
 
-/* CUDA's number of the GPU that the calling thread is on; the first where it is on none yet. */
+/* CUDA's number of the calling thread's GPU; the first GPU if it has none yet. */
 static int current_device(void)
 {
 	int device;
@@ -319,11 +322,14 @@ static int current_device(void)
 
 static pthread_key_t context_key;
 static bool context_key_made;
-/* The calling thread's, kept since masks are set before every launch. */
+/* The calling thread's context, kept because masks are set before every launch. */
 static _Thread_local struct gpupart *kept;
 static _Thread_local bool ending;
 
-/* Other keys' destructors may come after this one and set masks: each call has its own then. */
+/*
+ * Destructors of other keys may run later and set masks; each call then has a context of its
+ * own.
+ */
 static void context_close(void *gp)
 {
 	ending = true;
@@ -336,7 +342,7 @@ static void context_key_make(void)
 	context_key_made = !pthread_key_create(&context_key, context_close);
 }
 
-/* NULL: change nothing. To be given to end(). */
+/* NULL: change nothing. The result must be passed to end(). */
 static struct gpupart *begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -346,10 +352,10 @@ static struct gpupart *begin(void)
 		return kept;
 	pthread_once(&once, context_key_make);
 	if (gpupart_open(&gp)) {
-		smctrl_say("no memory: nothing was changed");
+		smctrl_say("out of memory: nothing was changed");
 		return NULL;
 	}
-	/* Kept only where it is closed with the thread: a process has 1024 keys. */
+	/* Kept only if it is closed at the end of the thread: a process has 1024 keys. */
 	if (context_key_made && !ending && !pthread_setspecific(context_key, gp))
 		kept = gp;
 	return gp;
@@ -445,13 +451,14 @@ static bool is_default(const void *stream)
 /* What context_enter() did, for context_leave(). */
 struct entered {
 	bool pushed;
-	bool made;	/* the context: the program has not made it yet */
+	bool made;	/* the context was created here; the program has not created it yet */
 };
 
 /*
- * Makes a context current for a call on the default stream @stream if the thread has none: the
- * first GPU's primary context, which the CUDA runtime takes. If the program has not made that one
- * and has several GPUs, it may never use the first: nothing is made then. 0 or EINVAL.
+ * Makes a context current, if the thread has none, for a call on the default stream @stream:
+ * the first GPU's primary context, which the CUDA runtime uses. If the program has not created
+ * it and has several GPUs, it may never use the first, so it is not created. Returns 0 or
+ * EINVAL.
  */
 static int context_enter(const void *stream, struct entered *entered)
 {
@@ -472,12 +479,15 @@ static int context_enter(const void *stream, struct entered *entered)
 		smctrl_driver.primary_release(0);
 	}
 	smctrl_say(
-		"stream %p: a default stream belongs to a context, and this thread has none current: make one first, as cudaFree(0) does",
+		"stream %p: a default stream belongs to a context, and this thread has no current context: create one first, for example by cudaFree(0)",
 		stream);
 	return EINVAL;
 }
 
-/* A mask needs its context to stay: the first call that made one with a mask, @keep, keeps it. */
+/*
+ * A mask needs its context to stay alive: the first call that created one for a mask keeps it
+ * (@keep).
+ */
 static void context_leave(const struct entered *entered, bool keep)
 {
 	static atomic_bool held;
@@ -491,8 +501,8 @@ static void context_leave(const struct entered *entered, bool keep)
 }
 
 /*
- * The stream's GPU is the thread's nearly always, and else the one that takes it.
- * Errors that are no question of which GPU end the search.
+ * Usually the stream is on the thread's GPU; otherwise all GPUs are tried. Errors that do not
+ * depend on the GPU end the search.
  */
 static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 {
@@ -585,7 +595,7 @@ int libsmctrl_make_mask(uint64_t *mask, uint32_t low, uint32_t high_exclusive)
 	return 0;
 }
 
-/* The GPU on which @stream has a mask, or else the calling thread's. */
+/* The GPU on which @stream has a mask, else the calling thread's. */
 static struct device *device_of_stream(void *stream)
 {
 	struct gpupart_tpcset set;
@@ -607,7 +617,7 @@ static int validate(struct gpupart *gp, void *stream, int low, int high_exclusiv
 	if (!err)
 		err = gpupart_census(gp, device->gpu, stream, &seen);
 	if (err) {
-		smctrl_say("stream %p cannot be looked at: %s", stream,
+		smctrl_say("stream %p cannot be checked: %s", stream,
 		    *gpupart_error(gp) ? gpupart_error(gp) : strerror(-err));
 		return -1;
 	}
@@ -616,7 +626,7 @@ static int validate(struct gpupart *gp, void *stream, int low, int high_exclusiv
 			gpupart_tpcset_add(&wanted, tpc);
 	if (echo) {
 		gpupart_tpcset_format_list(&seen, list, sizeof(list));
-		printf("stream %p: seen on TPCs %s, wanted %d-%d\n", stream, list, low,
+		printf("stream %p: ran on TPCs %s, expected %d-%d\n", stream, list, low,
 		       high_exclusive - 1);
 	}
 	return gpupart_tpcset_equal(&wanted, &seen) ? 0 : -1;
@@ -655,7 +665,7 @@ int libsmctrl_init(void)
 	return nr < 0 ? -nr : err;
 }
 
-/* The difference was where the predecessor learnt of the GPUs; CUDA is asked in both. */
+/* The original library asks different sources for the GPUs; this one asks CUDA in both. */
 int libsmctrl_init_from_cuda(void)
 {
 	return libsmctrl_init();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* libsmctrl's functions that tell of a GPU's GPCs and TPCs. In their masks a set bit is a TPC. */
+/*
+ * libsmctrl's functions that report a GPU's GPCs and TPCs. In their masks a set bit is a TPC.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 /* Held across calls of gpupart and of the driver. */
 static pthread_mutex_t gpcs_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The child of a fork lacks the thread that may hold it. */
+/* Another thread may have held it during the fork. */
 static void in_child(void)
 {
 	pthread_mutex_init(&gpcs_lock, NULL);
@@ -25,7 +27,7 @@ static void guard_forks(void)
 	pthread_atfork(NULL, NULL, in_child);
 }
 
-/* The GPU at @dev in PCI order, of those that the simulated driver plays. */
+/* The GPU at @dev in PCI order, among those of the simulated driver. */
 static int simulated_topology(struct gpupart *gp, int dev, struct gpupart_topology **topo)
 {
 	char pci[SMCTRL_MAX_GPUS][20];
@@ -77,12 +79,12 @@ static int topology_failed(struct gpupart *gp, const char *which, int dev, int e
 {
 	const char *why = gpupart_error(gp);
 
-	smctrl_say("no topology of the GPU with %s number %d: %s", which, dev,
+	smctrl_say("the topology of the GPU with %s number %d is unknown: %s", which, dev,
 	    *why ? why : strerror(-err));
 	return -err;
 }
 
-/* What the two functions below hand out: filled once a GPU, never changed again. */
+/* The results of the two functions below: filled once for each GPU, never changed again. */
 static struct gpcs {
 	bool known, fits_64;
 	unsigned int nr_gpcs, nr_tpcs;
@@ -137,7 +139,7 @@ int libsmctrl_get_gpc_info_ext(uint32_t *nr_gpcs, uint128_t **masks, int dev)
 	const struct gpcs *gpcs;
 	int err = gpcs_get(dev, &gpcs);
 
-	*nr_gpcs = 0;	/* as the predecessor: programs do not look at the error */
+	*nr_gpcs = 0;	/* like the original library: programs do not check the error */
 	if (err)
 		return err;
 	*nr_gpcs = gpcs->nr_gpcs;
@@ -150,7 +152,7 @@ int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev)
 	const struct gpcs *gpcs;
 	int err = gpcs_get(dev, &gpcs);
 
-	*nr_gpcs = 0;	/* as the predecessor: programs do not look at the error */
+	*nr_gpcs = 0;	/* like the original library: programs do not check the error */
 	if (err)
 		return err;
 	*nr_gpcs = gpcs->nr_gpcs;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Creates the memory of block.h and reads what the processes of a program left in it. */
+/* Creates the memory of block.h and reads the entries of the program's processes. */
 #include <errno.h>
 #include "lib/records/clocks.h"
 #include "lib/stat/block.h"
 
-/* The public name of a struct memfd. */
+/* Converts the public type to struct memfd. */
 static struct stat_block *block_of(const struct gpupart_stat *stat)
 {
 	return (struct stat_block *)((const struct memfd *)stat)->head;
@@ -30,7 +30,7 @@ int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 		return -ENOENT;
 	if (!atomic_load(&place->whole))
 		return -EAGAIN;
-	/* It is the program's memory too, and a program may have written anywhere. */
+	/* The program can write to this memory too, so no value is trusted. */
 	*process = place->process;
 	clocks_measure();
 	process->wait_ns = clocks_cpu_ns(process->wait_ns) - clocks_cpu_ns(0);

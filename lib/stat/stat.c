@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process under `gpupart stat`: shows itself to the command, which reads its records, and counts
- * its copies and waits, of which records tell nothing. Any thread.
+ * A process under `gpupart stat`: registers with the command, which reads its records, and
+ * counts its copies and waits, which records do not contain. Any thread may call these
+ * functions.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #include "lib/records/records.h"
 #include "lib/stat/block.h"
 
-#define NR_SETTLING	16	/* waits, after which names are found that totals have not yet */
-#define SEEN_PATIENCE	2000	/* ms: then the command stands still, or is gone */
+#define NR_SETTLING	16	/* waits after which missing names of functions are looked up */
+#define SEEN_PATIENCE	2000	/* in ms; after that the command must be stopped or dead */
 
 static const struct cuda_api *cuda;
 static struct gpupart_stat_process *process;
@@ -24,7 +25,7 @@ static uint64_t add(uint64_t *count, uint64_t n)
 	return __atomic_add_fetch(count, n, __ATOMIC_RELAXED);
 }
 
-/* Names are found here, since a program that is killed does nothing at its end. */
+/* Names are looked up here, because a program that is killed runs no code at its end. */
 static void end_wait(void)
 {
 	add(&process->wait_ns, records_counter() - wait_begin);
@@ -43,7 +44,7 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 		wait_begin = call->waits ? records_counter() : 0;
 		return;
 	}
-	/* As all fail in the child of a fork. */
+	/* In the child of a fork all calls fail. */
 	if (*params->result)
 		return;
 	if (wait_begin)
@@ -54,7 +55,10 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	add(&process->bytes[fn->kind], stat_call_bytes(call, params->arguments));
 }
 
-/* The GPUs whose records others can read. Their files are made now, for the command to open. */
+/*
+ * Publishes the GPUs whose records other processes can read. Their files are created now, so
+ * that the command can open them.
+ */
 static int show_gpus(struct gpupart *gp)
 {
 	for (uint32_t n = 0; n < control_nr_gpus(control_self) && n < GPUPART_STAT_MAX_GPUS; n++) {
@@ -66,7 +70,9 @@ static int show_gpus(struct gpupart *gp)
 	return 0;
 }
 
-/* Once the command has the files open it can read them to the end, however this process ends. */
+/*
+ * Once the command has opened the files it can read them to the end, however this process ends.
+ */
 static void wait_until_seen(const struct stat_place *place)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -92,7 +98,7 @@ int gpupart_stat_start(struct gpupart *gp, const char *id)
 	block = (struct stat_block *)head;
 	nr = atomic_fetch_add(&block->nr_processes, 1);
 	if (nr >= GPUPART_STAT_MAX_PROCESSES)
-		return ctx_fail(gp, -ENOSPC, "%u processes are measured already",
+		return ctx_fail(gp, -ENOSPC, "the measurement is full: it has %u processes",
 				GPUPART_STAT_MAX_PROCESSES);
 	place = &block->places[nr];
 	process = &place->process;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: the driver's functions that copy or wait, with the layout of their arguments
+ * DATA: the driver functions that copy or wait, with the layout of their arguments
  * (generated_cuda_meta.h).
  */
 #include <string.h>
 #include "lib/stat/block.h"
 
-/* How the bytes are found: a number is an offset in the arguments. */
+/* How to find the number of bytes: a number is an offset in the arguments. */
 enum { NO_SIZE = 0, SIZE_2D = 1, SIZE_3D, SIZE_BATCH };
 
 enum {
@@ -15,11 +15,11 @@ enum {
 };
 
 #define ROW(name, direction, waits, size) { { CBID_##name, 0, direction }, waits, size }
-/* And the function of the same name with @end, for which stream 0 is the thread's own. */
+/* And the function of the same name with @end, in which stream 0 is the thread's own. */
 #define BOTH(name, end, direction, waits, size) \
 	ROW(name, direction, waits, size), ROW(name##end, direction, waits, size)
 
-/* The first is in every driver. */
+/* Every driver has the first. */
 const struct stat_call stat_calls[] = {
 	BOTH(cuMemcpyHtoD_v2, _ptds, IN, true, 16),
 	BOTH(cuMemcpyHtoDAsync_v2, _ptsz, IN, false, 16),
@@ -78,7 +78,7 @@ uint64_t stat_call_bytes(const struct stat_call *call, const void *arguments)
 {
 	const void *first = (const void *)(uintptr_t)word_at(arguments, 0);
 	const struct cuda_memcpy_node *box = first;
-	/* CUDA_MEMCPY2D_v2: width and height stand behind two places of 7 words. */
+	/* CUDA_MEMCPY2D_v2: width and height follow two descriptions of 7 words each. */
 	const size_t *plane = first;
 
 	switch (call->size) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads fields of a TMD, and sets of mask bits. Inline: a launch pays for it. */
+/* Reads fields of a TMD and sets mask bits. Inline, because launches use it. */
 #ifndef GPUPART_LIB_TMD_FIELD_H
 #define GPUPART_LIB_TMD_FIELD_H
 
@@ -62,7 +62,10 @@ static inline uint32_t field_read(const void *tmd, struct tmd_field f)
 	const uint8_t *byte = (const uint8_t *)tmd + f.lo / 8;
 	uint64_t word = 0;
 
-	/* At most 18 bits that start anywhere, or 32 that start at a byte: 4 bytes hold them. */
+	/*
+	 * A field has at most 18 bits at any position, or 32 bits at a byte boundary: 4 bytes
+	 * hold it.
+	 */
 	memcpy(&word, byte, 4);
 	return (word >> (f.lo % 8)) & ((1ull << f.width) - 1);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See fit.h: the rule that keeps a GPU alive. A cluster is in one virtual GPC, and all blocks of a
- * cooperative launch run at once: what its set cannot hold would never end.
+ * Makes sets large enough for launches that would otherwise hang the GPU: see fit.h. All blocks
+ * of a cluster run in one virtual GPC, and all blocks of a cooperative launch run at once. If
+ * its set cannot hold them, such a launch never ends.
  */
 #include "lib/tmd/field.h"
 #include "lib/tmd/fit.h"
@@ -11,7 +12,10 @@ static unsigned int sms_of(const struct tmd_map *map, const struct tmd_allow *a)
 	return allow_count(a) * map->sms_per_tpc;
 }
 
-/* How many clusters of @size blocks find an SM a block inside one virtual GPC each. */
+/*
+ * The number of clusters of @size blocks that fit, each in one virtual GPC with an SM for each
+ * block.
+ */
 static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_allow *a,
 				  unsigned int size)
 {
@@ -26,8 +30,8 @@ static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_al
 }
 
 /*
- * Adds to @want the fewest TPCs of @pool that make room for one cluster more; false
- * where no virtual GPC has them.
+ * Adds to @want the fewest TPCs of @pool that make room for one more cluster; false if no
+ * virtual GPC has them.
  */
 static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *want,
 				  const struct tmd_allow *pool, unsigned int size)
@@ -57,8 +61,8 @@ static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *w
 }
 
 /*
- * @free: bits that are not the driver's to disable. Widens @want until @nr clusters
- * fit: with the limit's TPCs first, then with any. False: nothing would do.
+ * Widens @want until @nr clusters fit: first with the limit's TPCs, then with any. @free: bits
+ * that the driver did not disable. Returns false if even that is not enough.
  */
 static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 			 const struct tmd_allow *limit, const struct tmd_allow *free,
@@ -66,7 +70,10 @@ static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 {
 	struct tmd_allow pool = limit ? allow_and(limit, free) : *free;
 
-	/* Each turn makes room for one cluster: at most nr turns a pool. */
+	/*
+	 * Each iteration makes room for one cluster, so there are at most nr of them for each
+	 * pool.
+	 */
 	while (clusters_held(map, want, size) < nr)
 		if (!make_room_for_cluster(map, want, &pool, size))
 			break;
@@ -76,7 +83,10 @@ static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 	return true;
 }
 
-/* Blocks of this launch that one SM holds at a time, as CUDA's occupancy has it; at least 1. */
+/*
+ * Blocks of this launch that one SM holds at a time, computed like CUDA's occupancy; at least
+ * 1.
+ */
 static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 {
 	const struct tmd_layout *layout = map->layout;
@@ -91,7 +101,10 @@ static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 	nr = map->sm.threads / 32 / warps;
 	if (map->sm.blocks < nr)
 		nr = map->sm.blocks;
-	/* Registers come in units of 256 a warp, out of a quarter of the SM's. */
+	/*
+	 * A warp's registers are allocated in units of 256, from a quarter of the SM's
+	 * registers.
+	 */
 	per_warp = (field_read(tmd, layout->registers) * 32 + 255) / 256 * 256;
 	if (per_warp) {
 		n = map->sm.registers / 4 / per_warp * 4 / warps;
@@ -113,7 +126,7 @@ static bool fit_cooperative(const struct tmd_map *map, const void *tmd, struct t
 			    unsigned int blocks)
 {
 	unsigned int per_tpc = blocks_per_sm(map, tmd) * map->sms_per_tpc;
-	/* Not rounded up by adding: a count that filled its field would come out as none. */
+	/* Do not round up by adding: the largest value of the field would overflow. */
 	unsigned int need = blocks / per_tpc + (blocks % per_tpc != 0), have = allow_count(want);
 
 	if (need > have && limit) {
@@ -149,7 +162,7 @@ enum tmd_outcome tmd_fit(const struct tmd_map *map, const void *tmd, unsigned in
 	} else {
 		good = fit_cooperative(map, tmd, want, limit, free, nr);
 	}
-	/* Not even all of it holds the launch by our count: then it is the driver's affair. */
+	/* By this count not even the whole GPU holds the launch: leave it to the driver. */
 	if (!good)
 		*want = *free;
 	if (!memcmp(want, &before, sizeof(before)))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* How many TPCs a launch needs at once to end at all. */
+/* Computes how many TPCs a launch needs at once in order to end. */
 #ifndef GPUPART_LIB_TMD_FIT_H
 #define GPUPART_LIB_TMD_FIT_H
 
 #include "lib/tmd/tmd.h"
 
 /*
- * For launches of @type whose blocks must be somewhere together. *want is what is left of the set;
- * it grows where the launch would never finish in it: within @limit (NULL: none) first. @free: bits
- * that the driver did not disable itself.
+ * For launches of @type whose blocks must run at the same time. *want is the set after the
+ * limit; it is widened if the launch would never finish in it: first within @limit (NULL:
+ * none). @free: bits that the driver did not disable itself.
  */
 enum tmd_outcome tmd_fit(const struct tmd_map *map, const void *tmd, unsigned int type,
 			 struct tmd_allow *want, const struct tmd_allow *limit,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The rows: TMD layouts and the compute class of each chip. Data only; a new
- * driver or GPU is a row here. Must not contain code.
+ * The rows: TMD layouts, and the compute class of each chip. Data only: support for a new
+ * driver or GPU is a row here.
  *
- * Beside each row its source. cl*qmd.h: NVIDIA/open-gpu-doc, classes/compute, the bit numbers of
- * the QMD fields (QMD is NVIDIA's name for the TMD). H200: read off TMDs that the driver built,
- * Documentation/internals/hardware.md.
+ * Each row gives its source. cl*qmd.h: NVIDIA/open-gpu-doc, classes/compute, the bit numbers of
+ * the QMD fields (QMD is NVIDIA's name for the TMD). H200: read from TMDs that the driver
+ * built, Documentation/internals/hardware.md.
  */
 #include "lib/tmd/layouts.h"
 
 #define FIELD(hi, lo_)		{ (lo_), (hi) - (lo_) + 1 }
 
-/* Release slots of V01_06 .. V02_04: @word is the bit that the address begins at. */
+/* Release slots of V01_06 to V02_04: @word is the first bit of the address. */
 #define RELEASE_OLD(enable_bit, word) { \
 	.enable = FIELD(enable_bit, enable_bit), \
 	.address = FIELD((word) + 39, word), \
@@ -22,7 +22,7 @@
 	.payload = FIELD((word) + 95, (word) + 64), \
 }
 
-/* Those of V03_00, the same. */
+/* Release slots of V03_00, with the same @word. */
 #define RELEASE_V03(word) { \
 	.address = FIELD((word) + 39, word), \
 	.membar = FIELD((word) + 51, (word) + 51), \
@@ -36,7 +36,10 @@
 	.payload = FIELD((word) + 127, (word) + 64), \
 }
 
-/* Those of V04_00, V04_01 and V05_00: 16 bits from @control on, the address from @word on. */
+/*
+ * Release slots of V04_00, V04_01 and V05_00: 16 bits from bit @control on, the address from
+ * bit @word on.
+ */
 #define RELEASE_V04(control, word) { \
 	.enable = FIELD(control, control), \
 	.size = FIELD((control) + 2, (control) + 1), \
@@ -51,8 +54,8 @@
 }
 
 /*
- * V01_06 .. V03_00: 64 mask bits that need no valid bit, no type field. The grid's width and height
- * are where they are in all of them, the depth from bit @depth on is not.
+ * V01_06 to V03_00: 64 mask bits without a valid bit, and no type field. The grid's width and
+ * height are at the same place in all of them; its depth starts at bit @depth.
  */
 #define MASK64(depth) \
 	.version_byte = 72, .size = 256, .nr_words = 1, .word_byte = { 84 }, \
@@ -62,7 +65,7 @@
 #define RELEASES_V03 \
 	.release = { RELEASE_V03(768), RELEASE_V03(896), RELEASE_V03(1664) }
 
-/* @enable: of release slot 0. */
+/* @enable: enable bit of release slot 0. */
 #define ROW64(row_name, row_version, depth, enable, ...) { \
 	.name = row_name, .version = row_version, MASK64(depth), .classes = { __VA_ARGS__ }, \
 	.release = { RELEASE_OLD(enable, 736), RELEASE_OLD((enable) + 1, 832) }, \
@@ -93,7 +96,7 @@ const struct tmd_layout tmd_layouts[] = {
 		.classes = { 0xc6c0, 0xc7c0, 0xcbc0 },
 	},
 	{	/* clc9c0qmd.h */
-		/* Ada alone has 8 bits more, for AD102's 72 TPCs; their order is inferred. */
+		/* Only Ada has 8 more bits, for AD102's 72 TPCs; their order is inferred. */
 		.name = "V03_00",
 		.version = 0x30,
 		MASK64(448),
@@ -176,7 +179,7 @@ const struct tmd_layout tmd_layouts[] = {
 		.version_byte = 58,
 		.size = 512,
 		.classes = { 0xcdc0, 0xcec0 },
-		.refused = "where its mask stands is not known",
+		.refused = "the position of its mask is unknown",
 	},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where things stand in a TMD, by compute class and TMD version: data only.
- * Included by tmd.c and by what prints the table; nobody else decodes a TMD.
+ * The positions of fields in a TMD, by compute class and TMD version: data only. Only tmd.c and
+ * the program that prints the table include it.
  */
 #ifndef GPUPART_LIB_TMD_LAYOUTS_H
 #define GPUPART_LIB_TMD_LAYOUTS_H
@@ -11,16 +11,20 @@
 
 #define TMD_MAX_WORDS	4
 
-/* The number of its lowest bit from the TMD's start, and its width; 0: not there or unknown. */
+/*
+ * A field: its lowest bit, counted from the start of the TMD, and its width; 0: absent or
+ * unknown.
+ */
 struct tmd_field {
 	uint16_t lo;
 	uint8_t width;
 };
 
-/* How a mask bit's number follows from the ids of a TPC. */
+/* How the number of a mask bit follows from the ids of a TPC. */
 enum tmd_bit_form {
-	TMD_BIT_IS_TPC, /* the global TPC number */
-	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc, singletons after all those */
+	TMD_BIT_IS_TPC, /* the logical TPC number */
+	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc; singletons follow after all of
+			  * these */
 };
 
 /* Values of the type field. */
@@ -31,7 +35,7 @@ enum {
 	TMD_TYPE_COOPERATIVE_CLUSTER = 5,
 };
 
-/* Values of a release slot's fields: cl*qmd.h. Of the reductions only the add is used. */
+/* Values of a release slot's fields: cl*qmd.h. Only the add is used of the reductions. */
 enum {
 	TMD_RELEASE_FOUR_WORDS = 0,
 	TMD_RELEASE_ONE_WORD = 1,
@@ -40,45 +44,51 @@ enum {
 	TMD_RELEASE_UNSIGNED_32 = 0,
 };
 
-/* A release slot: what the hardware writes to memory when the grid has ended, and where. */
+/*
+ * A release slot: what the hardware writes to memory when the grid has ended, and the address.
+ */
 struct tmd_release_fields {
 	struct tmd_field enable;
-	struct tmd_field size;		/* TMD_RELEASE_FOUR_WORDS .. */
-	struct tmd_field membar;	/* width 0: one bit of the driver's for all slots */
+	struct tmd_field size;		/* TMD_RELEASE_FOUR_WORDS and so on */
+	struct tmd_field membar;	/* width 0: one bit for all slots, which is the driver's */
 	struct tmd_field reduction;	/* 1: an atomic operation instead of a store */
 	struct tmd_field operation, format;	/* of the reduction */
-	struct tmd_field trap;		/* not 0: it interrupts the CPU too */
-	struct tmd_field payload64;	/* width 0: a payload has 32 bits */
+	struct tmd_field trap;		/* not 0: also interrupts the CPU */
+	struct tmd_field payload64;	/* width 0: payloads have 32 bits */
 	struct tmd_field address, payload;
 };
 
 struct tmd_layout {
 	char name[8];
-	uint16_t classes[8];		/* compute classes that have it, 0 ends */
+	uint16_t classes[8];		/* compute classes with this layout; 0 ends the list */
 	uint8_t version;		/* (major << 4) | minor at: */
 	uint16_t version_byte;
-	uint16_t size;			/* bytes */
-	uint8_t nr_words;		/* of 64 mask bits; 0: cannot be masked, see refused */
+	uint16_t size;			/* in bytes */
+	uint8_t nr_words;		/* words of 64 mask bits; 0: cannot be masked, see
+					 * refused */
 	uint16_t word_byte[TMD_MAX_WORDS];
-	struct tmd_field extension[2];	/* further mask bits after the words */
-	struct tmd_field valid;		/* the mask counts only with this bit; width 0: always */
+	struct tmd_field extension[2];	/* more mask bits, after the words */
+	struct tmd_field valid;		/* the mask is only used if this bit is set; width 0:
+					 * always used */
 	enum tmd_bit_form form;
 	struct tmd_field type;
-	struct tmd_field grid[3];	/* blocks (or clusters) of a grid: x, y, z */
+	struct tmd_field grid[3];	/* blocks (or clusters) of the grid: x, y, z */
 	struct tmd_field cluster[3];	/* blocks of a cluster: x, y, z */
-	struct tmd_field cooperative[3]; /* blocks (or clusters) that must be resident at once */
+	struct tmd_field cooperative[3]; /* blocks (or clusters) that must be resident at the
+					  * same time */
 	struct tmd_field threads[3];	/* of a block */
 	struct tmd_field registers;	/* of a thread */
 	struct tmd_field barriers;	/* of a block */
 	struct tmd_field shared;	/* of a block, in units of: */
 	uint8_t shared_shift;		/* 1 << shared_shift bytes */
-	struct tmd_release_fields release[TMD_RELEASES]; /* without an address: not there */
+	struct tmd_release_fields release[TMD_RELEASES]; /* a slot without an address field does
+							  * not exist */
 	const char *refused;		/* why it cannot be masked, or NULL */
-	const char *tested_on;		/* the GPU and driver, or NULL: untried */
-	const char *release_tested_on;	/* the same of the release slots */
+	const char *tested_on;		/* the GPU and driver it was tried on; NULL: untried */
+	const char *release_tested_on;	/* the same for the release slots */
 };
 
-/* A chip (BOOT_42 bits 29:20) and the compute class its launches are built for. */
+/* A chip (BOOT_42 bits 29:20) and the compute class that its launches are built for. */
 struct tmd_chip {
 	uint16_t chip_id;
 	uint16_t compute_class;
@@ -86,9 +96,9 @@ struct tmd_chip {
 
 /*
  * Chip ids: NVIDIA open-gpu-kernel-modules ctrl2080mc.h, nv_arch.h; nouveau
- * nvkm/engine/device/base.c. Compute classes: open-gpu-doc classes/compute.
- * Chips whose class is in no public source (GB10B, GB20B, GB20C) have no row: the driver
- * lists it. Class c4c0 has a header, and no public source says which chip has it.
+ * nvkm/engine/device/base.c. Compute classes: open-gpu-doc classes/compute. Chips whose class
+ * is in no public source (GB10B, GB20B, GB20C) have no row: the driver reports the class. Class
+ * c4c0 has a header, but no public source says which chip uses it.
  */
 #define TMD_CHIPS(C) \
 	C(0x0e4, 0xa0c0, GK104) C(0x0e6, 0xa0c0, GK106) C(0x0e7, 0xa0c0, GK107) \

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * See part.h. Who comes first chooses first, and a part is worked out anew from those who came
- * before: so all threads find the same without a lock, whenever the limit changes. After a context
- * was destroyed those that are left come anew, each with its next launch, and keep their parts. A
- * table that another thread is changing costs two contexts their distance, never the limit.
+ * Chooses the parts of green contexts: see part.h. Contexts choose in the order in which they
+ * came, and a part is computed from those that came before. So all threads compute the same
+ * parts without a lock, whenever the limit changes. After a context was destroyed, the
+ * remaining ones are ordered again by their next launches, and keep their parts. If another
+ * thread changes the table meanwhile, two contexts may overlap more than necessary, but the
+ * limit is never left.
  */
 #include "lib/tmd/field.h"
 #include "lib/tmd/part.h"
 
 enum { FREE, TAKEN, THERE };	/* of tmd_part.state; TAKEN: being filled */
 
-#define CLUSTER_SMS 8	/* the largest cluster that every GPU with clusters has */
+#define CLUSTER_SMS 8	/* the largest cluster that every GPU with clusters supports */
 
 static struct tmd_allow words_read(const _Atomic uint64_t *from)
 {
@@ -46,7 +48,7 @@ static bool is_there(const struct tmd_part *part)
 	return atomic_load_explicit(&part->state, memory_order_acquire) == THERE;
 }
 
-/* Whether @part is of the context that has @left now. */
+/* Whether @part belongs to the context that now has @left. */
 static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
 		  const struct tmd_allow *left, bool spared)
 {
@@ -57,7 +59,7 @@ static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
 	return allow_equal(&its, left);
 }
 
-/* How much later @part came than the @came'th, which may be counted from 0 again. */
+/* How much later @part came than number @came; the numbers wrap around. */
 static int later(const struct tmd_part *part, unsigned int came)
 {
 	return (int)(atomic_load_explicit(&part->came, memory_order_relaxed) - came);
@@ -68,13 +70,13 @@ static unsigned int epoch_of(const atomic_uint *epoch)
 	return atomic_load_explicit(epoch, memory_order_relaxed);
 }
 
-/* Who has @part comes after all others. */
+/* Moves @part to the end of the order. */
 static void comes_last(struct tmd_parts *parts, struct tmd_part *part)
 {
 	atomic_store(&part->came, atomic_fetch_add(&parts->nr_came, 1));
 }
 
-/* @part, which this thread has taken, is of the context that has @left. */
+/* Fills @part, which this thread has taken, for the context that has @left. */
 static void fill(struct tmd_parts *parts, struct tmd_part *part, const struct tmd_allow *left)
 {
 	static const struct tmd_allow none;
@@ -86,7 +88,10 @@ static void fill(struct tmd_parts *parts, struct tmd_part *part, const struct tm
 	atomic_store_explicit(&part->state, THERE, memory_order_release);
 }
 
-/* The place of the context, a new one for a new one; NULL: another thread has just taken it. */
+/*
+ * Finds the part of the context, or takes one for a new context; NULL: another thread has just
+ * taken it.
+ */
 static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_allow *left,
 				 bool spared)
 {
@@ -112,7 +117,7 @@ static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_all
 	return oldest;
 }
 
-/* Those that came no later than @last, in the order in which they came; @last is one of them. */
+/* The parts that came no later than @last, in the order in which they came; includes @last. */
 static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 			     struct tmd_part **order)
 {
@@ -131,7 +136,7 @@ static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 	return nr;
 }
 
-/* All are forgotten. Who works on a part meanwhile finds another one, of the same limit. */
+/* Clears the table. A thread that is using a part then gets another one, of the same limit. */
 static void forget(struct tmd_parts *parts)
 {
 	static const struct tmd_allow none;
@@ -156,8 +161,9 @@ void tmd_parts_gone(struct tmd_parts *parts)
 /* ------------------------------------------------------------------ a part's TPCs */
 
 /*
- * Moves @nr TPCs of @pool into @part: where a virtual GPC has enough for a cluster, together;
- * those that are over first, so that others find enough together.
+ * Moves @nr TPCs of @pool into @part. If a virtual GPC has enough for a cluster, they are taken
+ * together. TPCs that are not needed for clusters are taken first, so that other contexts find
+ * room for clusters.
  */
 static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_allow pool,
 		 unsigned int nr)
@@ -191,7 +197,7 @@ static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_a
 	}
 }
 
-/* The share of @left in the GPU, of @limit: rounded down, one at least. */
+/* The fraction of the GPU that @left is, of @limit: rounded down, at least one TPC. */
 static unsigned int share(const struct tmd_map *map, const struct tmd_allow *limit,
 			  const struct tmd_allow *left)
 {
@@ -203,9 +209,9 @@ static unsigned int share(const struct tmd_map *map, const struct tmd_allow *lim
 }
 
 /*
- * The part of who has @left, after the @nr that came before with @before and have @its. What
- * contexts have in common the parts may have; of the others' as little as there is room for, and
- * of who came last least.
+ * The part of the context that has @left, after the @nr contexts that came before and have
+ * @before and the parts @its. Parts may overlap where the contexts do. Otherwise they overlap
+ * as little as possible, and least with those that came last.
  */
 static struct tmd_allow choose(const struct tmd_map *map, const struct tmd_allow *limit,
 			       const struct tmd_allow *left, const struct tmd_allow *before,
@@ -249,7 +255,7 @@ static bool answer_read(const struct tmd_part *part, const struct tmd_allow *lim
 	       atomic_load_explicit(&part->version, memory_order_relaxed) == version;
 }
 
-/* Where another thread writes one it is left to that. */
+/* Skipped if another thread is writing an answer. */
 static void answer_write(struct tmd_part *part, const struct tmd_allow *limit,
 			 const struct tmd_allow *answer)
 {
@@ -269,7 +275,10 @@ static bool inside(const struct tmd_allow *a, const struct tmd_allow *b)
 	return allow_empty(&beyond);
 }
 
-/* Whether the answer of @part is as far from those that came in this epoch as it should be. */
+/*
+ * Whether the answer of @part still overlaps as little as it should with those that came in
+ * this epoch.
+ */
 static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, unsigned int epoch,
 		  const struct tmd_allow *limit)
 {
@@ -292,8 +301,9 @@ static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, un
 }
 
 /*
- * The first launch in @epoch of who has @part. It is counted again after its answer is dropped:
- * who came meanwhile and kept its own because of that answer came before.
+ * The first launch in @epoch of the context with @part. It is counted again after its answer is
+ * dropped: contexts that came meanwhile, and kept theirs because of that answer, then come
+ * before it.
  */
 static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct tmd_part *part,
 						unsigned int epoch, const struct tmd_allow *limit)

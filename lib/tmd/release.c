@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads and writes the release slots of a TMD, see release.h. */
+/* Reads and writes the release slots of a TMD: see release.h. */
 #include <string.h>
 #include "lib/tmd/field.h"
 #include "lib/tmd/layouts.h"
@@ -13,7 +13,7 @@ static uint64_t field_mask(struct tmd_field f)
 	return f.width ? ~0ull >> (64 - f.width) : 0;
 }
 
-/* Adds a field to the word that holds all of it. False if neither does. */
+/* Adds a field to the word that contains it entirely. False if no word does. */
 static bool place_field(struct tmd_release_place *p, struct tmd_field f, unsigned int value)
 {
 	unsigned int shift = f.lo - p->control_byte * 8;

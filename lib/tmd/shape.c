@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whether a TMD shows the launch that it was built for: what says how many TPCs a launch needs is
- * proven of a row before the row is trusted. Must not know how the launch was made.
+ * Checks that the fields of a TMD match the launch that it was built for. The fields that
+ * determine how many TPCs a launch needs are proven in this way before an untried row is
+ * trusted.
  */
 #include "lib/tmd/field.h"
 
-#define SHARED_MORE	4096	/* what the driver adds of its own, and rounds up by, is less */
-#define REGISTERS_MORE	16	/* as of a thread's registers */
+#define SHARED_MORE	4096	/* the driver adds and rounds up by less than this */
+#define REGISTERS_MORE	16	/* the same for registers per thread */
 #define MOST_BARRIERS	16	/* of a block: PTX ISA, "bar" */
 
 bool tmd_layout_needs_shapes(const struct tmd_layout *layout)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * With release.c the only code that writes a TMD; the only place where allowed TPCs become
- * disable bits. Must not know who asked, nor which stream or process it is for.
+ * Masks TMDs. With release.c this is the only code that writes a TMD, and the only place where
+ * allowed TPCs become disable bits.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -24,12 +24,12 @@ static inline uint64_t mask_word(const struct tmd_layout *layout, const void *tm
 {
 	uint64_t word;
 
-	/* Not every layout has them at a multiple of 8. */
+	/* Some layouts do not align the words to 8 bytes. */
 	memcpy(&word, (const char *)tmd + layout->word_byte[i], sizeof(word));
 	return word;
 }
 
-/* Mask bits after the words, of layouts that have such: the TMD's, into @bits. */
+/* Reads the mask bits after the words, if the layout has such, into @bits. */
 static void extension_read(const struct tmd_layout *layout, const void *tmd, struct tmd_allow *bits)
 {
 	unsigned int at = layout->nr_words * 64;
@@ -58,7 +58,7 @@ static inline bool mask_valid(const struct tmd_layout *layout, const void *tmd)
 	       *word_at((void *)tmd, layout->valid.lo / 32 * 4) >> layout->valid.lo % 32 & 1;
 }
 
-/* All mask bits as they stand, valid or not. */
+/* All mask bits, whether or not the mask is valid. */
 static struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *tmd)
 {
 	struct tmd_allow bits = { { 0 } };
@@ -70,13 +70,13 @@ static struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *t
 	return bits;
 }
 
-/* The bits the driver disabled itself, as a set of disabled bits. */
+/* The TPCs that the driver disabled itself, as a set of disabled bits. */
 static struct tmd_allow driver_disabled(const struct tmd_layout *layout, const void *tmd)
 {
 	return mask_valid(layout, tmd) ? mask_bits(layout, tmd) : (struct tmd_allow){ { 0 } };
 }
 
-/* Writes the whole mask: @off holds what the driver disabled and more. */
+/* Writes the whole mask: @off contains the driver's disabled bits and more. */
 static inline void disable(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
 {
 	for (unsigned int i = 0; i < layout->nr_words; i++)
@@ -148,7 +148,7 @@ int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd
 	}
 	if (!found)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"the TMD version of this driver is not known: compute class %#x, byte 72 is %#x, byte 58 is %#x",
+				"the TMD version of this driver is unknown: compute class %#x, byte 72 is %#x, byte 58 is %#x",
 				compute_class, byte[72], byte[58]);
 	if (found->refused)
 		return ctx_fail(gp, -EOPNOTSUPP, "TMD %s of compute class %#x cannot be masked: %s",
@@ -190,11 +190,11 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 	case TMD_BIT_BY_VGPC:
 		if (!info->max_gpcs || !info->max_tpcs_per_gpc)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TMD %s needs the most GPCs and TPCs a GPC that the chip can have, which %s does not tell: try `gpupart verify --learn`",
+					"TMD %s needs the chip's maximum of GPCs and of TPCs per GPC, which %s does not report: try `gpupart verify --learn`",
 					layout->name, info->source);
 		if (t->vgpc < 0 || t->tpc_in_vgpc < 0)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TMD %s needs the virtual GPC of TPC %u, which %s does not tell: try `gpupart verify --learn`",
+					"TMD %s needs the virtual GPC of TPC %u, which %s does not report: try `gpupart verify --learn`",
 					layout->name, tpc, info->source);
 		if ((unsigned int)t->vgpc >= info->max_gpcs) {
 			*tmd_bit =
@@ -211,7 +211,7 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 	return ctx_fail(gp, -EOPNOTSUPP, "TMD %s has no rule for its mask bits", layout->name);
 }
 
-/* Layouts with type and valid bit in one word have a short way; the others never match. */
+/* Layouts with type and valid bit in one word have a fast path; others never match. */
 static void map_usual(struct tmd_map *map)
 {
 	struct tmd_field type = map->layout->type, valid = map->layout->valid;
@@ -249,7 +249,10 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	unsigned int nr_bits = tmd_layout_nr_bits(layout);
 	int err = 0;
 
-	/* What an SM holds is the GPU's, not the layout's: a launch may be writing it now. */
+	/*
+	 * The SM limits belong to the GPU and not to the layout, and a launch may be writing
+	 * them now.
+	 */
 	memset(map, 0, offsetof(struct tmd_map, sm));
 	map->layout = layout;
 	map->nr_tpcs = topo->nr_tpcs;
@@ -296,9 +299,12 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	hash = hash_bytes(hash, &info->mig, sizeof(info->mig));
 	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
 	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
-	/* An untried row's fields are proven with its bits: what was remembered before has not. */
+	/*
+	 * The fields of an untried row are proven together with its bits; results from before
+	 * that check are invalid.
+	 */
 	hash = hash_bytes(hash, "fields", map->layout->tested_on ? 0 : 6);
-	/* And all that the row says of a TMD: corrected, it is checked again. */
+	/* Includes all that the row says about a TMD: a corrected row is checked again. */
 	hash = hash_bytes(hash, map->layout->classes,
 			  offsetof(struct tmd_layout, refused) -
 				  offsetof(struct tmd_layout, classes));
@@ -307,7 +313,7 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	return hash;
 }
 
-/* The bits of all nibbles of @set, in the first @words words of the result. */
+/* Collects the bits of all nibbles of @set into the first @words words of the result. */
 static inline __attribute__((always_inline)) struct tmd_allow
 convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int words)
 {
@@ -344,8 +350,8 @@ void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *s
 /* --------------------------------------------------------------------- launches */
 
 /*
- * Whether the driver kept a cluster off the singletons, which are in @off then: it does so for
- * those that no singleton holds.
+ * Whether the driver kept a cluster off the singletons, which are then in @off: it does so if
+ * no singleton can hold the cluster.
  */
 static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned int type,
 			   const struct tmd_allow *off)
@@ -357,9 +363,9 @@ static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned 
 }
 
 /*
- * Whether @off, which stands in a TMD, are the TPCs that a green context has not, and singletons if
- * the driver @spares them: else an ordinary grid has what we left there before, in the node of a
- * graph that is not known: that has the bits of no TPC too, which the driver leaves alone.
+ * Whether @off, read from a TMD, contains the TPCs that a green context lacks (and singletons,
+ * if the driver @spares them). Otherwise, for an ordinary grid, the bits are those that we left
+ * in the node of an unknown graph: these include bits of no TPC, which the driver never sets.
  */
 static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, bool grid, bool spares)
 {
@@ -376,9 +382,9 @@ static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, boo
 }
 
 /*
- * The launches that are not the usual one: clusters, cooperative, the driver's own
- * mask, extension bits. @wanted is limit AND set, @outcome what became of that. What
- * either has beyond the map's words was never read from anywhere.
+ * Handles unusual launches: clusters, cooperative launches, the driver's own mask, extension
+ * bits. @wanted is limit AND set, and @outcome its result so far. Bits beyond the map's words
+ * are undefined.
  */
 static __attribute__((noinline, cold)) enum tmd_outcome
 confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,
@@ -412,12 +418,12 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		free = allow_andnot(&map->all, &off);
 	}
 	want = allow_andnot(&want, &off);
-	/* The limit is given up last. */
+	/* Leave the limit only as the last resort. */
 	if (allow_empty(&want) && limit) {
 		want = allow_andnot(&part, &off);
 		outcome = TMD_WIDENED_DRIVER;
 	}
-	/* An earlier set of ours that stands there is not worth leaving the limit for. */
+	/* An old set of ours in the TMD is not a reason to leave the limit. */
 	if (allow_empty(&want) && limit && map->parts && grid)
 		want = whole;
 	if (allow_empty(&want) && !green)
@@ -430,7 +436,7 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		if (fitted != TMD_CONFINED)
 			outcome = fitted;
 		if (fitted != TMD_CONFINED && green) {
-			/* All of the limit, and more where that is too small. */
+			/* Take the whole limit, and more if that is too small. */
 			want = allow_and(limit, &free);
 			tmd_fit(map, tmd, type, &want, limit, &free);
 		}
@@ -441,7 +447,7 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 	return outcome;
 }
 
-/* One body for two counts of words, so that each is straight code. */
+/* One body for two numbers of words, so that each becomes straight code. */
 static inline __attribute__((always_inline)) enum tmd_outcome
 confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit,
 	      const struct tmd_allow *set, unsigned int nr_words)
@@ -457,19 +463,22 @@ confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		want.tmd_bits[i] = a->tmd_bits[i] & b->tmd_bits[i];
 		any |= want.tmd_bits[i];
 	}
-	/* Neither is empty: they have nothing in common. */
+	/* Neither is empty: they have no TPC in common. */
 	if (__builtin_expect(!any, 0)) {
 		for (unsigned int i = 0; i < nr_words; i++)
 			want.tmd_bits[i] = limit->tmd_bits[i];
 		outcome = TMD_WIDENED_EMPTY;
 	}
 	if (__builtin_expect((*usual & map->usual_mask) != map->usual_value, 0)) {
-		/* A copy: what has an address is kept in memory by the usual launch too. */
+		/*
+		 * Use a copy: a variable whose address is taken would be kept in memory on the
+		 * usual path too.
+		 */
 		struct tmd_allow other = want;
 
 		return confine_other(map, tmd, limit, &other, outcome);
 	}
-	/* Fail closed: all is off but what is wanted, bits that no TPC has too. */
+	/* Fail closed: disable everything that is not wanted, including bits of no TPC. */
 	for (unsigned int i = 0; i < nr_words; i++) {
 		uint64_t off = ~want.tmd_bits[i];
 
@@ -555,7 +564,7 @@ enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 	if (!version_matches(map->layout, tmd) ||
 	    gpupart_tpcset_count(left_out) * 2 > map->nr_tpcs)
 		return TMD_UNCONFINABLE;
-	/* With bits of the driver's own nobody knows whether any TPC would stay. */
+	/* With bits of the driver it is unknown whether any TPC would remain. */
 	drivers = driver_disabled(map->layout, tmd);
 	if (!allow_empty(&drivers))
 		return TMD_UNCONFINABLE;

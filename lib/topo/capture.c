@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Captures: the table of their form, and their writer. */
+/* Captures: the table that describes their format, and their writer. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@
 	.form = FORM_DECIMAL, .none = "-", .none_is = -1, .max = INT_MAX, MEMBER(type, member)
 
 /*
- * Every key but an optional one is written; what is absent or "unknown" is not known. A reader
- * refuses a key that it does not know, so one that was added later is optional.
+ * All keys except optional ones are written; "unknown" or absence means that a value is
+ * unknown. A reader rejects unknown keys, so keys that were added later are optional.
  */
 static const struct value keys[] = {
 	{ "name", FORM_TEXT, MEMBER(capture_gpu, info.name) },
 	{ "pci", FORM_PCI, MEMBER(capture_gpu, info.pci),
-	  .wrong = "is not as 0000:0d:00.0, 17000000.gpu or unknown" },
+	  .wrong = "is not an address such as 0000:0d:00.0 or 17000000.gpu, or unknown" },
 	{ "uuid", FORM_UUID, MEMBER(capture_gpu, info.uuid),
 	  .wrong = "is not GPU- and 8-4-4-4-12 hexadecimal digits, or unknown" },
 	{ "driver", FORM_TEXT, MEMBER(capture_gpu, info.driver) },
@@ -51,15 +51,15 @@ static const struct value sm_order[] = {
 static const struct value gpc_map[] = {
 	{ "physical GPC", INDEX(topo_gpc, gpc_phys), .wrong = "is not a number" },
 	{ "present TPCs", FORM_HEX, MEMBER(topo_gpc, present_tpcs), .none = "-", .min = 1,
-	  .max = UINT32_MAX, .wrong = "are not as 0x1ff or \"-\"" },
+	  .max = UINT32_MAX, .wrong = "are not a mask such as 0x1ff or \"-\"" },
 	{ "GPC", INDEX(topo_gpc, gpc), .wrong = "is not a number or \"-\"" },
 };
 
 static const struct value registers[] = {
 	{ "register offset", FORM_HEX, MEMBER(topo_register, offset), .max = UINT32_MAX,
-	  .multiple_of = 4, .digits = 6, .wrong = "is not a multiple of 4 as 0x22430" },
+	  .multiple_of = 4, .digits = 6, .wrong = "is not a multiple of 4 such as 0x22430" },
 	{ "register value", FORM_HEX, MEMBER(topo_register, value), .max = UINT32_MAX,
-	  .digits = 8, .wrong = "is not 32 bits as 0x00000008" },
+	  .digits = 8, .wrong = "is not a 32-bit value such as 0x00000008" },
 };
 
 static const struct value measured_bits[] = {
@@ -87,7 +87,7 @@ const struct section capture_sections[NR_SECTIONS] = {
 #undef VALUES
 };
 
-/* Where the text goes; of a first pass, which counts, @text is NULL. */
+/* The output; in the first pass, which only counts, @text is NULL. */
 struct out {
 	char *text;
 	size_t len, at;
@@ -95,7 +95,7 @@ struct out {
 
 #define put(out, ...) topo_append((out)->text, (out)->len, &(out)->at, __VA_ARGS__)
 
-/* Whether the reader would take @text back as it is. */
+/* Whether the reader would accept @text unchanged. */
 static bool is_value(const char *text)
 {
 	size_t len = strlen(text), i;
@@ -233,7 +233,7 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 	if (captured_by &&
 	    (strlen(captured_by) >= sizeof(gpu.info.origin) || !is_value(captured_by)))
 		return ctx_fail(gp, -EINVAL,
-				"who captured it must be one line of plain ASCII text, at most %zu bytes",
+				"captured_by must be one line of plain ASCII text, at most %zu bytes",
 				sizeof(gpu.info.origin) - 1);
 	if (captured_by)
 		snprintf(gpu.info.origin, sizeof(gpu.info.origin), "%s", captured_by);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads captures: every byte is checked before any is believed, and what is wrong has its line. */
+/* Reads captures: checks every byte before it uses any, and reports errors with their line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,33 +15,36 @@
 #define SOURCE_LEN sizeof(((struct gpupart_topology *)0)->text_rm)
 #define MAX_VALUES 11 /* of a section */
 
-/* NVIDIA's PTOP registers of the design maxima; a capture with them needs no key for these. */
+/*
+ * NVIDIA's PTOP registers with the design maxima; a capture that has them needs no keys for
+ * these.
+ */
 #define REG_MAX_GPCS	     0x22430
 #define REG_MAX_TPCS_PER_GPC 0x22434
 
 struct rows {
 	void *at;		/* in the section's struct */
-	unsigned int *line;	/* of each; 0: this row was left out */
+	unsigned int *line;	/* of each row; 0: the row was omitted */
 	unsigned int nr;
 };
 
 struct reader {
 	struct gpupart *gp;
 	const char *path;
-	unsigned int line, nr_lines; /* counts from 1 */
+	unsigned int line, nr_lines; /* counted from 1 */
 	int section;
 	bool has_source[NR_SECTIONS], has_columns[NR_SECTIONS], seen_key[MAX_VALUES];
-	unsigned int section_line[NR_SECTIONS];	/* 0: it was not seen */
+	unsigned int section_line[NR_SECTIONS];	/* 0: not seen */
 	struct capture_gpu gpu;
 	char source[NR_SECTIONS][SOURCE_LEN];
 	struct rows rows[NR_SECTIONS];
 };
 
-/* Refuses the line that was read last. */
+/* Reports an error in the line that was read last. */
 #define refuse(r, err, fmt, ...) \
 	ctx_fail((r)->gp, err, "%s: line %u: " fmt, (r)->path, (r)->line, ##__VA_ARGS__)
 
-/* Decimal digits, or 0x and hexadecimal ones; at most 32 bits. */
+/* Decimal digits, or 0x and hexadecimal digits; at most 32 bits. */
 static bool read_u32(const char *text, int base, uint32_t *value)
 {
 	unsigned long long number = strtoull(text, NULL, base);
@@ -71,7 +74,7 @@ static bool read_number(const struct value *v, const char *text, void *field)
 	return true;
 }
 
-/* A text that is shorter than its member: as it stands, or in the one spelling it has there. */
+/* A text shorter than its member, unchanged or in its canonical spelling. */
 static bool read_text(const struct value *v, const char *text, char *field)
 {
 	if (!strcmp(text, UNKNOWN))
@@ -82,7 +85,7 @@ static bool read_text(const struct value *v, const char *text, char *field)
 	return v->form == FORM_TEXT || topo_is_uuid(text);
 }
 
-/* Takes what is in @column of a line, counted from 1, into its member of @row. */
+/* Stores field @column of a line (counted from 1) in its member of @row. */
 static int read_value(struct reader *r, const struct value *v, unsigned int column,
 		      const char *text, void *row)
 {
@@ -164,7 +167,7 @@ static int read_key(struct reader *r, const char *key, const char *value)
 	return refuse(r, -EINVAL, "[%s] has no key \"%.60s\"", section->name, key);
 }
 
-/* The number of the row that has these fields, or -EINVAL. */
+/* The number of the row with these fields, or -EINVAL. */
 static int find_row(struct reader *r, char *const *field)
 {
 	const struct section *section = &capture_sections[r->section];
@@ -184,7 +187,7 @@ static int find_row(struct reader *r, char *const *field)
 		return refuse(r, -EINVAL, "more than %u %s", section->max_rows, section->noun);
 	if (section->values[0].form == FORM_ROW &&
 	    (!read_u32(field[0], 10, &row) || row != rows->nr))
-		return refuse(r, -EINVAL, "SM \"%.60s\" stands where SM %u is due", field[0],
+		return refuse(r, -EINVAL, "SM \"%.60s\" is in the place of SM %u", field[0],
 			      rows->nr);
 	return rows->nr;
 }
@@ -273,7 +276,7 @@ static int read_line(struct reader *r, char *line)
 	if (*line == '[')
 		return read_header(r, line);
 	if (r->section == IN_NONE)
-		return refuse(r, -EINVAL, "\"%.60s\" stands before the first section", line);
+		return refuse(r, -EINVAL, "\"%.60s\" is before the first section", line);
 	value = strstr(line, " = ");
 	if (!value)
 		return !strchr(line, '=') ? read_row(r, line) :
@@ -286,7 +289,7 @@ static int read_line(struct reader *r, char *line)
 	return read_key(r, line, value + 3);
 }
 
-/* What can be said of the bytes before any is believed. */
+/* Checks that need no parsing: size, encoding, checksum. */
 static int check_bytes(struct reader *r, const char *text, size_t len)
 {
 	const char *sum = text + len - CHECKSUM_LEN, *version = text + strlen(FIRST_WORDS);
@@ -334,7 +337,7 @@ static int check_bytes(struct reader *r, const char *text, size_t len)
 	i = strcspn(version, "\n");
 	if (i != 1 || *version != '1')
 		return refuse(r, -EINVAL,
-			      "version \"%.*s\" of the capture format is not known, 1 is",
+			      "version \"%.*s\" of the capture format is unknown: must be 1",
 			      i > 60 ? 60 : (int)i, version);
 	return 0;
 }
@@ -350,7 +353,7 @@ static int read_all(struct reader *r, const char *text, size_t len)
 	return err;
 }
 
-/* A register that could not be read shows as 0xbad.....; no chip has so many. */
+/* A register that could not be read has the value 0xbad.....; no chip has that many. */
 static void take_maximum(const struct reader *r, uint32_t offset, unsigned int most,
 			 unsigned int *maximum)
 {
@@ -362,7 +365,7 @@ static void take_maximum(const struct reader *r, uint32_t offset, unsigned int m
 			*maximum = reg[i].value;
 }
 
-/* What only the whole file can show to be wrong. */
+/* Checks that need the whole file. */
 static int check_whole(struct reader *r)
 {
 	const struct rows *rm = &r->rows[IN_RM], *bits = &r->rows[IN_BITS];
@@ -461,7 +464,7 @@ free_reader:
 	return err;
 }
 
-/* Nothing that may wait for ever, has no end, or does something when it is opened. */
+/* Opens only files that cannot block, have an end, and whose opening has no side effects. */
 static int open_regular(struct gpupart *gp, const char *path)
 {
 	struct stat st;
@@ -480,7 +483,7 @@ static int open_regular(struct gpupart *gp, const char *path)
 	if (err)
 		return ctx_fail(gp, err, "%s: %s", path, strerror(-err));
 	return ctx_fail(gp, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
-			"%s: a %s, and no file that a capture can be in", path,
+			"%s: is a %s, not a file with a capture", path,
 			S_ISDIR(st.st_mode)  ? "folder" :
 			S_ISFIFO(st.st_mode) ? "pipe" :
 					       "device or socket");
@@ -507,7 +510,7 @@ static int read_file(struct gpupart *gp, const char *path, char **text, size_t *
 			err = ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
 	}
 	if (!err && *len > FILE_MAX)
-		err = ctx_fail(gp, -EFBIG, "%s: larger than %u MiB, which no capture is", path,
+		err = ctx_fail(gp, -EFBIG, "%s: larger than %u MiB, the limit for a capture", path,
 			       FILE_MAX >> 20);
 	if (err)
 		free(*text);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which thread block clusters a set of TPCs holds, and sets that hold one. A cluster needs an SM
- * for each of its blocks, all in one virtual GPC: the count that tmd.c's rule applies at a launch.
+ * Finds the thread block clusters that fit into a set of TPCs, and sets that hold one. A
+ * cluster needs an SM for each of its blocks, all in one virtual GPC: the same count that tmd.c
+ * applies at a launch.
  */
 #include <errno.h>
 #include "lib/topo/cluster.h"
 
-/* Whether blocks of one cluster may be on both TPCs. */
+/* Whether blocks of one cluster can be on both TPCs. */
 static bool share_clusters(const struct gpupart_tpc *a, const struct gpupart_tpc *b)
 {
 	return a->vgpc == b->vgpc && (a->vgpc >= 0 || a->gpc == b->gpc);
@@ -50,8 +51,8 @@ unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 }
 
 /*
- * Adds TPCs of @from to @set until it has @nr: those of virtual GPCs with most of @from first,
- * the lowest of each.
+ * Adds TPCs of @from to @set until it has @nr: first from the virtual GPCs that have most of
+ * @from, and the lowest in each.
  */
 static void fill(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 		 unsigned int nr, struct gpupart_tpcset *set)

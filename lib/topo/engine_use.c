@@ -32,10 +32,10 @@ struct recorded {
 };
 
 struct source {
-	struct topo_reader reader;	/* of all but the module */
+	struct topo_reader reader;	/* for all sources except the module */
 	struct gpupart *gp;
 	const char *name;
-	struct kernel_conn kernel;	/* where its sock is not NULL */
+	struct kernel_conn kernel;	/* in use if its sock is not NULL */
 	struct rm_conn *rm;
 	struct recorded recorded;
 	struct gpupart_gpu_info *info;
@@ -73,7 +73,7 @@ static int recorded_next(struct source *s)
 			continue;
 		if (sscanf(line, "%x %x", &offset, &value) != 2 || offset >= BAR0_SIZE)
 			return ctx_fail(s->gp, -EBADMSG,
-					"%s: wants \"0xOFFSET 0xVALUE\" or \"sample\", not: %.*s",
+					"%s: must be \"0xOFFSET 0xVALUE\" or \"sample\", not: %.*s",
 					s->name, (int)strcspn(line, "\n"), line);
 		r->regs[offset / 4] = value ^ NO_SUCH_ADDRESS;
 	}
@@ -108,7 +108,7 @@ static int rm_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	if (!topo_rm_reg(s->rm, offset, value))
 		return 0;
 	return ctx_fail(s->gp, -EACCES,
-			"NVIDIA's driver does not read register 0x%x (status 0x%x): root may",
+			"NVIDIA's driver refuses to read register 0x%x (status 0x%x): try as root",
 			offset, *value);
 }
 

@@ -18,11 +18,14 @@ struct kernel_conn {
 	bool finished;
 };
 
-/* 0: @conn->sock is to be freed with nl_socket_free(). */
+/* Returns 0; the caller must then free @conn->sock with nl_socket_free(). */
 int kernel_conn_open(struct gpupart *gp, struct kernel_conn *conn);
-/* A request for kernel_ask(), or NULL. */
+/* Creates a request for kernel_ask(), or NULL. */
 struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd);
-/* Sends @msg (and frees it) and hands each answer to @parse; 0 or -errno with the sentence kept. */
+/*
+ * Sends and frees @msg, and passes each answer to @parse; 0 or -errno with the error sentence
+ * set.
+ */
 int kernel_ask(struct kernel_conn *conn, struct nl_msg *msg,
 	       int (*parse)(struct nl_msg *msg, void *user), void *user);
 

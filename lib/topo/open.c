@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Which source opens a topology: the live ones by name or in turn, a sample, a path. */
+/*
+ * Opens a topology from the right source: a live one by name or in turn, a sample, or a path.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "lib/core/rows.h"
 #include "lib/topo/topology.h"
 
-/* The live sources, in the order in which they are asked where none is named. */
+/* The live sources, in the order in which they are tried. */
 static const struct source {
 	const char *name;
 	int (*open)(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
@@ -19,8 +21,8 @@ static const struct source {
 #define NR_SOURCES (sizeof(sources) / sizeof(sources[0]))
 
 /*
- * Asks the source of that name, or each in turn until one answers; opens where
- * @topo is given, else lists. -ENOENT without a sentence: @name is no live source.
+ * Asks the source @name, or each in turn until one answers; opens @topo if it is given, else
+ * lists GPUs. -ENOENT without an error sentence: @name is not a live source.
  */
 static int ask_sources(struct gpupart *gp, const char *name, const char *gpu,
 		       struct gpupart_topology **topo, struct gpupart_gpu_info *list,
@@ -66,7 +68,9 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 
 	if (!source || is_source(source)) {
 		err = ask_sources(gp, source, gpu, topo, NULL, 0);
-		/* The module does not tell virtual GPCs, by which clusters are placed. */
+		/*
+		 * The module does not report virtual GPCs, which determine where clusters run.
+		 */
 		if (!err && !source && !(*topo)->end_vgpc &&
 		    !topo_rm_open(NULL, (*topo)->info.pci, &rm)) {
 			topo_take_vgpcs(*topo, rm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Asks NVIDIA's resource manager (RM) by ioctl on /dev/nvidiactl, as an ordinary user. */
+/* Queries NVIDIA's resource manager (RM) by ioctl on /dev/nvidiactl, as an ordinary user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "lib/topo/rm_client.h"
 
-/* A descriptor or -errno. */
+/* Returns a descriptor or -errno. */
 static int open_node(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -18,7 +18,7 @@ static int open_node(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* 0 or -errno; what NVIDIA's driver thinks of it is in the argument. */
+/* Returns 0 or -errno; the status from NVIDIA's driver is in the argument. */
 static int rm_ioctl(const struct rm_conn *s, unsigned long request, void *arg)
 {
 	int ret;
@@ -40,7 +40,7 @@ size_t rm_read_text(const char *path, char *text, size_t len)
 	return nr;
 }
 
-/* Permission bits, or -errno. */
+/* The permission bits of a file, or -errno. */
 static int mode_of(const char *path)
 {
 	struct stat st;
@@ -51,7 +51,7 @@ static int mode_of(const char *path)
 /* src/common/sdk/nvidia/inc/nvstatuscodes.h */
 static const struct rm_status rm_statuses[] = {
 	{ 0x1b, -EACCES, false, "insufficient permissions",
-	  "this user or container must be let use the GPU's /dev/nvidiaN" },
+	  "allow this user or container to use the GPU's /dev/nvidiaN" },
 	{ 0x1f, -EOPNOTSUPP, true, "invalid argument",
 	  "a gpupart that knows this driver, or the source \"kernel\", would help" },
 	{ 0x3a, -EOPNOTSUPP, true, "invalid parameter structure",
@@ -143,13 +143,13 @@ void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
 
 	if (!*object)
 		return;
-	/* Closing the descriptor frees what this could not. */
+	/* Closing the descriptor frees what this could not free. */
 	rm_ioctl(s, RM_IOCTL_FREE, &arg);
 	*object = 0;
 }
 
 #define NOT_OPENED \
-	"may not be opened by this user: mode 0666, or membership in its group, would be right"
+	"cannot be opened by this user: it needs mode 0666, or membership in its group"
 
 static int rm_no_access(struct rm_conn *s, const char *path)
 {
@@ -175,14 +175,14 @@ static int rm_open_ctl(struct rm_conn *s)
 	}
 	if (s->ctl < 0)
 		return ctx_fail(s->gp, -ENODEV,
-				"%s is there but does not open (%s): is the nvidia kernel module loaded?",
+				"%s cannot be opened (%s): is the nvidia kernel module loaded?",
 				path, strerror(-s->ctl));
 	return 0;
 }
 
 /*
- * A GPU has a device instance only while its node is open somewhere. Minor numbers
- * may have holes: in a container only some nodes are there.
+ * A GPU has a device instance only while its node is open in some process. Minor numbers may
+ * have gaps: in a container only some nodes exist.
  */
 static void rm_open_nodes(struct rm_conn *s)
 {
@@ -200,14 +200,14 @@ static void rm_open_nodes(struct rm_conn *s)
 			rm_trouble(s, -EACCES,
 				   "%s (mode 0%03o) %s", path, mode < 0 ? 0 : mode, NOT_OPENED);
 		} else if (fd != -ENOENT) {
-			rm_trouble(s, -ENODEV, "%s does not open (%s)", path, strerror(-fd));
+			rm_trouble(s, -ENODEV, "%s cannot be opened (%s)", path, strerror(-fd));
 		}
 	}
 }
 
 /*
- * "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue .." or ".. Open
- * Kernel Module for x86_64  580.159.04  ..": the first word made of digits and dots.
+ * The first word of digits and dots in "NVRM version: NVIDIA UNIX x86_64 Kernel Module
+ * 535.54.03  Tue .." or ".. Open Kernel Module for x86_64  580.159.04  ..".
  */
 static void rm_read_driver(struct rm_conn *s)
 {
@@ -240,7 +240,7 @@ static int rm_gpu_compare(const void *left, const void *right)
 	return (a->slot > b->slot) - (a->slot < b->slot);
 }
 
-/* Finds the GPUs: their ids, and for each the device instance and the PCI address. */
+/* Finds the GPUs: their ids, and the device instance and PCI address of each. */
 static int rm_find_gpus(struct rm_conn *s)
 {
 	struct rm_probed_ids probed;
@@ -257,7 +257,7 @@ static int rm_find_gpus(struct rm_conn *s)
 		if (!status)
 			break;
 	}
-	/* GPUs whose node is open are attached in any case, so these two may fail. */
+	/* GPUs whose node is open are attached in any case, so these two calls may fail. */
 	if (!status && probed.ids[0] != RM_INVALID_ID) {
 		memcpy(attach.ids, probed.ids, sizeof(attach.ids));
 		attach.failed_id = 0;
@@ -335,7 +335,7 @@ int rm_conn_open(struct gpupart *gp, struct rm_conn **conn)
 	status = rm_alloc(s, 0, RM_CLASS_CLIENT, NULL, 0, &s->client);
 	if (status) {
 		err = ctx_fail(gp, rm_status_find(status)->err,
-			       "NVIDIA's driver %s lets no client in (RM class 0x%x: %s): %s",
+			       "NVIDIA's driver %s refuses clients (RM class 0x%x: %s): %s",
 			       rm_driver(s), RM_CLASS_CLIENT, rm_status_text(status).text,
 			       rm_status_find(status)->help);
 		goto close;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to NVIDIA's resource manager (RM): opened, its GPUs found, controls issued. */
+/* A connection to NVIDIA's resource manager (RM): opens it, finds its GPUs, issues controls. */
 #ifndef GPUPART_LIB_TOPO_RM_CLIENT_H
 #define GPUPART_LIB_TOPO_RM_CLIENT_H
 
@@ -17,12 +17,12 @@ struct rm_conn {
 	unsigned int nr_nodes;
 	int nodes[RM_MAX_GPUS];
 	unsigned int nr_gpus;
-	struct rm_gpu gpus[RM_MAX_GPUS];	/* by PCI address */
+	struct rm_gpu gpus[RM_MAX_GPUS];	/* sorted by PCI address */
 	char driver[32];
-	/* The first thing that kept a GPU from being seen: for the sentence, if it matters. */
+	/* The first problem that hid a GPU, for the error sentence if it matters. */
 	int trouble_err;
 	char trouble[224];
-	/* The SM order: the answer, its form, and what it says. */
+	/* The SM order: the answer, its form, and its values. */
 	uint16_t sm_order[sizeof(struct rm_sm_order_9) / 2];
 	const struct sm_order_form *form;
 	unsigned int nr_sms, nr_tpcs;
@@ -30,11 +30,11 @@ struct rm_conn {
 	struct rm_fs_info fs_info;
 };
 
-/* What a status of RM means to our caller. */
+/* The meaning of an RM status for callers. */
 struct rm_status {
 	int64_t status;
 	int err;
-	bool about_size;	/* what a wrong params_size gets; 580 says 0x1f */
+	bool about_size;	/* the status for a wrong params_size; 580 says 0x1f */
 	const char *name, *help;
 };
 
@@ -42,33 +42,36 @@ struct rm_text {
 	char text[96];
 };
 
-/* Never NULL: what is not known has words of its own. */
+/* Never NULL: an unknown status has an entry of its own. */
 const struct rm_status *rm_status_find(int64_t status);
 struct rm_text rm_status_text(int64_t status);
 
-/* Keeps the first thing that kept a GPU from being seen. */
+/* Records the first problem that hides a GPU. */
 __attribute__((format(printf, 3, 4)))
 void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...);
 
-/* A small text file, ended and cut to @len: its length, 0 where it cannot be read. */
+/*
+ * Reads a small text file, terminated and cut to @len. Returns its length, 0 if it cannot be
+ * read.
+ */
 size_t rm_read_text(const char *path, char *text, size_t len);
 
-/* The driver's version, for sentences. */
+/* The driver's version, for error sentences. */
 const char *rm_driver(const struct rm_conn *s);
 
 /*
- * These return 0, RM's status (positive) or -errno where the ioctl itself failed. RM
- * chooses the handle that rm_alloc() gives.
+ * These return 0, RM's status (positive), or -errno if the ioctl failed. RM chooses the handle
+ * for rm_alloc().
  */
 int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *params,
 		 uint32_t size, uint32_t *object);
 void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object);
 
-/* Lets go of the device and subdevice that were allocated last. */
+/* Frees the device and subdevice that were allocated last. */
 void rm_gpu_put(struct rm_conn *s);
 
-/* Opens the nodes, a client, and finds the GPUs. */
+/* Opens the device nodes and a client, and finds the GPUs. */
 int rm_conn_open(struct gpupart *gp, struct rm_conn **conn);
 void rm_conn_close(struct rm_conn *s);
 

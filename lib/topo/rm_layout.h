@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers and layouts of what NVIDIA's resource manager (RM) is asked: data only.
- * Included by rm_client.c and source_rm.c; rm_ioctl.h has the calls themselves.
+ * Numbers and structures of the queries to NVIDIA's resource manager (RM): data only.
+ * rm_client.c and source_rm.c include it; rm_ioctl.h has the ioctls themselves.
  *
- * From NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04; "ctrl/" below is
- * its src/common/sdk/nvidia/inc/ctrl/. Sizes are compared with those that its headers
- * give when compiled, branch by branch.
+ * From NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04; "ctrl/" below is its
+ * src/common/sdk/nvidia/inc/ctrl/. The sizes are compared with those of its headers, compiled
+ * branch by branch.
  */
 #ifndef GPUPART_LIB_TOPO_RM_LAYOUT_H
 #define GPUPART_LIB_TOPO_RM_LAYOUT_H
@@ -76,10 +76,13 @@ struct rm_pci_info {
 };
 _Static_assert(sizeof(struct rm_pci_info) == 12, "GET_PCI_INFO");
 
-/* Control of a device: ctrl/ctrl0080/ctrl0080gpu.h. Without a list it tells how many there are. */
+/*
+ * Control of a device: ctrl/ctrl0080/ctrl0080gpu.h. Without a list it returns the number of
+ * classes.
+ */
 #define RM_GPU_GET_CLASSLIST	0x800201
-#define RM_CLASS_COMPUTE	0xc0	/* low byte of each since Fermi: class/cl90c0.h */
-#define RM_MAX_CLASSES		512	/* the driver has lists of about 100 */
+#define RM_CLASS_COMPUTE	0xc0	/* the low byte of each since Fermi: class/cl90c0.h */
+#define RM_MAX_CLASSES		512	/* lists have about 100 entries */
 
 struct rm_class_list {
 	uint32_t nr, pad;
@@ -94,7 +97,7 @@ _Static_assert(sizeof(struct rm_class_list) == 16, "GPU_GET_CLASSLIST");
 #define RM_GPU_GET_GID_INFO	0x2080014a
 #define RM_GPU_INFO_SMC_MODE	0x2a
 
-/* Only ever RM_REG_OP_READ_32; the type is 0, a register of the whole GPU. */
+/* Only RM_REG_OP_READ_32 is used; type 0 is a register of the whole GPU. */
 #define RM_GPU_EXEC_REG_OPS	0x20800122
 #define RM_REG_OP_READ_32	0
 
@@ -122,8 +125,8 @@ struct rm_gpu_info_list {
 _Static_assert(sizeof(struct rm_gpu_info_list) == 16, "GPU_GET_INFO");
 
 /*
- * For a driver without the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE has grown:
- * these are the values seen in published headers; tried until one is taken.
+ * For drivers without the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE has grown: these values
+ * are in published headers and are tried in turn.
  */
 struct rm_gpu_info_v2 {
 	uint32_t nr;
@@ -132,21 +135,21 @@ struct rm_gpu_info_v2 {
 static const uint8_t gpu_info_v2_places[] = { 72, 70, 65, 61 };
 _Static_assert(sizeof(struct rm_gpu_info_v2) == 580, "GPU_GET_INFO_V2 of 72 places");
 
-/* The text is a union with 64 UTF-16 units; flags 0 asks for ASCII. */
+/* The text is a union with 64 UTF-16 units; flags 0 requests ASCII. */
 struct rm_name {
 	uint32_t flags;
 	char ascii[128];
 };
 _Static_assert(sizeof(struct rm_name) == 132, "GPU_GET_NAME_STRING");
 
-/* Flags 0 ask for text. */
+/* Flags 0 requests text. */
 struct rm_gid {
 	uint32_t index, flags, length;
 	char data[256];
 };
 _Static_assert(sizeof(struct rm_gid) == 268, "GPU_GET_GID_INFO");
 
-/* ctrl/ctrl2080/ctrl2080mc.h; the architecture comes shifted: 0x180 */
+/* ctrl/ctrl2080/ctrl2080mc.h; the architecture is shifted: 0x180 */
 #define RM_MC_GET_ARCH_INFO	0x20801701
 
 struct rm_arch {
@@ -185,11 +188,11 @@ _Static_assert(sizeof(struct rm_gpc_mask) == 24, "GR_GET_GPC_MASK");
 
 struct rm_tpc_mask {
 	struct rm_gr_route route;
-	uint32_t gpc_phys, present_tpcs; /* physical, both, as long as MIG is off */
+	uint32_t gpc_phys, present_tpcs; /* physical, both, while MIG is off */
 };
 _Static_assert(sizeof(struct rm_tpc_mask) == 24, "GR_GET_TPC_MASK");
 
-/* Words of an entry of GR_GET_GLOBAL_SM_ORDER, in the order they were added. */
+/* Words of an entry of GR_GET_GLOBAL_SM_ORDER, in the order in which NVIDIA added them. */
 enum {
 	SM_GPC, SM_LOCAL_TPC, SM_LOCAL_SM, SM_TPC, SM_VGPC, SM_TPC_IN_VGPC,
 	SM_UGPU,
@@ -212,12 +215,12 @@ _Static_assert(sizeof(struct rm_sm_order_7) == 7192, "GR_GET_GLOBAL_SM_ORDER");
 _Static_assert(sizeof(struct rm_sm_order_9) == 9240, "GR_GET_GLOBAL_SM_ORDER");
 
 /*
- * Tried in this order: a driver takes the one size it was built with and refuses the
- * others, so its version need not be known.
+ * Tried in this order: a driver accepts only the size that it was built with, so its version
+ * need not be known.
  */
 static const struct sm_order_form {
 	uint32_t size;
-	unsigned int nr_sms_at;	/* in 16-bit words; the number of TPCs comes next */
+	unsigned int nr_sms_at;	/* in 16-bit words; the number of TPCs follows */
 	unsigned int entry_words;
 	bool has_ugpu, has_cpc_and_virtual;
 } sm_order_forms[] = {

@@ -12,7 +12,7 @@
 
 #define SAMPLE_END ".capture"
 
-/* The whole path of the file that @address was mapped from; false where it does not fit. */
+/* The full path of the file that @address is mapped from; false if it does not fit. */
 static bool mapped_file(const void *address, char *path, size_t len)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -40,8 +40,8 @@ static bool mapped_file(const void *address, char *path, size_t len)
 }
 
 /*
- * The folder of this library, or of the program that it was linked into. The loader's word
- * for either may be relative, to a folder that was the current one then.
+ * The directory of this library, or of the program that it is linked into. The loader's path of
+ * either may be relative to a directory that was the current one then.
  */
 static bool library_folder(char *folder, size_t len)
 {
@@ -56,7 +56,7 @@ static bool library_folder(char *folder, size_t len)
 	return true;
 }
 
-/* The @nr'th folder that samples may lie in; false after the last. */
+/* Directory number @nr of those that may hold samples; false after the last. */
 static bool sample_folder(unsigned int nr, char *folder, size_t len)
 {
 	static const char *const below_library[] = {

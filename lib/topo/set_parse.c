@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The only parser of sets: lists and masks of TPC numbers, and words for a GPU's parts. */
+/*
+ * Parses sets; the only parser of them: lists and masks of TPC numbers, and terms for parts of
+ * a GPU.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -7,16 +10,16 @@
 #include <strings.h>
 #include "lib/core/ctx.h"
 
-/* What the numbers of a list count, for the parser's bounds and its sentences. */
+/* What the numbers of a list count, for bounds and error sentences. */
 struct list_kind {
 	const char *noun; /* "TPC" */
-	unsigned int nr; /* 0 .. nr-1 are there */
-	bool of_gpu; /* nr is this GPU's, not the format's limit */
+	unsigned int nr; /* numbers 0 .. nr-1 exist */
+	bool of_gpu; /* nr is that of this GPU, not the limit of the format */
 };
 
 static const struct list_kind any_tpc = { "TPC", GPUPART_MAX_TPCS, false };
 
-/* A piece of the user's text made fit for a sentence: short, printable, in quotes. */
+/* A piece of the user's text prepared for an error sentence: short, printable, in quotes. */
 struct quoted {
 	char text[64];
 };
@@ -46,7 +49,7 @@ static struct quoted quote(const char *text, size_t len)
 	return q;
 }
 
-/* Reads digits from @at on; a number that is too big for any use stays at the largest int. */
+/* Reads digits from @at on; too large a number becomes the largest int. */
 static size_t read_number(const char *text, size_t len, size_t at, unsigned int *number)
 {
 	unsigned int value = 0;
@@ -60,7 +63,7 @@ static size_t read_number(const char *text, size_t len, size_t at, unsigned int 
 	return at;
 }
 
-/* @number: as the user wrote it, which may be longer than any integer. */
+/* @number: as the user wrote it; may be longer than any integer. */
 static int not_there(struct gpupart *gp, const struct list_kind *kind, const char *number,
 		     size_t len)
 {
@@ -68,12 +71,12 @@ static int not_there(struct gpupart *gp, const struct list_kind *kind, const cha
 	const char *more = len > 40 ? "..." : "";
 
 	if (!kind->of_gpu)
-		return ctx_fail(gp, -EINVAL, "%s %.*s%s is too big: %s numbers are 0-%u",
+		return ctx_fail(gp, -EINVAL, "%s %.*s%s is too large: %s numbers are 0-%u",
 				kind->noun, shown, number, more, kind->noun, kind->nr - 1);
 	if (kind->nr == 1)
-		return ctx_fail(gp, -EINVAL, "%s %.*s%s is not there: this GPU has %s 0 only",
+		return ctx_fail(gp, -EINVAL, "%s %.*s%s does not exist: this GPU has %s 0 only",
 				kind->noun, shown, number, more, kind->noun);
-	return ctx_fail(gp, -EINVAL, "%s %.*s%s is not there: this GPU has %ss 0-%u", kind->noun,
+	return ctx_fail(gp, -EINVAL, "%s %.*s%s does not exist: this GPU has %ss 0-%u", kind->noun,
 			shown, number, more, kind->noun, kind->nr - 1);
 }
 
@@ -85,7 +88,7 @@ static int tpc_not_there(struct gpupart *gp, const struct list_kind *kind, unsig
 	return not_there(gp, kind, number, len);
 }
 
-/* Says what is wrong at @at of @piece, where a list does not go on. */
+/* Explains what is wrong at @at of @piece, where parsing stopped. */
 static int stray(struct gpupart *gp, const struct list_kind *kind, const char *piece, size_t len,
 		 size_t at)
 {
@@ -108,7 +111,7 @@ static int stray(struct gpupart *gp, const struct list_kind *kind, const char *p
 			quote(&c, 1).text, quote(piece, len).text, kind->noun);
 }
 
-/* One piece between commas: N, N-M or N-M:S. */
+/* Parses one piece between commas: N, N-M or N-M:S. */
 static int parse_piece(struct gpupart *gp, const struct list_kind *kind, const char *piece,
 		       size_t len, struct gpupart_tpcset *set)
 {
@@ -186,8 +189,8 @@ static int parse_list(struct gpupart *gp, const struct list_kind *kind, const ch
 }
 
 /*
- * Commas stand where the kernel's masks have them, every 8 digits from the right:
- * "1,1" would be read as 0x11 by some and as 0x100000001 by others.
+ * Commas must be where the kernel's masks have them, every 8 digits from the right: some
+ * programs would read "1,1" as 0x11 and others as 0x100000001.
  */
 static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const char *text, size_t len,
 		     struct gpupart_tpcset *set)
@@ -225,7 +228,7 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 				return tpc_not_there(gp, kind, tpc + bit);
 			gpupart_tpcset_add(&members, tpc + bit);
 		}
-		/* Leading zeros may go on for ever. */
+		/* There may be any number of leading zeros. */
 		if (tpc < GPUPART_MAX_TPCS)
 			tpc += 4;
 	}
@@ -244,18 +247,18 @@ bad_comma:
 int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set)
 {
 	if (!text)
-		return ctx_fail(gp, -EINVAL, "no list of TPCs is given");
+		return ctx_fail(gp, -EINVAL, "the list of TPCs is missing");
 	return parse_list(gp, &any_tpc, text, strlen(text), set);
 }
 
 int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupart_tpcset *set)
 {
 	if (!text)
-		return ctx_fail(gp, -EINVAL, "no mask of TPCs is given");
+		return ctx_fail(gp, -EINVAL, "the mask of TPCs is missing");
 	return parse_hex(gp, &any_tpc, text, strlen(text), set);
 }
 
-/* The members of the GPCs or uGPUs whose numbers are in @units. */
+/* Adds the TPCs of the GPCs or uGPUs whose numbers are in @units. */
 static int add_units(struct gpupart *gp, const struct gpupart_topology *topo, bool ugpus,
 		     const struct gpupart_tpcset *units, struct gpupart_tpcset *set)
 {
@@ -274,7 +277,7 @@ static int add_units(struct gpupart *gp, const struct gpupart_topology *topo, bo
 	return 0;
 }
 
-/* One term between plus signs; adds it to @set. */
+/* Parses one term between plus signs and adds it to @set. */
 static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, const char *term,
 		      size_t len, struct gpupart_tpcset *set)
 {
@@ -291,7 +294,7 @@ static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, c
 	if (!strncmp(term, "ugpu:", 5)) {
 		if (!ugpus.nr)
 			return ctx_fail(gp, -EINVAL,
-					"%s: which uGPU a TPC belongs to is not known here (source: %s); name TPCs or GPCs",
+					"%s: the uGPUs of this GPU are unknown (source: %s): use TPCs or GPCs",
 					quote(term, len).text, gpupart_topology_info(topo)->source);
 		err = parse_list(gp, &ugpus, term + 5, len - 5, &numbers);
 		return err ? err : add_units(gp, topo, true, &numbers, set);
@@ -324,7 +327,7 @@ int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo, c
 	int err;
 
 	if (!words)
-		return ctx_fail(gp, -EINVAL, "no words for a set are given");
+		return ctx_fail(gp, -EINVAL, "the text of the set is missing");
 	if (!*words)
 		return ctx_fail(gp, -EINVAL,
 				"the set is empty: write it as \"0-7\" or \"gpc:1,2\"");
@@ -358,7 +361,7 @@ int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
 	int tpc;
 
 	if (!set)
-		return ctx_fail(gp, -EINVAL, "no set is given");
+		return ctx_fail(gp, -EINVAL, "the set is missing");
 	if (gpupart_tpcset_empty(set))
 		return ctx_fail(gp, -EINVAL, "the set is empty: at least one TPC must be allowed");
 	tpc = gpupart_tpcset_next(set, tpcs.nr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology as the module gpupart tells it over generic netlink. It reads fuses and the work
- * distributor's table, so it knows GPCs, TPCs and their order, and not what only NVIDIA's
- * driver numbers: virtual GPCs, CPCs.
+ * Reads the topology from the module gpupart over generic netlink. The module reads fuses and
+ * the work distributor's table, so it reports GPCs, TPCs and their order, but not what only
+ * NVIDIA's driver numbers: virtual GPCs and CPCs.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -25,7 +25,7 @@
 struct kernel_gpu {
 	struct gpupart_gpu_info info;
 	bool unreadable;
-	char trouble[120];	/* "" where it can be opened */
+	char trouble[120];	/* "" if it can be opened */
 };
 
 struct kernel_gpus {
@@ -33,7 +33,7 @@ struct kernel_gpus {
 	unsigned int nr;
 };
 
-/* What a topology message says, widened. */
+/* The contents of a topology message, widened. */
 struct kernel_topology {
 	unsigned int max_gpcs, max_tpcs_per_gpc, sms_per_tpc, order;
 	unsigned int nr_phys, nr_map, nr_tpcs;
@@ -44,7 +44,7 @@ struct kernel_topology {
 	bool malformed;
 };
 
-/* Keeps the kernel's own sentence, @at in the message, which libnl would throw away. */
+/* Stores the kernel's error message, at offset @at of the message, which libnl would drop. */
 static void keep_refusal(struct kernel_conn *conn, struct nlmsghdr *whole, int error, size_t at)
 {
 	struct nlattr *text;
@@ -98,7 +98,9 @@ int kernel_conn_open(struct gpupart *gp, struct kernel_conn *conn)
 	err = genl_connect(conn->sock);
 	if (err) {
 		nl_socket_free(conn->sock);
-		return ctx_fail(gp, -EOPNOTSUPP, "no generic netlink here: %s", nl_geterror(err));
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"generic netlink is not available: %s",
+				nl_geterror(err));
 	}
 	setsockopt(nl_socket_get_fd(conn->sock), SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
 	conn->family = genl_ctrl_resolve(conn->sock, GPUPART_FAMILY_NAME);
@@ -137,7 +139,7 @@ free:
 				conn->sentence[0] ? conn->sentence : strerror(-conn->refused));
 	if (err == -NLE_DUMP_INTR)
 		return ctx_fail(conn->gp, -EAGAIN,
-				"GPUs came or went while the kernel listed them");
+				"the list of GPUs changed while the kernel sent it");
 	if (err < 0)
 		return ctx_fail(conn->gp, -EIO, "netlink: %s", nl_geterror(err));
 	return 0;
@@ -177,7 +179,7 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 		 nla_get_string(a[GPUPART_A_GPU_BUS_NAME]));
 	snprintf(gpu->info.source, sizeof(gpu->info.source), "kernel");
 	gpu->info.mig = -1;
-	/* More than a chip has bits for is none that is known. */
+	/* A value with more bits than a chip id is unknown. */
 	if (a[GPUPART_A_GPU_CHIP_ID] && nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]) <= TOPO_MAX_CHIP_ID)
 		gpu->info.chip_id = nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]);
 	gpu->unreadable = a[GPUPART_A_GPU_UNREADABLE];
@@ -190,7 +192,9 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 	return NL_OK;
 }
 
-/* An array of bytes of at most @max; how many there were, and malformed if more. */
+/*
+ * Reads an array of at most @max bytes. Returns their number; more makes the message malformed.
+ */
 static unsigned int take_bytes(struct kernel_topology *t, struct nlattr *a, uint8_t *bytes,
 			       unsigned int max)
 {
@@ -257,7 +261,7 @@ static int by_pci(const void *a, const void *b)
 	return strcmp(x->info.pci, y->info.pci);
 }
 
-/* The module has a GPU that sleeps woken, and answers -EAGAIN meanwhile. */
+/* If the GPU sleeps, the module has it woken and answers -EAGAIN until then. */
 static int get_topology(struct kernel_conn *conn, const char *pci, struct kernel_topology *t)
 {
 	const struct timespec pause = { .tv_nsec = WAKE_POLL_NS };
@@ -290,7 +294,7 @@ static int list_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
 	return err;
 }
 
-/* A list does not wait for GPUs that sleep and are not known yet. False: there is none. */
+/* Waits for GPUs that slept when the list was made. Returns false if there is none. */
 static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *list)
 {
 	struct kernel_topology t;
@@ -305,7 +309,10 @@ static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *li
 	return waited;
 }
 
-/* A connection and the GPUs that the kernel knows; 0: to be closed with close_gpus(). */
+/*
+ * Opens a connection and lists the GPUs that the kernel knows. After 0 the caller must call
+ * close_gpus().
+ */
 static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel_gpus **gpus)
 {
 	struct kernel_gpus *list = calloc(1, sizeof(*list));
@@ -337,7 +344,7 @@ static void close_gpus(struct kernel_conn *conn, struct kernel_gpus *gpus)
 	free(gpus);
 }
 
-/* The kernel's answer as SM rows and a GPC map. */
+/* Converts the kernel's answer to SM rows and a GPC map. */
 static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct kernel_topology *t,
 		 struct gpupart_topology **topo)
 {
@@ -351,14 +358,14 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 		return ctx_fail(gp, -EBADMSG, "%s: the module's answer is malformed", info->pci);
 	if (t->order == GPUPART_ORDER_UNKNOWN)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"%s: the module cannot tell the order of the TPCs: %s", info->pci,
+				"%s: the module does not know the order of the TPCs: %s", info->pci,
 				t->order_why);
 	if (t->disagree[0])
 		return ctx_fail(gp, -EOPNOTSUPP,
 				"%s: the order of the TPCs and the fuses disagree: %s", info->pci,
 				t->disagree);
 	if (!t->sms_per_tpc || t->sms_per_tpc > GPUPART_MAX_SMS_PER_TPC)
-		return ctx_fail(gp, -EOPNOTSUPP, "%s: %u SMs a TPC", info->pci, t->sms_per_tpc);
+		return ctx_fail(gp, -EOPNOTSUPP, "%s: %u SMs per TPC", info->pci, t->sms_per_tpc);
 	sms = calloc((size_t)t->nr_tpcs * t->sms_per_tpc + 1, sizeof(*sms));
 	if (!sms)
 		return ctx_fail(gp, -ENOMEM, "no memory for %u TPCs", t->nr_tpcs);
@@ -366,7 +373,7 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 	for (tpc = 0; tpc < t->nr_tpcs; tpc++) {
 		gpc = t->tpc_gpc[tpc];
 		for (i = 0; i < t->sms_per_tpc; i++, sm++) {
-			/* Adjacent SMs share a TPC on every chip that has two in one. */
+			/* Adjacent SMs share a TPC on every chip with two SMs per TPC. */
 			sm->gpc = gpc;
 			sm->tpc = tpc;
 			sm->local_sm = i;
@@ -413,9 +420,9 @@ int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topolog
 			found = &list->gpus[i];
 	if (!found)
 		err = gpu ? ctx_fail(gp, -ENODEV,
-				     "the kernel knows no GPU %s (it has %u; UUIDs it does not know)",
+				     "the module has no GPU %s (it has %u GPUs and does not know UUIDs)",
 				     gpu, list->nr)
-			  : ctx_fail(gp, -ENODEV, "the kernel knows no NVIDIA GPU");
+			  : ctx_fail(gp, -ENODEV, "the module has no NVIDIA GPU");
 	else if (found->trouble[0])
 		err = ctx_fail(gp, -EOPNOTSUPP, "%s: %s", found->info.pci, found->trouble);
 	else

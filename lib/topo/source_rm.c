@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The topology as NVIDIA's driver tells it. Only controls that read are issued. */
+/* Reads the topology from NVIDIA's driver. Only controls that read are issued. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void text_value(const char *text, const char *key, char *value, size_t le
 		snprintf(value, len, "%.*s", (int)n, at);
 }
 
-/* A name as a capture can have it: without blanks around it; one that is no text is none. */
+/* Converts a name for captures: trims blanks; a name that is not text becomes "". */
 static void take_name(char *name, size_t len, char *text)
 {
 	size_t n;
@@ -37,7 +37,7 @@ static void take_name(char *name, size_t len, char *text)
 	snprintf(name, len, "%s", text);
 }
 
-/* Address, UUID and name. RM is asked first; its text file under /proc knows too. */
+/* Address, UUID and name. RM is asked first; its text file under /proc has them too. */
 static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 			    struct gpupart_gpu_info *info)
 {
@@ -77,7 +77,9 @@ static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 	}
 }
 
-/* Makes the GPU's objects and fills in who it is; a GPU that refuses is noted as trouble. */
+/*
+ * Creates the GPU's objects and reads its identity; a GPU that refuses is recorded as trouble.
+ */
 static bool rm_gpu_get(struct rm_conn *s, const struct rm_gpu *gpu,
 		       struct gpupart_gpu_info *info)
 {
@@ -92,7 +94,7 @@ static bool rm_gpu_get(struct rm_conn *s, const struct rm_gpu *gpu,
 	if (status) {
 		rm_gpu_put(s);
 		rm_trouble(s, rm_status_find(status)->err,
-			   "GPU %04x:%02x:%02x.0 does not open (%s): %s", gpu->domain,
+			   "GPU %04x:%02x:%02x.0 cannot be opened (%s): %s", gpu->domain,
 			   gpu->bus & 0xff, gpu->slot & 0x1f, rm_status_text(status).text,
 			   rm_status_find(status)->help);
 		return false;
@@ -134,13 +136,13 @@ static uint32_t rm_ask_chip_id(struct rm_conn *s)
 
 	if (rm_control(s, s->subdevice, RM_MC_GET_ARCH_INFO, &arch, sizeof(arch)))
 		return 0;
-	/* BOOT_42 has six bits of architecture above four of implementation. */
+	/* BOOT_42 has six bits of architecture above four bits of implementation. */
 	if (arch.architecture & ~0x3f0u || arch.implementation & ~0xfu)
 		return 0;
 	return arch.architecture | arch.implementation;
 }
 
-/* The one compute class, 0x..c0, that the device lists; 0 where it tells none, or several. */
+/* The only compute class, 0x..c0, that the device lists; 0 if it lists none or several. */
 static unsigned int rm_ask_compute_class(struct rm_conn *s)
 {
 	uint32_t classes[RM_MAX_CLASSES], found = 0, nr;
@@ -163,7 +165,7 @@ static unsigned int rm_ask_compute_class(struct rm_conn *s)
 	return found;
 }
 
-/* What the chip was designed with; one index that RM refuses fails a whole list. */
+/* The chip's design maxima. RM refuses a whole list if it refuses one index. */
 static unsigned int rm_ask_design(struct rm_conn *s, struct gpupart_gpu_info *info)
 {
 	struct rm_info want[] = {
@@ -194,7 +196,7 @@ static int sm_index(uint16_t word)
 	return word == 0xffff ? -1 : word;
 }
 
-/* RM's illegal virtual ids fit a byte: 0xff (ctrl2080gr.h). Global TPC 255 is legal. */
+/* RM's invalid virtual ids fit into a byte: 0xff (ctrl2080gr.h). Global TPC 255 is valid. */
 static int sm_virtual_index(uint16_t word)
 {
 	return word == 0xff ? -1 : sm_index(word);
@@ -207,7 +209,7 @@ static void sm_decode(const struct sm_order_form *form, const uint16_t *entry, s
 	sm->local_sm = sm_index(entry[SM_LOCAL_SM]);
 	sm->tpc = sm_index(entry[SM_TPC]);
 	sm->vgpc = sm_virtual_index(entry[SM_VGPC]);
-	/* Counts within the virtual GPC: nothing without one. */
+	/* A number within the virtual GPC, so it needs one. */
 	sm->tpc_in_vgpc = sm->vgpc < 0 ? -1 : sm_virtual_index(entry[SM_TPC_IN_VGPC]);
 	sm->ugpu = form->has_ugpu ? sm_virtual_index(entry[SM_UGPU]) : -1;
 	sm->cpc = form->has_cpc_and_virtual ? sm_virtual_index(entry[SM_CPC]) : -1;
@@ -216,8 +218,8 @@ static void sm_decode(const struct sm_order_form *form, const uint16_t *entry, s
 }
 
 /*
- * Zeros everywhere are the driver's way not to tell of virtual GPCs: two TPCs are
- * never the same TPC of the same virtual GPC.
+ * If all values are zero, the driver does not report virtual GPCs: two TPCs cannot be the same
+ * TPC of the same virtual GPC.
  */
 static void sm_order_drop_untold(struct topo_sm *sms, unsigned int nr_sms)
 {
@@ -263,7 +265,7 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 				    form->size);
 		if (!status)
 			break;
-		/* Only one size is right: what it was refused for is worth telling. */
+		/* Only one size is right, so report why it was refused. */
 		if (!worst || rm_status_find(worst)->about_size)
 			worst = status;
 	}
@@ -275,7 +277,7 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 	s->nr_tpcs = s->sm_order[form->nr_sms_at + 1];
 	if (!s->nr_sms || s->nr_sms > SM_ORDER_MAX_SMS)
 		return ctx_fail(s->gp, -EOPNOTSUPP,
-				"GPU %s: driver %s tells of %u SMs (RM control 0x%x, %u-byte form): 1 to %u can be",
+				"GPU %s: driver %s reports %u SMs (RM control 0x%x, %u-byte form): must be 1 to %u",
 				info->pci, rm_driver(s), s->nr_sms,
 				RM_GR_GET_GLOBAL_SM_ORDER, form->size, SM_ORDER_MAX_SMS);
 	for (sm = 0; sm < s->nr_sms; sm++)
@@ -285,8 +287,8 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 }
 
 /*
- * Which physical GPC each logical one is, into gpc_of[] by physical id (-1 unknown).
- * An answer that contradicts itself or @present is as good as none: false.
+ * Stores the logical number of each physical GPC in gpc_of[] (-1: unknown). Returns false if
+ * the answer contradicts itself or @present.
  */
 static bool rm_ask_gpc_ids(struct rm_conn *s, unsigned int nr_gpcs, uint32_t present,
 			   int gpc_of[GPUPART_MAX_GPCS])
@@ -322,7 +324,10 @@ contradiction:
 	return false;
 }
 
-/* What is known of physical GPCs, in their order; rows, and in @text whence. */
+/*
+ * Fills the map of physical GPCs, in their order. Returns the number of rows, and in @text
+ * where they came from.
+ */
 static unsigned int rm_ask_gpc_map(struct rm_conn *s, struct topo_gpc map[GPUPART_MAX_GPCS],
 				   char *text, size_t len)
 {
@@ -386,14 +391,14 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 	err = topo_build(s->gp, info, s->sms, s->nr_sms, map, nr_map, &t);
 	if (err == -EINVAL)
 		return ctx_fail_because(s->gp, -EOPNOTSUPP,
-					"GPU %s: what driver %s tells of its SMs cannot be (RM control 0x%x, %u-byte form)",
+					"GPU %s: driver %s reports inconsistent SMs (RM control 0x%x, %u-byte form)",
 					info->pci, rm_driver(s),
 					RM_GR_GET_GLOBAL_SM_ORDER, s->form->size);
 	if (err)
 		return err;
 	if (t->nr_tpcs != s->nr_tpcs || (sms_per_tpc && t->nr_sms > t->nr_tpcs * sms_per_tpc)) {
 		err = ctx_fail(s->gp, -EOPNOTSUPP,
-			       "GPU %s: driver %s counts %u TPCs of %u SMs (0: not told), its SM order has %u TPCs with %u SMs",
+			       "GPU %s: driver %s counts %u TPCs with %u SMs (0: unknown), its SM order has %u TPCs with %u SMs",
 			       info->pci, rm_driver(s), s->nr_tpcs,
 			       sms_per_tpc, t->nr_tpcs, t->nr_sms);
 		gpupart_topology_close(t);
@@ -407,7 +412,7 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 	return 0;
 }
 
-/* The sentence for "not one GPU can be used"; @there are those that could, in words. */
+/* The error sentence if no GPU can be used; @there lists those that exist. */
 static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 {
 	const char *colon = s->trouble_err ? "; " : "";
@@ -416,11 +421,11 @@ static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 		return ctx_fail(s->gp, s->trouble_err ? s->trouble_err : -ENODEV,
 				"NVIDIA's driver %s shows no GPU%s%s", rm_driver(s), colon,
 				s->trouble);
-	return ctx_fail(s->gp, -ENODEV, "GPU \"%s\" is not there: NVIDIA's driver shows %s%s%s",
+	return ctx_fail(s->gp, -ENODEV, "GPU \"%s\" does not exist: NVIDIA's driver shows %s%s%s",
 			gpu, there, colon, s->trouble);
 }
 
-/* A connection with the objects of the GPU that @gpu selects. */
+/* Opens a connection with the objects of the GPU that @gpu selects. */
 static int rm_conn_select(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
 			  struct rm_conn **conn)
 {
@@ -516,7 +521,7 @@ int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int
 			list[nr] = info;
 		nr++;
 	}
-	/* None that may be used is an answer only where nothing stood in the way. */
+	/* An empty list is only a valid answer if nothing hid a GPU. */
 	err = nr || !s->trouble_err ? (int)nr : rm_no_gpu(s, NULL, "");
 	rm_conn_close(s);
 	return err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology object: made from what a source told, checked, and queried; and what selects a
- * GPU.
+ * The topology object: builds it from what a source reports, checks it, answers queries, and
+ * matches GPU selectors.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "lib/core/hash.h"
 #include "lib/topo/topology.h"
 
-/* What each index of an SM may be, and whether all SMs of a TPC must agree on it. */
+/* The range of each index of an SM, and whether all SMs of a TPC must have the same value. */
 static const struct sm_field {
 	const char *name;
 	size_t offset;
@@ -59,7 +59,7 @@ static int check_ranges(struct gpupart *gp, const struct topo_sm *sm, unsigned i
 	return 0;
 }
 
-/* Takes SM @smid into its TPC; @first is the SM that the TPC was first met with. */
+/* Adds SM @smid to its TPC; @first is the first SM of that TPC. */
 static int add_sm(struct gpupart *gp, struct gpupart_topology *topo, unsigned int smid,
 		  const struct topo_sm *first)
 {
@@ -94,7 +94,7 @@ static int add_sm(struct gpupart *gp, struct gpupart_topology *topo, unsigned in
 	return 0;
 }
 
-/* The SM of a TPC that stands for it in a sentence about the TPC. */
+/* An SM of the TPC, for error sentences about the TPC. */
 static const struct topo_sm *tpc_sm(const struct gpupart_topology *topo, unsigned int tpc)
 {
 	return &topo->sms[topo->tpcs[tpc].sms[0]];
@@ -129,15 +129,17 @@ static int build_tpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
 		if (first[tpc])
 			continue;
 		blame->sm = first[topo->nr_tpcs - 1] - topo->sms;
-		return ctx_fail(gp, -EINVAL, "SM %d is of TPC %u but no SM is of TPC %u", blame->sm,
+		return ctx_fail(gp, -EINVAL,
+				"SM %d belongs to TPC %u, but no SM belongs to TPC %u",
+				blame->sm,
 				topo->nr_tpcs - 1, tpc);
 	}
 	return 0;
 }
 
 /*
- * Two TPCs in one place are two wrong rows: an idle GPU of before Hopper reads all
- * zeros, and so would every place.
+ * Two TPCs in one place mean that both rows are wrong: an idle GPU older than Hopper returns
+ * zeros only, which would put all TPCs in one place.
  */
 static int check_two(struct gpupart *gp, const struct gpupart_topology *topo, unsigned int first,
 		     unsigned int tpc)
@@ -212,7 +214,9 @@ static int build_gpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
 			continue;
 		tpc = gpupart_tpcset_next(&topo->gpcs[topo->nr_gpcs - 1].tpcs, 0);
 		blame->sm = tpc_sm(topo, tpc) - topo->sms;
-		return ctx_fail(gp, -EINVAL, "SM %d is of GPC %u but no SM is of GPC %u", blame->sm,
+		return ctx_fail(gp, -EINVAL,
+				"SM %d belongs to GPC %u, but no SM belongs to GPC %u",
+				blame->sm,
 				topo->nr_gpcs - 1, gpc);
 	}
 	for (tpc = 0; tpc < topo->nr_tpcs; tpc++) {
@@ -229,7 +233,7 @@ static int build_gpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
 	return 0;
 }
 
-/* The design maxima, where known, bound what was told. */
+/* Checks against the design maxima, if they are known. */
 static int check_maxima(struct gpupart *gp, const struct gpupart_topology *topo,
 			struct topo_blame *blame)
 {
@@ -247,12 +251,12 @@ static int check_maxima(struct gpupart *gp, const struct gpupart_topology *topo,
 		nr = gpupart_tpcset_count(&topo->gpcs[sm->gpc].tpcs);
 		if (max_tpcs && nr > max_tpcs)
 			return ctx_fail(gp, -EINVAL,
-					"SM %d: GPC %d has %u TPCs on a chip of at most %u a GPC",
+					"SM %d: GPC %d has %u TPCs on a chip of at most %u per GPC",
 					blame->sm, sm->gpc, nr, max_tpcs);
 		if (max_gpcs && max_tpcs && sm->vgpc >= 0 && (unsigned int)sm->vgpc < max_gpcs &&
 		    sm->tpc_in_vgpc >= 0 && (unsigned int)sm->tpc_in_vgpc >= max_tpcs)
 			return ctx_fail(gp, -EINVAL,
-					"SM %d: TPC %d of virtual GPC %d cannot be on a chip of at most %u TPCs a GPC",
+					"SM %d: TPC %d of virtual GPC %d cannot be on a chip of at most %u TPCs per GPC",
 					blame->sm, sm->tpc_in_vgpc, sm->vgpc, max_tpcs);
 	}
 	blame->sm = -1;
@@ -279,7 +283,7 @@ static int take_gpc_map(struct gpupart *gp, struct gpupart_topology *topo, struc
 					row->gpc_phys, row->gpc, topo->nr_gpcs - 1);
 		for (other = 0; other < i; other++) {
 			if (topo->gpc_map[other].gpc_phys == row->gpc_phys)
-				return ctx_fail(gp, -EINVAL, "physical GPC %d is told of twice",
+				return ctx_fail(gp, -EINVAL, "physical GPC %d is reported twice",
 						row->gpc_phys);
 			if (row->gpc >= 0 && topo->gpc_map[other].gpc == row->gpc)
 				return ctx_fail(gp, -EINVAL,
@@ -414,7 +418,7 @@ struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo)
 	return gpupart_tpcset_first(topo->nr_tpcs);
 }
 
-/* The TPCs whose index at @offset of struct gpupart_tpc is @value; -1 is of none. */
+/* The TPCs whose index at @offset of struct gpupart_tpc is @value; -1 matches none. */
 static struct gpupart_tpcset tpcs_with(const struct gpupart_topology *topo, size_t offset,
 				       unsigned int value)
 {
@@ -446,7 +450,7 @@ unsigned int topo_sms_in(const struct gpupart_topology *topo, const struct gpupa
 	return nr;
 }
 
-/* Byte by byte from the lowest, so that the number is the same on every machine. */
+/* Byte by byte from the lowest, so that the hash is the same on every machine. */
 static uint64_t hash_int(uint64_t hash, int value)
 {
 	unsigned char bytes[4] = { value, value >> 8, value >> 16, value >> 24 };
@@ -479,7 +483,7 @@ uint64_t gpupart_topology_hash(const struct gpupart_topology *topo)
 	return hash;
 }
 
-/* Whether @text is @form, where x is any hexadecimal digit. */
+/* Whether @text matches @form, in which x is any hexadecimal digit. */
 static bool has_form(const char *text, const char *form)
 {
 	while (*form && (*form == 'x' ? isxdigit((unsigned char)*text) : *text == *form))
@@ -487,12 +491,12 @@ static bool has_form(const char *text, const char *form)
 	return !*form && !*text;
 }
 
-/* [DOMAIN:]BUS:DEVICE[.FUNCTION], as lspci, sysfs and nvidia-smi write it. */
+/* Parses [DOMAIN:]BUS:DEVICE[.FUNCTION], as lspci, sysfs and nvidia-smi write it. */
 static bool read_pci(const char *text, uint32_t address[4])
 {
 	int end = 0;
 
-	/* sscanf() would take signs, blanks and "0x" as well. */
+	/* sscanf() would also accept signs, blanks and "0x". */
 	if (text[strspn(text, "0123456789abcdefABCDEF:.")])
 		return false;
 	memset(address, 0, 4 * sizeof(address[0]));
@@ -506,7 +510,7 @@ static bool read_pci(const char *text, uint32_t address[4])
 	return !text[end];
 }
 
-/* Here no digit may be missing. */
+/* Here all digits are required. */
 static bool pci_address(const char *text, char address_text[20])
 {
 	size_t domain = strspn(text, "0123456789abcdefABCDEF");
@@ -520,7 +524,10 @@ static bool pci_address(const char *text, char address_text[20])
 	return true;
 }
 
-/* An integrated GPU's: where its registers are, a point and a name, as the kernel calls it. */
+/*
+ * The address of an integrated GPU: its register base, a dot and a name, as the kernel names
+ * it.
+ */
 static bool platform_address(const char *text, char address_text[20])
 {
 	size_t digits = strspn(text, "0123456789abcdef");
@@ -533,7 +540,7 @@ static bool platform_address(const char *text, char address_text[20])
 	return true;
 }
 
-/* Each bus has its form; no text is of two. */
+/* The two forms never overlap. */
 bool topo_address_read(const char *text, char address[20])
 {
 	return pci_address(text, address) || platform_address(text, address);
@@ -569,7 +576,7 @@ bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, uns
 	return info->uuid[0] && !strcasecmp(without_prefix(selector), without_prefix(info->uuid));
 }
 
-/* -1 is "not told": it contradicts nothing. */
+/* -1 is "unknown": it agrees with every value. */
 static bool indices_agree(int a, int b)
 {
 	return a < 0 || b < 0 || a == b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How a set of allowed TPCs is written. */
+/* Formats sets of allowed TPCs. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

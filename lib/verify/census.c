@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whether a launch ran on the SMs of a set and on no other. */
+/* Checks that a launch ran on exactly the SMs of a set. */
 #include <stdarg.h>
 #include <stdio.h>
 #include "lib/verify/verify.h"

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the mask bit of each TPC where no formula holds. Each launch leaves out one bit, and shows
- * which TPC had no block. In a process that asked for it, before other threads attach.
+ * Finds the mask bit of each TPC by launches, for GPUs on which no formula holds. Each launch
+ * leaves out one bit and shows which TPC had no block. Runs in a process that requested it,
+ * before other threads attach.
  */
 #include <errno.h>
 #include "lib/confine/self_check.h"
 
-#define NR_ROUNDS	3	/* launches in which a bit removes the same TPC */
+#define NR_ROUNDS	3	/* launches in which a bit must disable the same TPC */
 #define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
 
 static unsigned int *learn_launches;
 
 /*
- * One launch without the @nth bit of the map: TPCs with a block leave @gone, those with one on each
- * SM join @whole.
+ * Makes a launch without bit number @nth of the map: TPCs with a block are removed from @gone;
+ * those with a block on each SM are added to @whole.
  */
 static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			  void *stream, unsigned int nth, struct gpupart_tpcset *gone,
@@ -32,7 +33,7 @@ static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct pr
 		return err;
 	if (!own.seen || own.outcome != TMD_CONFINED)
 		return ctx_fail(gp, -EPROTO,
-				"the driver's callback did not let mask bit %u be left out",
+				"the driver's callback did not allow leaving out mask bit %u",
 				gpu->driver.map.bit_of_tpc[nth]);
 	++*learn_launches;
 	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
@@ -49,7 +50,7 @@ static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct pr
 	return 0;
 }
 
-/* The TPC that the @nth bit of the map removes, into @tpc; -1 where it removes none. */
+/* Stores the TPC that bit number @nth of the map disables in @tpc; -1 if it disables none. */
 static int learn_bit(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 		     void *stream, unsigned int nth, int *tpc)
 {
@@ -87,7 +88,7 @@ static int learn_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *
 	for (unsigned int bit = 0; bit < nr_bits && !err; bit++) {
 		unsigned int nth = bit % topo->nr_tpcs;
 
-		/* A map is of so many bits as there are TPCs: the next ones. */
+		/* A map has as many bits as TPCs: use the next ones. */
 		for (unsigned int i = 0; !nth && i < topo->nr_tpcs; i++)
 			asked[i] = (bit + i) % nr_bits;
 		if (!nth)
@@ -98,14 +99,14 @@ static int learn_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *
 			continue;
 		if (gpupart_tpcset_has(&found, tpc))
 			return ctx_fail(gp, -EPROTO,
-					"mask bits %u and %u of TMD %s both stand for TPC %d",
+					"mask bits %u and %u of TMD %s both belong to TPC %d",
 					bits[tpc], bit, tmd_layout_name(layout), tpc);
 		gpupart_tpcset_add(&found, tpc);
 		bits[tpc] = bit;
 	}
 	for (tpc = 0; !err && tpc < (int)topo->nr_tpcs; tpc++)
 		if (!gpupart_tpcset_has(&found, tpc))
-			return ctx_fail(gp, -EPROTO, "no mask bit of TMD %s stands for TPC %d",
+			return ctx_fail(gp, -EPROTO, "no mask bit of TMD %s belongs to TPC %d",
 					tmd_layout_name(layout), tpc);
 	return err;
 }

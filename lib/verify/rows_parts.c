@@ -43,8 +43,8 @@ static int row_left_out(struct verify *v)
 }
 
 /*
- * Launches on each of @nr parts of the GPU, as far as they may be used, @shape'd for its number
- * of SMs. @nouns: for the detail (may be NULL).
+ * Makes a launch on each of @nr parts of the GPU, as far as they may be used, with @shape for
+ * its number of SMs. @nouns: for the detail (may be NULL).
  */
 static int parts_ran(struct verify *v,
 		     struct gpupart_tpcset (*part)(const struct gpupart_topology *, unsigned int),
@@ -105,7 +105,9 @@ static int row_ugpus(struct verify *v)
 	return parts_ran(v, gpupart_topology_ugpu, v->topo->nr_ugpus, "uGPUs", NULL);
 }
 
-/* A grid that must be resident at once, of as many blocks as the set has SMs: it fits. */
+/*
+ * A grid whose blocks must all be resident, with one block for each SM of the set, so it fits.
+ */
 static void shape_cooperative(struct probe_launch *launch, unsigned int nr_sms)
 {
 	launch->cooperative = true;
@@ -118,8 +120,8 @@ static int row_cooperative(struct verify *v)
 }
 
 /*
- * Clusters of two blocks fill every set with an even number of SMs. (From four on the
- * driver takes the singletons away itself.)
+ * Clusters of two blocks fill every set with an even number of SMs. (For clusters of four or
+ * more the driver itself avoids the singletons.)
  */
 static void shape_cluster(struct probe_launch *launch, unsigned int nr_sms)
 {

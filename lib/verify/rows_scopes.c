@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rows: each scope that a set can have, and which of them applies. */
+/* Rows: each scope that can have a set, and which of them applies. */
 #include "lib/verify/verify.h"
 
 static int row_process(struct verify *v)
@@ -24,7 +24,7 @@ static int row_limit(struct verify *v)
 	return err ? err : ran;
 }
 
-/* A set on one stream confines that one, and a launch on another goes where it went. */
+/* A set on one stream confines launches on it, and launches on another stream run as before. */
 static int row_stream(struct verify *v)
 {
 	void *stream = v->stream[v->row->stream], *other = v->stream[v->row->other];
@@ -53,7 +53,7 @@ static int row_next(struct verify *v)
 	if (ran)
 		return ran;
 	ran = verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &next, &next);
-	/* Once: the launch after it is the process's again. */
+	/* Only once: the next launch gets the process's set again. */
 	return ran == 1 ? verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &process, NULL) : ran;
 }
 
@@ -77,7 +77,7 @@ static int row_precedence(struct verify *v)
 	return err ? err : ran;
 }
 
-/* limit AND set; and where that is empty the limit alone, counted. */
+/* limit AND set; if that is empty the limit alone, and the launch is counted. */
 static int row_limit_wins(struct verify *v)
 {
 	struct gpupart_tpcset a = verify_third(v, 0), b = verify_third(v, 1);
@@ -90,7 +90,7 @@ static int row_limit_wins(struct verify *v)
 	err = gpupart_limit_set(v->gp, v->gpu, &limit);
 	if (err)
 		return err;
-	/* The set reaches outside the limit: only what is inside counts. */
+	/* The set has TPCs outside the limit: only those inside count. */
 	b = gpupart_tpcset_or(&b, &c);
 	err = gpupart_process_set(v->gp, v->gpu, &b);
 	b = verify_third(v, 1);
@@ -112,8 +112,8 @@ static int row_limit_wins(struct verify *v)
 	  NEEDS_THREE | NEEDS_STREAMS, stream, other }
 
 const struct verify_row verify_rows_scopes[] = {
-	{ "process", "a set of the process confines", row_process, .flags = NEEDS_THREE },
-	{ "limit", "a limit confines", row_limit, .flags = NEEDS_THREE },
+	{ "process", "a set of the process confines it", row_process, .flags = NEEDS_THREE },
+	{ "limit", "a limit confines launches", row_limit, .flags = NEEDS_THREE },
 	FOR_STREAM("blocking", "a blocking", VERIFY_BLOCKING, VERIFY_NON_BLOCKING),
 	FOR_STREAM("non-blocking", "a non-blocking", VERIFY_NON_BLOCKING, VERIFY_PRIORITY),
 	FOR_STREAM("priority", "a priority", VERIFY_PRIORITY, VERIFY_BLOCKING),

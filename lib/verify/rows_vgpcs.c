@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Row: blocks of one cluster share a virtual GPC, so launches find which SMs do. */
+/* Row: blocks of a cluster share a virtual GPC, so launches can find which SMs share one. */
 #include <errno.h>
 #include "lib/verify/verify.h"
 
@@ -10,7 +10,10 @@ static unsigned int group_of(unsigned int *group, unsigned int sm)
 	return sm;
 }
 
-/* One launch with clusters, nothing masked; 0, or 1 where the GPU does not hold this size. */
+/*
+ * Makes one launch with clusters, without a mask; returns 0, or 1 if this size does not fit on
+ * the GPU.
+ */
 static int cluster_launch(struct verify *v, unsigned int size, unsigned int *group)
 {
 	unsigned int seen[32], nr_clusters = v->topo->nr_sms * 2 / size;
@@ -63,7 +66,7 @@ static int row_vgpcs(struct verify *v)
 		nr_groups = 0;
 		for (unsigned int sm = 0; sm < v->topo->nr_sms; sm++)
 			nr_groups += group_of(group, sm) == sm;
-		/* Fewer groups than virtual GPCs: some cluster spanned two. */
+		/* Fewer groups than virtual GPCs: some cluster was in two. */
 		if (nr_groups < nr_vgpcs)
 			break;
 	}

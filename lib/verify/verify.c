@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Proof on the GPU: runs the rows, and puts back what the program had set. Speaks to scopes
- * through the public interface, as a program would.
+ * Proves sets on the GPU: runs the rows, and restores the program's sets. Uses the public
+ * interface for scopes, like a program.
  */
 #include <errno.h>
 #include "lib/confine/self_check.h"
 #include "lib/confine/stream.h"
 #include "lib/verify/verify.h"
 
-/* Why a row cannot be tried here, or NULL. */
+/* The reason why a row cannot run here, or NULL. */
 static const char *row_skip(const struct verify *v, unsigned int needs, unsigned int flags)
 {
-	/* A set might leave nothing of the GPU: such a launch would never end. */
+	/* A set might allow no TPC at all, and such a launch would never end. */
 	if (v->disproven)
-		return "the mask bits did not hold: nothing more is masked";
+		return "the mask bits are wrong: no further launch is masked";
 	if ((needs & SLOW) && (flags & GPUPART_VERIFY_QUICK))
 		return "not in a quick run";
 	if ((needs & NEEDS_ALL) && v->outer)
@@ -25,13 +25,13 @@ static const char *row_skip(const struct verify *v, unsigned int needs, unsigned
 	if ((needs & NEEDS_COOPERATIVE) && !v->cuda->launch_ex)
 		return "this driver has no cuLaunchKernelEx";
 	if ((needs & NEEDS_UGPUS) && !v->topo->nr_ugpus)
-		return "the source does not tell uGPUs";
+		return "the source does not report uGPUs";
 	if ((needs & NEEDS_THREE) && gpupart_tpcset_count(&v->all) < 3)
 		return "fewer than three TPCs may be used";
 	return NULL;
 }
 
-/* Returns how many rows failed. */
+/* Returns the number of rows that failed. */
 static int rows_run(struct verify *v, unsigned int flags,
 		    void (*row)(const struct gpupart_verify_row *row, void *user), void *user)
 {
@@ -47,7 +47,7 @@ static int rows_run(struct verify *v, unsigned int flags,
 			};
 			const char *skip = row_skip(v, v->row->flags, flags);
 
-			/* Each begins with nothing set. */
+			/* Each row starts without sets. */
 			gpupart_process_set(v->gp, v->gpu, NULL);
 			gpupart_next_set(v->gp, v->gpu, NULL);
 			v->detail[0] = 0;
@@ -63,14 +63,14 @@ static int rows_run(struct verify *v, unsigned int flags,
 	return nr_failed;
 }
 
-/* In the probe's context, which is the caller's where that is on this GPU. */
+/* In the probe's context, which is the caller's if that is on this GPU. */
 static void *const default_stream[] = { CUDA_STREAM_LEGACY, CUDA_STREAM_PER_THREAD };
 
 #define NR_DEFAULT_STREAMS (sizeof(default_stream) / sizeof(default_stream[0]))
 
 /*
- * What launches of ours would obey besides what the rows set. None is of a function of the
- * program's, nor on a stream that it created.
+ * Sets other than those of the rows that would apply to our launches. Sets of functions and of
+ * streams that the program created do not apply to any.
  */
 struct kept {
 	struct limit_sets limit;
@@ -100,8 +100,9 @@ static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, stru
 }
 
 /*
- * Past what checks sets: they were good, and where the mask bits were disproven it refuses all.
- * All that can be put back is, whatever failed before: the sentence is of the first.
+ * Bypasses the checks of sets: these sets were valid, and once mask bits are disproven the
+ * checks would refuse all. Restores everything possible, whatever failed before; the error
+ * sentence is that of the first failure.
  */
 static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
 			 const struct kept *kept)
@@ -132,14 +133,14 @@ static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const stru
 	if (kept->has_next)
 		scope_next_put_back(gpu, &kept->next);
 	if (err)
-		return ctx_fail_because(gp, err, "a set could not be put back");
+		return ctx_fail_because(gp, err, "a set could not be restored");
 	return inside ? 0 : ctx_fail(gp, -EPERM,
-			"the limit could not be put back: one from outside was narrowed meanwhile");
+			"the limit could not be restored: the limit from outside was narrowed meanwhile");
 }
 
 /*
- * Rows launch on the default streams, and read records back in order with them: that would
- * end a capture of the program's. A capture of a stream that does not wait for them goes on.
+ * Rows launch on the default streams and read records back in order with them, which would end
+ * a capture of the program. A capture of a stream that does not wait for them is not affected.
  */
 static int nothing_captured(struct gpupart *gp, const struct cuda_api *cuda)
 {
@@ -147,7 +148,7 @@ static int nothing_captured(struct gpupart *gp, const struct cuda_api *cuda)
 
 	for (unsigned int i = 0; i < NR_DEFAULT_STREAMS && !err; i++)
 		err = stream_not_captured(gp, cuda, default_stream[i]);
-	return err ? ctx_fail_because(gp, err, "nothing is verified now") : 0;
+	return err ? ctx_fail_because(gp, err, "verify cannot run now") : 0;
 }
 
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
@@ -167,7 +168,7 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 				    : "verify needs a function for its rows, flags are %#x",
 				flags);
 	if (!gpu->learned)
-		return ctx_fail(gp, -EINVAL, "the GPU at %s was not attached with launches",
+		return ctx_fail(gp, -EINVAL, "the GPU at %s was attached without launches",
 				gpu->driver.topo->info.pci);
 	scope_limit_get(gpu, &limit);
 	v.outer = !gpupart_tpcset_empty(&limit.outer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Proof on the GPU: what the groups of rows share. A row is a claim, tried with launches that
- * record where they ran.
+ * Proof on the GPU: what the groups of rows share. A row is a claim that is tested with
+ * launches that record where they ran.
  */
 #ifndef GPUPART_LIB_VERIFY_VERIFY_H
 #define GPUPART_LIB_VERIFY_VERIFY_H
@@ -14,22 +14,22 @@ struct verify {
 	struct probe *probe;
 	const struct cuda_api *cuda;
 	const struct gpupart_topology *topo;
-	struct gpupart_tpcset all;	/* what may be used: all, or a limit from outside */
+	struct gpupart_tpcset all;	/* what may be used: all TPCs, or a limit from outside */
 	bool outer;			/* there is such a limit */
-	bool disproven;	/* the mask bits are not what the table says: mask nothing more */
+	bool disproven;	/* the mask bits are not those of the table: mask no more launches */
 	void *stream[5];		/* by enum verify_stream */
-	const struct verify_row *row;	/* that is being tried */
+	const struct verify_row *row;	/* the current row */
 	char detail[512];
 };
 
 enum verify_stream {
-	VERIFY_BLOCKING, VERIFY_NON_BLOCKING, VERIFY_PRIORITY,	/* made for this */
+	VERIFY_BLOCKING, VERIFY_NON_BLOCKING, VERIFY_PRIORITY,	/* created for this */
 	VERIFY_LEGACY, VERIFY_PER_THREAD,			/* default streams */
 };
 
 struct verify_row {
 	const char *name, *what;
-	int (*run)(struct verify *v);	/* 1 holds, 0 does not, or -errno */
+	int (*run)(struct verify *v);	/* 1: the claim holds, 0: it does not, or -errno */
 	unsigned int flags;
 	enum verify_stream stream, other;	/* of a row about a stream */
 };
@@ -42,25 +42,25 @@ struct verify_row {
 #define NEEDS_COOPERATIVE 32
 #define SLOW		64
 
-/* The groups, each ended by a row without a name. */
+/* The groups; each ends with a row without a name. */
 extern const struct verify_row verify_rows_parts[], verify_rows_scopes[], verify_rows_vgpcs[],
 	verify_rows_concurrent[];
 
-/* What was seen, for a person. */
+/* What was measured, for the user. */
 __attribute__((format(printf, 2, 3)))
 void verify_detail(struct verify *v, const char *fmt, ...);
 
 /*
- * One launch: did exactly the SMs of @expected run? 1 yes, 0 no with the detail set, or a
- * negative errno. @next is given to each try (may be NULL).
+ * Makes one launch: did exactly the SMs of @expected run? Returns 1, 0 with the detail set, or
+ * a negative errno. @next (may be NULL) is the next-launch set for each try.
  */
 int verify_ran_as(struct verify *v, struct probe_launch *launch,
 		  const struct gpupart_tpcset *expected, const struct gpupart_tpcset *next);
-/* The same of twice as many blocks as there are SMs, on @stream. */
+/* The same with twice as many blocks as SMs, on @stream. */
 int verify_ran(struct verify *v, void *stream, const struct gpupart_tpcset *expected,
 	       const struct gpupart_tpcset *next);
 
-/* Of three disjoint sets of what may be used, the @n'th: the n'th of each three TPCs. */
+/* One of three disjoint sets of what may be used: number @n of every three TPCs. */
 struct gpupart_tpcset verify_third(const struct verify *v, unsigned int n);
 
 #endif

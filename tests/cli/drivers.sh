@@ -39,21 +39,21 @@ while IFS='|' read -r settings words left; do
 	is "$err" "$left" "$settings: left behind"
 done <<END
 none=1|this driver offers no launch callback|
-bytes=0|this driver's callback table is not one that we know: its size is 0, not a multiple of 8 from 56|
-bytes=7|this driver's callback table is not one that we know: its size is 7,|
-bytes=40|this driver's callback table is not one that we know: its size is 40,|
-bytes=48|this driver's callback table is not one that we know: its size is 48,|
-bytes=90|this driver's callback table is not one that we know: its size is 90,|
-bytes=0x40000000|this driver's callback table is not one that we know: its size is 1073741824,|
+bytes=0|this driver's callback table has an unknown size: 0, must be a multiple of 8 from 56|
+bytes=7|this driver's callback table has an unknown size: 7,|
+bytes=40|this driver's callback table has an unknown size: 40,|
+bytes=48|this driver's callback table has an unknown size: 48,|
+bytes=90|this driver's callback table has an unknown size: 90,|
+bytes=0x40000000|this driver's callback table has an unknown size: 1073741824,|
 empty=1|this driver's callback table has no entry 3, 4 or 6|
-cbids=5|this driver's callback table of 96 bytes is not one that we know: launch callback 4 gave 0 and 0 when enabled|
-cbids=3|this driver's callback table of 96 bytes is not one that we know: launch callback 3 gave 1 and 1 when enabled|
-cbids=0|this driver's callback table of 96 bytes is not one that we know: launch callback 0 gave 1 and 1 when enabled|
-refuse=3|this driver's callback table of 96 bytes is not one that we know: launch callback 4 gave 3 and 3 when enabled|
-enable=2|this driver's callback table of 96 bytes is not one that we know: launch callback 2 gave 2 and 2 when enabled|
+cbids=5|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 4 returned 0 and 0|
+cbids=3|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 3 returned 1 and 1|
+cbids=0|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 0 returned 1 and 1|
+refuse=3|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 4 returned 3 and 3|
+enable=2|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 2 returned 2 and 2|
 subscribe=210|another tool has the driver's one place|
 subscribe=801|this driver refused a launch callback: CUDA error (801)|
-cbids=5 unsubscribe=801|the subscription stays until the process ends, entry 4 gave 801|left subscribed
+cbids=5 unsubscribe=801|the subscription stays until the process ends: entry 4 returned 801|left subscribed
 END
 FAKE_DRIVER='' "$try" /dev/null >"$tmp/out"
 is "$? $(grep -c 'cannot be loaded' "$tmp/out")" "1 1" "a file that is no library"

@@ -59,7 +59,7 @@ refused() {
 refused 1 "a register of the runlist at 0xc00000 is refused" --engines -i "$tmp/first"
 refused 1 "chip 0x162: the place of its runlist registers is not known" --engines -i "$tmp/turing"
 echo hello >"$tmp/words"
-refused 1 'wants "0xOFFSET 0xVALUE" or "sample", not: hello' --engines -i "$tmp/words"
+refused 1 'must be "0xOFFSET 0xVALUE" or "sample", not: hello' --engines -i "$tmp/words"
 board gh100-runlists-busy >"$tmp/none"
 refused 1 'has no line "sample"' --engines -i "$tmp/none"
 refused 1 "No such file" --engines -i "$tmp/nosuch"

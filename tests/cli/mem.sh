@@ -220,9 +220,9 @@ is "$status $out" "0 $set 500" "inside a run's set --mem alone takes that set"
 
 # ---------------------------------------------------------------------- invalid input
 refused 125 "--mem '': " run -i $h200 --mem "" -- true
-refused 125 "--mem 5X: '5X' has no unit that is known" run -i $h200 --mem 5X -- true
-refused 125 "--mem 0: '0' is no memory" run -i $h200 --mem 0 -- true
-refused 125 "--mem -1: '-1' is no size" run -i $h200 --mem=-1 -- true
+refused 125 "--mem 5X: '5X' has an unknown unit" run -i $h200 --mem 5X -- true
+refused 125 "--mem 0: '0' is 0 bytes" run -i $h200 --mem 0 -- true
+refused 125 "--mem -1: '-1' is not a size" run -i $h200 --mem=-1 -- true
 refused 125 "--mem 1.5: " run -i $h200 --mem 1.5 -- true
 refused 125 "--mem 99999999T: " run -i $h200 --mem 99999999T -- true
 refused 125 "--mem needs a value" run -i $h200 --mem

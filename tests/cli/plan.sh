@@ -23,7 +23,7 @@ try plan -i $e --tenant a:tpcs=6,gpcs --json
 is "$(set_of a)" 0,8,16,24,62,65 "board e: six TPCs in whole GPCs are its GPC of six"
 try plan -i $e --tenant a:tpcs=6,gpcs,cluster=8 --json
 is "$(set_of a)" 0,8,16,24,62,65 "board e: its virtual GPC of four holds a cluster of 8"
-refused 2 "tenant a: cluster=16 takes 8 TPCs in one GPC, above max=6" \
+refused 2 "tenant a: cluster=16 needs 8 TPCs in one GPC, above max=6" \
 	plan -i $e --tenant a:tpcs=6,gpcs,cluster=16
 # GPC 1 of board b has 8 TPCs, of which 4 are singletons; GPC 5 is the next with 8.
 try plan -i $h200 --tenant a:tpcs=8,gpcs --json
@@ -68,7 +68,7 @@ for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "
 	"a:min=2,tpcs=2" "a:min=010" "a:min=00" "a:mem" "a:mem=" "a:mem=0" "a:mem=20Q" "a:mem=-1G" "a:mem=1G,mem=1G"; do
 	refused 2 "${bad%%:*}" plan -i $h200 "--tenant=$bad"
 done
-refused 2 "tenant a is there twice" plan -i $h200 --tenant a --tenant a
+refused 2 "tenant a is given twice" plan -i $h200 --tenant a --tenant a
 refused 2 "no tenants" plan -i $h200
 # The free home of 8 blocks leaves the GPC of the bound home of 4, which looks larger than it is.
 try plan -i sample:h200-e --tenant t0:cluster=7 --tenant t1:cluster=3,weight=2 --tenant t2:min=18,gpcs \
@@ -104,7 +104,7 @@ refused 2 "--only b" plan -i $h200 --tenant a --only b
 refused 2 "nothing runs on a capture" plan -i $h200 --tenant a --beside
 # shellcheck disable=SC2046 # words
 refused 2 "at most 16" plan -i $h200 $(printf -- '--tenant t%s ' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17)
-refused 2 "does not tell of uGPUs" plan -i "$BUILD/tests/generated/10.capture" --tenant a:apart=b --tenant b
+refused 2 "does not report uGPUs" plan -i "$BUILD/tests/generated/10.capture" --tenant a:apart=b --tenant b
 
 # A file, equal to options; errors are reported with line and key.
 yaml() { printf "$1" >"$tmp/y"; }
@@ -213,7 +213,7 @@ is "$status $out" "0 " "a plan of an earlier version has none"
 yaml 'tenants:\n  a: {min: 8, mem: 20G}\n'
 try plan -i $h200 -f "$tmp/y" --json
 is "$(get "d['tenants'][0]['mem_bytes']")" 21474836480 "mem: in a file of demands"
-wrong 'tenants:\n  a:\n    mem: much\n' "y:3: a.mem: mem=much: 'much' is no size"
+wrong 'tenants:\n  a:\n    mem: much\n' "y:3: a.mem: mem=much: 'much' is not a size"
 refused 2 "--only a: its mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
 refused 125 "must be a file" run -i $h200 --plan "-:a" -- true
 

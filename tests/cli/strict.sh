@@ -194,7 +194,7 @@ is "$status $(tail -n 1 "$tmp/orphan")" "123 kernel=0" "--strict: it is ended, a
 # Out of reach of the report: a violation there would not be detected.
 try run $e -t 0-7 --strict -- env GPUPART_REPORT=/proc/self/fd/999 "$prog" x8
 is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: a report that is not there: cuInit fails"
-has "$err" "gpupart: strict: no CUDA for this process, whose launches are not confined: its run cannot be told of them: /proc/self/fd/999" \
+has "$err" "gpupart: strict: this process cannot use CUDA, because its launches are not confined: they cannot be reported to its run: /proc/self/fd/999" \
 	"and the reason is reported"
 try run $e -t 0-7 --strict --exec -- env GPUPART_REPORT= "$prog" kernel
 is $status 0 "--strict --exec: there is no run to tell"
@@ -208,15 +208,15 @@ apart() {
 	fi
 	try run $e -t 0-7 --strict -- "$@" "$prog" x8
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: $words: cuInit fails"
-	has "$err" "its run cannot be told of them: /proc/" "$words: and the reason is reported"
+	has "$err" "they cannot be reported to its run: /proc/" "$words: and it is said why"
 	try run $e -t 0-7 -- "$@" "$prog" kernel
 	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "without --strict: $words: it runs"
-	has "$err" "gpupart: this process itself reports launches outside of its set: its run cannot be told of them: /proc/" "$words: it says that it is not reported"
+	has "$err" "gpupart: this process itself reports launches outside of its set: they cannot be reported to its run: /proc/" "$words: it says that it is not reported"
 	is "$(grep -c "[0-9] launch.* outside" "$tmp/err")" 0 "and no more where there was none"
 	try run $e -t 0-7 -- "$@" "$prog" x8 kernel x8
 	has "$err" "gpupart: 2 launches outside of TPCs 0-7 (simulated): the first was work_cluster" "$words: it reports its launches itself"
 	try run $e -t 0-7 -- "$@" "$prog" x8 sync kill9
-	has "$err" "gpupart: this process itself reports launches outside of its set: its run cannot be told of them: /proc/" "$words: one that was killed said so before"
+	has "$err" "gpupart: this process itself reports launches outside of its set: they cannot be reported to its run: /proc/" "$words: one that was killed said so before"
 }
 apart "another pid namespace" unshare -pf --mount-proc
 apart "no /proc" unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" "$@"'

@@ -108,7 +108,7 @@ for value in "-n 500%" "-g 99" "-t 0+1"; do
 	is "$status $(tail -n 1 "$tmp/err")" "125 gpupart run: the set includes $config:1: set.y = $value" "@y: $value: says where that is"
 done
 printf 'default.shape = round\n' >"$config"
-refused 125 "$config:1: default.shape = round: wants packed, gpcs, balanced or spread" run $h200 -n 4 -- true
+refused 125 "$config:1: default.shape = round: must be packed, gpcs, balanced or spread" run $h200 -n 4 -- true
 try run $h200 -n 4 --shape packed -- true
 is "$status" 0 "which --shape has no need of"
 try run $h200 -t 4 -- true
@@ -217,9 +217,9 @@ refused 125 "-n 67: only 66 TPCs are left to choose from" run $h200 -n 67 -- tru
 is "$(set_of $h200 -n 20 --shape packed)" "$(set_of $h200 -n 20)" "--shape packed is what -n does"
 is "$(set_of $h200 -n 34 --shape gpcs)" "$(set_of $h200 -g 0-2,7)" "--shape gpcs: four whole GPCs of both uGPUs"
 is "$(set_of $h200 -n 33 --shape balanced)" "$(set_of $h200 -g 0-3)" "--shape balanced: two of each uGPU"
-refused 125 "have 30 TPCs together: 18 or 32 would do" run $h200 -n 30 --shape balanced -- true
+refused 125 "has 30 TPCs: 18 or 32 would do" run $h200 -n 30 --shape balanced -- true
 is "$(set_of $h200 -n 8 --shape spread | tr ',-' '\n\n' | wc -l)" 7 "--shape spread: 4 TPCs of one GPC, and the rest elsewhere"
-refused 125 "--shape round: wants packed, gpcs, balanced or spread" run $h200 -n 4 --shape round -- true
+refused 125 "--shape round: must be packed, gpcs, balanced or spread" run $h200 -n 4 --shape round -- true
 refused 125 "--shape spread: needs -n or --sms" run $h200 -t 4 --shape spread -- true
 refused 2 "--shape spread: needs -n or --sms" set -p 1 --shape spread
 printf 'default.shape = balanced\n' >"$config"
@@ -243,12 +243,12 @@ printf 'tenants:\n  a: {tpcs: 33, shape: balanced}\n  b: min=8\n' >"$tmp/plan.ya
 is "$(plan_of -f "$tmp/plan.yaml" | head -n 1)" "a $(set_of $h200 -g 0-3)" "the same in a file"
 refused 1 "tenant a: min=30,max=30,shape=balanced cannot be met on 66 TPCs" plan $h200 --tenant a:tpcs=30,shape=balanced
 has "$err" "max=32" "and what would do is tried"
-refused 2 "shape=round: wants packed, gpcs, balanced or spread" plan $h200 --tenant a:shape=round
+refused 2 "shape=round: must be packed, gpcs, balanced or spread" plan $h200 --tenant a:shape=round
 for keys in shape=gpcs,gpcs spread,shape=packed pack,shape=spread; do
 	refused 2 "give only one of them" plan $h200 --tenant "a:$keys"
 done
 refused 2 "gpcs and spread: give only one of them, or shape=balanced" plan $h200 --tenant a:gpcs,spread
-refused 2 "shape=balanced takes GPCs of each uGPU" plan $h200 --tenant a:shape=balanced,apart=b --tenant b
+refused 2 "shape=balanced needs GPCs of each uGPU" plan $h200 --tenant a:shape=balanced,apart=b --tenant b
 
 # ------------------------------------------------------------- without a command
 try

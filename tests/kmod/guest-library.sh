@@ -25,9 +25,9 @@ cmp -s /tmp/have /tmp/want
 check $? "gh100-h200-e: uGPU of each TPC is RM's"
 same "$(awk '$1 == "gpc"{printf "%s=%s ", $2, $3}' /tmp/out)" "0=0 1=5 2=1 3=6 4=7 5=2 6=3 7=4 " "its GPCs' physical ones"
 kerneltopo 6 >/tmp/out
-grep -q 'cannot tell the order' /tmp/out
+grep -q 'does not know the order' /tmp/out
 check $? "no order, no topology: $(cat /tmp/out)"
 kerneltopo 0000:99:00.0 >/tmp/out
-grep -q 'knows no GPU 0000:99:00.0' /tmp/out
+grep -q 'has no GPU 0000:99:00.0' /tmp/out
 check $? "a GPU that is not there: $(cat /tmp/out)"
 rmmod gpupart

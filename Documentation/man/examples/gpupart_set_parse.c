@@ -25,5 +25,5 @@ int main(void)
 
 /* Prints:
  * 0,8,16,24,40-43,62-65
- * TPC 66 is not there: this GPU has TPCs 0-65
+ * TPC 66 does not exist: this GPU has TPCs 0-65
  */

@@ -88,7 +88,7 @@ static void child_refused(void)
 	int err = attach(NULL);
 
 	if (strchr(getenv("GPUPART_SIM"), '?'))
-		tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "needs the most GPCs"),
+		tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "needs the chip's maximum"),
 		       "no formula: %d %s", err, err ? gpupart_error(gp) : "");
 	else
 		tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "is not that of TPC") &&

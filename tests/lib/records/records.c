@@ -242,7 +242,7 @@ static void switched_off(void)
 static void slots_busy(void)
 {
 	if (begin())
-		tap_ok(is_off("is in use that should be free"), "slots in use: off");
+		tap_ok(is_off("that should be free is in use"), "slots in use: off");
 }
 
 static void wrong(void)

@@ -119,7 +119,7 @@ static void child_in_row(void)
 		return;
 	begin_in_row = PER_THREAD;
 	err = gpupart_verify(gp, gpu, GPUPART_VERIFY_QUICK, on_row, NULL);
-	tap_ok(err == -EBUSY && strstr(gpupart_error(gp), "could not be put back") && nr_rows > 15,
+	tap_ok(err == -EBUSY && strstr(gpupart_error(gp), "could not be restored") && nr_rows > 15,
 	       "a capture that begins in the last row: %d %s", err, gpupart_error(gp));
 	tap_ok(!cuStreamEndCapture(PER_THREAD, &graph) && graph, "the capture is whole");
 	all_there(false);

@@ -190,13 +190,13 @@ static void test_sizes(void)
 		{ "0.25K", 256 },
 	};
 	static const char *const bad[][2] = {
-		{ "", "no size" }, { "G", "no size" }, { "-1", "no size" }, { " 1", "no size" },
-		{ ".5G", "no size" }, { "5X", "no unit" }, { "5 G", "no unit" },
-		{ "5GiBs", "no unit" },
-		{ "5.G", "no unit" }, { "5Gi", "no unit" }, { "0x10", "no unit" },
+		{ "", "not a size" }, { "G", "not a size" }, { "-1", "not a size" }, { " 1", "not a size" },
+		{ ".5G", "not a size" }, { "5X", "unknown unit" }, { "5 G", "unknown unit" },
+		{ "5GiBs", "unknown unit" },
+		{ "5.G", "unknown unit" }, { "5Gi", "unknown unit" }, { "0x10", "unknown unit" },
 		{ "1.5", "fraction" },
-		{ "1.5B", "fraction" }, { "0", "no memory" }, { "0.0G", "no memory" },
-		{ "1048577T", "too much" }, { "1048576.5T", "too much" },
+		{ "1.5B", "fraction" }, { "0", "0 bytes" }, { "0.0G", "0 bytes" },
+		{ "1048577T", "too large" }, { "1048576.5T", "too large" },
 		{ "99999999999999999999999", "too much" },
 	};
 	uint64_t bytes;

@@ -252,7 +252,7 @@ static struct seen look(const char *name)
 		if (list[i].uid != UID)
 			continue;
 		seen.named += !strcmp(list[i].name, name);
-		if (!list[i].pid && strstr(list[i].problem, "user 54322 has more"))
+		if (!list[i].pid && strstr(list[i].problem, "of user 54322 exceeds"))
 			seen.rest++, seen.claims += list[i].limit[0] || list[i].pci[0];
 	}
 	return seen;

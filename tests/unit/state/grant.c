@@ -137,8 +137,8 @@ static void test_ids(void)
 	struct gpupart_grant grant;
 
 	tap_ok(!node_is_id(NULL) && !node_get(NULL, &grant), "no id is none");
-	tap_ok(gpupart_grant_drop(gp, NULL) == -EINVAL && says("job ''"), "none is dropped");
-	tap_ok(gpupart_grant_drop(gp, "5") == -EINVAL && says("job 5 "), "nor a user's");
+	tap_ok(gpupart_grant_drop(gp, NULL) == -EINVAL && says("grant ''"), "none is dropped");
+	tap_ok(gpupart_grant_drop(gp, "5") == -EINVAL && says("grant 5 "), "nor a user's");
 	tap_ok(!gpupart_grant_drop(gp, "0-77"), "one that is not there is no error");
 	tap_ok(!gpupart_grant_drop(gp, "0-5") && !gpupart_grant_drop(gp, "0-a") &&
 	       grants(NULL, 0) == 0, "the others are dropped");

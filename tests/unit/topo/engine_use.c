@@ -252,7 +252,7 @@ int main(void)
 
 	driver.status = 4;
 	nr = gpupart_engine_uses(gp, NULL, "rm", 0.1, &info, list);
-	tap_ok(nr == -EACCES && strstr(gpupart_error(gp), "root may"), "an ordinary user: %s",
+	tap_ok(nr == -EACCES && strstr(gpupart_error(gp), "try as root"), "an ordinary user: %s",
 	       gpupart_error(gp));
 	tap_ok(!driver.open, "all descriptors are closed");
 	gpupart_close(gp);

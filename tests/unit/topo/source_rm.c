@@ -988,7 +988,7 @@ static void test_errors(void)
 	       "node not readable: -EACCES, not none");
 
 	machine(2);
-	refused("index 2 of 2", "2", -ENODEV, "GPU \"2\" is not there",
+	refused("index 2 of 2", "2", -ENODEV, "GPU \"2\" does not exist",
 		"0 (0000:03:00.0, NVIDIA H200), 1 (0000:0d:00.0, NVIDIA H200)");
 	machine(2);
 	refused("a PCI address that is not there", "0000:7f:00.0", -ENODEV, "0000:7f:00.0",
@@ -1007,7 +1007,7 @@ static void test_errors(void)
 	tap_ok(!try_open("0", &got) && !strcmp(got.info.pci, "0000:0d:00.0") && clean(),
 	       "a GPU that is not ours is passed over: 0 is the next");
 	refused("a GPU that is not ours, by address", "0000:03:00.0", -ENODEV,
-		"0 (0000:0d:00.0, NVIDIA H200); GPU 0000:03:00.0 does not open (status 0x1b, insuf",
+		"0 (0000:0d:00.0, NVIDIA H200); GPU 0000:03:00.0 cannot be opened (status 0x1b, ins",
 		"/dev/nvidiaN");
 
 	machine(1);
@@ -1281,13 +1281,13 @@ static void test_odd(void)
 		void (*how)(uint8_t *);
 		const char *what, *words;
 	} order[] = {
-		{ no_sms, "0 SMs", "tells of 0 SMs" },
-		{ many_sms, "600 SMs", "tells of 600 SMs" },
+		{ no_sms, "0 SMs", "reports 0 SMs" },
+		{ many_sms, "600 SMs", "reports 600 SMs" },
 		{ tpc_300, "TPC 300", "300" },
 		{ gpc_none, "no GPC", "SM 5" },
 		{ gpc_40, "GPC 40", "40" },
-		{ garbage, "garbage", "cannot be" },
-		{ zeros, "all zeros", "cannot be" },
+		{ garbage, "garbage", "inconsistent" },
+		{ zeros, "all zeros", "inconsistent" },
 		{ tpc_count, "65 TPCs told", "65" },
 	};
 
@@ -1296,7 +1296,7 @@ static void test_odd(void)
 		refused(order[i].what, NULL, -EOPNOTSUPP, order[i].words, "0000:0d:00.0");
 	}
 	spoiled(0x20801201, gr_one_sm);
-	refused("more SMs than the design has", NULL, -EOPNOTSUPP, "132 SMs", "of 1 SMs");
+	refused("more SMs than the design has", NULL, -EOPNOTSUPP, "132 SMs", "with 1 SMs");
 
 	spoiled(0x2080121b, illegal);
 	tap_ok(!try_open(NULL, &got) && got.sms[0].vgpc == -1 && got.sms[1].tpc_in_vgpc == -1 &&

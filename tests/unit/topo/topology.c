@@ -233,14 +233,14 @@ static const struct {
 	{ "hex:0x3,00000000", "32-33", NULL },
 	{ "hex:3+tpc:5+7", "0-1,5,7", NULL },
 	{ "0-10:2", "0,2,4,6,8,10", NULL },
-	{ "66", NULL, "TPC 66 is not there: this GPU has TPCs 0-65" },
-	{ "0-66", NULL, "TPC 66 is not there: this GPU has TPCs 0-65" },
-	{ "300", NULL, "TPC 300 is not there: this GPU has TPCs 0-65" },
-	{ "99999999999999999999", NULL, "TPC 99999999999999999999 is not there" },
-	{ "hex:40000000000000000", NULL, "TPC 66 is not there: this GPU has TPCs 0-65" },
-	{ "gpc:8", NULL, "GPC 8 is not there: this GPU has GPCs 0-7" },
-	{ "gpc:0-8", NULL, "GPC 8 is not there" },
-	{ "ugpu:2", NULL, "uGPU 2 is not there: this GPU has uGPUs 0-1" },
+	{ "66", NULL, "TPC 66 does not exist: this GPU has TPCs 0-65" },
+	{ "0-66", NULL, "TPC 66 does not exist: this GPU has TPCs 0-65" },
+	{ "300", NULL, "TPC 300 does not exist: this GPU has TPCs 0-65" },
+	{ "99999999999999999999", NULL, "TPC 99999999999999999999 does not exist" },
+	{ "hex:40000000000000000", NULL, "TPC 66 does not exist: this GPU has TPCs 0-65" },
+	{ "gpc:8", NULL, "GPC 8 does not exist: this GPU has GPCs 0-7" },
+	{ "gpc:0-8", NULL, "GPC 8 does not exist" },
+	{ "ugpu:2", NULL, "uGPU 2 does not exist: this GPU has uGPUs 0-1" },
 	{ "gpc:", NULL, "list of GPCs is empty" },
 	{ "gpc:3-1", NULL, "\"3-1\": the range is reversed, write \"1-3\"" },
 	{ "hex:", NULL, "no digits" },
@@ -296,7 +296,7 @@ static void test_words(void)
 	       "check refuses the empty set");
 	set = gpupart_tpcset_first(68);
 	tap_ok(gpupart_set_check(gp, topo, &set) == -EINVAL &&
-		       !strcmp(gpupart_error(gp), "TPC 66 is not there: this GPU has TPCs 0-65"),
+		       !strcmp(gpupart_error(gp), "TPC 66 does not exist: this GPU has TPCs 0-65"),
 	       "check: %s", gpupart_error(gp));
 	set = gpupart_tpcset_first(66);
 	tap_ok(!gpupart_set_check(gp, topo, &set), "check takes all 66");
@@ -313,7 +313,7 @@ static void test_words(void)
 	gpupart_topology_close(topo);
 	topo = open_capture(generated(15));
 	tap_ok(topo && gpupart_set_parse(gp, topo, "1", &set) == -EINVAL &&
-		       !strcmp(gpupart_error(gp), "TPC 1 is not there: this GPU has TPC 0 only"),
+		       !strcmp(gpupart_error(gp), "TPC 1 does not exist: this GPU has TPC 0 only"),
 	       "one TPC: %s", gpupart_error(gp));
 	gpupart_topology_close(topo);
 }
@@ -502,7 +502,7 @@ static const struct {
 	{ 2, 3, SM(cpc), 32, "SM 2: CPC 32 is out of range", 2 },
 	{ 2, 3, SM(measured_bit), 256, "SM 2: measured bit 256 is out of range (0-255)", 2 },
 	{ 2, 3, SM(virtual_tpc), 256, "SM 2: virtual TPC 256 is out of range", 2 },
-	{ 10, 11, SM(tpc), 6, "SM 10 is of TPC 6 but no SM is of TPC 5", 10 },
+	{ 10, 11, SM(tpc), 6, "SM 10 belongs to TPC 6, but no SM belongs to TPC 5", 10 },
 	{ 4, 5, SM(local_tpc), 0, "TPCs 0 and 2 (SM 4) are both local TPC 0 of GPC 0", 4 },
 	{ 4, 5, SM(tpc_in_vgpc), 0, "TPCs 0 and 2 (SM 4) are both TPC 0 of virtual GPC 0", 4 },
 	{ 4, 5, SM(measured_bit), 4, "TPCs 1 and 2 (SM 4) cannot both have the measured bit 4", 4 },
@@ -574,7 +574,8 @@ static void test_build(void)
 	for (i = 0; i < NR_SMS; i++)
 		sms[i].gpc *= 2;
 	tap_ok(topo_build_blame(gp, &info, sms, NR_SMS, NULL, 0, &topo, &blame) == -EINVAL &&
-		       strstr(gpupart_error(gp), "SM 2 is of GPC 2 but no SM is of GPC 1") &&
+		       strstr(gpupart_error(gp),
+			      "SM 2 belongs to GPC 2, but no SM belongs to GPC 1") &&
 		       blame.sm == 2,
 	       "%s", gpupart_error(gp));
 	small_gpu(sms, map);
@@ -602,7 +603,7 @@ static void test_build(void)
 	/* The GPC map. */
 	map[1].gpc_phys = 2;
 	tap_ok(topo_build_blame(gp, &info, sms, NR_SMS, map, NR_MAP, &topo, &blame) == -EINVAL &&
-		       strstr(gpupart_error(gp), "physical GPC 2 is told of twice") &&
+		       strstr(gpupart_error(gp), "physical GPC 2 is reported twice") &&
 		       blame.gpc_row == 1 && blame.sm == -1,
 	       "%s", gpupart_error(gp));
 	small_gpu(sms, map);
