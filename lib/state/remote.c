@@ -48,10 +48,9 @@ static void on_fault(int sig)
 	sigaction(sig, &before_us, NULL);
 }
 
-/* The signal's mask stays as it is: so nothing has to be restored after a jump. */
 static void catch_faults(void)
 {
-	const struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+	const struct sigaction action = { .sa_handler = on_fault };
 
 	sigaction(SIGBUS, &action, &before_us);
 }
@@ -63,7 +62,7 @@ static int with_block(struct gpupart *gp, struct gpupart_remote *remote,
 {
 	int err;
 
-	if (sigsetjmp(cut_jump, 0)) {
+	if (sigsetjmp(cut_jump, 1)) {
 		err = ctx_fail(gp, -ESRCH, "the memory that process %d shows is cut short",
 			       remote->pid);
 	} else {
