@@ -130,9 +130,10 @@ static bool is_ours(int pid)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-static bool is_unconfined(int pid, bool simulated, bool *hidden)
+/* *@ours: it has the library of this package. */
+static bool is_unconfined(int pid, bool simulated, bool *ours, bool *hidden)
 {
-	bool cuda = false, ours = false;
+	bool cuda = false;
 	char path[32], *line = NULL;
 	size_t room = 0;
 	FILE *file;
@@ -140,14 +141,15 @@ static bool is_unconfined(int pid, bool simulated, bool *hidden)
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	file = fopen(path, "re");
 	*hidden = !file && errno == EACCES;
-	for (int i = 0; file && !ours && i < MAX_LINES && getline(&line, &room, file) > 0; i++) {
+	*ours = false;
+	for (int i = 0; file && !*ours && i < MAX_LINES && getline(&line, &room, file) > 0; i++) {
 		cuda |= !!strstr(line, "/libcuda.so");
-		ours = strstr(line, "/libgpupart-inject.so");
+		*ours = strstr(line, "/libgpupart-inject.so");
 	}
 	free(line);
 	if (file)
 		fclose(file);
-	return cuda && !ours && (simulated || has_device(pid)) && !is_ours(pid);
+	return cuda && !*ours && (simulated || has_device(pid)) && !is_ours(pid);
 }
 
 static void record(struct witness *witness, const struct process_parent *found)
@@ -191,7 +193,7 @@ void witness_look(struct witness *witness, int root, bool simulated)
 	struct process_parent found;
 	struct process first;
 	struct dirent *entry;
-	bool hidden;
+	bool ours, hidden;
 
 	process_find(root, &first);
 	while (memo && proc && (entry = readdir(proc))) {
@@ -203,9 +205,9 @@ void witness_look(struct witness *witness, int root, bool simulated)
 		if (!is_below(&found, root, memo) &&
 		    (found.process.start < first.start || pid == getpid() || !has_report(pid)))
 			continue;
-		if (is_unconfined(pid, simulated, &hidden))
+		if (is_unconfined(pid, simulated, &ours, &hidden))
 			record(witness, &found);
-		else
+		else if (ours)
 			forget(witness, &found.process);
 		if (hidden)
 			note_hidden(witness, &found);

@@ -45,10 +45,9 @@ static void on_fault(int sig)
 	sigaction(sig, &before_us, NULL);
 }
 
-/* SA_NODEFER leaves the signal mask unchanged, so a jump has nothing to restore. */
 static void catch_faults(void)
 {
-	const struct sigaction action = { .sa_handler = on_fault, .sa_flags = SA_NODEFER };
+	const struct sigaction action = { .sa_handler = on_fault };
 
 	sigaction(SIGBUS, &action, &before_us);
 }
@@ -60,7 +59,7 @@ static int with_block(struct gpupart *gp, struct gpupart_remote *remote,
 {
 	int err;
 
-	if (sigsetjmp(cut_jump, 0)) {
+	if (sigsetjmp(cut_jump, 1)) {
 		err = ctx_fail(gp, -ESRCH, "the state page of process %d was truncated",
 			       remote->pid);
 	} else {

@@ -82,6 +82,19 @@ static void __attribute__((noreturn)) chain(int ready, const char *other)
 	stay(ready);
 }
 
+static void become_sleep(int sig)
+{
+	(void)sig;
+	execlp("sleep", "sleep", "60", NULL);
+}
+
+static bool is_sleep(int pid)
+{
+	char text[1024], *name, *rest;
+
+	return read_stat(pid, text, &name, &rest) && !strcmp(name, "sleep");
+}
+
 static char watched[] = "/tmp/gpupart-watched-XXXXXX";
 
 /* Replaces the simulated driver's file. */
@@ -127,6 +140,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1) {
 		map_libcuda();
+		signal(SIGUSR1, become_sleep);
 		stay(atoi(argv[1]));
 	}
 	ready[0] = mkostemp(other, O_CLOEXEC);
@@ -157,6 +171,12 @@ int main(int argc, char **argv)
 	       !witness_is_below(witness.processes[0].process.pid, beside), "it is below");
 	witness_look(&witness, top, true);
 	tap_ok(witness.nr == 1 && witness.processes[0].looks == 2, "and the next time");
+	/* As one that ends, whose memory is gone first, it shows no library. */
+	kill(witness.processes[0].process.pid, SIGUSR1);
+	for (int i = 0; i < 20000 && !is_sleep(witness.processes[0].process.pid); i++)
+		usleep(1000);
+	witness_look(&witness, top, true);
+	tap_ok(witness.processes[0].looks == 2, "without libcuda it is not forgotten");
 	check_watch();
 	kill(-top, SIGKILL);
 	kill(beside, SIGKILL);
