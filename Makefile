@@ -167,7 +167,7 @@ $(B)/obj/%.ptx: %.ptx
 $(B)/obj/cli/trace/gpu.o: cli/trace/trace.ptx
 $(B)/obj/cli/bench/launch.o: cli/bench/kernels.ptx
 # The launch path uses TLS that needs no function call.
-$(B)/obj/lib/driver/callback.o $(B)/obj/lib/confine/launch.o $(B)/obj/lib/confine/lend.o $(B)/obj/lib/confine/scope.o $(B)/obj/lib/confine/graph.o $(B)/obj/lib/confine/graph_nodes.o $(B)/obj/lib/confine/watched_functions.o $(B)/obj/lib/confine/stream.o $(B)/obj/lib/records/ring.o $(B)/obj/lib/memory/calls_begin_end.o: ALL_CFLAGS += -ftls-model=initial-exec
+$(B)/obj/lib/driver/callback.o $(B)/obj/lib/confine/launch.o $(B)/obj/lib/confine/lend.o $(B)/obj/lib/confine/scope.o $(B)/obj/lib/confine/graph.o $(B)/obj/lib/confine/graph_nodes.o $(B)/obj/lib/confine/watched_functions.o $(B)/obj/lib/confine/stream.o $(B)/obj/lib/records/ring.o $(B)/obj/lib/memory/intercept.o: ALL_CFLAGS += -ftls-model=initial-exec
 
 $(PIPE): $(PIPE_OBJ)
 	$(call say,AR,$@)

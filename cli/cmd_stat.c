@@ -170,7 +170,7 @@ static void join(struct session *session)
 			snprintf(row.pci, sizeof(row.pci), "%s", p.pci[g]);
 			stat_add(&session->report, &row);
 		}
-		stat_look(&session->report, false, &left, &due_ns);
+		stat_sample_due(&session->report, false, &left, &due_ns);
 		gpupart_stat_seen(session->stat, n);
 	}
 }
@@ -185,8 +185,8 @@ static void wait_for(struct session *session, pid_t pid)
 
 	for (;;) {
 		join(session);
-		stat_look(report, false, &left, &due_ns);
-		stat_tick(report, seconds_since(session->start_ns));
+		stat_sample_due(report, false, &left, &due_ns);
+		stat_print_intervals(report, seconds_since(session->start_ns));
 		now = process_now_ns();
 		timeout.tv_nsec = due_ns <= now ? 0 : due_ns - now < JOIN_NS ? due_ns - now :
 				  JOIN_NS;
@@ -198,7 +198,7 @@ static void wait_for(struct session *session, pid_t pid)
 	}
 	session->program.seconds = seconds_since(session->start_ns);
 	take_ended(&session->program, wstatus);
-	stat_look(report, true, &left, &due_ns);
+	stat_sample_due(report, true, &left, &due_ns);
 	stat_finish(report);
 }
 

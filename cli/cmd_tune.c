@@ -191,10 +191,10 @@ static int begin(struct tune_run *run, struct wishes *w)
 	live_open_socket(&c->live);
 	live_find(&c->live, true);
 	if (c->live.others.nr)
-		live_tell_others(&c->live, "not used: TPCs of programs that are not tuned:");
+		live_print_others(&c->live, "not used: TPCs of programs that are not tuned:");
 	c->live.others_changed = false;
 	for (unsigned int i = 0; i < w->nr && !status; i++) {
-		run->room[i] = c->old[i] = live_room(&c->live, i);
+		run->room[i] = c->old[i] = live_available(&c->live, i);
 		nr = gpupart_tpcset_count(&run->room[i]);
 		if (nr < w->nr)
 			return usage_error(
@@ -231,7 +231,7 @@ static int tune(struct tune_run *run, struct wishes *w)
 	inner.program = &none;
 	c->calibrating = true;
 	status = control_open(c, &inner, &w->qos) ?: begin(run, w) ?: tune_measure(run);
-	run->applied = !status && w->apply && tune_worth(&run->tune, run->tune.best) >= 0;
+	run->applied = !status && w->apply && tune_value(&run->tune, run->tune.best) >= 0;
 	if (run->applied) {
 		memcpy(c->old, run->tune.best->sets, sizeof(run->tune.best->sets));
 		control_restore(c);

@@ -85,7 +85,7 @@ CLI_QOS_SRC := \
 	cli/qos/kernels.c \
 	cli/qos/live.c \
 	cli/qos/log.c \
-	cli/qos/others.c \
+	cli/qos/other_programs.c \
 	cli/qos/pace.c \
 	cli/qos/replay.c \
 	cli/qos/results.c \
@@ -94,7 +94,7 @@ CLI_QOS_SRC := \
 	cli/qos/show.c \
 	cli/qos/sim.c \
 	cli/qos/svg.c \
-	cli/qos/words.c
+	cli/qos/tenant_options.c
 
 CLI_SIM_SRC := \
 	cli/sim/draw.c \
@@ -118,7 +118,7 @@ CLI_START_SRC := \
 	cli/start/witness.c
 
 CLI_STAT_SRC := \
-	cli/stat/judge.c \
+	cli/stat/verdict.c \
 	cli/stat/running.c \
 	cli/stat/show.c \
 	cli/stat/watch.c
@@ -183,12 +183,12 @@ QOS_SRC := \
 	cli/qos/policy/curve.c \
 	cli/qos/policy/effort.c \
 	cli/qos/policy/guarantee.c \
-	cli/qos/policy/others.c \
+	cli/qos/policy/held.c \
 	cli/qos/policy/place.c \
 	cli/qos/policy/policy.c \
 	cli/qos/policy/progress.c \
 	cli/qos/policy/shape.c \
-	cli/qos/policy/words.c
+	cli/qos/policy/messages.c
 
 # The last files are also in the Slurm plugin.
 CLI_PARTS_SRC := $(CLI_BENCH_SRC) $(CLI_DRAW_SRC) $(CLI_METRICS_SRC) $(CLI_MPS_SRC) $(CLI_PLAN_SRC) \

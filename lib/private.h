@@ -430,7 +430,7 @@ struct gpupart_progress {
 	uint64_t units;
 	uint64_t reports;	/* calls of gpupart_progress_add() */
 	/* CLOCK_MONOTONIC of the last report of units and of a latency; 0: there was none. */
-	uint64_t told_ns, answered_ns;
+	uint64_t reported_ns, answered_ns;
 	uint64_t launches;	/* as in struct gpupart_counters */
 	/* Number of requests by latency; gpupart_latency_least() gives the bounds. */
 	uint64_t latencies[GPUPART_NR_LATENCIES];

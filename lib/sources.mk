@@ -69,7 +69,7 @@ LIB_STATE_SRC := \
 	lib/state/job.c \
 	lib/state/limit.c \
 	lib/state/process.c \
-	lib/state/process_block.c \
+	lib/state/state_page.c \
 	lib/state/progress.c
 
 LIB_STATE_MANAGE_SRC := \
@@ -137,7 +137,7 @@ LIB_MEMORY_SRC := \
 	lib/memory/account.c \
 	lib/memory/allocations.c \
 	lib/memory/call_state.c \
-	lib/memory/calls_begin_end.c \
+	lib/memory/intercept.c \
 	lib/memory/device.c \
 	lib/memory/nvml_usage.c \
 	lib/memory/overhead.c \

@@ -28,7 +28,7 @@ SIM_SRC := \
 	sim/cuda/proc.c \
 	sim/cuda/registered.c \
 	sim/cuda/release.c \
-	sim/cuda/room.c \
+	sim/cuda/vram.c \
 	sim/cuda/stream.c \
 	sim/cuda/tmd_build.c \
 	sim/cuda/tmd_decode.c
@@ -38,7 +38,7 @@ SIM_NVML_SRC := \
 	sim/nvml/kernel.c \
 	sim/nvml/processes.c \
 	sim/nvml/state.c \
-	sim/nvml/told.c
+	sim/nvml/usage_file.c
 
 PIPE_SRC := \
 	sim/pipe/balance.c \
@@ -48,7 +48,7 @@ PIPE_SRC := \
 	sim/pipe/copy.c \
 	sim/pipe/cpu.c \
 	sim/pipe/deadlock.c \
-	sim/pipe/fed.c \
+	sim/pipe/external_feed.c \
 	sim/pipe/frontend.c \
 	sim/pipe/graph.c \
 	sim/pipe/host.c \

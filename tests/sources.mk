@@ -57,7 +57,7 @@ UNIT_SRC := \
 	tests/unit/state/budget.c \
 	tests/unit/state/grant.c \
 	tests/unit/state/limit.c \
-	tests/unit/state/process_block.c \
+	tests/unit/state/state_page.c \
 	tests/unit/state/publish.c \
 	tests/unit/state/ring.c \
 	tests/unit/tmd/layouts.c \
@@ -88,7 +88,7 @@ LIBT_SRC := \
 	tests/lib/confine/trust.c \
 	tests/lib/driver/tools.c \
 	tests/lib/driver/unload.c \
-	tests/lib/driver/untold.c \
+	tests/lib/driver/unreported.c \
 	tests/lib/memory/memory.c \
 	tests/lib/records/graphs.c \
 	tests/lib/records/records.c \
@@ -105,7 +105,7 @@ SIMT_SRC := \
 
 PIPET_SRC := \
 	tests/sim/pipe/driver.c \
-	tests/sim/pipe/fed.c \
+	tests/sim/pipe/external_feed.c \
 	tests/sim/pipe/memory.c \
 	tests/sim/pipe/properties.c \
 	tests/sim/pipe/silicon.c
@@ -168,7 +168,7 @@ TEST_SH := \
 	tests/cli/tune.sh \
 	tests/cli/tutorial.sh \
 	tests/cli/upgrade.sh \
-	tests/cli/words.sh \
+	tests/cli/defaults.sh \
 	tests/kubernetes/operations.sh \
 	tests/kubernetes/protocol.sh \
 	tests/lib/confine/inside.sh \

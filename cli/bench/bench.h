@@ -206,7 +206,7 @@ int neighbour_start(struct neighbour *n, const struct kernel *kernel,
 		    const struct gpupart_tpcset *set);
 int neighbour_stop(struct neighbour *n);
 /* The share of a slot's time during which the neighbour ran; the smallest over all slots. */
-double neighbour_share(const struct neighbour *n, const struct slots *slots, unsigned int nr);
+double neighbour_time_share(const struct neighbour *n, const struct slots *slots, unsigned int nr);
 
 /* ----------------------------------------------------------- cell.c */
 

@@ -63,7 +63,7 @@ int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupar
 	if (err)
 		return err;
 	cell->beside = stats_of(m->us, m->nr);
-	cell->share = neighbour_share(&m->neighbour, &m->slots, m->nr);
+	cell->share = neighbour_time_share(&m->neighbour, &m->slots, m->nr);
 	err = meter_alone(m, victim, set, &again, NULL);
 	cell->nvml[2] = clock_now(m);
 	/*

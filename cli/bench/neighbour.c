@@ -103,7 +103,7 @@ int neighbour_stop(struct neighbour *n)
 	return err;
 }
 
-double neighbour_share(const struct neighbour *n, const struct slots *slots, unsigned int nr)
+double neighbour_time_share(const struct neighbour *n, const struct slots *slots, unsigned int nr)
 {
 	double least = 1;
 

@@ -222,7 +222,7 @@ static int beside_faulty(struct protect *p, const char *where, const struct gpup
 		err = stopped ?: slots_fetch(&p->victim.slots);
 	if (!err)
 		*stats = report_case(p, where, "faulty neighbour",
-				     neighbour_share(&p->faulty, &p->victim.slots, 1));
+				     neighbour_time_share(&p->faulty, &p->victim.slots, 1));
 	return err;
 }
 

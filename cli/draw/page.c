@@ -93,7 +93,7 @@ double page_text_width(unsigned int columns, double size)
 	return columns * size * PALETTE_COLUMN;
 }
 
-void page_words(struct page *page, double x, double size, const char *style, const char *text)
+void page_text(struct page *page, double x, double size, const char *style, const char *text)
 {
 	unsigned int columns = (page->width - MARGIN - x) / (size * PALETTE_COLUMN);
 	char line[4096];
@@ -116,10 +116,10 @@ void page_head(struct page *page, const struct picture *picture)
 	alloc_file_close(plain.file);
 	page->y = MARGIN - 4;
 	if (picture->title)
-		page_words(page, MARGIN, 18, BOLD, picture->title);
+		page_text(page, MARGIN, 18, BOLD, picture->title);
 	rest = text;
 	for (unsigned int i = 0; (line = strsep(&rest, "\n")) && *line; i++)
-		page_words(page, MARGIN, NORMAL, i || picture->title ? "" : BOLD, line);
+		page_text(page, MARGIN, NORMAL, i || picture->title ? "" : BOLD, line);
 	page->y += 10;
 	free(text);
 }
@@ -133,7 +133,7 @@ void page_legend(struct page *page, unsigned int tenant, const char *name, const
 		 PALETTE_INK, " class=\"tenant\"");
 	svg_tag(page->file, MARGIN + SWATCH_WIDTH / 2.0, top + SWATCH_HEIGHT / 2.0, tenant);
 	page->y = top - 4;
-	page_words(page, x, SMALL, BOLD, *name ? name : "(no name)");
+	page_text(page, x, SMALL, BOLD, *name ? name : "(no name)");
 	x += fmax(NAME_WIDTH, page_text_width(picture_columns(name) + 2, SMALL));
 	/* still on one line: put the text to the right of the name */
 	if (page->y < top + 13 && x < page->width / 2)
@@ -141,7 +141,7 @@ void page_legend(struct page *page, unsigned int tenant, const char *name, const
 	else
 		x = MARGIN + SWATCH_WIDTH + 10;
 	if (*text)
-		page_words(page, x, SMALL, "", text);
+		page_text(page, x, SMALL, "", text);
 	page->y = fmax(page->y + 8, top + SWATCH_HEIGHT + 6);
 }
 

@@ -51,7 +51,7 @@ struct page {
 double page_text_width(unsigned int columns, double size);
 
 /* Writes @text from @x on, in as many lines as it needs. */
-void page_words(struct page *page, double x, double size, const char *style, const char *text);
+void page_text(struct page *page, double x, double size, const char *style, const char *text);
 
 /* Writes the title, and the description of the GPU with which the text form also begins. */
 void page_head(struct page *page, const struct picture *picture);

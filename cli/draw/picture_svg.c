@@ -367,13 +367,13 @@ static void draw_tenants(struct drawing *d)
 	if (!gpupart_tpcset_empty(&shared)) {
 		snprintf(text, sizeof(text), "in several sets: TPCs %s",
 			 out_set(list, sizeof(list), d->picture->topo, &shared));
-		page_words(&d->page, MARGIN, NORMAL, "", text);
+		page_text(&d->page, MARGIN, NORMAL, "", text);
 	}
 	if (!gpupart_tpcset_empty(&none)) {
 		snprintf(text, sizeof(text), "in no set: TPCs %s: %s",
 			 out_set(list, sizeof(list), d->picture->topo, &none),
 			 picture_size(size, sizeof(size), d->picture->topo, &none));
-		page_words(&d->page, MARGIN, NORMAL, "", text);
+		page_text(&d->page, MARGIN, NORMAL, "", text);
 	}
 	d->page.y += 4;
 }
@@ -389,7 +389,7 @@ static void draw_example(struct drawing *d)
 		tpc++;
 	snprintf(text, sizeof(text), "v%d: TPC %u is a singleton, the only TPC of virtual GPC %d.",
 		 gpupart_topology_tpc(topo, tpc)->vgpc, tpc, gpupart_topology_tpc(topo, tpc)->vgpc);
-	page_words(&d->page, MARGIN, SMALL, "", text);
+	page_text(&d->page, MARGIN, SMALL, "", text);
 }
 
 /* Explains the signs in the boxes. */
@@ -400,12 +400,12 @@ static void draw_signs(struct drawing *d)
 	char text[160];
 
 	d->page.y += 4;
-	page_words(&d->page, MARGIN, SMALL, "",
+	page_text(&d->page, MARGIN, SMALL, "",
 		   "Each box is a TPC: its number, and below it the %smid numbers of its SMs.");
 	if (layout->singletons)
 		draw_example(d);
 	if (!layout->vgpcs)
-		page_words(&d->page, MARGIN, SMALL, "",
+		page_text(&d->page, MARGIN, SMALL, "",
 			   "Virtual GPCs: not reported by this "
 			   "source.");
 	if (layout->nr_floorswept) {
@@ -417,13 +417,13 @@ static void draw_signs(struct drawing *d)
 			 "its GPC.",
 			 layout->nr_floorswept, layout->nr_floorswept == 1 ? "" : "s", position,
 			 position);
-		page_words(&d->page, MARGIN, SMALL, "", text);
+		page_text(&d->page, MARGIN, SMALL, "", text);
 	}
 	if (!layout->floorswept_told)
-		page_words(&d->page, MARGIN, SMALL, "",
+		page_text(&d->page, MARGIN, SMALL, "",
 			   "Which TPCs are floorswept: not reported by this source.");
 	if (layout->nr_floorswept_gpcs < 0)
-		page_words(&d->page, MARGIN, SMALL, "",
+		page_text(&d->page, MARGIN, SMALL, "",
 			   "Whether GPCs are floorswept: not reported by this source.");
 }
 

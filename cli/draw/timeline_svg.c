@@ -377,7 +377,7 @@ void timeline_words(const struct timeline *t, struct page *page, const char *blo
 			 "of any.",
 			 t->nr_all, block,
 			 timeline_number(slice, sizeof(slice), t->slice_ns, unit_ns), unit);
-	page_words(page, MARGIN, SMALL, "", text);
+	page_text(page, MARGIN, SMALL, "", text);
 }
 
 /* ---------------------------------------------------------- panels of values */

@@ -200,11 +200,11 @@ static void print_floorswept_gpcs(struct out *out, const struct gpupart_topology
 
 	fputs("floorswept GPCs: ", out->file);
 	if (nr < 0) {
-		fputs(OUT_NOT_TOLD "\n", out->file);
+		fputs(OUT_NOT_REPORTED "\n", out->file);
 	} else if (!nr) {
 		fprintf(out->file, "none of %u\n", max);
 	} else if (!nr_known) {
-		fprintf(out->file, "%d of %u; which ones: " OUT_NOT_TOLD "\n", nr, max);
+		fprintf(out->file, "%d of %u; which ones: " OUT_NOT_REPORTED "\n", nr, max);
 	} else {
 		out_numbers(text, sizeof(text), absent, nr_known);
 		fprintf(out->file, "physical %s of %u\n", text, max);
@@ -222,13 +222,16 @@ void topology_text(struct out *out, const struct gpupart_topology *topo)
 	out_gpu_text(out, topo);
 	if (*info->origin)
 		out_wrap(out, 0, "captured:", info->origin);
-	fprintf(out->file, "UUID: %s\n", *info->uuid ? info->uuid : OUT_NOT_TOLD);
-	fprintf(out->file, "MIG: %s\n", info->mig < 0 ? OUT_NOT_TOLD : info->mig ? "on" : "off");
+	fprintf(out->file, "UUID: %s\n", *info->uuid ? info->uuid : OUT_NOT_REPORTED);
+	fprintf(out->file, "MIG: %s\n",
+		info->mig < 0 ? OUT_NOT_REPORTED
+		: info->mig   ? "on"
+			      : "off");
 	print_floorswept_gpcs(out, topo);
 	if (!gpupart_topology_nr_ugpus(topo))
-		fputs("uGPUs: " OUT_NOT_TOLD "\n", out->file);
+		fputs("uGPUs: " OUT_NOT_REPORTED "\n", out->file);
 	if (!gpupart_topology_end_vgpc(topo))
-		fputs("virtual GPCs: " OUT_NOT_TOLD "\n", out->file);
+		fputs("virtual GPCs: " OUT_NOT_REPORTED "\n", out->file);
 	for (unsigned int tpc = 0; tpc < gpupart_topology_nr_tpcs(topo); tpc++)
 		measured += gpupart_topology_tpc(topo, tpc)->measured_bit >= 0;
 	if (measured)
@@ -236,7 +239,7 @@ void topology_text(struct out *out, const struct gpupart_topology *topo)
 			gpupart_topology_nr_tpcs(topo));
 	topology_picture(out, topo);
 	if (!nr) {
-		fputs("GPCs: " OUT_NOT_TOLD "\n", out->file);
+		fputs("GPCs: " OUT_NOT_REPORTED "\n", out->file);
 		print_sms(out, 0, topo, &all);
 	}
 	for (unsigned int i = 0; i < nr; i++) {
@@ -256,7 +259,7 @@ void topology_text(struct out *out, const struct gpupart_topology *topo)
 		print_gpc(out, topo, order[i]);
 	}
 	if (no_phys || no_fuses)
-		fprintf(out->file, "\n%s: " OUT_NOT_TOLD "\n", !no_fuses ? "physical GPCs" :
+		fprintf(out->file, "\n%s: " OUT_NOT_REPORTED "\n", !no_fuses ? "physical GPCs" :
 			no_phys ? "physical GPCs, floorswept positions" : "floorswept positions");
 }
 

@@ -88,7 +88,7 @@ static int add(struct pump *p, const char *bytes, size_t nr)
 {
 	if (p->err)
 		return p->err;
-	if (nr > PUMP_MOST - p->nr)
+	if (nr > ASYNC_WRITER_MAX - p->nr)
 		return EAGAIN;
 	if (nr > p->room - p->nr) {
 		size_t room = 2 * p->room > p->nr + nr ? 2 * p->room : p->nr + nr;
@@ -119,7 +119,7 @@ static ssize_t take(void *arg, const char *bytes, size_t nr)
 	return 0;
 }
 
-struct pump *pump_open(int fd)
+struct pump *async_writer_open(int fd)
 {
 	const cookie_io_functions_t functions = { .write = take };
 	struct pump *p = calloc(1, sizeof(*p));
@@ -146,12 +146,12 @@ struct pump *pump_open(int fd)
 	return NULL;
 }
 
-FILE *pump_file(struct pump *p)
+FILE *async_writer_file(struct pump *p)
 {
 	return p->file;
 }
 
-bool pump_waits(struct pump *p)
+bool async_writer_pending(struct pump *p)
 {
 	bool waits;
 
@@ -177,7 +177,7 @@ static bool ends(struct pump *p)
 	return p->ended || p->chunks == before;
 }
 
-int pump_close(struct pump *p)
+int async_writer_close(struct pump *p)
 {
 	int err = fclose(p->file) ? -errno : 0;
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* most bytes in the buffer; a write beyond it fails with EAGAIN */
-#define PUMP_MOST	(16 << 20)
+#define ASYNC_WRITER_MAX	(16 << 20)
 
 struct pump;
 
@@ -18,14 +18,14 @@ struct pump;
  * Opens a writer to @fd. The caller still owns @fd. Returns NULL if there is no memory or no
  * thread. The caller must not call fork() afterwards.
  */
-struct pump *pump_open(int fd);
-FILE *pump_file(struct pump *pump);
+struct pump *async_writer_open(int fd);
+FILE *async_writer_file(struct pump *pump);
 /* True while the buffer holds data. */
-bool pump_waits(struct pump *pump);
+bool async_writer_pending(struct pump *pump);
 /*
  * Writes the rest, closes the writer and frees it. Gives up after 2 s without any progress.
  * Returns 0, or a negative errno if some of the data was not written.
  */
-int pump_close(struct pump *pump);
+int async_writer_close(struct pump *pump);
 
 #endif

@@ -88,7 +88,7 @@ static int show(const struct control *c, const struct args *args, const struct a
 			fprintf(out.file, "%-12s reported nothing\n", name);
 		else
 			fprintf(out.file, "%-12s alone: %s%s\n", name,
-				qos_number(alone->milli, text, sizeof(text)),
+				qos_format_thousandths(alone->milli, text, sizeof(text)),
 				args->simulated ? "  # simulated" : "");
 	}
 	json_object_set_new(root, "tenants", list);
@@ -109,7 +109,7 @@ static int calibrate_all(struct control *c, const struct args *args)
 	live_open_socket(&c->live);
 	live_find(&c->live, true);
 	if (c->live.others.nr)
-		live_tell_others(&c->live,
+		live_print_others(&c->live,
 				 "these programs also use TPCs, so the solo speeds may be too "
 				 "low:");
 	for (unsigned int i = 0; i < c->setup.nr && !status; i++)

@@ -19,7 +19,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/number.h"
 
-#define PATIENCE_NS	3000000000ull	/* time to end after a request to terminate */
+#define END_TIMEOUT_NS	3000000000ull	/* time to end after a request to terminate */
 
 /* ------------------------------------------------------------------------- set up */
 
@@ -57,7 +57,7 @@ static int read_tenants(struct control *c, const struct args *args)
 	const struct qos_options *options = c->options;
 	struct yaml yaml;
 	int status = options->tenants.nr ?
-			     qos_words_open(&yaml, options, args->program) :
+			     qos_options_open(&yaml, options, args->program) :
 			     yaml_open(&yaml, "-f ", options->file, "a file of tenants");
 
 	if (status)
@@ -68,7 +68,7 @@ static int read_tenants(struct control *c, const struct args *args)
 				 QOS_FILE_CALIBRATE : QOS_FILE_PROGRAMS))
 		status = EXIT_USAGE;
 	else if (options->tenants.nr)
-		qos_words_program(&c->setup, args->program);
+		qos_options_program(&c->setup, args->program);
 	yaml_close(&yaml);
 	return status;
 }
@@ -442,7 +442,7 @@ static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
 void control_end(struct control *c, unsigned int i, pid_t group)
 {
 	struct live_tenant *t = &c->live.tenants[i];
-	uint64_t until = process_now_ns() + PATIENCE_NS;
+	uint64_t until = process_now_ns() + END_TIMEOUT_NS;
 
 	signal_tenant(t, group, SIGTERM);
 	while (t->child && process_now_ns() < until) {

@@ -149,7 +149,7 @@ static void take_tenants(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 		if (!yaml_text(yaml, key, row->name, name))
 			return;
 		if (!check_is_name(name)) {
-			yaml_fail(yaml, key, "tenants: '%.60s': " QOS_NAME_WANTS, name);
+			yaml_fail(yaml, key, "tenants: '%.60s': " QOS_NAME_RULE, name);
 			return;
 		}
 		strcpy(e.tenant.name, name);

@@ -39,14 +39,14 @@ static void count_graphs(struct gpupart_records *records)
 		if (&records->functions[i] != graphs)
 			others += records->functions[i].count;
 	if (graphs)
-		graphs->count = pace_more(records->ended, others);
+		graphs->count = pace_increase(records->ended, others);
 }
 
 uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_look looks[2])
 {
 	struct gpupart_records *before = &looks[0].records, *now = &looks[1].records;
 	double work = 0, known_ns = 0, other_ns = 0, one, longest = 0, part = 0;
-	const uint64_t span = pace_more(now->last_end_ns, before->last_end_ns);
+	const uint64_t span = pace_increase(now->last_end_ns, before->last_end_ns);
 
 	count_graphs(before);
 	count_graphs(now);
@@ -54,8 +54,8 @@ uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_
 		const struct gpupart_records_function *f = &now->functions[i];
 		const struct gpupart_records_function *was = find(before, f->name);
 		const struct gpupart_records_function *row = learn ? NULL : find(alone, f->name);
-		uint64_t count = pace_more(f->count, was ? was->count : 0);
-		uint64_t ns = pace_more(f->ns, was ? was->ns : 0);
+		uint64_t count = pace_increase(f->count, was ? was->count : 0);
+		uint64_t ns = pace_increase(f->ns, was ? was->ns : 0);
 
 		/* A function without a name counts as soon as its name is known. */
 		if (!count || !*f->name)
@@ -74,7 +74,7 @@ uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_
 	 * most.
 	 */
 	if (before->last_end_ns && span)
-		part = work * ((double)pace_more(looks[1].at_ns, looks[0].at_ns) / span - 1);
+		part = work * ((double)pace_increase(looks[1].at_ns, looks[0].at_ns) / span - 1);
 	work += part > longest ? longest : part < -longest ? -longest : part;
 	return work < 0 ? 0 : work < 1e18 ? work : 1e18;
 }

@@ -33,7 +33,7 @@
 static void remove_member(struct live_tenant *t, unsigned int m)
 {
 	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
-		t->rest[k] = pace_add(t->rest[k], pace_rest(&t->members[m].paces[k]));
+		t->rest[k] = pace_add(t->rest[k], pace_remaining(&t->members[m].paces[k]));
 	gpupart_remote_close(t->members[m].remote);
 	gpupart_records_close(t->members[m].records);
 	t->members[m] = t->members[--t->nr_members];
@@ -66,8 +66,8 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 		m->records = NULL;
 	if (!t->adopted || gpupart_remote_progress(cmd_gp, m->remote, &m->last))
 		return;
-	m->paces[LIVE_UNITS].told_ns = m->last.told_ns;
-	m->paces[LIVE_ANSWERS].told_ns = m->last.answered_ns;
+	m->paces[LIVE_UNITS].reported_ns = m->last.reported_ns;
+	m->paces[LIVE_ANSWERS].reported_ns = m->last.answered_ns;
 }
 
 /* Reads the set of its job, which new processes inherit. */
@@ -133,10 +133,10 @@ void live_find(struct live *live, bool now)
 			find_members(live, &live->tenants[i], processes, nr_processes, jobs,
 				     nr_jobs);
 		live_find_others(live, processes, nr_processes, jobs, nr_jobs);
-	} else if (!live->told_unlisted) {
+	} else if (!live->reported_unlisted) {
 		remark("cannot list running programs: tenants may get TPCs that other programs "
 		       "use");
-		live->told_unlisted = true;
+		live->reported_unlisted = true;
 	}
 	free(processes);
 	free(jobs);
@@ -151,7 +151,7 @@ static uint64_t milli(uint64_t units)
 
 static void tell_units(struct live_tenant *t, uint64_t work, uint64_t reports)
 {
-	t->told_milli = pace_add(t->told_milli, work);
+	t->reported_milli = pace_add(t->reported_milli, work);
 	t->reports = pace_add(t->reports, reports);
 	t->ever_units |= !!work;
 }
@@ -177,7 +177,7 @@ static void read_records(struct live_tenant *t, struct live_member *m)
 	now->at_ns = process_now_ns();
 	if (!m->looks[0].at_ns)
 		m->looks[0] = *now;
-	came = m->ended ? pace_more(now->records.ended, m->ended) : 0;
+	came = m->ended ? pace_increase(now->records.ended, m->ended) : 0;
 	m->ended = now->records.ended;
 	t->ended += came;
 	t->since_change += came;
@@ -187,20 +187,20 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 			const struct gpupart_progress *now)
 {
 	struct gpupart_progress *last = &m->last;
-	uint64_t answers = 0, units = pace_more(now->units, last->units);
-	uint64_t reports = pace_more(now->reports, last->reports), came;
+	uint64_t answers = 0, units = pace_increase(now->units, last->units);
+	uint64_t reports = pace_increase(now->reports, last->reports), came;
 
 	for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++) {
-		came = pace_more(now->latencies[b], last->latencies[b]);
+		came = pace_increase(now->latencies[b], last->latencies[b]);
 		answers = pace_add(answers, came);
 		t->latencies[b] = pace_add(t->latencies[b], came);
 	}
-	pace_told(&m->paces[LIVE_UNITS], milli(units), reports, now->told_ns);
-	pace_told(&m->paces[LIVE_ANSWERS], milli(answers), answers, now->answered_ns);
+	pace_report(&m->paces[LIVE_UNITS], milli(units), reports, now->reported_ns);
+	pace_report(&m->paces[LIVE_ANSWERS], milli(answers), answers, now->answered_ns);
 	tell_units(t, milli(units), reports);
-	t->launches += pace_more(now->launches, last->launches);
-	if (reports && last->told_ns && now->told_ns > last->told_ns)
-		count_pauses(t, now->told_ns - last->told_ns, reports);
+	t->launches += pace_increase(now->launches, last->launches);
+	if (reports && last->reported_ns && now->reported_ns > last->reported_ns)
+		count_pauses(t, now->reported_ns - last->reported_ns, reports);
 	if (t->by_records || t->alone)
 		read_records(t, m);
 	else
@@ -212,8 +212,8 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 static void read_lines(struct live_tenant *t)
 {
 	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++) {
-		pace_told(&t->paces[k], t->lines[k].milli, t->lines[k].reports,
-			  t->lines[k].told_ns);
+		pace_report(&t->paces[k], t->lines[k].milli, t->lines[k].reports,
+			  t->lines[k].reported_ns);
 		t->lines[k] = (struct live_lines){ 0 };
 	}
 }
@@ -263,7 +263,7 @@ uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_
 
 static void begin_anew(struct live_tenant *t)
 {
-	t->told_milli = t->reports = t->launches = t->ended = 0;
+	t->reported_milli = t->reports = t->launches = t->ended = 0;
 	memset(t->pauses, 0, sizeof(t->pauses));
 	memset(t->rest, 0, sizeof(t->rest));
 	memset(t->latencies, 0, sizeof(t->latencies));
@@ -311,7 +311,7 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	bool exact[LIVE_NR_KINDS] = { true, true };
 
 	/* Both, so that uncounted work is not carried over. */
-	work[LIVE_UNITS] = take_work(t, LIVE_UNITS, live->read_ns, t->told_milli,
+	work[LIVE_UNITS] = take_work(t, LIVE_UNITS, live->read_ns, t->reported_milli,
 				     &exact[LIVE_UNITS]);
 	work[LIVE_ANSWERS] = take_work(t, LIVE_ANSWERS, live->read_ns, nr, &exact[LIVE_ANSWERS]);
 	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = signed_most(nr) };
@@ -327,17 +327,17 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	}
 	if (tenant->goal == QOS_LATENCY && nr)
 		measured->latency_ns = live_percentile(t->latencies, nr, spec->percentile);
-	measured->valid = !t->gone && (t->nr_members || t->told_milli || nr);
+	measured->valid = !t->gone && (t->nr_members || t->reported_milli || nr);
 	begin_anew(t);
 }
 
 static void forget_paces(struct pace *paces, uint64_t now_ns)
 {
 	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
-		pace_forget(&paces[k], now_ns);
+		pace_discard(&paces[k], now_ns);
 }
 
-void live_forget(struct live *live)
+void live_restart(struct live *live)
 {
 	live_listen(live);
 	live_read(live);
@@ -492,7 +492,7 @@ static void note_line(struct live_lines *lines, uint64_t work)
 {
 	lines->milli = pace_add(lines->milli, work);
 	lines->reports++;
-	lines->told_ns = process_now_ns();
+	lines->reported_ns = process_now_ns();
 }
 
 /* Handles "NAME units 12" or "NAME latency 3.5ms". Returns false for any other line. */

@@ -20,7 +20,7 @@ enum live_kind { LIVE_UNITS, LIVE_ANSWERS, LIVE_NR_KINDS };
 
 /* What arrived on the socket since the last take. */
 struct live_lines {
-	uint64_t milli, reports, told_ns;
+	uint64_t milli, reports, reported_ns;
 };
 
 /* A process of a tenant. */
@@ -57,7 +57,7 @@ struct live_tenant {
 	struct gpupart_records *alone;	/* solo times of kernels; NULL: not used */
 	unsigned int to_learn;	/* takes left in which it runs alone, to learn solo times */
 	/* Sums since the last take. */
-	uint64_t told_milli, reports, launches, ended;
+	uint64_t reported_milli, reports, launches, ended;
 	uint64_t pauses[GPUPART_NR_LATENCIES];	/* histogram of the times between reports */
 	uint64_t rest[LIVE_NR_KINDS];	/* work of processes that ended, thousandths */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
@@ -82,7 +82,7 @@ struct live {
 	/* For programs that are not tenants: others.c. */
 	const struct args *args;
 	struct gpupart_topology *topo;
-	bool has_around, told_everywhere, told_unlisted;
+	bool has_around, reported_everywhere, reported_unlisted;
 	struct gpupart_tpcset around;	/* the set in which this command itself runs */
 	struct qos_others others, to_be;	/* all; those known only from their environment */
 	bool others_changed;		/* since the caller last cleared it */
@@ -103,13 +103,13 @@ void live_find(struct live *live, bool now);
 void live_find_others(struct live *live, const struct gpupart_process *processes,
 		      int nr_processes, const struct gpupart_job *jobs, int nr_jobs);
 /* Prints @what, and which programs have which TPCs. */
-void live_tell_others(const struct live *live, const char *what);
+void live_print_others(const struct live *live, const char *what);
 
 /*
  * The TPCs that tenant @i may have: those of the job around it, without those of programs that
  * are not tenants.
  */
-struct gpupart_tpcset live_room(const struct live *live, unsigned int i);
+struct gpupart_tpcset live_available(const struct live *live, unsigned int i);
 
 /* Reads the lines that arrived on the socket. */
 void live_listen(struct live *live);
@@ -131,7 +131,7 @@ uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_
 			 unsigned int thousandths);
 
 /* Discards what was measured so far. */
-void live_forget(struct live *live);
+void live_restart(struct live *live);
 
 /*
  * Whether reports of tenant @i are about its new set: it has reported often enough since the

@@ -13,7 +13,7 @@
 /* ------------------------------------------------------------------------- values */
 
 struct io {
-	char *why;		/* QOS_WORDS bytes for a message when reading; NULL: writing */
+	char *why; /* QOS_MESSAGE_SIZE bytes for a message when reading; NULL: writing */
 	bool bad;		/* a value was wrong: @why describes the first one */
 };
 
@@ -24,7 +24,7 @@ static void bad(struct io *io, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (io->why && !io->bad)
-		vsnprintf(io->why, QOS_WORDS, fmt, ap);
+		vsnprintf(io->why, QOS_MESSAGE_SIZE, fmt, ap);
 	va_end(ap);
 	io->bad = true;
 }
@@ -144,7 +144,7 @@ static void io_tenant(struct io *io, json_t *o, struct qos_tenant *t, struct qos
 
 	io_text(io, o, "name", t->name, sizeof(t->name));
 	if (!check_is_name(t->name))
-		bad(io, "name '%s': " QOS_NAME_WANTS, t->name);
+		bad(io, "name '%s': " QOS_NAME_RULE, t->name);
 	t->goal = io_name(io, o, "goal", t->goal, goals, 4);
 	io_uint(io, o, "alpha_milli", &t->alpha, 1000);
 	io_number(io, o, "alone_milli", &t->alone, INT64_MAX);
@@ -170,8 +170,8 @@ static void io_measured(struct io *io, json_t *o, struct qos_measured *m)
 	io_number(io, o, "latency_ns", &m->latency_ns, INT64_MAX);
 	if (m->reports || json_object_get(o, "reports"))
 		io_number(io, o, "reports", &m->reports, INT64_MAX);
-	if (m->told || json_object_get(o, "told_milli"))
-		io_number(io, o, "told_milli", &m->told, INT64_MAX);
+	if (m->told || json_object_get(o, "reported_milli"))
+		io_number(io, o, "reported_milli", &m->told, INT64_MAX);
 	if (m->exact || json_object_get(o, "exact"))
 		io_bool(io, o, "exact", &m->exact);
 	if (m->disturbed || json_object_get(o, "disturbed"))

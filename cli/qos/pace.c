@@ -19,27 +19,27 @@ static uint64_t above(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-void pace_told(struct pace *pace, uint64_t work, uint64_t reports, uint64_t told_ns)
+void pace_report(struct pace *pace, uint64_t work, uint64_t reports, uint64_t reported_ns)
 {
 	pace->told = pace_add(pace->told, work);
 	if (!reports)
 		return;
-	if (pace->told_ns && told_ns > pace->told_ns)
-		pace->each_ns = (told_ns - pace->told_ns) / reports;
-	pace->told_ns = told_ns;
+	if (pace->reported_ns && reported_ns > pace->reported_ns)
+		pace->each_ns = (reported_ns - pace->reported_ns) / reports;
+	pace->reported_ns = reported_ns;
 	pace->each = work / reports;
 }
 
 /* Whether unreported work can be estimated at @now_ns. */
 static bool is_known(const struct pace *pace, uint64_t now_ns)
 {
-	return pace->each_ns && above(pace->told_ns, now_ns) <= pace->each_ns &&
-	       above(now_ns, pace->told_ns) / LATE <= pace->each_ns;
+	return pace->each_ns && above(pace->reported_ns, now_ns) <= pace->each_ns &&
+	       above(now_ns, pace->reported_ns) / LATE <= pace->each_ns;
 }
 
 uint64_t pace_part(const struct pace *pace, uint64_t now_ns)
 {
-	uint64_t since = above(now_ns, pace->told_ns);
+	uint64_t since = above(now_ns, pace->reported_ns);
 
 	if (!is_known(pace, now_ns))
 		return 0;
@@ -74,7 +74,7 @@ uint64_t pace_take(struct pace *pace, uint64_t now_ns, bool any, bool *exact)
 	return work;
 }
 
-void pace_forget(struct pace *pace, uint64_t now_ns)
+void pace_discard(struct pace *pace, uint64_t now_ns)
 {
 	uint64_t part = pace_part(pace, now_ns);
 
@@ -86,7 +86,7 @@ void pace_forget(struct pace *pace, uint64_t now_ns)
 	pace->known = is_known(pace, now_ns);
 }
 
-uint64_t pace_rest(const struct pace *pace)
+uint64_t pace_remaining(const struct pace *pace)
 {
 	return above(pace_add(pace->told, pace->owed), pace->ahead);
 }

@@ -75,7 +75,7 @@ void qos_setup_free(struct qos_setup *setup);
 void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board);
 
 /* The same rule as for 'gpupart run --name', because it becomes the name of a job. */
-#define QOS_NAME_WANTS \
+#define QOS_NAME_RULE \
 	"must be 1 to 63 characters from A-Z a-z 0-9 . _ -, and must not start with '-'"
 
 #define qos_fail(...)	cmd_fail("qos", __VA_ARGS__)
@@ -237,8 +237,8 @@ json_t *qos_log_step(const struct qos_session *session, bool swap,
 
 /*
  * Reads a line of a log into @session, except its tenants. Returns false with a message in
- * @why, of QOS_WORDS bytes, if it is not a line of a log. The strings of @setup's tenants are
- * part of @setup.
+ * @why, of QOS_MESSAGE_SIZE bytes, if it is not a line of a log. The strings of @setup's tenants
+ * are part of @setup.
  */
 bool qos_log_read_begin(json_t *line, struct qos_setup *setup, struct qos_session *session,
 			char *why);
@@ -261,10 +261,10 @@ void qos_text_changes(struct out *out, const struct qos_session *session);
 void qos_svg(struct out *out, const struct qos_session *session);
 
 /* "60% of 1200/s alone", "99% within 20 ms". Returns @text. */
-const char *qos_goal_words(const struct qos_tenant *tenant, const struct qos_spec *spec,
+const char *qos_format_goal(const struct qos_tenant *tenant, const struct qos_spec *spec,
 			   char *text, size_t len);
 /* Thousandths as a number: "1234.5". Returns @text. */
-const char *qos_number(uint64_t thousandths, char *text, size_t len);
+const char *qos_format_thousandths(uint64_t thousandths, char *text, size_t len);
 
 /* --------------------------------------------------------------------- commands */
 
@@ -280,9 +280,9 @@ struct qos_options {
  * Writes the options --tenant and --epoch, and @program for the tenant without a job or pid, as
  * the YAML of a file of tenants. Returns 0 or an exit status; if 0, close @yaml. words.c
  */
-int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **program);
+int qos_options_open(struct yaml *yaml, const struct qos_options *options, char **program);
 /* Copies the arguments of @program, which may be any bytes, into @setup. */
-void qos_words_program(struct qos_setup *setup, char **program);
+void qos_options_program(struct qos_setup *setup, char **program);
 
 int qos_replay(const struct args *args, const struct qos_options *options);
 int qos_sim(const struct args *args, const struct qos_options *options);

@@ -58,7 +58,7 @@ static int next_line(struct replay *r)
 static int measure(struct qos_session *s, struct qos_measured *measured)
 {
 	struct replay *r = s->user;
-	char why[QOS_WORDS] = "";
+	char why[QOS_MESSAGE_SIZE] = "";
 	int status = next_line(r);
 
 	s->over = !r->logged;
@@ -84,7 +84,7 @@ static int compare(struct qos_session *s, json_t *now)
 
 static int replay(struct replay *r)
 {
-	char why[QOS_WORDS] = "";
+	char why[QOS_MESSAGE_SIZE] = "";
 	int status = next_line(r);
 
 	if (status)

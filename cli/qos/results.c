@@ -76,10 +76,10 @@ static void empty(struct qos_sink *to)
 
 static int begin_pump(struct qos_sink *to, FILE **file)
 {
-	to->pump = pump_open(fileno(to->file));
+	to->pump = async_writer_open(fileno(to->file));
 	if (!to->pump)
 		return failure("cannot create a thread for output: %s", strerror(errno));
-	*file = pump_file(to->pump);
+	*file = async_writer_file(to->pump);
 	return 0;
 }
 
@@ -111,12 +111,12 @@ FILE *qos_results_shown(struct qos_session *s, bool whole)
 {
 	struct pump *pump = s->args->json ? NULL : s->shown_to.pump;
 
-	return pump && !(whole && pump_waits(pump)) ? pump_file(pump) : NULL;
+	return pump && !(whole && async_writer_pending(pump)) ? async_writer_file(pump) : NULL;
 }
 
 static int end_pump(struct qos_sink *to)
 {
-	int err = to->pump ? pump_close(to->pump) : 0;
+	int err = to->pump ? async_writer_close(to->pump) : 0;
 
 	to->pump = NULL;
 	if (!err)
@@ -175,7 +175,7 @@ void qos_results_close(struct qos_session *s)
 
 	for (unsigned int i = 0; i < 3; i++) {
 		if (all[i]->pump)
-			pump_close(all[i]->pump);
+			async_writer_close(all[i]->pump);
 		if (all[i]->path && all[i]->file)
 			fclose(all[i]->file);
 		if (all[i]->made)

@@ -127,7 +127,7 @@ static void update_others(struct run *run)
 	live->others_changed = false;
 	run->session.others = live->others;
 	run->session.others_changed = true;
-	live_tell_others(live, "TPCs of programs that are not tenants, which tenants do not get:");
+	live_print_others(live, "TPCs of programs that are not tenants, which tenants do not get:");
 }
 
 /* Waits until at least one tenant has drained, or all have. */
@@ -158,7 +158,7 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 	uint64_t now;
 
 	if (run->forget) {
-		live_forget(&c->live);
+		live_restart(&c->live);
 		run->epoch_began_ns = c->live.read_ns;
 		run->forget = false;
 	}

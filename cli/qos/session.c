@@ -59,7 +59,7 @@ static struct gpupart_tpcset held_by_others(const struct qos_session *s)
 int qos_session_begin(struct qos_session *s)
 {
 	const struct qos_setup *setup = s->setup;
-	char why[QOS_WORDS];
+	char why[QOS_MESSAGE_SIZE];
 	int err;
 
 	s->board.held = held_by_others(s);

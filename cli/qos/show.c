@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include "cli/qos/qos.h"
 
-const char *qos_number(uint64_t thousandths, char *text, size_t len)
+const char *qos_format_thousandths(uint64_t thousandths, char *text, size_t len)
 {
 	uint64_t whole = thousandths / 1000, rest = thousandths % 1000;
 
@@ -30,7 +30,7 @@ static const char *time_words(uint64_t ns, char *text, size_t len)
 	return text;
 }
 
-const char *qos_goal_words(const struct qos_tenant *t, const struct qos_spec *spec, char *text,
+const char *qos_format_goal(const struct qos_tenant *t, const struct qos_spec *spec, char *text,
 			   size_t len)
 {
 	char number[48];
@@ -38,10 +38,11 @@ const char *qos_goal_words(const struct qos_tenant *t, const struct qos_spec *sp
 	switch (t->goal) {
 	case QOS_ALPHA:
 		snprintf(text, len, "%u.%u%% of %s/s", t->alpha / 10, t->alpha % 10,
-			 qos_number(t->alone, number, sizeof(number)));
+			 qos_format_thousandths(t->alone, number, sizeof(number)));
 		break;
 	case QOS_RATE:
-		snprintf(text, len, "%s/s", qos_number(t->rate, number, sizeof(number)));
+		snprintf(text, len, "%s/s",
+			 qos_format_thousandths(t->rate, number, sizeof(number)));
 		break;
 	case QOS_LATENCY:
 		snprintf(text, len, "%u.%u%% in %s", spec->percentile / 10, spec->percentile % 10,
@@ -73,10 +74,10 @@ static void tenant_row(struct out *out, const struct qos_session *s, unsigned in
 	const struct qos_verdict *v = &s->now.tenants[i];
 	const struct qos_sum *sum = &s->sums[i];
 
-	qos_number(sum->speed, speed, sizeof(speed));
+	qos_format_thousandths(sum->speed, speed, sizeof(speed));
 	gpupart_tpcset_format_list(&v->set, list, sizeof(list));
 	fprintf(out->file, "%-12s %-20s %-19s %9s %3u %3u-%-3u %-7s %s\n", t->name,
-		qos_goal_words(t, &s->setup->specs[i], goal, sizeof(goal)),
+		qos_format_goal(t, &s->setup->specs[i], goal, sizeof(goal)),
 		met_words(t, sum, met, sizeof(met)), t->goal == QOS_LATENCY ? "-" : speed,
 		v->nr_tpcs, sum->least, sum->most, qos_class_name(v->class), list);
 }

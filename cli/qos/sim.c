@@ -229,12 +229,12 @@ static unsigned int nr_in(const struct qos_board *board, const struct gpupart_tp
 static void give_set(struct plant *plant, unsigned int i, const struct gpupart_tpcset *set)
 {
 	const struct qos_board *board = &plant->session.board;
-	unsigned int nr = plant->cluster[i], best = QOS_NOWHERE + 1, has = 0;
+	unsigned int nr = plant->cluster[i], best = QOS_UNKNOWN_PLACE + 1, has = 0;
 	struct gpupart_tpcset wide = *set;
 
-	for (unsigned int vgpc = 0; vgpc <= QOS_NOWHERE; vgpc++)
+	for (unsigned int vgpc = 0; vgpc <= QOS_UNKNOWN_PLACE; vgpc++)
 		if (nr_in(board, NULL, vgpc) >= nr &&
-		    (best > QOS_NOWHERE || nr_in(board, set, vgpc) > has)) {
+		    (best > QOS_UNKNOWN_PLACE || nr_in(board, set, vgpc) > has)) {
 			best = vgpc;
 			has = nr_in(board, set, vgpc);
 		}

@@ -138,7 +138,7 @@ static void draw_tenant(struct plot *plot, unsigned int tenant)
 		timeline_panel(&plot->panel, TENANT_HEIGHT, most + most / 20, title);
 		draw_scale(plot, most, 4, true);
 	} else {
-		qos_goal_words(t, &plot->s->setup->specs[tenant], goal, sizeof(goal));
+		qos_format_goal(t, &plot->s->setup->specs[tenant], goal, sizeof(goal));
 		snprintf(title, sizeof(title),
 			 "%s  %s: progress relative to its goal (%s), met in %u of %u epochs",
 			 picture_tag(tenant, tag), t->name, goal, sum->met, sum->heard);
@@ -170,12 +170,12 @@ static void draw_legend(const struct plot *plot)
 
 		gpupart_tpcset_format_list(&now->set, list, sizeof(list));
 		snprintf(text, sizeof(text), "%s; %s%s; TPCs at the end: %s",
-			 qos_goal_words(&setup->tenants[i], &setup->specs[i], goal, sizeof(goal)),
+			 qos_format_goal(&setup->tenants[i], &setup->specs[i], goal, sizeof(goal)),
 			 now->class ? qos_class_name(now->class) : "class not known",
 			 now->class ? "-intensive" : "", *list ? list : "none");
 		page_legend(plot->panel.page, i, setup->tenants[i].name, text);
 	}
-	page_words(plot->panel.page, MARGIN, SMALL, "",
+	page_text(plot->panel.page, MARGIN, SMALL, "",
 		   "A triangle marks an epoch in which the goal was missed, a gap in a line one "
 		   "without a signal.");
 }
@@ -188,10 +188,10 @@ void qos_svg(struct out *out, const struct qos_session *session)
 
 	page_begin(&page);
 	plot.panel.to = begin_of(&plot, session->nr_epochs ? session->nr_epochs : 1);
-	page_words(&page, MARGIN, 18, BOLD, "QoS: goals, progress and TPCs over time");
+	page_text(&page, MARGIN, 18, BOLD, "QoS: goals, progress and TPCs over time");
 	snprintf(text, sizeof(text), "%s, %u TPCs, %u epochs of %g ms", session->gpu,
 		 session->board.nr_tpcs, session->nr_epochs, session->setup->epoch_ns / 1e6);
-	page_words(&page, MARGIN, NORMAL, "", text);
+	page_text(&page, MARGIN, NORMAL, "", text);
 	draw_shares(&plot);
 	for (unsigned int i = 0; i < session->setup->nr; i++)
 		draw_tenant(&plot, i);

@@ -331,7 +331,7 @@ static void draw_legend(const struct blocks *b, struct page *page)
 		}
 	strcpy(text, "Streams: ");
 	describe_streams(b, text + strlen(text), sizeof(text) - strlen(text));
-	page_words(page, MARGIN, SMALL, "", text);
+	page_text(page, MARGIN, SMALL, "", text);
 	timeline_words(&b->t, page, "simulated blocks");
 	for (unsigned int i = 0; i < pipe->nr_gpus; i++) {
 		struct gpupart_tpcset idle = timeline_idle(&b->t, i);
@@ -343,14 +343,14 @@ static void draw_legend(const struct blocks *b, struct page *page)
 			 pipe->nr_gpus > 1 ? " of GPU " : "",
 			 pipe->nr_gpus > 1 ? scenario->gpu_names[i] : "", list);
 		if (*list)
-			page_words(page, MARGIN, SMALL, "", text);
+			page_text(page, MARGIN, SMALL, "", text);
 	}
 	if (in_turn)
-		page_words(page, MARGIN, SMALL, "",
+		page_text(page, MARGIN, SMALL, "",
 			   "Processes use the GPU in turn: a box "
 			   "continues while its process waits for its turn.");
 	if (made_up)
-		page_words(page, MARGIN, SMALL, "", "The GPCs of this board are not known: "
+		page_text(page, MARGIN, SMALL, "", "The GPCs of this board are not known: "
 			   "rows are in the order of TPCs.");
 }
 
@@ -360,14 +360,14 @@ static void draw(struct blocks *b, struct page *page, const char *title)
 
 	page->y = MARGIN - 4;
 	if (title && *title)
-		page_words(page, MARGIN, 18, BOLD, title);
+		page_text(page, MARGIN, 18, BOLD, title);
 	if (b->run->name) {
 		snprintf(text, sizeof(text), "run %s", b->run->name);
-		page_words(page, MARGIN, NORMAL, BOLD, text);
+		page_text(page, MARGIN, NORMAL, BOLD, text);
 	}
 	for (unsigned int i = 0; i < b->run->scenario.pipe.nr_gpus; i++) {
 		describe_gpu(b, i, text, sizeof(text));
-		page_words(page, MARGIN, NORMAL, "", text);
+		page_text(page, MARGIN, NORMAL, "", text);
 	}
 	page->y += 10;
 	timeline_svg(&b->t, page);

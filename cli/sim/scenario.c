@@ -91,7 +91,7 @@ void scenario_take_process(struct yaml *yaml, const struct yaml_key *key, yaml_n
 
 /* ----------------------------------------------------------------------- sections */
 
-unsigned int scenario_place(struct scenario *s, const yaml_node_t *node, const char *what,
+unsigned int scenario_find_index(struct scenario *s, const yaml_node_t *node, const char *what,
 			    const struct section *section)
 {
 	const char *entry = *(char **)((char *)s + section->list), *name;
@@ -109,10 +109,10 @@ unsigned int scenario_place(struct scenario *s, const yaml_node_t *node, const c
 	return 0;
 }
 
-void scenario_take_place(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
+void scenario_take_index(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
 			 void *to)
 {
-	*(unsigned int *)to = scenario_place(yaml->context, node, key->name, key->with);
+	*(unsigned int *)to = scenario_find_index(yaml->context, node, key->name, key->with);
 }
 
 static void take_section(struct yaml *yaml, const struct yaml_key *row, yaml_node_t *map, void *to)
@@ -440,7 +440,7 @@ static void take_node_name(struct yaml *yaml, const struct yaml_key *key, yaml_n
 }
 
 static const struct yaml_key node_keys[] = {
-	{ "kernel", .take = scenario_take_place, YAML_AT(struct pipe_node, kernel),
+	{ "kernel", .take = scenario_take_index, YAML_AT(struct pipe_node, kernel),
 	  .with = &scenario_kernels, .required = "" },
 	{ "after", .take = take_after },
 	{ "node", .take = take_node_name },
@@ -509,7 +509,7 @@ static const struct section gpus = {
 };
 
 static const struct yaml_key stream_keys[] = {
-	{ "gpu", .take = scenario_take_place, YAML_AT(struct pipe_stream, gpu), .with = &gpus },
+	{ "gpu", .take = scenario_take_index, YAML_AT(struct pipe_stream, gpu), .with = &gpus },
 	{ "process", .take = scenario_take_process, YAML_AT(struct pipe_stream, process),
 	  .always = true },
 	{ "priority", .take = take_priority },

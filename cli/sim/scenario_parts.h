@@ -27,7 +27,7 @@ void *scenario_new(struct scenario *s, size_t nr, size_t size);
  * The index of the entry of @section that @node names; 0 after an error message if there is
  * none.
  */
-unsigned int scenario_place(struct scenario *s, const yaml_node_t *node, const char *what,
+unsigned int scenario_find_index(struct scenario *s, const yaml_node_t *node, const char *what,
 			    const struct section *section);
 /*
  * The index of the name of @node among *@nr names. A new name is added if there are fewer than
@@ -38,7 +38,7 @@ unsigned int scenario_add(struct scenario *s, const yaml_node_t *node, const cha
 
 /* Functions for tables of keys: */
 /* stores the index in the section @key->with; */
-void scenario_take_place(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
+void scenario_take_index(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
 			 void *to);
 /* stores the number of a process, which it creates if it is new; "main" if @node is NULL; */
 void scenario_take_process(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,

@@ -10,7 +10,7 @@
 
 static unsigned int find_stream(struct scenario *s, const yaml_node_t *node, const char *what)
 {
-	unsigned int i = scenario_place(s, node, what, &scenario_streams);
+	unsigned int i = scenario_find_index(s, node, what, &scenario_streams);
 	const struct pipe_stream *stream;
 
 	/* After an error the stream may not exist. */
@@ -91,9 +91,9 @@ static const struct {
 	enum pipe_step_kind kind;
 	struct yaml_key keys[4];
 } kinds[] = {
-	{ PIPE_LAUNCH, { { "launch", .take = scenario_take_place, STEP(what),
+	{ PIPE_LAUNCH, { { "launch", .take = scenario_take_index, STEP(what),
 			   .with = &scenario_kernels }, ON, SET } },
-	{ PIPE_GRAPH, { { "graph", .take = scenario_take_place, STEP(what),
+	{ PIPE_GRAPH, { { "graph", .take = scenario_take_index, STEP(what),
 			  .with = &scenario_graphs }, ON, SET } },
 	{ PIPE_COPY, { { "copy", YAML_BYTES, STEP(amount), 0, 1ull << 50 },
 		       { "to", YAML_WORD, STEP(way), .wants = ": must be gpu or host",

@@ -94,20 +94,20 @@ int running_watch(struct stat_report *report)
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	status = stat_look(report, true, &left, &due_ns);
+	status = stat_sample_due(report, true, &left, &due_ns);
 	/* The report begins with the first sample. */
 	start_ns = process_now_ns();
 	while (!status && left && !interrupted && seconds < report->seconds) {
-		status = stat_look(report, false, &left, &due_ns);
+		status = stat_sample_due(report, false, &left, &due_ns);
 		now = process_now_ns();
 		seconds = (now - start_ns) / 1e9;
 		if (status)
 			break;
-		stat_tick(report, seconds);
+		stat_print_intervals(report, seconds);
 		if (left && due_ns > now)
 			nanosleep(&(struct timespec){ .tv_nsec = due_ns - now }, NULL);
 	}
-	status = status ?: stat_look(report, true, &left, &due_ns);
+	status = status ?: stat_sample_due(report, true, &left, &due_ns);
 	stat_finish(report);
 	return status;
 }

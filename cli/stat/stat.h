@@ -66,10 +66,10 @@ int stat_add(struct stat_report *report, const struct gpupart_process *process);
  * Samples all rows that are due, or all if @all. *left is the number that have not ended,
  * *due_ns the time of the next sample. Returns 0 or an exit status.
  */
-int stat_look(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns);
+int stat_sample_due(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns);
 
 /* Prints the lines of --interval up to @seconds. */
-void stat_tick(struct stat_report *report, double seconds);
+void stat_print_intervals(struct stat_report *report, double seconds);
 /* Completes the report after the last sample. */
 void stat_finish(struct stat_report *report);
 void stat_drop(struct stat_report *report);

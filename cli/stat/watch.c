@@ -59,7 +59,7 @@ static int look(struct stat_row *row)
 	return 0;
 }
 
-int stat_look(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns)
+int stat_sample_due(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns)
 {
 	const uint64_t now = process_now_ns();
 	int status = 0, failed;
@@ -79,7 +79,7 @@ int stat_look(struct stat_report *report, bool all, unsigned int *left, uint64_t
 	return status;
 }
 
-void stat_tick(struct stat_report *report, double seconds)
+void stat_print_intervals(struct stat_report *report, double seconds)
 {
 	if (!report->interval || seconds < report->next)
 		return;

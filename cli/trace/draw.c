@@ -113,13 +113,13 @@ static void draw_words(const struct timeline *t, struct page *page, const struct
 		page_legend(page, i, t->names[i], text);
 	}
 	timeline_words(t, page, "blocks");
-	page_words(page, MARGIN, SMALL, "", "Times are %globaltimer at a block's start and end. "
+	page_text(page, MARGIN, SMALL, "", "Times are %globaltimer at a block's start and end. "
 		   "Letters at the right edge name the sets with a block on that TPC; + means "
 		   "more than two.");
 	snprintf(text, sizeof(text), "No block on TPCs %s",
 		 out_set(list, sizeof(list), topo, &idle));
 	if (!gpupart_tpcset_empty(&idle))
-		page_words(page, MARGIN, SMALL, "", text);
+		page_text(page, MARGIN, SMALL, "", text);
 }
 
 void trace_svg(struct out *out, const struct trace *trace)

@@ -80,7 +80,7 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 			   tune->nr_tpcs);
 }
 
-void tune_sum_up(struct tune *tune, struct tune_candidate *x)
+void tune_compute(struct tune *tune, struct tune_candidate *x)
 {
 	double sorted[TUNE_SLICES], all[TUNE_MOST];
 	unsigned int nr;
@@ -130,7 +130,7 @@ double tune_share(const struct tune *tune, const struct tune_candidate *x, unsig
 	return tune->alone[i] > 0 ? x->speed[i] / tune->alone[i] : 0;
 }
 
-double tune_worth(const struct tune *tune, const struct tune_candidate *x)
+double tune_value(const struct tune *tune, const struct tune_candidate *x)
 {
 	const struct qos_tenant *goal = &tune->goal;
 	const unsigned int of = tune->of;
@@ -160,7 +160,7 @@ unsigned int tune_best(struct tune *tune, struct tune_candidate **best, unsigned
 
 		if (x->state != TUNE_MEASURED)
 			continue;
-		for (at = nr; at && tune_worth(tune, x) > tune_worth(tune, best[at - 1]); at--)
+		for (at = nr; at && tune_value(tune, x) > tune_value(tune, best[at - 1]); at--)
 			if (at < most)
 				best[at] = best[at - 1];
 		if (at < most)

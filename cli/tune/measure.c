@@ -36,7 +36,7 @@ static int watch(struct tune_run *run, uint64_t until_ns)
 	live_read(live);
 	live_find(live, false);
 	if (live->others_changed)
-		live_tell_others(live, "TPCs of other programs, which candidates do not use:");
+		live_print_others(live, "TPCs of other programs, which candidates do not use:");
 	live->others_changed = false;
 	for (unsigned int i = 0; i < run->tune.nr; i++) {
 		const struct live_tenant *t = &live->tenants[i];
@@ -127,7 +127,7 @@ static void take_slice(struct tune_run *run, struct tune_candidate *x, struct ti
 		x->slices[i][x->nr_slices] = m.work * 1e6 / ns;
 	}
 	x->nr_slices++;
-	tune_sum_up(&run->tune, x);
+	tune_compute(&run->tune, x);
 }
 
 /*
@@ -172,7 +172,7 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 		for (unsigned int i = 0; i < run->tune.nr; i++)
 			drained &= live_settled(live, i, ns / 4);
 	}
-	live_forget(live);
+	live_restart(live);
 	settled = process_now_ns();
 	x->state = TUNE_MEASURED;
 	x->nr_slices = 0;
@@ -202,7 +202,7 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 		x->state = status ? TUNE_WAITING : TUNE_STALLED;
 	if (!status && stalled >= 0)
 		status = resume(run, stalled);
-	tune_sum_up(&run->tune, x);
+	tune_compute(&run->tune, x);
 	return status;
 }
 
@@ -239,7 +239,7 @@ static int measure_all(struct tune_run *run)
 	/* The times of other candidates come from too few requests. */
 	for (unsigned int n = 0; n < nr && !status; n++)
 		if (best[n]->state == TUNE_MEASURED &&
-		    (!tune->best || tune_worth(tune, best[n]) > tune_worth(tune, tune->best)))
+		    (!tune->best || tune_value(tune, best[n]) > tune_value(tune, tune->best)))
 			tune->best = best[n];
 	control_restore(&run->c);
 	return status ?: tune->best ? 0 : failure("no candidate could be measured completely");

@@ -70,7 +70,7 @@ static json_t *make_report(const struct tune_run *run)
 
 		add_row(run, table, series[c->shape], gpupart_shape_name(c->shape), c);
 		equal += c != tune->best && c->state == TUNE_MEASURED &&
-			 tune_worth(tune, c) >= tune_worth(tune, tune->best) - noise;
+			 tune_value(tune, c) >= tune_value(tune, tune->best) - noise;
 	}
 	report_mark(report_series(chart, "the best"), tune->nr > 1 ? tune->best->speed[0] :
 		    gpupart_tpcset_count(&tune->best->sets[0]), tune->best->speed[tune->nr - 1],
@@ -88,7 +88,7 @@ static json_t *make_report(const struct tune_run *run)
 				: 0);
 	report_mean(report,
 		    "The best for %s%s: %s. %u others are worse by less than the noise.",
-		    run->goal, tune_worth(tune, tune->best) < 0 ? ", which no candidate "
+		    run->goal, tune_value(tune, tune->best) < 0 ? ", which no candidate "
 					  "reaches" : "",
 		    gpupart_shape_name(tune->best->shape), equal);
 	for (unsigned int i = 0; i < tune->nr; i++)
@@ -121,7 +121,7 @@ static json_t *make_plan(const struct tune_run *run)
 
 int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 {
-	bool met = tune_worth(&run->tune, run->tune.best) >= 0;
+	bool met = tune_value(&run->tune, run->tune.best) >= 0;
 	json_t *report = make_report(run), *root = out_json_new("tune", run->args->simulated);
 	json_t *best = json_object();
 	struct args args = *run->args;

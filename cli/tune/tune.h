@@ -70,12 +70,12 @@ struct tune_run {
 int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr);
 /* Computes the speeds and noise of @x from its slices, and updates those of @tune. */
-void tune_sum_up(struct tune *tune, struct tune_candidate *x);
+void tune_compute(struct tune *tune, struct tune_candidate *x);
 /* Whether a measured candidate is better than @x in everything, by more than the noise. */
 bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x);
 double tune_share(const struct tune *tune, const struct tune_candidate *x, unsigned int i);
 /* The value of @x for the goal: higher is better, below 0 the goal is not met. */
-double tune_worth(const struct tune *tune, const struct tune_candidate *x);
+double tune_value(const struct tune *tune, const struct tune_candidate *x);
 /* Stores up to @most measured candidates in @best, the best first. Returns their number. */
 unsigned int tune_best(struct tune *tune, struct tune_candidate **best, unsigned int most);
 

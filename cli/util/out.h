@@ -35,7 +35,7 @@ bool out_is_svg(const char *path);
 /* -------------------------------------------------------- text: out_text.c */
 
 #define OUT_COLUMNS 80
-#define OUT_NOT_TOLD "not reported by this source"
+#define OUT_NOT_REPORTED "not reported by this source"
 #define OUT_SET_STRLEN (GPUPART_TPCSET_STRLEN + 256)
 
 /*

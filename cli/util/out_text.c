@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes results as text in 80 columns (rows in 100), legible without colour. OUT_NOT_TOLD stands
- * for a value that the source lacks.
+ * Writes results as text in 80 columns (rows in 100), legible without colour. OUT_NOT_REPORTED
+ * stands for a value that the source lacks.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -96,8 +96,9 @@ void out_gpu_text(struct out *out, const struct gpupart_topology *topo)
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
 	char source[280];
 
-	fprintf(out->file, "%s%s%s%s", out->bold, *info->name ? info->name :
-		"GPU (name " OUT_NOT_TOLD ")", out->plain, info->simulated ? " (simulated)" : "");
+	fprintf(out->file, "%s%s%s%s", out->bold,
+		*info->name ? info->name : "GPU (name " OUT_NOT_REPORTED ")", out->plain,
+		info->simulated ? " (simulated)" : "");
 	if (*info->pci)
 		fprintf(out->file, ", %s", info->pci);
 	if (*info->driver)

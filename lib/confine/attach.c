@@ -21,7 +21,7 @@
 #include "lib/state/grant.h"
 #include "lib/state/job.h"
 #include "lib/state/process.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(attach_lock);
@@ -34,7 +34,7 @@ static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const 
 	int count, result = cuda->device_count(&count);
 
 	if (result)
-		return ctx_fail(gp, -ENODEV, "cuDeviceGetCount: %s", cuda_words(cuda, result));
+		return ctx_fail(gp, -ENODEV, "cuDeviceGetCount: %s", cuda_strerror(cuda, result));
 	for (int i = 0; i < count; i++) {
 		char found[20];
 
@@ -122,7 +122,7 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 	result = cuda->device_count(&count);
 	if (result || !count)
 		return ctx_fail(gp, -ENODEV, "CUDA shows no GPU to this process: %s",
-				cuda_words(cuda, result));
+				cuda_strerror(cuda, result));
 	if (selector) {
 		int err = device_number(gp, selector, &device);
 
@@ -135,7 +135,7 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 	result = driver_device_pci(cuda, device, pci);
 	if (result)
 		return ctx_fail(gp, -ENODEV, "cuDeviceGetPCIBusId of device %d: %s", device,
-				cuda_words(cuda, result));
+				cuda_strerror(cuda, result));
 	return topo_rm_open(gp, pci, topo);
 }
 
@@ -188,7 +188,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	gpu->check.streams = "not attached yet";
 	gpu->check.graphs = "not attached yet";
 	gpu->driver.compute_class = compute_class;
-	gpu->shared = control_add_gpu(&topo->info, gpupart_topology_hash(topo));
+	gpu->shared = state_add_gpu(&topo->info, gpupart_topology_hash(topo));
 	if (!gpu->shared) {
 		err = ctx_fail(gp, -ENOMEM, "out of memory for a GPU");
 		goto free_gpu;
@@ -207,7 +207,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	return 0;
 
 drop_gpu:
-	control_drop_gpu(gpu->shared);
+	state_remove_gpu(gpu->shared);
 free_gpu:
 	free(gpu);
 close_topo:
@@ -327,7 +327,7 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	const struct environment outside = environment_read();
 	const char *pci = gpu->driver.topo->info.pci;
 	struct gpupart_tpcset set, other, both;
-	struct node_limit given;
+	struct grant_limit given;
 	bool found, bound;
 	int err;
 
@@ -340,11 +340,11 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	 * A program that changes the job writes its record first and then looks for this
 	 * process, so at least one side sees the other.
 	 */
-	control_lock();
+	state_page_lock();
 	if (found && outside.job && job_limit(outside.job, pci, &other) &&
 	    !gpu_may_set(NULL, gpu, &other))
 		set = other;
-	bound = node_limit(geteuid(), pci, NULL, &given);
+	bound = grant_limit(geteuid(), pci, NULL, &given);
 	if (bound && gpupart_tpcset_empty(&given.tpcs)) {
 		err = ctx_fail(gp, -EUSERS, GRANT_HIDDEN);
 		goto unlock;
@@ -359,7 +359,7 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	/* Read it once: values that the program sets later are from inside. */
 	gpu->has_environment = true;
 unlock:
-	control_unlock();
+	state_page_unlock();
 	return err;
 }
 
@@ -368,10 +368,10 @@ unlock:
  */
 static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 {
-	struct node_limit given;
+	struct grant_limit given;
 
 	fork_guard();
-	if (environment_read().untouched && !node_limit(geteuid(), NULL, NULL, &given))
+	if (environment_read().untouched && !grant_limit(geteuid(), NULL, NULL, &given))
 		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_OFF "=1: gpupart is disabled");
 	return cuda_open(gp, cuda);
 }
@@ -385,7 +385,7 @@ static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
 		return err;
 	result = (*cuda)->init(0);
 	return result ? ctx_fail(gp, result == CUDA_ERROR_NO_DEVICE ? -ENODEV : -EIO, "cuInit: %s",
-				 cuda_words(*cuda, result)) : 0;
+				 cuda_strerror(*cuda, result)) : 0;
 }
 
 /*
@@ -427,12 +427,12 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 	if (!err && !cuda->ctx_current(&current))
 		driver_gpu_of_context(current);
 	if (!err) {
-		control_show_map(gpu->shared, &gpu->driver.map);
+		state_publish_map(gpu->shared, &gpu->driver.map);
 		err = limit_from_outside(gp, cuda, false, gpu);
 	}
 	if (err)
 		return err;
-	control_self->problem[0] = 0;
+	state_page_own->problem[0] = 0;
 	tell_borrower(gpu);
 	*attached = gpu;
 	return 0;
@@ -549,10 +549,10 @@ int gpupart_detach(struct gpupart *gp)
 		scope_ring_set(gpu, &gpu->process, NULL);
 		scope_limit_set(gpu, LIMIT_INNER, NULL);
 		rules_set(gp, gpu, NULL, NULL);
-		scope_gone(gpu, &gpu->streams, 0, NULL, NULL);
-		scope_gone(gpu, &gpu->functions, 0, NULL, NULL);
+		scope_destroyed(gpu, &gpu->streams, 0, NULL, NULL);
+		scope_destroyed(gpu, &gpu->functions, 0, NULL, NULL);
 	}
-	snprintf(control_self->problem, sizeof(control_self->problem),
+	snprintf(state_page_own->problem, sizeof(state_page_own->problem),
 		 "gpupart_detach() was called");
 	return 0;
 }
@@ -574,12 +574,13 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	if (!err)
 		recording_known(gpu, key);
 	if (!err) {
-		control_show_map(gpu->shared, &gpu->driver.map);
+		state_publish_map(gpu->shared, &gpu->driver.map);
 		err = limit_from_outside(gp, cuda, true, gpu);
 	}
 	if (err)
 		/* Other processes can read the problem too. */
-		snprintf(control_self->problem, sizeof(control_self->problem), "%.255s", gp->error);
+		snprintf(state_page_own->problem, sizeof(state_page_own->problem), "%.255s",
+			 gp->error);
 	report_attached(gp, err, err ? NULL : &gpu->driver.topo->info);
 	if (err)
 		return err;
@@ -612,7 +613,7 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 	FORK_HOLD(&attach_lock);
 	process_list_own(NULL, 0);
 	scope_hold();
-	err = control_publish(name, environment_read().job);
+	err = state_page_publish(name, environment_read().job);
 	scope_release();
 	return err ? ctx_fail(gp, err, "this process cannot be published below /dev/shm: %s",
 			      strerror(-err))

@@ -61,7 +61,7 @@ static bool is_trusted(const struct stat *st)
 ssize_t cache_read(const char *in, const char *name, void *data, size_t size)
 {
 	char path[4096 + 64];
-	CONTROL_CLOSED int fd = -1;
+	STATE_CLOSED int fd = -1;
 	struct stat st;
 
 	if (cache_dir(NULL, path, 4096, in, false))
@@ -85,12 +85,12 @@ int cache_write(struct gpupart *gp, const char *name, const void *data, size_t l
 {
 	char path[4096 + 64];
 	int err = cache_dir(gp, path, 4096, NULL, true);
-	CONTROL_CLOSED int dir = -1;
+	STATE_CLOSED int dir = -1;
 
 	if (err)
 		return err;
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	err = dir < 0 ? -errno : control_write_file(dir, name, data, len, 0600);
+	err = dir < 0 ? -errno : state_dir_write_file(dir, name, data, len, 0600);
 	strcat(path, name);
 	return err ? ctx_fail(gp, err, "%s: %s", path, strerror(-err)) : 0;
 }

@@ -159,7 +159,7 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 	}
 	if (result)
 		return ctx_fail(gp, -EIO, "the driver did not upload the graph: %s",
-				cuda_words(cuda, result));
+				cuda_strerror(cuda, result));
 	/* A failed attempt may have reduced the number. */
 	return err ? err : graph_holds(gp, exec, nr);
 }
@@ -263,7 +263,7 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 
 	if (!err)
 		err = stream_mark_thread(gp);
-	return err ? err : scope_sticky_set(gp, gpu, set);
+	return err ? err : scope_thread_set_set(gp, gpu, set);
 }
 
 bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
@@ -275,7 +275,7 @@ int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 {
 	int err = gpu_may_set(gp, gpu, NULL);
 
-	return err ? err : smcount_tell(gp, gpu, on);
+	return err ? err : smcount_report(gp, gpu, on);
 }
 
 bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms)

@@ -19,7 +19,7 @@
 #include "lib/core/hash.h"
 #include "lib/core/peek.h"
 #include "lib/driver/callback.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 /*
  * The stream that a graph was captured on. The caller holds the lock. Its GPU may be attached
@@ -171,7 +171,7 @@ static void executable_unuse(struct executable *e)
 	pthread_mutex_unlock(&graph_lock);
 }
 
-void graph_exec_made(void *exec, void *source)
+void graph_exec_created(void *exec, void *source)
 {
 	struct executable *e = now.varies ? NULL : calloc(1, sizeof(*e));
 
@@ -241,7 +241,7 @@ static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 	origin->gone = true;
 }
 
-void graph_origin_gone(uint64_t object, const void *ctx, const void *thread)
+void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread)
 {
 	pthread_mutex_lock(&graph_lock);
 	for (int b = 0; b < NR_BUCKETS; b++) {
@@ -332,8 +332,8 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 	const struct gpupart_gpu *gpu;
 
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
-		uint64_t one = scope_print(gpu, graph->has_set && graph->gpu == gpu ? &graph->set :
-										      NULL);
+		uint64_t one = scope_fingerprint(
+			gpu, graph->has_set && graph->gpu == gpu ? &graph->set : NULL);
 
 		print = hash_bytes(print, &one, sizeof(one));
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
@@ -344,7 +344,7 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 }
 
 /*
- * The number of changes to the sets that scope_print() reads. Sets can change and change back
+ * The number of changes to the sets that scope_fingerprint() reads. Sets can change and change back
  * while nodes are being built, which a fingerprint does not show.
  */
 static uint64_t publications(void)
@@ -452,7 +452,7 @@ static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 	if (e->builds.clone)
 		rules_match_graph(cuda, e->builds.clone);
 	else if (e->builds.build[0].built)
-		control_count(CONTROL_GRAPH_STALE);
+		state_count(STATE_GRAPH_STALE);
 }
 
 /* Builds the nodes again because they hold other sets. */
@@ -465,10 +465,10 @@ static void rebuild(const struct cuda_api *cuda, struct graph_builds *builds,
 	now.stale = !now.rebuilt;
 	if (now.rebuilt) {
 		b->version = builds->version;
-		control_count(CONTROL_GRAPH_REAPPLIED);
+		state_count(STATE_GRAPH_REAPPLIED);
 	}
 	if (now.launch && (now.stale || now.partial))
-		control_count(CONTROL_GRAPH_STALE);
+		state_count(STATE_GRAPH_STALE);
 }
 
 /* Chooses the build to launch or upload: the program's own if the stream is being captured. */
@@ -491,11 +491,11 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 		now.varies = false;
 	}
 	if (want.fresh)
-		control_count(CONTROL_GRAPH_REAPPLIED);
+		state_count(STATE_GRAPH_REAPPLIED);
 	else if (b->built && !graph_build_is_for(b, now.print))
 		rebuild(cuda, builds, b);
 	else if (b->partial && now.launch)
-		control_count(CONTROL_GRAPH_STALE);
+		state_count(STATE_GRAPH_STALE);
 	return b;
 }
 
@@ -516,7 +516,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 	scope->gpu = place->gpu;
 	scope->mark = e ? e->mark : NULL;
 	now.records = launch ? records_of(place->gpu) : NULL;
-	control_graph_begins();
+	state_graph_begin();
 	if (launch)
 		records_graph_begins(scope->mark, now.records);
 	else
@@ -548,7 +548,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 		records_mark_built(e->mark, now.build->counted);
 	} else if (launch && any_in_use()) {
 		/* It was instantiated before the attach, so its nodes may hold any set. */
-		control_count(CONTROL_GRAPH_STALE);
+		state_count(STATE_GRAPH_STALE);
 	}
 	scope_graph_begin(scope);
 	return exec;
@@ -562,10 +562,10 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 
 	scope_graph_begin(NULL);
 	records_graph_ends(now.scope.mark, now.records, result);
-	control_graph_ends();
+	state_graph_end();
 	now.launched = NULL;
 	if (now.next && (result || now.captured))
-		control_count(CONTROL_NEXT_DROPPED);
+		state_count(STATE_NEXT_DROPPED);
 	if (!e)
 		return now.exec;
 	b->counted = records_mark_built(e->mark, 0);

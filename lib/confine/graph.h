@@ -42,7 +42,7 @@ struct graph_place {
 };
 
 /* The driver made @exec from @source, in the driver call that this thread is in. */
-void graph_exec_made(void *exec, void *source);
+void graph_exec_created(void *exec, void *source);
 void graph_exec_destroyed(void *exec);
 void graph_destroyed(void *graph);
 /*
@@ -50,7 +50,7 @@ void graph_destroyed(void *graph);
  * thread with this mark. Graphs that were captured on it keep its set. 0 or NULL matches
  * nothing.
  */
-void graph_origin_gone(uint64_t object, const void *ctx, const void *thread);
+void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread);
 
 /* An instantiation of @source begins; it may upload, and so build, the graph. */
 void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t flags);

@@ -20,7 +20,7 @@
 #include "lib/core/peek.h"
 #include "lib/driver/callback.h"
 #include "lib/driver/device.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 _Static_assert(sizeof(struct launch_params) == LAUNCH_MIN_PARAMS_SIZE,
 	       "slot 4 is the last field that is read");
@@ -42,17 +42,17 @@ static _Atomic uint32_t launch_params_size = LAUNCH_PARAMS_SIZE;
 /* ------------------------------------------------------------------- callback */
 
 /* Outcomes and counters have the same order, so no table is needed. */
-_Static_assert(CONTROL_CONFINED + TMD_CONFINED == CONTROL_CONFINED &&
-	       CONTROL_CONFINED + TMD_WIDENED_EMPTY == CONTROL_WIDENED_EMPTY &&
-	       CONTROL_CONFINED + TMD_WIDENED_DRIVER == CONTROL_WIDENED_DRIVER &&
-	       CONTROL_CONFINED + TMD_WIDENED_CLUSTER == CONTROL_WIDENED_CLUSTER &&
-	       CONTROL_CONFINED + TMD_WIDENED_COOPERATIVE == CONTROL_WIDENED_COOPERATIVE &&
-	       CONTROL_CONFINED + TMD_UNCONFINABLE == CONTROL_UNCONFINABLE_VERSION,
+_Static_assert(STATE_CONFINED + TMD_CONFINED == STATE_CONFINED &&
+	       STATE_CONFINED + TMD_WIDENED_EMPTY == STATE_WIDENED_EMPTY &&
+	       STATE_CONFINED + TMD_WIDENED_DRIVER == STATE_WIDENED_DRIVER &&
+	       STATE_CONFINED + TMD_WIDENED_CLUSTER == STATE_WIDENED_CLUSTER &&
+	       STATE_CONFINED + TMD_WIDENED_COOPERATIVE == STATE_WIDENED_COOPERATIVE &&
+	       STATE_CONFINED + TMD_UNCONFINABLE == STATE_UNCONFINABLE_VERSION,
 	       "outcomes and counters have the same order");
 
-_Static_assert(CONTROL_CONFINED + GPUPART_OUTSIDE_DRIVER == CONTROL_WIDENED_DRIVER &&
-	       CONTROL_CONFINED + GPUPART_OUTSIDE_COOPERATIVE == CONTROL_WIDENED_COOPERATIVE &&
-	       CONTROL_CONFINED + GPUPART_OUTSIDE_GPU == CONTROL_UNCONFINABLE_GPU,
+_Static_assert(STATE_CONFINED + GPUPART_OUTSIDE_DRIVER == STATE_WIDENED_DRIVER &&
+	       STATE_CONFINED + GPUPART_OUTSIDE_COOPERATIVE == STATE_WIDENED_COOPERATIVE &&
+	       STATE_CONFINED + GPUPART_OUTSIDE_GPU == STATE_UNCONFINABLE_GPU,
 	       "reasons and counters have the same order");
 
 /*
@@ -60,12 +60,12 @@ _Static_assert(CONTROL_CONFINED + GPUPART_OUTSIDE_DRIVER == CONTROL_WIDENED_DRIV
  * it also left the limit. @limit NULL: the limit is unknown or there is none. @gpu NULL: the
  * launch is on no attached GPU.
  */
-static __attribute__((noinline)) void not_kept(enum control_counter counter,
+static __attribute__((noinline)) void not_kept(enum state_counter counter,
 					       const struct gpupart_gpu *gpu,
 					       const struct launch_params *params,
 					       const struct tmd_allow *limit)
 {
-	struct gpupart_report_kernel kernel = { .outside = counter - CONTROL_CONFINED };
+	struct gpupart_report_kernel kernel = { .outside = counter - STATE_CONFINED };
 	bool known = params->size == launch_params_known();
 
 	if (gpu && (!limit || (kernel.outside < GPUPART_OUTSIDE_VERSION &&
@@ -98,27 +98,27 @@ static inline __attribute__((always_inline))
 void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare,
 		 unsigned int nr_words)
 {
-	enum control_counter counter;
+	enum state_counter counter;
 	struct scope_copies copies;
 	struct scope_now now;
 
 	if (!scope_resolve(gpu, params->tmd, params->function, rare, nr_words, &copies, &now)) {
-		control_count(CONTROL_FREE);
+		state_count(STATE_FREE);
 		return;
 	}
 	if (rare && scope_thread.lend && !now.set)
 		widen(gpu, &copies.limit);
 	if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
-		counter = CONTROL_UNCONFINABLE_MAP;
+		counter = STATE_UNCONFINABLE_MAP;
 	else
-		counter = CONTROL_CONFINED +
+		counter = STATE_CONFINED +
 			  tmd_confine(&gpu->driver.map, params->tmd, now.limit, now.set);
-	if (__builtin_expect(counter == CONTROL_CONFINED, 1)) {
-		control_count(CONTROL_CONFINED);
+	if (__builtin_expect(counter == STATE_CONFINED, 1)) {
+		state_count(STATE_CONFINED);
 		return;
 	}
 	not_kept(counter, gpu, params, now.limit);
-	control_count(counter);
+	state_count(counter);
 }
 
 /* Out of line, so that masks of the usual two words save no register for it. */
@@ -164,7 +164,7 @@ static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct g
 		own->outcome = tmd_leave_out(&gpu->driver.map, params->tmd, own->left_out);
 	else if (own->mode == OWN_RECORD)
 		records_trial_launch(own->trial, params->tmd);
-	control_count(CONTROL_FREE);
+	state_count(STATE_FREE);
 	return true;
 }
 
@@ -204,7 +204,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	if (scope_thread.own && launch_own(scope_thread.own, gpu, params))
 		return;
 	if (module_any() && module_find(params->module)) {
-		control_count(CONTROL_DEVICE_LAUNCHES);
+		state_count(STATE_DEVICE_LAUNCHES);
 		/* The record may be written before the launched graph ends. */
 		if (graph)
 			records_mark_unknown(graph->mark);
@@ -216,7 +216,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	else if (scope_in_use(gpu))
 		apply_scopes(gpu, params, true);
 	else
-		control_count(CONTROL_FREE);
+		state_count(STATE_FREE);
 	if (!graph && !scope_thread.in_graph_call)
 		record(gpu, params);
 	if (scope_thread.lend)
@@ -231,7 +231,7 @@ void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params)
 {
 	unsigned char in_use;
 
-	control_launch_begins();
+	state_launch_begin();
 	in_use = scope_in_use(gpu);
 	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0)) {
 		on_rare_launch(gpu, params);
@@ -239,10 +239,10 @@ void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params)
 		if (in_use)
 			apply_usual(gpu, params);
 		else
-			control_count(CONTROL_FREE);
+			state_count(STATE_FREE);
 		record(gpu, params);
 	}
-	control_launch_ends();
+	state_launch_end();
 }
 
 /* Out of line, so that the usual launch saves no register for it. */
@@ -253,8 +253,8 @@ static __attribute__((noinline)) void on_launch_of_many(const struct launch_para
 	if (gpu)
 		on_launch_on(gpu, params);
 	else {
-		not_kept(CONTROL_UNCONFINABLE_GPU, NULL, params, NULL);
-		control_count(CONTROL_UNCONFINABLE_GPU);
+		not_kept(STATE_UNCONFINABLE_GPU, NULL, params, NULL);
+		state_count(STATE_UNCONFINABLE_GPU);
 	}
 }
 
@@ -266,10 +266,10 @@ static __attribute__((noinline)) void on_unknown_launch(const struct launch_para
 	if (own) {
 		own_note(own, params->size,
 			 params->size < sizeof(*params) ? NULL : params->tmd);
-		control_count(CONTROL_FREE);
+		state_count(STATE_FREE);
 	} else {
-		not_kept(CONTROL_UNCONFINABLE_VERSION, NULL, params, NULL);
-		control_count(CONTROL_UNCONFINABLE_VERSION);
+		not_kept(STATE_UNCONFINABLE_VERSION, NULL, params, NULL);
+		state_count(STATE_UNCONFINABLE_VERSION);
 	}
 }
 
@@ -310,9 +310,9 @@ static void streams_go(uint64_t object, const void *ctx, const void *thread)
 {
 	struct gpupart_gpu *gpu;
 
-	graph_origin_gone(object, ctx, thread);
+	graph_stream_destroyed(object, ctx, thread);
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
-		scope_gone(gpu, &gpu->streams, object, ctx, thread);
+		scope_destroyed(gpu, &gpu->streams, object, ctx, thread);
 }
 
 static void thread_goes(const void *thread)
@@ -324,13 +324,13 @@ static void module_goes(uint64_t module)
 {
 	struct gpupart_gpu *gpu;
 
-	module_gone((const void *)(uintptr_t)module);
+	module_unloaded((const void *)(uintptr_t)module);
 	rules_forget();
 	lend_forget();
 	recording_module_gone();
 	report_module_gone((const void *)(uintptr_t)module);
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
-		scope_gone(gpu, &gpu->functions, module, NULL, NULL);
+		scope_destroyed(gpu, &gpu->functions, module, NULL, NULL);
 }
 
 __attribute__((cold))
@@ -347,22 +347,22 @@ static void module_comes(const struct module_params *params)
 
 static void stream_goes(uint64_t object)
 {
-	recording_gone(object, NULL);
+	recording_destroyed(object, NULL);
 	streams_go(object, NULL, NULL);
 }
 
 static void context_goes(const void *ctx)
 {
-	recording_gone(0, ctx);
+	recording_destroyed(0, ctx);
 	rules_forget();
 	streams_go(0, ctx, NULL);
 }
 
 static void on_resource(int cbid, const struct resource_params *params)
 {
-	if (cbid == DRIVER_STREAM_GOES && RESOURCE_HAS(params, object))
+	if (cbid == DRIVER_STREAM_DESTROYED && RESOURCE_HAS(params, object))
 		stream_goes(params->object);
-	else if (cbid == DRIVER_CTX_GOES)
+	else if (cbid == DRIVER_CTX_DESTROYED)
 		context_goes(params->ctx);
 	else if (cbid == DRIVER_MODULE_LOADED &&
 		 params->size >= offsetof(struct module_params, kind) + 4)
@@ -372,7 +372,7 @@ static void on_resource(int cbid, const struct resource_params *params)
 	else if (cbid == DRIVER_GRAPH_GONE)
 		graph_destroyed(params->ctx);
 	else if (cbid == DRIVER_GRAPH_EXEC_MADE && RESOURCE_HAS(params, exec))
-		graph_exec_made(params->exec, (void *)(uintptr_t)params->object);
+		graph_exec_created(params->exec, (void *)(uintptr_t)params->object);
 	else if (cbid == DRIVER_GRAPH_EXEC_GOES)
 		graph_exec_destroyed(params->ctx);
 }
@@ -398,7 +398,7 @@ static int watch_functions(struct gpupart *gp, const struct cuda_api *api)
 	if (made || launched)
 		graph_error_set("this driver does not report when a graph is %s: %s",
 				launched ? "launched" : "made",
-				cuda_words(api, launched ? launched : made));
+				cuda_strerror(api, launched ? launched : made));
 	return 0;
 }
 
@@ -418,8 +418,8 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 	 * self_check.c finds out whether these events are reported: without them streams have
 	 * no sets.
 	 */
-	driver_watch_resource(DRIVER_STREAM_GOES);
-	driver_watch_resource(DRIVER_CTX_GOES);
+	driver_watch_resource(DRIVER_STREAM_DESTROYED);
+	driver_watch_resource(DRIVER_CTX_DESTROYED);
 	driver_watch_resource(DRIVER_MODULE_GOES);
 	/* Without this event no module is known to launch from the GPU. */
 	driver_watch_resource(DRIVER_MODULE_LOADED);

@@ -90,7 +90,7 @@ static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pi
 static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct gpupart_tpcset *set)
 {
 	const char *job = environment_read().job;
-	struct node_limit given;
+	struct grant_limit given;
 
 	lender->limits_ns = clock_monotonic_ns();
 	*set = lender->within;
@@ -100,7 +100,7 @@ static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct g
 	if (gpupart_tpcset_empty(set))
 		return ctx_fail(gp, -EPERM,
 				"the limit that this run is inside has none of the lender's TPCs");
-	if (gpupart_grant_exempts(geteuid()) || !node_limit(geteuid(), lender->pci, NULL, &given))
+	if (gpupart_grant_exempts(geteuid()) || !grant_limit(geteuid(), lender->pci, NULL, &given))
 		return 0;
 	*set = gpupart_tpcset_and(set, &given.tpcs);
 	return gpupart_tpcset_empty(set) ?

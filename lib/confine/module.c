@@ -140,7 +140,7 @@ bool module_loaded(const void *module, const void *image, uint64_t size, uint32_
 	return launches;
 }
 
-void module_gone(const void *module)
+void module_unloaded(const void *module)
 {
 	FORK_HOLD(&lock);
 

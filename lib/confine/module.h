@@ -38,7 +38,7 @@ enum module_kind {
 bool module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind,
 		   char kernel[MODULE_KERNEL_LEN]);
 /* The module is about to be unloaded, and its address may be reused. */
-void module_gone(const void *module);
+void module_unloaded(const void *module);
 
 /*
  * The current number of such modules; those that did not fit into the table are never

@@ -64,7 +64,7 @@ static void on_resource(int cbid, const struct resource_params *params)
 {
 	struct probe **at, *gone = NULL;
 
-	if (cbid != DRIVER_CTX_GOES)
+	if (cbid != DRIVER_CTX_DESTROYED)
 		return;
 	pthread_mutex_lock(&probes_lock);
 	for (at = &probes; *at && (*at)->ctx != params->ctx; )
@@ -80,7 +80,7 @@ static void on_resource(int cbid, const struct resource_params *params)
 
 static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *what, int result)
 {
-	return ctx_fail(gp, -EIO, "%s: %s", what, cuda_words(cuda, result));
+	return ctx_fail(gp, -EIO, "%s: %s", what, cuda_strerror(cuda, result));
 }
 
 /* The context must be current. */

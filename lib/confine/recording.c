@@ -143,7 +143,7 @@ void recording_stop(const char *why)
 		if (atomic_exchange(&gpu->recorder, NULL)) {
 			atomic_store(&gpu->records, NULL);
 			snprintf(gpu->records_why, sizeof(gpu->records_why), "%.190s", why);
-			__atomic_store_n(&control_records(gpu->shared)->on, 0, __ATOMIC_RELEASE);
+			__atomic_store_n(&state_records(gpu->shared)->on, 0, __ATOMIC_RELEASE);
 		}
 }
 
@@ -170,7 +170,7 @@ void recording_context(const struct cuda_api *cuda, void *ctx)
 	driver_own(was);
 }
 
-void recording_gone(uint64_t object, const void *ctx)
+void recording_destroyed(uint64_t object, const void *ctx)
 {
 	struct gpupart_gpu *gpu;
 	uint64_t tmd;
@@ -210,7 +210,7 @@ void recording_settle(const struct cuda_api *cuda)
 
 		if (!records || !records_totals_lock(records))
 			continue;
-		for (unsigned int ring = 0; ring < CONTROL_NR_RINGS; ring++)
+		for (unsigned int ring = 0; ring < STATE_NR_RINGS; ring++)
 			if (!records->rings[ring].shown->lost)
 				records_fold_ring(records->shown, &records->rings[ring], UINT_MAX,
 						  false);
@@ -234,5 +234,5 @@ void recording_module_gone(void)
 void recording_failed(int result, const void *ctx)
 {
 	if (loses_context(result))
-		recording_gone(0, ctx);
+		recording_destroyed(0, ctx);
 }

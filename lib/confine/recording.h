@@ -27,7 +27,7 @@ void recording_stop(const char *why);
 void recording_context(const struct cuda_api *cuda, void *ctx);
 
 /* The stream at @object, or @ctx with its streams, is being destroyed. 0 and NULL: none. */
-void recording_gone(uint64_t object, const void *ctx);
+void recording_destroyed(uint64_t object, const void *ctx);
 
 /* Finds the names of functions that were launched. Not for use in the launch callback. */
 void recording_names(const struct cuda_api *cuda);

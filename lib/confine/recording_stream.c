@@ -19,7 +19,7 @@ static int ring_of(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 
 	if (!records || !gpu->streams_known) {
 		gpupart_records_lack(gpu, why, sizeof(why));
-		return ctx_fail(gp, -EOPNOTSUPP, "no records: %s", *why ? why : gpu->streams_why);
+		return ctx_fail(gp, -EOPNOTSUPP, "no records: %s", *why ? why : gpu->streams_error);
 	}
 	if (!peek_word(stream, &object) ||
 	    !peek_word((char *)(uintptr_t)object + gpu->stream_tmd_offset, &tmd))

@@ -49,14 +49,14 @@ static void begin(const struct environment *environment)
  */
 static struct gpupart_report_process *place_again(struct report_block *block)
 {
-	uint64_t namespace = control_pid_namespace();
+	uint64_t namespace = state_dir_pid_namespace();
 
-	for (unsigned int i = 0; i < REPORT_MAX_PROCESSES && control_proc_is_ours(); i++) {
+	for (unsigned int i = 0; i < REPORT_MAX_PROCESSES && state_dir_proc_is_own(); i++) {
 		struct gpupart_report_process *p = &block->processes[i];
 		unsigned int state = GPUPART_REPORT_CONFINED;
 
 		if (p->pid_namespace == namespace && p->start && !p->others &&
-		    !p->kernels[0].count && !control_process_lives(p->pid, p->start) &&
+		    !p->kernels[0].count && !state_dir_process_lives(p->pid, p->start) &&
 		    __atomic_compare_exchange_n(&p->state, &state, GPUPART_REPORT_BEGUN, false,
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return p;
@@ -100,8 +100,8 @@ int gpupart_report_start(struct gpupart *gp, const char *id)
 		own = &kept;
 	prctl(PR_GET_NAME, own->name);
 	begin(&environment);
-	own->start = control_process_start(getpid());
-	own->pid_namespace = control_pid_namespace();
+	own->start = state_dir_process_start(getpid());
+	own->pid_namespace = state_dir_pid_namespace();
 	__atomic_store_n(&own->pid, getpid(), __ATOMIC_RELEASE);
 	atomic_store_explicit(&report_joined, true, memory_order_release);
 	return err;

@@ -10,7 +10,7 @@
 #include "lib/confine/rules.h"
 #include "lib/confine/stream.h"
 #include "lib/core/fork.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 #define SEEN_SIZE	((1u << RULES_SEEN_BITS) + RULES_SEEN_PROBES)
 #define SEEN_MOST	(1u << (RULES_SEEN_BITS - 1))
@@ -74,7 +74,7 @@ static void mark_seen(uint64_t key)
  */
 static void unnamed(const char *why)
 {
-	snprintf(control_self->problem, sizeof(control_self->problem),
+	snprintf(state_page_own->problem, sizeof(state_page_own->problem),
 		 "a rule by kernel name may not apply: %.190s", why);
 }
 
@@ -100,7 +100,7 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
 	result = cuda->func_name(&name, function);
 	pthread_mutex_lock(&rules_lock);
 	if (result || !name)
-		unnamed(cuda_words(cuda, result));
+		unnamed(cuda_strerror(cuda, result));
 	found = name && gpu->rules ? set_of_name(gpu->rules, name) : NULL;
 	if (found)
 		set = *found;
@@ -156,7 +156,7 @@ void rules_match_graph(const struct cuda_api *cuda, void *graph)
 	for (size_t n = 0; !result && n < nr; n++)
 		result = match_node(cuda, nodes[n]);
 	if (result)
-		unnamed(cuda_words(cuda, result));
+		unnamed(cuda_strerror(cuda, result));
 	free(nodes);
 }
 

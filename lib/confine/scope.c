@@ -114,7 +114,7 @@ void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)
 }
 
 __attribute__((cold))
-bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 {
 	bool has = scope_ring_get(&gpu->process, gpu, set), limited;
 	struct gpupart_tpcset both;
@@ -320,7 +320,7 @@ int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
 }
 
 __attribute__((cold))
-void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
+void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
 		const void *ctx, const void *thread)
 {
 	bool all = !object && !ctx && !thread;
@@ -349,10 +349,10 @@ static void special_update(void)
 			       scope_thread.in_graph_call || scope_thread.lend;
 }
 
-__attribute__((cold))
-int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
+__attribute__((cold)) int scope_thread_set_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+					       const struct gpupart_tpcset *set)
 {
-	struct scope_sticky *own;
+	struct scope_thread_set *own;
 
 	if (!scope_thread.sticky && !set)
 		return 0;
@@ -476,7 +476,7 @@ static bool allow_any(const struct tmd_allow *allow)
 
 static const struct tmd_allow *sticky_of(const struct gpupart_gpu *gpu)
 {
-	const struct scope_sticky *sticky = scope_thread.sticky;
+	const struct scope_thread_set *sticky = scope_thread.sticky;
 
 	if (sticky)
 		sticky += gpu->driver.number;
@@ -520,7 +520,7 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 	return sticky;
 }
 
-uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
+uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 {
 	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
 	/* The set that applies, like the beginning of a ring: none, then its bits. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include "lib/driver/device.h"
 #include "lib/records/records.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "lib/state/ring.h"
 #include "lib/tmd/part.h"
 
@@ -26,11 +26,11 @@ struct scope_id {
 };
 
 /* Flags of in_use. */
-#define SCOPE_USED		CONTROL_USED
+#define SCOPE_USED		STATE_USED
 #define SCOPE_USED_FUNCTIONS	2	/* functions have or had sets */
 #define SCOPE_USED_MODULES	4	/* launches of modules that launch from the GPU must be
 					 * counted */
-#define SCOPE_USED_LENDS	CONTROL_USED_LENDS
+#define SCOPE_USED_LENDS	STATE_USED_LENDS
 
 #define SCOPE_MAX_ENTRIES	4096
 #define SCOPE_TABLE_BITS	13
@@ -63,7 +63,7 @@ struct rules;
 struct gpupart_gpu {
 	struct driver_gpu driver;
 	atomic_bool trusted;		/* the map was checked on this GPU */
-	struct control_gpu *shared;	/* the limit, and whether launches must be checked */
+	struct state_gpu *shared;	/* the limit, and whether launches must be checked */
 	struct ring process;
 	atomic_bool sms_told;		/* report the SMs of these two sets to the program */
 	bool has_environment;		/* the environment was read; it gave the outer limit */
@@ -75,7 +75,7 @@ struct gpupart_gpu {
 	/* How to distinguish streams: set by self_check.c. */
 	atomic_bool streams_known;
 	unsigned int stream_tmd_offset;	/* of the TMD's address in the driver's stream object */
-	char streams_why[160];		/* the reason if streams cannot be distinguished */
+	char streams_error[160];		/* the reason if streams cannot be distinguished */
 	struct gpupart_check check;
 	struct records *_Atomic records;	/* of its launches; NULL: none, for the reason in
 						 * @records_why */
@@ -114,7 +114,7 @@ struct scope_own {
 };
 
 /* A thread's own set on one GPU; all zero: none. */
-struct scope_sticky {
+struct scope_thread_set {
 	struct tmd_allow allow;
 	struct gpupart_tpcset set;
 };
@@ -151,7 +151,7 @@ struct scope_thread {
 	bool in_launch;			/* in a launch function of the driver */
 	uint64_t next_gpus;		/* bit n: there is a next-launch set for GPU number n */
 	struct tmd_allow *next;		/* SCOPE_MAX_GPUS entries by number; NULL: none yet */
-	struct scope_sticky *sticky;	/* the same */
+	struct scope_thread_set *sticky;	/* the same */
 	struct scope_graph *graph;
 	struct scope_own *own;
 	struct scope_lend *lend;
@@ -199,7 +199,7 @@ void scope_release(void);
  * The intersection of the limit and the process's set on @gpu, which applies to launches
  * without a set of a narrower scope. False, and all TPCs, if there is neither.
  */
-bool scope_everywhere(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
+bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
 /*
  * Sets the set of the thread's next launch on @gpu; NULL: none. -ENOMEM with an error sentence.
@@ -226,7 +226,8 @@ void scope_lend_begin(struct scope_lend *lend);
 
 /* @set NULL removes the thread's set. -ENOMEM with an error sentence. */
 GPUPART_PRIVATE
-int scope_sticky_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
+int scope_thread_set_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+			 const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 /* Frees the calling thread's sets; called when it ends. */
@@ -255,18 +256,18 @@ int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
  * An object, context or thread is destroyed: its entries are removed. 0 or NULL matches
  * nothing; if all three are empty, everything is removed.
  */
-void scope_gone(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
+void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
 		const void *ctx, const void *thread);
 
 /*
  * A fingerprint of the sets that apply to graph nodes built on @gpu now: equal numbers mean
  * equal sets. @set as in struct scope_graph, or NULL.
  */
-uint64_t scope_print(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
+uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 
 /*
- * A number that changes whenever a set is published that scope_print() reads; it never returns
- * to an old value.
+ * A number that changes whenever a set is published that scope_fingerprint() reads; it never
+ * returns to an old value.
  */
 uint64_t scope_publications(const struct gpupart_gpu *gpu);
 

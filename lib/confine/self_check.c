@@ -251,7 +251,7 @@ static void on_resource(int cbid, const struct resource_params *params)
 {
 	unsigned int n;
 
-	if (cbid != DRIVER_STREAM_GOES || !RESOURCE_HAS(params, object))
+	if (cbid != DRIVER_STREAM_DESTROYED || !RESOURCE_HAS(params, object))
 		return;
 	n = atomic_fetch_add(&nr_streams_gone, 1) % 4;
 	atomic_store_explicit(&last_stream_gone[n], params->object, memory_order_release);
@@ -296,9 +296,10 @@ static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 	else
 		result = cuda->stream_create(&l->stream[i], i % 3 ? CUDA_STREAM_NON_BLOCKING : 0);
 	if (result) {
-		snprintf(gpu->streams_why, sizeof(gpu->streams_why),
-			 "no stream could be created to learn from: %s", cuda_words(cuda, result));
-		*why = gpu->streams_why;
+		snprintf(gpu->streams_error, sizeof(gpu->streams_error),
+			 "no stream could be created to learn from: %s",
+			 cuda_strerror(cuda, result));
+		*why = gpu->streams_error;
 		return 0;
 	}
 	launch.stream = l->stream[i];
@@ -382,7 +383,7 @@ static int launch_one(struct gpupart *gp, struct gpupart_gpu *gpu, bool *told)
 		return err;
 	result = cuda->stream_create(&launch.stream, CUDA_STREAM_NON_BLOCKING);
 	if (result) {
-		err = ctx_fail(gp, -EIO, "cuStreamCreate: %s", cuda_words(cuda, result));
+		err = ctx_fail(gp, -EIO, "cuStreamCreate: %s", cuda_strerror(cuda, result));
 		goto leave;
 	}
 	err = probe_start(gp, probe, &launch, &own);
@@ -580,7 +581,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 	cuda->ctx_device(&device);
 	result = cuda->stream_create(&stream, CUDA_STREAM_NON_BLOCKING);
 	if (result) {
-		err = ctx_fail(gp, -EIO, "cuStreamCreate: %s", cuda_words(cuda, result));
+		err = ctx_fail(gp, -EIO, "cuStreamCreate: %s", cuda_strerror(cuda, result));
 		goto leave;
 	}
 	err = prove_params(gp, gpu, probe, stream, &layout);

@@ -59,14 +59,14 @@ unsigned int smcount_now(const struct gpupart_gpu *gpu)
 {
 	struct gpupart_tpcset set;
 
-	scope_everywhere(gpu, &set);
+	scope_effective_set(gpu, &set);
 	return topo_sms_in(gpu->driver.topo, &set);
 }
 
 /* False: the driver's answer is correct. */
 static bool part_of(const struct gpupart_gpu *gpu, struct part *part)
 {
-	if (!told(gpu) || !scope_everywhere(gpu, &part->set))
+	if (!told(gpu) || !scope_effective_set(gpu, &part->set))
 		return false;
 	part->topo = gpu->driver.topo;
 	return true;
@@ -396,10 +396,10 @@ static int watch(struct gpupart *gp, bool on)
 	result = driver_watch(&observer, ANSWERED, on);
 	return result ? ctx_fail(gp, -EOPNOTSUPP,
 				 "this driver does not report calls: the program gets the number of all SMs: %s",
-				 cuda_words(cuda, result)) : 0;
+				 cuda_strerror(cuda, result)) : 0;
 }
 
-int smcount_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
+int smcount_report(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 {
 	const struct gpupart_gpu *other;
 	bool any = on;

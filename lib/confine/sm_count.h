@@ -10,7 +10,7 @@
 #include "lib/driver/cuda.h"
 
 /* Starts or stops that for queries about @gpu. -EOPNOTSUPP with an error sentence. */
-int smcount_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
+int smcount_report(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 
 /* The number of SMs that the limit and the process's set allow now. */
 unsigned int smcount_now(const struct gpupart_gpu *gpu);

@@ -17,7 +17,7 @@
 #include "lib/confine/stream.h"
 #include "lib/core/environment.h"
 #include "lib/driver/callback.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 /* The arguments, in the order that all functions here share. */
 struct arguments {
@@ -205,7 +205,7 @@ static __attribute__((noinline)) void launch_ends(void *stream,
 		waited = gpu && scope_next_take(gpu, &unused);
 	}
 	if (waited)
-		control_count(CONTROL_NEXT_DROPPED);
+		state_count(STATE_NEXT_DROPPED);
 }
 
 static uint64_t flags_of(const struct row *row, const struct arguments *a)
@@ -567,7 +567,7 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 	 */
 	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
 	    scope_next_drop())
-		control_count(CONTROL_NEXT_DROPPED);
+		state_count(STATE_NEXT_DROPPED);
 	if (refuses() || refused)
 		refuse(&rows[NR_ROWS], params);
 }

@@ -14,16 +14,16 @@
 
 #define LOCK_SECONDS 5
 
-bool control_name_good(const char *name)
+bool state_dir_name_valid(const char *name)
 {
 	size_t len = strlen(name);
 
-	return len && len < CONTROL_NAME_LEN && name[0] != '-' &&
+	return len && len < STATE_DIR_NAME_LEN && name[0] != '-' &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			    "0123456789._-") == len;
 }
 
-void control_copy_text(char *to, size_t len, const char *from, size_t room)
+void state_dir_copy_text(char *to, size_t len, const char *from, size_t room)
 {
 	size_t i;
 
@@ -48,7 +48,7 @@ static int64_t ticks_ahead(void)
 	return ticks;
 }
 
-uint64_t control_process_start(pid_t pid)
+uint64_t state_dir_process_start(pid_t pid)
 {
 	char path[32], text[1024], *at, state = 0;
 	unsigned long long start = 0;
@@ -92,15 +92,15 @@ uint64_t control_process_start(pid_t pid)
 	return start - ticks_ahead();
 }
 
-bool control_process_lives(pid_t pid, uint64_t start)
+bool state_dir_process_lives(pid_t pid, uint64_t start)
 {
-	uint64_t now = pid > 0 && start ? control_process_start(pid) : 0;
+	uint64_t now = pid > 0 && start ? state_dir_process_start(pid) : 0;
 
 	/* Two time namespaces may round the time differently. */
 	return now && now - start + 1 <= 2;
 }
 
-uint64_t control_pid_namespace(void)
+uint64_t state_dir_pid_namespace(void)
 {
 	struct stat st;
 
@@ -108,13 +108,13 @@ uint64_t control_pid_namespace(void)
 }
 
 /* Opens a directory that belongs to one user only, or fails. */
-int control_open_dir(uid_t uid, bool make)
+int state_dir_open(uid_t uid, bool make)
 {
 	char path[48];
 	struct stat st;
 	int fd;
 
-	snprintf(path, sizeof(path), CONTROL_ROOT "/gpupart-%u", uid);
+	snprintf(path, sizeof(path), STATE_DIR_ROOT "/gpupart-%u", uid);
 	if (make && mkdir(path, 0700) && errno != EEXIST)
 		return -errno;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -127,7 +127,7 @@ int control_open_dir(uid_t uid, bool make)
 	return fd;
 }
 
-DIR *control_read_dir(int dir)
+DIR *state_dir_read(int dir)
 {
 	DIR *list = dir >= 0 ? fdopendir(dir) : NULL;
 	int err = errno;
@@ -138,7 +138,7 @@ DIR *control_read_dir(int dir)
 	return list;
 }
 
-int control_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode)
+int state_dir_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode)
 {
 	struct fsize_guard guard;
 	char new_file[128];
@@ -165,7 +165,7 @@ int control_write_file(int dir, const char *file, const void *data, size_t len, 
 	return err;
 }
 
-int control_lock_file(int fd)
+int state_dir_lock_file(int fd)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct timespec now;
@@ -192,25 +192,25 @@ static uint64_t cpu_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-uint64_t control_budget_begin(uid_t uid)
+uint64_t state_dir_budget_begin(uid_t uid)
 {
 	return uid == geteuid() ? UINT64_MAX : cpu_ns() + 1000000000;
 }
 
-void control_folders_begin(struct control_folders *folders)
+void state_dirs_begin(struct state_dirs *folders)
 {
-	*folders = (struct control_folders){
-		.root = geteuid() ? NULL : opendir(CONTROL_ROOT),
-		.end = cpu_ns() + CONTROL_MAX_SECONDS * 1000000000ull,
+	*folders = (struct state_dirs){
+		.root = geteuid() ? NULL : opendir(STATE_DIR_ROOT),
+		.end = cpu_ns() + STATE_DIR_MAX_SECONDS * 1000000000ull,
 	};
 }
 
-bool control_budget_spent(uint64_t end)
+bool state_dir_budget_spent(uint64_t end)
 {
 	return end != UINT64_MAX && cpu_ns() > end;
 }
 
-bool control_folder_uid(const char *name, uid_t *uid)
+bool state_dir_uid(const char *name, uid_t *uid)
 {
 	char canonical[48];
 	unsigned int number;
@@ -222,18 +222,18 @@ bool control_folder_uid(const char *name, uid_t *uid)
 	return !strcmp(name, canonical);
 }
 
-bool control_next_folder(struct control_folders *folders, uid_t *uid)
+bool state_dirs_next(struct state_dirs *folders, uid_t *uid)
 {
 	struct dirent *entry;
 	struct stat st;
 
 	while (folders->root && (entry = readdir(folders->root))) {
-		folders->is_cut = ++folders->nr_names > CONTROL_MAX_NAMES ||
-				  control_budget_spent(folders->end);
+		folders->is_cut = ++folders->nr_names > STATE_DIR_MAX_NAMES ||
+				  state_dir_budget_spent(folders->end);
 		if (folders->is_cut)
 			break;
 		/* Names are free for anybody; a folder of that user is not. */
-		if (control_folder_uid(entry->d_name, uid) && *uid &&
+		if (state_dir_uid(entry->d_name, uid) && *uid &&
 		    !fstatat(dirfd(folders->root), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
 		    st.st_uid == *uid)
 			return true;
@@ -243,7 +243,7 @@ bool control_next_folder(struct control_folders *folders, uid_t *uid)
 	return false;
 }
 
-bool control_proc_is_ours(void)
+bool state_dir_proc_is_own(void)
 {
 	char text[16];
 	ssize_t len = readlink("/proc/self", text, sizeof(text) - 1);
@@ -254,7 +254,7 @@ bool control_proc_is_ours(void)
 	return atoi(text) == getpid();
 }
 
-static void read_inner(const char *text, struct control_status *status)
+static void read_inner(const char *text, struct state_dir_status *status)
 {
 	int nr = 0, pid, len;
 
@@ -263,7 +263,7 @@ static void read_inner(const char *text, struct control_status *status)
 	status->nested = nr > 1;
 }
 
-bool control_read_status(int pid, struct control_status *status)
+bool state_dir_read_status(int pid, struct state_dir_status *status)
 {
 	char path[32], *line = NULL;
 	size_t room = 0;
@@ -285,7 +285,7 @@ bool control_read_status(int pid, struct control_status *status)
 	return found;
 }
 
-uint64_t control_namespace_of(int pid)
+uint64_t state_dir_namespace_of(int pid)
 {
 	char path[32];
 	struct stat st;
@@ -294,35 +294,35 @@ uint64_t control_namespace_of(int pid)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-void control_nested_make(struct control_nested *nested)
+void state_dir_nested_create(struct state_dir_nested *nested)
 {
-	DIR *proc = !nested->made && control_proc_is_ours() ? opendir("/proc") : NULL;
-	struct control_nested_row *rows;
-	struct control_status status;
+	DIR *proc = !nested->made && state_dir_proc_is_own() ? opendir("/proc") : NULL;
+	struct state_dir_nested_row *rows;
+	struct state_dir_status status;
 	struct dirent *entry;
 	int pid;
 
 	nested->made = true;
 	while (proc && (entry = readdir(proc))) {
 		pid = atoi(entry->d_name);
-		if (pid <= 0 || !control_read_status(pid, &status) || !status.nested)
+		if (pid <= 0 || !state_dir_read_status(pid, &status) || !status.nested)
 			continue;
 		rows = nested->nr % 256 ? nested->rows :
 		       realloc(nested->rows, (nested->nr + 256) * sizeof(*rows));
 		if (!rows)
 			break;
 		nested->rows = rows;
-		rows[nested->nr++] = (struct control_nested_row){
+		rows[nested->nr++] = (struct state_dir_nested_row){
 			.pid = pid, .inner = status.inner,
-			.pid_namespace = control_namespace_of(pid),
+			.pid_namespace = state_dir_namespace_of(pid),
 		};
 	}
 	if (proc)
 		closedir(proc);
 }
 
-void control_nested_free(struct control_nested *nested)
+void state_dir_nested_free(struct state_dir_nested *nested)
 {
 	free(nested->rows);
-	*nested = (struct control_nested){ .made = false };
+	*nested = (struct state_dir_nested){ .made = false };
 }

@@ -320,7 +320,7 @@ static int add(struct gpupart *gp, const struct driver_observer *observer)
 		if (result)
 			return ctx_fail(gp, -EOPNOTSUPP,
 					"this driver refused the callback for built TMDs: %s",
-					cuda_words(cuda, result));
+					cuda_strerror(cuda, result));
 		atomic_store(&on_launch, observer->launch);
 	}
 	atomic_store_explicit(&observers[n], observer, memory_order_release);
@@ -329,7 +329,7 @@ static int add(struct gpupart *gp, const struct driver_observer *observer)
 		watch(observer, 0, false);
 		atomic_store(&observers[n], NULL);
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver does not report calls: %s",
-				cuda_words(cuda, result));
+				cuda_strerror(cuda, result));
 	}
 	return 0;
 }
@@ -374,7 +374,7 @@ int driver_free(struct gpupart *gp, const struct cuda_api *api)
 		return err;
 	result = tried.unsubscribe(tried.handle);
 	return result ? ctx_fail(gp, -EIO, "this driver keeps the subscription: %s",
-				 cuda_words(api, result)) : 0;
+				 cuda_strerror(api, result)) : 0;
 }
 
 __attribute__((cold))
@@ -395,7 +395,7 @@ int driver_release(struct gpupart *gp)
 	result = subscribed ? table.unsubscribe(table.handle) : 0;
 	if (result)
 		return ctx_fail(gp, -EIO, "this driver did not end the subscription: %s",
-				cuda_words(cuda, result));
+				cuda_strerror(cuda, result));
 	atomic_store(&on_launch, no_launch);
 	for (int n = 0; n < MAX_OBSERVERS; n++)
 		atomic_store(&observers[n], NULL);

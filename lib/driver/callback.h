@@ -20,9 +20,9 @@ struct launch_params {
 
 /* Events of contexts, streams, modules and graphs. */
 enum driver_resource {
-	DRIVER_CTX_GOES = 2,
+	DRIVER_CTX_DESTROYED = 2,
 	DRIVER_STREAM_MADE = 4,
-	DRIVER_STREAM_GOES = 5,
+	DRIVER_STREAM_DESTROYED = 5,
 	DRIVER_MODULE_LOADED = 17,
 	DRIVER_MODULE_GOES = 18,
 	DRIVER_CTX_MADE = 24,

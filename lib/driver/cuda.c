@@ -68,7 +68,7 @@ const struct cuda_api *cuda_loaded(void)
 	return open_with(NULL, RTLD_NOLOAD, &api) ? NULL : api;
 }
 
-const char *cuda_words(const struct cuda_api *api, cuda_result result)
+const char *cuda_strerror(const struct cuda_api *api, cuda_result result)
 {
 	static _Thread_local char words[80];
 	const char *name = NULL;

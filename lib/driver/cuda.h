@@ -327,6 +327,6 @@ const struct cuda_api *cuda_loaded(void);
  * thread.
  */
 GPUPART_PRIVATE
-const char *cuda_words(const struct cuda_api *api, cuda_result result);
+const char *cuda_strerror(const struct cuda_api *api, cuda_result result);
 
 #endif

@@ -290,7 +290,7 @@ static void on_resource(int cbid, const struct resource_params *params)
 {
 	int device;
 
-	if (cbid == DRIVER_CTX_GOES)
+	if (cbid == DRIVER_CTX_DESTROYED)
 		context_forget(params->ctx);
 	else if (cbid == DRIVER_CTX_MADE)
 		context_made(params->ctx);
@@ -312,7 +312,7 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 	err = driver_observe(gp, api, &observer);
 	if (err)
 		return err;
-	atomic_store(&ends_told, !driver_watch_resource(DRIVER_CTX_GOES));
+	atomic_store(&ends_told, !driver_watch_resource(DRIVER_CTX_DESTROYED));
 	/* Without this event the driver is asked at each launch if there are several GPUs. */
 	driver_watch_resource(DRIVER_CTX_MADE);
 	/* Without these events a context only becomes known when it is current in a launch. */

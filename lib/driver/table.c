@@ -97,7 +97,7 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 	if (result || !found)
 		return ctx_fail(gp, -EOPNOTSUPP,
 				"this driver offers no launch callback: cuGetExportTable: %s",
-				cuda_words(api, result));
+				cuda_strerror(api, result));
 	table->at = found;
 	err = slots_read(gp, found, &slots, &table->bytes);
 	if (err)
@@ -111,7 +111,7 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 				"another tool is already attached to the CUDA driver, which accepts one: a profiler (CUPTI, ncu), or a second copy of gpupart");
 	if (result)
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver refused a launch callback: %s",
-				cuda_words(api, result));
+				cuda_strerror(api, result));
 	err = recognise(gp, table);
 	if (!err) {
 		declare(&slots, table);

@@ -80,10 +80,10 @@ bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 		return true;
 	if (kill(pid, 0) && errno == ESRCH)
 		return false;
-	if (fd >= 0 || !control_proc_is_ours())
+	if (fd >= 0 || !state_dir_proc_is_own())
 		return true;
-	now = control_process_start(pid);
-	return !now || control_process_lives(pid, slot->start);
+	now = state_dir_process_start(pid);
+	return !now || state_dir_process_lives(pid, slot->start);
 }
 
 bool ledger_file_good(const struct ledger_header *header, off_t size, const char *tenant)
@@ -160,7 +160,7 @@ static int check_content(int fd, off_t size, const char *tenant)
 static int open_private(uid_t uid, const char *tenant, int flags)
 {
 	char name[LEDGER_NAME_LEN + 8];
-	CONTROL_CLOSED int dir = control_open_dir(uid, flags & O_CREAT);
+	STATE_CLOSED int dir = state_dir_open(uid, flags & O_CREAT);
 	struct stat st;
 	int fd;
 
@@ -191,7 +191,7 @@ int ledger_file_open_any(const char *tenant, bool make)
 
 bool ledger_file_remove(int fd, const char *tenant, int own)
 {
-	CONTROL_CLOSED int dir = control_open_dir(geteuid(), false);
+	STATE_CLOSED int dir = state_dir_open(geteuid(), false);
 	char name[LEDGER_NAME_LEN + 8];
 
 	file_name(name, tenant);

@@ -132,7 +132,7 @@ bool ledger_file_locked(int fd, off_t byte, off_t nr);
 
 /*
  * Whether the owner of slot @nr is alive. @fd: the file, or -1 if it cannot be opened;
- * @own_namespace: control_pid_namespace().
+ * @own_namespace: state_dir_pid_namespace().
  */
 bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 		       uint64_t own_namespace);

@@ -48,7 +48,7 @@ static void sweep_slots(int fd, struct ledger_block *block, uint64_t own_namespa
 static void fill_slot(struct ledger_slot *slot, uint64_t own_namespace)
 {
 	memset(slot, 0, sizeof(*slot));
-	slot->start = control_process_start(getpid());
+	slot->start = state_dir_process_start(getpid());
 	slot->pid_namespace = own_namespace;
 	snprintf(slot->program, sizeof(slot->program), "%s", program_invocation_short_name);
 	atomic_store_explicit(&slot->pid, getpid(), memory_order_release);
@@ -116,7 +116,7 @@ int ledger_join(const char *tenant, struct ledger **ledger)
 	struct ledger *new;
 	int fd, err;
 
-	if (!control_name_good(tenant))
+	if (!state_dir_name_valid(tenant))
 		return -EINVAL;
 	new = mmap(NULL, sizeof(*new), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (new == MAP_FAILED)
@@ -126,7 +126,7 @@ int ledger_join(const char *tenant, struct ledger **ledger)
 		goto free_new;
 	}
 	snprintf(new->tenant, sizeof(new->tenant), "%s", tenant);
-	new->pid_namespace = control_pid_namespace();
+	new->pid_namespace = state_dir_pid_namespace();
 	fd = ledger_file_open_wait(tenant, true);
 	err = fd;
 	if (fd >= 0) {
@@ -170,7 +170,7 @@ void ledger_last_out(struct ledger *ledger)
 {
 	LEDGER_FILE_HOLD();
 	/* The holder of the guard is in it, or is joining. */
-	CONTROL_CLOSED int fd = ledger->block ? reopen(ledger, true) : -1;
+	STATE_CLOSED int fd = ledger->block ? reopen(ledger, true) : -1;
 
 	if (fd >= 0)
 		ledger_file_remove(fd, ledger->tenant, ledger->nr);
@@ -333,7 +333,7 @@ static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 		if (i)
 			nanosleep(&pause, NULL);
 		LEDGER_FILE_HOLD();
-		CONTROL_CLOSED int fd = reopen(ledger, true);
+		STATE_CLOSED int fd = reopen(ledger, true);
 
 		if (fd >= 0)
 			sweep_slots(fd, ledger->block, ledger->pid_namespace);
@@ -394,7 +394,7 @@ void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes)
 		;
 }
 
-void ledger_tell_uncounted(struct ledger *ledger, uint64_t nr)
+void ledger_record_uncounted(struct ledger *ledger, uint64_t nr)
 {
 	uint64_t told;
 
@@ -412,7 +412,7 @@ uint64_t ledger_used(struct ledger *ledger, int gpu)
 	if (!has_gpu(ledger, gpu))
 		return 0;
 	LEDGER_FILE_HOLD();
-	CONTROL_CLOSED int fd = reopen(ledger, false);
+	STATE_CLOSED int fd = reopen(ledger, false);
 
 	return sum_living(ledger, fd, gpu).used;
 }

@@ -15,7 +15,7 @@
 
 #define LEDGER_MAX_GPUS		32
 #define LEDGER_MAX_SLOTS	4096	/* processes of a tenant at the same time */
-#define LEDGER_NAME_LEN		CONTROL_NAME_LEN
+#define LEDGER_NAME_LEN		STATE_DIR_NAME_LEN
 #define LEDGER_PCI_LEN		20	/* "0000:0d:00.0" as in gpupart_gpu_info */
 
 /*
@@ -70,7 +70,7 @@ void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes);
  * The number of calls of this process so far that may have allocated memory that is not
  * charged.
  */
-void ledger_tell_uncounted(struct ledger *ledger, uint64_t nr);
+void ledger_record_uncounted(struct ledger *ledger, uint64_t nr);
 
 /*
  * Sets the quota in bytes; 0: none. It applies to later charges of every process; a quota below
@@ -120,7 +120,7 @@ struct ledger_view {
  * file can harm the caller. Returns 0. -ENOENT: there is no file. -EPERM: it is not private to
  * @uid. -EPROTO: it is not a ledger. -ENOMEM. The caller frees *view.
  */
-int ledger_look(uid_t uid, const char *tenant, struct ledger_view **view);
+int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view);
 
 /* Lists the tenants of @uid that have a file, at most @max names. Returns their number. */
 unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max);

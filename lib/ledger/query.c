@@ -55,7 +55,7 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 	process->start = slot->start;
 	process->pid_namespace = slot->pid_namespace;
 	process->pid = slot->pid_namespace == own_namespace ? process->inner : 0;
-	control_copy_text(process->program, LEDGER_NAME_LEN, slot->program, LEDGER_NAME_LEN);
+	state_dir_copy_text(process->program, LEDGER_NAME_LEN, slot->program, LEDGER_NAME_LEN);
 	process->simulated = atomic_load(&slot->simulated);
 	process->uncounted = atomic_load(&slot->uncounted);
 	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
@@ -70,28 +70,28 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 /* Processes of pid namespaces below ours have numbers here too. */
 static void find_pids(struct ledger_view *view)
 {
-	struct control_nested nested = { .made = false };
+	struct state_dir_nested nested = { .made = false };
 	bool wanted = false;
 
 	for (unsigned int i = 0; i < view->nr_processes; i++)
 		wanted |= !view->processes[i].pid;
 	if (wanted)
-		control_nested_make(&nested);
+		state_dir_nested_create(&nested);
 	for (unsigned int i = 0; i < view->nr_processes * nested.nr; i++) {
 		struct ledger_process *process = &view->processes[i / nested.nr];
-		const struct control_nested_row *row = &nested.rows[i % nested.nr];
+		const struct state_dir_nested_row *row = &nested.rows[i % nested.nr];
 
 		if (!process->pid && process->inner == row->inner &&
 		    process->pid_namespace == row->pid_namespace &&
-		    control_process_lives(row->pid, process->start))
+		    state_dir_process_lives(row->pid, process->start))
 			process->pid = row->pid;
 	}
-	control_nested_free(&nested);
+	state_dir_nested_free(&nested);
 }
 
 static void fill_view(int fd, struct ledger_view *view, const struct ledger_header *header)
 {
-	const uint64_t own_namespace = control_pid_namespace();
+	const uint64_t own_namespace = state_dir_pid_namespace();
 	uint32_t nr_slots = atomic_load(&header->nr_slots);
 	struct ledger_slot slot;
 
@@ -129,17 +129,17 @@ static int look_other(int fd, struct ledger_view **view)
 	return 0;
 }
 
-int ledger_look(uid_t uid, const char *tenant, struct ledger_view **view)
+int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view)
 {
 	struct ledger_header header;
 	struct ledger_view *new;
 	struct stat st;
 	int err;
 
-	if (!control_name_good(tenant))
+	if (!state_dir_name_valid(tenant))
 		return -ENOENT;
 	LEDGER_FILE_HOLD();
-	CONTROL_CLOSED int fd = ledger_file_open_read(uid, tenant);
+	STATE_CLOSED int fd = ledger_file_open_read(uid, tenant);
 
 	if (fd < 0)
 		return fd;
@@ -162,15 +162,15 @@ int ledger_look(uid_t uid, const char *tenant, struct ledger_view **view)
 
 unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max)
 {
-	DIR *dir = control_read_dir(control_open_dir(uid, false));
+	DIR *dir = state_dir_read(state_dir_open(uid, false));
 	struct dirent *entry;
 	unsigned int nr = 0, files = 0;
 
 	while (dir && (entry = readdir(dir)) &&
-	       (uid == geteuid() || ++files <= CONTROL_MAX_FILES)) {
+	       (uid == geteuid() || ++files <= STATE_DIR_MAX_FILES)) {
 		const char *name = entry->d_name + strlen(PREFIX);
 
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) || !control_name_good(name))
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) || !state_dir_name_valid(name))
 			continue;
 		if (nr < max)
 			strcpy(names[nr], name);
@@ -198,7 +198,7 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 	uint64_t old = 0;
 	int fd, gpu = 0;
 
-	if (!control_name_good(tenant) || (pci && (!*pci || strlen(pci) >= LEDGER_PCI_LEN)))
+	if (!state_dir_name_valid(tenant) || (pci && (!*pci || strlen(pci) >= LEDGER_PCI_LEN)))
 		return -EINVAL;
 	fd = ledger_file_open_wait(tenant, make);
 	if (fd < 0)
@@ -230,11 +230,11 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 
 bool ledger_sweep(const char *tenant)
 {
-	if (!control_name_good(tenant))
+	if (!state_dir_name_valid(tenant))
 		return false;
 	LEDGER_FILE_HOLD();
 	/* The holder of the guard is joining, or removing the file like us. */
-	CONTROL_CLOSED int fd = ledger_file_open_any(tenant, false);
+	STATE_CLOSED int fd = ledger_file_open_any(tenant, false);
 
 	return fd >= 0 && ledger_file_remove(fd, tenant, -1);
 }

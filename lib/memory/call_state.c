@@ -17,7 +17,7 @@ void memory_uncounted(const char *name)
 	 * Also writes the count to the tenant's file, for other processes, if this process has
 	 * joined it.
 	 */
-	ledger_tell_uncounted(tenant_ledger(), nr);
+	ledger_record_uncounted(tenant_ledger(), nr);
 	if (name)
 		atomic_store(&uncounted_name, name);
 }
@@ -50,7 +50,7 @@ struct memory_gpu *memory_now_device(int device)
 	if (!gpu)
 		return NULL;
 	/* Calls before it joined. */
-	ledger_tell_uncounted(tenant_ledger(), atomic_load(&nr_uncounted));
+	ledger_record_uncounted(tenant_ledger(), atomic_load(&nr_uncounted));
 	if (!device && !memory_cuda->device_count(&count) && count == 1)
 		only_gpu = gpu;
 	return gpu;
@@ -99,7 +99,7 @@ struct memory_item *memory_now_note(const struct memory_now *now, enum memory_ke
 void memory_now_refuse(struct memory_now *now)
 {
 	now->refused = true;
-	memory_calls_spoil(now->call, now->words, &now->change);
+	memory_calls_refuse(now->call, now->words, &now->change);
 }
 
 void memory_now_out_of_memory(const struct memory_now *now)

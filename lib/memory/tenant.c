@@ -17,7 +17,7 @@
 #include "lib/ledger/ledger.h"
 #include "lib/memory/tenant.h"
 #include "lib/state/grant.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "lib/topo/topology.h"
 
 
@@ -62,7 +62,7 @@ static int join(void)
 
 int tenant_gpu(const char *pci)
 {
-	struct node_limit given;
+	struct grant_limit given;
 	char address[20];
 	uint64_t bytes;
 	int gpu;
@@ -78,7 +78,7 @@ int tenant_gpu(const char *pci)
 	if (gpu < 0)
 		return gpu;
 	mark_simulated(tenant_ledger());
-	node_limit(geteuid(), address, own.name, &given);
+	grant_limit(geteuid(), address, own.name, &given);
 	/* A quota for all GPUs has priority, but cannot exceed what was granted. */
 	bytes = ledger_set_quota_first(tenant_ledger(), gpu,
 				       given.memory && (!own.quota || given.memory < own.quota)
@@ -141,8 +141,8 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 		snprintf(own.name, sizeof(own.name), "%s", name);
 	else
 		snprintf(own.name, sizeof(own.name), "%d-%llx-%llx", getpid(),
-			 (unsigned long long)control_process_start(getpid()),
-			 (unsigned long long)control_pid_namespace());
+			 (unsigned long long)state_dir_process_start(getpid()),
+			 (unsigned long long)state_dir_pid_namespace());
 	own.quota = bytes;
 	err = join();
 	/* Listing the tenants removes a file that another version left behind. */
@@ -156,7 +156,7 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 
 static int check_name(struct gpupart *gp, const char *name)
 {
-	return control_name_good(name) ? 0 :
+	return state_dir_name_valid(name) ? 0 :
 	       ctx_fail(gp, -EINVAL,
 			"tenant name '%.80s': must be 1 to 63 characters from A-Z a-z 0-9 . _ -, not starting with '-'",
 			name);
@@ -265,7 +265,7 @@ static bool forget(struct visit *visit, const char *tenant)
 
 static void visit_user(struct visit *visit, uid_t uid)
 {
-	uint64_t budget = control_budget_begin(uid);
+	uint64_t budget = state_dir_budget_begin(uid);
 	unsigned int room = ledger_list(uid, NULL, 0) + 16, nr;
 	char (*names)[LEDGER_NAME_LEN] = calloc(room, sizeof(*names));
 	struct ledger_view *view;
@@ -275,8 +275,8 @@ static void visit_user(struct visit *visit, uid_t uid)
 		nr = room;
 	if (nr)
 		qsort(names, nr, sizeof(*names), by_name);
-	for (unsigned int i = 0; i < nr && !control_budget_spent(budget); i++) {
-		int err = ledger_look(uid, names[i], &view);
+	for (unsigned int i = 0; i < nr && !state_dir_budget_spent(budget); i++) {
+		int err = ledger_read(uid, names[i], &view);
 		bool empty = err == -EPROTO || (!err && !view->nr_processes);
 
 		if (!visit->living.asked)
@@ -291,12 +291,12 @@ static void visit_user(struct visit *visit, uid_t uid)
 
 static unsigned int visit_all(struct visit *visit)
 {
-	struct control_folders folders;
+	struct state_dirs folders;
 	uid_t uid;
 
 	visit_user(visit, geteuid());
-	control_folders_begin(&folders);
-	while (control_next_folder(&folders, &uid))
+	state_dirs_begin(&folders);
+	while (state_dirs_next(&folders, &uid))
 		visit_user(visit, uid);
 	free(visit->living.jobs);
 	return visit->nr;
@@ -432,7 +432,7 @@ int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
 		err = read_address(gp, pci, address);
 	if (err)
 		return err;
-	err = ledger_look(geteuid(), name, &view);
+	err = ledger_read(geteuid(), name, &view);
 	if (err)
 		return fail(gp, name, err);
 	fill_tenant(tenant, geteuid(), view);
@@ -454,7 +454,7 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 		     bool make, uint64_t *before)
 {
 	char address[20];
-	struct node_limit given;
+	struct grant_limit given;
 	int err;
 
 	name = name_of(gp, name, &err);
@@ -465,7 +465,7 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 	if (!bytes)
 		return ctx_fail(gp, -EINVAL, "tenant %s: a quota of 0 bytes: must be at least 1",
 				name);
-	node_limit(geteuid(), pci || make ? address : NULL, name, &given);
+	grant_limit(geteuid(), pci || make ? address : NULL, name, &given);
 	if (given.memory && bytes > given.memory)
 		return ctx_fail(gp, -EPERM,
 				"tenant %s: %llu bytes are more than the %llu granted to its user",

@@ -242,7 +242,7 @@ int memory_calls_device(const struct memory_call *call, const uint64_t *words)
 #define IMPOSSIBLE	(1ull << 62)
 #define TOO_WIDE	(1ull << 40)	/* too large for any array: an invalid value */
 
-void memory_calls_spoil(const struct memory_call *call, const uint64_t *words,
+void memory_calls_refuse(const struct memory_call *call, const uint64_t *words,
 			struct memory_change *change)
 {
 	uint64_t *word = (uint64_t *)(uintptr_t)words + 1, value = IMPOSSIBLE;

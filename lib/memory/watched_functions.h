@@ -76,7 +76,7 @@ struct memory_change {
  * Changes the arguments so that the driver refuses the call; also for MEMORY_ASYNC,
  * MEMORY_ASYNC_POOL and graphs.
  */
-void memory_calls_spoil(const struct memory_call *call, const uint64_t *words,
+void memory_calls_refuse(const struct memory_call *call, const uint64_t *words,
 			struct memory_change *change);
 void memory_calls_mend(struct memory_change *change);
 

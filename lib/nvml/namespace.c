@@ -64,7 +64,7 @@ EXPORT void *realloc(void *memory, size_t bytes)
 }
 
 /*
- * Of the code that is linked here only ledger_look() is called, which only reads and locks no
+ * Of the code that is linked here only ledger_read() is called, which only reads and locks no
  * files. It takes this lock on behalf of callers that lock files, whose locks a fork must not
  * keep.
  */

@@ -19,7 +19,8 @@ bool share_setup(void)
 {
 	struct environment environment = environment_read();
 
-	if (!environment.tenant || !control_name_good(environment.tenant) || environment.untouched)
+	if (!environment.tenant || !state_dir_name_valid(environment.tenant) ||
+	    environment.untouched)
 		return false;
 	strcpy(tenant, environment.tenant);
 	first_quota = environment_mem(&environment);
@@ -37,7 +38,7 @@ static int find_gpu(const struct ledger_view *view, const char *pci)
 static void look(struct share *share)
 {
 	*share = (struct share){ .gpu = -1 };
-	if (ledger_look(geteuid(), tenant, &share->view))
+	if (ledger_read(geteuid(), tenant, &share->view))
 		share->view = NULL;
 }
 

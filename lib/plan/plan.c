@@ -58,7 +58,7 @@ static int check_names(struct gpupart *gp, const struct gpupart_demand *demands,
 	for (unsigned int i = 0; i < nr; i++) {
 		const char *name = demands[i].name;
 
-		if (!name || !control_name_good(name))
+		if (!name || !state_dir_name_valid(name))
 			return ctx_fail(gp, -EINVAL,
 					"tenant '%s': the name must be 1 to 63 characters from A-Z a-z 0-9 . _ -, not starting with '-'",
 					name ? name : "");

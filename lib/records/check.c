@@ -68,7 +68,7 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 	else
 		result = cuda->host_pointer(&address, cells, 0);
 	if (result)
-		return ctx_fail(gp, -EPROTO, "cuMemHostRegister: %s", cuda_words(cuda, result));
+		return ctx_fail(gp, -EPROTO, "cuMemHostRegister: %s", cuda_strerror(cuda, result));
 	for (unsigned int slot = tmd_release_slots(map) - 1; slot && !err && !why; slot--) {
 		atomic_store(&cells[slot].payload, 0);
 		atomic_store(&cells[slot].time, 0);

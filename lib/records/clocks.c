@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------- the CPU's clock */
 
-static struct control_clock cpu;	/* scale 0: not measured */
+static struct state_clock cpu;	/* scale 0: not measured */
 
 /* Reads both at one moment, as nearly as possible. */
 static void cpu_look(uint64_t *counter, uint64_t *ns)

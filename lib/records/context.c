@@ -25,12 +25,12 @@ static unsigned int nr_all;
 /* The index of a GPU in the state page. */
 static unsigned int place_of(const struct records *records)
 {
-	return records->gpu - control_self->gpus;
+	return records->gpu - state_page_own->gpus;
 }
 
 static void rings_reset(struct records *records)
 {
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
+	for (unsigned int n = 0; n < STATE_NR_RINGS; n++)
 		records->rings[n] = (struct records_ring){
 			.issued = records_base(n), .mask = records_base(n), .number = n,
 			.shown = &records->shown->rings[n],
@@ -58,15 +58,15 @@ int records_possible(struct gpupart *gp, const struct tmd_map *map)
 			tmd_layout_name(map->layout), tmd_release_slots(map));
 }
 
-int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_map *map,
+int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_map *map,
 		  struct records **started)
 {
-	struct control_records *shown = control_records(gpu);
+	struct state_records *shown = state_records(gpu);
 	struct records *records;
 	int err = records_possible(gp, map);
 
 	if (!shown)
-		return ctx_fail(gp, -EOPNOTSUPP, "more than %d GPUs", CONTROL_MAX_GPUS);
+		return ctx_fail(gp, -EOPNOTSUPP, "more than %d GPUs", STATE_MAX_GPUS);
 	if (err)
 		return err;
 	records = aligned_alloc(_Alignof(struct records), sizeof(*records));
@@ -98,14 +98,14 @@ static bool section_make(struct gpupart *gp, struct records *records)
 	records->section = records_file_section(gp, place_of(records));
 	if (!records->section)
 		return false;
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+	for (unsigned int n = 0; n < STATE_NR_RINGS; n++) {
 		struct records_ring *ring = &records->rings[n];
 
 		ring->cells = &records->section->cells[records_first(n)];
 		ring->notes = &records->section->notes[records_first(n)];
 		ring->shown->issued = ring->shown->folded = records_base(n);
 	}
-	for (unsigned int n = 0; n < CONTROL_NR_GRAPHS; n++) {
+	for (unsigned int n = 0; n < STATE_NR_GRAPHS; n++) {
 		records->graphs[n].shown = &records->shown->graph[n];
 		records->graphs[n].cell = &records->section->graphs[n];
 	}
@@ -121,7 +121,7 @@ static bool section_make(struct gpupart *gp, struct records *records)
  */
 static void rings_revive(struct records *records, unsigned int n)
 {
-	for (unsigned int i = 0; i < CONTROL_NR_RINGS; i++) {
+	for (unsigned int i = 0; i < STATE_NR_RINGS; i++) {
 		struct records_ring *ring = &records->rings[i];
 		uint64_t last = atomic_load(&ring->issued);
 
@@ -149,7 +149,7 @@ static int add(struct gpupart *gp, struct records *records, const struct cuda_ap
 {
 	struct records_context *context;
 	int result = -1;
-	bool again;
+	bool again = false;
 
 	if (!cuda->host_register || !cuda->host_pointer)
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver does not register memory");
@@ -179,7 +179,7 @@ static int add(struct gpupart *gp, struct records *records, const struct cuda_ap
 	}
 	return !result ? 0 : result < 0 || again ?
 	       ctx_fail(gp, -EBUSY, "more than %d contexts", RECORDS_MAX_CONTEXTS) :
-	       ctx_fail(gp, -EIO, "cuMemHostRegister: %s", cuda_words(cuda, result));
+	       ctx_fail(gp, -EIO, "cuMemHostRegister: %s", cuda_strerror(cuda, result));
 }
 
 bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx)

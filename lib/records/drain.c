@@ -18,40 +18,40 @@
 #include "lib/private.h"
 #include "lib/records/reader.h"
 
-static uint64_t nr_launches(const struct control_lane *lane)
+static uint64_t nr_launches(const struct state_lane *lane)
 {
 	uint64_t nr = 0;
 
-	for (unsigned int i = 0; i < CONTROL_NR_LAUNCHES; i++)
+	for (unsigned int i = 0; i < STATE_NR_LAUNCHES; i++)
 		nr += lane->counters[i];
 	return nr;
 }
 
 /* Launches with more TPCs than their set allowed, whatever the set. */
-static uint64_t nr_loose(const struct control_lane *lanes)
+static uint64_t nr_loose(const struct state_lane *lanes)
 {
-	static const enum control_counter loose[] = {
-		CONTROL_WIDENED_DRIVER, CONTROL_WIDENED_CLUSTER, CONTROL_WIDENED_COOPERATIVE,
-		CONTROL_UNCONFINABLE_MAP, CONTROL_GRAPH_STALE,
+	static const enum state_counter loose[] = {
+		STATE_WIDENED_DRIVER, STATE_WIDENED_CLUSTER, STATE_WIDENED_COOPERATIVE,
+		STATE_UNCONFINABLE_MAP, STATE_GRAPH_STALE,
 	};
 	uint64_t nr = 0;
 
-	for (unsigned int n = 0; n < CONTROL_NR_LANES; n++)
+	for (unsigned int n = 0; n < STATE_NR_LANES; n++)
 		for (unsigned int i = 0; i < sizeof(loose) / sizeof(loose[0]); i++)
 			nr += lanes[n].counters[loose[i]];
 	return nr;
 }
 
 /* The reason why the end of this process's launches cannot be known; NULL: it can. */
-static const char *why_unknown(const struct control_records *records,
-			       const struct control_lane *lanes)
+static const char *why_unknown(const struct state_records *records,
+			       const struct state_lane *lanes)
 {
 	uint64_t unread = 0, on_device = 0;
 
-	for (unsigned int n = 0; n < CONTROL_NR_LANES; n++) {
-		unread += lanes[n].counters[CONTROL_UNCONFINABLE_VERSION] +
-			  lanes[n].counters[CONTROL_UNCONFINABLE_GPU];
-		on_device += lanes[n].counters[CONTROL_DEVICE_LAUNCHES];
+	for (unsigned int n = 0; n < STATE_NR_LANES; n++) {
+		unread += lanes[n].counters[STATE_UNCONFINABLE_VERSION] +
+			  lanes[n].counters[STATE_UNCONFINABLE_GPU];
+		on_device += lanes[n].counters[STATE_DEVICE_LAUNCHES];
 	}
 	return !records->on ? "it has no records of launches" :
 	       !records->fenced ? "its kernel has no membarrier()" :
@@ -63,9 +63,9 @@ static const char *why_unknown(const struct control_records *records,
 }
 
 /* Whether each thread that was in a launch at @then has left it. */
-static bool all_left(const struct control_lane *then, const struct control_lane *now)
+static bool all_left(const struct state_lane *then, const struct state_lane *now)
 {
-	for (unsigned int n = 1; n < CONTROL_NR_LANES; n++)
+	for (unsigned int n = 1; n < STATE_NR_LANES; n++)
 		/*
 		 * A launch is counted once, perhaps before @then, so the second count is a
 		 * later launch's.
@@ -79,14 +79,14 @@ static bool all_left(const struct control_lane *then, const struct control_lane 
 
 static void note_numbers(struct gpupart_records_reader *reader)
 {
-	const struct control_records *copy = &reader->copy;
+	const struct state_records *copy = &reader->copy;
 	struct reader_drain *drain = &reader->drain;
 
 	for (unsigned int n = 0; n < RECORDS_GRAPH_RING; n++) {
 		drain->ring[n] = copy->rings[n].issued;
 		drain->after[n] = copy->rings[n].waiting ? copy->rings[n].after : 0;
 	}
-	for (unsigned int n = 0; n < CONTROL_NR_GRAPHS; n++)
+	for (unsigned int n = 0; n < STATE_NR_GRAPHS; n++)
 		drain->graph[n] = copy->graph[n].issued;
 }
 
@@ -96,13 +96,13 @@ static void note_numbers(struct gpupart_records_reader *reader)
  */
 static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader *reader)
 {
-	const struct control_records *copy = &reader->copy;
+	const struct state_records *copy = &reader->copy;
 	const struct reader_drain *drain = &reader->drain;
 	uint64_t lost = 0, waiting = 0;
 	bool outstanding = false;
 
 	for (unsigned int n = 0; n < RECORDS_GRAPH_RING; n++) {
-		const struct control_ring *ring = &copy->rings[n];
+		const struct state_ring *ring = &copy->rings[n];
 		bool left = ring->folded < drain->ring[n];
 
 		outstanding |= left && !ring->lost;
@@ -133,7 +133,7 @@ static bool fence(void)
  * -ENODATA.
  */
 static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
-		const struct control_lane *lanes)
+		const struct state_lane *lanes)
 {
 	struct reader_drain *drain = &reader->drain;
 
@@ -160,7 +160,7 @@ void gpupart_records_drain(struct gpupart_records_reader *reader)
 
 int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *reader)
 {
-	struct control_lane lanes[CONTROL_NR_LANES];
+	struct state_lane lanes[STATE_NR_LANES];
 	struct gpupart_records now;
 	const char *why;
 	int err, result = 0;
@@ -168,7 +168,7 @@ int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *r
 	/* For a process that launches nothing, all three steps succeed at once. */
 	for (int i = 0; i < 3 && !result; i++) {
 		why = !fence() ? "this kernel has no membarrier()" :
-		      !reader_block(reader, offsetof(struct control_block, lanes), lanes,
+		      !reader_block(reader, offsetof(struct state_page, lanes), lanes,
 				    sizeof(lanes)) ? "its state page cannot be read" : NULL;
 		fence();
 		err = gpupart_records_read(gp, reader, &now, sizeof(now));

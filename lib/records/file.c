@@ -26,7 +26,7 @@ static struct {
 	int fd;
 	dev_t dev;
 	ino_t ino;
-	struct records_section *_Atomic sections[CONTROL_MAX_GPUS];
+	struct records_section *_Atomic sections[STATE_MAX_GPUS];
 } file = { .fd = -1 };
 
 static bool is_open(void)
@@ -43,7 +43,7 @@ static void after_fork(void)
 	if (is_open())
 		close(file.fd);
 	file.fd = -1;
-	for (unsigned int n = 0; n < CONTROL_MAX_GPUS; n++)
+	for (unsigned int n = 0; n < STATE_MAX_GPUS; n++)
 		file.sections[n] = NULL;
 }
 
@@ -62,8 +62,8 @@ static int fill_head(int fd)
 	shared_init(&header, RECORDS_LAYOUT, RECORDS_HEAD);
 	header.pid = getpid();
 	header.uid = geteuid();
-	header.start = control_process_start(getpid());
-	header.pid_namespace = control_pid_namespace();
+	header.start = state_dir_process_start(getpid());
+	header.pid_namespace = state_dir_pid_namespace();
 	atomic_store(&header.magic, SHARED_MAGIC(SHARED_RECORDS));
 	if (pwrite(fd, &header, sizeof(header), 0) != sizeof(header))
 		return -ENOSPC;
@@ -78,7 +78,7 @@ static int file_make(void)
 	bool named;
 	int fd, err;
 
-	fd = control_file_make();
+	fd = state_file_create();
 	named = fd >= 0;
 	if (fd == -ENOENT)
 		fd = memfd_create("gpupart-records", MFD_CLOEXEC);
@@ -86,7 +86,7 @@ static int file_make(void)
 		return named ? fd : -errno;
 	err = fstat(fd, &st) ? -errno : fill_head(fd);
 	if (!err && named)
-		err = control_file_show();
+		err = state_file_publish();
 	if (err) {
 		close(fd);
 		return err;
@@ -117,7 +117,7 @@ static int section_make(unsigned int n)
 	section = mmap(NULL, sizeof(*section), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, at);
 	if (section == MAP_FAILED)
 		return -errno;
-	for (unsigned int ring = 0; ring < CONTROL_NR_RINGS; ring++)
+	for (unsigned int ring = 0; ring < STATE_NR_RINGS; ring++)
 		for (unsigned int i = 0; i < records_entries(ring); i++)
 			section->cells[records_first(ring) + i].payload = i;
 	file.sections[n] = section;

@@ -18,7 +18,7 @@ static struct {
 	uint64_t counter, ns;
 } base;
 
-static void clock_set(struct control_clock *clock)
+static void clock_set(struct state_clock *clock)
 {
 	clock->counter = records_counter();
 	clock->ns = clock_monotonic_ns();
@@ -26,7 +26,7 @@ static void clock_set(struct control_clock *clock)
 }
 
 __attribute__((cold))
-void records_clock_start(struct control_clock *clock)
+void records_clock_start(struct state_clock *clock)
 {
 	if (!base.ns) {
 		base.counter = records_counter();
@@ -44,9 +44,9 @@ void records_clock_start(struct control_clock *clock)
  * Computes a new rate from all the time since the first sample. GPU time continues from its
  * current value, so that offsets learnt at the old rate stay valid.
  */
-__attribute__((noinline, cold)) static void clock_renew(struct control_clock *clock)
+__attribute__((noinline, cold)) static void clock_renew(struct state_clock *clock)
 {
-	const struct control_clock was = *clock;
+	const struct state_clock was = *clock;
 
 	clock_set(clock);
 	clock->next_offset = OFFSET_NONE;
@@ -59,7 +59,7 @@ __attribute__((noinline, cold)) static void clock_renew(struct control_clock *cl
  * How long a rate may be used: it was measured over the time up to @clock, and its error
  * doubles after the same time again.
  */
-static inline uint64_t clock_window(const struct control_clock *clock)
+static inline uint64_t clock_window(const struct state_clock *clock)
 {
 	uint64_t measured = clock->ns - base.ns;
 
@@ -70,7 +70,7 @@ static inline uint64_t clock_window(const struct control_clock *clock)
  * A launch that ended at @end was seen at @counter, so the GPU's clock is behind by no more
  * than that.
  */
-static inline void clock_learn(struct control_clock *clock, uint64_t counter, uint64_t end)
+static inline void clock_learn(struct state_clock *clock, uint64_t counter, uint64_t end)
 {
 	int64_t offset;
 
@@ -83,7 +83,7 @@ static inline void clock_learn(struct control_clock *clock, uint64_t counter, ui
 		clock->offset = offset;
 }
 
-void records_clock_seen(struct control_clock *clock, uint64_t end)
+void records_clock_seen(struct state_clock *clock, uint64_t end)
 {
 	int64_t offset = end - records_clock_ns(clock, records_counter());
 
@@ -93,7 +93,7 @@ void records_clock_seen(struct control_clock *clock, uint64_t end)
 
 /* ------------------------------------------------------------------- union */
 
-static void gap_drop(struct control_records *totals, unsigned int n)
+static void gap_drop(struct state_records *totals, unsigned int n)
 {
 	totals->nr_gaps--;
 	memmove(&totals->gaps[n], &totals->gaps[n + 1],
@@ -104,9 +104,9 @@ static void gap_drop(struct control_records *totals, unsigned int n)
  * Inserts a gap before gap @n, sorted by time. If there are too many, the oldest is dropped;
  * launches in it then count as late.
  */
-static void gap_insert(struct control_records *totals, unsigned int n, uint64_t begin, uint64_t end)
+static void gap_insert(struct state_records *totals, unsigned int n, uint64_t begin, uint64_t end)
 {
-	if (totals->nr_gaps == CONTROL_NR_GAPS) {
+	if (totals->nr_gaps == STATE_NR_GAPS) {
 		totals->horizon = totals->gaps[0].end;
 		gap_drop(totals, 0);
 		if (!n)
@@ -121,7 +121,7 @@ static void gap_insert(struct control_records *totals, unsigned int n, uint64_t 
 }
 
 /* Fills the parts of gaps between @begin and @end. */
-static __attribute__((noinline)) void gaps_fill(struct control_records *totals, uint64_t begin,
+static __attribute__((noinline)) void gaps_fill(struct state_records *totals, uint64_t begin,
 						uint64_t end)
 {
 	for (unsigned int n = totals->nr_gaps; n-- > 0 && end > begin; ) {
@@ -146,11 +146,11 @@ static __attribute__((noinline)) void gaps_fill(struct control_records *totals, 
 	}
 }
 
-void records_add(struct control_records *totals, uint64_t begin, uint64_t end)
+void records_add(struct state_records *totals, uint64_t begin, uint64_t end)
 {
 	uint64_t covered = totals->covered;
 
-	if (totals->nr_gaps > CONTROL_NR_GAPS)
+	if (totals->nr_gaps > STATE_NR_GAPS)
 		return;
 	if (__builtin_expect(begin >= covered, 1)) {
 		if (begin > covered)
@@ -171,13 +171,13 @@ void records_add(struct control_records *totals, uint64_t begin, uint64_t end)
 
 /* ------------------------------------------------------------------- functions */
 
-static __attribute__((noinline)) struct control_function *function_new(
-	struct control_records *totals, uint64_t function, unsigned int at)
+static __attribute__((noinline)) struct state_function *function_new(
+	struct state_records *totals, uint64_t function, unsigned int at)
 {
-	struct control_function *least = NULL;
+	struct state_function *least = NULL;
 
 	for (unsigned int n = 0; n < FUNCTION_PROBES; n++) {
-		struct control_function *f = &totals->functions[(at + n) % CONTROL_NR_FUNCTIONS];
+		struct state_function *f = &totals->functions[(at + n) % STATE_NR_FUNCTIONS];
 
 		if (f->key == function)
 			return f;
@@ -186,7 +186,7 @@ static __attribute__((noinline)) struct control_function *function_new(
 		if (!f->key)
 			break;
 	}
-	*least = (struct control_function){ .key = function };
+	*least = (struct state_function){ .key = function };
 	atomic_store_explicit(&records_unnamed, true, memory_order_relaxed);
 	return least;
 }
@@ -198,18 +198,18 @@ static __attribute__((noinline)) struct control_function *function_new(
  * one.
  */
 struct batch {
-	struct control_records *totals;
+	struct state_records *totals;
 	uint64_t last_end;		/* of the ring */
 	uint64_t begin;			/* of launches without a gap, up to last_end */
 	uint64_t kernels_ns;		/* value in the totals before the batch */
-	struct control_function *function;	/* of the last launch; NULL: none yet */
+	struct state_function *function;	/* of the last launch; NULL: none yet */
 	uint64_t clock_ns, clock_counter, clock_scale;	/* includes the offset */
 };
 
-static inline void batch_begin(struct batch *batch, struct control_records *totals,
-			       const struct control_ring *ring)
+static inline void batch_begin(struct batch *batch, struct state_records *totals,
+			       const struct state_ring *ring)
 {
-	const struct control_clock *clock = &totals->clock;
+	const struct state_clock *clock = &totals->clock;
 
 	*batch = (struct batch){
 		.totals = totals, .last_end = ring->last_end, .begin = ring->last_end,
@@ -230,7 +230,7 @@ void batch_add(struct batch *batch, uint64_t end, uint64_t submitted, uint64_t k
 {
 	int64_t since = submitted - batch->clock_counter;
 	uint64_t begin = batch->clock_ns + (int64_t)((__int128)since * batch->clock_scale >> 32);
-	struct control_function *f = batch->function;
+	struct state_function *f = batch->function;
 	uint64_t ns;
 
 	/* It waited for its predecessor; the times of one stream never decrease. */
@@ -250,7 +250,7 @@ void batch_add(struct batch *batch, uint64_t end, uint64_t submitted, uint64_t k
 	if (__builtin_expect(!f || f->key != key, 0)) {
 		unsigned int at = (key >> 4) * 0x9e3779b97f4a7c15ull >> 32;
 
-		f = &batch->totals->functions[at % CONTROL_NR_FUNCTIONS];
+		f = &batch->totals->functions[at % STATE_NR_FUNCTIONS];
 		if (f->key != key)
 			f = function_new(batch->totals, key, at);
 		batch->function = f;
@@ -262,7 +262,7 @@ void batch_add(struct batch *batch, uint64_t end, uint64_t submitted, uint64_t k
 		f->longest_ns = ns;
 }
 
-static inline void batch_end(struct batch *batch, struct control_ring *ring)
+static inline void batch_end(struct batch *batch, struct state_ring *ring)
 {
 	batch_flush(batch);
 	ring->last_end = batch->last_end;
@@ -271,7 +271,7 @@ static inline void batch_end(struct batch *batch, struct control_ring *ring)
 		batch->totals->last_end = batch->last_end;
 }
 
-void records_fold_entry(struct control_records *totals, struct control_ring *ring,
+void records_fold_entry(struct state_records *totals, struct state_ring *ring,
 			const struct records_entry *entry)
 {
 	struct batch batch;
@@ -287,11 +287,11 @@ void records_fold_entry(struct control_records *totals, struct control_ring *rin
 }
 
 __attribute__((noinline))
-unsigned int records_fold_ring(struct control_records *totals, const struct records_ring *ring,
+unsigned int records_fold_ring(struct state_records *totals, const struct records_ring *ring,
 			       unsigned int max, bool own)
 {
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_acquire), seq, last;
-	struct control_ring *shown = ring->shown;
+	struct state_ring *shown = ring->shown;
 	const uint64_t mask = ring->mask;
 	uint64_t end, submitted, function, untimed = 0, first;
 	struct batch batch;
@@ -349,10 +349,10 @@ unsigned int records_fold_ring(struct control_records *totals, const struct reco
  * The GPU's time at the CPU's @counter, or an earlier time; 0: unknown, or the clock is being
  * written.
  */
-static uint64_t gpu_time(const struct control_records *totals, uint64_t counter)
+static uint64_t gpu_time(const struct state_records *totals, uint64_t counter)
 {
 	uint64_t before = __atomic_load_n(&totals->version, __ATOMIC_ACQUIRE), after;
-	struct control_clock clock = totals->clock;
+	struct state_clock clock = totals->clock;
 
 	atomic_thread_fence(memory_order_acquire);
 	after = __atomic_load_n(&totals->version, __ATOMIC_RELAXED);

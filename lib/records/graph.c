@@ -147,7 +147,7 @@ static int32_t entry_left(const struct records_graph *graph)
 	return records_graph_left(graph->shown, graph->cell);
 }
 
-static void since_set(struct records *records, struct control_graph *shown, uint64_t counter)
+static void since_set(struct records *records, struct state_graph *shown, uint64_t counter)
 {
 	records->nr_running += !!counter - !!shown->since;
 	__atomic_store_n(&shown->since, counter, __ATOMIC_RELAXED);
@@ -162,7 +162,7 @@ static void times_add(struct records *records)
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 
 	/* Other processes can write the numbers in the state page. */
-	for (unsigned int n = 0; records->nr_running && n < CONTROL_NR_GRAPHS &&
+	for (unsigned int n = 0; records->nr_running && n < STATE_NR_GRAPHS &&
 	     n < records->shown->nr_graphs; n++) {
 		const struct records_graph *graph = &records->graphs[n];
 		const uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
@@ -206,12 +206,12 @@ static void entry_take(struct records *records, struct records_mark *mark)
 	struct records_graph *graph = records->graphs;
 
 	times_add_all(records);
-	while (records->section && n < CONTROL_NR_GRAPHS &&
+	while (records->section && n < STATE_NR_GRAPHS &&
 	       (graph->owner || graph->spoilt || entry_left(graph))) {
 		graph++;
 		n++;
 	}
-	mark->unknown = !records->section || n == CONTROL_NR_GRAPHS;
+	mark->unknown = !records->section || n == STATE_NR_GRAPHS;
 	if (mark->unknown)
 		return;
 	since_set(records, graph->shown, 0);
@@ -267,7 +267,7 @@ void records_mark_free(struct records_mark *mark)
 void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 {
 	pthread_mutex_lock(&lock);
-	for (unsigned int i = 0; i < CONTROL_NR_GRAPHS; i++) {
+	for (unsigned int i = 0; i < STATE_NR_GRAPHS; i++) {
 		struct records_graph *graph = &records->graphs[i];
 
 		if (graph->context != n + 1)

@@ -25,7 +25,7 @@ bool records_totals_lock(struct records *records)
 	return false;
 }
 
-static void name_one(struct control_function *f, struct records *records,
+static void name_one(struct state_function *f, struct records *records,
 		     const struct cuda_api *cuda)
 {
 	const uint64_t key = __atomic_load_n(&f->key, __ATOMIC_ACQUIRE);
@@ -41,7 +41,7 @@ static void name_one(struct control_function *f, struct records *records,
 		records_totals_unlock(records);
 }
 
-void records_names(struct control_function *functions, struct records *records,
+void records_names(struct state_function *functions, struct records *records,
 		   const struct cuda_api *cuda)
 {
 	bool was;
@@ -51,7 +51,7 @@ void records_names(struct control_function *functions, struct records *records,
 	was = driver_own(true);
 	/* Before reading the keys: a thread that removes one then waits for us. */
 	atomic_fetch_add(&nr_naming, 1);
-	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
+	for (unsigned int i = 0; i < STATE_NR_FUNCTIONS; i++)
 		name_one(&functions[i], records, cuda);
 	atomic_fetch_sub(&nr_naming, 1);
 	driver_own(was);
@@ -60,7 +60,7 @@ void records_names(struct control_function *functions, struct records *records,
 /* Skips launches that are not in the totals yet. */
 static void forget_rings(struct records *records)
 {
-	for (unsigned int n = 0; records->section && n < CONTROL_NR_RINGS; n++) {
+	for (unsigned int n = 0; records->section && n < STATE_NR_RINGS; n++) {
 		struct records_ring *ring = &records->rings[n];
 		uint64_t seq = atomic_load(&ring->issued), left = ring->mask + 1;
 
@@ -73,7 +73,7 @@ void records_module_gone(struct records *records)
 {
 	forget_rings(records);
 	if (records_totals_lock(records)) {
-		for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
+		for (unsigned int i = 0; i < STATE_NR_FUNCTIONS; i++)
 			if (records->shown->functions[i].key)
 				records->shown->functions[i].key |= GONE;
 		records_totals_unlock(records);

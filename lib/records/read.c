@@ -24,12 +24,12 @@
 static int find_gpu(struct gpupart *gp, struct gpupart_records_reader *reader,
 		    const struct shared_seen *seen)
 {
-	uint32_t nr = seen ? seen->nr_gpus : control_nr_gpus(control_self);
+	uint32_t nr = seen ? seen->nr_gpus : state_nr_gpus(state_page_own);
 	char found[20];
 
-	for (uint32_t n = 0; n < nr && n < CONTROL_MAX_GPUS; n++) {
+	for (uint32_t n = 0; n < nr && n < STATE_MAX_GPUS; n++) {
 		snprintf(found, sizeof(found), "%.19s",
-			 seen ? seen->gpus[n].pci : control_self->gpus[n].pci);
+			 seen ? seen->gpus[n].pci : state_page_own->gpus[n].pci);
 		if (strcmp(found, reader->pci))
 			continue;
 		reader->gpu = n;
@@ -46,11 +46,11 @@ static int open_of(struct gpupart_records_reader *reader, uid_t uid, struct shar
 	enum shared_version version;
 	int holder = -ESRCH;
 
-	reader->dir = control_open_dir(uid, false);
+	reader->dir = state_dir_open(uid, false);
 	if (reader->dir < 0)
 		return -ESRCH;
 	reader->block_fd = shared_open(reader->dir, reader->file, uid, SHARED_PROCESS,
-				       CONTROL_LAYOUT, seen, &version);
+				       STATE_LAYOUT, seen, &version);
 	if (reader->block_fd >= 0 && version != SHARED_NONE)
 		holder = holder_pid(reader->block_fd, uid, &seen->header, &table);
 	holder_table_free(&table);
@@ -77,16 +77,16 @@ static void close_files(struct gpupart_records_reader *reader)
  */
 static int open_process(struct gpupart *gp, struct gpupart_records_reader *reader)
 {
-	struct control_status status = { .uids = { geteuid(), geteuid() } };
+	struct state_dir_status status = { .uids = { geteuid(), geteuid() } };
 	int pid = reader->pid, err = -ESRCH;
 	struct shared_seen seen;
 	uint64_t name_space;
 
-	if (control_proc_is_ours())
-		control_read_status(pid, &status);
-	name_space = control_proc_is_ours() ? control_namespace_of(pid) : 0;
+	if (state_dir_proc_is_own())
+		state_dir_read_status(pid, &status);
+	name_space = state_dir_proc_is_own() ? state_dir_namespace_of(pid) : 0;
 	snprintf(reader->file, sizeof(reader->file), "%d.%llx", status.inner ? status.inner : pid,
-		 (unsigned long long)(name_space ? name_space : control_pid_namespace()));
+		 (unsigned long long)(name_space ? name_space : state_dir_pid_namespace()));
 	for (int i = 0; err == -ESRCH && i < 2; i++) {
 		if (i && status.uids[i] == status.uids[0])
 			break;
@@ -119,7 +119,7 @@ int gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
 	new->dir = new->block_fd = new->records_fd = -1;
 	new->pid = pid == getpid() ? 0 : pid;
 	snprintf(new->pci, sizeof(new->pci), "%s", pci);
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
+	for (unsigned int n = 0; n < STATE_NR_RINGS; n++)
 		new->done[n] = records_base(n);
 	err = new->pid ? open_process(gp, new) : find_gpu(gp, new, NULL);
 	if (err)
@@ -148,15 +148,15 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 /* The offset of a member of the GPU's records in the state page. */
 static size_t block_at(const struct gpupart_records_reader *reader, size_t member)
 {
-	return offsetof(struct control_block, records) +
-	       reader->gpu * sizeof(struct control_records) + member;
+	return offsetof(struct state_page, records) +
+	       reader->gpu * sizeof(struct state_records) + member;
 }
 
 bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
 {
 	if (reader->pid)
 		return pread(reader->block_fd, into, len, at) == (ssize_t)len;
-	memcpy(into, (const char *)control_self + at, len);
+	memcpy(into, (const char *)state_page_own + at, len);
 	return true;
 }
 
@@ -166,15 +166,15 @@ bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *
  */
 static bool copy_records(struct gpupart_records_reader *reader)
 {
-	const size_t version = block_at(reader, offsetof(struct control_records, version));
-	struct control_records *copy = &reader->copy;
+	const size_t version = block_at(reader, offsetof(struct state_records, version));
+	struct state_records *copy = &reader->copy;
 	uint64_t after;
 
 	for (int i = 0; i < TRIES; i++) {
 		if (!reader_block(reader, block_at(reader, 0), copy, sizeof(*copy)))
 			return false;
-		if (copy->nr_graphs > CONTROL_NR_GRAPHS)
-			copy->nr_graphs = CONTROL_NR_GRAPHS;
+		if (copy->nr_graphs > STATE_NR_GRAPHS)
+			copy->nr_graphs = STATE_NR_GRAPHS;
 		atomic_thread_fence(memory_order_acquire);
 		if (copy->nr_graphs &&
 		    !reader_section(reader, offsetof(struct records_section, graphs),
@@ -197,7 +197,7 @@ static bool open_records(struct gpupart_records_reader *reader)
 
 	if (reader->records_fd >= 0)
 		return true;
-	snprintf(file, sizeof(file), "%s" CONTROL_RECORDS, reader->file);
+	snprintf(file, sizeof(file), "%s" STATE_RECORDS, reader->file);
 	reader->records_fd = openat(reader->dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
 				    O_NOCTTY | O_CLOEXEC);
 	if (reader->records_fd >= 0 && !fstat(reader->records_fd, &st) && S_ISREG(st.st_mode) &&
@@ -229,7 +229,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	const unsigned int entries = records_entries(n);
 	const size_t cells = offsetof(struct records_section, cells[records_first(n)]);
 	const size_t notes = offsetof(struct records_section, notes[records_first(n)]);
-	const size_t issued_at = block_at(reader, offsetof(struct control_records,
+	const size_t issued_at = block_at(reader, offsetof(struct state_records,
 							   rings[n].issued));
 	struct reader_entry *entry = &reader->entries[reader->nr_entries];
 	uint64_t issued, key = 0;
@@ -269,7 +269,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 /* Kernels of the graph in @entry that have not ended; each launch has several. */
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry)
 {
-	const struct control_graph *graph = &reader->copy.graph[entry];
+	const struct state_graph *graph = &reader->copy.graph[entry];
 	const int32_t left = records_graph_left(graph, &reader->graphs[entry]);
 	uint64_t launches = left > 0 && graph->kernels ?
 			    ((uint32_t)left + graph->kernels - 1) / graph->kernels : 0;
@@ -293,12 +293,12 @@ static int by_time(const void *a, const void *b)
 /* Adds the launches that have ended and that the process itself has not folded yet. */
 static void fold_rest(struct gpupart_records_reader *reader)
 {
-	struct control_records *copy = &reader->copy;
+	struct state_records *copy = &reader->copy;
 	uint64_t newest = 0;
 
 	reader->nr_entries = 0;
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
-		struct control_ring *ring = &copy->rings[n];
+	for (unsigned int n = 0; n < STATE_NR_RINGS; n++) {
+		struct state_ring *ring = &copy->rings[n];
 		const unsigned int entries = records_entries(n);
 
 		if (ring->issued <= ring->folded)
@@ -321,7 +321,7 @@ static void fold_rest(struct gpupart_records_reader *reader)
 		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],
 				   &reader->entries[i].launch);
 	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
-		struct control_ring ring = { .issued = 0 };
+		struct state_ring ring = { .issued = 0 };
 
 		if (copy->graph[n].since)
 			records_fold_entry(copy, &ring, &(struct records_entry){
@@ -333,7 +333,7 @@ static void fold_rest(struct gpupart_records_reader *reader)
 static void sum_graphs(const struct gpupart_records_reader *reader,
 		       struct gpupart_records *records)
 {
-	const struct control_records *copy = &reader->copy;
+	const struct state_records *copy = &reader->copy;
 
 	records->graphs = copy->graphs;
 	records->unknown += copy->graphs;
@@ -350,11 +350,11 @@ static void sum_graphs(const struct gpupart_records_reader *reader,
 	}
 }
 
-static void sum_rings(const struct control_records *copy, struct gpupart_records *records)
+static void sum_rings(const struct state_records *copy, struct gpupart_records *records)
 {
 	records->unrecorded = records->unknown = copy->nowhere;
 	for (unsigned int n = 0; n < RECORDS_GRAPH_RING; n++) {
-		const struct control_ring *ring = &copy->rings[n];
+		const struct state_ring *ring = &copy->rings[n];
 		uint64_t left = ring->issued > ring->folded ? ring->issued - ring->folded : 0;
 
 		if (ring->issued < records_base(n))
@@ -392,12 +392,12 @@ void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name)
 }
 
 /* A function that was loaded again has several entries. */
-static void add_function(const struct control_function *from, struct gpupart_records *records)
+static void add_function(const struct state_function *from, struct gpupart_records *records)
 {
 	struct gpupart_records_function *to;
 	char name[sizeof(to->name)];
 
-	control_copy_text(name, sizeof(name), from->name, sizeof(from->name));
+	state_dir_copy_text(name, sizeof(name), from->name, sizeof(from->name));
 	if (from->key == RECORDS_GRAPH_KEY)
 		strcpy(name, RECORDS_GRAPH_NAME);
 	/* Each function without a name has a row of its own. */
@@ -411,7 +411,7 @@ static void add_function(const struct control_function *from, struct gpupart_rec
 
 static void fill(const struct gpupart_records_reader *reader, struct gpupart_records *records)
 {
-	const struct control_records *copy = &reader->copy;
+	const struct state_records *copy = &reader->copy;
 
 	records->on = true;
 	sum_rings(copy, records);
@@ -422,7 +422,7 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 	records->busy_ns = copy->busy_ns;
 	records->kernels_ns = copy->kernels_ns;
 	records->late_ns = copy->late_ns;
-	for (unsigned int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
+	for (unsigned int i = 0; i < STATE_NR_FUNCTIONS; i++)
 		if (copy->functions[i].key && copy->functions[i].count)
 			add_function(&copy->functions[i], records);
 	qsort(records->functions, records->nr_functions, sizeof(records->functions[0]), by_ns);
@@ -473,13 +473,13 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 }
 
 /* Keeps only @ring of all rings, and only the launches of its current stream. */
-static void leave_ring(struct control_records *copy, const struct records_ring *ring)
+static void leave_ring(struct state_records *copy, const struct records_ring *ring)
 {
 	uint64_t first = ring ? atomic_load(&ring->first) : 0;
 
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++)
+	for (unsigned int n = 0; n < STATE_NR_RINGS; n++)
 		if (!ring || n != ring->number)
-			copy->rings[n] = (struct control_ring){ .issued = 0 };
+			copy->rings[n] = (struct state_ring){ .issued = 0 };
 		else if (copy->rings[n].folded <= first) {
 			copy->rings[n].folded = first;
 			copy->rings[n].busy_ns = 0;
@@ -492,8 +492,8 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      size_t size)
 {
 	struct gpupart_records own = { .on = true }, graphs = { .on = true };
-	const struct control_records *copy = &reader->copy;
-	const struct control_ring *shown;
+	const struct state_records *copy = &reader->copy;
+	const struct state_ring *shown;
 	uint64_t earlier;
 
 	copy_records(reader);
@@ -529,7 +529,7 @@ static bool map_all(struct gpupart_records_reader *reader)
 	void *map;
 
 	if (!reader->pid) {
-		reader->block = control_self;
+		reader->block = state_page_own;
 		reader->section = records_file_find(reader->gpu);
 		return reader->section;
 	}
@@ -549,7 +549,7 @@ static bool map_all(struct gpupart_records_reader *reader)
 	return reader->section;
 }
 
-static bool ring_busy(struct gpupart_records_reader *reader, const struct control_ring *ring,
+static bool ring_busy(struct gpupart_records_reader *reader, const struct state_ring *ring,
 		      unsigned int n)
 {
 	uint64_t issued = __atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE);
@@ -569,11 +569,11 @@ static bool ring_busy(struct gpupart_records_reader *reader, const struct contro
 }
 
 static bool graph_busy(const struct gpupart_records_reader *reader,
-		       const struct control_records *records)
+		       const struct state_records *records)
 {
 	uint64_t nr = __atomic_load_n(&records->nr_graphs, __ATOMIC_ACQUIRE);
 
-	for (unsigned int n = 0; n < nr && n < CONTROL_NR_GRAPHS; n++)
+	for (unsigned int n = 0; n < nr && n < STATE_NR_GRAPHS; n++)
 		if (records_graph_left(&records->graph[n], &reader->section->graphs[n]) > 0)
 			return true;
 	return false;
@@ -581,7 +581,7 @@ static bool graph_busy(const struct gpupart_records_reader *reader,
 
 int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader)
 {
-	const struct control_records *records;
+	const struct state_records *records;
 
 	if (__builtin_expect(!reader->section, 0)) {
 		if (reader->pid && reader->uid != geteuid())
@@ -597,8 +597,8 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 	    __atomic_load_n(&records->graphs, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&records->launching, __ATOMIC_ACQUIRE) || graph_busy(reader, records))
 		return 1;
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
-		const struct control_ring *ring = &records->rings[n];
+	for (unsigned int n = 0; n < STATE_NR_RINGS; n++) {
+		const struct state_ring *ring = &records->rings[n];
 
 		/* Most rings were already checked or are unused. */
 		if ((__atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE) != reader->done[n] ||

@@ -22,12 +22,12 @@ struct reader_entry {
 struct reader_drain {
 	enum { DRAIN_BEGUN, DRAIN_INSIDE, DRAIN_NUMBERED } step;
 	uint64_t loose;			/* launches so far that were not confined to their set */
-	struct control_lane lanes[CONTROL_NR_LANES];	/* of threads that may be in a launch */
+	struct state_lane lanes[STATE_NR_LANES];	/* of threads that may be in a launch */
 	/*
 	 * Launches up to these numbers: of rings, of rings with unrecorded launches after them,
 	 * and of graphs.
 	 */
-	uint64_t ring[CONTROL_NR_RINGS], after[CONTROL_NR_RINGS], graph[CONTROL_NR_GRAPHS];
+	uint64_t ring[STATE_NR_RINGS], after[STATE_NR_RINGS], graph[STATE_NR_GRAPHS];
 };
 
 struct gpupart_records_reader {
@@ -40,13 +40,13 @@ struct gpupart_records_reader {
 	struct watch *watch;		/* NULL: gpupart_records_watch() was not called */
 	void (*watch_free)(struct watch *watch);
 	/* For gpupart_records_busy(): mapped at the first call. */
-	const struct control_block *block;
+	const struct state_page *block;
 	const struct records_section *section;
-	uint64_t done[CONTROL_NR_RINGS];	/* launches up to this number have ended */
+	uint64_t done[STATE_NR_RINGS];	/* launches up to this number have ended */
 	struct reader_drain drain;
 	/* For one reading. */
-	struct control_records copy;
-	struct records_graph_cell graphs[CONTROL_NR_GRAPHS];
+	struct state_records copy;
+	struct records_graph_cell graphs[STATE_NR_GRAPHS];
 	struct records_cell cells[RECORDS_LONG];
 	struct records_note notes[RECORDS_LONG];
 	unsigned int nr_entries;

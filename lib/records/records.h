@@ -17,7 +17,7 @@
 #include "lib/driver/callback.h"
 #include "lib/driver/cuda.h"
 #include "lib/driver/device.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "lib/tmd/release.h"
 
 /* ------------------------------------------------------------------- file */
@@ -68,14 +68,14 @@ struct records_graph_cell {
 #define RECORDS_LONG		2048		/* in entries */
 #define RECORDS_SHORT		256
 #define RECORDS_NR_CELLS	\
-	(RECORDS_NR_LONG * RECORDS_LONG + (CONTROL_NR_RINGS - RECORDS_NR_LONG) * RECORDS_SHORT)
+	(RECORDS_NR_LONG * RECORDS_LONG + (STATE_NR_RINGS - RECORDS_NR_LONG) * RECORDS_SHORT)
 #define RECORDS_REGISTERED	(512u << 10)	/* bytes of a section before its notes */
 
 struct records_section {
 	struct records_cell cells[RECORDS_NR_CELLS];	/* by ring */
-	struct records_graph_cell graphs[CONTROL_NR_GRAPHS];
+	struct records_graph_cell graphs[STATE_NR_GRAPHS];
 	char reserved[RECORDS_REGISTERED - RECORDS_NR_CELLS * sizeof(struct records_cell) -
-		      CONTROL_NR_GRAPHS * sizeof(struct records_graph_cell)];
+		      STATE_NR_GRAPHS * sizeof(struct records_graph_cell)];
 	struct records_note notes[RECORDS_NR_CELLS];
 };
 
@@ -86,7 +86,7 @@ _Static_assert(offsetof(struct records_section, notes) == RECORDS_REGISTERED &&
  * Kernels of @graph's launches that have not ended; negative: more have ended than were
  * launched.
  */
-static inline int32_t records_graph_left(const struct control_graph *graph,
+static inline int32_t records_graph_left(const struct state_graph *graph,
 					 const struct records_graph_cell *cell)
 {
 	uint32_t all = (uint32_t)__atomic_load_n(&graph->issued, __ATOMIC_ACQUIRE) * graph->kernels;
@@ -127,7 +127,7 @@ void *records_file_again(unsigned int n);
  * This ring belongs to no stream. Its entries are intervals in which launches of an executable
  * graph followed each other, written when they are over, in no order.
  */
-#define RECORDS_GRAPH_RING	(CONTROL_NR_RINGS - 1)
+#define RECORDS_GRAPH_RING	(STATE_NR_RINGS - 1)
 #define RECORDS_GRAPH_KEY	3	/* their function: odd, so its name is not looked up */
 #define RECORDS_GRAPH_NAME	"(CUDA graphs)"
 
@@ -153,7 +153,7 @@ static inline uint64_t records_counter(void)
 
 /* The ring of a stream. Only the thread that launches on the stream writes it. */
 struct records_ring {
-	_Alignas(64) _Atomic uint64_t issued;	/* copy of control_ring's, which other processes
+	_Alignas(64) _Atomic uint64_t issued;	/* copy of state_ring's, which other processes
 						 * can write */
 	uint64_t mask;			/* number of entries - 1 */
 	struct records_cell *cells;
@@ -161,7 +161,7 @@ struct records_ring {
 	uint64_t address;		/* of the cells, in the address space of @context: */
 	const void *ctx;
 	_Atomic uint64_t tmd;		/* of its stream; 0: none */
-	struct control_ring *shown;
+	struct state_ring *shown;
 	_Atomic uint64_t first;		/* up to this launch it belonged to another stream */
 	uint64_t unrecorded;		/* launches of that stream and those before */
 	_Atomic unsigned char busy;	/* a launch is in the callback, or: */
@@ -177,9 +177,9 @@ struct records_context {
 	uint64_t address;		/* of @mapped in the context's address space */
 };
 
-/* Belongs to an entry of control_records.graph. */
+/* Belongs to an entry of state_records.graph. */
 struct records_graph {
-	struct control_graph *shown;
+	struct state_graph *shown;
 	struct records_graph_cell *cell;
 	struct records_mark *owner;	/* of an executable graph that exists; NULL: none */
 	unsigned int context;		/* of its nodes: index in contexts[] plus 1; 0: none yet */
@@ -189,19 +189,19 @@ struct records_graph {
 
 struct records {
 	const struct tmd_release_place *place[2];	/* slots to use, the preferred one first */
-	struct control_records *shown;
+	struct state_records *shown;
 	struct records_section *section;	/* NULL until a context has it */
 	_Atomic uint64_t free;			/* bit n: ring n has no stream; launches may
 						 * still be running */
 	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];	/* by TMD; a hint may be
 									 * wrong */
-	struct records_ring rings[CONTROL_NR_RINGS];
+	struct records_ring rings[STATE_NR_RINGS];
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
-	struct records_graph graphs[CONTROL_NR_GRAPHS];
+	struct records_graph graphs[STATE_NR_GRAPHS];
 	atomic_bool folding;		/* a thread is writing the totals */
 	unsigned int next_ring;		/* the ring at which the next fold starts */
 	atomic_uint nr_running;		/* graphs with a time that is not in the totals yet */
-	struct control_gpu *gpu;
+	struct state_gpu *gpu;
 	char why[192];				/* not "": the reason why contexts have no
 						 * records */
 };
@@ -336,7 +336,7 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 int records_possible(struct gpupart *gp, const struct tmd_map *map);
 
 /* Turns records on for @gpu; contexts must be reported. Returns 0, -EOPNOTSUPP or -ENOMEM. */
-int records_start(struct gpupart *gp, struct control_gpu *gpu, const struct tmd_map *map,
+int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_map *map,
 		  struct records **started);
 
 /*
@@ -356,7 +356,7 @@ struct records_entry {
 };
 
 /* The CPU's time in ns at its @counter. */
-static inline uint64_t records_clock_ns(const struct control_clock *clock, uint64_t counter)
+static inline uint64_t records_clock_ns(const struct state_clock *clock, uint64_t counter)
 {
 	int64_t since = counter - clock->counter;
 
@@ -365,28 +365,28 @@ static inline uint64_t records_clock_ns(const struct control_clock *clock, uint6
 
 /* In a copy: a launch that ended at @end was seen now. The rate stays that of the process. */
 GPUPART_PRIVATE
-void records_clock_seen(struct control_clock *clock, uint64_t end);
+void records_clock_seen(struct state_clock *clock, uint64_t end);
 
 /*
  * Adds the next launch of @ring, number @ring->folded + 1, to the totals. Their clock must have
  * seen a launch that ended.
  */
 GPUPART_PRIVATE
-void records_fold_entry(struct control_records *totals, struct control_ring *ring,
+void records_fold_entry(struct state_records *totals, struct state_ring *ring,
 			const struct records_entry *entry);
 
 /*
  * Adds up to @max launches of @ring, with records->folding held. @own: the calling thread
  * launches on it. Returns their number.
  */
-unsigned int records_fold_ring(struct control_records *totals, const struct records_ring *ring,
+unsigned int records_fold_ring(struct state_records *totals, const struct records_ring *ring,
 			       unsigned int max, bool own);
 
 /*
  * Adds an interval of one or more launches to the union; intervals may come in any order. @end
  * must be after @begin.
  */
-void records_add(struct control_records *totals, uint64_t begin, uint64_t end);
+void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 
 /*
  * Like gpupart_records_read() of this process, for one stream's launches. @ring NULL: it has
@@ -399,7 +399,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 /* Called around writes to the totals; false: another thread is writing them. */
 static inline bool records_totals_try(struct records *records)
 {
-	struct control_records *totals = records->shown;
+	struct state_records *totals = records->shown;
 
 	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
 		return false;
@@ -410,7 +410,7 @@ static inline bool records_totals_try(struct records *records)
 
 static inline void records_totals_unlock(struct records *records)
 {
-	struct control_records *totals = records->shown;
+	struct state_records *totals = records->shown;
 
 	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELEASE);
 	atomic_store_explicit(&records->folding, false, memory_order_release);
@@ -427,7 +427,7 @@ extern atomic_bool records_unnamed;
  * @records is NULL. Not for the launch callback.
  */
 GPUPART_PRIVATE
-void records_names(struct control_function *functions, struct records *records,
+void records_names(struct state_function *functions, struct records *records,
 		   const struct cuda_api *cuda);
 /* A module is being unloaded: its functions that have no name yet get none. */
 void records_module_gone(struct records *records);
@@ -435,6 +435,6 @@ void records_module_gone(struct records *records);
 /*
  * Measures the counter's rate between the first call and the second, which takes at most 1 ms.
  */
-void records_clock_start(struct control_clock *clock);
+void records_clock_start(struct state_clock *clock);
 
 #endif

@@ -22,7 +22,7 @@ static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 /* Launches without a record whose end is not known yet. */
 static uint64_t ring_waiting(const struct records_ring *ring)
 {
-	const struct control_ring *shown = ring->shown;
+	const struct state_ring *shown = ring->shown;
 
 	return shown->after <= atomic_load_explicit(&ring->issued, memory_order_relaxed) &&
 	       records_reached(&ring->cells[shown->after & ring->mask], shown->after) ?
@@ -140,14 +140,14 @@ static __attribute__((noinline)) void unrecorded_nowhere(struct records *records
 /* By stream order it has ended when the next launch with a record has. */
 static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 {
-	struct control_ring *shown = ring->shown;
+	struct state_ring *shown = ring->shown;
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
 	const uint64_t waiting = ring_waiting(ring) + 1;
 
 	/* With this order they count as unknown meanwhile, and not as ended. */
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
-	control_count_on(&shown->unrecorded);
+	state_count_on(&shown->unrecorded);
 	last.ring = NULL;
 }
 
@@ -164,7 +164,7 @@ static __attribute__((noinline)) const struct records_ring *waiting_ring(struct 
 {
 	for (unsigned int i = 0; i < LOOK_MAX; i++) {
 		const struct records_ring *ring =
-			&records->rings[records->next_ring++ % CONTROL_NR_RINGS];
+			&records->rings[records->next_ring++ % STATE_NR_RINGS];
 
 		if (atomic_load_explicit(&ring->issued, memory_order_relaxed) !=
 		    ring->shown->folded && !ring->shown->lost)
@@ -176,7 +176,7 @@ static __attribute__((noinline)) const struct records_ring *waiting_ring(struct 
 /* Folds launches of @ring and of one other ring. */
 static __attribute__((noinline)) void fold(struct records *records, struct records_ring *ring)
 {
-	struct control_records *totals = records->shown;
+	struct state_records *totals = records->shown;
 	const struct records_ring *other;
 	unsigned int n;
 

@@ -87,7 +87,7 @@ struct watch {
 	int64_t active;			/* time of that */
 	unsigned int nr_narrow;		/* ends seen within NARROW_NS; halved in each window */
 	struct points points[2];
-	struct watch_ring rings[CONTROL_NR_RINGS];
+	struct watch_ring rings[STATE_NR_RINGS];
 	struct launch *launches;
 	unsigned int nr, room;
 	struct spans spans[2];
@@ -97,7 +97,7 @@ struct watch {
 	 * From the last reading: launches that run, and times of graphs that the process has
 	 * not recorded.
 	 */
-	struct launch pending[CONTROL_NR_RINGS + CONTROL_NR_GRAPHS];
+	struct launch pending[STATE_NR_RINGS + STATE_NR_GRAPHS];
 	unsigned int nr_pending;
 	struct gpupart_records_watched totals;
 };
@@ -291,7 +291,7 @@ static void window_launches(struct watch *watch, int64_t to)
 {
 	unsigned int kept = 0;
 
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+	for (unsigned int n = 0; n < STATE_NR_RINGS; n++) {
 		struct watch_ring *ring = &watch->rings[n];
 
 		ring->stopped = false;
@@ -377,7 +377,7 @@ static int64_t ahead_of(const struct records_entry *launch)
 /* Reads the launches of ring @n that have ended since the last reading. */
 static bool ring_look(struct gpupart_records_reader *reader, unsigned int n, uint64_t before)
 {
-	const struct control_ring *shown = &reader->copy.rings[n];
+	const struct state_ring *shown = &reader->copy.rings[n];
 	const unsigned int entries = records_entries(n);
 	struct watch *watch = reader->watch;
 	struct watch_ring *ring = &watch->rings[n];
@@ -438,7 +438,7 @@ static void pending_add(struct watch *watch, unsigned int ring, uint64_t submitt
 /* Reads the next launch of ring @n that will end, if it is outstanding. */
 static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 {
-	const struct control_ring *shown = &reader->copy.rings[n];
+	const struct state_ring *shown = &reader->copy.rings[n];
 	const uint64_t seq = reader->watch->rings[n].known + 1;
 	struct records_note note;
 
@@ -500,7 +500,7 @@ static struct watch *watch_new(const struct gpupart_records *now, int64_t at)
 	watch->unrecorded = now->unrecorded;
 	watch->all_known = true;
 	watch->begun = watch->waits = !now->on;
-	for (unsigned int n = 0; watch->waits && n < CONTROL_NR_RINGS; n++)
+	for (unsigned int n = 0; watch->waits && n < STATE_NR_RINGS; n++)
 		watch->rings[n].known = records_base(n);
 	return watch;
 }
@@ -538,7 +538,7 @@ static bool look(struct gpupart_records_reader *reader, const struct gpupart_rec
 	if (!watch->pause_us || watch->pause_us > PAUSE_US)
 		watch->pause_us = PAUSE_US;
 	watch->nr_pending = 0;
-	for (unsigned int n = 0; n < CONTROL_NR_RINGS; n++) {
+	for (unsigned int n = 0; n < STATE_NR_RINGS; n++) {
 		if (!ring_look(reader, n, before))
 			return false;
 		ring_running(reader, n);
@@ -604,13 +604,13 @@ static int by_most(const void *a, const void *b)
 }
 
 /* Finds the name in the driver, if the process's state page has it. */
-static void name_find(const struct control_records *copy, struct function *f)
+static void name_find(const struct state_records *copy, struct function *f)
 {
 	if (f->key == RECORDS_GRAPH_KEY)
 		strcpy(f->kernel.name, RECORDS_GRAPH_NAME);
-	for (unsigned int i = 0; !f->kernel.name[0] && i < CONTROL_NR_FUNCTIONS; i++)
+	for (unsigned int i = 0; !f->kernel.name[0] && i < STATE_NR_FUNCTIONS; i++)
 		if ((copy->functions[i].key | 1) == (f->key | 1))
-			control_copy_text(f->kernel.name, sizeof(f->kernel.name),
+			state_dir_copy_text(f->kernel.name, sizeof(f->kernel.name),
 					  copy->functions[i].name,
 					  sizeof(copy->functions[i].name));
 }

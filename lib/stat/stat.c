@@ -61,10 +61,10 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
  */
 static int show_gpus(struct gpupart *gp)
 {
-	for (uint32_t n = 0; n < control_nr_gpus(control_self) && n < GPUPART_STAT_MAX_GPUS; n++) {
+	for (uint32_t n = 0; n < state_nr_gpus(state_page_own) && n < GPUPART_STAT_MAX_GPUS; n++) {
 		if (!records_file_section(gp, n))
 			return -ENOMEM;
-		memcpy(process->pci[n], control_self->gpus[n].pci, sizeof(process->pci[n]));
+		memcpy(process->pci[n], state_page_own->gpus[n].pci, sizeof(process->pci[n]));
 		process->nr_gpus = n + 1;
 	}
 	return 0;

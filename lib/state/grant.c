@@ -18,16 +18,16 @@
 #include "lib/state/grant.h"
 #include "lib/topo/topology.h"
 
-#define NODE_PREFIX	"0-"
+#define GRANT_PREFIX	"0-"
 /* The uid of users that a user namespace does not map: the kernel's DEFAULT_OVERFLOWUID. */
 #define UNMAPPED_UID	65534
 /* The uid of a grant that may be the caller's; the owner of its link cannot be seen. */
 #define HIDDEN_UID	((unsigned int)-2)
 
-bool node_is_id(const char *id)
+bool grant_is_id(const char *id)
 {
-	return id && !strncmp(id, NODE_PREFIX, strlen(NODE_PREFIX)) &&
-	       strlen(id) > strlen(NODE_PREFIX) && strlen(id) < GPUPART_JOB_STRLEN &&
+	return id && !strncmp(id, GRANT_PREFIX, strlen(GRANT_PREFIX)) &&
+	       strlen(id) > strlen(GRANT_PREFIX) && strlen(id) < GPUPART_JOB_STRLEN &&
 	       strspn(id, "0123456789abcdef-") == strlen(id);
 }
 
@@ -72,7 +72,7 @@ bool gpupart_grant_exempts(unsigned int uid)
  */
 static bool maps_nobody(void)
 {
-	CONTROL_CLOSED int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
+	STATE_CLOSED int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
 	char first;
 
 	return fd < 0 || read(fd, &first, 1) <= 0;
@@ -88,7 +88,7 @@ static bool maps_nobody(void)
 static void translate_user(int dir, unsigned int root, struct gpupart_grant *grant)
 {
 	struct timespec times[] = { { 0 }, { .tv_nsec = UTIME_OMIT } };
-	char name[NODE_LINK_LEN];
+	char name[GRANT_LINK_LEN];
 	struct stat st;
 
 	/* The grant of the container that the caller is in: it applies to all its users. */
@@ -96,7 +96,7 @@ static void translate_user(int dir, unsigned int root, struct gpupart_grant *gra
 		grant->uid = geteuid();
 		return;
 	}
-	node_link_name(grant->id, name);
+	grant_link_name(grant->id, name);
 	if (!root || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return;
 	grant->uid = st.st_uid;
@@ -109,7 +109,7 @@ static void translate_user(int dir, unsigned int root, struct gpupart_grant *gra
 		grant->uid = maps_nobody() ? HIDDEN_UID : -1u;
 }
 
-int node_open_folder(const char *folder)
+int grant_open_folder(const char *folder)
 {
 	struct stat st;
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -124,23 +124,23 @@ int node_open_folder(const char *folder)
 	return fd;
 }
 
-int node_open_dir(bool make)
+int grant_open_dir(bool make)
 {
 	if (make && ((mkdir("/run/gpupart", 0755) && errno != EEXIST) ||
 		     (mkdir(GPUPART_GRANT_ROOT, 0755) && errno != EEXIST)))
 		return -errno;
-	return node_open_folder(GPUPART_GRANT_ROOT);
+	return grant_open_folder(GPUPART_GRANT_ROOT);
 }
 
 /*
  * Whether all strings are terminated, id and name are valid, and check_gpu() could give a map
  * this key.
  */
-bool node_good(const struct gpupart_grant *grant)
+bool grant_is_valid(const struct gpupart_grant *grant)
 {
 #define ENDS(text) (strnlen(grant->text, sizeof(grant->text)) < sizeof(grant->text))
 	return ENDS(id) && ENDS(name) && ENDS(pci) && ENDS(source) && ENDS(key) && ENDS(asked) &&
-	       ENDS(why) && node_is_id(grant->id) && control_name_good(grant->name) &&
+	       ENDS(why) && grant_is_id(grant->id) && state_dir_name_valid(grant->name) &&
 	       strspn(grant->key, "0123456789abcdef") == strlen(grant->key);
 #undef ENDS
 }
@@ -149,7 +149,7 @@ bool node_good(const struct gpupart_grant *grant)
  * Whether the set of a grant with valid strings fits its GPU: no TPCs without a GPU, and none
  * that the GPU does not have.
  */
-bool node_set_good(const struct gpupart_grant *grant)
+bool grant_set_is_valid(const struct gpupart_grant *grant)
 {
 	char address[20];
 
@@ -195,8 +195,8 @@ static bool read_file(int dir, unsigned int root, const char *id, struct gpupart
 {
 	enum shared_version version;
 	struct shared_seen seen;
-	struct node_file file;
-	CONTROL_CLOSED int fd = shared_open(dir, id, root, SHARED_GRANT, NODE_LAYOUT, &seen,
+	struct grant_file file;
+	STATE_CLOSED int fd = shared_open(dir, id, root, SHARED_GRANT, GRANT_LAYOUT, &seen,
 					    &version);
 
 	if (fd < 0)
@@ -207,21 +207,22 @@ static bool read_file(int dir, unsigned int root, const char *id, struct gpupart
 		return false;
 	else
 		read_bools(&file.grant);
-	if (!node_good(&file.grant) || strcmp(file.grant.id, id) || !node_set_good(&file.grant))
+	if (!grant_is_valid(&file.grant) || strcmp(file.grant.id, id) ||
+	    !grant_set_is_valid(&file.grant))
 		return false;
 	*grant = file.grant;
 	translate_user(dir, root, grant);
 	return true;
 }
 
-bool node_read(int dir, const char *id, struct gpupart_grant *grant)
+bool grant_read(int dir, const char *id, struct gpupart_grant *grant)
 {
 	return read_file(dir, machine_root(), id, grant);
 }
 
-bool node_get(const char *id, struct gpupart_grant *grant)
+bool grant_get(const char *id, struct gpupart_grant *grant)
 {
-	CONTROL_CLOSED int dir = node_is_id(id) ? node_open_dir(false) : -ENOENT;
+	STATE_CLOSED int dir = grant_is_id(id) ? grant_open_dir(false) : -ENOENT;
 
 	return dir >= 0 && read_file(dir, machine_root(), id, grant) &&
 	       !gpupart_tpcset_empty(&grant->set);
@@ -268,8 +269,8 @@ static void see_hidden(const struct gpupart_grant *grant, struct hidden *hidden)
 static int walk(unsigned int root, void (*see)(const struct gpupart_grant *grant, void *arg),
 		void *arg)
 {
-	int fd = node_open_dir(false);
-	DIR *dir = control_read_dir(fd);
+	int fd = grant_open_dir(false);
+	DIR *dir = state_dir_read(fd);
 	struct hidden hidden = { 0 };
 	struct gpupart_grant grant;
 	struct dirent *entry;
@@ -278,11 +279,11 @@ static int walk(unsigned int root, void (*see)(const struct gpupart_grant *grant
 	if (!dir)
 		return fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
 	while (root == UNMAPPED_UID && (entry = readdir(dir)))
-		if (node_is_id(entry->d_name) && read_file(fd, root, entry->d_name, &grant))
+		if (grant_is_id(entry->d_name) && read_file(fd, root, entry->d_name, &grant))
 			see_hidden(&grant, &hidden);
 	rewinddir(dir);
 	while ((entry = readdir(dir)))
-		if (node_is_id(entry->d_name) && read_file(fd, root, entry->d_name, &grant) &&
+		if (grant_is_id(entry->d_name) && read_file(fd, root, entry->d_name, &grant) &&
 		    (grant.uid != HIDDEN_UID || hidden.own))
 			see(&grant, arg);
 	closedir(dir);
@@ -334,7 +335,7 @@ struct sum {
 	unsigned int uid;
 	const char *pci, *tenant;	/* @pci NULL: any GPU */
 	bool found, named;
-	struct node_limit limit;
+	struct grant_limit limit;
 };
 
 static void see_given(const struct gpupart_grant *grant, void *arg)
@@ -354,7 +355,7 @@ static void see_given(const struct gpupart_grant *grant, void *arg)
 		sum->limit.memory += grant->memory;
 }
 
-bool node_limit(unsigned int uid, const char *pci, const char *tenant, struct node_limit *limit)
+bool grant_limit(unsigned int uid, const char *pci, const char *tenant, struct grant_limit *limit)
 {
 	struct sum sum = { .uid = uid, .pci = pci, .tenant = tenant };
 	unsigned int root = machine_root();

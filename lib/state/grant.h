@@ -15,52 +15,52 @@
  * Whether @id is the id of a grant. Other jobs never have such an id: theirs begin with a pid.
  */
 GPUPART_PRIVATE
-bool node_is_id(const char *id);
+bool grant_is_id(const char *id);
 
 /* Reads grant @id. False if there is no such grant, or it allows no TPCs. */
 GPUPART_PRIVATE
-bool node_get(const char *id, struct gpupart_grant *grant);
+bool grant_get(const char *id, struct gpupart_grant *grant);
 
 /*
  * Opens the directory of grants; callers can lock the descriptor. Returns a negative errno if
  * the directory does not exist.
  */
 GPUPART_PRIVATE
-int node_open_dir(bool make);
+int grant_open_dir(bool make);
 
 /* The file of a grant. */
-#define NODE_LAYOUT	2	/* increase it with every change of what follows the header */
+#define GRANT_LAYOUT	2	/* increase it with every change of what follows the header */
 
-struct node_file {
+struct grant_file {
 	struct shared_header header;	/* what other versions read */
 	struct shared_gpu gpu;
 	struct gpupart_grant grant;
 };
 
 /* The name of the link beside a grant's file, whose owner is the grant's user. */
-#define NODE_LINK_LEN	(GPUPART_JOB_STRLEN + 8)
+#define GRANT_LINK_LEN	(GPUPART_JOB_STRLEN + 8)
 
-static inline void node_link_name(const char *id, char *name)
+static inline void grant_link_name(const char *id, char *name)
 {
-	snprintf(name, NODE_LINK_LEN, ".%s.user", id);
+	snprintf(name, GRANT_LINK_LEN, ".%s.user", id);
 }
 
 /* For grant_write.c. Returns a negative errno if users other than root can write to @folder. */
 GPUPART_PRIVATE
-int node_open_folder(const char *folder);
+int grant_open_folder(const char *folder);
 /* Whether the strings of a grant are valid, and, given that, whether its set is. */
 GPUPART_PRIVATE
-bool node_good(const struct gpupart_grant *grant);
+bool grant_is_valid(const struct gpupart_grant *grant);
 GPUPART_PRIVATE
-bool node_set_good(const struct gpupart_grant *grant);
+bool grant_set_is_valid(const struct gpupart_grant *grant);
 GPUPART_PRIVATE
-bool node_read(int dir, const char *id, struct gpupart_grant *grant);
+bool grant_read(int dir, const char *id, struct gpupart_grant *grant);
 
 #define GRANT_HIDDEN \
 	"this user namespace hides which grant is this user's; the grants have no TPC in common"
 
 /* What the grants of a user on one GPU allow. */
-struct node_limit {
+struct grant_limit {
 	struct gpupart_tpcset tpcs;	/* empty: the user's grant is unknown (GRANT_HIDDEN) */
 	uint64_t memory;	/* in bytes; 0: unlimited */
 };
@@ -71,6 +71,6 @@ struct node_limit {
  * grant applies to @uid.
  */
 GPUPART_PRIVATE
-bool node_limit(unsigned int uid, const char *pci, const char *tenant, struct node_limit *limit);
+bool grant_limit(unsigned int uid, const char *pci, const char *tenant, struct grant_limit *limit);
 
 #endif

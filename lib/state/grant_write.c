@@ -14,18 +14,18 @@
 /* @folder NULL: the machine's directory of grants. */
 static int write_file(const char *folder, const struct gpupart_grant *grant)
 {
-	struct node_file file;
-	CONTROL_CLOSED int dir = folder ? node_open_folder(folder) : node_open_dir(true);
-	char link[NODE_LINK_LEN];
+	struct grant_file file;
+	STATE_CLOSED int dir = folder ? grant_open_folder(folder) : grant_open_dir(true);
+	char link[GRANT_LINK_LEN];
 
 	if (dir < 0)
 		return dir;
 	/* A grant of another version that allows no TPCs may be replaced. */
-	if (node_read(dir, grant->id, &file.grant) && file.grant.other_version &&
+	if (grant_read(dir, grant->id, &file.grant) && file.grant.other_version &&
 	    !gpupart_tpcset_empty(&file.grant.set))
 		return -EPROTO;
 	memset(&file, 0, sizeof(file));
-	shared_init(&file.header, NODE_LAYOUT, sizeof(file));
+	shared_init(&file.header, GRANT_LAYOUT, sizeof(file));
 	strcpy(file.header.id, grant->id);
 	strcpy(file.header.name, grant->name);
 	strcpy(file.gpu.pci, grant->pci);
@@ -39,12 +39,12 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 	atomic_init(&file.header.nr_gpus, 1);
 	atomic_init(&file.header.magic, SHARED_MAGIC(SHARED_GRANT));
 	file.grant = *grant;
-	node_link_name(grant->id, link);
+	grant_link_name(grant->id, link);
 	/* A caller that may not do this is not root; its grant does not count anyway. */
 	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
 	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))
 		return -errno;
-	return control_write_file(dir, grant->id, &file, sizeof(file), 0644);
+	return state_dir_write_file(dir, grant->id, &file, sizeof(file), 0644);
 }
 
 int gpupart_grant_put_in(struct gpupart *gp, const char *folder,
@@ -53,12 +53,12 @@ int gpupart_grant_put_in(struct gpupart *gp, const char *folder,
 	char list[GPUPART_TPCSET_STRLEN];
 	int err;
 
-	if (!node_good(grant))
+	if (!grant_is_valid(grant))
 		return ctx_fail(gp, -EINVAL,
 				"the grant '%.63s' (id %.63s) is invalid: check its id, name and key",
 				grant->name, grant->id);
 	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
-	if (!node_set_good(grant))
+	if (!grant_set_is_valid(grant))
 		return ctx_fail(gp, -EINVAL,
 				"job %s: TPCs %s cannot be granted: GPU \"%s\" has %u TPCs",
 				grant->name, *list ? list : "-", grant->pci, grant->nr_tpcs);
@@ -74,16 +74,16 @@ int gpupart_grant_put_in(struct gpupart *gp, const char *folder,
 
 int gpupart_grant_drop(struct gpupart *gp, const char *id)
 {
-	CONTROL_CLOSED int dir = node_is_id(id) ? node_open_dir(false) : -EINVAL;
+	STATE_CLOSED int dir = grant_is_id(id) ? grant_open_dir(false) : -EINVAL;
 	int err = dir < 0 ? dir : 0;
-	char link[NODE_LINK_LEN];
+	char link[GRANT_LINK_LEN];
 
 	if (dir == -ENOENT)
 		return 0;
 	if (!err && unlinkat(dir, id, 0) && errno != ENOENT)
 		err = -errno;
 	if (!err) {
-		node_link_name(id, link);
+		grant_link_name(id, link);
 		unlinkat(dir, link, 0);
 	}
 	return err ? ctx_fail(gp, err, "the grant %.63s cannot be removed from " GPUPART_GRANT_ROOT

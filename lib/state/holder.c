@@ -18,7 +18,7 @@
 /* The first pid namespace (PROC_PID_INIT_INO in the kernel): every process is visible in it. */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 
-static bool has_uid(const struct control_status *status, uid_t uid)
+static bool has_uid(const struct state_dir_status *status, uid_t uid)
 {
 	for (int i = 0; i < 4; i++)
 		if (status->uids[i] == uid)
@@ -34,12 +34,12 @@ static bool has_uid(const struct control_status *status, uid_t uid)
 static bool may_be(int pid, uid_t uid, const struct shared_header *block)
 {
 	bool trusted = uid == geteuid() || !uid;
-	struct control_status status;
+	struct state_dir_status status;
 	uint64_t name_space;
 
-	if (!control_proc_is_ours() || !control_read_status(pid, &status))
+	if (!state_dir_proc_is_own() || !state_dir_read_status(pid, &status))
 		return trusted;
-	name_space = control_namespace_of(pid);
+	name_space = state_dir_namespace_of(pid);
 	return (trusted || has_uid(&status, uid)) &&
 	       (!status.inner || status.inner == block->pid) &&
 	       (!name_space || !block->pid_namespace || name_space == block->pid_namespace);
@@ -95,10 +95,10 @@ static bool holds(int pid, uid_t uid, const struct stat *st, const struct shared
 {
 	int mapped;
 
-	if (pid <= 0 || !control_proc_is_ours() || !may_be(pid, uid, block))
+	if (pid <= 0 || !state_dir_proc_is_own() || !may_be(pid, uid, block))
 		return false;
 	mapped = has_mapped(pid, st, table);
-	return mapped < 0 ? control_process_lives(pid, block->start) : mapped;
+	return mapped < 0 ? state_dir_process_lives(pid, block->start) : mapped;
 }
 
 bool holder_spent(const struct holder_table *table)
@@ -108,7 +108,7 @@ bool holder_spent(const struct holder_table *table)
 
 void holder_table_free(struct holder_table *table)
 {
-	control_nested_free(&table->nested);
+	state_dir_nested_free(&table->nested);
 }
 
 /*
@@ -133,11 +133,11 @@ int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct hold
 		return may_be(pid, uid, block) ? pid : -ESRCH;
 	if (!pid || fstat(fd, &st))
 		return pid;
-	if (block->pid_namespace == control_pid_namespace())
+	if (block->pid_namespace == state_dir_pid_namespace())
 		return holds(block->pid, uid, &st, block, table) ? block->pid : -ESRCH;
-	control_nested_make(&table->nested);
+	state_dir_nested_create(&table->nested);
 	for (unsigned int i = 0; i < table->nested.nr; i++) {
-		const struct control_nested_row *row = &table->nested.rows[i];
+		const struct state_dir_nested_row *row = &table->nested.rows[i];
 
 		if (row->inner == block->pid &&
 		    (!row->pid_namespace || row->pid_namespace == block->pid_namespace) &&
@@ -167,23 +167,23 @@ bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
 	 * Leases are disabled, or this one was refused: only processes in our own namespace are
 	 * known.
 	 */
-	if (pid_namespace != control_pid_namespace())
+	if (pid_namespace != state_dir_pid_namespace())
 		return false;
 	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
 		return true;
-	now = control_proc_is_ours() ? control_process_start(pid) : 0;
-	return now && start && !control_process_lives(pid, start);
+	now = state_dir_proc_is_own() ? state_dir_process_start(pid) : 0;
+	return now && start && !state_dir_process_lives(pid, start);
 }
 
 bool holder_namespace_gone(uint64_t pid_namespace)
 {
-	bool gone = control_pid_namespace() == FIRST_PID_NAMESPACE && control_proc_is_ours();
+	bool gone = state_dir_pid_namespace() == FIRST_PID_NAMESPACE && state_dir_proc_is_own();
 	struct dirent *entry;
-	struct control_status status;
+	struct state_dir_status status;
 	DIR *proc;
 
 	/* /proc may be mounted so that it hides other users' processes. */
-	if (!gone || !control_read_status(1, &status))
+	if (!gone || !state_dir_read_status(1, &status))
 		return false;
 	proc = opendir("/proc");
 	if (!proc)
@@ -192,9 +192,9 @@ bool holder_namespace_gone(uint64_t pid_namespace)
 		int pid = atoi(entry->d_name);
 		uint64_t of;
 
-		if (pid <= 0 || !control_read_status(pid, &status) || !status.nested)
+		if (pid <= 0 || !state_dir_read_status(pid, &status) || !status.nested)
 			continue;
-		of = control_namespace_of(pid);
+		of = state_dir_namespace_of(pid);
 		gone = of ? of != pid_namespace : !has_uid(&status, geteuid());
 	}
 	closedir(proc);

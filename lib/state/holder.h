@@ -4,14 +4,14 @@
 #define GPUPART_LIB_STATE_HOLDER_H
 
 #include <sys/types.h>
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 /*
  * The state of one scan of the files of a user, or of several users; @maps_read is then set to
  * 0 for each user. All members except @maps_max start as zero.
  */
 struct holder_table {
-	struct control_nested nested;
+	struct state_dir_nested nested;
 	size_t maps_max, maps_read;	/* bytes of /proc/PID/maps; @maps_max 0: unlimited */
 };
 

@@ -16,7 +16,7 @@
 #include "lib/state/job.h"
 #include "lib/state/job_record.h"
 #include "lib/state/process.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "lib/topo/topology.h"
 
 #define MAX_ENVIRONMENT	(8 << 20)	/* in bytes; exec accepts no more */
@@ -35,11 +35,11 @@ static bool read_node(const char *id, struct job_record *record)
 {
 	struct gpupart_grant grant;
 
-	if (!node_get(id, &grant))
+	if (!grant_get(id, &grant))
 		return false;
 	memset(record, 0, sizeof(*record));
 	record->header.layout = grant.other_version ? 0 : JOB_LAYOUT;
-	record->header.pid_namespace = control_pid_namespace();
+	record->header.pid_namespace = state_dir_pid_namespace();
 	snprintf(record->header.name, sizeof(record->header.name), "%s", grant.name);
 	snprintf(record->header.id, sizeof(record->header.id), "%s", grant.id);
 	snprintf(record->gpu.pci, sizeof(record->gpu.pci), "%s", grant.pci);
@@ -54,9 +54,9 @@ bool job_read(int dir, const char *id, struct job_record *record)
 	char file[GPUPART_JOB_STRLEN + 8], wanted[GPUPART_JOB_STRLEN];
 	enum shared_version version;
 	struct shared_seen seen;
-	CONTROL_CLOSED int fd = -1;
+	STATE_CLOSED int fd = -1;
 
-	if (node_is_id(id))
+	if (grant_is_id(id))
 		return read_node(id, record);
 	if (!job_id_good(id))
 		return false;
@@ -106,10 +106,10 @@ static bool read_on_gpu(int dir, const char *id, const char *pci, struct job_rec
 
 bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set)
 {
-	CONTROL_CLOSED int dir = control_open_dir(geteuid(), false);
+	STATE_CLOSED int dir = state_dir_open(geteuid(), false);
 	struct job_record record;
 
-	if ((dir < 0 && !node_is_id(id)) || !read_on_gpu(dir, id, pci, &record))
+	if ((dir < 0 && !grant_is_id(id)) || !read_on_gpu(dir, id, pci, &record))
 		return false;
 	*set = job_effective(dir, &record);
 	return true;
@@ -236,9 +236,9 @@ static bool job_lives(int dir, const struct job_record *record, struct living *l
 {
 	const struct timespec pause = { .tv_nsec = 2000000 };
 
-	if (record->header.pid_namespace != control_pid_namespace() ?
+	if (record->header.pid_namespace != state_dir_pid_namespace() ?
 		    !holder_namespace_gone(record->header.pid_namespace) :
-		    control_process_lives(record->header.pid, record->header.start))
+		    state_dir_process_lives(record->header.pid, record->header.start))
 		return true;
 	for (unsigned int i = 0; i < living->nr_shown; i++)
 		if (job_belongs(dir, living->shown[i].job, record->header.id))
@@ -263,16 +263,16 @@ static void fill(int dir, const struct job_record *record, struct gpupart_job *j
 	memset(job, 0, sizeof(*job));
 	snprintf(job->id, sizeof(job->id), "%s", record->header.id);
 	/* The user may have written the record by hand, so check its strings. */
-	control_copy_text(job->name, sizeof(job->name), record->header.name,
+	state_dir_copy_text(job->name, sizeof(job->name), record->header.name,
 			  sizeof(record->header.name));
-	control_copy_text(job->parent, sizeof(job->parent), record->header.parent,
+	state_dir_copy_text(job->parent, sizeof(job->parent), record->header.parent,
 			  sizeof(record->header.parent));
-	control_copy_text(job->pci, sizeof(job->pci), record->gpu.pci, sizeof(record->gpu.pci));
-	control_copy_text(job->source, sizeof(job->source), record->source,
+	state_dir_copy_text(job->pci, sizeof(job->pci), record->gpu.pci, sizeof(record->gpu.pci));
+	state_dir_copy_text(job->source, sizeof(job->source), record->source,
 			  sizeof(record->source));
 	job->simulated = job_is_simulated(record->source);
-	job->elsewhere = record->header.pid_namespace != control_pid_namespace();
-	if (!job->elsewhere && control_process_lives(record->header.pid, record->header.start))
+	job->elsewhere = record->header.pid_namespace != state_dir_pid_namespace();
+	if (!job->elsewhere && state_dir_process_lives(record->header.pid, record->header.start))
 		job->pid = record->header.pid;
 	gpupart_tpcset_format_list(&set, job->limit, sizeof(job->limit));
 	job->uid = geteuid();
@@ -315,8 +315,8 @@ static void sweep_unfinished(int dir, const char *file)
 static int list_jobs(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
 	struct gpupart_job *list = rows;
-	int fd = control_open_dir(geteuid(), false);
-	DIR *dir = control_read_dir(fd);
+	int fd = state_dir_open(geteuid(), false);
+	DIR *dir = state_dir_read(fd);
 	struct living living;
 	unsigned int nr = 0;
 	struct dirent *entry;

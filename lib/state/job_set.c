@@ -9,14 +9,14 @@
 #include "lib/state/grant.h"
 #include "lib/state/job.h"
 #include "lib/state/job_record.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "lib/topo/topology.h"
 
 static int write_node(const struct job_record *record)
 {
 	struct gpupart_grant grant;
 
-	if (!node_get(record->header.id, &grant))
+	if (!grant_get(record->header.id, &grant))
 		return -ESRCH;
 	grant.set = record->gpu.tpcs;
 	return gpupart_grant_put(NULL, &grant);
@@ -26,10 +26,10 @@ static int write_record(int dir, const struct job_record *record)
 {
 	char file[GPUPART_JOB_STRLEN + 8];
 
-	if (node_is_id(record->header.id))
+	if (grant_is_id(record->header.id))
 		return write_node(record);
 	job_file(file, sizeof(file), record->header.id);
-	return control_write_file(dir, file, record, sizeof(*record), 0600);
+	return state_dir_write_file(dir, file, record, sizeof(*record), 0600);
 }
 
 /*
@@ -65,14 +65,14 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 {
 	const char *current = environment_read().job;
 	struct job_record record = {
-		.header = { .pid = getpid(), .start = control_process_start(getpid()),
-			    .pid_namespace = control_pid_namespace(), .uid = geteuid(),
+		.header = { .pid = getpid(), .start = state_dir_process_start(getpid()),
+			    .pid_namespace = state_dir_pid_namespace(), .uid = geteuid(),
 			    .nr_gpus = 1 },
 		.gpu = { .nr_tpcs = gpupart_topology_nr_tpcs(topo),
 			 .simulated = job_is_simulated(gpupart_topology_info(topo)->source) },
 	};
 	int err = gpupart_set_check(gp, topo, set);
-	CONTROL_CLOSED int dir = -1;
+	STATE_CLOSED int dir = -1;
 	bool again;
 
 	if (!err && (!pci || !topo_address_read(pci, record.gpu.pci)))
@@ -82,13 +82,13 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 	if (err)
 		return err;
 	record.gpu.tpcs = *set;
-	if (name && *name && !control_name_good(name))
+	if (name && *name && !state_dir_name_valid(name))
 		return ctx_fail(gp, -EINVAL,
 				"job name '%.80s': must be 1 to %zu characters from A-Z a-z 0-9 . _ -, not starting with '-'",
 				name, sizeof(record.header.name) - 1);
 	/* First remove jobs that have no process any more. */
 	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
-	dir = control_open_dir(geteuid(), true);
+	dir = state_dir_open(geteuid(), true);
 	if (dir < 0)
 		return ctx_fail(gp, dir, "the job's file cannot be written below /dev/shm: %s",
 				strerror(-dir));
@@ -177,7 +177,7 @@ static int lock_jobs(struct gpupart *gp, int dir, const char *id, bool node)
 {
 	int fd = node ? openat(dir, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) :
 			openat(dir, ".", O_RDONLY | O_CLOEXEC);
-	int err = fd < 0 ? -errno : control_lock_file(fd);
+	int err = fd < 0 ? -errno : state_dir_lock_file(fd);
 
 	if (!err)
 		return fd;
@@ -207,7 +207,7 @@ static int write_limit(struct gpupart *gp, int dir, struct job_record *record,
 	char given[GPUPART_TPCSET_STRLEN];
 	int err;
 
-	if (node_is_id(record->header.id) && geteuid()) {
+	if (grant_is_id(record->header.id) && geteuid()) {
 		if (gpupart_tpcset_equal(&record->gpu.tpcs, set))
 			return 0;
 		gpupart_tpcset_format_list(&record->gpu.tpcs, given, sizeof(given));
@@ -224,13 +224,13 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 			  struct gpupart_tpcset *before)
 {
 	int err = check_job_set(gp, id, set);
-	CONTROL_CLOSED int dir = -1, lock = -1;
-	bool node = !err && node_is_id(id);
+	STATE_CLOSED int dir = -1, lock = -1;
+	bool node = !err && grant_is_id(id);
 	struct job_record record;
 
 	if (err)
 		return err;
-	dir = node ? node_open_dir(false) : control_open_dir(geteuid(), false);
+	dir = node ? grant_open_dir(false) : state_dir_open(geteuid(), false);
 	if (dir < 0 || !job_read(dir, id, &record))
 		return ctx_fail(gp, -ESRCH, "this user has no job \"%.63s\"", id);
 	if (job_is_other_version(&record))
@@ -256,7 +256,7 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 			close(lock);
 		lock = -1;
 		/* Jobs that were started inside a grant are the user's. */
-		dir = control_open_dir(geteuid(), false);
+		dir = state_dir_open(geteuid(), false);
 	}
 	return err ? err : set_processes(gp, dir, &record);
 }

@@ -12,26 +12,26 @@
 #include "lib/core/rows.h"
 #include "lib/state/holder.h"
 #include "lib/state/process.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 /* @limit NULL keeps the limit that is in the row. */
-void process_show(const struct control_gpu *gpu, const struct gpupart_tpcset *limit,
+void process_show(const struct state_gpu *gpu, const struct gpupart_tpcset *limit,
 		 struct gpupart_process *row)
 {
 	if (limit)
 		gpupart_tpcset_format_list(limit, row->limit, sizeof(row->limit));
-	control_copy_text(row->pci, sizeof(row->pci), gpu->pci, sizeof(gpu->pci));
-	control_copy_text(row->source, sizeof(row->source), gpu->source, sizeof(gpu->source));
+	state_dir_copy_text(row->pci, sizeof(row->pci), gpu->pci, sizeof(gpu->pci));
+	state_dir_copy_text(row->source, sizeof(row->source), gpu->source, sizeof(gpu->source));
 	row->simulated = *(const unsigned char *)&gpu->simulated;
 }
 
 /* Shows the first GPU with a limit, else the first GPU. */
-static void show_gpu(const struct control_block *block, struct gpupart_process *process)
+static void show_gpu(const struct state_page *block, struct gpupart_process *process)
 {
-	bool all_limited = control_nr_gpus(block);
+	bool all_limited = state_nr_gpus(block);
 
-	for (uint32_t g = control_nr_gpus(block); g-- > 0; ) {
-		const struct control_gpu *gpu = &block->gpus[g];
+	for (uint32_t g = state_nr_gpus(block); g-- > 0; ) {
+		const struct state_gpu *gpu = &block->gpus[g];
 		struct limit_sets sets;
 
 		if (!limit_get(&gpu->limit, &sets))
@@ -43,7 +43,7 @@ static void show_gpu(const struct control_block *block, struct gpupart_process *
 		}
 		process_show(gpu, &sets.in_force, process);
 	}
-	process->nr_gpus = control_nr_gpus(block);
+	process->nr_gpus = state_nr_gpus(block);
 	/* The problem came from its environment; it has got a limit from elsewhere since. */
 	if (all_limited)
 		process->problem[0] = 0;
@@ -55,13 +55,14 @@ static void describe_header(const struct shared_header *header, int pid, uid_t u
 	memset(process, 0, sizeof(*process));
 	process->pid = pid;
 	process->uid = uid;
-	control_copy_text(process->name, sizeof(process->name), header->name, sizeof(header->name));
-	control_copy_text(process->job, sizeof(process->job), header->id, sizeof(header->id));
+	state_dir_copy_text(process->name, sizeof(process->name), header->name,
+			    sizeof(header->name));
+	state_dir_copy_text(process->job, sizeof(process->job), header->id, sizeof(header->id));
 }
 
 void process_show_other(struct gpupart_process *process, const struct shared_gpu *gpu)
 {
-	control_copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
+	state_dir_copy_text(process->pci, sizeof(process->pci), gpu->pci, sizeof(gpu->pci));
 	strcpy(process->source, gpu->simulated ? "" : "rm");
 	process->simulated = gpu->simulated;
 	gpupart_tpcset_format_list(&gpu->tpcs, process->limit, sizeof(process->limit));
@@ -79,14 +80,14 @@ static void describe_other(const struct shared_seen *seen, int pid, uid_t uid,
 			process_show_other(process, &seen->gpus[g]);
 }
 
-static void describe(const struct control_block *block, int pid, uid_t uid,
+static void describe(const struct state_page *block, int pid, uid_t uid,
 		     struct gpupart_process *process)
 {
 	describe_header(&block->header, pid, uid, process);
-	control_copy_text(process->problem, sizeof(process->problem), block->problem,
+	state_dir_copy_text(process->problem, sizeof(process->problem), block->problem,
 		  sizeof(block->problem));
 	show_gpu(block, process);
-	control_counters(block, &process->counters);
+	state_page_counters(block, &process->counters);
 }
 
 
@@ -94,15 +95,15 @@ static void describe(const struct control_block *block, int pid, uid_t uid,
  * Copies the state page in @fd. Concurrent writers can tear the copy; it is repeated if a limit
  * changed.
  */
-static bool copy_block(int fd, struct control_block *block)
+static bool copy_block(int fd, struct state_page *block)
 {
 	for (int tries = 0; tries < 100; tries++) {
 		bool same = true;
 
-		if (pread(fd, block, CONTROL_LISTED, 0) != CONTROL_LISTED)
+		if (pread(fd, block, STATE_LISTED, 0) != STATE_LISTED)
 			return false;
-		for (uint32_t g = 0; g < control_nr_gpus(block) && same; g++) {
-			off_t at = offsetof(struct control_block, gpus[g].limit.published);
+		for (uint32_t g = 0; g < state_nr_gpus(block) && same; g++) {
+			off_t at = offsetof(struct state_page, gpus[g].limit.published);
 			uint64_t published;
 
 			same = pread(fd, &published, sizeof(published), at) == sizeof(published) &&
@@ -146,7 +147,7 @@ static void sweep(int dir, const char *file)
 {
 	char records[64];
 
-	snprintf(records, sizeof(records), "%.48s" CONTROL_RECORDS, file);
+	snprintf(records, sizeof(records), "%.48s" STATE_RECORDS, file);
 	unlinkat(dir, records, 0);
 	unlinkat(dir, file, 0);
 }
@@ -157,12 +158,12 @@ static void sweep(int dir, const char *file)
  */
 static void sweep_orphan(int dir, const char *file)
 {
-	const char *end = strstr(file, CONTROL_RECORDS);
+	const char *end = strstr(file, STATE_RECORDS);
 	uint64_t name_space;
 	char block[48];
 	int pid;
 
-	if (!end || strcmp(end, CONTROL_RECORDS) || end - file >= (int)sizeof(block))
+	if (!end || strcmp(end, STATE_RECORDS) || end - file >= (int)sizeof(block))
 		return;
 	snprintf(block, sizeof(block), "%.*s", (int)(end - file), file);
 	if (parse_name(block, &pid, &name_space) && faccessat(dir, block, F_OK, 0) &&
@@ -184,7 +185,7 @@ struct look {
  */
 static bool read_block(struct look *look, const char *file, struct gpupart_process *process)
 {
-	struct control_block *block;
+	struct state_page *block;
 	uint64_t name_space, start = 0;
 	int fd, pid = -ESRCH, named;
 	enum shared_version version;
@@ -195,15 +196,15 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 		return false;
 	}
 	/* Closing a descriptor of our own file would release its lock. */
-	if (control_is_own(look->dir, file)) {
-		describe(control_self, getpid(), look->uid, process);
+	if (state_page_is_own(look->dir, file)) {
+		describe(state_page_own, getpid(), look->uid, process);
 		return true;
 	}
-	fd = shared_open(look->dir, file, look->uid, SHARED_PROCESS, CONTROL_LAYOUT, &seen,
+	fd = shared_open(look->dir, file, look->uid, SHARED_PROCESS, STATE_LAYOUT, &seen,
 			 &version);
 	if (fd < 0)
 		return false;
-	block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
 	if (!block)
 		goto close_fd;
 	if (version == SHARED_SAME && !copy_block(fd, block))
@@ -245,7 +246,7 @@ static void describe_rest(const struct look *look, struct gpupart_process *proce
 	process->uid = look->uid;
 	snprintf(process->problem, sizeof(process->problem),
 		 "/dev/shm/gpupart-%u of user %u exceeds the limits of this list (%u files, %u MiB of maps, 1 s of CPU time): more processes of this user may run",
-		 look->uid, look->uid, CONTROL_MAX_FILES, MAX_MAPS >> 20);
+		 look->uid, look->uid, STATE_DIR_MAX_FILES, MAX_MAPS >> 20);
 }
 
 static void add_row(struct gpupart_process *list, unsigned int max, unsigned int *nr,
@@ -264,10 +265,10 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_process *list,
 		     unsigned int max, unsigned int *nr)
 {
-	struct look look = { .dir = control_open_dir(uid, false), .uid = uid, .table = table };
-	DIR *dir = control_read_dir(look.dir);
+	struct look look = { .dir = state_dir_open(uid, false), .uid = uid, .table = table };
+	DIR *dir = state_dir_read(look.dir);
 	struct gpupart_process *process = malloc(sizeof(*process));
-	uint64_t budget = control_budget_begin(uid);
+	uint64_t budget = state_dir_budget_begin(uid);
 	bool own = uid == geteuid(), spent = false;
 	unsigned int files = 0;
 	struct dirent *entry;
@@ -275,13 +276,13 @@ static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_proce
 	table->maps_max = own ? 0 : MAX_MAPS;
 	table->maps_read = 0;
 	while (dir && process && !spent && (entry = readdir(dir)) &&
-	       (++files <= CONTROL_MAX_FILES || own)) {
-		spent = control_budget_spent(budget);
+	       (++files <= STATE_DIR_MAX_FILES || own)) {
+		spent = state_dir_budget_spent(budget);
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    read_block(&look, entry->d_name, process))
 			add_row(list, max, nr, process);
 	}
-	spent |= files > CONTROL_MAX_FILES || holder_spent(table);
+	spent |= files > STATE_DIR_MAX_FILES || holder_spent(table);
 	if (!own && dir && process && spent) {
 		describe_rest(&look, process);
 		add_row(list, max, nr, process);
@@ -312,24 +313,24 @@ static int list_processes(struct gpupart *gp, const void *arg, void *rows, unsig
 {
 	struct gpupart_process *list = rows, rest = { .pid = 0 };
 	struct holder_table table = { .maps_max = 0 };
-	struct control_folders folders;
+	struct state_dirs folders;
 	unsigned int nr = 0;
 	uid_t uid;
 
 	(void)arg;
 	if (geteuid())
 		return process_list_own(list, max);
-	control_folders_begin(&folders);
+	state_dirs_begin(&folders);
 	if (!folders.root && errno != ENOENT)
 		return ctx_fail(gp, -errno, "/dev/shm cannot be read: %s", strerror(errno));
 	/* List our own directory first, so that other users cannot fill the list. */
 	list_dir(0, &table, list, max, &nr);
-	while (control_next_folder(&folders, &uid))
+	while (state_dirs_next(&folders, &uid))
 		list_dir(uid, &table, list, max, &nr);
 	if (folders.is_cut) {
 		snprintf(rest.problem, sizeof(rest.problem),
 			 "/dev/shm has more than is looked at (%u names, %u s of work): other processes of users may run",
-			 CONTROL_MAX_NAMES, CONTROL_MAX_SECONDS);
+			 STATE_DIR_MAX_NAMES, STATE_DIR_MAX_SECONDS);
 		add_row(list, max, &nr, &rest);
 	}
 	holder_table_free(&table);
@@ -348,7 +349,7 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
  * saved uid. This prevents a user from making root signal another user's process. A process in
  * root's directory may have changed its user.
  */
-static bool is_of_user(const struct control_status *status, uid_t uid)
+static bool is_of_user(const struct state_dir_status *status, uid_t uid)
 {
 	return !uid || status->uids[0] == uid || status->uids[2] == uid;
 }
@@ -357,18 +358,18 @@ bool process_read(int pid, uid_t uid, struct gpupart_process *now)
 {
 	struct holder_table table = { .maps_max = MAX_MAPS };
 	struct look look = { .uid = uid, .table = &table };
-	struct control_status status;
+	struct state_dir_status status;
 	char file[48];
 	bool found;
 
-	if (!control_proc_is_ours() || !control_read_status(pid, &status) ||
+	if (!state_dir_proc_is_own() || !state_dir_read_status(pid, &status) ||
 	    !is_of_user(&status, uid))
 		return false;
-	look.dir = control_open_dir(uid, false);
+	look.dir = state_dir_open(uid, false);
 	if (look.dir < 0)
 		return false;
 	snprintf(file, sizeof(file), "%d.%llx", status.inner ? status.inner : pid,
-		 (unsigned long long)control_namespace_of(pid));
+		 (unsigned long long)state_dir_namespace_of(pid));
 	found = read_block(&look, file, now) && now->pid == pid;
 	holder_table_free(&table);
 	close(look.dir);

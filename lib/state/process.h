@@ -5,7 +5,7 @@
 
 #include <gpupart_manage.h>
 #include "lib/core/ctx.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 /*
  * Like gpupart_process_list(), for this user only; deletes the state pages of processes that
@@ -14,11 +14,11 @@
 unsigned int process_list_own(struct gpupart_process *list, unsigned int max);
 
 /* The size of a state page without its records, which only gpupart_records_open() reads. */
-#define CONTROL_LISTED ((ssize_t)offsetof(struct control_block, records))
+#define STATE_LISTED ((ssize_t)offsetof(struct state_page, records))
 
 /* Copies what @gpu shows, with @limit (NULL: none), into @process. */
 GPUPART_PRIVATE
-void process_show(const struct control_gpu *gpu, const struct gpupart_tpcset *limit,
+void process_show(const struct state_gpu *gpu, const struct gpupart_tpcset *limit,
 		  struct gpupart_process *process);
 /* The same for a GPU of another version's state page. */
 GPUPART_PRIVATE

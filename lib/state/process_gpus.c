@@ -8,12 +8,12 @@
 #include "lib/core/rows.h"
 #include "lib/private.h"
 #include "lib/state/process.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 static bool is_of(const struct shared_header *header, const struct gpupart_process *process)
 {
-	return header->pid == process->pid && header->pid_namespace == control_pid_namespace() &&
-	       control_process_lives(process->pid, header->start);
+	return header->pid == process->pid && header->pid_namespace == state_dir_pid_namespace() &&
+	       state_dir_process_lives(process->pid, header->start);
 }
 
 /*
@@ -21,27 +21,27 @@ static bool is_of(const struct shared_header *header, const struct gpupart_proce
  * or is another version's; its GPUs are then in @seen. The page may be another user's, so it is
  * neither mapped nor waited for.
  */
-static struct control_block *read_listed(const struct gpupart_process *process,
+static struct state_page *read_listed(const struct gpupart_process *process,
 					struct shared_seen *seen)
 {
-	int dir = control_open_dir(process->uid, false), fd;
-	struct control_block *block = NULL;
+	int dir = state_dir_open(process->uid, false), fd;
+	struct state_page *block = NULL;
 	enum shared_version version;
 	char file[48];
 
 	if (dir < 0)
 		return NULL;
 	snprintf(file, sizeof(file), "%d.%llx", process->pid,
-		 (unsigned long long)control_pid_namespace());
-	fd = shared_open(dir, file, process->uid, SHARED_PROCESS, CONTROL_LAYOUT, seen, &version);
+		 (unsigned long long)state_dir_pid_namespace());
+	fd = shared_open(dir, file, process->uid, SHARED_PROCESS, STATE_LAYOUT, seen, &version);
 	close(dir);
 	if (fd < 0)
 		return NULL;
 	if (version == SHARED_NONE || !is_of(&seen->header, process))
 		seen->nr_gpus = 0;
 	else if (version == SHARED_SAME)
-		block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
-	if (block && pread(fd, block, CONTROL_LISTED, 0) != CONTROL_LISTED) {
+		block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
+	if (block && pread(fd, block, STATE_LISTED, 0) != STATE_LISTED) {
 		free(block);
 		block = NULL;
 	}
@@ -53,7 +53,7 @@ static struct control_block *read_listed(const struct gpupart_process *process,
  * Fills a row for @process on one of its GPUs. If the limit is being written right now, the row
  * keeps the one that was listed.
  */
-static void describe_on(const struct control_gpu *gpu, const struct gpupart_process *process,
+static void describe_on(const struct state_gpu *gpu, const struct gpupart_process *process,
 			struct gpupart_process *row)
 {
 	struct limit_sets sets;
@@ -78,10 +78,10 @@ static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned i
 	/* Closing a descriptor of our own file would release its lock. */
 	bool own = process->pid == getpid();
 	struct shared_seen seen = { .nr_gpus = 0 };
-	struct control_block *copy = own || process->pid <= 0 ? NULL : read_listed(process, &seen);
-	const struct control_block *block = own ? control_self : copy;
+	struct state_page *copy = own || process->pid <= 0 ? NULL : read_listed(process, &seen);
+	const struct state_page *block = own ? state_page_own : copy;
 	struct gpupart_process *rows;
-	unsigned int nr = block ? control_nr_gpus(block) : seen.nr_gpus;
+	unsigned int nr = block ? state_nr_gpus(block) : seen.nr_gpus;
 
 	/* If nothing more is known, repeat the row that was listed. */
 	if (!nr) {

@@ -5,12 +5,12 @@
  */
 #include <string.h>
 #include "lib/core/clock.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "lib/state/progress.h"
 
 #define PARTS	16u	/* per octave */
 
-_Static_assert(CONTROL_NR_LATENCIES == GPUPART_NR_LATENCIES, "the state page has room for all");
+_Static_assert(STATE_NR_LATENCIES == GPUPART_NR_LATENCIES, "the state page has room for all");
 
 /*
  * Below 16 ns each value has a place, above that each octave has 16; the last place counts all
@@ -37,14 +37,14 @@ uint64_t gpupart_latency_least(unsigned int place)
 
 void gpupart_progress_add(uint64_t units)
 {
-	struct control_progress *progress = &control_place()->progress;
+	struct state_progress *progress = &state_page_location()->progress;
 	uint64_t now;
 
 	if (!units)
 		return;
 	now = clock_monotonic_ns();
 	__atomic_fetch_add(&progress->units, units, __ATOMIC_RELAXED);
-	__atomic_store_n(&progress->told_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&progress->reported_ns, now, __ATOMIC_RELAXED);
 	/*
 	 * Written last: a reader that finds the same value twice knows that the other members
 	 * belong together.
@@ -54,7 +54,7 @@ void gpupart_progress_add(uint64_t units)
 
 void gpupart_latency_report(uint64_t ns)
 {
-	struct control_progress *progress = &control_place()->progress;
+	struct state_progress *progress = &state_page_location()->progress;
 
 	__atomic_store_n(&progress->answered_ns, clock_monotonic_ns(), __ATOMIC_RELAXED);
 	__atomic_fetch_add(&progress->latencies[place_of(ns)], 1, __ATOMIC_RELAXED);
@@ -64,11 +64,11 @@ void gpupart_latency_report(uint64_t ns)
  * Reads the units and the time of their report. A report during the read is rare, and a second
  * one even more so.
  */
-static void read_units(const struct control_progress *from, struct gpupart_progress *progress)
+static void read_units(const struct state_progress *from, struct gpupart_progress *progress)
 {
 	for (int i = 0; i < 4; i++) {
 		progress->reports = __atomic_load_n(&from->reports, __ATOMIC_ACQUIRE);
-		progress->told_ns = __atomic_load_n(&from->told_ns, __ATOMIC_RELAXED);
+		progress->reported_ns = __atomic_load_n(&from->reported_ns, __ATOMIC_RELAXED);
 		progress->units = __atomic_load_n(&from->units, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&from->reports, __ATOMIC_RELAXED) == progress->reports)
@@ -76,11 +76,11 @@ static void read_units(const struct control_progress *from, struct gpupart_progr
 	}
 }
 
-void progress_read(const struct control_block *block, struct gpupart_progress *progress)
+void progress_read(const struct state_page *block, struct gpupart_progress *progress)
 {
 	struct gpupart_counters counters;
 
-	control_counters(block, &counters);
+	state_page_counters(block, &counters);
 	progress->launches = counters.launches;
 	read_units(&block->progress, progress);
 	progress->answered_ns = __atomic_load_n(&block->progress.answered_ns, __ATOMIC_RELAXED);

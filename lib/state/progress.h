@@ -6,9 +6,9 @@
 #include "lib/core/ctx.h"
 #include "lib/private.h"
 
-struct control_block;
+struct state_page;
 
 GPUPART_PRIVATE
-void progress_read(const struct control_block *block, struct gpupart_progress *progress);
+void progress_read(const struct state_page *block, struct gpupart_progress *progress);
 
 #endif

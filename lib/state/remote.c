@@ -15,18 +15,18 @@
 #include <unistd.h>
 #include "lib/state/grant.h"
 #include "lib/state/holder.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "lib/state/progress.h"
 
 /* A state page of another process, open for writing. */
 struct opened {
 	int fd;
-	struct control_block *block;
+	struct state_page *block;
 };
 
 struct gpupart_remote {
 	struct opened opened;
-	struct control_gpu *gpu;
+	struct state_gpu *gpu;
 	int pid;
 	bool exempt;	/* from this node's grants */
 };
@@ -87,7 +87,7 @@ static enum shared_version is_block_of(int dir, const char *file, int pid,
 {
 	enum shared_version version;
 	struct shared_seen seen;
-	int fd = shared_open(dir, file, geteuid(), SHARED_PROCESS, CONTROL_LAYOUT, &seen,
+	int fd = shared_open(dir, file, geteuid(), SHARED_PROCESS, STATE_LAYOUT, &seen,
 			     &version);
 
 	if (fd < 0)
@@ -126,14 +126,14 @@ close_fd:
 
 static int find_block(struct gpupart *gp, int pid, struct opened *opened)
 {
-	DIR *dir = control_read_dir(control_open_dir(geteuid(), false));
+	DIR *dir = state_dir_read(state_dir_open(geteuid(), false));
 	int err = -ESRCH;
 	struct holder_table table = { 0 };
 	struct dirent *entry;
 
 	while (dir && err == -ESRCH && pid > 0 && (entry = readdir(dir)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    !control_is_own(dirfd(dir), entry->d_name))
+		    !state_page_is_own(dirfd(dir), entry->d_name))
 			err = open_block(dirfd(dir), entry->d_name, pid, &table, opened);
 	holder_table_free(&table);
 	if (dir)
@@ -151,7 +151,7 @@ static int find_block(struct gpupart *gp, int pid, struct opened *opened)
 /* One writer at a time; the kernel releases the lock of a process that dies. */
 static int lock_block(struct gpupart *gp, int pid, const struct opened *opened)
 {
-	int err = control_lock_file(opened->fd);
+	int err = state_dir_lock_file(opened->fd);
 
 	if (err == -EBUSY)
 		return ctx_fail(gp, err,
@@ -160,15 +160,15 @@ static int lock_block(struct gpupart *gp, int pid, const struct opened *opened)
 	return err ? ctx_fail(gp, err, "the state page of process %d: %s", pid, strerror(-err)) : 0;
 }
 
-static struct control_gpu *find_gpu(struct control_block *block, const char *pci)
+static struct state_gpu *find_gpu(struct state_page *block, const char *pci)
 {
-	for (uint32_t g = 0; g < control_nr_gpus(block); g++)
+	for (uint32_t g = 0; g < state_nr_gpus(block); g++)
 		if (!strncmp(block->gpus[g].pci, pci, sizeof(block->gpus[g].pci)))
 			return &block->gpus[g];
 	return NULL;
 }
 
-static int check_outside(struct gpupart *gp, int pid, const struct control_gpu *gpu,
+static int check_outside(struct gpupart *gp, int pid, const struct state_gpu *gpu,
 			 const struct gpupart_tpcset *set)
 {
 	unsigned int nr = atomic_load_explicit(&gpu->nr_tpcs, memory_order_acquire);
@@ -191,13 +191,13 @@ static int check_outside(struct gpupart *gp, int pid, const struct control_gpu *
  * Checks the set against the grants of this user, which no process may exceed. NULL (no limit)
  * becomes all that was granted.
  */
-static int keep_given(struct gpupart *gp, int pid, const struct control_gpu *gpu,
-		      const struct gpupart_tpcset **set, struct node_limit *given)
+static int keep_given(struct gpupart *gp, int pid, const struct state_gpu *gpu,
+		      const struct gpupart_tpcset **set, struct grant_limit *given)
 {
 	char list[GPUPART_TPCSET_STRLEN], pci[20];
 
 	snprintf(pci, sizeof(pci), "%.19s", gpu->pci);
-	if (!node_limit(geteuid(), pci, NULL, given))
+	if (!grant_limit(geteuid(), pci, NULL, given))
 		return 0;
 	if (!*set)
 		*set = &given->tpcs;
@@ -266,7 +266,7 @@ static int set_limit(struct gpupart *gp, struct gpupart_remote *remote, void *ar
 	const struct setting *setting = arg;
 	const struct gpupart_tpcset *set = setting->set;
 	struct limit_sets sets;
-	struct node_limit given;
+	struct grant_limit given;
 	int err = check_outside(gp, remote->pid, remote->gpu, set);
 
 	if (!err && !remote->exempt)
@@ -277,7 +277,7 @@ static int set_limit(struct gpupart *gp, struct gpupart_remote *remote, void *ar
 	 * Launches may have skipped the check for a set so far. Set this first, because we may
 	 * die in between.
 	 */
-	atomic_fetch_or_explicit(&remote->gpu->in_use, CONTROL_USED, memory_order_relaxed);
+	atomic_fetch_or_explicit(&remote->gpu->in_use, STATE_USED, memory_order_relaxed);
 	if (!limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets))
 		return ctx_fail(gp, -EBUSY, "process %d keeps changing its own limit: try again",
 				remote->pid);
@@ -320,7 +320,7 @@ static int mark_lends(struct gpupart *gp, struct gpupart_remote *remote, void *n
 {
 	(void)gp;
 	(void)none;
-	atomic_fetch_or(&remote->gpu->in_use, CONTROL_USED_LENDS);
+	atomic_fetch_or(&remote->gpu->in_use, STATE_USED_LENDS);
 	return 0;
 }
 

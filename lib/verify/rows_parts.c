@@ -18,7 +18,7 @@ static int row_topology(struct verify *v)
 	verify_detail(v, "CUDA counts %d SMs, the topology (%s) %u in %u TPCs",
 		   nr_sms, name ? name + 1 : source, v->topo->nr_sms, v->topo->nr_tpcs);
 	if (result)
-		verify_detail(v, "cuDeviceGetAttribute: %s", cuda_words(v->cuda, result));
+		verify_detail(v, "cuDeviceGetAttribute: %s", cuda_strerror(v->cuda, result));
 	return !result && (unsigned int)nr_sms == v->topo->nr_sms;
 }
 

@@ -89,7 +89,7 @@ static void end(struct sim_capture *capture)
 	free(capture);
 }
 
-void capture_forget(struct sim_stream *stream)
+void capture_discard(struct sim_stream *stream)
 {
 	struct sim_capture *capture = stream->capture;
 
@@ -175,7 +175,7 @@ CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event)
 	if (stream->legacy)
 		return invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
 	if (stream->ctx != event->ctx) {
-		sim_say("a capture over two contexts is not simulated");
+		sim_print("a capture over two contexts is not simulated");
 		return invalidate(capture, CUDA_ERROR_NOT_SUPPORTED);
 	}
 	if (!tips_join(stream, event))

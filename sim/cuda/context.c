@@ -111,7 +111,7 @@ static void ctx_end(struct sim_ctx *ctx)
 static void report_destroyed(struct sim_ctx *ctx)
 {
 	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
-	module_tell_unloaded(ctx);
+	module_report_unloaded(ctx);
 }
 
 static struct sim_ctx *primary_of(CUdevice device)
@@ -159,7 +159,7 @@ static CUresult primary_retain(CUcontext *out, CUdevice device)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (made) {
 		hook_resource(ctx, NULL, HOOK_CTX_CREATED);
-		module_tell_builtin(ctx);
+		module_report_builtin(ctx);
 	}
 	*out = ctx;
 	return CUDA_SUCCESS;
@@ -265,7 +265,7 @@ static CUresult create(CUcontext *out, CUdevice device)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	stack[depth++] = ctx;
 	hook_resource(ctx, NULL, HOOK_CTX_CREATED);
-	module_tell_builtin(ctx);
+	module_report_builtin(ctx);
 	*out = ctx;
 	return CUDA_SUCCESS;
 }

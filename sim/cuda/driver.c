@@ -28,14 +28,14 @@ static void load_injection(void)
 		return;
 	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		sim_say("CUDA_INJECTION64_PATH: %s", dlerror());
+		sim_print("CUDA_INJECTION64_PATH: %s", dlerror());
 		return;
 	}
 	*(void **)&initialize = dlsym(library, "InitializeInjection");
 	if (initialize)
 		initialize();
 	else
-		sim_say("CUDA_INJECTION64_PATH=%s has no InitializeInjection", path);
+		sim_print("CUDA_INJECTION64_PATH=%s has no InitializeInjection", path);
 }
 
 /* As with NVIDIA's driver, a forked child has no GPU and cannot initialize again. */

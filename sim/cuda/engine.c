@@ -154,7 +154,7 @@ static void mark_stuck(struct sim_gpu *gpu)
 	struct sim_ctx *ctx;
 
 	if (!gpu->stands)
-		sim_say("%s: the simulated GPU cannot continue: no memory", gpu->info.pci);
+		sim_print("%s: the simulated GPU cannot continue: no memory", gpu->info.pci);
 	gpu->stands = true;
 	for (ctx = ctx_first(); ctx; ctx = ctx->next)
 		if (ctx->gpu == gpu)
@@ -206,7 +206,7 @@ static uint64_t catch_up(struct sim_gpu *gpu)
 	return now;
 }
 
-void engine_asked(struct sim_gpu *gpu)
+void engine_polled(struct sim_gpu *gpu)
 {
 	if (sim_faults()->host_clock)
 		catch_up(gpu);
@@ -408,7 +408,7 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 }
 
 /* Something can be left only if the GPU cannot continue. */
-void engine_forget(struct sim_stream *stream)
+void engine_discard(struct sim_stream *stream)
 {
 	while (stream->head)
 		finish_head(stream);

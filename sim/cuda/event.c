@@ -105,7 +105,7 @@ static CUresult wait_event(CUstream handle, CUevent event, unsigned int flags)
 	if (stream->capture || event->capture) {
 		error = capture_wait(stream, event);
 	} else if (event->ctx->gpu != stream->ctx->gpu) {
-		sim_say("waiting for another GPU's event is not simulated");
+		sim_print("waiting for another GPU's event is not simulated");
 		error = CUDA_ERROR_NOT_SUPPORTED;
 	} else if (event->moment && !stream->ctx->error) {
 		op.after = engine_moment_get(event->moment);
@@ -164,7 +164,7 @@ static CUresult query(CUevent event)
 		else if (event->capture)
 			error = CUDA_ERROR_CAPTURED_EVENT;
 		if (!error && event->pending && !event->ctx->error)
-			engine_asked(event->ctx->gpu);
+			engine_polled(event->ctx->gpu);
 		if (!error)
 			error = event->ctx->error;
 		if (!error && event->pending)

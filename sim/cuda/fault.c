@@ -19,7 +19,7 @@
 
 static struct sim_faults faults;
 
-void sim_say(const char *fmt, ...)
+void sim_print(const char *fmt, ...)
 {
 	char line[512];
 	va_list ap;
@@ -143,7 +143,7 @@ static void read_faults(void)
 		for (i = 0; i < nr && strcmp(known[i].name, name); i++)
 			;
 		if (*name && (i == nr || !set_fault(&known[i], value)))
-			sim_say("GPUPART_SIM_FAULTS: ignoring %s%s%s, which is not a fault", name,
+			sim_print("GPUPART_SIM_FAULTS: ignoring %s%s%s, which is not a fault", name,
 				value ? "=" : "", value ? value : "");
 	}
 }

@@ -106,17 +106,18 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 	for (tpc = 0; tpc < gpu->nr_tpcs && !faults->order; tpc++) {
 		bit = gpupart_topology_tpc(topo, tpc)->measured_bit;
 		if (bit < 0) {
-			sim_say("%s: TPC %u has no measured bit: this capture cannot be simulated",
+			sim_print(
+				"%s: TPC %u has no measured bit: this capture cannot be simulated",
 				gpu->path, tpc);
 			return false;
 		}
 		if ((unsigned int)bit >= nr_bits) {
-			sim_say("%s: TPC %u has a measured bit above %u: "
+			sim_print("%s: TPC %u has a measured bit above %u: "
 				"this capture cannot be simulated", gpu->path, tpc, nr_bits - 1);
 			return false;
 		}
 		if (owner[bit] >= 0) {
-			sim_say("%s: TPCs %d and %u have the same measured bit %d", gpu->path,
+			sim_print("%s: TPCs %d and %u have the same measured bit %d", gpu->path,
 				owner[bit], tpc, bit);
 			return false;
 		}
@@ -124,20 +125,20 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 		gpu->tpc_bit[tpc] = bit;
 	}
 	if (faults->order && !gpu_order_bits(gpu, topo, faults->order)) {
-		sim_say("GPUPART_SIM_FAULTS: order=%s: not an order of %u TPCs in %u bits",
+		sim_print("GPUPART_SIM_FAULTS: order=%s: not an order of %u TPCs in %u bits",
 			faults->order, gpu->nr_tpcs, nr_bits);
 		return false;
 	}
 	if ((unsigned int)faults->move_field[0] >= SIM_TMD_BYTES ||
 	    (unsigned int)faults->move_field[1] >= SIM_TMD_BYTES) {
-		sim_say("GPUPART_SIM_FAULTS: move-field=%d:%d: a TMD has bytes 0-%d",
+		sim_print("GPUPART_SIM_FAULTS: move-field=%d:%d: a TMD has bytes 0-%d",
 			faults->move_field[0], faults->move_field[1], SIM_TMD_BYTES - 1);
 		return false;
 	}
 	if (faults->move_bit[0] >= 0) {
 		if ((unsigned int)faults->move_bit[0] >= gpu->nr_tpcs ||
 		    (unsigned int)faults->move_bit[1] >= nr_bits) {
-			sim_say("GPUPART_SIM_FAULTS: move-bit=%d:%d: "
+			sim_print("GPUPART_SIM_FAULTS: move-bit=%d:%d: "
 				"%s has TPCs 0-%u and bits 0-%u",
 				faults->move_bit[0], faults->move_bit[1], gpu->path,
 				gpu->nr_tpcs - 1, nr_bits - 1);
@@ -199,7 +200,7 @@ static struct sim_gpu *gpu_open(const char *path)
 	if (!gpu || gpupart_open(&gp))
 		goto free_gpu;
 	if (topo_file_open(gp, path, NULL, &topo)) {
-		sim_say("%s", gpupart_error(gp));
+		sim_print("%s", gpupart_error(gp));
 		goto free_gpu;
 	}
 	/* The program may change its directory before it asks for the path of the capture. */
@@ -346,7 +347,7 @@ CUresult gpu_open_all(void)
 	struct sim_gpu *gpu;
 
 	if (!text || !*text) {
-		sim_say("GPUPART_SIM is empty: must name a capture");
+		sim_print("GPUPART_SIM is empty: must name a capture");
 		return CUDA_ERROR_NO_DEVICE;
 	}
 	list = strdup(text);

@@ -380,7 +380,7 @@ static bool plain_edges(const struct cu_edge_data *edges, size_t nr)
 
 	for (i = 0; edges && i < nr; i++)
 		if (memcmp(&edges[i], &plain, sizeof(plain))) {
-			sim_say("edges with ports or a type are not simulated");
+			sim_print("edges with ports or a type are not simulated");
 			return false;
 		}
 	return true;
@@ -484,7 +484,7 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
 	if (!error) {
 		params->address = work.args.address = next;
 		work.args.bytes = params->bytes;
-		next += room_rounded(params->bytes);
+		next += vram_round(params->bytes);
 		error = add(node, graph, CU_NODE_ALLOC, &work, before, nr_before);
 	}
 	sim_leave();
@@ -544,7 +544,7 @@ CUresult cuGraphConditionalHandleCreate(uint64_t *handle, CUgraph graph, CUconte
 	sim_leave();
 	if (error || !handle)
 		return error ? error : CUDA_ERROR_INVALID_VALUE;
-	sim_say("conditional nodes are not simulated");
+	sim_print("conditional nodes are not simulated");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -558,7 +558,7 @@ CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *bef
 	sim_leave();
 	if (error || !node || !params)
 		return error ? error : CUDA_ERROR_INVALID_VALUE;
-	sim_say("cuGraphAddNode is not simulated: use the call for the kind of node");
+	sim_print("cuGraphAddNode is not simulated: use the call for the kind of node");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 

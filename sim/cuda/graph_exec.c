@@ -105,7 +105,7 @@ static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsi
 			return CUDA_ERROR_INVALID_HANDLE;
 		ctx = node->work.function->module->ctx;
 		if (exec->ctx && exec->ctx != ctx) {
-			sim_say("a graph over two contexts is not simulated");
+			sim_print("a graph over two contexts is not simulated");
 			return CUDA_ERROR_NOT_SUPPORTED;
 		}
 		exec->ctx = ctx;
@@ -226,7 +226,7 @@ static bool node_build(struct sim_exec *exec, struct exec_node *node)
 	memcpy(node->device, node->host, SIM_TMD_BYTES);
 	hook_launch(exec->ctx, work->function, node->host, node->number, HOOK_TMD_BUILT);
 	sim_enter();
-	node->built = launch_unspoilt(work, node->device, node->host, node->number);
+	node->built = launch_accepts_edit(work, node->device, node->host, node->number);
 	sim_leave();
 	memcpy(node->device, node->host, SIM_TMD_BYTES);
 	node->uploads = true;
@@ -305,7 +305,7 @@ static bool step_fill(struct sim_exec *exec, unsigned int i, struct sim_run *run
 	if (!exec_has_tmd(node)) {
 		if (memory_work_valid(&node->work))
 			return true;
-		sim_say("device %d: a small fill or copy of a graph is outside any allocation",
+		sim_print("device %d: a small fill or copy of a graph is outside any allocation",
 			exec->ctx->device);
 		launch_failed(exec->ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
 		return false;
@@ -366,7 +366,7 @@ static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, 
 	if (stream && stream->legacy)
 		*error = capture_forbids_legacy(ctx);
 	if (!*error && (stream->capture || (exec->ctx && exec->ctx != stream->ctx))) {
-		sim_say("a launch of a graph into a stream %s is not simulated",
+		sim_print("a launch of a graph into a stream %s is not simulated",
 			stream->capture ? "that is captured" : "of another context");
 		*error = CUDA_ERROR_NOT_SUPPORTED;
 	}
@@ -479,7 +479,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags, CUs
 					CU_INSTANTIATE_NODE_PRIORITY))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (flags & CU_INSTANTIATE_DEVICE_LAUNCH) {
-		sim_say("graphs that are launched from the device are not simulated");
+		sim_print("graphs that are launched from the device are not simulated");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	sim_enter();

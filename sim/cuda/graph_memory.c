@@ -13,7 +13,7 @@ static uint64_t exec_memory(const struct sim_exec *exec)
 
 	for (i = 0; i < exec->nr_nodes; i++)
 		if (exec->nodes[i].type == CU_NODE_ALLOC)
-			bytes += room_rounded(exec->nodes[i].work.args.bytes);
+			bytes += vram_round(exec->nodes[i].work.args.bytes);
 	return bytes;
 }
 
@@ -32,7 +32,7 @@ bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu)
 }
 
 /* Returns true without freeing: the GPU keeps the memory until a program trims it. */
-bool graph_memory_given(uint64_t address)
+bool graph_memory_contains(uint64_t address)
 {
 	return address >= GRAPH_MEMORY && address < GRAPH_MEMORY_END;
 }

@@ -195,7 +195,7 @@ static int hook_other(void)
 /* Memory of the driver after the end of the table. */
 static int hook_beyond(void)
 {
-	sim_say("a slot beyond the end of the table was called");
+	sim_print("a slot beyond the end of the table was called");
 	abort();
 }
 

@@ -27,7 +27,7 @@ void launch_failed(struct sim_ctx *ctx, CUresult error)
 		ctx->error = error;
 }
 
-bool launch_unspoilt(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
+bool launch_accepts_edit(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
 		     uint64_t number)
 {
 	struct sim_ctx *ctx = work->function->module->ctx;
@@ -35,7 +35,7 @@ bool launch_unspoilt(const struct sim_work *work, const uint8_t *built, const ui
 
 	if (byte < 0)
 		return true;
-	sim_say("device %d: launch %llu of %s: a callback changed byte %d of its TMD",
+	sim_print("device %d: launch %llu of %s: a callback changed byte %d of its TMD",
 		ctx->device, (unsigned long long)number, work->function->name, byte);
 	launch_failed(ctx, CUDA_ERROR_LAUNCH_FAILED);
 	return false;
@@ -53,7 +53,7 @@ struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd
 
 	*error = CUDA_SUCCESS;
 	if (!tmd_decode(tmd, ctx->gpu, &grid)) {
-		sim_say("device %d: launch %llu of %s: its TMD is invalid", ctx->device, nr,
+		sim_print("device %d: launch %llu of %s: its TMD is invalid", ctx->device, nr,
 			name);
 		launch_failed(ctx, CUDA_ERROR_LAUNCH_FAILED);
 		return NULL;
@@ -62,7 +62,7 @@ struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd
 	    ((work->code->record || work->code->slot) &&
 	     !memory_valid(work->args.address,
 			   grid.nr_blocks * work->code->record + work->code->slot))) {
-		sim_say("device %d: launch %llu of %s writes outside any allocation",
+		sim_print("device %d: launch %llu of %s writes outside any allocation",
 			ctx->device, nr, name);
 		launch_failed(ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
 		return NULL;
@@ -77,7 +77,7 @@ struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd
 		*error = CUDA_ERROR_OUT_OF_MEMORY;
 		return NULL;
 	}
-	sim_say("device %d: launch %llu of %s never finishes: %s", ctx->device, nr, name, why);
+	sim_print("device %d: launch %llu of %s never finishes: %s", ctx->device, nr, name, why);
 	__atomic_add_fetch(&nr_hung, 1, __ATOMIC_RELEASE);
 	launch_failed(ctx, CUDA_ERROR_LAUNCH_TIMEOUT);
 	return NULL;
@@ -95,7 +95,7 @@ static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *w
 	struct sim_op op = { .kind = SIM_OP_KERNEL };
 	CUresult error;
 
-	if (!launch_unspoilt(work, built, stream->tmd, number))
+	if (!launch_accepts_edit(work, built, stream->tmd, number))
 		return CUDA_SUCCESS;
 	op.kernel = launch_kernel(work, stream->tmd, number, &error);
 	if (!op.kernel)
@@ -209,7 +209,7 @@ CUresult launch_check(struct sim_function *function, struct sim_work *work)
 	if (threads > most || work->dynamic > function->shared_dynamic)
 		return CUDA_ERROR_INVALID_VALUE;
 	occupancy = dispatch_occupancy(threads, launch->registers,
-				       shared_of_block(launch->shared, launch->bare));
+				       tmd_shared_of_block(launch->shared, launch->bare));
 	if (!occupancy)
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];

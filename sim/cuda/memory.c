@@ -13,7 +13,7 @@ struct allocation {
 	struct allocation *next;
 	uint64_t address, bytes;
 	struct sim_ctx *ctx;
-	enum room_kind kind;
+	enum vram_kind kind;
 	struct room room;		/* its part of the GPU's memory */
 };
 
@@ -44,11 +44,11 @@ bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes)
 	return registered_valid(ctx, address, bytes);
 }
 
-CUresult memory_make(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes, uint64_t *address)
+CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes, uint64_t *address)
 {
 	struct allocation *a = calloc(1, sizeof(*a));
 
-	if (!a || !room_take(ctx, kind, bytes, &a->room)) {
+	if (!a || !vram_take(ctx, kind, bytes, &a->room)) {
 		free(a);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -71,7 +71,7 @@ static void unmake(struct allocation **link)
 	free(a);
 }
 
-bool memory_unmake(uint64_t address, enum room_kind kind)
+bool memory_unmake(uint64_t address, enum vram_kind kind)
 {
 	struct allocation **link;
 
@@ -87,7 +87,7 @@ void memory_ctx_ends(struct sim_ctx *ctx)
 {
 	struct allocation **link = &allocations;
 
-	release_ctx_ends(ctx);
+	release_discard_ctx(ctx);
 	registered_ctx_ends(ctx);
 	/* Host memory remains readable, because the program may still use it. */
 	while (*link)
@@ -110,7 +110,7 @@ static CUresult release(struct sim_ctx *ctx, uint64_t address, bool host)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult enter_allocate(uint64_t *address, uint64_t bytes, enum room_kind kind)
+static CUresult enter_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind)
 {
 	struct sim_ctx *ctx;
 	CUresult error;

@@ -137,7 +137,7 @@ static size_t binary_size(const unsigned char *image)
 	return end > sizeof(head) ? end : sizeof(head);
 }
 
-void module_tell_builtin(const struct sim_ctx *ctx)
+void module_report_builtin(const struct sim_ctx *ctx)
 {
 	size_t size;
 	/* The driver's own module of NVIDIA contains the device runtime. */
@@ -168,7 +168,7 @@ void module_unload_all(struct sim_ctx *ctx)
 		}
 }
 
-void module_tell_unloaded(struct sim_ctx *ctx)
+void module_report_unloaded(struct sim_ctx *ctx)
 {
 	struct sim_module *module;
 
@@ -322,7 +322,7 @@ static CUresult load(CUmodule *out, const void *image, bool lazily)
 		module->live = false;
 		goto leave;
 	}
-	module->bytes = text ? room_rounded(count_global(text)) : 0;
+	module->bytes = text ? vram_round(count_global(text)) : 0;
 	if (!room_charge(ctx->gpu, module->bytes)) {
 		module->live = false;
 		goto leave;

@@ -22,7 +22,7 @@ static unsigned int blocks_of(const struct sim_function *function, unsigned int 
 	if (threads > sim_chip()->block_threads || shared > sim_chip()->shared)
 		return 0;
 	return dispatch_occupancy(threads, function->registers,
-				  shared_of_block(function->shared_static + shared, false));
+				  tmd_shared_of_block(function->shared_static + shared, false));
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle,

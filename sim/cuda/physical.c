@@ -60,7 +60,7 @@ static CUresult array_create(CUarray *out, const struct cu_array_3d_descriptor *
 		return CUDA_ERROR_INVALID_VALUE;
 	for (i = 0; i < levels; i++)
 		bytes += level_bytes(d, i);
-	bytes = d->flags & NO_MEMORY ? 0 : bytes > 1 << 20 ? room_rounded(bytes) : bytes;
+	bytes = d->flags & NO_MEMORY ? 0 : bytes > 1 << 20 ? vram_round(bytes) : bytes;
 	array = calloc(1, sizeof(*array));
 	sim_enter();
 	ctx = ctx_current(&error);

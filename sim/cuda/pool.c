@@ -142,7 +142,7 @@ static CUresult capture(struct sim_stream *stream, uint64_t bytes, uint64_t *add
 	static uint64_t next = GRAPH_MEMORY;
 
 	*address = work.args.address = next;
-	next += room_rounded(bytes);
+	next += vram_round(bytes);
 	return capture_add(stream, CU_NODE_ALLOC, &work);
 }
 
@@ -242,7 +242,7 @@ static CUresult free_async(uint64_t address, CUstream handle)
 		/* Work that was queued before may use the memory. */
 		while (engine_step(stream->ctx->gpu))
 			;
-		if (!graph_memory_given(address) && !pool_free(address) &&
+		if (!graph_memory_contains(address) && !pool_free(address) &&
 		    !memory_unmake(address, ROOM_LINEAR))
 			error = CUDA_ERROR_INVALID_VALUE;
 	}

@@ -56,7 +56,7 @@ static void write_record(struct sim_ctx *ctx, const struct sim_release *release,
 	if (release->own && release->address / 64 == OWN_WORDS / 64)
 		return;
 	if (release->address % bytes || !memory_of_ctx(ctx, release->address, bytes)) {
-		sim_say("device %d: launch %llu: its record at %#llx is outside its memory",
+		sim_print("device %d: launch %llu: its record at %#llx is outside its memory",
 			ctx->device, (unsigned long long)number,
 			(unsigned long long)release->address);
 		launch_failed(ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -87,7 +87,7 @@ void release_ended(const struct sim_kernel *kernel, uint64_t time)
 	unsigned int i;
 
 	if (faults->lose_context && kernel->number == faults->lose_context) {
-		sim_say("device %d: launch %llu of %s fails, as GPUPART_SIM_FAULTS requests",
+		sim_print("device %d: launch %llu of %s fails, as GPUPART_SIM_FAULTS requests",
 			kernel->ctx->device,
 			(unsigned long long)kernel->number, kernel->code->name);
 		launch_failed(kernel->ctx, CUDA_ERROR_LAUNCH_FAILED);
@@ -104,7 +104,7 @@ void release_ended(const struct sim_kernel *kernel, uint64_t time)
 	}
 }
 
-void release_ctx_ends(const struct sim_ctx *ctx)
+void release_discard_ctx(const struct sim_ctx *ctx)
 {
 	struct late **link = &first_late, *late;
 

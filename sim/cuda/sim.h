@@ -292,7 +292,7 @@ static inline void sim_leave(void)
 
 /* Prints a line on stderr. Nothing else prints. */
 __attribute__((format(printf, 1, 2)))
-void sim_say(const char *fmt, ...);
+void sim_print(const char *fmt, ...);
 
 /* -------------------------------------------------------------------- gpu.c */
 
@@ -353,7 +353,7 @@ const struct sim_faults *sim_faults(void);
 /* -------------------------------------------------------------- tmd_build.c */
 
 /* The field of a TMD for the shared memory of a block; @bare: see struct sim_launch. */
-unsigned int shared_of_block(unsigned int bytes, bool bare);
+unsigned int tmd_shared_of_block(unsigned int bytes, bool bare);
 
 /* The number of mask bits of a TMD of this version. */
 unsigned int tmd_nr_bits(void);
@@ -385,7 +385,7 @@ void release_ended(const struct sim_kernel *kernel, uint64_t time);
 /* Writes the late records up to @time. Returns the time of the next one; UINT64_MAX: none. */
 uint64_t release_late(const struct sim_gpu *gpu, uint64_t time);
 /* Discards the late records of the context. */
-void release_ctx_ends(const struct sim_ctx *ctx);
+void release_discard_ctx(const struct sim_ctx *ctx);
 
 /* --------------------------------------------------------------- dispatch_kernel.c */
 
@@ -422,13 +422,13 @@ CUresult engine_finish_stream(struct sim_stream *stream);
 CUresult engine_finish_ctx(struct sim_ctx *ctx);
 CUresult engine_finish_event(struct sim_event *event);
 /* The stream will be destroyed: discards its queued work. */
-void engine_forget(struct sim_stream *stream);
+void engine_discard(struct sim_stream *stream);
 /* Advances to the next event; false: no work is left. */
 bool engine_step(struct sim_gpu *gpu);
 /*
  * A program polls: advances to the next event, or carries out what is due by the host's clock.
  */
-void engine_asked(struct sim_gpu *gpu);
+void engine_polled(struct sim_gpu *gpu);
 /*
  * A thread that waits by the host's clock releases the lock meanwhile. Carries out what is due
  * and returns the ns until more is due; 0: the clock is simulated, or nothing runs.
@@ -545,20 +545,20 @@ CUresult gpu_resource(const struct sim_gpu *gpu, const uint64_t *off,
 
 /* ------------------------------------------------------------------- room.c */
 
-enum room_kind { ROOM_LINEAR, ROOM_MANAGED, ROOM_MAPPED, ROOM_POOL, ROOM_HOST };
+enum vram_kind { ROOM_LINEAR, ROOM_MANAGED, ROOM_MAPPED, ROOM_POOL, ROOM_HOST };
 
 /* Address space, and the GPU memory that it takes. */
 struct room {
 	struct sim_gpu *gpu;
 	uint64_t address, space, bytes;
-	struct room_slab *slab;		/* shared with others; NULL: its own memory */
+	struct vram_slab *slab;		/* shared with others; NULL: its own memory */
 };
 
 /* Returns false if there is not enough. */
-bool room_take(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes, struct room *room);
+bool vram_take(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes, struct room *room);
 void room_give(struct room *room);
 /* Rounds up to units of the GPU's memory. */
-uint64_t room_rounded(uint64_t bytes);
+uint64_t vram_round(uint64_t bytes);
 bool room_charge(struct sim_gpu *gpu, uint64_t bytes);
 void room_discharge(struct sim_gpu *gpu, uint64_t bytes);
 CUresult room_info(size_t *free_bytes, size_t *total);
@@ -579,13 +579,13 @@ bool pool_free(uint64_t address);
 #define GRAPH_MEMORY_END	0x620000000000
 
 /* Whether it is such an address. */
-bool graph_memory_given(uint64_t address);
+bool graph_memory_contains(uint64_t address);
 
 /* ----------------------------------------------------------------- memory.c */
 
-CUresult memory_make(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes,
+CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
 		     uint64_t *address);
-bool memory_unmake(uint64_t address, enum room_kind kind);
+bool memory_unmake(uint64_t address, enum vram_kind kind);
 void memory_ctx_ends(struct sim_ctx *ctx);
 
 /* Whether [address, address + bytes) is inside one live allocation. */
@@ -607,10 +607,10 @@ void registered_ctx_ends(const struct sim_ctx *ctx);
 
 bool module_make_builtin(struct sim_ctx *ctx);
 /* Reports it to the subscribers. Call without sim_lock. */
-void module_tell_builtin(const struct sim_ctx *ctx);
+void module_report_builtin(const struct sim_ctx *ctx);
 void module_unload_all(struct sim_ctx *ctx);
 /* Reports what module_unload_all() unloaded. Call without sim_lock. */
-void module_tell_unloaded(struct sim_ctx *ctx);
+void module_report_unloaded(struct sim_ctx *ctx);
 bool function_valid(const struct sim_function *function);
 /* The function of a CUkernel, whose code this loads, or of a CUfunction. */
 struct sim_function *function_of(void *handle);
@@ -632,7 +632,7 @@ uint64_t launch_number(void);
  * Returns false if a callback changed a byte of @tmd that it may not change; then a message is
  * printed and the context fails.
  */
-bool launch_unspoilt(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
+bool launch_accepts_edit(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
 		     uint64_t number);
 /*
  * The kernel that @tmd describes. NULL without *error: it cannot run, a message was printed,
@@ -693,6 +693,6 @@ CUresult capture_record(struct sim_stream *stream, struct sim_event *event);
 /* Waits for an event of a capture, or in a captured stream. */
 CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event);
 /* The stream will be destroyed. */
-void capture_forget(struct sim_stream *stream);
+void capture_discard(struct sim_stream *stream);
 
 #endif

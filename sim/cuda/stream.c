@@ -215,9 +215,9 @@ static void stream_end(struct sim_stream *stream)
 		;
 	if (own->legacy == stream)
 		own->legacy = NULL;
-	capture_forget(stream);
+	capture_discard(stream);
 	stream_unlink(stream);
-	engine_forget(stream);
+	engine_discard(stream);
 	stream_free(stream);
 }
 
@@ -435,7 +435,7 @@ static CUresult query(CUstream handle)
 		error = capture_forbids(stream);
 	if (!error) {
 		if (stream->head && !stream->ctx->error)
-			engine_asked(stream->ctx->gpu);
+			engine_polled(stream->ctx->gpu);
 		error = stream->ctx->error;
 		if (!error && stream->head)
 			error = CUDA_ERROR_NOT_READY;

@@ -83,7 +83,7 @@ static void put32(uint8_t *at, uint32_t value)
 	put16(at + 2, value >> 16);
 }
 
-unsigned int shared_of_block(unsigned int bytes, bool bare)
+unsigned int tmd_shared_of_block(unsigned int bytes, bool bare)
 {
 	unsigned int unit = sim_chip()->shared_unit;
 
@@ -202,7 +202,7 @@ void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch 
 	enum tmd_type type = launch->cooperative ? (clustered ? TMD_BOTH : TMD_COOPERATIVE) :
 						   (clustered ? TMD_CLUSTERED : TMD_ORDINARY);
 	uint32_t word = (uint32_t)type << TMD_TYPE_SHIFT;
-	unsigned int i, count, shared = shared_of_block(launch->shared, launch->bare);
+	unsigned int i, count, shared = tmd_shared_of_block(launch->shared, launch->bare);
 
 	shared /= at->shared_unit;
 	memset(tmd, 0, SIM_TMD_BYTES);

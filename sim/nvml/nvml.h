@@ -33,9 +33,9 @@ unsigned int nvml_index(nvmlDevice_t device);
 
 enum told_kind { TOLD_COMPUTE, TOLD_GRAPHICS, TOLD_MPS, NR_TOLD_KINDS };
 
-#define TOLD_MAX	1024	/* most processes of a GPU */
+#define USAGE_MAX_PROCESSES	1024	/* most processes of a GPU */
 
-struct told_process {
+struct usage_process {
 	enum told_kind kind;
 	uint32_t pid;
 	uint64_t used;		/* bytes, or NVML_NOT_AVAILABLE */
@@ -45,14 +45,14 @@ struct told_process {
 struct told {
 	uint64_t total, reserved, used;		/* bytes */
 	unsigned int nr;
-	struct told_process processes[TOLD_MAX];
+	struct usage_process processes[USAGE_MAX_PROCESSES];
 };
 
 /*
  * Returns 0, or NVML_ERROR_UNKNOWN after a line on stderr if the file does not have the format
  * of README.md.
  */
-nvmlReturn_t told_read(unsigned int gpu, struct told *told);
+nvmlReturn_t usage_read(unsigned int gpu, struct told *told);
 
 /*
  * If the fault nvml-ioctl names a descriptor, keeps only the processes that the kernel driver

@@ -29,7 +29,7 @@ static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *r
 		*rc = NVML_ERROR_INVALID_ARGUMENT;
 	if (*rc == NVML_SUCCESS) {
 		told = malloc(sizeof(*told));
-		*rc = told ? told_read(nvml_index(device), told) : NVML_ERROR_UNKNOWN;
+		*rc = told ? usage_read(nvml_index(device), told) : NVML_ERROR_UNKNOWN;
 	}
 	if (*rc == NVML_SUCCESS)
 		*rc = kernel_keep_listed(told);
@@ -107,39 +107,39 @@ static unsigned int count(const struct told *told, unsigned int of)
 }
 
 /* Stores one process in the format of a function's version. */
-typedef void (*form)(void *entries, unsigned int nr, const struct told_process *process);
+typedef void (*form)(void *entries, unsigned int nr, const struct usage_process *process);
 
-static void put_v1(void *entries, unsigned int nr, const struct told_process *process)
+static void put_v1(void *entries, unsigned int nr, const struct usage_process *process)
 {
 	((struct nvml_process_v1 *)entries)[nr] =
 		(struct nvml_process_v1){ process->pid, process->used };
 }
 
-static void put_v2(void *entries, unsigned int nr, const struct told_process *process)
+static void put_v2(void *entries, unsigned int nr, const struct usage_process *process)
 {
 	((struct nvml_process_v2 *)entries)[nr] =
 		(struct nvml_process_v2){ process->pid, process->used, ~0u, ~0u };
 }
 
-static void put_detail(void *entries, unsigned int nr, const struct told_process *process)
+static void put_detail(void *entries, unsigned int nr, const struct usage_process *process)
 {
 	((struct nvml_process_detail *)entries)[nr] =
 		(struct nvml_process_detail){ process->pid, process->used, ~0u, ~0u, 0 };
 }
 
-static void put_sample(void *entries, unsigned int nr, const struct told_process *process)
+static void put_sample(void *entries, unsigned int nr, const struct usage_process *process)
 {
 	((struct nvml_sample *)entries)[nr] = (struct nvml_sample){ process->pid, 1000000 + nr,
 								     50, 25, 0, 0 };
 }
 
-static void put_utilization(void *entries, unsigned int nr, const struct told_process *process)
+static void put_utilization(void *entries, unsigned int nr, const struct usage_process *process)
 {
 	((struct nvml_utilization *)entries)[nr] =
 		(struct nvml_utilization){ 1000000 + nr, process->pid, 50, 25, 0, 0, 0, 0 };
 }
 
-static void put_pid(void *entries, unsigned int nr, const struct told_process *process)
+static void put_pid(void *entries, unsigned int nr, const struct usage_process *process)
 {
 	((unsigned int *)entries)[nr] = process->pid;
 }
@@ -262,7 +262,7 @@ static nvmlReturn_t samples(nvmlDevice_t device, form put, unsigned int *nr, voi
 	if (!nr)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (!entries) {
-		*nr = TOLD_MAX;
+		*nr = USAGE_MAX_PROCESSES;
 		return NVML_ERROR_INSUFFICIENT_SIZE;
 	}
 	rc = list(device, ALL, put, nr, entries);

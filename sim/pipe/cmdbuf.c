@@ -36,6 +36,6 @@ void cmdbuf_take(struct pipe *pipe, struct channel *channel)
 	pipe->free_commands = command;
 	if (full) {
 		channel->full = full->next;
-		cpu_room(pipe, full);
+		cpu_buffer_free(pipe, full);
 	}
 }

@@ -11,11 +11,11 @@ static void next_copy(struct pipe *pipe, struct copy_engine *engine)
 	if (!copy)
 		return;
 	copy->launch.start = pipe->now;
-	queue_set(&pipe->queue, &engine->happening, pipe->now + chip->copy_ns +
+	queue_set(&pipe->queue, &engine->queue_event, pipe->now + chip->copy_ns +
 		  mul_div(copy->launch.bytes, 1000, chip->link_rate));
 }
 
-static void copy_comes(struct pipe *pipe, struct happening *what)
+static void copy_comes(struct pipe *pipe, struct queue_event *what)
 {
 	struct copy_engine *engine = (struct copy_engine *)what;
 	struct copy *copy = engine->head;
@@ -40,7 +40,7 @@ void copy_stop(struct pipe *pipe, const struct copy_engine *engine)
 
 void copy_init(struct copy_engine *engine, unsigned int gpu, unsigned int index)
 {
-	engine->happening.come = copy_comes;
+	engine->queue_event.come = copy_comes;
 	engine->gpu = gpu;
 	engine->index = index;
 }

@@ -58,7 +58,7 @@ static void go_on(struct pipe *pipe, struct program *program, uint64_t late)
 		return;
 	}
 	program->state = PROGRAM_RUNS;
-	queue_set(&pipe->queue, &program->happening,
+	queue_set(&pipe->queue, &program->queue_event,
 		  pipe->now + late + cpu_cost(&pipe->scenario->host, program->step));
 }
 
@@ -120,7 +120,7 @@ static void put(struct pipe *pipe, struct program *program)
 	go_on(pipe, program, 0);
 }
 
-void cpu_room(struct pipe *pipe, struct program *program)
+void cpu_buffer_free(struct pipe *pipe, struct program *program)
 {
 	program->result->full_ns += pipe->now - program->since;
 	put(pipe, program);
@@ -209,7 +209,7 @@ void cpu_wake(struct pipe *pipe, struct program **list)
 	}
 }
 
-static void cpu_comes(struct pipe *pipe, struct happening *what)
+static void cpu_comes(struct pipe *pipe, struct queue_event *what)
 {
 	struct program *program = (struct program *)what;
 
@@ -239,7 +239,7 @@ void cpu_stop(struct pipe *pipe, struct program *program)
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result)
 {
-	program->happening.come = cpu_comes;
+	program->queue_event.come = cpu_comes;
 	program->spec = spec;
 	program->result = result;
 	program->frames[0] = (struct frame){ spec->steps, spec->nr_steps, 0, 1 };
@@ -254,6 +254,6 @@ void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_pro
 		return;
 	}
 	program->state = PROGRAM_RUNS;
-	queue_set(&pipe->queue, &program->happening,
+	queue_set(&pipe->queue, &program->queue_event,
 		  spec->start_ns + cpu_cost(&pipe->scenario->host, program->step));
 }

@@ -5,7 +5,7 @@
  */
 #include "sim/pipe/pipe.h"
 
-static void frontend_comes(struct pipe *pipe, struct happening *what)
+static void frontend_comes(struct pipe *pipe, struct queue_event *what)
 {
 	struct frontend *frontend = (struct frontend *)what;
 	struct task *task = frontend->head;
@@ -20,7 +20,7 @@ static void frontend_comes(struct pipe *pipe, struct happening *what)
 
 void frontend_init(struct frontend *frontend)
 {
-	frontend->happening.come = frontend_comes;
+	frontend->queue_event.come = frontend_comes;
 }
 
 void frontend_add(struct pipe *pipe, struct task *task)
@@ -35,7 +35,7 @@ void frontend_add(struct pipe *pipe, struct task *task)
 	if (frontend->busy)
 		return;
 	frontend->busy = true;
-	queue_set(&pipe->queue, &frontend->happening,
+	queue_set(&pipe->queue, &frontend->queue_event,
 		  pipe->now + task->machine->gpu->chip.frontend_ns);
 }
 
@@ -53,7 +53,8 @@ static void take_ask(struct task *task, const struct pipe_ask *ask)
 struct task *launch_task(struct pipe *pipe, const struct command *command, unsigned int kernel)
 {
 	const struct pipe_stream *stream = &pipe->scenario->streams[command->stream];
-	const struct pipe_ask *ask = command->errand ? command->errand->asks[kernel] : NULL;
+	const struct pipe_ask *ask =
+		command->pipe_submission ? command->pipe_submission->asks[kernel] : NULL;
 	const struct pipe_kernel *spec = ask ? &ask->kernel : &pipe->scenario->kernels[kernel];
 	struct task *task = pool_new(pipe, &pipe->free_tasks, sizeof(*task));
 	const struct pipe_step *step = command->step;

@@ -66,7 +66,7 @@ static void reverse_edges(struct graph_run *run)
  * Passes the ready nodes to the front end. A node without a kernel is done at once and makes
  * others ready.
  */
-static void on_ready_nodes(struct pipe *pipe, struct happening *what)
+static void on_ready_nodes(struct pipe *pipe, struct queue_event *what)
 {
 	struct graph_run *run = (struct graph_run *)what;
 	struct task *task;
@@ -92,8 +92,9 @@ static void on_ready_nodes(struct pipe *pipe, struct happening *what)
 
 void graph_start(struct pipe *pipe, const struct command *command)
 {
-	const struct pipe_graph *graph = command->errand ? command->errand->graph :
-					 &pipe->scenario->graphs[command->step->what];
+	const struct pipe_graph *graph = command->pipe_submission
+						 ? command->pipe_submission->graph
+						 : &pipe->scenario->graphs[command->step->what];
 	struct graph_run *run = calloc(1, sizeof(*run));
 	unsigned int i;
 
@@ -105,7 +106,7 @@ void graph_start(struct pipe *pipe, const struct command *command)
 		pipe_error(pipe, -12, 0, "no memory");
 		return;
 	}
-	run->happening.come = on_ready_nodes;
+	run->queue_event.come = on_ready_nodes;
 	run->command = *command;
 	run->graph = graph;
 	run->left = graph->nr_nodes;
@@ -120,7 +121,7 @@ void graph_start(struct pipe *pipe, const struct command *command)
 		if (!run->waits[i])
 			ready(run, i);
 	}
-	queue_set(&pipe->queue, &run->happening, pipe->now);
+	queue_set(&pipe->queue, &run->queue_event, pipe->now);
 }
 
 void graph_node_done(struct pipe *pipe, struct graph_run *run, unsigned int node)
@@ -130,7 +131,7 @@ void graph_node_done(struct pipe *pipe, struct graph_run *run, unsigned int node
 	node_done(run, node);
 	if (!run->left)
 		run_end(pipe, run);
-	else if (run->nr_ready && !run->happening.at)
-		queue_set(&pipe->queue, &run->happening,
+	else if (run->nr_ready && !run->queue_event.at)
+		queue_set(&pipe->queue, &run->queue_event,
 			  pipe->now + pipe->scenario->gpus[gpu].chip.node_ns);
 }

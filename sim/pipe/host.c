@@ -23,7 +23,7 @@ static void serve(struct pipe *pipe, struct pbdma *pbdma)
 	runlist->head = channel->next;
 	pbdma->channel = channel;
 	from = channel->head->visible > pipe->now ? channel->head->visible : pipe->now;
-	queue_set(&pipe->queue, &pbdma->happening, from + chip->fetch_ns);
+	queue_set(&pipe->queue, &pbdma->queue_event, from + chip->fetch_ns);
 }
 
 static void runlist_add(struct pipe *pipe, struct channel *channel)
@@ -104,7 +104,7 @@ void host_stream_done(struct pipe *pipe, unsigned int nr)
 		wake_followers(pipe, stream);
 }
 
-static void finish_comes(struct pipe *pipe, struct happening *what)
+static void finish_comes(struct pipe *pipe, struct queue_event *what)
 {
 	struct stream *stream = (struct stream *)what;
 
@@ -114,7 +114,7 @@ static void finish_comes(struct pipe *pipe, struct happening *what)
 void host_done_later(struct pipe *pipe, unsigned int nr)
 {
 	const struct pipe_stream *spec = &pipe->scenario->streams[nr];
-	struct happening *finish = &pipe->streams[nr].finish;
+	struct queue_event *finish = &pipe->streams[nr].finish;
 
 	finish->come = finish_comes;
 	queue_set(&pipe->queue, finish,
@@ -125,7 +125,7 @@ static void record(struct pipe *pipe, const struct command *command)
 {
 	struct event *event = &pipe->events[command->step->what];
 
-	if (command->errand) {
+	if (command->pipe_submission) {
 		host_stream_done(pipe, command->stream);
 		return;
 	}
@@ -183,7 +183,7 @@ static struct channel **waiters_of(struct pipe *pipe, const struct command *comm
 	return event->done ? NULL : &event->waiters;
 }
 
-static void pbdma_comes(struct pipe *pipe, struct happening *what)
+static void pbdma_comes(struct pipe *pipe, struct queue_event *what)
 {
 	struct pbdma *pbdma = (struct pbdma *)what;
 	struct channel *channel = pbdma->channel;
@@ -254,7 +254,7 @@ static int runlist_init(struct runlist *runlist, unsigned int gpu, unsigned int 
 	if (!runlist->pbdmas)
 		return -ENOMEM;
 	for (i = 0; i < nr_pbdmas; i++) {
-		runlist->pbdmas[i].happening.come = pbdma_comes;
+		runlist->pbdmas[i].queue_event.come = pbdma_comes;
 		runlist->pbdmas[i].runlist = runlist;
 	}
 	return 0;

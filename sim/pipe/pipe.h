@@ -29,15 +29,15 @@ struct task;
 
 /* --------------------------------------------------- queue.c: events by time */
 
-struct happening {
-	void (*come)(struct pipe *pipe, struct happening *what);
+struct queue_event {
+	void (*come)(struct pipe *pipe, struct queue_event *what);
 	uint64_t time;
 	uint32_t at;		/* index in the heap + 1; 0: not in it */
 };
 
 struct entry {
 	uint64_t time, order;
-	struct happening *what;
+	struct queue_event *what;
 };
 
 struct queue {
@@ -50,9 +50,9 @@ struct queue {
 int queue_init(struct queue *queue, uint32_t room);
 void queue_fini(struct queue *queue);
 /* Inserts it at @time, or moves it there; NEVER removes it. */
-void queue_set(struct queue *queue, struct happening *what, uint64_t time);
+void queue_set(struct queue *queue, struct queue_event *what, uint64_t time);
 /* Removes and returns the first event; NULL: the queue is empty. */
-struct happening *queue_next(struct queue *queue);
+struct queue_event *queue_next(struct queue *queue);
 
 /* ------------------------------------------------------------------- sm.c, memory.c */
 
@@ -83,7 +83,7 @@ struct resident {
 };
 
 struct sm {
-	struct happening happening;	/* the next end of a block */
+	struct queue_event queue_event;	/* the next end of a block */
 	struct machine *machine;
 	uint64_t last;			/* time for which @left of the blocks is valid */
 	uint32_t used;			/* used entries of residents, a bit each */
@@ -232,7 +232,7 @@ void balance_mask(const struct machine *machine, const struct pipe_set *set, uin
 /* --------------------------------------------- slices.c: time slices of contexts */
 
 struct slices {
-	struct happening happening;
+	struct queue_event queue_event;
 	struct machine *machines;	/* of this GPU */
 	unsigned int nr, now;
 	bool switching;
@@ -244,7 +244,7 @@ void slices_fini(struct slices *slices);
 void slices_stop(struct pipe *pipe, struct slices *slices);
 struct machine *slices_machine(struct pipe *pipe, unsigned int gpu, unsigned int process);
 /* A machine has got work, or has none left. */
-void slices_look(struct pipe *pipe, struct machine *machine);
+void slices_work_changed(struct pipe *pipe, struct machine *machine);
 
 /* ---------------------------------------------- cmdbuf.c, host.c, frontend.c */
 
@@ -253,8 +253,8 @@ void slices_look(struct pipe *pipe, struct machine *machine);
 enum command_kind { DO_LAUNCH, DO_GRAPH, DO_COPY, DO_RECORD, DO_WAIT };
 
 /* What a command without a scenario contains; a scenario has tables for it. */
-struct errand {
-	struct errand *next;	/* in its stream, the oldest first; or among free ones */
+struct pipe_submission {
+	struct pipe_submission *next;	/* in its stream, the oldest first; or among free ones */
 	struct pipe_step step;
 	const struct pipe_ask *const *asks;	/* by kernel; for a launch: &ask */
 	const struct pipe_ask *ask;
@@ -269,7 +269,7 @@ struct command {
 	uint64_t seq;			/* in its stream, from 1 */
 	uint64_t visible;		/* time from which the GPU sees it */
 	const struct pipe_step *step;
-	const struct errand *errand;	/* NULL: the command of a scenario */
+	const struct pipe_submission *pipe_submission;	/* NULL: the command of a scenario */
 	/*
 	 * For a wait: the command of that stream to wait for; NO_STREAM: the first record of
 	 * the event.
@@ -290,7 +290,7 @@ struct channel {
 };
 
 struct pbdma {
-	struct happening happening;
+	struct queue_event queue_event;
 	struct runlist *runlist;
 	struct channel *channel;	/* NULL: idle */
 };
@@ -303,7 +303,7 @@ struct runlist {
 };
 
 struct stream {
-	struct happening finish;	/* its oldest command is done; the GPU will report it */
+	struct queue_event finish;	/* its oldest command is done; the GPU will report it */
 	uint64_t asked, done;		/* sequence numbers; @done is the progress value */
 	struct channel *waiters;	/* channels whose first command waits for this stream */
 	struct program *sleeper;	/* programs that wait for it */
@@ -311,7 +311,7 @@ struct stream {
 	/* Without a scenario: */
 	/* channels whose first command waits for a command of this stream */
 	struct channel *followers;
-	struct errand *errands, **last_errand;
+	struct pipe_submission *errands, **last_errand;
 	void *user;
 };
 
@@ -325,7 +325,7 @@ struct event {
 };
 
 struct copy_engine {
-	struct happening happening;
+	struct queue_event queue_event;
 	struct copy *head, **tail;
 	bool busy;
 	unsigned int gpu, index;
@@ -337,7 +337,7 @@ struct copy {
 };
 
 struct frontend {
-	struct happening happening;
+	struct queue_event queue_event;
 	struct task *head, **tail;
 	bool busy;
 };
@@ -383,7 +383,7 @@ void launch_done(struct pipe *pipe, struct task *task);
 
 /* A running graph. */
 struct graph_run {
-	struct happening happening;	/* when nodes become ready */
+	struct queue_event queue_event;	/* when nodes become ready */
 	struct graph_run *next;
 	struct command command;
 	const struct pipe_graph *graph;
@@ -407,13 +407,13 @@ struct frame {
 enum program_state { PROGRAM_RUNS, PROGRAM_FULL, PROGRAM_SLEEPS, PROGRAM_DONE };
 
 struct program {
-	struct happening happening;
+	struct queue_event queue_event;
 	const struct pipe_program *spec;
 	struct pipe_program_result *result;
 	struct program *next;		/* in a list of waiters */
 	struct frame frames[PIPE_MAX_DEPTH];
 	unsigned int depth;
-	const struct pipe_step *step;	/* done when @happening occurs */
+	const struct pipe_step *step;	/* done when @queue_event occurs */
 	enum program_state state;
 	struct channel *waits_for;	/* for PROGRAM_FULL */
 	uint64_t since, value;		/* sleeps until this progress value */
@@ -425,7 +425,7 @@ uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step);
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result);
 /* A channel has room again; a progress value has increased. */
-void cpu_room(struct pipe *pipe, struct program *program);
+void cpu_buffer_free(struct pipe *pipe, struct program *program);
 void cpu_wake(struct pipe *pipe, struct program **list);
 void cpu_stop(struct pipe *pipe, struct program *program);
 
@@ -452,7 +452,7 @@ struct pipe {
 	struct command *free_commands;
 	struct task *free_tasks;
 	struct copy *free_copies;
-	struct errand *free_errands;
+	struct pipe_submission *free_errands;
 	const struct pipe_fed_watch *fed;	/* NULL: a scenario runs */
 	struct graph_run *runs;		/* running graphs */
 	struct chunk *chunks;
@@ -465,7 +465,7 @@ void run_unmake(struct pipe *pipe);
  * Handles all events at the time of @first, which is no longer in the queue, and their
  * consequences.
  */
-void run_instant(struct pipe *pipe, struct happening *first);
+void run_instant(struct pipe *pipe, struct queue_event *first);
 
 /* Called by host.c and graph.c: the oldest command of a stream is done; a node has started. */
 void fed_done(struct pipe *pipe, struct stream *stream);

@@ -72,7 +72,7 @@ static void take_out(struct queue *queue, uint32_t i)
 		down(queue, i, last);
 }
 
-void queue_set(struct queue *queue, struct happening *what, uint64_t time)
+void queue_set(struct queue *queue, struct queue_event *what, uint64_t time)
 {
 	struct entry entry = { time, queue->order, what };
 	uint32_t i;
@@ -97,9 +97,9 @@ void queue_set(struct queue *queue, struct happening *what, uint64_t time)
 		down(queue, i, entry);
 }
 
-struct happening *queue_next(struct queue *queue)
+struct queue_event *queue_next(struct queue *queue)
 {
-	struct happening *first;
+	struct queue_event *first;
 
 	if (!queue->nr)
 		return NULL;

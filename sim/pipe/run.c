@@ -135,7 +135,7 @@ static void settle(struct pipe *pipe)
 	}
 }
 
-static inline void instant(struct pipe *pipe, struct happening *what)
+static inline void instant(struct pipe *pipe, struct queue_event *what)
 {
 	pipe->now = what->time;
 	do {
@@ -146,7 +146,7 @@ static inline void instant(struct pipe *pipe, struct happening *what)
 	settle(pipe);
 }
 
-void run_instant(struct pipe *pipe, struct happening *first)
+void run_instant(struct pipe *pipe, struct queue_event *first)
 {
 	instant(pipe, first);
 }
@@ -170,7 +170,7 @@ static void stop(struct pipe *pipe)
 static void loop(struct pipe *pipe)
 {
 	uint64_t end = pipe->scenario->stop_ns;
-	struct happening *what;
+	struct queue_event *what;
 
 	while (!pipe->error && (what = queue_next(&pipe->queue))) {
 		if (what->time > PIPE_LAST_NS) {

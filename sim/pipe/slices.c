@@ -50,7 +50,7 @@ static void go_on(struct pipe *pipe, struct machine *machine)
 }
 
 /* The end of a slice or of a switch. */
-static void on_slice_end(struct pipe *pipe, struct happening *what)
+static void on_slice_end(struct pipe *pipe, struct queue_event *what)
 {
 	struct slices *slices = (struct slices *)what;
 	const struct pipe_chip *chip = &current(slices)->gpu->chip;
@@ -72,16 +72,16 @@ static void on_slice_end(struct pipe *pipe, struct happening *what)
 	queue_set(&pipe->queue, what, pipe->now + chip->switch_ns);
 }
 
-void slices_look(struct pipe *pipe, struct machine *machine)
+void slices_work_changed(struct pipe *pipe, struct machine *machine)
 {
 	struct slices *slices = &pipe->slices[machine->gpu_index];
 
 	if (slices->nr == 1 || slices->switching)
 		return;
 	if (!current(slices)->work && next_with_work(slices) != slices->now)
-		queue_set(&pipe->queue, &slices->happening, pipe->now);
-	else if (machine != current(slices) && !slices->happening.at)
-		queue_set(&pipe->queue, &slices->happening,
+		queue_set(&pipe->queue, &slices->queue_event, pipe->now);
+	else if (machine != current(slices) && !slices->queue_event.at)
+		queue_set(&pipe->queue, &slices->queue_event,
 			  pipe->now + machine->gpu->chip.slice_ns);
 }
 
@@ -97,7 +97,7 @@ int slices_init(struct pipe *pipe, unsigned int gpu)
 	struct slices *slices = &pipe->slices[gpu];
 	unsigned int i;
 
-	slices->happening.come = on_slice_end;
+	slices->queue_event.come = on_slice_end;
 	slices->nr = pipe->scenario->gpus[gpu].mps ? 1 : pipe->scenario->nr_processes;
 	slices->nr += !slices->nr;	/* a GPU that no process uses */
 	slices->machines = calloc(slices->nr, sizeof(*slices->machines));

@@ -277,14 +277,14 @@ void sm_settle(struct pipe *pipe, struct sm *sm)
 {
 	sm_advance(pipe, sm);
 	set_rates(sm);
-	queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
+	queue_set(&pipe->queue, &sm->queue_event, next_end(pipe, sm));
 }
 
 void sm_freeze(struct pipe *pipe, struct sm *sm)
 {
 	sm_advance(pipe, sm);
 	pipe->result->gpus[sm->machine->gpu_index].sm_ns += pipe->now - sm->busy_from;
-	queue_set(&pipe->queue, &sm->happening, NEVER);
+	queue_set(&pipe->queue, &sm->queue_event, NEVER);
 }
 
 /* Delays blocks that have not started yet by the same time. */
@@ -307,7 +307,7 @@ void sm_thaw(struct pipe *pipe, struct sm *sm)
 	sm->last = pipe->now;
 	sm->busy_from = pipe->now;
 	if (sm->used)
-		queue_set(&pipe->queue, &sm->happening, next_end(pipe, sm));
+		queue_set(&pipe->queue, &sm->queue_event, next_end(pipe, sm));
 }
 
 /* ------------------------------------------------------ blocks start and end */
@@ -416,7 +416,7 @@ static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
 }
 
 /* At least one block has ended. */
-static void on_block_end(struct pipe *pipe, struct happening *what)
+static void on_block_end(struct pipe *pipe, struct queue_event *what)
 {
 	struct sm *sm = (struct sm *)what;
 	unsigned int i, nr = sm->blocks, kept = 0;
@@ -436,7 +436,7 @@ void sm_init(struct sm *sm, struct machine *machine, unsigned int smid)
 {
 	const struct pipe_place *place = &machine->gpu->map.sms[smid];
 
-	sm->happening.come = on_block_end;
+	sm->queue_event.come = on_block_end;
 	sm->machine = machine;
 	sm->smid = smid;
 	sm->ended = NEVER;

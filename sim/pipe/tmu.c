@@ -20,7 +20,7 @@ void tmu_add(struct pipe *pipe, struct task *task)
 	machine->waiting++;
 	machine->work++;
 	machine_dirty(machine);
-	slices_look(pipe, machine);
+	slices_work_changed(pipe, machine);
 }
 
 void tmu_return(struct task *task)

@@ -94,7 +94,7 @@ void wdu_block_done(struct pipe *pipe, struct task *task)
 	machine->work--;
 	launch_done(pipe, task);
 	machine_dirty(machine);
-	slices_look(pipe, machine);
+	slices_work_changed(pipe, machine);
 }
 
 /* --------------------------------------------------------------- a context's hardware */

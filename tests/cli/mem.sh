@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 	gpu = ledger_gpu(ledger, getenv("GPUPART_GPU"));
 	ledger_set_quota_first(ledger, gpu, strtoull(getenv("GPUPART_MEM"), NULL, 10));
 	err = ledger_charge(ledger, gpu, strtoull(argv[1], NULL, 10));
-	ledger_tell_uncounted(ledger, getenv("UNCOUNTED") ? atoi(getenv("UNCOUNTED")) : 0);
+	ledger_record_uncounted(ledger, getenv("UNCOUNTED") ? atoi(getenv("UNCOUNTED")) : 0);
 	printf("%s\n", err ? strerror(-err) : "ok");
 	fflush(stdout);
 	while (!err && !access(argv[2], F_OK))

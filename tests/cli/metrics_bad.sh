@@ -103,16 +103,16 @@ done
 cat >"$tmp/damage.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 int main(int argc, char **argv)
 {
-	const int places[] = { CONTROL_CONFINED, CONTROL_WIDENED_DRIVER, CONTROL_WIDENED_CLUSTER };
+	const int places[] = { STATE_CONFINED, STATE_WIDENED_DRIVER, STATE_WIDENED_CLUSTER };
 	FILE *file = fopen(argv[1], "r+");
 
 	for (int i = 0; file && i + 2 < argc; i++) {
 		uint64_t value = strtoull(argv[i + 2], NULL, 16);
 
-		fseek(file, offsetof(struct control_block, lanes[60].counters[places[i]]), SEEK_SET);
+		fseek(file, offsetof(struct state_page, lanes[60].counters[places[i]]), SEEK_SET);
 		fwrite(&value, sizeof(value), 1, file);
 	}
 	return !file || fclose(file);

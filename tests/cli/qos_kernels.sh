@@ -30,7 +30,7 @@ printf '  %s-be: { program: [ %s ] }\n' "$name" "$tmp/work, $go" >>"$tmp/t.yaml"
 try qos run $e -f "$tmp/t.yaml" --epochs 40 --log "$tmp/log"
 is "$status" 0 "run: beside another program"
 jq -c --arg n "$name" 'select(.event == "epoch" and .decision.epoch > 20) | [(.decision.tenants[] | select(.name == $n) |
-	.score_milli, .nr_tpcs), (.measured[] | select(.name == $n) | .work_milli, .told_milli)]' "$tmp/log" >"$tmp/rows"
+	.score_milli, .nr_tpcs), (.measured[] | select(.name == $n) | .work_milli, .reported_milli)]' "$tmp/log" >"$tmp/rows"
 jq -se 'map(select(.[0] >= 1000)) | length >= 14' "$tmp/rows" >/dev/null
 ok $? "it keeps half of its speed: $(jq -sc '[.[] | .[0]]' "$tmp/rows")"
 jq -se 'map(.[1]) | add / length | . > 24 and . < 60' "$tmp/rows" >/dev/null

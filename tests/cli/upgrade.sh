@@ -61,17 +61,17 @@ change() {
 	ok $? "another layout: $1"
 }
 bump='/^#define [A-Z]*_LAYOUT/s/[0-9][0-9]*/77/'
-change state/process_block.h "$bump;s/^	char problem\[256\];/	char before[4096];&/;s/^	struct limit limit;/	char inserted[320];&/" 3
+change state/state_page.h "$bump;s/^	char problem\[256\];/	char before[4096];&/;s/^	struct limit limit;/	char inserted[320];&/" 3
 change ledger/file.h "$bump;s/^	struct ledger_account gpus/	char inserted[512];&/" 2
 change state/job_record.h "$bump;s/^	char source\[512\];/	char inserted[64];&/" 2
-change state/grant.h "$bump;/^struct node_file/,/^}/s/^	struct gpupart_grant grant;/	char inserted[64];&/" 2
+change state/grant.h "$bump;/^struct grant_file/,/^}/s/^	struct gpupart_grant grant;/	char inserted[64];&/" 2
 build_other() {
 	make -s -j2 -C "$tmp/src" B="$tmp/b" CFLAGS=-O0 CROSS_COMPILE= "$tmp/b/lib/libgpupart.so" "$tmp/b/lib/gpupart/libgpupart-inject.so" \
 		"$tmp/b/lib/libgpupart.a" >"$tmp/log" 2>&1
 }
 # Objects that do not use the layouts are reused, unless they were built for another way of
 # linking.
-for object in $(cd "$BUILD/obj" && find lib -name '*.d' -exec grep -LE 'lib/(state/process_block|state/grant|ledger/file)\.h|lib/state/job\.c' {} + |
+for object in $(cd "$BUILD/obj" && find lib -name '*.d' -exec grep -LE 'lib/(state/state_page|state/grant|ledger/file)\.h|lib/state/job\.c' {} + |
 	sed 's/\.d$/.o/'); do
 	mkdir -p "$tmp/b/obj/${object%/*}"
 	cp "$BUILD/obj/$object" "$tmp/b/obj/$object"

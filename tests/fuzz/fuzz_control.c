@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "lib/state/holder.h"
 #include "lib/state/process.h"
 #include "tests/fuzz/fuzz.h"
@@ -19,23 +19,23 @@
 
 static char folder[] = "/dev/shm/fuzz-control.XXXXXX";
 static char file[96];
-static struct control_block *block;
+static struct state_page *block;
 
 /* A private folder, and a living process: by the linker's --wrap. */
-int __wrap_control_open_dir(uid_t uid, bool make);
-bool __wrap_control_process_lives(pid_t pid, uint64_t start);
+int __wrap_state_dir_open(uid_t uid, bool make);
+bool __wrap_state_dir_process_lives(pid_t pid, uint64_t start);
 int __wrap_holder_pid(int fd, uid_t uid, const struct shared_header *b,
 			struct holder_table *table);
 bool __wrap_holder_is(int fd, uid_t uid, int pid);
 bool __wrap_holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace);
 
-int __wrap_control_open_dir(uid_t uid, bool make)
+int __wrap_state_dir_open(uid_t uid, bool make)
 {
 	MUST(uid == geteuid() && !make);
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-bool __wrap_control_process_lives(pid_t pid, uint64_t start)
+bool __wrap_state_dir_process_lives(pid_t pid, uint64_t start)
 {
 	return pid == PID && start;
 }
@@ -68,33 +68,33 @@ static void clean_up(void)
 
 static void set_up(void)
 {
-	block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
 	MUST(block && mkdtemp(folder));
 	snprintf(file, sizeof(file), "%s/%d.%llx", folder, PID,
-		 (unsigned long long)control_pid_namespace());
+		 (unsigned long long)state_dir_pid_namespace());
 	atexit(clean_up);
 }
 
 /* One GPU of ten TPCs and a limit, for the input to change. */
 static void make_block(struct input *in)
 {
-	struct control_gpu *gpu = &block->gpus[0];
+	struct state_gpu *gpu = &block->gpus[0];
 
 	memset(block, 0, sizeof(*block));
 	for (unsigned int i = 0; i < GPUPART_MAX_TPCS; i++)
 		gpu->bit_of_tpc[i] = GPUPART_MAX_TMD_BITS - 1 - i;
-	shared_init(&block->header, CONTROL_LAYOUT, sizeof(*block));
+	shared_init(&block->header, STATE_LAYOUT, sizeof(*block));
 	atomic_init(&block->header.magic, SHARED_MAGIC(SHARED_PROCESS));
 	block->header.pid = PID;
 	block->header.start = 1;
-	block->header.pid_namespace = control_pid_namespace();
+	block->header.pid_namespace = state_dir_pid_namespace();
 	strcpy(block->header.name, "name");
 	strcpy(block->shared[0].pci, PCI);
 	block->shared[0].nr_tpcs = 10;
 	block->shared[0].set = (struct shared_place){
-		.at = offsetof(struct control_block, gpus[0].limit.slot[0].tpcs),
+		.at = offsetof(struct state_page, gpus[0].limit.slot[0].tpcs),
 		.stride = sizeof(struct ring_slot), .nr = LIMIT_SLOTS,
-		.count_at = offsetof(struct control_block, gpus[0].limit.published),
+		.count_at = offsetof(struct state_page, gpus[0].limit.published),
 	};
 	strcpy(gpu->pci, PCI);
 	strcpy(gpu->source, "rm");
@@ -103,7 +103,7 @@ static void make_block(struct input *in)
 	/* The important fields are rarely at a random offset. */
 	switch (input_u8(in) % 3) {
 	case 0:
-		input_patch(in, block, offsetof(struct control_block, lanes));
+		input_patch(in, block, offsetof(struct state_page, lanes));
 		break;
 	case 1:
 		input_patch(in, block->gpus, sizeof(block->gpus));
@@ -121,7 +121,7 @@ static void write_block(size_t size)
 	close(fd);
 }
 
-static void read_block(struct control_block *into)
+static void read_block(struct state_page *into)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
 
@@ -138,7 +138,7 @@ static void check_shown(const struct gpupart_process *p)
 	MUST(fuzz_printable(p->source, sizeof(p->source)));
 	MUST(fuzz_printable(p->problem, sizeof(p->problem)));
 	MUST(!p->limit[0] || !gpupart_tpcset_parse_list(NULL, p->limit, &set));
-	MUST(p->nr_gpus <= (p->other_version ? SHARED_MAX_GPUS : CONTROL_MAX_GPUS));
+	MUST(p->nr_gpus <= (p->other_version ? SHARED_MAX_GPUS : STATE_MAX_GPUS));
 	MUST(p->pid == PID);
 }
 
@@ -161,21 +161,21 @@ static bool look(struct gpupart *gp)
 }
 
 /* Only limits and their flags may have changed. */
-static void check_untouched(const struct control_block *before, const struct control_block *after)
+static void check_untouched(const struct state_page *before, const struct state_page *after)
 {
-	size_t from = offsetof(struct control_block, gpus);
+	size_t from = offsetof(struct state_page, gpus);
 
 	MUST(!memcmp(before, after, from));
-	for (int i = 0; i < CONTROL_MAX_GPUS; i++) {
-		const struct control_gpu *a = &before->gpus[i], *b = &after->gpus[i];
+	for (int i = 0; i < STATE_MAX_GPUS; i++) {
+		const struct state_gpu *a = &before->gpus[i], *b = &after->gpus[i];
 
-		from = offsetof(struct control_gpu, pci);
+		from = offsetof(struct state_gpu, pci);
 		MUST(!memcmp((char *)a + from, (char *)b + from, sizeof(*a) - from));
 	}
 	MUST(!memcmp(&before->progress, &after->progress, sizeof(before->progress)));
 }
 
-static void check_in_force(const struct control_gpu *gpu, const struct gpupart_tpcset *set)
+static void check_in_force(const struct state_gpu *gpu, const struct gpupart_tpcset *set)
 {
 	uint64_t now = atomic_load(&gpu->limit.published);
 	const struct ring_slot *slot = &gpu->limit.slot[now % LIMIT_SLOTS];
@@ -193,7 +193,7 @@ static void check_in_force(const struct control_gpu *gpu, const struct gpupart_t
 
 static void set_limit(struct gpupart *gp, const struct gpupart_tpcset *set)
 {
-	static struct control_block before, after;
+	static struct state_page before, after;
 	struct gpupart_remote *remote;
 	struct gpupart_progress *progress = malloc(sizeof(*progress));
 	struct gpupart_tpcset was, now;
@@ -211,7 +211,7 @@ static void set_limit(struct gpupart *gp, const struct gpupart_tpcset *set)
 	err = gpupart_remote_set(gp, remote, set, &was);
 	read_block(&after);
 	check_untouched(&before, &after);
-	for (int i = 0; i < CONTROL_MAX_GPUS; i++) {
+	for (int i = 0; i < STATE_MAX_GPUS; i++) {
 		if (before.gpus[i].limit.published == after.gpus[i].limit.published)
 			continue;
 		MUST(!err && !strncmp(before.gpus[i].pci, PCI, sizeof(before.gpus[i].pci)));

@@ -163,7 +163,7 @@ static bool same(const struct gpupart_grant *a, const struct gpupart_grant *b)
 static void check_sums(const struct gpupart_grant *list, int nr)
 {
 	struct gpupart_tpcset expected = { { 0 } };
-	struct node_limit limit;
+	struct grant_limit limit;
 	bool any = false, here = false;
 	uint64_t memory = 0;
 
@@ -177,9 +177,9 @@ static void check_sums(const struct gpupart_grant *list, int nr)
 		expected = gpupart_tpcset_or(&expected, &list[i].set);
 		memory += list[i].memory;
 	}
-	MUST(node_limit(UID, NULL, NULL, &limit) == any && !node_limit(0, NULL, NULL, &limit));
-	MUST(!node_limit(0, PCI, NULL, &limit) && !limit.memory);
-	MUST(node_limit(UID, PCI, NULL, &limit) == here && limit.memory == memory);
+	MUST(grant_limit(UID, NULL, NULL, &limit) == any && !grant_limit(0, NULL, NULL, &limit));
+	MUST(!grant_limit(0, PCI, NULL, &limit) && !limit.memory);
+	MUST(grant_limit(UID, PCI, NULL, &limit) == here && limit.memory == memory);
 	MUST(gpupart_tpcset_equal(&limit.tpcs, &expected));
 }
 
@@ -218,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(nr >= 0 && nr <= 2);
 	for (int i = 0; i < nr; i++) {
 		check_grant(&list[i]);
-		MUST(node_get(list[i].id, &one) == !gpupart_tpcset_empty(&list[i].set));
+		MUST(grant_get(list[i].id, &one) == !gpupart_tpcset_empty(&list[i].set));
 		MUST(!i || strcmp(list[0].id, list[1].id));
 	}
 	check_sums(list, nr);

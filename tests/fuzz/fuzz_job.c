@@ -16,12 +16,12 @@
 static char folder[] = "/dev/shm/fuzz-job.XXXXXX";
 static const char *const ids[NR_NOTES] = { "1-1-1", "2-2-1", "3-3-1" };
 
-int __wrap_control_open_dir(uid_t uid, bool make);
-bool __wrap_control_process_lives(pid_t pid, uint64_t start);
+int __wrap_state_dir_open(uid_t uid, bool make);
+bool __wrap_state_dir_process_lives(pid_t pid, uint64_t start);
 bool __wrap_holder_namespace_gone(uint64_t pid_namespace);
 unsigned int __wrap_process_list_own(struct gpupart_process *list, unsigned int max);
 
-int __wrap_control_open_dir(uid_t uid, bool make)
+int __wrap_state_dir_open(uid_t uid, bool make)
 {
 	(void)make;
 	MUST(uid == geteuid());
@@ -29,7 +29,7 @@ int __wrap_control_open_dir(uid_t uid, bool make)
 }
 
 /* All processes live: none is searched. */
-bool __wrap_control_process_lives(pid_t pid, uint64_t start)
+bool __wrap_state_dir_process_lives(pid_t pid, uint64_t start)
 {
 	(void)pid;
 	(void)start;
@@ -83,7 +83,7 @@ static void write_notes(struct input *in)
 		atomic_init(&record.header.nr_gpus, 1);
 		record.header.pid = i + 1;
 		record.header.start = i + 1;
-		record.header.pid_namespace = control_pid_namespace();
+		record.header.pid_namespace = state_dir_pid_namespace();
 		strcpy(record.header.name, "job");
 		strcpy(record.header.id, ids[i]);
 		if (parent % 4 < NR_NOTES)
@@ -148,7 +148,7 @@ static void set_limit(struct gpupart *gp, unsigned int nr, const struct gpupart_
 	MUST(shared_is(&record->header, SHARED_JOB, JOB_LAYOUT));
 	MUST(gpupart_tpcset_equal(&record->gpu.tpcs, set));
 	MUST(gpupart_tpcset_next(set, record->gpu.nr_tpcs) < 0);
-	dir = __wrap_control_open_dir(geteuid(), false);
+	dir = __wrap_state_dir_open(geteuid(), false);
 	now = job_effective(dir, record);
 	close(dir);
 	MUST(*record->header.parent || gpupart_tpcset_equal(&now, set));

@@ -21,7 +21,7 @@ static char folder[] = "/dev/shm/fuzz-ledger.XXXXXX";
 static char file[96];
 
 /* A private folder; the owner of a slot lives if the slot says so. */
-int __wrap_control_open_dir(uid_t uid, bool make);
+int __wrap_state_dir_open(uid_t uid, bool make);
 bool __wrap_ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 			      uint64_t own_namespace);
 
@@ -35,7 +35,7 @@ int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
 	return 0;
 }
 
-int __wrap_control_open_dir(uid_t uid, bool make)
+int __wrap_state_dir_open(uid_t uid, bool make)
 {
 	(void)uid;
 	(void)make;
@@ -94,7 +94,7 @@ static void make_file(struct input *in)
 static void look(void)
 {
 	struct ledger_view *view;
-	int err = ledger_look(geteuid(), TENANT, &view);
+	int err = ledger_read(geteuid(), TENANT, &view);
 
 	if (err) {
 		MUST(err == -EPROTO);

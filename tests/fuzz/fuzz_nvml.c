@@ -22,9 +22,9 @@ static uint32_t told[MOST];
 static size_t entry_bytes;	/* size of an entry in this library */
 
 /* The tenant's ledger: by the linker's --wrap. */
-int __wrap_ledger_look(uid_t uid, const char *tenant, struct ledger_view **view);
+int __wrap_ledger_read(uid_t uid, const char *tenant, struct ledger_view **view);
 
-int __wrap_ledger_look(uid_t uid, const char *tenant, struct ledger_view **view)
+int __wrap_ledger_read(uid_t uid, const char *tenant, struct ledger_view **view)
 {
 	struct ledger_view *new = calloc(1, sizeof(*new) + OWN * sizeof(new->processes[0]));
 

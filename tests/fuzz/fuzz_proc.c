@@ -83,17 +83,17 @@ static void check_stat(struct input *in)
 	struct process found;
 	bool zombie = strstr(strrchr(text, ')'), ") Z");
 
-	MUST(control_process_start(PID) == start);
+	MUST(state_dir_process_start(PID) == start);
 	MUST(process_find(PID, &found) == (!zombie && start));
 	MUST(zombie || found.start == start);
-	MUST(!start || control_process_lives(PID, start));
-	MUST(control_process_lives(PID, start + 5) == false);
+	MUST(!start || state_dir_process_lives(PID, start));
+	MUST(state_dir_process_lives(PID, start + 5) == false);
 }
 
 static void check_status(struct input *in)
 {
 	static char room[512];
-	struct control_status status;
+	struct state_dir_status status;
 	unsigned int uid[4], nr = input_u8(in) % 4;
 	char name[16];
 	int len, pid = 0;
@@ -112,7 +112,7 @@ static void check_status(struct input *in)
 	len += snprintf(room + len, sizeof(room) - len, "\nThreads:\t1\n");
 	text = room;
 	text_len = len;
-	MUST(control_read_status(PID, &status));
+	MUST(state_dir_read_status(PID, &status));
 	MUST(!memcmp(status.uids, uid, sizeof(uid)));
 	MUST(status.inner == pid && status.nested == (nr > 1));
 }
@@ -121,23 +121,23 @@ static void check_status(struct input *in)
 
 static void check_any(const uint8_t *data, size_t size)
 {
-	struct control_block *block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	struct state_page *block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
 	struct holder_table table = { 0 };
-	struct control_status status;
+	struct state_dir_status status;
 	char how[512];
 	struct process process;
 	int fd;
 
 	text = (char *)data;
 	text_len = size;
-	control_process_start(PID);
+	state_dir_process_start(PID);
 	process_find(PID, &process);
-	control_read_status(PID, &status);
+	state_dir_read_status(PID, &status);
 	namespaces_advice(how, sizeof(how));
 	/* The processes that map a file, by their maps. */
 	memset(block, 0, sizeof(*block));
 	block->header.pid = PID;
-	block->header.pid_namespace = control_pid_namespace();
+	block->header.pid_namespace = state_dir_pid_namespace();
 	fd = __real_open("/dev/null", O_RDONLY | O_CLOEXEC);
 	MUST(fd >= 0);
 	holder_pid(fd, geteuid(), &block->header, &table);

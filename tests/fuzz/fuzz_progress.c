@@ -163,14 +163,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		expect(text, names[i], &told);
 		MUST(t->since_change == told.nr && t->ever_told == !!told.nr);
-		MUST(t->told_milli == told.milli);
+		MUST(t->reported_milli == told.milli);
 		for (int k = 0; k < GPUPART_NR_LATENCIES; k++)
 			MUST(t->latencies[k] == told.latencies[k]);
 		MUST(t->reports == told.reports);
 	}
 	for (int i = 0; i < 2; i++) {
 		expect(text, names[i], &told);
-		live_forget(&live);
+		live_restart(&live);
 		memset(live.tenants[i].paces, 0, sizeof(live.tenants[i].paces));
 		live.tenants[i].ever_units = false;
 		left = text;

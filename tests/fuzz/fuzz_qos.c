@@ -14,7 +14,7 @@
 
 static void make_board(struct qos_board *board)
 {
-	memset(board, QOS_NOWHERE, sizeof(*board));
+	memset(board, QOS_UNKNOWN_PLACE, sizeof(*board));
 	board->nr_tpcs = NR_TPCS;
 	board->held = (struct gpupart_tpcset){ 0 };
 	board->cluster_tpcs = 4;
@@ -125,7 +125,7 @@ static void read_back(const struct qos_session *written, const char *line, bool 
 	const struct qos_setup *setup = written->setup;
 	struct qos_measured read[QOS_MAX_TENANTS];
 	json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-	char why[QOS_WORDS] = "";
+	char why[QOS_MESSAGE_SIZE] = "";
 
 	MUST(json);
 	if (begin) {

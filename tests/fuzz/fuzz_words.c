@@ -110,9 +110,9 @@ static void check_names(const char *text)
 	uid_t uid;
 	uint64_t ns;
 
-	if (control_name_good(text))
+	if (state_dir_name_valid(text))
 		MUST(fuzz_printable(text, 64) && !strchr(text, '/') && *text != '-');
-	if (control_folder_uid(text, &uid)) {
+	if (state_dir_uid(text, &uid)) {
 		snprintf(path, sizeof(path), "gpupart-%u", uid);
 		MUST(!strcmp(path, text));
 	}

@@ -181,7 +181,7 @@ def read_log(path):
             for line in f:
                 if line.endswith("\n") and '"event":"epoch"' in line:
                     m = json.loads(line)["measured"][0]
-                    rows.append((m["work_milli"], m.get("told_milli", 0), m["ns"]))
+                    rows.append((m["work_milli"], m.get("reported_milli", 0), m["ns"]))
     except OSError:
         pass
     return rows

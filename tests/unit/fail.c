@@ -19,7 +19,7 @@
 #include "lib/ledger/ledger.h"
 #include "lib/stat/block.h"
 #include "lib/state/process.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "lib/topo/topology.h"
 #include "tests/ledger_leave.h"
 #include "tests/tap.h"
@@ -293,10 +293,10 @@ static int published(void)
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		int err = control_add_gpu(&info, 1) ? 0 : -ENOMEM;
+		int err = state_add_gpu(&info, 1) ? 0 : -ENOMEM;
 
 		if (!err)
-			err = control_publish("name", "");
+			err = state_page_publish("name", "");
 		if (!err && !process_list_own(NULL, 0))
 			err = -ENOENT;
 		exit(err < 0 ? 2 : err);

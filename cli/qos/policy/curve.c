@@ -35,7 +35,7 @@ void qos_forget_shapes(struct qos_actor *a)
 unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a)
 {
 	struct gpupart_tpcset own = gpupart_tpcset_or(&a->set, &a->coming), all;
-	bool others[QOS_NOWHERE + 1] = { false };
+	bool others[QOS_UNKNOWN_PLACE + 1] = { false };
 	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < p->nr; i++) {

@@ -60,7 +60,7 @@ static bool all_met_for_long(struct qos_policy *p)
 	for (unsigned int i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++) {
 		const struct qos_actor *a = &p->actors[i];
 
-		if (a->state == QOS_STUCK || qos_unheard(a) || a->state == QOS_IDLE)
+		if (a->state == QOS_STUCK || qos_without_signal(a) || a->state == QOS_IDLE)
 			continue;
 		if (a->state == QOS_MISSED || a->window.nr < a->patience ||
 		    a->window.worst < qos_target(p, a))
@@ -146,20 +146,21 @@ static unsigned int ramped(const struct qos_policy *p, struct qos_actor *a, unsi
 static void explain(struct qos_actor *a, unsigned int cap, unsigned int now)
 {
 	if (a->state == QOS_GONE)
-		qos_why(a, "it ended");
+		qos_set_reason(a, "it ended");
 	else if (a->state == QOS_LOST)
-		qos_why(a, "no signal for %u epochs: a share of the remaining TPCs", a->silent);
+		qos_set_reason(a, "no signal for %u epochs: a share of the remaining TPCs",
+			       a->silent);
 	else if (a->state == QOS_DISTURBED)
-		qos_why(a, "disturbed by other programs: the epoch does not count");
+		qos_set_reason(a, "disturbed by other programs: the epoch does not count");
 	else if (a->press && now == a->press)
-		qos_why(a, "reduced to %u for a guarantee", a->press);
+		qos_set_reason(a, "reduced to %u for a guarantee", a->press);
 	else if (a->ramp < 4)
-		qos_why(a, "%u quarter%s of its share, to measure how it scales", a->ramp,
+		qos_set_reason(a, "%u quarter%s of its share, to measure how it scales", a->ramp,
 			a->ramp > 1 ? "s" : "");
 	else if (a->class == QOS_MEMORY && a->optimum && now == cap)
-		qos_why(a, "memory-intensive: more than %u TPCs hardly help", now);
+		qos_set_reason(a, "memory-intensive: more than %u TPCs hardly help", now);
 	else
-		qos_why(a, "its share of the remaining TPCs");
+		qos_set_reason(a, "its share of the remaining TPCs");
 }
 
 void qos_share(struct qos_policy *p, unsigned int rest, unsigned int *counts)

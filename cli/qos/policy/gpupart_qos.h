@@ -14,9 +14,9 @@
 #include <gpupart_manage.h>
 
 #define QOS_MAX_TENANTS	64
-#define QOS_WHY		192	/* size of a text about one tenant */
-#define QOS_WORDS	1024	/* size of a text about all of them */
-#define QOS_NOWHERE	255	/* an unknown GPC or uGPU */
+#define QOS_REASON_SIZE		192	/* size of a text about one tenant */
+#define QOS_MESSAGE_SIZE	1024	/* size of a text about all of them */
+#define QOS_UNKNOWN_PLACE	255	/* an unknown GPC or uGPU */
 
 /* The location of each TPC. */
 struct qos_board {
@@ -106,7 +106,7 @@ struct qos_verdict {
 	uint64_t speed;			/* in the epoch; 0 for a latency */
 	uint32_t score;	/* relative to the goal, 1000 meets it; 0 without a goal */
 	uint32_t since_start;		/* the same, over all epochs */
-	char why[QOS_WHY];
+	char why[QOS_REASON_SIZE];
 };
 
 struct qos_decision {
@@ -116,15 +116,15 @@ struct qos_decision {
 	struct gpupart_tpcset reserved;	/* off: no tenant may use them */
 	struct gpupart_tpcset held;	/* in use by other programs: no tenant gets them */
 	struct qos_verdict tenants[QOS_MAX_TENANTS];	/* in the order of the caller */
-	char words[QOS_WORDS];		/* a message for the user, or "" */
+	char words[QOS_MESSAGE_SIZE];		/* a message for the user, or "" */
 };
 
 struct qos_policy;
 
 /*
  * Creates a policy for @nr tenants (1 .. 64), and makes its first decision. The policy
- * allocates no other memory later. Returns 0, or an error with a message in @why, of QOS_WORDS
- * bytes: -EINVAL if the options contradict each other, -ENOSPC if the GPU has too few TPCs for
+ * allocates no other memory later. Returns 0, or an error with a message in @why, of
+ * QOS_MESSAGE_SIZE bytes: -EINVAL if the options contradict each other, -ENOSPC if the GPU has too few TPCs for
  * the floors, -ENOMEM.
  */
 int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,

@@ -106,11 +106,13 @@ static unsigned int give_up(struct qos_policy *p, struct qos_actor *a)
 {
 	a->wait_stuck = 3 * QOS_CALM;
 	a->state = QOS_STUCK;
-	qos_say(p, "%s: the goal cannot be met: it reaches %u.%u%% of it with %u TPCs, and reached "
-		"%u.%u%% with %u; best effort has no more TPCs to give", a->t.name,
-		a->score / 10, a->score % 10, a->nr, a->raise.score / 10, a->raise.score % 10,
-		a->raise.from);
-	qos_why(a, "missed: neither more TPCs nor fewer for best effort help");
+	qos_add_message(
+		p,
+		"%s: the goal cannot be met: it reaches %u.%u%% of it with %u TPCs, and reached "
+		"%u.%u%% with %u; best effort has no more TPCs to give",
+		a->t.name, a->score / 10, a->score % 10, a->nr, a->raise.score / 10,
+		a->raise.score % 10, a->raise.from);
+	qos_set_reason(a, "missed: neither more TPCs nor fewer for best effort help");
 	a->raise.from = a->raise.fruitless = 0;
 	return undo_raises(p, a);
 }
@@ -132,16 +134,18 @@ static unsigned int most_available(const struct qos_policy *p, const struct qos_
  */
 static unsigned int keep_all(struct qos_policy *p, struct qos_actor *a)
 {
-	qos_why(a, "missed, at %u.%u%% of the goal, with all %u TPCs that it can get",
+	qos_set_reason(a, "missed, at %u.%u%% of the goal, with all %u TPCs that it can get",
 		a->score / 10, a->score % 10, a->nr);
 	if (a->window.misses < SURE)
 		return a->nr;
 	a->state = QOS_STUCK;
 	if (!a->beyond || p->epoch - a->beyond > QOS_CALM)
-		qos_say(p, "%s: the goal cannot be met even with all %u TPCs that it can get: "
-			"it reaches %u.%u%% of it", a->t.name, a->nr, a->score / 10, a->score % 10);
+		qos_add_message(p,
+				"%s: the goal cannot be met even with all %u TPCs that it can get: "
+				"it reaches %u.%u%% of it",
+				a->t.name, a->nr, a->score / 10, a->score % 10);
 	a->beyond = p->epoch;
-	qos_why(a, "the goal cannot be met even with all %u TPCs: at %u.%u%% of it", a->nr,
+	qos_set_reason(a, "the goal cannot be met even with all %u TPCs: at %u.%u%% of it", a->nr,
 		a->score / 10, a->score % 10);
 	return a->nr;
 }
@@ -195,7 +199,7 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	if (a->deaf || a->nr >= a->most) {
 		if (effort_is_least(p) && p->calm >= 2)
 			return give_up(p, a);
-		qos_why(a, "missed, and %s: reducing best effort",
+		qos_set_reason(a, "missed, and %s: reducing best effort",
 			a->deaf ? "more TPCs do not help" : "it has all the TPCs that it may get");
 		return a->nr;
 	}
@@ -206,8 +210,8 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 		nr += (nr - a->nr) / 4;
 	nr = most_of(known_to_suffice(p, a, nr), a->nr + least_raise(a));
 	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
-	qos_why(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10, a->score % 10,
-		a->nr);
+	qos_set_reason(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10,
+		       a->score % 10, a->nr);
 	return nr;
 }
 
@@ -233,7 +237,7 @@ static unsigned int raise_early(struct qos_policy *p, struct qos_actor *a, bool 
 		return a->nr;
 	nr = least_of(least_of(nr, a->nr + p->rules.step), a->most);
 	if (nr > a->nr)
-		qos_why(a, "barely met, at %u.%u%% of the goal: raised from %u",
+		qos_set_reason(a, "barely met, at %u.%u%% of the goal: raised from %u",
 			a->window.mean / 10, a->window.mean % 10, a->nr);
 	return most_of(nr, a->nr);
 }
@@ -377,7 +381,7 @@ static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 	    nr <= a->failed_at || nr + 1 + a->nr / 32 > a->nr)
 		return a->nr;
 	a->tried = true;
-	qos_why(a, "met, at %u.%u%% of the goal: tried with fewer than %u", a->score / 10,
+	qos_set_reason(a, "met, at %u.%u%% of the goal: tried with fewer than %u", a->score / 10,
 		a->score % 10, a->nr);
 	return nr;
 }
@@ -392,7 +396,7 @@ static bool best_effort_is_idle(const struct qos_policy *p)
 
 		if (qos_guaranteed(a) || a->state == QOS_GONE)
 			continue;
-		if (!a->begun || !qos_unheard(a))
+		if (!a->begun || !qos_without_signal(a))
 			return false;
 		found = true;
 	}
@@ -419,8 +423,9 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 		nr = a->fresh ? a->nr : one_less(p, a);
 	if (nr == a->nr)
 		return try_fewer(p, a);
-	qos_why(a, "at %u.%u%% of the goal for %u epoch%s: lowered from %u", a->window.mean / 10,
-		a->window.mean % 10, a->window.nr, a->window.nr > 1 ? "s" : "", a->nr);
+	qos_set_reason(a, "at %u.%u%% of the goal for %u epoch%s: lowered from %u",
+		       a->window.mean / 10, a->window.mean % 10, a->window.nr,
+		       a->window.nr > 1 ? "s" : "", a->nr);
 	return nr;
 }
 
@@ -430,16 +435,16 @@ static unsigned int without_signal(const struct qos_policy *p, struct qos_actor 
 	unsigned int step = p->rules.step;
 
 	if (a->state == QOS_WAITING) {
-		qos_why(a, "no signal yet");
+		qos_set_reason(a, "no signal yet");
 		return a->nr;
 	}
 	if (a->silent <= p->rules.hold || a->nr == a->guarantee) {
-		qos_why(a, "no signal for %u epochs: %s", a->silent,
+		qos_set_reason(a, "no signal for %u epochs: %s", a->silent,
 			a->nr == a->guarantee ? "the guarantee stays" : "the plan stays");
 		return a->nr;
 	}
-	qos_why(a, "no signal for %u epochs: from %u to the guarantee of %u", a->silent, a->nr,
-		a->guarantee);
+	qos_set_reason(a, "no signal for %u epochs: from %u to the guarantee of %u", a->silent,
+		       a->nr, a->guarantee);
 	if (a->nr < a->guarantee)
 		return least_of(a->nr + step, a->guarantee);
 	return most_of(a->nr > step ? a->nr - step : 1, a->guarantee);
@@ -461,27 +466,27 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 	bool raised;
 
 	if (a->state == QOS_GONE) {
-		qos_why(a, "it ended");
+		qos_set_reason(a, "it ended");
 		return 0;
 	}
 	/* A signal returned, or its set is smaller than its guarantee. */
 	if (a->nr < a->least)
 		return a->guarantee;
-	if (qos_unheard(a))
+	if (qos_without_signal(a))
 		return without_signal(p, a);
 	if (a->state == QOS_DISTURBED) {
-		qos_why(a, "disturbed by other programs: the epoch does not count");
+		qos_set_reason(a, "disturbed by other programs: the epoch does not count");
 		return a->nr;
 	}
 	if (a->state == QOS_IDLE) {
-		qos_why(a, "it had no requests");
+		qos_set_reason(a, "it had no requests");
 		return a->nr;
 	}
 	forget_old_misses(a);
 	if (a->wait_stuck && a->state == QOS_MISSED) {
 		a->wait_stuck--;
 		a->state = QOS_STUCK;
-		qos_why(a, "missed: TPCs did not help; trying more again in %u epochs",
+		qos_set_reason(a, "missed: TPCs did not help; trying more again in %u epochs",
 			a->wait_stuck);
 		return undo_raises(p, a);
 	}
@@ -490,7 +495,7 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 		return raise_it(p, a);
 	raised = a->raise.first;
 	a->raise = (struct qos_raise){ 0 };
-	qos_why(a, "met, at %u.%u%% of the goal", a->score / 10, a->score % 10);
+	qos_set_reason(a, "met, at %u.%u%% of the goal", a->score / 10, a->score % 10);
 	if (a->fresh && a->window.mean < least_secure(p, a) && !a->deaf)
 		return raise_early(p, a, raised);
 	return lower_it(p, a);
@@ -511,7 +516,7 @@ static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, uns
 		return nr;
 	/* The TPCs in its own GPCs alone may be as fast, or faster. */
 	if (a->state != QOS_MISSED && nr == a->nr && alone < nr && !a->curve[alone]) {
-		qos_why(a, "tried without the %u TPCs in GPCs shared with other tenants",
+		qos_set_reason(a, "tried without the %u TPCs in GPCs shared with other tenants",
 			nr - alone);
 		return alone;
 	}
@@ -521,15 +526,16 @@ static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, uns
 		return least_of(nr, alone);
 	if (a->edge >= most) {
 		a->state = QOS_STUCK;
-		qos_why(a, "missed; TPCs in GPCs shared with other tenants made it slower: %u "
-			"without them",
-			alone);
+		qos_set_reason(a,
+			       "missed; TPCs in GPCs shared with other tenants made it slower: %u "
+			       "without them",
+			       alone);
 		return alone;
 	}
 	for (n = a->edge + 1; n < most && (!a->curve[n] || a->curve[n] < need); n++)
 		;
-	qos_why(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10, a->score % 10,
-		a->nr);
+	qos_set_reason(a, "missed, at %u.%u%% of the goal: raised from %u", a->score / 10,
+		       a->score % 10, a->nr);
 	return least_of(n, a->nr + p->rules.step);
 }
 

@@ -104,7 +104,7 @@ struct qos_actor {
 	unsigned int next_ramp;		/* epochs until it may ramp again */
 	unsigned int press;	/* most TPCs, because a guarantee needs the rest; 0: no limit */
 
-	char why[QOS_WHY];
+	char why[QOS_REASON_SIZE];
 };
 
 struct qos_policy {
@@ -122,7 +122,7 @@ struct qos_policy {
 	struct gpupart_tpcset told;		/* of others, at the last message about it */
 	unsigned int calm;			/* epochs since the last change */
 	unsigned int wants[QOS_MAX_TENANTS];	/* TPCs that guaranteed tenants ask for */
-	char words[QOS_WORDS];
+	char words[QOS_MESSAGE_SIZE];
 };
 
 static inline unsigned int least_of(unsigned int a, unsigned int b)
@@ -151,16 +151,16 @@ static inline bool qos_guaranteed(const struct qos_actor *a)
 }
 
 /* It has no signal that counts: it keeps its guarantee, and causes no decision. */
-static inline bool qos_unheard(const struct qos_actor *a)
+static inline bool qos_without_signal(const struct qos_actor *a)
 {
 	return a->state == QOS_WAITING || a->state == QOS_LOST || a->state == QOS_GONE;
 }
 
 __attribute__((format(printf, 2, 3)))
-void qos_why(struct qos_actor *a, const char *fmt, ...);
+void qos_set_reason(struct qos_actor *a, const char *fmt, ...);
 /* Adds a message to the decision. */
 __attribute__((format(printf, 2, 3)))
-void qos_say(struct qos_policy *p, const char *fmt, ...);
+void qos_add_message(struct qos_policy *p, const char *fmt, ...);
 
 /* The number of TPCs that tenants may get. */
 static inline unsigned int qos_free(const struct qos_policy *p)
@@ -183,9 +183,9 @@ bool qos_answer(const struct qos_actor *a, int *answer);
 /* others.c: finds the TPCs of others that no tenant gets, and those shared for the floors. */
 void qos_find_held(struct qos_policy *p);
 /* Whether other programs have started to use its TPCs since the last message about it. */
-bool qos_came_to(const struct qos_policy *p, const struct qos_actor *a);
+bool qos_newly_held(const struct qos_policy *p, const struct qos_actor *a);
 /* Adds a message about the changes since then. */
-void qos_tell_held(struct qos_policy *p);
+void qos_report_held(struct qos_policy *p);
 
 /*
  * shape.c: begins, continues and ends trials of shapes. Returns true while one is in progress;
@@ -221,6 +221,6 @@ void qos_deal(const struct qos_policy *p, unsigned int from, unsigned int to, un
 /* place.c: chooses TPCs for these counts, and begins the swaps. */
 void qos_place(struct qos_policy *p, const unsigned int *counts);
 /* Gives TPCs that have drained to the tenants that wait for them. */
-void qos_hand_over(struct qos_policy *p, const bool *drained);
+void qos_give_drained(struct qos_policy *p, const bool *drained);
 
 #endif

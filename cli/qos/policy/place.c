@@ -277,7 +277,7 @@ static void hold_cluster(struct qos_policy *p, struct gpupart_tpcset *hold, unsi
 	struct gpupart_tpcset trial[QOS_MAX_TENANTS], lost;
 
 	for (unsigned int has = p->board.cluster_tpcs; has-- > 0;)
-		for (unsigned int way = 0; way < 2 * (QOS_NOWHERE + 1); way++) {
+		for (unsigned int way = 0; way < 2 * (QOS_UNKNOWN_PLACE + 1); way++) {
 			if (nr_in_vgpc(&p->board, &hold[a], way / 2) != has)
 				continue;
 			memcpy(trial, hold, p->nr * sizeof(*hold));
@@ -406,7 +406,7 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 		p->actors[i].nr = gpupart_tpcset_count(&hold[i]);
 }
 
-void qos_hand_over(struct qos_policy *p, const bool *drained)
+void qos_give_drained(struct qos_policy *p, const bool *drained)
 {
 	struct gpupart_tpcset hold[QOS_MAX_TENANTS];
 	unsigned int i;

@@ -18,7 +18,7 @@ static int refuse(char *why, int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(why, QOS_WORDS, fmt, ap);
+	vsnprintf(why, QOS_MESSAGE_SIZE, fmt, ap);
 	va_end(ap);
 	return err;
 }
@@ -55,8 +55,8 @@ void qos_board_of(const struct gpupart_topology *topo, struct qos_board *board)
 	for (unsigned int i = 0; i < board->nr_tpcs; i++) {
 		const struct gpupart_tpc *tpc = gpupart_topology_tpc(topo, i);
 
-		board->gpc[i] = tpc->gpc < 0 ? QOS_NOWHERE : tpc->gpc;
-		board->ugpu[i] = tpc->ugpu < 0 ? QOS_NOWHERE : tpc->ugpu;
+		board->gpc[i] = tpc->gpc < 0 ? QOS_UNKNOWN_PLACE : tpc->gpc;
+		board->ugpu[i] = tpc->ugpu < 0 ? QOS_UNKNOWN_PLACE : tpc->ugpu;
 		/* The same rule as gpupart_set_cluster() for unknown virtual GPCs. */
 		board->vgpc[i] = tpc->vgpc >= 0 ? (unsigned int)tpc->vgpc :
 				 gpupart_topology_end_vgpc(topo) + tpc->gpc;
@@ -199,11 +199,17 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 	if (held)
 		snprintf(others, sizeof(others), "; other programs have %u", held);
 	if (nr == 1)
-		qos_say(p, "%s: the goal cannot be met: it needs at least %u TPCs, and there are "
-			"%u for it%s", p->actors[0].t.name, sum, total, others);
+		qos_add_message(
+			p,
+			"%s: the goal cannot be met: it needs at least %u TPCs, and there are "
+			"%u for it%s",
+			p->actors[0].t.name, sum, total, others);
 	else
-		qos_say(p, "the goals cannot be met together: they need %u TPCs, and there are "
-			"%u%s", sum, total, others);
+		qos_add_message(
+			p,
+			"the goals cannot be met together: they need %u TPCs, and there are "
+			"%u%s",
+			sum, total, others);
 	sum = 0;
 	for (i = 0; i < nr; i++) {
 		counts[i] = p->wants[i] < p->actors[i].least ? p->wants[i] : p->actors[i].least;
@@ -212,7 +218,7 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 	qos_deal(p, 0, nr, total - sum, p->wants, counts);
 	for (i = 0; i < nr; i++)
 		if (counts[i] < p->wants[i])
-			qos_why(&p->actors[i], "its share of %u TPCs; it asked for %u: %s",
+			qos_set_reason(&p->actors[i], "its share of %u TPCs; it asked for %u: %s",
 				counts[i], p->wants[i], "there are no more TPCs");
 	return total;
 }
@@ -265,9 +271,9 @@ static void first_wants(struct qos_policy *p)
 		a->guarantee = goal_tpcs(p, a);
 		p->wants[i] = a->nr && !a->shared ? a->nr : a->guarantee;
 		if (a->nr && !a->shared)
-			qos_why(a, "adopted with %u", a->nr);
+			qos_set_reason(a, "adopted with %u", a->nr);
 		else
-			qos_why(a, "%u TPCs, from the goal", a->guarantee);
+			qos_set_reason(a, "%u TPCs, from the goal", a->guarantee);
 	}
 }
 
@@ -404,10 +410,11 @@ static void say_states(struct qos_policy *p)
 		const struct qos_actor *a = &p->actors[i];
 
 		if (a->disturbed == 1 && a->state == QOS_DISTURBED)
-			qos_say(p, "%s: another program changed its set: the epoch does not count",
+			qos_add_message(
+				p, "%s: another program changed its set: the epoch does not count",
 				a->t.name);
 		if (a->state == QOS_LOST && a->silent == p->rules.hold + 1)
-			qos_say(p, "%s: %s for %u epochs", a->t.name,
+			qos_add_message(p, "%s: %s for %u epochs", a->t.name,
 				a->begun ? "no signal" : "it has reported nothing", a->silent);
 	}
 }
@@ -431,7 +438,7 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 	if (p->swapping) {
 		for (i = 0; i < p->nr; i++)
 			drained[i] = measured[p->order[i]].drained || measured[p->order[i]].gone;
-		qos_hand_over(p, drained);
+		qos_give_drained(p, drained);
 		tell(p, before, decision);
 		return;
 	}
@@ -440,13 +447,13 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 		was = p->actors[i].state;
 		m = measured[p->order[i]];
 		p->actors[i].disturbed = m.disturbed ? p->actors[i].disturbed + 1 : 0;
-		m.disturbed |= qos_came_to(p, &p->actors[i]);
+		m.disturbed |= qos_newly_held(p, &p->actors[i]);
 		qos_take(p, &p->actors[i], &m);
 		if (p->actors[i].state == QOS_GONE && was != QOS_GONE)
-			qos_say(p, "%s: it ended", p->actors[i].t.name);
+			qos_add_message(p, "%s: it ended", p->actors[i].t.name);
 	}
 	qos_find_held(p);
-	qos_tell_held(p);
+	qos_report_held(p);
 	say_states(p);
 	forget_failures(p);
 	decide(p);
@@ -482,7 +489,7 @@ int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 	p->nr = nr;
 	enlist(p, tenants);
 	qos_find_held(p);
-	qos_tell_held(p);
+	qos_report_held(p);
 	adopt(p);
 	first_wants(p);
 	share_out(p);

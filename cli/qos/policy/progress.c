@@ -137,7 +137,7 @@ bool qos_ramping(const struct qos_policy *p)
 	for (unsigned int i = 0; i < p->nr; i++) {
 		const struct qos_actor *a = &p->actors[i];
 
-		if (!qos_guaranteed(a) && a->begun && !qos_unheard(a) && a->ramp < 4)
+		if (!qos_guaranteed(a) && a->begun && !qos_without_signal(a) && a->ramp < 4)
 			return true;
 	}
 	return false;

@@ -23,7 +23,7 @@ static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape sha
 static bool effort_can_use(const struct qos_policy *p)
 {
 	for (unsigned int i = 0; i < p->nr; i++)
-		if (!qos_guaranteed(&p->actors[i]) && !qos_unheard(&p->actors[i]))
+		if (!qos_guaranteed(&p->actors[i]) && !qos_without_signal(&p->actors[i]))
 			return true;
 	return false;
 }
@@ -118,8 +118,8 @@ static void end_trials(struct qos_policy *p, struct qos_actor *a)
 	qos_choose_curves(p);
 	if (!changed)
 		return;
-	qos_say(p, "%s: %s is faster than %s with %u TPCs", a->t.name, qos_shape_name(a->best),
-		qos_shape_name(a->base), a->nr);
+	qos_add_message(p, "%s: %s is faster than %s with %u TPCs", a->t.name,
+			qos_shape_name(a->best), qos_shape_name(a->base), a->nr);
 	a->failed_at = a->keep = 0;
 	a->deaf = false;
 	a->raise = (struct qos_raise){ 0 };
@@ -168,14 +168,14 @@ static void explain(struct qos_policy *p, const struct qos_actor *tries)
 		struct qos_actor *a = &p->actors[i];
 
 		if (a->state == QOS_GONE)
-			qos_why(a, "it ended");
+			qos_set_reason(a, "it ended");
 		else if (a != tries)
-			qos_why(a, "as many TPCs as before while %s tries another shape",
+			qos_set_reason(a, "as many TPCs as before while %s tries another shape",
 				tries->t.name);
 		else if (a->trial)
-			qos_why(a, "trying %u TPCs %s", a->nr, qos_shape_name(a->shape));
+			qos_set_reason(a, "trying %u TPCs %s", a->nr, qos_shape_name(a->shape));
 		else
-			qos_why(a, "%s is the fastest shape of its %u TPCs",
+			qos_set_reason(a, "%s is the fastest shape of its %u TPCs",
 				qos_shape_name(a->best), a->nr);
 	}
 }
@@ -190,7 +190,7 @@ bool qos_try_shapes(struct qos_policy *p)
 		if (p->actors[i].trial)
 			a = &p->actors[i];
 	}
-	if (a && (!others_are_met(p, a) || qos_unheard(a) || a->state == QOS_IDLE ||
+	if (a && (!others_are_met(p, a) || qos_without_signal(a) || a->state == QOS_IDLE ||
 		  !counts_can_stay(p))) {
 		a->trial = 0;
 		a->noise = a->noise_before;

@@ -2,7 +2,7 @@
 /* Rules by kernel name, on the simulated driver: which launches get a rule's set, and when. */
 #include <pthread.h>
 #include "lib/driver/cuda.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "tests/lib/scenario.h"
 
 #define MANGLED "_ZN2at6native14gpupart_censusILi4EEEvPvi"
@@ -275,9 +275,9 @@ static void conditional(void)
 	api->node_type = type_conditional;
 	kernel = node_of(p.function);
 	tap_ok(!create(&graph, 0) && !add(&node, graph, NULL, 0, &kernel) &&
-	       !*control_self->problem && !instantiate(&exec, graph, 0) &&
-	       strstr(control_self->problem, "conditional"),
-	       "a graph with a conditional node: %s", control_self->problem);
+	       !*state_page_own->problem && !instantiate(&exec, graph, 0) &&
+	       strstr(state_page_own->problem, "conditional"),
+	       "a graph with a conditional node: %s", state_page_own->problem);
 }
 
 static void injected(void)

@@ -442,14 +442,14 @@ static void failed(void)
 /* The 32-bit counter wraps; so does the 64-bit counter of launches. */
 static void wraps(void)
 {
-	static struct control_ring rings[CONTROL_NR_RINGS];
+	static struct state_ring rings[STATE_NR_RINGS];
 	struct records_graph_cell *cell;
-	struct control_records *shown;
+	struct state_records *shown;
 	P exec, first;
 
 	if (!begin())
 		return;
-	shown = &control_self->records[0];
+	shown = &state_page_own->records[0];
 	first = exec = exec_of(graph_of(p.function, 3, 1000));
 	tap_ok(runs(exec, 1) && reads(1, 0, 0) && shown->nr_graphs == 1, "a graph of 3 kernels");
 	cell = records_file_find(0)->graphs;

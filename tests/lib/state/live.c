@@ -145,7 +145,7 @@ static void child_change(void)
 	struct gpupart_remote *remote = NULL;
 	struct gpupart_process process;
 	struct gpupart_progress progress;
-	uint64_t told_ns, now_ns;
+	uint64_t reported_ns, now_ns;
 	struct timespec now;
 	unsigned int place = 0;
 	uint64_t units, reports = 0;
@@ -191,16 +191,16 @@ static void child_change(void)
 	       (unsigned long long)progress.units);
 	tap_ok(progress.reports == progress.units / 3, "told in %llu reports",
 	       (unsigned long long)progress.reports);
-	told_ns = progress.told_ns;
+	reported_ns = progress.reported_ns;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	now_ns = now.tv_sec * 1000000000ull + now.tv_nsec;
-	tap_ok(told_ns <= now_ns && now_ns - told_ns < 60000000000 &&
-	       progress.answered_ns + 60000000000 > told_ns && progress.answered_ns <= now_ns,
-	       "the last of them %llu ns ago", (unsigned long long)(now_ns - told_ns));
+	tap_ok(reported_ns <= now_ns && now_ns - reported_ns < 60000000000 &&
+	       progress.answered_ns + 60000000000 > reported_ns && progress.answered_ns <= now_ns,
+	       "the last of them %llu ns ago", (unsigned long long)(now_ns - reported_ns));
 	units = progress.units;
 	tap_ok(ran(me, &all) && !gpupart_remote_progress(gp, remote, &progress) &&
-	       progress.units > units && progress.told_ns > told_ns, "which goes on: %llu units",
-	       (unsigned long long)progress.units);
+		       progress.units > units && progress.reported_ns > reported_ns,
+	       "which goes on: %llu units", (unsigned long long)progress.units);
 	for (unsigned int i = 0; i < GPUPART_NR_LATENCIES; i++) {
 		if (gpupart_latency_least(i) <= 1000000)
 			place = i;

@@ -31,10 +31,10 @@ static void test_order(void)
 
 	if (pipe(fds) || pthread_create(&reader, NULL, read_slowly, &fds[0]))
 		return;
-	pump = pump_open(fds[1]);
+	pump = async_writer_open(fds[1]);
 	for (int i = 0; i < LINES; i++)
-		fprintf(pump_file(pump), "%d\n", i);
-	err = pump_close(pump);
+		fprintf(async_writer_file(pump), "%d\n", i);
+	err = async_writer_close(pump);
 	close(fds[1]);
 	pthread_join(reader, &nr);
 	tap_ok(!err && (long)nr == LINES, "all lines in their order: %ld, %d", (long)nr, err);
@@ -49,19 +49,19 @@ static void test_nobody_reads(void)
 	if (pipe(fds))
 		return;
 	memset(block, 'x', sizeof(block));
-	pump = pump_open(fds[1]);
-	tap_ok(!pump_waits(pump), "nothing waits");
+	pump = async_writer_open(fds[1]);
+	tap_ok(!async_writer_pending(pump), "nothing waits");
 	while (nr < 100 && !err) {
-		if (fwrite(block, sizeof(block), 1, pump_file(pump)) != 1 ||
-		    fflush(pump_file(pump)))
+		if (fwrite(block, sizeof(block), 1, async_writer_file(pump)) != 1 ||
+		    fflush(async_writer_file(pump)))
 			err = errno;
 		nr += !err;
 	}
 	/* The bytes that the thread was writing when it blocked do not count. */
-	tap_ok(err == EAGAIN && nr >= PUMP_MOST >> 20 && nr <= 2 * PUMP_MOST >> 20,
+	tap_ok(err == EAGAIN && nr >= ASYNC_WRITER_MAX >> 20 && nr <= 2 * ASYNC_WRITER_MAX >> 20,
 	       "16 MiB are kept, and more is refused: %d blocks, %d", nr, err);
-	tap_ok(pump_waits(pump), "they wait");
-	err = pump_close(pump);
+	tap_ok(async_writer_pending(pump), "they wait");
+	err = async_writer_close(pump);
 	tap_ok(err == -EAGAIN, "and the close returns an error: %d", err);
 }
 
@@ -73,20 +73,20 @@ static void test_end(void)
 	if (pipe(fds))
 		return;
 	close(fds[0]);
-	pump = pump_open(fds[1]);
-	fputs("without a reader\n", pump_file(pump));
-	err = pump_close(pump);
+	pump = async_writer_open(fds[1]);
+	fputs("without a reader\n", async_writer_file(pump));
+	err = async_writer_close(pump);
 	tap_ok(err == -EPIPE, "an error after the reader ended: %d", err);
 	close(fds[1]);
 
-	pump = pump_open(-1);
-	fputs("to nothing\n", pump_file(pump));
-	tap_ok(!fflush(pump_file(pump)), "one line is taken");
-	while (pump_waits(pump))
+	pump = async_writer_open(-1);
+	fputs("to nothing\n", async_writer_file(pump));
+	tap_ok(!fflush(async_writer_file(pump)), "one line is taken");
+	while (async_writer_pending(pump))
 		usleep(1000);
-	fputs("and one more\n", pump_file(pump));
-	tap_ok(fflush(pump_file(pump)) && errno == EBADF, "the next one fails as that did");
-	err = pump_close(pump);
+	fputs("and one more\n", async_writer_file(pump));
+	tap_ok(fflush(async_writer_file(pump)) && errno == EBADF, "the next one fails as that did");
+	err = async_writer_close(pump);
 	tap_ok(err == -EBADF, "and so does the end: %d", err);
 }
 

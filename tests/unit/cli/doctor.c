@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "tests/tap.h"
 
 static char doctor[1 << 16];	/* output of the last run */
@@ -64,8 +64,8 @@ static void test_foreign_text(void)
 {
 	static const char bad[] = "x\033]0;t\007\r\nok  \xff\xc3(\xc2\x9b" "2J\xed\xa0\x80";
 
-	snprintf(control_self->header.name, sizeof(control_self->header.name), "%s", bad);
-	snprintf(control_self->problem, sizeof(control_self->problem), "%s", bad);
+	snprintf(state_page_own->header.name, sizeof(state_page_own->header.name), "%s", bad);
+	snprintf(state_page_own->problem, sizeof(state_page_own->problem), "%s", bad);
 	setenv("GPUPART_NAME", bad, 1);
 	setenv("CUDA_INJECTION64_PATH", bad, 1);
 	ask("");
@@ -83,33 +83,33 @@ static void test_foreign_text(void)
 	tap_ok(strstr(doctor, "GPUPART_NAME=caf\xc3\xa9"), "letters beyond ASCII stay");
 	unsetenv("GPUPART_NAME");
 	unsetenv("CUDA_INJECTION64_PATH");
-	control_self->header.name[0] = 0;
-	control_self->problem[0] = 0;
+	state_page_own->header.name[0] = 0;
+	state_page_own->problem[0] = 0;
 }
 
 /* For each counter alone: the word in the row, the status of the command, the advice. */
 static void test_counters(void)
 {
 	static const struct {
-		enum control_counter counter;
+		enum state_counter counter;
 		const char *word, *advice;
 	} wanted[] = {
-		{ CONTROL_CONFINED, "ok ", NULL },
-		{ CONTROL_UNCONFINABLE_VERSION, "bad ", "TMD version" },
-		{ CONTROL_UNCONFINABLE_MAP, "bad ", "not proven" },
-		{ CONTROL_UNCONFINABLE_GPU, "note ", "one GPU" },
-		{ CONTROL_WIDENED_EMPTY, "note ", "outside its limit" },
-		{ CONTROL_WIDENED_DRIVER, "note ", "driver masks" },
-		{ CONTROL_WIDENED_CLUSTER, "note ", "hold its grids" },
-		{ CONTROL_WIDENED_COOPERATIVE, "note ", "hold its grids" },
-		{ CONTROL_DEVICE_LAUNCHES, "note ", "gpupart-device-launches(7)" },
+		{ STATE_CONFINED, "ok ", NULL },
+		{ STATE_UNCONFINABLE_VERSION, "bad ", "TMD version" },
+		{ STATE_UNCONFINABLE_MAP, "bad ", "not proven" },
+		{ STATE_UNCONFINABLE_GPU, "note ", "one GPU" },
+		{ STATE_WIDENED_EMPTY, "note ", "outside its limit" },
+		{ STATE_WIDENED_DRIVER, "note ", "driver masks" },
+		{ STATE_WIDENED_CLUSTER, "note ", "hold its grids" },
+		{ STATE_WIDENED_COOPERATIVE, "note ", "hold its grids" },
+		{ STATE_DEVICE_LAUNCHES, "note ", "gpupart-device-launches(7)" },
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		const char *word = wanted[i].word, *advice = wanted[i].advice, *found;
 		bool bad = !strcmp(word, "bad ");
 
-		control_self->lanes[0].counters[wanted[i].counter] = 3;
+		state_page_own->lanes[0].counters[wanted[i].counter] = 3;
 		ask("");
 		found = own_row();
 		tap_ok(!strncmp(found, word, strlen(word)), "counter %d: a row with %s: %s",
@@ -117,7 +117,7 @@ static void test_counters(void)
 		tap_ok(advice ? !!strstr(found, advice) : !strstr(found, "->"),
 		       "counter %d: the advice for it", wanted[i].counter);
 		tap_ok(!doctor_status == !bad, "counter %d: status", wanted[i].counter);
-		control_self->lanes[0].counters[wanted[i].counter] = 0;
+		state_page_own->lanes[0].counters[wanted[i].counter] = 0;
 	}
 	ask("");
 	tap_ok(!strncmp(own_row(), "note ", 5) &&
@@ -142,15 +142,15 @@ static void test_device_launches(void)
 {
 	char wanted[128];
 
-	control_self->lanes[0].counters[CONTROL_CONFINED] = 9;
+	state_page_own->lanes[0].counters[STATE_CONFINED] = 9;
 	ask("");
 	tap_ok(strstr(row_of("device-launches"), "noprocesshere"),
 	       "no launches of such kernels: none is named: %s", row_of("device-launches"));
 	ask("--json");
 	tap_ok(strstr(row_of("\"device_launches\""), "\"device_launches\":[]"),
 	       "JSON: none is named");
-	control_self->lanes[0].counters[CONTROL_DEVICE_LAUNCHES] = 7;
-	snprintf(control_self->header.name, sizeof(control_self->header.name), "sorter");
+	state_page_own->lanes[0].counters[STATE_DEVICE_LAUNCHES] = 7;
+	snprintf(state_page_own->header.name, sizeof(state_page_own->header.name), "sorter");
 	ask("");
 	snprintf(wanted, sizeof(wanted), "kernelsthatcan:%dsorter(7launches)", getpid());
 	tap_ok(strstr(row_of("device-launches"), wanted), "such launches: the process is named: %s",
@@ -163,12 +163,12 @@ static void test_device_launches(void)
 	snprintf(wanted, sizeof(wanted), "{\"pid\":%d,\"name\":\"sorter\",\"device_launches\":7}",
 		 getpid());
 	tap_ok(strstr(row_of("\"device_launches\""), wanted), "JSON: the process and the number");
-	control_self->header.name[0] = 0;
-	control_self->lanes[0].counters[CONTROL_DEVICE_LAUNCHES] = 0;
-	control_self->lanes[0].counters[CONTROL_CONFINED] = 0;
+	state_page_own->header.name[0] = 0;
+	state_page_own->lanes[0].counters[STATE_DEVICE_LAUNCHES] = 0;
+	state_page_own->lanes[0].counters[STATE_CONFINED] = 0;
 }
 
-static struct control_gpu *shown;
+static struct state_gpu *shown;
 
 static void test_limit(void)
 {
@@ -188,11 +188,11 @@ int main(void)
 {
 	static const struct gpupart_gpu_info info = { .pci = "0000:01:00.0" };
 
-	if (control_publish(NULL, NULL)) {
+	if (state_page_publish(NULL, NULL)) {
 		tap_skip("no block of this process can be made below /dev/shm");
 		return tap_done();
 	}
-	shown = control_add_gpu(&info, 0);
+	shown = state_add_gpu(&info, 0);
 	test_foreign_text();
 	test_counters();
 	test_device_launches();

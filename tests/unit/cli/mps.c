@@ -6,7 +6,7 @@
  */
 #include <sched.h>
 #include <sys/mount.h>
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "tests/tap.h"
 #include "cli/util/process.c"
 #include "cli/mps/mps_daemon.c"
@@ -839,7 +839,7 @@ static void test_turns(void)
 		struct gpupart_gpu_info info = { 0 };
 
 		snprintf(info.pci, sizeof(info.pci), "%s", pci);
-		byte = !control_publish("other", NULL) && control_add_gpu(&info, 0);
+		byte = !state_page_publish("other", NULL) && state_add_gpu(&info, 0);
 		if (write(ready[1], &byte, 1) == 1)
 			pause();
 		_exit(0);

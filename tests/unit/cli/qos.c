@@ -35,7 +35,7 @@ struct loop {
 	uint32_t scores[MOST_EPOCHS][QOS_MAX_TENANTS];
 	uint64_t speeds[MOST_EPOCHS][QOS_MAX_TENANTS];
 	bool changed[MOST_EPOCHS];
-	char said[QOS_WORDS];		/* in the last epoch */
+	char said[QOS_MESSAGE_SIZE];		/* in the last epoch */
 	const char *broken;		/* the first rule that was broken */
 };
 
@@ -235,7 +235,7 @@ static void swap(struct loop *loop)
 
 static bool begin(struct loop *loop)
 {
-	char why[QOS_WORDS];
+	char why[QOS_MESSAGE_SIZE];
 
 	loop->plant.nr = loop->nr;
 	loop->plant.nr_tpcs = loop->board.nr_tpcs;
@@ -1617,7 +1617,7 @@ static void random_board(struct loop *loop)
 	loop->board.nr_tpcs = 4 + plant_random(plant) % 140;
 	for (unsigned int t = 0; t < loop->board.nr_tpcs; t++) {
 		loop->board.gpc[t] = t % gpcs;
-		loop->board.ugpu[t] = gpcs > 6 ? t % gpcs * 2 / gpcs : QOS_NOWHERE;
+		loop->board.ugpu[t] = gpcs > 6 ? t % gpcs * 2 / gpcs : QOS_UNKNOWN_PLACE;
 		/* A TPC of 8 is a virtual GPC by itself. */
 		loop->board.vgpc[t] = (t * 2654435761u >> 20) % 8 ? t % gpcs : 100 + t;
 	}
@@ -1841,7 +1841,7 @@ static void refused_one(int wanted, const char *words, struct qos_tenant *tenant
 	struct qos_policy *policy;
 	struct qos_decision first;
 	struct qos_board board;
-	char why[QOS_WORDS] = "";
+	char why[QOS_MESSAGE_SIZE] = "";
 	int err;
 
 	h200(&board);

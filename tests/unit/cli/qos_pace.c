@@ -17,7 +17,7 @@ static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 	for (uint64_t now = epoch_ns; now < 100 * epoch_ns; now += epoch_ns) {
 		uint64_t nr = now / each_ns;
 
-		pace_told(&pace, (nr - told) * work, nr - told, nr * each_ns);
+		pace_report(&pace, (nr - told) * work, nr - told, nr * each_ns);
 		told = nr;
 		done = told * work + pace_part(&pace, now);
 		is = now * work / each_ns;
@@ -70,12 +70,12 @@ static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 			next_report(habit, i++, &ns, &work);
 		}
 		before = pace_part(&pace, now - epoch_ns);
-		pace_told(&pace, came, nr, last);
+		pace_report(&pace, came, nr, last);
 		told += came;
 		if (forget && e % forget == 0) {
 			/* The work of this epoch, computed in the same way. */
 			dropped += came + pace_part(&pace, now) - before;
-			pace_forget(&pace, now);
+			pace_discard(&pace, now);
 			continue;
 		}
 		got = pace_take(&pace, now, came, &exact);
@@ -106,7 +106,7 @@ static void slow_one(bool swaps)
 	for (uint64_t now = 200 * MS, e = 1; e < 400; now += 200 * MS, e++) {
 		uint64_t nr = now / (700 * MS);
 
-		pace_told(&pace, (nr - told) * 1000, nr - told, nr * 700 * MS);
+		pace_report(&pace, (nr - told) * 1000, nr - told, nr * 700 * MS);
 		carried += 200;
 		work = pace_take(&pace, now, nr > told, &exact);
 		if (nr > told) {
@@ -123,9 +123,9 @@ static void slow_one(bool swaps)
 			continue;
 		now += 60 * MS;
 		nr = now / (700 * MS);
-		pace_told(&pace, (nr - told) * 1000, nr - told, nr * 700 * MS);
+		pace_report(&pace, (nr - told) * 1000, nr - told, nr * 700 * MS);
 		told = nr;
-		pace_forget(&pace, now);
+		pace_discard(&pace, now);
 	}
 	tap_ok(least >= 1400 && most <= 1460, "a slow one%s: %llu to %llu thousandths/s, of 1428",
 	       swaps ? ", and swaps" : "", (unsigned long long)least, (unsigned long long)most);
@@ -153,22 +153,22 @@ int main(void)
 	slow_one(true);
 
 	tap_ok(!pace_part(&pace, 5 * MS), "without a report no work is in progress");
-	pace_told(&pace, 1000, 1, 10 * MS);
+	pace_report(&pace, 1000, 1, 10 * MS);
 	tap_ok(!pace_part(&pace, 15 * MS), "one report has no pace");
-	pace_told(&pace, 0, 0, 12 * MS);
-	pace_told(&pace, 4000, 4, 50 * MS);
+	pace_report(&pace, 0, 0, 12 * MS);
+	pace_report(&pace, 4000, 4, 50 * MS);
 	tap_ok(pace_part(&pace, 55 * MS) == 500, "half of the next: %llu thousandths",
 	       (unsigned long long)pace_part(&pace, 55 * MS));
 	tap_ok(pace_part(&pace, 75 * MS) == 1000, "one that is late is not more than one");
 	tap_ok(!pace_part(&pace, 50 * MS + 3 * 10 * MS + 3), "much too late: there may be none");
 	tap_ok(!pace_part(&pace, 49 * MS), "told after it was looked at: nothing since");
-	pace_told(&pace, 6000, 2, 40 * MS);
+	pace_report(&pace, 6000, 2, 40 * MS);
 	tap_ok(pace.each_ns == 10 * MS && pace_part(&pace, 45 * MS) == 1500,
 	       "a clock that went back is no pace; the last one stays");
-	pace_told(&pace, UINT64_MAX, 1, 41 * MS);
+	pace_report(&pace, UINT64_MAX, 1, 41 * MS);
 	tap_ok(pace_part(&pace, 42 * MS) == UINT64_MAX, "no number overflows: %llu",
 	       (unsigned long long)pace_part(&pace, 42 * MS));
-	pace = (struct pace){ .told_ns = 1, .each_ns = UINT64_MAX, .each = UINT64_MAX };
+	pace = (struct pace){ .reported_ns = 1, .each_ns = UINT64_MAX, .each = UINT64_MAX };
 	tap_ok(pace_part(&pace, UINT64_MAX) <= UINT64_MAX - 1, "nor does the longest pace");
 	return tap_done();
 }

@@ -179,7 +179,7 @@ static void look(struct world *w)
 static void begin(struct world *w)
 {
 	struct qos_rules rules = { 0 };
-	char why[QOS_WORDS];
+	char why[QOS_MESSAGE_SIZE];
 
 	if (qos_policy_new(&w->board, &rules, w->tenants, w->nr, &w->policy, &w->now, why)) {
 		printf("Bail out! %s\n", why);

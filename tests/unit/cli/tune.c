@@ -85,7 +85,7 @@ static struct tune_candidate *put(unsigned int n, double a, double b, double noi
 	x->sets[0] = gpupart_tpcset_first(10 * (n + 1));
 	if (tune.nr_candidates <= n)
 		tune.nr_candidates = n + 1;
-	tune_sum_up(&tune, x);
+	tune_compute(&tune, x);
 	return x;
 }
 
@@ -110,11 +110,11 @@ static void check_choice(void)
 	tune.kind = TUNE_GOAL;
 	tune.goal = (struct qos_tenant){ .goal = QOS_RATE, .rate = 59000 };
 	tune_best(&tune, best, 2);
-	tap_ok(best[0] == &tune.list[1] && tune_worth(&tune, best[0]) >= 0,
+	tap_ok(best[0] == &tune.list[1] && tune_value(&tune, best[0]) >= 0,
 	       "a rate: of those that reach it the one with the most for the other");
 	tune.goal.rate = 200000;
 	tune_best(&tune, best, 1);
-	tap_ok(best[0] == &tune.list[0] && tune_worth(&tune, best[0]) < 0,
+	tap_ok(best[0] == &tune.list[0] && tune_value(&tune, best[0]) < 0,
 	       "none reaches it: the nearest, and it says so");
 	tune.goal = (struct qos_tenant){ .goal = QOS_ALPHA, .alpha = 500 };
 	tune.of = 1;
@@ -125,7 +125,7 @@ static void check_choice(void)
 	tune.list[2].time_ns[1] = 7e6;
 	tune_best(&tune, best, 2);
 	tap_ok(best[0] == &tune.list[2] && best[1] == &tune.list[0] &&
-	       tune_worth(&tune, best[1]) < 0,
+	       tune_value(&tune, best[1]) < 0,
 	       "a latency: the one within it; what has no times is last");
 	tune.list[2].state = TUNE_STALLED;
 	tune_best(&tune, best, 1);

@@ -79,13 +79,13 @@ static void test_names(void)
 		tap_ok(!found(2), "and another module does not");
 		tap_ok(!images[i].launches == !atomic_load(&module_nr_launching),
 		       "they are counted");
-		module_gone(module(1));
+		module_unloaded(module(1));
 		tap_ok(!found(1) && !atomic_load(&module_nr_launching), "and gone");
 	}
 	module_loaded(module(1), launching, sizeof(launching), MODULE_DRIVER, kernel);
 	tap_ok(!found(1), "the driver's own do not count");
 	module_loaded(NULL, launching, sizeof(launching), MODULE_PROGRAM, kernel);
-	module_gone(NULL);
+	module_unloaded(NULL);
 	tap_ok(!(module_any() && module_find(NULL)) && !atomic_load(&module_nr_launching),
 	       "nor does no module");
 }
@@ -148,7 +148,7 @@ static void test_kernel(void)
 	strcpy(wide + sizeof(wide) - sizeof("LaunchDevice"), "LaunchDevice");
 	load(1, wide, sizeof(wide));
 	tap_ok(strlen(kernel) == MODULE_KERNEL_LEN - 1, "a long name is cut");
-	module_gone(module(1));
+	module_unloaded(module(1));
 }
 
 static void test_reused_address(void)
@@ -163,11 +163,11 @@ static void test_reused_address(void)
 	load(1, launching, sizeof(launching));
 	module_loaded(module(1), launching, sizeof(launching), MODULE_DRIVER, kernel);
 	tap_ok(!found(1) && found(2), "and so does one of the driver's");
-	module_gone(module(1));
-	module_gone(module(3));
+	module_unloaded(module(1));
+	module_unloaded(module(3));
 	tap_ok(found(2) && atomic_load(&module_nr_launching) == 1,
 	       "going of what is not there changes nothing");
-	module_gone(module(2));
+	module_unloaded(module(2));
 	tap_ok(!atomic_load(&module_nr_launching), "the last goes");
 }
 
@@ -179,13 +179,13 @@ static void test_crowd(void)
 	for (unsigned int n = 1; n <= 150; n++)
 		load(n, launching, sizeof(launching));
 	for (unsigned int n = 1; n <= 150; n += 2)
-		module_gone(module(n));
+		module_unloaded(module(n));
 	for (unsigned int n = 1; n <= 150; n++)
 		*(n % 2 ? &wrong : &missed) += found(n) == n % 2;
 	tap_ok(!missed && !wrong && !atomic_load(&too_many),
 	       "150 modules less every second (%u missed, %u wrong)", missed, wrong);
 	for (unsigned int n = 2; n <= 150; n += 2)
-		module_gone(module(n));
+		module_unloaded(module(n));
 	left = atomic_load(&nr_places);
 	tap_ok(!left, "with the last the places are as new (%u are not)", left);
 }
@@ -199,14 +199,14 @@ static void test_long_life(void)
 	for (unsigned int n = 1; n < 100000; n++) {
 		load(n, launching, sizeof(launching));
 		lost += !found(n) || !found(0);
-		module_gone(module(n));
+		module_unloaded(module(n));
 		wrong += found(n);
 	}
 	tap_ok(!lost && !wrong, "100000 modules one after the other (%u lost, %u wrong)", lost,
 	       wrong);
 	tap_ok(atomic_load(&module_nr_launching) == 1 && !atomic_load(&too_many),
 	       "there were not too many of them");
-	module_gone(module(0));
+	module_unloaded(module(0));
 }
 
 static void test_full(void)
@@ -224,7 +224,7 @@ static void test_full(void)
 	tap_ok(!missed, "twice as many modules as places: none is missed (%u)", missed);
 	tap_ok(found(100000), "any other may be one of them");
 	for (unsigned int n = 1; n <= 2 * MODULE_TABLE_SIZE; n++)
-		module_gone(module(n));
+		module_unloaded(module(n));
 	tap_ok(found(1), "also when they went, for which was which is not known");
 }
 
@@ -260,7 +260,7 @@ static void test_fork(void)
 	tap_ok(pid > 0 && !fork_waited, "a fork does not wait while an image is read");
 	tap_ok(waitpid(pid, &status, 0) == pid && !status, "the child reads images of its own");
 	tap_ok(found(1), "and the parent's is read to its end");
-	module_gone(module(1));
+	module_unloaded(module(1));
 }
 
 int main(void)

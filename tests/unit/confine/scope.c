@@ -10,7 +10,7 @@
 #include "tests/tap.h"
 
 static struct gpupart *gp;
-static struct control_gpu shared;
+static struct state_gpu shared;
 static struct gpupart_gpu gpu = { .shared = &shared };
 static atomic_bool stop;
 
@@ -85,7 +85,7 @@ static void table(void)
 	for (unsigned int n = 0; n < nr; n++) {
 		bad += add(n) != 0;
 		if (n >= kept + 50)
-			scope_gone(&gpu, &gpu.streams, 0x1000 + n - 50, NULL, NULL);
+			scope_destroyed(&gpu, &gpu.streams, 0x1000 + n - 50, NULL, NULL);
 	}
 	for (unsigned int n = 0; n < nr; n++) {
 		const struct scope_entry *entry =
@@ -102,7 +102,7 @@ static void table(void)
 	tap_ok(not_never() < 300, "places that were used make no search long: %u of %u",
 	       not_never(), SCOPE_TABLE_SIZE);
 	for (unsigned int n = 0; n < nr; n++)
-		scope_gone(&gpu, &gpu.streams, 0x1000 + n, NULL, NULL);
+		scope_destroyed(&gpu, &gpu.streams, 0x1000 + n, NULL, NULL);
 	tap_ok(!not_never() && !atomic_load(&gpu.streams.nr), "all gone: an empty table");
 }
 
@@ -123,13 +123,13 @@ static void entry_reused(void)
 	found = scope_find(&gpu.streams, mine);
 	tap_ok(!bad && found && scope_entry_read(found, mine, 2, &allow) &&
 	       allow.tmd_bits[0] == set.allowed[0], "a stream's set is read");
-	scope_gone(&gpu, &gpu.streams, 1, NULL, NULL);
+	scope_destroyed(&gpu, &gpu.streams, 1, NULL, NULL);
 	tap_ok(!scope_entry_read(found, mine, 2, &allow), "one that went is none");
 	bad = scope_add(gp, &gpu, &gpu.streams, "streams", &id, 2, NULL, other, &set);
 	tap_ok(!bad && scope_find(&gpu.streams, other) == found &&
 	       scope_entry_read(found, other, 2, &allow), "another stream has its place");
 	tap_ok(!scope_entry_read(found, mine, 2, &allow), "and none launches with its set");
-	scope_gone(&gpu, &gpu.streams, 2, NULL, NULL);
+	scope_destroyed(&gpu, &gpu.streams, 2, NULL, NULL);
 }
 
 int main(void)

@@ -111,7 +111,7 @@ static const char *tell_resource(uint32_t size)
 	struct resource_params params = { .size = size };
 
 	seen[0] = 0;
-	callback(NULL, DRIVER_DOMAIN_RESOURCE, DRIVER_CTX_GOES, &params);
+	callback(NULL, DRIVER_DOMAIN_RESOURCE, DRIVER_CTX_DESTROYED, &params);
 	return seen;
 }
 

@@ -161,7 +161,7 @@ static void told(void)
 	tap_ok((nr = launches(made, 0, "a made one")) == 1, "CUDA is asked at the first (%u)", nr);
 	current_ctx = NULL;
 	tap_ok(driver_gpu_of_launch(made) == &on[0], "known where none is current");
-	tell(DRIVER_CTX_GOES, made);
+	tell(DRIVER_CTX_DESTROYED, made);
 	tap_ok(!driver_gpu_of_launch(made), "gone, it is not known any more");
 	tell(DRIVER_CTX_MADE, made);
 	tap_ok((nr = launches(made, 1, "another at its address")) == 1, "asked once (%u)", nr);

@@ -75,7 +75,7 @@ static bool look(pid_t dead, bool alone)
 	uint64_t used = 0, ours = 0;
 	bool good = true;
 
-	if (ledger_look(geteuid(), tenant, &view))
+	if (ledger_read(geteuid(), tenant, &view))
 		return false;
 	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
 		if (strcmp(view->gpus[gpu].pci, GPU))
@@ -133,7 +133,7 @@ int main(void)
 	tap_ok(!wrong_all, "both are killed: what is left is ours, exactly (wrong: %d)", wrong_all);
 	tap_ok(!wrong_quota, "and all the rest can be had, and no more (wrong: %d)", wrong_quota);
 	ledger_leave(ledger, true);
-	snprintf(path, sizeof(path), CONTROL_ROOT "/gpupart-%u/mem-%s", geteuid(), tenant);
+	snprintf(path, sizeof(path), STATE_DIR_ROOT "/gpupart-%u/mem-%s", geteuid(), tenant);
 	tap_ok(access(path, F_OK), "no file is left");
 	return tap_done();
 }

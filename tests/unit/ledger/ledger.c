@@ -29,7 +29,7 @@ static char tenant[LEDGER_NAME_LEN], path[200];
 static void name_tenant(const char *what)
 {
 	snprintf(tenant, sizeof(tenant), "test-%s-%d", what, getpid());
-	snprintf(path, sizeof(path), CONTROL_ROOT "/gpupart-%u/mem-%s", geteuid(), tenant);
+	snprintf(path, sizeof(path), STATE_DIR_ROOT "/gpupart-%u/mem-%s", geteuid(), tenant);
 }
 
 static struct ledger *join(void)
@@ -49,7 +49,7 @@ static uint64_t seen(const char *pci, unsigned int *nr)
 	uint64_t used = 0;
 
 	*nr = 0;
-	if (ledger_look(geteuid(), tenant, &view))
+	if (ledger_read(geteuid(), tenant, &view))
 		return UINT64_MAX;
 	*nr = view->nr_processes;
 	for (unsigned int i = 0; i < view->nr_gpus; i++)
@@ -96,12 +96,13 @@ static void test_names(void)
 {
 	struct ledger *ledger;
 
-	tap_ok(control_name_good("a") && control_name_good("A_9.b-c") &&
-	       control_name_good("123-4592be-effffffc"), "names that are good");
-	tap_ok(!control_name_good("") && !control_name_good("-a") && !control_name_good("a\n") &&
-	       !control_name_good("a/b") && !control_name_good("a b") &&
-	       !control_name_good("0123456789012345678901234567890123456789"
-				 "012345678901234567890123"),
+	tap_ok(state_dir_name_valid("a") && state_dir_name_valid("A_9.b-c") &&
+	       state_dir_name_valid("123-4592be-effffffc"), "names that are good");
+	tap_ok(!state_dir_name_valid("") && !state_dir_name_valid("-a") &&
+		       !state_dir_name_valid("a\n") && !state_dir_name_valid("a/b") &&
+		       !state_dir_name_valid("a b") &&
+		       !state_dir_name_valid("0123456789012345678901234567890123456789"
+					     "012345678901234567890123"),
 	       "names that are none");
 	tap_ok(ledger_join("../x", &ledger) == -EINVAL, "such a name is refused");
 }
@@ -529,7 +530,7 @@ static void test_outside(void)
 	int gpu;
 
 	name_tenant("outside");
-	tap_ok(ledger_look(geteuid(), tenant, &view) == -ENOENT &&
+	tap_ok(ledger_read(geteuid(), tenant, &view) == -ENOENT &&
 	       ledger_set_quota_of(tenant, GPU, 5, false, NULL) == -ENOENT && access(path, F_OK),
 	       "a tenant that is not there is not made by looking");
 	tap_ok(!ledger_set_quota_of(tenant, GPU, 5, true, &before) && !before &&
@@ -544,7 +545,7 @@ static void test_outside(void)
 	for (unsigned int i = 0; i < nr && i < 64; i++)
 		listed |= !strcmp(names[i], tenant);
 	tap_ok(listed, "it is listed");
-	tap_ok(!ledger_look(geteuid(), tenant, &view) && view->nr_gpus == 1 &&
+	tap_ok(!ledger_read(geteuid(), tenant, &view) && view->nr_gpus == 1 &&
 	       !strcmp(view->gpus[0].pci, GPU) && view->gpus[0].quota == 20 &&
 	       view->gpus[0].used == 11 && view->nr_processes == 1 &&
 	       view->processes[0].pid == getpid() && view->processes[0].inner == getpid() &&
@@ -577,7 +578,7 @@ static void test_race(void)
 			bool found = false;
 
 			if (!ledger || ledger_charge(ledger, ledger_gpu(ledger, GPU), 1) ||
-			    ledger_look(geteuid(), tenant, &view))
+			    ledger_read(geteuid(), tenant, &view))
 				_exit(1);
 			for (unsigned int p = 0; p < view->nr_processes; p++)
 				found |= view->processes[p].pid == getpid();
@@ -623,7 +624,7 @@ static bool in_namespace(int to, int from)
 
 	good = good && seen(GPU, &nr) == 15 && nr == 2 &&
 	       ledger_used(own, ledger_gpu(own, GPU)) == 15 &&
-	       !ledger_look(geteuid(), tenant, &view);
+	       !ledger_read(geteuid(), tenant, &view);
 	for (unsigned int i = 0; good && i < view->nr_processes; i++)
 		good = view->processes[i].pid == (view->processes[i].used[0] == 5);
 	send_byte(from);
@@ -666,7 +667,7 @@ static void test_namespaces(void)
 		goto leave;
 	}
 	tap_ok(seen(GPU, &nr) == 15 && nr == 2, "a process of another pid namespace counts");
-	if (!ledger_look(geteuid(), tenant, &view)) {
+	if (!ledger_read(geteuid(), tenant, &view)) {
 		for (unsigned int i = 0; i < view->nr_processes; i++)
 			if (view->processes[i].used[0] == 5) {
 				outer = view->processes[i].pid;
@@ -699,7 +700,7 @@ static bool both_say(int looking, int joining)
 {
 	struct ledger *ledger = NULL;
 	struct ledger_view *view = NULL;
-	int look = ledger_look(geteuid(), tenant, &view);
+	int look = ledger_read(geteuid(), tenant, &view);
 	int joined = ledger_join(tenant, &ledger);
 
 	if (!look)
@@ -714,7 +715,7 @@ static bool both_say(int looking, int joining)
 static void test_files_that_lie(void)
 {
 	struct ledger_header header = { 0 };
-	char target[] = CONTROL_ROOT "/gpupart-test-XXXXXX";
+	char target[] = STATE_DIR_ROOT "/gpupart-test-XXXXXX";
 	int fd = mkstemp(target);
 	struct stat st;
 
@@ -801,7 +802,7 @@ static void test_claims(void)
 	ledger = join();
 	gpu = ledger_gpu(ledger, GPU);
 	ledger_set_quota(ledger, gpu, 1000, NULL);
-	slot.pid_namespace = control_pid_namespace() + 1;
+	slot.pid_namespace = state_dir_pid_namespace() + 1;
 	atomic_init(&slot.pid, 1);
 	atomic_init(&slot.gpus[gpu].used, 5000);
 	fd = open(path, O_RDWR | O_CLOEXEC);
@@ -822,7 +823,7 @@ static void test_claims(void)
  */
 static void test_lives(void)
 {
-	uint64_t own = control_pid_namespace(), start = control_process_start(getpid());
+	uint64_t own = state_dir_pid_namespace(), start = state_dir_process_start(getpid());
 	struct ledger_slot slot = { .start = start, .pid_namespace = own };
 	struct ledger *ledger;
 	pid_t pid = fork();
@@ -919,13 +920,13 @@ static void test_folder(void)
 	pid = fork();
 	if (!pid) {
 		/* Another process was first. */
-		if (mkdir(CONTROL_ROOT "/gpupart-4243", 0777) || setuid(4243))
+		if (mkdir(STATE_DIR_ROOT "/gpupart-4243", 0777) || setuid(4243))
 			_exit(2);
 		_exit(!(ledger_join(tenant, &ledger) == -EPERM &&
-			ledger_look(4243, tenant, &view) == -EPERM));
+			ledger_read(4243, tenant, &view) == -EPERM));
 	}
 	tap_ok(exited(pid), "a folder that is another's is not trusted");
-	rmdir(CONTROL_ROOT "/gpupart-4243");
+	rmdir(STATE_DIR_ROOT "/gpupart-4243");
 }
 
 /* ------------------------------------------------------------------- a full /dev/shm */
@@ -935,7 +936,7 @@ static void test_folder(void)
 /* Fills all but @left pages of /dev/shm. */
 static bool fill_shm(int left)
 {
-	int fd = open(CONTROL_ROOT "/fill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int fd = open(STATE_DIR_ROOT "/fill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	static char page[4096];
 	off_t size = 0;
 
@@ -958,7 +959,7 @@ static int in_full_shm(void)
 	for (int i = 0; i < 20; i++)
 		if (!join())
 			return 2;
-	if (unlink(CONTROL_ROOT "/fill") || unlink(path) || !fill_shm(2))
+	if (unlink(STATE_DIR_ROOT "/fill") || unlink(path) || !fill_shm(2))
 		return 3;
 	return ledger_set_quota_of(tenant, GPU, 1000, true, &before) == -ENOSPC ? 0 : 4;
 }

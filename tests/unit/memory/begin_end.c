@@ -4,7 +4,7 @@
  * their allocations, and pools that belong to no GPU.
  */
 #include <unistd.h>
-#include "lib/memory/calls_begin_end.c"
+#include "lib/memory/intercept.c"
 #include "tests/tap.h"
 
 #define MIB	(1ull << 20)

@@ -167,7 +167,7 @@ static void test_own_name(void)
 	}
 	tap_ok(waitpid(pid, &wstatus, 0) == pid && !wstatus,
 	       "without a name a process is a tenant of its own");
-	snprintf(path, sizeof(path), CONTROL_ROOT "/gpupart-%u/mem-%d-*", geteuid(), pid);
+	snprintf(path, sizeof(path), STATE_DIR_ROOT "/gpupart-%u/mem-%d-*", geteuid(), pid);
 	tap_ok(glob(path, 0, NULL, &found) == GLOB_NOMATCH, "and takes its file along");
 }
 
@@ -190,14 +190,15 @@ static void test_sizes(void)
 		{ "0.25K", 256 },
 	};
 	static const char *const bad[][2] = {
-		{ "", "not a size" }, { "G", "not a size" }, { "-1", "not a size" }, { " 1", "not a size" },
-		{ ".5G", "not a size" }, { "5X", "unknown unit" }, { "5 G", "unknown unit" },
-		{ "5GiBs", "unknown unit" },
-		{ "5.G", "unknown unit" }, { "5Gi", "unknown unit" }, { "0x10", "unknown unit" },
-		{ "1.5", "fraction" },
-		{ "1.5B", "fraction" }, { "0", "0 bytes" }, { "0.0G", "0 bytes" },
-		{ "1048577T", "too large" }, { "1048576.5T", "too large" },
-		{ "99999999999999999999999", "too much" },
+		{ "", "not a size" },	       { "G", "not a size" },
+		{ "-1", "not a size" },	       { " 1", "not a size" },
+		{ ".5G", "not a size" },       { "5X", "unknown unit" },
+		{ "5 G", "unknown unit" },     { "5GiBs", "unknown unit" },
+		{ "5.G", "unknown unit" },     { "5Gi", "unknown unit" },
+		{ "0x10", "unknown unit" },    { "1.5", "fraction" },
+		{ "1.5B", "fraction" },	       { "0", "0 bytes" },
+		{ "0.0G", "0 bytes" },	       { "1048577T", "too large" },
+		{ "1048576.5T", "too large" }, { "99999999999999999999999", "too much" },
 	};
 	uint64_t bytes;
 

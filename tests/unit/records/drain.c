@@ -87,35 +87,35 @@ static void inside(void)
 {
 	struct launched l;
 
-	control_launch_begins();
+	state_launch_begin();
 	drain();
 	tap_ok(drained() == 0, "a thread is in the launch callback");
-	control_count(CONTROL_CONFINED);
+	state_count(STATE_CONFINED);
 	l = launch(&streams[0]);
 	tap_ok(drained() == 0, "its launch has a number");
-	control_launch_ends();
+	state_launch_end();
 	tap_ok(drained() == 0, "the thread has left: its launch is outstanding");
 	end(l);
 	tap_ok(drained() == 1, "and has ended");
-	control_launch_begins();
+	state_launch_begin();
 	drain();
 	tap_ok(drained() == 0, "it is in the callback again");
-	control_count(CONTROL_CONFINED);
-	control_launch_ends();
-	control_launch_begins();
+	state_count(STATE_CONFINED);
+	state_launch_end();
+	state_launch_begin();
 	tap_ok(drained() == 0, "and in the next one: so it may be in the same");
-	control_count(CONTROL_CONFINED);
+	state_count(STATE_CONFINED);
 	tap_ok(drained() == 1, "it has read its set twice: one of the launches is over");
-	control_launch_ends();
-	control_graph_begins();
+	state_launch_end();
+	state_graph_begin();
 	drain();
 	tap_ok(drained() == 0, "a thread launches a graph");
-	control_graph_ends();
-	control_graph_begins();
+	state_graph_end();
+	state_graph_begin();
 	tap_ok(drained() == 1, "and then another one");
 	drain();
 	tap_ok(drained() == 0, "which counts for the next change");
-	control_graph_ends();
+	state_graph_end();
 	tap_ok(drained() == 1, "it has left that, too");
 }
 
@@ -123,17 +123,17 @@ static struct launched launched;
 
 static void launch_stored(void)
 {
-	control_count(CONTROL_CONFINED);
+	state_count(STATE_CONFINED);
 	launched = launch(&streams[0]);
 }
 
 static void unfenced(void)
 {
-	stored = control_launch_begins;
+	stored = state_launch_begin;
 	fence = 1;
 	drain();
 	tap_ok(drained() == 0, "a thread is in the launch callback, which a fence shows");
-	control_launch_ends();
+	state_launch_end();
 	tap_ok(drained() == 1, "it has left");
 	stored = launch_stored;
 	fence = 4;
@@ -148,17 +148,17 @@ static void unfenced(void)
  */
 static void marks(void)
 {
-	control_graph_begins();
-	control_graph_ends();
-	control_lane->graphs--;
-	control_graph_begins();
+	state_graph_begin();
+	state_graph_end();
+	state_lane->graphs--;
+	state_graph_begin();
 	drain();
 	tap_ok(drained() == 0, "a mark that was lost: a thread that launches a graph is seen");
-	control_graph_ends();
+	state_graph_end();
 	tap_ok(drained() == 1, "and that it has left");
-	control_graph_begins();
-	control_lane->graphs--;
-	control_graph_ends();
+	state_graph_begin();
+	state_lane->graphs--;
+	state_graph_end();
 	drain();
 	tap_ok(drained() == 1, "also if its begin was lost");
 }
@@ -169,7 +169,7 @@ static void loose(void)
 
 	drain();
 	tap_ok(drained() == 0, "a launch is outstanding");
-	control_count(CONTROL_WIDENED_COOPERATIVE);
+	state_count(STATE_WIDENED_COOPERATIVE);
 	b = launch(&streams[1]);
 	end(a);
 	tap_ok(drained() == 0, "it has ended, and one with more TPCs is outstanding");
@@ -177,7 +177,7 @@ static void loose(void)
 	tap_ok(drained() == 1, "that has ended, too");
 	drain();
 	tap_ok(drained() == 1, "it was before the next change");
-	control_count(CONTROL_GRAPH_STALE);
+	state_count(STATE_GRAPH_STALE);
 	b = launch(&streams[1]);
 	tap_ok(drained() == 0, "a graph with an old set is like a launch from before");
 	end(b);
@@ -206,7 +206,7 @@ static void unknown(void)
 		streams[i].ctx = (void *)0x7040;
 	records_context(records, &cuda, streams[0].ctx);
 	tap_ok(drained() == 1, "its memory is used again: nothing writes it any more");
-	control_count(CONTROL_DEVICE_LAUNCHES);
+	state_count(STATE_DEVICE_LAUNCHES);
 	tap_ok(is_unknown("kernels that launch kernels"), "a kernel launches kernels: unknown");
 }
 
@@ -226,8 +226,8 @@ static void more_unknown(void)
 
 static void *take_lane(void *all)
 {
-	control_launch_begins();
-	control_launch_ends();
+	state_launch_begin();
+	state_launch_end();
 	pthread_barrier_wait(all);
 	pthread_barrier_wait(all);
 	return NULL;
@@ -265,16 +265,16 @@ static void *launch_all_the_time(void *unused)
 	for (unsigned int i = 0; !atomic_load(&over); i++) {
 		struct launched *l = &behind[i % NR_BEHIND];
 
-		control_launch_begins();
+		state_launch_begin();
 		had[i % NR_BEHIND] = atomic_load_explicit(&set, memory_order_relaxed);
-		control_count(CONTROL_CONFINED);
+		state_count(STATE_CONFINED);
 		if (l->cell) {
 			/* Before its end is seen: the next launch is not older than this one. */
 			atomic_store(&oldest, had[(i + 1) % NR_BEHIND]);
 			end(*l);
 		}
 		*l = launch(&streams[0]);
-		control_launch_ends();
+		state_launch_end();
 	}
 	return unused;
 }

@@ -7,7 +7,7 @@
 #define SPAN	20000
 #define NR	400
 
-static struct control_records totals;
+static struct state_records totals;
 static unsigned int seed;
 
 static unsigned int random_below(unsigned int n)
@@ -55,7 +55,7 @@ static bool agrees(const struct interval *list, bool exact)
 		}
 		if (list[i].end > list[i].begin)
 			records_add(&totals, list[i].begin, list[i].end);
-		if (totals.nr_gaps > CONTROL_NR_GAPS || totals.busy_ns > sum ||
+		if (totals.nr_gaps > STATE_NR_GAPS || totals.busy_ns > sum ||
 		    totals.busy_ns + totals.late_ns < sum ||
 		    (exact && (totals.late_ns || totals.busy_ns != sum))) {
 			printf("# interval %d: %lu + %lu late, oracle %lu\n", i, totals.busy_ns,
@@ -91,14 +91,14 @@ static void union_against_oracle(void)
 	}
 }
 
-static struct control_ring rings[2];
+static struct state_ring rings[2];
 
 /* A CPU counter of 1 GHz that is 1000 ns behind the GPU's clock. */
 static void clear(void)
 {
 	memset(&totals, 0, sizeof(totals));
 	memset(rings, 0, sizeof(rings));
-	totals.clock = (struct control_clock){ .scale = 1ull << 32, .offset = 1000 };
+	totals.clock = (struct state_clock){ .scale = 1ull << 32, .offset = 1000 };
 }
 
 static void ended(unsigned int ring, uint64_t function, uint64_t submitted, uint64_t time)
@@ -107,9 +107,9 @@ static void ended(unsigned int ring, uint64_t function, uint64_t submitted, uint
 			   &(struct records_entry){ time, submitted, function });
 }
 
-static const struct control_function *function(uint64_t key)
+static const struct state_function *function(uint64_t key)
 {
-	for (int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
+	for (int i = 0; i < STATE_NR_FUNCTIONS; i++)
 		if (totals.functions[i].key == key)
 			return &totals.functions[i];
 	return NULL;
@@ -124,7 +124,7 @@ static bool sums(uint64_t busy, uint64_t kernels)
 
 static void times(void)
 {
-	const struct control_function *f;
+	const struct state_function *f;
 
 	clear();
 	ended(0, 0x2000, 5000, 6500);
@@ -157,7 +157,7 @@ static void seen_late(void)
 {
 	static struct records_cell cells[4];
 	static struct records_note notes[4];
-	static struct control_ring shown;
+	static struct state_ring shown;
 	struct records_ring ring = { .issued = 6, .mask = 3, .cells = cells, .notes = notes,
 				     .shown = &shown, .first = 3 };
 	uint64_t second, now;
@@ -193,13 +193,13 @@ static void many_functions(void)
 		t += i % 10 ? 1000 : 1000000;
 		ended(0, key, 0x10, t);
 	}
-	for (int i = 0; i < CONTROL_NR_FUNCTIONS; i++)
+	for (int i = 0; i < STATE_NR_FUNCTIONS; i++)
 		nr += totals.functions[i].key != 0;
 	for (int i = 0; i < 40; i += 10)
 		if (function(0x8000 + i * 16))
 			heavy += function(0x8000 + i * 16)->ns;
 	/* The very first launch is submitted long before. */
-	tap_ok(nr == CONTROL_NR_FUNCTIONS && heavy >= 400000000 && heavy <= 401000000,
+	tap_ok(nr == STATE_NR_FUNCTIONS && heavy >= 400000000 && heavy <= 401000000,
 	       "of 3604 functions 64 are there, and the 4 with the most time are whole: %lu ns",
 	       heavy);
 }

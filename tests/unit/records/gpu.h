@@ -20,7 +20,7 @@
 
 static struct gpupart *gp;
 static struct tmd_map map;
-static struct control_gpu *gpu;
+static struct state_gpu *gpu;
 static struct records *records;
 static int refuses_registered;	/* the driver's result for memory registration */
 static void *registered[64];
@@ -83,7 +83,7 @@ static bool start(void)
 	return !gpupart_open(&gp) &&
 	       !gpupart_topology_open(gp, "tests/data/gh100-h200-b/capture.txt", NULL, &topo) &&
 	       !tmd_map_build(gp, topo, layout_v04_00(), NULL, &map) &&
-	       (gpu = control_add_gpu(&info, 1)) && !records_start(gp, gpu, &map, &records);
+	       (gpu = state_add_gpu(&info, 1)) && !records_start(gp, gpu, &map, &records);
 }
 
 /* As the driver builds it: the driver uses slot 0. */

@@ -32,7 +32,7 @@ static bool begins_without;	/* it has no context until a command creates one */
 static struct launched waiting[64];
 static unsigned int nr_waiting;
 
-static void lie(struct control_records *shown, unsigned int seed)
+static void lie(struct state_records *shown, unsigned int seed)
 {
 	unsigned char *bytes = (unsigned char *)shown;
 	uint64_t *words = (uint64_t *)shown;
@@ -49,7 +49,7 @@ static void lie(struct control_records *shown, unsigned int seed)
 	/* All of a million launches in each ring have ended, or as many as possible. */
 	for (int i = 0; seed % 5 == 0 && i < RECORDS_NR_CELLS; i++)
 		records->section->cells[i].payload = 0x40000000;
-	for (int i = 0; seed % 5 == 0 && i < CONTROL_NR_RINGS; i++) {
+	for (int i = 0; seed % 5 == 0 && i < STATE_NR_RINGS; i++) {
 		shown->rings[i].issued = seed % 10 ? 1000000 : UINT64_MAX;
 		shown->rings[i].folded = records_base(i);
 	}
@@ -84,8 +84,8 @@ static void other_does(char what, struct stream *s)
 		}
 	case 't': case 'T':
 		snprintf(path, sizeof(path), "/dev/shm/gpupart-%u/%d.%llx%s", geteuid(), getpid(),
-			 (unsigned long long)control_pid_namespace(),
-			 what == 't' ? CONTROL_RECORDS : "");
+			 (unsigned long long)state_dir_pid_namespace(),
+			 what == 't' ? STATE_RECORDS : "");
 		if (truncate(path, what == 't' ? RECORDS_HEAD + 100000 : 5000))
 			_exit(4);
 	}
@@ -383,8 +383,8 @@ static void killed(void)
 		return;
 	for (int i = 0; i < 2; i++) {
 		snprintf(path[i], sizeof(path[i]), "/dev/shm/gpupart-%u/%d.%llx%s", geteuid(),
-			 stays.pid, (unsigned long long)control_pid_namespace(),
-			 i ? CONTROL_RECORDS : "");
+			 stays.pid, (unsigned long long)state_dir_pid_namespace(),
+			 i ? STATE_RECORDS : "");
 		before[i] = hash_of(path[i]);
 	}
 	for (int i = 0; i < NR_KILLS; i++) {

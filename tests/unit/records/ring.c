@@ -398,7 +398,7 @@ static void two_at_once(void)
 
 	s->ctx = CTX(0);
 	end(launch(s));
-	for (int i = 0; i < CONTROL_NR_RINGS; i++)
+	for (int i = 0; i < STATE_NR_RINGS; i++)
 		if (records->rings[i].ctx)
 			atomic_store(&records->rings[i].busy, 1);
 	tap_ok(!launch(s).cell && !launch(s).cell && reads(1, 1, 0, 2, 2),

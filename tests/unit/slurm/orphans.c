@@ -16,7 +16,7 @@
 #include "cli/util/process.c"
 #include "cli/mps/mps_daemon.c"
 #include "slurm/orphans.c"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "tests/tap.h"
 
 #define UID	54323	/* uid of the job */

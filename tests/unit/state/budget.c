@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/ledger/file.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "tests/tap.h"
 
 #define UID 54322
@@ -59,7 +59,7 @@ int __wrap_openat(int dir, const char *file, int flags, ...)
 /* A state page of process @pid, kept open for writing so that it is not removed. */
 static int put_block(int pid, uint64_t name_space, uint64_t start, const char *name)
 {
-	struct control_block *block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	struct state_page *block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
 	char file[128];
 	int fd;
 
@@ -68,7 +68,7 @@ static int put_block(int pid, uint64_t name_space, uint64_t start, const char *n
 	if (fd < 0 || !block)
 		_exit(1);
 	memset(block, 0, sizeof(*block));
-	shared_init(&block->header, CONTROL_LAYOUT, sizeof(*block));
+	shared_init(&block->header, STATE_LAYOUT, sizeof(*block));
 	block->header.pid = pid;
 	block->header.start = start;
 	block->header.pid_namespace = name_space;
@@ -98,7 +98,7 @@ static int many_files(void *arg)
 	map_much();
 	for (int i = 0; i < NR_FILES; i++)
 		put_block(1, i + 1, 1, "attack");
-	put_block(1, control_pid_namespace(), 1, "attack");
+	put_block(1, state_dir_pid_namespace(), 1, "attack");
 	if (write(*(int *)arg, "x", 1) == 1)
 		pause();
 	return 0;
@@ -122,7 +122,7 @@ static int many_sharers(void *arg)
 	for (int i = 0; i < NR_SHARERS; i++) {
 		int pid = clone(sleeps, stacks[i] + sizeof(stacks[i]), CLONE_VM | SIGCHLD, NULL);
 
-		put_block(pid, control_pid_namespace(), i % 2 ? control_process_start(pid) : 1,
+		put_block(pid, state_dir_pid_namespace(), i % 2 ? state_dir_process_start(pid) : 1,
 			  i % 2 ? "sharer" : "liar");
 	}
 	if (write(*(int *)arg, "x", 1) == 1)
@@ -136,7 +136,7 @@ static int too_many(void *arg)
 	int fd;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (int i = 0; i < CONTROL_MAX_FILES + 100; i++) {
+	for (int i = 0; i < STATE_DIR_MAX_FILES + 100; i++) {
 		snprintf(file, sizeof(file), "%s/%d.1", folder, i + 1);
 		fd = open(file, O_RDWR | O_CREAT, 0600);
 		if (fd < 0 || close(fd))
@@ -384,9 +384,9 @@ int main(void)
 		end(pid);
 	}
 	pid = begin(too_many, false);
-	if (tap_ok(pid > 0, "a folder of %d files", CONTROL_MAX_FILES + 100)) {
+	if (tap_ok(pid > 0, "a folder of %d files", STATE_DIR_MAX_FILES + 100)) {
 		seen = look("");
-		tap_ok(nr_files <= CONTROL_MAX_FILES, "%u are opened", nr_files);
+		tap_ok(nr_files <= STATE_DIR_MAX_FILES, "%u are opened", nr_files);
 		tap_ok(seen.rest == 1 && !seen.claims,
 		       "the list says that the user has more, and claims no TPCs for it");
 		seen = look("");

@@ -74,9 +74,9 @@ static bool refused(void)
 
 static bool node_gives(unsigned int uid)
 {
-	struct node_limit limit;
+	struct grant_limit limit;
 
-	return node_limit(uid, NULL, NULL, &limit);
+	return grant_limit(uid, NULL, NULL, &limit);
 }
 
 static int note(const char *id)
@@ -136,7 +136,7 @@ static void test_ids(void)
 {
 	struct gpupart_grant grant;
 
-	tap_ok(!node_is_id(NULL) && !node_get(NULL, &grant), "no id is none");
+	tap_ok(!grant_is_id(NULL) && !grant_get(NULL, &grant), "no id is none");
 	tap_ok(gpupart_grant_drop(gp, NULL) == -EINVAL && says("grant ''"), "none is dropped");
 	tap_ok(gpupart_grant_drop(gp, "5") == -EINVAL && says("grant 5 "), "nor a user's");
 	tap_ok(!gpupart_grant_drop(gp, "0-77"), "one that is not there is no error");

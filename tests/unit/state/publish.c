@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "lib/confine/scope.h"
 #include "lib/core/state_dir.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "tests/tap.h"
 
 ssize_t __real_pwrite(int fd, const void *data, size_t len, off_t at);
@@ -29,7 +29,7 @@ static bool has_name(void)
 	char path[96];
 
 	snprintf(path, sizeof(path), "/dev/shm/gpupart-%u/%d.%llx", geteuid(), getpid(),
-		 (unsigned long long)control_pid_namespace());
+		 (unsigned long long)state_dir_pid_namespace());
 	return !access(path, F_OK);
 }
 
@@ -38,7 +38,7 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at)
 	ssize_t written = __real_pwrite(fd, data, len, at);
 	struct timespec until;
 
-	if (len != sizeof(struct control_block))
+	if (len != sizeof(struct state_page))
 		return written;
 	named = has_name();
 	clock_gettime(CLOCK_REALTIME, &until);
@@ -59,7 +59,7 @@ static const struct gpupart_tpcset four = { { 0xf } };
 
 static void give_sticky(void)
 {
-	accepted = !scope_sticky_set(NULL, &gpu, &four);
+	accepted = !scope_thread_set_set(NULL, &gpu, &four);
 }
 
 static void give_next(void)
@@ -105,7 +105,7 @@ static void try(const char *what, void (*give)(void), unsigned char used, bool l
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		gpu.shared = control_add_gpu(&info, 1);
+		gpu.shared = state_add_gpu(&info, 1);
 		gpu.driver.map.nr_tpcs = 66;
 		for (int i = 0; i < 66; i++)
 			gpu.driver.map.bit_of_tpc[i] = i;

@@ -19,7 +19,7 @@
 #define PAGE	 65536	/* a multiple of any page size */
 
 static struct gpupart *gp;
-static struct control_gpu in_block;
+static struct state_gpu in_block;
 static struct gpupart_gpu gpu = { .shared = &in_block };
 static struct gpupart_tpcset sets[NR_SETS];
 static struct tmd_allow allows[NR_SETS];

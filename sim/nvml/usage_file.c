@@ -12,7 +12,7 @@ static const char *const kinds[NR_TOLD_KINDS] = { "compute", "graphics", "mps" }
 
 static bool read_process(const char *line, unsigned int gpu, struct told *told)
 {
-	struct told_process *process = &told->processes[told->nr];
+	struct usage_process *process = &told->processes[told->nr];
 	char kind[16], used[32], rest;
 	unsigned int of, k = 0;
 	char *end;
@@ -28,7 +28,7 @@ static bool read_process(const char *line, unsigned int gpu, struct told *told)
 		if (*end)
 			return false;
 	}
-	if (of == gpu && k < NR_TOLD_KINDS && told->nr < TOLD_MAX - 1)
+	if (of == gpu && k < NR_TOLD_KINDS && told->nr < USAGE_MAX_PROCESSES - 1)
 		told->nr++;
 	return k < NR_TOLD_KINDS;
 }
@@ -49,7 +49,7 @@ static bool read_memory(const char *line, unsigned int gpu, struct told *told)
 	return true;
 }
 
-nvmlReturn_t told_read(unsigned int gpu, struct told *told)
+nvmlReturn_t usage_read(unsigned int gpu, struct told *told)
 {
 	const char *path = sim_faults()->nvml;
 	FILE *file = path ? fopen(path, "re") : NULL;
@@ -60,7 +60,7 @@ nvmlReturn_t told_read(unsigned int gpu, struct told *told)
 	told->total = sim_faults()->memory;
 	told->reserved = told->used = 0;
 	if (path && !file) {
-		sim_say("GPUPART_SIM_FAULTS: nvml=%s cannot be read", path);
+		sim_print("GPUPART_SIM_FAULTS: nvml=%s cannot be read", path);
 		return NVML_ERROR_UNKNOWN;
 	}
 	while (file && rc == NVML_SUCCESS && fgets(line, sizeof(line), file)) {
@@ -68,7 +68,7 @@ nvmlReturn_t told_read(unsigned int gpu, struct told *told)
 		    read_process(line, gpu, told))
 			continue;
 		line[strcspn(line, "\n")] = 0;
-		sim_say("GPUPART_SIM_FAULTS: nvml=%s: '%s' is not a valid line", path, line);
+		sim_print("GPUPART_SIM_FAULTS: nvml=%s: '%s' is not a valid line", path, line);
 		rc = NVML_ERROR_UNKNOWN;
 	}
 	if (file)

@@ -11,19 +11,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "lib/core/fsize.h"
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 
 /* Whole pages, for every page size up to 64 KiB. */
-#define CONTROL_PAGE	65536
-#define CONTROL_SIZE	\
-	((sizeof(struct control_block) + CONTROL_PAGE - 1) / CONTROL_PAGE * CONTROL_PAGE)
+#define STATE_PAGE	65536
+#define STATE_SIZE	\
+	((sizeof(struct state_page) + STATE_PAGE - 1) / STATE_PAGE * STATE_PAGE)
 
 /* The counters of one thread. A damaged page can hold any value; this bound keeps sums positive. */
 #define MAX_COUNT	(1ull << 48)
 
 /* Used until something must be kept, and if memory is short; it is never published. */
-static struct control_block unseen;
-struct control_block *control_self = &unseen;
+static struct state_page unseen;
+struct state_page *state_page_own = &unseen;
 static pthread_once_t place_once = PTHREAD_ONCE_INIT;
 
 /* The file that is mapped over the state page; pid 0: none. */
@@ -39,40 +39,40 @@ static _Atomic uint64_t lanes_taken = 1;	/* lane 0 belongs to no thread */
 static pthread_once_t lane_once = PTHREAD_ONCE_INIT;
 static pthread_key_t lane_key;
 static bool lane_key_made;
-_Thread_local struct control_lane *control_lane;
+_Thread_local struct state_lane *state_lane;
 
-_Static_assert(CONTROL_NR_LANES == 64, "lanes_taken has a bit for each lane");
+_Static_assert(STATE_NR_LANES == 64, "lanes_taken has a bit for each lane");
 
 /* Allocates whole pages, over which a file can be mapped later. */
 static void place_make(void)
 {
-	void *place = mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
+	void *place = mmap(NULL, STATE_SIZE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (place == MAP_FAILED)
 		return;
-	memcpy(place, &unseen, offsetof(struct control_block, records));
-	control_self = place;
+	memcpy(place, &unseen, offsetof(struct state_page, records));
+	state_page_own = place;
 }
 
-struct control_block *control_place(void)
+struct state_page *state_page_location(void)
 {
 	pthread_once(&place_once, place_make);
-	return control_self;
+	return state_page_own;
 }
 
-static unsigned int lane_number(const struct control_lane *lane)
+static unsigned int lane_number(const struct state_lane *lane)
 {
-	return lane - control_self->lanes;
+	return lane - state_page_own->lanes;
 }
 
 /* Called when a thread ends. Its counts stay; the next thread with this lane continues them. */
 static void lane_leave(void *mark)
 {
-	struct control_lane *lane = control_lane;
+	struct state_lane *lane = state_lane;
 
 	(void)mark;
-	control_lane = NULL;
+	state_lane = NULL;
 	if (lane)
 		atomic_fetch_and_explicit(&lanes_taken, ~((uint64_t)1 << lane_number(lane)),
 					  memory_order_release);
@@ -92,7 +92,7 @@ static void lane_take(void)
 		return;
 	/* Without a callback at the end of the thread the lane would never become free. */
 	pthread_once(&lane_once, lane_key_make);
-	if (!lane_key_made || pthread_setspecific(lane_key, &control_lane))
+	if (!lane_key_made || pthread_setspecific(lane_key, &state_lane))
 		return;
 	do {
 		if (!~taken)
@@ -102,47 +102,47 @@ static void lane_take(void)
 							taken | (uint64_t)1 << lane,
 							memory_order_acquire,
 							memory_order_relaxed));
-	control_lane = &control_self->lanes[lane];
+	state_lane = &state_page_own->lanes[lane];
 }
 
-static struct control_lane *lane_now(void)
+static struct state_lane *lane_now(void)
 {
-	if (!control_lane) {
+	if (!state_lane) {
 		pthread_once(&place_once, place_make);
 		lane_take();
 	}
-	return control_lane ?: control_self->lanes;
+	return state_lane ?: state_page_own->lanes;
 }
 
-void control_count_first(enum control_counter which)
+void state_count_first(enum state_counter which)
 {
 	/* Several threads may share lane 0. */
 	__atomic_fetch_add(&lane_now()->counters[which], 1, __ATOMIC_RELAXED);
 }
 
-void control_launches_first(void)
+void state_launches_first(void)
 {
 	__atomic_store_n(&lane_now()->launching, 1, __ATOMIC_RELAXED);
 }
 
 /* The rounding corrects a count that was lost while the state page was moved into its file. */
-void control_graph_begins(void)
+void state_graph_begin(void)
 {
-	struct control_lane *lane = lane_now();
+	struct state_lane *lane = lane_now();
 
 	__atomic_store_n(&lane->graphs, (lane->graphs + 1) | 1, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-void control_graph_ends(void)
+void state_graph_end(void)
 {
-	struct control_lane *lane = control_lane;
+	struct state_lane *lane = state_lane;
 
 	if (lane)
 		__atomic_store_n(&lane->graphs, (lane->graphs + 1) & ~1ull, __ATOMIC_RELEASE);
 }
 
-bool control_is_own(int dir, const char *file)
+bool state_page_is_own(int dir, const char *file)
 {
 	struct stat st;
 
@@ -165,7 +165,7 @@ static void path_of_records(char path[128], const char *dot)
 {
 	const char *file = strrchr(own.path, '/') + 1;
 
-	snprintf(path, 128, "%.*s%s%s" CONTROL_RECORDS, (int)(file - own.path), own.path, dot,
+	snprintf(path, 128, "%.*s%s%s" STATE_RECORDS, (int)(file - own.path), own.path, dot,
 		 file);
 }
 
@@ -181,7 +181,7 @@ static void forget_own(void)
 	unlink(own.path);
 }
 
-int control_file_make(void)
+int state_file_create(void)
 {
 	struct fsize_guard guard;
 	char path[128];
@@ -200,7 +200,7 @@ int control_file_make(void)
 	return fd < 0 ? -errno : fd;
 }
 
-int control_file_show(void)
+int state_file_publish(void)
 {
 	char from[128], to[128];
 
@@ -221,35 +221,35 @@ static void after_fork(void)
 	void *copy;
 
 	if (own.pid) {
-		copy = mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
+		copy = mmap(NULL, STATE_SIZE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (copy == MAP_FAILED)
 			return;
-		memcpy(copy, control_self, sizeof(*control_self));
-		if (mremap(copy, CONTROL_SIZE, CONTROL_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
-			   control_self) == MAP_FAILED)
+		memcpy(copy, state_page_own, sizeof(*state_page_own));
+		if (mremap(copy, STATE_SIZE, STATE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   state_page_own) == MAP_FAILED)
 			return;
 		if (is_own_fd())
 			close(own.fd);
 	}
 	own.pid = 0;
 	own.fd = -1;
-	atomic_store_explicit(&control_self->header.magic, 0, memory_order_relaxed);
-	memset(control_self->lanes, 0, sizeof(control_self->lanes));
-	memset(&control_self->progress, 0, sizeof(control_self->progress));
-	memset(control_self->records, 0, sizeof(control_self->records));
+	atomic_store_explicit(&state_page_own->header.magic, 0, memory_order_relaxed);
+	memset(state_page_own->lanes, 0, sizeof(state_page_own->lanes));
+	memset(&state_page_own->progress, 0, sizeof(state_page_own->progress));
+	memset(state_page_own->records, 0, sizeof(state_page_own->records));
 	atomic_store_explicit(&lanes_taken,
-			      control_lane ? (uint64_t)1 << lane_number(control_lane) | 1 : 1,
+			      state_lane ? (uint64_t)1 << lane_number(state_lane) | 1 : 1,
 			      memory_order_relaxed);
 }
 
 /* The set is the limit's: it is written once, and is correct whenever a writer dies. */
 static void show_shared(uint32_t place, const struct gpupart_gpu_info *info)
 {
-	const uint32_t limit = offsetof(struct control_block, gpus) +
-			       place * sizeof(struct control_gpu) +
-			       offsetof(struct control_gpu, limit);
-	struct shared_gpu *shared = &control_self->shared[place];
+	const uint32_t limit = offsetof(struct state_page, gpus) +
+			       place * sizeof(struct state_gpu) +
+			       offsetof(struct state_gpu, limit);
+	struct shared_gpu *shared = &state_page_own->shared[place];
 
 	*shared = (struct shared_gpu){
 		.simulated = info->simulated,
@@ -260,16 +260,16 @@ static void show_shared(uint32_t place, const struct gpupart_gpu_info *info)
 	snprintf(shared->pci, sizeof(shared->pci), "%s", info->pci);
 }
 
-struct control_gpu *control_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash)
+struct state_gpu *state_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash)
 {
-	struct control_gpu *gpu;
+	struct state_gpu *gpu;
 	uint32_t place;
 	bool room;
 
 	pthread_once(&place_once, place_make);
-	place = atomic_load_explicit(&control_self->header.nr_gpus, memory_order_relaxed);
-	room = place < CONTROL_MAX_GPUS;
-	gpu = room ? &control_self->gpus[place] : malloc(sizeof(*gpu));
+	place = atomic_load_explicit(&state_page_own->header.nr_gpus, memory_order_relaxed);
+	room = place < STATE_MAX_GPUS;
+	gpu = room ? &state_page_own->gpus[place] : malloc(sizeof(*gpu));
 	if (!gpu)
 		return NULL;
 	memset(gpu, 0, sizeof(*gpu));
@@ -279,35 +279,35 @@ struct control_gpu *control_add_gpu(const struct gpupart_gpu_info *info, uint64_
 	gpu->topology_hash = topology_hash;
 	if (room) {
 		show_shared(place, info);
-		atomic_store_explicit(&control_self->header.nr_gpus, place + 1,
+		atomic_store_explicit(&state_page_own->header.nr_gpus, place + 1,
 				      memory_order_release);
 	}
 	return gpu;
 }
 
-static bool in_block(const struct control_gpu *gpu)
+static bool in_block(const struct state_gpu *gpu)
 {
-	return gpu >= control_self->gpus && gpu < control_self->gpus + CONTROL_MAX_GPUS;
+	return gpu >= state_page_own->gpus && gpu < state_page_own->gpus + STATE_MAX_GPUS;
 }
 
-void control_drop_gpu(struct control_gpu *gpu)
+void state_remove_gpu(struct state_gpu *gpu)
 {
 	if (in_block(gpu))
-		atomic_fetch_sub_explicit(&control_self->header.nr_gpus, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&state_page_own->header.nr_gpus, 1, memory_order_relaxed);
 	else
 		free(gpu);
 }
 
-struct control_records *control_records(const struct control_gpu *gpu)
+struct state_records *state_records(const struct state_gpu *gpu)
 {
-	return in_block(gpu) ? &control_self->records[gpu - control_self->gpus] : NULL;
+	return in_block(gpu) ? &state_page_own->records[gpu - state_page_own->gpus] : NULL;
 }
 
-void control_show_map(struct control_gpu *gpu, const struct tmd_map *map)
+void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map)
 {
 	memcpy(gpu->bit_of_tpc, map->bit_of_tpc, sizeof(gpu->bit_of_tpc));
 	if (in_block(gpu))
-		control_self->shared[gpu - control_self->gpus].nr_tpcs = map->nr_tpcs;
+		state_page_own->shared[gpu - state_page_own->gpus].nr_tpcs = map->nr_tpcs;
 	atomic_store_explicit(&gpu->nr_tpcs, map->nr_tpcs, memory_order_release);
 }
 
@@ -320,7 +320,7 @@ static int move_into(int fd, int dir, const char *file)
 {
 	ssize_t written;
 	/* If a page cannot be allocated when it is written, the program would be killed. */
-	int err = posix_fallocate(fd, 0, CONTROL_SIZE);
+	int err = posix_fallocate(fd, 0, STATE_SIZE);
 
 	if (err)
 		return -err;
@@ -329,18 +329,18 @@ static int move_into(int fd, int dir, const char *file)
 	 * process.c.
 	 */
 	fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
-	written = pwrite(fd, control_self, sizeof(*control_self), 0);
-	if (written != (ssize_t)sizeof(*control_self))
+	written = pwrite(fd, state_page_own, sizeof(*state_page_own), 0);
+	if (written != (ssize_t)sizeof(*state_page_own))
 		return written < 0 ? -errno : -ENOSPC;
-	if (mmap(control_self, CONTROL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+	if (mmap(state_page_own, STATE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
 		 0) == MAP_FAILED)
 		return -errno;
-	atomic_store_explicit(&control_self->header.magic, SHARED_MAGIC(SHARED_PROCESS),
+	atomic_store_explicit(&state_page_own->header.magic, SHARED_MAGIC(SHARED_PROCESS),
 			      memory_order_release);
 	return renameat(dir, file, dir, file + 1) ? -errno : 0;
 }
 
-int control_publish(const char *name, const char *job)
+int state_page_publish(const char *name, const char *job)
 {
 	static bool registered;
 	struct shared_header *header;
@@ -352,19 +352,19 @@ int control_publish(const char *name, const char *job)
 	if (own.pid)
 		return 0;
 	pthread_once(&place_once, place_make);
-	if (control_self == &unseen)
+	if (state_page_own == &unseen)
 		return -ENOMEM;
 	fsize_guard_begin(&guard);
-	dir = control_open_dir(geteuid(), true);
+	dir = state_dir_open(geteuid(), true);
 	err = dir < 0 ? dir : 0;
 	if (err)
 		goto unguard;
-	header = &control_self->header;
-	shared_init(header, CONTROL_LAYOUT, sizeof(*control_self));
+	header = &state_page_own->header;
+	shared_init(header, STATE_LAYOUT, sizeof(*state_page_own));
 	header->pid = getpid();
 	header->uid = geteuid();
-	header->start = control_process_start(getpid());
-	header->pid_namespace = control_pid_namespace();
+	header->start = state_dir_process_start(getpid());
+	header->pid_namespace = state_dir_pid_namespace();
 	snprintf(header->name, sizeof(header->name), "%s", name ? name : "");
 	snprintf(header->id, sizeof(header->id), "%s", job ? job : "");
 	/*
@@ -385,7 +385,7 @@ int control_publish(const char *name, const char *job)
 	own.dev = st.st_dev;
 	own.ino = st.st_ino;
 	own.pid = getpid();
-	snprintf(own.path, sizeof(own.path), CONTROL_ROOT "/gpupart-%u/%s", geteuid(), file + 1);
+	snprintf(own.path, sizeof(own.path), STATE_DIR_ROOT "/gpupart-%u/%s", geteuid(), file + 1);
 	if (!registered) {
 		registered = true;
 		atexit(forget_own);
@@ -402,13 +402,13 @@ unguard:
  * Other writers hold the lock for moments. A writer that was stopped must not keep this program
  * from using its GPU, so give up after the time that writers wait for each other.
  */
-void control_lock(void)
+void state_page_lock(void)
 {
 	if (own.pid == getpid() && is_own_fd())
-		control_lock_file(own.fd);
+		state_dir_lock_file(own.fd);
 }
 
-void control_unlock(void)
+void state_page_unlock(void)
 {
 	if (own.pid == getpid() && is_own_fd())
 		flock(own.fd, LOCK_UN);
@@ -416,30 +416,30 @@ void control_unlock(void)
 
 #define SAME_PLACE(member, counter) \
 	_Static_assert(offsetof(struct gpupart_counters, member) == (counter) * sizeof(uint64_t), \
-		       "the counters are in the order of enum control_counter")
-SAME_PLACE(confined, CONTROL_CONFINED);
-SAME_PLACE(widened_cooperative, CONTROL_WIDENED_COOPERATIVE);
-SAME_PLACE(unconfinable_gpu, CONTROL_UNCONFINABLE_GPU);
-SAME_PLACE(next_dropped, CONTROL_NEXT_DROPPED);
-SAME_PLACE(device_launches, CONTROL_NR_COUNTERS - 1);
+		       "the counters are in the order of enum state_counter")
+SAME_PLACE(confined, STATE_CONFINED);
+SAME_PLACE(widened_cooperative, STATE_WIDENED_COOPERATIVE);
+SAME_PLACE(unconfinable_gpu, STATE_UNCONFINABLE_GPU);
+SAME_PLACE(next_dropped, STATE_NEXT_DROPPED);
+SAME_PLACE(device_launches, STATE_NR_COUNTERS - 1);
 
-void control_counters(const struct control_block *block, struct gpupart_counters *c)
+void state_page_counters(const struct state_page *block, struct gpupart_counters *c)
 {
 	uint64_t *n = (uint64_t *)c;
 
 	memset(c, 0, sizeof(*c));
-	for (int lane = 0; lane < CONTROL_NR_LANES; lane++)
-		for (int i = 0; i < CONTROL_NR_COUNTERS; i++) {
+	for (int lane = 0; lane < STATE_NR_LANES; lane++)
+		for (int i = 0; i < STATE_NR_COUNTERS; i++) {
 			uint64_t count = __atomic_load_n(&block->lanes[lane].counters[i],
 							 __ATOMIC_RELAXED);
 
 			n[i] += count < MAX_COUNT ? count : MAX_COUNT;
 		}
-	for (int i = CONTROL_FREE + 1; i < CONTROL_NR_LAUNCHES; i++)
+	for (int i = STATE_FREE + 1; i < STATE_NR_LAUNCHES; i++)
 		c->launches += n[i];
 }
 
 void gpupart_counters_get(struct gpupart_counters *counters)
 {
-	control_counters(control_self, counters);
+	state_page_counters(state_page_own, counters);
 }

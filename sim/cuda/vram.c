@@ -12,17 +12,17 @@
 #define PIECE	512
 #define PIECES	(UNIT / PIECE)
 
-struct room_slab {
-	struct room_slab *next;
+struct vram_slab {
+	struct vram_slab *next;
 	struct sim_ctx *ctx;
 	uint64_t address;
 	unsigned int used;
 	uint8_t taken[PIECES];
 };
 
-static struct room_slab *slabs;
+static struct vram_slab *slabs;
 
-uint64_t room_rounded(uint64_t bytes)
+uint64_t vram_round(uint64_t bytes)
 {
 	return bytes > UINT64_MAX - UNIT ? bytes : (bytes + UNIT - 1) / UNIT * UNIT;
 }
@@ -59,7 +59,7 @@ static uint64_t map_space(uint64_t space)
 	return (uintptr_t)at;
 }
 
-static unsigned int free_pieces(const struct room_slab *slab, unsigned int nr)
+static unsigned int free_pieces(const struct vram_slab *slab, unsigned int nr)
 {
 	unsigned int at, run = 0;
 
@@ -71,9 +71,9 @@ static unsigned int free_pieces(const struct room_slab *slab, unsigned int nr)
 	return PIECES;
 }
 
-static struct room_slab *slab_make(struct sim_ctx *ctx)
+static struct vram_slab *slab_make(struct sim_ctx *ctx)
 {
-	struct room_slab *slab = calloc(1, sizeof(*slab));
+	struct vram_slab *slab = calloc(1, sizeof(*slab));
 
 	if (!slab || !room_charge(ctx->gpu, UNIT))
 		goto free_slab;
@@ -95,7 +95,7 @@ free_slab:
 static bool take_small(struct sim_ctx *ctx, uint64_t bytes, struct room *room)
 {
 	unsigned int nr = (bytes + PIECE - 1) / PIECE, at = PIECES, i;
-	struct room_slab *slab;
+	struct vram_slab *slab;
 
 	for (slab = slabs; slab; slab = slab->next) {
 		at = slab->ctx == ctx ? free_pieces(slab, nr) : PIECES;
@@ -119,7 +119,7 @@ static bool take_small(struct sim_ctx *ctx, uint64_t bytes, struct room *room)
 
 static void give_small(struct room *room)
 {
-	struct room_slab *slab = room->slab, **link = &slabs;
+	struct vram_slab *slab = room->slab, **link = &slabs;
 	uint64_t at = (room->address - slab->address) / PIECE, i;
 
 	for (i = 0; i < room->space / PIECE; i++)
@@ -135,9 +135,9 @@ static void give_small(struct room *room)
 	free(slab);
 }
 
-bool room_take(struct sim_ctx *ctx, enum room_kind kind, uint64_t bytes, struct room *room)
+bool vram_take(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes, struct room *room)
 {
-	*room = (struct room){ .gpu = ctx->gpu, .space = room_rounded(bytes) };
+	*room = (struct room){ .gpu = ctx->gpu, .space = vram_round(bytes) };
 	if (kind == ROOM_LINEAR && bytes <= SMALL)
 		return take_small(ctx, bytes, room);
 	/*

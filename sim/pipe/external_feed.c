@@ -87,11 +87,11 @@ void pipe_fed_stream_close(struct pipe_fed *fed, int stream)
 /* The oldest command of the stream is done. */
 void fed_done(struct pipe *pipe, struct stream *stream)
 {
-	struct errand *errand = stream->errands;
+	struct pipe_submission *pipe_submission = stream->errands;
 
-	stream->errands = errand->next;
-	errand->next = pipe->free_errands;
-	pipe->free_errands = errand;
+	stream->errands = pipe_submission->next;
+	pipe_submission->next = pipe->free_errands;
+	pipe->free_errands = pipe_submission;
 	if (pipe->fed->done)
 		pipe->fed->done(pipe->fed->user, stream->user, stream->done);
 }
@@ -105,13 +105,13 @@ void fed_node(struct pipe *pipe, const struct graph_run *run, unsigned int node)
 
 /* ----------------------------------------------------------------------- commands */
 
-static int64_t put(struct pipe_fed *fed, const struct errand *from, enum command_kind kind,
+static int64_t put(struct pipe_fed *fed, const struct pipe_submission *from, enum command_kind kind,
 		   uint64_t value)
 {
 	struct pipe *pipe = &fed->pipe;
 	struct stream *stream = &pipe->streams[from->step.stream];
 	struct channel *channel = host_channel(pipe, from->step.stream, &from->step);
-	struct errand *errand;
+	struct pipe_submission *pipe_submission;
 	struct command command = {
 		.kind = kind, .stream = from->step.stream, .seq = stream->asked + 1,
 		.visible = pipe->now + fed->gpu.chip.doorbell_ns, .value = value,
@@ -122,66 +122,67 @@ static int64_t put(struct pipe_fed *fed, const struct errand *from, enum command
 		return pipe->error;
 	if (channel->nr == fed->scenario.host.ring)
 		return -EAGAIN;
-	errand = pool_new(pipe, &pipe->free_errands, sizeof(*errand));
-	if (!errand)
+	pipe_submission = pool_new(pipe, &pipe->free_errands, sizeof(*pipe_submission));
+	if (!pipe_submission)
 		return -ENOMEM;
-	*errand = *from;
-	if (errand->ask)
-		errand->asks = &errand->ask;
-	command.step = &errand->step;
-	command.errand = errand;
+	*pipe_submission = *from;
+	if (pipe_submission->ask)
+		pipe_submission->asks = &pipe_submission->ask;
+	command.step = &pipe_submission->step;
+	command.pipe_submission = pipe_submission;
 	if (!cmdbuf_put(pipe, channel, &command) || pipe->error)
 		return -ENOMEM;
 	if (!stream->errands)
 		stream->last_errand = &stream->errands;
-	*stream->last_errand = errand;
-	stream->last_errand = &errand->next;
+	*stream->last_errand = pipe_submission;
+	stream->last_errand = &pipe_submission->next;
 	pipe->in_flight++;
 	return ++stream->asked;
 }
 
 int64_t pipe_fed_launch(struct pipe_fed *fed, int stream, const struct pipe_ask *ask)
 {
-	const struct errand errand = {
+	const struct pipe_submission pipe_submission = {
 		.step = { .kind = PIPE_LAUNCH, .stream = stream }, .ask = ask,
 	};
 
-	return put(fed, &errand, DO_LAUNCH, 0);
+	return put(fed, &pipe_submission, DO_LAUNCH, 0);
 }
 
 int64_t pipe_fed_graph(struct pipe_fed *fed, int stream, const struct pipe_graph *graph,
 		       const struct pipe_ask *const *asks)
 {
-	const struct errand errand = {
+	const struct pipe_submission pipe_submission = {
 		.step = { .kind = PIPE_GRAPH, .stream = stream }, .graph = graph, .asks = asks,
 	};
 
-	return put(fed, &errand, DO_GRAPH, 0);
+	return put(fed, &pipe_submission, DO_GRAPH, 0);
 }
 
 int64_t pipe_fed_copy(struct pipe_fed *fed, int stream, enum pipe_way way, uint64_t bytes)
 {
-	const struct errand errand = {
+	const struct pipe_submission pipe_submission = {
 		.step = { .kind = PIPE_COPY, .stream = stream, .way = way, .amount = bytes },
 	};
 
-	return put(fed, &errand, DO_COPY, 0);
+	return put(fed, &pipe_submission, DO_COPY, 0);
 }
 
 int64_t pipe_fed_record(struct pipe_fed *fed, int stream)
 {
-	const struct errand errand = { .step = { .kind = PIPE_RECORD, .stream = stream } };
+	const struct pipe_submission pipe_submission = { .step = { .kind = PIPE_RECORD,
+								   .stream = stream } };
 
-	return put(fed, &errand, DO_RECORD, 0);
+	return put(fed, &pipe_submission, DO_RECORD, 0);
 }
 
 int64_t pipe_fed_wait(struct pipe_fed *fed, int stream, int other, uint64_t number)
 {
-	const struct errand errand = {
+	const struct pipe_submission pipe_submission = {
 		.step = { .kind = PIPE_WAIT, .stream = stream }, .other = other,
 	};
 
-	return put(fed, &errand, DO_WAIT, number);
+	return put(fed, &pipe_submission, DO_WAIT, number);
 }
 
 uint64_t pipe_fed_room(const struct pipe_fed *fed, const struct pipe_ask *ask)
@@ -208,7 +209,7 @@ uint64_t pipe_fed_next(const struct pipe_fed *fed)
 int pipe_fed_step(struct pipe_fed *fed)
 {
 	struct pipe *pipe = &fed->pipe;
-	struct happening *what;
+	struct queue_event *what;
 
 	if (pipe->error)
 		return pipe->error;

@@ -377,16 +377,16 @@ static void answer_free(struct memory_now *now)
 {
 	size_t *free_bytes = (size_t *)(uintptr_t)now->words[0];
 	size_t *total = (size_t *)(uintptr_t)now->words[1];
-	uint64_t told_free = free_bytes ? *free_bytes : 0, told_total = total ? *total : 0;
+	uint64_t reported_free = free_bytes ? *free_bytes : 0, reported_total = total ? *total : 0;
 	struct memory_gpu *gpu = memory_now_gpu();
 
 	if (!gpu)
 		return;
-	memory_gpu_answer(gpu, &told_free, &told_total);
+	memory_gpu_answer(gpu, &reported_free, &reported_total);
 	if (free_bytes)
-		*free_bytes = told_free;
+		*free_bytes = reported_free;
 	if (total)
-		*total = told_total;
+		*total = reported_total;
 }
 
 static void answer_total(struct memory_now *now)

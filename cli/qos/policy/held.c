@@ -38,7 +38,7 @@ void qos_find_held(struct qos_policy *p)
 		}
 }
 
-bool qos_came_to(const struct qos_policy *p, const struct qos_actor *a)
+bool qos_newly_held(const struct qos_policy *p, const struct qos_actor *a)
 {
 	struct gpupart_tpcset came = gpupart_tpcset_andnot(&p->board.held, &p->told);
 
@@ -53,10 +53,10 @@ static void say_set(struct qos_policy *p, const struct gpupart_tpcset *set, cons
 	if (gpupart_tpcset_empty(set))
 		return;
 	gpupart_tpcset_format_list(set, list, sizeof(list));
-	qos_say(p, "TPC%s %.300s %s %s", one ? "" : "s", list, one ? "is" : "are", what);
+	qos_add_message(p, "TPC%s %.300s %s %s", one ? "" : "s", list, one ? "is" : "are", what);
 }
 
-void qos_tell_held(struct qos_policy *p)
+void qos_report_held(struct qos_policy *p)
 {
 	struct gpupart_tpcset all = gpupart_tpcset_first(p->board.nr_tpcs), now, came, went;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "cli/qos/policy/internal.h"
 
-void qos_why(struct qos_actor *a, const char *fmt, ...)
+void qos_set_reason(struct qos_actor *a, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -14,7 +14,7 @@ void qos_why(struct qos_actor *a, const char *fmt, ...)
 	va_end(ap);
 }
 
-void qos_say(struct qos_policy *p, const char *fmt, ...)
+void qos_add_message(struct qos_policy *p, const char *fmt, ...)
 {
 	size_t len = strlen(p->words);
 	va_list ap;

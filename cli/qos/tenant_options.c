@@ -87,14 +87,14 @@ static int print_tenant(FILE *to, const char *option, bool *program)
 		return EXIT_USAGE;
 	/*
 	 * The program's arguments may be any bytes, which YAML does not allow:
-	 * qos_words_program() copies them.
+	 * qos_options_program() copies them.
 	 */
 	fputs(!runs && *program ? "program: [program]},\n" : "},\n", to);
 	*program &= runs;
 	return 0;
 }
 
-int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **program)
+int qos_options_open(struct yaml *yaml, const struct qos_options *options, char **program)
 {
 	bool left = program && program[0];
 	int status = 0;
@@ -124,7 +124,7 @@ int qos_words_open(struct yaml *yaml, const struct qos_options *options, char **
 	return status;
 }
 
-void qos_words_program(struct qos_setup *setup, char **program)
+void qos_options_program(struct qos_setup *setup, char **program)
 {
 	unsigned int nr = 0;
 

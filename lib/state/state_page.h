@@ -16,54 +16,54 @@
 #include "lib/state/limit.h"
 
 /* Increase it with every change of the state page, except of its header: shared_header.h. */
-#define CONTROL_LAYOUT	12
+#define STATE_LAYOUT	12
 
 /*
  * Every launch is counted once in one of the first counters; their sum is the number of
  * launches.
  */
-enum control_counter {
-	CONTROL_FREE,		/* nothing was requested */
-	CONTROL_CONFINED,
-	CONTROL_WIDENED_EMPTY,
-	CONTROL_WIDENED_DRIVER,
-	CONTROL_WIDENED_CLUSTER,
-	CONTROL_WIDENED_COOPERATIVE,
-	CONTROL_UNCONFINABLE_VERSION,
-	CONTROL_UNCONFINABLE_MAP,
-	CONTROL_UNCONFINABLE_GPU,
-	CONTROL_NR_LAUNCHES,
-	CONTROL_GRAPH_REAPPLIED = CONTROL_NR_LAUNCHES,
-	CONTROL_GRAPH_STALE,
-	CONTROL_NEXT_DROPPED,
-	CONTROL_DEVICE_LAUNCHES,
-	CONTROL_NR_COUNTERS,
+enum state_counter {
+	STATE_FREE,		/* nothing was requested */
+	STATE_CONFINED,
+	STATE_WIDENED_EMPTY,
+	STATE_WIDENED_DRIVER,
+	STATE_WIDENED_CLUSTER,
+	STATE_WIDENED_COOPERATIVE,
+	STATE_UNCONFINABLE_VERSION,
+	STATE_UNCONFINABLE_MAP,
+	STATE_UNCONFINABLE_GPU,
+	STATE_NR_LAUNCHES,
+	STATE_GRAPH_REAPPLIED = STATE_NR_LAUNCHES,
+	STATE_GRAPH_STALE,
+	STATE_NEXT_DROPPED,
+	STATE_DEVICE_LAUNCHES,
+	STATE_NR_COUNTERS,
 };
 
-#define CONTROL_MAX_GPUS 16	/* of one process; further GPUs are not published */
+#define STATE_MAX_GPUS 16	/* of one process; further GPUs are not published */
 
 /*
  * The counts of one thread, which no other thread writes. A locked instruction in the callback
  * would wait for all that the driver has just written for the GPU, 2 % of a launch (measured:
  * Documentation/results/h200-spine.md). Lane 0 is for the threads that have no lane.
  */
-#define CONTROL_NR_LANES 64
+#define STATE_NR_LANES 64
 
-struct control_lane {
-	_Alignas(128) uint64_t counters[CONTROL_NR_COUNTERS];
+struct state_lane {
+	_Alignas(128) uint64_t counters[STATE_NR_COUNTERS];
 	uint64_t launching;	/* 1: in the launch callback, perhaps with a set but without a
 				 * number yet */
 	uint64_t graphs;	/* odd: in a function that launches a graph */
 };
 
-_Static_assert(sizeof(struct control_lane) == 128, "a lane has two cache lines");
+_Static_assert(sizeof(struct state_lane) == 128, "a lane has two cache lines");
 
 /* Flags of in_use. USED: a set was given, so the callback must check launches. */
-#define CONTROL_USED 1
-#define CONTROL_USED_LENDS 8	/* another run needs a report of each launch: report_busy() */
+#define STATE_USED 1
+#define STATE_USED_LENDS 8	/* another run needs a report of each launch: report_busy() */
 
 /* One attached GPU. The members that the callback reads are first. */
-struct control_gpu {
+struct state_gpu {
 	_Atomic unsigned char in_use;	/* flags; the others are in scope.h */
 	struct limit limit;
 	char pci[20];
@@ -76,13 +76,13 @@ struct control_gpu {
 };
 
 /* The progress that the program reports (progress.c). Its own threads write it. */
-#define CONTROL_NR_LATENCIES 512
+#define STATE_NR_LATENCIES 512
 
-struct control_progress {
+struct state_progress {
 	_Alignas(128) uint64_t units;
 	uint64_t reports;		/* calls of gpupart_progress_add() */
-	uint64_t told_ns, answered_ns;	/* times of the last report of units and of a latency */
-	uint64_t latencies[CONTROL_NR_LATENCIES];
+	uint64_t reported_ns, answered_ns; /* times of the last report of units and of a latency */
+	uint64_t latencies[STATE_NR_LATENCIES];
 };
 
 /*
@@ -90,11 +90,11 @@ struct control_progress {
  * The counts of a ring have one writer, the thread that launches on its stream. Only @folded
  * and @last_end, like the totals, belong to the thread that folds records into the totals.
  */
-#define CONTROL_NR_RINGS	65	/* rings of 64 streams, and one of graphs */
-#define CONTROL_NR_GAPS		32
-#define CONTROL_NR_FUNCTIONS	64
+#define STATE_NR_RINGS	65	/* rings of 64 streams, and one of graphs */
+#define STATE_NR_GAPS		32
+#define STATE_NR_FUNCTIONS	64
 
-struct control_ring {
+struct state_ring {
 	_Alignas(64) uint64_t issued;	/* sequence number of its latest launch with a record */
 	uint64_t folded;	/* the totals include records up to this number */
 	uint64_t last_end;	/* end of the latest of these, in GPU ns */
@@ -110,9 +110,9 @@ struct control_ring {
  * Launches of executable graphs with records. The thread that launches writes them; @since only
  * while @version of the records is odd.
  */
-#define CONTROL_NR_GRAPHS	256
+#define STATE_NR_GRAPHS	256
 
-struct control_graph {
+struct state_graph {
 	uint64_t issued;	/* launches of all executable graphs that have used this entry */
 	uint64_t since;		/* CPU counter since which launches follow each other, or 0 */
 	uint32_t kernels;	/* kernels in a launch; the GPU counts each in the entry's cell */
@@ -120,7 +120,7 @@ struct control_graph {
 				 * unknown */
 };
 
-struct control_function {
+struct state_function {
 	uint64_t key;		/* the driver's function; odd: may be another one by now; 0: free */
 	uint64_t count, ns, longest_ns;
 	char name[96];
@@ -130,77 +130,77 @@ struct control_function {
  * Conversion of the CPU counter to ns: @ns + (counter - @counter) * @scale >> 32; to GPU ns: +
  * @offset.
  */
-struct control_clock {
+struct state_clock {
 	uint64_t counter, ns, scale;
 	int64_t offset, next_offset;	/* the largest in this second and in the last */
 };
 
-struct control_records {
+struct state_records {
 	uint64_t on;		/* 0: the following members are not used */
 	uint64_t nowhere;	/* launches without a record on streams without a ring */
 	uint64_t graphs;	/* launches of graphs without a record */
 	uint64_t launching;	/* threads in a function that launches a graph */
 	uint64_t fenced;	/* 1: membarrier() of any process affects this one's threads */
 	uint64_t nr_graphs;	/* entries of graph[] that are or were in use */
-	struct control_graph graph[CONTROL_NR_GRAPHS];
-	struct control_ring rings[CONTROL_NR_RINGS];
+	struct state_graph graph[STATE_NR_GRAPHS];
+	struct state_ring rings[STATE_NR_RINGS];
 	/* The following members are written by one thread at a time, while @version is odd. */
 	_Alignas(64) uint64_t version;
 	uint64_t untimed, busy_ns, kernels_ns, late_ns, last_end;
 	uint64_t covered;	/* busy_ns includes all before this time, except @gaps; GPU ns */
 	uint64_t horizon;	/* gaps before this time were dropped */
 	uint64_t nr_gaps;
-	struct { uint64_t begin, end; } gaps[CONTROL_NR_GAPS];	/* sorted by time */
-	struct control_clock clock;
-	struct control_function functions[CONTROL_NR_FUNCTIONS];
+	struct { uint64_t begin, end; } gaps[STATE_NR_GAPS];	/* sorted by time */
+	struct state_clock clock;
+	struct state_function functions[STATE_NR_FUNCTIONS];
 };
 
-struct control_block {
+struct state_page {
 	struct shared_header header;
-	struct shared_gpu shared[CONTROL_MAX_GPUS];	/* what other versions can read of gpus[] */
+	struct shared_gpu shared[STATE_MAX_GPUS];	/* what other versions can read of gpus[] */
 	char problem[256];
-	struct control_lane lanes[CONTROL_NR_LANES];
-	struct control_gpu gpus[CONTROL_MAX_GPUS];
-	struct control_progress progress;
-	struct control_records records[CONTROL_MAX_GPUS];	/* same order as gpus[] */
+	struct state_lane lanes[STATE_NR_LANES];
+	struct state_gpu gpus[STATE_MAX_GPUS];
+	struct state_progress progress;
+	struct state_records records[STATE_MAX_GPUS];	/* same order as gpus[] */
 };
 
 /*
- * The state page. It is private until control_publish() succeeds. Once something is stored in
+ * The state page. It is private until state_page_publish() succeeds. Once something is stored in
  * it, it stays at its address: the file is mapped over it.
  */
 GPUPART_PRIVATE
-extern struct control_block *control_self;
+extern struct state_page *state_page_own;
 
 /* This thread's lane of the state page; NULL: none yet. */
-extern _Thread_local struct control_lane *control_lane;
+extern _Thread_local struct state_lane *state_lane;
 
 /*
- * Returns control_self at its final address, for code that stores something before it is
+ * Returns state_page_own at its final address, for code that stores something before it is
  * published.
  */
-struct control_block *control_place(void);
+struct state_page *state_page_location(void);
 
 /* Takes a lane if one is free, and counts there or in lane 0. */
-void control_count_first(enum control_counter which);
+void state_count_first(enum state_counter which);
 
 /*
  * Counts without a locked instruction. Only this thread writes the count; readers always see a
  * whole value.
  */
-static inline void control_count_on(uint64_t *counter)
+static inline void state_count_on(uint64_t *counter)
 {
 	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
-static inline void control_count(enum control_counter which)
+static inline void state_count(enum state_counter which)
 {
-	struct control_lane *lane = control_lane;
+	struct state_lane *lane = state_lane;
 
 	if (__builtin_expect(!lane, 0))
-		control_count_first(which);
+		state_count_first(which);
 	else
-		control_count_on(&lane->counters[which]);
+		state_count_on(&lane->counters[which]);
 }
 
 /*
@@ -208,76 +208,76 @@ static inline void control_count(enum control_counter which)
  * thread without a lane marks lane 0 permanently. There is no fence here; a reader makes one
  * for all threads.
  */
-void control_launches_first(void);
+void state_launches_first(void);
 
-static inline void control_launch_begins(void)
+static inline void state_launch_begin(void)
 {
-	struct control_lane *lane = control_lane;
+	struct state_lane *lane = state_lane;
 
 	if (__builtin_expect(!lane, 0))
-		control_launches_first();
+		state_launches_first();
 	else
 		__atomic_store_n(&lane->launching, 1, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline void control_launch_ends(void)
+static inline void state_launch_end(void)
 {
-	struct control_lane *lane = control_lane;
+	struct state_lane *lane = state_lane;
 
 	if (__builtin_expect(lane != NULL, 1))
 		__atomic_store_n(&lane->launching, 0, __ATOMIC_RELEASE);
 }
 
 /* The same for a function that launches a graph, which may build its nodes. */
-void control_graph_begins(void);
-void control_graph_ends(void);
+void state_graph_begin(void);
+void state_graph_end(void);
 
 /*
  * Adds a GPU that is being attached; its place never changes. If the state page is full, the
  * GPU is private to this process. Returns NULL if memory is short. One thread at a time may
  * call it.
  */
-struct control_gpu *control_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash);
+struct state_gpu *state_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash);
 /* Removes the GPU that was added last, because it could not be attached. */
-void control_drop_gpu(struct control_gpu *gpu);
+void state_remove_gpu(struct state_gpu *gpu);
 /* From now on limits can be set from outside. */
-void control_show_map(struct control_gpu *gpu, const struct tmd_map *map);
+void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map);
 
 /* The records of a GPU in the state page, or NULL. */
-struct control_records *control_records(const struct control_gpu *gpu);
+struct state_records *state_records(const struct state_gpu *gpu);
 
 /*
  * Creates a new file of this process beside its state page, deleted with it. Returns a
  * descriptor, -ENOENT if the state page is not published, or another negative errno. Once its
- * contents are complete, control_file_show() renames it to the state page's name followed by
- * CONTROL_RECORDS.
+ * contents are complete, state_file_publish() renames it to the state page's name followed by
+ * STATE_RECORDS.
  */
-#define CONTROL_RECORDS ".records"
-int control_file_make(void);
-int control_file_show(void);
+#define STATE_RECORDS ".records"
+int state_file_create(void);
+int state_file_publish(void);
 
 /* Publishes this process's state page. A failure has no other effect. Returns 0 or -errno. */
-int control_publish(const char *name, const char *job);
+int state_page_publish(const char *name, const char *job);
 
 /*
  * The lock for writers of this process's outer limit: other processes, and this one while it
  * reads what the limit should be. Waits for at most 5 s.
  */
-void control_lock(void);
-void control_unlock(void);
+void state_page_lock(void);
+void state_page_unlock(void);
 
 /* Whether @file is this process's own state page; no descriptor is opened. */
 GPUPART_PRIVATE
-bool control_is_own(int dir, const char *file);
+bool state_page_is_own(int dir, const char *file);
 /* The number of valid entries in gpus[] of @block, which another process may be writing. */
-static inline uint32_t control_nr_gpus(const struct control_block *block)
+static inline uint32_t state_nr_gpus(const struct state_page *block)
 {
 	uint32_t nr = atomic_load_explicit(&block->header.nr_gpus, memory_order_acquire);
 
-	return nr < CONTROL_MAX_GPUS ? nr : CONTROL_MAX_GPUS;
+	return nr < STATE_MAX_GPUS ? nr : STATE_MAX_GPUS;
 }
 
-void control_counters(const struct control_block *block, struct gpupart_counters *counters);
+void state_page_counters(const struct state_page *block, struct gpupart_counters *counters);
 
 #endif

@@ -68,11 +68,11 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 	out_clean(clean);
 	/* It runs on all TPCs, so none is kept for it. */
 	if (gpupart_tpcset_equal(set, &all)) {
-		if (!s->live->told_everywhere)
+		if (!s->live->reported_everywhere)
 			remark("%s (pid %d) runs on all TPCs, also on those of tenants, and may "
 			       "slow them down",
 			       *clean ? clean : "a program", pid);
-		s->live->told_everywhere = true;
+		s->live->reported_everywhere = true;
 		return;
 	}
 	/* Several processes of one program: only the first is listed. */
@@ -265,7 +265,7 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 	live->others_changed = true;
 }
 
-struct gpupart_tpcset live_room(const struct live *live, unsigned int i)
+struct gpupart_tpcset live_available(const struct live *live, unsigned int i)
 {
 	struct gpupart_tpcset room = gpupart_topology_all(live->topo), around = { 0 };
 	struct qos_others others = live->others;
@@ -290,7 +290,7 @@ struct gpupart_tpcset live_room(const struct live *live, unsigned int i)
 	return room;
 }
 
-void live_tell_others(const struct live *live, const char *what)
+void live_print_others(const struct live *live, const char *what)
 {
 	char text[2 * GPUPART_TPCSET_STRLEN] = "", list[GPUPART_TPCSET_STRLEN], pid[24];
 	size_t len = 0;

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "lib/state/process_block.h"
+#include "lib/state/state_page.h"
 #include "tests/tap.h"
 
 static struct gpupart *gp;
@@ -57,7 +57,7 @@ static int put_file(const char *name, size_t size)
 }
 
 /* More threads than lanes at the same time: some count together in lane 0. */
-#define NR_THREADS	(2 * CONTROL_NR_LANES)
+#define NR_THREADS	(2 * STATE_NR_LANES)
 #define NR_COUNTS	20000
 
 static pthread_barrier_t all_there;
@@ -66,7 +66,7 @@ static void *count_some(void *unused)
 {
 	pthread_barrier_wait(&all_there);
 	for (int i = 0; i < NR_COUNTS; i++)
-		control_count(CONTROL_WIDENED_CLUSTER);
+		state_count(STATE_WIDENED_CLUSTER);
 	/* No thread ends before all have counted: no lane becomes free meanwhile. */
 	pthread_barrier_wait(&all_there);
 	return unused;
@@ -101,8 +101,8 @@ static void test_threads(void)
 		       "%d threads lose no count, round %d", NR_THREADS, round);
 		pthread_barrier_destroy(&all_there);
 	}
-	control_count(CONTROL_WIDENED_CLUSTER);
-	tap_ok(control_lane, "a lane came free when its thread ended");
+	state_count(STATE_WIDENED_CLUSTER);
+	tap_ok(state_lane, "a lane came free when its thread ended");
 }
 
 static void test_child(void)
@@ -113,7 +113,7 @@ static void test_child(void)
 	if (!pid) {
 		bool fresh = !counted();
 
-		control_count(CONTROL_WIDENED_CLUSTER);
+		state_count(STATE_WIDENED_CLUSTER);
 		_exit(!(fresh && counted() == 1));
 	}
 	if (pid > 0)
@@ -169,7 +169,7 @@ static void test_lock(void)
 	pid_t pid;
 
 	snprintf(file, sizeof(file), "%s/%d.%llx", folder, getpid(),
-		 (unsigned long long)control_pid_namespace());
+		 (unsigned long long)state_dir_pid_namespace());
 	if (!tap_ok(!pipe(told), "a pipe"))
 		return;
 	pid = fork();
@@ -184,16 +184,16 @@ static void test_lock(void)
 	if (!tap_ok(read(told[0], &c, 1) == 1, "another process holds the block"))
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	control_lock();
-	control_unlock();
+	state_page_lock();
+	state_page_unlock();
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	tap_ok(end.tv_sec - begin.tv_sec >= 4 && end.tv_sec - begin.tv_sec < 20,
 	       "it is passed by after a while");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	control_lock();
-	control_unlock();
+	state_page_lock();
+	state_page_unlock();
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	tap_ok(end.tv_sec - begin.tv_sec < 4, "when it is gone there is nothing to wait for");
 }
@@ -292,7 +292,7 @@ static void test_acts(void)
 		tap_ok(times_named("act", &process) == lives &&
 			       (!lives || (process.pid == pid && process.uid == geteuid())),
 		       "one that %s is %slisted", acts[act], lives ? "" : "not ");
-		block_path(file, sizeof(file), pid, control_pid_namespace());
+		block_path(file, sizeof(file), pid, state_dir_pid_namespace());
 		tap_ok(!access(file, F_OK) == lives, "its block is %s", lives ? "kept" : "removed");
 		tap_ok(!end_child(pid) && !times_named("act", &process) && access(file, F_OK),
 		       "and both are gone with it");
@@ -339,16 +339,16 @@ static void test_elsewhere(void)
 /* Like another user: a page that claims to be @pid's. */
 static int forge(const char *file, pid_t pid, const char *name)
 {
-	struct control_block *block = aligned_alloc(_Alignof(struct control_block), sizeof(*block));
+	struct state_page *block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
 	int fd = open(file, O_RDWR | O_CREAT | O_TRUNC, 0600);
 
 	if (!block || fd < 0)
 		return -1;
 	memset(block, 0, sizeof(*block));
-	shared_init(&block->header, CONTROL_LAYOUT, sizeof(*block));
+	shared_init(&block->header, STATE_LAYOUT, sizeof(*block));
 	block->header.pid = pid;
-	block->header.start = control_process_start(pid);
-	block->header.pid_namespace = control_pid_namespace();
+	block->header.start = state_dir_process_start(pid);
+	block->header.pid_namespace = state_dir_pid_namespace();
 	snprintf(block->header.name, sizeof(block->header.name), "%s", name);
 	atomic_store(&block->header.magic, SHARED_MAGIC(SHARED_PROCESS));
 	if (write(fd, block, sizeof(*block)) != sizeof(*block))
@@ -373,7 +373,7 @@ static pid_t start_forger(uid_t uid, pid_t of, bool locks, int *told)
 		if (setgid(uid) || setuid(uid) || (mkdir(path_of, 0700) && errno != EEXIST))
 			_exit(1);
 		snprintf(path_of, sizeof(path_of), "/dev/shm/gpupart-%u/%d.%llx", uid,
-			 of ? of : getpid(), (unsigned long long)control_pid_namespace());
+			 of ? of : getpid(), (unsigned long long)state_dir_pid_namespace());
 		fd = forge(path_of, of ? of : getpid(), "forged");
 		if (fd < 0 || (locks && fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK })))
 			_exit(1);
@@ -412,7 +412,7 @@ static void test_forged(void)
 	pid_t victim, forger;
 	int told;
 
-	block_path(path, sizeof(path), 1, control_pid_namespace());
+	block_path(path, sizeof(path), 1, state_dir_pid_namespace());
 	close(forge(path, getppid(), "forged"));
 	tap_ok(!times_named("forged", &process) && access(path, F_OK),
 	       "a page without a process has no owner, and is removed");
@@ -462,8 +462,8 @@ int main(void)
 	tap_ok(!gpupart_process_publish(gp, "other") && times_listed() == 1 &&
 	       times_named("job", &self) == 1 && self.pid == getpid() &&
 	       !times_named("other", &self), "under its first name, whatever a second call says");
-	control_count(CONTROL_CONFINED);
-	control_count(CONTROL_FREE);
+	state_count(STATE_CONFINED);
+	state_count(STATE_FREE);
 	struct gpupart_counters counters;
 
 	gpupart_counters_get(&counters);
@@ -482,8 +482,8 @@ int main(void)
 	if (tap_ok(!mkfifo(path, 0600), "a pipe is made"))
 		tap_ok(times_listed() == 1, "a pipe without a writer does not block the reader");
 	unlink(path);
-	tap_ok(!put_file("1-empty", 0) && !put_file("1-zero", sizeof(struct control_block)) &&
-	       !put_file("1-long", sizeof(struct control_block) + 1) && times_listed() == 1,
+	tap_ok(!put_file("1-empty", 0) && !put_file("1-zero", sizeof(struct state_page)) &&
+	       !put_file("1-long", sizeof(struct state_page) + 1) && times_listed() == 1,
 	       "files that are no blocks are passed over");
 	for (const char *const *name = (const char *const[]){ "1-empty", "1-zero", "1-long", NULL };
 	     *name; name++) {
