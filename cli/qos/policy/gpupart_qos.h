@@ -124,8 +124,8 @@ struct qos_policy;
 /*
  * Creates a policy for @nr tenants (1 .. 64), and makes its first decision. The policy
  * allocates no other memory later. Returns 0, or an error with a message in @why, of
- * QOS_MESSAGE_SIZE bytes: -EINVAL if the options contradict each other, -ENOSPC if the GPU has too few TPCs for
- * the floors, -ENOMEM.
+ * QOS_MESSAGE_SIZE bytes: -EINVAL if the options contradict each other, -ENOSPC if the GPU has too
+ * few TPCs for the floors, -ENOMEM.
  */
 int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 		   const struct qos_tenant *tenants, unsigned int nr, struct qos_policy **policy,
