@@ -2,8 +2,7 @@
 """The step loop: launches each step on a stream, and records when its tokens are ready.
 
 One thread. At most one step of each kind is in progress, so that the host never changes a buffer,
-a page
-or a row that the GPU may still read. Only events are polled; the loop never waits.
+a page or a row that the GPU may still read. Only events are polled; the loop never waits.
 """
 import ctypes
 import dataclasses
