@@ -210,6 +210,12 @@ caught lint support_matrix 'no rows'
 plant lint confined Documentation/user/isolation.md '<!-- confined -->'
 sed -i 's/^ok [0-9]* - graph: once/not &/' "$tree/Documentation/results/h200-inside/inside.txt"
 caught lint confined '1 failed'
+plant lint words lib/new.c '/* No''body reads this. */'
+plant lint words README.md 'a launch that is to''ld of'
+printf 'Some''body reads this.\n' | put Documentation/internals/vocabulary.md
+"$top/scripts/lint" -r words "$tree" >/dev/null 2>&1
+ok $? "lint words allows them in vocabulary.md"
+clean
 # shellcheck disable=SC2016 # planted unchanged
 plant lint shellcheck scripts/tool 'cd $1; rm -r $undefined/*'
 plant lint cppcheck lib/new.c 'int new_bad(void);' 'int new_bad(void) { int a[2]; return a[2]; }'

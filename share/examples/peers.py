@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs for 'gpupart bench peers': each prints the ms of every unit of work that has ended.
+"""Programs for 'gpupart bench peers': each prints the time in ms of every finished unit of work.
 
     gpupart bench peers --a 'python3 peers.py decode' --b 'python3 peers.py train' \\
         --both 'python3 peers.py both decode train' --goal 'latency: 8ms' -o results
@@ -112,7 +112,7 @@ def report(gpupart, ms):
 
 
 def work(program, stream, file, gpupart=None):
-    """Without end: a unit, its end, its line. Requests that come late count from when they came."""
+    """Runs units forever and prints a line for each. Late requests count from their due time."""
     every = getattr(program, "every", 0)
     due = time.monotonic()
     while True:
@@ -131,7 +131,7 @@ def work(program, stream, file, gpupart=None):
 
 
 def green_streams():
-    """Of two contexts: half of the SMs, in eights, and the rest."""
+    """Two contexts: half of the SMs, as a multiple of 8, and the others."""
     from cuda.bindings import driver
 
     def call(name, *args):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The step loop: which step is launched on which stream, and when its tokens were there.
+"""The step loop: launches each step on a stream, and records when its tokens are ready.
 
-One thread. At most one step of each kind is under way, so that a buffer, a page or a row that the
-host changes is never one that the GPU may still read. Only events are asked; nothing is waited for.
+One thread. At most one step of each kind is in progress, so that the host never changes a buffer,
+a page or a row that the GPU may still read. Only events are polled; the loop never waits.
 """
 import ctypes
 import dataclasses
@@ -23,14 +23,14 @@ from policy import ALONE, MIXED, WAYS, Estimate, Goals, Request, choose
 
 
 class Cpu:
-    """A device without streams: a step has ended when its launch returns."""
+    """A device without streams: a step ends when its launch returns."""
     name = "cpu"
     stream = staticmethod(lambda priority=0: None)
     graph = staticmethod(lambda work, stream: work)
     finish = title = staticmethod(lambda: None)
 
     def launch(self, stream: Any, *works: Callable[[], Any]) -> Callable[[], bool]:
-        """All of @works, in order; returns what tells whether they ended."""
+        """Launches all of @works in order; returns an object that shows whether they have ended."""
         for work in works:
             work()
         return lambda: True
@@ -44,7 +44,7 @@ class Cuda(Cpu):
 
     def __init__(self) -> None:
         torch.cuda.init()
-        # Its plans depend on the shape: too slow for masks of many sizes.
+        # Its plans depend on the shape, which is too slow for masks of many sizes.
         getattr(torch.backends.cuda, "enable_cudnn_sdp", lambda on: None)(False)
         self._pools: dict[int, Any] = {}
 
@@ -57,7 +57,7 @@ class Cuda(Cpu):
 
     def graph(self, work: Callable[[], None], stream: Any) -> Callable[[], None]:
         pool = self._pools.setdefault(stream.cuda_stream, torch.cuda.graph_pool_handle())
-        self.launch(stream, work)           # what is compiled and allocated at first
+        self.launch(stream, work)           # compiles and allocates at the first launch
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(stream):     # torch.cuda.graph() empties the allocator's cache
@@ -82,7 +82,7 @@ class Graphs:
         model.prefill.upload()
         gc.collect()
         gc.freeze()
-        gc.disable()                        # not in a capture, nor beside a step
+        gc.disable()                        # not during a capture or a step
 
     def get(self, key: tuple[int, ...], stream: Any = None) -> Callable[[], None]:
         """Of the sizes @key, captured on @stream if that is not one of the two."""
@@ -94,26 +94,26 @@ class Graphs:
 
 @dataclasses.dataclass
 class Lane:
-    """Two streams, and for some the TPCs that take() gives them from the next launch on."""
+    """Two streams; take() changes their TPCs, if they have sets, from the next launch on."""
     decode: Any
     prefill: Any
     words: str = ""
-    why: Optional[str] = None           # why it is not the split that was asked for
+    why: Optional[str] = None           # why it is not the requested split
     take: Callable[[], Any] = lambda: None
-    sets: tuple[Any, Any] = (None, None)    # of decode and prefill, if they are gpupart's
-    captured: tuple[Any, Any] = (None, None)    # streams for graphs of its own
+    sets: tuple[Any, Any] = (None, None)    # of decode and prefill, for gpupart
+    captured: tuple[Any, Any] = (None, None)    # streams for separate graphs
     graphs: dict[Any, Callable[[], None]] = dataclasses.field(default_factory=dict)
 
 
 def gpupart_module() -> Any:
-    """As installed, or of the source tree that this example lies in."""
+    """The installed module, or that of this source tree."""
     sys.path.append(os.path.dirname(os.path.realpath(__file__)) + "/../../../python")
     import gpupart
     return gpupart
 
 
 def gpupart_lanes(shares: Sequence[int], shape: str) -> Iterator[tuple[str, Lane]]:
-    """Two streams, whose split take() changes."""
+    """Two streams; take() changes their split."""
     parts = gpupart_module().split(shape, decode=f"{shares[0]}%", prefill="rest")
     for share in shares:
         take = functools.partial(parts.change, decode=f"{share}%", prefill="rest")
@@ -150,7 +150,7 @@ def green_lane(device: Cpu, share: int) -> Lane:
 
 
 def seconds(device: Cpu, stream: Any, work: Callable[[], Any], times: int) -> float:
-    """The mean time of @work, that runs @times in a row after a first time."""
+    """The mean time of @work in @times consecutive runs after a first one."""
     device.launch(stream, work)
     device.finish()
     start = time.perf_counter()
@@ -185,7 +185,7 @@ class Engine:
         else:
             first = way == "priority"
             alone = self.lanes[ALONE] = Lane(device.stream(priority=-first), device.stream())
-            if first:                   # PyTorch's graphs have the priority of their capture
+            if first:                   # a PyTorch graph keeps the priority of its capture
                 alone.captured = (alone.decode, None)
         if way == "green":
             self.lanes.update((f"{share}%", green_lane(device, share)) for share in shares)
@@ -206,12 +206,12 @@ class Engine:
         decode.of["owner"][:] = [s.rows[-1]] * s.pages
 
     def prepare(self, graphs: Optional[Graphs] = None) -> None:
-        """Gets all graphs, builds those of gpupart for its sets, and measures each split once."""
+        """Captures all graphs, builds gpupart's for its sets, and measures each split once."""
         s, graphs = self.model.shape, graphs or Graphs(self.model, self.device)
         pairs = [(c, l) for c in s.chunks for l in s.contexts if c <= l]
         keys = [*((rows, 0, 0, pages) for pages in s.used for rows in s.rows),
                 *((0, *pair, 0) for pair in pairs)]
-        # Every second number of pages: the greatest is one of those.
+        # Every second number of pages, including the largest.
         mixed = [(rows, *pair, pages)
                  for pair in pairs for pages in s.used[1::2] for rows in s.rows]
         for name, lane in self.lanes.items():
@@ -223,7 +223,7 @@ class Engine:
             try:
                 gpupart_module().attach("cuda:0").graph_prepare(
                     lane.graphs[key].__self__, sets, lane.decode if key[0] else lane.prefill)
-            except (OSError, TypeError) as error:   # then they are built when first launched
+            except (OSError, TypeError) as error:   # then they are built at their first launch
                 self.why = f"graphs are not prepared: {error}"
                 break
         self.device.finish()
@@ -231,11 +231,11 @@ class Engine:
             self._measure()
 
     def _measure(self) -> None:
-        """The mixed batch, and of each lane decode beside prefill; all with empty rows."""
+        """Measures the mixed batch, and decode with prefill for each lane; with empty rows."""
         s, device = self.model.shape, self.device
         rows, chunk, pages, lane = s.rows[-1], s.chunks[-1], s.used[0], self.lanes[ALONE]
         context = least(s.contexts, chunk)
-        # The whole GPU for each is the first choice, where there is another than one batch.
+        # The whole GPU for each is the first choice, if there is a choice besides one batch.
         for name in [ALONE, MIXED, *list(self.lanes)[1:]] if len(self.lanes) > 1 else [MIXED]:
             if name == MIXED:
                 step = seconds(device, lane.decode, lane.graphs[rows, chunk, context, s.used[1]], 3)
@@ -287,15 +287,16 @@ class Engine:
                     step.estimate.learn(name, (now - step.start) / per)
 
     def _launch(self, now: float) -> None:
-        """Starts what can start. The split changes where no prefill is under way."""
+        """Starts all steps that can start. The split changes only without a running prefill."""
         if len(self.steps) == 2 or MIXED in self.steps:
             return
-        if "decode" not in self.steps:      # which may still be about to copy the host's buffer
+        if "decode" not in self.steps:      # a running step may still copy the host's buffer
             while self.begun:
                 self._place(self.begun.pop(), 1)
         if "prefill" not in self.steps:
             if not self.filling and self.queue and self.free_rows:
-                # The lowest pages: a decode step reads all up to the highest that is in use.
+                # The lowest pages, because a decode step reads all pages up to the highest one in
+                # use.
                 nr = -(-(self.queue[0].prompt + self.queue[0].output) // self.model.shape.page)
                 if nr <= len(self.free_pages):
                     self.filling = Running(self.queue.pop(0), heapq.heappop(self.free_rows),
@@ -308,7 +309,7 @@ class Engine:
                 if self.lane == MIXED and not self.steps:
                     self._step(now, True, True)
                 if self.lane == MIXED:
-                    return                  # not beside a decode step that is under way
+                    return                  # not during a decode step
             if self.filling:
                 self._step(now, False, True)
         if "decode" not in self.steps and self.rows:
@@ -335,7 +336,7 @@ class Engine:
         ended = self.device.launch(lane.decode if decode else lane.prefill, *works,
                                    lane.graphs[rows, chunk, context, pages])
         self.counts[self.lane] += 1
-        # A step alone tells nothing of a split, nor does a small chunk of a whole one.
+        # A step without the other phase shows nothing about a split, nor does a small chunk.
         if (not mixed and not self.steps) or (prefill and 2 * size <= s.chunks[-1]):
             learns = {}
         self.steps[MIXED if mixed else "decode" if decode else "prefill"] = Step(
@@ -343,7 +344,7 @@ class Engine:
             self.filling if prefill else None, size, self.estimates.get(self.lane), learns)
 
     def _fill(self, running: Running) -> tuple[int, int, int]:
-        """The next chunk into the host's buffer: its tokens, and the sizes of its graph."""
+        """Writes the next chunk to the host's buffer; returns its tokens and graph sizes."""
         s, pre, request = self.model.shape, self.model.prefill.of, running.request
         start, page, pages = request.done, s.page, running.pages
         size = min(request.prompt - start, s.chunks[-1])
@@ -359,7 +360,7 @@ class Engine:
         return size, chunk, context
 
     def _place(self, running: Running, fresh: int) -> None:
-        """Where the next token of a row will be, after its prompt if @fresh; or the row's end."""
+        """The place of a row's next token, after its prompt if @fresh; or the end of the row."""
         dec, s, (request, row, pages) = self.model.decode.of, self.model.shape, running
         ended = len(request.times) >= request.output
         if fresh or ended:
@@ -382,7 +383,7 @@ class Engine:
 
 
 def check_decode(graphs: Graphs) -> Iterator[dict[str, Any]]:
-    """Decode alone: bytes that it has to read a second, of what the DRAM gave a large copy."""
+    """Decode alone: the bytes that it reads per second, relative to a large copy."""
     model, device, s = graphs.model, graphs.device, graphs.model.shape
     stream, large, buffer = device.stream(), model.keys.flatten(), model.decode
     half = large.numel() // 2

@@ -50,7 +50,7 @@ def requests(seed: int, rate: float, seconds: float, warm: float = 0.0,
 
 
 def quantile(values: Iterable[float], part: float) -> Optional[float]:
-    """The smallest value that at least @part of @values do not exceed."""
+    """The smallest value that at least the fraction @part of @values does not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(part * len(ordered)) - 1)] if ordered else None
 
@@ -72,7 +72,7 @@ def meets(request: Request, goals: Goals, end: Optional[float] = None) -> bool:
 
 def summary(done: Sequence[Request], goals: Goals, seconds: float, warm: float,
             end: Optional[float] = None) -> dict[str, Any]:
-    """What a point of the map keeps of one run."""
+    """The values of one run for a point of the map."""
     counted = [r for r in done if r.counted]
     met = [0] * math.ceil(seconds)
     for request in counted:
@@ -88,13 +88,13 @@ def summary(done: Sequence[Request], goals: Goals, seconds: float, warm: float,
 
 
 MIXED = "mixed"             # prefill and decode in one batch, without any split
-ALONE = "alone"             # whoever has work has the whole GPU: both, too, at light load
+ALONE = "alone"             # each phase uses the whole GPU: both at once under light load
 
 
 @dataclasses.dataclass
 class Estimate:
-    """Of one candidate: means that follow what was measured."""
-    decode_per_byte: float              # of a decode step, s a byte that it has to read
+    """Running means of the measurements of one candidate."""
+    decode_per_byte: float              # of a decode step: s for each byte that it reads
     prefill_per_token: float
     step: Optional[float] = None        # of a mixed step of a whole chunk: it is both
 
@@ -117,7 +117,7 @@ def choose(candidates: Mapping[str, Estimate], nr_decoding: int, nr_bytes: float
             return 2, step
         for tokens, left in waiting:
             at += tokens * of.prefill_per_token
-            # A request that is late whatever happens is no reason to change the split.
+            # A request that is late in any case is no reason to change the split.
             in_time = in_time and (at <= left * margin or left <= 0)
         return (0, index) if in_time else (1, of.prefill_per_token)
     if not waiting or not nr_decoding:

@@ -28,7 +28,7 @@ OPTIONS = (("out", "runs.jsonl", "the JSON lines file to continue"),
            ("ttft", 1.0, "goal, s"), ("tbt", 0.03, "goal, s"), ("model", "8b", None),
            ("device", "cuda", "or cpu"), ("shares", "75,50,25", "of decode, per cent"),
            ("shape", "balanced", None), ("chunk", 512, "the most prompt tokens of a step"))
-# What --slice and --map have of these.
+# The values for --slice and --map.
 DEFAULTS = {"rates": ("6,9,12", "4,6,8,10,12,14"), "prompts": ("1020", "512,1020,2048,4096"),
             "time": (475.0, 1e9), "seconds": (5.0, 12.0), "warm": (1.5, 3.0), "drain": (1.1, 2.0)}
 
@@ -53,7 +53,7 @@ def arguments() -> argparse.Namespace:
 
 
 def read(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """A line that a killed process left unfinished is ignored."""
+    """Reads the lines; an incomplete line of a killed process is ignored."""
     lines = []
     if os.path.exists(options.out):
         with open(options.out, encoding="utf-8") as file:
@@ -86,7 +86,7 @@ def missing(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def main(options: argparse.Namespace) -> None:
     begun, took = time.monotonic(), {}
-    # What hangs in the driver ends by it, too; the next call goes on.
+    # The alarm also ends a run that hangs in the driver; the next call continues.
     signal.alarm(int(min(options.time + 2 * options.each, 1e6)))
 
     def stage(name: str) -> None:
@@ -109,7 +109,7 @@ def main(options: argparse.Namespace) -> None:
     engines = {}
 
     def guarded(way: str, work: Callable[[], Any]) -> None:
-        """A way that cannot be had is written down, and left out."""
+        """An unavailable way is recorded and left out."""
         try:
             engines[way] = work() or engines[way]
         except (OSError, RuntimeError) as error:
@@ -142,7 +142,7 @@ def main(options: argparse.Namespace) -> None:
         counters = gpupart_module().counters if "gpupart" in sys.modules else None
         before = counters().graphs_reapplied if counters else 0
         engine.serve(load, options.each)
-        if counters:                        # graphs that were built again for another set
+        if counters:                        # graphs that were rebuilt for another set
             built = counters().graphs_reapplied - before
         of = policy.summary(load, goals, options.seconds, options.warm, options.each)
         append(options, {**point, **of, "why": engine.why, "steps": engine.counts, "built": built,
