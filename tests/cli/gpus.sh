@@ -123,7 +123,7 @@ is "$(sed -n 's/^GPUPART_SET=//p' "$tmp/out" | tr ';' '\n' | grep -c .)" 2 "GPUP
 # An older library takes the list for the name of a GPU; so must this one take a wrong word.
 GPUPART_GPU=$a,nosuch GPUPART_SET="0;0" CUDA_INJECTION64_PATH=$BUILD/lib/gpupart/libgpupart-inject.so "$tmp/gpus" $ptx \
 	</dev/null >"$tmp/out" 2>"$tmp/err"
-has "$(cat "$tmp/err")" "not confined: no simulated GPU matches nosuch" "a word that names no GPU is said"
+has "$(cat "$tmp/err")" "not confined: no simulated GPU is nosuch" "a word that names no GPU is said"
 for sets in "0;" "0" ";"; do
 	GPUPART_GPU=$a,$b GPUPART_SET=$sets CUDA_INJECTION64_PATH=$BUILD/lib/gpupart/libgpupart-inject.so "$tmp/gpus" $ptx \
 		</dev/null >"$tmp/out" 2>"$tmp/err"
@@ -147,7 +147,7 @@ try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 2,3 -- "$tmp/gpus" $ptx </dev/null
 is "$status $(said)" "0 $(both "-t 2,3")" "a run inside: on both, without --gpu"
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run --gpu 0 -t 2 -- true
 is "$status" 125 "it cannot leave one out"
-has "$(cat "$tmp/err")" "cannot leave some of them out" "and says so"
+has "$(cat "$tmp/err")" "all of them must be used" "and says so"
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 8 -- true
 has "$(cat "$tmp/err")" "TPCs 8 are outside the limit 0-7" "it stays inside the set"
 try run --gpu 0 -t 0-7 -- "$gpupart" run --gpu 0,1 -t 2 -- true
