@@ -434,10 +434,10 @@ static void ask_node_mps(struct doctor *d)
 		    daemon.dir);
 	else if (err == -ENOENT)
 		say(d, NOTE, NULL,
-		    "this node has no MPS daemon for all users: their programs take turns on a GPU");
+		    "this node has no MPS daemon for all users: their programs share a GPU in time slices");
 	else
 		say(d, BAD, "see 'systemctl status gpupart-mps', then restart it",
-		    "%s: programs take turns on a GPU", daemon.why);
+		    "%s: programs share a GPU in time slices", daemon.why);
 }
 
 static void ask_environment(struct doctor *d)

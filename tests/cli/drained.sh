@@ -114,7 +114,7 @@ print(*[p['pid'] for p in json.load(sys.stdin)['processes'] if p['uid'] == 4720]
 		dd of="$(echo /dev/shm/gpupart-4720/"$other".*[!s])" bs=1 seek=96 conv=notrunc 2>/dev/null
 	try set "$name" -t 0-7 --wait=20s
 	is "$status ${other:+there}" "0 there" "another user's process says that it is of root's job"
-	has "$err" "process $other of user 4720 says that it is of this job, which did not start it" \
+	has "$err" "process $other of user 4720 claims to belong to this job, which did not start it" \
 		"it is not waited for, which is reported"
 	stop
 	pid=$mine
@@ -133,8 +133,8 @@ else
 fi
 
 # ------------------------------------------------------------------- invalid arguments
-refused 2 "--wait: goes with a SET" set "$name" --wait
-refused 2 "--wait=5: wants a time above 0" set "$name" -t 0-7 --wait=5
-refused 2 "--wait=0s: wants a time above 0" set "$name" -t 0-7 --wait=0s
+refused 2 "--wait: needs a SET" set "$name" --wait
+refused 2 "--wait=5: must be a time above 0" set "$name" -t 0-7 --wait=5
+refused 2 "--wait=0s: must be a time above 0" set "$name" -t 0-7 --wait=0s
 refused 2 "unexpected argument '5s'" set "$name" -t 0-7 --wait 5s
 tap_done

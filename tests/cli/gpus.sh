@@ -148,7 +148,7 @@ try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 2,3 -- "$tmp/gpus" $ptx </dev/null
 is "$status $(said)" "0 $(both "-t 2,3")" "a run inside: on both, without --gpu"
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run --gpu 0 -t 2 -- true
 is "$status" 125 "it cannot leave one out"
-has "$(cat "$tmp/err")" "cannot leave some of them out" "and says so"
+has "$(cat "$tmp/err")" "all of them must be used" "and says so"
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 8 -- true
 has "$(cat "$tmp/err")" "TPCs 8 are outside the limit 0-7" "it stays inside the set"
 try run --gpu 0 -t 0-7 -- "$gpupart" run --gpu 0,1 -t 2 -- true

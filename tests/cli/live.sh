@@ -161,13 +161,13 @@ has "$out" "pid $pid's current set: " "and shows the one there is"
 try set "$name" --json
 is "$status $(echo "$out" | jq -r '.command, (.sets | length), .sets[0].set.nr_tpcs > 0, (.sets[] | select(.pid == '$pid') | .name)' | sort -u | tr '\n' ' ')" \
 	"0 $(printf '%s\n' set "$("$gpupart" set "$name" | wc -l)" true "$name" | sort -u | tr '\n' ' ')" "the same of a job, as JSON"
-bad 2 "whose set" set -t 1
+bad 2 "no process or job" set -t 1
 bad 2 "one of them" set "$name" -p $pid -t 1
 bad 2 "one of them" set -p $pid -a -t 1
 bad 2 "'extra'" set -p $pid -t 1 extra
-bad 2 "wants seconds" top -d 0
-bad 2 "wants a number" top -n 0
-bad 2 "wants a number" top -n x
+bad 2 "must be 0.1 to 3600 seconds" top -d 0
+bad 2 "must be a number" top -n 0
+bad 2 "must be a number" top -n x
 bad 2 "unknown option" ps --bogus
 is "$("$gpupart" ps | grep -c "$pid $name")" 1 "none of these ended it"
 [ -n "$before" ]
@@ -294,10 +294,10 @@ new=$(sed -n "s/^job .* new set: \([0-9,-]*\) .*/\1/p" "$tmp/out")
 is "$status $(echo "$new" | tr ',' '\n' | awk -F- '{ to = NF > 1 ? $2 : $1; n += to - $1 + 1; out += to > 7 } END { print n, out }')" \
 	"0 5 0" "-n of a job inside a job is chosen inside the outer one's set: $new"
 last "$tmp/one" 10 "and holds"
-bad 2 "-n 9: 8 TPCs are left to choose from inside the set of the outer run" set "$name-in" -n 9
-bad 2 "TPCs 8-9 are outside the set 0-7 of the run around it" set "$name-in" -t 6-9
-bad 2 "TPCs 12,20,28,35,42,49,56,63 are outside the set 0-7 of the run around it" set "$name-in" -g 0
-bad 2 "TPCs 8-65 are outside the set 0-7 of the run around it" set "$name-in" -a
+bad 2 "-n 9: only 8 TPCs are left to choose from inside the set of the outer run" set "$name-in" -n 9
+bad 2 "TPCs 8-9 are outside the set 0-7 of the outer run" set "$name-in" -t 6-9
+bad 2 "TPCs 12,20,28,35,42,49,56,63 are outside the set 0-7 of the outer run" set "$name-in" -g 0
+bad 2 "TPCs 8-65 are outside the set 0-7 of the outer run" set "$name-in" -a
 last "$tmp/one" 10 "and nothing was changed"
 try set "$name" -t 4-9
 try set "$name-in" -t 6-9
@@ -347,13 +347,13 @@ rm "$go"
 wait $pid
 
 # ------------------------------------------------------------- names
-refused 125 "the first no '-'" run $e -t 0 --name -x -- true
+refused 125 "must not begin with '-'" run $e -t 0 --name -x -- true
 GPUPART_NAME=$(printf 'a\033[31m\303\244')
 export GPUPART_NAME
 try run $e -t 1 -- sh -c '"$0" set -p $$ -t 2' "$gpupart"
 is "$status $(printf %s "$out" | tr -d '\n -~' | wc -c) $(printf %s "$err" | tr -dc '\033' | wc -c)" "0 0 0" \
 	"an inherited name that is none: nothing of it steers the terminal"
-has "$err" "is no name" "and run says so"
+has "$err" "is not a valid name" "and run says so"
 unset GPUPART_NAME
 
 # ------------------------------------------------------------- --gpu
@@ -528,7 +528,7 @@ if env A="$long" B="$long" C="$long" D="$long" E="$long" F="$long" G="$long" H="
 		sleep 0.02
 	done
 	try run $e -n 2 -- true
-	has "$status $err" "0 gpupart run: -n: the environments of 1 processes are longer" \
+	has "$status $err" "0 gpupart run: -n: the environments of 1 processes were not read, because they are longer" \
 		"an environment of more than 1 MiB is not read"
 	kill $!
 fi

@@ -161,10 +161,10 @@ END
 refused 2 ":9: launch: the key 'on' is given twice" "a key twice" <<'END'
   main: [ { launch: K, on: S, on: T } ]
 END
-refused 2 ":9: cpu: '10' is no time such as 10us" "a time without a unit" <<'END'
+refused 2 ":9: cpu: '10' is not a time such as 10us" "a time without a unit" <<'END'
   main: [ { cpu: 10 } ]
 END
-refused 2 ":9: copy: '1Q' is no size" "a size that is none" <<'END'
+refused 2 ":9: copy: '1Q' is not a size" "a size that is none" <<'END'
   main: [ { copy: 1Q, to: gpu, on: S } ]
 END
 # value WORDS KEY VALUE: replaces K's blocks.
@@ -176,26 +176,26 @@ $(cat "$tmp/base2")
 END
 }
 value "'-1' is not a whole number from 0 to 2147483647" blocks -1
-value "'18446744073709551616' is no whole number" blocks 18446744073709551616
-value "'1.5' is no whole number" blocks 1.5
-value "'0x10' is no whole number" blocks 0x10
-value "'.nan' is no whole number" blocks .nan
+value "'18446744073709551616' is not a whole number" blocks 18446744073709551616
+value "'1.5' is not a whole number" blocks 1.5
+value "'0x10' is not a whole number" blocks 0x10
+value "'.nan' is not a whole number" blocks .nan
 value "'010' is not a whole number from 0 to 2147483647 without a leading 0" blocks 010
-value "'' is no whole number" blocks ""
+value "'' is not a whole number" blocks ""
 value "must be a single value" blocks "[1]"
 value "must be a single value" blocks "{ a: 1 }"
 value "contains a zero byte" blocks '"1\\0"'
 value "0: must be at least 1" blocks 0
 value "0 is less than 1" cluster 0
-value "'nan' is no size" shared nan
-value "'-5' is no size" shared -5
-value "'1e300' is no size" reads 1e300
-value "'infus' is no time" time infus
-value "'1e400s' is no time" time 1e400s
-value "'-1us' is no time" time -1us
+value "'nan' is not a size" shared nan
+value "'-5' is not a size" shared -5
+value "'1e300' is not a size" reads 1e300
+value "'infus' is not a time" time infus
+value "'1e400s' is not a time" time 1e400s
+value "'-1us' is not a time" time -1us
 value "'maybe' is neither yes nor no" cooperative maybe
 value "'l3': must be l2 or dram" from l3
-refused 2 ":9: repeat: '-1' is no whole number" "a number below 0" <<'END'
+refused 2 ":9: repeat: '-1' is not a whole number" "a number below 0" <<'END'
   main: [ { repeat: -1, do: [] } ]
 END
 refused 2 ":9: launch: '\$x': this variable is not defined" "a variable that is not there" <<'END'
@@ -344,7 +344,7 @@ END
 printf 'gpu: h200\nprograms:\n  main: [ { sync: \001 } ]\n' >"$tmp/bytes"
 refused_file 2 "bad.yaml" "a byte that is no text" <"$tmp/bytes"
 head -c 1100000 /dev/zero | tr '\0' '#' >"$tmp/long"
-refused_file 2 "bad.yaml: wants a scenario, at most 1048576 bytes" "a file that is too long" <"$tmp/long"
+refused_file 2 "bad.yaml: must be a scenario of at most 1048576 bytes" "a file that is too long" <"$tmp/long"
 try sim /nonexistent
 is "$status $err" "2 gpupart sim: /nonexistent: No such file or directory" "a file that is not there"
 try sim

@@ -38,12 +38,12 @@ bad() {
 }
 bad 2 "--of blue" slurm-conf --of blue -i sample:h200 --mem 1G
 bad 2 "give --mem" slurm-conf -i sample:h200
-bad 2 "goes with -i" slurm-conf --mem 1G
+bad 2 "--mem: only with -i" slurm-conf --mem 1G
 bad 2 "--mem x" slurm-conf -i sample:h200 --mem x
 bad 2 "--node 'a b'" slurm-conf --node 'a b' -i sample:h200 --mem 1G
 bad 2 "nosuch" slurm-conf -i sample:nosuch --mem 1G
 bad 2 "one at a time" slurm-node --check --list
-bad 2 "goes with --list" slurm-node --check --json
+bad 2 "--json: needs --list" slurm-node --check --json
 bad 2 "looking at the GPUs" slurm-node --list -i sample:h200
 is "$("$gpupart" slurm-node --list --json | jq -r .schema)" gpupart/1 "what jobs hold, as JSON"
 

@@ -63,13 +63,13 @@ refused 2 "--iterations 1000001" trace --iterations 1000001 0
 refused 2 "--ns 5 and --iterations 6" trace --ns 5 --iterations 6 0
 refused 2 "--of png" trace --of png 0
 refused 2 "--json and --of svg" trace --json --of svg 0
-refused 2 "40000 blocks in 1 launches" trace -i $h200 --launches 1 --blocks 20000 0 u=1
+refused 2 "40000 blocks with 1 launches" trace -i $h200 --launches 1 --blocks 20000 0 u=1
 set --
 for i in $(seq 53); do set -- "$@" 0; done
 refused 2 "53 sets: at most 52" trace "$@"
 refused 2 "'=0-3': the name is empty" trace -i $h200 1 =0-3
-refused 2 "'a=0' and 'a=1': two sets of the name 'a'" trace -i $h200 a=0 ab=2 a=1
-refused 2 "'0' and '0': two sets of the name '0'" trace -i $h200 0 1 0
+refused 2 "'a=0' and 'a=1': two sets have the name 'a'" trace -i $h200 a=0 ab=2 a=1
+refused 2 "'0' and '0': two sets have the name '0'" trace -i $h200 0 1 0
 try trace -i $h200 --launches 1 a=0 ab=0 b=0
 is "$status$err" 0 "names that begin alike, and a set twice, are fine"
 refused 1 "-o $tmp/none/x: No such file" trace -i $h200 -o "$tmp/none/x" 0
@@ -78,7 +78,7 @@ if [ -e /dev/full ]; then
 fi
 try run -i $h200 -t 0-3 -- "$gpupart" trace 0
 is "$status" 2 "inside of a run it is refused"
-has "$err" "inside the limit 0-3" "and says so"
+has "$err" "the limit 0-3" "and says so"
 
 python3 -c 'import json, xml.etree.ElementTree' 2>/dev/null || { skip "no python3"; tap_done; }
 

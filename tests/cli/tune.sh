@@ -220,22 +220,22 @@ rm "$go.x"
 # ----------------------------------------------------------------------------- refusals
 job "$a" 0-9 linear
 refused 2 "you have no running job named 'none$$'" tune "none$$"
-refused 2 "wants the names of one or two jobs" tune
+refused 2 "no job: use the names of one or two jobs" tune
 refused 2 "more than two programs" tune "$a" "$a" "$a"
 refused 2 "name two different jobs" tune "$a" "$a"
-refused 2 "take one" tune "$a" -- true
+refused 2 "use only one of them" tune "$a" -- true
 refused 2 "one is missing" tune $e -- true :
 refused 2 "two programs named true" tune $e -- true : true
 refused 2 "--mps: needs a program after --" tune "$a" --mps
-refused 2 "--goal 'sum': wants [NAME:]alpha=" tune "$a" --goal sum
-refused 2 "--goal 'frobnicate': wants" tune "$a" --goal frobnicate
+refused 2 "--goal 'sum': must be [NAME:]alpha=" tune "$a" --goal sum
+refused 2 "--goal 'frobnicate': must be" tune "$a" --goal frobnicate
 refused 2 "names none of the programs" tune "$a" --goal "b:rate=5"
 for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
 	try tune "$a" --goal "$goal"
 	is "$status $(echo "$err" | grep -c "^gpupart tune: --goal")" "2 1" "--goal $goal: $err"
 done
-refused 2 "--seconds '0': wants seconds" tune "$a" --seconds 0
-refused 2 "--wait '0': wants seconds" tune "$a" --wait 0
+refused 2 "--seconds '0': must be 1 to 3600 seconds" tune "$a" --seconds 0
+refused 2 "--wait '0': must be 1 to 3600 seconds" tune "$a" --wait 0
 try tune $e -- "$tmp/none"
 is "$status" 127 "a program that does not exist"
 is "$(set_of "$a")" 0-9 "the set is not changed"

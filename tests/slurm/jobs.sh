@@ -156,19 +156,19 @@ never tpcs=8,mem=200G "h200 has 143771 MiB"
 never tpcs=40,ugpu "TPCs in its largest uGPU"
 never tpcs=16,cluster=32 "has room for clusters of at most 16 blocks"
 never tpcs=2,gpcs "has no GPC of fewer than 6 TPCs"
-never tpcs=0 "wants a number"
-never gpcs "how many TPCs"
+never tpcs=0 "must be a number"
+never gpcs "tpcs=N is missing"
 never tpcs=4,colour=red "colour=red"
 never tpcs=4,tpcs=8 "tpcs=8: is given twice"
-never "tpcs=8,mem=$(printf '%0130d' 1)G" "more than 127 characters"
+never "tpcs=8,mem=$(printf '%0130d' 1)G" "must have at most 127 characters"
 for gres in shard:4 shard tpcmem; do
 	as games srun --gres=$gres true 2>"$tmp/err"
-	has "$(cat "$tmp/err")" "asked for with --gpupart" "--gres=$gres without --gpupart is refused"
+	has "$(cat "$tmp/err")" "tpcmem with --gpupart" "--gres=$gres without --gpupart is refused"
 done
 as games srun --gpupart tpcs=4 --exclusive true 2>"$tmp/err"
-has "$(cat "$tmp/err")" "--exclusive, which takes whole GPUs: use only one of them" "an exclusive node and a part of its GPU are refused"
+has "$(cat "$tmp/err")" "--exclusive, which allocates whole GPUs: use only one of them" "an exclusive node and a part of its GPU are refused"
 as games srun --gpupart tpcs=4 --gres=gpu:1 true 2>"$tmp/err"
-has "$(cat "$tmp/err")" "take one" "so are they with a whole GPU"
+has "$(cat "$tmp/err")" "use only one of them" "so are they with a whole GPU"
 is "$(squeue -h | wc -l)" 0 "nothing of these waits"
 
 # ------------------------------------------------------------------ two users
@@ -233,8 +233,8 @@ srun --gpupart tpcs=60 true
 E
 as games sbatch -W -w n1 -o "$tmp/out/forged.out" "$tmp/out/forged" >/dev/null 2>&1
 forged=$(cat "$tmp/out/forged.out")
-has "$forged" "was given no TPCs on this node" "a step gets nothing that the job did not ask for"
-has "$forged" "--gpupart was given to a step and not to its job" "its message names this cause"
+has "$forged" "it has no TPCs on this node" "a step gets nothing that the job did not ask for"
+has "$forged" "--gpupart was used for a step but not for its job" "its message names this cause"
 has "$forged" "or slurmd ran no prolog for the job" "and the other one"
 cat >"$tmp/out/array" <<'E'
 #!/bin/sh
@@ -300,7 +300,7 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 as games srun -w n1 --gpupart tpcs=8,gpcs true 2>"$tmp/err"
 is $? 75 "no whole GPC is free: the job ends with 75, for RequeueExit"
-has "$(cat "$tmp/err")" "in whole GPCs are free together" "its output has the sentence"
+has "$(cat "$tmp/err")" "free TPCs in whole GPCs on GPU" "its output has the sentence"
 has "$(cat "$tmp/err")" "tpcs=8 without conditions would be possible now" "and says what would do"
 sed 's/^/# /' "$tmp/err"
 begin waits games -w n1 --gpupart tpcs=8,gpcs,wait=60
@@ -357,7 +357,7 @@ as games sbatch -W --requeue -J full -w n2 --gpupart tpcs=5 -o "$tmp/out/full" -
 started[full]=$!
 until_true sh -c 'sinfo -h -n n2 -N -o "%t %E" | grep -q "^drain Prolog error"'
 ok $? "where nothing can be noted the node is drained"
-has "$(cat "$cluster/n2.log")" "cannot be noted below /run/gpupart/jobs: No space left on device" "slurmd's log says why"
+has "$(cat "$cluster/n2.log")" "cannot be written below /run/gpupart/jobs: No space left on device" "slurmd's log says why"
 cluster_in n2 umount /run/gpupart/jobs
 cluster_in n2 chown games /run/gpupart/jobs
 cluster_in n2 "$gpupart" slurm-node --check 2>"$tmp/err"

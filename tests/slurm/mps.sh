@@ -95,7 +95,7 @@ is "$status $out$err" "0 none none none" "GPUPART_MPS=0: no variable is set, no 
 CUDA_MPS_PIPE_DIRECTORY=/tmp/own CUDA_MPS_LOG_DIRECTORY=/tmp/log CUDA_DEVICE_MAX_CONNECTIONS=2 job games sh -c "$show"
 is "$status $out" "0 /tmp/own /tmp/log 2" "a daemon of the user's own stays: nothing of these is touched"
 has "$err" "its CUDA_MPS_PIPE_DIRECTORY=/tmp/own keeps it from the node's MPS daemon" "and that is reported"
-has "$err" "take turns on the GPU, simulated, (time slices)" "with what it means"
+has "$err" "run on the GPU, simulated, in time slices" "with what it means"
 GPUPART_MPS=0 CUDA_MPS_PIPE_DIRECTORY=/tmp/own job games sh -c "$show"
 is "$status $out$err" "0 /tmp/own none none" "GPUPART_MPS=0 confirms it: no message"
 job games -n 3 sh -c "$show"
@@ -114,7 +114,7 @@ ok $? "what the user's PATH has of the daemon's name is not run by root"
 touch "$tmp/fake/hangs"
 CUDA_MPS_PIPE_DIRECTORY=$pipes job games -n 2 sh -c "$show"
 is "$status $(echo "$out" | sort -u)" "0 none none none" "one that hangs: the job starts, and does not join it though its script did"
-is "$(echo "$err" | grep -c "the node's MPS daemon does not answer in $pipes: this job and others take turns")" 1 "and says so, once for all tasks of a node"
+is "$(echo "$err" | grep -c "the node's MPS daemon does not answer in $pipes: this job and others run on the GPU")" 1 "and says so, once for all tasks of a node"
 check
 is "$status $(echo "$err" | grep -c 'does not answer.*systemctl status gpupart-mps')" "1 1" "slurm-node --check fails and says so"
 has "$(doctor)" "bad the node's MPS daemon does not answer" "doctor: bad"
@@ -125,7 +125,7 @@ kill_daemon
 job games sh -c "$show"
 is "$status $out" "0 none none none" "killed: a job starts, and does not join what is left of it"
 has "$err" "does not answer in $pipes" "it says so"
-has "$err" "take turns" "and what that means"
+has "$err" "in time slices" "and what that means"
 cluster_in n1 test -e $pipes/control
 ok $? "the stale pipes are there still"
 check

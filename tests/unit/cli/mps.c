@@ -441,7 +441,7 @@ static void test_no_program(void)
 	if (chdir(folder))
 		printf("# not in %s\n", folder);
 	tap_ok(!user.joined && strstr(user.noted, "there is no " CONTROL) &&
-		       strstr(user.noted, "take turns") && !nr_lines(in(top, "env"), "CUDA_MPS_"),
+		       strstr(user.noted, "in time slices") && !nr_lines(in(top, "env"), "CUDA_MPS_"),
 	       "no program: %s", user.noted);
 	tap_ok(user.pid > 0 && !kill(user.pid, 0) && is_there(in(top, "env")),
 	       "and the program runs");
@@ -526,7 +526,7 @@ static void refused(const char *command, const char *words)
 		printf("# %s\n", line);
 	user = join();
 	tap_ok(!user.joined && strstr(user.noted, words) && strstr(user.noted, own) &&
-		       strstr(user.noted, "take turns") && !nr_done("start") &&
+		       strstr(user.noted, "in time slices") && !nr_done("start") &&
 		       !nr_lines(in(top, "env"), "CUDA_MPS_"),
 	       "refused: %s", user.noted);
 	end(&user);
@@ -852,12 +852,12 @@ static void test_turns(void)
 	tap_ok(!*noted, "others on another GPU: no message: %s", noted);
 	snprintf(text, sizeof(text), "process %d uses", pid);
 	mps_note_turns(pci);
-	tap_ok(strstr(noted, text) && strstr(noted, "take turns") && strstr(noted, "--mps"), "%s",
+	tap_ok(strstr(noted, text) && strstr(noted, "in time slices") && strstr(noted, "--mps"), "%s",
 	       noted);
 	*noted = 0;
 	setenv(MPS_DAEMON_PIPES, in(top, "named"), 1);
 	mps_note_turns(pci);
-	tap_ok(strstr(noted, "take turns"), "a named directory without a daemon: said");
+	tap_ok(strstr(noted, "in time slices"), "a named directory without a daemon: said");
 	*noted = 0;
 	fd = listen_at(in(top, "named/control"));
 	put(in(fake, "hangs"), "");
@@ -865,7 +865,7 @@ static void test_turns(void)
 	tap_ok(!*noted, "one listens there: no message, and no wait: %s", noted);
 	close(fd);
 	mps_note_turns(pci);
-	tap_ok(strstr(noted, "take turns"), "its socket without it: said");
+	tap_ok(strstr(noted, "in time slices"), "its socket without it: said");
 out:
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
