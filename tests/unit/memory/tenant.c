@@ -190,7 +190,8 @@ static void test_sizes(void)
 		{ "0.25K", 256 },
 	};
 	static const char *const bad[][2] = {
-		{ "", "not a size" }, { "G", "not a size" }, { "-1", "not a size" }, { " 1", "not a size" },
+		{ "", "not a size" }, { "G", "not a size" },
+		{ "-1", "not a size" }, { " 1", "not a size" },
 		{ ".5G", "not a size" }, { "5X", "unknown unit" }, { "5 G", "unknown unit" },
 		{ "5GiBs", "unknown unit" },
 		{ "5.G", "unknown unit" }, { "5Gi", "unknown unit" }, { "0x10", "unknown unit" },
