@@ -86,7 +86,7 @@ static void test_inside(void)
 	int gpu, other;
 
 	tap_ok(!tenant_ledger() && tenant_gpu(GPU) == -ESRCH, "nobody starts by himself");
-	tap_ok(gpupart_memory_start(gp, "-x", 5) == -EINVAL && says("'-x'") && says("letters"),
+	tap_ok(gpupart_memory_start(gp, "-x", 5) == -EINVAL && says("'-x'") && says("characters"),
 	       "no tenant's name");
 	setenv("GPUPART_TENANT", name, 1);
 	setenv("GPUPART_MEM", "20G", 1);
@@ -198,7 +198,7 @@ static void test_sizes(void)
 		{ "1.5", "fraction" },
 		{ "1.5B", "fraction" }, { "0", "0 bytes" }, { "0.0G", "0 bytes" },
 		{ "1048577T", "too large" }, { "1048576.5T", "too large" },
-		{ "99999999999999999999999", "too much" },
+		{ "99999999999999999999999", "too large" },
 	};
 	uint64_t bytes;
 
@@ -218,7 +218,7 @@ static void test_limit(void)
 {
 	struct gpupart_tenant tenant;
 
-	tap_ok(gpupart_memory_limit(gp, GPU, 1001) == -EPERM && says("1001 are more"),
+	tap_ok(gpupart_memory_limit(gp, GPU, 1001) == -EPERM && says("1001 bytes exceeds"),
 	       "from inside a quota of outside's is not made wider");
 	tap_ok(!gpupart_memory_limit(gp, GPU, 999) &&
 	       !gpupart_tenant_get(gp, NULL, GPU, &tenant) && tenant.quota == 999,
