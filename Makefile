@@ -288,7 +288,7 @@ $(B)/gen/%.o: $(B)/gen/%.c
 
 $(KUBERNETES_SRC:%.c=$(B)/obj/%.o): ALL_CFLAGS += -I$(B)/gen
 $(KUBERNETES_SRC:%.c=$(B)/obj/%.o): | $(B)/gen/kubelet.pb-c.h
-$(KUBERNETES): $(KUBERNETES_OBJ) $(B)/obj/slurm/grant_file.o $(B)/obj/slurm/node_lock.o $(CLI_PARTS) $(LIBGPUPART)
+$(KUBERNETES): $(KUBERNETES_OBJ) $(B)/obj/slurm/node_file.o $(B)/obj/slurm/node_lock.o $(CLI_PARTS) $(LIBGPUPART)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CLI_PARTS) -L$(B)/lib -lgpupart -lnghttp2 -lprotobuf-c -ljansson -lyaml \

@@ -11,7 +11,7 @@
 #include "cli/util/paths.h"
 #include "kubernetes/node.h"
 #include "lib/private.h"
-#include "slurm/grant_file.h"
+#include "slurm/node_file.h"
 
 struct node node;
 

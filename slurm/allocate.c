@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "slurm/allocate.h"
-#include "slurm/grant_file.h"
+#include "slurm/node_file.h"
 #include "slurm/node_lock.h"
 #include "slurm/orphans.h"
 #include "lib/private.h"

@@ -9,7 +9,7 @@
 #include "cli/util/path_list.h"
 #include "cli/util/tunables_value.h"
 #include "slurm/environment.h"
-#include "slurm/grant_file.h"
+#include "slurm/node_file.h"
 
 #define VALUE_MAX (128u << 10)	/* MAX_ARG_STRLEN: the limit of execve() */
 #define INJECT "libgpupart-inject.so"

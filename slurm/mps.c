@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "slurm/grant_file.h"
+#include "slurm/node_file.h"
 #include "slurm/mps.h"
 #include "cli/mps/mps_daemon.h"
 

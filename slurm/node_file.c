@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "slurm/grant_file.h"
+#include "slurm/node_file.h"
 
 /* Finds the GPU at @pci or, if @pci is NULL, with @number. */
 static int find(const char *pci, unsigned int number, struct node_gpu *board, char *why, size_t len)

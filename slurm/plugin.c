@@ -15,7 +15,7 @@
 #include "slurm/allocate.h"
 #include "slurm/environment.h"
 #include "slurm/mps.h"
-#include "slurm/grant_file.h"
+#include "slurm/node_file.h"
 #include "slurm/options.h"
 #include "lib/private.h"
 

@@ -6,7 +6,7 @@ SPANK_SRC := \
 	slurm/allocate.c \
 	slurm/environment.c \
 	slurm/mps.c \
-	slurm/grant_file.c \
+	slurm/node_file.c \
 	slurm/node_gpu.c \
 	slurm/node_lock.c \
 	slurm/options.c \

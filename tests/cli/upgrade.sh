@@ -304,7 +304,7 @@ for version in a b; do
 	[ $version = a ] || lib=$tmp/b/lib/libgpupart.a
 	# shellcheck disable=SC2086 # flags
 	${CC:-cc} ${CFLAGS-} -D_GNU_SOURCE -I"$root/include" -I"$root/include/uapi" -iquote "$root" -o "$tmp/$version/give" "$tmp/give.c" \
-		"$root/slurm/allocate.c" "$root/slurm/grant_file.c" "$root/slurm/orphans.c" "$root/slurm/node_gpu.c" "$root/slurm/options.c" \
+		"$root/slurm/allocate.c" "$root/slurm/node_file.c" "$root/slurm/orphans.c" "$root/slurm/node_gpu.c" "$root/slurm/options.c" \
 		"$root/cli/mps/mps_daemon.c" "$root/cli/util/process.c" \
 		"$lib" -lnl-genl-3 -lnl-3 -ldl -lpthread -lm 2>"$tmp/err" || sed 's/^/# /' "$tmp/err"
 done

@@ -9,7 +9,7 @@
 #include "lib/topo/topology.h"
 #include "cli/slurm/node_gpus.h"
 #include "cli/util/message.h"
-#include "slurm/grant_file.h"
+#include "slurm/node_file.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct gpupart *gp;

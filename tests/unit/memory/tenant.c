@@ -85,8 +85,8 @@ static void test_inside(void)
 	struct ledger *ledger;
 	int gpu, other;
 
-	tap_ok(!tenant_ledger() && tenant_gpu(GPU) == -ESRCH, "no tenant starts by itself");
-	tap_ok(gpupart_memory_start(gp, "-x", 5) == -EINVAL && says("'-x'") && says("letters"),
+	tap_ok(!tenant_ledger() && tenant_gpu(GPU) == -ESRCH, "nobody starts by himself");
+	tap_ok(gpupart_memory_start(gp, "-x", 5) == -EINVAL && says("'-x'") && says("characters"),
 	       "no tenant's name");
 	setenv("GPUPART_TENANT", name, 1);
 	setenv("GPUPART_MEM", "20G", 1);
@@ -190,15 +190,15 @@ static void test_sizes(void)
 		{ "0.25K", 256 },
 	};
 	static const char *const bad[][2] = {
-		{ "", "not a size" },	       { "G", "not a size" },
-		{ "-1", "not a size" },	       { " 1", "not a size" },
-		{ ".5G", "not a size" },       { "5X", "unknown unit" },
-		{ "5 G", "unknown unit" },     { "5GiBs", "unknown unit" },
-		{ "5.G", "unknown unit" },     { "5Gi", "unknown unit" },
-		{ "0x10", "unknown unit" },    { "1.5", "fraction" },
-		{ "1.5B", "fraction" },	       { "0", "0 bytes" },
-		{ "0.0G", "0 bytes" },	       { "1048577T", "too large" },
-		{ "1048576.5T", "too large" }, { "99999999999999999999999", "too much" },
+		{ "", "not a size" }, { "G", "not a size" },
+		{ "-1", "not a size" }, { " 1", "not a size" },
+		{ ".5G", "not a size" }, { "5X", "unknown unit" }, { "5 G", "unknown unit" },
+		{ "5GiBs", "unknown unit" },
+		{ "5.G", "unknown unit" }, { "5Gi", "unknown unit" }, { "0x10", "unknown unit" },
+		{ "1.5", "fraction" },
+		{ "1.5B", "fraction" }, { "0", "0 bytes" }, { "0.0G", "0 bytes" },
+		{ "1048577T", "too large" }, { "1048576.5T", "too large" },
+		{ "99999999999999999999999", "too large" },
 	};
 	uint64_t bytes;
 
@@ -218,7 +218,7 @@ static void test_limit(void)
 {
 	struct gpupart_tenant tenant;
 
-	tap_ok(gpupart_memory_limit(gp, GPU, 1001) == -EPERM && says("1001 are more"),
+	tap_ok(gpupart_memory_limit(gp, GPU, 1001) == -EPERM && says("1001 bytes exceeds"),
 	       "from inside a quota of outside's is not made wider");
 	tap_ok(!gpupart_memory_limit(gp, GPU, 999) &&
 	       !gpupart_tenant_get(gp, NULL, GPU, &tenant) && tenant.quota == 999,

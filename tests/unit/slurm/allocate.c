@@ -9,7 +9,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include "slurm/grant_file.c"
+#include "slurm/node_file.c"
 #include "slurm/node_gpu.c"
 #include "slurm/node_lock.c"
 #include "slurm/options.c"

@@ -234,9 +234,12 @@ int main(void)
 		try_text(masks[i].text, masks[i].canonical, masks[i].words,
 			 gpupart_tpcset_parse_hex, gpupart_tpcset_format_hex);
 	tap_ok(gpupart_tpcset_parse_list(gp, NULL, &set) == -EINVAL &&
-		       strstr(gpupart_error(gp), "no list"), "no list: %s", gpupart_error(gp));
+		       strstr(gpupart_error(gp),
+			      "list of TPCs is missing"), "no list: %s", gpupart_error(gp));
 	tap_ok(gpupart_tpcset_parse_hex(gp, NULL, &set) == -EINVAL &&
-		       strstr(gpupart_error(gp), "no mask"), "no mask: %s", gpupart_error(gp));
+		       strstr(gpupart_error(gp),
+
+			      "mask of TPCs is missing"), "no mask: %s", gpupart_error(gp));
 	memset(many, '9', sizeof(many) - 1);
 	many[sizeof(many) - 1] = 0;
 	tap_ok(gpupart_tpcset_parse_list(gp, many, &set) == -EINVAL &&
