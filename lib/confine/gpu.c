@@ -263,7 +263,7 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 
 	if (!err)
 		err = stream_mark_thread(gp);
-	return err ? err : scope_thread_set_set(gp, gpu, set);
+	return err ? err : scope_set_thread(gp, gpu, set);
 }
 
 bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)

@@ -349,7 +349,7 @@ static void special_update(void)
 			       scope_thread.in_graph_call || scope_thread.lend;
 }
 
-__attribute__((cold)) int scope_thread_set_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+__attribute__((cold)) int scope_set_thread(struct gpupart *gp, struct gpupart_gpu *gpu,
 					       const struct gpupart_tpcset *set)
 {
 	struct scope_thread_set *own;

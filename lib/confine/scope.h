@@ -226,7 +226,7 @@ void scope_lend_begin(struct scope_lend *lend);
 
 /* @set NULL removes the thread's set. -ENOMEM with an error sentence. */
 GPUPART_PRIVATE
-int scope_thread_set_set(struct gpupart *gp, struct gpupart_gpu *gpu,
+int scope_set_thread(struct gpupart *gp, struct gpupart_gpu *gpu,
 			 const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);

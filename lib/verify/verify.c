@@ -88,7 +88,7 @@ static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, stru
 	kept->has_process = gpupart_process_get(gpu, &kept->process);
 	scope_ring_set(gpu, &gpu->process, NULL);
 	kept->has_thread = scope_sticky_get(gpu, &kept->thread);
-	scope_thread_set_set(NULL, gpu, NULL);
+	scope_set_thread(NULL, gpu, NULL);
 	kept->has_next = scope_next_take(gpu, &kept->next);
 	for (unsigned int i = 0; i < NR_DEFAULT_STREAMS; i++) {
 		kept->has_stream[i] = false;
@@ -124,7 +124,7 @@ static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const stru
 	}
 	scope_ring_set(gpu, &gpu->process, kept->has_process ? &kept->process : NULL);
 	if (kept->has_thread) {
-		int failed = scope_thread_set_set(err ? NULL : gp, gpu, &kept->thread);
+		int failed = scope_set_thread(err ? NULL : gp, gpu, &kept->thread);
 
 		err = err ? err : failed;
 	}

@@ -85,7 +85,7 @@ static void test_inside(void)
 	struct ledger *ledger;
 	int gpu, other;
 
-	tap_ok(!tenant_ledger() && tenant_gpu(GPU) == -ESRCH, "nobody starts by himself");
+	tap_ok(!tenant_ledger() && tenant_gpu(GPU) == -ESRCH, "no tenant starts by itself");
 	tap_ok(gpupart_memory_start(gp, "-x", 5) == -EINVAL && says("'-x'") && says("characters"),
 	       "no tenant's name");
 	setenv("GPUPART_TENANT", name, 1);

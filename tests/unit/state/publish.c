@@ -59,7 +59,7 @@ static const struct gpupart_tpcset four = { { 0xf } };
 
 static void give_sticky(void)
 {
-	accepted = !scope_thread_set_set(NULL, &gpu, &four);
+	accepted = !scope_set_thread(NULL, &gpu, &four);
 }
 
 static void give_next(void)
