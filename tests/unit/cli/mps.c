@@ -441,7 +441,8 @@ static void test_no_program(void)
 	if (chdir(folder))
 		printf("# not in %s\n", folder);
 	tap_ok(!user.joined && strstr(user.noted, "there is no " CONTROL) &&
-		       strstr(user.noted, "in time slices") && !nr_lines(in(top, "env"), "CUDA_MPS_"),
+		       strstr(user.noted, "in time slices") &&
+		       !nr_lines(in(top, "env"), "CUDA_MPS_"),
 	       "no program: %s", user.noted);
 	tap_ok(user.pid > 0 && !kill(user.pid, 0) && is_there(in(top, "env")),
 	       "and the program runs");
@@ -852,8 +853,8 @@ static void test_turns(void)
 	tap_ok(!*noted, "others on another GPU: no message: %s", noted);
 	snprintf(text, sizeof(text), "process %d uses", pid);
 	mps_note_turns(pci);
-	tap_ok(strstr(noted, text) && strstr(noted, "in time slices") && strstr(noted, "--mps"), "%s",
-	       noted);
+	tap_ok(strstr(noted, text) && strstr(noted, "in time slices") && strstr(noted, "--mps"),
+	       "%s", noted);
 	*noted = 0;
 	setenv(MPS_DAEMON_PIPES, in(top, "named"), 1);
 	mps_note_turns(pci);
