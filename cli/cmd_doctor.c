@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * gpupart doctor: makes a table of checks and prints each result as a row, with advice. Changes
- * nothing. Checks that may hang or crash run in a child.
- */
+/* gpupart doctor: checks this machine, a row each, with advice. What may hang runs in a child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -36,9 +33,8 @@ const char doctor_help[] =
 "each check. ok: works. bad: needed, and does not work. note: for information. skip:\n"
 "not checked.\n"
 "\n"
-"To find out whether launches can be confined, doctor tries it in a process of its\n"
-"own. The first time on a GPU and driver this takes a few short launches, the same as\n"
-"the first run would make; later times none.\n"
+"A process of its own tries whether launches can be confined. The first time on a GPU\n"
+"and driver it makes the short launches that the first run would make; later none.\n"
 "\n"
 "      --no-launch     make no launches; the rows that need them are skipped\n"
 "  -i, --input CAPTURE check the simulated GPU of CAPTURE (sample:h200 or a file)\n"
@@ -582,8 +578,7 @@ static void ask_device_launches(struct doctor *d)
 
 static const struct question questions[] = {
 	{ "driver", ask_driver,
-	  .advice =
-		  "install NVIDIA's driver and run 'modprobe nvidia'; without a GPU try 'gpupart demo'",
+	  .advice = "install NVIDIA's driver, 'modprobe nvidia'; without a GPU: 'gpupart demo'",
 	  .simulated = "no kernel driver is needed" },
 	{ "device-node", ask_node,
 	  .advice = "run 'nvidia-modprobe', or start the container with the GPU",
@@ -610,24 +605,20 @@ static const struct question questions[] = {
 	{ "injection-slot", ask_slot,
 	  .advice = "nothing to do: run uses LD_PRELOAD and then loads that tool" },
 	{ "nvml-library", ask_nvml,
-	  .advice =
-		  "nothing to do: CUDA reports the quota; with glibc 2.35 or later NVML does too" },
+	  .advice = "nothing to do: CUDA reports the quota; with glibc 2.35 NVML does too" },
 	{ "cache-folder", ask_cache,
-	  .advice =
-		  "set XDG_CACHE_HOME to a directory of yours, to store results of checks" },
-	{ .name = "blocks-folder", .ask = ask_blocks },
+	  .advice = "to store results of checks, set XDG_CACHE_HOME to your own directory" },
+	{ .name = "state-folder", .ask = ask_blocks },
 	{ .name = "namespaces", .ask = ask_namespaces },
 	{ "node-config", ask_config,
 	  .advice = "as root, correct the file or make it readable: see gpupart(1)" },
 	{ "mps", ask_mps, .advice = "set CUDA_DEVICE_MAX_CONNECTIONS=8 for its clients" },
 	{ "node-mps", ask_node_mps,
-	  .advice =
-		  "for several users or Slurm run 'systemctl enable --now gpupart-mps'" },
+	  .advice = "for several users or Slurm: 'systemctl enable --now gpupart-mps'" },
 	{ .name = "environment", .ask = ask_environment },
 	{ .name = "processes", .ask = ask_processes },
 	{ "green-contexts", ask_feature, .launches = true,
-	  .advice =
-		  "run programs that create them with GPUPART_DISABLE=1, or use driver 550 or later",
+	  .advice = "use driver 550 or later, or run such programs with GPUPART_DISABLE=1",
 	  .note = "programs cannot create green contexts", .lack = offsetof(struct check, green),
 	  .good = "programs can create green contexts: each is part of the set" },
 	{ "profilers", ask_feature, .advice = "profile with GPUPART_DISABLE=1", .launches = true,

@@ -249,10 +249,7 @@ static int find_pid(struct targets *t, const char *text)
 
 /* --------------------------------------------------------------- new sets */
 
-/*
- * The limit of the job around @target, stored in @set. Returns NULL if there is none, or if the
- * outer job is changed as well.
- */
+/* The limit of the job around @target, in @set. NULL: there is none, or that job changes too. */
 static const struct gpupart_tpcset *outer_limit(const struct targets *t,
 						const struct target *target,
 						struct gpupart_tpcset *set)
@@ -492,10 +489,7 @@ static struct target as_target(const struct gpupart_process *row, const struct t
 	return one;
 }
 
-/*
- * Reports the old and new sets of a job's processes; if the change of the job @failed, only those
- * that changed.
- */
+/* Reports the sets of a job's processes; if the change @failed, only those that changed. */
 static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			     const struct target *job, bool failed)
 {

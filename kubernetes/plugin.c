@@ -27,7 +27,7 @@
 #define REGISTER_MS 15000
 #define LIST_MS 2000
 #define WATCH_MS 500	/* between two looks at the plugin's socket and kubelet's */
-#define POLL_TURNS 2	/* kubelet's list of allocations is read once in so many WATCH_MS */
+#define POLL_TURNS 2	/* kubelet's list of allocations is read once in this number of WATCH_MS */
 
 static const char help[] =
 "Usage: gpupart-device-plugin [--kubelet DIR] [--config FILE]\n"

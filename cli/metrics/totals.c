@@ -16,7 +16,7 @@
 #include "cli/util/atomic_file.h"
 
 #define MAX_TOTALS	4096	/* with more, jobs that are not seen now are forgotten at once, */
-#define MAX_AGE		86400	/* else after so many seconds */
+#define MAX_AGE		86400	/* else after this time, in seconds */
 #define ENDED		(-1)	/* in place of a pid: the sum of processes that ended */
 
 struct total {

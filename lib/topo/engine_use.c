@@ -202,8 +202,8 @@ static int kernel_open(struct source *s, const char *gpu)
 	while (i < nr && gpu && !topo_selects(gpu, &list[i], i))
 		i++;
 	if (nr >= 0 && i >= nr)
-		nr = gpu ? ctx_fail(s->gp, -ENODEV, "the module knows no GPU %s", gpu) :
-			   ctx_fail(s->gp, -ENODEV, "the module knows no GPU");
+		nr = gpu ? ctx_fail(s->gp, -ENODEV, "the module has no GPU %s", gpu) :
+			   ctx_fail(s->gp, -ENODEV, "the module has no GPU");
 	if (nr >= 0)
 		*s->info = list[i];
 	free(list);

@@ -137,7 +137,7 @@ static int row_cluster(struct verify *v)
 const struct verify_row verify_rows_parts[] = {
 	{ "topology", "the topology counts the SMs that CUDA counts", .run = row_topology },
 	{ "none", "without a set every SM that may be used runs", .run = row_none },
-	{ "tpc-left-out", "every TPC, left out of a launch, runs none of it", row_left_out,
+	{ "tpc-left-out", "no TPC runs a launch that leaves it out", row_left_out,
 	  .flags = NEEDS_ALL | SLOW },
 	{ "tpc-alone", "every TPC, allowed alone, runs all of it", row_alone, .flags = SLOW },
 	{ "gpc", "every GPC's set runs on that GPC and nowhere else", .run = row_gpcs },

@@ -272,7 +272,7 @@ else
 	skip "no device can be made here"
 fi
 mkfifo "$tmp/pipe"
-refused 1 "-o $tmp/pipe: is a pipe that nobody reads" cdi $e -g 0 -o "$tmp/pipe"
+refused 1 "-o $tmp/pipe: is a pipe without a reader" cdi $e -g 0 -o "$tmp/pipe"
 # This shell reads it; the data stays in the pipe until then.
 exec 3<>"$tmp/pipe"
 "$gpupart" cdi $e -g 0 -o "$tmp/pipe" 2>/dev/null

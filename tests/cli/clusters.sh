@@ -55,7 +55,7 @@ is "$(set_of_run) $(note)" "7,15,23,31 " "-n 4: of the GPC that has 4"
 run -t 1 -n 4
 is "$(set_of_run) $(note)" "1,7,15,23,31 " "-n 4 beside -t"
 run -t 1 -n 3
-is "$(note | cut -d ';' -f 2)" " TPCs 7,15,23,31 have room for clusters of 8" "-n 3 beside a TPC of a GPC with two: it is said"
+is "$(note | cut -d ';' -f 2)" " TPCs 7,15,23,31 have room for clusters of 8" "-n 3 and a TPC of a GPC with two: reported"
 wake
 
 # set: a running job.
@@ -92,5 +92,5 @@ wants=$(for i in a b c d e f g h; do printf -- '--tenant %s:tpcs=4,cluster=8,wei
 try plan -i "$BUILD/tests/generated/05.capture" $wants --tenant i:tpcs=4
 is "$status $(note | cut -d ' ' -f 3,4,8- | cut -d ':' -f 1,3)" \
 	"0 tenant i: a kernel with larger clusters gets more TPCs; no 4 free TPCs have room for clusters of 8" \
-	"what others' demands leave holds none: it is said"
+	"the TPCs left by other demands have no room: reported"
 tap_done

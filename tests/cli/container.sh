@@ -77,8 +77,8 @@ exec "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 42
 END
 	unshare -r -m sh "$tmp/state" >"$tmp/out" 2>"$tmp/err"
 	is "$? $(cat "$tmp/out")" "42 $smids" "$1: the program runs, confined"
-	has "$(row blocks-folder)" "$3 blocks-folder $4" "$1: doctor"
-	has "$(row blocks-folder)" "$5" "$1: what to do"
+	has "$(row state-folder)" "$3 state-folder $4" "$1: doctor"
+	has "$(row state-folder)" "$5" "$1: what to do"
 	is "$(grep -c '^bad' "$tmp/doctor")" 0 "$1: nothing that is needed is missing"
 }
 unseen="programs run and are confined, but nobody sees or changes it"
@@ -140,8 +140,8 @@ END
 	esac
 	unshare -m sh "$tmp/state" "$inside" >"$tmp/out" 2>"$tmp/err"
 	is "$? $(cat "$tmp/out")" "42 $smids" "$words: the program runs, confined"
-	has "$(row blocks-folder)" "note blocks-folder /dev/shm/gpupart-0 $part" "$words: doctor"
-	has "$(row blocks-folder)" "$advice" "$words: what to do"
+	has "$(row state-folder)" "note state-folder /dev/shm/gpupart-0 $part" "$words: doctor"
+	has "$(row state-folder)" "$advice" "$words: what to do"
 	has "$(tr '\n' ' ' <"$tmp/err")" "'gpupart ps' and 'gpupart set' will not find the program: /dev/shm/gpupart-0 is" \
 		"$words: run says who does not see it"
 done

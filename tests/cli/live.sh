@@ -512,7 +512,7 @@ if command -v flock >/dev/null; then
 	${CC:-cc} -shared -fPIC -o "$tmp/hasty.so" "$tmp/hasty.c"
 	out=$(LD_PRELOAD=$tmp/hasty.so "$gpupart" run $e -n 2 -- echo started 2>"$tmp/err")
 	is "$? $out" "125 " "a lock that is not had: the program is not started"
-	has "$(cat "$tmp/err")" "gpupart run: -n: another run has held the lock $lock for 60 s" "and it is told of"
+	has "$(cat "$tmp/err")" "gpupart run: -n: another run has held the lock $lock for 60 s" "which is reported"
 	try run $e -t 2 -- true
 	is "$status" 0 "a set by numbers does not wait"
 	kill $other

@@ -23,7 +23,7 @@ until_true() {
 	done
 	return 1
 }
-# has_rows NAME COUNT: so many processes of that name have launched.
+# has_rows NAME COUNT: COUNT processes with this name have launched.
 has_rows() {
 	[ "$("$gpupart" ps --json | jq --arg n "$1" \
 		'[.processes[] | select(.name == $n and .counters.launches > 0)] | length')" -ge "$2" ]
@@ -168,7 +168,7 @@ try metrics
 is "$status $(grep -c "$config:1: 'no key' is not understood" "$tmp/err")" "0 1" "a line without ="
 rm "$config"
 try ps
-is "$status $err" "0 " "without a configuration nothing is said"
+is "$status $err" "0 " "without a configuration no message"
 if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
 	mkdir "$tmp/etc"
 	printf 'set.good = -u 0\nstrikt = yes\n' >"$tmp/etc/config"

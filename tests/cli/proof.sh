@@ -192,7 +192,7 @@ try doctor -i sample:h200
 is $status 0 "doctor on the simulated GPU: status"
 has "$(head -n 1 "$tmp/out")" simulated "doctor: the first line says simulated"
 for row in driver device-node gpus topology mig libcuda launch-callback mask-bits streams graphs records \
-	inject-library injection-slot nvml-library cache-folder blocks-folder namespaces node-config mps node-mps environment green-contexts device-launches; do
+	inject-library injection-slot nvml-library cache-folder state-folder namespaces node-config mps node-mps environment green-contexts device-launches; do
 	is "$(grep -c "^[a-z]*  *$row " "$tmp/out")" 1 "doctor: $row"
 done
 for sizes in 72:88:no.count.of 80:40:no.count.of 88:104:11 96:88:11; do

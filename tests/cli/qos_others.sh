@@ -43,7 +43,7 @@ two
 	sh -c "env -u GPUPART_JOB sh -c 'while [ -e $go.first ]; do sleep 0.1; done; touch $go.gone' & exit 0" 2>/dev/null
 until_true has_rows "$name-works" 1
 try qos run $e -f "$tmp/t.yaml" --dry-run
-is "$status $(grep -c "TPCs 10-20,30-31,40-42 are used by other programs" "$tmp/out")" "0 1" "what others have is said in a dry run"
+is "$status $(grep -c "TPCs 10-20,30-31,40-42 are used by other programs" "$tmp/out")" "0 1" "a dry run reports the TPCs of others"
 said=$(echo "$err" | grep "which tenants do not get:")
 has "$said" "10-20 ($name-works, pid $(pid_of "$name-works"))" "in one line, with who has it"
 has "$said" "30-31 ($name-sleeps, pid" "also what is not on the GPU"

@@ -104,7 +104,7 @@ until_true has_lines "$tmp/stalled" 150
 ok $? "a reader that reads nothing does not hold it up"
 kill $pid
 wait $pid
-is "$? $(grep -c "writing to standard output: it is not being read" "$tmp/err")" "1 1" "its end is not, either; and that is said"
+is "$? $(grep -c "writing to standard output: it is not being read" "$tmp/err")" "1 1" "neither is its end, which is reported"
 kill $reader
 try qos replay "$tmp/stalled"
 is "$status" 0 "and its log replays"
@@ -289,9 +289,9 @@ is "$status $(jq -s '[.[] | .measured // [] | .[] | [.work_milli, .reports // 0]
 	"0 true" "two lines at once: both count"
 is "$(jq -s '[.[] | .measured // [] | .[].work_milli % 1000 != 0] | any' "$tmp/out")" true \
 	"and a part of those that are under way"
-tenants "$(said told '1\nnobody units 2\ntold latency soon\n')"
+tenants "$(said told '1\nabsent units 2\ntold latency soon\n')"
 try_heard 25
-is "$status $(echo "$err" | grep -c 'the socket: ignoring "nobody units 2"')$(echo "$err" | grep -c 'the socket: ignoring')" "0 11" \
+is "$status $(echo "$err" | grep -c 'the socket: ignoring "absent units 2"')$(echo "$err" | grep -c 'the socket: ignoring')" "0 11" \
 	"one message for a line without a tenant"
 touch "$go"
 tenants "$(said big 10000000000)"

@@ -127,7 +127,7 @@ sed 's/-n 1"/-t 0"/' "$tmp/plan.json" >"$tmp/outside.json"
 try cdi -i $b --plan "$tmp/outside.json" --device sim
 [ "$status" != 0 ] && ! [ -s "$tmp/out" ]
 ok $? "a rule outside of the tenant's set: no container"
-has "$(cat "$tmp/err")" "TPCs 0 are outside the" "which is said"
+has "$(cat "$tmp/err")" "TPCs 0 are outside the" "which is reported"
 
 # Refusals before any program starts.
 bad_rule() {	# bad_rule RULE WORDS

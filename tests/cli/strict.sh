@@ -47,7 +47,7 @@ is "$(spread "$other" | wc -l)" 8 "beside a program on those TPCs others are pro
 spread "$set" >"$tmp/set"
 is "$(spread "$other" | comm -12 - "$tmp/set" | wc -l)" 0 "which no other program has"
 beside 8-65
-has "$err" "no 8 free TPCs fit; TPCs $set would, but other programs use some of them" "where others have those, that is said"
+has "$err" "no 8 free TPCs fit; TPCs $set would, but other programs use some of them" "if other programs use those, that is reported"
 try run $e -t 0-7,9,10 -- "$gpupart" run -t 0-7 -- "$prog" x8
 has "$err" "no set of 8 TPCs inside GPUPART_SET fits" "in a run inside a run: none outside of the outer one's set"
 try run $e -t 0-7 -- "$prog" coop100
@@ -208,7 +208,7 @@ apart() {
 	fi
 	try run $e -t 0-7 --strict -- "$@" "$prog" x8
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict: $words: cuInit fails"
-	has "$err" "they cannot be reported to its run: /proc/" "$words: and it is said why"
+	has "$err" "they cannot be reported to its run: /proc/" "$words: with the reason"
 	try run $e -t 0-7 -- "$@" "$prog" kernel
 	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "without --strict: $words: it runs"
 	has "$err" "gpupart: this process itself reports launches outside of its set: they cannot be reported to its run: /proc/" "$words: it says that it is not reported"

@@ -48,7 +48,7 @@ has "$(cat tests/cli/expected/h200-e.txt)" "source: capture tests/data" "a captu
 case $(cat tests/cli/expected/h200-*.txt tests/cli/expected/picture-*.txt) in *simulated*) bad=1 ;; *) bad=0 ;; esac
 ok $bad "a capture that is shown is not called simulated"
 has "$(cat tests/cli/expected/h200-b.txt)" "physical GPCs, floorswept positions: not reported by this source" \
-	"what board b's capture does not tell is said to be so"
+	"what board b's capture lacks is marked as not reported"
 
 # A line on a terminal has colour; elsewhere, or with NO_COLOR, none.
 esc=$(printf '\033')

@@ -11,7 +11,7 @@
  * cut runs COMMAND while a dump of engines is half done, and tells whether the kernel marked it.
  * NAME is an index or a bus-name. --netns before it: in a network namespace of its own;
  * --uid N: as that user, with no capability; --perfmon N: with CAP_PERFMON alone. user is
- * nobody, userns is nobody as root of a user namespace of its own.
+ * uid 65534, userns is that user as root of a user namespace of its own.
  */
 #include <errno.h>
 #include <linux/capability.h>

@@ -82,7 +82,7 @@ host poke 0 0x9400 0x80100000 >/dev/null
 [ "$(cat /proc/gpu0/timer)" != "$a" ]
 check $? "the timer is always read"
 
-# refused N GOOD REGISTER FILE: reading FILE as nobody costs at most N reads a second, beside
+# refused N GOOD REGISTER FILE: reading FILE as an ordinary user costs at most N reads a second, beside
 # GOOD reads each time that are answered.
 refused() {
 	sleep 1.2
@@ -96,7 +96,7 @@ refused() {
 	nr=$(host reads 0) most=$((100 * $2 + $1 * (2 + ($(now) - start) / 100)))
 	host good 0 >/dev/null
 	[ "$nr" -gt 0 ] && [ "$nr" -le $most ]
-	check $? "$nr reads for 100 refusals of $3 to nobody, at most $most"
+	check $? "$nr reads for 100 refusals of $3 to an ordinary user, at most $most"
 }
 refused 1 0 0x405b00 /proc/gpu0/CWD_GPC_TPC_ID3
 refused 1 0 0x9410 /proc/gpu0/timer

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program in 8 TPCs is told that the GPU has 16 SMs. */
+/* A program on 8 TPCs sees a GPU with 16 SMs. */
 #include <stdio.h>
 #include <gpupart.h>
 

@@ -105,7 +105,7 @@ static int sleepy_resume(struct device *dev)
 static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	if (d3) {
-		/* 5.10 puts a device of which it knows no state into D0, whatever is asked. */
+		/* 5.10 puts a device with an unknown state into D0, whatever is asked. */
 		pci_set_power_state(pdev, PCI_D0);
 		return pci_set_power_state(pdev, PCI_D3hot);
 	}

@@ -549,7 +549,7 @@ static void test_directories(void)
 		refused("mkdir -m 700 gpupart-mps; chown 65534 gpupart-mps",
 			"belongs to user 65534");
 	else
-		tap_skip("not root: there is not a directory of somebody else's to be had");
+		tap_skip("not root: cannot create a directory of another user");
 
 	clear();
 	snprintf(run, sizeof(run), "%s", getenv("XDG_RUNTIME_DIR"));
@@ -571,7 +571,7 @@ static void test_directories(void)
 	}
 	mkdir(in(top, "another"), 0700);
 	if (geteuid() || chown(in(top, "another"), 65534, 65534)) {
-		tap_skip("not root: there is not a directory of somebody else's to be had");
+		tap_skip("not root: cannot create a directory of another user");
 	} else {
 		setenv("XDG_RUNTIME_DIR", in(top, "another"), 1);
 		own_directory(text, sizeof(text));
