@@ -228,15 +228,15 @@ static void refused_naming(const char *word)
 static void child_moved(void) { refused_naming("TPC 17 "); }
 static void child_version(void) { refused_naming("0x41"); }
 static void child_no_table(void) { refused_naming("no launch callback"); }
-static void child_table_size(void) { refused_naming("size is 8"); }
-static void child_table_small(void) { refused_naming("size is 48"); }
-static void child_table_large(void) { refused_naming("size is 1073741824"); }
-static void child_params_none(void) { refused_naming("they have 16 bytes"); }
-static void child_params_32(void) { refused_naming("they have 32 bytes"); }
-static void child_params_odd(void) { refused_naming("they have 44 bytes"); }
-static void child_params_large(void) { refused_naming("they have 520 bytes"); }
-static void child_no_tmd(void) { refused_naming("with a TMD in slot 4 of its 88 bytes"); }
-static void child_no_tmd_40(void) { refused_naming("with a TMD in slot 4 of its 40 bytes"); }
+static void child_table_size(void) { refused_naming("unknown size: 8,"); }
+static void child_table_small(void) { refused_naming("unknown size: 48,"); }
+static void child_table_large(void) { refused_naming("unknown size: 1073741824,"); }
+static void child_params_none(void) { refused_naming("parameters of 16 bytes"); }
+static void child_params_32(void) { refused_naming("parameters of 32 bytes"); }
+static void child_params_odd(void) { refused_naming("parameters of 44 bytes"); }
+static void child_params_large(void) { refused_naming("parameters of 520 bytes"); }
+static void child_no_tmd(void) { refused_naming("slot 4 of the driver's 88 bytes of launch parameters is not a TMD"); }
+static void child_no_tmd_40(void) { refused_naming("slot 4 of the driver's 40 bytes of launch parameters is not a TMD"); }
 static void child_no_callback(void) { refused_naming("did not call back"); }
 static void child_mps(void) { refused_naming("MPS"); }
 
@@ -390,7 +390,7 @@ static void no_streams(const char *word)
 }
 
 static void child_no_pointer(void) { no_streams("stream object"); }
-static void child_no_events(void) { no_streams("when a stream goes"); }
+static void child_no_events(void) { no_streams("does not report destroyed streams"); }
 
 static void child_bad_sets(void)
 {

@@ -204,7 +204,7 @@ static void child_no_class(void)
 {
 	int err = attach(NULL);
 
-	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "not with compute class"),
+	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "with compute class"),
 	       "refused: %d %s", err, err ? gpupart_error(gp) : "");
 }
 

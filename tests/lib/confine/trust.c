@@ -160,13 +160,13 @@ static void refused_naming(int want, const char *word)
 	       err ? gpupart_error(gp) : "");
 }
 
-static void child_mig(void) { refused_naming(-EOPNOTSUPP, "MIG is on"); }
-static void child_type(void) { refused_naming(-EPROTO, "its type field"); }
-static void child_cluster(void) { refused_naming(-EPROTO, "its cluster field"); }
-static void child_cooperative(void) { refused_naming(-EPROTO, "its cooperative field"); }
-static void child_threads(void) { refused_naming(-EPROTO, "its threads field"); }
-static void child_registers(void) { refused_naming(-EPROTO, "its registers field"); }
-static void child_shared(void) { refused_naming(-EPROTO, "its shared memory field"); }
+static void child_mig(void) { refused_naming(-EOPNOTSUPP, "MIG is enabled"); }
+static void child_type(void) { refused_naming(-EPROTO, "the wrong type field"); }
+static void child_cluster(void) { refused_naming(-EPROTO, "the wrong cluster field"); }
+static void child_cooperative(void) { refused_naming(-EPROTO, "the wrong cooperative field"); }
+static void child_threads(void) { refused_naming(-EPROTO, "the wrong threads field"); }
+static void child_registers(void) { refused_naming(-EPROTO, "the wrong registers field"); }
+static void child_shared(void) { refused_naming(-EPROTO, "the wrong shared memory field"); }
 static void child_mps(void) { refused_naming(-EOPNOTSUPP, "under MPS"); }
 
 static void child_moving_tmd(void)

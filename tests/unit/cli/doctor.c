@@ -99,9 +99,9 @@ static void test_counters(void)
 		{ STATE_UNCONFINABLE_MAP, "bad ", "not proven" },
 		{ STATE_UNCONFINABLE_GPU, "note ", "one GPU" },
 		{ STATE_WIDENED_EMPTY, "note ", "outside its limit" },
-		{ STATE_WIDENED_DRIVER, "note ", "driver masks" },
-		{ STATE_WIDENED_CLUSTER, "note ", "hold its grids" },
-		{ STATE_WIDENED_COOPERATIVE, "note ", "hold its grids" },
+		{ STATE_WIDENED_DRIVER, "note ", "driver itself disables" },
+		{ STATE_WIDENED_CLUSTER, "note ", "a larger set, or whole GPCs" },
+		{ STATE_WIDENED_COOPERATIVE, "note ", "a larger set, or whole GPCs" },
 		{ STATE_DEVICE_LAUNCHES, "note ", "gpupart-device-launches(7)" },
 	};
 
@@ -121,7 +121,7 @@ static void test_counters(void)
 	}
 	ask("");
 	tap_ok(!strncmp(own_row(), "note ", 5) &&
-		       strstr(own_row(), "does not tell of its launches"),
+		       strstr(own_row(), "does not report its launches"),
 	       "no launch at all is not called good: %s", own_row());
 }
 
@@ -144,7 +144,7 @@ static void test_device_launches(void)
 
 	state_page_own->lanes[0].counters[STATE_CONFINED] = 9;
 	ask("");
-	tap_ok(strstr(row_of("device-launches"), "noprocesshere"),
+	tap_ok(strstr(row_of("device-launches"), "norunningprocess"),
 	       "no launches of such kernels: none is named: %s", row_of("device-launches"));
 	ask("--json");
 	tap_ok(strstr(row_of("\"device_launches\""), "\"device_launches\":[]"),
@@ -152,7 +152,7 @@ static void test_device_launches(void)
 	state_page_own->lanes[0].counters[STATE_DEVICE_LAUNCHES] = 7;
 	snprintf(state_page_own->header.name, sizeof(state_page_own->header.name), "sorter");
 	ask("");
-	snprintf(wanted, sizeof(wanted), "kernelsthatcan:%dsorter(7launches)", getpid());
+	snprintf(wanted, sizeof(wanted), "kernelsthatlaunchothers:%dsorter(7launches)", getpid());
 	tap_ok(strstr(row_of("device-launches"), wanted), "such launches: the process is named: %s",
 	       row_of("device-launches"));
 	tap_ok(strstr(own_row(), "9 launches, 9 confined") &&

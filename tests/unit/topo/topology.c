@@ -304,7 +304,7 @@ static void test_words(void)
 
 	topo = open_capture(generated(10));
 	tap_ok(topo && gpupart_set_parse(gp, topo, "ugpu:0", &set) == -EINVAL &&
-		       strstr(gpupart_error(gp), "which uGPU a TPC belongs to is not known"),
+		       strstr(gpupart_error(gp), "the uGPUs of this GPU are unknown"),
 	       "unknown uGPUs: %s", gpupart_error(gp));
 	tap_ok(topo && !gpupart_topology_nr_ugpus(topo) &&
 		       gpupart_topology_gpc(topo, 0)->ugpu == -1 &&
