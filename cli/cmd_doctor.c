@@ -221,14 +221,14 @@ static void say_unconfined(struct doctor *d)
 {
 	say(d, BAD, d->nr[BAD] ? "see the rows above; sets cannot be used on this machine" :
 	    d->check.err != -EPROTO ? NULL :
-	    "try again while the GPU is idle; if the result is the same, report it with the output of scripts/capture-gpu",
+	    "try again while the GPU is idle; if it fails again, report the output of scripts/capture-gpu",
 	    "launches cannot be confined: %s", d->check.why);
 }
 
 /* Whether attaching failed because of the callback; only the error message shows that. */
 static bool is_no_callback(const struct check *found)
 {
-	return strstr(found->why, "call back") ||
+	return strstr(found->why, " back ") || strstr(found->why, "launch parameters") ||
 	       (!found->called_back && strstr(found->why, "callback"));
 }
 

@@ -30,7 +30,7 @@ static int decided(struct qos_session *s, json_t *line)
 			 * Programs with a goal need the controller more than the log, so the
 			 * run continues.
 			 */
-			remark("the log could not be written, and ends: %s", strerror(errno));
+			remark("cannot write the log, which ends here: %s", strerror(errno));
 			s->log = NULL;
 		}
 	}

@@ -422,7 +422,7 @@ is "$status $out" "42 $smids" "strict: on the SMs of the set"
 is "$err" "" "and there is no message"
 contained "$tmp/strict" GPUPART_SIM_FAULTS=no-table
 is "$status $out" "100 " "strict: one that cannot be confined gets no CUDA"
-has "$err" "gpupart: strict: no CUDA for this process" "and says so"
+has "$err" "gpupart: strict: this process cannot use CUDA" "and says so"
 # Held: no variable changes the set, for user 0 and for any user that it becomes. The grant is in
 # a private /run.
 held() {

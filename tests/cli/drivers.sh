@@ -51,7 +51,7 @@ cbids=3|this driver's callback table of 96 bytes is unknown: enabling and disabl
 cbids=0|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 0 returned 1 and 1|
 refuse=3|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 4 returned 3 and 3|
 enable=2|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 2 returned 2 and 2|
-subscribe=210|another tool has the driver's one place|
+subscribe=210|another tool is already attached to the CUDA driver|
 subscribe=801|this driver refused a launch callback: CUDA error (801)|
 cbids=5 unsubscribe=801|the subscription stays until the process ends: entry 4 returned 801|left subscribed
 END

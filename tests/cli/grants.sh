@@ -91,7 +91,7 @@ has "$(cat "$tmp/err")" "launches are not confined" "and says so"
 is "$(STRICT=1 sms 0-7 4711 env -u GPUPART_REPORT -u GPUPART_CHECKED GPUPART_STRICT=1)" 8 "a strict one of another version holds"
 for other in GPUPART_STRICT=0 GPUPART_DISABLE=1 GPUPART_SET=0-65; do
 	is "$(STRICT=1 sms 0-7 4711 env -u GPUPART_REPORT $other GPUPART_SIM_FAULTS=no-table)" 0 "and is strict: no CUDA where it cannot be confined, $other"
-	has "$(cat "$tmp/err")" "strict: no CUDA for this process" "and why, $other"
+	has "$(cat "$tmp/err")" "strict: this process cannot use CUDA" "and why, $other"
 done
 # A version that left these bytes of the header 0: the environment has the map.
 PATCH="$PATCH 279=\\0 360=$(printf '\\0%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20)"

@@ -165,7 +165,7 @@ try ps
 is "$status $(grep -c "$config:2: 'set.good' is given twice" "$tmp/err")" "0 1" "a key twice"
 printf 'no key\n' >"$config"
 try metrics
-is "$status $(grep -c "$config:1: 'no key' is not understood" "$tmp/err")" "0 1" "a line without ="
+is "$status $(grep -c "$config:1: 'no key' is not valid" "$tmp/err")" "0 1" "a line without ="
 rm "$config"
 try ps
 is "$status $err" "0 " "without a configuration no message"

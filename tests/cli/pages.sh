@@ -21,7 +21,7 @@ is "$(python3 tests/cli/pages.py links "$tmp/b.md" | sed "s,.*b.md:,,")" "4: non
 6: a.md#two-2: there is no such heading" "bad ones are found"
 
 # The abbreviations in the public headers, without errors and commonly known ones.
-known=" GPU CPU CUDA PCI NVIDIA ASCII NULL SPDX MIT GPL WITH OR AND LIST MASK MAJOR MINOR PATCH NAME PID KB MB "
+known=" GPU CPU CUDA PCI NVIDIA ASCII NULL SPDX MIT GPL WITH OR AND LIST MASK SIGBUS MAJOR MINOR PATCH NAME PID KB MB "
 unexplained=$(python3 -c "import errno, re
 text = ' '.join(open(f).read() for f in ('include/gpupart.h', 'include/gpupart_manage.h', 'include/gpupart_tpcset.h', 'include/uapi/linux/gpupart.h'))
 words = {w for c in re.findall(r'/[*].*?[*]/', text, re.S) for w in re.findall(r'\b[A-Z][A-Z]+\b', c)}

@@ -224,14 +224,14 @@ wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': must be 
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3.05%/' "hysteresis: '3.05%': must be 0.1% to 25%, with the percent sign"
 wrong 's/alpha: 0.6/alpha: 0.6001/' "alpha: '0.6001': must be a share"
 wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': must be 1 to 99.9, with at most one decimal"
-wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is there twice"
+wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is given twice"
 wrong 's/  tenants:/  tenants: []\n  tenant:/' "qos: the key 'tenant' is not known"
 # Octal to some, in every number of the file.
-wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a leading 0"
-wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a leading 0"
-wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': wants units a second, more than 0, without a leading 0"
-wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': must be 1 to 99.9, with at most one decimal, without a 0 before it"
-wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': wants 0.1% to 25%, with the sign, without a leading 0"
+wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': must be a share, more than 0 and up to 1, without a leading 0"
+wrong 's/alpha: 0.6/rate: 010/' "rate: '010': must be units a second, more than 0, without a leading 0"
+wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': must be units a second, more than 0, without a leading 0"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': must be 1 to 99.9, with at most one decimal, without a leading 0"
+wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': must be 0.1% to 25%, with the percent sign, without a leading 0"
 wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is not a whole number from 0 to 1000 without a leading 0"
 wrong 's/train: {}/train: { floor: 010 }/' "floor: '010' is not a whole number"
 wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
@@ -239,7 +239,7 @@ wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
 sed 's/chip: h200/chip: $c/; s/^kernels:/runs: { first: { c: a100 }, then: { c: h200 }, small: { c: p100 } }\n&/
 	s/- { epochs: 150 }/- { run: first, epochs: 2 }\n    - { run: first }\n    - { run: then, epochs: 2 }/' share/scenarios/qos-steady.yaml \
 	>"$tmp/chips.yaml"
-refused 2 "chips.yaml:22: phase 3 runs on H200 with 66 TPCs, phase 1 on A100 with 54: all phases must use one GPU" \
+refused 2 "chips.yaml:23: phase 3 runs on H200 with 66 TPCs, phase 1 on A100 with 54: all phases must use one GPU" \
 	qos sim "$tmp/chips.yaml" --log "$tmp/chips.log"
 [ ! -s "$tmp/chips.log" ]
 ok $? "before the first phase runs"
@@ -249,7 +249,7 @@ is "$status $(jq .epochs "$tmp/out")" "0 5" "phases on the same chip by a variab
 sed 's/chip: h200/chip: h200, topology: $t/
 	s/^kernels:/runs: { first: { t: tests\/data\/gh100-h200-a\/capture.txt }, then: { t: tests\/data\/gh100-h200-e\/capture.txt } }\n&/
 	s/- { epochs: 150 }/- { run: first }\n    - { run: then }/' share/scenarios/qos-steady.yaml >"$tmp/chips.yaml"
-refused 2 "chips.yaml:21: phase 2 has TPCs in other GPCs than phase 1: all phases must use one GPU" qos sim "$tmp/chips.yaml"
+refused 2 "chips.yaml:22: phase 2 has TPCs in other GPCs than phase 1: all phases must use one GPU" qos sim "$tmp/chips.yaml"
 refused 2 "has no 'qos:' part" qos sim figure-3
 refused 2 "no SCENARIO" qos sim
 refused 2 "no LOG" qos replay
@@ -439,11 +439,11 @@ rm "$go"
 refused 125 "--tenant:2: alpha: '2': must be a share" qos run $e --tenant a:job=x --tenant b:alpha=2,alone=1 true
 refused 125 "--tenant:1: a: the key 'color' is not known" qos run $e --tenant a:color=red true
 refused 125 "--tenant a:rate: 'rate': must be KEY=VALUE" qos run $e --tenant a:rate true
-refused 125 "--tenant:2: tenants: the key 'a' is there twice" qos run $e --tenant a:rate=1 --tenant a:job=x true
+refused 125 "--tenant:2: tenants: the key 'a' is given twice" qos run $e --tenant a:rate=1 --tenant a:job=x true
 refused 125 "'true': each --tenant has a job or a pid" qos run $e --tenant a:job=x true
 refused 125 "--tenant:1: a: must have exactly one of program, pid and job" qos run $e --tenant a:rate=1
 refused 125 "-f f and --tenant a: use only one of them" qos run $e -f f --tenant a true
-refused 125 "--epoch 1s: is the file's" qos run $e -f f --epoch 1s
+refused 125 "--epoch 1s: with -f the file sets the epoch" qos run $e -f f --epoch 1s
 refused 2 "--tenant is not an option of 'gpupart qos replay'" qos replay x --tenant a
 cp "$tmp/words.log" "$tmp/kept.log"
 refused 2 "-o $tmp/kept.log: is also the input" qos replay "$tmp/kept.log" -o "$tmp/kept.log"

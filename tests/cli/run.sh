@@ -150,7 +150,7 @@ inside -n 2
 is "$status $(value set)" "42 4,12 name=" "inside a run: -n takes from the limit"
 inside -t 4,5
 is "$status $(value set)" "125 " "inside a run: a TPC outside the limit is refused"
-has "$err" "TPCs 5 are outside the limit 4,12,20,28,35,42,49,56,63 (GPC 0) that" "inside a run: both are named"
+has "$err" "TPCs 5 are outside the limit 4,12,20,28,35,42,49,56,63 (GPC 0)" "inside a run: both are named"
 # Both outer runs stay, with more TPCs than there are to choose from.
 cat >"$tmp/two" <<'END'
 #!/bin/sh

@@ -132,7 +132,7 @@ is "$(grep -c "^gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was
 try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
 begin=100" "--strict: they are kept from CUDA, 123"
-has "$err" "strict: no CUDA for this process, whose launches are not confined: 256 processes" "the reason is reported"
+has "$err" "strict: this process cannot use CUDA, because its launches are not confined: 256 processes" "the reason is reported"
 has "$err" "1 further process could not use CUDA (simulated): the report was full" "and run counts them"
 is "$(grep -c "what became of" "$tmp/err")" 0 "and does not say that they used it"
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
@@ -143,7 +143,7 @@ has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was wor
 for why in GPUPART_SIM_FAULTS=no-table GPUPART_SIM_FAULTS=table-size=48 GPUPART_CHECKED=0; do
 	try run $e -t 0-7 --strict --exec -- env XDG_CACHE_HOME="$tmp/none" $why "$prog" kernel
 	is "$status $(head -n 1 "$tmp/out")" "4 cuInit=100 context=100" "--strict, $why: cuInit fails"
-	has "$err" "gpupart: strict: no CUDA for this process" "and the reason is reported"
+	has "$err" "gpupart: strict: this process cannot use CUDA" "and the reason is reported"
 done
 try run $e -t 0-7 --strict -- sh -c 'trap "" TERM; "$0" x8 sleep300 kernel; sleep 2.2; exit 5' "$prog"
 is "$status $(tail -n 1 "$tmp/out")" "123 kernel=800" "--strict: a program that ignores the signal"

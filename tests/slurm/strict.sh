@@ -47,7 +47,7 @@ small="--gpupart tpcs=2"
 begun="cuInit=0 context=0"
 left="$begun x8=0 kernel=800"
 refused="cuInit=100 context=100 begin=100"
-no_cuda="gpupart: strict: no CUDA for this process, whose launches are not confined"
+no_cuda="gpupart: strict: this process cannot use CUDA, because its launches are not confined"
 
 # ------------------------------------------------------------------ a node that is not strict
 node "" ""
