@@ -200,7 +200,8 @@ NS=1000 begin serve -t 8-11
 waits got serve "8 16-23" && : >"$tmp/serve.still"
 : >"$tmp/batch"
 "$gpupart" run -i sample:h200 --name around -t 0-9 -- "$gpupart" run --name batch -t 0-3 \
-	--lend serve --lend-limit 1s -- "$tmp/work" "$tmp/batch" 1000 >"$tmp/none" 2>"$tmp/batch.err" &
+	--lend serve --lend-limit 1s -- "$tmp/work" "$tmp/batch" 1000 >"$tmp/none" \
+	2>"$tmp/batch.err" &
 pid_batch=$!
 waits got batch "12 0-19"
 ok $? "inside a run on 0-9, one on 0-3 borrows 8-9 of 8-11"
