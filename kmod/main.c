@@ -43,4 +43,4 @@ module_exit(gpupart_exit);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The gpupart authors");
 MODULE_DESCRIPTION("Shows the GPCs and TPCs of NVIDIA GPUs in /proc and by netlink; read only");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.2.0");

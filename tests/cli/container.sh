@@ -140,8 +140,8 @@ END
 	esac
 	unshare -m sh "$tmp/state" "$inside" >"$tmp/out" 2>"$tmp/err"
 	is "$? $(cat "$tmp/out")" "42 $smids" "$words: the program runs, confined"
-	has "$(row blocks-folder)" "note blocks-folder /dev/shm/gpupart-0 $part" "$words: doctor"
-	has "$(row blocks-folder)" "$advice" "$words: what to do"
+	has "$(row state-folder)" "note state-folder /dev/shm/gpupart-0 $part" "$words: doctor"
+	has "$(row state-folder)" "$advice" "$words: what to do"
 	has "$(tr '\n' ' ' <"$tmp/err")" "'gpupart ps' and 'gpupart set' will not find the program: /dev/shm/gpupart-0 belongs" \
 		"$words: run says who does not see it"
 done

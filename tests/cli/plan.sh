@@ -163,7 +163,7 @@ try run -i $h200 --plan "$tmp/plan.json:b" --name other -- sh -c 'echo $GPUPART_
 is "$out" other "run --plan --name: the name that was given"
 refused 125 "made for topology $(python3 -c "import json; print(json.load(open('$tmp/plan.json'))['topology_hash'])")" \
 	run -i $e --plan "$tmp/plan.json:b" -- true
-has "$err" "h200-e.capture is $("$gpupart" topology -i $e --json | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p')" \
+has "$err" "h200-e.capture has topology $("$gpupart" topology -i $e --json | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p')" \
 	"and the board's hash is there too"
 refused 125 "it has no tenant with this name: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
 refused 125 "use only one of them" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
