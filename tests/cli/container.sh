@@ -12,9 +12,9 @@ doctor_in() { "$@" "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>"$tmp/err";
 # The slot for an injected library: one that is not there, one of a gpupart outside.
 doctor_in env CUDA_INJECTION64_PATH="$tmp/none/libgpupart-inject.so" GPUPART_SET=0-7
 is "$? $(row injection-slot | cut -d ' ' -f 1)" "1 bad" "the injected library is not there: bad, and 1"
-has "$(row injection-slot)" "programs started from here run unconfined, whatever GPUPART_SET says" "it says what that means"
+has "$(row injection-slot)" "programs started from here run unconfined, even with GPUPART_SET" "it says what that means"
 has "$(row injection-slot)" "$tmp/none/libgpupart-inject.so: No such file" "and what is not there"
-has "$(row injection-slot)" "-> in a container: start it with the device that 'gpupart cdi' writes" "and what to do"
+has "$(row injection-slot)" "-> in a container: start it with a device of 'gpupart cdi'" "and what to do"
 doctor_in env CUDA_INJECTION64_PATH="$tmp/none/tool.so"
 is "$? $(row injection-slot | cut -d ' ' -f 1)" "0 note" "another tool's library is not there: a note"
 mkdir "$tmp/outside"
@@ -48,7 +48,7 @@ fi
 doctor_in env
 case $(row namespaces) in
 "ok namespaces this process uses the machine's pids and users "*) own= ;;
-"note namespaces this has "*) own=1 ;;
+"note namespaces this process has "*) own=1 ;;
 *) own=2 ;;
 esac
 [ "$own" != 2 ]
@@ -81,21 +81,21 @@ END
 	has "$(row blocks-folder)" "$5" "$1: what to do"
 	is "$(grep -c '^bad' "$tmp/doctor")" 0 "$1: nothing that is needed is missing"
 }
-unseen="programs run and are confined, but nobody sees or changes it"
-in_state "a /dev/shm" : ok "/dev/shm/gpupart-0 can be made" ""
+unseen="programs run confined, but doctor and ps do not list them, and set cannot change them"
+in_state "a /dev/shm" : ok "/dev/shm/gpupart-0 can be created" ""
 in_state "a folder that is there" 'mkdir -m 700 $mine' ok "/dev/shm/gpupart-0 can be written" ""
 in_state "/dev/shm read only" 'mount -o remount,ro none /dev/shm' note "/dev/shm: Read-only file system: $unseen" \
-	"-> in a container mount it writable: the device that 'gpupart cdi' writes brings it"
+	"-> in a container mount it writable: a device of 'gpupart cdi'"
 in_state "its folder read only" 'mkdir -m 700 $mine; mount --bind $mine $mine; mount -o remount,bind,ro $mine' \
-	note "/dev/shm/gpupart-0: Read-only file system: $unseen" "'gpupart cdi' writes"
+	note "/dev/shm/gpupart-0: Read-only file system: $unseen" "a device of 'gpupart cdi'"
 in_state "no /dev/shm" 'mkdir /dev/shm/dev; for n in null zero urandom; do : >/dev/shm/dev/$n
 	mount --bind /dev/$n /dev/shm/dev/$n; done; mount --rbind /dev/shm/dev /dev; [ ! -e /dev/shm ] || exit 121' \
 	note "/dev/shm: No such file or directory: $unseen" "-> mount a tmpfs there"
 in_state "/dev/shm is full" 'mount -o remount,size=4k none /dev/shm; head -c 4096 /dev/zero >/dev/shm/full' \
 	note "/dev/shm is full: $unseen" "--shm-size"
-has "$(cat "$tmp/err")" "'gpupart ps' and 'gpupart set' will not find the program: /dev/shm/gpupart-0 is full: make room there" \
+has "$(cat "$tmp/err")" "'gpupart ps' and 'gpupart set' will not find the program: /dev/shm/gpupart-0 is full: free space there" \
 	"/dev/shm is full: run says who does not see it"
-in_state "/dev/shm is nearly full" 'mount -o remount,size=24k none /dev/shm' ok "/dev/shm/gpupart-0 can be made" ""
+in_state "/dev/shm is nearly full" 'mount -o remount,size=24k none /dev/shm' ok "/dev/shm/gpupart-0 can be created" ""
 in_state "no more files" 'mount -o remount,nr_inodes=3 none /dev/shm; mkdir -m 700 $mine; : >/dev/shm/full' \
 	note "/dev/shm/gpupart-0 is full: $unseen" "--shm-size"
 has "$(cat "$tmp/err")" "will not find the program: /dev/shm/gpupart-0 is full" "no more files: run says it, too"
@@ -104,20 +104,20 @@ in_state "a file in its place" ': >$mine' note "/dev/shm/gpupart-0 is not a dire
 
 # Users and pids of their own.
 unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
-has "$(row namespaces)" "its own users (user0 here is $self outside)" "a user namespace: who it is outside"
+has "$(row namespaces)" "its own users (user 0 is $self outside)" "a user namespace: who it is outside"
 unshare -U "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
-has "$(row namespaces)" "none of them is one outside (/proc/self/uid_map is empty)" "a user namespace without a map: that is said"
+has "$(row namespaces)" "without a mapping (/proc/self/uid_map is empty)" "a user namespace without a map: that is said"
 unshare -r -m "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
 if setpriv --reuid 1234 --clear-groups "$gpupart" --version >/dev/null 2>&1 &&
 	setpriv --reuid 1234 --clear-groups unshare -r true 2>/dev/null; then
 	setpriv --reuid 1234 --clear-groups unshare -r "$gpupart" doctor --no-launch $e >"$tmp/other" 2>&1
-	has "$(tr -s '\n ' ' ' <"$tmp/other")" "its own users (user0 here is 1234 outside)" "another user's: who it is outside"
+	has "$(tr -s '\n ' ' ' <"$tmp/other")" "its own users (user 0 is 1234 outside)" "another user's: who it is outside"
 else
 	skip "no user namespace can be made as another user here"
 fi
-has "$(row namespaces)" "-> name jobs (--name) and set by name; 'gpupart cdi --uid'" "what to do"
+has "$(row namespaces)" "-> use names (--name) instead of pids; 'gpupart cdi --uid'" "what to do"
 unshare -r -m -p -f --mount-proc "$gpupart" doctor --no-launch $e >"$tmp/doctor" 2>&1
-has "$(row namespaces)" "this has its own pids and users of its own" "a pid namespace too"
+has "$(row namespaces)" "this process has its own pids and its own users" "a pid namespace too"
 unshare -r -m -p -f --mount-proc "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 42 >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out")" "42 $smids" "in both: the program runs, confined"
 
@@ -133,7 +133,7 @@ mount -t tmpfs none /dev/shm && mkdir -m 700 /dev/shm/gpupart-0 && chown 1234 /d
 exec \$1 "$gpupart" run $e -t 0-7 -- "$tmp/census" lib/confine/probe.ptx 42
 END
 	case $owner in
-	1234) words="another user's folder" inside='' part="is user 1234, and this is user 0: $unseen" advice="-> have its owner or root remove it" ;;
+	1234) words="another user's folder" inside='' part="belongs to user 1234, and this is user 0: $unseen" advice="-> ask its owner or root to remove it" ;;
 	0) words="a folder from outside the user namespace" inside="unshare -r -m"
 		part="belongs to a user outside this user namespace (shown as 65534): $unseen"
 		advice="'gpupart cdi --uid OUTSIDE:INSIDE'" ;;
@@ -142,7 +142,7 @@ END
 	is "$? $(cat "$tmp/out")" "42 $smids" "$words: the program runs, confined"
 	has "$(row blocks-folder)" "note blocks-folder /dev/shm/gpupart-0 $part" "$words: doctor"
 	has "$(row blocks-folder)" "$advice" "$words: what to do"
-	has "$(tr '\n' ' ' <"$tmp/err")" "'gpupart ps' and 'gpupart set' will not find the program: /dev/shm/gpupart-0 is" \
+	has "$(tr '\n' ' ' <"$tmp/err")" "'gpupart ps' and 'gpupart set' will not find the program: /dev/shm/gpupart-0 belongs" \
 		"$words: run says who does not see it"
 done
 tap_done

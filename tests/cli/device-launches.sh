@@ -132,7 +132,7 @@ try run $e -g 0 --no-device-launch -- env GPUPART_SIM_FAULTS=no-stream-events "$
 is "$status" 7 "the driver does not tell a process of modules: it runs"
 has "$err" "was never confined: GPUPART_NO_DEVICE_LAUNCH=1: this driver does not tell of modules" "and is reported"
 try run $e -g 0 --no-device-launch --strict -- env GPUPART_SIM_FAULTS=no-stream-events "$tmp/parent" 1 nothing
-has "$err" "was kept from CUDA (simulated): GPUPART_NO_DEVICE_LAUNCH=1" "--strict: it gets no CUDA"
+has "$err" "could not use CUDA (simulated): GPUPART_NO_DEVICE_LAUNCH=1" "--strict: it gets no CUDA"
 
 # Doctor, while it runs.
 mkfifo "$tmp/in" "$tmp/out.parent"
@@ -143,9 +143,9 @@ exec 8>"$tmp/in" 9<"$tmp/out.parent"
 read -r line <&9
 is "$line" launched "a program that stays"
 try doctor --no-launch $e
-has "$(tr -s '\n ' ' ' <"$tmp/out")" "$pid sorter on TPCs 0-7 of 0000:01:00.0: 5 launches, 5 confined, 0 widened, 0 could not be, 0 on other GPUs, 5 can launch from the GPU" \
+has "$(tr -s '\n ' ' ' <"$tmp/out")" "$pid sorter on TPCs 0-7 of 0000:01:00.0: 5 launches, 5 confined, 0 widened, 0 not confined, 0 on other GPUs, 5 can launch from the GPU" \
 	"doctor: its row"
-has "$(sed -n '/^note  device-launches/,$p' "$tmp/out" | tr -s '\n ' ' ')" "can: $pid sorter (5 launches)" \
+has "$(sed -n '/^note  device-launches/,$p' "$tmp/out" | tr -s '\n ' ' ')" "launch others: $pid sorter (5 launches)" \
 	"doctor: the row about such launches names it"
 try doctor --no-launch $e --json
 if jq --version >/dev/null 2>&1; then

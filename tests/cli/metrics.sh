@@ -50,7 +50,7 @@ not_served() {
 
 # ------------------------------------------------------------------------- bad words
 refused 2 "--of xml: must be openmetrics or prometheus" metrics --of xml
-refused 2 "-o: is not for what is served" metrics --listen 127.0.0.1:1 -o "$tmp/x"
+refused 2 "-o cannot be used with --listen" metrics --listen 127.0.0.1:1 -o "$tmp/x"
 for where in 127.0.0.1 :9000 127.0.0.1: 127.0.0.1:0 127.0.0.1:65536 127.0.0.1:80x ::1:9000 '[::1:9000' '[::1]9000' '' '[]:80'; do
 	refused 2 "--listen $where: " metrics --listen "$where"
 done

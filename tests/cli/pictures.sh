@@ -61,11 +61,11 @@ refused 2 "--mark 99" topology -i $e --of svg --mark 99
 refused 2 "--mark a=gpc:9" topology -i $e --mark a=gpc:9
 refused 2 "--mark a=" topology -i $e --mark a=
 refused 2 "--mark x" topology -i $e --mark x
-refused 2 "--mark 0-3: only in a picture" topology -i $e --json --mark 0-3
-refused 2 "--mark 0-3: only in a picture" topology -i $e --of capture --mark 0-3
+refused 2 "--mark 0-3: needs --of picture or --of svg" topology -i $e --json --mark 0-3
+refused 2 "--mark 0-3: needs --of picture or --of svg" topology -i $e --of capture --mark 0-3
 set --
 for i in $(seq 65); do set -- "$@" --mark 0; done
-refused 2 "--mark 0: given more than 64 times" topology -i $e "$@"
+refused 2 "--mark 0: can be given at most 64 times" topology -i $e "$@"
 refused 2 "--of png" topology -i $e --of png
 refused 2 "--json and --of svg" topology -i $e --json --of svg
 refused 1 "-o $tmp: Is a directory" topology -i $e --of svg -o "$tmp"

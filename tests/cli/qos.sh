@@ -152,11 +152,11 @@ try qos replay "$tmp/other.log"
 is "$status $(grep -c "is cut, and passed over" "$tmp/err")" "0 1" "a log of a controller that was killed: what is whole"
 # A zero byte is the end of nothing: what comes after it is looked at, or refused.
 sed '51s/"event"/\x00event"/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
+refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
 sed '51s/./\x00/g' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
+refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
 sed '51s/$/\x00garbage/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
+refused 2 "other.log:51: has a zero byte in it" qos replay "$tmp/other.log"
 { sed 50q "$tmp/qos-steady.log"; head -c 1048577 /dev/zero | tr '\0' ' '; } >"$tmp/other.log"
 refused 2 "other.log:51: is longer than 1048576 bytes" qos replay "$tmp/other.log"
 cat "$tmp/qos-steady.log" "$tmp/qos-steady.log" >"$tmp/other.log"
@@ -221,14 +221,14 @@ wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3/' "hysteresis: '3': wants 0.
 # A digit more than is kept is not cut off.
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 3.05%/' "hysteresis: '3.05%': wants 0.1% to 25%, with the sign"
 wrong 's/alpha: 0.6/alpha: 0.6001/' "alpha: '0.6001': wants a share"
-wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': must be 1 to 99.9, one digit behind the point"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 99.95/' "percentile: '99.95': wants 1 to 99.9, one digit behind the point"
 wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is given twice"
 wrong 's/  tenants:/  tenants: []\n  tenant:/' "qos: the key 'tenant' is not known"
 # Octal to some, in every number of the file.
 wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': wants a share, more than 0 and up to 1, without a leading 0"
 wrong 's/alpha: 0.6/rate: 010/' "rate: '010': wants units a second, more than 0, without a leading 0"
 wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': wants units a second, more than 0, without a leading 0"
-wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': must be 1 to 99.9, one digit behind the point, without a leading 0"
+wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': wants 1 to 99.9, one digit behind the point, without a leading 0"
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': wants 0.1% to 25%, with the sign, without a leading 0"
 wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is not a whole number from 0 to 1000 without a leading 0"
 wrong 's/train: {}/train: { floor: 010 }/' "floor: '010' is not a whole number"
@@ -441,7 +441,7 @@ refused 125 "--tenant:2: tenants: the key 'a' is given twice" qos run $e --tenan
 refused 125 "'true': each --tenant has a job or a pid" qos run $e --tenant a:job=x true
 refused 125 "--tenant:1: a: wants one of program, pid and job" qos run $e --tenant a:rate=1
 refused 125 "-f f and --tenant a: use only one of them" qos run $e -f f --tenant a true
-refused 125 "--epoch 1s: is the file's" qos run $e -f f --epoch 1s
+refused 125 "--epoch 1s: with -f the file sets the epoch" qos run $e -f f --epoch 1s
 refused 2 "--tenant is not an option of 'gpupart qos replay'" qos replay x --tenant a
 cp "$tmp/words.log" "$tmp/kept.log"
 refused 2 "-o $tmp/kept.log: is also the input" qos replay "$tmp/kept.log" -o "$tmp/kept.log"

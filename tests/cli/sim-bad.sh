@@ -201,7 +201,7 @@ END
 refused 2 ":9: launch: '\$x': this variable is not defined" "a variable that is not there" <<'END'
   main: [ { launch: $x, on: S } ]
 END
-refused 2 ":10: no YAML: did not find" "no YAML" <<'END'
+refused 2 ":10: not valid YAML: did not find" "no YAML" <<'END'
   main: [ { launch: K, on: S
 END
 refused 2 ":10: expect: cannot read 'K.speed < 1'" "an expectation that cannot be read" <<'END'
@@ -267,7 +267,7 @@ gpu: h200
 kernels: { A: &a { time: 1us }, B: { <<: *a } }
 programs: {}
 END
-refused_file 2 ":1: no YAML: found undefined alias" "an alias of nothing" <<'END'
+refused_file 2 ":1: not valid YAML: found undefined alias" "an alias of nothing" <<'END'
 gpu: *x
 END
 refused_file 2 ":4: repeat: more than 15 loops in each other" "an alias of what it stands in" <<'END'
@@ -282,7 +282,7 @@ kernels: { K: { time: 1us } }
 graphs: { G: [ { node: A, kernel: K, after: [B] }, { node: B, kernel: K, after: [A] } ] }
 programs: {}
 END
-refused_file 2 ":3: node: 'A' is given twice" "a node twice" <<'END'
+refused_file 2 ":3: node: 'A' is there twice" "a node twice" <<'END'
 gpu: h200
 kernels: { K: { time: 1us } }
 graphs: { G: [ { node: A, kernel: K }, { node: A, kernel: K } ] }

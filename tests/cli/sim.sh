@@ -97,7 +97,7 @@ picture million "" sums
 try sim figure-3 --run partitioned --of svg --span 6.5ms-7ms
 is "$status $(grep -c 'class="block"' "$tmp/out")" "0 6" "--span: what there was in that time"
 try sim figure-3 --of svg --run partitioned --span 8ms-9ms
-has "$status $err" "2 gpupart sim: --span 8ms-9ms: partitioned ends at 7.0" "--span after the end"
+has "$status $err" "2 gpupart sim: --span 8ms-9ms: partitioned ends earlier, at 7.0" "--span after the end"
 try sim figure-3 --of svg --span 2ms-1ms
 is "$status" 2 "--span backwards"
 try sim figure-3 --of text --span 2ms

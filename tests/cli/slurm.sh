@@ -37,14 +37,14 @@ bad() {
 	has "$(cat "$tmp/err")" "$bad_part" "it says $bad_part"
 }
 bad 2 "--of blue" slurm-conf --of blue -i sample:h200 --mem 1G
-bad 2 "give --mem" slurm-conf -i sample:h200
+bad 2 "use --mem" slurm-conf -i sample:h200
 bad 2 "--mem: only with -i" slurm-conf --mem 1G
 bad 2 "--mem x" slurm-conf -i sample:h200 --mem x
 bad 2 "--node 'a b'" slurm-conf --node 'a b' -i sample:h200 --mem 1G
 bad 2 "nosuch" slurm-conf -i sample:nosuch --mem 1G
-bad 2 "one at a time" slurm-node --check --list
+bad 2 "use only one of them" slurm-node --check --list
 bad 2 "--json: needs --list" slurm-node --check --json
-bad 2 "looking at the GPUs" slurm-node --list -i sample:h200
+bad 2 "cannot be used with --clean, --check or --list" slurm-node --list -i sample:h200
 is "$("$gpupart" slurm-node --list --json | jq -r .schema)" gpupart/1 "what jobs hold, as JSON"
 
 # squeue, as --check asks it: an answer is jobs and their users, all of it; on any other nothing is judged.
@@ -53,7 +53,7 @@ squeue_says() {
 	printf '#!/bin/sh\nprintf "%s"\nexit %d\n' "$1" "${2:-0}" >"$tmp/bin/squeue"
 	chmod +x "$tmp/bin/squeue"
 	PATH="$tmp/bin:$PATH" "$gpupart" slurm-node --check >"$tmp/out" 2>"$tmp/err"
-	echo "$? $(grep -c 'did not say' "$tmp/err")"
+	echo "$? $(grep -c 'did not list' "$tmp/err")"
 }
 is "$(squeue_says '17 1002\n4711 0\n')" "0 0" "squeue: two jobs"
 is "$(squeue_says '')" "0 0" "squeue: none"
@@ -70,9 +70,9 @@ if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 		"$tmp/census" lib/confine/probe.ptx 0 wait <"$tmp/hold" >"$tmp/seen" 2>/dev/null &
 	exec 9>"$tmp/hold"
 	until [ -s "$tmp/seen" ]; do sleep 0.1; done
-	is "$(squeue_says "17 $(id -u)\n") $(grep -c 'left of job 999' "$tmp/err")" "0 0 0" \
+	is "$(squeue_says "17 $(id -u)\n") $(grep -c 'left over from job 999' "$tmp/err")" "0 0 0" \
 		"a process that says it is of an ended job, of a user with a job here, fails nothing"
-	is "$(squeue_says "17 $(($(id -u) + 1))\n") $(grep -c 'left of job 999' "$tmp/err")" "1 0 1" \
+	is "$(squeue_says "17 $(($(id -u) + 1))\n") $(grep -c 'left over from job 999' "$tmp/err")" "1 0 1" \
 		"of a user without one it is found"
 	exec 9>&-
 	wait $!

@@ -215,11 +215,11 @@ is "$? $(ask '[d["signal"], p["ended"], p["outstanding"] > 0, 0 < k[0]["count"] 
 # ------------------------------------------------------- what cannot be measured
 GPUPART_RECORDS=0 "$gpupart" stat $sim -- sh -c "echo begun" >"$tmp/out" 2>"$tmp/err"
 is "$? $(cat "$tmp/out")" "125 " "GPUPART_RECORDS=0: refused, and nothing is started"
-has "$(cat "$tmp/err")" "GPUPART_RECORDS=0: what is measured are records of launches" "and why"
+has "$(cat "$tmp/err")" "GPUPART_RECORDS=0: stat needs completion records" "and why"
 GPUPART_SIM_FAULTS=host-clock,tmd-version=0x41
 refused 125 "the TMD version of this driver is not known" stat $sim -- "$prog" deep 20
 GPUPART_SIM_FAULTS=host-clock,no-api
-refused 125 "writes no records of launches: 'gpupart doctor' says why" stat $sim -- "$prog" deep 20
+refused 125 "writes no completion records: for the reason see the row records of 'gpupart doctor'" stat $sim -- "$prog" deep 20
 GPUPART_SIM_FAULTS=host-clock,host-thread
 measure -- env GPUPART_RECORDS=0 "$prog" deep 20
 is "$status $(ask '[p["records"], d["verdict"], d["busy"]]')" "0 [False, 'no work', {'least': 0.0, 'most': 0.0}]" \

@@ -208,7 +208,7 @@ rm "$go.x"
 job "$a" 0-9 linear
 refused 2 "you have no running job named 'none$$'" tune "none$$"
 refused 2 "no job: use the names of one or two jobs" tune
-refused 2 "more than two programs" tune "$a" "$a" "$a"
+refused 2 "at most two jobs or programs are possible" tune "$a" "$a" "$a"
 refused 2 "name two different jobs" tune "$a" "$a"
 refused 2 "use only one of them" tune "$a" -- true
 refused 2 "one is missing" tune $e -- true :

@@ -537,11 +537,11 @@ static void test_directories(void)
 	char run[64], text[256];
 	struct user user;
 
-	refused("mkdir -m 700 x; ln -s x gpupart-mps", "is a link");
-	refused("ln -s none gpupart-mps", "is a link");
+	refused("mkdir -m 700 x; ln -s x gpupart-mps", "is a symbolic link");
+	refused("ln -s none gpupart-mps", "is a symbolic link");
 	refused(": >gpupart-mps", "is not a directory");
 	refused("mkdir -m 755 gpupart-mps", "is accessible to others (mode 755)");
-	refused("mkdir -m 700 gpupart-mps x; ln -s ../x gpupart-mps/log", "is a link");
+	refused("mkdir -m 700 gpupart-mps x; ln -s ../x gpupart-mps/log", "is a symbolic link");
 	refused("mkdir -m 700 gpupart-mps; ln -s ../x gpupart-mps/gpupart.lock", "gpupart.lock");
 	refused("mkdir -m 700 gpupart-mps; ln -s ../x gpupart-mps/gpupart.users", "gpupart.users");
 	if (!geteuid())
@@ -556,7 +556,7 @@ static void test_directories(void)
 	mkdir(text, 0700);
 	setenv("XDG_RUNTIME_DIR", text, 1);
 	user = join();
-	tap_ok(!user.joined && strstr(user.noted, "is too long for a socket's path") &&
+	tap_ok(!user.joined && strstr(user.noted, "is too long for a socket") &&
 		       strstr(user.noted, text) && !nr_done("start"),
 	       "%s", user.noted);
 	end(&user);
@@ -676,7 +676,7 @@ static void test_quitting(void)
 	start = process_now_ms();
 	user = join();
 	start = process_now_ms() - start;
-	tap_ok(!user.joined && strstr(user.noted, "waits for what earlier runs have left") &&
+	tap_ok(!user.joined && strstr(user.noted, "is waiting for processes of earlier runs to end") &&
 		       start < LOCK_SECONDS * 1000L,
 	       "who comes now does not join it: %s (%ld ms)", user.noted, start);
 	end(&user);
@@ -684,7 +684,7 @@ static void test_quitting(void)
 	kill(keeper, SIGKILL);
 	waitpid(keeper, NULL, 0);
 	user = join();
-	tap_ok(!user.joined && strstr(user.noted, "waits for what earlier runs have left") &&
+	tap_ok(!user.joined && strstr(user.noted, "is waiting for processes of earlier runs to end") &&
 		       nr_done("start") == 1,
 	       "nor when its keeper was killed");
 	end(&user);
@@ -767,7 +767,7 @@ static void test_node(void)
 	setenv(MPS_DAEMON_PIPES, in(top, "named"), 1);
 	user = join();
 	tap_ok(user.joined && strstr(user.noted, "no daemon answers in") &&
-		       strstr(user.noted, MPS_DAEMON_NODE " is used") &&
+		       strstr(user.noted, "using " MPS_DAEMON_NODE) &&
 		       env_has(in(top, "env"), MPS_DAEMON_PIPES, MPS_DAEMON_NODE),
 	       "also where another one is named that is not there: %s", user.noted);
 	end(&user);
@@ -787,7 +787,7 @@ static void test_node(void)
 	kill_daemon(MPS_DAEMON_NODE);
 	user = join();
 	tap_ok(user.joined && strstr(user.noted, "does not answer in " MPS_DAEMON_NODE) &&
-		       strstr(user.noted, "is used") &&
+		       strstr(user.noted, "using ") &&
 		       env_has(in(top, "env"), MPS_DAEMON_PIPES, own),
 	       "killed, its files left: said, and run has its own: %s", user.noted);
 	end(&user);
@@ -847,7 +847,7 @@ static void test_turns(void)
 	}
 	mps_note_turns(other);
 	tap_ok(!*noted, "others on another GPU: nothing is said: %s", noted);
-	snprintf(text, sizeof(text), "process %d uses", pid);
+	snprintf(text, sizeof(text), "process %d also uses", pid);
 	mps_note_turns(pci);
 	tap_ok(strstr(noted, text) && strstr(noted, "in time slices") && strstr(noted, "--mps"), "%s",
 	       noted);

@@ -131,7 +131,7 @@ static void test_refused(void)
 
 	tap_ok(!ask(1, "tpcs=60", &grant) && give_is_given(&grant), "a job has nearly all");
 	tap_ok(!ask(2, "tpcs=30,gpcs,ugpu,wait=2", &grant) && !give_is_given(&grant) &&
-	       strstr(grant.why, "no 30 TPCs in whole GPCs in one uGPU are free together"),
+	       strstr(grant.why, "there are no 30 free TPCs in whole GPCs in one uGPU"),
 	       "the next one is refused: %s", grant.why);
 	tap_ok(nr_plans > 10 && nr_locked <= 2,
 	       "what would do was planned for without the lock: %u plans, %u with it", nr_plans,
@@ -149,7 +149,7 @@ static void test_wait(void)
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	nr_plans = nr_locked = 0;
 	give_wait(&grant, true);
-	tap_ok(!give_is_given(&grant) && strstr(grant.why, "no 30 TPCs") &&
+	tap_ok(!give_is_given(&grant) && strstr(grant.why, "no 30 free TPCs") &&
 	       seconds_since(&begun) >= 2 && seconds_since(&begun) < 8 && nr_plans <= 40 &&
 	       nr_locked == nr_plans,
 	       "2 s of waiting are %u plans, and its sentence is kept: %s", nr_plans, grant.why);
