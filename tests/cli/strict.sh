@@ -355,7 +355,7 @@ node 'strict = no\nstrict = no\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "a key twice: a process that another command confines is strict"
 node 'strictly = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "another key: a process that another command confines is strict"
-has "$err" "'strictly' is no key: wants strict: treated as strict = yes" "and says so"
+has "$err" "'strictly' is no key: wants strict: it counts as strict = yes" "and says so"
 node "$(printf '%04100d' 0)" 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config: has 4096 bytes or more" "a large file: refused"
 node '\000strict = yes\n' 644 run $e -t 0-7 -- true
