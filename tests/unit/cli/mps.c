@@ -441,7 +441,8 @@ static void test_no_program(void)
 	if (chdir(folder))
 		printf("# not in %s\n", folder);
 	tap_ok(!user.joined && strstr(user.noted, "there is no " CONTROL) &&
-		       strstr(user.noted, "in time slices") && !nr_lines(in(top, "env"), "CUDA_MPS_"),
+		       strstr(user.noted, "in time slices") &&
+		       !nr_lines(in(top, "env"), "CUDA_MPS_"),
 	       "no program: %s", user.noted);
 	tap_ok(user.pid > 0 && !kill(user.pid, 0) && is_there(in(top, "env")),
 	       "and the program runs");
@@ -676,7 +677,8 @@ static void test_quitting(void)
 	start = process_now_ms();
 	user = join();
 	start = process_now_ms() - start;
-	tap_ok(!user.joined && strstr(user.noted, "is waiting for processes of earlier runs to end") &&
+	tap_ok(!user.joined &&
+		       strstr(user.noted, "is waiting for processes of earlier runs to end") &&
 		       start < LOCK_SECONDS * 1000L,
 	       "who comes now does not join it: %s (%ld ms)", user.noted, start);
 	end(&user);
@@ -684,7 +686,8 @@ static void test_quitting(void)
 	kill(keeper, SIGKILL);
 	waitpid(keeper, NULL, 0);
 	user = join();
-	tap_ok(!user.joined && strstr(user.noted, "is waiting for processes of earlier runs to end") &&
+	tap_ok(!user.joined &&
+		       strstr(user.noted, "is waiting for processes of earlier runs to end") &&
 		       nr_done("start") == 1,
 	       "nor when its keeper was killed");
 	end(&user);
@@ -849,8 +852,8 @@ static void test_turns(void)
 	tap_ok(!*noted, "others on another GPU: nothing is said: %s", noted);
 	snprintf(text, sizeof(text), "process %d also uses", pid);
 	mps_note_turns(pci);
-	tap_ok(strstr(noted, text) && strstr(noted, "in time slices") && strstr(noted, "--mps"), "%s",
-	       noted);
+	tap_ok(strstr(noted, text) && strstr(noted, "in time slices") && strstr(noted, "--mps"),
+	       "%s", noted);
 	*noted = 0;
 	setenv(MPS_DAEMON_PIPES, in(top, "named"), 1);
 	mps_note_turns(pci);
