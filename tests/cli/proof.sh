@@ -241,7 +241,7 @@ has "$(grep '^note  cache-folder' "$tmp/out")" "$tmp/broken/gpupart/checked: " "
 CUDA_INJECTION64_PATH=/lib/other.so
 export CUDA_INJECTION64_PATH
 try doctor --no-launch -i sample:h200
-has "$out" "is set to /lib/other.so" "doctor: another tool in the injection slot"
+has "$out" "CUDA_INJECTION64_PATH is set to /lib/other.so, which cannot be used" "doctor: another tool in the injection slot"
 unset CUDA_INJECTION64_PATH
 # Without a GPU it reports that, quickly, with status 1.
 if [ ! -e /dev/nvidiactl ]; then
