@@ -216,8 +216,8 @@ static int check_dir(const struct session *s)
 
 	if (mkdir(s->dir, 0777) && errno != EEXIST)
 		return failure("-o %s: %s", s->dir, strerror(errno));
-	if (whole_link(s->dir) < 0)
-		return failure("-o %s: %s", s->dir, whole_words(-ELOOP));
+	if (atomic_file_check_link(s->dir) < 0)
+		return failure("-o %s: %s", s->dir, atomic_file_strerror(-ELOOP));
 	file = file_in(s, "README.md", &status);
 	if (!file)
 		return status;

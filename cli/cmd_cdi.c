@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/target/args.h"
-#include "cli/target/blocks.h"
+#include "cli/target/state_dir.h"
 #include "cli/target/check.h"
 #include "cli/target/clusters.h"
-#include "cli/target/hold.h"
+#include "cli/target/container_grant.h"
 #include "cli/cmd.h"
 #include "cli/mps/mps_daemon.h"
 #include "cli/start/rules.h"
@@ -331,12 +331,12 @@ static int add_blocks(struct cdi *cdi)
 {
 	char outside[BLOCKS_PATH_LEN], inside[BLOCKS_PATH_LEN], why[160];
 
-	if (blocks_make(cdi->uid, why, sizeof(why)))
+	if (state_dir_create(cdi->uid, why, sizeof(why)))
 		return failure(
 			"%s; without it programs in the container would not be listed on the host",
 			why);
-	return add_mount(cdi, blocks_path(cdi->uid, outside),
-			 blocks_path(cdi->uid_inside, inside), true);
+	return add_mount(cdi, state_dir_path(cdi->uid, outside),
+			 state_dir_path(cdi->uid_inside, inside), true);
 }
 
 /*
@@ -539,10 +539,10 @@ static int write_out(struct cdi *cdi)
 	text = text_of(cdi, devices);
 	if (path) {
 		/* Leave an unchanged file alone: runtimes watch the directory. */
-		err = whole_is_there(path, text) ? hold_shares(cdi) :
-					       whole_write_with(path, text, hold_shares, cdi);
+		err = atomic_file_has(path, text) ? hold_shares(cdi) :
+					       atomic_file_write_with(path, text, hold_shares, cdi);
 		status = err == -ECANCELED ? EXIT_FAILED :
-			 err ? failure("-o %s: %s", path, whole_words(err)) : 0;
+			 err ? failure("-o %s: %s", path, atomic_file_strerror(err)) : 0;
 	} else {
 		out_open(&out, NULL);
 		fputs(text, out.file);

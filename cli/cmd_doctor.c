@@ -15,10 +15,10 @@
 #include "cli/mps/mps_daemon.h"
 #include "cli/target/args.h"
 #include "cli/target/audit.h"
-#include "cli/target/blocks.h"
+#include "cli/target/state_dir.h"
 #include "cli/target/check.h"
 #include "cli/target/cuda.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/child.h"
 #include "cli/util/namespaces.h"
 #include "cli/util/out.h"
@@ -386,7 +386,7 @@ static void ask_cache(struct doctor *d)
 static void ask_blocks(struct doctor *d)
 {
 	char why[256];
-	const char *advice = blocks_advice(why, sizeof(why));
+	const char *advice = state_dir_advice(why, sizeof(why));
 
 	say(d, advice ? NOTE : OK, advice, "%s%s", why, !advice ? "" :
 	    ": programs run confined, but doctor and ps do not list them, and set cannot change them");

@@ -95,7 +95,7 @@ static int write_once(const struct args *args, bool openmetrics)
 		remark("%s:%d: is not a line of totals: ignored", totals, err);
 	else if (err)
 		remark("%s: %s: counts of ended processes are lost", totals,
-		       err == -EPERM ? "is not a file of this user" : whole_words(err));
+		       err == -EPERM ? "is not a file of this user" : atomic_file_strerror(err));
 	/* Do not write it either: it may be a FIFO without a reader. */
 	keep = keep && err != -EPERM;
 	status = look_now(NULL, openmetrics, 0);
@@ -104,10 +104,10 @@ static int write_once(const struct args *args, bool openmetrics)
 	text = metrics_text(&metrics, openmetrics);
 	err = !status && keep ? metrics_totals_write(totals) : 0;
 	if (err)
-		status = failure("-o %s: %s", totals, whole_words(err));
-	err = !status && args->output ? whole_write(args->output, text) : 0;
+		status = failure("-o %s: %s", totals, atomic_file_strerror(err));
+	err = !status && args->output ? atomic_file_write(args->output, text) : 0;
 	if (err)
-		status = failure("-o %s: %s", args->output, whole_words(err));
+		status = failure("-o %s: %s", args->output, atomic_file_strerror(err));
 	if (!status && !args->output) {
 		out_open(&out, args);
 		fputs(text, out.file);

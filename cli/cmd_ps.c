@@ -3,7 +3,7 @@
 #include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/target/engines.h"
-#include "cli/target/look.h"
+#include "cli/target/process_table.h"
 #include "cli/target/settings.h"
 #include "cli/util/out.h"
 

@@ -8,7 +8,7 @@
 #include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/target/drained.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/target/tenants.h"
 #include "cli/target/which_gpu.h"
 #include "cli/util/child.h"

@@ -11,7 +11,7 @@
 #include "cli/slurm/node_gpus.h"
 #include "cli/util/out.h"
 #include "cli/util/paths.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/atomic_file.h"
 #include "slurm/orphans.h"
 #include "lib/private.h"
@@ -132,7 +132,7 @@ static int note_slurmd(void)
 			fprintf(file, "%s=%s\n", slurmd_variables[i], value);
 	}
 	alloc_file_close(file);
-	err = whole_write(SLURMD_FILE, text);
+	err = atomic_file_write(SLURMD_FILE, text);
 	free(text);
 	return err ? failure(SLURMD_FILE ": %s", strerror(-err)) : 0;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cmd.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/tune/tune.h"
 
 const char tune_help[] =

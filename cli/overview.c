@@ -7,7 +7,7 @@
 #include "cli/overview.h"
 #include "cli/target/args.h"
 #include "cli/target/settings.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/out.h"
 

@@ -127,7 +127,7 @@ CLI_TARGET_SRC := \
 	cli/target/amount.c \
 	cli/target/args.c \
 	cli/target/audit.c \
-	cli/target/blocks.c \
+	cli/target/state_dir.c \
 	cli/target/cgroup.c \
 	cli/target/check.c \
 	cli/target/clusters.c \
@@ -135,14 +135,14 @@ CLI_TARGET_SRC := \
 	cli/target/drained.c \
 	cli/target/driver.c \
 	cli/target/engines.c \
-	cli/target/hold.c \
-	cli/target/look.c \
+	cli/target/container_grant.c \
+	cli/target/process_table.c \
 	cli/target/model.c \
 	cli/target/neighbours.c \
 	cli/target/nvml.c \
 	cli/target/scores.c \
 	cli/target/settings.c \
-	cli/target/shown.c \
+	cli/target/process_list.c \
 	cli/target/tenants.c \
 	cli/target/usage.c \
 	cli/target/which_gpu.c

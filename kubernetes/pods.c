@@ -9,11 +9,11 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
-#include "cli/target/blocks.h"
+#include "cli/target/state_dir.h"
 #include "cli/target/cgroup.h"
-#include "cli/target/hold.h"
+#include "cli/target/container_grant.h"
 #include "cli/target/neighbours.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "kubernetes/pods.h"
@@ -397,9 +397,9 @@ static int place(struct pods *pods, unsigned int gpu,
 static int lock(int fds[2], char *why, size_t len)
 {
 	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8];
-	int err = blocks_make(0, why, len);
+	int err = state_dir_create(0, why, len);
 
-	snprintf(path, sizeof(path), "%s/lock", blocks_path(0, folder));
+	snprintf(path, sizeof(path), "%s/lock", state_dir_path(0, folder));
 	fds[0] = err ?: node_lock(path, RUN_LOCK_SECONDS, why, len);
 	if (fds[0] < 0)
 		remark("not locked against 'gpupart run -n': %s", why);

@@ -20,7 +20,7 @@
 #define MOST_PAUSE_NS 800000000
 #define MIB (1ull << 20)
 
-bool give_is_given(const struct gpupart_grant *grant)
+bool allocate_is_granted(const struct gpupart_grant *grant)
 {
 	return !gpupart_tpcset_empty(&grant->set);
 }
@@ -62,7 +62,7 @@ static int look(const char *id, const char *pci, struct taken *taken, struct gpu
 	for (int i = 0; i < nr; i++) {
 		if (!strcmp(list[i].id, id)) {
 			*own = list[i];
-		} else if (!strcmp(list[i].pci, pci) && give_is_given(&list[i])) {
+		} else if (!strcmp(list[i].pci, pci) && allocate_is_granted(&list[i])) {
 			taken->tpcs = gpupart_tpcset_or(&taken->tpcs, &list[i].set);
 			taken->memory += list[i].memory;
 		}
@@ -221,7 +221,7 @@ static bool place(const struct node_gpu *board, const struct words *words,
 	return true;
 }
 
-static int give_on(const struct give_job *job, const struct node_gpu *board,
+static int give_on(const struct allocate_job *job, const struct node_gpu *board,
 		   struct gpupart_grant *grant, char *why, size_t len)
 {
 	struct gpupart_tpcset within = gpupart_topology_all(board->topo);
@@ -239,7 +239,7 @@ static int give_on(const struct give_job *job, const struct node_gpu *board,
 	 * or one with the same request, if the prolog runs again. A grant of an older job with the
 	 * same number has another user or request.
 	 */
-	if (!err && own.id[0] && own.uid == job->uid && give_is_given(&own) &&
+	if (!err && own.id[0] && own.uid == job->uid && allocate_is_granted(&own) &&
 	    (own.other_version || (!strcmp(own.asked, grant->asked) &&
 				   !strcmp(own.pci, grant->pci)))) {
 		*grant = own;
@@ -268,7 +268,7 @@ static int give_on(const struct give_job *job, const struct node_gpu *board,
 	return err;
 }
 
-static void name_grant(const struct give_job *job, struct gpupart_grant *grant)
+static void name_grant(const struct allocate_job *job, struct gpupart_grant *grant)
 {
 	memset(grant, 0, sizeof(*grant));
 	name_job(job->job, grant);
@@ -289,7 +289,7 @@ static int note_refused(const struct gpupart_grant *grant, char *why, size_t len
 	return err;
 }
 
-int give_nothing(const struct give_job *job, const char *because, char *why, size_t len)
+int allocate_refuse(const struct allocate_job *job, const char *because, char *why, size_t len)
 {
 	struct gpupart_grant grant;
 
@@ -298,7 +298,7 @@ int give_nothing(const struct give_job *job, const char *because, char *why, siz
 	return note_refused(&grant, why, len);
 }
 
-int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len)
+int allocate_job(const struct allocate_job *job, struct gpupart_grant *grant, char *why, size_t len)
 {
 	struct node_gpu board = { 0 };
 	int err;
@@ -324,7 +324,7 @@ int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why,
 	return err;
 }
 
-int give_find(unsigned int job, struct gpupart_grant *grant)
+int allocate_find(unsigned int job, struct gpupart_grant *grant)
 {
 	struct gpupart_grant *list, wanted;
 	int nr = list_grants(&list), err = nr < 0 ? nr : -ESRCH;
@@ -339,10 +339,10 @@ int give_find(unsigned int job, struct gpupart_grant *grant)
 	return err;
 }
 
-void give_wait(struct gpupart_grant *grant, bool first)
+void allocate_wait(struct gpupart_grant *grant, bool first)
 {
 	struct timespec now, pause = { .tv_nsec = FIRST_PAUSE_NS };
-	struct give_job job = { .uid = grant->uid, .asked = grant->asked,
+	struct allocate_job job = { .uid = grant->uid, .asked = grant->asked,
 				.strict = grant->strict, .again = true };
 	char why[512], asked[sizeof(grant->asked)];
 	struct node_gpu board;
@@ -362,7 +362,7 @@ void give_wait(struct gpupart_grant *grant, bool first)
 	/* A monotonic clock: the time of day may be set meanwhile. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	end = now.tv_sec + words.wait;
-	while (words.wait && !give_is_given(grant) && now.tv_sec <= end &&
+	while (words.wait && !allocate_is_granted(grant) && now.tv_sec <= end &&
 	       (!err || err == -EBUSY)) {
 		struct gpupart_grant found = *grant;
 
@@ -370,7 +370,8 @@ void give_wait(struct gpupart_grant *grant, bool first)
 		/* Wait longer each time, so that waiting jobs do not delay others. */
 		next_ns = 2 * pause.tv_nsec;
 		pause.tv_nsec = next_ns < MOST_PAUSE_NS ? next_ns : MOST_PAUSE_NS;
-		err = first ? give_job(&job, &found, why, sizeof(why)) : give_find(job.job, &found);
+		err = first ? allocate_job(&job, &found, why, sizeof(why))
+			    : allocate_find(job.job, &found);
 		if (!err)
 			*grant = found;
 		clock_gettime(CLOCK_MONOTONIC, &now);
@@ -384,7 +385,7 @@ int give_back(unsigned int job, char *why, size_t len)
 	struct left left = { NULL, 0 };
 	struct gpupart *gp;
 	unsigned int nr_left;
-	int err = give_find(job, &grant);
+	int err = allocate_find(job, &grant);
 
 	if (err == -ESRCH)
 		return 0;

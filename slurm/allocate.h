@@ -6,7 +6,7 @@
 #include <gpupart_manage.h>
 #include "slurm/options.h"
 
-struct give_job {
+struct allocate_job {
 	unsigned int job, uid;
 	int gpu;		/* Slurm's number; -1 if it counted none for this job */
 	const struct words *words;
@@ -20,24 +20,25 @@ struct give_job {
  * existing grant. Returns 0, also for a refusal, or -errno with a reason in @why if it would fail
  * for every job: the GPU is not known, or the grant cannot be written.
  */
-int give_job(const struct give_job *job, struct gpupart_grant *grant, char *why, size_t len);
+int allocate_job(const struct allocate_job *job, struct gpupart_grant *grant, char *why,
+		 size_t len);
 
 /*
  * Retries for a job that was refused, for the time of its wait= option. The @first task on this
  * node retries; the other tasks wait for its result. /
  */
-void give_wait(struct gpupart_grant *grant, bool first);
+void allocate_wait(struct gpupart_grant *grant, bool first);
 
 /* Records that @job, whose option is invalid, is refused for the reason @because. */
-int give_nothing(const struct give_job *job, const char *because, char *why, size_t len);
+int allocate_refuse(const struct allocate_job *job, const char *because, char *why, size_t len);
 
 /* Finds the grant of @job. Returns 0, -ESRCH without one, or another -errno. */
-int give_find(unsigned int job, struct gpupart_grant *grant);
+int allocate_find(unsigned int job, struct gpupart_grant *grant);
 
 /* Kills processes that still use the grant of @job, and removes it. 0 also without a grant. */
 int give_back(unsigned int job, char *why, size_t len);
 
 /* Whether @grant has TPCs, that is, is not a refusal. */
-bool give_is_given(const struct gpupart_grant *grant);
+bool allocate_is_granted(const struct gpupart_grant *grant);
 
 #endif

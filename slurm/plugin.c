@@ -131,15 +131,15 @@ static bool is_strict(int ac, char **av)
 	return strict;
 }
 
-static int give(const struct give_job *job, char *why, size_t len)
+static int give(const struct allocate_job *job, char *why, size_t len)
 {
 	struct gpupart_grant grant;
-	int err = give_job(job, &grant, why, len);
+	int err = allocate_job(job, &grant, why, len);
 
 	/* TPCs may be held by a job that ended while the node was down. */
-	if (!err && !give_is_given(&grant) && job->gpu >= 0) {
+	if (!err && !allocate_is_granted(&grant) && job->gpu >= 0) {
 		run_node("--clean");
-		err = give_job(job, &grant, why, len);
+		err = allocate_job(job, &grant, why, len);
 	}
 	return err;
 }
@@ -151,7 +151,7 @@ static int give(const struct give_job *job, char *why, size_t len)
  */
 int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
-	struct give_job job = { .gpu = counted_gpu() };
+	struct allocate_job job = { .gpu = counted_gpu() };
 	char *text = NULL, why[1024];
 	struct words words;
 	int err;
@@ -167,7 +167,7 @@ int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 	job.words = &words;
 	job.asked = text;
 	if (words_read(text, &words, why, sizeof(why)))
-		err = give_nothing(&job, why, why, sizeof(why));
+		err = allocate_refuse(&job, why, why, sizeof(why));
 	else
 		err = give(&job, why, sizeof(why));
 	if (err) {
@@ -224,17 +224,17 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	    spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS)
 		return asked ? -1 : 0;
 	/* Slurm does not count the option of a step: the job's grant applies. */
-	if (give_find(job, &grant) || grant.uid != uid) {
+	if (allocate_find(job, &grant) || grant.uid != uid) {
 		if (asked)
 			refuse(job,
 			       "it has no TPCs on this node: either --gpupart was used for a step but not for its job, or slurmd ran no prolog for the job, as Slurm 22.05 does if a job restarts within about 2 s; submit it again");
 		return 0;
 	}
-	if (!give_is_given(&grant)) {
+	if (!allocate_is_granted(&grant)) {
 		first = spank_get_item(spank, S_TASK_ID, &task) == ESPANK_SUCCESS && !task;
-		give_wait(&grant, first);
+		allocate_wait(&grant, first);
 	}
-	if (!give_is_given(&grant))
+	if (!allocate_is_granted(&grant))
 		refuse(job, grant.why);
 	if (environment_set(spank, &grant, why, sizeof(why)))
 		refuse(job, why);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/metrics/metrics.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 
 /*

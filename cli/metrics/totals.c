@@ -200,7 +200,7 @@ int metrics_totals_write(const char *path)
 			t->pci, t->pid, t->at, v[0], v[1], v[2], v[3]);
 	}
 	alloc_file_close(file);
-	err = whole_write(path, text);
+	err = atomic_file_write(path, text);
 	free(text);
 	return err;
 }

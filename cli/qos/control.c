@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/qos/control.h"
-#include "cli/target/blocks.h"
+#include "cli/target/state_dir.h"
 #include "cli/start/run.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/number.h"
 
@@ -27,9 +27,10 @@ static int take_lock(struct control *c)
 {
 	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 40], why[160];
 
-	if (blocks_make(geteuid(), why, sizeof(why)))
+	if (state_dir_create(geteuid(), why, sizeof(why)))
 		return failure("%s", why);
-	snprintf(path, sizeof(path), "%s/qos-%s.lock", blocks_path(geteuid(), folder), c->live.pci);
+	snprintf(path, sizeof(path), "%s/qos-%s.lock", state_dir_path(geteuid(), folder),
+		 c->live.pci);
 	c->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 		       0600);
 	if (c->lock >= 0 && !flock(c->lock, LOCK_EX | LOCK_NB))

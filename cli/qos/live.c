@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "cli/qos/live.h"
-#include "cli/target/blocks.h"
-#include "cli/target/shown.h"
+#include "cli/target/state_dir.h"
+#include "cli/target/process_list.h"
 #include "cli/util/number.h"
 #include "lib/private.h"
 
@@ -557,12 +557,12 @@ void live_open_socket(struct live *live)
 	char folder[BLOCKS_PATH_LEN], why[160];
 
 	live->socket = -1;
-	if (blocks_make(geteuid(), why, sizeof(why))) {
+	if (state_dir_create(geteuid(), why, sizeof(why))) {
 		remark("cannot open the socket for progress: %s", why);
 		return;
 	}
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/qos-%s.socket",
-		 blocks_path(geteuid(), folder), live->pci);
+		 state_dir_path(geteuid(), folder), live->pci);
 	live->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* It is that of a killed controller: this one holds the lock. */
 	unlink(address.sun_path);

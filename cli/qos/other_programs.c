@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "cli/qos/live.h"
 #include "cli/target/neighbours.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/paths.h"
 
 /* time between two reads of all environments, as a multiple of the time that one takes */

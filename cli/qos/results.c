@@ -30,13 +30,13 @@ static int open_sink(const struct qos_session *s, struct qos_sink *to)
 	fd = open(to->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	to->made = fd >= 0;
 	if (fd < 0 && errno == EEXIST)
-		fd = whole_open(to->path, O_CREAT);
+		fd = atomic_file_open(to->path, O_CREAT);
 	else if (fd < 0)
 		fd = -errno;
 	to->file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!to->file)
 		return failure("%s %s: %s", to->option, to->path,
-			       whole_words(fd < 0 ? fd : -errno));
+			       atomic_file_strerror(fd < 0 ? fd : -errno));
 	if (!is_regular(fd, &st))
 		return 0;
 	/* A dry run may run while a controller does, but not write to its log. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "cli/qos/control.h"
 #include "cli/start/run.h"
-#include "cli/target/blocks.h"
+#include "cli/target/state_dir.h"
 #include "cli/target/scores.h"
 #include "cli/util/message.h"
 
@@ -40,7 +40,7 @@ static void warn_other_users(const struct live *live)
 	const char *path;
 
 	snprintf(end, sizeof(end), "/qos-%.19s.socket\n", live->pci);
-	blocks_path(geteuid(), own);
+	state_dir_path(geteuid(), own);
 	while (file && fgets(line, sizeof(line), file)) {
 		path = strstr(line, BLOCKS_ROOT "/gpupart-");
 		if (!path || strlen(path) < strlen(end) ||

@@ -117,7 +117,7 @@ void node_gpus_close(struct node_gpus *node)
 
 static int write_file(const char *path, const char *text)
 {
-	int err = whole_write(path, text);
+	int err = atomic_file_write(path, text);
 
 	return err ? failure("%s: %s", path, strerror(-err)) : 0;
 }

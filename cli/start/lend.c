@@ -17,7 +17,7 @@
 #include "cli/mps/mps_daemon.h"
 #include "cli/start/run.h"
 #include "cli/target/check.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/message.h"
 #include "cli/util/process.h"
 #include "cli/util/yaml.h"

@@ -13,7 +13,7 @@
 #include "cli/start/rules.h"
 #include "cli/start/run.h"
 #include "cli/target/audit.h"
-#include "cli/target/blocks.h"
+#include "cli/target/state_dir.h"
 #include "cli/target/check.h"
 #include "cli/target/cuda.h"
 #include "cli/target/tenants.h"
@@ -227,7 +227,7 @@ static int begin_job(const struct gpupart_topology *topo, const struct run_wishe
 		       wishes->name, gpupart_error(cmd_gp));
 	/* Silent if the directory is missing or read-only, as in containers. */
 	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
-		 blocks_advice(why, sizeof(why)) : NULL;
+		 state_dir_advice(why, sizeof(why)) : NULL;
 	if (advice && !wishes->name)
 		remark("'gpupart ps' and 'gpupart set' will not find the program: %s: %s", why,
 		       advice);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "cli/stat/stat.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/process.h"
 

@@ -6,7 +6,7 @@
 #include <time.h>
 #include "cli/cmd.h"
 #include "cli/target/drained.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/process.h"
 #include "lib/private.h"

@@ -6,7 +6,7 @@
 #include "cli/target/model.h"
 #include "cli/target/nvml.h"
 #include "cli/target/scores.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "lib/private.h"
 

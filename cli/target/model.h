@@ -6,7 +6,7 @@
 #ifndef GPUPART_CLI_TARGET_MODEL_H
 #define GPUPART_CLI_TARGET_MODEL_H
 
-#include "cli/target/look.h"
+#include "cli/target/process_table.h"
 #include "cli/target/usage.h"
 
 #define MODEL_MAX_GPUS	65	/* the last entry stands for all further GPUs */

@@ -13,10 +13,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cli/target/blocks.h"
+#include "cli/target/state_dir.h"
 #include "cli/target/cuda.h"
 #include "cli/target/neighbours.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/options.h"
@@ -340,8 +340,8 @@ int neighbours_lock(void)
 	if (locked)
 		return 0;
 	/* Not closed here: closed when the program is executed or this process ends. */
-	if (!blocks_make(geteuid(), why, sizeof(why))) {
-		snprintf(path, sizeof(path), "%s/lock", blocks_path(geteuid(), folder));
+	if (!state_dir_create(geteuid(), why, sizeof(why))) {
+		snprintf(path, sizeof(path), "%s/lock", state_dir_path(geteuid(), folder));
 		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 			  0600);
 		err = fd < 0 ? errno : 0;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cli/target/blocks.h"
+#include "cli/target/state_dir.h"
 #include "cli/target/scores.h"
 #include "cli/util/alloc.h"
 #include "cli/util/atomic_file.h"
@@ -28,7 +28,7 @@ static char *path_of(const char *pci)
 {
 	char folder[BLOCKS_PATH_LEN], file[FILE_STRLEN];
 
-	return alloc_text("%s/%s", blocks_path(geteuid(), folder), file_of(file, pci));
+	return alloc_text("%s/%s", state_dir_path(geteuid(), folder), file_of(file, pci));
 }
 
 int scores_write(const char *pci, const struct score *list, unsigned int nr, long hold_ms)
@@ -45,7 +45,7 @@ int scores_write(const char *pci, const struct score *list, unsigned int nr, lon
 		fprintf(file, "%s %d %u %d\n", *score->job ? score->job : "-", score->pid,
 			score->milli, score->met);
 	alloc_file_close(file);
-	err = whole_write(path, text);
+	err = atomic_file_write(path, text);
 	free(text);
 	free(path);
 	return err;
@@ -63,7 +63,7 @@ void scores_remove(const char *pci)
 static bool read_file(unsigned int uid, const char *file, char text[MAX_BYTES])
 {
 	char folder[BLOCKS_PATH_LEN];
-	int dir = open(blocks_path(uid, folder), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int dir = open(state_dir_path(uid, folder), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int fd = dir < 0 ? -1 : openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
 				       O_CLOEXEC);
 	ssize_t nr = -1;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/target/cuda.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/target/tenants.h"
 #include "cli/target/which_gpu.h"
 #include "cli/util/alloc.h"

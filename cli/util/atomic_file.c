@@ -12,7 +12,7 @@
 #include "cli/util/atomic_file.h"
 #include "cli/util/paths.h"
 
-int whole_put(int fd, const char *text)
+int atomic_file_put(int fd, const char *text)
 {
 	size_t left = strlen(text);
 
@@ -29,7 +29,7 @@ int whole_put(int fd, const char *text)
 	return 0;
 }
 
-int whole_link(const char *path)
+int atomic_file_check_link(const char *path)
 {
 	struct stat link, root;
 
@@ -40,9 +40,9 @@ int whole_link(const char *path)
 	       (!stat("/", &root) && link.st_uid == root.st_uid) ? 1 : -ELOOP;
 }
 
-int whole_open(const char *path, int flags)
+int atomic_file_open(const char *path, int flags)
 {
-	int link = whole_link(path), fd;
+	int link = atomic_file_check_link(path), fd;
 
 	if (link < 0)
 		return link;
@@ -50,7 +50,7 @@ int whole_open(const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-const char *whole_words(int err)
+const char *atomic_file_strerror(int err)
 {
 	return err == -ELOOP ? "is a symbolic link of another user, or a loop" :
 	       err == -ENXIO ? "is a pipe without a reader, or a dangling link" :
@@ -59,12 +59,12 @@ const char *whole_words(int err)
 
 static int write_through(const char *path, const char *text)
 {
-	int fd = whole_open(path, O_NONBLOCK), err;
+	int fd = atomic_file_open(path, O_NONBLOCK), err;
 
 	if (fd < 0)
 		return fd;
 	/* Blocking again: the reader may be slow. */
-	err = fcntl(fd, F_SETFL, 0) ? -errno : whole_put(fd, text);
+	err = fcntl(fd, F_SETFL, 0) ? -errno : atomic_file_put(fd, text);
 	if (close(fd) && !err)
 		err = -errno;
 	return err;
@@ -83,15 +83,15 @@ static int make_beside(const char *path, char *beside, size_t len)
 	return fd < 0 ? -errno : fd;
 }
 
-int whole_write(const char *path, const char *text)
+int atomic_file_write(const char *path, const char *text)
 {
-	return whole_write_with(path, text, NULL, NULL);
+	return atomic_file_write_with(path, text, NULL, NULL);
 }
 
-int whole_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg)
+int atomic_file_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg)
 {
 	char real[PATH_MAX], beside[PATH_MAX];
-	int is_link = whole_link(path), fd, err;
+	int is_link = atomic_file_check_link(path), fd, err;
 	mode_t mode = 0644;
 	struct stat st;
 
@@ -112,7 +112,7 @@ int whole_write_with(const char *path, const char *text, int (*then)(void *arg),
 	fd = make_beside(path, beside, sizeof(beside));
 	if (fd < 0)
 		return fd;
-	err = whole_put(fd, text);
+	err = atomic_file_put(fd, text);
 	if (!err && (fchmod(fd, mode) || fsync(fd)))
 		err = -errno;
 	if (close(fd) && !err)
@@ -126,7 +126,7 @@ int whole_write_with(const char *path, const char *text, int (*then)(void *arg),
 	return err;
 }
 
-bool whole_is_there(const char *path, const char *text)
+bool atomic_file_has(const char *path, const char *text)
 {
 	size_t len = strlen(text), n = 0;
 	char *found = alloc_zeroed(len + 1, 1);

@@ -10,35 +10,35 @@
  * user, else uses 0644. Pipes and devices are written to. Returns 0 or -errno; -ELOOP: @path is a
  * link of a user who is neither this one nor root; -ENXIO: a pipe without a reader.
  */
-int whole_write(const char *path, const char *text);
+int atomic_file_write(const char *path, const char *text);
 
 /*
  * The same, and calls @then after @text is on disk and before it replaces @path. If @then fails,
  * returns its -errno and leaves @path unchanged.
  */
-int whole_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg);
+int atomic_file_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg);
 
 /*
  * Whether @path is a symbolic link: 0 no, 1 yes, of this user or root, -ELOOP yes, of another user,
  * who could point it to any file of this user.
  */
-int whole_link(const char *path);
+int atomic_file_check_link(const char *path);
 
 /*
  * Opens @path for writing with additional @flags and mode 0666, but not through another user's
- * link. Returns a descriptor, which the caller closes, or -errno. whole_words() describes errors of
- * whole_write(), whole_link() and whole_open().
+ * link. Returns a descriptor, which the caller closes, or -errno. atomic_file_strerror() describes errors of
+ * atomic_file_write(), atomic_file_check_link() and atomic_file_open().
  */
-int whole_open(const char *path, int flags);
-const char *whole_words(int err);
+int atomic_file_open(const char *path, int flags);
+const char *atomic_file_strerror(int err);
 
 /*
  * Whether @path is a regular file of this user with exactly @text as its content, not a link and
  * not writable by others.
  */
-bool whole_is_there(const char *path, const char *text);
+bool atomic_file_has(const char *path, const char *text);
 
 /* Writes all of @text to @fd. Returns 0 or -errno. */
-int whole_put(int fd, const char *text);
+int atomic_file_put(int fd, const char *text);
 
 #endif

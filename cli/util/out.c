@@ -41,11 +41,11 @@ int out_open(struct out *out, const struct args *args)
 			"-o %s: cannot draw %s, only .svg: convert the SVG file, for example with rsvg-convert",
 			args->output, ending);
 	if (args && args->output) {
-		fd = whole_open(args->output, O_CREAT | O_TRUNC);
+		fd = atomic_file_open(args->output, O_CREAT | O_TRUNC);
 		file = fd < 0 ? NULL : fdopen(fd, "w");
 		if (!file)
 			return failure("-o %s: %s", args->output,
-				       whole_words(fd < 0 ? fd : -errno));
+				       atomic_file_strerror(fd < 0 ? fd : -errno));
 	}
 	out_use(out, args, file);
 	return 0;

@@ -9,7 +9,7 @@ if ! ${CC:-cc} -o "$prog" tests/gpu/strict_prog.c -ldl 2>"$tmp/err"; then
 	tap_done
 fi
 # The sufficient set named by FILE's report, as a list.
-proposed() { sed -n 's/.*; -t \([0-9,-]*\).*, as many, would hold it$/\1/p' "$1"; }
+proposed() { sed -n 's/.*; -t \([0-9,-]*\).*, with the same number of TPCs, would fit$/\1/p' "$1"; }
 
 # Nothing to report.
 try run $e -g 0 -- "$prog" kernel x2 legacy sync

@@ -276,7 +276,7 @@ cat >"$tmp/give.c" <<'END'
 #include "slurm/allocate.h"
 int main(int argc, char **argv)
 {
-	struct give_job job = { .uid = 4711, .gpu = 0, .strict = argc > 3 };
+	struct allocate_job job = { .uid = 4711, .gpu = 0, .strict = argc > 3 };
 	char list[GPUPART_TPCSET_STRLEN], why[1024] = "";
 	struct gpupart_grant grant;
 	struct words words;
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (words_read(argv[2], &words, why, sizeof(why)) ||
-	    give_job(&job, &grant, why, sizeof(why))) {
+	    allocate_job(&job, &grant, why, sizeof(why))) {
 		printf("failed: %s\n", why);
 		return 1;
 	}

@@ -101,7 +101,7 @@ int cmd_fail(const char *cmd, int error, const char *fmt, ...)
 	return error;
 }
 
-int blocks_make(uid_t uid, char *why, size_t len)
+int state_dir_create(uid_t uid, char *why, size_t len)
 {
 	(void)uid;
 	(void)why;
@@ -109,7 +109,7 @@ int blocks_make(uid_t uid, char *why, size_t len)
 	return 0;
 }
 
-const char *blocks_path(uid_t uid, char *path)
+const char *state_dir_path(uid_t uid, char *path)
 {
 	(void)uid;
 	return strcpy(path, folder);

@@ -78,13 +78,13 @@ static bool make_node(void)
 static int ask(unsigned int number, const char *text, struct gpupart_grant *grant)
 {
 	struct words words;
-	struct give_job job = { .job = number, .uid = 4711, .words = &words, .asked = text };
+	struct allocate_job job = { .job = number, .uid = 4711, .words = &words, .asked = text };
 	char why[512];
 
 	nr_plans = nr_locked = 0;
 	if (words_read(text, &words, why, sizeof(why)))
 		return -EINVAL;
-	return give_job(&job, grant, why, sizeof(why));
+	return allocate_job(&job, grant, why, sizeof(why));
 }
 
 static double seconds_since(const struct timespec *begun)
@@ -129,8 +129,8 @@ static void test_refused(void)
 {
 	struct gpupart_grant grant;
 
-	tap_ok(!ask(1, "tpcs=60", &grant) && give_is_given(&grant), "a job has nearly all");
-	tap_ok(!ask(2, "tpcs=30,gpcs,ugpu,wait=2", &grant) && !give_is_given(&grant) &&
+	tap_ok(!ask(1, "tpcs=60", &grant) && allocate_is_granted(&grant), "a job has nearly all");
+	tap_ok(!ask(2, "tpcs=30,gpcs,ugpu,wait=2", &grant) && !allocate_is_granted(&grant) &&
 	       strstr(grant.why, "there are no 30 free TPCs in whole GPCs in one uGPU"),
 	       "the next one is refused: %s", grant.why);
 	tap_ok(nr_plans > 10 && nr_locked <= 2,
@@ -145,26 +145,26 @@ static void test_wait(void)
 	struct timespec begun;
 	pid_t pid;
 
-	give_find(2, &grant);
+	allocate_find(2, &grant);
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	nr_plans = nr_locked = 0;
-	give_wait(&grant, true);
-	tap_ok(!give_is_given(&grant) && strstr(grant.why, "no 30 free TPCs") &&
+	allocate_wait(&grant, true);
+	tap_ok(!allocate_is_granted(&grant) && strstr(grant.why, "no 30 free TPCs") &&
 	       seconds_since(&begun) >= 2 && seconds_since(&begun) < 8 && nr_plans <= 40 &&
 	       nr_locked == nr_plans,
 	       "2 s of waiting are %u plans, and its reason is kept: %s", nr_plans, grant.why);
 	ask(2, "tpcs=30,wait=14", &grant);
 	pid = later(hold_lock, 0);
 	later(give_first_back, 8000);
-	give_wait(&grant, true);
-	tap_ok(give_is_given(&grant), "another has the lock for 7 s: the wait outlasts it: %s",
-	       grant.why);
+	allocate_wait(&grant, true);
+	tap_ok(allocate_is_granted(&grant),
+	       "another has the lock for 7 s: the wait outlasts it: %s", grant.why);
 	waitpid(pid, NULL, 0);
 	wait(NULL);
 	other = grant;
 	memset(&grant.set, 0, sizeof(grant.set));
 	nr_plans = 0;
-	give_wait(&grant, false);
+	allocate_wait(&grant, false);
 	tap_ok(gpupart_tpcset_equal(&grant.set, &other.set) && !nr_plans,
 	       "another task of the job finds what the first one got, and plans nothing");
 }

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "cli/cmd.h"
-#include "cli/target/hold.h"
+#include "cli/target/container_grant.h"
 #include "lib/private.h"
 
 /* Creates the missing directories of @path with mode 0755, whatever the umask is. */

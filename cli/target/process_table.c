@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/target/cgroup.h"
-#include "cli/target/look.h"
+#include "cli/target/process_table.h"
 #include "cli/target/nvml.h"
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/process.h"
 

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include "cli/target/blocks.h"
+#include "cli/target/state_dir.h"
 
-const char *blocks_path(uid_t uid, char *path)
+const char *state_dir_path(uid_t uid, char *path)
 {
 	snprintf(path, BLOCKS_PATH_LEN, BLOCKS_ROOT "/gpupart-%u", uid);
 	return path;
@@ -41,14 +41,14 @@ static int judge(const char *path, const struct stat *st, uid_t uid, char *why, 
 	return -EPERM;
 }
 
-int blocks_make(uid_t uid, char *why, size_t len)
+int state_dir_create(uid_t uid, char *why, size_t len)
 {
 	char path[BLOCKS_PATH_LEN];
 	struct stat st;
 	bool made;
 	int fd, err;
 
-	blocks_path(uid, path);
+	state_dir_path(uid, path);
 	if (!lstat(path, &st))
 		return judge(path, &st, uid, why, len);
 	if (uid != geteuid() && geteuid()) {
@@ -116,10 +116,10 @@ static const char *judge_own(const char *path, const struct stat *st, char *why,
 	return "change its mode to 0700";
 }
 
-const char *blocks_advice(char *why, size_t len)
+const char *state_dir_advice(char *why, size_t len)
 {
 	char path[BLOCKS_PATH_LEN];
-	const char *folder = blocks_path(geteuid(), path), *advice;
+	const char *folder = state_dir_path(geteuid(), path), *advice;
 	struct statvfs fs;
 	struct stat st;
 	int err;

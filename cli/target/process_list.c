@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "cli/target/shown.h"
+#include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/atomic_file.h"
 #include "cli/util/child.h"
@@ -190,7 +190,7 @@ static void write_capture(const void *arg, void *result)
 		answer->err = gpupart_topology_capture(cmd_gp, topo, NULL, &text);
 	snprintf(answer->why, sizeof(answer->why), "%s", answer->err ? gpupart_error(cmd_gp) : "");
 	if (!answer->err)
-		answer->err = whole_put(ask->fd, text);
+		answer->err = atomic_file_put(ask->fd, text);
 }
 
 /* Reads the capture in a child with the rights of its user. Returns 0 or -errno. */

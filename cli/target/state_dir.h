@@ -11,18 +11,18 @@
 #define BLOCKS_PATH_LEN 40
 
 /* Writes the state directory of user @uid to @path, of BLOCKS_PATH_LEN bytes. Returns @path. */
-const char *blocks_path(uid_t uid, char *path);
+const char *state_dir_path(uid_t uid, char *path);
 
 /*
  * Creates the state directory of @uid if it is missing, and checks its owner and mode. Returns 0,
  * or -errno with a reason in @why. /
  */
-int blocks_make(uid_t uid, char *why, size_t len);
+int state_dir_create(uid_t uid, char *why, size_t len);
 
 /*
  * Checks whether processes of this user can write state pages. Returns NULL or advice; @why
  * describes the directory. Changes nothing.
  */
-const char *blocks_advice(char *why, size_t len);
+const char *state_dir_advice(char *why, size_t len);
 
 #endif
