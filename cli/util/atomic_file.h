@@ -26,8 +26,9 @@ int atomic_file_check_link(const char *path);
 
 /*
  * Opens @path for writing with additional @flags and mode 0666, but not through another user's
- * link. Returns a descriptor, which the caller closes, or -errno. atomic_file_strerror() describes errors of
- * atomic_file_write(), atomic_file_check_link() and atomic_file_open().
+ * link. Returns a descriptor, which the caller closes, or -errno.
+ * atomic_file_strerror() describes errors of atomic_file_write(), atomic_file_check_link() and
+ * atomic_file_open().
  */
 int atomic_file_open(const char *path, int flags);
 const char *atomic_file_strerror(int err);

@@ -132,7 +132,7 @@ is "$(grep -c "^gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was
 try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
 begin=100" "--strict: they are kept from CUDA, 123"
-has "$err" "strict: this process cannot use CUDA, because its launches are not confined: 256 processes" "the reason is reported"
+has "$err" "strict: this process cannot use CUDA, because its launches are not confined: the report is full: it has 256 processes" "the reason is reported"
 has "$err" "1 further process could not use CUDA (simulated): the report was full" "and run counts them"
 is "$(grep -c "what became of" "$tmp/err")" 0 "and does not say that they used it"
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2

@@ -122,7 +122,8 @@ def first():
         gpupart.attach("cuda:0")
         ok(False, "gpupart is attached beside it")
     except OSError as error:
-        ok("already attached to the CUDA driver" in str(error), f"gpupart says who has the place: {error}")
+        ok("already attached to the CUDA driver" in str(error),
+           f"gpupart says who has the place: {error}")
     ok(lib.cuptiUnsubscribe(subscriber) == 0, "CUPTI goes")
 
 

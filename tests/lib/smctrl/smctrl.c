@@ -593,7 +593,8 @@ static void contexts_of_two(const char *unused)
 	TRY(cu.cuDevicePrimaryCtxRetain(&primary, 1));
 	check(libsmctrl_set_stream_mask(NULL, ~0x4ull) == EINVAL && said(1, "no current context"),
 	      "the program uses the second GPU alone: EINVAL, one line");
-	check(libsmctrl_validate_stream_mask(NULL, 2, 3, false) == -1 && said(1, "no current context"),
+	check(libsmctrl_validate_stream_mask(NULL, 2, 3, false) == -1 &&
+		      said(1, "no current context"),
 	      "nor is it validated");
 	check(!active(0), "a context is not made on the first");
 	TRY(cu.cuDevicePrimaryCtxRelease_v2(1));

@@ -573,11 +573,13 @@ static void child_job(void)
 	memset(&third, 0, sizeof(third));
 	tap_ok(gpupart_job_limit_set(gp, id, &third, NULL) == -EINVAL, "an empty set");
 	tap_ok(gpupart_job_limit_set(gp, id, NULL, NULL) == -EINVAL &&
-		       strstr(gpupart_error(gp), "the set for the job is missing"), "no set: %s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "the set for the job is missing"),
+	       "no set: %s", gpupart_error(gp));
 	tap_ok(gpupart_job_limit_set(gp, NULL, &first, NULL) == -EINVAL &&
 		       strstr(gpupart_error(gp), "id"), "no id: %s", gpupart_error(gp));
 	tap_ok(gpupart_set_parse(gp, topo, NULL, &third) == -EINVAL &&
-		       strstr(gpupart_error(gp), "the text of the set is missing"), "no words: %s", gpupart_error(gp));
+		       strstr(gpupart_error(gp), "the text of the set is missing"),
+	       "no words: %s", gpupart_error(gp));
 	tap_ok(gpupart_job_begin(gp, NULL, topo, "0000:01:00.0", NULL, none) == -EINVAL &&
 		       strstr(gpupart_error(gp), "the set is missing"), "a job of no set: %s",
 	       gpupart_error(gp));

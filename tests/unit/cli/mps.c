@@ -680,7 +680,8 @@ static void test_quitting(void)
 	start = process_now_ms();
 	user = join();
 	start = process_now_ms() - start;
-	tap_ok(!user.joined && strstr(user.noted, "is waiting for processes of earlier runs to end") &&
+	tap_ok(!user.joined &&
+		       strstr(user.noted, "is waiting for processes of earlier runs to end") &&
 		       start < LOCK_SECONDS * 1000L,
 	       "who comes now does not join it: %s (%ld ms)", user.noted, start);
 	end(&user);
@@ -688,7 +689,8 @@ static void test_quitting(void)
 	kill(keeper, SIGKILL);
 	waitpid(keeper, NULL, 0);
 	user = join();
-	tap_ok(!user.joined && strstr(user.noted, "is waiting for processes of earlier runs to end") &&
+	tap_ok(!user.joined &&
+		       strstr(user.noted, "is waiting for processes of earlier runs to end") &&
 		       nr_done("start") == 1,
 	       "nor when its keeper was killed");
 	end(&user);
