@@ -126,8 +126,9 @@ static bool print_row(struct out *out, const struct stat_row *row)
 	    mean_outstanding(row), (unsigned long long)row->outstanding_max);
 	if (r->unknown || c.unrecorded)
 		say(out, "unknown",
-			 "%llu launches, including %llu graphs, may not have ended: the GPU may "
-			 "be busy all the time; unrecorded: %llu in this time, %llu in total",
+			 "%llu launches (%llu of them graphs) may still be running, so the GPU may "
+			 "have been busy all the time; launches without a record: %llu in this "
+			 "time, %llu in total",
 			 (unsigned long long)r->unknown, (unsigned long long)r->graphs,
 			 c.unrecorded, (unsigned long long)r->unrecorded);
 	if (row->last.watched.missed)

@@ -526,7 +526,7 @@ static int may_detach(struct gpupart *gp)
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
 		scope_limit_get(gpu, &sets);
 		if (!gpupart_tpcset_empty(&sets.outer))
-			return ctx_fail(gp, -EPERM, "%s has a limit from outside",
+			return ctx_fail(gp, -EPERM, "%s has a limit that another process set",
 					gpu->driver.topo->info.pci);
 	}
 	return 0;

@@ -420,7 +420,7 @@ int driver_tools_want(struct gpupart *gp)
 	FORK_HOLD(&lock);
 	tools_wanted = !subscribed || tools_result != -ENOENT;
 	return tools_wanted ? 0 : ctx_fail(gp, -EBUSY,
-			"this process is attached already, without profilers");
+			"this process is already attached, and profilers cannot be added later");
 }
 
 int driver_tools(struct gpupart *gp)

@@ -162,7 +162,7 @@ static int check_two(struct gpupart *gp, const struct gpupart_topology *topo, un
 	}
 	if (noun)
 		return ctx_fail(gp, -EINVAL,
-				"TPCs %u and %u (SM %d) are both %s %d of %s %d: not an SM order, or read from a sleeping GPU",
+				"TPCs %u and %u (SM %d) are both %s %d of %s %d: this is not a valid order of SMs, or the GPU was asleep",
 				first, tpc, smid, noun, index, of, unit);
 	if (sm->measured_bit >= 0 && a->measured_bit == sm->measured_bit)
 		return ctx_fail(gp, -EINVAL,

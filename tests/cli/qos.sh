@@ -440,7 +440,7 @@ refused 125 "--tenant:2: alpha: '2': must be a share" qos run $e --tenant a:job=
 refused 125 "--tenant:1: a: the key 'color' is not known" qos run $e --tenant a:color=red true
 refused 125 "--tenant a:rate: 'rate': must be KEY=VALUE" qos run $e --tenant a:rate true
 refused 125 "--tenant:2: tenants: the key 'a' is given twice" qos run $e --tenant a:rate=1 --tenant a:job=x true
-refused 125 "'true': each --tenant has a job or a pid" qos run $e --tenant a:job=x true
+refused 125 "'true': no tenant is left to run it: each --tenant names a job or a pid" qos run $e --tenant a:job=x true
 refused 125 "--tenant:1: a: must have exactly one of program, pid and job" qos run $e --tenant a:rate=1
 refused 125 "-f f and --tenant a: use only one of them" qos run $e -f f --tenant a true
 refused 125 "--epoch 1s: with -f the file sets the epoch" qos run $e -f f --epoch 1s

@@ -113,7 +113,7 @@ static void child_limit(void)
 
 	tap_ok(!attach(NULL) && !program_start(&program, 0), "attached, a program");
 	set = list("0-3");
-	tap_ok(gpupart_detach(gp) == -EPERM && says("limit from outside") &&
+	tap_ok(gpupart_detach(gp) == -EPERM && says("limit that another process set") &&
 		       ran_on(&program, NULL, &set), "a limit from outside stays: %s",
 	       gpupart_error(gp));
 }
