@@ -1606,7 +1606,7 @@ def plan(topology: Topology, demands: Mapping[str, Demand],
     TypeError: tenant a: gpcs='no': must be True or False
     >>> made.check(Topology.open("sample:h200-e"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    gpupart.Error: the plan was made for topology b750cf4a1a267bb7 and ...
+    gpupart.Error: the plan was made for topology b750cf4a1a267bb7, but ...
     """
     rows = (_CDemand * max(len(demands), 1))()
     for row, (name, demand) in zip(rows, demands.items()):

@@ -282,7 +282,7 @@ kernels: { K: { time: 1us } }
 graphs: { G: [ { node: A, kernel: K, after: [B] }, { node: B, kernel: K, after: [A] } ] }
 programs: {}
 END
-refused_file 2 ":3: node: 'A' is there twice" "a node twice" <<'END'
+refused_file 2 ":3: node: 'A' is given twice" "a node twice" <<'END'
 gpu: h200
 kernels: { K: { time: 1us } }
 graphs: { G: [ { node: A, kernel: K }, { node: A, kernel: K } ] }

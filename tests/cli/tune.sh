@@ -57,7 +57,7 @@ nr=$(jq --arg n "$b" '.best[$n].nr_tpcs' "$tmp/out")
 ok $? "sum: the one that gains nothing beyond 20 TPCs has $nr, not 4 and not all"
 is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp/out")" 66 "and the other the rest"
 is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
-is "$(echo "$err" | grep -c "$a has TPCs 0-32; should they not come back: gpupart set $a -t 0-32")" 1 \
+is "$(echo "$err" | grep -c "$a has TPCs 0-32; if they are not restored: gpupart set $a -t 0-32")" 1 \
 	"and the old sets are printed before anything changes"
 # Speeds are what the sets make of them: a thousand units a TPC, each second.
 jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \

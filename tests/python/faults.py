@@ -50,7 +50,7 @@ def two_gpus():
 def memory():
     """Inside `gpupart run --mem`, with 8000 bytes."""
     gpu = attach()
-    raises(Error, "8001 are more", lambda: attach(memory=8001), "a quota of outside's stays",
+    raises(Error, "8001 bytes exceeds", lambda: attach(memory=8001), "a quota of outside's stays",
            errno.EPERM)
     same(attach(memory="7K").memory, 7168, "smaller it may be")
     raises(TypeError, "memory=True", lambda: attach(memory=True), "no size")
@@ -79,8 +79,8 @@ def outer():
     same((gpu.limit, gpu.census()), (TpcSet("4-7"), TpcSet("4-7")), "a cap narrows it")
     gpu.limit = None
     same((gpu.limit, gpu.census()), (TpcSet("4-7"), TpcSet("4-7")), "for good")
-    raises(Error, "nothing in common", lambda: gpu.cap("0-3"), "a cap beside it", errno.EPERM)
-    raises(Error, "without a set", lambda: gpu.cap(None), "a cap of nothing", errno.EINVAL)
+    raises(Error, "no TPC in common", lambda: gpu.cap("0-3"), "a cap beside it", errno.EPERM)
+    raises(Error, "the cap has no set", lambda: gpu.cap(None), "a cap of nothing", errno.EINVAL)
     same(gpu.census(), TpcSet("4-7"), "what was refused changed nothing")
 
 

@@ -18,7 +18,7 @@ grep -q '^ok 121 ' "$tmp/first" || { echo "not ok $((nr += 1)) - it came to its 
 GPUPART_SIM_FAULTS=no-api "$build/tests/gpu-inside" >"$tmp/without" 2>"$tmp/err"
 grep -q '^1\.\.' "$tmp/without" &&
 	! grep -v 'a launch of a graph into a stream that is captured is not simulated' "$tmp/err" &&
-	grep -q "^not ok .* graphs follow sets: this driver does not tell when a graph is launched: " "$tmp/without" &&
+	grep -q "^not ok .* graphs follow sets: this driver does not report when a graph is launched: " "$tmp/without" &&
 	grep -q "^ok .* graph: the process's set$" "$tmp/without" &&
 	grep -q "^ok .* thread: goes before the process's$" "$tmp/without" &&
 	grep -q "^not ok .* graph: the process's next set$" "$tmp/without"

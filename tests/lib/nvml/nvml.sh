@@ -313,10 +313,10 @@ doctor_with() {
 	[ -z "$1" ] || cp "$1" "$tmp/moved/lib/gpupart/libgpupart-nvml.so"
 	cp -r "$sim" "$tmp/moved/lib/gpupart/"
 	"$tmp/moved/bin/gpupart" doctor --no-launch -i "$capture" 2>/dev/null | sed -n '/nvml-library/,/injection\|cache/p' |
-		tr -s ' \n' ' ' | grep -oE '^[a-z]* nvml-library|No such file|does not take|tells the share' | tr '\n' ' '
+		tr -s ' \n' ' ' | grep -oE '^[a-z]* nvml-library|No such file|does not load|reports the quota' | tr '\n' ' '
 }
-emulated "$foreign doctor's" || is "$(doctor_with "$nvml")" "ok nvml-library tells the share " "doctor: the loader takes it"
-is "$(doctor_with "$BUILD/tests/other_tool.so")" "note nvml-library does not take " "doctor: a library that the loader does not take"
+emulated "$foreign doctor's" || is "$(doctor_with "$nvml")" "ok nvml-library reports the quota " "doctor: the loader takes it"
+is "$(doctor_with "$BUILD/tests/other_tool.so")" "note nvml-library does not load " "doctor: a library that the loader does not take"
 is "$(doctor_with "")" "note nvml-library No such file " "doctor: none is there"
 run() { GPUPART_SIM_FAULTS="nvml=$tmp/told" "$gpupart" run -i "$capture" --mem 8G --name "$tenant-run" "$@" 2>"$tmp/err"; }
 is "$(run -- "$ask" memory 0 memory2 0 2)" "memory 0 $((8 * G)) 0 $((8 * G))
