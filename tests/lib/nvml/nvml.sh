@@ -313,9 +313,9 @@ doctor_with() {
 	[ -z "$1" ] || cp "$1" "$tmp/moved/lib/gpupart/libgpupart-nvml.so"
 	cp -r "$sim" "$tmp/moved/lib/gpupart/"
 	"$tmp/moved/bin/gpupart" doctor --no-launch -i "$capture" 2>/dev/null | sed -n '/nvml-library/,/injection\|cache/p' |
-		tr -s ' \n' ' ' | grep -oE '^[a-z]* nvml-library|No such file|does not load|reports the quota' | tr '\n' ' '
+		tr -s ' \n' ' ' | grep -oE '^[a-z]* nvml-library|No such file|does not load|NVML reports the quota' | tr '\n' ' '
 }
-emulated "$foreign doctor's" || is "$(doctor_with "$nvml")" "ok nvml-library reports the quota " "doctor: the loader takes it"
+emulated "$foreign doctor's" || is "$(doctor_with "$nvml")" "ok nvml-library NVML reports the quota " "doctor: the loader takes it"
 is "$(doctor_with "$BUILD/tests/other_tool.so")" "note nvml-library does not load " "doctor: a library that the loader does not take"
 is "$(doctor_with "")" "note nvml-library No such file " "doctor: none is there"
 run() { GPUPART_SIM_FAULTS="nvml=$tmp/told" "$gpupart" run -i "$capture" --mem 8G --name "$tenant-run" "$@" 2>"$tmp/err"; }
