@@ -469,11 +469,11 @@ struct gpupart_counters {
 	uint64_t unconfinable_version; /* unknown TMD version or launch type */
 	uint64_t unconfinable_map;	/* the mask bits of this GPU are not proven */
 	/*
-	 * Launches on a GPU that is not attached, or whose GPU is unknown. With only one GPU
-	 * visible to CUDA, the GPU of a launch is always known. With several GPUs, the library
-	 * knows the GPU of a launch if its context is current, if the context was current at an
-	 * attach or a launch, or if after the attach a stream was created in the context, a
-	 * stream of the context was given a set, or a module was loaded into the context.
+	 * Launches on a GPU that is not attached, or whose GPU is unknown. If CUDA shows several
+	 * GPUs, the library knows the GPU of a launch only in these cases: its context is
+	 * current; the context was current at an attach or a launch; or after the attach a
+	 * stream was created in the context, a stream of the context was given a set, or a
+	 * module was loaded into the context.
 	 */
 	uint64_t unconfinable_gpu;
 	/* graph launches before which the nodes were built again for a new set */
