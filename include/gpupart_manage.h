@@ -502,9 +502,9 @@ void gpupart_records_close(struct gpupart_records_reader *reader);
  * The program must have created @stream. busy_ns is the sum of the launches' times, because
  * launches on one stream run one after the other. Some values are not counted for each stream
  * (untimed, late_ns, graphs); these members contain the values of the whole process. all_known
- * is false for the same reasons as for the process. nr_functions is 0. -EOPNOTSUPP: there are no
- * records; the error sentence gives the reason. -EINVAL: @stream is a default stream or does not
- * exist.
+ * is false for the same reasons as for the process. The list of functions is empty. -EOPNOTSUPP:
+ * there are no records; the error sentence gives the reason. -EINVAL: @stream is a default
+ * stream or does not exist.
  */
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size);
@@ -716,11 +716,11 @@ int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, 
 /*
  * Makes this process a member of the tenant @name. The GPU memory that the process allocates
  * then counts as memory of the tenant. If @name is NULL, the process joins the tenant in
- * GPUPART_TENANT. If that variable is not set, the process gets a new tenant with its pid as the
- * name. @bytes is the quota on each GPU that the process uses and on which the tenant has no
- * quota yet. If @bytes is 0, the quota is the value of GPUPART_MEM; if that variable is not set
- * either, there is no quota. A second call does nothing; its @name must be the same name or
- * NULL.
+ * GPUPART_TENANT. If that variable is not set, the process gets a new tenant whose name is a
+ * unique id of the process. @bytes is the quota on each GPU that the process uses and on which
+ * the tenant has no quota yet. If @bytes is 0, the quota is the value of GPUPART_MEM; if that
+ * variable is not set either, there is no quota. A second call does nothing; its @name must be
+ * the same name or NULL.
  *
  * An allocation that would exceed the quota fails with the error "out of memory", as on a full
  * GPU. cuMemGetInfo and cuDeviceTotalMem report the quota instead of the GPU's memory. The
