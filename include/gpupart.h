@@ -106,7 +106,7 @@ struct gpupart_gpu_info {
 	char origin[160];	/* for a capture: its author and the method; else "" */
 	uint32_t chip_id;	/* BOOT_42 bits 29:20; 0x180 is GH100; 0: unknown */
 	int mig;		/* 1: on, 0: off, -1: unknown */
-	/* number in the chip's design, before floorsweeping; 0: unknown */
+	/* Number in the chip's design, before floorsweeping; 0: unknown. */
 	unsigned int max_gpcs;
 	unsigned int max_tpcs_per_gpc;	/* number in the chip's design; 0: unknown */
 	bool simulated;		/* the simulated driver provides this GPU */
@@ -122,7 +122,7 @@ struct gpupart_tpc {
 	int tpc_in_vgpc;	/* number in the virtual GPC (NVIDIA: migratable TPC id) */
 	int cpc;		/* physical CPC within the GPC */
 	int ugpu;		/* the half of the L2 cache that is nearer to this TPC */
-	/* in a capture: the TMD bit that disabled this TPC when it was set */
+	/* In a capture: the TMD bit that disabled this TPC when it was set. */
 	int measured_bit;
 	unsigned int nr_sms;
 	unsigned int sms[GPUPART_MAX_SMS_PER_TPC];	/* numbered as in %smid */
@@ -131,7 +131,7 @@ struct gpupart_tpc {
 /* One logical GPC. */
 struct gpupart_gpc {
 	int gpc_phys;		/* index in the fuses; -1: unknown */
-	/* bit i is set if the TPC with fuse index i is present; 0: unknown */
+	/* Bit i is set if the TPC with fuse index i is present; 0: unknown. */
 	uint32_t present_tpcs;
 	int ugpu;		/* -1: unknown */
 	struct gpupart_tpcset tpcs;
@@ -476,7 +476,7 @@ struct gpupart_counters {
 	 * module was loaded into the context.
 	 */
 	uint64_t unconfinable_gpu;
-	/* graph launches before which the nodes were built again for a new set */
+	/* Graph launches before which the nodes were built again for a new set. */
 	uint64_t graphs_reapplied;
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
 	/* next-launch sets without effect: the launch failed, was captured or was not recognised */

@@ -123,7 +123,7 @@ struct gpupart_demand {
 				 * '-' */
 	unsigned int min_tpcs;	/* minimum; 0 means 1 */
 	unsigned int max_tpcs;	/* maximum; 0 means unlimited */
-	/* the tenant needs whole GPCs, in which no other tenant has a TPC */
+	/* The tenant needs whole GPCs, in which no other tenant has a TPC. */
 	bool gpcs;
 	/*
 	 * True: the TPCs are spread over GPCs, for speed. False: the TPCs are packed into few
@@ -131,14 +131,14 @@ struct gpupart_demand {
 	 * each uGPU.
 	 */
 	bool spread;
-	/* size in blocks of the largest cluster that the tenant launches; 0: no clusters */
+	/* Size in blocks of the largest cluster that the tenant launches; 0: no clusters. */
 	unsigned int cluster;
 	unsigned int weight;	/* weight of the tenant's share, 1 to 1000; 0 means 1 */
-	/* names, joined by '+', of tenants that must be in the same uGPU; may be NULL */
+	/* Names, joined by '+', of tenants that must be in the same uGPU; may be NULL. */
 	const char *same;
 	/*
-	 * names, joined by '+', of tenants that must have no TPC of this tenant's uGPU; may be
-	 * NULL
+	 * Names, joined by '+', of tenants that must have no TPC of this tenant's uGPU; may be
+	 * NULL.
 	 */
 	const char *apart;
 };
@@ -152,7 +152,7 @@ struct gpupart_plan_tenant {
 struct gpupart_plan {
 	/* gpupart_topology_hash() of the topology for which the plan was made */
 	uint64_t topology_hash;
-	/* always true: a plan that is returned is proven to be the best, see below */
+	/* Always true: a plan that is returned is proven to be the best, see below. */
 	bool optimal;
 	unsigned int nr_steps;	/* steps that the search took */
 	unsigned int nr_tenants;
@@ -271,10 +271,10 @@ int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu,
 /* The result of checking the mask bits of an attached GPU. */
 struct gpupart_check {
 	const char *layout;	/* "V04_00" */
-	/* the result was found in the cache and not measured in this process */
+	/* The result was found in the cache and not measured in this process. */
 	bool from_cache;
 	unsigned int nr_proven;	/* number of TPCs whose mask bit is proven */
-	/* number of short launches that the check made; 0 if the result was in the cache */
+	/* Number of short launches that the check made; 0 if the result was in the cache. */
 	unsigned int nr_launches;
 	/* "", or the reason why sets of streams are refused on this driver */
 	const char *streams;
@@ -296,7 +296,7 @@ void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *chec
  */
 struct gpupart_driver {
 	unsigned int table_bytes;
-	/* number of features that a tool can declare; -1: this driver's table does not have it */
+	/* Number of features that a tool can declare; -1: this driver's table does not have it. */
 	int nr_features;
 	unsigned int params_bytes;	/* size of the parameters of a launch */
 };
@@ -417,9 +417,9 @@ void gpupart_remote_close(struct gpupart_remote *remote);
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 
 struct gpupart_records_function {
-	/* the name in the driver, shortened to fit; "" if it is not known, or not known yet */
+	/* The name in the driver, shortened to fit; "" if it is not known, or not known yet. */
 	char name[96];
-	/* number of launches that ended; may be too small, see nr_functions */
+	/* Number of launches that ended; may be too small, see nr_functions. */
 	uint64_t count;
 	uint64_t ns;		/* total time of these launches */
 	uint64_t longest_ns;
@@ -429,8 +429,8 @@ struct gpupart_records {
 	char pci[20];
 	bool on;		/* launches are recorded; if false, all following members are 0 */
 	/*
-	 * no launch is counted in @unknown, so the process has no work on the GPU if
-	 * @outstanding is 0
+	 * No launch is counted in @unknown, so the process has no work on the GPU if
+	 * @outstanding is 0.
 	 */
 	bool all_known;
 	uint64_t issued;	/* launches that have a record */
@@ -448,13 +448,13 @@ struct gpupart_records {
 	 * idle.
 	 */
 	uint64_t unknown;
-	/* launches that ended but whose time was overwritten or never written */
+	/* Launches that ended but whose time was overwritten or never written. */
 	uint64_t untimed;
 	uint64_t last_end_ns;	/* end of the latest launch; 0: none has ended yet */
 	uint64_t busy_ns;	/* time in which one or more launches ran: the union of their
 				 * times */
 	uint64_t kernels_ns;	/* the sum of their times */
-	/* the part of kernels_ns that was known too late to be added to busy_ns */
+	/* The part of kernels_ns that was known too late to be added to busy_ns. */
 	uint64_t late_ns;
 	/*
 	 * Launches of graphs that have no record, for example because their last node is not a
@@ -520,19 +520,19 @@ int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *st
  */
 struct gpupart_job {
 	char id[GPUPART_JOB_STRLEN];
-	/* id of the job in which this job was started, or "" */
+	/* Id of the job in which this job was started, or "". */
 	char parent[GPUPART_JOB_STRLEN];
 	char name[64];		/* or "" */
-	/* pid of the process that started the job; 0: it has ended, or @elsewhere is true */
+	/* Pid of the process that started the job; 0: it has ended, or @elsewhere is true. */
 	int pid;
-	/* the job is in another pid namespace, so some of its processes may not be visible */
+	/* The job is in another pid namespace, so some of its processes may not be visible. */
 	bool elsewhere;
 	char pci[20];
 	char source[512];	/* of the topology, as in struct gpupart_process */
 	bool simulated;		/* the GPU is simulated, from a capture */
 	char limit[GPUPART_TPCSET_STRLEN];	/* limit in force, list form */
 	unsigned int uid;	/* the owner: this user, except for grants, below */
-	/* another version of gpupart started the job: its limit cannot be set */
+	/* Another version of gpupart started the job: its limit cannot be set. */
 	bool other_version;
 };
 
@@ -590,23 +590,23 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
 
 struct gpupart_grant {
-	/* the value for GPUPART_JOB: "0-" and then hexadecimal digits or '-' */
+	/* The value for GPUPART_JOB: "0-" and then hexadecimal digits or '-'. */
 	char id[GPUPART_JOB_STRLEN];
 	char name[64];		/* as in struct gpupart_job; also the name of the grant's tenant */
 	unsigned int uid;
 	char pci[20];		/* address of the GPU, as in gpupart_job_begin() */
 	char source[512];	/* source of its topology: "rm", "kernel" or the path of a
 				 * capture */
-	/* key of the GPU's checked map, as in struct gpupart_check, or "" */
+	/* Key of the GPU's checked map, as in struct gpupart_check, or "". */
 	char key[20];
 	unsigned int nr_tpcs;	/* number of TPCs of the GPU */
 	struct gpupart_tpcset set;	/* empty: nothing was granted, for the reason in @why */
 	uint64_t memory;	/* in bytes; 0: no quota */
 	char asked[128];	/* the request, as the scheduler wrote it */
 	char why[512];
-	/* another version of gpupart made the grant: it can be dropped but not changed */
+	/* Another version of gpupart made the grant: it can be dropped but not changed. */
 	bool other_version;
-	/* a process of the user that cannot be confined cannot use the GPU */
+	/* A process of the user that cannot be confined cannot use the GPU. */
 	bool strict;
 };
 
@@ -636,17 +636,17 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 
 struct gpupart_tenant {
 	char name[GPUPART_TENANT_STRLEN];
-	/* the owner; processes of this user write all other members, which may be false */
+	/* The owner; processes of this user write all other members, which may be false. */
 	unsigned int uid;
 	char pci[20];		/* "" if the tenant has neither a quota nor memory on any GPU */
 	bool simulated;		/* that GPU is simulated */
 	uint64_t quota;		/* 0: no quota on this GPU */
 	uint64_t used;		/* memory that all its living processes use; may exceed the quota */
-	/* number of processes in the tenant now, whether or not they use this GPU */
+	/* Number of processes in the tenant now, whether or not they use this GPU. */
 	unsigned int nr_processes;
 	/*
-	 * the tenant is of another version of gpupart: its processes are unknown, and its quota
-	 * cannot be set
+	 * The tenant is of another version of gpupart: its processes are unknown, and its quota
+	 * cannot be set.
 	 */
 	bool other_version;
 };
@@ -668,7 +668,7 @@ struct gpupart_tenant_process {
 	int inner_pid;		/* pid in the process's own pid namespace */
 	char program[64];	/* the program's name when it was executed, in printable ASCII */
 	uint64_t used;		/* on this GPU */
-	/* number of its calls, on any GPU, that may have allocated memory that is not counted */
+	/* Number of its calls, on any GPU, that may have allocated memory that is not counted. */
 	uint64_t uncounted;
 };
 
@@ -743,7 +743,7 @@ struct gpupart_memory_counters {
 	 * this number too.
 	 */
 	uint64_t uncounted;
-	/* name of the latest of these calls, or NULL; the string is never freed */
+	/* Name of the latest of these calls, or NULL; the string is never freed. */
 	const char *uncounted_call;
 };
 

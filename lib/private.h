@@ -69,7 +69,7 @@ struct gpupart_engine_use {
 	unsigned int runlist;		/* pri-base of its runlist */
 	unsigned int id;		/* number of the runlist in a work-submit token */
 	unsigned int type, instance;
-	/* total number of samples; the next three are parts of it */
+	/* Total number of samples; the next three are parts of it. */
 	unsigned int samples;
 	/* @others: samples of TSGs that have no room in @tsgs */
 	unsigned int idle, switching, others;
@@ -172,12 +172,12 @@ struct gpupart_report_kernel {
 	uint64_t count;		/* number of launches; a graph node is counted when it is built */
 	unsigned int cluster;	/* blocks in one cluster, or 0 */
 	unsigned int nr_tpcs;	/* number of TPCs of the first such launch; 0: unknown */
-	/* the limit outside which this launch ran; empty: unknown */
+	/* The limit outside which this launch ran; empty: unknown. */
 	struct gpupart_tpcset limit;
 };
 
 enum gpupart_report_state {
-	/* the process began to use CUDA and is not confined, for the reason in @why */
+	/* The process began to use CUDA and is not confined, for the reason in @why. */
 	GPUPART_REPORT_BEGUN,
 	GPUPART_REPORT_CONFINED,	/* confined on the GPU at @pci */
 	GPUPART_REPORT_REFUSED,	/* strict: calls of the driver fail, for the reason in @why */
@@ -197,7 +197,7 @@ struct gpupart_report_process {
 	char why[256];
 	/* Entries with @count 0 are unused. */
 	struct gpupart_report_kernel kernels[GPUPART_REPORT_NR_KERNELS];
-	/* number of launches outside the limit by kernels that have no entry */
+	/* Number of launches outside the limit by kernels that have no entry. */
 	uint64_t others;
 };
 
@@ -324,11 +324,11 @@ struct gpupart_records_kernel {
 struct gpupart_records_watched {
 	uint64_t ns;			/* time during which the process was watched */
 	/*
-	 * lower and upper bound of the time in which launches were outstanding: the union of
-	 * their times
+	 * Lower and upper bound of the time in which launches were outstanding: the union of
+	 * their times.
 	 */
 	uint64_t least_ns, most_ns;
-	/* number of launches whose end was missed; they are not in @kernels */
+	/* Number of launches whose end was missed; they are not in @kernels. */
 	uint64_t missed;
 	unsigned int nr_kernels;
 	/* Sorted by time, most first. */

@@ -30,7 +30,7 @@ struct origin {
 	bool known, gone;
 	struct scope_id id;
 	uint64_t object;	/* the driver's stream object; 0 for a default stream */
-	/* the stream was destroyed and had @set on this GPU; NULL: it had no set */
+	/* The stream was destroyed and had @set on this GPU; NULL: it had no set. */
 	struct gpupart_gpu *gpu;
 	struct tmd_allow set;
 };

@@ -38,8 +38,8 @@ struct graph_place {
 	struct scope_id id;
 	struct gpupart_gpu *gpu;	/* GPU of the stream; NULL: the GPU is not attached */
 	/*
-	 * used instead of the sets of the stream and the thread; NULL: use the sets of the
-	 * stream and the thread
+	 * Used instead of the sets of the stream and the thread; NULL: use the sets of the
+	 * stream and the thread.
 	 */
 	const struct tmd_allow *set;
 };
@@ -95,8 +95,8 @@ enum graph_change {
 	GRAPH_KERNEL, GRAPH_KERNEL_OLD, GRAPH_MEMSET, GRAPH_MEMCPY,
 	GRAPH_OTHER,		/* a change that cannot be repeated on a clone */
 	/*
-	 * a node was enabled or disabled: a clone cannot repeat this, and no later change undoes
-	 * it
+	 * A node was enabled or disabled: a clone cannot repeat this, and no later change undoes
+	 * it.
 	 */
 	GRAPH_ENABLED,
 };

@@ -21,7 +21,7 @@ struct graph_build {
 	unsigned int version;	/* version of the clone to which it was last updated */
 	bool built;		/* launched or uploaded at least once */
 	bool settled;		/* all its nodes were built for @print */
-	/* some nodes were not built again because the driver refuses to change them */
+	/* Some nodes were not built again because the driver refuses to change them. */
 	bool partial;
 	uint64_t print;		/* fingerprint of the sets for which its nodes were built */
 	uint64_t used;		/* the lowest number is the least recently used */
@@ -29,7 +29,7 @@ struct graph_build {
 
 struct graph_builds {
 	struct graph_build build[GRAPH_MAX_BUILDS];	/* the first is the program's own */
-	/* clone of the graph with all changes; NULL: the graph cannot be built again */
+	/* Clone of the graph with all changes; NULL: the graph cannot be built again. */
 	void *clone;
 	unsigned int version;	/* incremented at each change of the clone */
 	unsigned int most;	/* number of builds that are allowed */

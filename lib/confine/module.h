@@ -19,8 +19,8 @@
  */
 enum module_kind {
 	/*
-	 * modules of the driver, loaded with each context; all contain the names that the check
-	 * searches for
+	 * Modules of the driver, loaded with each context; all contain the names that the check
+	 * searches for.
 	 */
 	MODULE_DRIVER = 1,
 	MODULE_PROGRAM = 2,

@@ -22,8 +22,8 @@ enum probe_kernel { PROBE_EMPTY, PROBE_CENSUS, PROBE_WORK, PROBE_CLUSTER, PROBE_
 struct probe {
 	struct probe *next;
 	/*
-	 * the process that created the probe; in a child of a fork the lock may be locked for
-	 * ever
+	 * The process that created the probe; in a child of a fork the lock may be locked for
+	 * ever.
 	 */
 	pid_t pid;
 	pthread_mutex_t lock;		/* held from probe_enter() to probe_leave() */
@@ -31,14 +31,14 @@ struct probe {
 	const struct gpupart_gpu *gpu;
 	void *ctx;
 	int device;
-	/* the probe has retained @ctx, the primary context of @device */
+	/* The probe has retained @ctx, the primary context of @device. */
 	atomic_bool retained;
 	void *module, *cluster_module;
 	void *function[PROBE_NR_KERNELS];	/* PROBE_CLUSTER is NULL if the GPU has no
 						 * clusters */
 	cuda_ptr records;
 	unsigned int max_blocks;
-	/* bytes of dynamic shared memory with which exactly one block fits on an SM */
+	/* Bytes of dynamic shared memory with which exactly one block fits on an SM. */
 	unsigned int shared;
 	struct probe_record *host;	/* records of the last launch that was read back */
 };

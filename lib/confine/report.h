@@ -28,16 +28,16 @@ struct lend_lender {
 
 struct lend_block {
 	/* In the report of a borrower. Its run sets these two members before the program starts. */
-	/* bound of the total time of outstanding launches with known times; 0: no bound */
+	/* Bound of the total time of outstanding launches with known times; 0: no bound. */
 	uint64_t depth_ns;
 	/*
-	 * bound of the total time of launches with lent TPCs, and of each such launch; 0: none
-	 * is allowed
+	 * Bound of the total time of launches with lent TPCs, and of each such launch; 0: none
+	 * is allowed.
 	 */
 	uint64_t limit_ns;
 	/* Written by the run's watcher. */
 	_Atomic uint64_t lease;	/* the CPU counter until which @idle is valid */
-	/* value of the lender's @busy when the lender had no outstanding launches */
+	/* Value of the lender's @busy when the lender had no outstanding launches. */
 	_Atomic uint64_t idle;
 	_Atomic uint64_t number;	/* incremented before and after each change of @lender */
 	struct lend_lender lender;
@@ -49,7 +49,7 @@ struct lend_block {
 	 */
 	_Alignas(64) _Atomic uint64_t lends;
 	_Atomic uint64_t busy;	/* the CPU counter at the last launch */
-	/* number of GPU attaches of its processes; a GPU may be counted several times */
+	/* Number of GPU attaches of its processes; a GPU may be counted several times. */
 	_Atomic uint64_t attached;
 };
 

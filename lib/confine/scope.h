@@ -47,11 +47,11 @@ struct scope_entry {
 				 * values above */
 	struct ring ring;
 	struct scope_id id;
-	/* the entry is removed when this object of the driver is destroyed; 0: no object */
+	/* The entry is removed when this object of the driver is destroyed; 0: no object. */
 	uint64_t object;
 	/*
-	 * the entry is removed when this context is destroyed; for a function it may be
-	 * SCOPE_BY_RULE
+	 * The entry is removed when this context is destroyed; for a function it may be
+	 * SCOPE_BY_RULE.
 	 */
 	const void *ctx;
 };
@@ -72,7 +72,7 @@ struct gpupart_gpu {
 	atomic_bool trusted;		/* the map was checked on this GPU */
 	struct state_gpu *shared;	/* the limit, and the flag that launches must be checked */
 	struct ring process;
-	/* report the SMs of the limit AND @process to the program */
+	/* Report the SMs of the limit AND @process to the program. */
 	atomic_bool sms_told;
 	bool has_environment;		/* the outer limit was read from the environment */
 	struct scope_table streams, functions;	/* the streams and functions that have sets */
@@ -82,13 +82,13 @@ struct gpupart_gpu {
 	bool learned;			/* check_gpu() succeeded */
 	/* How to distinguish streams: set by self_check.c. */
 	atomic_bool streams_known;
-	/* offset in bytes of the TMD's address in the driver's stream object */
+	/* Offset in bytes of the TMD's address in the driver's stream object. */
 	unsigned int stream_tmd_offset;
 	char streams_error[160];		/* the reason if streams cannot be distinguished */
 	struct gpupart_check check;
-	/* records of the GPU's launches; NULL: there are none, for the reason in @records_why */
+	/* Records of the GPU's launches; NULL: there are none, for the reason in @records_why. */
 	struct records *_Atomic records;
-	/* equal to @records if a context has records, else NULL */
+	/* Equal to @records if a context has records, else NULL. */
 	struct records *_Atomic recorder;
 	char records_why[192];
 };
@@ -118,7 +118,7 @@ struct scope_own {
 	uint32_t params_size;			/* size seen by the callback; 0: it was not
 						 * called */
 	void *tmd;				/* address of its TMD */
-	/* the TMD's first bytes, as the driver built them */
+	/* The TMD's first bytes, as the driver built them. */
 	unsigned char bytes[TMD_MAX_SIZE];
 	size_t nr_bytes;			/* number of these bytes that could be read */
 };
@@ -136,7 +136,7 @@ struct scope_graph {
 	/* @set is a next-launch set, which takes precedence over the sets of functions */
 	bool is_next;
 	struct tmd_allow set;
-	/* what the library put into its nodes before; NULL: unknown */
+	/* What the library put into its nodes before; NULL: unknown. */
 	struct graph_nodes *nodes;
 	unsigned int nr_built;		/* TMDs that were built in this call */
 	struct records_mark *mark;	/* NULL: its completion is unknown */
@@ -145,14 +145,14 @@ struct scope_graph {
 /* A call that launches a kernel, in a program whose outstanding work is bounded: lend.c. */
 struct scope_lend {
 	const struct gpupart_gpu *gpu;	/* the launch may use lent TPCs there; NULL: it may not */
-	/* set by the callback: the launch must not use lent TPCs; the launch uses them */
+	/* Set by the callback: the launch must not use lent TPCs; the launch uses them. */
 	bool refused, got;
 	struct lend_kernel *kernel;
-	/* key of the kernel; longest time of the kernel in ns, 0: unknown */
+	/* Key of the kernel; longest time of the kernel in ns, 0: unknown. */
 	uint64_t key, ns;
-	/* set by the callback: the records that contain the launch's record */
+	/* Set by the callback: the records that contain the launch's record. */
 	const struct records *records;
-	/* set by the callback: the ring of the launch's record; NULL: no record */
+	/* Set by the callback: the ring of the launch's record; NULL: no record. */
 	const struct records_ring *ring;
 	uint64_t seq;
 };
@@ -167,7 +167,7 @@ struct scope_thread {
 	uint64_t next_gpus;		/* bit n: there is a next-launch set for GPU number n */
 	/* next-launch sets, SCOPE_MAX_GPUS entries by GPU number; NULL: no set yet */
 	struct tmd_allow *next;
-	struct scope_thread_set *sticky;	/* the same */
+	struct scope_thread_set *sticky;	/* the thread's sets; as @next */
 	struct scope_graph *graph;
 	struct scope_own *own;
 	struct scope_lend *lend;

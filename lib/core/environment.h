@@ -67,7 +67,7 @@ struct environment {
 	const char *rules;
 	const char *job;	/* id of the job that the process belongs to */
 	const char *tenant;	/* the tenant whose memory quota applies */
-	/* quota in bytes on each GPU on which the tenant has no quota yet */
+	/* Quota in bytes on each GPU on which the tenant has no quota yet. */
 	const char *mem;
 	/* XDG_CACHE_HOME of `gpupart run`, whose cache may contain learnt maps */
 	const char *maps;
@@ -81,7 +81,7 @@ struct environment {
 				 * in */
 	const char *report;	/* the report for launches outside the set */
 	const char *name;	/* the name that the process publishes */
-	/* key of the checked map of its GPU; for several GPUs a list in the form of @gpu */
+	/* Key of the checked map of its GPU; for several GPUs a list in the form of @gpu. */
 	const char *key;
 	const char *log;	/* file for messages; NULL: stderr */
 	const char *next;	/* library of another tool, which must be loaded too */

@@ -29,7 +29,7 @@ struct memfd {
  */
 int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
 	       struct memfd **opened, const char **id);
-/* Frees the memory. Does nothing if the argument is NULL. */
+/* Closes the memory. Does nothing if the argument is NULL. */
 void memfd_close(struct memfd *memfd);
 
 /*

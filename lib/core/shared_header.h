@@ -34,7 +34,7 @@ struct shared_header {
 	uint64_t start;			/* start time of the owner, clock ticks since boot */
 	uint64_t pid_namespace;		/* inode of the owner's pid namespace */
 	char name[64];			/* of the process, job or tenant; strings are terminated */
-	/* id of the job: of this job, or of the job that the process belongs to; or "" */
+	/* Id of the job: of this job, or of the job that the process belongs to; or "". */
 	char id[64];
 	char parent[64];		/* id of the job that a job was started in, or "" */
 	uint32_t uid;			/* owner; for a grant the user who has it */
@@ -65,7 +65,7 @@ struct shared_gpu {
 	uint64_t memory;		/* bytes charged or granted; unused if @held is used */
 	struct gpupart_tpcset tpcs;	/* allowed TPCs, empty: all; unused if @set is used */
 	struct shared_place set;	/* the set in force: entry count % nr; count 0: all TPCs */
-	/* the sum of these words, at most 4096 words, is the memory charged in bytes */
+	/* The sum of these words, at most 4096 words, is the memory charged in bytes. */
 	struct shared_place held;
 	char key[20];		/* key of a grant; "": none, or its writer did not fill this in */
 	uint8_t reserved[4];	/* 0 */

@@ -38,7 +38,7 @@ enum driver_resource {
 struct resource_params {
 	uint32_t size, pad;
 	void *ctx;		/* for graphs: the graph */
-	/* the object that a stream's handle points to, or a module, or a source graph */
+	/* The object that a stream's handle points to, or a module, or a source graph. */
 	uint64_t object;
 	void *exec;
 };

@@ -57,7 +57,7 @@ struct records_note {
 
 /* The cell of an executable graph. */
 struct records_graph_cell {
-	/* number of last kernels that have ended; the GPU increments it */
+	/* Number of last kernels that have ended; the GPU increments it. */
 	_Atomic uint32_t count;
 	uint32_t pad[3];
 	struct records_cell end;	/* the last end; its payload is 1 */
@@ -163,7 +163,7 @@ static inline uint64_t records_counter(void)
 
 /* The ring of a stream. Only the thread that launches on the stream writes it. */
 struct records_ring {
-	/* private copy of @issued in struct state_ring, which other processes can write */
+	/* Private copy of @issued in struct state_ring, which other processes can write. */
 	_Alignas(64) _Atomic uint64_t issued;
 	uint64_t mask;			/* number of entries - 1 */
 	struct records_cell *cells;
@@ -172,7 +172,7 @@ struct records_ring {
 	const void *ctx;
 	_Atomic uint64_t tmd;		/* address of the TMD of the ring's stream; 0: no stream */
 	struct state_ring *shown;
-	/* launches up to this number belong to another stream, which had the ring before */
+	/* Launches up to this number belong to another stream, which had the ring before. */
 	_Atomic uint64_t first;
 	uint64_t unrecorded;		/* unrecorded launches of all earlier streams of the ring */
 	_Atomic unsigned char busy;	/* 1: a launch is in the callback; or RECORDS_BROKEN */
@@ -193,11 +193,11 @@ struct records_context {
 struct records_graph {
 	struct state_graph *shown;
 	struct records_graph_cell *cell;
-	/* mark of the executable graph that uses the entry; NULL: none */
+	/* Mark of the executable graph that uses the entry; NULL: none. */
 	struct records_mark *owner;
-	/* context of its nodes, as the index in contexts[] plus 1; 0: none yet */
+	/* Context of its nodes, as the index in contexts[] plus 1; 0: none yet. */
 	unsigned int context;
-	/* the entry must not be reused before that context is destroyed */
+	/* The entry must not be reused before that context is destroyed. */
 	bool spoilt;
 	bool launching;			/* one of its launches is not counted yet */
 };
@@ -206,9 +206,9 @@ struct records {
 	const struct tmd_release_place *place[2];	/* slots to use, the preferred one first */
 	struct state_records *shown;
 	struct records_section *section;	/* NULL until a context uses it */
-	/* bit n: ring n has no stream; its launches may still be running */
+	/* Bit n: ring n has no stream; its launches may still be running. */
 	_Atomic uint64_t free;
-	/* indexed by a hash of the TMD's address; a hint may be wrong */
+	/* Indexed by a hash of the TMD's address; a hint may be wrong. */
 	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];
 	struct records_ring rings[STATE_NR_RINGS];
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
@@ -349,9 +349,9 @@ struct records_trial {
 	const struct tmd_map *map;
 	unsigned int slot;
 	struct tmd_release release;
-	/* set by the caller that launched it: the time at which its last block ended, GPU ns */
+	/* Set by the caller that launched it: the time at which its last block ended, GPU ns. */
 	uint64_t ended;
-	/* set by the callback: NULL, or the reason why the TMD is not as expected */
+	/* Set by the callback: NULL, or the reason why the TMD is not as expected. */
 	const char *why;
 };
 

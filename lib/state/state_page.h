@@ -92,7 +92,7 @@ struct state_gpu {
 struct state_progress {
 	_Alignas(128) uint64_t units;
 	uint64_t reports;		/* calls of gpupart_progress_add() */
-	/* times of the last report of units and of the last report of a latency */
+	/* Times of the last report of units and of the last report of a latency. */
 	uint64_t reported_ns, answered_ns;
 	uint64_t latencies[STATE_NR_LATENCIES];
 };
@@ -107,12 +107,12 @@ struct state_progress {
 #define STATE_NR_FUNCTIONS	64
 
 struct state_ring {
-	/* sequence number of the ring's latest launch with a record */
+	/* Sequence number of the ring's latest launch with a record. */
 	_Alignas(64) uint64_t issued;
 	uint64_t folded;	/* the totals include records up to this number */
 	uint64_t last_end;	/* end of the latest folded launch, in GPU ns */
 	uint64_t unrecorded;	/* number of launches without a record */
-	/* the latest of these unrecorded launches have ended when launch @after has ended */
+	/* The latest of these unrecorded launches have ended when launch @after has ended. */
 	uint64_t waiting;
 	uint64_t after;
 	uint64_t lost;		/* 1: its context was destroyed, outstanding launches stay
@@ -137,8 +137,8 @@ struct state_graph {
 
 struct state_function {
 	/*
-	 * address of the driver's function; odd: another function may now have this address; 0:
-	 * free entry
+	 * Address of the driver's function; odd: another function may now have this address; 0:
+	 * free entry.
 	 */
 	uint64_t key;
 	uint64_t count, ns, longest_ns;
@@ -151,13 +151,13 @@ struct state_function {
  */
 struct state_clock {
 	uint64_t counter, ns, scale;
-	/* the largest offset in this second and in the previous second */
+	/* The largest offset in this second and in the previous second. */
 	int64_t offset, next_offset;
 };
 
 struct state_records {
 	uint64_t on;		/* 0: the following members are not used */
-	/* number of launches on streams without a ring; these launches have no record */
+	/* Number of launches on streams without a ring; these launches have no record. */
 	uint64_t nowhere;
 	uint64_t graphs;	/* number of graph launches without a record */
 	uint64_t launching;	/* number of threads that are in a function that launches a graph */
@@ -180,7 +180,7 @@ struct state_records {
 
 struct state_page {
 	struct shared_header header;
-	/* the part of gpus[] that other versions can read */
+	/* The part of gpus[] that other versions can read. */
 	struct shared_gpu shared[STATE_MAX_GPUS];
 	char problem[256];
 	struct state_lane lanes[STATE_NR_LANES];
