@@ -8,20 +8,21 @@
  * floorsweeping. A `vgpc` is a virtual GPC: all blocks of a thread block cluster run in one
  * virtual GPC (Hopper and later). Every set in this interface is a set of *allowed* TPCs.
  *
- * Errors. Unless its comment says otherwise, a function returns 0 or a negative errno. If it
- * takes a context, gpupart_error() then returns one sentence that names the object and the
- * value. A function that does not return int cannot fail, unless its comment says otherwise.
- * The library never prints and never exits.
+ * Errors. Unless its comment says otherwise, a function returns 0 or a negative errno. If a
+ * function that takes a context fails, gpupart_error() returns one sentence that describes the
+ * failure and names the object and the value. A function that does not return int cannot fail,
+ * unless its comment says otherwise. The library never prints and never exits.
  *
  * Pointers. Pointers to objects (struct gpupart, gpupart_gpu, gpupart_topology, gpupart_remote)
  * and to results must be valid. Pass NULL only where the comment allows it; the _close
- * functions accept NULL. If a set or a string is NULL and the comment gives that no meaning,
- * the function returns -EINVAL. Functions on sets that cannot fail require valid pointers.
+ * functions accept NULL. If a set or a string is NULL and the comment does not say what NULL
+ * means, the function returns -EINVAL. Functions on sets that do not return an error require
+ * valid pointers.
  *
  * Threads. Only one thread at a time may use a context (struct gpupart): open one for each
- * thread. Topologies and sets do not change behind the caller's back and may be shared. Any
- * thread may call any function with its own context, also while other threads launch, unless
- * the comment says otherwise.
+ * thread. The library does not change a topology or a set after it has returned it, so several
+ * threads may share them. Any thread may call any function with its own context, even while
+ * other threads launch kernels. The comment of a function gives the exceptions.
  *
  * Ownership. The library reads arguments during the call and does not keep them. For each
  * result that is a pointer, the comment says who owns it. Memory sizes are in bytes, times in
@@ -48,35 +49,38 @@ struct gpupart;
 /* Opens a context, which the caller must close. The only error is -ENOMEM. */
 int gpupart_open(struct gpupart **gp);
 
-/* Closes the context. Sets of GPUs, streams and launches stay in force. */
+/* Closes the context. The sets that were given through it stay in force. */
 void gpupart_close(struct gpupart *gp);
 
 /*
- * The error sentence of the last call on @gp that failed, or "" if none has failed. The string
- * belongs to @gp and is valid until the next call on it.
+ * Returns the error sentence of the last call on @gp that failed, or "" if no call has failed.
+ * The string belongs to @gp and is valid until the next call on it.
  */
 const char *gpupart_error(const struct gpupart *gp);
 
-/* The library's version, "MAJOR.MINOR.PATCH", a constant string. */
+/* Returns the library's version as a constant string, "MAJOR.MINOR.PATCH". */
 const char *gpupart_version(void);
 
 /* --------------------------------------------------------------------- sets */
 
-/* The buffer size for the longest list form, "0,2,4,..,254", with its terminating 0. */
+/*
+ * The size in bytes of a buffer for the longest list form, "0,2,4,..,254", and its terminating
+ * 0.
+ */
 #define GPUPART_TPCSET_STRLEN 1024
 
 /*
  * Parses the list form of taskset(1): "0,5,8-11", or with a stride "0-10:2". Items may overlap
  * and stand in any order; blanks are not allowed. Numbers are 0 to 255. An empty string is an
- * error. @gp may be NULL; then no error sentence is stored. -EINVAL: the error sentence names
- * the item that is wrong.
+ * error. If @gp is NULL, no error sentence is stored. -EINVAL: @text is not a valid list. The
+ * error sentence names the wrong item.
  */
 int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
 
 /*
- * Writes the canonical list form: "0-7,16", or "" for the empty set. Returns the length without
- * the terminating 0, or -ENOSPC if @len is too small. GPUPART_TPCSET_STRLEN bytes are always
- * enough.
+ * Writes the canonical list form of @set to @text: for example "0-7,16", or "" for the empty
+ * set. Returns the length without the terminating 0, or -ENOSPC if @len is too small.
+ * GPUPART_TPCSET_STRLEN bytes are always enough.
  */
 int gpupart_tpcset_format_list(const struct gpupart_tpcset *set, char *text, size_t len);
 
@@ -99,11 +103,12 @@ struct gpupart_gpu_info {
 	char uuid[48];		/* "GPU-xxxxxxxx-..." */
 	char driver[32];	/* "580.159.04" */
 	char source[512];	/* "rm", "kernel", or the path of the capture */
-	char origin[160];	/* of a capture: who captured it, and how */
+	char origin[160];	/* for a capture: its author and the method; else "" */
 	uint32_t chip_id;	/* BOOT_42 bits 29:20; 0x180 is GH100; 0: unknown */
 	int mig;		/* 1: on, 0: off, -1: unknown */
-	unsigned int max_gpcs;		/* of the design, before floorsweeping; 0: unknown */
-	unsigned int max_tpcs_per_gpc;	/* of the design; 0: unknown */
+	/* Number in the chip's design, before floorsweeping; 0: unknown. */
+	unsigned int max_gpcs;
+	unsigned int max_tpcs_per_gpc;	/* number in the chip's design; 0: unknown */
 	bool simulated;		/* the simulated driver provides this GPU */
 };
 
@@ -116,8 +121,9 @@ struct gpupart_tpc {
 	int vgpc;		/* virtual GPC; each singleton has its own number */
 	int tpc_in_vgpc;	/* number in the virtual GPC (NVIDIA: migratable TPC id) */
 	int cpc;		/* physical CPC within the GPC */
-	int ugpu;		/* the half of the L2 cache that is near */
-	int measured_bit;	/* of a capture: the TMD bit that disabled this TPC */
+	int ugpu;		/* the half of the L2 cache that is nearer to this TPC */
+	/* In a capture: the TMD bit that disabled this TPC when it was set. */
+	int measured_bit;
 	unsigned int nr_sms;
 	unsigned int sms[GPUPART_MAX_SMS_PER_TPC];	/* numbered as in %smid */
 };
@@ -125,7 +131,8 @@ struct gpupart_tpc {
 /* One logical GPC. */
 struct gpupart_gpc {
 	int gpc_phys;		/* index in the fuses; -1: unknown */
-	uint32_t present_tpcs;	/* bit i: physical TPC with fuse index i is present; 0: unknown */
+	/* Bit i is set if the TPC with fuse index i is present; 0: unknown. */
+	uint32_t present_tpcs;
 	int ugpu;		/* -1: unknown */
 	struct gpupart_tpcset tpcs;
 };
@@ -135,7 +142,7 @@ const struct gpupart_gpu_info *gpupart_topology_info(const struct gpupart_topolo
 unsigned int gpupart_topology_nr_tpcs(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_gpcs(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_sms(const struct gpupart_topology *topo);
-/* NULL if @tpc is not in 0 .. nr_tpcs-1, or @gpc not in 0 .. nr_gpcs-1. */
+/* Returns NULL if @tpc is not in 0 .. nr_tpcs-1, or if @gpc is not in 0 .. nr_gpcs-1. */
 const struct gpupart_tpc *gpupart_topology_tpc(const struct gpupart_topology *topo,
 					       unsigned int tpc);
 const struct gpupart_gpc *gpupart_topology_gpc(const struct gpupart_topology *topo,
@@ -156,9 +163,10 @@ int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo,
 #define GPUPART_PORTABLE_CLUSTER 8
 
 /*
- * The size in blocks of the largest cluster that fits into @set: one SM for each block, all in
- * one virtual GPC. A launch with larger clusters is given more TPCs than @set. If the source
- * does not report virtual GPCs, GPCs are used instead, and the result is an upper bound.
+ * Returns the size, in blocks, of the largest cluster that fits into @set. A cluster needs one
+ * SM for each of its blocks, and all these SMs must be in one virtual GPC. If a launch uses
+ * larger clusters, it is given more TPCs than @set. If the source does not report virtual GPCs,
+ * GPCs are used instead, and the result is an upper bound.
  */
 unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 				 const struct gpupart_tpcset *set);
@@ -171,16 +179,17 @@ struct gpupart_gpu;
 enum gpupart_unconfined {
 	GPUPART_UNCONFINED_RUN,		/* run them; struct gpupart_counters counts them */
 	/*
-	 * Make the driver's launch functions fail with CUDA error 800 (operation not permitted)
-	 * for the rest of the process, after the first launch that leaves the limit. If
-	 * gpupart_attach() fails, they fail at once, and so does the creation of contexts.
+	 * After the first launch that leaves the limit, all launch functions of the driver fail
+	 * with CUDA error 800 (operation not permitted) until the process ends. If
+	 * gpupart_attach() fails, all launch functions and the creation of contexts fail from
+	 * that moment on.
 	 */
 	GPUPART_UNCONFINED_FAIL,
 };
 
 /*
- * Set all members to 0 and then @size. In members that are added later, 0 keeps the old
- * behaviour.
+ * The caller sets all members to 0, then @size, and then the members that it needs. If a later
+ * version of the library adds a member, the value 0 keeps the old behaviour.
  */
 struct gpupart_attach_options {
 	size_t size;			/* sizeof(struct gpupart_attach_options) */
@@ -188,72 +197,76 @@ struct gpupart_attach_options {
 	/*
 	 * 1: one tool that subscribes to the driver after the first attach (CUPTI, and
 	 * therefore torch.profiler) receives its callbacks through this library. The
-	 * environment variable GPUPART_PROFILE=1 has the same effect. 0: the driver refuses
-	 * such a tool. If the driver's function table cannot be replaced, the driver refuses
-	 * the tool in both cases; `gpupart doctor` reports that. Source:
+	 * environment variable GPUPART_PROFILE=1 has the same effect. 0: the driver refuses such
+	 * a tool. If the library cannot replace the driver's function table, the driver refuses
+	 * the tool with both values; `gpupart doctor` reports this case. Source:
 	 * Documentation/internals/hardware.md.
 	 */
 	unsigned int profilers;
 	/*
-	 * 1: refuse kernels that launch other kernels from the GPU, because no set confines
-	 * those launches. For the rest of the process, loading a module with such a kernel
-	 * fails with CUDA error 800 (operation not permitted), and so do launches of such
-	 * kernels in modules that are already loaded and were recognised.
-	 * GPUPART_NO_DEVICE_LAUNCH=1 has the same effect; gpupart-device-launches(7) explains
-	 * how such modules are recognised. -EOPNOTSUPP if the driver does not report module
-	 * loads.
+	 * 1: refuse kernels that launch other kernels from the GPU. No set can confine the
+	 * launches that such a kernel makes. Until the process ends, loading a module with such
+	 * a kernel fails with CUDA error 800 (operation not permitted). If such a module is
+	 * already loaded and the library recognised it, launches of its kernels fail with the
+	 * same error. The environment variable GPUPART_NO_DEVICE_LAUNCH=1 has the same effect.
+	 * gpupart-device-launches(7) explains how the library recognises such modules.
+	 * gpupart_attach() returns -EOPNOTSUPP if the driver does not report module loads.
 	 */
 	unsigned int no_device_launch;
 };
 
 /*
- * Prepares to confine this process's launches on one GPU. Opens libcuda.so.1, reads the
- * topology, subscribes to the driver's launch callback and checks the mask bits of this GPU
- * (see gpupart_gpu_check()): the first check makes a few short launches on a private stream.
- * Calls cuInit. Uses the current context if it is on that GPU, and otherwise retains the GPU's
- * primary context.
+ * Prepares to confine this process's launches on one GPU. It opens libcuda.so.1, calls cuInit,
+ * reads the topology, subscribes to the driver's launch callback and checks the mask bits of
+ * this GPU (see gpupart_gpu_check()). The first check on a GPU makes a few short launches on a
+ * private stream. The function uses the current context if that context is on this GPU;
+ * otherwise it retains the GPU's primary context.
  *
  * @gpu: an index in PCI order ("0"), a PCI address, a UUID, or "cuda:N" with CUDA's own device
  * number. NULL is CUDA's device 0.
- * @gp: may be NULL; then no error sentence is stored.
- * @options: may be NULL, which means all zero.
+ * @gp: the context for the error sentence, or NULL to store no error sentence. @options: the
+ * options, or NULL for options that are all 0.
  *
- * Attaching a GPU again returns the same object. It lives as long as the process.
+ * If the GPU is already attached, the function returns the same object again. The object exists
+ * until the process ends.
  *
  * -ENOENT: libcuda.so.1 was not found. -ENODEV: no such GPU. -EOPNOTSUPP: the driver has no
  * launch callback, the chip or TMD version is unknown, MIG is on, or the process runs under MPS
- * and the bits were not checked before. -ECANCELED: GPUPART_DISABLE=1 is in the environment.
- * -EBUSY: a profiler (CUPTI) is subscribed to the driver, which accepts one tool; or
- * options.profilers is set, but the process was attached without it; or a blocking stream of
- * the context is being captured during the first attach of this GPU, and reading launch records
- * would invalidate the capture. In that case try again later. A capture that another thread
- * begins during the call is not detected. -EPROTO: the mask bits of this GPU differ from the
- * table or could not be proven; the error sentence names the TPC. -EINVAL: @options is too
- * short or holds an invalid value. -E2BIG: @options is longer than this library's struct, and a
- * member that the library does not know is not 0.
+ * and the mask bits were not checked earlier. -ECANCELED: GPUPART_DISABLE=1 is in the
+ * environment. -EBUSY has three causes. A profiler (CUPTI) is subscribed to the driver, and the
+ * driver accepts only one tool. Or options.profilers is set, but an earlier call attached a GPU
+ * of this process without it. Or this is the first attach of the GPU and a blocking stream of
+ * the context is being captured: reading launch records would invalidate the capture, so try
+ * again after the capture. A capture that another thread begins during the call is not detected.
+ * -EPROTO: the mask bits of this GPU differ from the table or could not be proven; the error
+ * sentence names the TPC. -EINVAL: @options->size is too small, or a member has an invalid
+ * value. -E2BIG: @options->size is larger than the library's struct, and a member that the
+ * library does not know is not 0.
  */
 int gpupart_attach(struct gpupart *gp, const char *gpu,
 		   const struct gpupart_attach_options *options, struct gpupart_gpu **attached);
 
 /*
- * Tests whether @gpu (as in gpupart_attach()) can be attached. Returns 0, or the error that
- * gpupart_attach() would return before its first launch: -ENOENT, -EOPNOTSUPP, -ECANCELED,
- * -EBUSY or -ENODEV, with the error sentence. -ESHUTDOWN after gpupart_detach(). Calls cuInit;
- * does not affect launches.
+ * Tests whether gpupart_attach() can attach @gpu, which is given in the same form. Returns 0, or
+ * the error that gpupart_attach() would return before its first launch, with the error sentence:
+ * -ENOENT, -EOPNOTSUPP, -ECANCELED, -EBUSY or -ENODEV. Returns -ESHUTDOWN after
+ * gpupart_detach(). The function calls cuInit and does not affect launches.
  */
 int gpupart_available(struct gpupart *gp, const char *gpu);
 
 /*
- * Ends the library's subscription to the driver, so that a profiler can subscribe. From now on
- * no launch of this process is confined, on any GPU; a launch that another thread makes during
- * the call may or may not be confined. The sets of streams, functions and the process, and the
- * process's own limit, are removed. Setting a set fails with -EOPNOTSUPP; sets of threads have
- * no effect. GPU objects stay valid. Detaching is final: the library misses later events, so
- * gpupart_attach() then fails with -ESHUTDOWN. Returns 0 also if no GPU was attached.
+ * Ends the library's subscription to the driver, so that a profiler can subscribe. After the
+ * call no launch of this process is confined on any GPU. A launch that another thread makes
+ * during the call may or may not be confined. The function removes the sets of streams,
+ * functions and the process, and the limit that gpupart_limit_set() set. After the call,
+ * functions that set a set fail with -EOPNOTSUPP, and the sets of threads have no effect. GPU
+ * objects stay valid. The process cannot attach a GPU again, because the library has missed
+ * events of the driver: gpupart_attach() fails with -ESHUTDOWN. If no GPU was attached,
+ * gpupart_detach() returns 0 too.
  *
- * -EPERM: the process has a limit from outside, or is strict. -EBUSY: a memory quota or a
- * measurement needs the subscription, or a profiler is subscribed through this library. -EIO:
- * the driver does not end the subscription.
+ * -EPERM: the process has a limit from outside, or the process is strict. -EBUSY: a memory quota
+ * or a measurement needs the subscription, or a profiler is subscribed through this library.
+ * -EIO: the driver refuses to end the subscription.
  */
 int gpupart_detach(struct gpupart *gp);
 
@@ -261,47 +274,53 @@ int gpupart_detach(struct gpupart *gp);
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu);
 
 /*
- * Sets that apply to launches. A launch is confined to the limit AND the set of the innermost
- * scope that has one: next launch, function, stream, thread, process. If no scope has a set,
- * the limit alone applies. A NULL @set removes the scope's set. Sets take effect at the next
- * launch. A call takes at most 50 ns, except the first call for a stream, function or thread.
- * -EINVAL: @set is empty or has a TPC that does not exist. A limit that came from outside (from
- * GPUPART_SET, which `gpupart run` sets) is read at the first attach. gpupart_limit_set() can
- * only make it smaller: -EPERM.
+ * Sets that apply to launches. The scopes, from the innermost to the outermost, are: next
+ * launch, function, stream, thread, process. A launch is confined to the intersection of the
+ * limit and the set of the innermost scope that has a set. If no scope has a set, the launch is
+ * confined to the limit. A NULL @set removes the scope's set. A new set takes effect at the next
+ * launch. A call of these functions takes at most 50 ns; the first call for a stream, function
+ * or thread takes longer. -EINVAL: @set is empty or has a TPC that does not exist. The first
+ * attach reads a limit that comes from outside the process, from GPUPART_SET, which `gpupart
+ * run` sets. gpupart_limit_set() can make such a limit smaller but not larger: -EPERM.
  *
  * Graphs. The driver builds the nodes of an executable graph once and launches them many times.
- * The set of a graph launch is that of the stream that it is launched into; else that of the
- * stream on which the graph was captured; else the thread's; else the process's. Sets of
- * functions apply to the nodes of those functions. A next-launch set takes precedence over all
- * of them, for all nodes.
+ * The set of a graph launch is the first of these that exists: the set of the stream into which
+ * the graph is launched, the set of the stream on which the graph was captured, the set of the
+ * thread, the set of the process. A node whose function has a set uses the function's set
+ * instead. A next-launch set takes precedence over all other sets, for all nodes.
  *
- * The stream of a capture is the one on which the capture began. Its set is the one that the
- * stream has at the launch, or had when it was destroyed. After cuGraphExecUpdate, the stream
- * of the graph that was updated to counts. These count as not captured: a copy that
- * cuGraphClone makes of a captured graph, a graph that contains a captured graph as a child,
- * and a graph that was captured before the process attached its first GPU.
+ * The stream of a capture is the stream on which the capture began. The set that this stream has
+ * at the time of the graph launch applies; if the stream was destroyed, its last set applies.
+ * After cuGraphExecUpdate, the library uses the capture stream of the new graph. Three kinds of
+ * graphs are treated as not captured: a copy of a captured graph that cuGraphClone made, a graph
+ * that contains a captured graph as a child, and a graph that was captured before the process
+ * attached its first GPU.
  *
- * If the sets differ from those that the nodes were built for, the library instantiates the
- * graph again. Such a variant is kept for each of the last four sets; a launch under one of
- * these sets uses its variant instead of the program's handle. Each variant takes as much
- * memory as the program's own graph: GPUPART_GRAPH_SETS=1 to 3 in the environment keeps fewer.
- * As without gpupart, launches of one graph do not overlap, and changes of a graph apply to all
- * its variants. A launch into a stream of another context, or enabling or disabling a node,
- * removes the variants for good. While a profiler is let in there are no variants.
+ * If the sets of a launch differ from the sets for which the nodes were built, the library
+ * instantiates the graph again. Such an instance is called a variant. The library keeps one
+ * variant for each of the last four sets, and a launch under one of these sets uses its variant
+ * instead of the program's handle. Each variant takes as much memory as the program's own
+ * executable graph. GPUPART_GRAPH_SETS=1, 2 or 3 in the environment makes the library keep fewer
+ * variants. As without gpupart, launches of one graph do not overlap. If the program changes a
+ * graph, the change applies to all variants. If the program launches the graph into a stream of
+ * another context, or enables or disables a node, the library removes the variants and makes no
+ * new variants of this graph. If profilers are allowed (options.profilers), there are no
+ * variants.
  *
- * For a fifth set, or without variants, the library makes the driver build the nodes again
- * before the launch (1.4 to 2 us per node). For both purposes it keeps a clone of the graph of
- * each executable graph (1 us per node at instantiation).
+ * For a fifth set, or if there are no variants, the library makes the driver build the nodes
+ * again before the launch, which takes 1.4 to 2 us per node. For variants and for building
+ * again, the library keeps a clone of the graph from which each executable graph was
+ * instantiated. Making the clone takes 1 us per node at instantiation.
  *
- * Some graphs cannot be built again: graphs that cuGraphClone refuses (with conditional or
- * memory nodes), graphs that were instantiated before the GPU was attached, and graphs with a
- * change that cannot be repeated on the clone. Such changes are those to host, event, semaphore
- * or child graph nodes, to nodes inside a child graph, to any node by cuGraphExecNodeSetParams,
- * and to any node after cuGraphExecUpdate to another graph than the one instantiated. A later
- * cuGraphExecUpdate of the whole graph makes a new clone. A graph that cannot be built again
- * keeps the set of its last build, and each of its launches is counted in graphs_stale. If only
- * some nodes cannot be changed, the others are built again, and the launch is counted in
- * graphs_stale too.
+ * Some graphs cannot be built again. These are graphs that cuGraphClone refuses (graphs with
+ * conditional or memory nodes), graphs that were instantiated before the GPU was attached, and
+ * graphs with a change that the library cannot repeat on the clone. The library cannot repeat a
+ * change of a host, event, semaphore or child graph node, a change of a node inside a child
+ * graph, a change by cuGraphExecNodeSetParams, or a change of any node after cuGraphExecUpdate
+ * to a graph other than the one that was instantiated. A later cuGraphExecUpdate of the whole
+ * graph makes a new clone. A graph that cannot be built again keeps the set of its last build,
+ * and each of its launches is counted in graphs_stale. If the library can build only some of the
+ * nodes again, it builds these nodes, and the launch is counted in graphs_stale too.
  */
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
@@ -309,95 +328,100 @@ int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 			const struct gpupart_tpcset *set);
 
 /*
- * The set of a stream. @stream is a CUstream or cudaStream_t of this GPU that exists. 0 and 1
- * are the legacy default stream of the current context, and 2 is the calling thread's
- * per-thread default stream. The first set on one of these three makes one empty launch on it
- * (-EBUSY during a stream capture). The set is removed when the stream is destroyed. Removing
- * (NULL) a set that does not exist is not an error, whatever the handle.
+ * Sets the set of a stream. @stream is an existing CUstream or cudaStream_t of this GPU. The
+ * handles 0 and 1 mean the legacy default stream of the current context. The handle 2 means the
+ * per-thread default stream of the calling thread. The first time that one of these two streams
+ * is given a set, the function makes one empty launch on the stream, or returns -EBUSY if a
+ * stream is being captured. The set is removed when the stream is destroyed. If @set is NULL and
+ * @stream has no set, the function returns 0, even if @stream is not a valid handle.
  *
- * -EINVAL: the handle is not a stream. -EOPNOTSUPP: streams cannot be distinguished on this
- * driver. -ENOSPC: more than 4096 streams with sets.
+ * -EINVAL: the handle is not a stream. -EOPNOTSUPP: the library cannot distinguish streams on
+ * this driver. -ENOSPC: 4096 streams already have sets.
  */
 int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		       const struct gpupart_tpcset *set);
 
 /*
- * The set of a function. @function is a CUfunction or CUkernel. The set applies to every launch
- * of it on @gpu, from any stream and thread. For a CUfunction it applies in the context that
- * the function belongs to. For a CUkernel it applies in the current context, or in the GPU's
- * primary context if the thread has no current one. A CUfunction that belongs to another GPU's
- * context is not recognised as wrong; its set has no effect, because it is never launched on
- * @gpu. The set is removed when the module is unloaded.
+ * Sets the set of a function. @function is a CUfunction or CUkernel. The set applies to every
+ * launch of the function on @gpu, on any stream and by any thread. For a CUfunction, the set
+ * applies in the context that the function belongs to. For a CUkernel, the set applies in the
+ * current context, or in the GPU's primary context if the thread has no current context. The
+ * library does not detect a CUfunction that belongs to another GPU's context. The set of such a
+ * function has no effect, because the function is never launched on @gpu. The set is removed
+ * when the module is unloaded.
  *
- * -EINVAL: the handle is not a function. -ENOSPC: more than 4096 functions with sets.
- * -EOPNOTSUPP: a driver older than CUDA 11.
+ * -EINVAL: the handle is not a function. -ENOSPC: 4096 functions already have sets. -EOPNOTSUPP:
+ * a driver older than CUDA 11.
  */
 int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *function,
 			 const struct gpupart_tpcset *set);
 
 /*
- * A rule: the set of all functions whose name matches the shell pattern @pattern (fnmatch(3)
- * without flags, at most 255 bytes). It applies to their launches on @gpu as if each function
- * had been given @set by gpupart_function_set(); a function that was given a set keeps it. The
- * pattern is compared with the name in the driver, which is mangled for C++, and with its
- * qualified name without arguments, "at::native::copy_kernel". A process can have 32 rules per
- * GPU. The first one that matches applies, in the order in which they were added. A pattern
- * that was added before gets @set in its old place; a NULL @set removes the rule, and a NULL
- * @pattern removes all rules. Rules take effect at the next launch. The library asks for the
- * name of a function once.
+ * Adds a rule: @set becomes the set of all functions whose name matches the shell pattern
+ * @pattern (fnmatch(3) without flags, at most 255 bytes). The rule applies to launches on @gpu
+ * as if the caller had called gpupart_function_set() with @set for each matching function. A
+ * function that gpupart_function_set() gave a set keeps that set. The pattern is compared with
+ * two names of the function: its name in the driver, which is mangled for C++, and its qualified
+ * name without arguments, for example "at::native::copy_kernel". A process can have 32 rules per
+ * GPU. Rules are tried in the order in which they were added, and the first rule that matches
+ * applies. If a rule with this pattern exists, its set is replaced and its position stays the
+ * same. A NULL @set removes the rule, and a NULL @pattern removes all rules. Rules take effect
+ * at the next launch. The library reads the name of each function only one time.
  *
- * `gpupart run --rule` passes rules in the environment: they apply from the start, and child
- * processes inherit them. A kernel whose blocks must all be resident at once, but which is not
- * a cooperative launch, never ends in a set that is too small for it; gpupart cannot detect
- * such kernels.
+ * `gpupart run --rule` passes rules in the environment. These rules apply from the start of the
+ * program, and child processes inherit them. Some kernels need all their blocks resident at the
+ * same time although their launch is not cooperative. If the set is too small for all blocks,
+ * such a kernel never ends. gpupart cannot detect such kernels.
  *
- * -EINVAL: the pattern is invalid. -ENOSPC: more than 32 rules. -EOPNOTSUPP: a driver older
- * than CUDA 12.3, or one that does not report launches.
+ * -EINVAL: the pattern is invalid. -ENOSPC: the GPU already has 32 rules. -EOPNOTSUPP: a driver
+ * older than CUDA 12.3, or one that does not report launches.
  */
 int gpupart_rule_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 		     const struct gpupart_tpcset *set);
 
 /*
- * The set of the calling thread: applies to every launch that it makes on @gpu until it ends.
- * -ENOMEM, -EAGAIN.
+ * Sets the set of the calling thread. The set applies to every launch that this thread makes on
+ * @gpu until the thread ends. Errors: -ENOMEM, -EAGAIN.
  */
 int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		       const struct gpupart_tpcset *set);
 
 /*
- * The set of the calling thread's next launch on @gpu, once. It applies to a kernel or graph
- * that the program launches, not to a launch with which the driver fills or copies memory. A
- * launch that fails, or becomes a node of a graph, uses the set up without effect (counted in
- * next_dropped). A thread can have one such set on each GPU; a launch or set on another GPU
- * does not affect it. But if a launch fails because its stream, function or context does not
- * exist (CUDA errors 400, 201, 709), its GPU is unknown, and the next-launch sets on all GPUs
- * are used up. The first call in a process makes an empty launch on a private stream.
+ * Sets the set of the calling thread's next launch on @gpu. The next launch uses the set, and
+ * then the set is removed. The set applies to a kernel or graph that the program launches, not
+ * to a launch with which the driver fills or copies memory. If the launch fails, or is captured
+ * as a node of a graph, the set is removed without effect and counted in next_dropped. A thread
+ * can have one such set on each GPU; a launch or a set on another GPU does not affect it. There
+ * is one exception: if a launch fails because its stream, function or context does not exist
+ * (CUDA errors 400, 201, 709), the GPU of the launch is unknown, and the thread's next-launch
+ * sets on all GPUs are removed. The first call in a process makes an empty launch on a private
+ * stream.
  *
- * -ENOMEM, -EAGAIN. -EOPNOTSUPP: the driver reports launches under names that the library does
- * not know. If that first shows at a launch of the program, that launch uses the set up, like a
- * launch that fails.
+ * Errors: -ENOMEM, -EAGAIN. -EOPNOTSUPP: the driver reports launches under function names that
+ * the library does not know. If the library notices this only at a launch of the program, that
+ * launch removes the set, like a launch that fails.
  */
 int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);
 
 /*
- * Builds the executable graph @exec (a CUgraphExec or cudaGraphExec_t, of the current context
- * on @gpu) in advance for each of the @nr @sets, at most 4, and uploads it in @stream, like
- * cuGraphUpload. A later launch under one of these sets builds nothing, whether the set is that
- * of its stream, its thread, the process or the launch. The graph is built for the limit in
- * force and the sets of functions as well. No other thread may launch the graph during the
- * call. See "Graphs" above.
+ * Builds the executable graph @exec in advance for each of the @nr sets in @sets, and uploads it
+ * in @stream, like cuGraphUpload. @exec is a CUgraphExec or cudaGraphExec_t of the current
+ * context on @gpu. @nr is at most 4. A later launch under one of these sets does not build the
+ * graph again, whether the set is the set of the stream, the thread, the process or the next
+ * launch. The graph is built with the limit and the sets of functions that are in force during
+ * the call. No other thread may launch the graph during the call. See "Graphs" above.
  *
- * -EINVAL: no such graph, or an invalid set. -EBUSY: @stream is being captured. -EOPNOTSUPP:
- * more sets than the graph can keep, which is one if it has no variants. -EIO: the driver
- * refused.
+ * -EINVAL: @exec is not an executable graph, or a set is invalid. -EBUSY: @stream is being
+ * captured. -EOPNOTSUPP: @nr is larger than the number of sets that the graph can keep; a graph
+ * without variants can keep one set. -EIO: the driver refused to build or upload the graph.
  */
 int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exec, void *stream,
 			  const struct gpupart_tpcset *sets, unsigned int nr);
 
 /*
- * The set that is in force in a scope. Returns false, and all TPCs in @set, if the scope has
- * none.
+ * Return in @set the set that is in force in a scope. If the scope has no set, the functions
+ * return false and put all TPCs into @set.
  */
 bool gpupart_limit_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
@@ -406,68 +430,75 @@ bool gpupart_function_get(struct gpupart_gpu *gpu, void *function, struct gpupar
 bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
 /*
- * If @on, report the number of SMs of @gpu's limit AND process set to the program, in place of
- * the whole GPU's, whenever it asks the driver or the runtime (which asks the driver). That
- * covers the number of SMs (attributes, properties, cuDeviceGetDevResource,
- * cuCtxGetDevResource, affinity) and occupancy (the grid that fills the GPU, the largest
- * cluster, the number of clusters that run at once). The sets in force at the time of the query
- * count, for each GPU its own. Programs that size their grids by these numbers then size them
- * to the partition: cooperative grids need not be widened, and blocks that wait for each other
- * in an ordinary launch do not wait for ever. Off by default. -EOPNOTSUPP: the driver does not
- * report calls of its functions.
+ * Changes the number of SMs that the driver reports to the program. If @on is true, the driver
+ * reports the number of SMs in the intersection of @gpu's limit and its process set. If @on is
+ * false, which is the default, the driver reports the SMs of the whole GPU. The CUDA runtime
+ * reports the same numbers, because it reads them from the driver. This affects two groups of
+ * queries. The first is the number of SMs (attributes, properties, cuDeviceGetDevResource,
+ * cuCtxGetDevResource, affinity). The second is occupancy (the grid that fills the GPU, the
+ * largest cluster, the number of clusters that run at the same time). Each query uses the sets
+ * that are in force on that GPU at the time of the query. Programs that compute their grid size
+ * from these numbers then fit the partition: cooperative launches need not be given more TPCs,
+ * and blocks that wait for each other in an ordinary launch do not wait for ever. -EOPNOTSUPP:
+ * the driver does not report calls of its functions.
  *
- * NVML, nvidia-smi and %nsmid in a kernel still report the whole GPU, and sets of streams,
- * functions, threads and next launches do not count. Most programs ask once and keep the answer
- * (PyTorch does, for each GPU), so they miss later changes of a set. The SMs of a GPU as a
- * resource (CUdevResource) are rounded down to a multiple of 8 SMs, the driver's unit. The
- * resource can be split, and each green context gets as many SMs as its part has. Below 8 SMs
- * the number is exact, and the driver refuses to split it.
+ * NVML, nvidia-smi and %nsmid in a kernel still report the whole GPU. The sets of streams,
+ * functions, threads and next launches do not change the reported number. Most programs read the
+ * number one time and keep it (PyTorch does so for each GPU), so a later change of a set does
+ * not affect them. If the program reads the SMs of a GPU as a resource (CUdevResource), the
+ * number is rounded down to a multiple of 8 SMs, the driver's unit. The program can split this
+ * resource, and each green context gets as many SMs as its part of the resource has. A number
+ * below 8 SMs is not rounded, and the driver refuses to split such a resource.
  */
 int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 
 /*
- * Whether the number of SMs in the sets is reported to the program. *nr_sms is the number that
- * the sets give now.
+ * Returns true if gpupart_sm_count_tell() is on for @gpu. *nr_sms is the number of SMs in the
+ * intersection of the current limit and process set.
  */
 bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms);
 
 /* Counts of this process's launches on all its GPUs since it attached the first one. */
 struct gpupart_counters {
 	uint64_t launches;	/* launch callbacks */
-	uint64_t confined;	/* confined to exactly what the scopes asked for */
-	uint64_t widened_empty;	/* limit AND set is empty: got the limit */
-	uint64_t widened_driver; /* set AND the driver's own mask is empty: got the driver's mask */
+	uint64_t confined;	/* confined to exactly the TPCs that the scopes asked for */
+	uint64_t widened_empty;	/* limit AND set is empty: used the limit */
+	uint64_t widened_driver; /* set AND the driver's mask is empty: used the driver's mask */
 	uint64_t widened_cluster; /* no virtual GPC of the set could hold a cluster */
-	uint64_t widened_cooperative; /* the set could not hold all blocks at once */
+	uint64_t widened_cooperative; /* the set could not hold all blocks at the same time */
 	uint64_t unconfinable_version; /* unknown TMD version or launch type */
 	uint64_t unconfinable_map;	/* the mask bits of this GPU are not proven */
 	/*
-	 * Launches on a GPU that is not attached, or whose GPU is unknown. If CUDA shows
-	 * several GPUs, the GPU of a launch is unknown if its context is not current, was not
-	 * current at an attach or a launch, and since the attach no stream was created or given
-	 * a set in it and no module was loaded into it.
+	 * Launches on a GPU that is not attached, or whose GPU is unknown. If CUDA shows several
+	 * GPUs, the library knows the GPU of a launch only in these cases: its context is
+	 * current; the context was current at an attach or a launch; or after the attach a
+	 * stream was created in the context, a stream of the context was given a set, or a
+	 * module was loaded into the context.
 	 */
 	uint64_t unconfinable_gpu;
-	uint64_t graphs_reapplied; /* graph launches whose nodes were first built again for their
-				    * set */
+	/* Graph launches before which the nodes were built again for a new set. */
+	uint64_t graphs_reapplied;
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
-	uint64_t next_dropped;	/* next-launch sets whose launch failed, was captured or unknown */
+	/* next-launch sets without effect: the launch failed, was captured or was not recognised */
+	uint64_t next_dropped;
 	/*
-	 * Launches, also counted above, of kernels whose module can launch kernels from the
-	 * GPU. Those inner launches are not confined, and it is unknown whether there were any.
-	 * A graph node is counted when it is built, at the graph's first launch, and not at
-	 * each launch. Modules that were loaded before the GPU was attached are not recognised.
+	 * Launches of kernels whose module can launch kernels from the GPU. These launches are
+	 * also counted above. The launches that such a kernel makes from the GPU are not
+	 * confined, and the library cannot know whether the kernel made any. A graph node is
+	 * counted when it is built, at the graph's first launch, and not at later launches.
+	 * Modules that were loaded before the GPU was attached are not recognised.
 	 */
 	uint64_t device_launches;
 };
 void gpupart_counters_get(struct gpupart_counters *counters);
 
 /*
- * Report this program's progress to `gpupart qos`, which chooses its sets. @units is the work
- * done since the last report (images, tokens, steps); 0 is ignored. @ns is the time that one
- * request took. A call takes about 30 ns, because it reads the clock. Reports are also kept
- * before the process attaches a GPU or is published; other processes can read them after that.
- * In the child of a fork the counts start at 0.
+ * Report the progress of this program to `gpupart qos`, which chooses the sets of programs.
+ * @units is the amount of work done since the last report, for example in images, tokens or
+ * steps; the value 0 is ignored. @ns is the time that one request took, in nanoseconds. A call
+ * takes about 30 ns, because it reads the clock. The library stores reports even before the
+ * process attaches a GPU or is published; other processes can read them afterwards. In the child
+ * of a fork the counts start at 0.
  */
 void gpupart_progress_add(uint64_t units);
 void gpupart_latency_report(uint64_t ns);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libgpupart for programs that manage GPUs: plans, other processes and jobs, grants of a
- * scheduler, tenants and their memory, and the proof that sets confine launches. The rules of
- * gpupart.h for index spaces, errors, pointers and threads apply here too.
+ * The part of libgpupart for programs that manage GPUs. It makes plans, manages other processes
+ * and jobs, the grants of a scheduler, and tenants and their memory, and proves that sets
+ * confine launches. The rules of gpupart.h for index spaces, errors, pointers and threads apply
+ * here too.
  *
- * Lists. A function that fills an array takes the number of rows that the array has room for,
- * and the size of a row, sizeof(*list) in the caller. If the library's struct is longer, only
- * its beginning is filled in; if it is shorter, the rest of each row is set to 0. The function
- * returns the number of rows that exist, which may be larger than the array, or a negative
- * errno: -EINVAL for a row size of 0 or above 64 KiB, or -ENOMEM.
+ * Lists. A function that fills an array has two arguments for the array's size: the number of
+ * rows for which the array has room, and the size of one row in bytes, which is sizeof(*list) in
+ * the caller. If the library's struct is longer than a row, the function fills each row with the
+ * beginning of the struct. If the library's struct is shorter, the function sets the rest of
+ * each row to 0. The function returns the number of rows that exist, which may be larger than
+ * the array, or a negative errno: -EINVAL if the row size is 0 or above 64 KiB, or -ENOMEM.
  */
 #ifndef GPUPART_MANAGE_H
 #define GPUPART_MANAGE_H
@@ -26,11 +28,12 @@ extern "C" {
 /*
  * Opens the topology of a GPU.
  *
- * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, needs no privilege), "sample:NAME" (a
- * capture that is installed with gpupart), the path of a capture, or NULL. NULL tries kernel,
- * then rm; kernel then reads the virtual GPCs from rm.
+ * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, which needs no privilege),
+ * "sample:NAME" (a capture that is installed with gpupart), the path of a capture, or NULL. With
+ * NULL the function tries "kernel" and then "rm". If it uses "kernel", it reads the virtual GPCs
+ * from "rm".
  * @gpu: an index in PCI order ("0"), an address or a UUID; NULL is the first GPU. A capture
- * holds one GPU: for a capture @gpu must match it or be NULL.
+ * describes one GPU. If @source is a capture, @gpu must be NULL or name that GPU.
  *
  * The caller must close the object. -ENODEV: no such GPU. -ENOENT: no such file. -EACCES.
  * -EBADMSG: the capture is truncated or was changed; the error sentence gives the line.
@@ -40,14 +43,20 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 			  struct gpupart_topology **topo);
 void gpupart_topology_close(struct gpupart_topology *topo);
 
-/* The number of uGPUs; 0 if the source does not report them. */
+/* Returns the number of uGPUs, or 0 if the source does not report uGPUs. */
 unsigned int gpupart_topology_nr_ugpus(const struct gpupart_topology *topo);
-/* The largest virtual GPC number plus 1; numbers below may have no TPC. 0 if unknown. */
+/*
+ * Returns the largest virtual GPC number plus 1, or 0 if virtual GPCs are unknown. Some smaller
+ * numbers may belong to no virtual GPC.
+ */
 unsigned int gpupart_topology_end_vgpc(const struct gpupart_topology *topo);
-/* The logical TPC that owns @smid, or -1. */
+/* Returns the logical TPC that owns the SM with number @smid, or -1 if there is no such SM. */
 int gpupart_topology_sm_tpc(const struct gpupart_topology *topo, unsigned int smid);
 
-/* The set of one uGPU or virtual GPC; empty if it does not exist. */
+/*
+ * Return the set of TPCs of one uGPU or virtual GPC. The set is empty if the uGPU or virtual GPC
+ * does not exist.
+ */
 struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo, unsigned int ugpu);
 struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo, unsigned int vgpc);
 
@@ -59,9 +68,10 @@ int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *set);
 
 /*
- * Selects @nr TPCs that can hold a cluster of @cluster blocks: all TPCs of @keep (may be empty)
- * and the rest from @from, as many as possible of those in @prefer (may be empty). The same
- * arguments always give the same result. -ENOSPC: no such TPCs exist; *set is unchanged.
+ * Selects @nr TPCs that can hold a cluster of @cluster blocks, and returns them in *set. The
+ * result contains all TPCs of @keep, which may be empty. The other TPCs are members of @from. As
+ * many of them as possible are also members of @prefer, which may be empty. The same arguments
+ * always give the same result. -ENOSPC: no such set exists; *set is unchanged.
  */
 int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
 		     const struct gpupart_tpcset *keep, const struct gpupart_tpcset *prefer,
@@ -69,30 +79,33 @@ int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
 		     struct gpupart_tpcset *set);
 
 /*
- * Lists the GPUs that @source (as in gpupart_topology_open()) reports, in PCI order: up to @max
- * of them into @list. Returns the number of GPUs. -EINVAL: @source is a capture. Other errors
- * are those of gpupart_topology_open().
+ * Lists the GPUs that @source reports, in PCI order, and writes at most @max of them to @list.
+ * @source has the same values as in gpupart_topology_open(). Returns the number of GPUs.
+ * -EINVAL: @source is a capture. The other errors are those of gpupart_topology_open().
  */
 int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
 		     unsigned int max, size_t size);
 
 /*
- * A hash of the ids and the membership of TPCs. It is equal for two topologies whose TPCs are
- * in the same GPCs, virtual GPCs and uGPUs and own the same SMs.
+ * Returns a hash of the TPCs' numbers and of the units that they belong to. Two topologies have
+ * the same hash if each TPC is in the same GPC, virtual GPC and uGPU and owns the same SMs in
+ * both.
  */
 uint64_t gpupart_topology_hash(const struct gpupart_topology *topo);
 
 /*
- * Whether two sources agree about one GPU, as far as both report it: the GPC, virtual GPC, CPC
- * and uGPU of each TPC, the SMs that it owns, and the TPCs of each GPC that the fuses enable.
- * tpc_in_gpc is not compared, because sources number it differently.
+ * Returns true if the topologies @a and @b of one GPU, from two sources, agree. The function
+ * compares the GPC, virtual GPC, CPC and uGPU of each TPC, the SMs that the TPC owns, and the
+ * TPCs of each GPC that the fuses enable. It skips a value that only one of the sources reports.
+ * It does not compare tpc_in_gpc, because sources number it differently.
  */
 bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupart_topology *b);
 
 /*
- * Writes @topo as a capture: a text format with a checksum, which gpupart_topology_open()
- * reads. @captured_by becomes part of it and may be NULL. The caller must free *text with
- * free(). -ENOMEM. -EINVAL: a string contains characters that a capture cannot hold.
+ * Writes @topo as a capture, a text with a checksum that gpupart_topology_open() can read.
+ * @captured_by is the author that the capture names; it may be NULL. The caller must free *text
+ * with free(). Errors: -ENOMEM. -EINVAL: a string contains characters that a capture cannot
+ * contain.
  */
 int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *topo,
 			     const char *captured_by, char **text);
@@ -110,28 +123,37 @@ struct gpupart_demand {
 				 * '-' */
 	unsigned int min_tpcs;	/* minimum; 0 means 1 */
 	unsigned int max_tpcs;	/* maximum; 0 means unlimited */
-	bool gpcs;		/* whole GPCs, not shared with other tenants */
+	/* The tenant needs whole GPCs, in which no other tenant has a TPC. */
+	bool gpcs;
 	/*
-	 * True: spread over GPCs, for speed; false: packed, for isolation. With @gpcs: the same
-	 * number of GPCs of each uGPU.
+	 * True: the TPCs are spread over GPCs, for speed. False: the TPCs are packed into few
+	 * GPCs, for isolation. If @gpcs is also true, the tenant gets the same number of GPCs of
+	 * each uGPU.
 	 */
 	bool spread;
-	unsigned int cluster;	/* size in blocks of the largest cluster it launches; 0: none */
-	unsigned int weight;	/* of its share, 1 to 1000; 0 means 1 */
-	const char *same;	/* tenants, joined by '+', that must share its uGPU; may be NULL */
-	const char *apart;	/* tenants that must have no TPC of its uGPU; may be NULL */
+	/* Size in blocks of the largest cluster that the tenant launches; 0: no clusters. */
+	unsigned int cluster;
+	unsigned int weight;	/* weight of the tenant's share, 1 to 1000; 0 means 1 */
+	/* Names, joined by '+', of tenants that must be in the same uGPU; may be NULL. */
+	const char *same;
+	/*
+	 * Names, joined by '+', of tenants that must have no TPC of this tenant's uGPU; may be
+	 * NULL.
+	 */
+	const char *apart;
 };
 
 struct gpupart_plan_tenant {
 	char name[64];
 	struct gpupart_tpcset set;
-	int ugpu;		/* the uGPU that same or apart bound it to; -1: none */
+	int ugpu;		/* the uGPU to which @same or @apart bound the tenant; -1: none */
 };
 
 struct gpupart_plan {
-	uint64_t topology_hash;	/* gpupart_topology_hash() of the topology that was planned */
-	bool optimal;		/* always true for a plan that was made: proven to be the best,
-				 * see below */
+	/* gpupart_topology_hash() of the topology for which the plan was made */
+	uint64_t topology_hash;
+	/* Always true: a plan that is returned is proven to be the best, see below. */
+	bool optimal;
 	unsigned int nr_steps;	/* steps that the search took */
 	unsigned int nr_tenants;
 	struct gpupart_plan_tenant tenants[GPUPART_PLAN_MAX_TENANTS];	/* in the order of the
@@ -139,75 +161,88 @@ struct gpupart_plan {
 };
 
 /*
- * Makes disjoint sets for @nr tenants (1 to 16) out of @within (NULL: all TPCs). The result
- * depends only on the topology and the demands, not on the order of the demands.
+ * Makes disjoint sets for @nr tenants (1 to 16). All TPCs of the sets are members of @within; if
+ * @within is NULL, any TPC can be used. The result depends on the topology, @within and the
+ * demands, but not on the order of the demands.
  *
  * Every plan meets these demands. Each tenant has at least its minimum and at most its maximum
- * of TPCs. A tenant that asks for whole GPCs gets whole GPCs, and no other tenant has a TPC of
- * them; if it asks for them spread, it gets the same number of each uGPU. Tenants that are
- * joined by `same` are all in one uGPU, and a tenant in `apart` is in another one. A tenant
- * that launches clusters of N blocks has a reserved place for one, a cluster slot: N / 2 TPCs
- * (with two SMs per TPC) in the largest virtual GPC of one of its GPCs, so that each block of
- * the cluster finds an SM. N is rounded up to a power of two, so 6 blocks need the room of 8. A
- * singleton only has room for its own SMs. If the source does not report virtual GPCs, GPCs are
- * used instead.
+ * number of TPCs. A tenant that asks for whole GPCs gets whole GPCs, and no other tenant has a
+ * TPC in these GPCs. If this tenant also asks for a spread set, it gets the same number of GPCs
+ * from each uGPU. Tenants that are joined by `same` are all in one uGPU. A tenant that `apart`
+ * names has no TPC in that uGPU. A tenant that launches clusters of N blocks gets a cluster
+ * slot, which is a reserved place for one such cluster. The cluster slot consists of N / 2 TPCs
+ * (on GPUs with two SMs per TPC) in the largest virtual GPC of one of the tenant's GPCs, so that
+ * there is an SM for each block of the cluster. N is rounded up to a power of two, so a cluster
+ * of 6 blocks needs as many TPCs as a cluster of 8. A singleton has room only for its own SMs.
+ * If the source does not report virtual GPCs, GPCs are used instead.
  *
- * The best of these plans is chosen as follows. Tenants have a rank: tenants that ask for whole
- * GPCs, then packed tenants, then spread tenants; among these larger weight, then larger
- * minimum, then larger cluster, then name. The criteria below are applied one after the other,
- * and each criterion tenant by tenant in the order of rank. Each value is the best that the
- * values before it allow, among the plans that meet all demands. So no other plan is better in
- * one criterion without being worse in an earlier one.
- * 1. The uGPU of tenants that are bound to one; tenants joined by `same` together. The uGPU
- * with the most TPCs that are not needed for minimums, then the one with the lowest number.
- * 2. Whole GPCs. Let d be the difference between the tenant's TPCs and its fair share of the
- * TPCs that are left, and u the number of uGPUs it uses. The smallest 2d + (u - 1) * (TPCs of
- * the GPU's largest GPC), then fewer uGPUs, then more TPCs, then the GPCs that are first in the
- * tenant's order.
- * 3. The number of TPCs of the other tenants. After the minimums, TPCs are assigned one at a
- * time, each to the tenant that has the fewest for its weight and can still use one: max-min
- * fairness by weight. (A fair share in 2. is computed in the same way, ignoring GPCs and
- * cluster slots.)
- * 4. Cluster slots of more than one TPC of the other tenants. The GPC with the fewest cluster
- * slots, then the first in the tenant's order.
- * 5. Sets of the other tenants. For a packed tenant: the fewest tenants in its GPCs other than
- * that of its cluster slot (reserved cluster slots count, and TPCs outside @within count as one
- * more tenant), then the fewest uGPUs, then the fewest GPCs, then the GPCs that are first in
- * its order. It fills its cluster slot's GPC first, and then these GPCs one after the other.
- * For a spread tenant: the fewest TPCs in GPCs of packed tenants, then the most even
- * distribution over the other GPCs, with more TPCs in those that are first in its order.
+ * The best of these plans is chosen as follows. Tenants are ranked: first the tenants that ask
+ * for whole GPCs, then packed tenants, then spread tenants. Within each of these groups, the
+ * tenant with the larger weight ranks higher; then the larger minimum decides, then the larger
+ * cluster, then the name. The criteria below are applied one after the other. Each criterion is
+ * applied to one tenant after the other, in the order of rank. Each step keeps, of the plans
+ * that are left, those with the best value for this criterion and this tenant. So no other plan
+ * is better in one criterion unless it is worse in an earlier criterion.
+ * 1. The uGPU of each tenant that is bound to a uGPU. Tenants that are joined by `same` are
+ * treated together. The best uGPU is the one with the most TPCs that are not needed for
+ * minimums, then the one with the lowest number.
+ * 2. Whole GPCs. Let d be the difference between the tenant's number of TPCs and its fair share
+ * of the TPCs that are left, and let u be the number of uGPUs that the tenant uses. The best
+ * choice has the smallest 2d + (u - 1) * (TPCs of the GPU's largest GPC), then the fewest uGPUs,
+ * then the most TPCs, then the GPCs that are first in the tenant's order.
+ * 3. The number of TPCs of the other tenants. First each tenant gets its minimum. Then TPCs are
+ * assigned one at a time. Each TPC is given to the tenant that can still use a TPC and has the
+ * fewest TPCs relative to its weight: this is max-min fairness by weight. (The fair share in
+ * criterion 2 is computed in the same way, but without regard to GPCs and cluster slots.)
+ * 4. The GPC of each cluster slot that belongs to one of the other tenants and has more than one
+ * TPC. The best GPC is the one with the fewest cluster slots, then the first in the tenant's
+ * order.
+ * 5. Sets of the other tenants. For a packed tenant, the best set has the fewest tenants in its
+ * GPCs, then the fewest uGPUs, then the fewest GPCs, then the GPCs that are first in the
+ * tenant's order. The count of tenants leaves out the GPC of the tenant's own cluster slot. It
+ * includes the owners of reserved cluster slots, and TPCs outside @within count as one more
+ * tenant. The tenant first fills the GPC of its cluster slot and then the other GPCs one after
+ * the other. For a spread tenant, the best set has the fewest TPCs in GPCs of packed tenants,
+ * then the most even distribution over the other GPCs, with more TPCs in the GPCs that are first
+ * in the tenant's order.
  *
- * A tenant's order of GPCs: the GPCs of uGPUs in which the fewest tenants have TPCs at that
- * point, then by uGPU number, then by GPC number. In a GPC, tenants with a cluster slot get its
- * lowest TPCs in the virtual GPC. The other tenants get the lowest TPCs that are left: tenants
- * that launch clusters first from inside the virtual GPC, the others first from outside.
+ * A tenant's order of GPCs is determined when the tenant is placed. GPCs are first in this order
+ * if the fewest tenants have TPCs in their uGPU at that moment. GPCs that are equal in this are
+ * ordered by uGPU number and then by GPC number. In a GPC, tenants with a cluster slot get the
+ * lowest TPCs of the GPC's virtual GPC. The other tenants get the lowest TPCs that are left. A
+ * tenant that launches clusters first gets TPCs inside the virtual GPC; a tenant without
+ * clusters first gets TPCs outside it.
  *
- * Any kernel may launch clusters of GPUPART_PORTABLE_CLUSTER blocks. If a tenant's set has
- * enough TPCs for such a cluster but cannot hold one, the plan is made again with a cluster
- * slot for this tenant, and for the tenants of higher rank whose sets hold one, as if their
- * demands had asked for it (ranks do not change). This is done for one tenant after the other,
- * in the order of rank. If no such plan exists, the plan without it is used;
- * gpupart_set_cluster() tells which sets hold no cluster.
+ * Any kernel may launch clusters of GPUPART_PORTABLE_CLUSTER blocks. So if a tenant's set has
+ * enough TPCs for such a cluster but cannot hold it, the function makes the plan again with a
+ * cluster slot for this tenant. In the new plan, each tenant of higher rank whose set can hold
+ * such a cluster also gets a cluster slot. Ranks do not change. The function does this for one
+ * tenant after the other, in the order of rank. If no plan with the additional cluster slot
+ * exists, the function keeps the plan without it. gpupart_set_cluster() returns the size of the
+ * largest cluster that a set can hold.
  *
- * -EINVAL: a demand contradicts itself (for example GPCs of each uGPU for a tenant that is
- * bound to one uGPU) or names a tenant that does not exist. -EOPNOTSUPP: the source does not
- * report GPCs, or the uGPUs that a demand needs. -ENOSPC: a demand cannot be met. The error
- * sentence names the tenant and changes that would make a plan possible; each of these was
- * planned, and changes that take too long to plan are left out. -E2BIG: not decided within 100
- * million steps, which take about half a second. A plan that is not the best is never returned.
+ * -EINVAL: a demand contradicts itself or names a tenant that does not exist. An example of a
+ * contradiction is a tenant that asks for GPCs of each uGPU but is bound to one uGPU.
+ * -EOPNOTSUPP: the source does not report GPCs, or a demand needs uGPUs and the source does not
+ * report uGPUs. -ENOSPC: a demand cannot be met. The error sentence names the tenant and changes
+ * of its demand that would make a plan possible. The function has made a plan with each of these
+ * changes; it leaves out changes for which planning takes too long. -E2BIG: the search was not
+ * finished after 100 million steps, which take about half a second. The function never returns a
+ * plan that is not the best.
  *
  * On GPUs with up to 12 GPCs a call takes a few milliseconds, whether or not a plan exists.
- * Random demands of 16 tenants took less than 3 ms. A search for slow demands found up to 7 ms
- * on GPUs with 8 GPCs, and 25 ms on GPUs with 12 GPCs and two uGPUs (tests/bench/plan.c). Only
- * whole GPCs for many tenants, on GPUs with more GPCs of many sizes, can need too many steps.
+ * Calls with random demands of 16 tenants took less than 3 ms. We also searched for demands that
+ * make a call slow (tests/bench/plan.c). The slowest call took 7 ms on GPUs with 8 GPCs, and 25
+ * ms on GPUs with 12 GPCs and two uGPUs. The step limit can be reached only if many tenants ask
+ * for whole GPCs on a GPU that has more than 12 GPCs of many sizes.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,
 		      unsigned int nr, struct gpupart_plan *plan);
 
 /*
- * Returns -ESTALE if @topology_hash, that of a plan, differs from that of @topo; the error
- * sentence gives both.
+ * Checks whether a plan was made for @topo. @topology_hash is the hash in the plan. Returns 0,
+ * or -ESTALE if the hash of @topo is different; the error sentence gives both hashes.
  */
 int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
 		       uint64_t topology_hash);
@@ -215,45 +250,54 @@ int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
 /* -------------------------------------------------------------- this process */
 
 /*
- * Publishes this process, so that gpupart_process_list() lists it under @name (may be NULL).
- * Launches that other threads make during the call may not be counted. A second call returns 0
- * and does nothing, also with another name. The child of a fork must call it again to be
- * published. -ENOMEM, or -EROFS, -EACCES and so on if /dev/shm cannot be written; then nothing
- * else is affected.
+ * Publishes this process, so that gpupart_process_list() lists it under @name. @name may be
+ * NULL. Launches that other threads make during the call may not be counted. A second call does
+ * nothing and returns 0, even if @name is different. The child of a fork is not published until
+ * it calls this function itself. Errors: -ENOMEM. -EROFS, -EACCES and so on: /dev/shm cannot be
+ * written. An error does not affect anything else in the process.
  */
 int gpupart_process_publish(struct gpupart *gp, const char *name);
 
 /*
- * Caps the limit of the program that the caller is a part of: the limit from outside becomes
- * the intersection of the old one and @set, or @set if there was none. Nothing in this process
- * can widen it again; setting the process's limit from outside replaces it. -EINVAL: @set is
- * NULL or invalid. -EPERM: the intersection is empty; nothing is changed.
+ * Narrows the limit of the calling process. If the process has a limit from outside, the new
+ * limit is the intersection of that limit and @set; otherwise the new limit is @set. No call in
+ * this process can widen the limit again. Another process can replace it with
+ * gpupart_process_limit_set(). -EINVAL: @set is NULL or invalid. -EPERM: the intersection is
+ * empty; the limit is unchanged.
  */
 int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
 
-/* How the mask bits of an attached GPU were proven. */
+/* The result of checking the mask bits of an attached GPU. */
 struct gpupart_check {
 	const char *layout;	/* "V04_00" */
-	bool from_cache;	/* found in the cache, not measured in this process */
-	unsigned int nr_proven;	/* TPCs whose bit is proven */
-	unsigned int nr_launches; /* short launches made for the check; 0 if found in the cache */
-	const char *streams;	/* "", or why sets of streams are refused on this driver */
+	/* The result was found in the cache and not measured in this process. */
+	bool from_cache;
+	unsigned int nr_proven;	/* number of TPCs whose mask bit is proven */
+	/* Number of short launches that the check made; 0 if the result was in the cache. */
+	unsigned int nr_launches;
+	/* "", or the reason why sets of streams are refused on this driver */
+	const char *streams;
 	/*
-	 * "", or why graphs keep the sets and the limit that their nodes were built with. A
-	 * later set may not reach them, and graphs_stale may not count them. The value can
-	 * change: some drivers show this only when the program calls one of their functions.
+	 * "", or the reason why graphs keep the sets and the limit with which their nodes were
+	 * built. In that case a later set may have no effect on a graph, and graphs_stale may
+	 * not count its launches. The value can change during the run, because on some drivers
+	 * the library can detect this only when the program calls one of the driver's graph
+	 * functions.
 	 */
 	const char *graphs;
 	char key[20];		/* hash of the checked map, in hexadecimal */
 };
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check);
 
-/* The driver's callback interface, as an attached process found it. Sizes are in bytes. */
+/*
+ * Properties of the driver's callback interface, as an attached process reads them. Sizes are in
+ * bytes.
+ */
 struct gpupart_driver {
 	unsigned int table_bytes;
-	int nr_features;		/* features that a tool can declare; -1: not in this
-					 * driver's table */
+	/* Number of features that a tool can declare; -1: this driver's table does not have it. */
+	int nr_features;
 	unsigned int params_bytes;	/* size of the parameters of a launch */
 };
 /* -EAGAIN: this process has not subscribed to the driver yet. */
@@ -264,11 +308,12 @@ int gpupart_driver_get(struct gpupart *gp, struct gpupart_driver *driver);
 #define GPUPART_JOB_STRLEN 64
 
 struct gpupart_process {
-	int pid;		/* 0: the process has no number in the caller's pid namespace */
+	int pid;		/* 0: the process is not visible in the caller's pid namespace */
 	char name[64];		/* GPUPART_NAME, or ""; characters other than printable ASCII
 				 * appear as '?' */
-	char job[GPUPART_JOB_STRLEN];	/* id of the job that it belongs to, or "" */
-	char pci[20];		/* of the first GPU with a limit, else of the first attached GPU */
+	char job[GPUPART_JOB_STRLEN];	/* id of the job that the process belongs to, or "" */
+	/* PCI address of the first GPU with a limit, or else of the first attached GPU */
+	char pci[20];
 	char source[512];	/* source of that GPU's topology: "rm", "kernel" or the path of a
 				 * capture */
 	bool simulated;		/* that GPU is simulated */
@@ -277,63 +322,67 @@ struct gpupart_process {
 	char problem[256];	/* why launches are not confined, or "" */
 	struct gpupart_counters counters;
 	/*
-	 * The owner. All members except @pid are the claims of that user's processes. @source
-	 * is a name that another user may have invented.
+	 * The user who owns the process. All members except @pid are written by processes of
+	 * that user and may be false. For example, @source may be any string.
 	 */
 	unsigned int uid;
 	/*
-	 * It uses another version of this library: its counters are unknown, and its limit
-	 * cannot be set.
+	 * The process uses another version of this library: its counters are unknown, and its
+	 * limit cannot be set.
 	 */
 	bool other_version;
 };
 
 /*
- * Lists the processes of this user (root: of all users) that confine launches now, sorted by
- * pid: up to @max of them into @list. Returns the number of processes. -EACCES and so on if
- * /dev/shm cannot be read. In another user's directory the call reads at most 4096 files and 4
- * MiB of /proc/PID/maps, for at most one second of CPU time. A user with more than that gets
- * one more row, with @pid 0 and no GPU, whose @problem says so. User 0 gets such a row if /dev/shm
- * has more than 65536 names, or if all users together take more than 4 seconds. A call for the
- * number alone (@max 0) takes as long as one for the list.
+ * Lists the processes of this user that confine launches now, sorted by pid, and writes at most
+ * @max of them to @list. If the caller is root, it lists the processes of all users. Returns the
+ * number of processes. -EACCES and so on: /dev/shm cannot be read. For each other user, the call
+ * reads at most 4096 files and 4 MiB of /proc/PID/maps, and uses at most one second of CPU time.
+ * If a user's directory exceeds one of these bounds, the list has one more row for that user,
+ * with @pid 0 and no GPU, and @problem gives the reason. The list has such a row for user 0 if
+ * /dev/shm has more than 65536 names, or if reading the directories of all users takes more than
+ * 4 seconds. A call with @max 0, which only counts the processes, takes as long as a call that
+ * lists them.
  */
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 			 size_t size);
 
 /*
- * Sends @signal to @process, a row of the list, only if its pid still belongs to the same
- * process. The function opens a pidfd, checks the process again by its @pid and @uid (its state
- * page's lock or mapping, its uids), calls @still (may be NULL) with its current row, and then
- * sends the signal through the pidfd. -ESRCH: the process has ended, is a different one, or
- * @still returned false. -ENOSYS: the kernel has no pidfd (before Linux 5.3); no signal is
- * sent.
+ * Sends @signal to @process, a row of the list, but only if its pid still belongs to the same
+ * process. The function opens a pidfd and then checks the process again: its uids, and the lock
+ * or mapping of its state page. If @still is not NULL, the function calls it with the current
+ * row of the process. Then the function sends the signal through the pidfd. -ESRCH: the process
+ * has ended, is a different one, or @still returned false. -ENOSYS: the kernel is older than
+ * Linux 5.3 and has no pidfd; no signal is sent.
  */
 int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *process, int signal,
 			   bool (*still)(const struct gpupart_process *now, void *arg), void *arg);
 
 /*
- * Sets the outer limit of a running process of this user, on the GPU at PCI address @pci, from
- * its next launch on (CUDA graphs included). The process's inner limit still applies; if the
- * two have no TPC in common, the outer limit applies alone. A NULL @set removes the limit.
- * *before (may be NULL) is the limit that was in force, empty for none. The call is safe
- * against launches of the process and against other callers; if a caller dies during the call,
- * the previous limit stays.
+ * Sets the outer limit of a running process of this user on the GPU at PCI address @pci. The new
+ * limit applies from the process's next launch on, including launches of CUDA graphs. The limit
+ * that the process set for itself still applies too. If these two limits have no TPC in common,
+ * only the outer limit applies. A NULL @set removes the outer limit. If @before is not NULL, the
+ * function returns in it the limit that was in force, or the empty set if there was none. The
+ * process may launch kernels during the call, and other programs may call the function at the
+ * same time. If a caller dies during the call, the previous limit stays in force.
  *
- * -ESRCH: this user has no such process (root must change to the user first). -ENODEV: the
- * process does not use that GPU. -EAGAIN: its mask bits are not proven (yet). -EINVAL: @set is
- * empty or has a TPC that does not exist. -EBUSY: another program is setting the limit and does
- * not finish.
+ * -ESRCH: this user has no such process; root must first change to the user who owns the
+ * process. -ENODEV: the process does not use that GPU. -EAGAIN: the mask bits of the GPU are not
+ * proven, or not proven yet. -EINVAL: @set is empty or has a TPC that does not exist. -EBUSY:
+ * another program is setting the limit and does not finish.
  */
 int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
 			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
 
 /*
- * The same for callers that change the limit of one process many times: the process is found
- * once, and a change then takes about 2 us. The caller must close the object.
- * gpupart_remote_set() fails with -ESRCH when the process has ended or its state page was
- * truncated. One thread at a time may use the object. The library installs a SIGBUS handler in the
- * calling process, which passes faults in other memory on to the previous handler. Do not block
- * SIGBUS in a thread that calls these functions: a truncated page would then end the process.
+ * These functions do the same as gpupart_process_limit_set(), for callers that change the limit
+ * of one process many times. gpupart_remote_open() finds the process; each change then takes
+ * about 2 us. The caller must close the object. gpupart_remote_set() fails with -ESRCH when the
+ * process has ended or its state page was truncated. One thread at a time may use the object.
+ * The library installs a SIGBUS handler in the calling process, which passes faults in other
+ * memory on to the previous handler. Do not block SIGBUS in a thread that calls these functions:
+ * if SIGBUS is blocked and the state page is truncated, the caller's process is killed.
  */
 struct gpupart_remote;
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
@@ -341,9 +390,9 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
 /*
- * The outer limit that was last set, or empty for none; shows changes by other programs. No
- * system call waits for the process. -ESRCH: the process has ended. -EBUSY: the limit is
- * changing all the time.
+ * Reads the outer limit that was last set, by this program or another one. *set is empty if
+ * there is no outer limit. The function never waits for the process. -ESRCH: the process has
+ * ended. -EBUSY: the limit changed again and again during the call.
  */
 int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
 		       struct gpupart_tpcset *set);
@@ -352,53 +401,61 @@ void gpupart_remote_close(struct gpupart_remote *remote);
 /* ------------------------------------------------------------------- records */
 
 /*
- * What the GPU itself wrote when launches ended, for one process on one GPU. A launch has a
- * record unless it is on a stream beyond the 64 that have a ring, its ring is full, or its TMD
- * has no free release slot; then it is unrecorded. Times are in nanoseconds of the GPU's
- * %globaltimer. The begin of a kernel is not recorded. It is assumed to be its submission or,
- * if that is later, the end of the previous launch on its stream. So busy times are upper
- * bounds for a stream that waits for events, copies or a time slice. All of this applies to the
- * calling process and to others. gpupart-stat(1) also measures a lower bound, by reading again
- * and again while launches run. Launches of graphs are launches; the time of graph launches
- * that follow each other is measured as one, from the submission of the first to the end of the
- * last. Other processes can read the records of a process only if it was published
- * (gpupart_process_publish()) before its first context was created or attached.
+ * Records of the launches of one process on one GPU. The GPU itself writes a record when a
+ * launch ends. The process may be the calling process or another one. A launch has no record in
+ * three cases: its stream is none of the 64 streams that have a ring, its ring is full, or its
+ * TMD has no free release slot. Such a launch is counted as unrecorded. Times are in nanoseconds
+ * of the GPU's %globaltimer. The GPU does not record when a kernel begins. The library takes the
+ * time of the kernel's submission or the end of the previous launch on the same stream,
+ * whichever is later. So busy times are upper bounds if a stream waits for events, copies or a
+ * time slice. gpupart-stat(1) also measures a lower bound, by reading the records repeatedly
+ * while launches run. A launch of a graph counts as a launch. For graph launches that follow
+ * each other without a gap, the library measures one time, from the submission of the first to
+ * the end of the last. Other processes can read the records of a process only if the process was
+ * published with gpupart_process_publish() before its first context was created or attached.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 
 struct gpupart_records_function {
-	char name[96];		/* the name in the driver, cut to fit; "" if it is not known
-				 * (yet) */
-	uint64_t count;		/* launches that ended, or fewer: see nr_functions */
+	/* The name in the driver, shortened to fit; "" if it is not known, or not known yet. */
+	char name[96];
+	/* Number of launches that ended; may be too small, see nr_functions. */
+	uint64_t count;
 	uint64_t ns;		/* total time of these launches */
 	uint64_t longest_ns;
 };
 
 struct gpupart_records {
 	char pci[20];
-	bool on;		/* launches are recorded; if false, all that follows is 0 */
-	bool all_known;		/* no launch counts as unknown: the GPU is idle if none is
-				 * outstanding */
+	bool on;		/* launches are recorded; if false, all following members are 0 */
+	/*
+	 * No launch is counted in @unknown, so the process has no work on the GPU if
+	 * @outstanding is 0.
+	 */
+	bool all_known;
 	uint64_t issued;	/* launches that have a record */
 	uint64_t ended;		/* launches whose record the GPU has written */
 	/*
-	 * issued - ended - those of a lost context + graphs that are being launched right now
+	 * Launches that have not ended: @issued minus @ended, minus the launches of lost
+	 * contexts, plus the graphs that are being launched at this moment.
 	 */
 	uint64_t outstanding;
 	uint64_t unrecorded;	/* launches without a record, since the process started */
 	/*
-	 * Launches whose end cannot be known: those of a context that was lost or destroyed,
-	 * unrecorded ones with no later record on their stream, and those in @graphs. If it is
-	 * not 0, the process does not count as idle.
+	 * Launches whose end cannot be known. These are the launches of a context that was lost
+	 * or destroyed, unrecorded launches that no recorded launch follows on their stream, and
+	 * the launches counted in @graphs. If @unknown is not 0, the process is not considered
+	 * idle.
 	 */
 	uint64_t unknown;
-	uint64_t untimed;	/* ended, but the time was overwritten or never written */
+	/* Launches that ended but whose time was overwritten or never written. */
+	uint64_t untimed;
 	uint64_t last_end_ns;	/* end of the latest launch; 0: none has ended yet */
 	uint64_t busy_ns;	/* time in which one or more launches ran: the union of their
 				 * times */
 	uint64_t kernels_ns;	/* the sum of their times */
-	uint64_t late_ns;	/* part of kernels_ns that was added too late to be part of
-				 * busy_ns */
+	/* The part of kernels_ns that was known too late to be added to busy_ns. */
+	uint64_t late_ns;
 	/*
 	 * Launches of graphs that have no record, for example because their last node is not a
 	 * kernel.
@@ -413,38 +470,41 @@ struct gpupart_records {
 };
 
 /*
- * Opens the records of a process of this user (root: of any user) on the GPU at PCI address
- * @pci, to be read many times. @pid 0 is the calling process. The caller must close the object.
- * One thread at a time may use it. -ESRCH: no such process is published. -ENODEV: the process
- * does not use that GPU. -EPROTO: the process uses another version of this library.
+ * Opens the records of a process on the GPU at PCI address @pci, so that the caller can read
+ * them many times. The process must belong to this user; root may open the records of any
+ * process. @pid 0 means the calling process. The caller must close the object. Only one thread
+ * at a time may use it. -ESRCH: no such process is published. -ENODEV: the process does not use
+ * that GPU. -EPROTO: the process uses another version of this library.
  */
 struct gpupart_records_reader;
 int gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
 			 struct gpupart_records_reader **reader);
 /*
- * Reads all records as they are now. @size is the size of the caller's struct; members beyond
- * the library's struct are set to 0. The call never waits for the process, and nothing that the
- * process writes can harm the reader, because its pages are read by system calls. -ESRCH: the
- * process has ended. -EINVAL: @size is 0 or above 64 KiB.
+ * Reads the current state of all records. @size is the size of the caller's struct in bytes;
+ * members that the library does not know are set to 0. The call never waits for the process. It
+ * reads the process's pages by system calls, so nothing that the process writes or truncates can
+ * harm the reader. -ESRCH: the process has ended. -EINVAL: @size is 0 or above 64 KiB.
  */
 int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *reader,
 			 struct gpupart_records *records, size_t size);
 /*
- * Whether launches are outstanding. 1: busy, or unknown; 0: idle. Takes up to 100 ns and makes
- * no system call. It is for processes of this user only, which the caller must trust: the first
- * call maps their pages, and a process that truncates its own file ends the caller with a bus
- * error. -EPERM: another user's process. -EINVAL: the process does not record launches.
+ * Returns 0 if the process is idle, or 1 if launches are outstanding or if that is unknown.
+ * Takes up to 100 ns and makes no system call. The process must belong to this user, and the
+ * caller must trust it: the first call maps the process's pages, and if the process later
+ * truncates its file, the caller is killed by SIGBUS. -EPERM: the process belongs to another
+ * user. -EINVAL: the process does not record launches.
  */
 int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader);
 void gpupart_records_close(struct gpupart_records_reader *reader);
 
 /*
- * The records of the calling process's launches on one @stream that the program created, since
- * the first launch on it. busy_ns is the sum of their times, because they run one after the
- * other. Values that are not counted by stream (untimed, late_ns, graphs) are those of the
- * process, and all_known is false for the same reasons as for the process. The functions are
- * left empty. -EOPNOTSUPP: there are no records; the error sentence gives the reason. -EINVAL:
- * @stream is a default stream or does not exist.
+ * Reads the records of the calling process's launches on @stream since the first launch on it.
+ * The program must have created @stream. busy_ns is the sum of the launches' times, because
+ * launches on one stream run one after the other. Some values are not counted for each stream
+ * (untimed, late_ns, graphs); these members contain the values of the whole process. all_known
+ * is false for the same reasons as for the process. The list of functions is empty. -EOPNOTSUPP:
+ * there are no records; the error sentence gives the reason. -EINVAL: @stream is a default
+ * stream or does not exist.
  */
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size);
@@ -452,58 +512,65 @@ int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *st
 /* ---------------------------------------------------------------------- jobs */
 
 /*
- * A job: one run of a program and all its descendants. Its id is in the environment variable
- * GPUPART_JOB, which children inherit. Its limit is recorded in a file below /dev/shm, and a
- * process that begins to use the GPU reads it there instead of from GPUPART_SET. A job that was
- * started inside another job also obeys the limit of the outer one.
+ * A job is one run of a program, with all processes that descend from it. The environment
+ * variable GPUPART_JOB contains the id of the job, and child processes inherit the variable. The
+ * limit of the job is in a file below /dev/shm. A process of the job that begins to use the GPU
+ * reads the limit from this file and ignores GPUPART_SET. If a job was started inside another
+ * job, the limits of both jobs apply to it.
  */
 struct gpupart_job {
 	char id[GPUPART_JOB_STRLEN];
-	char parent[GPUPART_JOB_STRLEN];	/* the job it was started in, or "" */
+	/* Id of the job in which this job was started, or "". */
+	char parent[GPUPART_JOB_STRLEN];
 	char name[64];		/* or "" */
-	int pid;		/* of the process that started it; 0: @elsewhere, or it has ended */
-	bool elsewhere;		/* in another pid namespace: some of its processes may not be
-				 * visible */
+	/* Pid of the process that started the job; 0: it has ended, or @elsewhere is true. */
+	int pid;
+	/* The job is in another pid namespace, so some of its processes may not be visible. */
+	bool elsewhere;
 	char pci[20];
 	char source[512];	/* of the topology, as in struct gpupart_process */
-	bool simulated;		/* the GPU is that of a capture */
+	bool simulated;		/* the GPU is simulated, from a capture */
 	char limit[GPUPART_TPCSET_STRLEN];	/* limit in force, list form */
 	unsigned int uid;	/* the owner: this user, except for grants, below */
-	bool other_version;	/* of another version of gpupart: its limit cannot be set */
+	/* Another version of gpupart started the job: its limit cannot be set. */
+	bool other_version;
 };
 
 /*
  * Makes the calling process a job, together with the program that it executes and its
  * descendants. Put @id (GPUPART_JOB_STRLEN bytes long) into the environment variable
- * GPUPART_JOB. The parent job is the one that GPUPART_JOB names now; jobs can be nested to any
- * depth. A process that starts a job on another GPU has a job on each; a second job on the same
- * GPU changes the first. @name may be NULL, else it is 1 to 63 characters from A-Z a-z 0-9 . _
- * -, not starting with '-'. @pci, for example "0000:0d:00.0", is the address of the GPU of
- * @topo (for a capture, of the simulated GPU). A job is removed when it has no process any
- * more: not the one that started it, not one that is published, and not one that was executed
- * with the id of this job, or of a job inside it, in its environment.
+ * GPUPART_JOB. If GPUPART_JOB names a job at the time of the call, that job becomes the parent.
+ * Jobs can be nested to any depth. A process can start one job on each GPU. If it starts a
+ * second job on the same GPU, the call changes the first job. @name may be NULL, else it is 1 to
+ * 63 characters from A-Z a-z 0-9 . _ -, not starting with '-'. @pci, for example "0000:0d:00.0",
+ * is the address of the GPU of @topo (for a capture, of the simulated GPU). A job is removed
+ * when it has no process any more. The processes of a job are the process that started it, its
+ * published processes, and all processes that were executed with the id of this job, or of a job
+ * inside it, in their environment.
  *
- * -EINVAL: @set is invalid as in gpupart_set_check(), or @name or @pci is. -EROFS, -EACCES,
+ * -EINVAL: @set, @name or @pci is invalid; gpupart_set_check() tests a set. -EROFS, -EACCES,
  * -EFBIG and so on: /dev/shm cannot be written; then only GPUPART_SET limits the job.
  */
 int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart_topology *topo,
 		      const char *pci, const struct gpupart_tpcset *set, char *id);
 
 /*
- * Lists this user's jobs and the grants that this user has (root: all grants): up to @max of
- * them into @list. Returns the number of jobs; -EINVAL and -ENOMEM as for all lists.
+ * Lists this user's jobs and grants, and writes at most @max of them to @list. If the caller is
+ * root, it lists the grants of all users. Returns the number of jobs and grants, or -EINVAL or
+ * -ENOMEM as for all lists.
  */
 int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max, size_t size);
 
 /*
- * Sets the limit of a job: of its current processes, including those of jobs inside it, and of
- * its later processes. *before (may be NULL) is the limit that was in force. Processes that
- * begin to use the GPU during the call read the new limit from the job's file; the call waits
- * at most one second for them.
+ * Sets the limit of a job. The limit applies to the current processes of the job, to the
+ * processes of jobs inside it, and to later processes of both. If @before is not NULL, the
+ * function returns in it the limit that was in force. Processes that begin to use the GPU during
+ * the call read the new limit from the job's file; the call waits at most one second for them.
  *
  * -ESRCH: no such job. -EINVAL: @set is empty or has a TPC that does not exist. -EBUSY: another
- * program is setting the limit and does not finish. Errors of gpupart_process_limit_set() mean
- * that some processes could not be changed; the others are changed.
+ * program is setting the limit and does not finish. An error of gpupart_process_limit_set()
+ * means that the limits of some processes could not be changed; the limits of all other
+ * processes are changed.
  */
 int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupart_tpcset *set,
 			  struct gpupart_tpcset *before);
@@ -511,40 +578,44 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 /* ------------------------------------------------------------- a node's jobs */
 
 /*
- * A grant: the TPCs, and optionally the memory, of one GPU that root gives a user, usually
- * through a scheduler. A grant is a job with an id of its own, which needs no process: it
- * exists until root drops it or the machine boots. Only root can change its limit. While a user
- * other than root has a grant on a GPU, no limit of that user's processes there can allow more
- * than all of the user's grants together (-EPERM), whether it comes from GPUPART_SET, a job or
- * another program. The same holds for the memory quota of a tenant, and GPUPART_DISABLE has no
- * effect. Any user may read a grant.
+ * A grant gives a user TPCs of one GPU, and optionally an amount of its memory. Root makes
+ * grants, usually through a scheduler. A grant is a job that needs no process. It has an id like
+ * other jobs, and it exists until root drops it or the machine boots. Only root can change its
+ * limit. If a user other than root has grants on a GPU, no limit of this user's processes on the
+ * GPU can allow a TPC that is in none of these grants (-EPERM). This applies to limits from
+ * GPUPART_SET, from a job and from another program. In the same way, the user's grants bound the
+ * memory quota of a tenant. GPUPART_DISABLE has no effect for such a user. Any user may read a
+ * grant.
  */
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
 
 struct gpupart_grant {
-	char id[GPUPART_JOB_STRLEN];	/* "0-" and then hexadecimal digits or '-': for
-					 * GPUPART_JOB */
-	char name[64];		/* as in struct gpupart_job; also the name of its tenant */
+	/* The value for GPUPART_JOB: "0-" and then hexadecimal digits or '-'. */
+	char id[GPUPART_JOB_STRLEN];
+	char name[64];		/* as in struct gpupart_job; also the name of the grant's tenant */
 	unsigned int uid;
-	char pci[20];		/* of the GPU, as in gpupart_job_begin() */
+	char pci[20];		/* address of the GPU, as in gpupart_job_begin() */
 	char source[512];	/* source of its topology: "rm", "kernel" or the path of a
 				 * capture */
-	char key[20];		/* of its checked map, as in struct gpupart_check, or "" */
+	/* Key of the GPU's checked map, as in struct gpupart_check, or "". */
+	char key[20];
 	unsigned int nr_tpcs;	/* number of TPCs of the GPU */
 	struct gpupart_tpcset set;	/* empty: nothing was granted, for the reason in @why */
 	uint64_t memory;	/* in bytes; 0: no quota */
-	char asked[128];	/* what was asked for, as the scheduler wrote it */
+	char asked[128];	/* the request, as the scheduler wrote it */
 	char why[512];
-	bool other_version;	/* from another version of gpupart: it can be dropped, not
-				 * changed */
-	bool strict;		/* the user's processes are confined, or cannot use the GPU */
+	/* Another version of gpupart made the grant: it can be dropped but not changed. */
+	bool other_version;
+	/* A process of the user that cannot be confined cannot use the GPU. */
+	bool strict;
 };
 
 /*
- * Lists all grants on this machine, sorted by id: up to @max of them into @list. Returns the
- * number of grants, or a negative errno. -EPERM: users other than root can write to the
- * directory, so the grants in it do not count. -EUSERS: a user namespace hides which grant is
- * the caller's, and the candidates have no TPC in common.
+ * Lists all grants on this machine, sorted by id, and writes at most @max of them to @list.
+ * Returns the number of grants, or a negative errno. -EPERM: users other than root can write to
+ * the directory of grants, so these grants are ignored. -EUSERS: the caller is in a user
+ * namespace that hides which grant belongs to the caller, and the grants that could belong to
+ * the caller have no TPC in common.
  */
 int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max,
 		       size_t size);
@@ -552,32 +623,39 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 /* ------------------------------------------------------------------- memory */
 
 /*
- * A tenant: programs of one user that share a quota of GPU memory. The memory that its
- * processes use on a GPU is added up. If the tenant has a quota there, an allocation beyond it
- * fails as it does on a full GPU. Sizes are in bytes; a GPU is given by its PCI address, as in
- * gpupart_gpu_info; a name is 1 to 63 characters from A-Z a-z 0-9 . _ -, not starting with '-'.
- * A tenant and its quotas exist while a process is in it, or while a job exists whose name or
- * id is the tenant's name. Documentation/user/memory.md lists what is counted. Any thread may
- * call these functions.
+ * A tenant is a group of processes of one user that share a quota of GPU memory. The library
+ * adds up the memory that all processes of the tenant use on a GPU. If the tenant has a quota on
+ * this GPU and an allocation would exceed it, the allocation fails as it does on a full GPU.
+ * Sizes are in bytes. A GPU is given by its PCI address, as in gpupart_gpu_info. A tenant's name
+ * is 1 to 63 characters from A-Z a-z 0-9 . _ -, not starting with '-'. A tenant and its quotas
+ * exist while a process is in the tenant, or while a job exists whose name or id is the tenant's
+ * name. Documentation/user/memory.md lists which memory is counted. Any thread may call these
+ * functions.
  */
 #define GPUPART_TENANT_STRLEN 64
 
 struct gpupart_tenant {
 	char name[GPUPART_TENANT_STRLEN];
-	unsigned int uid;	/* the owner; all other members are that user's claims */
-	char pci[20];		/* "" if it has neither a quota nor memory on any GPU */
+	/* The owner; processes of this user write all other members, which may be false. */
+	unsigned int uid;
+	char pci[20];		/* "" if the tenant has neither a quota nor memory on any GPU */
 	bool simulated;		/* that GPU is simulated */
 	uint64_t quota;		/* 0: no quota on this GPU */
-	uint64_t used;		/* by all its living processes; may exceed the quota */
-	unsigned int nr_processes;	/* in the tenant now, whether or not they use this GPU */
-	bool other_version;	/* of another version: its processes are unknown, its quota
-				 * cannot be set */
+	uint64_t used;		/* memory that all its living processes use; may exceed the quota */
+	/* Number of processes in the tenant now, whether or not they use this GPU. */
+	unsigned int nr_processes;
+	/*
+	 * The tenant is of another version of gpupart: its processes are unknown, and its quota
+	 * cannot be set.
+	 */
+	bool other_version;
 };
 
 /*
- * Lists the tenants of this user (root: of all users), sorted by user and name, one row for
- * each GPU of a tenant: up to @max rows into @list. Returns the number of rows;
- * -EINVAL and -ENOMEM as for all lists. Removes tenants that have neither a process nor a job.
+ * Lists the tenants of this user, sorted by user and name, with one row for each GPU of a
+ * tenant, and writes at most @max rows to @list. If the caller is root, it lists the tenants of
+ * all users. Returns the number of rows, or -EINVAL or -ENOMEM as for all lists. The function
+ * also removes tenants that have neither a process nor a job.
  */
 int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max,
 			size_t size);
@@ -585,79 +663,88 @@ int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigne
 struct gpupart_tenant_process {
 	char tenant[GPUPART_TENANT_STRLEN];
 	unsigned int uid;
-	char pci[20];		/* "" if it has not used a GPU yet */
-	int pid;		/* 0: it has no number in the caller's pid namespace */
-	int inner_pid;		/* pid in its own namespace */
-	char program[64];	/* its name when it was executed; printable ASCII */
+	char pci[20];		/* "" if the process has not used a GPU yet */
+	int pid;		/* 0: the process is not visible in the caller's pid namespace */
+	int inner_pid;		/* pid in the process's own pid namespace */
+	char program[64];	/* the program's name when it was executed, in printable ASCII */
 	uint64_t used;		/* on this GPU */
-	uint64_t uncounted;	/* its calls, on any GPU, that may have allocated memory that is
-				 * not counted */
+	/* Number of its calls, on any GPU, that may have allocated memory that is not counted. */
+	uint64_t uncounted;
 };
 
 /*
- * Lists the processes of these tenants: one row for each GPU on which a process uses memory, or
- * one row without a GPU; -EINVAL and -ENOMEM as for all lists.
+ * Lists the processes of these tenants, and writes at most @max rows to @list. A process has one
+ * row for each GPU on which it uses memory, or one row without a GPU if it uses no memory.
+ * Returns the number of rows, or -EINVAL or -ENOMEM as for all lists.
  */
 int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
 				unsigned int max, size_t size);
 
 /*
- * Reads the row of one of this user's tenants on one GPU. @name NULL: the tenant that this
- * process is in, or will be in (GPUPART_TENANT). -EINVAL: @name is not a tenant's name, or @pci
- * is not a PCI address. -ESRCH: there is no such tenant, or this process is in none. -EPERM,
- * -EPROTO: the tenant's file cannot be trusted.
+ * Reads the row of one of this user's tenants on one GPU. If @name is NULL, the function reads
+ * the tenant of this process, or the tenant in GPUPART_TENANT that the process will join.
+ * -EINVAL: @name is not a valid tenant name, or @pci is not a PCI address. -ESRCH: there is no
+ * such tenant, or @name is NULL and this process has no tenant. -EPERM, -EPROTO: the tenant's
+ * file cannot be trusted.
  */
 int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
 		       struct gpupart_tenant *tenant);
 
 /*
- * Sets the tenant's quota on that GPU, also while its programs run: @bytes, 1 or more. @pci
- * NULL: on every GPU, also on GPUs that its programs use later. A quota below the current use
- * frees nothing; allocations then fail until enough memory has been freed. *before (may be
- * NULL) is the old quota, 0 for none or if @pci is NULL. Errors as in gpupart_tenant_get(), and
- * -EBUSY: another process keeps the tenant's file locked.
+ * Sets the tenant's quota on the GPU at @pci to @bytes, which must be 1 or more. The programs of
+ * the tenant may be running. If @pci is NULL, the quota applies to each GPU, including GPUs that
+ * the programs begin to use later. If the quota is below the current use, no memory is freed;
+ * allocations fail until the programs have freed enough memory. If @before is not NULL, the
+ * function returns in it the old quota, or 0 if there was no quota or if @pci is NULL. The
+ * errors are those of gpupart_tenant_get(). -EBUSY: another process keeps the tenant's file
+ * locked.
  */
 int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *pci,
 			     uint64_t bytes, uint64_t *before);
 
 /*
- * The same for a tenant that may not exist yet. Its first process, or the process that starts
- * it, must be a job whose name or id is @name. If @bytes differs from the quota that this
- * function last set, or @pci is NULL, the quotas on the tenant's other GPUs change too. Put the
- * name into the environment variable GPUPART_TENANT and the bytes into GPUPART_MEM. -ENOSPC,
- * -EACCES and so on if /dev/shm cannot be written.
+ * Sets the quota like gpupart_tenant_quota_set(), and creates the tenant if it does not exist
+ * yet. The tenant's first process, or the process that starts it, must be a job whose name or id
+ * is @name. If @bytes differs from the quota that this function last set, or if @pci is NULL,
+ * the quotas on the tenant's other GPUs change too. After the call, put the name into the
+ * environment variable GPUPART_TENANT and the bytes into GPUPART_MEM. The errors are those of
+ * gpupart_tenant_quota_set(). -ENOSPC, -EACCES and so on: /dev/shm cannot be written.
  */
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before);
 
 /*
- * Makes this process a member of a tenant, which is charged for the GPU memory that the process
- * allocates. @name NULL: the tenant in GPUPART_TENANT, or else a tenant of its own whose name
- * is this process's id. @bytes: the quota on each GPU that the process uses and on which the
- * tenant has no quota yet; 0: the quota in GPUPART_MEM, or else none. A second call does
- * nothing; it must pass the same name or NULL.
+ * Makes this process a member of the tenant @name. The GPU memory that the process allocates
+ * then counts as memory of the tenant. If @name is NULL, the process joins the tenant in
+ * GPUPART_TENANT. If that variable is not set, the process gets a new tenant whose name is a
+ * unique id of the process. @bytes is the quota on each GPU that the process uses and on which
+ * the tenant has no quota yet. If @bytes is 0, the quota is the value of GPUPART_MEM; if that
+ * variable is not set either, there is no quota. A second call does nothing; its @name must be
+ * the same name or NULL.
  *
- * An allocation beyond the quota fails with out of memory, as on a full GPU. cuMemGetInfo and
- * cuDeviceTotalMem report the quota instead of the GPU's memory. The function can be called
- * before cuInit. Memory that was allocated before the call is charged at the next allocation.
- * The child of a fork is in no tenant until it uses a GPU itself.
+ * An allocation that would exceed the quota fails with the error "out of memory", as on a full
+ * GPU. cuMemGetInfo and cuDeviceTotalMem report the quota instead of the GPU's memory. The
+ * function can be called before cuInit. Memory that the process allocated before the call is
+ * counted at the next allocation. The child of a fork is in no tenant until it uses a GPU
+ * itself.
  *
- * -EINVAL: @name is not a tenant's name, or GPUPART_MEM is not a number. -EBUSY: this process
- * is in another tenant, another tool is subscribed to the driver, or another process keeps the
- * tenant's file locked. -EOPNOTSUPP: the driver does not report calls of its functions.
+ * -EINVAL: @name is not a valid tenant name, or GPUPART_MEM is not a number. -EBUSY: this
+ * process is in another tenant, another tool is subscribed to the driver, or another process
+ * keeps the tenant's file locked. -EOPNOTSUPP: the driver does not report calls of its
+ * functions.
  */
 int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes);
 
 /* Counts of this process's allocation calls since it joined a tenant. */
 struct gpupart_memory_counters {
-	uint64_t refused;	/* failed with out of memory because of the quota */
+	uint64_t refused;	/* calls that failed with "out of memory" because of the quota */
 	/*
-	 * May have allocated memory that is not counted. Other processes can read this count
-	 * too.
+	 * Calls that may have allocated memory that is not counted. Other processes can read
+	 * this number too.
 	 */
 	uint64_t uncounted;
-	const char *uncounted_call;	/* name of the latest of those calls, or NULL; never
-					 * freed */
+	/* Name of the latest of these calls, or NULL; the string is never freed. */
+	const char *uncounted_call;
 };
 
 /* Fills *counters. Any thread may call it at any time. */
@@ -666,8 +753,8 @@ void gpupart_memory_counters_get(struct gpupart_memory_counters *counters);
 /*
  * Sets the quota of this process's tenant on one GPU, for all processes of the tenant, like
  * gpupart_tenant_quota_set(). If gpupart_memory_start() was not called, this function first
- * calls it with the values in the environment. A quota in GPUPART_MEM that came from outside
- * can only be made smaller: -EPERM.
+ * calls it with the values in the environment. If the quota comes from outside, from
+ * GPUPART_MEM, a larger @bytes is refused with -EPERM.
  */
 int gpupart_memory_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
 
@@ -681,38 +768,41 @@ enum gpupart_verify_result {
 
 struct gpupart_verify_row {
 	const char *name;	/* for example "tpc-alone"; does not change between versions */
-	const char *what;	/* the statement to prove, one sentence */
+	const char *what;	/* one sentence: the statement that this row proves */
 	enum gpupart_verify_result result;
-	const char *detail;	/* what was measured; names the TPC if it failed */
+	const char *detail;	/* the measured result; if the row failed, the TPC that failed */
 };
 
 #define GPUPART_VERIFY_QUICK 1	/* only the rows that take less than a second */
 
 /*
- * Proves on the GPU, by launches that record %smid, that every TPC, GPC, uGPU and scope
- * confines launches. Calls @row, which must not be NULL, once for each row, in order. On @gpu
- * the function removes these sets and restores them at the end: the process's set, a limit set
- * by gpupart_limit_set(), and the calling thread's sets (its own, its next launch's, and those
- * of the default streams of its context). A limit from outside stays in force, and so do the
- * sets of functions and of streams that the program created. No other thread should launch or
- * set sets during the call. Returns the number of rows that failed (0: success), or a negative
- * errno if it could not run.
+ * Proves on the GPU that each TPC, GPC, uGPU and scope confines launches. For this it makes
+ * launches that record %smid. The function calls @row, which must not be NULL, one time for each
+ * row, in order. At the beginning, the function removes some sets on @gpu, and at the end it
+ * restores them. These are the set of the process, a limit that gpupart_limit_set() set, the set
+ * of the calling thread, the set of its next launch, and the sets of the default streams of its
+ * context. A limit from outside stays in force, and so do the sets of functions and of streams
+ * that the program created. No other thread should launch kernels or set sets during the call.
+ * Returns the number of rows that failed, which is 0 if all statements are proven, or a negative
+ * errno if the proof could not run.
  *
- * -EINVAL: invalid flags, or @gpu is not attached. -EBUSY: a default stream of the context, or
- * a stream that waits for the legacy default stream, is being captured (a capture of a
- * non-blocking stream is harmless); nothing was changed. -EPERM, -EBUSY and so on: one of the
- * sets could not be restored; all others were. This happens to a limit if a limit from outside
- * was narrowed during the call, and to a default stream's set if @row began a capture.
+ * -EINVAL: invalid flags, or @gpu is not attached. -EBUSY: a default stream of the context is
+ * being captured, or a stream that synchronizes with the legacy default stream is being
+ * captured; nothing was changed. (A capture of a non-blocking stream does not matter.) -EPERM,
+ * -EBUSY and so on: one of the sets could not be restored, and all other sets were restored. A
+ * limit cannot be restored if another process narrowed the limit from outside during the call.
+ * The set of a default stream cannot be restored if @row began a capture.
  */
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);
 
 /*
- * Makes one launch on @stream (NULL: the legacy default stream) that records the TPCs on which
- * its blocks ran. It keeps every SM that it may use busy for a few microseconds, so on an idle
- * GPU *seen is the set in force. -EBUSY: @stream or a blocking stream of its context is being
- * captured, and reading the record would invalidate the capture; nothing was launched. A
- * capture that another thread begins during the call is not detected.
+ * Makes one launch on @stream and returns in *seen the TPCs on which the launch's blocks ran. If
+ * @stream is NULL, the launch is on the legacy default stream. The launch keeps each SM that it
+ * may use busy for a few microseconds, so on an idle GPU *seen is the set in force. -EBUSY:
+ * @stream or a blocking stream of its context is being captured; nothing was launched, because
+ * reading the result would invalidate the capture. A capture that another thread begins during
+ * the call is not detected.
  */
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen);

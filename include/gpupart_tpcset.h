@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set of allowed TPCs: a plain value and inline functions on it. gpupart.h includes this
- * file; the library does not export any of it. @tpc is a logical TPC, 0 to GPUPART_MAX_TPCS-1.
- * Pointers to sets must be valid. No function fails. Any thread may call any function on sets
- * that no other thread changes at the same time.
+ * Defines a set of allowed TPCs as a plain struct, with inline functions on it. gpupart.h
+ * includes this file; the library does not export any of it. @tpc is a logical TPC, 0 to
+ * GPUPART_MAX_TPCS-1. Pointers to sets must be valid. No function can fail. Several threads may
+ * read a set at the same time; while a thread changes a set, no other thread may use it.
  */
 #ifndef GPUPART_TPCSET_H
 #define GPUPART_TPCSET_H
@@ -18,7 +18,10 @@ extern "C" {
 
 #define GPUPART_TPCSET_WORDS (GPUPART_MAX_TPCS / 64)
 
-/* Bit (tpc % 64) of word (tpc / 64) allows that TPC. All zero is the empty set. */
+/*
+ * A set bit allows a TPC: bit (tpc % 64) of word (tpc / 64) is for TPC number tpc. The empty set
+ * has all bits 0.
+ */
 struct gpupart_tpcset {
 	uint64_t allowed[GPUPART_TPCSET_WORDS];
 };
@@ -37,13 +40,16 @@ static inline void gpupart_tpcset_del(struct gpupart_tpcset *set, unsigned int t
 		set->allowed[tpc / 64] &= ~((uint64_t)1 << (tpc % 64));
 }
 
-/* Whether @tpc is a member; false if @tpc is out of range. */
+/* Returns true if @tpc is a member of @set, and false if it is not or if it is out of range. */
 static inline bool gpupart_tpcset_has(const struct gpupart_tpcset *set, unsigned int tpc)
 {
 	return tpc < GPUPART_MAX_TPCS && (set->allowed[tpc / 64] >> (tpc % 64) & 1);
 }
 
-/* The set of TPCs 0 to nr-1; a larger @nr is treated as GPUPART_MAX_TPCS. */
+/*
+ * Returns the set of TPCs 0 to @nr - 1. If @nr is larger than GPUPART_MAX_TPCS, the function
+ * returns the set of all GPUPART_MAX_TPCS TPCs.
+ */
 static inline struct gpupart_tpcset gpupart_tpcset_first(unsigned int nr)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -55,8 +61,8 @@ static inline struct gpupart_tpcset gpupart_tpcset_first(unsigned int nr)
 }
 
 /*
- * The smallest member that is at least @from, or -1. A loop over all members:
- * for (t = gpupart_tpcset_next(&s, 0); t >= 0; t = gpupart_tpcset_next(&s, t + 1))
+ * Returns the smallest member that is at least @from, or -1 if there is none. A loop over all
+ * members is: for (t = gpupart_tpcset_next(&s, 0); t >= 0; t = gpupart_tpcset_next(&s, t + 1))
  */
 static inline int gpupart_tpcset_next(const struct gpupart_tpcset *set, unsigned int from)
 {
@@ -74,7 +80,7 @@ static inline int gpupart_tpcset_next(const struct gpupart_tpcset *set, unsigned
 	return (int)(word * 64) + __builtin_ctzll(bits);
 }
 
-/* The number of members of @set. */
+/* Returns the number of members of @set. */
 static inline unsigned int gpupart_tpcset_count(const struct gpupart_tpcset *set)
 {
 	unsigned int i, nr = 0;
@@ -84,7 +90,7 @@ static inline unsigned int gpupart_tpcset_count(const struct gpupart_tpcset *set
 	return nr;
 }
 
-/* The TPCs that are in both sets. */
+/* Returns the TPCs that are in both sets. */
 static inline struct gpupart_tpcset gpupart_tpcset_and(const struct gpupart_tpcset *a,
 						       const struct gpupart_tpcset *b)
 {
@@ -96,7 +102,7 @@ static inline struct gpupart_tpcset gpupart_tpcset_and(const struct gpupart_tpcs
 	return set;
 }
 
-/* The TPCs that are in at least one of the sets. */
+/* Returns the TPCs that are in at least one of the sets. */
 static inline struct gpupart_tpcset gpupart_tpcset_or(const struct gpupart_tpcset *a,
 						      const struct gpupart_tpcset *b)
 {
@@ -108,7 +114,7 @@ static inline struct gpupart_tpcset gpupart_tpcset_or(const struct gpupart_tpcse
 	return set;
 }
 
-/* The TPCs of @a that are not in @b. */
+/* Returns the TPCs of @a that are not in @b. */
 static inline struct gpupart_tpcset gpupart_tpcset_andnot(const struct gpupart_tpcset *a,
 							  const struct gpupart_tpcset *b)
 {
@@ -120,13 +126,13 @@ static inline struct gpupart_tpcset gpupart_tpcset_andnot(const struct gpupart_t
 	return set;
 }
 
-/* Whether @set has no members. */
+/* Returns true if @set has no members. */
 static inline bool gpupart_tpcset_empty(const struct gpupart_tpcset *set)
 {
 	return gpupart_tpcset_next(set, 0) < 0;
 }
 
-/* Whether each member of @a is a member of @b. */
+/* Returns true if each member of @a is a member of @b. */
 static inline bool gpupart_tpcset_subset(const struct gpupart_tpcset *a,
 					 const struct gpupart_tpcset *b)
 {
@@ -135,7 +141,7 @@ static inline bool gpupart_tpcset_subset(const struct gpupart_tpcset *a,
 	return gpupart_tpcset_empty(&rest);
 }
 
-/* Whether the sets have a member in common. */
+/* Returns true if the sets have a member in common. */
 static inline bool gpupart_tpcset_intersects(const struct gpupart_tpcset *a,
 					     const struct gpupart_tpcset *b)
 {
@@ -144,7 +150,7 @@ static inline bool gpupart_tpcset_intersects(const struct gpupart_tpcset *a,
 	return !gpupart_tpcset_empty(&common);
 }
 
-/* Whether the sets have the same members. */
+/* Returns true if the sets have the same members. */
 static inline bool gpupart_tpcset_equal(const struct gpupart_tpcset *a,
 					const struct gpupart_tpcset *b)
 {

@@ -3,17 +3,20 @@
  * The interface of libsmctrl, implemented by gpupart, for programs that were written for
  * libsmctrl.
  *
- * Masks have libsmctrl's polarity: a bit that is SET FORBIDS its TPC. On every GPU, bit i is
- * TPC i. It owns SMs 2i and 2i+1, numbered as in %smid (SM i on GPUs with one SM per TPC). A
- * 64-bit mask also forbids TPCs 64 and up. On GPUs with more than 64 TPCs use the functions
- * that end in _ext, or pass a 128-bit integer to the global and the next function: this header
- * then calls their _ext form.
+ * Masks have the same polarity as in libsmctrl: a bit that is SET FORBIDS its TPC. On every GPU,
+ * bit i stands for TPC i. TPC i owns SMs 2i and 2i+1, numbered as in %smid. On GPUs with one SM
+ * per TPC, TPC i owns SM i. A 64-bit mask also forbids all TPCs from number 64 on. On GPUs with
+ * more than 64 TPCs use the functions that end in _ext. Or pass a 128-bit integer to
+ * libsmctrl_set_global_mask() or libsmctrl_set_next_mask(): this header then calls their _ext
+ * form.
  *
- * The environment variable LIBSMCTRL_MASK holds a hexadecimal mask that applies in addition to
- * all others; a leading "~" inverts it.
+ * The environment variable LIBSMCTRL_MASK may contain a hexadecimal mask. A TPC that this mask
+ * forbids is forbidden for all launches, in addition to the TPCs that other masks forbid. A
+ * leading "~" inverts the mask.
  *
- * No function exits. A request that cannot be met, for example a mask that leaves no TPC of a
- * GPU, prints one line on stderr and changes nothing. Any thread may call any function.
+ * No function ends the process. If a function cannot do what the caller requests, for example
+ * because a mask forbids all TPCs of a GPU, it prints one line on stderr and changes nothing.
+ * Any thread may call any function.
  */
 #ifndef LIBSMCTRL_H
 #define LIBSMCTRL_H
@@ -34,16 +37,20 @@ extern "C" {
 
 /* ------------------------------------------------------------- partitioning */
 
-/* The mask of all launches of the process, on all its GPUs. */
+/* Sets the mask of all launches of the process, on all its GPUs. */
 void libsmctrl_set_global_mask(uint64_t mask);
 
 /*
- * The mask of launches on a CUstream or cudaStream_t; overrides the global mask. The handles 0,
- * 1 and 2 are the default streams. Returns 0 or an errno, which the caller may ignore.
+ * Sets the mask of launches on @stream, a CUstream or cudaStream_t. It replaces the global mask
+ * for these launches. The handles 0, 1 and 2 are the default streams. Returns 0 or an errno,
+ * which the caller may ignore.
  */
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask);
 
-/* The mask of the calling thread's next launch; overrides the global and the stream mask. */
+/*
+ * Sets the mask of the calling thread's next launch. It replaces the global mask and the
+ * stream's mask for this launch.
+ */
 void libsmctrl_set_next_mask(uint64_t mask);
 
 #ifdef __SIZEOF_INT128__
@@ -58,25 +65,30 @@ void set_sm_mask(uint64_t mask);
 /* -------------------------------------------------------------- information */
 
 /*
- * The number of GPCs of a GPU, and for each GPC a mask of its TPCs. Here a set bit means that
- * the TPC belongs to the GPC, so the mask that leaves only GPC g is ~masks[g]. @dev is the
- * GPU's number in PCI order. The array belongs to the library and is never freed. Returns 0 or
- * an errno; ERANGE if a TPC does not fit into 64 bits.
+ * Returns the number of GPCs of a GPU in *nr_gpcs, and for each GPC a mask of its TPCs in
+ * *masks. In these masks a set bit means that the TPC belongs to the GPC. So the mask that
+ * allows only GPC g is ~masks[g]. @dev is the number of the GPU in PCI order. The array belongs
+ * to the library and is never freed. The result is 0 or an errno: ERANGE if the number of a TPC
+ * does not fit into the mask.
  */
 int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev);
 #ifdef __SIZEOF_INT128__
 int libsmctrl_get_gpc_info_ext(uint32_t *nr_gpcs, uint128_t **masks, int dev);
 #endif
 
-/* The number of TPCs of a GPU, by its number in PCI order or in CUDA's order. 0 or an errno. */
+/*
+ * Return the number of TPCs of a GPU in *nr_tpcs. @dev is the number of the GPU in PCI order,
+ * and @cuda_dev is its number in CUDA's order. The result is 0 or an errno.
+ */
 int libsmctrl_get_tpc_info(uint32_t *nr_tpcs, int dev);
 int libsmctrl_get_tpc_info_cuda(uint32_t *nr_tpcs, int cuda_dev);
 
 /* ------------------------------------------------------------------ helpers */
 
 /*
- * The mask that allows TPCs @low to @high_exclusive - 1 and forbids all others. Returns 0, or
- * EINVAL if the range is empty or does not fit; then *mask is unchanged.
+ * Sets *mask to the mask that allows TPCs @low to @high_exclusive - 1 and forbids all others.
+ * Returns 0, or EINVAL if the range is empty or does not fit into the mask; *mask is then
+ * unchanged.
  */
 int libsmctrl_make_mask(uint64_t *mask, uint32_t low, uint32_t high_exclusive);
 #ifdef __SIZEOF_INT128__
@@ -84,15 +96,17 @@ int libsmctrl_make_mask_ext(uint128_t *mask, uint32_t low, uint32_t high_exclusi
 #endif
 
 /*
- * Makes one launch on @stream that records where it ran. Returns 0 if that is exactly TPCs @low
- * to @high_exclusive - 1, else -1. With @echo it also prints the TPCs on stdout.
+ * Makes one launch on @stream that records the TPCs on which it ran. Returns 0 if these are
+ * exactly TPCs @low to @high_exclusive - 1, and -1 if not. If @echo is true, the function also
+ * prints the TPCs on stdout.
  */
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo);
 
 /*
- * No other function requires these calls. The first two prepare the process's GPUs now instead
- * of at the first mask, and return 0 or an errno. libsmctrl_is_init() returns 1 after that,
- * else 0. libsmctrl_get_version() returns the version of gpupart.
+ * A program need not call these functions before others. The first two functions prepare the
+ * process's GPUs, which otherwise happens when the first mask is set. They return 0 or an errno.
+ * libsmctrl_is_init() returns 1 if the GPUs are prepared, and 0 if not. libsmctrl_get_version()
+ * returns the version of gpupart.
  */
 int libsmctrl_init(void);
 int libsmctrl_init_from_cuda(void);

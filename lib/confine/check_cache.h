@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stores what the self-check of mask bits proved, for later programs of this user: in the
- * directory gpupart/checked of XDG_CACHE_HOME or of HOME/.cache.
+ * Stores the results of the self-check of mask bits, so that later programs of this user can use
+ * them. The directory is gpupart/checked in XDG_CACHE_HOME, or in HOME/.cache.
  */
 #ifndef GPUPART_LIB_CONFINE_CHECK_CACHE_H
 #define GPUPART_LIB_CONFINE_CHECK_CACHE_H
@@ -10,13 +10,13 @@
 #include "lib/core/ctx.h"
 
 /*
- * Reads file @name of the directory below @in or, if that is NULL, of the user's own. Returns
- * the number of bytes, or -1 if there is no such file that only this user and root can have
- * written.
+ * Reads file @name of the cache directory below @in. If @in is NULL, it reads from the user's
+ * own cache directory. Returns the number of bytes, or -1 if there is no such file. A file that
+ * a user other than this user and root could have written is treated as missing.
  */
 ssize_t cache_read(const char *in, const char *name, void *data, size_t size);
 
-/* Whether @key, 16 letters, is stored. */
+/* Returns true if @key, a string of 16 letters, is stored in the cache. */
 bool cache_has(const char *key);
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The builds of an executable graph: the program's own, and variants that the library
- * instantiates from a clone of its graph, each for another set. Only one thread at a time may
- * use them, as the driver requires for executable graphs. The design is explained in
- * Documentation/internals/decisions/graph-variants.md.
+ * The builds of an executable graph. One build is the program's own executable graph. The others
+ * are variants, which the library instantiates from a clone of the graph, each for another set.
+ * Only one thread at a time may use the builds of a graph, as the driver requires for executable
+ * graphs. The design is explained in Documentation/internals/decisions/graph-variants.md.
  */
 #ifndef GPUPART_LIB_CONFINE_GRAPH_BUILDS_H
 #define GPUPART_LIB_CONFINE_GRAPH_BUILDS_H
@@ -17,25 +17,27 @@
 struct graph_build {
 	void *exec;		/* the driver's handle; NULL: this entry is free */
 	struct graph_nodes *nodes;
-	unsigned int counted;	/* its kernels that count for the graph's record */
-	unsigned int version;	/* of the clone that it was last updated to */
+	unsigned int counted;	/* number of its kernels that are counted for the graph's record */
+	unsigned int version;	/* version of the clone to which it was last updated */
 	bool built;		/* launched or uploaded at least once */
 	bool settled;		/* all its nodes were built for @print */
-	bool partial;		/* except some that the driver refuses to change */
-	uint64_t print;		/* fingerprint of the sets that its nodes were built for */
+	/* Some nodes were not built again because the driver refuses to change them. */
+	bool partial;
+	uint64_t print;		/* fingerprint of the sets for which its nodes were built */
 	uint64_t used;		/* the lowest number is the least recently used */
 };
 
 struct graph_builds {
 	struct graph_build build[GRAPH_MAX_BUILDS];	/* the first is the program's own */
-	void *clone;		/* of the graph, with all changes; NULL: it cannot be built again */
+	/* Clone of the graph with all changes; NULL: the graph cannot be built again. */
+	void *clone;
 	unsigned int version;	/* incremented at each change of the clone */
 	unsigned int most;	/* number of builds that are allowed */
-	uint64_t flags;		/* of the program's instantiation */
+	uint64_t flags;		/* flags of the program's instantiation */
 	uint64_t nr_used;
 	/*
-	 * The last launch, written by the caller: launches of different builds must not
-	 * overlap.
+	 * The last launch. The caller writes these members. They are needed because launches of
+	 * different builds must not overlap.
 	 */
 	struct graph_build *last;	/* NULL: there was none, or it was destroyed */
 	bool recorded;			/* @event shows its end */
@@ -53,19 +55,19 @@ struct graph_want {
 	bool fresh;		/* the build was made for it, and its nodes are built */
 };
 
-/* Whether @b is built for @print. */
+/* Returns true if the nodes of @b are built for the sets with fingerprint @print. */
 static inline bool graph_build_is_for(const struct graph_build *b, uint64_t print)
 {
 	return b->built && b->settled && b->print == print;
 }
 
-/* Whether the last launch went into @stream, and that stream still exists. */
+/* Returns true if the last launch was into @stream and that stream still exists. */
 bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *stream);
 
 /*
- * Chooses the build for a launch into a stream that is not captured, and orders it after the
- * last launch of any build. The build is already built for the sets, was never built, is a new
- * variant, or must be built again.
+ * Chooses the build for a launch into a stream that is not being captured, and orders this
+ * launch after the last launch of any build. The chosen build is already built for the sets, or
+ * was never built, or is a new variant, or must be built again.
  */
 struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_builds *builds,
 				      struct graph_want *want);
@@ -73,7 +75,7 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 /* Removes all variants. Does not call the driver. */
 void graph_builds_drop(struct graph_builds *builds);
 
-/* The context @ctx is destroyed, and its variants with it. */
+/* Called when the context @ctx is destroyed. Its variants are destroyed with it. */
 void graph_builds_lost(struct graph_builds *builds, const void *ctx);
 
 /* Frees @builds; its driver objects are destroyed later. */
@@ -81,8 +83,9 @@ void graph_builds_free(struct graph_builds *builds);
 
 enum graph_garbage { GARBAGE_GRAPH, GARBAGE_EXEC, GARBAGE_EVENT };
 /*
- * For use inside a driver call: @object (may be NULL) is destroyed at the next graph_collect(),
- * if there is one.
+ * Schedules @object, which may be NULL, for destruction at the next call of graph_collect().
+ * Code that runs inside a driver call uses this function. If graph_collect() is not called
+ * again, the object is not destroyed.
  */
 void graph_throw_away(enum graph_garbage what, void *object);
 void graph_collect(const struct cuda_api *cuda);

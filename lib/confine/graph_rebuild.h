@@ -8,14 +8,15 @@
 
 #include "lib/driver/cuda.h"
 
-/* Whether the driver has all functions that this needs. */
+/* Returns true if the driver has all functions that graph_rebuild() needs. */
 bool graph_can_rebuild(const struct cuda_api *cuda);
 
 /*
- * Returns true if all nodes of @exec, except *some, will be built at the next launch. @clone is
- * a clone of its graph and stays unchanged. If the driver refuses the change, the executable is
- * unchanged, and a smaller change is tried, which cannot exceed any limit. Changing back cannot
- * be refused.
+ * Makes the driver build the nodes of @exec again at the next launch. @clone is a clone of its
+ * graph and stays unchanged. Returns true if all nodes will be built, or all except *some. To
+ * cause this, the function changes parameters and changes them back. If the driver refuses the
+ * change, the executable graph is unchanged, and the function tries a smaller change, which
+ * cannot exceed any limit of the driver. The driver cannot refuse to change the parameters back.
  */
 bool graph_rebuild(const struct cuda_api *cuda, void *exec, void *clone, bool *some);
 

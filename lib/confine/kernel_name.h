@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 /*
- * The qualified name in @mangled without arguments, for example "at::native::copy_kernel", for
- * templates and ordinary functions. False if it is not such a name, or has a form that is not
- * understood.
+ * Reads the qualified name in @mangled without arguments, for example "at::native::copy_kernel".
+ * It works for templates and ordinary functions. Returns false if @mangled is not a mangled name
+ * or has an unknown form.
  */
 bool kernel_name_read(const char *mangled, char *name, size_t len);
 

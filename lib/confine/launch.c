@@ -56,9 +56,9 @@ _Static_assert(STATE_CONFINED + GPUPART_OUTSIDE_DRIVER == STATE_WIDENED_DRIVER &
 	       "reasons and counters have the same order");
 
 /*
- * Handles a launch that was not confined to its set, counted in @counter, and finds out whether
- * it also left the limit. @limit NULL: the limit is unknown or there is none. @gpu NULL: the
- * launch is on no attached GPU.
+ * Handles a launch that was not confined to its set and finds out whether it also left the
+ * limit. The launch is counted in @counter. If @limit is NULL, the limit is unknown or there is
+ * none. If @gpu is NULL, the launch is not on an attached GPU.
  */
 static __attribute__((noinline)) void not_kept(enum state_counter counter,
 					       const struct gpupart_gpu *gpu,
@@ -79,8 +79,8 @@ static __attribute__((noinline)) void not_kept(enum state_counter counter,
 }
 
 /*
- * Adds the lender's TPCs to @limit if the lender is idle; for a launch that only the limit
- * applies to.
+ * Adds the lender's TPCs to @limit if the lender is idle. It is for launches to which only the
+ * limit applies.
  */
 static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struct tmd_allow *limit)
 {
@@ -141,7 +141,10 @@ void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, b
 		apply_wide(gpu, params, rare);
 }
 
-/* Records what the callback sees of a probe launch. A bad address is recorded, not a fault. */
+/*
+ * Records the parameters and the TMD of a probe launch. If the address of the TMD is bad, this
+ * is recorded and does not cause a fault.
+ */
 static void own_note(struct scope_own *own, uint32_t size, void *tmd)
 {
 	own->params_size = size;
@@ -303,8 +306,8 @@ void launch_params_accept(uint32_t size)
 }
 
 /*
- * Streams are destroyed: the one at @object, those of @ctx, or that of @thread; 0 or NULL:
- * none.
+ * Called when streams are destroyed: the stream at @object, the streams of @ctx, or the default
+ * stream of @thread. An argument that is 0 or NULL matches no stream.
  */
 static void streams_go(uint64_t object, const void *ctx, const void *thread)
 {
@@ -415,8 +418,8 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 	if (err)
 		return err;
 	/*
-	 * self_check.c finds out whether these events are reported: without them streams have
-	 * no sets.
+	 * self_check.c checks whether the driver reports these events. Without them, streams
+	 * have no sets.
 	 */
 	driver_watch_resource(DRIVER_STREAM_DESTROYED);
 	driver_watch_resource(DRIVER_CTX_DESTROYED);

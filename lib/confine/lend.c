@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bounds outstanding launches and decides which may use lent TPCs: see lend.h. It runs outside
- * the launch callback and has one lock, which no thread holds while it waits.
+ * Bounds outstanding launches and decides which of them may use lent TPCs: see lend.h. This code
+ * runs outside the launch callback. It has one lock, and no thread holds this lock while it
+ * waits.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -59,7 +60,10 @@ static struct lend_from *earlier;	/* earlier lenders that a callback may be read
 static unsigned int nr_calls;		/* launching calls in progress, in all threads */
 static _Thread_local struct scope_lend call;
 
-/* No launch works there, and what is outstanding is the parent's. */
+/*
+ * Resets the state in the child of a fork. The child cannot launch kernels in the parent's
+ * contexts, and the outstanding launches belong to the parent.
+ */
 static void after_fork(void)
 {
 	atomic_store(&lend_used, false);
@@ -167,9 +171,9 @@ static struct lend_kernel *find_kernel(uint64_t key)
 }
 
 /*
- * The time of a launch that did not wait for its predecessor is measured from its submission
- * and is too long by the uncertainty of the clocks. It is used only while there is no better
- * one.
+ * Learns the time of a kernel from a launch that has ended. If the launch did not wait for its
+ * predecessor, its time is measured from its submission, and this time can be too long by the
+ * uncertainty of the clocks. Such a time is used only while there is no exact one.
  */
 static void learn(const struct outstanding *o, uint64_t ns)
 {
@@ -193,7 +197,7 @@ static void learn(const struct outstanding *o, uint64_t ns)
 
 /* ------------------------------------------------------------------- the bound */
 
-/* No launch waits any more for those that are outstanding. */
+/* Removes all outstanding launches from the totals, so that no launch waits for them any more. */
 static void discount_all(void)
 {
 	for (unsigned int n = 0; n < nr_outstanding; n++) {

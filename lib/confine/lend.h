@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds the total time of a program's outstanding launches, and lets some of them use the TPCs
- * of another program that has nothing outstanding. See Documentation/user/lending.md.
+ * Bounds the total time of a program's outstanding launches. It also lets some launches use the
+ * TPCs of another program while that program has no outstanding launches. See
+ * Documentation/user/lending.md.
  *
- * Whether a kernel may use lent TPCs, and whether there is room for it, is decided at the begin
- * of the call that launches it, where the thread may wait. The launch callback then checks
- * whether the lender is idle at that moment.
+ * When a call that launches a kernel begins, lend_begins() decides whether the kernel may use
+ * lent TPCs, and whether the bound leaves room for the launch. The thread may wait there. The
+ * launch callback then checks whether the lender is idle at that moment.
  */
 #ifndef GPUPART_LIB_CONFINE_LEND_H
 #define GPUPART_LIB_CONFINE_LEND_H
@@ -13,40 +14,47 @@
 #include "lib/confine/report.h"
 #include "lib/confine/scope.h"
 
-/* A thread waits for room for twice the bound, and for at least this time. */
+/* A thread waits for room at most twice the bound, or this time if it is longer. */
 #define LEND_LEAST_WAIT	1000000ull	/* in ns */
 
 #define LEND_COLD	2	/* first runs of a kernel, which are not timed: caches are cold */
 #define LEND_RUNS	5	/* runs, including these, after which its longest time is known */
 
-/* The run of this process bounds its launches. */
+/* True if the run of this process bounds the launches of this process. */
 extern atomic_bool lend_used;
 
-/* What the callback needs of a lender; it never changes and is never freed. */
+/* The part of a lender that the callback reads. It never changes and is never freed. */
 struct lend_from {
 	const struct lend_block *block;
 	struct tmd_allow tpcs;
-	struct memfd_head *head;	/* of the memory that @block is in */
-	struct lend_from *next;		/* that is no lender any more */
+	struct memfd_head *head;	/* head of the memory that contains @block */
+	struct lend_from *next;		/* an earlier lender */
 };
 
-/* NULL: none. */
+/* The current lender; NULL: there is none. */
 extern struct lend_from *_Atomic lend_from __attribute__((visibility("hidden")));
 
-/* Called before launches are observed; returns true if they must be. */
+/*
+ * Called before launches are observed. Returns true if lending requires that launches are
+ * observed.
+ */
 bool lend_start(void);
 
-/* Function addresses may be reused from now on. Takes no lock. */
+/* Called when function addresses may be reused from now on. Takes no lock. */
 void lend_forget(void);
 
 /*
- * Called around a driver call that launches @function in @ctx. @plain: it may use lent TPCs.
- * The first function waits for room, without holding a lock.
+ * Called before and after a driver call that launches @function in @ctx. @plain is true if the
+ * launch may use lent TPCs. The first function waits until there is room for the launch; it
+ * holds no lock while it waits.
  */
 void lend_begins(const void *function, const void *ctx, const unsigned int grid[3], bool plain);
 void lend_ends(int result);
 
-/* Reads only what the watcher wrote; if the watcher stops, the lender counts as busy soon. */
+/*
+ * Returns true if the lender is idle. Reads only memory that the watcher writes. If the watcher
+ * stops, the lease expires soon, and the function returns false.
+ */
 static inline bool lend_is_idle(const struct lend_from *from)
 {
 	return from && atomic_load_explicit(&from->block->busy, memory_order_acquire) ==
@@ -54,7 +62,7 @@ static inline bool lend_is_idle(const struct lend_from *from)
 	       records_counter() < atomic_load_explicit(&report_lend->lease, memory_order_relaxed);
 }
 
-/* Called after the launch got its record, or none. */
+/* Called after the launch was given a record, or after the library found that it has none. */
 static inline void lend_recorded(struct scope_lend *lend, const struct gpupart_gpu *gpu)
 {
 	lend->records = atomic_load_explicit(&gpu->records, memory_order_acquire);

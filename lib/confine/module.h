@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules whose kernels can launch others from the GPU (dynamic parallelism, graphs launched
- * from the device): the callback does not see such launches. Modules that were loaded before
- * the driver reported module loads are unknown, and their launches are not counted.
+ * Recognises modules whose kernels can launch other kernels from the GPU (dynamic parallelism,
+ * graphs launched from the device). The launch callback is not called for such launches. Modules
+ * that were loaded before the driver reported module loads are unknown, and their launches are
+ * not counted.
  */
 #ifndef GPUPART_LIB_CONFINE_MODULE_H
 #define GPUPART_LIB_CONFINE_MODULE_H
@@ -17,42 +18,46 @@
  * Documentation/internals/hardware.md).
  */
 enum module_kind {
-	MODULE_DRIVER = 1,	/* the driver's own, loaded with each context; all contain the
-				 * names */
+	/*
+	 * Modules of the driver, loaded with each context; all contain the names that the check
+	 * searches for.
+	 */
+	MODULE_DRIVER = 1,
 	MODULE_PROGRAM = 2,
 };
 
 /*
- * The most modules that are distinguished. Once there are more, every module may be one of
- * them, so launches may be counted too often but never too rarely.
+ * The number of modules that the table can hold. If there are more such modules, module_find()
+ * returns true for every module. Launches may then be counted too often, but never too rarely.
  */
 #define MODULE_TABLE_SIZE 256
 
 #define MODULE_KERNEL_LEN 160
 
 /*
- * Called when the driver has loaded @module from the @size bytes at @image. Returns whether its
- * kernels can launch others; @kernel is then the name of one of its kernels, cut to fit, or ""
- * if none was found. Takes a lock and may take long.
+ * Called when the driver has loaded @module from the @size bytes at @image. Returns true if its
+ * kernels can launch other kernels. @kernel is then the name of one of its kernels, shortened to
+ * fit, or "" if no name was found. The function takes a lock and may run for a long time.
  */
 bool module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind,
 		   char kernel[MODULE_KERNEL_LEN]);
-/* The module is about to be unloaded, and its address may be reused. */
+/* Called when the module is about to be unloaded. Its address may be reused afterwards. */
 void module_unloaded(const void *module);
 
 /*
- * The current number of such modules; those that did not fit into the table are never
- * subtracted.
+ * The current number of modules whose kernels can launch other kernels. Modules that did not fit
+ * into the table are never subtracted.
  */
 extern atomic_uint module_nr_launching __attribute__((visibility("hidden")));
 
-/* Whether kernels of @module can launch others; searches the table. */
+/* Returns true if kernels of @module can launch other kernels. Searches the table. */
 bool module_find(const void *module);
 
 /*
- * Whether there is any such module: one load, for the launch callback. The load can be relaxed:
- * a program that launches a function that another thread loaded already has that order from the
- * way it got the function.
+ * Returns true if there is any module whose kernels can launch other kernels. It is for the
+ * launch callback and makes only one load. The load can be relaxed: if another thread loaded the
+ * function that this thread launches, the program itself has already ordered the loading before
+ * the launch.
  */
 static inline bool module_any(void)
 {

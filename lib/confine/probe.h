@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probe launches on a GPU, which record where and when each block ran, and what the callback
- * saw of them.
+ * Probe launches on a GPU. Each block records the SM on which it ran and the time; the launch
+ * callback records the launch's parameters and TMD.
  */
 #ifndef GPUPART_LIB_CONFINE_PROBE_H
 #define GPUPART_LIB_CONFINE_PROBE_H
@@ -21,20 +21,25 @@ enum probe_kernel { PROBE_EMPTY, PROBE_CENSUS, PROBE_WORK, PROBE_CLUSTER, PROBE_
 
 struct probe {
 	struct probe *next;
-	pid_t pid;			/* in a child of this process, the lock may be locked for
-					 * ever */
+	/*
+	 * The process that created the probe; in a child of a fork the lock may be locked for
+	 * ever.
+	 */
+	pid_t pid;
 	pthread_mutex_t lock;		/* held from probe_enter() to probe_leave() */
 	const struct cuda_api *cuda;
 	const struct gpupart_gpu *gpu;
 	void *ctx;
 	int device;
-	atomic_bool retained;		/* it retains @ctx, the primary context of @device */
+	/* The probe has retained @ctx, the primary context of @device. */
+	atomic_bool retained;
 	void *module, *cluster_module;
 	void *function[PROBE_NR_KERNELS];	/* PROBE_CLUSTER is NULL if the GPU has no
 						 * clusters */
 	cuda_ptr records;
 	unsigned int max_blocks;
-	unsigned int shared; /* dynamic shared memory with which one block fits on an SM */
+	/* Bytes of dynamic shared memory with which exactly one block fits on an SM. */
+	unsigned int shared;
 	struct probe_record *host;	/* records of the last launch that was read back */
 };
 
@@ -42,41 +47,42 @@ struct probe_launch {
 	enum probe_kernel kernel;
 	void *stream;
 	unsigned int blocks, threads, shared;
-	unsigned int cluster;		/* blocks of a cluster in x, 0: none */
+	unsigned int cluster;		/* number of blocks of a cluster in x; 0: no clusters */
 	bool cooperative;
 	const struct tmd_shape *shape;	/* replaces blocks, threads, cluster and so on */
 	uint32_t argument;		/* spin_ns or iterations */
-	cuda_ptr records;		/* 0: the probe's own */
+	cuda_ptr records;		/* 0: use the probe's own records */
 };
 
 #define PROBE_SPIN_NS 4000
 
 /*
- * Returns a probe in the calling thread's current context if that is on CUDA device @device,
- * else in the device's primary context, which is retained once. The probe is shared and kept as
- * long as its context.
+ * Returns a probe. If the calling thread's current context is on CUDA device @device, the probe
+ * is in this context. Otherwise it is in the device's primary context, which the function
+ * retains one time. All callers share the probe, and it exists as long as its context.
  */
 GPUPART_PRIVATE
 int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
 	      int device, struct probe **probe);
 
 /*
- * Locks the probe for this thread, which may nest the call, makes its context current, and
- * keeps our calls out of any stream capture.
+ * Locks the probe for this thread, makes its context current, and keeps the library's driver
+ * calls out of any stream capture. A thread may nest calls of this function.
  */
 GPUPART_PRIVATE
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode);
 GPUPART_PRIVATE
 void probe_leave(struct probe *probe, int capture_mode);
 
-/* Starts a launch. @own (may be NULL) tells the callback what to do with it. */
+/* Starts a probe launch. @own determines how the callback handles it; @own may be NULL. */
 GPUPART_PRIVATE
 int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *launch,
 		struct scope_own *own);
 
 /*
- * The number of clusters of @size blocks, one SM per block, that the GPU holds at once
- * according to the driver. 0: such a launch would never finish, or the driver cannot be asked.
+ * Returns the number of clusters of @size blocks that the GPU can hold at the same time, with
+ * one SM for each block. The number comes from the driver. Returns 0 if a launch with such
+ * clusters would never finish, or if the driver cannot answer.
  */
 GPUPART_PRIVATE
 unsigned int probe_clusters_held(struct probe *probe, unsigned int size);
@@ -86,13 +92,17 @@ GPUPART_PRIVATE
 int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned int blocks);
 
 /*
- * Makes a launch that gives a block to every SM it may use. Counts the blocks on each SM in
- * @sm_blocks (TOPO_MAX_SMS entries, cleared first). An SM holds one block at a time.
+ * Makes a launch that runs a block on every SM that the launch may use. Counts the blocks on
+ * each SM in @sm_blocks, an array of TOPO_MAX_SMS entries that the function first sets to 0.
+ * Each SM runs one block at a time.
  */
 int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
 		 unsigned int *sm_blocks);
 
-/* The same as another kind of launch: @launch sets blocks, cluster and cooperative. */
+/*
+ * Does the same with another kind of launch: @launch gives the number of blocks, the cluster
+ * size and whether the launch is cooperative.
+ */
 GPUPART_PRIVATE
 int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,
 		    struct scope_own *own, unsigned int *sm_blocks);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Turns completion records on for attached GPUs, and passes events of contexts and streams to
- * lib/records. A failure here only costs the records.
+ * lib/records. If something fails here, the process has no records, but its launches are still
+ * confined.
  */
 #ifndef GPUPART_LIB_CONFINE_RECORDING_H
 #define GPUPART_LIB_CONFINE_RECORDING_H
@@ -9,33 +10,42 @@
 #include "lib/confine/probe.h"
 
 /*
- * Proves records by launches on @stream, unless that was done before; the probe must be
- * entered.
+ * Proves by launches on @stream that the GPU writes records, unless this was already proven. The
+ * caller must have called probe_enter().
  */
 void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream);
 
 /*
- * Without launches: uses the result of an earlier recording_prove() on this GPU and driver,
- * from the user's cache or from @key (as in check_gpu_known(); may be NULL).
+ * Uses the result of an earlier recording_prove() on this GPU and driver and makes no launches.
+ * The result is in the user's cache or in @key, which may be NULL; see check_gpu_known().
  */
 void recording_known(struct gpupart_gpu *gpu, const char *key);
 
 /* Stops recording, for the reason @why. */
 void recording_stop(const char *why);
 
-/* A context was created or retained: @ctx, which need not be current. Calls the driver. */
+/*
+ * Called when @ctx was created or retained. @ctx need not be current. The function calls the
+ * driver.
+ */
 void recording_context(const struct cuda_api *cuda, void *ctx);
 
-/* The stream at @object, or @ctx with its streams, is being destroyed. 0 and NULL: none. */
+/*
+ * Called when the stream at @object, or @ctx with its streams, is being destroyed. An argument
+ * that is 0 or NULL matches nothing.
+ */
 void recording_destroyed(uint64_t object, const void *ctx);
 
-/* Finds the names of functions that were launched. Not for use in the launch callback. */
+/*
+ * Finds the names of functions that were launched. The launch callback must not call this
+ * function.
+ */
 void recording_names(const struct cuda_api *cuda);
-/* The same, after adding all launches that have ended to the totals. */
+/* Adds all launches that have ended to the totals, and then finds the names of functions. */
 void recording_settle(const struct cuda_api *cuda);
 void recording_module_gone(void);
 
-/* A driver function in @ctx has failed. */
+/* Called when a driver function in @ctx has failed with @result. */
 void recording_failed(int result, const void *ctx);
 
 #endif

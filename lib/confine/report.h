@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of this process to its run: whether it was confined, and which launches ran
- * outside its limit. It is in memory of the run, which outlives this process.
+ * The report of this process to its run. It says whether the process was confined, and which
+ * launches ran outside the limit. The report is in memory of the run, so it remains when this
+ * process ends.
  */
 #ifndef GPUPART_LIB_CONFINE_REPORT_H
 #define GPUPART_LIB_CONFINE_REPORT_H
@@ -20,28 +21,36 @@
  * processes can read it at each launch.
  */
 struct lend_lender {
-	char report[MEMFD_ID_LEN];	/* of its run; "": none */
+	char report[MEMFD_ID_LEN];	/* id of the report of the lender's run; "": no lender */
 	char pci[20];
-	struct gpupart_tpcset tpcs;	/* that may be borrowed */
+	struct gpupart_tpcset tpcs;	/* TPCs that may be borrowed */
 };
 
 struct lend_block {
-	/* Of a borrower, set by its run before the program starts. */
-	uint64_t depth_ns;	/* bound of outstanding launches with known times; 0: none */
-	uint64_t limit_ns;	/* bound of those with lent TPCs, and of each of these; 0: none */
+	/* In the report of a borrower. Its run sets these two members before the program starts. */
+	/* Bound of the total time of outstanding launches with known times; 0: no bound. */
+	uint64_t depth_ns;
+	/*
+	 * Bound of the total time of launches with lent TPCs, and of each such launch; 0: none
+	 * is allowed.
+	 */
+	uint64_t limit_ns;
 	/* Written by the run's watcher. */
 	_Atomic uint64_t lease;	/* the CPU counter until which @idle is valid */
-	_Atomic uint64_t idle;	/* @busy of the lender when it had nothing outstanding */
-	_Atomic uint64_t number;	/* incremented before and after a change of: */
+	/* Value of the lender's @busy when the lender had no outstanding launches. */
+	_Atomic uint64_t idle;
+	_Atomic uint64_t number;	/* incremented before and after each change of @lender */
 	struct lend_lender lender;
 	/* Counts by the borrower's processes: launches, kernels, waits that timed out. */
 	_Atomic uint64_t lent, revoked, expired;
 	/*
-	 * Of a lender: @lends is set by a borrower's watcher; then its processes write @busy.
+	 * In the report of a lender. A borrower's watcher sets @lends. After that, the lender's
+	 * processes write @busy.
 	 */
 	_Alignas(64) _Atomic uint64_t lends;
 	_Atomic uint64_t busy;	/* the CPU counter at the last launch */
-	_Atomic uint64_t attached;	/* GPUs that its processes attached, each once or more */
+	/* Number of GPU attaches of its processes; a GPU may be counted several times. */
+	_Atomic uint64_t attached;
 };
 
 /* The memory in which the processes of a run leave their reports. */
@@ -56,10 +65,10 @@ struct report_block {
 /* gpupart_report_start() was called in this process. */
 extern atomic_bool report_joined;
 
-/* That of the run that this process belongs to; NULL: none. */
+/* The lending block of the run that this process belongs to; NULL: none. */
 extern struct lend_block *report_lend __attribute__((visibility("hidden")));
 
-/* Called after a launch of a lending run is visible to readers of its records. */
+/* Called after a launch of a run that lends TPCs became visible to readers of its records. */
 static inline void report_busy(uint64_t counter)
 {
 	if (report_lend)
@@ -67,30 +76,40 @@ static inline void report_busy(uint64_t counter)
 }
 
 /*
- * The attach of a GPU has ended: with @err, for which @gp has the error sentence, or with
- * success on @info's GPU.
+ * Called when the attach of a GPU has ended. If @err is not 0, the attach failed and @gp has the
+ * error sentence. If @err is 0, the GPU of @info is attached.
  */
 void report_attached(struct gpupart *gp, int err, const struct gpupart_gpu_info *info);
 
-/* gpupart_strict_start() was asked to refuse all calls. */
+/*
+ * Called after gpupart_strict_start() with @refuse. @worked is true if the driver calls now
+ * fail.
+ */
 void report_refused(bool worked);
 
 /*
- * For the launch callback: a launch of @function, of @module, ran outside the limit. @kernel
- * holds the reason, by which it is counted; the name is found later.
+ * Called in the launch callback when a launch of @function, a function of @module, ran outside
+ * the limit. @kernel contains the reason, under which the launch is counted. The name is found
+ * later.
  */
 void report_outside(const void *function, const void *module,
 		    const struct gpupart_report_kernel *kernel);
 
-/* A module with the kernel @name was refused, because its kernels can launch others. */
+/*
+ * Called when a module that contains the kernel @name was refused, because its kernels can
+ * launch other kernels.
+ */
 void report_module_refused(const char *name);
 
 /* Some kernels have no name yet: report_names() has work to do. */
 extern atomic_bool report_unnamed __attribute__((visibility("hidden")));
 
-/* Finds the missing names of kernels. Calls the driver, so not for the launch callback. */
+/*
+ * Finds the missing names of kernels. The launch callback must not call this function, because
+ * it calls the driver.
+ */
 void report_names(const struct cuda_api *cuda);
-/* Functions of @module are no longer valid. */
+/* Called when the functions of @module are no longer valid. */
 void report_module_gone(const void *module);
 
 #endif

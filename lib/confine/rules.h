@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets of functions by their names. At the begin of a function's first launch, outside the
- * launch callback, its name is looked up and matched; the callback then finds the set like that
- * of any function.
+ * Gives functions sets by their names. At the begin of a function's first launch, outside the
+ * launch callback, this code reads the name of the function and compares it with the rules. The
+ * launch callback then finds the function's set as it finds any function's set.
  */
 #ifndef GPUPART_LIB_CONFINE_RULES_H
 #define GPUPART_LIB_CONFINE_RULES_H
@@ -18,7 +18,10 @@
 /* Some GPU has rules: launches call rules_known(). */
 extern atomic_bool rules_used;
 
-/* The keys of functions that were matched, in a context, since the rules last changed. */
+/*
+ * The keys of functions that were matched since the last change of the rules. A key stands for a
+ * function in a context.
+ */
 extern _Atomic uint64_t *_Atomic rules_seen;
 extern atomic_uint rules_generation;
 
@@ -32,7 +35,7 @@ static inline uint64_t rules_key(const void *function, const void *ctx)
 	return (key ^ key >> 32) | 1;
 }
 
-/* Whether the function of @key was matched. Takes no lock. */
+/* Returns true if the function with this key was matched. Takes no lock. */
 static inline bool rules_known(uint64_t key)
 {
 	const _Atomic uint64_t *seen = atomic_load_explicit(&rules_seen, memory_order_acquire);
@@ -55,15 +58,15 @@ static inline bool rules_known(uint64_t key)
  */
 void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_t key);
 
-/* The same for every kernel node of @graph for which rules_known() returns false. */
+/* Does the same for every kernel node of @graph for which rules_known() returns false. */
 void rules_match_graph(const struct cuda_api *cuda, void *graph);
 
 /* Function addresses may be reused from now on. Takes no lock. */
 void rules_forget(void);
 
 /*
- * Adds a rule, or changes or removes (@set NULL) the one with @pattern; @pattern NULL: all
- * rules. Like gpupart_rule_set(), without the checks in attach.c.
+ * Adds a rule, changes the rule with @pattern, or removes it if @set is NULL. If @pattern is
+ * NULL, it removes all rules. It works like gpupart_rule_set(), without the checks in attach.c.
  */
 int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	      const struct gpupart_tpcset *set);

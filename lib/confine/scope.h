@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the set that applies to a launch: limit AND (next launch, else function, else stream,
- * else thread, else process, else all TPCs). Setters may take locks; the functions that the
+ * Finds the set that applies to a launch. It is the intersection of the limit and the set of the
+ * first of these scopes that has a set: next launch, function, stream, thread, process. If no
+ * scope has a set, it is the limit. Functions that set a set may take locks. Functions that the
  * launch callback calls take no lock, do not allocate and cannot fail.
  */
 #ifndef GPUPART_LIB_CONFINE_SCOPE_H
@@ -16,11 +17,12 @@
 #include "lib/tmd/part.h"
 
 /*
- * Identifies a created stream by its handle, and a default stream by its context and, if it is
- * per-thread, by the thread.
+ * Identifies a stream. A stream that the program created is identified by its handle. The legacy
+ * default stream is identified by its context, and a per-thread default stream by its context
+ * and its thread.
  */
 struct scope_id {
-	void *handle;		/* of a stream or a function */
+	void *handle;		/* handle of a stream or a function */
 	void *ctx;
 	const void *thread;
 };
@@ -45,11 +47,16 @@ struct scope_entry {
 				 * values above */
 	struct ring ring;
 	struct scope_id id;
-	uint64_t object;	/* removed with this object of the driver; 0: none */
-	const void *ctx;	/* and with this context; of a function this or: */
+	/* The entry is removed when this object of the driver is destroyed; 0: no object. */
+	uint64_t object;
+	/*
+	 * The entry is removed when this context is destroyed; for a function it may be
+	 * SCOPE_BY_RULE.
+	 */
+	const void *ctx;
 };
 
-#define SCOPE_BY_RULE ((const void *)1)	/* a rule set its set */
+#define SCOPE_BY_RULE ((const void *)1)	/* a rule gave the function its set */
 
 /* A hash table with open addressing. Readers take no lock. */
 struct scope_table {
@@ -63,42 +70,44 @@ struct rules;
 struct gpupart_gpu {
 	struct driver_gpu driver;
 	atomic_bool trusted;		/* the map was checked on this GPU */
-	struct state_gpu *shared;	/* the limit, and whether launches must be checked */
+	struct state_gpu *shared;	/* the limit, and the flag that launches must be checked */
 	struct ring process;
-	atomic_bool sms_told;		/* report the SMs of these two sets to the program */
-	bool has_environment;		/* the environment was read; it gave the outer limit */
-	struct scope_table streams, functions;	/* that have sets */
-	struct tmd_parts parts;		/* of green contexts */
-	struct rules *rules;		/* by kernel name: rules.c; NULL: none yet */
+	/* Report the SMs of the limit AND @process to the program. */
+	atomic_bool sms_told;
+	bool has_environment;		/* the outer limit was read from the environment */
+	struct scope_table streams, functions;	/* the streams and functions that have sets */
+	struct tmd_parts parts;		/* the TPCs of green contexts */
+	struct rules *rules;		/* rules by kernel name, see rules.c; NULL: no rules yet */
 	atomic_uint function_sets;	/* incremented when a function's set changes */
 	bool learned;			/* check_gpu() succeeded */
 	/* How to distinguish streams: set by self_check.c. */
 	atomic_bool streams_known;
-	unsigned int stream_tmd_offset;	/* of the TMD's address in the driver's stream object */
+	/* Offset in bytes of the TMD's address in the driver's stream object. */
+	unsigned int stream_tmd_offset;
 	char streams_error[160];		/* the reason if streams cannot be distinguished */
 	struct gpupart_check check;
-	struct records *_Atomic records;	/* of its launches; NULL: none, for the reason in
-						 * @records_why */
-	struct records *_Atomic recorder;	/* the same, once a context has records; else
-						 * NULL */
+	/* Records of the GPU's launches; NULL: there are none, for the reason in @records_why. */
+	struct records *_Atomic records;
+	/* Equal to @records if a context has records, else NULL. */
+	struct records *_Atomic recorder;
 	char records_why[192];
 };
 
 _Static_assert(!offsetof(struct gpupart_gpu, driver), "scope_gpu_of(NULL) must be NULL");
 
-/* Converts an attached GPU of lib/driver; NULL stays NULL. */
+/* Converts an attached GPU of lib/driver to struct gpupart_gpu. NULL stays NULL. */
 static inline struct gpupart_gpu *scope_gpu_of(struct driver_gpu *found)
 {
 	return (struct gpupart_gpu *)found;
 }
 
-/* Attached GPU number @n, or NULL after the last. */
+/* Returns attached GPU number @n, or NULL if there is none. */
 static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 {
 	return scope_gpu_of(driver_gpu(n));
 }
 
-/* A probe launch, to learn from or to check with. */
+/* A probe launch, from which the library learns or with which it checks. */
 struct scope_own {
 	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_RECORD } mode;
 	const struct gpupart_gpu *gpu;
@@ -109,11 +118,12 @@ struct scope_own {
 	uint32_t params_size;			/* size seen by the callback; 0: it was not
 						 * called */
 	void *tmd;				/* address of its TMD */
-	unsigned char bytes[TMD_MAX_SIZE];	/* its first bytes, as the driver built it */
+	/* The TMD's first bytes, as the driver built them. */
+	unsigned char bytes[TMD_MAX_SIZE];
 	size_t nr_bytes;			/* number of these bytes that could be read */
 };
 
-/* A thread's own set on one GPU; all zero: none. */
+/* The set of a thread on one GPU. If all bytes are 0, the thread has no set. */
 struct scope_thread_set {
 	struct tmd_allow allow;
 	struct gpupart_tpcset set;
@@ -122,11 +132,12 @@ struct scope_thread_set {
 /* A graph that this thread is launching, uploading or instantiating: graph.c. */
 struct scope_graph {
 	const struct gpupart_gpu *gpu;	/* the GPU of @set */
-	bool has_set;			/* of the stream, or of this launch */
-	bool is_next;			/* a next-launch set: has priority over those of
-					 * functions */
+	bool has_set;			/* the stream or this launch has a set */
+	/* @set is a next-launch set, which takes precedence over the sets of functions */
+	bool is_next;
 	struct tmd_allow set;
-	struct graph_nodes *nodes;	/* what was put into its nodes before; NULL: unknown */
+	/* What the library put into its nodes before; NULL: unknown. */
+	struct graph_nodes *nodes;
 	unsigned int nr_built;		/* TMDs that were built in this call */
 	struct records_mark *mark;	/* NULL: its completion is unknown */
 };
@@ -134,24 +145,29 @@ struct scope_graph {
 /* A call that launches a kernel, in a program whose outstanding work is bounded: lend.c. */
 struct scope_lend {
 	const struct gpupart_gpu *gpu;	/* the launch may use lent TPCs there; NULL: it may not */
-	bool refused, got;		/* set by the callback: it must not use them, or does */
+	/* Set by the callback: the launch must not use lent TPCs; the launch uses them. */
+	bool refused, got;
 	struct lend_kernel *kernel;
-	uint64_t key, ns;		/* of the kernel; its longest time, 0: unknown */
-	const struct records *records;	/* set by the callback: where its record is */
-	const struct records_ring *ring;	/* set by the callback; NULL: no record */
+	/* Key of the kernel; longest time of the kernel in ns, 0: unknown. */
+	uint64_t key, ns;
+	/* Set by the callback: the records that contain the launch's record. */
+	const struct records *records;
+	/* Set by the callback: the ring of the launch's record; NULL: no record. */
+	const struct records_ring *ring;
 	uint64_t seq;
 };
 
 #define SCOPE_MAX_GPUS DRIVER_MAX_GPUS	/* number of bits in next_gpus */
 
-/* What the callback reads first; one for each thread. */
+/* The state of one thread, which the callback reads first. */
 struct scope_thread {
 	bool special;			/* one of the pointers is in use */
 	bool in_graph_call;		/* in a driver call that concerns graphs */
 	bool in_launch;			/* in a launch function of the driver */
 	uint64_t next_gpus;		/* bit n: there is a next-launch set for GPU number n */
-	struct tmd_allow *next;		/* SCOPE_MAX_GPUS entries by number; NULL: none yet */
-	struct scope_thread_set *sticky;	/* the same */
+	/* next-launch sets, SCOPE_MAX_GPUS entries by GPU number; NULL: no set yet */
+	struct tmd_allow *next;
+	struct scope_thread_set *sticky;	/* the thread's sets; as @next */
 	struct scope_graph *graph;
 	struct scope_own *own;
 	struct scope_lend *lend;
@@ -165,7 +181,10 @@ extern _Thread_local struct scope_thread scope_thread;
  */
 extern atomic_bool scope_launches_watched;
 
-/* What applies to one launch; NULL: none. The struct itself is kept in registers. */
+/*
+ * The limit and the set that apply to one launch; NULL: there is none. The compiler keeps this
+ * struct in registers.
+ */
 struct scope_now {
 	const struct tmd_allow *limit, *set;
 };
@@ -174,73 +193,91 @@ struct scope_copies {
 	struct tmd_allow limit, set;
 };
 
-/* From now on launches on @gpu must be checked. Takes the setters' lock the first time. */
+/*
+ * Makes the callback check launches on @gpu from now on. The first call takes the lock of the
+ * functions that set sets.
+ */
 void scope_used(struct gpupart_gpu *gpu, unsigned char how);
 
-/* @set NULL removes it. @set must be valid. */
+/* Sets the set in @ring. A NULL @set removes it; any other @set must be valid. */
 GPUPART_PRIVATE
 void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpupart_tpcset *set);
-/* False, and all TPCs of @gpu, if there is none. */
+/* Reads the set in @ring. Returns false, and all TPCs of @gpu in @set, if there is no set. */
 bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
 
-/* As in limit.h. */
+/* These functions do the same as those in limit.h. */
 GPUPART_PRIVATE
 bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 		     const struct gpupart_tpcset *set);
 bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
-/* Between these calls no thread of this process can set a limit or a set. */
+/*
+ * Between scope_hold() and scope_release() no other thread of this process can set a limit or a
+ * set.
+ */
 void scope_hold(void);
 void scope_release(void);
 
 /*
- * The intersection of the limit and the process's set on @gpu, which applies to launches
- * without a set of a narrower scope. False, and all TPCs, if there is neither.
+ * Reads the intersection of the limit and the process's set on @gpu. It applies to launches for
+ * which no narrower scope has a set. Returns false, and all TPCs in @set, if there is neither a
+ * limit nor a set of the process.
  */
 bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
 /*
- * Sets the set of the thread's next launch on @gpu; NULL: none. -ENOMEM with an error sentence.
+ * Sets the set of the thread's next launch on @gpu; a NULL @set removes it. Returns 0, or
+ * -ENOMEM with an error sentence.
  */
 int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
-/* Takes the thread's next-launch set on @gpu and removes it; false if there is none. */
+/*
+ * Returns the thread's next-launch set on @gpu in @set and removes it. Returns false if there is
+ * none.
+ */
 GPUPART_PRIVATE
 bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set);
-/* Removes all next-launch sets of the thread; false if there were none. */
+/* Removes all next-launch sets of the thread. Returns false if there were none. */
 bool scope_next_drop(void);
-/* Restores a set that was taken. */
+/* Restores a set that scope_next_take() returned. */
 GPUPART_PRIVATE
 void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 /*
- * From now on the calling thread's launches are probe launches; NULL: they are the program's.
+ * From now on the calling thread's launches are the probe launch @own. If @own is NULL, they are
+ * launches of the program.
  */
 void scope_own_begin(struct scope_own *own);
-/* The graph whose nodes the calling thread's launches are; NULL: none. */
+/*
+ * From now on the calling thread's launches build nodes of @graph. If @graph is NULL, they do
+ * not belong to a graph.
+ */
 void scope_graph_begin(struct scope_graph *graph);
-/* Whether the calling thread is in a driver function that may build nodes of graphs. */
+/* Records whether the calling thread is in a driver function that may build nodes of graphs. */
 void scope_graph_call(bool in);
-/* The lending state of the call that the calling thread is in; NULL: none. */
+/* Sets the lending state of the driver call that the calling thread makes; NULL: none. */
 void scope_lend_begin(struct scope_lend *lend);
 
-/* @set NULL removes the thread's set. -ENOMEM with an error sentence. */
+/* Sets the thread's set; a NULL @set removes it. Returns 0, or -ENOMEM with an error sentence. */
 GPUPART_PRIVATE
 int scope_set_thread(struct gpupart *gp, struct gpupart_gpu *gpu,
 			 const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
-/* Frees the calling thread's sets; called when it ends. */
+/* Frees the calling thread's sets. It is called when the thread ends. */
 void scope_thread_free(void);
 
 /*
- * Changes the set of an existing entry, or removes the entry (@set NULL), and returns true.
- * Returns false if there is no entry: the caller then finds the key and calls scope_add().
+ * Changes the set of an existing entry, or removes the entry if @set is NULL, and returns true.
+ * Returns false if there is no entry. The caller must then find the key and call scope_add().
  */
 GPUPART_PRIVATE
 bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
 		     const struct gpupart_tpcset *set);
-/* @what is the plural noun for the error sentence. */
+/*
+ * Adds an entry with a set. @what is the plural noun for the error sentence, for example
+ * "streams".
+ */
 int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
 	      const char *what, const struct scope_id *id, uint64_t object, const void *ctx,
 	      uint64_t key, const struct gpupart_tpcset *set);
@@ -248,26 +285,30 @@ GPUPART_PRIVATE
 bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 		     struct gpupart_tpcset *set, bool *has_set);
 
-/* Applies a rule's set to @function; NULL: removes it. A set that the program gave is kept. */
+/*
+ * Applies a rule's set to @function, or removes it if @set is NULL. If the program gave the
+ * function a set, that set is kept.
+ */
 int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
 		      const struct gpupart_tpcset *set);
 
 /*
- * An object, context or thread is destroyed: its entries are removed. 0 or NULL matches
- * nothing; if all three are empty, everything is removed.
+ * Removes the entries of an object, context or thread that is destroyed. An argument that is 0
+ * or NULL matches no entry. If all three arguments are 0 or NULL, all entries are removed.
  */
 void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
 		const void *ctx, const void *thread);
 
 /*
- * A fingerprint of the sets that apply to graph nodes built on @gpu now: equal numbers mean
- * equal sets. @set as in struct scope_graph, or NULL.
+ * Returns a fingerprint of the sets that apply to graph nodes that are built on @gpu now. Equal
+ * fingerprints mean equal sets. @set has the same meaning as in struct scope_graph; it may be
+ * NULL.
  */
 uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 
 /*
- * A number that changes whenever a set is published that scope_fingerprint() reads; it never
- * returns to an old value.
+ * Returns a number that changes each time that a set which scope_fingerprint() reads is
+ * published. The number never returns to an old value.
  */
 uint64_t scope_publications(const struct gpupart_gpu *gpu);
 
@@ -312,8 +353,9 @@ static inline const struct scope_entry *scope_find(const struct scope_table *tab
 }
 
 /*
- * Reads the set of the entry that scope_find() returned for @key. The entry may have been
- * reused meanwhile: its key, which changes before its words, shows that.
+ * Reads the set of the entry that scope_find() returned for @key. If the entry was reused in the
+ * meantime, the function returns false. It can detect this because the key of an entry changes
+ * before its words.
  */
 static inline __attribute__((always_inline))
 bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned int nr_words,
@@ -323,14 +365,19 @@ bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned in
 	       atomic_load_explicit(&entry->key, memory_order_relaxed) == key;
 }
 
-/* Checks the narrower scopes in order. Returns true if one of them has a set. */
+/*
+ * Checks the scopes next launch, function, stream and thread in this order. Returns true if one
+ * of them has a set.
+ */
 bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
 			struct tmd_allow *set);
 
 /*
- * Returns false if nothing applies. Uses up the thread's next-launch set. @rare: the thread is
- * special or functions have sets, as the caller found. @rare and @nr_words (at least the map's)
- * are constants, so that each case becomes straight code.
+ * Finds the limit and the set of a launch. Returns false if neither exists. Removes the thread's
+ * next-launch set. @rare is true if the thread is special or functions have sets; the caller
+ * checks this. @nr_words is the number of mask words, at least that of the map. Callers pass
+ * constants for @rare and @nr_words, so that the compiler makes code without branches for each
+ * case.
  */
 static inline __attribute__((always_inline))
 bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,

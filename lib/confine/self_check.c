@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks a map before it is trusted. A map that was checked is stored as a hash in the user's
- * cache. A map that was learnt is stored there too, and is only valid with its hash.
+ * Checks a map before the library trusts it. After a check, the hash of the map is stored in the
+ * user's cache. A map that was learnt is stored there as well, and it is valid only together
+ * with its hash.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,13 +21,14 @@
 #include "lib/driver/callback.h"
 #include "lib/private.h"
 
-#define NR_ROUNDS	3	/* launches that leave a TPC out before its bit counts as proven */
+/* number of launches that must leave a TPC out before its bit is proven */
+#define NR_ROUNDS	3
 #define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
 
 /*
- * For the measured size of launch parameters the hash of the map is enough. For another size
- * the key also includes it, because the proof that such parameters hold a TMD was made together
- * with the map.
+ * Makes the key of a map. If launch parameters have the measured size, the key is the hash of
+ * the map. For another size, the key also includes the size, because the check also proved that
+ * parameters of this size contain a TMD.
  */
 static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char key[20])
 {
@@ -37,7 +39,10 @@ static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char k
 	snprintf(key, 20, "%016" PRIx64, hash);
 }
 
-/* The file of a learnt map: one byte for each TPC, its bit. It is only valid with its key. */
+/*
+ * Makes the name of the file of a learnt map. The file has one byte for each TPC, which is the
+ * TPC's bit. It is valid only together with its key.
+ */
 static void learnt_name(const struct gpupart_gpu *gpu, char name[64])
 {
 	snprintf(name, 64, "%s-%s", tmd_layout_name(gpu->driver.map.layout),
@@ -55,8 +60,8 @@ static bool under_mps(const struct cuda_api *cuda, int device)
 	if (!cuda->device_attr(&mps, CUDA_ATTR_MPS_ENABLED, device))
 		return mps;
 	/*
-	 * Older drivers do not report it: an MPS client is a process that finds a control
-	 * daemon's pipe.
+	 * Older drivers do not report MPS. For them, a process is an MPS client if the pipe of a
+	 * control daemon exists.
 	 */
 	snprintf(path, sizeof(path), "%s/control", pipe && pipe[0] ? pipe : "/tmp/nvidia-mps");
 	return !access(path, F_OK);
@@ -88,8 +93,9 @@ int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream
 }
 
 /*
- * Leaves out one TPC in each launch, every TPC in turn, and checks which SMs ran. This is safe
- * whatever the bits mean: only one bit is set, so all TPCs except those of this bit remain.
+ * Proves the map by launches. Each launch leaves out one TPC, and every TPC is left out in turn.
+ * The function checks which SMs ran. This is safe even if the map is wrong: only one bit is set,
+ * so all TPCs except those of this bit can run the launch.
  */
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 {
@@ -161,12 +167,18 @@ static void trust(struct gpupart_gpu *gpu, bool from_cache)
 	atomic_store_explicit(&gpu->trusted, true, memory_order_release);
 }
 
-/* The size of parameters with which the map was checked; 0: it was not checked. */
+/*
+ * Returns the size of launch parameters with which the map was checked, or 0 if it was not
+ * checked.
+ */
 static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 {
 	char found[20];
 
-	/* Ascending: the usual 88 is found with few look-ups in the cache. */
+	/*
+	 * The sizes are tried in ascending order, so the usual size 88 is found with few
+	 * look-ups in the cache.
+	 */
 	for (uint32_t size = LAUNCH_MIN_PARAMS_SIZE; launch_params_possible(size); size += 8) {
 		key_make(gpu, size, found);
 		if ((key && !strncmp(key, found, GPUPART_KEY_LEN)) || cache_has(found))
@@ -176,8 +188,9 @@ static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 }
 
 /*
- * Builds the map of @layout that was checked with parameters of @params_size bytes: from the
- * formula, or as it was learnt. 0: neither was checked, and the map is the formula's.
+ * Builds the map of @layout that was checked with parameters of @params_size bytes. It is the
+ * map of the formula or a learnt map. If neither of them was checked, *@params_size is 0 and the
+ * map is the formula's.
  */
 static int map_find(struct gpupart *gp, struct gpupart_gpu *gpu, const struct tmd_layout *layout,
 		    const char *key, uint32_t *params_size)
@@ -231,8 +244,8 @@ int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key
 #define OBJECT_WORDS 1024	/* words of a stream object that may hold the TMD's address */
 
 /*
- * Keeps those of @offsets (one bit per word) that hold the TMD's address in this stream's
- * object.
+ * Removes from @offsets all offsets at which this stream's object does not contain the TMD's
+ * address. @offsets has one bit for each word.
  */
 static void keep_offsets(uint64_t object, uint64_t tmd, uint64_t offsets[OBJECT_WORDS / 64])
 {
@@ -258,8 +271,8 @@ static void on_resource(int cbid, const struct resource_params *params)
 }
 
 /*
- * Whether the driver reported the destruction of the stream whose object was at @object;
- * forgets the report.
+ * Returns true if the driver reported the destruction of the stream whose object was at @object,
+ * and clears this report.
  */
 static bool saw_stream_go(uint64_t object)
 {
@@ -281,8 +294,8 @@ struct learnt {
 };
 
 /*
- * Learns from stream number @i, which is of one of three kinds. Sets *@why if it has no
- * permanent TMD of its own.
+ * Learns from stream number @i. There are three kinds of streams. If the stream does not have a
+ * permanent TMD of its own, *@why is set to the reason.
  */
 static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			struct learnt *l, int i, const char **why)
@@ -327,7 +340,8 @@ static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 /*
  * A stream's TMD has one address for the stream's life, and the driver's stream object holds
  * that address at the same offset in every stream. The offset is found with streams of each
- * kind, so no table of driver versions is needed. A failure here only costs stream sets.
+ * kind, so no table of driver versions is needed. If this fails, only stream sets are not
+ * available.
  */
 static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 {
@@ -426,9 +440,10 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 /* ------------------------------------------------------------------------ all */
 
 /*
- * Finds the layout of this driver's TMDs, and proves that slot 4 of the launch parameters holds
- * a TMD: its version is known, and its grid is that of each of these launches. Nothing is
- * edited before, whatever the size of the parameters.
+ * Finds the layout of this driver's TMDs, and proves that slot 4 of the launch parameters
+ * contains the address of a TMD. The proof is that the TMD's version is known and that its grid
+ * is the grid of each of these launches. The library edits no TMD before this proof, whatever
+ * the size of the parameters.
  */
 static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout **layout)
@@ -470,10 +485,10 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 }
 
 /*
- * A wrong field would give a launch fewer TPCs than it needs, so that it never ends. For an
- * untried row each field must be found in launches of known shape, none of which is masked. Two
- * blocks of a cluster are in one TPC, and 24 small ones fit into any GPU at once, or the driver
- * refuses them.
+ * Proves the fields of a row that was not tried yet. With a wrong field, a launch could get
+ * fewer TPCs than it needs and never end. Each field must be found in launches of known shape,
+ * which are not masked. The two blocks of a cluster run in one TPC. 24 small blocks fit into any
+ * GPU at the same time; if not, the driver refuses the launch.
  */
 static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout *layout)
@@ -527,8 +542,9 @@ static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 check_learner *check_learn;
 
 /*
- * Stores a map that was proven. If the cache cannot be written, the check is simply repeated
- * next time. But a learnt map, with these @bits, would be missing in all other processes.
+ * Stores a map that was proven. If the cache cannot be written, the next process repeats the
+ * check. But a learnt map, with these @bits, would be missing in all other processes, so this is
+ * an error.
  */
 static int cache_map(struct gpupart *gp, const struct gpupart_gpu *gpu, const uint8_t *bits)
 {
@@ -545,7 +561,10 @@ static int cache_map(struct gpupart *gp, const struct gpupart_gpu *gpu, const ui
 		"the order of the mask bits was learnt, but cannot be stored for other programs");
 }
 
-/* Proves the formula's map, unless it could not be built (@err), or a learnt one. */
+/*
+ * Proves the map of the formula, or a learnt map. @err is not 0 if the map of the formula could
+ * not be built.
+ */
 static int prove_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 		     void *stream, int err)
 {

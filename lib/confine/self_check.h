@@ -9,42 +9,47 @@
 #include "lib/confine/probe.h"
 
 /*
- * Makes launches: finds the TMD layout, checks the map (or finds that it was checked before)
- * and learns about streams. Fills gpu->driver.map, ->trusted, ->streams_known and ->check.
+ * Checks a GPU by launches. It finds the TMD layout, checks the map unless the cache has the
+ * result of an earlier check, and learns how streams can be distinguished. It fills
+ * gpu->driver.map, ->trusted, ->streams_known and ->check.
  */
 int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe);
 
 /*
- * Returns -EBUSY if reading back the records of a launch (of the probe that was entered) would
- * invalidate a capture of the program: of any stream that waits for the legacy default stream,
- * or of @stream (NULL: a stream that the program cannot capture). A capture that another thread
- * begins later is not detected.
+ * Returns -EBUSY if reading back the records of a probe launch would invalidate a stream capture
+ * of the program. This is the case if a stream that synchronizes with the legacy default stream
+ * is being captured, or if @stream is being captured. If @stream is NULL, the launch is on a
+ * stream that the program cannot capture. The caller must have called probe_enter(). A capture
+ * that another thread begins later is not detected.
  */
 int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream);
 
 /*
- * Finds by launches which of the @nr_bits mask bits of a TMD belongs to each TPC, into @bits;
- * gpu->driver.map may hold any map afterwards. check_gpu() calls check_learn, if it is set,
- * when the formula of a layout is wrong. -EPROTO: the bits do not correspond to TPCs.
+ * Finds by launches which of the @nr_bits mask bits of a TMD belongs to each TPC, and stores the
+ * bits in @bits. gpu->driver.map has no defined value afterwards. If the formula of a layout is
+ * wrong and check_learn is set, check_gpu() calls check_learn. -EPROTO: the bits do not
+ * correspond to TPCs.
  */
 typedef int check_learner(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			  void *stream, unsigned int nr_bits, uint8_t bits[GPUPART_MAX_TPCS]);
 GPUPART_PRIVATE extern check_learner *check_learn;
 
-/* Makes the launches of the check on @stream, whatever the cache holds. */
+/* Makes the launches of the check on @stream, even if the cache has a result. */
 GPUPART_PRIVATE
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream);
 
 /*
- * Without launches: finds a layout whose map was checked before, according to the user's cache
- * or to @key (hexadecimal, from a parent process that checked; may be NULL).
+ * Finds a layout whose map was already checked, and makes no launches. The result of the check
+ * is in the user's cache or in @key. @key is hexadecimal, comes from a parent process that made
+ * the check, and may be NULL.
  */
 int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key);
 
 /*
- * Whether next-launch sets find their launch: a probe launch shows once that the driver reports
- * launches as expected. Call it after api_watch_launches(). -EOPNOTSUPP. After an attach
- * without launches no launch is made here either; the program's launches show it.
+ * Checks, with one probe launch per process, whether the driver reports launches as expected,
+ * which next-launch sets need. Call it after api_watch_launches(). Returns 0 or -EOPNOTSUPP. If
+ * the GPU was attached without launches, this function makes no launch; the first launch of the
+ * program then gives the result.
  */
 int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu);
 

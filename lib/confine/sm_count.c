@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces numbers of SMs in the driver's answers: see sm_count.h. An answer is never larger
- * than the driver's own, which is kept if no set is in force or something is unknown.
+ * Replaces numbers of SMs in the results of the driver: see sm_count.h. The new number is never
+ * larger than the driver's number. If no set is in force or if something is unknown, the
+ * driver's number is kept.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -105,8 +106,9 @@ static int device_of(const struct gpupart_gpu *gpu)
 /*
  * The driver can split the resource of a whole GPU or of a green context. It refuses to split a
  * part, and a resource whose number was changed (measured:
- * Documentation/internals/hardware.md). So the answer is the resource of a green context of our
- * own, in which nothing is launched; one is created for each number and kept.
+ * Documentation/internals/hardware.md). So the library returns the resource of a green context
+ * that it creates itself and in which nothing is launched. It creates and keeps one such context
+ * for each number of SMs.
  */
 static int context_of(struct cuda_resource *resource, int device, unsigned int sms)
 {

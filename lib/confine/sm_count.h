@@ -9,10 +9,13 @@
 #include "lib/confine/scope.h"
 #include "lib/driver/cuda.h"
 
-/* Starts or stops that for queries about @gpu. -EOPNOTSUPP with an error sentence. */
+/*
+ * Starts or stops the report for queries about @gpu. Returns 0, or -EOPNOTSUPP with an error
+ * sentence.
+ */
 int smcount_report(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 
-/* The number of SMs that the limit and the process's set allow now. */
+/* Returns the number of SMs that the limit and the process's set allow now. */
 unsigned int smcount_now(const struct gpupart_gpu *gpu);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts handles of streams and kernel functions to what the launch callback sees of them. */
+/*
+ * Converts handles of streams and kernel functions to the addresses that the launch callback
+ * receives for them.
+ */
 #ifndef GPUPART_LIB_CONFINE_STREAM_H
 #define GPUPART_LIB_CONFINE_STREAM_H
 
@@ -7,30 +10,34 @@
 #include "lib/driver/cuda.h"
 
 /*
- * Identifies a handle: default streams belong to the current context (and thread); NULL is the
- * legacy default stream.
+ * Identifies the stream of a handle. A default stream belongs to the current context, and a
+ * per-thread default stream also to the calling thread. NULL is the legacy default stream.
  */
 GPUPART_PRIVATE
 int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *stream,
 		    struct scope_id *id);
-/* The same inside a driver call with @ctx current; NULL is what the call takes it for. */
+/*
+ * Does the same inside a driver call while @ctx is current. NULL is the default stream that this
+ * driver call uses for NULL.
+ */
 void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct scope_id *id);
 
-/* Marks this thread because it has sets, which are removed when it ends. */
+/* Marks this thread, because it has sets that must be removed when the thread ends. */
 int stream_mark_thread(struct gpupart *gp);
 /*
- * Sets the function that is called with its mark when such a thread ends, and its per-thread
- * default streams with it.
+ * Sets the function that is called when a marked thread ends. The function gets the mark of the
+ * thread. The thread's per-thread default streams end with the thread.
  */
 void stream_on_thread_end(void (*fn)(const void *thread));
 
-/* Whether a launch into @stream becomes a node of a graph or would end a capture. */
+/* Returns true if a launch into @stream would become a node of a graph or would end a capture. */
 bool stream_is_captured(const struct cuda_api *cuda, void *stream);
 
 /*
- * Returns -EBUSY with an error sentence if a launch on @stream, a default stream of the current
- * context, would become a node of a capture or end one: its own or, for the legacy stream, that
- * of any stream that it waits for.
+ * Returns -EBUSY with an error sentence if a launch on @stream would become a node of a stream
+ * capture or would end one. @stream is a default stream of the current context. The capture may
+ * be of @stream itself. For the legacy default stream, it may be of any stream that this stream
+ * waits for.
  */
 GPUPART_PRIVATE
 int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream);
@@ -41,15 +48,16 @@ int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu, const struct c
 		     const struct scope_id *id, const struct gpupart_tpcset *set);
 
 /*
- * Finds the CUfunction that launches of @handle (CUfunction or CUkernel) show, and its module.
+ * Finds the CUfunction that the launch callback receives for launches of @handle, and its
+ * module. @handle is a CUfunction or CUkernel.
  */
 int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
 		    const struct gpupart_gpu *gpu, void *handle, void **function, void **module);
 
 /*
- * The same for *@function, which must exist, in the current context. For a CUkernel *@function
- * changes, and its code is loaded. Returns the driver's result; the driver must have
- * cuFuncGetModule.
+ * Does the same for *@function, which must exist, in the current context. If *@function is a
+ * CUkernel, the driver loads its code, and *@function becomes the CUfunction. Returns the
+ * driver's result. The driver must have cuFuncGetModule.
  */
 int stream_module(const struct cuda_api *cuda, void **function, void **module);
 

@@ -43,7 +43,10 @@ enum { GRAPHS = 1, LAUNCHES, WAITS, BEGINS, GREENS };
 #define ROW(name, group, what, which, per_thread) \
 	{ { CBID_##name, group, what }, which, per_thread }
 #define ONE(name, group, what, which)	ROW(name, group, what, which, false)
-/* And the function of the same name with @end, in which stream 0 is the thread's own. */
+/*
+ * Two rows: the function @name, and the function whose name ends in @end, for which stream 0 is
+ * the thread's own default stream.
+ */
 #define BOTH(name, end, group, what, which) \
 	ONE(name, group, what, which), ROW(name##end, group, what, which, true)
 
@@ -125,8 +128,8 @@ static struct gpupart_gpu *gpu_of_context(void *ctx)
 }
 
 /*
- * The attached GPU of a launch into @stream, or NULL. For a created stream its own context
- * counts, whichever is current.
+ * Returns the attached GPU of a launch into @stream, or NULL. A stream that the program created
+ * belongs to its own context, even if another context is current.
  */
 static struct gpupart_gpu *gpu_of_stream(void *stream, void *ctx)
 {
@@ -182,14 +185,17 @@ static void *stream_of_launch(const struct row *row, const void *arguments)
 	return NULL;
 }
 
-/* Whether the driver did not find the stream, function or context of a launch. */
+/*
+ * Returns true if @result means that the driver did not find the stream, function or context of
+ * a launch.
+ */
 static bool names_nothing(int result)
 {
 	return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE ||
 	       result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* A next-launch set is used up by its launch, whatever the result. */
+/* Removes the next-launch set after its launch, whatever the result of the launch was. */
 static __attribute__((noinline)) void launch_ends(void *stream,
 						  const struct cuda_call_params *params)
 {
@@ -283,7 +289,7 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 
 /* ------------------------------------------------------------------- refusing */
 
-/* In this order: what one refuses, the next refuses too. */
+/* Each value also refuses everything that the values before it refuse. */
 enum { REFUSE_NOTHING, REFUSE_PARENTS, REFUSE_LAUNCHES, REFUSE_ALL };
 
 static atomic_bool strict, parents_refused;
@@ -324,9 +330,9 @@ static inline void *function_of(const struct row *row, const struct arguments *a
 }
 
 /*
- * Whether @row launches a kernel that can launch others: of a library, which loads code at its
- * first use, or of a module that was loaded when the ends of calls were not reported. A graph
- * may have one.
+ * Returns true if the call of @row launches a kernel that can launch other kernels. The kernel
+ * may be from a library, which loads its code at the first use, or from a module that was loaded
+ * while the driver did not report the ends of calls. A graph may also contain such a kernel.
  */
 static bool launches_parent(const struct row *row, const struct arguments *a)
 {
@@ -433,9 +439,10 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 }
 
 /*
- * Attributes of launches whose blocks only depend on each other within a cluster, and which
- * begin when the previous launch has ended: access policy window 1, cluster and its scheduling
- * 4 and 5, priority 8, memory domains 9 and 10, carveout 14. Others must be 0.
+ * Attributes that a plain launch may have. In a plain launch, blocks depend on each other only
+ * within a cluster, and the launch begins when the previous launch has ended. The attributes
+ * are: access policy window 1, cluster 4, cluster scheduling 5, priority 8, memory domains 9 and
+ * 10, carveout 14. All others must be 0.
  */
 #define PLAIN_ATTRS (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 14)
 
@@ -448,7 +455,7 @@ static bool is_plain(const struct cuda_launch_config *config)
 	return true;
 }
 
-/* The launch of a kernel begins or ends. */
+/* Called when the launch of a kernel begins or ends. */
 static __attribute__((noinline)) void lend_launch(const struct row *row,
 						  const struct cuda_call_params *params)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Observes the begin and end of the driver functions that determine what a launch belongs to
- * (launches, graphs, captures) or that report SMs, and passes them on.
+ * Observes the begin and end of two kinds of driver functions, and calls the code that handles
+ * them. Functions of the first kind determine what a launch belongs to (launches, graphs,
+ * captures). Functions of the second kind report SMs.
  */
 #ifndef GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H
 #define GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H
@@ -9,9 +10,9 @@
 #include "lib/driver/cuda.h"
 
 /*
- * Starts observing functions that create and launch graphs and, if the process reports to a
- * run, those that wait. *@launched is the driver's result for cuGraphLaunch. Returns like
- * driver_observe().
+ * Starts observing functions that create and launch graphs. If the process reports to a run, it
+ * also observes functions that wait. *@launched is the driver's result for cuGraphLaunch.
+ * Returns 0 or an error as driver_observe() does.
  */
 int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched);
 
@@ -19,38 +20,43 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched);
 void api_watch_launches(void);
 
 /*
- * The same for rules by kernel name. -EOPNOTSUPP: this driver does not report launches or
- * names.
+ * Starts observing the functions that rules by kernel name need. -EOPNOTSUPP: this driver does
+ * not report launches or names.
  */
 int api_watch_names(struct gpupart *gp);
 
 /*
- * The launch function that was expected where the driver has another one, and its number; NULL:
- * none yet.
+ * Returns the name of a launch function for whose number the driver reports another function,
+ * and the number. Returns NULL if no such function was reported yet.
  */
 const char *api_other_launch(int *cbid);
 
 /*
- * Called after a cuLaunchKernel of the calling thread: whether its begin and end were reported.
+ * Called after a cuLaunchKernel of the calling thread. Returns true if the driver reported the
+ * begin and the end of that call.
  */
 bool api_launch_told(void);
 
 /*
- * From now on launch functions fail once api_left_limit() was called. @refuse: they, and
- * functions that create contexts, fail at once. Returns like driver_observe(); -EOPNOTSUPP if
- * the driver does not report calls.
+ * Makes launch functions fail after a call of api_left_limit(). If @refuse is true, launch
+ * functions and functions that create contexts fail from now on. Returns 0 or an error as
+ * driver_observe() does. -EOPNOTSUPP: the driver does not report calls.
  */
 int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse);
-/* For the launch callback: a launch left its limit. */
+/* Called in the launch callback when a launch left its limit. */
 void api_left_limit(void);
 
 /*
- * Call it after api_watch(). From now on a module whose kernels can launch others is unloaded
- * before the call that loaded it ends, and the call fails; launches of modules that cannot be
- * unloaded fail too. -EOPNOTSUPP: the driver does not report modules or calls.
+ * Starts to refuse modules whose kernels can launch other kernels. Call it after api_watch().
+ * Such a module is unloaded before the call that loaded it ends, and this call fails. If a
+ * module cannot be unloaded, launches of its kernels fail. -EOPNOTSUPP: the driver does not
+ * report modules or calls.
  */
 int api_refuse_parents(struct gpupart *gp);
-/* In the callback for a loaded module: its kernels can launch others; one of them is @name. */
+/*
+ * Called in the callback for a loaded module if its kernels can launch other kernels. @name is
+ * the name of one of its kernels.
+ */
 void api_module_launches(const char *name);
 
 #endif

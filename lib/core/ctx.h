@@ -6,8 +6,8 @@
 #include "lib/private.h"
 
 /*
- * For functions of libgpupart.so.0 that libgpupart-manage.so.0 of the same build uses:
- * exported, but not public.
+ * Marks functions of libgpupart.so.0 that libgpupart-manage.so.0 of the same build uses. They
+ * are exported, but they are not part of the public interface.
  */
 #define GPUPART_PRIVATE __attribute__((visibility("default")))
 
@@ -23,7 +23,7 @@ __attribute__((format(printf, 3, 4)))
 GPUPART_PRIVATE
 int ctx_fail(struct gpupart *gp, int err, const char *fmt, ...);
 
-/* The same, with the error sentence that @gp already has appended after a colon. */
+/* Does the same, and appends the previous error sentence of @gp after a colon. */
 __attribute__((format(printf, 3, 4)))
 GPUPART_PRIVATE
 int ctx_fail_because(struct gpupart *gp, int err, const char *fmt, ...);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The environment variables through which `gpupart run`, a scheduler or the user configures the
- * library in a process. Only this file reads them. Those for users are documented in
- * gpupart(1).
+ * library in a process. Only this file reads them. gpupart(1) documents the variables that users
+ * may set.
  */
 #ifndef GPUPART_LIB_CORE_ENVIRONMENT_H
 #define GPUPART_LIB_CORE_ENVIRONMENT_H
@@ -35,7 +35,10 @@
 
 #define ENVIRONMENT_MOST_GRAPH_SETS 4
 
-/* Strings are NULL if the variable is missing or empty, and valid until it is changed. */
+/*
+ * The values of the variables. A string is NULL if its variable is missing or empty. A string is
+ * valid until the variable is changed.
+ */
 struct environment {
 	bool untouched;		/* DISABLE is "1": the library does nothing that no grant
 				 * requires */
@@ -46,54 +49,59 @@ struct environment {
 	bool no_device_launch;
 	bool no_records;	/* RECORDS is "0": the GPU writes no completion records */
 	/*
-	 * GRAPH_SETS: for how many sets an executable graph stays built; otherwise the maximum.
+	 * GRAPH_SETS: the number of sets for which an executable graph is kept built. If the
+	 * variable is missing, this is the maximum.
 	 */
 	unsigned int graph_sets;
 	/*
-	 * The limit from outside, as gpupart_set_parse() reads it, and its GPU, as
-	 * gpupart_attach() takes it; NULL: any GPU. Several GPUs are separated by commas; their
-	 * sets by semicolons, or there is one set for all.
+	 * The limit from outside, in the form of gpupart_set_parse(), and the GPU to which it
+	 * applies, in the form of gpupart_attach(). If the GPU is NULL, the limit applies to any
+	 * GPU. Several GPUs are separated by commas. Their sets are separated by semicolons, or
+	 * there is one set for all GPUs.
 	 */
 	const char *set, *gpu;
 	/*
-	 * Lines of rules: a set (or one for each GPU as above), a blank, and the pattern of the
-	 * kernel names.
+	 * Rules, one in each line. A line has a set (or one set for each GPU, as above), a
+	 * blank, and the pattern of the kernel names.
 	 */
 	const char *rules;
 	const char *job;	/* id of the job that the process belongs to */
 	const char *tenant;	/* the tenant whose memory quota applies */
-	const char *mem;	/* quota in bytes on each GPU that has none yet */
-	const char *maps;	/* XDG_CACHE_HOME of `run`, which also holds learnt maps */
+	/* Quota in bytes on each GPU on which the tenant has no quota yet. */
+	const char *mem;
+	/* XDG_CACHE_HOME of `gpupart run`, whose cache may contain learnt maps */
+	const char *maps;
 
 	/* For the injected library. */
 	bool has_set, has_tenant;	/* the variable exists, even if empty */
 	bool has_strict;	/* STRICT is not empty */
-	bool strict;		/* and not "0": no launch may leave the set */
+	bool strict;		/* STRICT is not empty and not "0": no launch may leave the set */
 	bool sm_count;		/* SM_COUNT is "1": report the SMs of its set to the program */
 	const char *stat;	/* the measurement of `gpupart stat` that the process registers
 				 * in */
 	const char *report;	/* the report for launches outside the set */
 	const char *name;	/* the name that the process publishes */
-	const char *key;	/* of the checked map of its GPU; for several GPUs a list like
-				 * @gpu */
+	/* Key of the checked map of its GPU; for several GPUs a list in the form of @gpu. */
+	const char *key;
 	const char *log;	/* file for messages; NULL: stderr */
 	const char *next;	/* library of another tool, which must be loaded too */
 };
 
 /*
- * Reads all variables now. A caller that needs a value for the life of the process must keep
- * it.
+ * Reads the current values of all variables. If a caller needs a value later, it must copy the
+ * value.
  */
 GPUPART_PRIVATE
 struct environment environment_read(void);
 
 /*
- * Copies item @n (from 0) of @list, whose items are separated by @separator. Returns its
- * length, which is @len or more if it was cut, or -1 after the last item.
+ * Copies item number @n of @list, counted from 0. The items are separated by @separator. Returns
+ * the length of the item; if the length is @len or more, the copy was shortened. Returns -1 if
+ * @list has no such item.
  */
 int environment_part(const char *list, char separator, unsigned int n, char *part, size_t len);
 
-/* The bytes in @mem; 0 if it is NULL or not a number of at least 1. */
+/* Returns the number of bytes in @mem, or 0 if @mem is NULL or not a number of at least 1. */
 uint64_t environment_mem(const struct environment *environment);
 
 #endif

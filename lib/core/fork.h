@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps locks usable in the child of a fork. If another thread held a lock during the fork, it
- * would stay locked in the child for ever.
+ * Keeps locks usable in the child of a fork. Without this, a lock that another thread held
+ * during the fork would stay locked in the child for ever.
  */
 #ifndef GPUPART_LIB_CORE_FORK_H
 #define GPUPART_LIB_CORE_FORK_H
@@ -14,10 +14,11 @@ struct fork_lock {
 };
 
 /*
- * Write this after the definition of a lock that is held for moments and never across a driver
- * call (the driver may fork). A fork then acquires the lock first. If a thread can hold two
- * such locks, the inner one has the higher turn, 1 or 2. The list is a section of the object
- * file, so it is complete before any lock can be held.
+ * Write this after the definition of a lock. The lock must be held only for a short time and
+ * never across a driver call, because the driver may fork. A fork acquires the lock before it
+ * copies the process. @turn is 1 or 2: if a thread can hold two such locks, the lock that it
+ * acquires second has the higher turn. The list of locks is a section of the object file, so it
+ * is complete before any lock can be held.
  */
 #define FORK_TAKES(mutex, turn) \
 	static const struct fork_lock mutex##_fork = { &(mutex), turn }; \
@@ -25,7 +26,8 @@ struct fork_lock {
 		__attribute__((used, section("gpupart_locks"))) = &mutex##_fork
 
 /*
- * The same for a lock that is held across driver calls: it is initialised again in the child.
+ * Write this after the definition of a lock that is held across driver calls. The child of a
+ * fork initialises the lock again.
  */
 #define FORK_RENEWS(mutex) FORK_TAKES(mutex, 0)
 

@@ -24,17 +24,17 @@ struct memfd {
 };
 
 /*
- * Creates @size zero bytes with the head filled in. Other processes open it by *@id, which is
- * valid until memfd_close().
+ * Creates memory of @size bytes. All bytes are 0 except the head, which the function fills in.
+ * Other processes open the memory by *@id, which is valid until memfd_close().
  */
 int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
 	       struct memfd **opened, const char **id);
-/* NULL: does nothing. */
+/* Closes the memory. Does nothing if the argument is NULL. */
 void memfd_close(struct memfd *memfd);
 
 /*
- * Maps memory that memfd_open() created with the same arguments. -EPROTO: it has this name but
- * another version. -EINVAL: @id names something else.
+ * Maps memory that memfd_open() created with the same arguments. -EPROTO: the memory has this
+ * name but another version. -EINVAL: @id is not the id of such memory.
  */
 GPUPART_PRIVATE
 int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fills lists of callers whose structs have another size: see "Lists" in gpupart_manage.h. */
+/*
+ * Fills lists of callers that were compiled with another size of the library's structs: see
+ * "Lists" in gpupart_manage.h.
+ */
 #ifndef GPUPART_LIB_CORE_ROWS_H
 #define GPUPART_LIB_CORE_ROWS_H
 

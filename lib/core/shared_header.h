@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The header of all files that processes share: state page, records, ledger, job and grant.
- * With it, a reader of another version can list the entry and count its TPCs and memory; such a
- * reader never writes the file. Depends on libc only.
+ * With this header, a reader of another version can list the file's owner and count its TPCs and
+ * memory. Such a reader never writes the file. Depends on libc only.
  *
- * The two structures stay version 1 for ever: no member moves, changes its meaning or is
- * removed. Either can grow at its end; its length is in the header. The data after them has a
- * layout number of its own, @layout. See Documentation/internals/shared-files.md.
+ * The structures of the header and of a GPU stay version 1 for ever: no member moves, changes
+ * its meaning or is removed. Members can be added at the end of both structures; the header has
+ * their lengths. The data after them has a layout number of its own, @layout. See
+ * Documentation/internals/shared-files.md.
  */
 #ifndef GPUPART_LIB_CORE_SHARED_HEADER_H
 #define GPUPART_LIB_CORE_SHARED_HEADER_H
@@ -18,7 +19,7 @@
 #include <gpupart.h>
 #include "lib/core/ctx.h"
 
-#define SHARED_MAX_GPUS	32	/* that a reader reads */
+#define SHARED_MAX_GPUS	32	/* the number of GPUs that a reader reads at most */
 
 enum shared_kind { SHARED_PROCESS = 1, SHARED_LEDGER, SHARED_JOB, SHARED_GRANT, SHARED_RECORDS };
 
@@ -26,15 +27,15 @@ enum shared_kind { SHARED_PROCESS = 1, SHARED_LEDGER, SHARED_JOB, SHARED_GRANT, 
 #define SHARED_MAGIC(kind) (0x74726170757067u | (uint64_t)(kind) << 56)
 
 struct shared_header {
-	_Atomic uint64_t magic;		/* SHARED_MAGIC(); written last: everything else is
-					 * complete */
+	/* SHARED_MAGIC(); written last, when everything else is complete */
+	_Atomic uint64_t magic;
 	int32_t pid;			/* owner, in its own pid namespace; 0: no owner */
 	uint32_t layout;		/* version of everything after the GPUs */
 	uint64_t start;			/* start time of the owner, clock ticks since boot */
 	uint64_t pid_namespace;		/* inode of the owner's pid namespace */
 	char name[64];			/* of the process, job or tenant; strings are terminated */
-	char id[64];			/* of the job (the job itself, or that of a process), or
-					 * "" */
+	/* Id of the job: of this job, or of the job that the process belongs to; or "". */
+	char id[64];
 	char parent[64];		/* id of the job that a job was started in, or "" */
 	uint32_t uid;			/* owner; for a grant the user who has it */
 	uint32_t header_size;		/* bytes of this structure in the file; at least 256 */
@@ -45,7 +46,10 @@ struct shared_header {
 	uint64_t size;			/* in bytes; a shorter file is incomplete */
 };
 
-/* 64-bit words that change while others read them: word @i is at offset @at + @stride * i. */
+/*
+ * The place of 64-bit words that may change while other processes read them. Word i is at offset
+ * @at + @stride * i.
+ */
 struct shared_place {
 	uint32_t at, stride, nr;	/* bytes, bytes, number of words; @nr 0: unused */
 	uint32_t count_at;		/* of a set: offset of the 64-bit count */
@@ -55,14 +59,15 @@ struct shared_gpu {
 	char pci[20];
 	uint16_t nr_tpcs;		/* of the GPU; 0: unknown yet */
 	uint8_t simulated;
-	uint8_t strict;		/* of a grant; 0 also if its writer did not fill it in */
+	/* 1: the grant is strict; 0: it is not, or its writer did not fill this in */
+	uint8_t strict;
 	_Atomic uint64_t quota;		/* of a ledger: quota in bytes; 0: none */
 	uint64_t memory;		/* bytes charged or granted; unused if @held is used */
 	struct gpupart_tpcset tpcs;	/* allowed TPCs, empty: all; unused if @set is used */
 	struct shared_place set;	/* the set in force: entry count % nr; count 0: all TPCs */
-	struct shared_place held;	/* the sum of these words is the memory charged; at most
-					 * 4096 */
-	char key[20];		/* of a grant; "" also if its writer did not fill it in */
+	/* The sum of these words, at most 4096 words, is the memory charged in bytes. */
+	struct shared_place held;
+	char key[20];		/* key of a grant; "": none, or its writer did not fill this in */
 	uint8_t reserved[4];	/* 0 */
 };
 
@@ -83,7 +88,8 @@ struct shared_seen {
 };
 
 /*
- * Fills @header except its magic: layout number @layout, GPUs after it, @size bytes in total.
+ * Fills @header except its magic. @layout is the layout number, the GPUs follow the header, and
+ * @size is the size of the file in bytes.
  */
 GPUPART_PRIVATE
 void shared_init(struct shared_header *header, uint32_t layout, uint64_t size);

@@ -15,8 +15,8 @@
 
 #define STATE_DIR_ROOT "/dev/shm"
 /*
- * The most files that are read in another user's directory: no user has as many processes on
- * GPUs.
+ * The maximum number of files that are read in another user's directory. It is larger than the
+ * number of processes that a user has on GPUs.
  */
 #define STATE_DIR_MAX_FILES 4096
 #define STATE_DIR_NAME_LEN 64	/* of a job, tenant or program, with its terminating 0 */
@@ -31,8 +31,8 @@ static inline void control_close(const int *fd)
 }
 
 /*
- * Whether @name is valid for a job or a tenant: 1 to 63 characters from A-Z a-z 0-9 . _ -, not
- * starting with '-'.
+ * Returns true if @name is valid for a job or a tenant: 1 to 63 characters from A-Z a-z 0-9 . _
+ * -, not starting with '-'.
  */
 __attribute__((visibility("default"))) bool state_dir_name_valid(const char *name);
 /*
@@ -42,8 +42,8 @@ __attribute__((visibility("default"))) bool state_dir_name_valid(const char *nam
 __attribute__((visibility("default")))
 int state_dir_open(uid_t uid, bool make);
 /*
- * Opens @dir for listing. closedir() closes the descriptor, and so does a failure, which
- * returns NULL.
+ * Opens @dir for listing. closedir() closes the descriptor. If the function fails, it closes the
+ * descriptor and returns NULL.
  */
 GPUPART_PRIVATE
 DIR *state_dir_read(int dir);
@@ -54,26 +54,28 @@ DIR *state_dir_read(int dir);
 GPUPART_PRIVATE
 int state_dir_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode);
 /*
- * flock(): returns 0; -EBUSY if another process, which may be stopped, has held the lock for 5
- * s; or -errno.
+ * Acquires a lock with flock(). Returns 0, or -EBUSY if another process has held the lock for 5
+ * s, for example because that process is stopped, or another -errno.
  */
 GPUPART_PRIVATE
 int state_dir_lock_file(int fd);
 /*
- * Limits the work on another user's files to one second of this thread's CPU time, whatever
- * they contain; this user's own files have no limit. state_dir_budget_begin() returns the time at
- * which the budget is spent.
+ * Limit the work on another user's files to one second of this thread's CPU time, whatever the
+ * files contain. There is no limit for this user's own files. state_dir_budget_begin() returns
+ * the CPU time at which the budget is used up.
  */
 uint64_t state_dir_budget_begin(uid_t uid);
 bool state_dir_budget_spent(uint64_t end);
 /*
- * Lists the directories of users other than root, for root. Any user can create names in
- * STATE_DIR_ROOT, so the number of names and this thread's CPU time are bounded.
+ * The state of a listing of the directories of all users except root. Only root makes such a
+ * listing. Any user can create names in STATE_DIR_ROOT, so the number of names and the CPU time
+ * of this thread are bounded.
  */
 #define STATE_DIR_MAX_NAMES 65536
 #define STATE_DIR_MAX_SECONDS 4
 struct state_dirs {
-	DIR *root;		/* NULL: it cannot be listed, see errno, or this is not root */
+	/* NULL: the caller is not root, or the directory cannot be listed, see errno */
+	DIR *root;
 	unsigned int nr_names;
 	uint64_t end;
 	bool is_cut;		/* a bound was met */
@@ -83,8 +85,8 @@ void state_dirs_begin(struct state_dirs *folders);
 /* Finds the next user's directory and sets @uid. Returns false at the end, and closes @folders. */
 bool state_dirs_next(struct state_dirs *folders, uid_t *uid);
 /*
- * The user of a directory by its name: "gpupart-0", but not "gpupart-00", which any user can
- * create.
+ * Reads the uid in the name of a directory. "gpupart-0" is valid; "gpupart-00", which any user
+ * can create, is not.
  */
 bool state_dir_uid(const char *name, uid_t *uid);
 /*
@@ -94,17 +96,20 @@ bool state_dir_uid(const char *name, uid_t *uid);
 __attribute__((visibility("default")))
 void state_dir_copy_text(char *to, size_t len, const char *from, size_t room);
 /*
- * The start time of a process, in clock ticks of the first time namespace; 0: no such process,
- * or it is dead.
+ * Returns the start time of a process, in clock ticks of the initial time namespace. Returns 0
+ * if there is no such process or if it is dead.
  */
 GPUPART_PRIVATE
 uint64_t state_dir_process_start(pid_t pid);
-/* Whether @pid is the process that started at @start; false if @start is 0. */
+/* Returns true if @pid is the process that started at @start. Returns false if @start is 0. */
 GPUPART_PRIVATE
 bool state_dir_process_lives(pid_t pid, uint64_t start);
 __attribute__((visibility("default")))
 uint64_t state_dir_pid_namespace(void);
-/* Whether /proc shows the pids of our own namespace; it may be mounted from another one. */
+/*
+ * Returns true if /proc shows the pids of this process's own pid namespace. /proc may be mounted
+ * from another namespace.
+ */
 __attribute__((visibility("default")))
 bool state_dir_proc_is_own(void);
 
@@ -117,7 +122,7 @@ struct state_dir_status {
 
 __attribute__((visibility("default")))
 bool state_dir_read_status(int pid, struct state_dir_status *status);
-/* The pid namespace of a process; 0: unknown. */
+/* Returns the pid namespace of a process, or 0 if it is unknown. */
 __attribute__((visibility("default")))
 uint64_t state_dir_namespace_of(int pid);
 
@@ -135,8 +140,8 @@ struct state_dir_nested {
 };
 
 /*
- * Reads the list if that has not been done. It is empty if memory is short or /proc is another
- * namespace's.
+ * Reads the list if it was not read yet. The list is empty if memory is short or if /proc
+ * belongs to another pid namespace.
  */
 void state_dir_nested_create(struct state_dir_nested *nested);
 void state_dir_nested_free(struct state_dir_nested *nested);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds a symbol in a loaded object's own tables. dlsym() would take the loader's lock in the
- * middle of a program's call, and may return a symbol that an audit library put in its place.
+ * Finds a symbol in the tables of a loaded object. The library does not use dlsym() for this,
+ * for two reasons. dlsym() takes the loader's lock in the middle of a call of the program, and
+ * it may return another symbol that an audit library put in place of the requested one.
  */
 #ifndef GPUPART_LIB_CORE_SYMBOLS_H
 #define GPUPART_LIB_CORE_SYMBOLS_H
@@ -18,7 +19,7 @@ struct symbols {
 
 struct symbols symbols_of(const struct link_map *map);
 
-/* The address of the symbol @name that the object defines, or 0. */
+/* Returns the address of the symbol @name, or 0 if the object does not define it. */
 uintptr_t symbols_find(const struct symbols *symbols, const char *name);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver's callbacks: one subscription per process, and its observers. Callbacks may come
- * from any thread. An observer's @launch takes no lock and cannot fail.
+ * Subscribes to the driver's callbacks and calls observers. A process has one subscription and
+ * several observers. The driver may make a callback in any thread. The function @launch of an
+ * observer takes no lock and cannot fail.
  */
 #ifndef GPUPART_LIB_DRIVER_CALLBACK_H
 #define GPUPART_LIB_DRIVER_CALLBACK_H
@@ -9,7 +10,10 @@
 #include "lib/driver/functions.h"
 #include "lib/driver/table.h"
 
-/* Parameters of a launch whose TMD is built: the first 40 bytes, which all known sizes have. */
+/*
+ * The parameters of a launch whose TMD is built. These are the first 40 bytes, which parameters
+ * of all known sizes have.
+ */
 struct launch_params {
 	uint32_t size, pad;
 	void *ctx;
@@ -34,12 +38,12 @@ enum driver_resource {
 struct resource_params {
 	uint32_t size, pad;
 	void *ctx;		/* for graphs: the graph */
-	uint64_t object;	/* the object that a stream's handle points to; a module; a
-				 * source graph */
+	/* The object that a stream's handle points to, or a module, or a source graph. */
+	uint64_t object;
 	void *exec;
 };
 
-/* Whether the driver filled in @member, which has 8 bytes. */
+/* True if the driver filled in @member, which has 8 bytes. */
 #define RESOURCE_HAS(params, member) \
 	((params)->size >= offsetof(struct resource_params, member) + 8)
 
@@ -53,8 +57,9 @@ struct driver_function {
 };
 
 /*
- * Observers are called in the order of registration, at the end of a function in reverse order.
- * Each is called for the functions that it watches, and for all resource events.
+ * At the begin of a driver function, observers are called in the order in which they were
+ * registered. At the end they are called in reverse order. Each observer is called for the
+ * functions that it watches, and for all resource events.
  */
 struct driver_observer {
 	const char *name;
@@ -63,8 +68,8 @@ struct driver_observer {
 	bool first;			/* no other observer may be registered before it */
 	bool stays;			/* the subscription cannot end while it is registered */
 	/*
-	 * It changes arguments: its begin comes after, and its end before, those of other
-	 * observers.
+	 * This observer changes arguments of driver functions. At a begin it is called after all
+	 * other observers, and at an end before them.
 	 */
 	bool inner;
 	bool own;			/* also call it for functions that the library itself
@@ -80,9 +85,11 @@ struct driver_observer {
 };
 
 /*
- * Registers @observer, which must live for ever, and subscribes if necessary; further calls do
- * nothing. Works before cuInit. -EOPNOTSUPP: the error sentence says what the driver refused or
- * offered instead. -EBUSY: it must be the first, but is not. -ENOSPC.
+ * Registers @observer, which must never be freed, and subscribes if necessary. Further calls
+ * with the same observer do nothing. The function works before cuInit. -EOPNOTSUPP: the driver
+ * refused the subscription or is not as expected; the error sentence gives the details. -EBUSY:
+ * @observer must be the first, but another one is already registered. -ENOSPC: there are too
+ * many observers.
  */
 int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 		   const struct driver_observer *observer);
@@ -92,42 +99,49 @@ int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 
 /*
  * Starts or stops watching the functions of @group for a registered @observer. Returns the
- * driver's result for the first of them, because some drivers lack some of the others.
+ * driver's result for the first function of the group. The results for the other functions are
+ * ignored, because some drivers lack some of these functions.
  */
 int driver_watch(const struct driver_observer *observer, unsigned int group, bool on);
 
-/* Enables resource events of this kind: 0 or the driver's result. */
+/* Enables resource events of this kind. Returns 0 or the driver's result. */
 int driver_watch_resource(enum driver_resource kind);
 
 /*
- * Unsubscribes; no observer is called any more, except for a last call that another thread may
- * be in. This is final, because later events are missed: driver_observe() then returns
- * -ESHUTDOWN. -EBUSY: an observer that stays; the error sentence names it. -EIO: the driver
- * refused.
+ * Ends the subscription. After that, no observer is called any more; a call that another thread
+ * is already making may still run to its end. The process cannot subscribe again, because it
+ * misses events: driver_observe() then returns -ESHUTDOWN. -EBUSY: an observer has @stays set;
+ * the error sentence names it. -EIO: the driver refused to end the subscription.
  */
 int driver_release(struct gpupart *gp);
 
-/* Whether this process may subscribe, or has: 0, or what driver_observe() would return. */
+/*
+ * Returns 0 if this process has subscribed or may subscribe, or else the error that
+ * driver_observe() would return.
+ */
 int driver_free(struct gpupart *gp, const struct cuda_api *api);
 
-/* NULL: no observer watches a function with this number. */
+/* Returns the name of the function with this number, or NULL if no observer watches it. */
 const char *driver_function_name(int cbid);
-/* Whether a call of it was reported, with the right name, while an observer watched it. */
+/*
+ * Returns true if the driver reported a call of this function, with the expected name, while an
+ * observer watched it.
+ */
 bool driver_function_seen(int cbid);
 
 /*
- * Call it before the first driver_observe(): tools that subscribe later are let in, as with
- * GPUPART_PROFILE=1. Later it returns -EBUSY.
+ * Allows tools to subscribe later, like GPUPART_PROFILE=1. Call it before the first
+ * driver_observe(); after that it returns -EBUSY.
  */
 int driver_tools_want(struct gpupart *gp);
 
 /*
- * Whether tools are let in: 0; -ENOENT: not requested, or not subscribed yet; -EACCES with the
- * reason why not.
+ * Returns 0 if tools may subscribe. -ENOENT: this was not requested, or the process has not
+ * subscribed yet. -EACCES: it is not possible; the error sentence gives the reason.
  */
 int driver_tools(struct gpupart *gp);
 
-/* The driver's table; false before the first driver_observe(). */
+/* Returns the driver's table in the argument. Returns false before the first driver_observe(). */
 bool driver_table_get(struct driver_table *table);
 
 /*
@@ -138,8 +152,8 @@ GPUPART_PRIVATE
 bool driver_own(bool own);
 
 /*
- * 1: hides the calling thread's launches and calls from a profiler that was let in (observers
- * still see them); -1 ends that. Calls nest.
+ * @by is 1 or -1. 1 hides the calling thread's launches and calls from a profiler that
+ * subscribed through the library; observers still receive them. -1 ends that. Calls nest.
  */
 void driver_hide(int by);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attached GPUs without their sets, and which of them a launch, a context or a CUDA device
- * number belongs to. Only adding a GPU takes a lock.
+ * The list of attached GPUs, without their sets. Finds the GPU of a launch, of a context, or of
+ * a CUDA device number. Only adding a GPU takes a lock.
  */
 #ifndef GPUPART_LIB_DRIVER_DEVICE_H
 #define GPUPART_LIB_DRIVER_DEVICE_H
@@ -17,11 +17,14 @@ struct driver_gpu {
 	struct tmd_map map;
 	unsigned int compute_class;
 	unsigned int number;		/* among the attached GPUs, from 0 */
-	int device;			/* CUDA's device number; -1: not asked for yet */
+	int device;			/* CUDA's device number; -1: not read yet */
 	atomic_bool sm_limits_known;	/* map.sm was filled */
 };
 
-/* The only GPU that CUDA shows, if it is attached (the usual case); else NULL. */
+/*
+ * If CUDA shows exactly one GPU and this GPU is attached, which is the usual case: this GPU.
+ * Otherwise NULL.
+ */
 extern _Atomic(struct driver_gpu *) driver_only_gpu __attribute__((visibility("hidden")));
 
 /*
@@ -31,36 +34,42 @@ extern _Atomic(struct driver_gpu *) driver_only_gpu __attribute__((visibility("h
 int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api);
 
 /*
- * Makes @gpu known to the functions below. The object must live for ever. -ENOSPC: more than 64
- * GPUs.
+ * Adds @gpu to the list of attached GPUs. The object must never be freed. -ENOSPC: the list
+ * already has 64 GPUs.
  */
 int driver_gpu_add(struct gpupart *gp, struct driver_gpu *gpu);
 
 /* Attached GPU number @n, or NULL after the last. */
 struct driver_gpu *driver_gpu(unsigned int n);
 
-/* The attached GPU with this PCI address, or NULL. */
+/* Returns the attached GPU with this PCI address, or NULL. */
 struct driver_gpu *driver_gpu_find(const char *pci);
 
 /*
- * The GPU of a launch in @ctx, or NULL. Only makes driver calls that are known to be safe in a
- * launch.
+ * Returns the GPU of a launch in @ctx, or NULL. It makes only driver calls that are known to be
+ * safe in the launch callback.
  */
 struct driver_gpu *driver_gpu_of_launch(void *ctx);
 
-/* The attached GPU that @ctx is on, or NULL. Works for contexts that are or were current. */
+/*
+ * Returns the attached GPU of @ctx, or NULL. It works only for contexts that are or were
+ * current.
+ */
 struct driver_gpu *driver_gpu_of_context(void *ctx);
 
-/* The attached GPU that has this number in CUDA, or NULL. The first call asks the driver. */
+/* Returns the attached GPU with this number in CUDA, or NULL. The first call makes driver calls. */
 struct driver_gpu *driver_gpu_of_device(int device);
 
-/* The PCI address of CUDA's @device as in topologies, in lower case. Returns CUDA's result. */
+/*
+ * Reads the PCI address of CUDA's @device, in lower case as in topologies. Returns CUDA's
+ * result.
+ */
 int driver_device_pci(const struct cuda_api *api, int device, char pci[20]);
 
 /*
  * Records that @ctx is on CUDA's @device, so that launches in it are found even if another
- * context is current. Not needed for contexts in which, while current, a stream is created, a
- * module loaded or a kernel launched.
+ * context is current. This is not needed if, while the context is current, a stream is created,
+ * a module is loaded or a kernel is launched in it.
  */
 void driver_context_on(const void *ctx, int device);
 

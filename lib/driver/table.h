@@ -14,7 +14,8 @@
 #define DRIVER_DOMAIN_LAUNCH	0xb
 
 /*
- * The slots that are used; a table may end before any of them. Source: hardware.md, "Callback".
+ * The slots that the library uses. A table may be so short that it lacks some of them. Source:
+ * hardware.md, "Callback".
  */
 enum slot {
 	SLOT_BYTES = 0,
@@ -45,9 +46,10 @@ struct driver_table {
 };
 
 /*
- * Subscribes; works before cuInit. No callback is enabled yet, and after a failure there is no
- * subscription. -EOPNOTSUPP: the error sentence says what was found instead. -EBUSY: another
- * tool is attached to the driver, which accepts one. Takes no lock; call it once.
+ * Subscribes to the driver. Works before cuInit. The function enables no callback. If it fails,
+ * there is no subscription. -EOPNOTSUPP: the driver's table is not as expected; the error
+ * sentence gives the difference. -EBUSY: another tool is subscribed to the driver, which accepts
+ * only one. The function takes no lock and must be called only one time.
  */
 int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_callback_fn callback,
 		     struct driver_table *table);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion records: the GPU writes the end of each launch into memory of this process, which
- * other processes read through a file. See Documentation/internals/state-page.md.
+ * Completion records: when a launch ends, the GPU writes the time into memory of this process.
+ * Other processes read this memory through a file. See Documentation/internals/state-page.md.
  *
  * The driver has one TMD buffer for each stream, so a TMD's address identifies its stream. Two
  * launches of one stream are never in the launch callback at the same time, so each ring has
@@ -23,9 +23,9 @@
 /* ------------------------------------------------------------------- file */
 
 /*
- * After a head, the file has a section for each GPU in the state page: cells, which the GPU
- * writes and which are the only part registered with the driver, and one entry in @notes for
- * each launch, which the CPU writes.
+ * The file consists of a head and one section for each GPU in the state page. A section contains
+ * cells and notes. The GPU writes the cells, and only the cells are registered with the driver.
+ * The CPU writes the notes, one for each launch.
  */
 struct records_cell {
 	_Atomic uint64_t payload;	/* sequence number of the launch; written after @time */
@@ -33,8 +33,9 @@ struct records_cell {
 };
 
 /*
- * Older layouts only write the lower 32 bits of a number. These are enough: an entry has the
- * number of this turn around the ring, or of the previous one.
+ * Returns true if the cell contains sequence number @seq. On GPUs with older TMD layouts the GPU
+ * writes only the lower 32 bits of a number. Comparing 32 bits is enough, because a cell can
+ * only contain the number of the current or the previous turn around the ring.
  */
 static inline bool records_has(const struct records_cell *cell, uint64_t seq)
 {
@@ -42,7 +43,7 @@ static inline bool records_has(const struct records_cell *cell, uint64_t seq)
 	       (uint32_t)seq;
 }
 
-/* Whether the entry has this number, or a later one. */
+/* Returns true if the cell contains @seq or a later number. */
 static inline bool records_reached(const struct records_cell *cell, uint64_t seq)
 {
 	return (int32_t)((uint32_t)atomic_load_explicit(&cell->payload, memory_order_acquire) -
@@ -54,9 +55,10 @@ struct records_note {
 	_Atomic uint64_t function;
 };
 
-/* Of an executable graph. */
+/* The cell of an executable graph. */
 struct records_graph_cell {
-	_Atomic uint32_t count;		/* last kernels that have ended; the GPU adds to it */
+	/* Number of last kernels that have ended; the GPU increments it. */
+	_Atomic uint32_t count;
 	uint32_t pad[3];
 	struct records_cell end;	/* the last end; its payload is 1 */
 };
@@ -83,8 +85,8 @@ _Static_assert(offsetof(struct records_section, notes) == RECORDS_REGISTERED &&
 	       sizeof(struct records_section) <= RECORDS_STRIDE, "a section must fit into 1 MiB");
 
 /*
- * Kernels of @graph's launches that have not ended; negative: more have ended than were
- * launched.
+ * Returns the number of counted kernels of @graph's launches that have not ended. It is negative
+ * if more kernels have ended than were launched.
  */
 static inline int32_t records_graph_left(const struct state_graph *graph,
 					 const struct records_graph_cell *cell)
@@ -99,7 +101,7 @@ static inline unsigned int records_entries(unsigned int ring)
 	return ring < RECORDS_NR_LONG ? RECORDS_LONG : RECORDS_SHORT;
 }
 
-/* The index of the ring's first entry among all cells of the section. */
+/* Returns the index of the ring's first cell among all cells of the section. */
 static inline unsigned int records_first(unsigned int ring)
 {
 	return ring < RECORDS_NR_LONG ? ring * RECORDS_LONG
@@ -107,25 +109,33 @@ static inline unsigned int records_first(unsigned int ring)
 }
 
 /*
- * The number before the ring's first launch. At first the cell of entry i has payload i: an
- * entry is free if its cell's number is the next number minus the size of the ring.
+ * Returns the number before that of the ring's first launch. Initially, cell i of the ring has
+ * payload i. A cell is free for a launch if its payload is the launch's number minus the number
+ * of cells in the ring.
  */
 static inline uint64_t records_base(unsigned int ring)
 {
 	return records_entries(ring) - 1;
 }
 
-/* The section of GPU number @n, created if necessary; NULL with the reason in @gp. */
+/*
+ * Returns the section of GPU number @n, which is created if necessary. Returns NULL, with the
+ * reason in @gp, if that fails.
+ */
 struct records_section *records_file_section(struct gpupart *gp, unsigned int n);
-/* NULL: there is none. */
+/* Returns the section of GPU number @n, or NULL if there is none. */
 GPUPART_PRIVATE
 struct records_section *records_file_find(unsigned int n);
-/* Maps the part of it that the GPU writes once more; NULL: out of memory. */
+/*
+ * Maps the part of section @n that the GPU writes a second time. Returns NULL if memory is
+ * short.
+ */
 void *records_file_again(unsigned int n);
 
 /*
- * This ring belongs to no stream. Its entries are intervals in which launches of an executable
- * graph followed each other, written when they are over, in no order.
+ * This ring belongs to no stream. Each of its entries is an interval in which launches of an
+ * executable graph followed each other. An entry is written when its interval is over; entries
+ * are not in the order of time.
  */
 #define RECORDS_GRAPH_RING	(STATE_NR_RINGS - 1)
 #define RECORDS_GRAPH_KEY	3	/* their function: odd, so its name is not looked up */
@@ -133,7 +143,7 @@ void *records_file_again(unsigned int n);
 
 /* ------------------------------------------------------------------- GPUs */
 
-/* A counter that all CPUs have and that is very cheap to read. */
+/* Reads a counter that is the same on all CPUs and takes very little time to read. */
 static inline uint64_t records_counter(void)
 {
 #if defined(__x86_64__)
@@ -153,23 +163,25 @@ static inline uint64_t records_counter(void)
 
 /* The ring of a stream. Only the thread that launches on the stream writes it. */
 struct records_ring {
-	_Alignas(64) _Atomic uint64_t issued;	/* copy of state_ring's, which other processes
-						 * can write */
+	/* Private copy of @issued in struct state_ring, which other processes can write. */
+	_Alignas(64) _Atomic uint64_t issued;
 	uint64_t mask;			/* number of entries - 1 */
 	struct records_cell *cells;
 	struct records_note *notes;
-	uint64_t address;		/* of the cells, in the address space of @context: */
+	uint64_t address;		/* address of the cells in the address space of @ctx */
 	const void *ctx;
-	_Atomic uint64_t tmd;		/* of its stream; 0: none */
+	_Atomic uint64_t tmd;		/* address of the TMD of the ring's stream; 0: no stream */
 	struct state_ring *shown;
-	_Atomic uint64_t first;		/* up to this launch it belonged to another stream */
-	uint64_t unrecorded;		/* launches of that stream and those before */
-	_Atomic unsigned char busy;	/* a launch is in the callback, or: */
+	/* Launches up to this number belong to another stream, which had the ring before. */
+	_Atomic uint64_t first;
+	uint64_t unrecorded;		/* unrecorded launches of all earlier streams of the ring */
+	_Atomic unsigned char busy;	/* 1: a launch is in the callback; or RECORDS_BROKEN */
 	unsigned char context;		/* index in contexts[] */
 	unsigned char number;
 };
 
-#define RECORDS_BROKEN	2	/* there were two at once: the ring is no longer used */
+/* two launches were in the callback at the same time: the ring is no longer used */
+#define RECORDS_BROKEN	2
 
 struct records_context {
 	_Atomic(const void *) ctx;	/* NULL: none, or destroyed */
@@ -181,20 +193,23 @@ struct records_context {
 struct records_graph {
 	struct state_graph *shown;
 	struct records_graph_cell *cell;
-	struct records_mark *owner;	/* of an executable graph that exists; NULL: none */
-	unsigned int context;		/* of its nodes: index in contexts[] plus 1; 0: none yet */
-	bool spoilt;			/* not reused before that context is destroyed */
+	/* Mark of the executable graph that uses the entry; NULL: none. */
+	struct records_mark *owner;
+	/* Context of its nodes, as the index in contexts[] plus 1; 0: none yet. */
+	unsigned int context;
+	/* The entry must not be reused before that context is destroyed. */
+	bool spoilt;
 	bool launching;			/* one of its launches is not counted yet */
 };
 
 struct records {
 	const struct tmd_release_place *place[2];	/* slots to use, the preferred one first */
 	struct state_records *shown;
-	struct records_section *section;	/* NULL until a context has it */
-	_Atomic uint64_t free;			/* bit n: ring n has no stream; launches may
-						 * still be running */
-	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];	/* by TMD; a hint may be
-									 * wrong */
+	struct records_section *section;	/* NULL until a context uses it */
+	/* Bit n: ring n has no stream; its launches may still be running. */
+	_Atomic uint64_t free;
+	/* Indexed by a hash of the TMD's address; a hint may be wrong. */
+	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];
 	struct records_ring rings[STATE_NR_RINGS];
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
 	struct records_graph graphs[STATE_NR_GRAPHS];
@@ -214,28 +229,36 @@ struct records {
  */
 void records_launch(struct records *records, const struct launch_params *params);
 
-/* The record of the calling thread's last launch; NULL: none. */
+/*
+ * Returns the ring of the calling thread's last launch and its number in *seq; NULL: the launch
+ * has no record.
+ */
 const struct records_ring *records_last(uint64_t *seq);
 
 /*
- * For launch @seq of @ring, which has a record: returns whether it has ended, or its end can
- * never be known. *ns is the longest time it can have taken, 0 if unknown. Not for callbacks.
+ * Returns true if launch number @seq of @ring has ended, or if its end can never be known. The
+ * launch must have a record. *ns is an upper bound of the launch's time in ns, or 0 if it is
+ * unknown. Callbacks must not call this function.
  */
 bool records_ended(const struct records *records, const struct records_ring *ring, uint64_t seq,
 		   uint64_t *ns);
 
 /*
- * A launch function has ended with @result; a launch that failed after its callback never runs.
+ * Called when a launch function has returned @result. If the function failed after the launch
+ * callback, the launch never runs.
  */
 void records_launch_ends(int result);
 
-/* The stream whose TMD is at @tmd is destroyed; or @ctx, with all its streams. */
+/*
+ * Called when the stream whose TMD is at @tmd is destroyed, or when @ctx is destroyed with all
+ * its streams.
+ */
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
-/* The ring of the stream whose TMD is at @tmd; NULL: none. */
+/* Returns the ring of the stream whose TMD is at @tmd, or NULL if it has none. */
 GPUPART_PRIVATE
 struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
-/* The index of @ctx in @records->contexts; RECORDS_MAX_CONTEXTS: none. */
+/* Returns the index of @ctx in @records->contexts, or RECORDS_MAX_CONTEXTS if it is not there. */
 static inline unsigned int records_context_of(struct records *records, const void *ctx)
 {
 	unsigned int n = 0;
@@ -246,7 +269,8 @@ static inline unsigned int records_context_of(struct records *records, const voi
 }
 
 /*
- * Whether an error means that the launch was not made; after other errors the context is lost.
+ * Returns true if the error @result means that the launch was not made. After any other error
+ * the context is lost.
  */
 static inline bool records_not_made(int result)
 {
@@ -258,73 +282,86 @@ static inline bool records_not_made(int result)
 /* ------------------------------------------------------------------- graphs */
 
 /*
- * Describes how the completion of an executable graph's launches is known: all kernels whose
- * function is that of one of its last kernels count when they end. Only one thread at a time
- * may use it, like the executable.
+ * Describes how the library detects that the launches of an executable graph have ended. It
+ * counts the ends of kernels. It counts each kernel that has the same function as one of the
+ * graph's last kernels. Only one thread at a time may use a mark, as the driver requires for the
+ * executable graph.
  */
 struct records_mark;
 
-/* For an executable of @graph; NULL: the completion of its launches is unknown. */
+/*
+ * Creates the mark of an executable graph of @graph. Returns NULL if the completion of its
+ * launches cannot be known.
+ */
 struct records_mark *records_mark_new(const struct cuda_api *cuda, void *graph);
-/* These functions ignore a NULL @mark. Kernels that are still running continue. */
+/*
+ * Frees @mark. Kernels that are still running continue. This and the following functions ignore
+ * a NULL @mark.
+ */
 void records_mark_free(struct records_mark *mark);
-/* From now on the completion is unknown. */
+/* Records that from now on the completion of launches is unknown. */
 void records_mark_unknown(struct records_mark *mark);
-/* The executable was updated to @graph. */
+/* Called when the executable graph was updated to @graph. */
 void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda, void *graph);
 
 /*
- * Called in the launch callback for each node that is built. Removes what an earlier build
- * left, and adds the record if the node counts. @was: it counted before. Returns whether it
- * counts now.
+ * Called in the launch callback for each node that is built. Removes the record of an earlier
+ * build from the node's TMD, and adds a record if the node is counted. @was is true if the node
+ * was counted before. Returns true if the node is counted now.
  */
 bool records_mark_node(struct records_mark *mark, struct records *records,
 		       const struct tmd_map *map, const struct launch_params *params, bool was);
 
 /*
- * Another build of the graph is used, of which @nr kernels count so far; returns the number for
- * the previous build.
+ * Called when another build of the graph is used. @nr is the number of its kernels that are
+ * counted so far. Returns this number for the previous build.
  */
 unsigned int records_mark_built(struct records_mark *mark, unsigned int nr);
 
 /*
- * Its nodes may be built from now on, for @records (may be NULL). Not for the launch callback.
+ * Called before the driver may build the graph's nodes. The nodes are then counted in @records,
+ * which may be NULL. The launch callback must not call this function.
  */
 void records_graph_builds(struct records_mark *mark, struct records *records);
-/* Called around a launch; @mark NULL: unknown. */
+/*
+ * Called before and after a launch of a graph. A NULL @mark means that its completion is
+ * unknown.
+ */
 void records_graph_begins(struct records_mark *mark, struct records *records);
 void records_graph_ends(struct records_mark *mark, struct records *records, int result);
 
 /*
- * Called in the launch callback with records->folding held: adds the times of graphs whose
- * launches have all ended, before later launches are in the totals. Never waits.
+ * Adds the times of graphs whose launches have all ended to the totals, before later launches
+ * are added. Called in the launch callback with records->folding held. Never waits.
  */
 void records_graphs_fold(struct records *records);
 
 /*
- * Context number @n is being destroyed; @ended: it is destroyed, and the GPU no longer writes
- * for it.
+ * Called when context number @n is destroyed. @ended is false before the destruction. It is true
+ * after the destruction, when the GPU no longer writes for this context.
  */
 void records_graphs_gone(struct records *records, unsigned int n, bool ended);
 
 /* ------------------------------------------------------------------- check */
 
-/* A probe launch that shows whether the layout's row is correct. */
+/* A probe launch that tests whether the layout's row is correct. */
 struct records_trial {
 	const struct tmd_map *map;
 	unsigned int slot;
 	struct tmd_release release;
-	uint64_t ended;		/* set by its launcher: when its last block ended, GPU ns */
-	const char *why;	/* set by the callback: NULL, or what is wrong with the TMD */
+	/* Set by the caller that launched it: the time at which its last block ended, GPU ns. */
+	uint64_t ended;
+	/* Set by the callback: NULL, or the reason why the TMD is not as expected. */
+	const char *why;
 };
 
-/* Called in the callback of that launch: writes the slot if its TMD is as expected. */
+/* Writes the slot if the TMD is as expected. Called in the callback of the probe launch. */
 void records_trial_launch(struct records_trial *trial, void *tmd);
 
 /*
  * Proves with launches in the current context that the driver leaves the slots alone and that
- * the GPU writes the records. @launch makes one launch and waits for it. -EPROTO with the
- * reason.
+ * the GPU writes the records. @launch makes one launch and waits for its end. Returns 0, or
+ * -EPROTO with the reason.
  */
 int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct tmd_map *map,
 		  int (*launch)(struct gpupart *gp, struct records_trial *trial, void *arg),
@@ -340,9 +377,9 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 		  struct records **started);
 
 /*
- * Turns records on for launches in @ctx, the current context. May be called any number of
- * times. It calls the driver, so not for the launch callback. Returns false if they stay off,
- * for the reason @records->why.
+ * Turns records on for launches in @ctx, the current context. May be called any number of times.
+ * The launch callback must not call this function, because it calls the driver. Returns false if
+ * records stay off, with the reason in @records->why.
  */
 bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx);
 
@@ -351,11 +388,11 @@ bool records_context(struct records *records, const struct cuda_api *cuda, void 
 /* The data of a launch that has ended. */
 struct records_entry {
 	uint64_t time;		/* its end, GPU ns */
-	uint64_t submitted;	/* the CPU counter; 0: it never ran */
+	uint64_t submitted;	/* the CPU counter at the submission; 0: the launch never ran */
 	uint64_t function;
 };
 
-/* The CPU's time in ns at its @counter. */
+/* Converts @counter, a value of the CPU counter, to the CPU's time in ns. */
 static inline uint64_t records_clock_ns(const struct state_clock *clock, uint64_t counter)
 {
 	int64_t since = counter - clock->counter;
@@ -363,21 +400,24 @@ static inline uint64_t records_clock_ns(const struct state_clock *clock, uint64_
 	return clock->ns + (int64_t)((__int128)since * clock->scale >> 32);
 }
 
-/* In a copy: a launch that ended at @end was seen now. The rate stays that of the process. */
+/*
+ * Updates @clock, which is a copy: the reader has just seen that a launch ended at @end. The
+ * rate of the clock stays that of the process.
+ */
 GPUPART_PRIVATE
 void records_clock_seen(struct state_clock *clock, uint64_t end);
 
 /*
- * Adds the next launch of @ring, number @ring->folded + 1, to the totals. Their clock must have
- * seen a launch that ended.
+ * Adds the next launch of @ring, number @ring->folded + 1, to the totals. The clock of the
+ * totals must already have seen the end of a launch.
  */
 GPUPART_PRIVATE
 void records_fold_entry(struct state_records *totals, struct state_ring *ring,
 			const struct records_entry *entry);
 
 /*
- * Adds up to @max launches of @ring, with records->folding held. @own: the calling thread
- * launches on it. Returns their number.
+ * Adds up to @max launches of @ring to the totals and returns the number of launches added. The
+ * caller must hold records->folding. @own is true if the calling thread launches on this ring.
  */
 unsigned int records_fold_ring(struct state_records *totals, const struct records_ring *ring,
 			       unsigned int max, bool own);
@@ -389,14 +429,18 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 
 /*
- * Like gpupart_records_read() of this process, for one stream's launches. @ring NULL: it has
- * none yet. Values that are not counted by stream are those of the process.
+ * Reads the records of this process like gpupart_records_read(), but for the launches of one
+ * stream. @ring is the ring of the stream, or NULL if the stream has no ring yet. Values that
+ * are not counted for each stream are those of the process.
  */
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
 		      size_t size);
 
-/* Called around writes to the totals; false: another thread is writing them. */
+/*
+ * Acquires the lock of the totals, which a thread must hold while it writes them. Returns false
+ * if another thread holds it.
+ */
 static inline bool records_totals_try(struct records *records)
 {
 	struct state_records *totals = records->shown;
@@ -416,24 +460,31 @@ static inline void records_totals_unlock(struct records *records)
 	atomic_store_explicit(&records->folding, false, memory_order_release);
 }
 
-/* Waits a short time; false: the lock is still held. Not for the launch callback. */
+/*
+ * Acquires the lock of the totals, and waits for it a short time. Returns false if another
+ * thread still holds it. The launch callback must not call this function.
+ */
 bool records_totals_lock(struct records *records);
 
-/* The totals have functions for which records_names() was not called yet. */
+/* True if the totals have functions for which records_names() was not called yet. */
 extern atomic_bool records_unnamed;
 
 /*
- * Asks the driver for the names of @functions, which belong to @records, or are a copy if
- * @records is NULL. Not for the launch callback.
+ * Reads the names of @functions from the driver. @functions belong to @records, or are a copy if
+ * @records is NULL. The launch callback must not call this function.
  */
 GPUPART_PRIVATE
 void records_names(struct state_function *functions, struct records *records,
 		   const struct cuda_api *cuda);
-/* A module is being unloaded: its functions that have no name yet get none. */
+/*
+ * Called when a module is being unloaded. Functions of this module that have no name yet stay
+ * without a name.
+ */
 void records_module_gone(struct records *records);
 
 /*
- * Measures the counter's rate between the first call and the second, which takes at most 1 ms.
+ * Measures the rate of the CPU counter between the first and the second call. The second call
+ * takes at most 1 ms.
  */
 void records_clock_start(struct state_clock *clock);
 

@@ -51,9 +51,9 @@ static bool is_roots(const struct stat *st)
 }
 
 /*
- * The machine's root, who gives and drops grants, is exempt from them. Root of a container
- * cannot write to the directory: the container has a read-only view, with the grants that apply
- * in it.
+ * Returns true if grants do not limit @uid. This is the machine's root, which makes and drops
+ * grants. Root of a container is limited, because it cannot write to the directory: the
+ * container has a read-only view with the grants that apply in the container.
  */
 static bool exempts(unsigned int uid, unsigned int root)
 {
@@ -67,8 +67,8 @@ bool gpupart_grant_exempts(unsigned int uid)
 }
 
 /*
- * Whether this user namespace maps no user at all. Its processes then have UNMAPPED_UID too. If
- * the map cannot be read, the answer is true.
+ * Returns true if this user namespace maps no user, or if the map cannot be read. In such a
+ * namespace all processes have UNMAPPED_UID too.
  */
 static bool maps_nobody(void)
 {
@@ -133,8 +133,8 @@ int grant_open_dir(bool make)
 }
 
 /*
- * Whether all strings are terminated, id and name are valid, and check_gpu() could give a map
- * this key.
+ * Returns true if all strings are terminated, the id and the name are valid, and the key has the
+ * form of a key of check_gpu().
  */
 bool grant_is_valid(const struct gpupart_grant *grant)
 {
@@ -236,7 +236,7 @@ static int by_id(const void *a, const void *b)
 	return nx != ny ? (nx > ny) - (nx < ny) : strcmp(x->id, y->id);
 }
 
-/* The grants of which one may be the caller's, if none is known to be. */
+/* The grants that could belong to the caller, if no grant is known to belong to the caller. */
 struct hidden {
 	bool own, any;
 	struct gpupart_grant common;	/* what all of these grants allow */
@@ -262,9 +262,9 @@ static void see_hidden(const struct gpupart_grant *grant, struct hidden *hidden)
 }
 
 /*
- * Calls @see with each grant, or with what all candidates have in common if none is known to be
- * the caller's. Returns a negative errno if the directory exists and cannot be read, or -EUSERS
- * if the candidates have no TPC in common.
+ * Calls @see with each grant. If no grant is known to belong to the caller, it calls @see with
+ * the intersection of all grants that could belong to the caller. Returns a negative errno if
+ * the directory exists and cannot be read, or -EUSERS if the candidates have no TPC in common.
  */
 static int walk(unsigned int root, void (*see)(const struct gpupart_grant *grant, void *arg),
 		void *arg)

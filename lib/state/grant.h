@@ -12,12 +12,13 @@
 #include "lib/core/shared_header.h"
 
 /*
- * Whether @id is the id of a grant. Other jobs never have such an id: theirs begin with a pid.
+ * Returns true if @id is the id of a grant. Other jobs cannot have such an id, because their ids
+ * begin with a pid.
  */
 GPUPART_PRIVATE
 bool grant_is_id(const char *id);
 
-/* Reads grant @id. False if there is no such grant, or it allows no TPCs. */
+/* Reads grant @id. Returns false if there is no such grant, or if it allows no TPCs. */
 GPUPART_PRIVATE
 bool grant_get(const char *id, struct gpupart_grant *grant);
 
@@ -48,7 +49,10 @@ static inline void grant_link_name(const char *id, char *name)
 /* For grant_write.c. Returns a negative errno if users other than root can write to @folder. */
 GPUPART_PRIVATE
 int grant_open_folder(const char *folder);
-/* Whether the strings of a grant are valid, and, given that, whether its set is. */
+/*
+ * grant_is_valid() returns true if the strings of a grant are valid. grant_set_is_valid()
+ * returns true if the set of a grant with valid strings is valid.
+ */
 GPUPART_PRIVATE
 bool grant_is_valid(const struct gpupart_grant *grant);
 GPUPART_PRIVATE
@@ -59,16 +63,16 @@ bool grant_read(int dir, const char *id, struct gpupart_grant *grant);
 #define GRANT_HIDDEN \
 	"this user namespace hides which grant is this user's; the grants have no TPC in common"
 
-/* What the grants of a user on one GPU allow. */
+/* The TPCs and the memory that the grants of a user on one GPU allow. */
 struct grant_limit {
 	struct gpupart_tpcset tpcs;	/* empty: the user's grant is unknown (GRANT_HIDDEN) */
 	uint64_t memory;	/* in bytes; 0: unlimited */
 };
 
 /*
- * The union of @uid's grants on the GPU at @pci (NULL: on any GPU). The memory is that of the
- * grant named @tenant (may be NULL), or the sum of all if there is none. Returns false if no
- * grant applies to @uid.
+ * Reads the union of the grants of @uid on the GPU at @pci; a NULL @pci means all GPUs. If there
+ * is a grant with the name @tenant, the memory is that of this grant. Otherwise, or if @tenant
+ * is NULL, it is the sum over all grants. Returns false if no grant applies to @uid.
  */
 GPUPART_PRIVATE
 bool grant_limit(unsigned int uid, const char *pci, const char *tenant, struct grant_limit *limit);

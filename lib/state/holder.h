@@ -7,8 +7,8 @@
 #include "lib/state/state_page.h"
 
 /*
- * The state of one scan of the files of a user, or of several users; @maps_read is then set to
- * 0 for each user. All members except @maps_max start as zero.
+ * The state of one scan of the files of one or more users. If there are several users, the
+ * caller sets @maps_read to 0 before each user. All members except @maps_max are 0 at the start.
  */
 struct holder_table {
 	struct state_dir_nested nested;
@@ -19,35 +19,35 @@ GPUPART_PRIVATE
 void holder_table_free(struct holder_table *table);
 
 /*
- * Whether the scan has read as much of the maps as it may. After that, a process that has the
- * state page's pid and start time counts as its owner.
+ * Returns true if the scan has read as many bytes of maps as it may. After that, a process with
+ * the pid and the start time in the state page is taken as its owner.
  */
 bool holder_spent(const struct holder_table *table);
 
 /*
  * Returns the pid, in the caller's namespace, of the process that owns the state page @block in
- * the file @fd of @uid's directory. 0: the process lives, but has no number in this pid
- * namespace. -ESRCH: none was found. The contents of the state page prove nothing, because any
- * process of the user can write them.
+ * the file @fd of @uid's directory. Returns 0 if the process lives but is not visible in this
+ * pid namespace. -ESRCH: no owner was found. The contents of the state page prove nothing,
+ * because any process of the user can write them.
  */
 GPUPART_PRIVATE
 int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct holder_table *table);
 /*
- * Whether @pid, which owned the state page, still owns it. The number may belong to another
- * process now; the lock does not.
+ * Returns true if @pid, which owned the state page, still owns it. The pid may now belong to
+ * another process, but that process does not hold the page's lock.
  */
 GPUPART_PRIVATE
 bool holder_is(int fd, uid_t uid, int pid);
 
 /*
- * Whether certainly no process, in any namespace, has the file open or mapped for writing: it
- * is then an orphan and may be deleted. @fd must be open for reading only. @pid and
- * @pid_namespace are those of the process that created the file, @start its start time; 0:
- * unknown.
+ * Returns true if it is certain that no process in any namespace has the file open or mapped for
+ * writing. The file is then an orphan and may be deleted. @fd must be open for reading only.
+ * @pid, @pid_namespace and @start are the pid, the pid namespace and the start time of the
+ * process that created the file; 0 means unknown.
  */
 bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace);
 
-/* Whether certainly no process of this user is left in that pid namespace. */
+/* Returns true if it is certain that no process of this user is left in that pid namespace. */
 bool holder_namespace_gone(uint64_t pid_namespace);
 
 #endif

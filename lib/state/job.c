@@ -143,8 +143,8 @@ struct gpupart_process *job_processes(unsigned int *nr)
 }
 
 /*
- * Published processes and, found only when a job is about to be removed, processes whose
- * environment names a job.
+ * Processes that may keep a job alive: published processes, and processes whose environment
+ * names a job. The second kind is searched only when a job is about to be removed.
  */
 struct living {
 	struct gpupart_process *shown;

@@ -8,8 +8,8 @@
 
 /*
  * Reads the limit, on the GPU at @pci, of job @id and of the jobs around it. A run on several
- * GPUs is one job for each GPU, each inside the one before. Returns false if no job on that GPU
- * is known; the environment then decides.
+ * GPUs has one job for each GPU, and each of these jobs is inside the previous one. Returns
+ * false if there is no job on that GPU; the limit then comes from the environment.
  */
 GPUPART_PRIVATE
 bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Job records. A job is what one `gpupart run` started, with all descendants. A file for each
- * job, beside the state pages, holds its current limit for processes that start later.
+ * Job records. A job is a process that one `gpupart run` started, with all descendants. Each job
+ * has a file beside the state pages. Processes that start later read the job's current limit in
+ * this file.
  */
 #ifndef GPUPART_LIB_STATE_JOB_RECORD_H
 #define GPUPART_LIB_STATE_JOB_RECORD_H
@@ -14,7 +15,10 @@
 
 #define JOB_LAYOUT	2	/* increase it with every change of what follows the header */
 #define JOB_PREFIX	"job-"
-/* The maximum nesting of runs. A user's records could be edited to form a cycle. */
+/*
+ * The maximum nesting of runs. The bound is needed because a user could edit the records so that
+ * they form a cycle.
+ */
 #define JOB_MAX_DEPTH	1000
 
 struct job_record {
@@ -50,18 +54,19 @@ GPUPART_PRIVATE
 bool job_read(int dir, const char *id, struct job_record *record);
 
 /*
- * The limit that applies to @record: the intersection with that of the job it was started in.
+ * Returns the limit that applies to the job of @record: the intersection of its own limit and
+ * the limit of the job in which it was started.
  */
 GPUPART_PRIVATE
 struct gpupart_tpcset job_effective(int dir, const struct job_record *record);
 
-/* Whether @id is @ancestor, or was started inside it. */
+/* Returns true if job @id is @ancestor or was started inside @ancestor. */
 GPUPART_PRIVATE
 bool job_belongs(int dir, const char *id, const char *ancestor);
 
 /*
- * Lists this user's processes; *nr of them. The caller must free the result. NULL if there are
- * none or memory is short.
+ * Returns the list of this user's processes, and their number in *nr. The caller must free the
+ * list. Returns NULL if there are no processes or if memory is short.
  */
 GPUPART_PRIVATE
 struct gpupart_process *job_processes(unsigned int *nr);

@@ -241,7 +241,7 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 		return ctx_fail(gp, -EINVAL, "TPC %d does not exist: %s has TPCs 0-%u",
 				gpupart_tpcset_next(set, record.gpu.nr_tpcs), record.gpu.pci,
 				record.gpu.nr_tpcs - 1);
-	/* Keep the record and the limits of the processes equal. */
+	/* This keeps the limit in the record equal to the limits of the processes. */
 	if (!node || !geteuid())
 		lock = err = lock_jobs(gp, dir, id, node);
 	if (err < 0)

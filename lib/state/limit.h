@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The limit of a process on one GPU, in memory that other processes also write. It has two
- * parts: the outer limit (from run or set) and the inner limit of the process itself. Launches
- * obey both, or only the outer one if the two have no TPC in common. There is no lock: if a
- * writer dies during a change, the previous limit stays in force.
+ * parts. The outer limit comes from `gpupart run` or `gpupart set`; the process itself sets the
+ * inner limit. A launch is confined to the intersection of both. If they have no TPC in common,
+ * it is confined to the outer limit. There is no lock: if a writer dies during a change, the
+ * previous limit stays in force.
  */
 #ifndef GPUPART_LIB_STATE_LIMIT_H
 #define GPUPART_LIB_STATE_LIMIT_H
@@ -12,9 +13,10 @@
 #include "lib/state/ring.h"
 
 /*
- * Like a ring, but the two kinds of writers (inside and outside the process) have eight slots
- * each and skip the other's numbers: the remainder is below eight for writers inside. So no
- * writer uses the slot in force, or one that was in force less than seven numbers ago.
+ * The limit is stored like a ring, but with two kinds of writers: inside and outside the
+ * process. Each kind has eight slots and skips the numbers of the other kind. Writers inside use
+ * the numbers whose remainder is below eight. So no writer writes to the slot in force, or to a
+ * slot that was in force less than seven numbers ago.
  */
 #define LIMIT_SLOTS (2 * RING_SLOTS)
 
@@ -37,10 +39,12 @@ struct limit_sets {
 };
 
 /*
- * Writers inside the process exclude each other by their own lock, writers outside by a lock on
- * the file. @set must be valid for the GPU; NULL removes the part. @before is the limit that
- * was in force. Returns false, and changes nothing, if an inner set is not inside the outer
- * one, or, for writers outside, if writers inside do not stop writing.
+ * Set the inner or the outer part. Writers inside the process exclude each other by a lock in
+ * the process, and writers outside exclude each other by a lock on the file. @set must be valid
+ * for the GPU; NULL removes the part. The functions return in @before the limit that was in
+ * force. They return false and change nothing if an inner set is not a subset of the outer
+ * limit, or if writers inside the process write again and again while a writer outside tries to
+ * write.
  */
 bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
 		      const struct gpupart_tpcset *set);
@@ -49,13 +53,15 @@ bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 		       const struct gpupart_tpcset *set, struct limit_sets *before);
 
 /*
- * Narrows the outer part from inside to its intersection with @set, or sets it to @set if there
- * is none. Returns false, and changes nothing, if the intersection is empty.
+ * Narrows the outer part from inside the process: the outer part becomes its intersection with
+ * @set, or @set if there was no outer part. Returns false and changes nothing if the
+ * intersection is empty.
  */
 bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set);
 
 /*
- * Reads the limit; the result is never torn. Returns false if writers were faster in every try.
+ * Reads the limit. All parts of the result belong to the same moment. Returns false if the limit
+ * changed during every try.
  */
 GPUPART_PRIVATE
 bool limit_get(const struct limit *limit, struct limit_sets *sets);

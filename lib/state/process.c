@@ -44,7 +44,10 @@ static void show_gpu(const struct state_page *block, struct gpupart_process *pro
 		process_show(gpu, &sets.in_force, process);
 	}
 	process->nr_gpus = state_nr_gpus(block);
-	/* The problem came from its environment; it has got a limit from elsewhere since. */
+	/*
+	 * The problem came from the process's environment, but since then another program has
+	 * given the process a limit.
+	 */
 	if (all_limited)
 		process->problem[0] = 0;
 }
@@ -92,8 +95,8 @@ static void describe(const struct state_page *block, int pid, uid_t uid,
 
 
 /*
- * Copies the state page in @fd. Concurrent writers can tear the copy; it is repeated if a limit
- * changed.
+ * Copies the state page in @fd. Other processes may write during the copy. If a limit changed,
+ * the function copies again.
  */
 static bool copy_block(int fd, struct state_page *block)
 {
@@ -140,8 +143,8 @@ static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 #define MAX_MAPS	(4u << 20)
 
 /*
- * Deletes the state page last: the records file is only deleted as an orphan once its state
- * page is gone.
+ * Deletes the files of a process, the state page last. Other scans delete a records file as an
+ * orphan only after its state page is gone.
  */
 static void sweep(int dir, const char *file)
 {
@@ -234,11 +237,12 @@ static int by_pid(const void *a, const void *b)
 }
 
 /*
- * A row for what the scan left out. It claims no TPCs. A process whose maps were not read is
- * still listed by its start time, with its limit, so its TPCs count as taken; files that were
- * not opened are unknown. Counting all TPCs as taken would let one user keep all others off the
- * GPU. Counting none loses nothing: a user who wants to hide processes can delete their files
- * anyway, and grants are in files that belong to root.
+ * Makes a row for the part of the directory that the scan left out. The row contains no TPCs. If
+ * the maps of a process were not read, the process is still listed by its start time, with its
+ * limit, so its TPCs are counted as taken. Files that were not opened are unknown. Counting all
+ * TPCs as taken would let one user keep all others off the GPU. Counting none loses nothing: a
+ * user who wants to hide processes can delete their files anyway, and grants are in files that
+ * belong to root.
  */
 static void describe_rest(const struct look *look, struct gpupart_process *process)
 {
@@ -258,9 +262,9 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 }
 
 /*
- * Appends to the list; *nr may exceed @max, but no more than @max rows are written. @table is
- * kept for the next directory: one user can have thousands of uids (subuid(5)), each with a
- * directory.
+ * Appends the processes of a directory to the list. *nr may exceed @max, but at most @max rows
+ * are written. @table is kept for the next directory, because one user can have thousands of
+ * uids (subuid(5)), each with a directory.
  */
 static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_process *list,
 		     unsigned int max, unsigned int *nr)
@@ -345,9 +349,9 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 }
 
 /*
- * Whether that user could signal process @pid. The kernel decides that by the real and the
- * saved uid. This prevents a user from making root signal another user's process. A process in
- * root's directory may have changed its user.
+ * Returns true if the user could send a signal to process @pid. The kernel decides this by the
+ * real and the saved uid. This check prevents a user from making root signal a process of
+ * another user. A process in root's directory may have changed its user.
  */
 static bool is_of_user(const struct state_dir_status *status, uid_t uid)
 {

@@ -28,7 +28,7 @@ struct gpupart_remote {
 	struct opened opened;
 	struct state_gpu *gpu;
 	int pid;
-	bool exempt;	/* from this node's grants */
+	bool exempt;	/* grants do not limit this user */
 };
 
 /* ------------------------------------------------------------------- truncated state pages */
@@ -79,8 +79,8 @@ static void close_block(struct opened *opened)
 }
 
 /*
- * Whether @file is the state page of @pid. It is not opened for writing here: a process that
- * deletes orphans would take us for the page's owner.
+ * Whether @file is the state page of @pid. The file is not opened for writing here, because a
+ * process that deletes orphans would then think that we own the page.
  */
 static enum shared_version is_block_of(int dir, const char *file, int pid,
 				       struct holder_table *table, struct stat *st)

@@ -10,9 +10,9 @@
 #include "lib/tmd/tmd.h"
 
 /*
- * Eight slots, and a count of publications: the count modulo 8 is the slot in force. A reader
- * that finds that the count has advanced by seven or more while it copied must copy again. All
- * zero means that there is no set.
+ * A ring has eight slots and a count of publications. The count modulo 8 is the number of the
+ * slot in force. If the count advances by seven or more while a reader copies a slot, the reader
+ * must copy again. If all bytes are 0, there is no set.
  */
 #define RING_SLOTS 8
 #define RING_WORDS 4
@@ -39,9 +39,9 @@ void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
 		     const struct gpupart_tpcset *set, unsigned int nr_words)
 {
 	/*
-	 * A reader that is still reading the slot's previous words and gets one of these must
-	 * see the new count. This includes the words of TPCs, which limit_get() reads without a
-	 * lock.
+	 * A reader may still be reading the slot's previous words. If it reads one of the new
+	 * words, it must also see the new count. This includes the words of TPCs, which
+	 * limit_get() reads without a lock.
 	 */
 	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&slot->tmd_bits[i], allow->tmd_bits[i], memory_order_release);
@@ -60,8 +60,8 @@ static inline void ring_publish(struct ring *ring, const struct tmd_allow *allow
 }
 
 /*
- * Copies the set in force; *any is 0 if there is none. Returns false if the copy may be torn,
- * because there were seven publications while 32 bytes were read.
+ * Copies the set in force; *any is 0 if there is no set. Returns false if the copy may be a mix
+ * of two sets, because there were seven publications while 32 bytes were read.
  */
 static inline __attribute__((always_inline))
 bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,
@@ -86,9 +86,9 @@ bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned
 }
 
 /*
- * The same, repeated if it was torn: at most 64 times, because a launch must not wait for ever.
- * The first try is outside the loop, so that a launch does not have to set one up. Returns
- * false if there is no set.
+ * Does the same, and repeats it if the copy may be a mix of two sets. It tries at most 64 times,
+ * because a launch must not wait for ever. The first try is outside the loop, so that the usual
+ * launch does not set up a loop. Returns false if there is no set.
  */
 static inline __attribute__((always_inline))
 bool ring_read(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,

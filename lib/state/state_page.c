@@ -18,10 +18,16 @@
 #define STATE_SIZE	\
 	((sizeof(struct state_page) + STATE_PAGE - 1) / STATE_PAGE * STATE_PAGE)
 
-/* The counters of one thread. A damaged page can hold any value; this bound keeps sums positive. */
+/*
+ * The largest value of a counter of one thread. A damaged page can contain any value; this bound
+ * keeps sums from overflowing.
+ */
 #define MAX_COUNT	(1ull << 48)
 
-/* Used until something must be kept, and if memory is short; it is never published. */
+/*
+ * The state page that is used before something must be stored, and if memory is short. It is
+ * never published.
+ */
 static struct state_page unseen;
 struct state_page *state_page_own = &unseen;
 static pthread_once_t place_once = PTHREAD_ONCE_INIT;
@@ -151,8 +157,8 @@ bool state_page_is_own(int dir, const char *file)
 }
 
 /*
- * Whether the descriptor is still ours: some programs close all descriptors that they do not
- * know.
+ * Returns true if the descriptor still belongs to our file. Some programs close all descriptors
+ * that they do not know.
  */
 static bool is_own_fd(void)
 {
@@ -243,7 +249,10 @@ static void after_fork(void)
 			      memory_order_relaxed);
 }
 
-/* The set is the limit's: it is written once, and is correct whenever a writer dies. */
+/*
+ * Fills the GPU entry that other versions read. Its set is the place of the limit's words. This
+ * place is written one time, so it stays correct if a writer of the limit dies.
+ */
 static void show_shared(uint32_t place, const struct gpupart_gpu_info *info)
 {
 	const uint32_t limit = offsetof(struct state_page, gpus) +
@@ -325,8 +334,8 @@ static int move_into(int fd, int dir, const char *file)
 	if (err)
 		return -err;
 	/*
-	 * Held as long as this process lives; it identifies us where our pid has no meaning:
-	 * process.c.
+	 * This process holds the lock as long as it lives. In pid namespaces in which our pid is
+	 * not visible, the lock identifies this process: see process.c.
 	 */
 	fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
 	written = pwrite(fd, state_page_own, sizeof(*state_page_own), 0);

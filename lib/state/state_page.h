@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state page of a process: its counters, problems, and the limits that other processes may
- * change. It is a file below /dev/shm for each process, with mode 0600, in its user's directory
- * with mode 0700.
+ * The state page of a process contains its counters, its problem, and the limits that other
+ * processes may change. Each process has one state page. It is a file below /dev/shm with mode
+ * 0600, in a directory of the process's user with mode 0700.
  */
 #ifndef GPUPART_LIB_STATE_PROCESS_BLOCK_H
 #define GPUPART_LIB_STATE_PROCESS_BLOCK_H
@@ -15,12 +15,15 @@
 #include "lib/core/state_dir.h"
 #include "lib/state/limit.h"
 
-/* Increase it with every change of the state page, except of its header: shared_header.h. */
+/*
+ * Increase this number with every change of the state page. Changes of the header do not count;
+ * see shared_header.h.
+ */
 #define STATE_LAYOUT	12
 
 /*
- * Every launch is counted once in one of the first counters; their sum is the number of
- * launches.
+ * Every launch is counted in exactly one of the counters before STATE_NR_LAUNCHES. So the sum of
+ * these counters is the number of launches.
  */
 enum state_counter {
 	STATE_FREE,		/* nothing was requested */
@@ -40,25 +43,30 @@ enum state_counter {
 	STATE_NR_COUNTERS,
 };
 
-#define STATE_MAX_GPUS 16	/* of one process; further GPUs are not published */
+/* GPUs of one process that are published; further GPUs are private */
+#define STATE_MAX_GPUS 16
 
 /*
- * The counts of one thread, which no other thread writes. A locked instruction in the callback
- * would wait for all that the driver has just written for the GPU, 2 % of a launch (measured:
- * Documentation/results/h200-spine.md). Lane 0 is for the threads that have no lane.
+ * The counts of one thread, which no other thread writes. With one shared counter, the callback
+ * would need a locked instruction. A locked instruction waits until all that the driver has just
+ * written for the GPU is in memory, which takes 2 % of the time of a launch (measured:
+ * Documentation/results/h200-spine.md). Threads that have no lane of their own use lane 0.
  */
 #define STATE_NR_LANES 64
 
 struct state_lane {
 	_Alignas(128) uint64_t counters[STATE_NR_COUNTERS];
-	uint64_t launching;	/* 1: in the launch callback, perhaps with a set but without a
-				 * number yet */
+	/*
+	 * 1: in the launch callback, where it may already use a set and have no record number
+	 * yet
+	 */
+	uint64_t launching;
 	uint64_t graphs;	/* odd: in a function that launches a graph */
 };
 
 _Static_assert(sizeof(struct state_lane) == 128, "a lane has two cache lines");
 
-/* Flags of in_use. USED: a set was given, so the callback must check launches. */
+/* Flags of in_use. STATE_USED: a set was given, so the callback must check launches. */
 #define STATE_USED 1
 #define STATE_USED_LENDS 8	/* another run needs a report of each launch: report_busy() */
 
@@ -70,7 +78,10 @@ struct state_gpu {
 	bool simulated;
 	char source[512];		/* of the topology that the numbers belong to */
 	uint64_t topology_hash;
-	/* TPCs of the proven map; 0: not proven yet, so no set can be given from outside. */
+	/*
+	 * The number of TPCs of the proven map. 0: the map is not proven yet, so no set can be
+	 * given from outside.
+	 */
 	atomic_uint nr_tpcs;
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 };
@@ -81,7 +92,8 @@ struct state_gpu {
 struct state_progress {
 	_Alignas(128) uint64_t units;
 	uint64_t reports;		/* calls of gpupart_progress_add() */
-	uint64_t reported_ns, answered_ns; /* times of the last report of units and of a latency */
+	/* Times of the last report of units and of the last report of a latency. */
+	uint64_t reported_ns, answered_ns;
 	uint64_t latencies[STATE_NR_LATENCIES];
 };
 
@@ -95,11 +107,13 @@ struct state_progress {
 #define STATE_NR_FUNCTIONS	64
 
 struct state_ring {
-	_Alignas(64) uint64_t issued;	/* sequence number of its latest launch with a record */
+	/* Sequence number of the ring's latest launch with a record. */
+	_Alignas(64) uint64_t issued;
 	uint64_t folded;	/* the totals include records up to this number */
-	uint64_t last_end;	/* end of the latest of these, in GPU ns */
+	uint64_t last_end;	/* end of the latest folded launch, in GPU ns */
 	uint64_t unrecorded;	/* number of launches without a record */
-	uint64_t waiting;	/* the latest of these have ended when launch @after has */
+	/* The latest of these unrecorded launches have ended when launch @after has ended. */
+	uint64_t waiting;
 	uint64_t after;
 	uint64_t lost;		/* 1: its context was destroyed, outstanding launches stay
 				 * unknown */
@@ -114,40 +128,49 @@ struct state_ring {
 
 struct state_graph {
 	uint64_t issued;	/* launches of all executable graphs that have used this entry */
-	uint64_t since;		/* CPU counter since which launches follow each other, or 0 */
+	/* CPU counter at the first of the launches that follow each other now, or 0 */
+	uint64_t since;
 	uint32_t kernels;	/* kernels in a launch; the GPU counts each in the entry's cell */
 	uint32_t lost;		/* 1: its context was destroyed, outstanding launches stay
 				 * unknown */
 };
 
 struct state_function {
-	uint64_t key;		/* the driver's function; odd: may be another one by now; 0: free */
+	/*
+	 * Address of the driver's function; odd: another function may now have this address; 0:
+	 * free entry.
+	 */
+	uint64_t key;
 	uint64_t count, ns, longest_ns;
 	char name[96];
 };
 
 /*
- * Conversion of the CPU counter to ns: @ns + (counter - @counter) * @scale >> 32; to GPU ns: +
- * @offset.
+ * Converts a value c of the CPU counter to ns: @ns + (c - @counter) * @scale >> 32. To get GPU
+ * ns, add @offset.
  */
 struct state_clock {
 	uint64_t counter, ns, scale;
-	int64_t offset, next_offset;	/* the largest in this second and in the last */
+	/* The largest offset in this second and in the previous second. */
+	int64_t offset, next_offset;
 };
 
 struct state_records {
 	uint64_t on;		/* 0: the following members are not used */
-	uint64_t nowhere;	/* launches without a record on streams without a ring */
-	uint64_t graphs;	/* launches of graphs without a record */
-	uint64_t launching;	/* threads in a function that launches a graph */
-	uint64_t fenced;	/* 1: membarrier() of any process affects this one's threads */
+	/* Number of launches on streams without a ring; these launches have no record. */
+	uint64_t nowhere;
+	uint64_t graphs;	/* number of graph launches without a record */
+	uint64_t launching;	/* number of threads that are in a function that launches a graph */
+	/* 1: membarrier() in any process also acts on the threads of this process */
+	uint64_t fenced;
 	uint64_t nr_graphs;	/* entries of graph[] that are or were in use */
 	struct state_graph graph[STATE_NR_GRAPHS];
 	struct state_ring rings[STATE_NR_RINGS];
 	/* The following members are written by one thread at a time, while @version is odd. */
 	_Alignas(64) uint64_t version;
 	uint64_t untimed, busy_ns, kernels_ns, late_ns, last_end;
-	uint64_t covered;	/* busy_ns includes all before this time, except @gaps; GPU ns */
+	/* busy_ns includes all of the time before this, except @gaps; GPU ns */
+	uint64_t covered;
 	uint64_t horizon;	/* gaps before this time were dropped */
 	uint64_t nr_gaps;
 	struct { uint64_t begin, end; } gaps[STATE_NR_GAPS];	/* sorted by time */
@@ -157,7 +180,8 @@ struct state_records {
 
 struct state_page {
 	struct shared_header header;
-	struct shared_gpu shared[STATE_MAX_GPUS];	/* what other versions can read of gpus[] */
+	/* The part of gpus[] that other versions can read. */
+	struct shared_gpu shared[STATE_MAX_GPUS];
 	char problem[256];
 	struct state_lane lanes[STATE_NR_LANES];
 	struct state_gpu gpus[STATE_MAX_GPUS];
@@ -166,8 +190,9 @@ struct state_page {
 };
 
 /*
- * The state page. It is private until state_page_publish() succeeds. Once something is stored in
- * it, it stays at its address: the file is mapped over it.
+ * The state page. It is private memory until state_page_publish() succeeds. Its address never
+ * changes after something was stored in it, because the file is mapped over it at the same
+ * address.
  */
 GPUPART_PRIVATE
 extern struct state_page *state_page_own;
@@ -181,12 +206,15 @@ extern _Thread_local struct state_lane *state_lane;
  */
 struct state_page *state_page_location(void);
 
-/* Takes a lane if one is free, and counts there or in lane 0. */
+/*
+ * Assigns a free lane to the thread and counts in this lane. If no lane is free, it counts in
+ * lane 0.
+ */
 void state_count_first(enum state_counter which);
 
 /*
- * Counts without a locked instruction. Only this thread writes the count; readers always see a
- * whole value.
+ * Counts without a locked instruction. Only this thread writes the counter, and readers never
+ * see a partly written value.
  */
 static inline void state_count_on(uint64_t *counter)
 {
@@ -204,9 +232,9 @@ static inline void state_count(enum state_counter which)
 }
 
 /*
- * Mark the launch callback, from before it reads a set to its end: see lib/records/drain.c. A
- * thread without a lane marks lane 0 permanently. There is no fence here; a reader makes one
- * for all threads.
+ * Mark the thread as being in the launch callback, from before the callback reads a set to the
+ * callback's end. lib/records/drain.c reads this mark. A thread without a lane marks lane 0
+ * permanently. The functions make no fence, because a reader makes a fence for all threads.
  */
 void state_launches_first(void);
 
@@ -229,28 +257,32 @@ static inline void state_launch_end(void)
 		__atomic_store_n(&lane->launching, 0, __ATOMIC_RELEASE);
 }
 
-/* The same for a function that launches a graph, which may build its nodes. */
+/*
+ * Mark the thread as being in a function that launches a graph. Such a function may build the
+ * graph's nodes.
+ */
 void state_graph_begin(void);
 void state_graph_end(void);
 
 /*
- * Adds a GPU that is being attached; its place never changes. If the state page is full, the
- * GPU is private to this process. Returns NULL if memory is short. One thread at a time may
- * call it.
+ * Adds a GPU that is being attached and returns its entry, whose address never changes. If the
+ * state page is full, the entry is private to this process. Returns NULL if memory is short.
+ * Only one thread at a time may call this function.
  */
 struct state_gpu *state_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash);
 /* Removes the GPU that was added last, because it could not be attached. */
 void state_remove_gpu(struct state_gpu *gpu);
-/* From now on limits can be set from outside. */
+/* Publishes @map. After this call, other processes can set the limit of @gpu. */
 void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map);
 
 /* The records of a GPU in the state page, or NULL. */
 struct state_records *state_records(const struct state_gpu *gpu);
 
 /*
- * Creates a new file of this process beside its state page, deleted with it. Returns a
- * descriptor, -ENOENT if the state page is not published, or another negative errno. Once its
- * contents are complete, state_file_publish() renames it to the state page's name followed by
+ * Creates a new file of this process beside its state page. The file is deleted together with
+ * the state page. Returns a descriptor, -ENOENT if the state page is not published, or another
+ * negative errno. When the contents of the file are complete, the caller calls
+ * state_file_publish(), which renames the file to the state page's name followed by
  * STATE_RECORDS.
  */
 #define STATE_RECORDS ".records"
@@ -261,16 +293,20 @@ int state_file_publish(void);
 int state_page_publish(const char *name, const char *job);
 
 /*
- * The lock for writers of this process's outer limit: other processes, and this one while it
- * reads what the limit should be. Waits for at most 5 s.
+ * Acquire and release the lock of this process's outer limit. Other processes hold it while they
+ * write the limit, and this process holds it while it determines its limit. state_page_lock()
+ * waits for at most 5 s.
  */
 void state_page_lock(void);
 void state_page_unlock(void);
 
-/* Whether @file is this process's own state page; no descriptor is opened. */
+/* Returns true if @file is this process's own state page. Opens no descriptor. */
 GPUPART_PRIVATE
 bool state_page_is_own(int dir, const char *file);
-/* The number of valid entries in gpus[] of @block, which another process may be writing. */
+/*
+ * Returns the number of valid entries in gpus[] of @block. Another process may be writing
+ * @block.
+ */
 static inline uint32_t state_nr_gpus(const struct state_page *block)
 {
 	uint32_t nr = atomic_load_explicit(&block->header.nr_gpus, memory_order_acquire);
