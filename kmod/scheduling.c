@@ -34,10 +34,10 @@ static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_en
 }
 
 /*
- * Reads the first runlist whose base is above @after. @chip: the chip at the begin. It is passed
- * because gpu->lock is released, and gpu->id changes when a driver binds or unbinds. Returns
- * -ENOENT if there is no such runlist. If a register of the runlist is refused, that is stored in
- * @fault and is not an error.
+ * Reads the first runlist whose base is above @after. *chip is set to the chip at the time of the
+ * read: afterwards gpu->lock is released, and gpu->id changes when a driver binds or unbinds.
+ * Returns -ENOENT if there is no such runlist. If a register of the runlist is refused, that is
+ * stored in @fault and is not an error.
  */
 static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 		     struct gpu_runlist *runlist, const struct chip **chip,
