@@ -9,7 +9,7 @@
 
 #define CELL(column, t, src, ...) [column] = { .tag = (t), .source = (src), __VA_ARGS__ }
 
-/* Columns. t is the tag, src the source. */
+/* Columns of the table. t: the tag; src: the source. */
 #define MAXIMA(t, src)	CELL(CHIP_MAXIMA, t, src, .at = NV_PTOP_SCAL_NUM_GPCS)
 #define FUSES_22(t, src) \
 	CELL(CHIP_FUSE_GPC, t, src, .at = NV_PTOP_FS_GPC_HW, .at2 = NV_PTOP_FS_GPC_SW), \
@@ -65,7 +65,7 @@
 	     .at = NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE)
 #define TIMER(t, src)	CELL(CHIP_TIMER, t, src, .at = NV_PTIMER_TIME_0)
 
-/* Families. What differs inside one is an argument. */
+/* Families of chips. A value that differs between the chips of a family is an argument. */
 #define FERMI \
 	MAXIMA(V, "envytools punits.xml; nouveau ctxgf100.c"), \
 	FUSES_22(V, "envytools punits.xml; nouveau pm/gf100.c"), \
@@ -154,7 +154,9 @@
 	MAP_SMC(t, src), CWD_GH100(t, src), SMS(2, t, src), ENGINES_ROWS(1, t, src), \
 	CE_GA100(16, 2, t, "OGKM gh100/dev_ce_base.h; H200"), \
 	MEMORY_MAG24(t, src), TIMER(t, src)
-/* GB100 and its likes: two dies; the second one's fuses are not published. */
+/*
+ * GB100 and similar chips. They have two dies, and the fuses of the second die are not published.
+ */
 #define BLACKWELL_1(pces, ce_tag, t) \
 	MAXIMA(R, "nvdebug"), \
 	FUSES_82(I, "OGKM gb100/hwproject.h: the block is where GA100's is"), \
@@ -182,7 +184,7 @@
 #define GA10B "nvgpu hw_{top,fuse}_ga10b.h"
 #define H200 "read on H200 boards"
 #define GB20C "nvgpu hw_{top,fuse}_gb20c.h"
-/* OGKM: kfifoStartChannelHalt_GA100 is that of GA102 to AD107 too. */
+/* The source is OGKM: kfifoStartChannelHalt_GA100 is also used for GA102 to AD107. */
 #define GA100_FIFO "nouveau fifo/ga102.c has ga100.c's; OGKM g_kernel_fifo_nvoc.c"
 #define GP100_SMS "NVIDIA's GP100 white paper"
 
@@ -190,7 +192,10 @@
 #define CHIP_NOTE(i, n, f, remark, ...) \
 	{ .id = (i), .name = (n), .family = (f), .note = (remark), .cells = { __VA_ARGS__ } }
 
-/* Ids: OGKM nv_arch.h, ctrl2080mc.h; nouveau engine/device/base.c for what came before. */
+/*
+ * Sources of the ids: OGKM nv_arch.h and ctrl2080mc.h; for older chips nouveau
+ * engine/device/base.c.
+ */
 const struct chip gp_chips[] = {
 	CHIP(0x0c0, "GF100", "Fermi", FERMI),
 	CHIP(0x0c1, "GF108", "Fermi", FERMI),

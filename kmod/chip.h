@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The table of chips: a row for each chip, and in it a cell for each thing that can be read. A cell
- * has its source and a tag that says how far the source can be trusted.
+ * The table of chips. It has a row for each chip, and a row has a cell for each kind of data that
+ * can be read. A cell has a source, and a tag that says how reliable the source is.
  */
 #ifndef GPUPART_KMOD_CHIP_H
 #define GPUPART_KMOD_CHIP_H
@@ -9,18 +9,20 @@
 #include "compat.h"
 
 enum chip_tag {
-	CHIP_ABSENT,		/* the chip has none, or its place is not published */
-	CHIP_VERIFIED,		/* in NVIDIA's headers or drivers for this chip, or read on one */
-	CHIP_REPORTED,		/* from a third party's tool that claims this chip */
-	CHIP_INFERRED,		/* the chips before and after it have it there */
+	/* the chip has no such registers, or their place is not published */
+	CHIP_ABSENT,
+	/* in NVIDIA's headers or drivers for this chip, or read on such a chip */
+	CHIP_VERIFIED,
+	CHIP_REPORTED,		/* from a tool of a third party that supports this chip */
+	CHIP_INFERRED,		/* the chips before and after it have the same value */
 };
 
 enum chip_column {
 	CHIP_MAXIMA,		/* the registers of the PTOP block have the places of regs.h */
-	CHIP_FUSE_GPC,		/* at, ORed with at2 if that is not 0 */
-	CHIP_FUSE_TPC,		/* the same, + 4 * gpc_phys */
+	CHIP_FUSE_GPC,		/* value at @at, ORed with the value at @at2 if @at2 is not 0 */
+	CHIP_FUSE_TPC,		/* the same, with 4 * gpc_phys added to both offsets */
 	CHIP_FUSE_CPC,		/* at + 4 * gpc_phys */
-	CHIP_FUSE_FBP,		/* at, at2 as above */
+	CHIP_FUSE_FBP,		/* @at and @at2 as for CHIP_FUSE_GPC */
 	CHIP_FUSE_LTC,		/* at + 4 * fbp */
 	CHIP_GPC_MAP,		/* kind: how a logical GPC is mapped to its physical GPC */
 	CHIP_CWD,		/* at: GPC_TPC_ID, at2: SM_ID, nr: words in each */
@@ -42,18 +44,21 @@ enum {
 };
 
 enum {
-	CHIP_ORDER_ROUND_ROBIN = 1,	/* one TPC of each GPC in turn */
-	CHIP_ORDER_GREEDY,		/* keeps the remaining TPCs balanced; at: PES masks */
+	/* the numbers go around the GPCs, with one TPC of each GPC in turn */
+	CHIP_ORDER_ROUND_ROBIN = 1,
+	/* each choice keeps the remaining TPCs balanced; at: PES masks */
+	CHIP_ORDER_GREEDY,
 };
 
 enum {
 	CHIP_ENGINES_TAGGED = 1,	/* each word has a field for its kind */
-	CHIP_ENGINES_ROWS,		/* rows in order; a configuration register has the size */
+	/* rows in a fixed order; a configuration register has the size of a row */
+	CHIP_ENGINES_ROWS,
 };
 
 enum {
-	CHIP_PCE_NIBBLES = 1,		/* Pascal: all in one word, one byte for a GRCE */
-	CHIP_PCE_WORDS,			/* one word for each */
+	CHIP_PCE_NIBBLES = 1,		/* Pascal: all PCEs in one word, one byte for each GRCE */
+	CHIP_PCE_WORDS,			/* one word for each PCE */
 };
 
 enum {
@@ -70,20 +75,20 @@ struct chip_cell {
 };
 
 struct chip {
-	u16 id;			/* BOOT_42 bits 29:20 */
+	u16 id;			/* bits 29:20 of BOOT_42 */
 	const char *name;
 	const char *family;
-	const char *note;	/* parts that are known to be missing, or NULL */
+	const char *note;	/* the parts that are known to be missing, or NULL */
 	struct chip_cell cells[CHIP_COLUMNS];
 };
 
 extern const struct chip gp_chips[];
 extern const unsigned int gp_nr_chips;
 
-/* The row with exactly this id, or NULL. The row of a similar chip is never used. */
+/* Returns the row with exactly this id, or NULL. The row of a similar chip is never used. */
 const struct chip *gp_chip_find(u32 id);
 
-/* The cell, or NULL if the chip has none. */
+/* Returns the cell, or NULL if the chip has none. */
 const struct chip_cell *gp_chip_cell(const struct chip *chip, enum chip_column column);
 
 const char *gp_chip_column_name(enum chip_column column);

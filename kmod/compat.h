@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Differences between the kernels from 5.10 to 7.3, and between kernel and user space for the files
- * that are built for both. No other file checks a kernel version.
+ * Differences between the kernels from 5.10 to 7.3, and between the kernel and user space for the
+ * files that are built for both. No other file checks the version of the kernel.
  */
 #ifndef GPUPART_KMOD_COMPAT_H
 #define GPUPART_KMOD_COMPAT_H
@@ -23,7 +23,7 @@
 #define pde_data(inode) PDE_DATA(inode)
 #endif
 
-/* Before 6.2 the message of an extended ack is a constant. */
+/* Before 6.2 the message of an extended ack must be a constant. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define compat_extack(extack, constant, fmt, ...) do { \
 	if (extack) \
@@ -33,21 +33,21 @@
 #define compat_extack(extack, constant, fmt, ...) NL_SET_ERR_MSG_FMT(extack, fmt, ##__VA_ARGS__)
 #endif
 
-/* 6.6 moved the attributes of a dump. */
+/* 6.6 moved the attributes of a dump to another struct. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define compat_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
 #else
 #define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
 #endif
 
-/* From 5.19 on a driver has a flag if it gives its device to user space or a guest. */
+/* Since 5.19 a flag marks drivers that can give their device to user space or to a guest. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0)
 #define compat_managed_dma(driver) false
 #else
 #define compat_managed_dma(driver) (to_pci_driver(driver)->driver_managed_dma)
 #endif
 
-/* From 6.1 on: requests from this command on must have reserved bytes of 0. */
+/* Since 6.1: in requests with this command or a later one, the reserved bytes must be 0. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define COMPAT_RESV_START_OP(cmd)
 #else
@@ -55,8 +55,9 @@
 #endif
 
 /*
- * 6.12 and some stable kernels before it removed the flags, and take the RCU lock themselves. In
- * the others the caller takes it for the list of namespaces. Kbuild looks at the header.
+ * 6.12, and some stable kernels before it, removed the flags, and take the RCU lock themselves. In
+ * other kernels the caller takes this lock for the list of namespaces. Kbuild looks at the header
+ * to find out which of the two applies.
  */
 #ifdef COMPAT_MULTICAST_HAS_FLAGS
 #define compat_multicast_allns(family, skb, group) do { \
@@ -68,7 +69,10 @@
 #define compat_multicast_allns(family, skb, group) genlmsg_multicast_allns(family, skb, 0, group)
 #endif
 
-/* 6.9 removed the second argument: true also accepts a device with a usage count of 0. */
+/*
+ * 6.9 removed the second argument. With true, the function also accepted a device whose usage count
+ * is 0.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define compat_get_if_active(dev) pm_runtime_get_if_active(dev, true)
 #else

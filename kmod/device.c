@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The list of GPUs, their lifetime, their locks and the cache of their registers. Buses are
- * reached through struct gpu_ops.
+ * The list of GPUs, the lifetime and the locks of each GPU, and the cache of its registers. This
+ * file reaches buses only through struct gpu_ops.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -15,16 +15,17 @@
 #error "an xarray's entry must hold a whole register"
 #endif
 
-static LIST_HEAD(gpus);			/* by ascending index */
+static LIST_HEAD(gpus);			/* sorted by index, lowest first */
 static unsigned int generation = 1;
-static DEFINE_MUTEX(gpus_lock);		/* protects both; the innermost lock */
+/* protects the list and @generation; the innermost lock */
+static DEFINE_MUTEX(gpus_lock);
 
 /* ---------------------------------------------------------------- sessions */
 
 /*
- * An entry of gpu->registers is the register's value and, above it, the time of the read in tenths
- * of a second since boot. Time 0 marks a value that does not change. A value is confirmed if the
- * read before, more than a second earlier, gave the same one.
+ * An entry of gpu->registers contains the value of the register and, in the bits above it, the time
+ * of the read in tenths of a second since boot. Time 0 marks a value that does not change. A value
+ * is confirmed if an earlier read, at least a second before, gave the same value.
  */
 #define STAMP_SHIFT	32
 #define STAMP_MASK	0x3fffffffu
@@ -35,7 +36,7 @@ static u32 stamp_now(void)
 	return (div_u64(ktime_get_boottime_ns(), NSEC_PER_SEC / 10) & STAMP_MASK) ?: 1;
 }
 
-/* Every value is used for a second, so that readers cannot provoke refusals without limit. */
+/* Every value is used for a second. So readers cannot provoke any number of refusals. */
 static bool is_fresh(u32 stamp)
 {
 	return !stamp || ((stamp_now() - stamp) & STAMP_MASK) < 10;
@@ -47,11 +48,14 @@ static void keep(struct gpu *gpu, u32 offset, u32 value, u32 stamp, bool confirm
 
 	if (confirmed)
 		entry |= CONFIRMED;
-	/* Without memory for the entry the register is read again. */
+	/* If there is no memory for the entry, the register is read again. */
 	xa_store(&gpu->registers, offset, xa_mk_value(entry), GFP_KERNEL | __GFP_NOWARN);
 }
 
-/* A single read of a new GPU, or of one in reset, can be wrong: only a confirmed value lasts. */
+/*
+ * A single read of a new GPU, or of a GPU in reset, can be wrong. So only a confirmed value is kept
+ * for ever.
+ */
 static void session_keep(struct topo_reader *reader, u32 offset, u32 value, bool lasts)
 {
 	struct gpu *gpu = container_of(reader, struct gpu_session, reader)->gpu;
@@ -64,8 +68,9 @@ static void session_keep(struct topo_reader *reader, u32 offset, u32 value, bool
 }
 
 /*
- * Wakes the GPU. gpu->lock is released meanwhile, because a wake-up can take seconds and other
- * readers can use the values that are known. The session continues only with the same GPU state.
+ * Wakes the GPU. It releases gpu->lock meanwhile, because a wake-up can take seconds, and other
+ * readers can use the values that are known. The session continues only if the state of the GPU did
+ * not change meanwhile.
  */
 static int wake_unlocked(struct gpu_session *session)
 {
@@ -88,7 +93,10 @@ static int wake_unlocked(struct gpu_session *session)
 	return err;
 }
 
-/* Makes reads possible. Wakes the GPU for that if @may_wake and the session may do so, too. */
+/*
+ * Makes reads possible. It wakes the GPU if that is necessary, @may_wake is true and the session
+ * may wake a GPU.
+ */
 static int session_begin(struct gpu_session *session, bool may_wake)
 {
 	struct gpu *gpu = session->gpu;
@@ -96,7 +104,7 @@ static int session_begin(struct gpu_session *session, bool may_wake)
 
 	if (err != -EAGAIN || !may_wake || session->wake == GPU_LEAVE_ASLEEP)
 		return err == -EAGAIN ? -EHOSTDOWN : err;
-	/* A failed wake-up is not repeated for a second. */
+	/* If a wake-up failed, no other wake-up is tried for a second. */
 	if (gpu->wake_err && is_fresh(gpu->wake_stamp))
 		return gpu->wake_err;
 	if (session->wake == GPU_WAKE_LATER) {
@@ -115,8 +123,8 @@ static int session_begin(struct gpu_session *session, bool may_wake)
 
 /*
  * Reads a register, or returns its known value. A value older than a second is read again, but not
- * while the GPU sleeps. The GPU is woken only if this register or the topology is unknown, and
- * never for a register that changes all the time.
+ * while the GPU sleeps. The GPU is woken only if the value of this register, or the topology, is
+ * unknown. It is never woken for a register that changes all the time.
  */
 static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
@@ -206,7 +214,7 @@ int gp_gpu_identify(struct gpu_session *session)
 static void update_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 {
 	gpu->fs_stamp = stamp_now();
-	/* While no table is loaded, the last table that was read is still right. */
+	/* While no table is loaded, the last table that was read is still correct. */
 	if (gpu->has_fs && gpu->fs.order == TOPO_ORDER_READ && fs->unloaded)
 		return;
 	if (gpu->has_fs && !memcmp(&gpu->fs, fs, sizeof(*fs)))
@@ -234,7 +242,7 @@ int gp_gpu_topology(struct gpu_session *session)
 		return 0;
 	fs = kmalloc(sizeof(*fs), GFP_KERNEL);
 	err = fs ? gp_topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
-	/* Parts that could not be read are only noted in @fs. */
+	/* A part that could not be read is only noted in @fs. */
 	if (session->err) {
 		err = session->err;
 		session->reader.fault.err = err;
@@ -294,7 +302,7 @@ unsigned int gp_gpu_generation(void)
 	return now;
 }
 
-/* With gpus_lock held. */
+/* The caller holds gpus_lock. */
 static void list_changed(void)
 {
 	if (++generation == 0)
@@ -311,7 +319,7 @@ void gp_gpu_read(struct gpu *gpu)
 	gp_gpu_close(&session);
 }
 
-/* Wakes the GPU and reads all that a netlink request can ask for. */
+/* Wakes the GPU and reads everything that a netlink request can ask for. */
 static void wake_and_read(struct work_struct *work)
 {
 	struct gpu *gpu = container_of(work, struct gpu, wake_work);
@@ -346,9 +354,11 @@ struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus
 	gpu->private = private;
 	strscpy(gpu->bus_name, bus_name, sizeof(gpu->bus_name));
 
-	/* A caller that finds the GPU in the list waits until its directory exists. */
+	/* A caller that finds the GPU in the list waits until the GPU's directory exists. */
 	mutex_lock(&gpu->lock);
-	/* Use the lowest free number: a GPU that is plugged in again gets its old one. */
+	/*
+	 * Use the lowest free number, so that a GPU that is plugged in again gets its old number.
+	 */
 	mutex_lock(&gpus_lock);
 	list_for_each_entry(other, &gpus, node) {
 		if (other->index != gpu->index)
@@ -369,7 +379,7 @@ void gp_gpu_start(struct gpu *gpu)
 {
 	struct gpu_session session;
 
-	/* If it cannot be read now, the first reader reads it. */
+	/* If the GPU cannot be read now, the first reader reads it. */
 	gp_gpu_read(gpu);
 	mutex_lock(&gpu->lock);
 	if (gpu->gone) {
@@ -392,12 +402,12 @@ void gp_gpu_remove(struct gpu *gpu)
 	announced = gpu->announced;
 	gpu->announced = false;
 	mutex_unlock(&gpu->lock);
-	/* It is queued only under the lock, and not for a GPU that is gone. */
+	/* The work is queued only under the lock, and never for a GPU that was removed. */
 	cancel_work_sync(&gpu->wake_work);
 	gp_proc_removed(gpu);
 	if (announced)
 		gp_netlink_removed(gpu);
-	/* Free the number only now that no directory has it. */
+	/* Free the number only now, when no directory has it any more. */
 	mutex_lock(&gpus_lock);
 	list_del(&gpu->node);
 	list_changed();

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Reads the table of engines, with their runlists, and the copy engines. */
+/* Reads the table of engines with their runlists, and reads the copy engines. */
 #include "topo.h"
 #include "regs.h"
 
 /* ----------------------------------------------------------------- engines */
 
-/* Numbers: OGKM ga100/dev_top.h and its addendum, gb100/dev_top.h. Names: as nvdebug shows them. */
+/*
+ * The numbers are from OGKM ga100/dev_top.h and its addendum, and gb100/dev_top.h. The names are
+ * those that nvdebug shows.
+ */
 static const struct {
 	unsigned int type;
 	const char *name;
@@ -124,7 +127,7 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		if (err)
 			return err;
 		nr_rows = NV_PTOP_DEVICE_INFO_CFG_NUM_ROWS(config);
-		/* 2: GA100 to GB100; 3: GB20C, the same rows (nvgpu hw_top_gb20c.h). */
+		/* 2: GA100 to GB100; 3: GB20C, which has the same rows (nvgpu hw_top_gb20c.h). */
 		if ((NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 2 &&
 		     NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 3) ||
 		    !nr_rows || nr_rows > TOPO_MAX_ROWS)
@@ -137,10 +140,10 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		err = gp_topo_rd32(reader, base + 4 * i, &row);
 		if (err)
 			return err;
-		/* There are empty rows between and inside the groups of rows. */
+		/* There are empty rows between the groups of rows and inside them. */
 		if (cell->kind == CHIP_ENGINES_TAGGED ? !NV_PTOP_DEVICE_INFO_ENTRY(row) : !row)
 			continue;
-		/* A single row that starts no chain is no engine. */
+		/* A single row that starts no chain does not describe an engine. */
 		if (cell->kind == CHIP_ENGINES_ROWS && !index && !NV_PTOP_DEVICE_INFO_CHAIN(row))
 			continue;
 		if (engines->nr_rows == TOPO_MAX_ROWS || index > 8)
@@ -157,7 +160,7 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		engines->engines[engines->nr++] = engine;
 		index = 0;
 	}
-	/* The table does not change: keep it, now that every row was accepted. */
+	/* The table does not change. Keep it now, because every row was accepted. */
 	for (i = 0; reader->keep && engines->nr && i < nr_rows; i++) {
 		u32 row;
 

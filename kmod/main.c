@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Loads and unloads the parts of the module in their order. */
+/* Loads the parts of the module in order, and unloads them in reverse order. */
 #include <linux/module.h>
 #include "device.h"
 
@@ -13,7 +13,7 @@ static int __init gpupart_init(void)
 	err = gp_netlink_init();
 	if (err)
 		goto proc;
-	/* Integrated GPUs first, because nvdebug numbers them first. */
+	/* Integrated GPUs come first, because nvdebug numbers them first. */
 	err = gp_platform_gpus_init();
 	if (err)
 		goto netlink;

@@ -3,8 +3,9 @@
  * The generic netlink family "gpupart" of Documentation/netlink/specs/gpupart.yaml. Every error has
  * a message.
  *
- * Requests wake no GPU themselves. The kernel calls them under genetlink's cb_lock: if a family is
- * registered during a wake-up, it and then all generic netlink of the machine would wait.
+ * A request never wakes a GPU itself. The kernel calls requests under genetlink's cb_lock. If a
+ * family were registered during a wake-up, it would wait, and all generic netlink of the machine
+ * would wait behind it.
  */
 #include <linux/gpupart.h>
 #include <linux/module.h>
@@ -14,7 +15,7 @@
 
 static struct genl_family family;
 
-/* The attributes of all requests. An operation accepts those up to its .maxattr. */
+/* The attributes of all requests. An operation accepts the attributes up to its .maxattr. */
 static const struct nla_policy policy[] = {
 	[GPUPART_A_GPU_INDEX] = { .type = NLA_U32 },
 	[GPUPART_A_GPU_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
@@ -76,7 +77,8 @@ void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u
 }
 
 /*
- * The identity of @session's GPU, or the reason in @why. The caller may have changed session->wake.
+ * Returns the identity of @session's GPU, or sets the reason in @why. The caller may have changed
+ * session->wake.
  */
 static void identify(struct gpu_session *session, struct gpu_id *id, char why[TOPO_FAULT_LEN])
 {
@@ -87,7 +89,10 @@ static void identify(struct gpu_session *session, struct gpu_id *id, char why[TO
 		gp_topo_fault_text(&session->reader.fault, why, TOPO_FAULT_LEN);
 }
 
-/* -EMSGSIZE if it does not fit. @why: the GPU cannot be read; an empty @id: nothing is known. */
+/*
+ * Returns -EMSGSIZE if the message does not fit. @why: the reason why the GPU cannot be read. An
+ * empty @id means that nothing is known.
+ */
 static int put_gpu(struct sk_buff *skb, void *header, const struct gpu *gpu,
 		   const struct gpu_id *id, const char *why)
 {
@@ -115,7 +120,7 @@ full:
 	return -EMSGSIZE;
 }
 
-/* The same, of a GPU whose lock is not held. */
+/* Does the same for a GPU whose lock is not held. */
 static int ask_gpu(struct sk_buff *skb, void *header, struct gpu *gpu)
 {
 	char why[TOPO_FAULT_LEN];
@@ -152,7 +157,7 @@ static int gpu_get_doit(struct sk_buff *request, struct genl_info *info)
 	return err;
 }
 
-/* args[0]: the next index. */
+/* args[0] is the next index. */
 static int gpu_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct gpu *gpu;
@@ -182,7 +187,7 @@ static void notify(const struct gpu *gpu, u8 cmd, const struct gpu_id *id, const
 		nlmsg_free(skb);
 		return;
 	}
-	/* It fails if the group has no member. */
+	/* Sending fails if the group has no member. */
 	compat_multicast_allns(&family, skb, 0);
 }
 
@@ -295,7 +300,10 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 	if (err)
 		goto close;
 	err = -ENOMEM;
-	/* Three arrays of the largest size, and less than 1024 bytes for the rest. */
+	/*
+	 * The size is that of three arrays of the largest length, and less than 1024 bytes for the
+	 * rest.
+	 */
 	skb = genlmsg_new(GPUPART_MAX_GPCS * 6 + GPUPART_MAX_TPCS * 2 + 1024, GFP_KERNEL);
 	if (!skb)
 		goto close;
@@ -354,7 +362,7 @@ full:
 	return -EMSGSIZE;
 }
 
-/* Dumps the engines of one GPU from number cb->args[1] on. */
+/* Dumps the engines of one GPU, beginning with number cb->args[1]. */
 static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct gpu *gpu)
 {
 	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
@@ -391,7 +399,7 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 	return err;
 }
 
-/* args[0]: the next GPU, args[1]: its next engine, args[2]: the dump has begun. */
+/* args[0] is the next GPU, and args[1] is its next engine. args[2] is 1 when the dump has begun. */
 static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr *index = compat_dump_attrs(cb)[GPUPART_A_ENGINE_INDEX];
@@ -413,7 +421,10 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			gp_gpu_put(gpu);
 			break;
 		}
-		/* If the GPU of the last message is gone, start the next one from its start. */
+		/*
+		 * If the GPU of the last message was removed, begin with the first engine of the
+		 * next GPU.
+		 */
 		if (gpu->index != cb->args[0])
 			cb->args[1] = 0;
 		cb->args[0] = gpu->index;
@@ -465,7 +476,7 @@ static struct genl_family family = {
 	.version = GPUPART_FAMILY_VERSION,
 	.netnsok = true,
 	.policy = policy,
-	/* Requests have locks of their own, and need not wait for other families. */
+	/* The requests have their own locks, and need not wait for other families. */
 	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.ops = ops,

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The numbers of the TPCs: from the work distributor's table, or by the published rules. */
+/*
+ * The numbers of the TPCs. They are read from the work distributor's table, or computed by the
+ * published rules.
+ */
 #include "topo.h"
 #include "regs.h"
 
-/* Compares the TPCs of each logical GPC in @tpcs with the fuses; the difference is put in @text. */
+/*
+ * Compares the TPCs of each logical GPC in @tpcs with the fuses. Describes the difference in @text.
+ */
 static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *tpcs,
 			       unsigned int nr_tpcs, unsigned int nr_gpcs, char *text, size_t len)
 {
@@ -30,7 +35,7 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 		}
 		return;
 	}
-	/* The mapping of GPCs is not known: compare the number of GPCs of each size. */
+	/* The mapping of GPCs is not known. So compare how many GPCs there are of each size. */
 	for (gpc = 0; gpc < nr_gpcs; gpc++)
 		of_size[ordered[gpc] < 33 ? ordered[gpc] : 32]++;
 	for (gpc = 0; gpc < fs->max_gpcs; gpc++)
@@ -56,7 +61,7 @@ int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 		goto fault;
 	nr_tpcs = NV_PGRAPH_PRI_CWD_FS_NUM_TPCS(word);
 	nr_gpcs = NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(word);
-	/* Before Hopper all words of an idle GPU are 0. */
+	/* Before Hopper, all words of an idle GPU are 0. */
 	if (!nr_tpcs || nr_tpcs > 4u * cell->nr || !nr_gpcs || nr_gpcs > GPUPART_MAX_GPCS) {
 		snprintf(fs->order_why, sizeof(fs->order_why),
 			 "0x%x counts %u TPCs and %u GPCs: %s", NV_PGRAPH_PRI_CWD_FS, nr_tpcs,
@@ -79,7 +84,7 @@ int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 				 nr_gpcs);
 			return -ENODATA;
 		}
-		/* In a table of zeros every entry is TPC 0 of GPC 0. */
+		/* In a table of zeros every entry would be TPC 0 of GPC 0. */
 		if (seen[entry->gpc] & 1u << entry->tpc_in_gpc) {
 			snprintf(fs->order_why, sizeof(fs->order_why),
 				 "the table has TPC %u of GPC %u twice", entry->tpc_in_gpc,
@@ -119,20 +124,24 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 	return 0;
 }
 
-/* No chip of these generations has more; the struct must fit on a kernel stack. */
+/* No chip of these generations has more GPCs. The struct must fit on a kernel stack. */
 #define GREEDY_MAX_GPCS 16
 #define GREEDY_MAX_PES 4
-#define GREEDY_MAX_TPCS 16	/* in a GPC */
+#define GREEDY_MAX_TPCS 16	/* maximum number of TPCs in a GPC */
 #define GREEDY_SCALE 512
 
 struct greedy {
 	unsigned int nr_gpcs, nr_pes;
-	u16 left[GREEDY_MAX_GPCS];	/* TPCs without a number, by PES-aware index */
+	/* TPCs without a number, by the index that takes PES into account */
+	u16 left[GREEDY_MAX_GPCS];
 	u16 pes[GREEDY_MAX_GPCS][GREEDY_MAX_PES];
-	u8 count[GREEDY_MAX_GPCS];	/* at the start */
+	u8 count[GREEDY_MAX_GPCS];	/* number of TPCs at the start */
 };
 
-/* The balance of the remaining TPCs, as in nvgpu's gv100_gr_config_init_sm_id_table and nouveau. */
+/*
+ * Computes the balance of the remaining TPCs, as gv100_gr_config_init_sm_id_table of nvgpu and
+ * nouveau do.
+ */
 static u64 greedy_score(const struct greedy *g)
 {
 	unsigned int gpc, pes, sum = 0, most = 0, live_pes = 0;
@@ -163,7 +172,10 @@ static u64 greedy_score(const struct greedy *g)
 	       (GREEDY_SCALE - deviation / g->nr_gpcs / most);
 }
 
-/* Converts a PES-aware TPC index to a dense one, which counts the TPCs of each PES in turn. */
+/*
+ * Converts a TPC index that takes PES into account to a dense one, which counts the TPCs of each
+ * PES in turn.
+ */
 static unsigned int greedy_dense(const struct greedy *g, unsigned int gpc, unsigned int bit)
 {
 	unsigned int pes, before = 0;
@@ -223,7 +235,10 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 				g.left[gpc] &= ~(1u << bit);
 				score = greedy_score(&g);
 				g.left[gpc] |= 1u << bit;
-				/* A tie stays with the first, as in NVIDIA's driver (nouveau). */
+				/*
+				 * If two are equal, the first one is used, as in NVIDIA's driver
+				 * (nouveau).
+				 */
 				if (found && score <= best)
 					continue;
 				found = true;

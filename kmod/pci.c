@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The PCI provider: finds NVIDIA display devices, maps BAR0 to read it, wakes GPUs that sleep, and
- * follows hot-plug. The device belongs to its driver: this file takes references, and never binds
- * or enables a device, requests a region or writes.
+ * The PCI provider. It finds NVIDIA display devices, maps BAR0 to read it, wakes GPUs that sleep,
+ * and follows hot-plug. The device belongs to its driver. So this file only takes references: it
+ * never binds or enables a device, requests a region or writes to a device.
  */
 #include <linux/io.h>
 #include <linux/mutex.h>
@@ -18,15 +18,16 @@ struct pci_gpu {
 	struct list_head node;
 	struct pci_dev *pdev;
 	void __iomem *bar0;	/* NULL until the first read */
-	resource_size_t start;	/* where it was mapped */
-	unsigned long len;	/* how much of it */
+	resource_size_t start;	/* address at which BAR0 was mapped */
+	unsigned long len;	/* number of bytes that are mapped */
 	bool holds_power, holds_config;
-	bool new, again;	/* to be started; to be read once more if it is still unknown */
+	/* the GPU must be started; it must be read again if it is still unknown */
+	bool new, again;
 	struct gpu *gpu;
 };
 
 static LIST_HEAD(pci_gpus);
-static DEFINE_MUTEX(pci_gpus_lock);	/* taken before gpu->lock; never held over a wake-up */
+static DEFINE_MUTEX(pci_gpus_lock);	/* taken before gpu->lock; never held during a wake-up */
 
 /* ---------------------------------------------------------- for device.c */
 
@@ -61,8 +62,9 @@ static void pci_gpu_end(void *private)
 }
 
 /*
- * Its driver can give it to a virtual machine, which changes its power and decoding at any time.
- * Called under gpu->lock: gp_gpu_forget() waits for that before an unbound driver can be unloaded.
+ * The device's driver can give the device to a virtual machine, which changes its power state and
+ * decoding at any time. Called under gpu->lock. Before an unbound driver can be unloaded,
+ * gp_gpu_forget() waits for this lock.
  */
 static bool is_reserved(struct pci_dev *pdev)
 {
@@ -77,8 +79,9 @@ static bool is_reserved(struct pci_dev *pdev)
 }
 
 /*
- * Config space is locked from the check of the GPU's state to the last read. A reset, and a config
- * write of user space or of a guest that turns off its registers, wait for those microseconds.
+ * Config space is locked from the check of the GPU's state to the last read. So a reset, and a
+ * config write of user space or of a guest that turns off the GPU's registers, wait for a few
+ * microseconds.
  */
 static int lock_awake(struct pci_gpu *p, unsigned long len)
 {
@@ -91,7 +94,10 @@ static int lock_awake(struct pci_gpu *p, unsigned long len)
 	if (pci_channel_offline(pdev) || !pci_cfg_access_trylock(pdev))
 		return -EBUSY;
 	p->holds_config = true;
-	/* A driver may have bound it meanwhile. A guest cannot use it before the lock is free. */
+	/*
+	 * A driver may have bound the device meanwhile. A guest cannot use the device before the
+	 * lock is free.
+	 */
 	if (is_reserved(pdev))
 		return -EPERM;
 	if (pci_read_config_word(pdev, PCI_COMMAND, &word) || word == 0xffff)
@@ -116,7 +122,7 @@ static int pci_gpu_begin(void *private, bool whole)
 	if (!err)
 		return -EAGAIN;
 	p->holds_power = err > 0;
-	/* -EINVAL: runtime PM is disabled for the device, which is then awake. */
+	/* -EINVAL: runtime PM is disabled for the device, so the device is awake. */
 	if (err < 0 && err != -EINVAL)
 		err = -EHOSTDOWN;
 	else
@@ -131,7 +137,7 @@ static int pci_gpu_wake(void *private)
 	struct pci_gpu *p = private;
 	int err = pm_runtime_get_sync(&p->pdev->dev);
 
-	/* -EACCES: runtime PM is disabled for the device, which is then awake. */
+	/* -EACCES: runtime PM is disabled for the device, so the device is awake. */
 	if (err >= 0 || err == -EACCES)
 		return 0;
 	pm_runtime_put(&p->pdev->dev);
@@ -196,7 +202,7 @@ static const struct gpu_ops pci_gpu_ops = {
 
 /* ---------------------------------------------------------------- hot-plug */
 
-/* A virtual function's BAR0 is not laid out as a GPU's. */
+/* BAR0 of a virtual function does not have the layout of a GPU's BAR0. */
 static bool is_gpu(struct pci_dev *pdev)
 {
 	return pdev->vendor == PCI_VENDOR_ID_NVIDIA &&
@@ -213,7 +219,7 @@ static struct pci_gpu *find_known(struct pci_dev *pdev)
 	return NULL;
 }
 
-/* False without memory: the next scan tries again. */
+/* Returns false if there is no memory. The next scan then tries again. */
 static bool add_one(struct pci_dev *pdev)
 {
 	struct pci_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
@@ -231,7 +237,7 @@ static bool add_one(struct pci_dev *pdev)
 	return true;
 }
 
-/* Takes @pdev's GPU out of the list. gp_gpu_remove() then waits for a wake-up, without the lock. */
+/* Removes @pdev's GPU from the list. gp_gpu_remove() then waits for a wake-up, without the lock. */
 static struct gpu *unlist(struct pci_dev *pdev)
 {
 	struct pci_gpu *p;
@@ -247,7 +253,7 @@ static struct gpu *unlist(struct pci_dev *pdev)
 	return gpu;
 }
 
-/* The order of lspci: domain, bus, device, function. */
+/* Compares devices in the order of lspci: by domain, bus and device. */
 static bool comes_before(struct pci_dev *a, struct pci_dev *b)
 {
 	if (pci_domain_nr(a->bus) != pci_domain_nr(b->bus))
@@ -256,8 +262,8 @@ static bool comes_before(struct pci_dev *a, struct pci_dev *b)
 }
 
 /*
- * The first GPU by address that is not in the list, with a reference, or NULL. The kernel's own
- * list has a device that was plugged in later at its end.
+ * Returns the first GPU by address that is not in the list, with a reference, or NULL. In the
+ * kernel's own list a device that was plugged in later is at the end.
  */
 static struct pci_dev *first_unknown(void)
 {
@@ -272,7 +278,10 @@ static struct pci_dev *first_unknown(void)
 	return first;
 }
 
-/* A GPU that is to be started, or else read again, with a reference; NULL: none is left. */
+/*
+ * Returns a GPU that must be started or, if there is none, a GPU that must be read again, with a
+ * reference. Returns NULL if no such GPU is left.
+ */
 static struct gpu *next_to_read(bool again)
 {
 	struct gpu *gpu = NULL;
@@ -292,7 +301,7 @@ static struct gpu *next_to_read(bool again)
 	return gpu;
 }
 
-/* A new GPU may not be ready at once. The values that it refused are not used any more by now. */
+/* A new GPU may not be ready at once. By now the values that it refused are not used any more. */
 static void read_again(struct work_struct *work)
 {
 	struct gpu *gpu;
@@ -307,8 +316,8 @@ static void read_again(struct work_struct *work)
 static DECLARE_DELAYED_WORK(again_work, read_again);
 
 /*
- * Adds all GPUs that are not in the list, then reads them. For a GPU that is removed meanwhile
- * BUS_NOTIFY_REMOVED_DEVICE comes after it was added.
+ * Adds all GPUs that are not in the list, then reads them. If a GPU is removed meanwhile, the
+ * notice BUS_NOTIFY_REMOVED_DEVICE arrives after the GPU was added.
  */
 static void scan(struct work_struct *work)
 {
@@ -341,7 +350,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long event, void 
 		return NOTIFY_DONE;
 	switch (event) {
 	case BUS_NOTIFY_ADD_DEVICE:
-		/* Its BARs get their addresses after this notice. */
+		/* The BARs of the device get their addresses after this notice. */
 		queue_delayed_work(system_freezable_wq, &scan_work, msecs_to_jiffies(100));
 		break;
 	case BUS_NOTIFY_DEL_DEVICE:
@@ -352,7 +361,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long event, void 
 		break;
 	case BUS_NOTIFY_BOUND_DRIVER:
 	case BUS_NOTIFY_UNBOUND_DRIVER:
-		/* A driver can load the GPU's tables. */
+		/* The driver may load the tables of the GPU. */
 		mutex_lock(&pci_gpus_lock);
 		p = find_known(pdev);
 		if (p)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The provider of integrated GPUs (Tegra), which are platform devices: finds them, maps their
- * registers to read them, and follows their drivers. Never tried on hardware. The device belongs
- * to its driver: this file takes references, and never binds or enables a device, requests a
- * region or writes.
+ * The provider of integrated GPUs (Tegra), which are platform devices. It finds the GPUs, maps
+ * their registers to read them, and follows their drivers. It was never tried on hardware. The
+ * device belongs to its driver. So this file only takes references: it never binds or enables a
+ * device, requests a region or writes to a device.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,18 +24,18 @@ struct platform_gpu {
 	const struct resource *regs;	/* the first memory window is BAR0 */
 	void __iomem *bar0;		/* NULL until the first read */
 	/*
-	 * A driver is bound. Without one the power rail may be off, and then a read stops the
-	 * machine. Protected by gpu->lock.
+	 * A driver is bound to the device. If none is bound, the power rail may be off, and a read
+	 * then stops the machine. Protected by gpu->lock.
 	 */
 	bool bound;
 	bool holds_power;
-	bool new;			/* to be started */
+	bool new;			/* the GPU must be started */
 	struct gpu *gpu;
 };
 
 /*
- * Linux Documentation/devicetree/bindings/gpu/nvidia,gk20a; ga10b and tegraN: nvgpu's table.
- * GK20A itself is left out, because its machine has 32 bits.
+ * Sources: Linux Documentation/devicetree/bindings/gpu/nvidia,gk20a; for ga10b and tegraN, nvgpu's
+ * table. GK20A is left out, because its machine has 32 bits.
  */
 static const struct of_device_id compatibles[] __maybe_unused = {
 	{ .compatible = "nvidia,gm20b" },
@@ -47,13 +47,13 @@ static const struct of_device_id compatibles[] __maybe_unused = {
 	{ }
 };
 
-/* For devices without a device tree node. nvdebug has the same names. */
+/* Names of devices without a device tree node. nvdebug has the same names. */
 static const char *const names[] = {
 	"17000000.gpu", "17000000.ga10b", "17000000.gv11b", "17000000.gp10b", "57000000.gpu",
 };
 
 static LIST_HEAD(platform_gpus);
-/* Taken inside a device's lock, before gpu->lock; never held over a wake-up. */
+/* Taken inside a device's lock and before gpu->lock. It is never held during a wake-up. */
 static DEFINE_MUTEX(platform_gpus_lock);
 
 /* ---------------------------------------------------------- for device.c */
@@ -191,7 +191,7 @@ static struct platform_gpu *find_known(struct device *dev)
 	return NULL;
 }
 
-/* Called with the device's lock held, so that its driver does not change. */
+/* Called with the device's lock held, so that the device's driver does not change. */
 static void add_locked(struct device *dev)
 {
 	struct platform_gpu *p = kzalloc(sizeof(*p), GFP_KERNEL);
@@ -212,7 +212,7 @@ static void add_locked(struct device *dev)
 	pr_info("%s is an integrated GPU: never tried on hardware\n", dev_name(dev));
 }
 
-/* Starts a new GPU of the list; false: there is none. */
+/* Starts a new GPU of the list. Returns false if there is none. */
 static bool start_one(void)
 {
 	struct gpu *gpu = NULL;
@@ -250,7 +250,7 @@ static int add(struct device *dev, void *unused)
 	return 0;
 }
 
-/* Waits until a read has ended. A driver can load the GPU's tables. */
+/* Waits until a read has ended. The driver may load the tables of the GPU. */
 static void set_bound(struct platform_gpu *p, bool bound)
 {
 	mutex_lock(&p->gpu->lock);
@@ -274,7 +274,7 @@ static void follow(unsigned long event, struct device *dev)
 		set_bound(p, event == BUS_NOTIFY_BOUND_DRIVER);
 	}
 	mutex_unlock(&platform_gpus_lock);
-	/* Without the lock, because it waits for a wake-up. */
+	/* This is done without the lock, because it waits for a wake-up. */
 	if (gpu)
 		gp_gpu_remove(gpu);
 }
@@ -315,7 +315,7 @@ void gp_platform_gpus_fini(void)
 	struct platform_gpu *p, *next;
 
 	bus_unregister_notifier(&platform_bus_type, &bus_events);
-	/* No lock: nothing else uses the list any more. */
+	/* No lock is needed, because nothing else uses the list any more. */
 	list_for_each_entry_safe(p, next, &platform_gpus, node) {
 		list_del(&p->node);
 		gp_gpu_remove(p->gpu);

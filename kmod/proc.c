@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /proc/gpu and /proc/gpuN: pages for people, and the files of nvdebug. All but runlists have mode
- * 0444. A page is complete, or it ends with "complete no", or reading it is an error.
+ * /proc/gpu and /proc/gpuN: pages for people, and the files of nvdebug. All files except runlists
+ * have mode 0444. A page is complete, ends with "complete no", or cannot be read because of an
+ * error.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,19 +15,23 @@
 #include "device.h"
 #include "regs.h"
 
-#define PAGE_START	16384	/* fits most pages; seq_file doubles it for the others */
+#define PAGE_START	16384	/* enough for most pages; for other pages seq_file doubles it */
 #define MAX_FILES	160
 
-/* A file: a page, a register, two registers ORed, or @bits of a register from bit @shift on. */
+/*
+ * A file shows a page, a register, two registers ORed, or the @bits bits of a register from bit
+ * @shift on.
+ */
 struct proc_file {
 	struct gpu *gpu;
 	int (*page)(struct gpu_session *session, struct text *text);
 	bool any_chip;		/* the page exists for a refused chip too */
-	/* A page that needs CAP_PERFMON and opens sessions of its own. */
+	/* For a page that needs CAP_PERFMON and opens its own sessions. */
 	int (*live)(struct gpu *gpu, struct text *text);
 	u32 at, at2;
-	u32 guard;		/* read first: if it is refused, so are the others; 0: none */
-	u8 shift, bits;		/* bits 0: the whole register */
+	/* a register that is read first: if it is refused, the others are too; 0: none */
+	u32 guard;
+	u8 shift, bits;		/* bits 0: the file shows the whole register */
 };
 
 struct proc_gpu {
@@ -47,8 +52,8 @@ static void add_state(struct text *text, struct gpu *gpu, const struct topo_faul
 }
 
 /*
- * The topology page. For a GPU that sleeps, is not enabled or is reserved, it has the reason; a
- * register that is refused is an error.
+ * The topology page. If the GPU sleeps, is not enabled or is reserved, the page contains the
+ * reason. If a register is refused, reading the page is an error.
  */
 static int topology_page(struct gpu_session *session, struct text *text)
 {
@@ -93,7 +98,7 @@ static int bus_page(struct gpu_session *session, struct text *text)
 	return 0;
 }
 
-/* The pages from here on are shown only if the chip is known. */
+/* The pages below are shown only if the chip is known. */
 static int show_engines(struct gpu_session *session, struct text *text, bool as_nvdebug)
 {
 	struct text_engines page = { .chip = session->gpu->id.chip };
@@ -169,7 +174,7 @@ static int show_register(const struct proc_file *file, struct topo_reader *reade
 	return 0;
 }
 
-/* All GPUs on one page. A GPU that cannot be read does not hide the others. */
+/* Shows all GPUs on one page. A GPU that cannot be read does not hide the other GPUs. */
 static int show_all(struct text *text)
 {
 	struct gpu_session session;
@@ -216,7 +221,10 @@ static int show(const struct proc_file *file, struct text *text)
 	return err;
 }
 
-/* Writes into seq_file's buffer. seq_file calls again with a larger one if it is too small. */
+/*
+ * Writes into seq_file's buffer. If the buffer is too small, seq_file calls again with a larger
+ * one.
+ */
 static int file_show(struct seq_file *m, void *v)
 {
 	struct text text = { 0 };
@@ -225,7 +233,7 @@ static int file_show(struct seq_file *m, void *v)
 	text.size = seq_get_buf(m, &text.buf);
 	text.overflow = text.size == 0;
 	err = show(m->private, &text);
-	/* A refused register, or a GPU that cannot be read, is EIO. */
+	/* If a register is refused, or the GPU cannot be read, the error is EIO. */
 	if (err)
 		return err == -ENOMEM || err == -EOPNOTSUPP ? err : -EIO;
 	seq_commit(m, text.overflow ? -1 : (int)text.len);
@@ -236,7 +244,10 @@ static int file_open(struct inode *inode, struct file *file)
 {
 	const struct proc_file *shown = pde_data(inode);
 
-	/* The mode of the file alone would admit a container's root, which has no capability. */
+	/*
+	 * The mode of the file would also admit the root user of a container, who does not have the
+	 * capability.
+	 */
 	if (shown && shown->live && !perfmon_capable())
 		return -EPERM;
 	return single_open_size(file, file_show, pde_data(inode), PAGE_START);
@@ -274,8 +285,8 @@ static void add_file(struct gpu *gpu, struct proc_file file, const char *fmt, ..
 #define CWD(...)		REGISTER(.guard = NV_PGRAPH_PRI_CWD_FS, __VA_ARGS__)
 
 /*
- * Whether nvdebug has created it. For an existing name proc_mkdir() warns with a stack trace, which
- * stops machines with panic_on_warn.
+ * Returns whether nvdebug has created the name. If a name exists, proc_mkdir() warns with a stack
+ * trace, and that stops machines with panic_on_warn.
  */
 static bool is_taken(const char *name)
 {
@@ -310,7 +321,7 @@ void gp_proc_added(struct gpu *gpu)
 	add_file(gpu, PAGE(timer_page, false), "timer");
 }
 
-/* Adds the files of nvdebug for which the chip has registers. */
+/* Adds those files of nvdebug for which the chip has registers. */
 void gp_proc_known(struct gpu *gpu)
 {
 	const struct chip *chip = gpu->id.chip;
@@ -358,7 +369,7 @@ void gp_proc_known(struct gpu *gpu)
 		add_file(gpu, PAGE(local_memory_page, false), "local_memory");
 }
 
-/* proc_remove() waits until reads have ended; later reads of an open file are EIO. */
+/* proc_remove() waits until reads have ended. Later reads of a file that is open return EIO. */
 void gp_proc_removed(struct gpu *gpu)
 {
 	struct proc_gpu *p = gpu->proc;

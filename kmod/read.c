@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Checked reads of registers: refusals, fuses, design maxima, the timer. Inverts fuse bits. */
+/*
+ * Checked reads of registers: refusals, fuses, design maxima and the timer. Only this file inverts
+ * fuse bits.
+ */
 #include "topo.h"
 #include "regs.h"
 
 /* ---------------------------------------------------------------- bad reads */
 
-/* Codes of the priv ring, bits 31:8. nvgpu priv_ring_{gp10b,ga10b}; OGKM's ringstation. */
+/*
+ * Codes of the priv ring, which are in bits 31:8. Sources: nvgpu priv_ring_{gp10b,ga10b}; OGKM's
+ * ringstation.
+ */
 static const struct {
 	u32 code;
 	const char *meaning;
@@ -48,7 +54,7 @@ static const struct {
 	{ 0xbadf60, "security sensor lock" },
 };
 
-/* 0xbadf50 is "client error"; bits 7:0 say which. nvgpu priv_ring_ga10b. */
+/* 0xbadf50 means "client error", and bits 7:0 say which error. Source: nvgpu priv_ring_ga10b. */
 static const struct {
 	u32 extra;
 	const char *meaning;
@@ -70,10 +76,10 @@ const char *gp_topo_bad_read(u32 value)
 
 	if (value == 0xffffffff)
 		return "off the bus, in reset or asleep";
-	/* OGKM and nvdebug use the same test; no register of regs.h can hold such a value. */
+	/* OGKM and nvdebug use the same test. No register of regs.h can have such a value. */
 	if ((value & 0xfff00000) != 0xbad00000)
 		return NULL;
-	/* OGKM gb100/dev_nv_xal_ep_zb.h: a pattern, not a code. */
+	/* From OGKM gb100/dev_nv_xal_ep_zb.h. It is a pattern and not a code. */
 	if (value == 0xbadf0200)
 		return "locked after a security fault";
 	if (value >> 8 == 0xbadf50) {
@@ -99,7 +105,7 @@ int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 
 	if (!err && gp_topo_bad_read(*value)) {
 		err = -EIO;
-		/* Other values are kept by the rd32 of a reader that is not live. */
+		/* If the reader is not live, its rd32 keeps other values. */
 		if (reader->live && reader->keep)
 			reader->keep(reader, offset, *value, false);
 	}
@@ -175,7 +181,7 @@ int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fus
 	if (err)
 		return err;
 	*present = ~(floorswept | by_software) & topo_mask(nr);
-	/* A unit without any part would be floorswept itself. */
+	/* If a unit had no parts at all, the unit itself would be floorswept. */
 	if (!*present)
 		return gp_topo_nonsense(reader, fuse->at + 4 * index, floorswept);
 	gp_topo_keep(reader, fuse->at + 4 * index, floorswept);
@@ -201,8 +207,8 @@ int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 
 /* ------------------------------------------------------------------- timer */
 
 /*
- * For a millisecond of every 4.3 seconds the low word has the value of a refusal. The time changes
- * between two reads, a refusal does not.
+ * For one millisecond of every 4.3 seconds, the low word has a value that looks like a refusal.
+ * Read it twice: the time changes between two reads, but a refusal does not.
  */
 static int read_timer_low(struct topo_reader *reader, u32 at, u32 *low)
 {
@@ -234,7 +240,10 @@ int gp_topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 
 		return -EOPNOTSUPP;
 	reader->live = true;
 	err = gp_topo_rd32(reader, NV_PTIMER_TIME_1, &high);
-	/* The high word changes every 4.3 s: after several changes the timer is broken. */
+	/*
+	 * The high word changes every 4.3 s. If it changed several times in a row, the timer is
+	 * broken.
+	 */
 	for (tries = 0; !err && tries < 4; tries++) {
 		err = read_timer_low(reader, cell->at, &low);
 		if (!err)

@@ -13,7 +13,7 @@
 
 #define REG_FIELD(value, hi, lo) (((value) >> (lo)) & (0xffffffffu >> (31 - (hi) + (lo))))
 
-/* Identification. OGKM nv_ref.h; the rule for old chips: nova-core regs.rs. */
+/* Identification. Sources: OGKM nv_ref.h; for the rule for old chips, nova-core regs.rs. */
 #define NV_PMC_BOOT_0			0x000000
 #define NV_PMC_BOOT_0_ARCH_1(v)		REG_FIELD(v, 8, 8)
 #define NV_PMC_BOOT_0_ARCH_0(v)		REG_FIELD(v, 28, 24)
@@ -35,7 +35,7 @@
 #define NV_PTOP_SCAL_NUM_PES_PER_GPC	0x022460
 #define NV_PTOP_SCAL_VALUE(v)		REG_FIELD(v, 4, 0)
 
-/* Fuses. In all of them a set bit is a floorswept unit. Indices are physical. */
+/* Fuses. In all of them a set bit is a floorswept unit. The indices are physical numbers. */
 /* Fermi, Kepler: fuse OR software. envytools punits.xml, nouveau pm/gf100.c. */
 #define NV_PTOP_FS_GPC_HW		0x022504
 #define NV_PTOP_FS_GPC_SW		0x022584
@@ -55,7 +55,10 @@
 #define NV_FUSE_STATUS_OPT_ROP_L2	0x820d70
 #define NV_FUSE_STATUS_OPT_CPC		0x822a00	/* + 4 * gpc_phys; nvgpu hw_fuse_gb10b.h */
 
-/* The physical GPC of each GPC, since Ampere. nvgpu hw_smcarb_*.h; H200 (bit 31, valid, is 0). */
+/*
+ * The physical GPC of each GPC, since Ampere. Source: nvgpu hw_smcarb_*.h; H200 (bit 31, valid, is
+ * 0).
+ */
 #define NV_PSMCARB_PARTITION_GPC_MAP	0x00cc00	/* + 4 * gpc */
 #define NV_PSMCARB_PARTITION_GPC_MAP_PHYSICAL(v) REG_FIELD(v, 20, 16)
 #define NV_PSMCARB_PARTITION_GPC_MAP_UGPU(v) REG_FIELD(v, 24, 24)
@@ -68,7 +71,7 @@
 #define NV_PGRAPH_PRI_CWD_FS		0x405b00
 #define NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(v) REG_FIELD(v, 7, 0)
 #define NV_PGRAPH_PRI_CWD_FS_NUM_TPCS(v) REG_FIELD(v, 15, 8)
-/* Partitions of the loaded context: none, static or dynamic. OGD pri_cwd. */
+/* Partitions of the loaded context: none, static or dynamic. Source: OGD pri_cwd. */
 #define NV_PGRAPH_PRI_CWD_PARTITION_CTL	0x405b2c
 #define NV_PGRAPH_PRI_CWD_CG		0x405bf0	/* clock gating; CG1 is the next word */
 #define NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GM200 0x405b60	/* 16 words, 4 TPCs each */
@@ -87,7 +90,7 @@
 #define NV_PTOP_DEVICE_INFO_CFG_VERSION(v) REG_FIELD(v, 3, 0)
 #define NV_PTOP_DEVICE_INFO_CFG_NUM_ROWS(v) REG_FIELD(v, 31, 20)
 #define NV_PTOP_DEVICE_INFO_CHAIN(v)	REG_FIELD(v, 31, 31)
-/* The first form: a field of each word says its kind. */
+/* In the first form, a field of each word gives the kind of the word. */
 #define NV_PTOP_DEVICE_INFO_ENTRY(v)	REG_FIELD(v, 1, 0)
 #define NV_PTOP_DEVICE_INFO_ENTRY_DATA	1
 #define NV_PTOP_DEVICE_INFO_ENTRY_ENUM	2
@@ -106,7 +109,7 @@
 #define NV_PTOP_DEVICE_INFO_ENUM_INTR_VALID(v) REG_FIELD(v, 3, 3)
 #define NV_PTOP_DEVICE_INFO_ENUM_RESET_VALID(v) REG_FIELD(v, 2, 2)
 #define NV_PTOP_DEVICE_INFO_TYPE_ENUM(v) REG_FIELD(v, 30, 2)
-/* The second form: the place of a word in its chain is its kind. */
+/* In the second form, the place of a word in its chain determines its kind. */
 #define NV_PTOP_DEVICE_INFO2_0_FAULT(v)	REG_FIELD(v, 10, 0)
 #define NV_PTOP_DEVICE_INFO2_0_INST(v)	REG_FIELD(v, 23, 16)
 #define NV_PTOP_DEVICE_INFO2_0_TYPE(v)	REG_FIELD(v, 30, 24)
@@ -118,7 +121,7 @@
 
 /* Copy engines. nvgpu hw_ce_ga100.h, OGKM dev_ce_base.h, nvdebug; H200. */
 #define NV_CE_PCE_MAP			0x104028
-#define NV_CE_PCE2LCE_GP100		0x10402c	/* one nibble for each PCE, 7 is none */
+#define NV_CE_PCE2LCE_GP100		0x10402c	/* one nibble for each PCE; 7: none */
 #define NV_CE_PCE2LCE_GV100		0x104040	/* + 4 * pce */
 #define NV_CE_PCE2LCE_GA100		0x104100
 #define NV_CE_PCE2LCE_LCE(v)		REG_FIELD(v, 3, 0)
@@ -168,9 +171,9 @@
 #define NV_RUNLIST_ENGINE_STATUS_CHANNEL_VALID(v) REG_FIELD(v, 15, 15)
 #define NV_RUNLIST_SIZE			0x300
 
-/* The whole BAR0, mapped only for runlists. */
+/* The size of the whole BAR0, which is mapped only for runlists. */
 #define NV_BAR0_SIZE			0x1000000
-/* The end of the other registers: so much of BAR0 is mapped for them. */
+/* The end of the other registers. BAR0 is mapped up to here for them. */
 #define NV_BAR0_USED			0x823000
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Runlists and channels for /proc and netlink: what runs on a GPU now, of all users. Needs
- * CAP_PERFMON, because it is a side channel. A GPU that sleeps is not woken, and no value but a
- * refusal is kept. gpu->lock is held for at most 64 of these reads.
+ * Runlists and channels for /proc and netlink: the work of all users that is on a GPU now. Readers
+ * need CAP_PERFMON, because this information is a side channel. A GPU that sleeps is not woken.
+ * Refusals are the only values that are kept. gpu->lock is held for at most 64 of these reads.
  */
 #include <linux/capability.h>
 #include <linux/gpupart.h>
@@ -13,7 +13,7 @@
 
 #define ASLEEP "asleep: runlists are read only while something else keeps the GPU awake"
 
-/* Opens a session, reads the table of engines and makes the session's next reads live. */
+/* Opens a session and reads the table of engines. The next reads of the session are live. */
 static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_engines *engines)
 {
 	int err = gp_gpu_open(gpu, session);
@@ -34,9 +34,10 @@ static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_en
 }
 
 /*
- * Reads the first runlist above @after. @chip is the chip at that time: gpu->lock is released, and
- * gpu->id changes when a driver binds or unbinds. -ENOENT: there is none. A refused register of the
- * runlist is stored in @fault, and is no error.
+ * Reads the first runlist whose base is above @after. *chip is set to the chip at the time of the
+ * read: afterwards gpu->lock is released, and gpu->id changes when a driver binds or unbinds.
+ * Returns -ENOENT if there is no such runlist. If a register of the runlist is refused, that is
+ * stored in @fault and is not an error.
  */
 static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 		     struct gpu_runlist *runlist, const struct chip **chip,
@@ -101,7 +102,7 @@ static int may_ask(struct netlink_callback *cb)
 	return -EPERM;
 }
 
-/* Sets the message of a dump's error. */
+/* Sets the message for the error of a dump. */
 static int refuse(struct netlink_callback *cb, int err, const struct topo_fault *fault)
 {
 	if (err == -EHOSTDOWN)
@@ -139,7 +140,10 @@ static int put_engine(struct sk_buff *skb, const struct gpu_runlist *r,
 	       put_flag(skb, GPUPART_A_RUNLIST_FAULTED, e->faulted);
 }
 
-/* Adds a message for each engine of a runlist. -EMSGSIZE: they do not fit, and none is added. */
+/*
+ * Adds a message for each engine of a runlist. Returns -EMSGSIZE if they do not fit; then none is
+ * added.
+ */
 static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
 		       const struct gpu_runlist *r, const struct topo_fault *fault)
 {
@@ -184,7 +188,7 @@ static int dump_begin(struct netlink_callback *cb, struct nlattr *index, struct 
 	return -ENOMEM;
 }
 
-/* args[0]: the last runlist that was sent, args[1]: the dump is complete. */
+/* args[0] is the last runlist that was sent. args[1] is 1 when the dump is complete. */
 int gp_scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr **attrs = compat_dump_attrs(cb), *only = attrs[GPUPART_A_RUNLIST_PRI_BASE];
@@ -248,7 +252,7 @@ static int put_channel(struct sk_buff *skb, struct netlink_callback *cb, const s
 	return 0;
 }
 
-/* Dumps the channels of one runlist from number cb->args[0] on, 64 at a time. */
+/* Dumps the channels of one runlist, beginning with number cb->args[0], 64 at a time. */
 static int dump_channels(struct sk_buff *skb, struct netlink_callback *cb, struct gpu *gpu,
 			 struct gpu_engines *engines, u32 base)
 {
@@ -276,7 +280,7 @@ static int dump_channels(struct sk_buff *skb, struct netlink_callback *cb, struc
 	return 0;
 }
 
-/* args[0]: the next channel, args[1]: the dump is complete. */
+/* args[0] is the next channel. args[1] is 1 when the dump is complete. */
 int gp_scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr **attrs = compat_dump_attrs(cb);

@@ -40,13 +40,13 @@ $(B)/kmod/pages/.made: $(B)/tests/kmod-page $(B)/kmod/regs/.made
 		done; \
 	done; touch $@
 
-# As tests of runtests.sh, which takes programs without arguments.
+# Scripts that runtests.sh can run as tests: it runs programs without arguments.
 $(B)/tests/kmod-unit.sh: $(B)/tests/kmod-unit $(B)/kmod/regs/.made
 	$(Q)printf '#!/bin/sh\nexec $(abspath $(B))/tests/kmod-unit $(abspath $(B))/kmod/regs/*.regs\n' >$@ && chmod +x $@
 $(B)/tests/kmod-pages.sh: $(B)/tests/kmod-page $(B)/kmod/regs/.made tests/kmod/pages
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/pages $(abspath $(B))/tests/kmod-page $(abspath $(B))/kmod/regs\n' >$@ && chmod +x $@
 
-# For the running kernel, or KDIR=.
+# Builds the module for the running kernel, or for the kernel in KDIR=.
 modules:
 	$(call say,MODULES,kmod)
 	$(Q)$(MAKE) --no-print-directory -s -C kmod $(if $(KDIR),KDIR=$(KDIR)) modules
@@ -56,7 +56,7 @@ modules_install: modules
 	$(Q)$(MAKE) --no-print-directory -s -C kmod $(if $(KDIR),KDIR=$(KDIR)) \
 		$(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR))) modules_install
 
-# The sources where DKMS looks; then: dkms install gpupart/VERSION.
+# Puts the sources into the directory of DKMS. The next step is: dkms install gpupart/VERSION.
 dkms_dir ?= /usr/src
 modulesload_dir ?= /usr/lib/modules-load.d
 dkms:
@@ -69,7 +69,7 @@ dkms:
 	$(Q)install -D -m 644 share/modules-load.d/gpupart.conf "$(DESTDIR)$(modulesload_dir)/gpupart.conf"
 	$(Q)install -m 644 include/uapi/linux/gpupart.h "$(DESTDIR)$(dkms_dir)/gpupart-$(VERSION)/include/uapi/linux"
 
-# Guests. A kernel's packages are fetched and the module built for it when a test needs it.
+# Guests. When a test needs a kernel, its packages are fetched and the module is built for it.
 KMOD_GUESTS := $(B)/tests/kmod-guest-6.1.sh $(B)/tests/kmod-guest-6.12.sh
 KMOD_PARTS  := pages plug netlink runlists ynl library power cache others vfio suspend tegra try faults leaks
 
@@ -81,7 +81,7 @@ $(B)/kmod/%/.built: $(KMOD_SRC) $(KMOD_HDR) kmod/Kbuild $(KMOD_FAKES) tests/kmod
 		nice tests/kmod/build $* $(abspath $(@D)) tests/kmod/fakegpu && touch $@
 .PRECIOUS: $(B)/kmod/%/.built
 
-# Programs of the guest: static, since it has no libraries.
+# Programs that run in the guest. They are static, because the guest has no libraries.
 $(addprefix $(B)/kmod/guest/,gpunl failnth vfio): $(B)/kmod/guest/%: tests/kmod/%.c include/uapi/linux/gpupart.h
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -97,7 +97,7 @@ $(B)/tests/kmod-guest-%.sh: $(B)/kmod/%/.built $(B)/kmod/pages/.made $(B)/kmod/g
 		$(B)/kmod/guest/kerneltopo $(B)/kmod/guest/engineuse $(B)/kmod/guest/failnth $(B)/kmod/guest/vfio tests/kmod/guest scripts/try-module tests/kmod/ynl.py tests/kmod/vm
 	$(Q)printf '#!/bin/sh\nexec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $${KMOD_PARTS:-$(if $(filter debug,$*),$(filter-out ynl,$(KMOD_PARTS)),$(KMOD_PARTS))}\n' >$@ && chmod +x $@
 
-# arm64, on QEMU's virt machine: its programs are cross-built. No Python is there for ynl.
+# arm64, on QEMU's virt machine. The guest's programs are cross-built. It has no Python for ynl.
 $(B)/tests/kmod-guest-%-arm64.sh: $(B)/kmod/%-arm64/.built $(B)/kmod/pages/.made tests/kmod/guest tests/kmod/vm-arm64
 	@root=$$(tests/arm64/sysroot) && $(MAKE) -s CROSS_COMPILE=aarch64-linux-gnu- SYSROOT="$$root" \
 		B=$(B)/arm64 $(patsubst %,$(B)/arm64/kmod/guest/%,gpunl failnth kerneltopo engineuse)
@@ -113,22 +113,22 @@ $(B)/tests/kmod-guest-%-quick.sh: $(B)/tests/kmod-guest-%.sh
 $(B)/tests/kmod-guest-%-awake.sh: $(B)/tests/kmod-guest-%.sh
 	$(Q)printf '#!/bin/sh\nKMOD_PARTS="$(filter-out suspend,$(KMOD_PARTS))" exec $(abspath $<)\n' >$@ && chmod +x $@
 
-# With 2 and 4 processors, for what only races show.
+# With 2 and 4 processors, for errors that only races show.
 KMOD_SMP_PARTS := plug netlink runlists power cache others vfio faults leaks
 $(B)/tests/kmod-guest-%-smp2.sh $(B)/tests/kmod-guest-%-smp4.sh: $(B)/tests/kmod-guest-%.sh
 	$(Q)for n in 2 4; do printf '#!/bin/sh\nVM_MEMORY=1024 VM_SMP=%d exec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_SMP_PARTS)\n' $$n \
 		>$(B)/tests/kmod-guest-$*-smp$$n.sh && chmod +x $(B)/tests/kmod-guest-$*-smp$$n.sh || exit; done
 
-# With an IOMMU, for vfio-pci. QEMU 7.2 sometimes dies of it and x-pci-proxy-dev when the kernel
-# switches it on, before a test: then it boots again.
+# With an IOMMU, for vfio-pci. If QEMU 7.2 also has x-pci-proxy-dev, it sometimes crashes before a
+# test, when the kernel switches the IOMMU on. The guest then boots again.
 $(B)/tests/kmod-guest-%-vfio.sh: $(B)/tests/kmod-guest-%.sh
 	$(Q)printf '#!/bin/sh\nfor try in 1 2 3 4 5 6; do\n\tVM_IOMMU=1 $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) vfio others >$(abspath $@).log\n\tstatus=$$?\n\tgrep -q "^ok" $(abspath $@).log && break\ndone\ncat $(abspath $@).log\nexit $$status\n' >$@ && chmod +x $@
 
-# The pure files in user space: seconds, no kernel needed.
+# Tests the files that also build for user space. This takes seconds and needs no kernel.
 check-kmod-pure: $(KMOD_TESTS)
 	@tests/runtests.sh $(KMOD_TESTS)
 
-# And the module itself in virtual machines, one a processor at a time.
+# Also tests the module itself in virtual machines, as many at a time as there are processors.
 KMOD_RUN := VM_TIMEOUT=900 TEST_TIMEOUT=1000 TEST_JOBS=$$(nproc) tests/runtests.sh
 check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
 	@$(KMOD_RUN) $^
@@ -138,8 +138,8 @@ check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
 check-kmod-debug: $(B)/tests/kmod-guest-debug.sh $(B)/tests/kmod-guest-debug-smp4.sh
 	@VM_TIMEOUT=2400 TEST_TIMEOUT=2500 tests/runtests.sh $^
 
-# On arm64; quick: the library on the module's answers, and integrated GPUs. both: what scripts/check
-# runs, which is check-kmod with the quick one of arm64, and with one of the guests that fall asleep.
+# On arm64. "quick" tests the library with the module's answers, and integrated GPUs. "both" is for
+# scripts/check: it is check-kmod with the quick test of arm64, and only one guest that suspends.
 check-kmod-arm64: $(B)/tests/kmod-guest-6.1-arm64.sh $(B)/tests/kmod-guest-6.12-arm64.sh
 check-kmod-arm64-quick: $(B)/tests/kmod-guest-6.1-arm64-quick.sh
 check-kmod-both: $(KMOD_TESTS) $(B)/tests/kmod-guest-6.12.sh $(B)/tests/kmod-guest-6.1-awake.sh $(B)/tests/kmod-guest-6.1-arm64-quick.sh

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Formats the pages of /proc/gpuN. On all of them a set bit is a unit that is present. */
+/* Formats the pages of /proc/gpuN. In all of them a set bit is a unit that is present. */
 #include "text.h"
 #include "regs.h"
 
@@ -32,7 +32,7 @@ static const char *tag_of(const struct chip *chip, enum chip_column column)
 	return gp_chip_tag_name(chip->cells[column].tag);
 }
 
-/* "%#*x" differs between the kernel and C for a value of 0. */
+/* For a value of 0, "%#*x" differs between the kernel and C. */
 static void add_hex(struct text *text, int width, u32 value)
 {
 	char number[16];
@@ -119,7 +119,7 @@ static void add_chip(struct text *text, const struct gpu_id *id)
 		gp_text_add(text, "note        %s\n", id->chip->note);
 }
 
-/* The fault of the read that ended with @err. */
+/* Returns the fault of the read that ended with @err. */
 static struct topo_fault fault_of(struct topo_reader *reader, int err)
 {
 	struct topo_fault fault = reader->fault;
@@ -347,7 +347,7 @@ static void add_type(struct text *text, const struct chip *chip, unsigned int ty
 	const char *name = gp_topo_engine_name(type);
 	bool tagged = chip->cells[CHIP_ENGINES].kind == CHIP_ENGINES_TAGGED;
 
-	/* nvdebug has names for types below 27, and numbers the types without a name. */
+	/* nvdebug has names for the types below 27. It shows a number for a type without a name. */
 	if (type >= 27)
 		name = tagged ? "Unknown Historical" : "Unknown, introduced post-Lovelace";
 	gp_text_add(text, tagged ? "| Engine Type:      %2u (" : "| Engine Type:     %3u (", type);
@@ -367,7 +367,10 @@ void gp_text_device_info(struct text *text, const struct chip *chip,
 		u32 row = engines->rows[i];
 		struct gpu_engine e;
 
-		/* Parse each word as the first of an engine: fields that it lacks stay -1. */
+		/*
+		 * Parse each word as if it were the first word of an engine. Fields that it does
+		 * not have stay -1.
+		 */
 		gp_topo_engine_row(chip, 0, tagged ? row : 0, &e);
 		if (!tagged)
 			gp_topo_engine_row(chip, engines->row_index[i], row, &e);
@@ -410,7 +413,10 @@ void gp_text_copy_topology(struct text *text, const struct gpu_copy *copy)
 {
 	unsigned int lce, pce;
 
-	/* One line for each logical engine, with its last physical one; 0 and 1 are the GRCEs. */
+	/*
+	 * One line for each logical engine, with its last physical engine. Engines 0 and 1 are the
+	 * GRCEs.
+	 */
 	for (lce = 0; lce < 32; lce++) {
 		u8 serving = TOPO_UNKNOWN, shared = TOPO_UNKNOWN;
 

@@ -5,7 +5,9 @@
 
 #include "topo.h"
 
-/* A page that is being written. @overflow: it did not fit, and must not be shown. */
+/*
+ * A page that is being written. If @overflow is true, the page did not fit and must not be shown.
+ */
 struct text {
 	char *buf;
 	size_t size, len;
@@ -17,8 +19,8 @@ __printf(2, 3) void gp_text_add(struct text *text, const char *fmt, ...);
 void gp_text_fault(struct text *text, const struct topo_fault *fault);
 
 /*
- * The parts of a topology page. The page has the reason in the place of a part with a fault, and
- * then ends with "complete no" unless the fault is -EOPNOTSUPP.
+ * The parts of a topology page. If a part has a fault, the page has the reason in its place. The
+ * page then ends with "complete no", unless the fault is -EOPNOTSUPP.
  */
 struct text_topology {
 	const char *name, *bus_name;
@@ -29,17 +31,19 @@ struct text_topology {
 	struct topo_fault memory_fault, local_memory_fault;
 };
 
-/* Reads the memory of @topology's chip, or fills in its faults. */
+/* Reads the memory of @topology's chip. If it cannot be read, stores the faults. */
 void gp_text_topology_memory(struct text_topology *topology, struct topo_reader *reader);
 void gp_text_topology(struct text *text, const struct text_topology *topology);
 
-/* A chip that is refused, with its id and the reason. */
+/* Writes the page of a chip that is refused: its id and the reason. */
 void gp_text_refused(struct text *text, const struct gpu_id *id);
 
-/* The chip's row: the place, tag and source of each cell. */
+/* Writes the chip's row: the place, the tag and the source of each cell. */
 void gp_text_chip(struct text *text, const struct gpu_id *id);
 
-/* Engines with their runlists, then copy engines. A fault is handled as above. */
+/*
+ * Writes the engines with their runlists, and then the copy engines. Faults are handled as above.
+ */
 struct text_engines {
 	const struct chip *chip;
 	const struct gpu_engines *engines;
@@ -50,12 +54,12 @@ struct text_engines {
 void gp_text_engines_copy(struct text_engines *page, struct topo_reader *reader);
 void gp_text_engines(struct text *text, const struct text_engines *engines);
 
-/* The page of runlists: first its head, then each runlist. */
+/* These write the page of runlists: the first function its head, and the second one runlist. */
 void gp_text_runlists_head(struct text *text, const struct chip *chip);
 void gp_text_runlist(struct text *text, const struct gpu_runlist *runlist,
 		     const struct topo_fault *fault);
 
-/* Files with the exact text of nvdebug's. */
+/* These write files with exactly the same text as those of nvdebug. */
 void gp_text_device_info(struct text *text, const struct chip *chip,
 			 const struct gpu_engines *engines);
 void gp_text_copy_topology(struct text *text, const struct gpu_copy *copy);

@@ -14,7 +14,7 @@ int gp_topo_identify(struct topo_reader *reader, struct gpu_id *id)
 	err = gp_topo_rd32(reader, NV_PMC_BOOT_0, &id->boot_0);
 	if (err)
 		return err;
-	/* A GPU in reset, or a new one, reads 0. */
+	/* The register of a GPU in reset, or of a new GPU, reads 0. */
 	if (!id->boot_0)
 		return gp_topo_nonsense(reader, NV_PMC_BOOT_0, id->boot_0);
 	if (!NV_PMC_BOOT_0_ARCH_1(id->boot_0) &&
@@ -126,7 +126,7 @@ int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu
 		return err;
 	fs->nr_gpcs = popcount32(fs->present_gpcs);
 	for (gpc_phys = 0; gpc_phys < fs->max_gpcs; gpc_phys++) {
-		/* The TPC fuses of a floorswept GPC have no meaning. */
+		/* If a GPC is floorswept, its TPC fuses have no meaning. */
 		if (!(fs->present_gpcs & 1u << gpc_phys))
 			continue;
 		err = gp_topo_read_present(reader, tpc_fuse, gpc_phys, fs->max_tpcs_per_gpc,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Reads the parts of a GPU by its chip's row, through the caller's struct topo_reader; keeps no
- * state of its own. In all results a set bit is a unit that is present: read.c alone inverts fuses.
+ * Reads the parts of a GPU according to its chip's row. It reads through the caller's struct
+ * topo_reader and has no state of its own. In all results a set bit is a unit that is present. Only
+ * read.c inverts fuse bits.
  */
 #ifndef GPUPART_KMOD_TOPO_H
 #define GPUPART_KMOD_TOPO_H
@@ -13,47 +14,63 @@
 #define TOPO_MAX_ENGINES	256
 #define TOPO_MAX_ROWS		1024
 
-/* A register that could not be read. err is 0 if there is none. */
+/* A register that could not be read. If err is 0, there is no such register. */
 struct topo_fault {
-	int err;	/* -EIO: value is a refusal; -ERANGE: value cannot be; else rd32's error */
+	/* -EIO: value is a refusal; -ERANGE: value is impossible; other: error of rd32 */
+	int err;
 	u32 offset, value;
 };
 
-/* rd32 reads a register, or uses a value of at most a second ago; -errno: no read was possible. */
+/*
+ * rd32 reads a register, or returns a value that was read at most a second ago. It returns 0, or
+ * -errno if no read was possible.
+ */
 struct topo_reader {
 	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
-	/* Accepts a value that @lasts, or a refusal, which counts for a second. May be NULL. */
+	/*
+	 * Accepts a value, for ever if @lasts is true, or a refusal, which is valid for a second.
+	 * May be NULL.
+	 */
 	void (*keep)(struct topo_reader *reader, u32 offset, u32 value, bool lasts);
 	bool live;		/* the registers change all the time: only refusals are kept */
-	struct topo_fault fault;	/* of the last read that failed */
+	struct topo_fault fault;	/* fault of the last read that failed */
 };
 
-/* Why the GPU refused a read, as a constant string; NULL: the value is good. */
+/*
+ * Returns the reason why the GPU refused a read, as a constant string. Returns NULL if the value is
+ * valid.
+ */
 const char *gp_topo_bad_read(u32 value);
 
-/* Whether the refusal does not change with time. */
+/* Returns whether the refusal does not change with time. */
 bool gp_topo_bad_for_good(u32 value);
 
-/* Why no read was possible, for an errno of rd32; -EOPNOTSUPP: there is nothing to read. */
+/*
+ * Returns the reason why no read was possible. @err: the errno of rd32; -EOPNOTSUPP: there is
+ * nothing to read.
+ */
 const char *gp_topo_unreadable(int err);
 
-/* "0x820c1c reads 0xbadf5040: no such address" */
+/* Writes a text such as "0x820c1c reads 0xbadf5040: no such address". */
 #define TOPO_FAULT_LEN 96
 void gp_topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
 
 /* Accepts the value of a register that does not change. */
 void gp_topo_keep(struct topo_reader *reader, u32 offset, u32 value);
 
-/* One checked read: 0, or -errno with reader->fault filled in. */
+/* Makes one checked read. Returns 0, or -errno with reader->fault filled in. */
 int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value);
 
-/* Rejects a value that cannot be: -ERANGE with reader->fault filled in. */
+/* Rejects an impossible value. Returns -ERANGE with reader->fault filled in. */
 int gp_topo_nonsense(struct topo_reader *reader, u32 offset, u32 value);
 
-/* A design maximum, from 1 to @limit. */
+/* Reads a design maximum, which must be from 1 to @limit. */
 int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value);
 
-/* Which of @nr units are present, by the @index'th fuse and Kepler's software mask. */
+/*
+ * Finds out which of @nr units are present, by the fuse with number @index and Kepler's software
+ * mask.
+ */
 int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
 			 unsigned int index, unsigned int nr, u32 *present);
 
@@ -65,21 +82,24 @@ static inline u32 topo_mask(unsigned int bits)
 struct gpu_id {
 	u32 boot_0, boot_42;
 	u32 chip_id;
-	const struct chip *chip;	/* NULL: refused, see @why */
+	const struct chip *chip;	/* NULL: the chip is refused, see @why */
 	const char *why;
 };
 
-/* 0 with chip NULL if the chip is not known; -EIO, .. if it cannot be read. */
+/*
+ * Identifies the chip. Returns 0 with @id->chip NULL if the chip is not known, or an error such as
+ * -EIO if it cannot be read.
+ */
 int gp_topo_identify(struct topo_reader *reader, struct gpu_id *id);
 
 enum topo_order {
 	TOPO_ORDER_UNKNOWN,
-	TOPO_ORDER_READ,	/* from the work distributor */
-	TOPO_ORDER_COMPUTED,	/* with the published rule */
+	TOPO_ORDER_READ,	/* read from the work distributor */
+	TOPO_ORDER_COMPUTED,	/* computed with the published rule */
 };
 
 struct gpu_tpc {
-	u8 gpc;			/* logical */
+	u8 gpc;			/* logical number */
 	u8 tpc_in_gpc;
 };
 
@@ -88,21 +108,22 @@ struct gpu_floorsweep {
 	u32 max_gpcs, max_tpcs_per_gpc;
 	u32 present_gpcs;			/* bit is gpc_phys */
 	u32 present_tpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], bit is tpc_phys */
-	u8 floorswept_cpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], how many */
+	u8 floorswept_cpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], number of floorswept CPCs */
 	bool has_cpcs;
-	unsigned int nr_gpcs, nr_tpcs;		/* present by the fuses */
-	unsigned int sms_per_tpc;		/* 0 unknown */
+	unsigned int nr_gpcs, nr_tpcs;		/* present according to the fuses */
+	unsigned int sms_per_tpc;		/* 0: unknown */
 
 	bool has_map;
 	u8 gpc_phys[GPUPART_MAX_GPCS];		/* [gpc] */
 	u8 ugpu[GPUPART_MAX_GPCS];		/* [gpc], or TOPO_UNKNOWN */
-	char map_why[96];			/* why there is no map */
+	char map_why[96];			/* the reason why there is no map */
 
 	enum topo_order order;
 	unsigned int nr_ordered;
 	struct gpu_tpc tpcs[GPUPART_MAX_TPCS];	/* [tpc] */
-	char order_why[128];			/* why it was not read */
-	char disagree[128];			/* "" if CWD and fuses agree */
+	char order_why[128];			/* the reason why the order was not read */
+	/* "": the work distributor's table and the fuses agree */
+	char disagree[128];
 
 	bool complete;				/* all registers were read and accepted */
 	bool unloaded;				/* the table with the order is not loaded now */
@@ -110,7 +131,7 @@ struct gpu_floorsweep {
 
 int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
 
-/* Reads the order of the TPCs: 0, or an error with the reason in fs->order_why. */
+/* Reads the order of the TPCs. Returns 0, or an error with the reason in fs->order_why. */
 int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 		       struct gpu_floorsweep *fs);
 
@@ -121,54 +142,61 @@ struct gpu_engine {
 	u16 type;
 	u8 instance;
 	u8 die;
-	s16 engine_id, runlist, intr, reset, fault, rleng;	/* -1 unknown */
+	s16 engine_id, runlist, intr, reset, fault, rleng;	/* -1: unknown */
 	u32 pri_base;
-	u32 runlist_pri_base;					/* 0 unknown */
+	u32 runlist_pri_base;					/* 0: unknown */
 };
 
 struct gpu_engines {
 	unsigned int nr, nr_rows;
 	struct gpu_engine engines[TOPO_MAX_ENGINES];
 	u32 rows[TOPO_MAX_ROWS];		/* the table without its empty rows */
-	u8 row_index[TOPO_MAX_ROWS];		/* place in its chain */
+	u8 row_index[TOPO_MAX_ROWS];		/* place of the row in its chain */
 };
 
-/* -EOPNOTSUPP: the chip has no table, or its form is not known. */
+/*
+ * Reads the table of engines. Returns -EOPNOTSUPP if the chip has no table, or the table's form is
+ * not known.
+ */
 int gp_topo_read_engines(const struct chip *chip, struct topo_reader *reader,
 			 struct gpu_engines *engines);
 const char *gp_topo_engine_name(unsigned int type);
-/* Parses one row into @engine, by the form of the chip's table. */
+/* Parses one row into @engine, according to the form of the chip's table. */
 void gp_topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
 			struct gpu_engine *engine);
 
 #define TOPO_MAX_RUNLIST_ENGINES 3	/* NV_RUNLIST_ENGINE_STATUS0__SIZE_1 */
 #define TOPO_CHANNELS_AT_ONCE	64
 
-/* The state of one engine; a number is -1 if there is none. */
+/* The state of one engine. A number is -1 if there is none. */
 struct gpu_runlist_engine {
 	u16 type;
 	u8 instance, rleng;
 	enum gpupart_context context;
-	s16 tsg, next_tsg;	/* on the engine, and being loaded */
+	s16 tsg, next_tsg;	/* TSG on the engine, and TSG that is being loaded */
 	s16 channel;
 	bool busy, faulted;
 };
 
 struct gpu_runlist {
-	u32 base, chram;	/* offsets in BAR0 of its registers and its channels' words */
+	/* offsets in BAR0 of the runlist's registers and of its channels' words */
+	u32 base, chram;
 	u32 nr_channels;
-	u16 id;			/* in a work-submit token */
+	u16 id;			/* the id in a work-submit token */
 	bool idle, engines_idle, disabled;
 	unsigned int nr;
 	struct gpu_runlist_engine engines[TOPO_MAX_RUNLIST_ENGINES];
 };
 
-/* The lowest base of a runlist above @after; 0: there is none. */
+/* Returns the lowest base of a runlist that is above @after, or 0 if there is none. */
 u32 gp_topo_next_runlist(const struct gpu_engines *engines, u32 after);
-/* The chip must have CHIP_RUNLISTS, and BAR0 must be mapped up to NV_BAR0_SIZE. */
+/* Reads a runlist. The chip must have CHIP_RUNLISTS, and BAR0 must be mapped up to NV_BAR0_SIZE. */
 int gp_topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
 			 struct gpu_runlist *runlist);
-/* Reads the words of channels from @first on. Returns their number, 0 after the last channel. */
+/*
+ * Reads the words of channels, beginning with channel @first. Returns their number, or 0 after the
+ * last channel.
+ */
 int gp_topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
 			  u32 words[TOPO_CHANNELS_AT_ONCE]);
 
@@ -185,15 +213,15 @@ struct gpu_memory {
 	unsigned int max_fbps, ltcs_per_fbp, slices_per_ltc;
 	u32 present_fbps;		/* bit is the physical FBP */
 	unsigned int nr_fbps;
-	int nr_ltcs;			/* -1 unknown */
+	int nr_ltcs;			/* -1: unknown */
 };
 
 int gp_topo_read_memory(const struct chip *chip, struct topo_reader *reader,
 			struct gpu_memory *memory);
-/* Bytes of local memory. */
+/* Reads the size of the local memory in bytes. */
 int gp_topo_read_local_memory(const struct chip *chip, struct topo_reader *reader, u64 *bytes);
 
-/* Nanoseconds. */
+/* Reads the timer, in nanoseconds. */
 int gp_topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns);
 
 #endif

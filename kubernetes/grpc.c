@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Server and client of gRPC over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md): see grpc.h. Connections,
- * streams and bytes of a peer are bounded.
+ * Server and client of gRPC over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md): see grpc.h. The number of
+ * connections, and the streams and bytes of each peer, are limited.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,8 +21,10 @@
 
 #define MAX_CONNECTIONS 16
 #define MAX_STREAMS 16
-#define MAX_REQUEST (1u << 20)	/* bytes; also queued on a stream whose peer does not read */
-#define MAX_REPLY (16u << 20)	/* bytes: kubelet lists all pods and all their resources */
+#define MAX_REQUEST (1u << 20)	/* maximum bytes of a request; also of data queued for a peer
+				 * that does not read */
+#define MAX_REPLY (16u << 20)	/* maximum bytes of a reply: kubelet lists all pods and all
+				 * their resources */
 #define FRAME 5			/* bytes before a message: compression flag and length */
 
 struct buffer {
@@ -30,21 +32,23 @@ struct buffer {
 	size_t len;
 };
 
-/* A stream of a server or a client: a request and its reply. */
+/* A stream of a server or of a client: a request and its reply. */
 struct call {
-	int32_t id;		/* 0: none */
-	const struct grpc_method *method;	/* NULL: unknown method, or a client's stream */
+	int32_t id;		/* 0: this entry is free */
+	const struct grpc_method *method;	/* NULL: the method is unknown, or this is a
+						 * client's stream */
 	bool is_begun, is_over, is_lost, overflow;
-	struct buffer in, out;	/* after the request is handled, @in is the last reply */
+	struct buffer in, out;	/* when the request was handled, @in contains the last reply */
 	struct grpc_status status;
 };
 
 struct connection {
-	nghttp2_session *session;	/* NULL: none */
+	nghttp2_session *session;	/* NULL: this entry is free */
 	int fd;
 	struct grpc_server *server;
 	struct call calls[MAX_STREAMS];
-	struct call *own;	/* the stream of grpc_call(); NULL on a server's connection */
+	struct call *own;	/* the stream of grpc_call(); NULL: this is a server's
+				 * connection */
 };
 
 struct grpc_server {
@@ -92,7 +96,7 @@ void *grpc_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *data, s
 				       NULL;
 }
 
-/* Returns false if the buffer would be longer than @most. */
+/* Returns false if the buffer would become longer than @most. */
 static bool append(struct buffer *buffer, const uint8_t *data, size_t len, size_t most)
 {
 	if (buffer->len + len > most)
@@ -103,7 +107,10 @@ static bool append(struct buffer *buffer, const uint8_t *data, size_t len, size_
 	return true;
 }
 
-/* Queues @reply if it differs from the last one, and frees it; false if the peer does not read. */
+/*
+ * Queues @reply if it differs from the last reply, and frees it. Returns false if the peer does
+ * not read.
+ */
 static bool queue(struct call *call, ProtobufCMessage *reply)
 {
 	size_t len;
@@ -149,7 +156,7 @@ static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_
 	return n;
 }
 
-/* Percent-encodes all but printable ASCII, and the percent sign, for grpc-message. */
+/* Percent-encodes all bytes except printable ASCII, and the percent sign, for grpc-message. */
 static void encode(const char *text, char *to, size_t len)
 {
 	size_t at = 0;
@@ -214,7 +221,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	return nghttp2_session_set_stream_user_data(session, call->id, call);
 }
 
-/* nghttp2 ends name and value with a 0. */
+/* nghttp2 terminates the name and the value with a 0. */
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		     size_t name_len, const uint8_t *value, size_t len, uint8_t flags, void *arg)
 {
@@ -300,7 +307,10 @@ static void drop(struct connection *connection)
 	memset(connection, 0, sizeof(*connection));
 }
 
-/* Adds a server's connection, or a client's for @own. Takes @fd; NULL: there is no room. */
+/*
+ * Adds a connection: of a server, or of a client for @own. The connection owns @fd. Returns
+ * NULL if there is no room.
+ */
 static struct connection *add(struct grpc_server *server, int fd, struct call *own)
 {
 	const nghttp2_settings_entry most = { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
@@ -323,7 +333,7 @@ static struct connection *add(struct grpc_server *server, int fd, struct call *o
 	return connection;
 }
 
-/* Sends queued data; false: the connection has ended. */
+/* Sends queued data. Returns false if the connection has ended. */
 static bool flush(struct connection *connection)
 {
 	return !nghttp2_session_send(connection->session) &&
@@ -392,7 +402,7 @@ bool grpc_serve(struct grpc_server *server, int ms)
 	return true;
 }
 
-/* Returns a socket for @path and its *@address, or -errno. */
+/* Creates a socket for @path and sets *address to its address. Returns the socket or -errno. */
 static int unix_socket(const char *path, struct sockaddr_un *address)
 {
 	int fd;
@@ -456,7 +466,10 @@ struct grpc_server *grpc_open(const struct grpc_method *methods)
 
 	if (nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&server->option))
 		alloc_failed();
-	/* Kubelet's gRPC sends the socket's path as :authority, which nghttp2 takes for a fault. */
+	/*
+	 * Kubelet's gRPC sends the path of the socket as :authority, and nghttp2 treats that as
+	 * an error.
+	 */
 	nghttp2_option_set_no_http_messaging(server->option, 1);
 	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
 	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gRPC on Unix sockets, for one thread: a server, and blocking calls. The program ends if no memory
- * is left.
+ * gRPC on Unix sockets, for one thread: a server, and calls that block. The program ends if
+ * memory is short.
  */
 #ifndef GPUPART_KUBERNETES_GRPC_H
 #define GPUPART_KUBERNETES_GRPC_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <protobuf-c/protobuf-c.h>
 
-/* Status codes of gRPC (grpc/doc/statuscodes.md) that are used here. */
+/* The status codes of gRPC (grpc/doc/statuscodes.md) that are used here. */
 enum {
 	GRPC_INVALID_ARGUMENT = 3,
 	GRPC_RESOURCE_EXHAUSTED = 8,
@@ -18,59 +18,70 @@ enum {
 };
 
 struct grpc_status {
-	int code;		/* 0: no error */
+	int code;		/* 0: there was no error */
 	char why[512];
 };
 
-/* Fills in @status; returns NULL. */
+/* Fills in @status and returns NULL. */
 __attribute__((format(printf, 3, 4)))
 void *grpc_fail(struct grpc_status *status, int code, const char *fmt, ...);
 
 struct grpc_method {
 	const char *path;	/* "/PACKAGE.SERVICE/METHOD" */
 	const ProtobufCMessageDescriptor *request;
-	/* Returns the reply, which is freed like an unpacked message, or NULL by grpc_fail(). */
+	/*
+	 * Returns the reply, which is freed like an unpacked message, or NULL through
+	 * grpc_fail().
+	 */
 	void *(*handle)(const void *request, struct grpc_status *status);
-	bool streams;		/* grpc_refresh() sends more replies */
+	bool streams;		/* grpc_refresh() sends more replies to the same request */
 };
 
 struct grpc_server;
 
-/* @methods ends with a NULL path and outlives the server. */
+/*
+ * Creates a server. @methods: an array that ends with a NULL path. It must exist as long as the
+ * server.
+ */
 struct grpc_server *grpc_open(const struct grpc_method *methods);
 void grpc_close(struct grpc_server *server);
 
 /*
- * Listens at @path, and replaces a socket there: 0 or -errno. Only this user can connect. The
- * socket of an earlier call is closed; connections stay.
+ * Listens at @path. A socket that exists there is replaced. Only this user can connect. The
+ * socket of an earlier call is closed, but its connections stay. Returns 0 or -errno.
  */
 int grpc_listen(struct grpc_server *server, const char *path);
 
-/* Whether the socket at the path is still the one that grpc_listen() made. */
+/* Returns whether the socket at the path is still the one that grpc_listen() created. */
 bool grpc_listens(const struct grpc_server *server);
 
-/* Serves requests that arrive in @ms milliseconds; false: a signal arrived. */
+/*
+ * Serves the requests that arrive during @ms milliseconds. Returns false if a signal arrived.
+ */
 bool grpc_serve(struct grpc_server *server, int ms);
 
-/* Calls @method with no request, and sends its reply to each stream whose last one differs. */
+/*
+ * Calls @method without a request. Sends its reply to each stream whose last reply differs from
+ * it.
+ */
 void grpc_refresh(struct grpc_server *server, const struct grpc_method *method);
 
-/* Serves the peer of @fd, and takes @fd. */
+/* Serves the peer of @fd. The server owns @fd. */
 void grpc_add(struct grpc_server *server, int fd);
 
 /*
- * Calls @path of the server at @socket, and serves @server meanwhile. Returns the reply, which the
- * caller frees like an unpacked message; NULL and @status if it fails or takes more than @ms
- * milliseconds.
+ * Calls @path of the server at @socket, and serves @server during the call. Returns the reply,
+ * which the caller frees like an unpacked message. Returns NULL, with the error in @status, if
+ * the call fails or takes more than @ms milliseconds.
  */
 void *grpc_call(struct grpc_server *server, const char *socket, const char *path,
 		const void *request, const ProtobufCMessageDescriptor *reply, int ms,
 		struct grpc_status *status);
 
-/* Packs @message with its frame; the caller frees it. */
+/* Packs @message with its frame. The caller frees the result. */
 uint8_t *grpc_pack(const ProtobufCMessage *message, size_t *len);
 
-/* Unpacks @data; NULL if it is not exactly one message, or is compressed. */
+/* Unpacks @data. Returns NULL if @data is not exactly one message, or is compressed. */
 void *grpc_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See node.h. A container gets the edits that `gpupart cdi` writes for the GPU, and the driver. */
+/*
+ * The node: see node.h. A container gets the edits that `gpupart cdi` writes for its GPU, and
+ * the files of the driver.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +69,7 @@ static int read_config(const char *path)
 	return found ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
-/* The command beside this program. */
+/* Returns the path of the command, which is in the same directory as this program. */
 static int command_path(char *path, size_t len)
 {
 	ssize_t n = readlink("/proc/self/exe", path, len - sizeof("gpupart"));
@@ -80,7 +83,7 @@ static int command_path(char *path, size_t len)
 	return 0;
 }
 
-/* Reads the node's GPUs again. Simulated GPUs stay as they were recorded. */
+/* Reads the node's GPUs again. Simulated GPUs do not change. */
 static int look(const char *command)
 {
 	char *captures = boards_simulated(), line[4200], sim[4096];
@@ -97,7 +100,10 @@ static int look(const char *command)
 	return 0;
 }
 
-/* --mem adds what a quota needs; each pod gets its own size and set in place of these. */
+/*
+ * With --mem, the edits contain what a quota needs. For each pod the size and the set are
+ * replaced.
+ */
 static int read_edits(unsigned int gpu, const char *command)
 {
 	char line[4200];
@@ -193,7 +199,7 @@ void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type)
 	return message;
 }
 
-/* Adds "NAME=VALUE". If a name is there twice, the last value holds. */
+/* Adds "NAME=VALUE". If a name occurs twice, the last value is used. */
 __attribute__((format(printf, 2, 3)))
 static void add_env(Kubelet__ContainerEdits *edits, const char *fmt, ...)
 {
@@ -243,7 +249,9 @@ static void add_node(Kubelet__ContainerEdits *edits, const char *path)
 	device->permissions = alloc_text("rw");
 }
 
-/* Adds the files that NVIDIA's container tools would add, found in the loader's list. */
+/*
+ * Adds the files that NVIDIA's container tools would add. They are found in the loader's list.
+ */
 static void add_driver(Kubelet__ContainerEdits *edits)
 {
 	static const char names[] =
@@ -298,16 +306,20 @@ void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
 		add_env(edits, "GPUPART_MEM=%llu", (unsigned long long)grant->memory);
 	}
 	add_mount(edits, folder, GPUPART_GRANT_ROOT, true);
-	/* A client of MPS shares memory with its server, below /dev/shm. */
+	/* A client of MPS shares memory with its server through files below /dev/shm. */
 	if (node.mps) {
 		add_mount(edits, "/dev/shm", "/dev/shm", false);
 		add_mount(edits, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
 		add_env(edits, MPS_DAEMON_PIPES "=" MPS_DAEMON_NODE);
 	}
-	/* If the node uses NVIDIA's container runtime, it must add no other GPU. */
+	/*
+	 * If the node uses NVIDIA's container runtime, that runtime must not add another GPU.
+	 */
 	add_env(edits, "NVIDIA_VISIBLE_DEVICES=%s",
 		node.driver == NODE_DRIVER_RUNTIME ? node.names[gpu] : "void");
-	/* With a real GPU the container has the device node of that GPU alone. */
+	/*
+	 * With a real GPU, the container has the device node of that GPU and of no other GPU.
+	 */
 	if (node.boards.gpus[gpu].simulated) {
 		add_env(edits, "CUDA_VISIBLE_DEVICES=%u", gpu);
 	} else if (node.driver == NODE_DRIVER_FILES) {

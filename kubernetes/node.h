@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The node's GPUs and settings, and the edits that give a container a GPU. */
+/* The node's GPUs and settings, and the edits of a container that give it a GPU. */
 #ifndef GPUPART_KUBERNETES_NODE_H
 #define GPUPART_KUBERNETES_NODE_H
 
@@ -13,38 +13,49 @@
 enum node_driver { NODE_DRIVER_FILES, NODE_DRIVER_CDI, NODE_DRIVER_RUNTIME };
 
 struct node {
-	const char *config;	/* the path of the settings */
-	uint64_t memory_per_tpc;	/* bytes; 0: no quota */
-	bool mps;		/* pods are clients of the node's MPS daemon */
-	unsigned int uid;	/* the user whose folder of blocks pods have */
-	enum node_driver driver;	/* where a container gets the driver's files from */
+	const char *config;	/* the path of the file with the settings */
+	uint64_t memory_per_tpc;	/* memory quota for each TPC in bytes; 0: no quota */
+	bool mps;		/* the pods are clients of the node's MPS daemon */
+	unsigned int uid;	/* the user whose state directory the pods have */
+	enum node_driver driver;	/* the source of the driver's files for a container */
 	struct node_gpus boards;
-	char names[NODE_GPUS_MAX][48];	/* the UUID, or the address without one */
-	json_t *edits[NODE_GPUS_MAX];	/* what `gpupart cdi` writes */
+	char names[NODE_GPUS_MAX][48];	/* the UUID of each GPU, or the address of a GPU
+					 * without a UUID */
+	json_t *edits[NODE_GPUS_MAX];	/* the edits that `gpupart cdi` writes for each GPU */
 };
 
 extern struct node node;
 
 /*
- * Reads the settings in the file @config, which need not exist and whose name is kept, and the
- * GPUs, which 'gpupart slurm-node' looks at unless they are simulated. 0, or an error.
+ * Reads the settings and the GPUs. @config: the file with the settings, which need not exist;
+ * the pointer is kept. 'gpupart slurm-node' examines the GPUs unless they are simulated.
+ * Returns 0 or an error.
  */
 int node_open(const char *config);
 
-/* Kubelet's id of TPC @tpc of GPU @gpu, which the caller frees. */
+/* Returns kubelet's id of TPC @tpc of GPU @gpu. The caller frees it. */
 char *node_id(unsigned int gpu, unsigned int tpc);
 
-/* Adds the @nr ids in @list to the sets by GPU. Returns an id that names no TPC, or NULL. */
+/*
+ * Adds the @nr ids in @list to @ids, which has a set for each GPU. Returns an id that names no
+ * TPC, or NULL.
+ */
 char *node_sort(char **list, size_t nr, struct gpupart_tpcset *ids);
 
-/* Whether the device of GPU @gpu exists. */
+/* Returns whether the device of GPU @gpu exists. */
 bool node_is_healthy(unsigned int gpu);
 
-/* Allocates a message of @type; node_grow() appends it to the list *@list of @nr pointers. */
+/*
+ * node_message() allocates a message of @type. node_grow() also appends it to the list *@list
+ * of *@nr pointers.
+ */
 void *node_message(const ProtobufCMessageDescriptor *type);
 void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type);
 
-/* Adds to @edits what a container with @grant gets; @folder has the container's grants. */
+/*
+ * Adds the edits for a container with @grant to @edits. @folder: the folder with the
+ * container's grant.
+ */
 void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
 		const char *folder, Kubelet__ContainerEdits *edits);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart-device-plugin: offers a node's TPCs to kubelet and allocates them to containers. One
- * thread. Allocations are in the node's grants, so that it can be killed at any time.
+ * gpupart-device-plugin: offers a node's TPCs to kubelet and allocates them to containers. The
+ * program has one thread. All allocations are stored in the node's grants, so the program can
+ * be killed at any time.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,13 +22,18 @@
 
 #define FOLDER "/var/lib/kubelet"
 #define ENDPOINT "gpupart.sock"
-/* Of the node: grants are. Kubelet removes all files beside the socket when it starts. */
+/*
+ * The lock is one for the node, because the grants are. When kubelet starts, it removes all
+ * files in the directory of the socket.
+ */
 #define LOCK "/run/gpupart/device-plugin.lock"
 #define LOCK_SECONDS 1
 #define REGISTER_MS 15000
 #define LIST_MS 2000
-#define WATCH_MS 500	/* between two looks at the plugin's socket and kubelet's */
-#define POLL_TURNS 2	/* kubelet's list of allocations is read once in this number of WATCH_MS */
+#define WATCH_MS 500	/* ms between two checks of the plugin's socket and of kubelet's
+			 * socket */
+#define POLL_TURNS 2	/* kubelet's list of allocations is read once in this number of
+			 * checks */
 
 static const char help[] =
 "Usage: gpupart-device-plugin [--kubelet DIR] [--config FILE]\n"
@@ -41,7 +47,7 @@ static const char help[] =
 static struct grpc_server *server;
 static char plugins[PATH_MAX], lister[PATH_MAX];
 static volatile sig_atomic_t ended;
-static struct pods looked;	/* the list of the last poll_kubelet() */
+static struct pods looked;	/* the pods at the last poll_kubelet() */
 
 static void on_end(int sig)
 {
@@ -59,8 +65,9 @@ static void *get_options(const void *request, struct grpc_status *status)
 }
 
 /*
- * Lists all ids. The ids of a lost GPU are unhealthy. If other programs have TPCs of a GPU, as many
- * of its free ids are unhealthy, so that the scheduler counts only free TPCs.
+ * Lists all ids. The ids of a GPU that is lost are unhealthy. If other programs have TPCs of a
+ * GPU, the same number of the GPU's free ids is unhealthy, so that the scheduler counts only
+ * free TPCs.
  */
 static void *list_devices(const void *request, struct grpc_status *status)
 {
@@ -68,7 +75,10 @@ static void *list_devices(const void *request, struct grpc_status *status)
 	struct pods pods = looked;
 
 	(void)status;
-	/* Without a request it is called by grpc_refresh(), right after poll_kubelet(). */
+	/*
+	 * If there is no request, grpc_refresh() has called this function, right after
+	 * poll_kubelet().
+	 */
 	if (request)
 		pods_read(&pods);
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
@@ -97,7 +107,10 @@ static void *list_devices(const void *request, struct grpc_status *status)
 	return list;
 }
 
-/* The GPU with the least room that is enough; if none has enough, the one with the most. */
+/*
+ * Returns the GPU with the least room that is still enough. If no GPU has enough room, returns
+ * the GPU with the most.
+ */
 static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpcset *ids,
 			       const struct gpupart_tpcset *included, unsigned int size)
 {
@@ -153,7 +166,10 @@ static void *get_preferred(const void *request, struct grpc_status *status)
 	return reply;
 }
 
-/* Returns the GPU of the ids of @asked and their set; false and @status if it is not one GPU. */
+/*
+ * Returns the GPU to which the ids of @asked belong, and the set of these ids. If they do not
+ * belong to one GPU, returns false and sets @status.
+ */
 static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart_tpcset *ids,
 		    struct grpc_status *status)
 {
@@ -183,10 +199,14 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 	return false;
 }
 
-/* Adds the ids that kubelet lists as allocated, by GPU; false and @status if it fails. */
+/*
+ * Adds the ids that kubelet lists as allocated to a set for each GPU. If that fails, returns
+ * false and sets @status.
+ */
 static bool read_list(struct gpupart_tpcset *ids, struct grpc_status *status)
 {
-	static struct grpc_server *own;	/* the caller may be serving a request of kubelet */
+	static struct grpc_server *own;	/* a separate server, because the caller may be
+					 * serving a request of kubelet */
 	Kubelet__Empty request = KUBELET__EMPTY__INIT;
 	Kubelet__PodList *list;
 
@@ -206,7 +226,7 @@ static bool read_list(struct gpupart_tpcset *ids, struct grpc_status *status)
 	return list;
 }
 
-/* Adds a list of ids, or, from Kubernetes 1.20 on, a list for each NUMA node. */
+/* Adds a list of ids. Since Kubernetes 1.20 there is a list for each NUMA node. */
 static void add_json(json_t *value, struct gpupart_tpcset *ids)
 {
 	char *text = (char *)json_string_value(value);
@@ -222,8 +242,8 @@ static void add_json(json_t *value, struct gpupart_tpcset *ids)
 }
 
 /*
- * Adds the ids in kubelet's checkpoint file: all ids if the file is not understood, none if it does
- * not exist.
+ * Adds the ids in kubelet's checkpoint file. If the file cannot be parsed, adds all ids. If the
+ * file does not exist, adds none.
  */
 static void read_notes(struct gpupart_tpcset *ids)
 {
@@ -242,7 +262,7 @@ static void read_notes(struct gpupart_tpcset *ids)
 		if (resource && !strcmp(resource, NODE_RESOURCE))
 			add_json(json_object_get(entry, "DeviceIDs"), ids);
 	}
-	/* An empty list is null. */
+	/* kubelet writes an empty list as null. */
 	if (!json_is_array(list) && !json_is_null(list))
 		for (unsigned int g = 0; g < node.boards.nr; g++)
 			ids[g] = gpupart_topology_all(node.boards.gpus[g].topo);
@@ -284,7 +304,7 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 
 	if (!one_gpu(asked, &gpu, &ids, status))
 		return;
-	/* This asks the kernel, not the daemon: Allocate must not wait. */
+	/* This asks the kernel and not the daemon, because Allocate must not wait. */
 	if (node.mps && !mps_daemon_answers(&daemon)) {
 		grpc_fail(status, GRPC_UNAVAILABLE,
 			  "mps = yes in %.200s, and no MPS daemon answers in " MPS_DAEMON_NODE
@@ -338,7 +358,10 @@ static const struct grpc_method methods[] = {
 	{ NULL, NULL, NULL, false },
 };
 
-/* Registers the plugin, which listens at ENDPOINT, with kubelet; false and a remark if it fails. */
+/*
+ * Registers the plugin, which listens at ENDPOINT, with kubelet. If that fails, returns false
+ * and prints a message.
+ */
 static bool register_plugin(void)
 {
 	Kubelet__Options options = KUBELET__OPTIONS__INIT;
@@ -362,7 +385,10 @@ static bool register_plugin(void)
 	return reply;
 }
 
-/* Makes the plugin's socket if it is gone, and registers once with each kubelet that starts. */
+/*
+ * Creates the plugin's socket if it does not exist, and registers once with each kubelet that
+ * starts.
+ */
 static void watch_sockets(void)
 {
 	static struct timespec registered;
@@ -414,7 +440,7 @@ static void serve(void)
 	}
 }
 
-/* Two plugins would remove each other's grants. The lock is held until the process ends. */
+/* Two plugins would remove each other's grants. So a lock is held until the process ends. */
 static int lock_node(void)
 {
 	char why[256];
@@ -427,7 +453,10 @@ static int lock_node(void)
 	return fd < 0 ? failure("%s", why) : 0;
 }
 
-/* Allocations must not depend on variables, except those that find programs and libraries. */
+/*
+ * Allocations must not depend on environment variables, except for those that are used to find
+ * programs and libraries.
+ */
 static void clear_environment(void)
 {
 	static const char *const kept[] = { "PATH", "LD_LIBRARY_PATH" };

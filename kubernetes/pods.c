@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See pods.h. */
+/* The grants of containers: see pods.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,11 +21,13 @@
 #include "slurm/node_lock.h"
 
 #define FOLDERS "/run/gpupart/kubernetes"
-#define PREFIX "0-0-"		/* ids of Slurm's jobs have one hyphen */
+#define PREFIX "0-0-"		/* prefix of the ids of grants; the ids of Slurm's jobs have
+				 * one hyphen */
 #define IDS "pod ids="
 #define LOCK_SECONDS 3
 #define RUN_LOCK_SECONDS 1
-#define GRACE_NS 10000000000ull	/* kubelet lists an allocation some time after Allocate */
+#define GRACE_NS 10000000000ull	/* kubelet lists an allocation some time after Allocate; this
+				 * is the limit */
 
 /* The ids that kubelet has listed since it started. */
 static struct gpupart_tpcset seen[NODE_GPUS_MAX];
@@ -43,7 +45,7 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* The GPU of a grant; node.boards.nr: not a GPU of this node. */
+/* Returns the GPU of a grant, or node.boards.nr if the GPU is not on this node. */
 static unsigned int gpu_of(const struct gpupart_grant *grant)
 {
 	unsigned int g = 0;
@@ -71,8 +73,9 @@ static ino_t namespace_of(int pid)
 }
 
 /*
- * Whether process @pid has the folder of a grant among its mounts: that pod of @pods, which may be
- * NULL, lives. A container can give folders of its own any name, but not FOLDERS' device.
+ * Returns whether process @pid has the folder of a grant among its mounts. Then that pod of
+ * @pods (may be NULL) is alive. A container can give its own folders any name, but it cannot
+ * put them on the device of FOLDERS.
  */
 static bool look_at_mounts(int pid, struct pods *pods)
 {
@@ -109,7 +112,7 @@ static void look_for_processes(struct pods *pods)
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 
-	/* Processes of one container mostly have consecutive pids. */
+	/* The processes of one container mostly have consecutive pids. */
 	while (proc && (entry = readdir(proc))) {
 		if (*entry->d_name < '1' || *entry->d_name > '9')
 			continue;
@@ -122,7 +125,7 @@ static void look_for_processes(struct pods *pods)
 		closedir(proc);
 }
 
-/* A pod's process can claim any set: the pod's grant counts instead. */
+/* A pod's process can claim any set. So the pod's grant is used instead. */
 static bool is_in_pod(int pid)
 {
 	struct cgroup_ids ids;
@@ -159,7 +162,7 @@ int pods_read(struct pods *pods)
 		pods->memory[g] += list[i].memory;
 	}
 	free(list);
-	/* Ids that kubelet allocated again belong to the later grant. */
+	/* Ids that kubelet has allocated again belong to the later grant. */
 	for (struct pod *a = pods->list, *end = a + pods->nr; a < end; a++) {
 		a->own = a->ids;
 		for (struct pod *b = pods->list; b < end; b++)
@@ -179,7 +182,7 @@ int pods_read(struct pods *pods)
 	return 0;
 }
 
-/* The folder that a container sees as GPUPART_GRANT_ROOT. */
+/* Returns the folder that a container sees as GPUPART_GRANT_ROOT. */
 static void folder_of(const char *id, char folder[PODS_FOLDER_LEN])
 {
 	snprintf(folder, PODS_FOLDER_LEN, FOLDERS "/%.60s", id);
@@ -199,7 +202,10 @@ void pods_follow(const struct pods *pods)
 		snprintf(from, sizeof(from), GPUPART_GRANT_ROOT "/%s", pod->grant.id);
 		folder_of(pod->grant.id, folder);
 		snprintf(to, sizeof(to), "%s/" GPUPART_GRANT_CONTAINER, folder);
-		/* An init container still runs in TPCs that its pod's others have now. */
+		/*
+		 * An init container still runs on TPCs that now belong to the other containers
+		 * of its pod.
+		 */
 		if (gpupart_tpcset_equal(&pod->own, &pod->ids) && !stat(from, &grant) &&
 		    (stat(to, &copy) || copy.st_mtim.tv_sec < grant.st_mtim.tv_sec ||
 		     (copy.st_mtim.tv_sec == grant.st_mtim.tv_sec &&
@@ -271,10 +277,16 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	for (unsigned int i = 0; i < pods->nr; i++) {
 		struct pod *pod = &pods->list[i];
 		bool is_back = gpupart_tpcset_empty(&pod->own);
-		/* An init container's grant lasts as long as those that share its ids. */
+		/*
+		 * The grant of an init container lasts as long as the grants that share its
+		 * ids.
+		 */
 		const struct gpupart_tpcset *ids = is_back ? &pod->ids : &pod->own;
 
-		/* After a restart kubelet lists pods late, but its checkpoint has them all. */
+		/*
+		 * After a restart, kubelet lists pods late, but its checkpoint contains all of
+		 * them.
+		 */
 		if (pod->lives || gpupart_tpcset_intersects(ids, &listed[pod->gpu]) ||
 		    (!gpupart_tpcset_empty(ids) && pod->is_young) ||
 		    (!gpupart_tpcset_intersects(ids, &seen[pod->gpu]) &&
@@ -285,7 +297,7 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	}
 }
 
-/* Chooses @nr TPCs of @from, which has at least that many. */
+/* Chooses @nr TPCs of @from, which must have at least @nr TPCs. */
 static struct gpupart_tpcset packed(unsigned int gpu,
 				    const struct gpupart_tpcset *from, unsigned int nr)
 {
@@ -298,9 +310,10 @@ static struct gpupart_tpcset packed(unsigned int gpu,
 }
 
 /*
- * Handles ids that kubelet allocates again. Their container has ended, or is an init container of
- * the same pod, which shares its ids with the pod's other containers. A young grant passes a TPC
- * for each such id on to *@shared and keeps the rest. A container that still runs keeps its TPCs.
+ * Handles ids that kubelet allocates again. Their earlier container has ended, or is an init
+ * container of the same pod, which shares its ids with the other containers of the pod. A young
+ * grant passes one TPC for each such id to *@shared and keeps its other TPCs. A container that
+ * still runs keeps its TPCs.
  */
 static int take_ids_back(struct pods *pods, unsigned int gpu,
 			 const struct gpupart_tpcset *ids, struct gpupart_tpcset *shared)
@@ -354,7 +367,7 @@ static void name_grant(unsigned int gpu, const struct gpupart_tpcset *ids,
 	grant->strict = config_is_strict(gpupart_config_strict(cmd_gp));
 }
 
-/* Under the locks. */
+/* The caller holds the locks. */
 static int place(struct pods *pods, unsigned int gpu,
 		 const struct gpupart_tpcset *ids, struct gpupart_grant *grant, char *why,
 		 size_t len)
@@ -391,8 +404,9 @@ static int place(struct pods *pods, unsigned int gpu,
 }
 
 /*
- * Takes the lock of root's `run -n`, then that of the node's schedulers. A container that has the
- * folder of the first lock can hold it: then a run that begins now may get the same TPCs.
+ * Takes the lock of root's `run -n`, and then the lock of the node's schedulers. A container
+ * that has the folder of the first lock can hold that lock. In that case a run that begins now
+ * may get the same TPCs.
  */
 static int lock(int fds[2], char *why, size_t len)
 {

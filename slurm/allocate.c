@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Allocates a set and a quota to a job, around those of other jobs, one job at a time, and writes
- * the grant for all users of the node.
+ * Allocates a set and a quota to a job, out of the TPCs and memory that other jobs do not have.
+ * It handles one job at a time, and writes a grant that all users of the node can read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void name_job(unsigned int job, struct gpupart_grant *grant)
 	snprintf(grant->name, sizeof(grant->name), "%u", job);
 }
 
-/* TPCs and bytes of a GPU that other jobs have. */
+/* The TPCs and the bytes of a GPU that other jobs have. */
 struct taken {
 	struct gpupart_tpcset tpcs;
 	uint64_t memory;
@@ -50,7 +50,7 @@ static int list_grants(struct gpupart_grant **list)
 	return nr < room ? nr : room;
 }
 
-/* Adds up all grants on the GPU except that of job @id, which is copied to *own. */
+/* Adds up all grants on the GPU except the grant of job @id, which is copied to *own. */
 static int look(const char *id, const char *pci, struct taken *taken, struct gpupart_grant *own)
 {
 	struct gpupart_grant *list;
@@ -58,7 +58,7 @@ static int look(const char *id, const char *pci, struct taken *taken, struct gpu
 
 	memset(taken, 0, sizeof(*taken));
 	own->id[0] = 0;
-	/* The lock is held, so the list cannot grow. */
+	/* The lock is held, so the list cannot become longer. */
 	for (int i = 0; i < nr; i++) {
 		if (!strcmp(list[i].id, id)) {
 			*own = list[i];
@@ -95,7 +95,10 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 	struct gpupart_plan plan;
 	int err;
 
-	/* At most what Slurm counted; less by less than a GPC, because GPCs differ in size. */
+	/*
+	 * The set has at most the number of TPCs that Slurm counted. GPCs differ in size, so it
+	 * can have fewer, but by less than a GPC.
+	 */
 	if (words->gpcs)
 		demand.min_tpcs = words->tpcs > gpc - 1 ? words->tpcs - (gpc - 1) : 1;
 	if (gpupart_tpcset_empty(within))
@@ -106,7 +109,10 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 	return err;
 }
 
-/* Plans in one uGPU: prefers one with room for a cluster, then the one with fewest free TPCs. */
+/*
+ * Plans in one uGPU. It prefers a uGPU with room for a cluster, and of several uGPUs the one
+ * with the fewest free TPCs.
+ */
 static int plan_in_ugpu(struct gpupart *gp, const struct gpupart_topology *topo,
 			const struct words *words, const struct gpupart_tpcset *within,
 			struct gpupart_tpcset *set)
@@ -154,7 +160,7 @@ static int plan(const struct gpupart_topology *topo, const struct words *words,
 	return err;
 }
 
-/* The largest number of TPCs that would be possible now; 0 if none. */
+/* Returns the largest number of TPCs that would be possible now, or 0. */
 static unsigned int would_do(const struct gpupart_topology *topo, const struct words *words,
 			     const struct gpupart_tpcset *within)
 {
@@ -177,7 +183,7 @@ static void say_kind(const struct words *words, char *text, size_t len)
 		snprintf(text + n, len - n, " with room for clusters of %u blocks", words->cluster);
 }
 
-/* Takes long, because it makes many plans: do not call it with the lock held. */
+/* Makes many plans, which takes long. Must not be called with the lock held. */
 static void say_refused(const struct node_gpu *board, const struct words *words,
 			const struct gpupart_tpcset *within, char *why, size_t len)
 {
@@ -199,7 +205,10 @@ static void say_refused(const struct node_gpu *board, const struct words *words,
 		 *list ? list : "-", instead);
 }
 
-/* Chooses set and memory. Returns false if they are not free. Caller holds the lock. */
+/*
+ * Chooses the set and the memory. Returns false if they are not free. The caller holds the
+ * lock.
+ */
 static bool place(const struct node_gpu *board, const struct words *words,
 		  const struct taken *taken, const struct gpupart_tpcset *within,
 		  struct gpupart_grant *grant)
@@ -235,9 +244,9 @@ static int give_on(const struct allocate_job *job, const struct node_gpu *board,
 		return fd;
 	err = look(grant->id, board->pci, &taken, &own);
 	/*
-	 * Keep an existing grant of this job: one of another version, whose request is not known,
-	 * or one with the same request, if the prolog runs again. A grant of an older job with the
-	 * same number has another user or request.
+	 * Keep an existing grant of this job in two cases. If the grant has another version,
+	 * its request is not known. If it has the same request, the prolog runs for the second
+	 * time. A grant of an older job with the same number has another user or request.
 	 */
 	if (!err && own.id[0] && own.uid == job->uid && allocate_is_granted(&own) &&
 	    (own.other_version || (!strcmp(own.asked, grant->asked) &&
@@ -254,7 +263,7 @@ static int give_on(const struct allocate_job *job, const struct node_gpu *board,
 	close(fd);
 	if (!err && !placed && job->again)
 		*grant = own;
-	/* A refusal does not concern other jobs, so it needs no lock. */
+	/* The refusal of one job does not concern other jobs, so no lock is needed. */
 	if (!err && !placed && !job->again) {
 		if (!*grant->why)
 			say_refused(board, job->words, &within, grant->why, sizeof(grant->why));
@@ -274,7 +283,7 @@ static void name_grant(const struct allocate_job *job, struct gpupart_grant *gra
 	name_job(job->job, grant);
 	grant->uid = job->uid;
 	grant->strict = job->strict;
-	/* The whole text: a waiting task reads it again. */
+	/* Write the whole text, because a waiting task reads it again. */
 	_Static_assert(sizeof(grant->asked) >= WORDS_LEN, "the option was read, so it fits");
 	snprintf(grant->asked, sizeof(grant->asked), "%s", job->asked);
 }
@@ -359,7 +368,7 @@ void allocate_wait(struct gpupart_grant *grant, bool first)
 	job.gpu = board.number;
 	job.words = &words;
 	job.asked = asked;
-	/* A monotonic clock: the time of day may be set meanwhile. */
+	/* Use a monotonic clock, because the time of day may be changed meanwhile. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	end = now.tv_sec + words.wait;
 	while (words.wait && !allocate_is_granted(grant) && now.tv_sec <= end &&
@@ -367,7 +376,7 @@ void allocate_wait(struct gpupart_grant *grant, bool first)
 		struct gpupart_grant found = *grant;
 
 		nanosleep(&pause, NULL);
-		/* Wait longer each time, so that waiting jobs do not delay others. */
+		/* Wait longer each time, so that waiting jobs do not delay other jobs. */
 		next_ns = 2 * pause.tv_nsec;
 		pause.tv_nsec = next_ns < MOST_PAUSE_NS ? next_ns : MOST_PAUSE_NS;
 		err = first ? allocate_job(&job, &found, why, sizeof(why))

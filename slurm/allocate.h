@@ -8,37 +8,43 @@
 
 struct allocate_job {
 	unsigned int job, uid;
-	int gpu;		/* Slurm's number; -1 if it counted none for this job */
+	int gpu;		/* Slurm's number of the GPU; -1: Slurm counted no GPU for
+				 * this job */
 	const struct words *words;
 	const char *asked;	/* the text of @words */
-	bool again;		/* a retry: does not wait for the lock, records success only */
+	bool again;		/* this is a retry: do not wait for the lock, and record only
+				 * success */
 	bool strict;		/* unconfined processes must not use the GPU */
 };
 
 /*
- * Allocates to @job around other jobs and writes its grant, or why it was refused. A job keeps an
- * existing grant. Returns 0, also for a refusal, or -errno with a reason in @why if it would fail
- * for every job: the GPU is not known, or the grant cannot be written.
+ * Allocates TPCs and memory that other jobs do not have to @job. Writes the job's grant, or the
+ * reason for a refusal. A job keeps a grant that it already has. Returns 0, also after a
+ * refusal. Returns -errno with a reason in @why if the allocation would fail for every job: the
+ * GPU is not known, or the grant cannot be written.
  */
 int allocate_job(const struct allocate_job *job, struct gpupart_grant *grant, char *why,
 		 size_t len);
 
 /*
- * Retries for a job that was refused, for the time of its wait= option. The @first task on this
- * node retries; the other tasks wait for its result. /
+ * Retries the allocation for a job that was refused, for the time of its wait= option. The
+ * @first task on this node retries. The other tasks wait for its result.
  */
 void allocate_wait(struct gpupart_grant *grant, bool first);
 
-/* Records that @job, whose option is invalid, is refused for the reason @because. */
+/* Records that @job is refused because its option is invalid. @because: the reason. */
 int allocate_refuse(const struct allocate_job *job, const char *because, char *why, size_t len);
 
-/* Finds the grant of @job. Returns 0, -ESRCH without one, or another -errno. */
+/* Finds the grant of @job. Returns 0, -ESRCH if the job has no grant, or another -errno. */
 int allocate_find(unsigned int job, struct gpupart_grant *grant);
 
-/* Kills processes that still use the grant of @job, and removes it. 0 also without a grant. */
+/*
+ * Kills the processes that still use the grant of @job, and removes the grant. Returns 0 also
+ * if there is no grant.
+ */
 int give_back(unsigned int job, char *why, size_t len);
 
-/* Whether @grant has TPCs, that is, is not a refusal. */
+/* Returns whether @grant has TPCs. If it has none, it is a refusal. */
 bool allocate_is_granted(const struct gpupart_grant *grant);
 
 #endif

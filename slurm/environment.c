@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Sets the environment of a job's tasks: set, quota, and the libraries that apply them. */
+/*
+ * Sets the environment of a job's tasks: the set, the quota, and the libraries that apply them.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -36,8 +38,8 @@ char *environment_package(bool lib, const char *name)
 }
 
 /*
- * Returns the job's value of @variable, or ""; the caller frees it. Returns NULL with a reason in
- * @why if there is no memory or the value is too long for a program to start with it.
+ * Returns the job's value of @variable, or "". The caller frees it. Returns NULL with a reason
+ * in @why if memory is short, or if a program could not start with a value of this length.
  */
 static char *value_of(spank_t spank, const char *variable, char *why, size_t len)
 {
@@ -54,7 +56,10 @@ static char *value_of(spank_t spank, const char *variable, char *why, size_t len
 	return value;
 }
 
-/* Adds @path before or behind the job's value of @variable, unless it contains @path. */
+/*
+ * Adds @path before or after the job's value of @variable, unless the value already contains
+ * @path.
+ */
 static int join(spank_t spank, const char *variable, const char *path, bool before, char *why,
 		size_t len)
 {
@@ -77,7 +82,10 @@ free_old:
 	return err;
 }
 
-/* Sets the driver's variable for a tool, or if another tool uses it, the loader's list. */
+/*
+ * Adds the tool to the driver's variable. If another tool uses that variable, adds it to the
+ * dynamic loader's list instead.
+ */
 static int inject(spank_t spank, bool strict, char *why, size_t len)
 {
 	char *path = environment_package(true, INJECT), *taken;
@@ -93,7 +101,10 @@ static int inject(spank_t spank, bool strict, char *why, size_t len)
 		goto free_path;
 	is_taken = *taken && !path_is_named(taken, INJECT);
 	free(taken);
-	/* Preloaded, it has its thread-local memory, whatever the program loads later. */
+	/*
+	 * If the library is preloaded, it has thread-local memory, whatever the program loads
+	 * later.
+	 */
 	if ((is_taken || strict) && join(spank, "LD_PRELOAD", path, true, why, len))
 		goto free_path;
 	if (is_taken || spank_setenv(spank, "CUDA_INJECTION64_PATH", path, 1) == ESPANK_SUCCESS)
@@ -103,7 +114,10 @@ free_path:
 	return err;
 }
 
-/* Reserves @bytes of static TLS for libraries loaded later; keeps other tunables of the job. */
+/*
+ * Reserves @bytes of static TLS for libraries that are loaded later. Other tunables of the job
+ * are kept.
+ */
 static int raise_tls(spank_t spank, size_t bytes, char *why, size_t len)
 {
 	char *old = value_of(spank, TUNABLES, why, len), *joined = NULL;
@@ -141,7 +155,9 @@ static int set_memory(spank_t spank, const struct gpupart_grant *grant, char *wh
 	if (spank_setenv(spank, "GPUPART_TENANT", grant->name, 1) != ESPANK_SUCCESS ||
 	    spank_setenv(spank, "GPUPART_MEM", bytes, 1) != ESPANK_SUCCESS)
 		return -EINVAL;
-	/* The quota also applies without it, but nvidia-smi then shows the whole GPU. */
+	/*
+	 * The quota also applies without this library, but nvidia-smi then shows the whole GPU.
+	 */
 	path = environment_package(true, "libgpupart-nvml.so");
 	if (path && !strpbrk(path, ":$"))
 		err = join(spank, "LD_AUDIT", path, false, why, len);
@@ -159,7 +175,10 @@ static int set_all(spank_t spank, const struct gpupart_grant *grant, const struc
 		{ "GPUPART_NAME", grant->name }, { "GPUPART_JOB", grant->id },
 		{ "GPUPART_CHECKED", board->key },
 	};
-	/* Variables of the place of submission: another node, perhaps inside a run. */
+	/*
+	 * Variables of the place where the job was submitted. That is another node, and perhaps
+	 * a shell inside a run.
+	 */
 	static const char *const others[] = { "GPUPART_DISABLE", "GPUPART_TENANT", "GPUPART_MEM",
 					      "GPUPART_STRICT", "GPUPART_REPORT" };
 

@@ -8,9 +8,9 @@
 #include <gpupart_manage.h>
 
 /*
- * Returns the path of this package's file @name below bin/ or, if @lib, lib/gpupart/; the caller
- * frees it. NULL if it does not exist or there is no memory. On the heap, because threads of slurmd
- * have small stacks.
+ * Returns the path of this package's file @name below bin/ or, if @lib is true, below
+ * lib/gpupart/. The caller frees the path. It is on the heap, because threads of slurmd have
+ * small stacks. Returns NULL if the file does not exist or memory is short.
  */
 char *environment_package(bool lib, const char *name);
 

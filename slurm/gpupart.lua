@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: MIT
--- For slurmctld's job_submit.lua: converts --gpupart of a job to counted resources, TPCs to shards
--- of a GPU and the memory quota to tpcmem in MiB. 'gpupart slurm-conf' writes the list of boards.
+-- For slurmctld's job_submit.lua: converts --gpupart of a job to counted resources. TPCs become
+-- shards of a GPU, and the memory quota becomes tpcmem in MiB. 'gpupart slurm-conf' writes the list
+-- of boards.
 local gpupart = { boards = {} }
 
 local OPTION = "_SLURM_SPANK_OPTION_gpupart_gpupart="
 local UNITS = { [""] = 1, k = 1024, m = 1024 ^ 2, g = 1024 ^ 3, t = 1024 ^ 4,
 		kb = 1000, mb = 1000 ^ 2, gb = 1000 ^ 3, tb = 1000 ^ 4 }
 
--- Returns the value of --gpupart, or nil, and how often it is given. srun writes it once; with two
--- it would not be known which one the node reads. Slurm's table begins at 0.
+-- Returns the value of --gpupart, or nil, and how many times the option is given. srun writes it
+-- once. If it were given twice, it would be unknown which value the node reads. Slurm's table
+-- begins at 0.
 function gpupart.words_of(job_desc)
 	local env, text, nr = job_desc.spank_job_env, nil, 0
 	if type(env) ~= "table" then return nil, 0 end
@@ -30,8 +32,8 @@ local function mib(text)
 	return math.ceil(tonumber(number) * UNITS[unit] / 1024 ^ 2)
 end
 
--- Returns the request in the text, or nil and a message. The plugin has checked the text before,
--- unless the job was submitted without the plugin.
+-- Returns the request in the text, or nil and a message. If the job was submitted with the plugin,
+-- the plugin has already checked the text.
 function gpupart.read(text)
 	local want, seen = { mem = 0, cluster = 0 }, {}
 	for word in string.gmatch(text, "[^,]+") do
@@ -57,14 +59,15 @@ function gpupart.read(text)
 	return want
 end
 
--- TPCs that a cluster of this many blocks needs: two SMs in a TPC, rounded up to a power of 2.
+-- Returns the number of TPCs that a cluster with this number of blocks needs. A TPC has two SMs.
+-- The number is rounded up to a power of 2.
 local function home(blocks)
 	local room = 1
 	while room < blocks do room = room * 2 end
 	return math.max(room / 2, 1)
 end
 
--- Returns why an idle board cannot satisfy the request, or nil.
+-- Returns the reason why an idle board cannot satisfy the request, or nil if it can.
 local function misfit(want, board)
 	if want.tpcs > board.tpcs then
 		return "has " .. board.tpcs .. " TPCs"
@@ -82,7 +85,7 @@ local function misfit(want, board)
 	return nil
 end
 
--- Returns a message if no board can ever satisfy the request, or nil.
+-- If no board can ever satisfy the request, returns a message, otherwise nil.
 function gpupart.never(text, want)
 	local seen, why = {}, {}
 	for _, board in ipairs(gpupart.boards) do
@@ -110,7 +113,7 @@ local function asks_for(job_desc, name)
 	return false
 end
 
--- Returns true to continue, or false after a message to the user.
+-- Returns true if Slurm may accept the job. Otherwise sends the user a message and returns false.
 function gpupart.submit(job_desc)
 	local text, nr = gpupart.words_of(job_desc)
 	if nr > 1 then
@@ -130,7 +133,7 @@ function gpupart.submit(job_desc)
 			asks_for(job_desc, "gpu")) then
 		why = "--gpupart " .. text .. " and a --gres or --gpus of gpu, shard or tpcmem: use only one of them"
 	end
-	-- Slurm would allocate all gres of the node, and then not find the requested ones.
+	-- Slurm would allocate all gres of the node, and would then not find the requested gres.
 	if not why and job_desc.shared == 0 then
 		why = "--gpupart " .. text .. " and --exclusive, which allocates whole GPUs: use only one of them"
 	end

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the tasks of a job clients of the node's MPS daemon. Without MPS, jobs on disjoint sets of
- * a GPU run in time slices. Called as root before the task's program starts. If it fails, the task
- * starts without MPS. /
+ * Makes the tasks of a job clients of the node's MPS daemon. Without MPS, jobs on disjoint sets
+ * of a GPU run in time slices. It is called as root before the task's program starts. If it
+ * fails, the task starts without MPS.
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,7 +29,10 @@ void mps_join_task(spank_t spank, unsigned int job, const struct gpupart_grant *
 	if (!err && !is_own &&
 	    spank_setenv(spank, MPS_DAEMON_PIPES, MPS_DAEMON_NODE, 1) == ESPANK_SUCCESS)
 		return;
-	/* Inherited from the job's script: the program would wait for a daemon that hangs. */
+	/*
+	 * This variable may come from the job's script. If it stayed set, the program would
+	 * wait for a daemon that does not answer.
+	 */
 	if (err && is_node)
 		spank_unsetenv(spank, MPS_DAEMON_PIPES);
 	if (err == -ENOENT || spank_get_item(spank, S_TASK_ID, &task) != ESPANK_SUCCESS || task)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds GPUs of this node in the file that 'gpupart slurm-node' wrote when slurmd started, so that
- * the start of a job needs no driver calls.
+ * Finds GPUs of this node in a file that 'gpupart slurm-node' wrote when slurmd started. So the
+ * start of a job needs no driver calls.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include "slurm/node_file.h"
 
-/* Finds the GPU at @pci or, if @pci is NULL, with @number. */
+/* Finds the GPU at @pci. If @pci is NULL, finds the GPU with the number @number. */
 static int find(const char *pci, unsigned int number, struct node_gpu *board, char *why, size_t len)
 {
 	FILE *file = fopen(NODE_GPU_FILE, "re");

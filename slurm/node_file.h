@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds GPUs of this node in the file of 'gpupart slurm-node'. */
+/* Finds GPUs of this node in the file that 'gpupart slurm-node' wrote. */
 #ifndef GPUPART_SLURM_NODE_FILE_H
 #define GPUPART_SLURM_NODE_FILE_H
 
 #include "slurm/node_gpu.h"
 
 /*
- * Finds the GPU with Slurm's @number, N of /dev/nvidiaN, and opens its topology. Returns 0, or
- * -errno with a reason in @why. boards_close() closes the topology.
+ * Finds the GPU with Slurm's number @number, which is the N of /dev/nvidiaN, and opens its
+ * topology. Returns 0, or -errno with a reason in @why. boards_close() closes the topology.
  */
 int boards_open(unsigned int number, struct node_gpu *board, char *why, size_t len);
 void boards_close(struct node_gpu *board);
 
-/* Finds a GPU by its address, without opening its topology. */
+/* Finds a GPU by its address and does not open its topology. */
 int boards_find(const char *pci, struct node_gpu *board, char *why, size_t len);
 
 /*
- * Returns the captures of all GPUs, as a value of GPUPART_SIM; the caller frees it. NULL if there
- * are none, or no memory.
+ * Returns the captures of all GPUs in the form of a value of GPUPART_SIM. The caller frees it.
+ * Returns NULL if there are no captures or memory is short.
  */
 char *boards_simulated(void);
 

@@ -23,7 +23,10 @@ bool node_gpu_read(const char *row, struct node_gpu *gpu)
 		return false;
 	gpu->simulated = simulated;
 	gpu->memory = memory;
-	/* Reject numbers with a sign or out of range: they would be written differently. */
+	/*
+	 * Reject a number that has a sign or is out of range, because it would be written in
+	 * another form.
+	 */
 	node_gpu_row(gpu, again);
 	return !strcmp(row, again);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A GPU of this node, and its row in the file that 'gpupart slurm-node' writes and Slurm's plugin
- * reads.
+ * A GPU of this node, and its row in a file. 'gpupart slurm-node' writes the file, and Slurm's
+ * plugin reads it.
  */
 #ifndef GPUPART_SLURM_NODE_GPU_H
 #define GPUPART_SLURM_NODE_GPU_H
@@ -14,19 +14,22 @@
 #define NODE_GPU_PATH 64
 
 struct node_gpu {
-	unsigned int number;	/* Slurm's number, N of /dev/nvidiaN */
+	unsigned int number;	/* Slurm's number of the GPU: the N of /dev/nvidiaN */
 	char pci[20];
-	char key[20];		/* of the checked map of its mask bits */
+	char key[20];		/* key of the checked map of the GPU's mask bits */
 	bool simulated;
-	uint64_t memory;	/* bytes; 0 if not known */
-	char source[512];	/* of its topology */
+	uint64_t memory;	/* memory of the GPU in bytes; 0: unknown */
+	char source[512];	/* source of the GPU's topology */
 	struct gpupart_topology *topo;
 };
 
-/* Formats the row, with a line feed. */
+/* Formats the row, including the line feed. */
 void node_gpu_row(const struct node_gpu *gpu, char row[NODE_GPU_ROW]);
 
-/* Reads a row, without the topology; false if node_gpu_row() would not write it so. */
+/*
+ * Reads a row, but not the topology. Returns false if the row does not have the form that
+ * node_gpu_row() writes.
+ */
 bool node_gpu_read(const char *row, struct node_gpu *gpu);
 
 /* The path of the capture of its topology; opens it, as gpupart_topology_open() does. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lock for plans of this node's GPUs. */
+/* The lock that a process holds while it plans this node's GPUs. */
 #ifndef GPUPART_SLURM_NODE_LOCK_H
 #define GPUPART_SLURM_NODE_LOCK_H
 
@@ -9,8 +9,9 @@
 #define NODE_LOCK "/run/gpupart/lock"
 
 /*
- * Acquires the lock at @path; creates /run/gpupart if needed. Returns a descriptor, which the
- * caller closes, or -errno with a reason in @why; -EBUSY after @seconds. /
+ * Acquires the lock at @path, and creates /run/gpupart if necessary. Returns a descriptor,
+ * which the caller closes, or -errno with a reason in @why. Returns -EBUSY if the lock is still
+ * held after @seconds.
  */
 int node_lock(const char *path, int seconds, char *why, size_t len);
 

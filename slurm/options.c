@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reads the value of --gpupart, such as tpcs=16,gpcs,mem=20G. gpupart.lua does so in slurmctld. */
+/*
+ * Reads the value of --gpupart, such as tpcs=16,gpcs,mem=20G. In slurmctld, gpupart.lua does
+ * the same.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +14,7 @@
 #define MAX_WAIT 86400
 #define MIB (1ull << 20)
 
-/* Reject duplicates: the scheduler and the node could use different ones. */
+/* Reject duplicates, because the scheduler and the node could use different ones. */
 static int read_twice(const char *word, char *why, size_t len)
 {
 	snprintf(why, len, "%s: is given twice", word);
@@ -52,7 +55,7 @@ static int read_memory(const char *word, const char *value, struct words *words,
 	err = gpupart_memory_parse(gp, value ? value : "", &words->memory);
 	if (err)
 		snprintf(why, len, "%s: %s", word, gpupart_error(gp));
-	/* Slurm counts MiB. */
+	/* Slurm counts memory in MiB. */
 	words->memory = (words->memory + MIB - 1) / MIB * MIB;
 	gpupart_close(gp);
 	return err;

@@ -7,15 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WORDS_LEN 128	/* size of the longest text: a grant has no more room */
+#define WORDS_LEN 128	/* size of the longest text; a grant has room for no more */
 
 struct words {
-	unsigned int tpcs;	/* counted by Slurm, 1 to 256 */
+	unsigned int tpcs;	/* number of TPCs, which Slurm counts: 1 to 256 */
 	bool gpcs;		/* only whole GPCs */
-	bool ugpu;		/* all in one uGPU */
+	bool ugpu;		/* all TPCs in one uGPU */
 	unsigned int cluster;	/* blocks of the largest cluster, or 0 */
 	uint64_t memory;	/* quota in bytes, a multiple of 1 MiB, or 0 */
-	unsigned int wait;	/* seconds to wait for TPCs after Slurm has started the job */
+	unsigned int wait;	/* seconds that a task waits for TPCs after Slurm has started
+				 * the job */
 };
 
 /* Returns 0, or -EINVAL with a reason in @why: one line that names the invalid part. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Kills processes that outlive their job; their TPCs stay allocated until they have ended. */
+/*
+ * Kills processes that outlive their job. The TPCs of the job stay allocated until these
+ * processes have ended.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,25 +16,32 @@
 #include "slurm/orphans.h"
 
 #define MAX_ENVIRONMENT (1 << 20)
-/* For all processes in one pass: a user may have thousands with environments of megabytes. */
+/*
+ * A limit for all processes in one pass, because a user may have thousands of processes with
+ * environments of megabytes.
+ */
 #define MAX_ENVIRONMENTS (64 << 20)
 /* Initial length of the list. */
 #define ROOM 4096
 #define WAIT_MS 2000
 #define PAUSE_NS 20000000
-/* Time limit for the node's MPS daemon, for all processes of a job together. */
+/* Time limit for all calls of the node's MPS daemon for the processes of one job. */
 #define MPS_MS 5000
 
-/* Which processes to kill. */
+/* Selects the processes to kill. */
 struct meant {
 	unsigned int job;
 	const struct gpupart_grant *grant;
 	size_t environment_left;	/* bytes of /proc/PID/environ that may still be read */
-	struct mps_daemon *mps;		/* NULL: do not use it, or it does not answer */
-	long mps_until;			/* 0 before the first call */
+	struct mps_daemon *mps;		/* NULL: there is no daemon to use, or it does not
+					 * answer */
+	long mps_until;			/* end of the time for MPS calls; 0 before the first
+					 * call */
 };
 
-/* Whether Slurm started it in that job. A run inside the job has an id of its own. */
+/*
+ * Returns whether Slurm started the process in that job. A run inside the job has its own id.
+ */
 static bool started_in(int pid, struct meant *meant)
 {
 	size_t len = 0, max = meant->environment_left < MAX_ENVIRONMENT ?
@@ -59,7 +69,7 @@ static bool started_in(int pid, struct meant *meant)
 	return found;
 }
 
-/* Trust the state page only for processes of the job's user. */
+/* Trust the state page only if the process belongs to the job's user. */
 static bool is_meant(const struct gpupart_process *process, void *arg)
 {
 	struct meant *meant = arg;
@@ -68,7 +78,10 @@ static bool is_meant(const struct gpupart_process *process, void *arg)
 						     started_in(process->pid, meant));
 }
 
-/* The same for a process to kill: ends its MPS work first, so that other clients survive. */
+/*
+ * Like is_meant(), but called for a process that will be killed. It first ends the MPS work of
+ * the process, so that other clients of the daemon survive.
+ */
 static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 {
 	struct meant *meant = arg;
@@ -85,7 +98,10 @@ static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 	return true;
 }
 
-/* Lists in one pass: counting first would cost a second pass, which others can make slow. */
+/*
+ * List the processes in one pass. Counting them first would need a second pass, and other users
+ * can make each pass slow.
+ */
 static void list_all(struct left *left)
 {
 	int room = ROOM;
@@ -100,7 +116,7 @@ static void list_all(struct left *left)
 	} while (left->nr > room);
 }
 
-/* Signals each process. Returns how many have not ended. */
+/* Sends a signal to each process. Returns the number of processes that have not ended. */
 static unsigned int kill_once(struct meant *meant, const struct left *left, const char **why)
 {
 	const struct gpupart_process *list = left->list;
@@ -112,7 +128,10 @@ static unsigned int kill_once(struct meant *meant, const struct left *left, cons
 		if (list[i].pid <= 1 || list[i].uid != meant->grant->uid)
 			continue;
 		err = gpupart_process_signal(NULL, &list[i], SIGKILL, is_meant_and_idle, meant);
-		/* Without a pidfd the pid may belong to another process: do not kill it. */
+		/*
+		 * If there is no pidfd, the pid may belong to another process by now: do not
+		 * kill it.
+		 */
 		if (err == -ENOSYS && is_meant(&list[i], meant))
 			*why =
 				"were not killed, because this kernel has no pidfd_open (Linux 5.3): kill them by hand";
@@ -136,7 +155,7 @@ unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart
 	if (!left->list)
 		list_all(left);
 	nr = kill_once(&meant, left, why);
-	/* The daemon has been asked about each process. */
+	/* The daemon has been asked about each process by now. */
 	meant.mps = NULL;
 	until = process_now_ms() + WAIT_MS;
 	while (nr && process_now_ms() < until) {
@@ -144,7 +163,7 @@ unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart
 		nr = kill_once(&meant, left, why);
 		if (nr)
 			continue;
-		/* They may have started other processes. */
+		/* The processes may have started other processes. */
 		list_all(left);
 		nr = kill_once(&meant, left, why);
 	}

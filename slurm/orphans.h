@@ -6,8 +6,9 @@
 #include <gpupart_manage.h>
 
 /*
- * The processes of all users. They are listed for the first job, and again after processes of a job
- * were killed: listing takes a second for each user with many files. Zeroed before the first call.
+ * The processes of all users. They are listed for the first job, and again after processes of a
+ * job were killed, because listing takes a second for each user with many files. The caller
+ * sets it to zero before the first call.
  */
 struct left {
 	struct gpupart_process *list;
@@ -15,10 +16,10 @@ struct left {
 };
 
 /*
- * Kills the processes of @job, with the grant @grant, that use a GPU, and waits up to 2 s for their
- * end. First it asks the node's MPS daemon to end their GPU work, which takes up to 5 s. Returns
- * how many have not ended; *why describes their state. The caller frees left->list after the last
- * job. /
+ * Kills those processes of @job that use a GPU. @grant: the grant of the job. It first asks the
+ * node's MPS daemon to end the GPU work of these processes, which takes up to 5 s. After the
+ * kill it waits up to 2 s for the processes to end. Returns the number of processes that have
+ * not ended; *why describes their state. The caller frees left->list after the last job.
  */
 unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart_grant *grant,
 		       const char **why);

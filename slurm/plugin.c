@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_spank.so: the option --gpupart of srun, sbatch and salloc. slurmd's prolog writes a job's
- * grant, its tasks start with it, and slurmd's epilog removes it.
+ * gpupart_spank.so: the option --gpupart of srun, sbatch and salloc. The prolog of slurmd
+ * writes a job's grant, the tasks of the job start with it, and the epilog of slurmd removes
+ * it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,7 +22,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* As SPANK_PLUGIN() does, but exported, because all other symbols are hidden. */
+/* Like SPANK_PLUGIN(), but the symbols are exported, because all other symbols are hidden. */
 PUBLIC const char plugin_name[] = "gpupart";
 PUBLIC const char plugin_type[] = "spank";
 PUBLIC const unsigned int plugin_version = SLURM_VERSION_NUMBER;
@@ -34,7 +35,7 @@ PUBLIC spank_f slurm_spank_init, slurm_spank_job_prolog, slurm_spank_task_init_p
 
 extern char **environ;
 
-/* Checks the option at submission, so that errors are reported at once. */
+/* Checks the option when the job is submitted, so that errors are reported at once. */
 static int take(int val, const char *text, int remote)
 {
 	struct words words;
@@ -55,7 +56,7 @@ static struct spank_option option = {
 	.cb = take,
 };
 
-/* Runs this package's command. Returns its wait status, or -1. */
+/* Runs this package's command. Returns the wait status of the command, or -1. */
 static int run_node(const char *argument)
 {
 	char *argv[] = { "gpupart", "slurm-node", (char *)argument, NULL };
@@ -74,8 +75,8 @@ static int run_node(const char *argument)
 }
 
 /*
- * Called when slurmd starts: examines the GPUs once instead of for each job, keeps simulated ones,
- * and removes grants of jobs that ended while slurmd did not run.
+ * Called when slurmd starts. It examines the GPUs once, so that this is not necessary for each
+ * job. It keeps simulated GPUs, and removes grants of jobs that ended while slurmd did not run.
  */
 static void begin_node(void)
 {
@@ -94,7 +95,10 @@ int slurm_spank_init(spank_t spank, int ac, char **av)
 	return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
-/* The GPU whose TPCs Slurm counted. A prolog's environment comes from Slurm and is trusted. */
+/*
+ * Returns the GPU whose TPCs Slurm counted. The environment of a prolog comes from Slurm and is
+ * trusted.
+ */
 static int counted_gpu(void)
 {
 	const char *gpus = getenv("SLURM_JOB_GPUS");
@@ -102,7 +106,7 @@ static int counted_gpu(void)
 	return gpus && *gpus >= '0' && *gpus <= '9' ? atoi(gpus) : -1;
 }
 
-/* Whether the node's configuration file makes jobs strict. */
+/* Returns whether the node's configuration file makes jobs strict. */
 static bool node_is_strict(void)
 {
 	struct gpupart *gp;
@@ -117,7 +121,10 @@ static bool node_is_strict(void)
 	return config_is_strict(found);
 }
 
-/* The same, or "strict" after the plugin's path in plugstack.conf. */
+/*
+ * Returns whether jobs are strict: because of that file, or because "strict" follows the
+ * plugin's path in plugstack.conf.
+ */
 static bool is_strict(int ac, char **av)
 {
 	bool strict = node_is_strict();
@@ -136,7 +143,7 @@ static int give(const struct allocate_job *job, char *why, size_t len)
 	struct gpupart_grant grant;
 	int err = allocate_job(job, &grant, why, len);
 
-	/* TPCs may be held by a job that ended while the node was down. */
+	/* A job that ended while the node was down may still hold TPCs. */
 	if (!err && !allocate_is_granted(&grant) && job->gpu >= 0) {
 		run_node("--clean");
 		err = allocate_job(job, &grant, why, len);
@@ -145,9 +152,10 @@ static int give(const struct allocate_job *job, char *why, size_t len)
 }
 
 /*
- * A refusal of one job is not a failure: its tasks report it. An error that concerns every job here
- * is a failure: Slurm then drains the node and requeues the job. This process, which runs only the
- * prolog, exits with an error, because Slurm ignores the return value of an optional plugin.
+ * A refusal of one job is not a failure of the plugin, and the job's tasks report it. An error
+ * that concerns every job on this node is a failure: Slurm then drains the node and requeues
+ * the job. This process, which runs only the prolog, exits with an error, because Slurm ignores
+ * the return value of an optional plugin.
  */
 int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
@@ -184,7 +192,8 @@ static void refuse(unsigned int job, const char *why)
 }
 
 /*
- * For the job's first task: reports a set that is large enough for clusters of 8 but has no room.
+ * Called for the job's first task. Reports a set that has enough TPCs for clusters of 8 blocks,
+ * but no virtual GPC with room for one.
  */
 static void note_clusters(spank_t spank, unsigned int job, const struct gpupart_grant *grant)
 {
@@ -223,7 +232,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS)
 		return asked ? -1 : 0;
-	/* Slurm does not count the option of a step: the job's grant applies. */
+	/* Slurm does not count the option of a step, so the job's grant applies. */
 	if (allocate_find(job, &grant) || grant.uid != uid) {
 		if (asked)
 			refuse(job,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * libgpupart-inject.so: applies the limit and the memory quota of `gpupart run`, and the
- * measurement of `gpupart stat`, to programs that do not use the library. The driver loads it
- * at cuInit (CUDA_INJECTION64_PATH) and calls InitializeInjection(). It does nothing in a
+ * measurement of `gpupart stat`, to programs that do not use the library. CUDA_INJECTION64_PATH
+ * makes the driver load it at cuInit and call InitializeInjection(). It does nothing in a
  * process that never calls cuInit.
  */
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static void say(bool always, const char *fmt, ...)
 	va_list ap;
 	int fd;
 
-	/* A pipe without a reader must not block the program. */
+	/* If nothing reads the pipe, writing to it must not block the program. */
 	fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
 	if (fd >= 0)
 		log = fdopen(fd, "a");
@@ -44,7 +44,7 @@ static void say(bool always, const char *fmt, ...)
 		fclose(log);
 }
 
-/* The outermost job around @named, through nested runs; "" for NULL. */
+/* Returns the outermost job around @named. Runs can be nested. Returns "" if @named is NULL. */
 static void outermost_job(const char *named, char *id)
 {
 	struct gpupart_job *list;
@@ -57,7 +57,10 @@ static void outermost_job(const char *named, char *id)
 	room = gpupart_job_list(NULL, NULL, 0, sizeof(struct gpupart_job)) + 16;
 	list = calloc(room, sizeof(*list));
 	nr = list ? gpupart_job_list(NULL, list, room, sizeof(struct gpupart_job)) : 0;
-	/* At most as many steps as there are jobs: a user's records could form a cycle. */
+	/*
+	 * Take at most as many steps as there are jobs, because a user's records could form a
+	 * cycle.
+	 */
 	for (int steps = 0; steps < nr && steps < room; steps++) {
 		for (i = 0; i < nr && i < room && strcmp(list[i].id, id); i++)
 			;
@@ -68,7 +71,10 @@ static void outermost_job(const char *named, char *id)
 	free(list);
 }
 
-/* How well a grant matches the environment: 0: not this user's; more is better. */
+/*
+ * Returns how well a grant matches the environment. A larger value is a better match. 0: the
+ * grant belongs to another user.
+ */
 static int fits(const struct gpupart_grant *grant, const struct environment *told, const char *job)
 {
 	if (grant->uid != geteuid() || gpupart_tpcset_empty(&grant->set))
@@ -78,10 +84,10 @@ static int fits(const struct gpupart_grant *grant, const struct environment *tol
 }
 
 /*
- * Finds the grant of this user, if it is not root: of several the one that the environment
- * names, else the first. False: there is none, as on most machines. If a user namespace hides
- * which grants are the user's, the result is a strict grant without a GPU, which cannot be
- * attached.
+ * Finds the grant of this user, unless the user is root. If there are several grants, it takes
+ * the one that the environment names, or otherwise the first. Returns false if the user has no
+ * grant, as on most machines. If a user namespace hides which grants belong to the user, the
+ * result is a strict grant without a GPU, which cannot be attached.
  */
 static bool given(const struct environment *told, struct gpupart_grant *grant)
 {
@@ -115,8 +121,9 @@ static const char *own_path(void)
 }
 
 /*
- * Loaded by LD_PRELOAD, because another tool had the injection slot. Takes the slot and calls
- * that tool later, so that both are loaded at cuInit.
+ * Used if this library was loaded by LD_PRELOAD, because another tool uses the driver's
+ * injection variable. Replaces that tool in the variable and calls the tool later, so that both
+ * are loaded at cuInit.
  */
 __attribute__((constructor))
 static void preloaded(void)
@@ -144,15 +151,19 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 	return list;
 }
 
-/* The reason why this process cannot report to its run; "": it can, or there is no run. */
+/*
+ * The reason why this process cannot report to its run. It is "" if the process can report, or
+ * there is no run.
+ */
 static char unreported[256];
 /*
- * And the reason is not just its version: a strict process then behaves as with --exec, where
- * the run has ended.
+ * True if there is such a reason and it is not only the version of the run. A strict process
+ * then behaves as with --exec, where the run has ended.
  */
 static bool unreachable;
 
-static pid_t confined;	/* the child of a fork has not done what its parent did */
+static pid_t confined;	/* pid of the process that was confined; in the child of a fork it
+			 * differs from getpid() */
 
 static void tell_end(void)
 {
@@ -173,7 +184,7 @@ static void tell_end(void)
 
 static bool is_strict;
 
-/* Prints what a run would report at its end, for a process without a run. */
+/* Prints at the end of a process without a run what a run would report. */
 static void tell_report(void)
 {
 	const struct gpupart_report_process *own = gpupart_report_end();
@@ -205,7 +216,7 @@ static void tell_report(void)
 	    is_strict ? "; strict: later ones failed with 800" : "");
 }
 
-static pid_t limited;		/* as @confined */
+static pid_t limited;		/* pid of the process whose memory is limited, like @confined */
 
 static void tell_uncounted(void)
 {
@@ -221,7 +232,10 @@ static void tell_uncounted(void)
 		    counters.uncounted_call ? counters.uncounted_call : "an unnamed one");
 }
 
-/* GPUPART_TENANT: the tenant; GPUPART_MEM: quota in bytes on each GPU that has none yet. */
+/*
+ * Reads two variables. GPUPART_TENANT: the name of the tenant. GPUPART_MEM: the quota in bytes
+ * on each GPU that has no quota yet.
+ */
 static void limit_memory(const struct gpupart_grant *grant)
 {
 	if (gpupart_memory_start(gp, grant ? grant->name : NULL,
@@ -234,8 +248,8 @@ static void limit_memory(const struct gpupart_grant *grant)
 }
 
 /*
- * Whether launches outside the set must fail: --strict, @grant (may be NULL) or the machine's
- * configuration requires it.
+ * Returns whether launches outside the set must fail. This is so if --strict, @grant (may be
+ * NULL) or the machine's configuration requires it.
  */
 static bool strict(const struct environment *told, const struct gpupart_grant *grant)
 {
@@ -251,9 +265,9 @@ static bool strict(const struct environment *told, const struct gpupart_grant *g
 }
 
 /*
- * A strict process that cannot be confined must not use a GPU: cuInit finds none, because the
- * driver reads the variable after this call (measured: Documentation/internals/hardware.md,
- * "The injected library"). Contexts and launches fail too.
+ * If a strict process cannot be confined, it must not use a GPU. Here cuInit finds no GPU,
+ * because the driver reads the variable after this call (measured:
+ * Documentation/internals/hardware.md, "The injected library"). Contexts and launches fail too.
  */
 static void refuse(const char *why)
 {
@@ -282,8 +296,8 @@ static int attach(const struct environment *told, const char *selector, const ch
 }
 
 /*
- * Attaches the GPU of @grant and each GPU that the environment lists; without a list, that GPU
- * or any.
+ * Attaches the GPU of @grant and each GPU that the environment lists. If the environment has no
+ * list, attaches only the GPU of @grant, or any GPU if @grant names none.
  */
 static int attach_all(const struct environment *told, const struct gpupart_grant *grant)
 {
@@ -307,8 +321,8 @@ static int attach_all(const struct environment *told, const struct gpupart_grant
 }
 
 /*
- * Confines the process, on the GPU of @grant if the user has one, whatever the environment
- * says.
+ * Confines the process. If the user has a grant, the process is confined on the GPU of @grant,
+ * whatever the environment says.
  */
 static void confine(const struct environment *told, const struct gpupart_grant *grant,
 		    bool strictly)
@@ -321,13 +335,16 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 		err = gpupart_strict_start(gp, false);
 	is_strict = strictly;
 	if (strictly && (err || unreachable)) {
-		/* If a launch outside the set cannot be reported, it must not happen. */
+		/* A launch outside the set that cannot be reported must not happen. */
 		refuse(err ? gpupart_error(gp) : unreported);
 	} else if (err) {
 		say(true, "gpupart: this program's launches are not confined: %s\n",
 		    gpupart_error(gp));
 	} else {
-		/* Print it now, because a process that is killed prints nothing at its end. */
+		/*
+		 * Print the reason now, because a process that is killed prints nothing at its
+		 * end.
+		 */
 		if (*unreported)
 			say(true,
 			    "gpupart: this process itself reports launches outside of its set: %s\n",
@@ -359,7 +376,10 @@ static void call_next(void)
 
 static void report(const char *id)
 {
-	/* The run may have ended, or be unreachable: only strict processes fail then. */
+	/*
+	 * The run may have ended, or may be unreachable. In that case only strict processes
+	 * fail.
+	 */
 	int err = gpupart_report_start(gp, id);
 
 	unreachable = err && id && err != -EPROTO;

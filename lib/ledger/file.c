@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file of a tenant: opens and locks it, and finds out from the kernel whether the owner of
- * a slot is alive.
+ * The file of a tenant: opens it, locks it, and asks the kernel whether the owner of a slot is
+ * alive.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,8 +73,8 @@ bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 	if (pid <= 0 || (fd >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(nr), 1)))
 		return false;
 	/*
-	 * A child of a raw clone() may hold the lock too; without the file the lock is the only
-	 * evidence.
+	 * A child made by a raw clone() may hold the lock too. If the file cannot be opened,
+	 * the lock is the only evidence.
 	 */
 	if (slot->pid_namespace != own_namespace)
 		return true;
@@ -104,14 +104,14 @@ int ledger_file_make_room(int fd, uint32_t nr_slots)
 
 	if (nr_slots > LEDGER_MAX_SLOTS)
 		nr_slots = LEDGER_MAX_SLOTS;
-	/* A page that cannot be allocated when it is written would kill the program. */
+	/* If a page cannot be allocated when it is written, the program is killed. */
 	fsize_guard_begin(&guard);
 	err = posix_fallocate(fd, 0, LEDGER_END_OF(nr_slots));
 	fsize_guard_end(&guard);
 	return -err;
 }
 
-/* Writes an empty ledger into a file that no process is in. */
+/* Writes an empty ledger into a file that no process uses. */
 static int make_empty(int fd, const char *tenant)
 {
 	const size_t magic = sizeof(((struct shared_header *)NULL)->magic);
@@ -125,10 +125,10 @@ static int make_empty(int fd, const char *tenant)
 	atomic_init(&header.shared.magic, SHARED_MAGIC(SHARED_LEDGER));
 	fsize_guard_begin(&guard);
 	err = ftruncate(fd, 0) || fchmod(fd, 0600) ? errno : 0;
-	/* Fail now: a failure after the program has started could not be reported. */
+	/* Fail now, because a failure after the program has started could not be reported. */
 	if (!err)
 		err = -ledger_file_make_room(fd, LEDGER_ROOM);
-	/* Write the magic number last, because we may die in between. */
+	/* Write the magic number last, because this process may be killed before the end. */
 	if (!err && pwrite(fd, (char *)&header + magic, sizeof(header) - magic, magic) !=
 			    (ssize_t)(sizeof(header) - magic))
 		err = EIO;
@@ -138,7 +138,10 @@ static int make_empty(int fd, const char *tenant)
 	return -err;
 }
 
-/* Checks for a ledger, or creates one. Returns 0 or -errno. The caller holds the guard. */
+/*
+ * Checks that the file is a ledger, or creates one in it. Returns 0 or -errno. The caller holds
+ * the guard.
+ */
 static int check_content(int fd, off_t size, const char *tenant)
 {
 	struct ledger_header header;
@@ -147,7 +150,8 @@ static int check_content(int fd, off_t size, const char *tenant)
 	    ledger_file_good(&header, size, tenant))
 		return 0;
 	/*
-	 * The quota also applies before the first process joins; tenant.c decides for how long.
+	 * The quota also applies before the first process joins. tenant.c decides how long it
+	 * is kept.
 	 */
 	if (shared_version(fd, SHARED_LEDGER, LEDGER_LAYOUT, &header.shared) == SHARED_OTHER)
 		return -EPROTO;
@@ -156,7 +160,7 @@ static int check_content(int fd, off_t size, const char *tenant)
 	return make_empty(fd, tenant);
 }
 
-/* -EPERM: the file does not belong to that user only. */
+/* Returns -EPERM if the file belongs to another user or other users can access it. */
 static int open_private(uid_t uid, const char *tenant, int flags)
 {
 	char name[LEDGER_NAME_LEN + 8];
@@ -182,7 +186,7 @@ int ledger_file_open_any(const char *tenant, bool make)
 	int fd = open_private(geteuid(), tenant, O_RDWR | (make ? O_CREAT : 0));
 	struct stat st;
 
-	/* The file may have been removed before we locked it. */
+	/* Another process may have removed the file before this process locked it. */
 	if (fd < 0 || (ledger_file_lock(fd, LEDGER_GUARD) && !fstat(fd, &st) && st.st_nlink))
 		return fd;
 	close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a tenant: its layout, its locks, and whether the owners of slots are alive.
- * Private to ledger.c and query.c.
+ * The file of a tenant: its layout and its locks. Also determines whether the owners of slots
+ * are alive. Only ledger.c and query.c include this header.
  */
 #ifndef GPUPART_LIB_LEDGER_FILE_H
 #define GPUPART_LIB_LEDGER_FILE_H
@@ -10,25 +10,30 @@
 #include "lib/core/shared_header.h"
 #include "lib/ledger/ledger.h"
 
-#define LEDGER_LAYOUT	5	/* increase it with every change of what follows the header */
+#define LEDGER_LAYOUT	5	/* increase it with every change to the data after the header */
 #define LEDGER_WAIT_MS	5000
-#define LEDGER_ROOM	64	/* room for slots beyond those in use, at first */
+#define LEDGER_ROOM	64	/* number of slots beyond those in use for which a new file
+				 * has room */
 
 /*
- * Open file description locks, the same in every layout: byte 0 is the guard, the others are
- * slots.
+ * Open file description locks, which are the same in every layout: byte 0 is the guard, and
+ * each other byte is the lock of a slot.
  */
 #define LEDGER_GUARD		0
 #define LEDGER_LOCK_OF(slot)	((slot) + 1)
 
 struct ledger_account {
-	_Atomic uint64_t used, reserved;	/* in bytes; reserved: requested, but not granted
-						 * yet */
+	_Atomic uint64_t used, reserved;	/* in bytes; reserved bytes were requested,
+						 * but not granted yet */
 };
 
-/* Its process writes it; a holder of the guard that finds the process dead clears it. */
+/*
+ * The slot's own process writes to it. If that process is dead, a process that holds the guard
+ * clears the slot.
+ */
 struct ledger_slot {
-	_Alignas(64) _Atomic int32_t pid;	/* pid in its own namespace; 0: free */
+	_Alignas(64) _Atomic int32_t pid;	/* pid in the process's own pid namespace; 0:
+						 * the slot is free */
 	_Atomic uint32_t simulated;
 	uint64_t start, pid_namespace;
 	char program[LEDGER_NAME_LEN];
@@ -38,11 +43,15 @@ struct ledger_slot {
 };
 
 struct ledger_header {
-	struct shared_header shared;	/* its name is that of the tenant */
-	/* Added under the guard and never removed; quotas may be written at any time. */
+	struct shared_header shared;	/* the name in it is that of the tenant */
+	/*
+	 * GPUs are added under the guard and never removed. Quotas may be written at any time.
+	 */
 	struct shared_gpu gpus[LEDGER_MAX_GPUS];
-	_Atomic uint32_t nr_slots;	/* all slots beyond are free; the file holds all below */
-	_Atomic uint64_t quota;		/* for GPUs that are added later; 0: as the processes say */
+	_Atomic uint32_t nr_slots;	/* all slots from this number on are free; the file
+					 * has room for all slots below it */
+	_Atomic uint64_t quota;		/* quota for GPUs that are added later; 0: each
+					 * process sets the quota itself */
 };
 
 _Static_assert(LEDGER_MAX_GPUS <= SHARED_MAX_GPUS, "other versions can read all GPUs");
@@ -53,13 +62,13 @@ struct ledger_block {
 };
 
 /*
- * The result of ledger_join(). It is in pages of its own, which are empty in the child of a
- * fork.
+ * The result of ledger_join(). It occupies whole pages of memory, which are empty in the child
+ * of a fork.
  */
 struct ledger {
-	struct ledger_block *block;	/* NULL: this is such a child */
+	struct ledger_block *block;	/* NULL: this process is the child of a fork */
 	struct ledger_slot *slot;
-	unsigned int nr;		/* of the slot */
+	unsigned int nr;		/* number of the slot */
 	dev_t dev;
 	ino_t ino;
 	uint64_t pid_namespace;
@@ -70,13 +79,17 @@ struct ledger {
 	((off_t)(offsetof(struct ledger_block, slots) + (nr_slots) * sizeof(struct ledger_slot)))
 
 /*
- * While a descriptor of a ledger's file is open, no fork can begin, because the child would
- * keep the file's locks. Hold it for a short time only.
+ * ledger_file_begin() delays all forks until ledger_file_end(). Call it before a descriptor of
+ * a ledger's file is opened, because a child would keep the file's locks. Close the descriptor
+ * soon.
  */
 void ledger_file_begin(void);
 void ledger_file_end(void);
 
-/* The same until the end of the block; variables declared after it are cleaned up before. */
+/*
+ * Calls ledger_file_begin() now and ledger_file_end() at the end of the block. Variables that
+ * are declared after it are cleaned up before that.
+ */
 #define LEDGER_FILE_HOLD() \
 	__attribute__((cleanup(ledger_file_held))) int held = (ledger_file_begin(), 0)
 
@@ -87,52 +100,58 @@ static inline void ledger_file_held(const int *held)
 }
 
 /*
- * Opens the file of this user's tenant and locks its guard, which closing the descriptor
- * releases. A file that is not a ledger and that no process is in becomes an empty ledger.
- * @make: creates the file if there is none. Returns a descriptor or -errno; -EAGAIN: another
- * process holds the guard.
+ * Opens the file of this user's tenant and locks its guard. Closing the descriptor releases the
+ * guard. A file that is not a ledger and that no process uses becomes an empty ledger. @make:
+ * whether to create the file if it does not exist. Returns a descriptor or -errno. -EAGAIN:
+ * another process holds the guard.
  */
 int ledger_file_open(const char *tenant, bool make);
 
-/* Like ledger_file_open(), for any version: the contents are not checked. */
+/* Like ledger_file_open(), but accepts any version, because it does not check the contents. */
 int ledger_file_open_any(const char *tenant, bool make);
 
 /*
- * Like ledger_file_open(), but waits for the guard. If it succeeds, ledger_file_begin() is in
- * effect.
+ * Like ledger_file_open(), but waits for the guard. If it succeeds, it has called
+ * ledger_file_begin(), and the caller calls ledger_file_end().
  */
 int ledger_file_open_wait(const char *tenant, bool make);
 
-/* Opens a tenant's file, also of another user, for reading only and without the guard. */
+/* Opens the file of a tenant of any user, for reading only and without locking the guard. */
 int ledger_file_open_read(uid_t uid, const char *tenant);
 
-/* Whether @header, in a file of @size bytes, is of this version and for @tenant. */
+/*
+ * Returns whether @header, read from a file of @size bytes, has this version and belongs to
+ * @tenant.
+ */
 bool ledger_file_good(const struct ledger_header *header, off_t size, const char *tenant);
 
-/* Extends the file for @nr_slots slots, so that they can be written: 0 or -errno. */
+/* Extends the file to @nr_slots slots, so that they can be written. Returns 0 or -errno. */
 int ledger_file_make_room(int fd, uint32_t nr_slots);
 
 /*
- * The index of a GPU, or -ENOENT. With the guard held: adds it if necessary, or returns
- * -ENOSPC.
+ * ledger_file_find_gpu() returns the index of a GPU, or -ENOENT. ledger_file_add_gpu() also
+ * adds the GPU if necessary, or returns -ENOSPC; its caller holds the guard.
  */
 int ledger_file_find_gpu(const struct ledger_header *header, const char *pci);
 int ledger_file_add_gpu(struct ledger_header *header, const char *pci);
 
 /*
- * With the guard held: removes the file if no process is in it except that with slot @own (-1:
- * none). Returns whether it did.
+ * Removes the file if no process uses it. @own: the number of a slot whose process does not
+ * matter, or -1. The caller holds the guard. Returns whether the file was removed.
  */
 bool ledger_file_remove(int fd, const char *tenant, int own);
 
 bool ledger_file_lock(int fd, off_t byte);
 void ledger_file_unlock(int fd, off_t byte);
-/* Whether any process has a lock on one of @nr bytes (0: all to the end). */
+/*
+ * Returns whether any process has a lock on at least one of the @nr bytes from @byte on. If @nr
+ * is 0, all bytes from @byte to the end are checked.
+ */
 bool ledger_file_locked(int fd, off_t byte, off_t nr);
 
 /*
- * Whether the owner of slot @nr is alive. @fd: the file, or -1 if it cannot be opened;
- * @own_namespace: state_dir_pid_namespace().
+ * Returns whether the owner of slot @nr is alive. @fd: a descriptor of the file, or -1 if the
+ * file cannot be opened. @own_namespace: the result of state_dir_pid_namespace().
  */
 bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 		       uint64_t own_namespace);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process in its tenant's file: owns a slot, records its charges there, and keeps the sum of
- * all slots within the quota.
+ * A process in its tenant's file: owns a slot, records the charges of the process in the slot,
+ * and keeps the sum of all slots within the quota.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,8 @@ struct sums {
 };
 
 /*
- * Frees the slots of dead processes; stops early if there are none. The caller holds the guard.
+ * Frees the slots of dead processes, and returns early if there are none. The caller holds the
+ * guard.
  */
 static void sweep_slots(int fd, struct ledger_block *block, uint64_t own_namespace)
 {
@@ -77,8 +78,8 @@ static int take_slot(int fd, struct ledger_block *block, uint64_t own_namespace)
 }
 
 /*
- * The mapping keeps the file open, and so the slot's lock, after all descriptors are closed.
- * The child of a fork does not inherit it.
+ * The mapping keeps the file open after all descriptors are closed, and so keeps the slot's
+ * lock. The child of a fork does not inherit the mapping.
  */
 static int enter(int fd, struct ledger *new)
 {
@@ -152,8 +153,9 @@ static bool is_ours(const struct ledger *ledger, int fd)
 }
 
 /*
- * Opens the tenant's file again, if it is still the one that this process is in; @locked: see
- * there.
+ * Opens the tenant's file again, if it is still the file that this process uses. @locked:
+ * whether to open the file for writing and lock its guard; otherwise it is opened for reading
+ * only.
  */
 static int reopen(const struct ledger *ledger, bool locked)
 {
@@ -169,7 +171,7 @@ static int reopen(const struct ledger *ledger, bool locked)
 void ledger_last_out(struct ledger *ledger)
 {
 	LEDGER_FILE_HOLD();
-	/* The holder of the guard is in it, or is joining. */
+	/* The process that holds the guard uses the file already, or is joining. */
 	STATE_CLOSED int fd = ledger->block ? reopen(ledger, true) : -1;
 
 	if (fd >= 0)
@@ -246,7 +248,8 @@ static uint64_t add(uint64_t a, uint64_t b)
 }
 
 /*
- * Read the reserved bytes first, so that bytes that move from reserved to used are not missed.
+ * Read the reserved bytes first, so that bytes that are moved from reserved to used meanwhile
+ * are not missed.
  */
 static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
 {
@@ -256,12 +259,15 @@ static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
 	sums->used = add(sums->used, atomic_load(&account->used));
 }
 
-/* The sum over all slots in use: at least what the living processes have. */
+/*
+ * Returns the sum over all slots in use, which is at least the charge of the living processes.
+ */
 static struct sums sum_taken(struct ledger *ledger, int gpu)
 {
 	/*
-	 * Sequentially consistent with the reservations: a process that joins and reserves is
-	 * seen here, or sees ours.
+	 * This read and the reservations are sequentially consistent. If another process joins
+	 * and reserves, either this process sees its reservation, or that process sees the
+	 * reservation of this one.
 	 */
 	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
 	struct sums sums = { 0 };
@@ -290,7 +296,10 @@ static struct sums sum_living(struct ledger *ledger, int fd, int gpu)
 	return sums;
 }
 
-/* Add to the used bytes first: they may count twice for a moment, but are never missed. */
+/*
+ * Add to the used bytes first. The bytes may then count twice for a moment, but are never
+ * missed.
+ */
 static void grant(struct ledger_account *mine, uint64_t bytes)
 {
 	atomic_fetch_add(&mine->used, bytes);
@@ -298,8 +307,8 @@ static void grant(struct ledger_account *mine, uint64_t bytes)
 }
 
 /*
- * Returns 0, -ENOMEM, or -EAGAIN if it depends on reservations of others that may not be
- * granted.
+ * Returns 0, -ENOMEM, or -EAGAIN if the result depends on reservations of other processes that
+ * may not be granted.
  */
 static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 {
@@ -318,11 +327,11 @@ static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 }
 
 /*
- * The fast path found too much. Here the charges of dead processes do not count, and
- * reservations that may not be granted are waited for. The holder of the guard only competes
- * with processes without it. If the guard cannot be had, the decision is made without it,
- * because no decision can exceed the quota: so a process that was stopped while holding the
- * guard blocks no other.
+ * Called when the fast path found that the quota would be exceeded. Here the charges of dead
+ * processes do not count, and the function waits for reservations that may not be granted. A
+ * process that holds the guard competes only with processes that do not hold it. If the guard
+ * is not available, the decision is made without it, because no decision can exceed the quota.
+ * So a process that was stopped while it held the guard blocks no other process.
  */
 static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 {
@@ -361,8 +370,8 @@ int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes)
 	if (bytes > quota)
 		return -ENOMEM;
 	/*
-	 * A process sees all reservations made before its own, so two that do not fit can never
-	 * both succeed.
+	 * A process sees all reservations made before its own reservation, so two reservations
+	 * that do not fit together can never both succeed.
 	 */
 	atomic_fetch_add(&mine->reserved, bytes);
 	sums = sum_taken(ledger, gpu);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU memory that the processes of a tenant are charged for, and its quota: one file for
- * each tenant, which all its processes map. Programs that only read link query.c, file.c and
- * state_dir.c, which depend on libc only.
+ * The GPU memory that the processes of a tenant are charged for, and the quota of the tenant.
+ * Each tenant has one file, which all its processes map. Programs that only read the file link
+ * query.c, file.c and state_dir.c, which depend on libc only.
  */
 #ifndef GPUPART_LIB_LEDGER_LEDGER_H
 #define GPUPART_LIB_LEDGER_LEDGER_H
@@ -14,42 +14,46 @@
 #include "lib/core/state_dir.h"
 
 #define LEDGER_MAX_GPUS		32
-#define LEDGER_MAX_SLOTS	4096	/* processes of a tenant at the same time */
+#define LEDGER_MAX_SLOTS	4096	/* maximum number of processes of a tenant at the
+					 * same time */
 #define LEDGER_NAME_LEN		STATE_DIR_NAME_LEN
 #define LEDGER_PCI_LEN		20	/* "0000:0d:00.0" as in gpupart_gpu_info */
 
 /*
- * A tenant's file, mapped, with a slot for this process. The slot records all that the process
- * is charged for, and counts as long as the process lives. A kernel lock on the file shows
- * that; it is released when the process's memory is, by its end, its death or an exec, and by
- * nothing else.
+ * A mapping of a tenant's file, with a slot for this process. The slot contains all charges of
+ * the process and counts while the process lives. A kernel lock on the file shows that the
+ * process lives. The kernel releases the lock when it releases the memory of the process: when
+ * the process ends, is killed or calls exec, and never earlier.
  *
- * In the child of a fork it is empty, because the child has no GPU memory. There charging
- * returns -ESRCH, and other functions do nothing; the child joins again to get a slot of its
- * own. Any thread may call any function at any time. Only ledger_join(), ledger_gpu() and,
- * above the quota, ledger_charge() wait for another process, for at most 5 s if it was stopped
- * in the middle of a change.
+ * In the child of a fork the mapping is empty, because the child has no GPU memory. There the
+ * charging functions return -ESRCH, and the other functions do nothing. The child must call
+ * ledger_join() to get its own slot. Any thread may call any function at any time. Three
+ * functions may wait for another process: ledger_join(), ledger_gpu() and, if the quota would
+ * be exceeded, ledger_charge(). They wait for at most 5 s if that process was stopped in the
+ * middle of a change.
  */
 struct ledger;
 
 /*
- * Creates or opens the file of this user's tenant and takes a slot: 0 or -errno. -EINVAL:
- * @tenant is not a valid name. -EPERM: the directory or the file is not private to this user.
- * -EPROTO: processes with another version of this file are in it. -EUSERS: all slots are in
- * use. -EBUSY: another process has kept it locked for 5 s.
+ * Opens the file of this user's tenant, or creates it, and takes a slot. Returns 0 or -errno.
+ * -EINVAL: @tenant is not a valid name. -EPERM: the directory or the file is not private to
+ * this user. -EPROTO: processes with another version of this file use it. -EUSERS: all slots
+ * are in use. -EBUSY: another process has kept the file locked for 5 s.
  */
 int ledger_join(const char *tenant, struct ledger **ledger);
 
 /*
- * At the end of a process, when other threads may still run: removes the file if no other
- * process is in it. The slot ends with the process.
+ * Called at the end of a process, when other threads may still run. Removes the file if no
+ * other process uses it. The slot of this process is freed when the process ends.
  */
 void ledger_last_out(struct ledger *ledger);
 
 /*
- * The index of the GPU at PCI address @pci in this tenant's file, 0 to LEDGER_MAX_GPUS-1; adds
- * the GPU if necessary. It does not change while the file exists. -EINVAL. -ENOSPC: there are
- * 32 other GPUs. -EBUSY. -ESRCH: after a fork.
+ * Returns the index, from 0 to LEDGER_MAX_GPUS-1, of the GPU at PCI address @pci in this
+ * tenant's file, and adds the GPU if necessary. The index does not change while the file
+ * exists. -EINVAL: @pci is not valid. -ENOSPC: the file already has 32 other GPUs. -EBUSY:
+ * another process has kept the file locked for 5 s. -ESRCH: this process is the child of a
+ * fork.
  */
 int ledger_gpu(struct ledger *ledger, const char *pci);
 
@@ -57,84 +61,94 @@ int ledger_gpu(struct ledger *ledger, const char *pci);
 void ledger_set_simulated(struct ledger *ledger);
 
 /*
- * Charges @bytes. Returns -ENOMEM, and charges nothing, if the tenant's quota would be
- * exceeded.
+ * Charges @bytes. If that would exceed the tenant's quota, returns -ENOMEM and charges nothing.
  */
 int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes);
-/* Charges what cannot be refused, such as a context; it may exceed the quota. */
+/*
+ * Charges an amount that cannot be refused, such as that of a context. The total may exceed the
+ * quota.
+ */
 void ledger_charge_always(struct ledger *ledger, int gpu, uint64_t bytes);
-/* Refunds what this process was charged; the charge never becomes negative. */
+/* Refunds bytes that this process was charged. The charge never becomes negative. */
 void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes);
 
 /*
- * The number of calls of this process so far that may have allocated memory that is not
- * charged.
+ * Records @nr, the number of calls of this process so far that may have allocated memory that
+ * is not charged.
  */
 void ledger_record_uncounted(struct ledger *ledger, uint64_t nr);
 
 /*
- * Sets the quota in bytes; 0: none. It applies to later charges of every process; a quota below
- * the current use frees nothing. ledger_set_quota() stores the old quota in @before, if that is
- * not NULL. Returns 0 or -ESRCH.
+ * Sets the quota in bytes; 0: no quota. It applies to later charges of every process. A quota
+ * below the current use frees nothing. ledger_set_quota() stores the previous quota in *before
+ * if @before is not NULL. Returns 0, or -ESRCH in the child of a fork.
  */
 int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *before);
 /*
- * Sets the quota only if there is none yet: to the tenant's quota for new GPUs, or else @bytes.
- * Returns the quota that applies.
+ * Sets the quota only if the GPU has no quota yet. The new quota is the tenant's quota for new
+ * GPUs or, if there is none, @bytes. Returns the quota that applies.
  */
 uint64_t ledger_set_quota_first(struct ledger *ledger, int gpu, uint64_t bytes);
 uint64_t ledger_quota(struct ledger *ledger, int gpu);
 
-/* The exact use of all living processes of the tenant; makes some system calls per process. */
+/*
+ * Returns the exact use of all living processes of the tenant. It makes some system calls for
+ * each process.
+ */
 uint64_t ledger_used(struct ledger *ledger, int gpu);
-/* The charge of this process only: a single read. */
+/* Returns the charge of this process only, with a single read. */
 uint64_t ledger_used_own(struct ledger *ledger, int gpu);
 
 struct ledger_process {
-	int pid;		/* pid here; 0: it lives, but has no number in this namespace */
-	int inner;		/* in its own pid namespace */
-	uint64_t pid_namespace, start;	/* that namespace, and its start time: state_dir.h */
+	int pid;		/* pid in this namespace; 0: the process is alive, but has no
+				 * pid in this namespace */
+	int inner;		/* pid in the pid namespace of the process */
+	uint64_t pid_namespace, start;	/* that namespace, and the start time of the process:
+					 * state_dir.h */
 	char program[LEDGER_NAME_LEN];	/* printable ASCII */
-	bool simulated;		/* its GPUs are simulated */
+	bool simulated;		/* the process's GPUs are simulated */
 	uint64_t uncounted;	/* calls that may have allocated memory that is not counted */
-	uint64_t used[LEDGER_MAX_GPUS];	/* in bytes, by the index of the GPU */
+	uint64_t used[LEDGER_MAX_GPUS];	/* in bytes, for each GPU by index */
 };
 
 struct ledger_share {
 	char pci[LEDGER_PCI_LEN];
 	uint64_t quota;		/* in bytes; 0: none */
-	uint64_t used;		/* in bytes, by all processes */
+	uint64_t used;		/* in bytes, by all processes together */
 };
 
 struct ledger_view {
 	char tenant[LEDGER_NAME_LEN];
-	uint64_t quota;		/* for GPUs that are added later; 0: none */
-	bool other_version;	/* its processes are unknown, and it cannot be changed */
+	uint64_t quota;		/* quota for GPUs that are added later; 0: none */
+	bool other_version;	/* the file has another version: its processes are unknown,
+				 * and it cannot be changed */
 	unsigned int nr_gpus, nr_processes;
 	struct ledger_share gpus[LEDGER_MAX_GPUS];
-	struct ledger_process processes[];	/* the living ones */
+	struct ledger_process processes[];	/* the living processes */
 };
 
 /*
- * Reads the file of a tenant of @uid, without a mapping or a lock, so that no change of the
- * file can harm the caller. Returns 0. -ENOENT: there is no file. -EPERM: it is not private to
- * @uid. -EPROTO: it is not a ledger. -ENOMEM. The caller frees *view.
+ * Reads the file of a tenant of @uid. It uses no mapping and no lock, so that no change of the
+ * file can harm the caller. Returns 0 or -errno. -ENOENT: the file does not exist. -EPERM: the
+ * file is not private to @uid. -EPROTO: the file is not a ledger. -ENOMEM: memory is short. The
+ * caller frees *view.
  */
 int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view);
 
-/* Lists the tenants of @uid that have a file, at most @max names. Returns their number. */
+/* Lists the tenants of @uid that have a file, up to @max names. Returns the number of names. */
 unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max);
 
 /*
- * Like ledger_set_quota(), for this user's tenant, which this process need not be in; a new GPU
- * is added. @pci NULL: on every GPU, also on those that are added later. @make: creates the
- * file if there is none (otherwise -ENOENT); and if the quota for new GPUs was different, sets
- * it for all GPUs, as for NULL. Other errors are those of ledger_join().
+ * Like ledger_set_quota(), but for a tenant of this user that this process need not belong to.
+ * It adds a GPU that is not in the file yet. @pci: the GPU; NULL: all GPUs, including those
+ * that are added later. @make: whether to create the file if it does not exist; if @make is
+ * false, -ENOENT is returned. If @make is true and the quota for new GPUs was different, the
+ * quota is set for all GPUs, as for @pci NULL. Other errors are those of ledger_join().
  */
 int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, bool make,
 			uint64_t *before);
 
-/* Removes the file if no process is in it. Returns whether it did. */
+/* Removes the file if no process uses it. Returns whether the file was removed. */
 bool ledger_sweep(const char *tenant);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a tenant's file from outside: its processes and what they use. Uses system calls only,
- * so that no change of the file can kill the reader. Also changes the quota and removes the
- * file.
+ * Reads a tenant's file from outside: its processes and their use of memory. It uses system
+ * calls only, so that no change of the file can kill the reader. It also changes the quota and
+ * removes the file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 #define PREFIX "mem-"
 
 /*
- * Two equal reads in a row, or it is being written; of a process that writes all the time the
- * counts are used.
+ * Reads the counts until two reads in a row are equal; otherwise the slot is being written. If
+ * a process writes all the time, the counts of the last read are used.
  */
 static bool read_slot(int fd, unsigned int nr, struct ledger_slot *slot)
 {
@@ -35,7 +35,9 @@ static bool read_slot(int fd, unsigned int nr, struct ledger_slot *slot)
 	return true;
 }
 
-/* Reads the slot if its process is alive, and not that of an earlier owner. */
+/*
+ * Reads the slot if its process is alive. Data of an earlier owner of the slot is not returned.
+ */
 static bool read_living(int fd, unsigned int nr, uint64_t own_namespace, struct ledger_slot *slot)
 {
 	struct ledger_slot again;
@@ -67,7 +69,7 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 	}
 }
 
-/* Processes of pid namespaces below ours have numbers here too. */
+/* Processes of pid namespaces below this one have pids here too. */
 static void find_pids(struct ledger_view *view)
 {
 	struct state_dir_nested nested = { .made = false };
@@ -107,7 +109,7 @@ static void fill_view(int fd, struct ledger_view *view, const struct ledger_head
 	find_pids(view);
 }
 
-/* For another version: the data in its header, without its processes. */
+/* Used if the file has another version: reads the data in its header, without its processes. */
 static int look_other(int fd, struct ledger_view **view)
 {
 	struct ledger_view *new;
@@ -143,7 +145,7 @@ int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view)
 
 	if (fd < 0)
 		return fd;
-	/* In this order, because the file grows before the number of its slots does. */
+	/* Read in this order, because the file grows before its number of slots does. */
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || fstat(fd, &st) ||
 	    !ledger_file_good(&header, st.st_size, tenant)) {
 		err = look_other(fd, view);
@@ -185,7 +187,10 @@ static void set_everywhere(struct ledger_header *header, uint64_t bytes)
 {
 	uint32_t nr = atomic_load(&header->shared.nr_gpus);
 
-	/* First for GPUs that are added later: adding one needs the guard, which we hold. */
+	/*
+	 * First set the quota for GPUs that are added later. Adding a GPU needs the guard,
+	 * which this process holds.
+	 */
 	atomic_store(&header->quota, bytes);
 	for (uint32_t gpu = 0; gpu < nr && gpu < LEDGER_MAX_GPUS; gpu++)
 		atomic_store(&header->gpus[gpu].quota, bytes);
@@ -207,8 +212,8 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 	if (header == MAP_FAILED)
 		gpu = -errno;
 	/*
-	 * If there is no room, a program started with this quota could not join: report that
-	 * now.
+	 * If there is no room, a program that is started with this quota could not join. Report
+	 * that now.
 	 */
 	else if (make)
 		gpu = ledger_file_make_room(fd, atomic_load(&header->nr_slots) + LEDGER_ROOM);
@@ -233,7 +238,10 @@ bool ledger_sweep(const char *tenant)
 	if (!state_dir_name_valid(tenant))
 		return false;
 	LEDGER_FILE_HOLD();
-	/* The holder of the guard is joining, or removing the file like us. */
+	/*
+	 * The process that holds the guard is joining, or is removing the file like this
+	 * process.
+	 */
 	STATE_CLOSED int fd = ledger_file_open_any(tenant, false);
 
 	return fd >= 0 && ledger_file_remove(fd, tenant, -1);

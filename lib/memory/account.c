@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Charges a GPU's memory to the tenant: see account.h. How the driver allocates memory (slabs,
- * units, pools) was measured: Documentation/internals/hardware.md, "Memory".
+ * Charges a GPU's memory to the tenant: see account.h. Measurements show how the driver
+ * allocates memory (slabs, units, pools): Documentation/internals/hardware.md, "Memory".
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,18 +11,20 @@
 #include "lib/memory/nvml_usage.h"
 #include "lib/memory/tenant.h"
 
-#define UNIT		(2ull << 20)	/* of physical memory */
+#define UNIT		(2ull << 20)	/* the driver allocates physical memory in these
+					 * units */
 #define POOL_UNIT	(32ull << 20)	/* pools grow in these steps */
 /*
- * Charged in addition to what the driver has allocated for itself. Kernels are loaded at their
- * first launch, and the amount is only measured again at the next allocation.
+ * This amount is charged in addition to the memory that the driver has allocated for itself.
+ * Kernels are loaded at their first launch, and the driver's memory is measured again only at
+ * the next allocation.
  */
 #define SPARE		(64ull << 20)
 #define SPARE_SLACK	(8ull << 20)
 /*
- * Charged in advance for pools while much of the quota is free, so that most calls need no
- * check: for a few more allocations of the current size, twice as much if that was used up
- * quickly, and at most this fraction of the free quota.
+ * While much of the quota is free, an amount is charged in advance for pools, so that most
+ * calls need no check. It is enough for a few more allocations of the current size, and is
+ * doubled if it was used up quickly. It is at most this fraction of the free quota.
  */
 #define POOL_AHEAD	(64ull << 20)
 #define POOL_AHEAD_NR	8
@@ -30,10 +32,10 @@
 #define POOL_AHEAD_NS	20000000ull
 #define PLENTY		16
 #define MEASURE_NS	20000000ull
-#define GROWN_WAITS	10	/* ms, to wait for calls of other threads to end */
+#define GROWN_WAITS	10	/* time to wait for calls of other threads to end, in ms */
 
-#define MAX_EMPTY	4	/* empty slabs that are kept */
-#define CREDIT_EACH	512	/* of the credit, for the smallest allocation */
+#define MAX_EMPTY	4	/* maximum number of empty slabs that are kept */
+#define CREDIT_EACH	512	/* the credit that the smallest allocation uses, in bytes */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -68,7 +70,7 @@ static uint64_t graphs_reserved(const struct memory_gpu *gpu)
 	return bytes;
 }
 
-/* Reduces the charge for pools to @bytes plus what the calls in flight may take. */
+/* Reduces the charge for pools to @bytes plus the bytes that the calls in flight may need. */
 static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 {
 	bytes += gpu->growing;
@@ -78,7 +80,10 @@ static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 	gpu->pools = bytes;
 }
 
-/* Reduces the charge for pools to what they have; the next allocation from them is checked. */
+/*
+ * Reduces the charge for pools to the memory that they have. The next allocation from a pool is
+ * then checked.
+ */
 static void pools_tighten(struct memory_gpu *gpu)
 {
 	gpu->ahead = gpu->credit = 0;
@@ -95,9 +100,9 @@ void memory_gpu_captures(int more)
 }
 
 /*
- * Releases unused memory, as the driver does before it reports out of memory. Memory that was
- * freed in stream order is only released after a wait, which would end a capture. During the
- * wait other threads may change everything in @gpu.
+ * Releases unused memory, as the driver does before it reports that it is out of memory. Memory
+ * that was freed in stream order is only released after a wait, which would end a capture.
+ * During the wait other threads may change every member of @gpu.
  */
 static void give_back(struct memory_gpu *gpu)
 {
@@ -116,7 +121,9 @@ static void give_back(struct memory_gpu *gpu)
 	pools_tighten(gpu);
 }
 
-/* Includes the missing part of the charge for code, which the program must not use up. */
+/*
+ * The charge includes the missing part of the charge for code, which the program must not use.
+ */
 static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 {
 	if (bytes > UINT64_MAX - gpu->lacking ||
@@ -128,8 +135,9 @@ static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * A pool that has grown for a call that has not ended counts twice until then, if another call
- * has asked for the pool's size.
+ * If a pool has grown for a call that has not ended, the growth may count twice: another call
+ * may have read the pool's new size. It counts twice until the first call ends, so wait for
+ * that.
  */
 static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -146,7 +154,7 @@ static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
 	return -ENOMEM;
 }
 
-/* Whether a slab is empty; empty slabs are released. */
+/* Returns whether a slab is empty. Empty slabs are released. */
 static bool is_empty(const struct memory_item *item, const void *gpu)
 {
 	return item->by == MEMORY_BY_SLAB && item->gpu == gpu && !item->nr;
@@ -158,7 +166,7 @@ static void drop_empty(struct memory_gpu *gpu)
 		memory_gpu_items_go(is_empty, gpu);
 }
 
-/* Releases charges that are not used. */
+/* Releases charges that are not needed. */
 static void tighten(struct memory_gpu *gpu)
 {
 	pools_tighten(gpu);
@@ -229,7 +237,7 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
 
 	if (memory_gpu_charge(gpu, MEMORY_SLAB))
 		return -ENOMEM;
-	/* Another thread may have created it during a wait for the GPU. */
+	/* Another thread may have created the item while this thread waited for the GPU. */
 	if (memory_gpu_slab_enter(address)) {
 		memory_gpu_release(gpu, MEMORY_SLAB);
 		return 0;
@@ -237,7 +245,7 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
 	gpu->held += MEMORY_SLAB;
 	slab = memory_table_add(MEMORY_BY_SLAB, address / MEMORY_SLAB);
 	if (!slab)
-		return 0;	/* charged for ever, which is better than not at all */
+		return 0;	/* the charge stays for ever, which is better than no charge */
 	slab->bytes = MEMORY_SLAB;
 	slab->gpu = gpu;
 	slab->ctx = ctx;
@@ -253,7 +261,7 @@ void memory_gpu_slab_leave(uint64_t address)
 		drop_empty(slab->gpu);
 }
 
-/* Charges at least @bytes, if they fit. */
+/* Charges at least @bytes, if that fits into the quota. */
 static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 {
 	if (bytes <= gpu->overhead)
@@ -265,8 +273,8 @@ static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * The driver has allocated @taken: charges this and some spare, reducing the charge for pools
- * if necessary.
+ * The driver has allocated @taken. Charges this and some spare bytes, and reduces the charge
+ * for pools if necessary.
  */
 static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
 {
@@ -277,7 +285,7 @@ static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
 		return 0;
 	if (memory_device_pools_unused(gpu)) {
 		give_back(gpu);
-		/* That may have taken long, so the measurement may be outdated. */
+		/* That may have taken a long time, so the measurement may be outdated. */
 		gpu->due = true;
 		if (overhead_fits(gpu, taken + SPARE))
 			return 0;
@@ -297,7 +305,7 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
 	uint64_t want = taken ? taken + SPARE : 0;
 
 	gpu->lacking = 0;
-	/* Close enough: do not change the charge with every kernel. */
+	/* The charge is close enough: do not change it with every kernel. */
 	if (gpu->overhead >= want - (taken ? SPARE / 2 : 0) && gpu->overhead <= want + SPARE_SLACK)
 		return 0;
 	if (want > gpu->overhead)
@@ -307,7 +315,7 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
 	return 0;
 }
 
-/* A process that was in the driver's list and no longer is has no memory. */
+/* A process that was in the driver's list and is no longer in it has no memory. */
 static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
 {
 	int err = memory_real_own(gpu->pci, gpu->device, own);
@@ -344,13 +352,16 @@ void memory_gpu_measure_soon(struct memory_gpu *gpu)
 		memory_gpu_measure(gpu, false, &err);
 }
 
-/* The most that a pool can grow for @bytes. */
+/* Returns the largest amount by which a pool can grow for @bytes. */
 static uint64_t growth(uint64_t bytes)
 {
 	return (bytes + POOL_UNIT - 1) / POOL_UNIT * POOL_UNIT;
 }
 
-/* Raises the charge for pools to at least @bytes, or leaves it. */
+/*
+ * Raises the charge for pools to at least @bytes. Returns -ENOMEM, and changes nothing, if that
+ * does not fit.
+ */
 static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
 {
 	if (bytes <= gpu->pools)
@@ -361,7 +372,10 @@ static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
 	return 0;
 }
 
-/* Sets the charge for pools to @bytes plus what the calls in flight may take, or leaves it. */
+/*
+ * Sets the charge for pools to @bytes plus the bytes that the calls in flight may need. Returns
+ * -ENOMEM if that does not fit.
+ */
 static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 {
 	pools_lower(gpu, bytes);
@@ -371,7 +385,7 @@ static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
 {
 	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index), now = memory_device_ns();
-	/* That of this process only: a single read. */
+	/* Use the charge of this process only, which is a single read. */
 	uint64_t own = ledger_used_own(tenant_ledger(), gpu->index);
 	uint64_t ahead = POOL_AHEAD + POOL_AHEAD_NR * bytes;
 
@@ -384,7 +398,10 @@ static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
 
 bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes)
 {
-	/* A size larger than any GPU may wrap around: the driver refuses it. */
+	/*
+	 * The sum may wrap around if the size is larger than any GPU. The driver refuses such a
+	 * call.
+	 */
 	if (gpu->credit < bytes + CREDIT_EACH)
 		return false;
 	gpu->credit -= bytes + CREDIT_EACH;
@@ -396,8 +413,8 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
 	uint64_t ahead;
 
 	/*
-	 * The end of such a call is not observed, so the growth for a large one could not be
-	 * attributed.
+	 * The end of a call that is charged in advance is not observed. So the growth of a pool
+	 * for a large call could not be attributed to it.
 	 */
 	if (!memory_cuda->pool_attr || gpu->lacking || bytes > POOL_AHEAD)
 		return false;
@@ -406,7 +423,10 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
 	    pools_set(gpu, memory_device_pools_reserved(gpu) + growth(bytes) + ahead))
 		return false;
 	gpu->ahead = ahead;
-	/* Each allocation may take twice its size, and all of them together one unit more. */
+	/*
+	 * Each allocation may take twice its size, and all allocations together may take one
+	 * more unit.
+	 */
 	gpu->credit = (ahead - POOL_UNIT) / 2;
 	return true;
 }
@@ -423,12 +443,12 @@ static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 		return 0;
 	gpu->ahead = gpu->credit = 0;
 	/*
-	 * Memory that another stream has freed may not be available to this one yet; the pool
-	 * then grows.
+	 * Memory that another stream has freed may not be available to this stream yet. The
+	 * pool then grows.
 	 */
 	if (!gpu->many_streams && memory_device_pool_unused(pool) >= bytes + gpu->growing)
 		return 0;
-	/* Memory that is released on the way changes the reserved size. */
+	/* This may release memory, which changes the reserved size. */
 	if (!gpu->lacking && !pools_set(gpu, reserved + growth(bytes)))
 		return 0;
 	pools_tighten(gpu);

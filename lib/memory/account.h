@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The GPU memory that this process is charged for in its tenant's ledger: allocations, memory
- * that pools and graphs keep, and what the driver allocates for itself. The caller of each
- * function holds memory_device_lock().
+ * that pools and graphs keep, and memory that the driver allocates for itself. The caller of
+ * each function holds memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_ACCOUNT_H
 #define GPUPART_LIB_MEMORY_ACCOUNT_H
@@ -12,81 +12,94 @@
 struct memory_item;
 
 /*
- * Returns 0, or -ENOMEM if the quota is exceeded even after everything that the process can
- * release was released: unused memory of pools and spare charges. The charge in advance for
- * code must remain.
+ * memory_gpu_charge() returns 0 or -ENOMEM. Before it returns -ENOMEM, it releases everything
+ * that the process can release: unused memory of pools, and spare charges. It does not use the
+ * charge in advance for code.
  */
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_release(struct memory_gpu *gpu, uint64_t bytes);
 
-/* The memory that an allocation of @bytes takes. */
+/* Returns the memory that an allocation of @bytes takes, in bytes. */
 uint64_t memory_gpu_rounded(uint64_t bytes);
 
-/* Refunds an item that is in no table, and frees it. */
+/* Refunds the charge of an item that is in no table, and frees the item. */
 void memory_gpu_item_goes(struct memory_item *item);
 
-/* The same for all items in the table for which @which returns true. */
+/* Does the same for all items in the table for which @which returns true. */
 void memory_gpu_items_go(bool (*which)(const struct memory_item *item, const void *arg),
 			 const void *arg);
 
-/* Adds an allocation to the slab around @address; false: there is no slab yet. */
+/*
+ * Adds an allocation to the slab around @address. Returns false if there is no such slab yet.
+ */
 bool memory_gpu_slab_enter(uint64_t address);
 /*
- * Creates and charges a slab around @address in @ctx, with one allocation in it: 0 or -ENOMEM.
+ * Creates and charges a slab around @address in @ctx, with one allocation in it. Returns 0 or
+ * -ENOMEM.
  */
 int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx);
 /* Removes an allocation from the slab around @address. */
 void memory_gpu_slab_leave(uint64_t address);
 
 /*
- * Measures what the driver uses itself (contexts, code, stacks) and charges it. @strict: fails
- * with -ENOMEM if an increase does not fit. While calls of other threads are in flight, it is
- * postponed. Returns false if the driver does not report it.
+ * Measures the memory that the driver uses itself (contexts, code, stacks) and charges it.
+ * @strict: whether to fail with -ENOMEM in *err if an increase does not fit. While calls of
+ * other threads are in flight, the measurement is postponed. Returns false if the driver does
+ * not report this memory.
  */
 bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err);
-/* The same, if it has not been done for a while. */
+/* Does the same if the last measurement is not recent. */
 void memory_gpu_measure_soon(struct memory_gpu *gpu);
 
-/* Pools were changed by the program: their charge must be checked again. */
+/* Called when the program changed pools: their charge must be checked again. */
 void memory_gpu_pools_changed(struct memory_gpu *gpu);
 
 /*
- * Called before @bytes are allocated from a pool. Returns true if they were charged in advance;
- * the end of the call is then not observed.
+ * Called before @bytes are allocated from a pool. Returns true if the bytes were charged in
+ * advance. The end of the call is then not observed.
  */
 bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Otherwise: returns true if there is enough free quota, and charges these bytes and more in
- * advance.
+ * Called if memory_gpu_pool_credit() returned false. If there is enough free quota, charges
+ * these bytes and more in advance and returns true.
  */
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Otherwise: returns 0 if the pool has room, or its growth was charged; else -ENOMEM. After 0
- * call memory_gpu_pool_ends() with the same @bytes, and then memory_gpu_pool_after().
+ * Called if memory_gpu_pool_ahead() returned false. Returns 0 if the pool has room for @bytes
+ * or its growth was charged; otherwise returns -ENOMEM. After a return of 0 the caller calls
+ * memory_gpu_pool_ends() with the same @bytes, and then memory_gpu_pool_after().
  */
 int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *stream, uint64_t bytes);
-/* The call has ended: the growth of its pool is part of the pools' size now. */
+/*
+ * Called when the call has ended: the growth of its pool is now part of the size of the pools.
+ */
 void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes);
-/* Charges what pools have now; -ENOMEM: that does not fit. */
+/* Charges the memory that pools have now. Returns -ENOMEM if that does not fit. */
 int memory_gpu_pool_after(struct memory_gpu *gpu);
 /*
- * Called after that, when the excess is freed: pools release unused memory, and the rest is
- * charged.
+ * Called after memory_gpu_pool_after() failed and the caller freed the new memory. Makes the
+ * pools release unused memory, and charges the rest.
  */
 void memory_gpu_pool_undone(struct memory_gpu *gpu);
 
-/* A capture began (1) or ended (-1): during a capture the library never waits for the GPU. */
+/*
+ * Called with @more 1 when a capture begins and -1 when it ends. During a capture the library
+ * never waits for the GPU.
+ */
 void memory_gpu_captures(int more);
 
 /*
- * Memory of graphs: called before one that may allocate @bytes more runs, and charges what
- * graphs have now.
+ * memory_gpu_graph_before() is called before a graph runs that may allocate @bytes more.
+ * memory_gpu_graph_after() charges the memory that graphs have now.
  */
 int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_graph_after(struct memory_gpu *gpu);
 
-/* The values reported to the program: bytes that it can still allocate, and its total. */
+/*
+ * Computes the values that the program sees: *free, the bytes that it can still allocate, and
+ * *total, the bytes of the GPU.
+ */
 void memory_gpu_answer(struct memory_gpu *gpu, uint64_t *free, uint64_t *total);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU memory that a process has allocated, by address or handle. The caller of each
- * function holds memory_device_lock().
+ * A table of the GPU memory that a process has allocated, by address or handle. The caller of
+ * each function holds memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_ALLOCATIONS_H
 #define GPUPART_LIB_MEMORY_ALLOCATIONS_H
@@ -9,11 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The kind of an item's key; keys of two kinds may have the same number. */
+/* The kind of an item's key. Two keys of different kinds may have the same number. */
 enum memory_key {
 	MEMORY_BY_ADDRESS, MEMORY_BY_ARRAY, MEMORY_BY_HANDLE, MEMORY_BY_MAPPING, MEMORY_BY_IPC,
 	MEMORY_BY_EXTERNAL, MEMORY_BY_EXEC, MEMORY_BY_SLAB, MEMORY_BY_OWNER,
-	MEMORY_BY_HOST_POOL,	/* memory from it is not on a GPU, so it is not counted */
+	MEMORY_BY_HOST_POOL,	/* memory from such a pool is not on a GPU, so it is not
+				 * counted */
 };
 
 struct memory_gpu;
@@ -21,34 +22,45 @@ struct memory_gpu;
 struct memory_item {
 	struct memory_item *next;
 	uint64_t key, bytes;
-	const void *ctx;		/* freed with it; NULL: with no context */
+	const void *ctx;		/* the item is freed with this context; NULL: it
+					 * belongs to no context */
 	struct memory_gpu *gpu;
-	struct memory_item *of;		/* of a mapping: the mapped item, which may be in no
+	struct memory_item *of;		/* for a mapping: the mapped item, which may be in no
 					 * table */
-	unsigned int handles, mappings;	/* of physical memory */
-	unsigned int nr;		/* allocations in a slab */
+	unsigned int handles, mappings;	/* for physical memory: number of handles and of
+					 * mappings */
+	unsigned int nr;		/* number of allocations in a slab */
 	uint8_t by;
 	bool unseen;			/* not included in the driver's figure for this process */
 	bool foreign;			/* another process is charged for it */
-	uint64_t trims;			/* of a graph: the GPU's trims at its last run, plus 1 */
+	uint64_t trims;			/* for a graph: @trims of its GPU at its last run,
+					 * plus 1 */
 };
 
-/* NULL: out of memory. The new item has one handle and belongs to the table. */
+/*
+ * Adds an item to the table, with one handle. The item belongs to the table. Returns NULL if
+ * memory is short.
+ */
 struct memory_item *memory_table_add(enum memory_key by, uint64_t key);
 struct memory_item *memory_table_find(enum memory_key by, uint64_t key);
-/* Removes an item from the table; the caller frees it or puts it back. */
+/* Removes an item from the table. The caller frees the item or puts it back. */
 struct memory_item *memory_table_take(enum memory_key by, uint64_t key);
 void memory_table_put(struct memory_item *item);
-/* Removes all items for which @wanted returns true, chained by their next. */
+/*
+ * Removes all items for which @wanted returns true, and returns them as a list chained by
+ * @next.
+ */
 struct memory_item *memory_table_take_all(bool (*wanted)(const struct memory_item *item,
 							 const void *arg), const void *arg);
-/* The first item for which @wanted returns true, or NULL; it stays in the table. */
+/*
+ * Returns the first item for which @wanted returns true, or NULL. The item stays in the table.
+ */
 struct memory_item *memory_table_search(bool (*wanted)(const struct memory_item *item,
 						       const void *arg), const void *arg);
 
 /*
- * Small allocations share 2 MiB of address space and of memory: a slab, whose key is its
- * address divided by its size. Measured on an H200: allocations of up to 1 MiB;
+ * Small allocations share a slab: 2 MiB of address space and of memory. The key of a slab is
+ * its address divided by its size. Measured on an H200, allocations of up to 1 MiB are small:
  * Documentation/internals/hardware.md, "Memory".
  */
 #define MEMORY_SLAB	(2ull << 20)

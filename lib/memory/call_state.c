@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The driver call that a thread is in: see call_state.h. */
+/* The driver call that a thread is making: see call_state.h. */
 #include <gpupart_manage.h>
 #include <stdatomic.h>
 #include "lib/memory/call_state.h"
@@ -14,8 +14,8 @@ void memory_uncounted(const char *name)
 	unsigned long nr = atomic_fetch_add(&nr_uncounted, 1) + 1;
 
 	/*
-	 * Also writes the count to the tenant's file, for other processes, if this process has
-	 * joined it.
+	 * If this process has joined the tenant, also write the count to the tenant's file, for
+	 * other processes.
 	 */
 	ledger_record_uncounted(tenant_ledger(), nr);
 	if (name)
@@ -49,7 +49,7 @@ struct memory_gpu *memory_now_device(int device)
 	gpu = memory_device_join(device);
 	if (!gpu)
 		return NULL;
-	/* Calls before it joined. */
+	/* Includes the calls before this process joined. */
 	ledger_record_uncounted(tenant_ledger(), atomic_load(&nr_uncounted));
 	if (!device && !memory_cuda->device_count(&count) && count == 1)
 		only_gpu = gpu;
@@ -104,7 +104,7 @@ void memory_now_refuse(struct memory_now *now)
 
 void memory_now_out_of_memory(const struct memory_now *now)
 {
-	/* This becomes the result that the program gets (measured). */
+	/* The program gets this value as the result of its call (measured). */
 	*(int *)(uintptr_t)now->params->result = CUDA_ERROR_OUT_OF_MEMORY;
 	atomic_fetch_add(&nr_refused, 1);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A driver call that allocates or frees memory, from its begin to its end, and functions that
- * the handlers of such calls share. The caller of each function, except memory_uncounted(),
- * holds memory_device_lock().
+ * the handlers of such calls share. The caller of each function except memory_uncounted() holds
+ * memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_CALL_STATE_H
 #define GPUPART_LIB_MEMORY_CALL_STATE_H
@@ -13,29 +13,37 @@
 
 struct memory_now;
 
-/* The handlers for one kind of calls, called with the lock held; begin and undo may be NULL. */
+/*
+ * The handlers for one kind of call. They are called with the lock held. @begin and @undo may
+ * be NULL.
+ */
 struct memory_handler {
 	void (*begin)(struct memory_now *now);
 	void (*end)(struct memory_now *now);	/* called if the driver call succeeded */
-	/* Frees @got, the result of such a call. */
+	/* Frees @got, the result of a call that succeeded. */
 	void (*undo)(const struct memory_now *now, uint64_t got);
-	uint8_t by;				/* kind of key of its items */
-	bool failed_too;			/* the end is also needed if the call failed */
+	uint8_t by;				/* kind of key of the items that the call
+						 * creates */
+	bool failed_too;			/* @end is also called if the driver call
+						 * failed */
 };
 
 struct memory_now {
 	const struct memory_call *call;	/* NULL: no call is in flight */
 	const struct memory_handler *handler;
-	const uint64_t *words;		/* its arguments */
+	const uint64_t *words;		/* the call's arguments */
 	const struct cuda_call_params *params;
 	struct memory_gpu *gpu;
 	uint64_t charged, before;
-	uint64_t grows;			/* requested from a pool, which may grow for it */
-	struct memory_item *taken;	/* removed from the table at the begin of a free */
-	struct memory_change change;	/* of the arguments of a call that is refused */
+	uint64_t grows;			/* bytes requested from a pool, which may grow for
+					 * them */
+	struct memory_item *taken;	/* item that the begin of a free removed from the
+					 * table */
+	struct memory_change change;	/* the changed arguments of a call that is refused */
 	bool refused, in_flight, blind;
-	bool small;			/* in a slab */
-	bool lost;			/* its GPU is unknown: uncounted if it succeeds */
+	bool small;			/* the allocation is in a slab */
+	bool lost;			/* the GPU of the call is unknown: the call is
+					 * uncounted if it succeeds */
 	bool ignored;			/* the begin found that the end need not be observed */
 };
 
@@ -51,35 +59,42 @@ static inline uint64_t memory_now_out(const struct memory_now *now)
 }
 
 /*
- * NULL, and then not counted, if there is no such device or the tenant's file cannot be joined.
+ * Returns NULL if there is no such device or the tenant's file cannot be joined. The memory is
+ * then not counted.
  */
 struct memory_gpu *memory_now_device(int device);
-/* The GPU of the current context; NULL also if there is none. */
+/* Returns the GPU of the current context. Also returns NULL if there is no current context. */
 struct memory_gpu *memory_now_gpu(void);
-/* The only GPU, once known, if CUDA shows one device; else NULL. */
+/* Returns the only GPU, once it is known, if CUDA shows one device; otherwise returns NULL. */
 struct memory_gpu *memory_now_only_gpu(void);
 
-/* The call changes the memory of @gpu: it is not measured before memory_now_flight_ends(). */
+/*
+ * Called when a call begins to change the memory of @gpu. This memory is not measured before
+ * memory_now_flight_ends().
+ */
 void memory_now_flight_begins(struct memory_now *now, struct memory_gpu *gpu);
 void memory_now_flight_ends(struct memory_now *now);
 
-/* Adds an item for the call's GPU; NULL: out of memory, and the call is uncounted. */
+/*
+ * Adds an item for the call's GPU. Returns NULL if memory is short; the call is then uncounted.
+ */
 struct memory_item *memory_now_note(const struct memory_now *now, enum memory_key by,
 				    uint64_t key, uint64_t bytes);
 
-/* Makes the driver refuse the call; only at its begin. */
+/* Makes the driver refuse the call. It may only be called at the begin of the call. */
 void memory_now_refuse(struct memory_now *now);
-/* At the end: makes the call fail with out of memory. */
+/* Makes the call fail with the error "out of memory". It is called at the end of the call. */
 void memory_now_out_of_memory(const struct memory_now *now);
-/* Frees the result of a call that succeeded; this may wait for a GPU. */
+/* Frees the result of a call that succeeded. This may wait for a GPU. */
 void memory_now_undo(const struct memory_now *now);
 
-/* Records a call that may have allocated an unknown amount. */
+/* Records a call that may have allocated an unknown number of bytes. */
 void memory_uncounted(const char *name);
 
 /*
- * Handlers of calls whose memory can only be found by measuring: what the driver allocates for
- * contexts and modules, memory of graphs, and memory that another process is charged for.
+ * Handlers of calls whose memory can only be found by measuring. They allocate three kinds of
+ * memory: memory of the driver for contexts and modules, memory of graphs, and memory that
+ * another process is charged for.
  */
 void memory_own_ctx_begins(struct memory_now *now);
 void memory_own_module_begins(struct memory_now *now);
@@ -90,7 +105,7 @@ void memory_own_primary_reset(struct memory_now *now);
 void memory_own_module_unloaded(struct memory_now *now);
 void memory_own_limit_set(struct memory_now *now);
 
-/* Graphs with nodes that allocate memory. */
+/* Handlers for graphs with nodes that allocate memory. */
 void memory_own_graph_made(struct memory_now *now);
 void memory_own_graph_begins(struct memory_now *now);
 void memory_own_graph_ends(struct memory_now *now);

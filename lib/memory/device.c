@@ -14,8 +14,8 @@ const struct cuda_api *memory_cuda;
 static struct memory_gpu *by_device[MEMORY_MAX_DEVICES];
 
 /*
- * After a failure, which may have waited for its full time, the ledger is not tried again
- * before this time.
+ * After a failure, which may have taken the full waiting time, the ledger is not tried again
+ * for this time.
  */
 #define REST_FACTOR	10
 #define REST_LEAST_NS	1000000000ull
@@ -102,7 +102,7 @@ struct memory_gpu *memory_device_join(int device)
 	return gpu;
 }
 
-/* The index of a known pool; nr_pools if it is unknown. */
+/* Returns the index of a known pool, or nr_pools if the pool is unknown. */
 static unsigned int pool_index(const struct memory_gpu *gpu, const void *pool)
 {
 	unsigned int i = 0;

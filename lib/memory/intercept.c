@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The memory quota inside a process: handles the driver calls that watched_functions.h lists.
- * At the begin of a call its memory is charged, or its arguments are changed so that the driver
- * refuses it. At the end its result is recorded, or freed.
+ * When a call begins, its memory is charged, or its arguments are changed so that the driver
+ * refuses the call. When the call ends, its result is recorded, or freed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,8 +21,9 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params);
 
 /*
- * Other observers handle graphs too. Arguments are changed last at the begin, and restored
- * before the other observers see the end. Memory that the library itself allocates is counted.
+ * Other observers handle graphs too. At the begin of a call this observer is the last to change
+ * arguments. At the end it restores them before the other observers are called. Memory that the
+ * library itself allocates is counted.
  */
 static const struct driver_observer observer = {
 	.name = "memory", .inner = true, .own = true, .stays = true,
@@ -32,13 +33,13 @@ static const struct driver_observer observer = {
 
 static atomic_bool on;
 
-/* The call that this thread is in. */
+/* The call that this thread is making. */
 static _Thread_local struct memory_now now_here;
 
-/* This thread is making driver calls of the library, which are not the program's. */
+/* True while this thread makes driver calls for the library and not for the program. */
 static _Thread_local bool inside;
 
-/* Small allocations are charged by slab, once their addresses are known. */
+/* Small allocations are charged by slab when their addresses are known. */
 static bool is_small(const struct memory_call *call, const uint64_t *words)
 {
 	return call->fn.kind == MEMORY_LINEAR && words[1] <= MEMORY_SMALL;
@@ -57,7 +58,7 @@ static void begin_allocation(struct memory_now *now)
 		return;
 	bytes = memory_gpu_rounded(memory_calls_bytes(now->call, now->words));
 	memory_gpu_measure_soon(gpu);
-	/* More than the GPU has: the driver's own error is correct. */
+	/* The size is larger than the GPU's memory: the driver's own error is correct. */
 	if (bytes > gpu->total && now->call->fn.kind != MEMORY_MANAGED)
 		return;
 	if (bytes && memory_gpu_charge(gpu, bytes)) {
@@ -168,7 +169,7 @@ static void end_external(struct memory_now *now)
 		return;
 	}
 	item = memory_now_note(now, now->handler->by, memory_now_out(now), bytes);
-	/* It is part of the driver's figure for the process that it came from. */
+	/* The memory is part of the driver's figure for the process that exported it. */
 	now->gpu->held += bytes;
 	now->gpu->unseen += bytes;
 	if (item)
@@ -177,7 +178,7 @@ static void end_external(struct memory_now *now)
 
 static void physical_put(struct memory_item *item)
 {
-	/* Without handles it is in no table. */
+	/* An item without handles is in no table. */
 	if (!item->handles && !item->mappings)
 		memory_gpu_item_goes(item);
 }
@@ -225,7 +226,7 @@ static bool is_mapped_at(const struct memory_item *item, const void *address)
 	       (uintptr_t)address - item->key < item->bytes;
 }
 
-/* The result is a handle of the mapped memory: its existing one, or a new one. */
+/* The result is a handle of the mapped memory: either a handle that exists, or a new one. */
 static void end_retain(struct memory_now *now)
 {
 	const void *address = (const void *)(uintptr_t)now->words[1];
@@ -237,14 +238,14 @@ static void end_retain(struct memory_now *now)
 	memory_table_put(mapping->of);
 }
 
-/* Memory belongs to the stream's GPU, whatever the current context is. */
+/* The memory belongs to the GPU of the stream, whatever the current context is. */
 static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
 {
 	struct memory_gpu *current = memory_now_gpu();
 	int device, err;
 	void *own;
 
-	/* 1 and 2 are default streams of the current context. */
+	/* The values 1 and 2 are the default streams of the current context. */
 	if (memory_now_only_gpu() || (uintptr_t)stream <= 2 || !memory_cuda->stream_ctx ||
 	    memory_cuda->stream_ctx(stream, &own) || own == ctx || memory_cuda->ctx_push(own))
 		return current;
@@ -271,7 +272,7 @@ static void begin_async(struct memory_now *now)
 	now->ignored = true;
 	if (gpu && memory_gpu_pool_credit(gpu, bytes))
 		return;
-	/* Check this first: the next driver calls could end a capture. */
+	/* Check this first, because the next driver calls could end a capture. */
 	if (memory_cuda->stream_capturing(stream, &capturing) || capturing)
 		return;
 	if (now->call->fn.kind == MEMORY_ASYNC_POOL)
@@ -293,7 +294,7 @@ static void begin_async(struct memory_now *now)
 	now->gpu = gpu;
 	if (!grow_pool(now, pool, stream, bytes))
 		return;
-	/* Memory that was freed in this stream's order may not be released yet. */
+	/* Memory that was freed in the order of this stream may not be released yet. */
 	memory_device_unlock();
 	memory_cuda->stream_sync(stream);
 	memory_device_lock();
@@ -344,8 +345,8 @@ static void end_pools_changed(struct memory_now *now)
 }
 
 /*
- * Launches of graphs are frequent: observe them only once there is a graph that allocates
- * memory.
+ * Launches of graphs are frequent, so they are only observed when there is a graph that
+ * allocates memory.
  */
 static void end_graph_made(struct memory_now *now)
 {
@@ -363,7 +364,10 @@ static void end_capture_begins(struct memory_now *now)
 	memory_gpu_captures(1);
 }
 
-/* Also for a capture that became invalid; not for a call by a thread that may not end it. */
+/*
+ * Also counts the end of a capture that became invalid. Does not count a call by a thread that
+ * may not end the capture.
+ */
 static void end_capture_ends(struct memory_now *now)
 {
 	int result = *now->params->result;
@@ -404,7 +408,7 @@ static void end_uncounted(struct memory_now *now)
 	memory_uncounted(now->params->name);
 }
 
-/* For each of these, a function that frees the result of a call of that kind. */
+/* For each of these kinds of call: a function that frees the result of a call. */
 #define UNDO(name, call)                                                                  \
 	static void undo_##name(const struct memory_now *now, uint64_t got)               \
 	{                                                                                 \
@@ -428,7 +432,7 @@ static void undo_async(const struct memory_now *now, uint64_t got)
 {
 	void *stream = memory_calls_stream(now->call, now->words);
 
-	/* The pool frees it once the stream has been waited for. */
+	/* The pool frees the memory when the stream has been waited for. */
 	if (!memory_cuda->free_async(got, stream))
 		memory_cuda->stream_sync(stream);
 }
@@ -521,7 +525,10 @@ static void end(struct memory_now *now, const struct cuda_call_params *params)
 	memory_now_flight_ends(now);
 	memory_calls_mend(&now->change);
 	if (now->refused) {
-		/* The driver ignored the changed argument and allocated the memory: free it. */
+		/*
+		 * The driver ignored the changed argument and allocated the memory, so free the
+		 * memory.
+		 */
 		if (!failed)
 			memory_now_undo(now);
 		memory_now_out_of_memory(now);
@@ -533,7 +540,9 @@ static void end(struct memory_now *now, const struct cuda_call_params *params)
 	now->call = NULL;
 }
 
-/* It is deeper in the stack than a call that has not ended: the driver itself makes it. */
+/*
+ * This call is deeper in the stack than a call that has not ended: the driver itself makes it.
+ */
 static bool is_nested(const struct memory_now *now, const void *arguments)
 {
 	return now->call && (uintptr_t)arguments < (uintptr_t)now->words;
@@ -551,7 +560,7 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	if (begins ? is_nested(now, params->arguments) :
 		     now->call != call || now->words != params->arguments)
 		return;
-	/* Nothing is charged at the begin of this call. */
+	/* Nothing is charged when this call begins. */
 	if (begins && !now->call && is_small(call, params->arguments)) {
 		begin(now, call, params);
 		return;
@@ -574,8 +583,9 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 }
 
 /*
- * If the parent had used a GPU, CUDA does not work in the child. Otherwise the child's driver
- * calls are reported as the parent's were, and it joins with its first GPU.
+ * If the parent had used a GPU, CUDA does not work in the child of a fork. Otherwise the
+ * child's driver calls are reported in the same way as the parent's, and the child joins with
+ * its first GPU.
  */
 static void after_fork(void)
 {
@@ -584,7 +594,7 @@ static void after_fork(void)
 	memory_now_forked();
 }
 
-/* Called once; without a driver there is nothing to count. */
+/* Called once. Without a driver there is nothing to count. */
 static int watch(struct gpupart *gp)
 {
 	const struct cuda_api *cuda;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Asks NVML, or the simulated driver, for memory usage: see nvml_usage.h. Each query takes
- * about 10 us (measured on an H200), so callers ask rarely.
+ * Asks NVML, or the simulated driver, how much memory is used: see nvml_usage.h. Each query
+ * takes about 10 us (measured on an H200), so callers ask rarely.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,8 +31,8 @@ static int (*simulated)(int device, uint64_t *own, uint64_t *all);
 static int (*simulated_processes)(int device);
 
 /*
- * Not dlsym(): in a tenant that returns the functions that report the quota, but the true
- * values are needed here.
+ * Do not use dlsym() here. In a tenant it returns the functions that report the quota, but the
+ * true values are needed.
  */
 static void *own_symbol(void *lib, const char *name)
 {
@@ -54,7 +54,7 @@ void memory_real_open(const struct cuda_api *cuda)
 	simulated_processes = cuda->sim_processes;
 	if (cuda->sim_capture)
 		return;
-	/* Never closed: the program may use it too. */
+	/* The library is never closed, because the program may use it too. */
 	lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		return;

@@ -9,23 +9,25 @@
 #include "lib/driver/cuda.h"
 
 /*
- * Opens the library, which may take some ms; a missing library is not an error. Call it once,
- * before the others.
+ * Opens the library, which may take some ms. A missing library is not an error. Must be called
+ * once, before the other functions.
  */
 void memory_real_open(const struct cuda_api *cuda);
 
 /*
- * Bytes that this process uses on the GPU at @pci, CUDA's @device, including contexts and code
- * but not managed memory. -ENOENT: the process is not in the driver's list, which also happens
- * in a pid namespace that the driver does not know. -EOPNOTSUPP: usage is not reported.
+ * Returns the bytes that this process uses on the GPU at @pci, which is CUDA's device @device.
+ * They include contexts and code, but not managed memory. -ENOENT: the process is not in the
+ * driver's list, which also happens in a pid namespace that the driver does not know.
+ * -EOPNOTSUPP: the driver does not report this usage.
  */
 int memory_real_own(const char *pci, int device, uint64_t *bytes);
 
-/* Bytes that all processes use. */
+/* Returns the bytes that all processes together use. */
 bool memory_real_all(const char *pci, int device, uint64_t *bytes);
 
 /*
- * The number of processes that use memory, whether or not this one is in the list; -1: unknown.
+ * Returns the number of processes that use memory, whether or not this process is in the
+ * driver's list. Returns -1 if the number is unknown.
  */
 int memory_real_processes(const char *pci, int device);
 

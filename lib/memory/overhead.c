@@ -5,10 +5,10 @@
 #include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
 
-/* Overhead of a context on an H200, measured: Documentation/internals/hardware.md, "Memory". */
+/* Measured overhead of a context on an H200: Documentation/internals/hardware.md, "Memory". */
 #define CONTEXT_BYTES (518ull << 20)
 
-/* The amount is the growth, if the driver reports this process's usage. */
+/* If the driver reports this process's usage, the amount is the growth of that usage. */
 static void begins(struct memory_now *now, struct memory_gpu *gpu)
 {
 	int err;
@@ -35,9 +35,9 @@ static bool is_context(const struct memory_now *now)
 }
 
 /*
- * If the driver does not report this process's usage, use the growth of the GPU's total, but
- * only while no other process uses the GPU. Otherwise use the known overhead for a context; for
- * other calls return false, because their amount is unknown.
+ * If the driver does not report this process's usage, use the growth of the total usage of the
+ * GPU, but only while no other process uses the GPU. Otherwise use the known overhead for a
+ * context. For other calls return false, because their amount is unknown.
  */
 static bool blind_bytes(const struct memory_now *now, uint64_t *bytes)
 {
@@ -58,7 +58,7 @@ static int charge_blind(const struct memory_now *now)
 	struct memory_item *item;
 	uint64_t bytes;
 
-	/* A primary context that existed before. */
+	/* The primary context existed before this call. */
 	if (memory_table_find(MEMORY_BY_OWNER, memory_now_out(now)))
 		return 0;
 	if (!blind_bytes(now, &bytes)) {
@@ -163,7 +163,7 @@ void memory_own_limit_set(struct memory_now *now)
 	struct memory_gpu *gpu = memory_now_gpu();
 
 	(void)now;
-	/* The driver allocates the memory later, when it needs it. */
+	/* The driver allocates the memory later, when it needs the memory. */
 	if (gpu)
 		gpu->due = true;
 }
@@ -192,7 +192,8 @@ void memory_own_foreign_ends(struct memory_now *now)
 }
 
 /*
- * The memory that the nodes of a graph allocate, added up, and *@device, the GPU that it is on.
+ * Returns the bytes that all nodes of a graph allocate together. *@device is set to the GPU of
+ * this memory.
  */
 static uint64_t graph_bytes(void *graph, int *device, unsigned int depth)
 {
@@ -228,7 +229,10 @@ void memory_own_graph_made(struct memory_now *now)
 	uint64_t bytes;
 	int device = -1;
 
-	/* What the driver allocates for its nodes is measured before the next allocation. */
+	/*
+	 * The memory that the driver allocates for the graph's nodes is measured before the
+	 * next allocation.
+	 */
 	if (gpu)
 		gpu->due = true;
 	if (!memory_cuda->graph_nodes || !memory_cuda->node_type ||
@@ -253,7 +257,7 @@ void memory_own_graph_begins(struct memory_now *now)
 	if (!item)
 		return;
 	now->gpu = item->gpu;
-	/* It still has the memory of its last run. */
+	/* The graph still has the memory of its last run. */
 	if (item->trims == item->gpu->trims + 1)
 		return;
 	if (memory_gpu_graph_before(item->gpu, item->bytes))

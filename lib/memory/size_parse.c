@@ -11,7 +11,10 @@
 
 #define MAX_SIZE ((uint64_t)1 << 60)
 
-/* The bytes in a unit, "G", "GiB", "gb" and so on; 0: not a unit. */
+/*
+ * Returns the number of bytes in a unit ("G", "GiB", "gb" and so on), or 0 if the text is not a
+ * unit.
+ */
 static uint64_t unit_of(const char *text)
 {
 	static const char letters[] = "kmgt";
@@ -32,7 +35,8 @@ static uint64_t unit_of(const char *text)
 }
 
 /*
- * Parses digits and, before a unit, a fraction; *end is the rest. Returns bytes, rounded down.
+ * Parses digits and, before a unit, a fraction. *end is set to the rest of the text. Returns
+ * the number of bytes, rounded down.
  */
 static uint64_t read_size(const char *text, uint64_t *whole, const char **end)
 {

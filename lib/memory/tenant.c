@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tenants, whose ledgers are beside the state pages: lists them, sets their quotas, removes
- * them when no process is in them, and manages the tenant of this process.
+ * Tenants. Their ledgers are in the same directory as the state pages. Lists tenants, sets
+ * their quotas, removes tenants that no process uses, and manages the tenant of this process.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static struct ledger *_Atomic own_ledger;
 static struct {
 	pid_t pid;
 	char name[LEDGER_NAME_LEN];
-	uint64_t quota;		/* on each GPU; 0: none */
+	uint64_t quota;		/* quota on each GPU in bytes; 0: no quota */
 } own;
 
 struct ledger *tenant_ledger(void)
@@ -37,7 +37,7 @@ struct ledger *tenant_ledger(void)
 	return atomic_load_explicit(&own_ledger, memory_order_acquire);
 }
 
-/* The driver is loaded by then or soon after, so this is checked again for each GPU. */
+/* The driver is loaded at this time or soon after it, so this is checked again for each GPU. */
 static void mark_simulated(struct ledger *ledger)
 {
 	const struct cuda_api *cuda = cuda_loaded();
@@ -79,7 +79,9 @@ int tenant_gpu(const char *pci)
 		return gpu;
 	mark_simulated(tenant_ledger());
 	grant_limit(geteuid(), address, own.name, &given);
-	/* A quota for all GPUs has priority, but cannot exceed what was granted. */
+	/*
+	 * A quota for all GPUs takes precedence, but cannot exceed the quota that was granted.
+	 */
 	bytes = ledger_set_quota_first(tenant_ledger(), gpu,
 				       given.memory && (!own.quota || given.memory < own.quota)
 					       ? given.memory : own.quota);
@@ -88,7 +90,7 @@ int tenant_gpu(const char *pci)
 	return gpu;
 }
 
-/* Leaves a tenant that this process created for itself, which no job keeps. */
+/* Leaves a tenant that this process created for itself and that no job keeps. */
 static void leave(void)
 {
 	if (own.pid == getpid())
@@ -145,7 +147,7 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 			 (unsigned long long)state_dir_pid_namespace());
 	own.quota = bytes;
 	err = join();
-	/* Listing the tenants removes a file that another version left behind. */
+	/* Listing the tenants also removes a file that another version of the library left. */
 	if (err == -EPROTO && gpupart_tenant_list(gp, NULL, 0,
 						  sizeof(struct gpupart_tenant)) >= 0)
 		err = join();
@@ -194,7 +196,7 @@ int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 	return gpupart_tenant_quota_set(gp, NULL, pci, bytes, NULL);
 }
 
-/* The jobs that are alive, listed once, when the first tenant asks for them. */
+/* The living jobs. They are listed once, when the first tenant needs them. */
 struct living {
 	bool asked, unsure;
 	struct gpupart_job *jobs;
@@ -207,8 +209,8 @@ static void ask(struct living *living)
 
 	living->asked = true;
 	/*
-	 * Usually one pass; more if there are more jobs than expected. Listing jobs costs more
-	 * than listing tenants.
+	 * One pass is usually enough. There are more passes if there are more jobs than
+	 * expected. Listing jobs costs more than listing tenants.
 	 */
 	while (nr > room) {
 		free(living->jobs);
@@ -229,7 +231,9 @@ static const struct gpupart_job *job_of(const struct living *living, const char 
 	return NULL;
 }
 
-/* According to its processes, or to its job if it has none yet. */
+/*
+ * Finds this out from the tenant's processes, or from its job if the tenant has no process yet.
+ */
 static bool is_simulated(const struct living *living, uid_t uid, const struct ledger_view *view)
 {
 	const struct gpupart_job *job = uid == geteuid() ? job_of(living, view->tenant) : NULL;
@@ -256,7 +260,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /*
- * Whether this user's tenant without a process is removed; it is kept for a job that is alive.
+ * Returns whether this user's tenant, which has no process, is removed. It is kept if its job
+ * is alive.
  */
 static bool forget(struct visit *visit, const char *tenant)
 {
@@ -368,7 +373,7 @@ static void see_processes(struct visit *visit, uid_t uid, const struct ledger_vi
 	}
 }
 
-/* @arg: what to list. */
+/* @arg: the structure that says what to list. */
 static int list_seen(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
 	struct visit visit = { .see = *(const see_fn *)arg, .list = rows, .max = max };
@@ -483,7 +488,7 @@ int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *p
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before)
 {
-	/* First remove tenants that are no longer needed. */
+	/* First remove the tenants that are no longer needed. */
 	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 	return set_quota(gp, name, pci, bytes, true, before);
 }

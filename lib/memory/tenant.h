@@ -7,22 +7,22 @@
 #include "lib/ledger/ledger.h"
 
 /*
- * The ledger of this process's tenant; NULL: gpupart_memory_start() was not called. It never
- * moves while the process lives. In the child of a fork it is another one, from the first call
- * of tenant_gpu() on.
+ * Returns the ledger of this process's tenant, or NULL if gpupart_memory_start() was not
+ * called. The address of the ledger does not change while the process lives. In the child of a
+ * fork it is another ledger, beginning with the child's first call of tenant_gpu().
  */
 struct ledger *tenant_ledger(void);
 
-/* gpupart_memory_start() without the counting. */
+/* Like gpupart_memory_start(), but does not start to count memory. */
 int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes);
 
-/* gpupart_memory_limit() in a tenant that was started. */
+/* Like gpupart_memory_limit(), for a tenant that was started. */
 int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
 
 /*
- * The index of the GPU at @pci in the ledger. The GPU gets its quota now if there is one for
- * each GPU. The child of a fork joins here. Returns like ledger_gpu(); -ESRCH: this process is
- * in no tenant.
+ * Returns the index in the ledger of the GPU at @pci. If there is a quota for each GPU, the GPU
+ * gets this quota now. The child of a fork joins the ledger here. Returns the errors of
+ * ledger_gpu(), or -ESRCH if this process belongs to no tenant.
  */
 int tenant_gpu(const char *pci);
 

@@ -11,7 +11,7 @@
 #define NOW_AT(name, kind, device_at)	ROW(name, 0, kind, device_at)
 #define LATER(name, kind)		ROW(name, MEMORY_LATER, kind, 0)
 
-/* Every driver has the first. */
+/* Every driver has the first of these functions. */
 const struct memory_call memory_calls[] = {
 	NOW(cuMemAlloc_v2, LINEAR), NOW(cuMemAllocPitch_v2, PITCH),
 	NOW(cuMemAllocManaged, MANAGED), NOW(cuMemFree_v2, FREE), NOW(cuArrayCreate_v2, ARRAY),
@@ -26,8 +26,8 @@ const struct memory_call memory_calls[] = {
 	NOW(cuMemAllocFromPoolAsync, ASYNC_POOL),
 	NOW_AT(cuMemAllocFromPoolAsync_ptsz, ASYNC_POOL, MEMORY_OWN_STREAM),
 	/*
-	 * They also free memory of cuMemAlloc. Memory of a pool is charged by the size of the
-	 * pool.
+	 * These functions also free memory of cuMemAlloc. Memory of a pool is charged by the
+	 * size of the pool.
 	 */
 	NOW(cuMemFreeAsync, FREE), NOW(cuMemFreeAsync_ptsz, FREE),
 	NOW(cuMemPoolCreate, POOL_MADE), NOW(cuMemPoolDestroy, POOL_GOES),
@@ -61,7 +61,7 @@ const struct memory_call memory_calls[] = {
 	LATER(cuGraphUpload_ptsz, GRAPH_RUNS), LATER(cuGraphExecDestroy, GRAPH_GOES),
 	LATER(cuDeviceGraphMemTrim, GRAPH_TRIMMED), NOW(cuMemGetInfo_v2, ASK_FREE),
 	NOW(cuDeviceTotalMem_v2, ASK_TOTAL),
-	/* Functions of 32-bit days, which programs cannot reach today. */
+	/* Functions from the time of 32-bit addresses, which programs cannot reach today. */
 	NOW(cuMemAlloc, UNCOUNTED), NOW(cu64MemAlloc, UNCOUNTED), NOW(cuMemAllocPitch, UNCOUNTED),
 	NOW(cu64MemAllocPitch, UNCOUNTED), NOW(cuArrayCreate, UNCOUNTED),
 	NOW(cuArray3DCreate, UNCOUNTED), NOW(cu64ArrayCreate, UNCOUNTED),
@@ -80,7 +80,7 @@ struct volume {
 	unsigned int format, channels, flags;
 };
 
-/* CUmemAllocationProp's begin. */
+/* The begin of CUmemAllocationProp. */
 struct physical {
 	int type, handles;
 	struct {
@@ -88,7 +88,7 @@ struct physical {
 	} location;
 };
 
-/* CUDA_ARRAY3D_*: many layers or faces are stored like depth. */
+/* CUDA_ARRAY3D_* flags: if there are many layers or faces, they are stored like depth. */
 #define ARRAY_SPARSE	0x40
 #define ARRAY_DEFERRED	0x80
 
@@ -108,7 +108,10 @@ static uint64_t up_to(uint64_t n, uint64_t unit)
 	return n > UINT64_MAX - unit ? UINT64_MAX : (n + unit - 1) / unit * unit;
 }
 
-/* CUarray_format: bits per element of a channel, for formats of whole planes. */
+/*
+ * Returns the bits per element of a channel of a CUarray_format. If the format describes all
+ * channels together, sets *channels.
+ */
 static unsigned int bits_of(unsigned int format, unsigned int *channels)
 {
 	switch (format) {
@@ -135,10 +138,11 @@ static unsigned int bits_of(unsigned int format, unsigned int *channels)
 	*channels = 1;
 	if (format >= 0x93 && format <= 0x9e)		/* BC2 to BC7: 16 bytes */
 		return 8;
-	return 32;					/* multi-planar formats: at most this */
+	return 32;					/* multi-planar formats have at most
+							 * this */
 }
 
-/* The width and height are rounded up to blocks of the memory layout. */
+/* The width and height are rounded up to the blocks of the memory layout. */
 #define ROW_UNIT	64
 #define ROWS_UNIT	8
 
@@ -156,7 +160,10 @@ static uint64_t array_bytes(size_t width, size_t height, size_t depth, unsigned 
 
 static uint64_t volume_bytes(const struct volume *v, unsigned int levels)
 {
-	/* Layers and faces do not shrink, so all their levels have the same depth. */
+	/*
+	 * The number of layers and faces does not shrink, so all levels of the array have the
+	 * same depth.
+	 */
 	bool layered = v->flags & (0x01 | 0x04);
 	uint64_t sum = 0, level;
 
@@ -178,7 +185,7 @@ static bool is_array(const struct memory_call *call)
 	return call->fn.kind >= MEMORY_ARRAY && call->fn.kind <= MEMORY_MIPMAP;
 }
 
-/* For most functions the second argument is a size; for arrays it is a descriptor. */
+/* For most functions the second argument is a size. For arrays it is a descriptor. */
 uint64_t memory_calls_bytes(const struct memory_call *call, const uint64_t *words)
 {
 	const struct plane *plane = (const void *)(uintptr_t)words[1];
@@ -236,11 +243,13 @@ int memory_calls_device(const struct memory_call *call, const uint64_t *words)
 }
 
 /*
- * Larger than any GPU, and a multiple of every granularity. Measured on an H200: cuMemAlloc_v2
- * returns out of memory if its size is changed to this at the begin of the call.
+ * This size is larger than any GPU and a multiple of every granularity. Measured on an H200:
+ * cuMemAlloc_v2 returns out of memory if its size is changed to this value when the call
+ * begins.
  */
 #define IMPOSSIBLE	(1ull << 62)
-#define TOO_WIDE	(1ull << 40)	/* too large for any array: an invalid value */
+#define TOO_WIDE	(1ull << 40)	/* too large for any array: the driver reports an
+					 * invalid value */
 
 void memory_calls_refuse(const struct memory_call *call, const uint64_t *words,
 			struct memory_change *change)
@@ -255,10 +264,10 @@ void memory_calls_refuse(const struct memory_call *call, const uint64_t *words,
 		change->descriptor[0] = TOO_WIDE;
 		value = (uintptr_t)change->descriptor;
 	} else if (call->fn.kind == MEMORY_PITCH) {
-		word++;		/* the width */
+		word++;		/* now the width */
 		value = 0;
 	} else if (call->fn.kind == MEMORY_GRAPH_RUNS) {
-		word--;		/* the graph */
+		word--;		/* now the graph */
 		value = 0;
 	}
 	change->word = word;

@@ -36,7 +36,9 @@ int answer_memory(struct copy *copy, enum copy_function which, void *device,
 	if (!memory || !answer_open(copy, device, &share))
 		return real(device, memory);
 	rc = real(device, &all);
-	/* Memory of a kind that the GPU does not have does not exist for a tenant either. */
+	/*
+	 * If the GPU does not have this kind of memory, it does not exist for a tenant either.
+	 */
 	if (rc == NVML_SUCCESS) {
 		memory->total = smaller(share.quota, all.total);
 		memory->used = all.total ? share.used : 0;
@@ -62,7 +64,10 @@ int answer_memory_v2(struct copy *copy, enum copy_function which, void *device,
 	memset(&all, 0, sizeof(all));
 	all.v2.version = memory->version;
 	rc = real(device, &all);
-	/* A version that only a newer driver supports: answer like a driver that does not. */
+	/*
+	 * This version of the struct is supported only by newer drivers. Answer like a driver
+	 * that does not support it.
+	 */
 	if (rc == NVML_SUCCESS && memory->version != NVML_MEMORY_V2)
 		rc = NVML_ERROR_VERSION_MISMATCH;
 	if (rc == NVML_SUCCESS) {

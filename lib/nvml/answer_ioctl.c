@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Filters the answers of the kernel's driver when the library asks it for a GPU's processes:
- * only the tenant's remain. nvidia-smi gets its lists from the library through functions that
- * no header declares, but all of them use this ioctl.
+ * Filters the answers of the kernel's driver when the library asks it for the processes of a
+ * GPU: only the tenant's processes remain. nvidia-smi gets its lists from the library through
+ * functions that no header declares, but all these functions use this ioctl.
  */
 #include <string.h>
 #include "lib/nvml/answer.h"
 #include "lib/nvml/share.h"
 #include "lib/topo/rm_ioctl.h"
 
-/* The list in an answer, or NULL: not a list, an error, or an unknown form. */
+/*
+ * Returns the list in an answer. Returns NULL if the answer is not a list, is an error, or has
+ * an unknown form.
+ */
 static struct rm_gpu_pids *find_list(const struct rm_control *control)
 {
 	struct rm_gpu_pids *list = (struct rm_gpu_pids *)(uintptr_t)control->params;
@@ -20,7 +23,7 @@ static struct rm_gpu_pids *find_list(const struct rm_control *control)
 	return list->id_type == RM_GPU_PIDS_OF_CLASS && list->nr <= RM_GPU_PIDS_MAX ? list : NULL;
 }
 
-/* Entries that are removed are also cleared. */
+/* The entries that are removed from the list are also set to zero. */
 static void keep_own(struct rm_gpu_pids *list, const struct share *share)
 {
 	uint32_t nr = 0;
@@ -33,7 +36,7 @@ static void keep_own(struct rm_gpu_pids *list, const struct share *share)
 	list->nr = nr;
 }
 
-/* ioctl() sets the program's errno, and no call here can change it. */
+/* ioctl() sets the program's errno, and no other call here can change it. */
 int answer_ioctl(struct copy *copy, int fd, unsigned long request, void *arg)
 {
 	int (*real)(int, unsigned long, ...) = (void *)copy->ioctl;

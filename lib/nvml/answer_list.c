@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lists of a GPU's processes for a tenant: the library writes all of them into private memory,
- * and the tenant's are copied to the program.
+ * Lists of a GPU's processes for a tenant. The library writes the whole list into private
+ * memory. Then the entries of the tenant's processes are copied to the program.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -9,40 +9,50 @@
 #include "lib/nvml/answer.h"
 #include "lib/nvml/share.h"
 
-#define MAX_ENTRIES	65536	/* of a list; no GPU has as many processes */
-#define FILL		0x5a	/* marks entries that the library did not write */
-#define SMALL		2048	/* in bytes: enough for most lists, on the stack */
+#define MAX_ENTRIES	65536	/* maximum length of a list; no GPU has as many processes */
+#define FILL		0x5a	/* fills the memory, to find entries that the library did not
+				 * write */
+#define SMALL		2048	/* size in bytes of a buffer on the stack, which is enough
+				 * for most lists */
 #define NO_FIGURE	SIZE_MAX
 
-/* Calls the library for at most *nr entries in @entries; *nr becomes the library's value. */
+/*
+ * Calls the library for at most *nr entries in @entries. *nr is set to the value that the
+ * library returns.
+ */
 struct asker {
 	int (*ask)(struct asker *asker, unsigned int *nr, void *entries);
 	uintptr_t real;
 	void *device;
 	uint64_t last_seen;
-	bool by_struct;		/* the function has one more argument, the caller's struct @mine */
+	bool by_struct;		/* the function has one more argument: the caller's struct
+				 * @mine */
 	void *mine;
-	uint32_t version, mode;	/* of that struct */
+	uint32_t version, mode;	/* members of that struct */
 };
 
-/* The entries of a list. */
+/* The form of the entries of a list. */
 struct kind {
-	size_t bytes;		/* of one entry */
-	size_t pid_at, used_at;	/* offset in an entry; NO_FIGURE: none */
-	bool or_details;	/* the same for entries with one more member */
-	bool none_fails;	/* an empty list is NVML_ERROR_NOT_FOUND */
-	uint32_t version;	/* of the caller's struct; 0: none */
+	size_t bytes;		/* size of one entry */
+	size_t pid_at, used_at;	/* offsets in an entry; NO_FIGURE: the entry has no such
+				 * member */
+	bool or_details;	/* entries may have one more member */
+	bool none_fails;	/* for an empty list the result is NVML_ERROR_NOT_FOUND */
+	uint32_t version;	/* version of the caller's struct; 0: it has no version */
 };
 
 struct list {
 	char small[SMALL];
-	char *entries, *large;	/* @entries is one of these two */
+	char *entries, *large;	/* @entries is @small or @large */
 	unsigned int nr;
-	size_t entry_bytes;	/* the largest possible, before the call */
+	size_t entry_bytes;	/* the size of the largest possible entry, before the call */
 	const struct kind *kind;
 };
 
-/* Reads the library's whole list. Its processes change, so more than one try may be needed. */
+/*
+ * Reads the whole list of the library. The processes of the list change, so more than one try
+ * may be needed.
+ */
 static int fetch(struct list *list, struct asker *asker)
 {
 	unsigned int room = SMALL / list->entry_bytes;
@@ -67,7 +77,7 @@ static int fetch(struct list *list, struct asker *asker)
 	return rc;
 }
 
-/* Keeps the entries of the tenant. */
+/* Removes all entries except those of the tenant. */
 static void keep_own(struct list *list, const struct share *share)
 {
 	const uint64_t not_told = NVML_NOT_AVAILABLE;
@@ -107,7 +117,7 @@ static int give_own(struct list *list, const struct share *share, unsigned int *
 	return rc;
 }
 
-/* Whether the library wrote entries with one more member. */
+/* Returns whether the library wrote entries with one more member. */
 static bool has_details(const struct list *list, size_t entry_bytes)
 {
 	const char *at = list->entries + list->nr * entry_bytes;
@@ -119,7 +129,8 @@ static bool has_details(const struct list *list, size_t entry_bytes)
 }
 
 /*
- * Answers for the tenant; the library itself answers if there is no share, or no list to fill.
+ * Answers for the tenant. If the tenant has no share, or there is no list to fill, the library
+ * itself answers.
  */
 static int answer(struct copy *copy, struct asker *asker, const struct kind *kind,
 		  unsigned int *nr, void *entries)
@@ -135,7 +146,10 @@ static int answer(struct copy *copy, struct asker *asker, const struct kind *kin
 	if (kind->or_details)
 		list.entry_bytes = sizeof(struct nvml_process_detail);
 	rc = fetch(&list, asker);
-	/* A version that only a newer driver supports: answer like a driver that does not. */
+	/*
+	 * This version of the struct is supported only by newer drivers. Answer like a driver
+	 * that does not support it.
+	 */
 	if (rc == NVML_SUCCESS && asker->version != kind->version)
 		rc = NVML_ERROR_VERSION_MISMATCH;
 	if (rc == NVML_SUCCESS) {

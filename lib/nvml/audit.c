@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpupart-nvml.so: the functions that the loader calls when LD_AUDIT names it. Replaces the
- * management library's functions where a program binds or looks them up, and the ioctl that
- * that library binds. Other calls are not affected.
+ * libgpupart-nvml.so: the functions that the dynamic loader calls when LD_AUDIT names this
+ * library. It replaces functions of the management library where a program binds to them or
+ * looks them up. It also replaces the ioctl that the management library binds to. Other calls
+ * are not affected.
  */
 #include "lib/nvml/copy.h"
 #include "lib/nvml/share.h"
 
 /*
- * The interface version that is needed; older loaders (glibc before 2.35) slow down every call.
+ * The version of the audit interface that is needed. Older loaders (glibc before 2.35) slow
+ * down every call.
  */
 #define INTERFACE	2
 
 #define EXPORT	__attribute__((visibility("default")))
 
-/* 0: the loader unloads this library, and the program runs without it. */
+/* If it returns 0, the loader unloads this library, and the program runs without it. */
 EXPORT unsigned int la_version(unsigned int offered)
 {
 	return offered < INTERFACE || !share_setup() ? 0 : INTERFACE;
 }
 
 /*
- * Bindings from all objects matter. Bindings to these matter: the management library, and every
- * object with an ioctl, which is libc or a library that was preloaded before it.
+ * Bindings from every object matter. Only bindings to two kinds of objects matter: the
+ * management library, and objects with an ioctl. The latter are libc and libraries that were
+ * preloaded before it.
  */
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loaded copies of libnvidia-ml, with the functions of each, our replacements, and its
- * ioctl.
+ * The loaded copies of libnvidia-ml. For each copy: its functions, their replacements, and the
+ * ioctl that it calls.
  */
 #include <stddef.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void *const ours[COPY_MAX][COPY_NR_FUNCTIONS] = {
 	{ COPY_FUNCTIONS(ADDRESS, 3) },
 };
 
-/* The function that it calls instead of ioctl(). */
+/* The function that the copy calls instead of ioctl(). */
 #define IOCTL(copy) \
 	static int ioctl_##copy(int fd, unsigned long request, void *arg) \
 	{ \
@@ -68,7 +68,7 @@ static void *const ioctls[COPY_MAX] = { (void *)ioctl_0, (void *)ioctl_1, (void 
 
 static const char *const names[COPY_NR_FUNCTIONS] = { COPY_FUNCTIONS(NAME, 0) };
 
-/* The newest is first, and is used. */
+/* The newest function is first. The first function that exists is used. */
 static const char *const pci_names[] = { "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
 					 "nvmlDeviceGetPciInfo" };
 

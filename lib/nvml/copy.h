@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One loaded libnvidia-ml: its own functions and our replacements. A program may load several;
- * a device handle is only valid in one.
+ * One loaded libnvidia-ml: its own functions and their replacements. A program may load several
+ * copies. A device handle is only valid in the copy that created it.
  */
 #ifndef GPUPART_LIB_NVML_COPY_H
 #define GPUPART_LIB_NVML_COPY_H
@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COPY_MAX	4	/* further copies at the same time are left unchanged */
+#define COPY_MAX	4	/* maximum number of copies at the same time; further copies
+				 * are not changed */
 
 /* The functions that are replaced: X(@with, kind in answer.h, member, name). */
 #define COPY_FUNCTIONS(X, with) \
@@ -44,32 +45,40 @@ struct nvml_pci;
 struct copy {
 	bool taken;
 	/*
-	 * The library's own functions, or those of another audit library that replaced them
-	 * before.
+	 * The library's own functions. If another audit library has replaced some of them
+	 * before, these are its functions.
 	 */
 	_Atomic uintptr_t real[COPY_NR_FUNCTIONS];
 	int (*pci)(void *device, struct nvml_pci *pci);
-	_Atomic uintptr_t ioctl;	/* the one that it would call itself */
+	_Atomic uintptr_t ioctl;	/* the function that the library would call without
+					 * this replacement */
 };
 
-/* Whether @path is that of a libnvidia-ml. */
+/* Returns whether @path is the path of a libnvidia-ml. */
 bool copy_is_nvml(const char *path);
 
 /*
- * Takes an entry for the library of @map, or returns NULL: none is free, or the library cannot
- * report PCI addresses. The loader calls this at its open and close, one thread at a time.
+ * Takes an entry for the library of @map. Returns NULL if no entry is free or the library
+ * cannot report PCI addresses. The loader calls this function when it opens a library, and
+ * copy_close() when it closes one. Only one thread at a time does so.
  */
 struct copy *copy_open(const struct link_map *map);
-/* NULL if @cookie belongs to none. */
+/* Returns the copy that @cookie belongs to, or NULL. */
 struct copy *copy_of(uintptr_t cookie);
 void copy_close(struct copy *copy);
 
-/* Our replacement of @name at @address of @copy; @address if there is none. */
+/*
+ * Returns the replacement of the function @name, which is at @address in @copy. Returns
+ * @address if there is no replacement.
+ */
 uintptr_t copy_bind(struct copy *copy, const char *name, uintptr_t address);
 
-/* Whether @map defines a function whose calls by a copy we replace: ioctl. */
+/*
+ * Returns whether @map defines a function that a copy calls and that is replaced in these
+ * calls. The only such function is ioctl.
+ */
 bool copy_may_call(const struct link_map *map);
-/* The same for a function @name at @address that @copy calls. */
+/* Like copy_bind(), for a function @name at @address that @copy calls. */
 uintptr_t copy_bind_call(struct copy *copy, const char *name, uintptr_t address);
 
 #endif

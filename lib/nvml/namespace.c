@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces functions of libc in this library. In the loader's audit namespace libc is a
- * separate copy from the program's: it never sees threads end or the program fork. Its malloc
- * would keep the caches of ended threads, and its locks could stay locked in the child of a
- * fork.
+ * Replaces some functions of libc in this library. In the loader's audit namespace, libc is a
+ * separate copy. This copy does not learn when threads of the program end or when the program
+ * forks. So its malloc would keep the caches of threads that ended, and its locks could stay
+ * locked in the child of a fork.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #define EXPORT	__attribute__((visibility("default")))
-#define HEAD	64	/* before each allocation, also for its alignment */
+#define HEAD	64	/* bytes before each allocation, which also keep it aligned */
 
 static size_t *head_of(void *memory)
 {
@@ -48,7 +48,7 @@ EXPORT void *calloc(size_t nr, size_t bytes)
 {
 	size_t all;
 
-	/* New mappings are zero. */
+	/* The memory of new mappings is zero. */
 	return malloc(__builtin_mul_overflow(nr, bytes, &all) ? SIZE_MAX : all);
 }
 
@@ -64,9 +64,9 @@ EXPORT void *realloc(void *memory, size_t bytes)
 }
 
 /*
- * Of the code that is linked here only ledger_read() is called, which only reads and locks no
- * files. It takes this lock on behalf of callers that lock files, whose locks a fork must not
- * keep.
+ * Of the code that is linked here only ledger_read() is called, which only reads files and does
+ * not lock them. It takes this lock because the same code has callers that lock files, and a
+ * fork must not keep the locks of these files.
  */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of NVIDIA's management library that are used here: from the public nvml.h of
- * 11 (unversioned and _v2 lists) and of 12.2.140 (_v3, MemoryInfo_v2, detail lists).
- * ProcessesUtilizationInfo, which came with drivers of 550, is from NVIDIA's pynvml.py of 2025.
+ * The structures of NVIDIA's management library that are used here. The unversioned and _v2
+ * lists are from the public nvml.h of version 11. The _v3 lists, MemoryInfo_v2 and the detail
+ * lists are from that of version 12.2.140. ProcessesUtilizationInfo exists since the drivers of
+ * branch 550 and is from NVIDIA's pynvml.py of 2025.
  */
 #ifndef GPUPART_LIB_NVML_NVML_ABI_H
 #define GPUPART_LIB_NVML_NVML_ABI_H
@@ -18,7 +19,7 @@
 /* NVML_VALUE_NOT_AVAILABLE for a memory size. */
 #define NVML_NOT_AVAILABLE	UINT64_MAX
 
-/* NVML_STRUCT_VERSION: the caller's version of its struct. */
+/* NVML_STRUCT_VERSION: the version that the caller writes into its struct. */
 #define NVML_VERSION_OF(type, number)	((uint32_t)(sizeof(type) | (uint32_t)(number) << 24))
 
 struct nvml_memory {		/* nvmlMemory_t, in bytes */
@@ -33,8 +34,8 @@ struct nvml_memory_v2 {		/* nvmlMemory_v2_t, in bytes */
 #define NVML_MEMORY_V2	NVML_VERSION_OF(struct nvml_memory_v2, 2)
 
 /*
- * The beginning of nvmlPciInfo_t, the same in its three versions; the whole struct has 68
- * bytes.
+ * The beginning of nvmlPciInfo_t, which is the same in the three versions of the struct. The
+ * whole struct has 68 bytes.
  */
 struct nvml_pci {
 	char bus_id_legacy[16];
@@ -53,7 +54,9 @@ struct nvml_process_v2 {	/* nvmlProcessInfo_v2_t, for _v2 and _v3 */
 	uint32_t gpu_instance, compute_instance;
 };
 
-/* nvmlProcessDetail_v1_t; drivers 535 before 535.98 also had it in the lists of _v3. */
+/*
+ * nvmlProcessDetail_v1_t. Drivers of branch 535 before 535.98 also used it in the lists of _v3.
+ */
 struct nvml_process_detail {
 	uint32_t pid;
 	uint64_t used;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tenant's share of a GPU: from its ledger or, before the tenant has one, from the
- * variables that `gpupart run --mem` set.
+ * The tenant's share of a GPU. It is read from the tenant's ledger or, if the tenant has no
+ * ledger yet, from the variables that `gpupart run --mem` set.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,12 @@
 #include "lib/ledger/ledger.h"
 #include "lib/nvml/share.h"
 
-/* Copied at the start of the program, which may change its environment in any thread. */
+/*
+ * Copied when the program starts, because any thread of the program may change its environment
+ * later.
+ */
 static char tenant[LEDGER_NAME_LEN];
-static uint64_t first_quota;	/* on each GPU that has no quota in the ledger; 0: none */
+static uint64_t first_quota;	/* quota on each GPU that has no quota in the ledger; 0: none */
 
 bool share_setup(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tenant of this program: its quota and use on a GPU, and its processes. */
+/* The tenant of this program: its quota on a GPU, its use of the GPU, and its processes. */
 #ifndef GPUPART_LIB_NVML_SHARE_H
 #define GPUPART_LIB_NVML_SHARE_H
 
@@ -9,29 +9,32 @@
 struct ledger_view;
 
 struct share {
-	uint64_t quota, used;		/* bytes of the GPU */
+	uint64_t quota, used;		/* in bytes, on this GPU */
 	struct ledger_view *view;	/* NULL: no process of the tenant is known */
-	int gpu;			/* its index in the view, or -1 */
+	int gpu;			/* index of the GPU in the view, or -1 */
 };
 
-/* Reads the environment, once, at the start of the program; false: no tenant. */
+/*
+ * Reads the environment. It is called once, when the program starts. Returns false if the
+ * program belongs to no tenant.
+ */
 bool share_setup(void);
 
 /*
- * The current share of the GPU at @pci, from any thread; false: no quota there, and nothing to
- * close.
+ * Reads the current share of the GPU at @pci. Any thread may call it. Returns false if there is
+ * no quota on this GPU; then there is nothing to close.
  */
 bool share_open(const char *pci, struct share *share);
 /*
- * For an unknown GPU: the tenant's processes on any GPU, if each GPU has a quota; false if one
- * may have none.
+ * Used for an unknown GPU. If each GPU has a quota, finds the tenant's processes on all GPUs.
+ * Returns false if some GPU may have no quota.
  */
 bool share_open_everywhere(struct share *share);
 void share_close(struct share *share);
 
 /*
- * Whether @pid, in this program's pid namespace, is a living process of the tenant. *used is
- * its use of the GPU in bytes.
+ * Returns whether @pid is a living process of the tenant. @pid is a number in this program's
+ * pid namespace. *used is set to the bytes that the process uses on the GPU.
  */
 bool share_has(const struct share *share, uint32_t pid, uint64_t *used);
 

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: MIT
 /*
- * The planner's arithmetic: whether needs fit, who gets the next TPC, and the order of GPCs. A
- * home is the room of a tenant's cluster slot.
+ * The planner's arithmetic: whether needs fit, which tenant gets the next TPC, and the order of
+ * GPCs. A home is a place for one cluster of a tenant.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/plan/plan.h"
 
 /*
- * Homes have sizes that are powers of two, which makes this test exact. Homes that are bound to
- * a uGPU: larger ones first, whichever GPC of the uGPU a home goes to, it uses as many places
- * of each smaller size as it contains. So they fit if and only if, for every size, the uGPU's
- * places of that size suffice for the homes of that size and larger. The other homes: a place
- * only counts if all that it contains of every smaller size, down to TPCs, is free too. Such a
- * home uses the same number of places of each size in every uGPU, so again only the sum for
- * every size matters.
+ * The sizes of homes are powers of two, which makes this test exact.
+ *
+ * First, the homes that are bound to a uGPU, larger homes first. A home uses as many places of
+ * each smaller size as it contains, whichever GPC of the uGPU it is in. So the homes fit if and
+ * only if the following holds for every size: the uGPU has enough places of that size for all
+ * homes of that size and larger sizes.
+ *
+ * Then the homes that are not bound. Such a home can only use a place that is free down to its
+ * single TPCs: all smaller places that it contains must be free too. Such a home uses the same
+ * number of places of each size in every uGPU. So again only the sum for every size matters.
  */
 static bool homes_fit(const struct plan_room *room, const struct plan_need *needs,
 		      unsigned int nr, const unsigned int *spare, unsigned int homes)
 {
-	unsigned int count[PLAN_MAX_UGPUS];	/* places of a size; at first TPCs */
+	unsigned int count[PLAN_MAX_UGPUS];	/* number of places of a size; at first of
+						 * TPCs */
 
 	memcpy(count, spare, room->nr_ugpus * sizeof(*count));
 	for (unsigned int level = 1; level < PLAN_MAX_LEVELS && homes >> level; level++) {
@@ -105,7 +109,7 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
 		if (least < 0)
 			return;
 		needs[least].nr = ++nr[least];
-		/* What does not fit now will not fit when less is left. */
+		/* A tenant that does not fit now will not fit later, when less is left. */
 		if (!plan_fits(room, needs + first, ask->nr - first)) {
 			needs[least].nr = --nr[least];
 			done[least] = true;

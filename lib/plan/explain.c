@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Explains which demand cannot be met and which changes would make a plan possible. Each change
- * is confirmed by a search; changes that no search confirmed are left out.
+ * Explains which demand cannot be met, and which changes would make a plan possible. A search
+ * confirms each change. Changes that no search confirmed are left out.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,14 +16,16 @@ struct words {
 #define add(words, ...) \
 	topo_append((words)->text, sizeof((words)->text), &(words)->at, __VA_ARGS__)
 
-/* The question for a search, and the steps that may still be spent on such questions. */
+/*
+ * The question for a search, and the number of steps that may still be spent on such questions.
+ */
 struct why {
 	struct plan_search *search;
 	struct plan_ask ask;
 	unsigned int steps, *spent;
 };
 
-/* Returns 0, -ENOSPC, or -E2BIG if it was not decided. */
+/* Returns 0, -ENOSPC, or -E2BIG if the search did not decide the question. */
 static int decide(struct why *why)
 {
 	struct plan_ask ranked = why->ask;
@@ -33,7 +35,7 @@ static int decide(struct why *why)
 	if (!why->steps)
 		return -E2BIG;
 	plan_rank(&ranked);
-	/* A question that takes long must leave steps for the others. */
+	/* If one question takes long, it must leave steps for the other questions. */
 	err = plan_search(why->search, &ranked, why->steps / 3 + 1000, true, &counts);
 	*why->spent += counts.steps;
 	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
@@ -41,8 +43,9 @@ static int decide(struct why *why)
 }
 
 /*
- * The value nearest to that of @field, a member of one of @why's demands, with which the
- * demands fit: in steps of @step, up to @far. 0: there is none, or it was not decided.
+ * @field is a member of one of @why's demands. Returns the value nearest to its current value
+ * with which the demands fit. Tries values in steps of @step, up to @far. Returns 0 if there is
+ * no such value, or the search did not decide it.
  */
 static unsigned int nearest(struct why *why, unsigned int *field, int step, unsigned int far)
 {
@@ -63,7 +66,7 @@ static unsigned int nearest(struct why *why, unsigned int *field, int step, unsi
 	return err != -E2BIG && high <= far ? asked + step * (int)high : 0;
 }
 
-/* The largest cluster below the requested one, with the same minimum. */
+/* Returns the largest cluster size below the requested one, with the same minimum. */
 static unsigned int largest_cluster(struct why *why, struct plan_tenant *t)
 {
 	unsigned int asked = t->home, good = 0;
@@ -150,7 +153,7 @@ static void describe(const struct plan_ask *ask, unsigned int tenant, struct wor
 			add(words, ",apart=%s", ask->tenants[i].name);
 }
 
-/* The first tenant that does not fit together with those before it. */
+/* Returns the first tenant that does not fit together with the tenants before it. */
 static unsigned int first_refused(struct plan_search *search, const struct plan_ask *ask,
 				  unsigned int *steps)
 {

@@ -16,7 +16,10 @@ static struct gpupart_tpcset lowest(const struct gpupart_tpcset *from, unsigned 
 struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr)
 {
-	/* fewest[i][n]: the fewest of GPCs i and up with exactly n TPCs, or NONE. */
+	/*
+	 * fewest[i][n]: the smallest number of GPCs, out of GPC i and all later GPCs, that have
+	 * exactly n TPCs together, or NONE.
+	 */
 	enum { NONE = GPUPART_MAX_GPCS + 1 };
 	unsigned char fewest[GPUPART_MAX_GPCS + 1][GPUPART_MAX_TPCS + 1];
 	struct gpupart_tpcset parts[GPUPART_MAX_GPCS], set = { 0 }, part;
@@ -40,8 +43,8 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 		whole--;
 	nr -= whole;
 	/*
-	 * Among equal numbers choose the lowest GPCs: take a GPC whenever that keeps the
-	 * number.
+	 * If several choices have the same number of GPCs, choose the lowest GPCs: take a GPC
+	 * if the number stays the smallest.
 	 */
 	for (unsigned int gpc = 0; gpc < nr_gpcs; gpc++) {
 		bool taken = size[gpc] && whole >= size[gpc] &&
@@ -55,8 +58,8 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 		}
 	}
 	/*
-	 * A GPC that was not taken has more TPCs than are left, otherwise it would have been
-	 * taken.
+	 * A GPC that was not taken has more TPCs than are still needed; otherwise it would have
+	 * been taken.
 	 */
 	if (nr && rest >= 0) {
 		part = lowest(&parts[rest], nr);
@@ -89,7 +92,7 @@ struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 				best_nr = part_nr;
 			}
 		}
-		if (!best_nr) {		/* uGPUs are unknown, or the TPCs are in none */
+		if (!best_nr) {		/* the uGPUs are unknown, or the TPCs are in no uGPU */
 			best = left;
 			best_nr = gpupart_tpcset_count(&left);
 		}

@@ -18,7 +18,7 @@
 struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr);
 
-/* Only the last two of these rules, whatever uGPUs @from is in. */
+/* Applies only the last two of these rules, whatever uGPUs @from is in. */
 struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr);
 

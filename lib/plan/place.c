@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * Places the tenants that share GPCs: the number of TPCs for each, the GPC of its home, and how
- * many TPCs of each GPC. There is no search and no backtracking: before each step plan_fits(),
- * which is exact, is asked whether the rest still fits.
+ * Places the tenants that share GPCs. It chooses for each tenant the number of TPCs, the GPC of
+ * its home, and the number of TPCs in each GPC. It does not search and never takes a step back.
+ * Before each step it calls plan_fits(), which is exact, to make sure that the other tenants
+ * still fit.
  */
 #include <string.h>
 #include "lib/plan/plan.h"
 
-/* Scores of the GPCs that a packed tenant uses; the lower 32 bits identify the GPCs. */
-#define SCORE_OTHERS	(1ll << 44)	/* for each tenant in a GPC other than that of its home */
-#define SCORE_UGPU	(1ll << 38)	/* for each uGPU */
+/*
+ * Terms of the score of the GPCs that a packed tenant uses. The lower 32 bits identify the
+ * GPCs.
+ */
+#define SCORE_OTHERS	(1ll << 44)	/* for each tenant in a GPC that is not the GPC of
+					 * that tenant's home */
+#define SCORE_UGPU	(1ll << 38)	/* for each uGPU that is used */
 #define SCORE_GPC	(1ll << 32)
 #define NO_SCORE	(1ll << 61)
 
 struct place {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
-	unsigned int nr[PLAN_MAX_GPCS], nr_main[PLAN_MAX_GPCS];	/* left in each GPC */
-	struct plan_room room;		/* the same by uGPU */
-	unsigned int first;		/* of the tenants that share GPCs */
-	unsigned int rest[PLAN_MAX_TENANTS];	/* TPCs that each still needs */
-	bool packed[PLAN_MAX_GPCS];	/* a packed tenant is in it */
+	/* TPCs that are left in each GPC */
+	unsigned int nr[PLAN_MAX_GPCS], nr_main[PLAN_MAX_GPCS];
+	struct plan_room room;		/* the same for each uGPU */
+	unsigned int first;		/* first tenant of those that share GPCs */
+	unsigned int rest[PLAN_MAX_TENANTS];	/* TPCs that each tenant still needs */
+	bool packed[PLAN_MAX_GPCS];	/* a packed tenant is in the GPC */
 };
 
 static void find_room(struct place *p)
@@ -30,7 +36,7 @@ static void find_room(struct place *p)
 		plan_room_add(&p->room, p->ask->gpu.gpcs[gpc].ugpu, p->nr[gpc], p->nr_main[gpc]);
 }
 
-/* Reserves a home, or with a negative @size releases it. */
+/* Reserves a home of @size TPCs. If @size is negative, it releases a home. */
 static void give_home(struct place *p, unsigned int tenant, unsigned int gpc, int size)
 {
 	p->counts->home[tenant] = size > 0 ? (int)gpc : -1;
@@ -59,8 +65,8 @@ static bool home_leaves_room(struct place *p, unsigned int tenant, unsigned int 
 }
 
 /*
- * Chooses the GPC with the fewest homes, then the first in the tenant's order. False: there is
- * none.
+ * Chooses the GPC with the fewest homes. If several GPCs have the fewest, it chooses the first
+ * in the tenant's order. Returns false if there is no GPC with room.
  */
 static bool place_home(struct place *p, unsigned int tenant)
 {
@@ -86,7 +92,8 @@ static bool place_home(struct place *p, unsigned int tenant)
 }
 
 /*
- * How many TPCs of each uGPU @tenant may take so that the tenants bound to it still get theirs.
+ * Computes how many TPCs of each uGPU @tenant may take. The tenants that are bound to the uGPU
+ * must still get their TPCs.
  */
 static void find_slack(const struct place *p, unsigned int tenant, unsigned int *slack)
 {
@@ -113,8 +120,8 @@ static void take(struct place *p, unsigned int tenant, unsigned int gpc, unsigne
 }
 
 /*
- * The score of GPC @gpc: the other tenants in it, and the GPC itself; 0 if @tenant is already
- * there.
+ * Returns the score of GPC @gpc, which depends on the other tenants in it and on its number.
+ * Returns 0 if @tenant is already in this GPC.
  */
 static int64_t score(const struct place *p, unsigned int tenant, unsigned int gpc)
 {
@@ -128,9 +135,10 @@ static int64_t score(const struct place *p, unsigned int tenant, unsigned int gp
 }
 
 /*
- * Finds the GPCs with the lowest score and room for what @tenant needs, as bits by position in
- * @order; among equals those that are first. Each GPC subtracts a bit of its own, below all
- * other terms, so the lowest score also identifies the GPCs.
+ * Finds the GPCs with the lowest score that have room for what @tenant needs. The result has a
+ * bit for each position in @order. If several choices have the same score, the first GPCs win.
+ * Each GPC subtracts its own bit, below all other terms, from the score, so the lowest score
+ * also identifies the GPCs.
  */
 static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsigned int *order,
 			  const unsigned int *slack)
@@ -145,7 +153,7 @@ static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsi
 		unsigned int most = slack[ugpu] < need ? slack[ugpu] : need;
 		int64_t touch = SCORE_UGPU;
 
-		/* best[n]: the best GPCs of this uGPU with room for n. */
+		/* best[n]: the best choice of GPCs of this uGPU with room for n TPCs. */
 		for (unsigned int n = 0; n <= need; n++)
 			best[n] = n ? NO_SCORE : 0;
 		for (; i < nr && p->ask->gpu.gpcs[order[i]].ugpu == ugpu; i++) {
@@ -178,7 +186,10 @@ static void place_packed(struct place *p, unsigned int tenant)
 	find_slack(p, tenant, slack);
 	plan_order(p->ask, p->counts, tenant, order);
 	set = find_pack(p, tenant, order, slack);
-	/* Fill its own GPC first, then the others one by one: at most one stays partly free. */
+	/*
+	 * Fill the GPC of the home first, and then the other GPCs one by one. So at most one
+	 * GPC stays partly free.
+	 */
 	for (unsigned int turn = 0; turn < 2; turn++)
 		for (unsigned int i = 0; i < p->ask->gpu.nr_gpcs; i++) {
 			unsigned int gpc = order[i], nr = p->rest[tenant];
@@ -194,7 +205,10 @@ static void place_packed(struct place *p, unsigned int tenant)
 		p->packed[gpc] |= p->counts->nr[tenant][gpc] > 0;
 }
 
-/* Takes one TPC at a time from the GPC with the fewest of its TPCs, avoiding packed tenants. */
+/*
+ * Takes one TPC at a time, each from the GPC in which the tenant has the fewest TPCs. GPCs with
+ * packed tenants are avoided.
+ */
 static void place_spread(struct place *p, unsigned int tenant)
 {
 	unsigned int slack[PLAN_MAX_UGPUS], order[PLAN_MAX_GPCS];
@@ -241,7 +255,7 @@ bool plan_place(const struct plan_ask *ask, struct plan_counts *counts)
 	for (unsigned int i = p.first; i < ask->nr; i++)
 		if (ask->tenants[i].home > 1 && !place_home(&p, i))
 			return false;
-	/* Packed tenants come before spread ones. */
+	/* Packed tenants are placed before spread tenants. */
 	for (unsigned int i = p.first; i < ask->nr; i++)
 		if (ask->tenants[i].spread)
 			place_spread(&p, i);

@@ -12,9 +12,10 @@
 #include "lib/topo/cluster.h"
 
 #define MAX_WEIGHT 1000
-#define MAX_CLUSTER 128		/* blocks; current GPUs launch at most 16 */
+#define MAX_CLUSTER 128		/* maximum blocks of a cluster; current GPUs launch at most
+				 * 16 */
 
-/* The TPCs of a GPC that is known by counts. */
+/* The TPCs of each GPC. The other files of the planner know only the number of these TPCs. */
 struct members {
 	struct gpupart_tpcset all[PLAN_MAX_GPCS], main[PLAN_MAX_GPCS];
 };
@@ -169,7 +170,10 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 	return 0;
 }
 
-/* Moves the @nr lowest TPCs of @from, or as many as there are, to @to; returns their number. */
+/*
+ * Moves the @nr lowest TPCs of @from to @to. If @from has fewer TPCs, it moves all of them.
+ * Returns the number of TPCs moved.
+ */
 static unsigned int move_lowest(struct gpupart_tpcset *from, struct gpupart_tpcset *to,
 				unsigned int nr)
 {
@@ -217,7 +221,7 @@ struct making {
 	unsigned int steps;
 };
 
-/* Computes counts and sets for @ask, replacing earlier results. */
+/* Computes the counts and sets for @ask, and replaces earlier results. */
 static int make_sets(struct making *m)
 {
 	int err = plan_search(m->search, &m->ask, PLAN_MAX_STEPS - m->steps, false, &m->counts);
@@ -231,7 +235,7 @@ static int make_sets(struct making *m)
 	return err;
 }
 
-/* Whether the set has enough TPCs for a cluster of GPUPART_PORTABLE_CLUSTER blocks. */
+/* Returns whether the set has enough TPCs for a cluster of GPUPART_PORTABLE_CLUSTER blocks. */
 static bool is_large(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
 	return gpupart_tpcset_count(set) * topo_sms_per_tpc(topo) >= GPUPART_PORTABLE_CLUSTER;
@@ -243,8 +247,9 @@ static bool holds(const struct gpupart_topology *topo, const struct gpupart_tpcs
 }
 
 /*
- * Makes large sets hold a cluster, in order of rank: plans with a home for this tenant and for
- * those before it whose sets hold one. If there is no such plan the set is unchanged.
+ * Makes large sets hold a cluster. It goes through the tenants in order of rank. For each it
+ * makes a plan with a home for this tenant and for the earlier tenants whose sets hold a
+ * cluster. If there is no such plan, the set is not changed.
  */
 static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 {
@@ -273,12 +278,15 @@ static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 		if (err && err != -ENOSPC)
 			return err;
 		if (err) {
-			/* With homes for more tenants there is no plan either. */
+			/*
+			 * If there is no plan now, there is also none with homes for more
+			 * tenants.
+			 */
 			cannot |= 1u << i;
 			continue;
 		}
 		*m = with;
-		/* Sets that held a cluster without a home may not do so any more. */
+		/* A set that held a cluster without having a home may not hold one any more. */
 		i = ~0u;
 	}
 	return 0;

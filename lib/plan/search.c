@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the uGPU of each bound tenant and the GPCs of each tenant that wants whole ones: the
- * first, in the order that gpupart_manage.h documents, that leave all other tenants at least
- * their minimums.
+ * Finds the uGPU of each bound tenant, and the GPCs of each tenant that wants whole GPCs. It
+ * takes the first solution, in the order that gpupart_manage.h documents, that leaves all other
+ * tenants at least their minimums.
  *
- * fits() decides whether tenants fit into what is left, and caches the answer. Binding and
- * choosing ask it before each step, so only unknown cases are searched. GPCs that no demand
- * distinguishes are interchangeable; the first of them are taken. There are at most as many
- * answers as different sets of GPCs, times groups of remaining tenants: a few thousand on 12
- * GPCs. On more GPCs the number of steps is limited.
+ * fits() decides whether tenants fit into the room that is left, and caches the answer. The
+ * functions that bind tenants and choose GPCs call it before each step, so only unknown cases
+ * are searched. GPCs that no demand distinguishes are interchangeable, and the first of them
+ * are taken. The number of answers is at most the number of different sets of GPCs, times the
+ * number of groups of remaining tenants. On 12 GPCs these are a few thousand answers. On more
+ * GPCs the number of steps is limited.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -18,19 +19,22 @@
 #define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 #define NOBODY		PLAN_MAX_TENANTS
-#define NODE_STEPS	16		/* cost of an unknown case, and some more for each GPC */
+#define NODE_STEPS	16		/* cost of an unknown case; each GPC adds to it */
 
 /* Bit s: a sum of s TPCs is possible. */
 struct sums {
 	uint64_t has[SUM_WORDS];
 };
 
-/* Sums over all GPCs, and over those of which one holds the home. */
+/* The sums over all GPCs, and the sums over sets in which one GPC holds the home. */
 struct reach {
 	struct sums any, homely;
 };
 
-/* A cached answer: whether @tenants, bound to those uGPUs, fit into the GPCs @left. */
+/*
+ * A cached answer: whether @tenants, which are bound to the given uGPUs, fit into the GPCs in
+ * @left.
+ */
 struct known {
 	uint32_t epoch, left;
 	uint16_t tenants;
@@ -39,29 +43,32 @@ struct known {
 };
 
 /*
- * GPCs that can be taken whole have positions, larger ones first. Sets of them are bits by
- * position; sets of tenants are bits by rank.
+ * The GPCs that can be taken whole have positions; larger GPCs come first. A set of GPCs has a
+ * bit for each position. A set of tenants has a bit for each rank.
  */
 struct plan_search {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
 	unsigned int steps, max_steps;
 	unsigned int nr_whole, nr_groups;
-	unsigned int sum_words;				/* words of sums that matter to these
-							 * tenants */
-	unsigned int nr_gpcs;				/* that can be taken whole */
+	unsigned int sum_words;				/* number of words of sums that
+							 * matter to these tenants */
+	unsigned int nr_gpcs;				/* number of GPCs that can be taken
+							 * whole */
 	const struct plan_gpc *gpcs[PLAN_MAX_GPCS];	/* by position */
 	uint32_t in_ugpu[PLAN_MAX_UGPUS];
 	uint32_t alike[PLAN_MAX_GPCS];		/* GPCs that no demand distinguishes */
 	struct plan_room broken;		/* the GPCs that cannot be taken whole */
-	unsigned int nr_broken;			/* TPCs in them */
+	unsigned int nr_broken;			/* number of TPCs in them */
 	/*
-	 * Tenants of a group share a uGPU; they are not in that of tenants they are apart from.
+	 * The tenants of a group share a uGPU. If two tenants must be apart, their groups have
+	 * different uGPUs.
 	 */
 	uint32_t members[PLAN_MAX_TENANTS], apart[PLAN_MAX_TENANTS];
 	unsigned int group_min[PLAN_MAX_TENANTS];
-	uint32_t bound, bound_to[PLAN_MAX_UGPUS];	/* tenants */
-	unsigned int free[PLAN_MAX_UGPUS];	/* TPCs beyond the promised minimums */
+	uint32_t bound, bound_to[PLAN_MAX_UGPUS];	/* sets of tenants */
+	unsigned int free[PLAN_MAX_UGPUS];	/* number of TPCs that are not promised as
+						 * minimums */
 	/* The following members keep their values between searches. */
 	uint32_t epoch;
 	struct known known[NR_KNOWN];
@@ -92,7 +99,9 @@ static bool sums_have(const struct sums *sums, unsigned int sum)
 	return sums->has[sum / 64] >> sum % 64 & 1;
 }
 
-/* Adds to @sums those of @from plus @nr; both may be the same. */
+/*
+ * Adds @nr to each sum in @from and adds the results to @sums. @from and @sums may be the same.
+ */
 static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr,
 		     unsigned int nr_words)
 {
@@ -108,7 +117,7 @@ static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr
 	}
 }
 
-/* Adds to the sums of @tenant those that one more GPC makes possible. */
+/* Adds to the sums of @tenant the sums that one more GPC makes possible. */
 static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned int at,
 		      struct reach *reach)
 {
@@ -125,7 +134,8 @@ static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
 
 /*
- * With more TPCs than this, a GPC could be dropped (for a balanced tenant, one of each uGPU).
+ * Returns a number of TPCs. If a tenant's GPCs have more TPCs than this, a GPC could be removed
+ * from them (for a balanced tenant, one GPC of each uGPU).
  */
 static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_tenant *t)
 {
@@ -135,22 +145,24 @@ static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_te
 	return most < GPUPART_MAX_TPCS ? most : GPUPART_MAX_TPCS;
 }
 
-/* The sums that a tenant can have from what is left. */
+/* The sums that a tenant can have from the GPCs that are left. */
 struct want {
-	unsigned int nr, least, most;	/* number of sums, the lowest, the largest useful one */
+	unsigned int nr, least, most;	/* number of sums, the lowest sum, the largest useful
+					 * sum */
 	struct sums sums;
 };
 
 /* A case whose answer is not known yet. */
 struct node {
 	uint32_t tenants, left;
-	unsigned int spare;		/* TPCs of whole GPCs beyond the minimums of all */
-	unsigned int next;		/* tenant whose sets are tried next; NOBODY: none wants
-					 * whole GPCs */
+	unsigned int spare;		/* TPCs of whole GPCs that remain after the minimums
+					 * of all tenants */
+	unsigned int next;		/* tenant whose sets are tried next; NOBODY: no
+					 * tenant wants whole GPCs */
 	struct want wants[PLAN_MAX_TENANTS];
 };
 
-/* The sums are the same for all tenants with the same home and uGPU. */
+/* All tenants with the same home and uGPU have the same sums. */
 static void find_sums(const struct plan_search *s, struct node *n, unsigned int tenant)
 {
 	struct reach reach = { .any = { { 1 } } };
@@ -166,7 +178,10 @@ static void find_sums(const struct plan_search *s, struct node *n, unsigned int 
 	n->wants[tenant].sums = reach.homely;
 }
 
-/* False: there is no set for the tenant. The tenant with the fewest sums is tried next. */
+/*
+ * Finds the tenant with the fewest sums, which is tried next. Returns false if there is no set
+ * for some tenant.
+ */
 static bool find_want(const struct plan_search *s, struct node *n, unsigned int tenant)
 {
 	const struct plan_tenant *t = &s->ask->tenants[tenant];
@@ -186,7 +201,10 @@ static bool find_want(const struct plan_search *s, struct node *n, unsigned int 
 	return want->nr;
 }
 
-/* False only if the minimums cannot all be met; exact if no tenant wants whole GPCs. */
+/*
+ * Returns false only if the minimums cannot all be met. The answer is exact if no tenant wants
+ * whole GPCs.
+ */
 static bool may_fit(struct plan_search *s, struct node *n)
 {
 	struct plan_need needs[PLAN_MAX_TENANTS];
@@ -213,7 +231,7 @@ static bool may_fit(struct plan_search *s, struct node *n)
 		needs[nr++] = (struct plan_need){ least, t->home > 1 ? t->home : 0,
 						  s->counts->ugpu[i] };
 	}
-	/* Tenants that share GPCs first get those that cannot be taken whole. */
+	/* Tenants that share GPCs first get the GPCs that cannot be taken whole. */
 	if (wanted[false] > s->nr_broken)
 		wanted[true] += wanted[false] - s->nr_broken;
 	if (wanted[true] > there || !plan_fits(&room, needs, nr))
@@ -222,7 +240,7 @@ static bool may_fit(struct plan_search *s, struct node *n)
 	return true;
 }
 
-/* Whether @tenant may have these GPCs together. */
+/* Returns whether @tenant may have these GPCs together. */
 static bool is_shaped(const struct plan_search *s, unsigned int tenant, uint32_t set)
 {
 	unsigned int nr = s->ask->gpu.nr_bindable, each = __builtin_popcount(set & s->in_ugpu[0]);
@@ -235,16 +253,18 @@ static bool is_shaped(const struct plan_search *s, unsigned int tenant, uint32_t
 	return __builtin_popcount(set) == (int)(each * nr);
 }
 
-/* The sets of one tenant with one sum, while they are enumerated. */
+/* The sets of one tenant that have the same sum, during their enumeration. */
 struct cover {
 	unsigned int tenant, sum;
-	uint32_t others, all;		/* other tenants, and all GPCs to choose from */
-	struct reach reach[PLAN_MAX_GPCS + 1];	/* of positions i and up */
+	uint32_t others, all;		/* the other tenants; all GPCs that may be chosen */
+	struct reach reach[PLAN_MAX_GPCS + 1];	/* for each position i: the sums of the GPCs
+						 * at position i and later positions */
 };
 
 /*
- * Whether there are GPCs of @from with exactly @need more TPCs, and with room for the home if
- * @home is still to be found, that leave enough of @left for the other tenants.
+ * Returns whether some GPCs of @from have exactly @need more TPCs and leave enough of @left for
+ * the other tenants. If @home is still to be found, one of these GPCs must also have room for
+ * the home.
  */
 static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, uint32_t left,
 		  unsigned int need, bool home)
@@ -260,8 +280,8 @@ static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, u
 			return false;
 		from &= from - 1;
 		/*
-		 * Later GPCs are smaller: a set that would do without its last GPC need not be
-		 * tried.
+		 * Later GPCs are smaller. A set from which the last GPC could be removed need
+		 * not be tried.
 		 */
 		if (is_in(s, c->tenant, at) && nr <= need &&
 		    (nr < need || home || s->ask->tenants[c->tenant].balanced ||
@@ -274,7 +294,7 @@ static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, u
 	return false;
 }
 
-/* Tries the sets of the next tenant, the smallest sum first. */
+/* Tries the sets of the next tenant, beginning with the smallest sum. */
 static bool branch(struct plan_search *s, const struct node *n)
 {
 	const struct want *want = &n->wants[n->next];
@@ -295,7 +315,8 @@ static bool branch(struct plan_search *s, const struct node *n)
 }
 
 /*
- * Decides the tenants of each uGPU separately, which settles most cases, and then all together.
+ * First decides for the tenants of each uGPU separately, which settles most cases. Then decides
+ * for all tenants together.
  */
 static bool search(struct plan_search *s, const struct node *n)
 {
@@ -312,7 +333,7 @@ static bool search(struct plan_search *s, const struct node *n)
 	return bound == n->tenants || branch(s, n);
 }
 
-/* The cache entry of a case. Among interchangeable GPCs only their number counts. */
+/* Returns the cache entry of a case. Of interchangeable GPCs only the number is compared. */
 static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_t left,
 				struct known *key)
 {
@@ -337,8 +358,8 @@ static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_
 }
 
 /*
- * Whether @tenants fit: those that want whole GPCs into @left, the others into the rest of it
- * and into the GPCs that cannot be taken whole.
+ * Returns whether @tenants fit. The tenants that want whole GPCs must fit into @left. The other
+ * tenants must fit into the rest of @left and into the GPCs that cannot be taken whole.
  */
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 {
@@ -356,7 +377,10 @@ static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 	return key.fits;
 }
 
-/* The share of @tenant in @left and the rest, ignoring GPC boundaries. */
+/*
+ * Returns the share of @tenant in @left and in the other TPCs. It ignores the boundaries of
+ * GPCs.
+ */
 static unsigned int fair_share(const struct plan_search *s, unsigned int tenant, uint32_t left)
 {
 	struct plan_room room = s->broken;
@@ -373,24 +397,29 @@ static unsigned int fair_share(const struct plan_search *s, unsigned int tenant,
 	return nr[tenant];
 }
 
-/* The choice for one tenant, in progress. */
+/* The state of the choice for one tenant. */
 struct choice {
 	unsigned int tenant, share, nr;
-	unsigned int order[PLAN_MAX_GPCS];	/* positions of the GPCs that it may have */
-	uint32_t left, after;		/* for it and the tenants after it */
+	unsigned int order[PLAN_MAX_GPCS];	/* positions of the GPCs that the tenant may
+						 * have */
+	uint32_t left, after;		/* GPCs for this tenant and later tenants; GPCs for
+					 * later tenants */
 	unsigned int best;		/* rank of the best set so far */
 	uint32_t set;
 };
 
-/* The current partial set. */
+/* The set that is being built. */
 struct part {
-	uint32_t set, may;		/* GPCs that may be added */
-	unsigned int sum, rest;		/* TPCs; total of those that may be added */
+	uint32_t set, may;		/* the set; the GPCs that may be added to it */
+	unsigned int sum, rest;		/* TPCs of the set; total TPCs of the GPCs that may
+					 * be added */
 	uint64_t ugpus;
-	bool home;			/* it holds the home */
+	bool home;			/* the set holds the home */
 };
 
-/* Lower is better; @off: distance from the share in TPCs. */
+/*
+ * Returns the rank of a set; a lower rank is better. @off: the distance from the share in TPCs.
+ */
 static unsigned int rank_set(const struct plan_search *s, unsigned int off, unsigned int nr_ugpus,
 			     unsigned int sum)
 {
@@ -404,7 +433,7 @@ static unsigned int distance(unsigned int a, unsigned int b)
 	return a < b ? b - a : a - b;
 }
 
-/* Whether no set that contains @p can be better than the best. */
+/* Returns true if no set that contains @p can be better than the best set so far. */
 static bool is_beaten(const struct plan_search *s, const struct choice *c, const struct part *p)
 {
 	unsigned int most = p->sum + p->rest, off = 0;
@@ -416,7 +445,7 @@ static bool is_beaten(const struct plan_search *s, const struct choice *c, const
 	return rank_set(s, off, p->ugpus ? __builtin_popcountll(p->ugpus) : 1, most) >= c->best;
 }
 
-/* Enumerates the sets that contain @p, starting with the first GPCs of the order. */
+/* Enumerates the sets that contain @p, beginning with the first GPCs of the order. */
 static void choose_more(struct plan_search *s, struct choice *c, unsigned int i, struct part p)
 {
 	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
@@ -447,14 +476,14 @@ static void choose_more(struct plan_search *s, struct choice *c, unsigned int i,
 		if (more.sum <= t->max && !is_beaten(s, c, &more) &&
 		    fits(s, c->after, c->left & ~more.set))
 			choose_more(s, c, i + 1, more);
-		/* Among interchangeable GPCs only the first are tried. */
+		/* Of interchangeable GPCs only the first are tried. */
 		alike = p.may & s->alike[at] & s->in_ugpu[s->gpcs[at]->ugpu];
 		p.rest -= nr * __builtin_popcount(alike);
 		p.may &= ~alike;
 	}
 }
 
-/* Chooses the best set from @left; gpupart_manage.h defines the best. */
+/* Chooses the best set from @left. gpupart_manage.h defines which set is the best. */
 static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left)
 {
 	struct choice c = { .tenant = tenant, .left = left, .best = ~0u };
@@ -482,8 +511,8 @@ static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left
 }
 
 /*
- * Finds the groups of tenants that share a uGPU, and which groups are apart, in order of the
- * rank of their first tenants.
+ * Finds the groups of tenants that share a uGPU, and which groups must be apart. The groups are
+ * sorted by the rank of their first tenants.
  */
 static void find_groups(struct plan_search *s)
 {
@@ -519,7 +548,7 @@ static void bind(struct plan_search *s, unsigned int group, unsigned int ugpu, b
 			s->counts->ugpu[i] = bound ? (int)ugpu : PLAN_ANYWHERE;
 }
 
-/* The uGPU with the most TPCs that are not promised, except those in @tried. */
+/* Returns the uGPU with the most TPCs that are not promised, except for the uGPUs in @tried. */
 static unsigned int next_ugpu(const struct plan_search *s, uint64_t tried)
 {
 	unsigned int nr = s->ask->gpu.nr_bindable, best = nr;
@@ -530,7 +559,7 @@ static unsigned int next_ugpu(const struct plan_search *s, uint64_t tried)
 	return best;
 }
 
-/* Binds each group from @group on to the first uGPU with which all later groups still fit. */
+/* Binds each group, from @group on, to the first uGPU with which all later groups still fit. */
 static bool bind_groups(struct plan_search *s, unsigned int group)
 {
 	struct node all = { .tenants = (1u << s->ask->nr) - 1,

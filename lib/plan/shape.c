@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses a number of TPCs in a shape: packed, in whole GPCs, balanced over uGPUs, or spread.
+ * Chooses a number of TPCs in one of four shapes: packed, in whole GPCs, balanced over uGPUs,
+ * or spread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static struct gpupart_tpcset gpc_part(const struct gpupart_topology *topo, unsig
 	return gpupart_tpcset_and(&gpupart_topology_gpc(topo, gpc)->tpcs, from);
 }
 
-/* The GPCs of which @set has all TPCs. */
+/* Returns the GPCs all of whose TPCs are in @set. */
 static struct gpupart_tpcset whole_gpcs(const struct gpupart_topology *topo,
 					const struct gpupart_tpcset *set)
 {
@@ -58,7 +59,9 @@ static struct gpupart_tpcset shape_gpcs(const struct gpupart_topology *topo,
 		set = whole_gpcs(topo, &set);
 	}
 	nr -= gpupart_tpcset_count(&set);
-	/* The rest splits no further GPC if those that are already split have enough. */
+	/*
+	 * If the GPCs that are already split have enough TPCs, the rest splits no further GPC.
+	 */
 	left = gpupart_tpcset_andnot(from, &whole);
 	if (gpupart_tpcset_count(&left) < nr)
 		left = gpupart_tpcset_andnot(from, &set);
@@ -104,8 +107,8 @@ static int shape_balanced(struct gpupart *gp, const struct gpupart_topology *top
 }
 
 /*
- * Adds TPCs of @from to @set until it has @nr: each time the lowest TPC of the GPC with the
- * fewest members, among those in the uGPU with the fewest.
+ * Adds TPCs of @from to @set until @set has @nr TPCs. Each time it takes the uGPU with the
+ * fewest members, in it the GPC with the fewest members, and in that GPC the lowest TPC.
  */
 static void spread_more(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			unsigned int nr, struct gpupart_tpcset *set)
@@ -161,7 +164,7 @@ static struct gpupart_tpcset shape_spread(const struct gpupart_topology *topo,
 		for (int tpc = gpupart_tpcset_next(&part, 0);
 		     gpupart_tpcset_count(&with) < home; tpc = gpupart_tpcset_next(&part, tpc + 1))
 			gpupart_tpcset_add(&with, tpc);
-		/* Another GPC of that size would give an equally even result. */
+		/* Another GPC of the same size would give an equally even result. */
 		spread_more(topo, from, nr, &with);
 		return with;
 	}

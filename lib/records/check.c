@@ -6,14 +6,15 @@
 #include <time.h>
 #include "lib/records/records.h"
 
-#define TRIAL_BYTES	65536		/* a page, for every page size */
+#define TRIAL_BYTES	65536		/* as large as the largest page size */
 #define TRIAL_PAYLOAD	0x6770757061727400ull
 #define WAIT_MS		100
-#define LATE_NS		1000000000ull	/* from the end of the last block to that of the grid */
+#define LATE_NS		1000000000ull	/* from the end of the last block to the end of the
+					 * grid */
 
 /*
- * Slot 0 is the driver's and shows whether the row is correct: the driver uses it to signal the
- * end of an ordinary launch. All other slots must be empty.
+ * Slot 0 belongs to the driver, which uses it to signal the end of an ordinary launch. So slot
+ * 0 shows whether the row is correct. All other slots must be empty.
  */
 void records_trial_launch(struct records_trial *trial, void *tmd)
 {
@@ -32,7 +33,7 @@ void records_trial_launch(struct records_trial *trial, void *tmd)
 		trial->why = "a release slot cannot be written";
 }
 
-/* The launch has ended, so its record is visible now or within a short time. */
+/* The launch has ended, so its record is already visible or will be within a short time. */
 static const char *judge(const struct records_trial *trial, struct records_cell *cell)
 {
 	static const struct timespec moment = { .tv_nsec = 1000000 };
@@ -81,7 +82,10 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 		err = launch(gp, &trial, arg);
 		why = err ? NULL : trial.why ? trial.why : judge(&trial, &cells[slot]);
 	}
-	/* Memory without the expected record may still be written later: do not free it. */
+	/*
+	 * The GPU may still write to memory in which the expected record is missing, so do not
+	 * free that memory.
+	 */
 	if (!err && !why && !cuda->host_unregister(cells))
 		free(cells);
 	return !why ? err : ctx_fail(gp, -EPROTO, "TMD %s: %s", tmd_layout_name(map->layout), why);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Computes bounds of the offset between the clocks of CPU and GPU: see clocks.h. */
+/* Computes bounds of the offset between the CPU's clock and the GPU's clock: see clocks.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/records/clocks.h"
@@ -9,9 +9,9 @@
 
 /* ------------------------------------------------------------------- the CPU's clock */
 
-static struct state_clock cpu;	/* scale 0: not measured */
+static struct state_clock cpu;	/* scale 0: the rate was not measured yet */
 
-/* Reads both at one moment, as nearly as possible. */
+/* Reads both clocks at the same moment, as nearly as possible. */
 static void cpu_look(uint64_t *counter, uint64_t *ns)
 {
 	uint64_t before, at, after, least = UINT64_MAX;
@@ -50,7 +50,7 @@ int64_t clocks_cpu_ns(uint64_t counter)
 
 void points_add(struct points *points, uint64_t end, int64_t cpu_time)
 {
-	/* The rest are old or redundant: drop half of them. */
+	/* The other points are old or redundant: drop half of them. */
 	if (points->nr == CLOCKS_MAX_POINTS) {
 		points->nr /= 2;
 		memmove(points->list, points->list + points->nr,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bounds of the offset between the clocks of CPU and GPU, computed from moments at which a
- * launch was known to have ended, or not. For one thread.
+ * Computes bounds of the offset between the CPU's clock and the GPU's clock. It uses moments at
+ * which a launch was known to have ended, or known not to have ended. Only one thread may use
+ * these functions.
  */
 #ifndef GPUPART_LIB_RECORDS_CLOCKS_H
 #define GPUPART_LIB_RECORDS_CLOCKS_H
@@ -14,35 +15,41 @@
 void clocks_measure(void);
 
 /*
- * The CLOCK_MONOTONIC time at the CPU's @counter. The rate is not exact: the error is up to one
- * more drift.
+ * Returns the CLOCK_MONOTONIC time at the value @counter of the CPU's counter. The rate is not
+ * exact: the error is up to one more drift.
  */
 int64_t clocks_cpu_ns(uint64_t counter);
 
-/* At the GPU's time @end, the GPU's clock is ahead by @ahead or more. */
+/* When the GPU's clock shows @end, it is ahead of the CPU's clock by at least @ahead ns. */
 struct point {
 	uint64_t end;
 	int64_t ahead;
 };
 
-/* Lower bounds or, with @sign -1, upper bounds, which are stored negated, as lower ones. */
+/*
+ * A list of lower bounds. If @sign is -1, it is a list of upper bounds, which are stored
+ * negated, so that they can be handled as lower bounds.
+ */
 struct points {
 	struct point list[CLOCKS_MAX_POINTS], hull[CLOCKS_MAX_POINTS];
 	unsigned int nr, nr_hull;
 	int sign;
 };
 
-/* At the GPU's time @end, the CPU's time was @cpu_time or earlier; with @sign -1: or later. */
+/*
+ * When the GPU's clock showed @end, the CPU's clock showed @cpu_time or an earlier time. If
+ * @points->sign is -1, it showed @cpu_time or a later time.
+ */
 void points_add(struct points *points, uint64_t end, int64_t cpu_time);
 
 /*
  * Computes the hull. Both clocks run evenly, so the offset is nowhere below the line around all
- * points. Points that contradict the hull of @than (may be NULL), which has the other bounds,
- * are dropped: their records came late.
+ * points. @than: the points of the opposite bounds, or NULL. Points that contradict its hull
+ * are dropped, because their records arrived late.
  */
 void points_hull(struct points *points, const struct points *than);
 
-/* The bound at the GPU's time @end. There must be a point. */
+/* Returns the bound when the GPU's clock shows @end. @points must have at least one point. */
 int64_t points_hull_at(const struct points *points, uint64_t end);
 
 /*

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records for contexts. Each context gets a mapping of its own of the records, which is
- * registered with the driver. The GPU may write to it until the context is destroyed, so it is
- * neither unregistered nor reused until the driver accepts the same memory for another context.
+ * Records for contexts. Each context has its own mapping of the records, which is registered
+ * with the driver. The GPU may write to this mapping until the context is destroyed. So the
+ * mapping is neither unregistered nor reused until the driver accepts the same memory for
+ * another context.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -18,11 +19,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-/* For the child of a fork. */
+/* Used by the child of a fork. */
 static struct records *all[DRIVER_MAX_GPUS];
 static unsigned int nr_all;
 
-/* The index of a GPU in the state page. */
+/* Returns the index of a GPU in the state page. */
 static unsigned int place_of(const struct records *records)
 {
 	return records->gpu - state_page_own->gpus;
@@ -44,7 +45,10 @@ static void rings_reset(struct records *records)
 	records->section = NULL;
 }
 
-/* CUDA does not work in the child: neither record into the parent's memory nor read it. */
+/*
+ * CUDA does not work in the child of a fork. The child must neither record into the parent's
+ * memory nor read it.
+ */
 static void after_fork(void)
 {
 	for (unsigned int i = 0; i < nr_all; i++)
@@ -90,7 +94,7 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 	return 0;
 }
 
-/* It is published with all rings empty. */
+/* The records are published with all rings empty. */
 static bool section_make(struct gpupart *gp, struct records *records)
 {
 	if (records->section)
@@ -116,8 +120,8 @@ static bool section_make(struct gpupart *gp, struct records *records)
 }
 
 /*
- * The destruction of context @n has ended. Its outstanding launches have ended too, at an
- * unknown time.
+ * The destruction of context @n has ended. The outstanding launches of the context have ended
+ * too, at an unknown time.
  */
 static void rings_revive(struct records *records, unsigned int n)
 {
@@ -141,8 +145,8 @@ static void rings_revive(struct records *records, unsigned int n)
 }
 
 /*
- * Reuses earlier memory if the driver has released it, else maps new memory. The caller holds
- * the lock.
+ * Reuses memory of an earlier context if the driver has released it; otherwise maps new memory.
+ * The caller holds the lock.
  */
 static int add(struct gpupart *gp, struct records *records, const struct cuda_api *cuda,
 	       const void *ctx)

@@ -3,11 +3,11 @@
  * Finds out when the launches that began before a process's set changed have ended: see
  * lib/private.h.
  *
- * A launch first reads its set and gets its number later. Between the two its thread sets a
- * flag in its lane, without a fence; the reader makes a fence for all threads with
- * membarrier(). A thread whose flag is set then may have the old set; one whose flag is not set
- * reads the new one. Once those threads have left their launch, all launches with the old set
- * have numbers.
+ * A launch first reads its set and gets its number later. Between these two steps its thread
+ * sets a flag in the thread's lane, without a fence. The reader of the flags makes a fence for
+ * all threads with membarrier(). A thread whose flag is set after the fence may still use the
+ * old set. A thread whose flag is not set reads the new set at its next launch. When all
+ * threads with a set flag have left their launch, every launch with the old set has a number.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -27,7 +27,9 @@ static uint64_t nr_launches(const struct state_lane *lane)
 	return nr;
 }
 
-/* Launches with more TPCs than their set allowed, whatever the set. */
+/*
+ * Returns the number of launches with more TPCs than their set allowed, whatever the set was.
+ */
 static uint64_t nr_loose(const struct state_lane *lanes)
 {
 	static const enum state_counter loose[] = {
@@ -42,7 +44,10 @@ static uint64_t nr_loose(const struct state_lane *lanes)
 	return nr;
 }
 
-/* The reason why the end of this process's launches cannot be known; NULL: it can. */
+/*
+ * Returns the reason why the end of this process's launches cannot be known, or NULL if it can
+ * be known.
+ */
 static const char *why_unknown(const struct state_records *records,
 			       const struct state_lane *lanes)
 {
@@ -62,13 +67,13 @@ static const char *why_unknown(const struct state_records *records,
 	       unread ? "some of its launches could not be read" : NULL;
 }
 
-/* Whether each thread that was in a launch at @then has left it. */
+/* Returns whether each thread that was in a launch at @then has left that launch. */
 static bool all_left(const struct state_lane *then, const struct state_lane *now)
 {
 	for (unsigned int n = 1; n < STATE_NR_LANES; n++)
 		/*
-		 * A launch is counted once, perhaps before @then, so the second count is a
-		 * later launch's.
+		 * A launch is counted once, and this may have happened before @then. So the
+		 * second count belongs to a later launch.
 		 */
 		if ((then[n].launching && now[n].launching &&
 		     nr_launches(&now[n]) - nr_launches(&then[n]) < 2) ||
@@ -91,8 +96,8 @@ static void note_numbers(struct gpupart_records_reader *reader)
 }
 
 /*
- * Returns 1, 0 or -ENODATA. Outstanding launches are checked before unknown ones, because more
- * may be known once they have ended.
+ * Returns 1, 0 or -ENODATA. Outstanding launches are checked before unknown launches, because
+ * the ends of more launches may be known when the outstanding ones have ended.
  */
 static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader *reader)
 {
@@ -122,22 +127,25 @@ static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader
 	return !outstanding;
 }
 
-/* A fence in all threads of all processes that registered for it. */
+/* Makes a fence in all threads of all processes that registered for it. */
 static bool fence(void)
 {
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
 /*
- * One step of @drain: @lanes were read and, after a fence, @reader's copy. Returns 1, 0 or
- * -ENODATA.
+ * Makes one step of @drain. The caller has read @lanes first and then, after a fence, the copy
+ * in @reader. Returns 1, 0 or -ENODATA.
  */
 static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
 		const struct state_lane *lanes)
 {
 	struct reader_drain *drain = &reader->drain;
 
-	/* A launch that was counted by now is still in the callback, or has a number. */
+	/*
+	 * Each launch that was counted before this moment either is still in the callback or
+	 * has a number.
+	 */
 	if (drain->step == DRAIN_BEGUN || nr_loose(lanes) != drain->loose) {
 		drain->loose = nr_loose(lanes);
 		memcpy(drain->lanes, lanes, sizeof(drain->lanes));
@@ -165,7 +173,7 @@ int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *r
 	const char *why;
 	int err, result = 0;
 
-	/* For a process that launches nothing, all three steps succeed at once. */
+	/* If the process launches nothing, all three steps succeed at once. */
 	for (int i = 0; i < 3 && !result; i++) {
 		why = !fence() ? "this kernel has no membarrier()" :
 		      !reader_block(reader, offsetof(struct state_page, lanes), lanes,

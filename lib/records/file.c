@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file that the GPU writes records into, beside the state page of this process. Without a
- * published state page it is anonymous memory. Any thread may call these functions.
+ * The file that the GPU writes records into. It is in the same directory as the state page of
+ * this process. If the process has no published state page, the file is anonymous memory. Any
+ * thread may call these functions.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +20,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 2);
 
 /*
- * fd -1: none yet. Some programs close unknown descriptors; the number may then be another
- * file.
+ * -1: there is no descriptor yet. Some programs close descriptors that they do not know, and
+ * the number may then belong to another file.
  */
 static struct {
 	int fd;
@@ -37,7 +38,7 @@ static bool is_open(void)
 	       st.st_ino == file.ino;
 }
 
-/* The child of a fork has none of its parent's files. */
+/* The child of a fork has none of the files of its parent. */
 static void after_fork(void)
 {
 	if (is_open())
@@ -101,8 +102,9 @@ static int file_make(void)
 }
 
 /*
- * The caller holds the lock. A page that cannot be allocated when it is written would kill the
- * program. No reader reads the section before the GPU's records are on.
+ * Allocates the pages now: if a page cannot be allocated when it is written, the program is
+ * killed. No reader reads the section before records are on for this GPU. The caller holds the
+ * lock.
  */
 static int section_make(unsigned int n)
 {
@@ -145,7 +147,7 @@ struct records_section *records_file_find(unsigned int n)
 }
 
 /*
- * Creates another mapping, which children of a fork do not inherit; works even if the
+ * Creates another mapping, which the child of a fork does not inherit. This works even if the
  * descriptor was closed.
  */
 void *records_file_again(unsigned int n)

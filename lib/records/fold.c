@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Adds launches that have ended to the totals ("folds" them). In the process that launches, one
- * thread at a time writes the totals, protected by a lock that no thread waits for. Readers
- * continue from a copy.
+ * thread at a time writes the totals. The totals have a lock, for which no thread waits. A
+ * reader folds further launches into its own copy of the totals.
  */
 #include <string.h>
 #include "lib/records/records.h"
@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------- clock */
 
-/* The first sample of the rate. */
+/* The first sample for measuring the clock rate. */
 static struct {
 	uint64_t counter, ns;
 } base;
@@ -41,8 +41,8 @@ void records_clock_start(struct state_clock *clock)
 }
 
 /*
- * Computes a new rate from all the time since the first sample. GPU time continues from its
- * current value, so that offsets learnt at the old rate stay valid.
+ * Computes a new rate from the whole time since the first sample. The GPU time continues from
+ * its current value, so that offsets that were learnt with the old rate stay valid.
  */
 __attribute__((noinline, cold)) static void clock_renew(struct state_clock *clock)
 {
@@ -56,8 +56,8 @@ __attribute__((noinline, cold)) static void clock_renew(struct state_clock *cloc
 }
 
 /*
- * How long a rate may be used: it was measured over the time up to @clock, and its error
- * doubles after the same time again.
+ * Returns how long a rate may be used. The rate was measured over the time up to @clock. After
+ * the same time again its error has doubled.
  */
 static inline uint64_t clock_window(const struct state_clock *clock)
 {
@@ -67,8 +67,8 @@ static inline uint64_t clock_window(const struct state_clock *clock)
 }
 
 /*
- * A launch that ended at @end was seen at @counter, so the GPU's clock is behind by no more
- * than that.
+ * A launch that ended at GPU time @end was seen when the CPU counter was @counter. So the GPU's
+ * clock is behind the CPU's clock by no more than the difference.
  */
 static inline void clock_learn(struct state_clock *clock, uint64_t counter, uint64_t end)
 {
@@ -101,8 +101,8 @@ static void gap_drop(struct state_records *totals, unsigned int n)
 }
 
 /*
- * Inserts a gap before gap @n, sorted by time. If there are too many, the oldest is dropped;
- * launches in it then count as late.
+ * Inserts a gap before gap @n. The gaps are sorted by time. If there are too many gaps, the
+ * oldest one is dropped, and launches in it then count as late.
  */
 static void gap_insert(struct state_records *totals, unsigned int n, uint64_t begin, uint64_t end)
 {
@@ -120,7 +120,7 @@ static void gap_insert(struct state_records *totals, unsigned int n, uint64_t be
 	totals->nr_gaps++;
 }
 
-/* Fills the parts of gaps between @begin and @end. */
+/* Removes the time between @begin and @end from all gaps. */
 static __attribute__((noinline)) void gaps_fill(struct state_records *totals, uint64_t begin,
 						uint64_t end)
 {
@@ -194,16 +194,18 @@ static __attribute__((noinline)) struct state_function *function_new(
 /* ------------------------------------------------------------------- launches */
 
 /*
- * Consecutive launches of one ring; those without a gap between them are added to the totals as
- * one.
+ * Consecutive launches of one ring. Launches without a gap between them are added to the totals
+ * together.
  */
 struct batch {
 	struct state_records *totals;
-	uint64_t last_end;		/* of the ring */
-	uint64_t begin;			/* of launches without a gap, up to last_end */
-	uint64_t kernels_ns;		/* value in the totals before the batch */
-	struct state_function *function;	/* of the last launch; NULL: none yet */
-	uint64_t clock_ns, clock_counter, clock_scale;	/* includes the offset */
+	uint64_t last_end;		/* end of the latest launch of the ring */
+	uint64_t begin;			/* begin of the launches without a gap, which end at
+					 * last_end */
+	uint64_t kernels_ns;		/* value of kernels_ns in the totals before the batch */
+	struct state_function *function;	/* function of the last launch; NULL: there
+						 * was no launch yet */
+	uint64_t clock_ns, clock_counter, clock_scale;	/* the clock, including the offset */
 };
 
 static inline void batch_begin(struct batch *batch, struct state_records *totals,
@@ -233,7 +235,7 @@ void batch_add(struct batch *batch, uint64_t end, uint64_t submitted, uint64_t k
 	struct state_function *f = batch->function;
 	uint64_t ns;
 
-	/* It waited for its predecessor; the times of one stream never decrease. */
+	/* The launch waited for its predecessor. The times of one stream never decrease. */
 	if (begin <= batch->last_end) {
 		begin = batch->last_end;
 	} else {
@@ -297,13 +299,16 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 	struct batch batch;
 
 	seq = shown->folded;
-	/* Entries that were reused: these launches ended, but were not folded in time. */
+	/*
+	 * The entries of these launches were reused. The launches have ended, but were not
+	 * folded in time.
+	 */
 	if (__builtin_expect(issued - seq > mask + 1, 0)) {
 		untimed = issued - seq - mask - 1;
 		seq = issued - mask - 1;
 	}
 	last = issued - seq > max ? seq + max : issued;
-	/* Launches of an earlier stream do not belong to this one. */
+	/* Launches of an earlier stream do not belong to this stream. */
 	first = atomic_load_explicit(&ring->first, memory_order_relaxed);
 	if (__builtin_expect(seq <= first, 0)) {
 		if (seq < first && last > first)
@@ -314,7 +319,10 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 		if (!records_has(&ring->cells[(seq + max + 1) & mask], seq + max + 1))
 			break;
 	last = seq + max;
-	/* Use the last one, before any begin is computed: the first may have ended long ago. */
+	/*
+	 * Use the clock of the last launch, before any begin is computed: the first launch may
+	 * have ended long ago.
+	 */
 	if (max)
 		clock_learn(&totals->clock, records_counter(),
 			    atomic_load_explicit(&ring->cells[last & mask].time,
@@ -326,7 +334,7 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 		end = atomic_load_explicit(&ring->cells[at].time, memory_order_relaxed);
 		submitted = atomic_load_explicit(&ring->notes[at].submitted, memory_order_relaxed);
 		function = atomic_load_explicit(&ring->notes[at].function, memory_order_relaxed);
-		/* The thread of its stream may be overwriting it. */
+		/* The thread of the ring's stream may be overwriting this entry. */
 		if (!own) {
 			atomic_thread_fence(memory_order_acquire);
 			issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
@@ -346,8 +354,8 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 }
 
 /*
- * The GPU's time at the CPU's @counter, or an earlier time; 0: unknown, or the clock is being
- * written.
+ * Returns the GPU's time at the value @counter of the CPU's counter, or an earlier time.
+ * Returns 0 if the time is unknown or another thread is writing the clock.
  */
 static uint64_t gpu_time(const struct state_records *totals, uint64_t counter)
 {

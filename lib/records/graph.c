@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Completion records of executable graphs. A node's TMD is built once and launched many times.
- * So each last kernel of a launch adds 1 to the graph's counter and overwrites the time of the
- * previous launch. The driver runs the launches of one executable one after the other, whatever
- * the streams.
+ * So each last kernel of a launch adds 1 to the graph's counter and overwrites the time that
+ * the previous launch wrote. The driver runs the launches of one executable graph one after the
+ * other, whatever streams they are on.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,21 +11,25 @@
 #include "lib/core/fork.h"
 #include "lib/records/records.h"
 
-#define MAX_FUNCTIONS	8	/* of last kernels */
-/* More would slow the graph down: additions to one word wait for each other. */
+#define MAX_FUNCTIONS	8	/* maximum number of functions of last kernels */
+/*
+ * More counted kernels would slow the graph down, because additions to one word wait for each
+ * other.
+ */
 #define MAX_KERNELS	32
 
 struct records_mark {
-	struct records *records;	/* that its entry belongs to */
-	struct records_graph *entry;	/* NULL: none yet */
-	unsigned int nr_built;		/* number of counting kernels; of these: */
+	struct records *records;	/* the records that @entry belongs to */
+	struct records_graph *entry;	/* NULL: the graph has no entry yet */
+	unsigned int nr_built;		/* number of counted kernels that are built; of
+					 * these: */
 	unsigned int nr_kernels;
 	unsigned int nr_functions;
 	void *functions[MAX_FUNCTIONS];
 	bool unknown;
 };
 
-/* Protects the owners of entries. Never held across a driver call. */
+/* Protects the owners of entries. It is never held during a driver call. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
@@ -50,8 +54,8 @@ static int by_address(const void *a, const void *b)
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark);
 
 /*
- * @last: the node is a last node, and its function must be counted; otherwise it is counted if
- * its function is.
+ * @last: whether the node is a last node. The function of a last node must be counted. Any
+ * other node is counted if its function is counted.
  */
 static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 		      struct records_mark *mark)
@@ -83,7 +87,8 @@ static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 }
 
 /*
- * Visits all nodes, or those that no other node waits for. Edges with extra data are an error.
+ * Visits all nodes, or only the nodes that no other node waits for. Edges with extra data are
+ * an error.
  */
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark)
 {
@@ -109,7 +114,7 @@ static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct rec
 
 static bool mark_fill(struct records_mark *mark, const struct cuda_api *cuda, void *graph)
 {
-	/* The other functions that it calls are not newer than these. */
+	/* Every driver that has this function also has the other functions called here. */
 	return cuda->graph_edges && cuda->kernel_get && walk(cuda, graph, true, mark) &&
 	       walk(cuda, graph, false, mark);
 }
@@ -141,7 +146,7 @@ void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda
 
 /* ------------------------------------------------------------------- entries */
 
-/* The caller of these holds the lock. */
+/* The callers of the next functions hold the lock. */
 static int32_t entry_left(const struct records_graph *graph)
 {
 	return records_graph_left(graph->shown, graph->cell);
@@ -154,14 +159,15 @@ static void since_set(struct records *records, struct state_graph *shown, uint64
 }
 
 /*
- * Adds the time of graphs whose launches have all ended: one interval, from the submission of
- * the first launch to the last end. The caller holds records->folding.
+ * Adds the time of each graph whose launches have all ended. This time is one interval, from
+ * the submission of the graph's first launch to the end of its last kernel. The caller holds
+ * records->folding.
  */
 static void times_add(struct records *records)
 {
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 
-	/* Other processes can write the numbers in the state page. */
+	/* Other processes can write to the numbers in the state page. */
 	for (unsigned int n = 0; records->nr_running && n < STATE_NR_GRAPHS &&
 	     n < records->shown->nr_graphs; n++) {
 		const struct records_graph *graph = &records->graphs[n];
@@ -187,7 +193,7 @@ void records_graphs_fold(struct records *records)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Not for the launch callback. */
+/* Must not be called in the launch callback. */
 static void times_add_all(struct records *records)
 {
 	if (!records->nr_running || !records_totals_lock(records))
@@ -197,8 +203,8 @@ static void times_add_all(struct records *records)
 }
 
 /*
- * Assigns an entry to an executable of which no node is built yet. Without a free entry its
- * completion is unknown.
+ * Assigns an entry to an executable graph of which no node is built yet. If no entry is free,
+ * the ends of the graph's launches are unknown.
  */
 static void entry_take(struct records *records, struct records_mark *mark)
 {
@@ -215,7 +221,7 @@ static void entry_take(struct records *records, struct records_mark *mark)
 	if (mark->unknown)
 		return;
 	since_set(records, graph->shown, 0);
-	/* With 0 kernels nothing of it counts as outstanding. */
+	/* If the number of kernels is 0, no launch of the graph counts as outstanding. */
 	__atomic_store_n(&graph->shown->kernels, 0, __ATOMIC_RELEASE);
 	atomic_store(&graph->cell->count, (uint32_t)graph->shown->issued * mark->nr_kernels);
 	__atomic_store_n(&graph->shown->kernels, mark->nr_kernels, __ATOMIC_RELEASE);
@@ -252,7 +258,7 @@ unsigned int records_mark_built(struct records_mark *mark, unsigned int nr)
 	return before;
 }
 
-/* The entry stays in use until its launches have ended. */
+/* The entry stays in use until the launches of its graph have ended. */
 void records_mark_free(struct records_mark *mark)
 {
 	if (!mark)
@@ -292,7 +298,10 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 
 /* ------------------------------------------------------------------- in the launch callback */
 
-/* A node is built over old contents, perhaps of an executable that was destroyed. */
+/*
+ * The node is built over old contents, which may be those of an executable graph that was
+ * destroyed.
+ */
 static void node_clear(const struct records *records, const struct tmd_map *map, void *tmd)
 {
 	struct tmd_release_seen seen;
@@ -307,7 +316,10 @@ static void node_clear(const struct records *records, const struct tmd_map *map,
 				tmd_release_clear(map, tmd, slot, seen.address);
 }
 
-/* The time is in the slot before the count: a reader that sees the count sees the time. */
+/*
+ * The time is in the slot that the GPU writes before the slot with the count. So a reader that
+ * sees the count also sees the time.
+ */
 static bool node_put(const struct tmd_map *map, void *tmd, uint64_t address)
 {
 	const unsigned int slot = tmd_release_slots(map) - 1;
@@ -358,7 +370,10 @@ void records_graph_builds(struct records_mark *mark, struct records *records)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Whether its launches count in its entry for @records. The caller holds the lock. */
+/*
+ * Returns whether the launches of the graph are counted in its entry for @records. The caller
+ * holds the lock.
+ */
 static bool is_known(const struct records_mark *mark, const struct records *records)
 {
 	return mark && !mark->unknown && mark->entry && mark->records == records;
@@ -374,7 +389,7 @@ void records_graph_begins(struct records_mark *mark, struct records *records)
 	if (is_known(mark, records)) {
 		int32_t left = entry_left(mark->entry);
 
-		/* There was a launch that was not reported. */
+		/* A launch of the graph was not reported to the library. */
 		if (left < 0)
 			spoil(mark);
 		else if (!left) {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the names of functions in the totals by asking the driver, outside the launch callback.
- * Functions whose module was unloaded are skipped: their address may be reused.
+ * Finds the names of the functions in the totals by asking the driver, outside the launch
+ * callback. Functions whose module was unloaded are skipped, because their address may belong
+ * to another function now.
  */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include "lib/records/records.h"
 
-#define PATIENCE	100000	/* attempts to acquire a lock that is held for moments */
-#define GONE		1	/* bit of a key: its function may be unloaded */
+#define PATIENCE	100000	/* attempts to acquire a lock that is held for very short
+				 * times */
+#define GONE		1	/* bit of a key: the key's function may be unloaded */
 
 atomic_bool records_unnamed;
-/* Threads that are asking the driver for a name. */
+/* Number of threads that are asking the driver for a name. */
 static atomic_uint nr_naming;
 
 bool records_totals_lock(struct records *records)
@@ -49,7 +51,10 @@ void records_names(struct state_function *functions, struct records *records,
 	if (!cuda || !cuda->func_name)
 		return;
 	was = driver_own(true);
-	/* Before reading the keys: a thread that removes one then waits for us. */
+	/*
+	 * Count this thread before it reads the keys: a thread that removes a key then waits
+	 * for this thread.
+	 */
 	atomic_fetch_add(&nr_naming, 1);
 	for (unsigned int i = 0; i < STATE_NR_FUNCTIONS; i++)
 		name_one(&functions[i], records, cuda);
@@ -79,7 +84,7 @@ void records_module_gone(struct records *records)
 		records_totals_unlock(records);
 	}
 	/*
-	 * Another thread may be asking for a name and waiting for the unload itself, so do not
+	 * Another thread that asks for a name may itself be waiting for the unload, so do not
 	 * wait long.
 	 */
 	for (int i = 0; i < PATIENCE && atomic_load(&nr_naming); i++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the records of this process or another one. Another process is not trusted: its files
- * are read by system calls, and no number in them is used as an index or a length without a
- * check.
+ * Reads the records of this process or of another process. Another process is not trusted: its
+ * files are read with system calls. No number in these files is used as an index or a length
+ * before it is checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "lib/records/reader.h"
 #include "lib/state/holder.h"
 
-#define MAX_SIZE	(64 << 10)	/* limit for a caller's struct in bytes */
+#define MAX_SIZE	(64 << 10)	/* maximum size in bytes of a caller's struct */
 #define TRIES		100
 
 /* ------------------------------------------------------------------- opening */
@@ -39,7 +39,7 @@ static int find_gpu(struct gpupart *gp, struct gpupart_records_reader *reader,
 			reader->pid ? reader->pid : getpid(), reader->pci);
 }
 
-/* Opens the state page in the directory of @uid: 0, -ESRCH or -EPROTO. */
+/* Opens the state page in the directory of @uid. Returns 0, -ESRCH or -EPROTO. */
 static int open_of(struct gpupart_records_reader *reader, uid_t uid, struct shared_seen *seen)
 {
 	struct holder_table table = { .maps_max = 4 << 20 };
@@ -72,8 +72,8 @@ static void close_files(struct gpupart_records_reader *reader)
 }
 
 /*
- * Root can read any user's process. Its directory is that of the process's real or effective
- * user.
+ * Root can read the process of any user. The state page is in the directory of the real user or
+ * of the effective user of the process.
  */
 static int open_process(struct gpupart *gp, struct gpupart_records_reader *reader)
 {
@@ -161,8 +161,8 @@ bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *
 }
 
 /*
- * The totals must be consistent. If their writer was killed while writing, they stay as it left
- * them.
+ * The copied totals must be consistent. If the process was killed while it wrote the totals,
+ * they stay in the state in which it left them.
  */
 static bool copy_records(struct gpupart_records_reader *reader)
 {
@@ -189,7 +189,9 @@ static bool copy_records(struct gpupart_records_reader *reader)
 	return true;
 }
 
-/* The process creates the file with its first context, so try until it exists. */
+/*
+ * The process creates the file together with its first context, so try until the file exists.
+ */
 static bool open_records(struct gpupart_records_reader *reader)
 {
 	char file[64];
@@ -242,7 +244,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 
 		if (!records_reached(cell, seq))
 			break;
-		/* Otherwise the entry is in use again, so this launch has ended. */
+		/* Otherwise the entry is in use again, so the launch has ended. */
 		entry[nr++] = (struct reader_entry){ .ring = n, .seq = seq,
 						     .timed = records_has(cell, seq) };
 	}
@@ -266,7 +268,10 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	return nr;
 }
 
-/* Kernels of the graph in @entry that have not ended; each launch has several. */
+/*
+ * Returns the number of kernels of the graph in @entry that have not ended. Each launch of the
+ * graph has several kernels.
+ */
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry)
 {
 	const struct state_graph *graph = &reader->copy.graph[entry];
@@ -290,7 +295,7 @@ static int by_time(const void *a, const void *b)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Adds the launches that have ended and that the process itself has not folded yet. */
+/* Adds the launches that have ended, but that the process itself has not folded yet. */
 static void fold_rest(struct gpupart_records_reader *reader)
 {
 	struct state_records *copy = &reader->copy;
@@ -391,7 +396,7 @@ void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name)
 	return strcpy(row, name);
 }
 
-/* A function that was loaded again has several entries. */
+/* A function that was unloaded and loaded again has several entries. */
 static void add_function(const struct state_function *from, struct gpupart_records *records)
 {
 	struct gpupart_records_function *to;
@@ -400,7 +405,7 @@ static void add_function(const struct state_function *from, struct gpupart_recor
 	state_dir_copy_text(name, sizeof(name), from->name, sizeof(from->name));
 	if (from->key == RECORDS_GRAPH_KEY)
 		strcpy(name, RECORDS_GRAPH_NAME);
-	/* Each function without a name has a row of its own. */
+	/* Each function without a name has its own row. */
 	to = *name ? reader_row(records->functions, sizeof(*to), &records->nr_functions, name) :
 		     &records->functions[records->nr_functions++];
 	to->count += from->count;
@@ -428,7 +433,7 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 	qsort(records->functions, records->nr_functions, sizeof(records->functions[0]), by_ns);
 }
 
-/* The pid may belong to another process now; the lock on the file does not. */
+/* The pid may belong to another process by now, but the lock on the file does not. */
 bool reader_lives(const struct gpupart_records_reader *reader)
 {
 	return !reader->pid || holder_is(reader->block_fd, reader->uid, reader->pid);
@@ -449,7 +454,10 @@ bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *
 	return true;
 }
 
-/* Copies as much of @own as the caller's struct has room for; members beyond it become 0. */
+/*
+ * Copies as much of @own as the caller's struct has room for. Members of the caller's struct
+ * that @own does not have become 0.
+ */
 static int give(struct gpupart *gp, const struct gpupart_records *own,
 		struct gpupart_records *records, size_t size)
 {
@@ -472,7 +480,9 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 	return give(gp, &own, records, size);
 }
 
-/* Keeps only @ring of all rings, and only the launches of its current stream. */
+/*
+ * Removes all rings except @ring, and all launches of @ring except those of its current stream.
+ */
 static void leave_ring(struct state_records *copy, const struct records_ring *ring)
 {
 	uint64_t first = ring ? atomic_load(&ring->first) : 0;
@@ -502,7 +512,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	strcpy(own.pci, reader->pci);
 	sum_rings(copy, &own);
 	sum_graphs(reader, &graphs);
-	/* Graph launches may be on this stream. */
+	/* Launches of graphs may be on this stream. */
 	own.unknown += graphs.unknown + graphs.outstanding;
 	own.all_known = !own.unknown;
 	own.untimed = copy->untimed;
@@ -600,7 +610,7 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 	for (unsigned int n = 0; n < STATE_NR_RINGS; n++) {
 		const struct state_ring *ring = &records->rings[n];
 
-		/* Most rings were already checked or are unused. */
+		/* Most rings were checked already or are unused. */
 		if ((__atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE) != reader->done[n] ||
 		     __atomic_load_n(&ring->waiting, __ATOMIC_RELAXED)) &&
 		    ring_busy(reader, ring, n))

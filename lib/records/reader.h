@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of the records of one process on one GPU, shared by read.c and watch.c. For one
- * thread.
+ * A reader of the records of one process on one GPU. read.c and watch.c share it. Only one
+ * thread may use a reader.
  */
 #ifndef GPUPART_LIB_RECORDS_READER_H
 #define GPUPART_LIB_RECORDS_READER_H
@@ -12,39 +12,42 @@
 
 struct reader_entry {
 	struct records_entry launch;
-	uint64_t key;		/* its time, or a later one of an earlier launch in its ring */
+	uint64_t key;		/* its time, or the time of a later entry, of an earlier
+				 * launch in its ring */
 	uint64_t seq;
 	unsigned int ring;
-	bool timed;		/* its number was visible before its time was read */
+	bool timed;		/* the launch's number was visible before its time was read */
 };
 
 /* The launches that gpupart_records_drained() waits for. */
 struct reader_drain {
 	enum { DRAIN_BEGUN, DRAIN_INSIDE, DRAIN_NUMBERED } step;
-	uint64_t loose;			/* launches so far that were not confined to their set */
-	struct state_lane lanes[STATE_NR_LANES];	/* of threads that may be in a launch */
+	uint64_t loose;			/* number of launches so far that were not confined
+					 * to their set */
+	struct state_lane lanes[STATE_NR_LANES];	/* lanes of the threads that may be
+							 * in a launch */
 	/*
-	 * Launches up to these numbers: of rings, of rings with unrecorded launches after them,
-	 * and of graphs.
+	 * The numbers of the last launches to wait for: in rings, in rings with unrecorded
+	 * launches after them, and of graphs.
 	 */
 	uint64_t ring[STATE_NR_RINGS], after[STATE_NR_RINGS], graph[STATE_NR_GRAPHS];
 };
 
 struct gpupart_records_reader {
-	int pid;			/* 0: this process */
+	int pid;			/* 0: the reader reads this process */
 	uid_t uid;
-	unsigned int gpu;		/* its index in the state page */
+	unsigned int gpu;		/* the GPU's index in the state page */
 	char pci[20];
-	int dir, block_fd, records_fd;	/* -1: not open */
+	int dir, block_fd, records_fd;	/* file descriptors; -1: not open */
 	char file[48];
 	struct watch *watch;		/* NULL: gpupart_records_watch() was not called */
 	void (*watch_free)(struct watch *watch);
-	/* For gpupart_records_busy(): mapped at the first call. */
+	/* Used by gpupart_records_busy(), which maps them at its first call. */
 	const struct state_page *block;
 	const struct records_section *section;
-	uint64_t done[STATE_NR_RINGS];	/* launches up to this number have ended */
+	uint64_t done[STATE_NR_RINGS];	/* launches up to this number have ended in each ring */
 	struct reader_drain drain;
-	/* For one reading. */
+	/* Used during one reading. */
 	struct state_records copy;
 	struct records_graph_cell graphs[STATE_NR_GRAPHS];
 	struct records_cell cells[RECORDS_LONG];
@@ -54,34 +57,35 @@ struct gpupart_records_reader {
 };
 
 /*
- * Copies the launches of ring @n from @first to @last, which have ended, into reader->entries.
- * Returns their number. A time is valid if the launch's number was visible before it was read.
+ * Copies the launches @first to @last of ring @n into reader->entries. These launches must have
+ * ended. Returns the number of launches copied. A launch's time is valid if its number was
+ * visible before the time was read.
  */
 unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, uint64_t first,
 			 uint64_t last);
 
 /*
- * Finds the row of the function @name among *nr rows of @size bytes, which begin with a name.
- * If there is none, returns a new row, or the last one, without a name, if there are already
- * GPUPART_RECORDS_NR_FUNCTIONS.
+ * Finds the row of the function @name among the *nr rows in @rows. Each row has @size bytes and
+ * begins with a name. If no row has this name, adds a row and returns it. If there are already
+ * GPUPART_RECORDS_NR_FUNCTIONS rows, returns the last row, which has no name.
  */
 void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name);
 
-/* Reads from the process's state page at offset @at. */
+/* Reads @len bytes at offset @at of the process's state page. Returns false if that fails. */
 bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
 
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry);
 
-/* False: the process has ended, or executes another program. */
+/* Returns false if the process has ended or executes another program. */
 bool reader_lives(const struct gpupart_records_reader *reader);
 
 /*
- * Like gpupart_records_read(), also for a process that has ended; false: its state page could
- * not be read.
+ * Like gpupart_records_read(), but also works for a process that has ended. Returns false if
+ * the state page of the process could not be read.
  */
 bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *records);
 
-/* Reads @len bytes of the section at offset @at. Fails if the file is shorter. */
+/* Reads @len bytes at offset @at of the section. Returns false if the file is shorter. */
 bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
 
 #endif

@@ -5,8 +5,8 @@
  *
  * The driver has one TMD buffer for each stream, so a TMD's address identifies its stream. Two
  * launches of one stream are never in the launch callback at the same time, so each ring has
- * one writer and needs no lock. Functions that the launch callback calls cannot fail, do not
- * allocate, take no lock and have no unbounded loops.
+ * one writer and needs no lock. The functions that the launch callback calls cannot fail, do
+ * not allocate, take no lock and have no unbounded loops.
  */
 #ifndef GPUPART_LIB_RECORDS_RECORDS_H
 #define GPUPART_LIB_RECORDS_RECORDS_H
@@ -51,7 +51,8 @@ static inline bool records_reached(const struct records_cell *cell, uint64_t seq
 }
 
 struct records_note {
-	_Atomic uint64_t submitted;	/* the CPU counter; 0: the launch failed and never ran */
+	_Atomic uint64_t submitted;	/* the CPU counter at submission; 0: the launch
+					 * failed and never ran */
 	_Atomic uint64_t function;
 };
 
@@ -60,21 +61,23 @@ struct records_graph_cell {
 	/* Number of last kernels that have ended; the GPU increments it. */
 	_Atomic uint32_t count;
 	uint32_t pad[3];
-	struct records_cell end;	/* the last end; its payload is 1 */
+	struct records_cell end;	/* the latest end of a last kernel; its payload is 1 */
 };
 
 #define RECORDS_LAYOUT		2
 #define RECORDS_HEAD		65536
-#define RECORDS_STRIDE		(1u << 20)	/* distance between sections */
-#define RECORDS_NR_LONG		8		/* the rings with the lowest numbers are longer */
-#define RECORDS_LONG		2048		/* in entries */
+#define RECORDS_STRIDE		(1u << 20)	/* bytes from one section to the next */
+#define RECORDS_NR_LONG		8		/* number of longer rings: those with the
+						 * lowest numbers */
+#define RECORDS_LONG		2048		/* entries of a longer ring */
 #define RECORDS_SHORT		256
 #define RECORDS_NR_CELLS	\
 	(RECORDS_NR_LONG * RECORDS_LONG + (STATE_NR_RINGS - RECORDS_NR_LONG) * RECORDS_SHORT)
 #define RECORDS_REGISTERED	(512u << 10)	/* bytes of a section before its notes */
 
 struct records_section {
-	struct records_cell cells[RECORDS_NR_CELLS];	/* by ring */
+	struct records_cell cells[RECORDS_NR_CELLS];	/* the cells of ring 0, then of ring
+							 * 1, ... */
 	struct records_graph_cell graphs[STATE_NR_GRAPHS];
 	char reserved[RECORDS_REGISTERED - RECORDS_NR_CELLS * sizeof(struct records_cell) -
 		      STATE_NR_GRAPHS * sizeof(struct records_graph_cell)];
@@ -138,7 +141,8 @@ void *records_file_again(unsigned int n);
  * are not in the order of time.
  */
 #define RECORDS_GRAPH_RING	(STATE_NR_RINGS - 1)
-#define RECORDS_GRAPH_KEY	3	/* their function: odd, so its name is not looked up */
+#define RECORDS_GRAPH_KEY	3	/* function of these entries: odd, so its name is not
+					 * looked up */
 #define RECORDS_GRAPH_NAME	"(CUDA graphs)"
 
 /* ------------------------------------------------------------------- GPUs */
@@ -161,7 +165,7 @@ static inline uint64_t records_counter(void)
 #define RECORDS_MAX_CONTEXTS	16	/* contexts of one GPU that exist at the same time */
 #define RECORDS_HINT_BITS	10
 
-/* The ring of a stream. Only the thread that launches on the stream writes it. */
+/* The ring of a stream. Only the thread that launches on the stream writes to the ring. */
 struct records_ring {
 	/* Private copy of @issued in struct state_ring, which other processes can write. */
 	_Alignas(64) _Atomic uint64_t issued;
@@ -184,9 +188,10 @@ struct records_ring {
 #define RECORDS_BROKEN	2
 
 struct records_context {
-	_Atomic(const void *) ctx;	/* NULL: none, or destroyed */
+	_Atomic(const void *) ctx;	/* NULL: there is no context, or it was destroyed */
 	void *mapped;			/* NULL: never used */
-	uint64_t address;		/* of @mapped in the context's address space */
+	uint64_t address;		/* address of @mapped in the address space of the
+					 * context */
 };
 
 /* Belongs to an entry of state_records.graph. */
@@ -203,7 +208,8 @@ struct records_graph {
 };
 
 struct records {
-	const struct tmd_release_place *place[2];	/* slots to use, the preferred one first */
+	const struct tmd_release_place *place[2];	/* slots to use, the preferred slot
+							 * first */
 	struct state_records *shown;
 	struct records_section *section;	/* NULL until a context uses it */
 	/* Bit n: ring n has no stream; its launches may still be running. */
@@ -215,17 +221,18 @@ struct records {
 	struct records_graph graphs[STATE_NR_GRAPHS];
 	atomic_bool folding;		/* a thread is writing the totals */
 	unsigned int next_ring;		/* the ring at which the next fold starts */
-	atomic_uint nr_running;		/* graphs with a time that is not in the totals yet */
+	atomic_uint nr_running;		/* number of graphs with a time that is not in the
+					 * totals yet */
 	struct state_gpu *gpu;
-	char why[192];				/* not "": the reason why contexts have no
-						 * records */
+	char why[192];				/* the reason why contexts have no records;
+						 * "": there is no such reason */
 };
 
 /* ------------------------------------------------------------------- launches */
 
 /*
- * Called in the launch callback after masking: gives the launch a record, or counts it as
- * unrecorded.
+ * Called in the launch callback, after masking. Gives the launch a record, or counts the launch
+ * as unrecorded.
  */
 void records_launch(struct records *records, const struct launch_params *params);
 
@@ -372,7 +379,10 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 /* Returns 0, or -EOPNOTSUPP if @map's layout has no slots for records. */
 int records_possible(struct gpupart *gp, const struct tmd_map *map);
 
-/* Turns records on for @gpu; contexts must be reported. Returns 0, -EOPNOTSUPP or -ENOMEM. */
+/*
+ * Turns records on for @gpu. The caller must report contexts with records_context(). Returns 0,
+ * -EOPNOTSUPP or -ENOMEM.
+ */
 int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_map *map,
 		  struct records **started);
 
@@ -423,8 +433,8 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 			       unsigned int max, bool own);
 
 /*
- * Adds an interval of one or more launches to the union; intervals may come in any order. @end
- * must be after @begin.
+ * Adds the interval from @begin to @end, which contains one or more launches, to the union.
+ * Intervals may be added in any order. @end must be after @begin.
  */
 void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 

@@ -3,12 +3,12 @@
 #include <string.h>
 #include "lib/records/records.h"
 
-/* After how many launches of a ring folding is tried: a power of two. */
+/* Folding is tried after this number of launches of a ring: a power of two. */
 #define FOLD_EVERY	8
-#define FOLD_MAX	16	/* launches that one turn folds */
-#define LOOK_MAX	3	/* other rings that one turn visits */
+#define FOLD_MAX	16	/* maximum number of launches that are folded at a time */
+#define LOOK_MAX	3	/* maximum number of other rings that are visited at a time */
 
-/* The calling thread's last launch, in case it fails after its callback. */
+/* The calling thread's last launch. It is needed if the launch fails after its callback. */
 static _Thread_local struct {
 	struct records_ring *ring;
 	uint64_t seq;
@@ -19,7 +19,7 @@ static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 	return records_has(&ring->cells[seq & ring->mask], seq);
 }
 
-/* Launches without a record whose end is not known yet. */
+/* Returns the number of launches without a record whose end is not known yet. */
 static uint64_t ring_waiting(const struct records_ring *ring)
 {
 	const struct state_ring *shown = ring->shown;
@@ -29,7 +29,7 @@ static uint64_t ring_waiting(const struct records_ring *ring)
 	       0 : shown->waiting;
 }
 
-/* Whether all launches with a record have ended. */
+/* Returns whether all launches with a record have ended. */
 static bool ring_ended(const struct records_ring *ring)
 {
 	uint64_t seq = atomic_load_explicit(&ring->issued, memory_order_relaxed);
@@ -44,9 +44,9 @@ static bool ring_ended(const struct records_ring *ring)
 /* ------------------------------------------------------------------- claiming */
 
 /*
- * Returns a ring that no stream uses; NULL: all 64 are in use. A ring with launches whose end
- * is unknown is the last choice, because the next stream's launches do not make their end
- * known.
+ * Returns a ring that no stream uses, or NULL if all 64 rings are in use. A ring with launches
+ * whose end is unknown is the last choice, because launches of the next stream do not show when
+ * those launches have ended.
  */
 static struct records_ring *ring_take(struct records *records)
 {
@@ -70,7 +70,7 @@ static struct records_ring *ring_take(struct records *records)
 	return NULL;
 }
 
-/* Called at the first launch on a stream in @ctx; NULL: no ring is free. */
+/* Called at the first launch on a stream in @ctx. Returns NULL if no ring is free. */
 static __attribute__((noinline)) struct records_ring *ring_claim(struct records *records,
 								 uint64_t tmd, const void *ctx)
 {
@@ -137,21 +137,30 @@ static __attribute__((noinline)) void unrecorded_nowhere(struct records *records
 	__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
 }
 
-/* By stream order it has ended when the next launch with a record has. */
+/*
+ * Launches of one stream end in order. So this launch has ended when the next launch with a
+ * record has ended.
+ */
 static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 {
 	struct state_ring *shown = ring->shown;
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
 	const uint64_t waiting = ring_waiting(ring) + 1;
 
-	/* With this order they count as unknown meanwhile, and not as ended. */
+	/*
+	 * Because of the order of these two writes, the launches meanwhile count as unknown and
+	 * not as ended.
+	 */
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
 	state_count_on(&shown->unrecorded);
 	last.ring = NULL;
 }
 
-/* Two launches of one stream at once: our assumptions about this driver are wrong. */
+/*
+ * Two launches of one stream are in the callback at once. So the library's assumptions about
+ * this driver are wrong.
+ */
 static __attribute__((noinline)) void broken(struct records *records, struct records_ring *ring)
 {
 	atomic_store(&ring->busy, RECORDS_BROKEN);
@@ -159,7 +168,10 @@ static __attribute__((noinline)) void broken(struct records *records, struct rec
 	unrecorded_nowhere(records);
 }
 
-/* Another ring with launches that are not folded: its stream may never launch again. */
+/*
+ * Finds another ring with launches that are not folded: the stream of that ring may never
+ * launch again.
+ */
 static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
 {
 	for (unsigned int i = 0; i < LOOK_MAX; i++) {
@@ -200,7 +212,7 @@ void launch_done(struct records *records, struct records_ring *ring, uint64_t se
 	atomic_store_explicit(&note->submitted, records_counter(), memory_order_relaxed);
 	atomic_store_explicit(&note->function, (uintptr_t)params->function, memory_order_relaxed);
 	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
-	/* A reader that sees the number sees the note. */
+	/* A reader that sees the number also sees the note. */
 	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
 	last.ring = ring;
 	last.seq = seq;
@@ -209,7 +221,7 @@ void launch_done(struct records *records, struct records_ring *ring, uint64_t se
 		fold(records, ring);
 }
 
-/* The usual slot of the TMD is in use, or the ring is full. */
+/* Called if the usual slot of the TMD is in use, or the ring is full. */
 static __attribute__((noinline)) void launch_without(struct records *records,
 						     struct records_ring *ring,
 						     const struct launch_params *params)
@@ -224,7 +236,10 @@ static __attribute__((noinline)) void launch_without(struct records *records,
 	}
 	unrecorded(ring);
 	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
-	/* A full ring has launches to fold, even if none of them was the eighth. */
+	/*
+	 * A full ring has launches to fold, even if their number is not a multiple of
+	 * FOLD_EVERY.
+	 */
 	fold(records, ring);
 }
 
@@ -256,7 +271,7 @@ static inline struct records_ring *_Atomic *hint_of(struct records *records, uin
 	return &records->hints[(tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - RECORDS_HINT_BITS)];
 }
 
-/* A launch on a stream whose ring is not at the hint, or that has none. */
+/* Handles a launch on a stream that has no ring, or whose ring is not found with the hint. */
 static __attribute__((noinline)) void launch_rare(struct records *records,
 						  const struct launch_params *params)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches the launches of a process by reading its rings repeatedly, and computes two bounds of
- * its busy time, because the offset between the clocks of CPU and GPU is only known within
- * bounds. Times are in nanoseconds of the CPU's clock unless stated otherwise.
+ * Watches the launches of a process by reading its rings again and again. It computes two
+ * bounds of the process's busy time, because the offset between the CPU's clock and the GPU's
+ * clock is only known within bounds. Times are in nanoseconds of the CPU's clock unless stated
+ * otherwise.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,52 +12,58 @@
 #include "lib/records/clocks.h"
 #include "lib/records/reader.h"
 
-#define WINDOW_NS	1000000000	/* launches are kept for this time, points for twice as
-					 * long */
-#define PAUSE_US	20000		/* between two readings; less if rings fill faster */
+#define WINDOW_NS	1000000000	/* launches are kept for this time, and points for
+					 * twice this time */
+#define PAUSE_US	20000		/* pause between two readings; it is shorter if rings
+					 * fill faster */
 #define PAUSE_LEAST_US	500
-#define PAUSE_CLOCKS_US	3000		/* while few bounds of the clocks are known */
-#define POLL_NS		500000		/* polling time for the end of a launch, in each reading */
+#define PAUSE_CLOCKS_US	3000		/* the same while few bounds of the clocks are known */
+#define POLL_NS		500000		/* time in each reading for which the end of a launch
+					 * is polled */
 #define POLL_ENDS	4
-#define NARROW_NS	10000		/* between two polls; if it is longer, the CPU ran other
-					 * threads */
-#define NR_NARROW	8		/* this number of such ends in a window is enough */
+#define NARROW_NS	10000		/* maximum time between two polls; if it is exceeded,
+					 * the CPU ran other threads */
+#define NR_NARROW	8		/* number of such ends in a window that is enough */
 /*
- * The longest time from the end of a kernel until the CPU sees its record. Assumed: an H200's
- * record of an empty kernel is visible 8.3 us after the launch call began, and most of that is
- * the launch.
+ * The longest time from the end of a kernel until the CPU sees its record. This value is an
+ * assumption. On an H200, the record of an empty kernel is visible 8.3 us after the launch call
+ * began, and most of that time is spent on the launch.
  */
 #define TRAVEL_NS	3000
 /*
- * The part of the time between two readings by which a record may be late without making a
- * bound wrong.
+ * A record may be late by this part of the time between two readings without making a bound
+ * wrong.
  */
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
 #define NR_PLACES	2048
-#define MAX_LAUNCHES	(1u << 20)	/* in a window: a process may write times in the future */
+#define MAX_LAUNCHES	(1u << 20)	/* launches in a window: a limit is needed, because a
+					 * process may write times in the future */
 #define MAX_NS		(1ull << 61)
 
 /* ------------------------------------------------------------------- what was seen */
 
-enum { MOST, LEAST };	/* busy time, with the smallest and the largest offset of the clocks */
+enum { MOST, LEAST };	/* the busy time with the smallest and with the largest offset of the
+			 * clocks */
 
 struct launch {
 	uint64_t end;			/* GPU time */
-	uint64_t submitted, function;	/* CPU counter */
+	uint64_t submitted, function;	/* CPU counter at submission; function of the launch */
 	unsigned char ring;
-	bool after_missed;		/* launches before it in its ring were missed */
-	bool before;			/* it ended before the first reading */
-	bool runs;			/* it has not ended */
+	bool after_missed;		/* earlier launches in the same ring were missed */
+	bool before;			/* the launch ended before the first reading */
+	bool runs;			/* the launch has not ended */
 };
 
 struct watch_ring {
 	uint64_t known;			/* launches up to this number were read */
-	uint64_t not_ended;		/* the CPU counter when the next one had not ended yet */
-	int64_t last_end[2];		/* of launches in the totals */
-	uint64_t last_time;		/* the same in GPU time */
-	int64_t later_end[2];		/* in a window: of launches that also belong to the next
-					 * one */
+	uint64_t not_ended;		/* CPU counter at a moment when the next launch had
+					 * not ended */
+	int64_t last_end[2];		/* end of the last launch in the totals, for each
+					 * bound */
+	uint64_t last_time;		/* the same end in GPU time */
+	int64_t later_end[2];		/* end of the last launch of a window that also
+					 * belongs to the next window */
 	bool missed, stopped;
 };
 
@@ -71,31 +78,35 @@ struct spans {
 
 struct function {
 	uint64_t key;
-	struct gpupart_records_kernel kernel;	/* count 0: the entry is free */
+	struct gpupart_records_kernel kernel;	/* count 0: this place is free */
 };
 
 struct watch {
-	bool begun;			/* launches from here on count */
-	bool waits;			/* no launch so far: time starts with the first one */
+	bool begun;			/* true: launches from now on count */
+	bool waits;			/* there was no launch so far: the measured time
+					 * starts with the first launch */
 	bool over;			/* the process has ended */
-	int64_t from;			/* everything before is in the totals */
-	int64_t looked, looked_before;	/* times of the last two readings */
+	int64_t from;			/* all that happened before this time is in the
+					 * totals */
+	int64_t looked, looked_before;	/* times of the last reading and of the one before */
 	uint64_t unrecorded;
 	bool all_known;
 	unsigned int pause_us;
 	unsigned int recent;		/* the ring in which the latest end was seen */
-	int64_t active;			/* time of that */
-	unsigned int nr_narrow;		/* ends seen within NARROW_NS; halved in each window */
+	int64_t active;			/* time of that end */
+	unsigned int nr_narrow;		/* number of ends seen within NARROW_NS; it is halved
+					 * in each window */
 	struct points points[2];
 	struct watch_ring rings[STATE_NR_RINGS];
 	struct launch *launches;
 	unsigned int nr, room;
 	struct spans spans[2];
-	struct function functions[NR_PLACES + 1];	/* by key; the last one is for all others */
+	struct function functions[NR_PLACES + 1];	/* by key; the last one is for all
+							 * functions that have no place */
 	unsigned int nr_functions;
 	/*
-	 * From the last reading: launches that run, and times of graphs that the process has
-	 * not recorded.
+	 * Results of the last reading: the launches that have not ended, and the times of
+	 * graphs that the process has not recorded.
 	 */
 	struct launch pending[STATE_NR_RINGS + STATE_NR_GRAPHS];
 	unsigned int nr_pending;
@@ -110,7 +121,10 @@ static void watch_free(struct watch *watch)
 	free(watch);
 }
 
-/* Makes room for one more element of @size bytes at the end of *list; NULL: out of memory. */
+/*
+ * Makes room for one more element of @size bytes at the end of *list. Returns NULL if memory is
+ * short.
+ */
 static void *grown(void *list, unsigned int nr, unsigned int *room, size_t size)
 {
 	if (nr == *room) {
@@ -127,7 +141,7 @@ static void *grown(void *list, unsigned int nr, unsigned int *room, size_t size)
 
 /* ------------------------------------------------------------------- a window */
 
-/* Neighbours of a ring come one after the other and are merged. */
+/* Neighbouring intervals of a ring arrive one after the other and are merged. */
 static void span_add(struct watch *watch, int mode, int64_t begin, int64_t end, int64_t to)
 {
 	struct spans *spans = &watch->spans[mode];
@@ -146,7 +160,7 @@ static void span_add(struct watch *watch, int mode, int64_t begin, int64_t end, 
 		*last = (struct span){ begin, end };
 		spans->nr++;
 	} else {
-		/* Missed launches may have been running in that time. */
+		/* Launches that were missed may have been running in that time. */
 		watch->all_known = false;
 	}
 }
@@ -194,8 +208,8 @@ static struct function *function_of(struct watch *watch, uint64_t key)
 }
 
 /*
- * The launch took between @least and @most, and no longer than @since, when its predecessor
- * ended.
+ * The launch took at least @least and at most @most. It also took no longer than @since, the
+ * time since its predecessor ended.
  */
 static void function_count(struct watch *watch, uint64_t key, uint64_t since, uint64_t least,
 			   uint64_t most)
@@ -210,7 +224,10 @@ static void function_count(struct watch *watch, uint64_t key, uint64_t since, ui
 		f->kernel.longest_ns = most;
 }
 
-/* Intervals of graphs are in no order and do not wait for each other. */
+/*
+ * Intervals of graphs are in no particular order, and an interval need not begin after the end
+ * of the previous one.
+ */
 static bool is_graph(const struct launch *launch)
 {
 	return launch->ring == RECORDS_GRAPH_RING;
@@ -227,7 +244,7 @@ static void launch_times(const struct watch *watch, const struct launch *launch,
 	int64_t high = watch->points[LEAST].nr_hull ?
 		       -points_hull_at(&watch->points[LEAST], launch->end) : low;
 
-	/* A record is never seen before it arrives. */
+	/* A record is not visible before it has arrived. */
 	high = high > low + TRAVEL_NS ? high : low + TRAVEL_NS;
 	end[MOST] = launch->runs ? INT64_MAX : (int64_t)launch->end - low;
 	end[LEAST] = launch->runs ? INT64_MAX : (int64_t)launch->end - high;
@@ -241,7 +258,10 @@ static void launch_times(const struct watch *watch, const struct launch *launch,
 	}
 }
 
-/* Adds a launch to the window that ends at @to; false: it also belongs to the next one. */
+/*
+ * Adds a launch to the window that ends at @to. Returns false if the launch also belongs to the
+ * next window.
+ */
 static bool launch_add(struct watch *watch, const struct launch *launch, int64_t to)
 {
 	struct watch_ring *ring = &watch->rings[launch->ring];
@@ -311,8 +331,8 @@ static void window_launches(struct watch *watch, int64_t to)
 }
 
 /*
- * Moves everything up to the reading before the last into the totals: it is known which
- * launches had ended by then.
+ * Moves everything up to the last reading but one into the totals. By now it is known which
+ * launches had ended by that reading.
  */
 static void window_close(struct watch *watch)
 {
@@ -338,14 +358,14 @@ static void window_close(struct watch *watch)
 
 /* ------------------------------------------------------------------- a reading */
 
-/* Another process wrote these times: avoid overflow. */
+/* Another process wrote these times, so avoid an overflow. */
 static bool is_sane(const struct records_entry *launch)
 {
 	return launch->submitted && launch->time < MAX_NS &&
 	       (uint64_t)clocks_cpu_ns(launch->submitted) < MAX_NS;
 }
 
-/* Adds to the list; false: out of memory. */
+/* Adds a launch to the list. Returns false if memory is short. */
 static bool entry_add(struct watch *watch, const struct reader_entry *entry, bool before)
 {
 	struct watch_ring *ring = &watch->rings[entry->ring];
@@ -435,7 +455,7 @@ static void pending_add(struct watch *watch, unsigned int ring, uint64_t submitt
 		};
 }
 
-/* Reads the next launch of ring @n that will end, if it is outstanding. */
+/* Reads the launch of ring @n that will end next, if a launch is outstanding. */
 static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 {
 	const struct state_ring *shown = &reader->copy.rings[n];
@@ -450,8 +470,8 @@ static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 }
 
 /*
- * A launch that has not ended at one moment and has ended at the next gives both bounds of the
- * offset. So the ring with the latest end is polled for a while.
+ * If a launch has not ended at one moment and has ended at the next, these moments give both
+ * bounds of the offset. So the ring in which the latest end was seen is polled for a while.
  */
 static void poll_ends(struct gpupart_records_reader *reader)
 {
@@ -474,11 +494,14 @@ static void poll_ends(struct gpupart_records_reader *reader)
 			not_ended = asked;
 			continue;
 		}
-		/* A reader that has seen the number can read the time. */
+		/* A reader that has seen the number can also read the time. */
 		if (not_ended && reader_section(reader, at, &cell, sizeof(cell)) &&
 		    records_has(&cell, seq) && cell.time < MAX_NS) {
 			points_add(&watch->points[MOST], cell.time, answered);
-			/* The first ones are compared with these: one record may be late. */
+			/*
+			 * The first ends are compared with these ones, because one record may
+			 * be late.
+			 */
 			if (answered - not_ended < NARROW_NS && watch->nr_narrow++ > NR_NARROW / 2)
 				points_add(&watch->points[LEAST], cell.time, not_ended - TRAVEL_NS);
 			ends++;
@@ -505,7 +528,7 @@ static struct watch *watch_new(const struct gpupart_records *now, int64_t at)
 	return watch;
 }
 
-/* Time starts with the first launch, or at the last reading before it. */
+/* The measured time starts with the first launch, or at the last reading before it. */
 static void first_launch(struct watch *watch, const struct gpupart_records *now)
 {
 	int64_t first = INT64_MAX;
@@ -521,7 +544,7 @@ static void first_launch(struct watch *watch, const struct gpupart_records *now)
 		if (clocks_cpu_ns(launch->submitted) < first)
 			first = clocks_cpu_ns(launch->submitted);
 	}
-	/* It may have been made after this reading began. */
+	/* The launch may have been made after this reading began. */
 	if (first > watch->from && first != INT64_MAX)
 		watch->from = first;
 }
@@ -566,7 +589,7 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 	if (!reader_read(reader, now) || (!lives && !watch))
 		return ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
 				reader->pid);
-	/* Opens the file now: its name disappears with the process. */
+	/* Open the file now, because its name disappears when the process ends. */
 	reader_section(reader, 0, &cell, sizeof(cell));
 	if (!watch)
 		watch = reader->watch = watch_new(now, clocks_cpu_ns(before));
@@ -603,7 +626,10 @@ static int by_most(const void *a, const void *b)
 	return (x->most_ns < y->most_ns) - (x->most_ns > y->most_ns);
 }
 
-/* Finds the name in the driver, if the process's state page has it. */
+/*
+ * Finds the name that the driver reports for the function, if the state page of the process
+ * contains it.
+ */
 static void name_find(const struct state_records *copy, struct function *f)
 {
 	if (f->key == RECORDS_GRAPH_KEY)
@@ -632,7 +658,7 @@ void gpupart_records_watched(struct gpupart_records_reader *reader,
 		if (!from->count)
 			continue;
 		name_find(&reader->copy, &watch->functions[i]);
-		/* A function that was loaded again has several keys. */
+		/* A function that was unloaded and loaded again has several keys. */
 		to = reader_row(watched->kernels, sizeof(*to), &watched->nr_kernels, from->name);
 		to->count += from->count;
 		to->least_ns += from->least_ns;

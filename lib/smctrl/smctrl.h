@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of libsmctrl share. */
+/* Declarations that the files of libsmctrl share. */
 #ifndef GPUPART_LIB_SMCTRL_SMCTRL_H
 #define GPUPART_LIB_SMCTRL_SMCTRL_H
 
 #include <stdbool.h>
 
-/* GPUPART_DISABLE=1: the program runs as if libsmctrl did nothing. */
+/* True if GPUPART_DISABLE is 1. The program then runs as if libsmctrl did nothing. */
 bool smctrl_stands_aside(void);
 
 /*
- * Called inside cuInit, where driver functions cannot be called yet: applies LIBSMCTRL_MASK to
- * all GPUs whose mask bits were checked before.
+ * Applies LIBSMCTRL_MASK to all GPUs whose mask bits were checked before. It is called inside
+ * cuInit, where driver functions cannot be called yet.
  */
 void smctrl_cap_early(void);
 
@@ -20,7 +20,10 @@ void smctrl_say(const char *fmt, ...);
 
 #define SMCTRL_MAX_GPUS 64
 
-/* Only to find the GPUs and the thread's GPU; gpupart confines launches. */
+/*
+ * Driver functions that are only used to find the GPUs and the thread's GPU. gpupart confines
+ * the launches.
+ */
 struct smctrl_driver {
 	int (*init)(unsigned int);
 	int (*device_count)(int *);
@@ -32,15 +35,15 @@ struct smctrl_driver {
 	int (*primary_retain)(void **, int);
 	int (*primary_release)(int);
 	int (*primary_state)(int, unsigned int *, int *);
-	/* Only in gpupart's simulated driver. */
+	/* Exists only in gpupart's simulated driver. */
 	const char *(*sim_capture)(int device);
 };
 
-/* Valid once smctrl_driver_there() has returned true. */
+/* The functions are valid when smctrl_driver_there() has returned true. */
 extern struct smctrl_driver smctrl_driver;
 bool smctrl_driver_there(void);
 
-/* The PCI address of CUDA's @device; "" if there is none. */
+/* Writes the PCI address of CUDA's device @device. It is "" if the device has none. */
 void smctrl_device_pci(int device, char pci[20]);
 
 #endif

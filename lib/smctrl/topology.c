@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's functions that report a GPU's GPCs and TPCs. In their masks a set bit is a TPC.
+ * libsmctrl's functions that report the GPCs and TPCs of a GPU. In their masks a set bit is a
+ * TPC that exists.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,10 +13,10 @@
 #pragma GCC visibility pop
 #include "lib/smctrl/smctrl.h"
 
-/* Held across calls of gpupart and of the driver. */
+/* This lock is also held during calls of gpupart and of the driver. */
 static pthread_mutex_t gpcs_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Another thread may have held it during the fork. */
+/* Another thread may have held the lock during the fork. */
 static void in_child(void)
 {
 	pthread_mutex_init(&gpcs_lock, NULL);
@@ -27,7 +28,7 @@ static void guard_forks(void)
 	pthread_atfork(NULL, NULL, in_child);
 }
 
-/* The GPU at @dev in PCI order, among those of the simulated driver. */
+/* Returns GPU number @dev in PCI order of the simulated driver's GPUs. */
 static int simulated_topology(struct gpupart *gp, int dev, struct gpupart_topology **topo)
 {
 	char pci[SMCTRL_MAX_GPUS][20];
@@ -84,7 +85,10 @@ static int topology_failed(struct gpupart *gp, const char *which, int dev, int e
 	return -err;
 }
 
-/* The results of the two functions below: filled once for each GPU, never changed again. */
+/*
+ * The results of the two functions below. They are filled in once for each GPU and never
+ * changed again.
+ */
 static struct gpcs {
 	bool known, fits_64;
 	unsigned int nr_gpcs, nr_tpcs;

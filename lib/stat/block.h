@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The shared memory in which processes under `gpupart stat` register. */
+/* The shared memory in which the processes of a program under `gpupart stat` register. */
 #ifndef GPUPART_LIB_STAT_BLOCK_H
 #define GPUPART_LIB_STAT_BLOCK_H
 
@@ -8,18 +8,21 @@
 #include "lib/driver/callback.h"
 #include "lib/private.h"
 
-/* A new layout needs a new number. */
+/* Change this number when the layout changes. */
 #define STAT_MAGIC	0x3474617470675full
 #define STAT_NAME	"gpupart-stat"
 
 struct stat_block {
 	struct memfd_head head;
-	atomic_uint nr_processes;	/* that asked for an entry */
+	atomic_uint nr_processes;	/* number of processes that asked for an entry */
 	struct stat_place {
-		/* Bytes and not bools: a program may write any value. */
+		/*
+		 * These members are bytes and not bools, because a program may write any value.
+		 */
 		atomic_uchar whole;	/* its pid, name and GPUs are filled in */
-		atomic_uchar seen;	/* set by `gpupart stat`, which has its files open */
-		struct gpupart_stat_process process;	/* its wait_ns is in ticks */
+		atomic_uchar seen;	/* `gpupart stat` sets it when it has the process's
+					 * files open */
+		struct gpupart_stat_process process;	/* @wait_ns in it is in ticks */
 	} places[GPUPART_STAT_MAX_PROCESSES];
 };
 
@@ -27,12 +30,12 @@ struct stat_block {
 struct stat_call {
 	struct driver_function fn;	/* its kind: enum gpupart_stat_direction, or STAT_NO_COPY */
 	bool waits;
-	uint8_t size;			/* how to find the number of bytes */
+	uint8_t size;			/* tells how to find the number of bytes */
 };
 
 #define STAT_NO_COPY	GPUPART_STAT_NR_DIRECTIONS
 extern const struct stat_call stat_calls[];
-/* The bytes of a copy. */
+/* Returns the number of bytes of a copy. */
 uint64_t stat_call_bytes(const struct stat_call *call, const void *arguments);
 
 #endif

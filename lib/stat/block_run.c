@@ -30,7 +30,7 @@ int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 		return -ENOENT;
 	if (!atomic_load(&place->whole))
 		return -EAGAIN;
-	/* The program can write to this memory too, so no value is trusted. */
+	/* The program can also write to this memory, so no value in it is trusted. */
 	*process = place->process;
 	clocks_measure();
 	process->wait_ns = clocks_cpu_ns(process->wait_ns) - clocks_cpu_ns(0);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "lib/stat/block.h"
 
-/* How to find the number of bytes: a number is an offset in the arguments. */
+/* How to find the number of bytes. A plain number is an offset in the arguments. */
 enum { NO_SIZE = 0, SIZE_2D = 1, SIZE_3D, SIZE_BATCH };
 
 enum {
@@ -15,11 +15,14 @@ enum {
 };
 
 #define ROW(name, direction, waits, size) { { CBID_##name, 0, direction }, waits, size }
-/* And the function of the same name with @end, in which stream 0 is the thread's own. */
+/*
+ * Adds also the function of the same name with @end. In that function, stream 0 is the default
+ * stream of the calling thread.
+ */
 #define BOTH(name, end, direction, waits, size) \
 	ROW(name, direction, waits, size), ROW(name##end, direction, waits, size)
 
-/* Every driver has the first. */
+/* Every driver has the first of these functions. */
 const struct stat_call stat_calls[] = {
 	BOTH(cuMemcpyHtoD_v2, _ptds, IN, true, 16),
 	BOTH(cuMemcpyHtoDAsync_v2, _ptsz, IN, false, 16),

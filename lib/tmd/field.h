@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads fields of a TMD and sets mask bits. Inline, because launches use it. */
+/*
+ * Reads the fields of a TMD and sets mask bits. The functions are inline, because launches use
+ * them.
+ */
 #ifndef GPUPART_LIB_TMD_FIELD_H
 #define GPUPART_LIB_TMD_FIELD_H
 
@@ -63,8 +66,8 @@ static inline uint32_t field_read(const void *tmd, struct tmd_field f)
 	uint64_t word = 0;
 
 	/*
-	 * A field has at most 18 bits at any position, or 32 bits at a byte boundary: 4 bytes
-	 * hold it.
+	 * A field has at most 18 bits at any position, or 32 bits at a byte boundary. So 4
+	 * bytes contain it.
 	 */
 	memcpy(&word, byte, 4);
 	return (word >> (f.lo % 8)) & ((1ull << f.width) - 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Makes sets large enough for launches that would otherwise hang the GPU: see fit.h. All blocks
- * of a cluster run in one virtual GPC, and all blocks of a cooperative launch run at once. If
- * its set cannot hold them, such a launch never ends.
+ * of a cluster run in one virtual GPC, and all blocks of a cooperative launch run at the same
+ * time. If the set cannot hold these blocks, the launch never ends.
  */
 #include "lib/tmd/field.h"
 #include "lib/tmd/fit.h"
@@ -13,8 +13,8 @@ static unsigned int sms_of(const struct tmd_map *map, const struct tmd_allow *a)
 }
 
 /*
- * The number of clusters of @size blocks that fit, each in one virtual GPC with an SM for each
- * block.
+ * Returns the number of clusters of @size blocks that fit. Each cluster needs one virtual GPC
+ * with an SM for each of its blocks.
  */
 static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_allow *a,
 				  unsigned int size)
@@ -30,8 +30,8 @@ static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_al
 }
 
 /*
- * Adds to @want the fewest TPCs of @pool that make room for one more cluster; false if no
- * virtual GPC has them.
+ * Adds to @want the fewest TPCs of @pool that make room for one more cluster. Returns false if
+ * no virtual GPC has enough of them.
  */
 static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *want,
 				  const struct tmd_allow *pool, unsigned int size)
@@ -61,8 +61,9 @@ static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *w
 }
 
 /*
- * Widens @want until @nr clusters fit: first with the limit's TPCs, then with any. @free: bits
- * that the driver did not disable. Returns false if even that is not enough.
+ * Widens @want until @nr clusters fit. It adds TPCs of the limit first, and then any TPCs.
+ * @free: the bits that the driver did not disable. Returns false if even all of these TPCs are
+ * not enough.
  */
 static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 			 const struct tmd_allow *limit, const struct tmd_allow *free,
@@ -71,8 +72,7 @@ static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 	struct tmd_allow pool = limit ? allow_and(limit, free) : *free;
 
 	/*
-	 * Each iteration makes room for one cluster, so there are at most nr of them for each
-	 * pool.
+	 * Each iteration makes room for one cluster, so each pool needs at most @nr iterations.
 	 */
 	while (clusters_held(map, want, size) < nr)
 		if (!make_room_for_cluster(map, want, &pool, size))
@@ -84,8 +84,8 @@ static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 }
 
 /*
- * Blocks of this launch that one SM holds at a time, computed like CUDA's occupancy; at least
- * 1.
+ * Returns the number of blocks of this launch that one SM holds at a time, computed like CUDA's
+ * occupancy. The result is at least 1.
  */
 static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 {
@@ -102,7 +102,7 @@ static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 	if (map->sm.blocks < nr)
 		nr = map->sm.blocks;
 	/*
-	 * A warp's registers are allocated in units of 256, from a quarter of the SM's
+	 * The registers of a warp are allocated in units of 256, from a quarter of the SM's
 	 * registers.
 	 */
 	per_warp = (field_read(tmd, layout->registers) * 32 + 255) / 256 * 256;
@@ -126,7 +126,10 @@ static bool fit_cooperative(const struct tmd_map *map, const void *tmd, struct t
 			    unsigned int blocks)
 {
 	unsigned int per_tpc = blocks_per_sm(map, tmd) * map->sms_per_tpc;
-	/* Do not round up by adding: the largest value of the field would overflow. */
+	/*
+	 * Do not add before dividing to round up: the largest value of the field would
+	 * overflow.
+	 */
 	unsigned int need = blocks / per_tpc + (blocks % per_tpc != 0), have = allow_count(want);
 
 	if (need > have && limit) {
@@ -162,7 +165,10 @@ enum tmd_outcome tmd_fit(const struct tmd_map *map, const void *tmd, unsigned in
 	} else {
 		good = fit_cooperative(map, tmd, want, limit, free, nr);
 	}
-	/* By this count not even the whole GPU holds the launch: leave it to the driver. */
+	/*
+	 * According to this count not even the whole GPU holds the launch. Leave it to the
+	 * driver.
+	 */
 	if (!good)
 		*want = *free;
 	if (!memcmp(want, &before, sizeof(before)))

@@ -6,9 +6,10 @@
 #include "lib/tmd/tmd.h"
 
 /*
- * For launches of @type whose blocks must run at the same time. *want is the set after the
- * limit; it is widened if the launch would never finish in it: first within @limit (NULL:
- * none). @free: bits that the driver did not disable itself.
+ * Called for launches of @type, whose blocks must run at the same time. *want is the set after
+ * the limit was applied. If the launch would never end on *want, *want is widened: first with
+ * TPCs of @limit (NULL: there is no limit), then with any TPCs. @free: the bits that the driver
+ * did not disable itself.
  */
 enum tmd_outcome tmd_fit(const struct tmd_map *map, const void *tmd, unsigned int type,
 			 struct tmd_allow *want, const struct tmd_allow *limit,

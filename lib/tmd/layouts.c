@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The rows: TMD layouts, and the compute class of each chip. Data only: support for a new
- * driver or GPU is a row here.
+ * The tables of TMD layouts and of the compute class of each chip. This file contains data
+ * only: support for a new driver or GPU is a new row here.
  *
- * Each row gives its source. cl*qmd.h: NVIDIA/open-gpu-doc, classes/compute, the bit numbers of
- * the QMD fields (QMD is NVIDIA's name for the TMD). H200: read from TMDs that the driver
- * built, Documentation/internals/hardware.md.
+ * Each row states its source. cl*qmd.h is a header of NVIDIA/open-gpu-doc, classes/compute,
+ * with the bit numbers of the QMD fields (QMD is NVIDIA's name for the TMD). H200 means that
+ * the row was read from TMDs that the driver built: Documentation/internals/hardware.md.
  */
 #include "lib/tmd/layouts.h"
 
 #define FIELD(hi, lo_)		{ (lo_), (hi) - (lo_) + 1 }
 
-/* Release slots of V01_06 to V02_04: @word is the first bit of the address. */
+/* The release slots of V01_06 to V02_04. @word: the first bit of the address. */
 #define RELEASE_OLD(enable_bit, word) { \
 	.enable = FIELD(enable_bit, enable_bit), \
 	.address = FIELD((word) + 39, word), \
@@ -22,7 +22,7 @@
 	.payload = FIELD((word) + 95, (word) + 64), \
 }
 
-/* Release slots of V03_00, with the same @word. */
+/* The release slots of V03_00. @word: the first bit of the address. */
 #define RELEASE_V03(word) { \
 	.address = FIELD((word) + 39, word), \
 	.membar = FIELD((word) + 51, (word) + 51), \
@@ -37,8 +37,8 @@
 }
 
 /*
- * Release slots of V04_00, V04_01 and V05_00: 16 bits from bit @control on, the address from
- * bit @word on.
+ * The release slots of V04_00, V04_01 and V05_00. @control: the first of 16 control bits.
+ * @word: the first bit of the address.
  */
 #define RELEASE_V04(control, word) { \
 	.enable = FIELD(control, control), \
@@ -54,8 +54,9 @@
 }
 
 /*
- * V01_06 to V03_00: 64 mask bits without a valid bit, and no type field. The grid's width and
- * height are at the same place in all of them; its depth starts at bit @depth.
+ * The layouts V01_06 to V03_00. They have 64 mask bits without a valid bit, and no type field.
+ * The width and the height of the grid are at the same place in all of them. @depth: the first
+ * bit of the grid's depth.
  */
 #define MASK64(depth) \
 	.version_byte = 72, .size = 256, .nr_words = 1, .word_byte = { 84 }, \
@@ -65,7 +66,7 @@
 #define RELEASES_V03 \
 	.release = { RELEASE_V03(768), RELEASE_V03(896), RELEASE_V03(1664) }
 
-/* @enable: enable bit of release slot 0. */
+/* @enable: the enable bit of release slot 0. */
 #define ROW64(row_name, row_version, depth, enable, ...) { \
 	.name = row_name, .version = row_version, MASK64(depth), .classes = { __VA_ARGS__ }, \
 	.release = { RELEASE_OLD(enable, 736), RELEASE_OLD((enable) + 1, 832) }, \
@@ -96,7 +97,10 @@ const struct tmd_layout tmd_layouts[] = {
 		.classes = { 0xc6c0, 0xc7c0, 0xcbc0 },
 	},
 	{	/* clc9c0qmd.h */
-		/* Only Ada has 8 more bits, for AD102's 72 TPCs; their order is inferred. */
+		/*
+		 * Ada is the only chip with 8 more bits, for the 72 TPCs of AD102. The order of
+		 * these bits is inferred.
+		 */
 		.name = "V03_00",
 		.version = 0x30,
 		MASK64(448),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The positions of fields in a TMD, by compute class and TMD version: data only. Only tmd.c and
- * the program that prints the table include it.
+ * The positions of fields in a TMD, by compute class and TMD version. This header contains data
+ * only. Only tmd.c and the program that prints the table include it.
  */
 #ifndef GPUPART_LIB_TMD_LAYOUTS_H
 #define GPUPART_LIB_TMD_LAYOUTS_H
@@ -12,22 +12,22 @@
 #define TMD_MAX_WORDS	4
 
 /*
- * A field: its lowest bit, counted from the start of the TMD, and its width; 0: absent or
- * unknown.
+ * The position of a field: its lowest bit, counted from the start of the TMD, and its width in
+ * bits. Width 0: the field does not exist, or its position is unknown.
  */
 struct tmd_field {
 	uint16_t lo;
 	uint8_t width;
 };
 
-/* How the number of a mask bit follows from the ids of a TPC. */
+/* How the number of a mask bit is computed from the ids of a TPC. */
 enum tmd_bit_form {
 	TMD_BIT_IS_TPC, /* the logical TPC number */
-	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc; singletons follow after all of
-			  * these */
+	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc; the bits of singletons
+			  * come after all of these bits */
 };
 
-/* Values of the type field. */
+/* Values of the type field of a TMD. */
 enum {
 	TMD_TYPE_GRID = 2,
 	TMD_TYPE_CLUSTER = 3,
@@ -35,70 +35,79 @@ enum {
 	TMD_TYPE_COOPERATIVE_CLUSTER = 5,
 };
 
-/* Values of a release slot's fields: cl*qmd.h. Only the add is used of the reductions. */
+/*
+ * Values of the fields of a release slot: cl*qmd.h. The only reduction in use is the addition.
+ */
 enum {
 	TMD_RELEASE_FOUR_WORDS = 0,
 	TMD_RELEASE_ONE_WORD = 1,
-	TMD_RELEASE_TWO_WORDS = 2,	/* not in layouts whose size field has one bit */
+	TMD_RELEASE_TWO_WORDS = 2,	/* only in layouts whose size field has two bits */
 	TMD_RELEASE_RED_ADD = 0,
 	TMD_RELEASE_UNSIGNED_32 = 0,
 };
 
 /*
- * A release slot: what the hardware writes to memory when the grid has ended, and the address.
+ * A release slot: what the hardware writes to memory when the grid has ended, and the address
+ * to which it writes.
  */
 struct tmd_release_fields {
 	struct tmd_field enable;
-	struct tmd_field size;		/* TMD_RELEASE_FOUR_WORDS and so on */
-	struct tmd_field membar;	/* width 0: one bit for all slots, which is the driver's */
+	struct tmd_field size;		/* TMD_RELEASE_FOUR_WORDS or another size */
+	struct tmd_field membar;	/* width 0: there is one bit for all slots, and it
+					 * belongs to the driver */
 	struct tmd_field reduction;	/* 1: an atomic operation instead of a store */
-	struct tmd_field operation, format;	/* of the reduction */
-	struct tmd_field trap;		/* not 0: also interrupts the CPU */
+	struct tmd_field operation, format;	/* operation and number format of the
+						 * reduction */
+	struct tmd_field trap;		/* not 0: the hardware also interrupts the CPU */
 	struct tmd_field payload64;	/* width 0: payloads have 32 bits */
 	struct tmd_field address, payload;
 };
 
 struct tmd_layout {
 	char name[8];
-	uint16_t classes[8];		/* compute classes with this layout; 0 ends the list */
-	uint8_t version;		/* (major << 4) | minor at: */
+	uint16_t classes[8];		/* compute classes with this layout; the list ends
+					 * with 0 */
+	uint8_t version;		/* (major << 4) | minor; its place in the TMD: */
 	uint16_t version_byte;
 	uint16_t size;			/* in bytes */
-	uint8_t nr_words;		/* words of 64 mask bits; 0: cannot be masked, see
-					 * refused */
+	uint8_t nr_words;		/* words of 64 mask bits; 0: such a TMD cannot be
+					 * masked, see @refused */
 	uint16_t word_byte[TMD_MAX_WORDS];
-	struct tmd_field extension[2];	/* more mask bits, after the words */
+	struct tmd_field extension[2];	/* mask bits that are not in these words */
 	struct tmd_field valid;		/* the mask is only used if this bit is set; width 0:
-					 * always used */
+					 * the mask is always used */
 	enum tmd_bit_form form;
 	struct tmd_field type;
 	struct tmd_field grid[3];	/* blocks (or clusters) of the grid: x, y, z */
 	struct tmd_field cluster[3];	/* blocks of a cluster: x, y, z */
 	struct tmd_field cooperative[3]; /* blocks (or clusters) that must be resident at the
 					  * same time */
-	struct tmd_field threads[3];	/* of a block */
-	struct tmd_field registers;	/* of a thread */
-	struct tmd_field barriers;	/* of a block */
-	struct tmd_field shared;	/* of a block, in units of: */
-	uint8_t shared_shift;		/* 1 << shared_shift bytes */
-	struct tmd_release_fields release[TMD_RELEASES]; /* a slot without an address field does
-							  * not exist */
-	const char *refused;		/* why it cannot be masked, or NULL */
-	const char *tested_on;		/* the GPU and driver it was tried on; NULL: untried */
+	struct tmd_field threads[3];	/* threads of a block */
+	struct tmd_field registers;	/* registers of a thread */
+	struct tmd_field barriers;	/* barriers of a block */
+	struct tmd_field shared;	/* shared memory of a block, in units of 1 <<
+					 * shared_shift bytes */
+	uint8_t shared_shift;		/* see @shared */
+	struct tmd_release_fields release[TMD_RELEASES]; /* a slot whose address field has
+							  * width 0 does not exist */
+	const char *refused;		/* the reason why such a TMD cannot be masked, or
+					 * NULL */
+	const char *tested_on;		/* the GPU and driver on which the layout was tried;
+					 * NULL: it was not tried */
 	const char *release_tested_on;	/* the same for the release slots */
 };
 
-/* A chip (BOOT_42 bits 29:20) and the compute class that its launches are built for. */
+/* A chip (bits 29:20 of BOOT_42) and the compute class of its TMDs. */
 struct tmd_chip {
 	uint16_t chip_id;
 	uint16_t compute_class;
 };
 
 /*
- * Chip ids: NVIDIA open-gpu-kernel-modules ctrl2080mc.h, nv_arch.h; nouveau
- * nvkm/engine/device/base.c. Compute classes: open-gpu-doc classes/compute. Chips whose class
- * is in no public source (GB10B, GB20B, GB20C) have no row: the driver reports the class. Class
- * c4c0 has a header, but no public source says which chip uses it.
+ * Sources of the chip ids: NVIDIA open-gpu-kernel-modules, ctrl2080mc.h and nv_arch.h; nouveau,
+ * nvkm/engine/device/base.c. Source of the compute classes: open-gpu-doc, classes/compute. No
+ * public source has the class of GB10B, GB20B and GB20C, so these chips have no row; the driver
+ * reports their class. Class c4c0 has a header, but no public source says which chip uses it.
  */
 #define TMD_CHIPS(C) \
 	C(0x0e4, 0xa0c0, GK104) C(0x0e6, 0xa0c0, GK106) C(0x0e7, 0xa0c0, GK107) \

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses the parts of green contexts: see part.h. Contexts choose in the order in which they
- * came, and a part is computed from those that came before. So all threads compute the same
- * parts without a lock, whenever the limit changes. After a context was destroyed, the
- * remaining ones are ordered again by their next launches, and keep their parts. If another
- * thread changes the table meanwhile, two contexts may overlap more than necessary, but the
- * limit is never left.
+ * Chooses the parts of green contexts: see part.h. The contexts have an order: the order of
+ * their first launches. The part of a context is computed from the parts of the contexts before
+ * it. So all threads compute the same parts without a lock, whenever the limit changes. After a
+ * context was destroyed, the next launches of the remaining contexts determine a new order, and
+ * these contexts keep their parts. If another thread changes the table at the same time, two
+ * parts may overlap more than necessary, but every part stays inside the limit.
  */
 #include "lib/tmd/field.h"
 #include "lib/tmd/part.h"
 
-enum { FREE, TAKEN, THERE };	/* of tmd_part.state; TAKEN: being filled */
+enum { FREE, TAKEN, THERE };	/* values of tmd_part.state; TAKEN: a thread is filling the
+				 * entry */
 
 #define CLUSTER_SMS 8	/* the largest cluster that every GPU with clusters supports */
 
@@ -48,7 +49,7 @@ static bool is_there(const struct tmd_part *part)
 	return atomic_load_explicit(&part->state, memory_order_acquire) == THERE;
 }
 
-/* Whether @part belongs to the context that now has @left. */
+/* Returns whether @part belongs to the context to which the driver left @left. */
 static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
 		  const struct tmd_allow *left, bool spared)
 {
@@ -59,7 +60,9 @@ static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
 	return allow_equal(&its, left);
 }
 
-/* How much later @part came than number @came; the numbers wrap around. */
+/*
+ * Returns how much later than number @came the context of @part came. The numbers wrap around.
+ */
 static int later(const struct tmd_part *part, unsigned int came)
 {
 	return (int)(atomic_load_explicit(&part->came, memory_order_relaxed) - came);
@@ -76,7 +79,7 @@ static void comes_last(struct tmd_parts *parts, struct tmd_part *part)
 	atomic_store(&part->came, atomic_fetch_add(&parts->nr_came, 1));
 }
 
-/* Fills @part, which this thread has taken, for the context that has @left. */
+/* Fills @part, which this thread has taken, for the context to which the driver left @left. */
 static void fill(struct tmd_parts *parts, struct tmd_part *part, const struct tmd_allow *left)
 {
 	static const struct tmd_allow none;
@@ -89,8 +92,8 @@ static void fill(struct tmd_parts *parts, struct tmd_part *part, const struct tm
 }
 
 /*
- * Finds the part of the context, or takes one for a new context; NULL: another thread has just
- * taken it.
+ * Finds the entry of the context, or takes an entry for a new context. Returns NULL if another
+ * thread has just taken that entry.
  */
 static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_allow *left,
 				 bool spared)
@@ -117,7 +120,7 @@ static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_all
 	return oldest;
 }
 
-/* The parts that came no later than @last, in the order in which they came; includes @last. */
+/* Lists the contexts that came no later than @last, in their order. The list includes @last. */
 static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 			     struct tmd_part **order)
 {
@@ -136,7 +139,7 @@ static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 	return nr;
 }
 
-/* Clears the table. A thread that is using a part then gets another one, of the same limit. */
+/* Clears the table. A thread that is using a part then gets another part of the same limit. */
 static void forget(struct tmd_parts *parts)
 {
 	static const struct tmd_allow none;
@@ -161,9 +164,9 @@ void tmd_parts_gone(struct tmd_parts *parts)
 /* ------------------------------------------------------------------ a part's TPCs */
 
 /*
- * Moves @nr TPCs of @pool into @part. If a virtual GPC has enough for a cluster, they are taken
- * together. TPCs that are not needed for clusters are taken first, so that other contexts find
- * room for clusters.
+ * Moves @nr TPCs of @pool into @part. If a virtual GPC has enough TPCs for a cluster, these are
+ * taken together. The TPCs that are not needed for clusters are taken first, so that other
+ * contexts find room for clusters.
  */
 static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_allow pool,
 		 unsigned int nr)
@@ -197,7 +200,10 @@ static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_a
 	}
 }
 
-/* The fraction of the GPU that @left is, of @limit: rounded down, at least one TPC. */
+/*
+ * Returns the number of TPCs of @limit that corresponds to the fraction of the GPU in @left.
+ * The number is rounded down, but is at least one.
+ */
 static unsigned int share(const struct tmd_map *map, const struct tmd_allow *limit,
 			  const struct tmd_allow *left)
 {
@@ -209,9 +215,10 @@ static unsigned int share(const struct tmd_map *map, const struct tmd_allow *lim
 }
 
 /*
- * The part of the context that has @left, after the @nr contexts that came before and have
- * @before and the parts @its. Parts may overlap where the contexts do. Otherwise they overlap
- * as little as possible, and least with those that came last.
+ * Computes the part of the context to which the driver left @left. @nr contexts came before it:
+ * they have the TPCs @before and the parts @its. The new part may overlap a part in @its if the
+ * TPCs of the two contexts overlap. Otherwise the overlap is as small as possible, and smallest
+ * with the contexts that came last.
  */
 static struct tmd_allow choose(const struct tmd_map *map, const struct tmd_allow *limit,
 			       const struct tmd_allow *left, const struct tmd_allow *before,
@@ -255,7 +262,7 @@ static bool answer_read(const struct tmd_part *part, const struct tmd_allow *lim
 	       atomic_load_explicit(&part->version, memory_order_relaxed) == version;
 }
 
-/* Skipped if another thread is writing an answer. */
+/* The answer is not stored if another thread is writing one. */
 static void answer_write(struct tmd_part *part, const struct tmd_allow *limit,
 			 const struct tmd_allow *answer)
 {
@@ -276,8 +283,8 @@ static bool inside(const struct tmd_allow *a, const struct tmd_allow *b)
 }
 
 /*
- * Whether the answer of @part still overlaps as little as it should with those that came in
- * this epoch.
+ * Returns whether the stored part of @part overlaps the parts of the contexts that came in this
+ * epoch as little as it should.
  */
 static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, unsigned int epoch,
 		  const struct tmd_allow *limit)
@@ -301,9 +308,9 @@ static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, un
 }
 
 /*
- * The first launch in @epoch of the context with @part. It is counted again after its answer is
- * dropped: contexts that came meanwhile, and kept theirs because of that answer, then come
- * before it.
+ * Handles the first launch in @epoch of the context with the entry @part. If its stored answer
+ * is dropped, the context gets a new place in the order: other contexts that came meanwhile
+ * kept their parts because of that answer, and they then come before it.
  */
 static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct tmd_part *part,
 						unsigned int epoch, const struct tmd_allow *limit)

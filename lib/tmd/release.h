@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Release slots of a TMD: when a grid has ended, the hardware writes a record for each enabled
- * slot. Slot 0 is the driver's. Functions on different TMDs need no lock; the caller must make
- * sure that no other thread writes the same TMD.
+ * The release slots of a TMD. When a grid has ended, the hardware writes a record for each
+ * enabled slot. Slot 0 belongs to the driver. Functions on different TMDs need no lock. The
+ * caller must make sure that no other thread writes the same TMD.
  */
 #ifndef GPUPART_LIB_TMD_RELEASE_H
 #define GPUPART_LIB_TMD_RELEASE_H
@@ -17,44 +17,47 @@ struct tmd_map;
 
 enum tmd_release_kind {
 	/*
-	 * Four words, aligned to 16 bytes: payload low, high, time low, high. The time is
-	 * %globaltimer in nanoseconds and is written before the payload. With a 32-bit payload,
-	 * see tmd_release_payload_bits(), the second word is 0.
+	 * Four words, aligned to 16 bytes: the low and high word of the payload, then the low
+	 * and high word of the time. The time is %globaltimer in nanoseconds. The hardware
+	 * writes it before the payload. If payloads have 32 bits, see
+	 * tmd_release_payload_bits(), the second word is 0.
 	 */
 	TMD_RELEASE_TIME,
-	/* One word of 32 bits, aligned to 4 bytes: the payload is added atomically. */
+	/* One word of 32 bits, aligned to 4 bytes. The payload is added to it atomically. */
 	TMD_RELEASE_ADD,
 	TMD_RELEASE_KINDS,
 };
 
 struct tmd_release {
-	uint64_t address;	/* virtual, of the launch's context */
+	uint64_t address;	/* virtual address in the launch's context */
 	uint64_t payload;	/* bits that the slot has no room for are dropped */
 	enum tmd_release_kind kind;
 };
 
-/* A slot decoded. Fields that the layout does not have are 0. */
+/* A decoded slot. Fields that the layout does not have are 0. */
 struct tmd_release_seen {
 	bool enabled;
-	unsigned int words;	/* of the record: 4, 1, 2; 0: a value without a meaning */
+	unsigned int words;	/* size of the record in words: 4, 1 or 2; 0: the value has
+				 * no meaning */
 	bool membar, reduction, payload64;
 	unsigned int operation, format, trap;	/* raw values */
 	uint64_t address, payload;
 	bool zero;		/* all bits of the slot are 0 */
 };
 
-/* The words of a slot for one kind of record. Only release.c reads it. */
+/* The words of a slot for one kind of record. Only release.c uses the members. */
 struct tmd_release_place {
 	uint16_t version_byte, control_byte, address_byte, payload_byte;
 	uint8_t version;
 	bool payload64;
-	uint32_t enable;		/* its bit in the 32-bit word at control_byte */
-	uint32_t control_keep, control;	/* bits to keep, and the value of the others */
+	uint32_t enable;		/* the slot's enable bit in the 32-bit word at
+					 * control_byte */
+	uint32_t control_keep, control;	/* bits to keep, and the value of the other bits */
 	uint64_t address_keep, address;	/* the same for the 64-bit word at address_byte */
 	uint64_t refused;		/* bits that must be 0 in an address */
 };
 
-/* Words of a TMD. An address can start at any multiple of 4 bytes. */
+/* Functions that access words of a TMD. An address can start at any multiple of 4 bytes. */
 static inline uint32_t release_get32(const char *byte)
 {
 	uint32_t word;
@@ -86,40 +89,43 @@ static inline bool release_is_version(const struct tmd_release_place *p, const v
 	return ((const uint8_t *)tmd)[p->version_byte] == p->version;
 }
 
-/* Fills in the places of a map whose layout is set. */
+/* Computes the places of the slots of a map whose layout is set. */
 void release_places(struct tmd_map *map);
 
-/* The number of slots in a TMD of the map's layout. */
+/* Returns the number of slots in a TMD of the map's layout. */
 unsigned int tmd_release_slots(const struct tmd_map *map);
 
-/* The bits of a payload: 64 or 32; 0 if the layout has no slots. */
+/* Returns the number of bits of a payload: 64 or 32, or 0 if the layout has no slots. */
 unsigned int tmd_release_payload_bits(const struct tmd_map *map);
 
 /*
- * The bits of an address: 57, or 40 before V04_00, which is too few for addresses that mmap()
- * chooses; 0 if the layout has no slots.
+ * Returns the number of bits of an address, or 0 if the layout has no slots. It is 57, or 40
+ * before V04_00, which is too few for addresses that mmap() chooses.
  */
 unsigned int tmd_release_address_bits(const struct tmd_map *map);
 
-/* The GPU and driver on which the layout's slots were tried, or NULL: untried. */
+/*
+ * Returns the GPU and driver on which the layout's slots were tried, or NULL if they were not
+ * tried.
+ */
 const char *tmd_release_tested_on(const struct tmd_map *map);
 
-/* Whether the slot exists and its enable bit is 0. */
+/* Returns whether the slot exists and its enable bit is 0. */
 bool tmd_release_is_free(const struct tmd_map *map, const void *tmd, unsigned int slot);
 
 /*
- * Writes and enables a free slot, without a membar: if a layout has one membar bit for all
- * slots, the driver's value is kept. Returns false, and changes nothing, if the slot is enabled
- * or does not exist, the TMD has another version, or the address is misaligned or too large.
- * Does not allocate, lock or loop.
+ * Writes and enables a free slot. It does not set a membar: if a layout has one membar bit for
+ * all slots, the driver's value is kept. In four cases it returns false and changes nothing:
+ * the slot is enabled, the slot does not exist, the TMD has another version, or the address is
+ * misaligned or too large. It does not allocate, lock or loop.
  */
 bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
 		       const struct tmd_release *release);
 
 /*
- * The same in fewer instructions, for the launch callback. tmd_release_place() can be called
- * beforehand and returns NULL if the slot does not exist. The place is valid until the map is
- * built again.
+ * tmd_release_put() is like tmd_release_write(), but has fewer instructions, for the launch
+ * callback. tmd_release_place() finds its place beforehand, or returns NULL if the slot does
+ * not exist. The place is valid until the map is built again.
  */
 const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
 						  enum tmd_release_kind kind);
@@ -134,7 +140,10 @@ bool tmd_release_put(const struct tmd_release_place *p, void *tmd, uint64_t addr
 	    __builtin_expect(address & p->refused, 0))
 		return false;
 	release_put32(place, (control & p->control_keep) | p->control);
-	/* The address word may contain the control word, so read it after writing that. */
+	/*
+	 * The address word may contain the control word, so read it after writing the control
+	 * word.
+	 */
 	place = (char *)tmd + p->address_byte;
 	release_put64(place, (release_get64(place) & p->address_keep) | p->address | address);
 	place = (char *)tmd + p->payload_byte;
@@ -145,13 +154,16 @@ bool tmd_release_put(const struct tmd_release_place *p, void *tmd, uint64_t addr
 	return true;
 }
 
-/* Returns false, and zeros, if the slot does not exist or the TMD has another version. */
+/*
+ * Reads a slot. Returns false and sets *seen to zeros if the slot does not exist or the TMD has
+ * another version.
+ */
 bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int slot,
 		      struct tmd_release_seen *seen);
 
 /*
- * Sets the slot's bits to 0 if it is enabled and has this address. After tmd_release_write() on
- * a slot of zeros this restores the TMD.
+ * Sets all bits of the slot to 0 if the slot is enabled and has this address. If the slot had
+ * only zeros before tmd_release_write(), this restores the TMD.
  */
 bool tmd_release_clear(const struct tmd_map *map, void *tmd, unsigned int slot, uint64_t address);
 

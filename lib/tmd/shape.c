@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks that the fields of a TMD match the launch that it was built for. The fields that
- * determine how many TPCs a launch needs are proven in this way before an untried row is
+ * Checks that the fields of a TMD match the launch that it was built for. Some fields determine
+ * how many TPCs a launch needs. This check proves them before a row that was never tried is
  * trusted.
  */
 #include "lib/tmd/field.h"
 
-#define SHARED_MORE	4096	/* the driver adds and rounds up by less than this */
+#define SHARED_MORE	4096	/* the driver adds and rounds up by less than this number of
+				 * bytes */
 #define REGISTERS_MORE	16	/* the same for registers per thread */
-#define MOST_BARRIERS	16	/* of a block: PTX ISA, "bar" */
+#define MOST_BARRIERS	16	/* maximum number of barriers of a block: PTX ISA, "bar" */
 
 bool tmd_layout_needs_shapes(const struct tmd_layout *layout)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Masks TMDs. With release.c this is the only code that writes a TMD, and the only place where
- * allowed TPCs become disable bits.
+ * Masks TMDs. This file and release.c contain the only code that writes to a TMD. Allowed TPCs
+ * are converted to disable bits only in this file.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static inline uint64_t mask_word(const struct tmd_layout *layout, const void *tm
 	return word;
 }
 
-/* Reads the mask bits after the words, if the layout has such, into @bits. */
+/* Reads the mask bits that are not in the words into @bits, if the layout has such bits. */
 static void extension_read(const struct tmd_layout *layout, const void *tmd, struct tmd_allow *bits)
 {
 	unsigned int at = layout->nr_words * 64;
@@ -58,7 +58,7 @@ static inline bool mask_valid(const struct tmd_layout *layout, const void *tmd)
 	       *word_at((void *)tmd, layout->valid.lo / 32 * 4) >> layout->valid.lo % 32 & 1;
 }
 
-/* All mask bits, whether or not the mask is valid. */
+/* Reads all mask bits, whether or not the mask is valid. */
 static struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *tmd)
 {
 	struct tmd_allow bits = { { 0 } };
@@ -70,13 +70,13 @@ static struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *t
 	return bits;
 }
 
-/* The TPCs that the driver disabled itself, as a set of disabled bits. */
+/* Returns the TPCs that the driver disabled itself, as a set of disabled bits. */
 static struct tmd_allow driver_disabled(const struct tmd_layout *layout, const void *tmd)
 {
 	return mask_valid(layout, tmd) ? mask_bits(layout, tmd) : (struct tmd_allow){ { 0 } };
 }
 
-/* Writes the whole mask: @off contains the driver's disabled bits and more. */
+/* Writes the whole mask. @off: the bits to set, which include the bits that the driver set. */
 static inline void disable(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
 {
 	for (unsigned int i = 0; i < layout->nr_words; i++)
@@ -211,7 +211,10 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 	return ctx_fail(gp, -EOPNOTSUPP, "TMD %s has no rule for its mask bits", layout->name);
 }
 
-/* Layouts with type and valid bit in one word have a fast path; others never match. */
+/*
+ * Layouts whose type and valid bit are in one word have a fast path. For other layouts the
+ * comparison never matches.
+ */
 static void map_usual(struct tmd_map *map)
 {
 	struct tmd_field type = map->layout->type, valid = map->layout->valid;
@@ -250,8 +253,8 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	int err = 0;
 
 	/*
-	 * The SM limits belong to the GPU and not to the layout, and a launch may be writing
-	 * them now.
+	 * The SM limits belong to the GPU and not to the layout. A launch in another thread may
+	 * be writing them now.
 	 */
 	memset(map, 0, offsetof(struct tmd_map, sm));
 	map->layout = layout;
@@ -300,11 +303,14 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
 	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
 	/*
-	 * The fields of an untried row are proven together with its bits; results from before
-	 * that check are invalid.
+	 * If a row was not tried, its fields are proven together with its bits. Results from
+	 * before that check are invalid.
 	 */
 	hash = hash_bytes(hash, "fields", map->layout->tested_on ? 0 : 6);
-	/* Includes all that the row says about a TMD: a corrected row is checked again. */
+	/*
+	 * The hash includes all that the row says about a TMD. So a corrected row is checked
+	 * again.
+	 */
 	hash = hash_bytes(hash, map->layout->classes,
 			  offsetof(struct tmd_layout, refused) -
 				  offsetof(struct tmd_layout, classes));
@@ -313,7 +319,9 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	return hash;
 }
 
-/* Collects the bits of all nibbles of @set into the first @words words of the result. */
+/*
+ * Collects the bits for all groups of 4 TPCs of @set into the first @words words of the result.
+ */
 static inline __attribute__((always_inline)) struct tmd_allow
 convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int words)
 {
@@ -332,7 +340,7 @@ convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int w
 void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set,
 		     struct tmd_allow *allow)
 {
-	/* Half the work for layouts of 128 bits. */
+	/* This is half the work for layouts of 128 bits. */
 	*allow = map->nr_words <= 2 ? convert_words(map, set, 2) : convert_words(map, set, WORDS64);
 }
 
@@ -350,8 +358,8 @@ void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *s
 /* --------------------------------------------------------------------- launches */
 
 /*
- * Whether the driver kept a cluster off the singletons, which are then in @off: it does so if
- * no singleton can hold the cluster.
+ * Returns whether the driver kept a cluster off the singletons, whose bits are then in @off.
+ * The driver does so if no singleton can hold the cluster.
  */
 static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned int type,
 			   const struct tmd_allow *off)
@@ -363,9 +371,10 @@ static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned 
 }
 
 /*
- * Whether @off, read from a TMD, contains the TPCs that a green context lacks (and singletons,
- * if the driver @spares them). Otherwise, for an ordinary grid, the bits are those that we left
- * in the node of an unknown graph: these include bits of no TPC, which the driver never sets.
+ * Returns whether the mask of this TMD was set by the driver for a green context. @off, read
+ * from the TMD, then contains the TPCs that the context lacks, and the singletons too if
+ * @spares is true. Otherwise, for an ordinary grid, the library left the bits in the node of a
+ * graph that it does not know. Such bits include bits of no TPC, which the driver never sets.
  */
 static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, bool grid, bool spares)
 {
@@ -382,9 +391,9 @@ static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, boo
 }
 
 /*
- * Handles unusual launches: clusters, cooperative launches, the driver's own mask, extension
- * bits. @wanted is limit AND set, and @outcome its result so far. Bits beyond the map's words
- * are undefined.
+ * Handles unusual launches: clusters, cooperative launches, the driver's own mask, and
+ * extension bits. @wanted: limit AND set, in which the bits beyond the map's words are
+ * undefined. @outcome: the outcome of computing @wanted.
  */
 static __attribute__((noinline, cold)) enum tmd_outcome
 confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,
@@ -418,12 +427,12 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		free = allow_andnot(&map->all, &off);
 	}
 	want = allow_andnot(&want, &off);
-	/* Leave the limit only as the last resort. */
+	/* Use TPCs outside the limit only as the last resort. */
 	if (allow_empty(&want) && limit) {
 		want = allow_andnot(&part, &off);
 		outcome = TMD_WIDENED_DRIVER;
 	}
-	/* An old set of ours in the TMD is not a reason to leave the limit. */
+	/* If the TMD contains an old set that this library wrote, stay inside the limit. */
 	if (allow_empty(&want) && limit && map->parts && grid)
 		want = whole;
 	if (allow_empty(&want) && !green)
@@ -436,7 +445,7 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		if (fitted != TMD_CONFINED)
 			outcome = fitted;
 		if (fitted != TMD_CONFINED && green) {
-			/* Take the whole limit, and more if that is too small. */
+			/* Take the whole limit, and more TPCs if the limit is too small. */
 			want = allow_and(limit, &free);
 			tmd_fit(map, tmd, type, &want, limit, &free);
 		}
@@ -447,7 +456,9 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 	return outcome;
 }
 
-/* One body for two numbers of words, so that each becomes straight code. */
+/*
+ * The same body is compiled for two constant numbers of words, so that each copy has no loop.
+ */
 static inline __attribute__((always_inline)) enum tmd_outcome
 confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit,
 	      const struct tmd_allow *set, unsigned int nr_words)
@@ -463,7 +474,7 @@ confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		want.tmd_bits[i] = a->tmd_bits[i] & b->tmd_bits[i];
 		any |= want.tmd_bits[i];
 	}
-	/* Neither is empty: they have no TPC in common. */
+	/* Neither the limit nor the set is empty: they have no TPC in common. */
 	if (__builtin_expect(!any, 0)) {
 		for (unsigned int i = 0; i < nr_words; i++)
 			want.tmd_bits[i] = limit->tmd_bits[i];
@@ -471,14 +482,14 @@ confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 	}
 	if (__builtin_expect((*usual & map->usual_mask) != map->usual_value, 0)) {
 		/*
-		 * Use a copy: a variable whose address is taken would be kept in memory on the
-		 * usual path too.
+		 * Use a copy. If the address of @want were taken, the compiler would keep @want
+		 * in memory on the usual path too.
 		 */
 		struct tmd_allow other = want;
 
 		return confine_other(map, tmd, limit, &other, outcome);
 	}
-	/* Fail closed: disable everything that is not wanted, including bits of no TPC. */
+	/* Fail closed: disable every bit that is not wanted, including bits of no TPC. */
 	for (unsigned int i = 0; i < nr_words; i++) {
 		uint64_t off = ~want.tmd_bits[i];
 
@@ -564,7 +575,7 @@ enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 	if (!version_matches(map->layout, tmd) ||
 	    gpupart_tpcset_count(left_out) * 2 > map->nr_tpcs)
 		return TMD_UNCONFINABLE;
-	/* With bits of the driver it is unknown whether any TPC would remain. */
+	/* If the driver disabled TPCs too, it is unknown whether any TPC would remain. */
 	drivers = driver_disabled(map->layout, tmd);
 	if (!allow_empty(&drivers))
 		return TMD_UNCONFINABLE;

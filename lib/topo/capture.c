@@ -16,8 +16,9 @@
 	.form = FORM_DECIMAL, .none = "-", .none_is = -1, .max = INT_MAX, MEMBER(type, member)
 
 /*
- * All keys except optional ones are written; "unknown" or absence means that a value is
- * unknown. A reader rejects unknown keys, so keys that were added later are optional.
+ * The writer writes all keys except optional ones. If a value is unknown, a key has the value
+ * "unknown" or is absent. A reader rejects unknown keys, so keys that were added later are
+ * optional.
  */
 static const struct value keys[] = {
 	{ "name", FORM_TEXT, MEMBER(capture_gpu, info.name) },
@@ -87,7 +88,7 @@ const struct section capture_sections[NR_SECTIONS] = {
 #undef VALUES
 };
 
-/* The output; in the first pass, which only counts, @text is NULL. */
+/* The output. In the first pass, which only counts bytes, @text is NULL. */
 struct out {
 	char *text;
 	size_t len, at;
@@ -95,7 +96,7 @@ struct out {
 
 #define put(out, ...) topo_append((out)->text, (out)->len, &(out)->at, __VA_ARGS__)
 
-/* Whether the reader would accept @text unchanged. */
+/* Returns whether the reader would accept @text unchanged. */
 static bool is_value(const char *text)
 {
 	size_t len = strlen(text), i;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Captures: the text format of a saved topology, as a table that reader and writer share.
+ * Captures: the text format of a saved topology, as a table that the reader and the writer
+ * share.
  *
- * The format: a first line, sections, and a last line with the checksum of every byte before
- * it. A section has "key = value" lines and then rows, with as many fields as its "columns"
- * line names, separated by blanks; "-" or "unknown" marks unknown values. Lines that start with
- * '#' and empty lines are comments.
+ * A capture has a first line, sections, and a last line with the checksum of all bytes before
+ * that line. A section has lines of the form "key = value", and then rows. The section's
+ * "columns" line names the fields of a row, which are separated by blanks. "-" or "unknown"
+ * marks an unknown value. Empty lines and lines that begin with '#' are comments.
  */
 #ifndef GPUPART_LIB_TOPO_CAPTURE_H
 #define GPUPART_LIB_TOPO_CAPTURE_H
@@ -15,26 +16,26 @@
 #define FIRST_WORDS  "# gpupart capture "
 #define FIRST_LINE   FIRST_WORDS "1"
 #define CHECKSUM_KEY "checksum = "
-#define CHECKSUM_LEN (sizeof(CHECKSUM_KEY) - 1 + 16 + 1) /* including its newline */
+#define CHECKSUM_LEN (sizeof(CHECKSUM_KEY) - 1 + 16 + 1) /* including the line feed */
 #define UNKNOWN	     "unknown"
 
 enum form { FORM_TEXT, FORM_PCI, FORM_UUID, FORM_MIG, FORM_YES, FORM_ROW, FORM_DECIMAL, FORM_HEX };
 
-/* A key of [gpu], or a column of another section: describes a member of a struct. */
+/* A key of [gpu], or a column of another section. It describes a member of a struct. */
 struct value {
-	const char *name;	/* NULL: messages use the column's number */
+	const char *name;	/* NULL: messages use the number of the column */
 	enum form form;
 	size_t offset, size;
 	const char *wrong;	/* message for an invalid value */
 	/*
-	 * For numbers, which have 32 bits: the text for an unknown value, and the number that
-	 * stands for it.
+	 * For numbers, which have 32 bits: the text of an unknown value, and the number that
+	 * represents it.
 	 */
 	const char *none;
 	int none_is;
 	uint32_t min, max, multiple_of;
-	int digits;		/* least number of hexadecimal digits */
-	bool optional;		/* not written if the value is unknown */
+	int digits;		/* minimum number of hexadecimal digits */
+	bool optional;		/* the key is not written if its value is unknown */
 };
 
 enum { IN_GPU, IN_RM, IN_GPC_MAP, IN_REGISTERS, IN_BITS, NR_SECTIONS, IN_NONE = NR_SECTIONS };
@@ -42,7 +43,7 @@ enum { IN_GPU, IN_RM, IN_GPC_MAP, IN_REGISTERS, IN_BITS, NR_SECTIONS, IN_NONE = 
 /* The contents of [gpu]. */
 struct capture_gpu {
 	struct gpupart_gpu_info info;
-	unsigned int compute_class;	/* as in struct gpupart_topology */
+	unsigned int compute_class;	/* see struct gpupart_topology */
 };
 
 struct section {
@@ -50,10 +51,10 @@ struct section {
 	const struct value *values;
 	unsigned int nr_values;
 	const char *columns;	/* NULL: the section has only keys */
-	size_t source;		/* offset of its source string in the topology */
+	size_t source;		/* offset of the section's source string in the topology */
 	size_t row_size;
-	unsigned int max_rows;	/* 0: as many as the file has lines */
-	const char *noun;	/* noun for its rows in messages */
+	unsigned int max_rows;	/* maximum number of rows; 0: the number of lines of the file */
+	const char *noun;	/* noun for the section's rows in messages */
 	bool sparse;		/* rows without a measured bit are omitted */
 };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reads captures: checks every byte before it uses any, and reports errors with their line. */
+/*
+ * Reads captures. It checks every byte before it uses any byte, and reports errors with the
+ * number of their line.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,18 +16,18 @@
 
 #define FILE_MAX   (4u << 20)
 #define SOURCE_LEN sizeof(((struct gpupart_topology *)0)->text_rm)
-#define MAX_VALUES 11 /* of a section */
+#define MAX_VALUES 11 /* maximum number of values of a section */
 
 /*
- * NVIDIA's PTOP registers with the design maxima; a capture that has them needs no keys for
- * these.
+ * NVIDIA's PTOP registers with the design maxima. A capture that contains these registers needs
+ * no keys for the maxima.
  */
 #define REG_MAX_GPCS	     0x22430
 #define REG_MAX_TPCS_PER_GPC 0x22434
 
 struct rows {
-	void *at;		/* in the section's struct */
-	unsigned int *line;	/* of each row; 0: the row was omitted */
+	void *at;		/* place of the first row in the section's struct */
+	unsigned int *line;	/* line of each row; 0: the row was omitted */
 	unsigned int nr;
 };
 
@@ -34,7 +37,7 @@ struct reader {
 	unsigned int line, nr_lines; /* counted from 1 */
 	int section;
 	bool has_source[NR_SECTIONS], has_columns[NR_SECTIONS], seen_key[MAX_VALUES];
-	unsigned int section_line[NR_SECTIONS];	/* 0: not seen */
+	unsigned int section_line[NR_SECTIONS];	/* 0: the section was not seen */
 	struct capture_gpu gpu;
 	char source[NR_SECTIONS][SOURCE_LEN];
 	struct rows rows[NR_SECTIONS];
@@ -44,7 +47,7 @@ struct reader {
 #define refuse(r, err, fmt, ...) \
 	ctx_fail((r)->gp, err, "%s: line %u: " fmt, (r)->path, (r)->line, ##__VA_ARGS__)
 
-/* Decimal digits, or 0x and hexadecimal digits; at most 32 bits. */
+/* Parses decimal digits, or 0x and hexadecimal digits. The number has at most 32 bits. */
 static bool read_u32(const char *text, int base, uint32_t *value)
 {
 	unsigned long long number = strtoull(text, NULL, base);
@@ -74,7 +77,9 @@ static bool read_number(const struct value *v, const char *text, void *field)
 	return true;
 }
 
-/* A text shorter than its member, unchanged or in its canonical spelling. */
+/*
+ * Stores a text that is shorter than its member, either unchanged or in its canonical spelling.
+ */
 static bool read_text(const struct value *v, const char *text, char *field)
 {
 	if (!strcmp(text, UNKNOWN))
@@ -85,7 +90,10 @@ static bool read_text(const struct value *v, const char *text, char *field)
 	return v->form == FORM_TEXT || topo_is_uuid(text);
 }
 
-/* Stores field @column of a line (counted from 1) in its member of @row. */
+/*
+ * Stores field @column of a line in the member of @row for that column. Columns are counted
+ * from 1.
+ */
 static int read_value(struct reader *r, const struct value *v, unsigned int column,
 		      const char *text, void *row)
 {
@@ -167,7 +175,7 @@ static int read_key(struct reader *r, const char *key, const char *value)
 	return refuse(r, -EINVAL, "[%s] has no key \"%.60s\"", section->name, key);
 }
 
-/* The number of the row with these fields, or -EINVAL. */
+/* Returns the number of the row with these fields, or -EINVAL. */
 static int find_row(struct reader *r, char *const *field)
 {
 	const struct section *section = &capture_sections[r->section];
@@ -353,7 +361,10 @@ static int read_all(struct reader *r, const char *text, size_t len)
 	return err;
 }
 
-/* A register that could not be read has the value 0xbad.....; no chip has that many. */
+/*
+ * If the value of a register is 0xbad....., the register could not be read. No chip has such a
+ * large maximum.
+ */
 static void take_maximum(const struct reader *r, uint32_t offset, unsigned int most,
 			 unsigned int *maximum)
 {
@@ -365,7 +376,7 @@ static void take_maximum(const struct reader *r, uint32_t offset, unsigned int m
 			*maximum = reg[i].value;
 }
 
-/* Checks that need the whole file. */
+/* These checks need the whole file. */
 static int check_whole(struct reader *r)
 {
 	const struct rows *rm = &r->rows[IN_RM], *bits = &r->rows[IN_BITS];
@@ -464,7 +475,9 @@ free_reader:
 	return err;
 }
 
-/* Opens only files that cannot block, have an end, and whose opening has no side effects. */
+/*
+ * Opens only a file that cannot block, that has an end, and whose opening has no side effects.
+ */
 static int open_regular(struct gpupart *gp, const char *path)
 {
 	struct stat st;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the thread block clusters that fit into a set of TPCs, and sets that hold one. A
- * cluster needs an SM for each of its blocks, all in one virtual GPC: the same count that tmd.c
- * applies at a launch.
+ * Finds the number of thread block clusters that fit into a set of TPCs, and finds sets that
+ * hold a cluster. A cluster needs an SM for each of its blocks, and all these SMs must be in
+ * one virtual GPC. tmd.c counts in the same way at a launch.
  */
 #include <errno.h>
 #include "lib/topo/cluster.h"
 
-/* Whether blocks of one cluster can be on both TPCs. */
+/* Returns whether one cluster can have blocks on both TPCs. */
 static bool share_clusters(const struct gpupart_tpc *a, const struct gpupart_tpc *b)
 {
 	return a->vgpc == b->vgpc && (a->vgpc >= 0 || a->gpc == b->gpc);
 }
 
-/* The members of @set in @tpc's virtual GPC. */
+/* Returns the TPCs of @set that are in the same virtual GPC as @tpc. */
 static struct gpupart_tpcset in_vgpc_of(const struct gpupart_topology *topo, unsigned int tpc,
 					const struct gpupart_tpcset *set)
 {
@@ -51,8 +51,8 @@ unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 }
 
 /*
- * Adds TPCs of @from to @set until it has @nr: first from the virtual GPCs that have most of
- * @from, and the lowest in each.
+ * Adds TPCs of @from to @set until @set has @nr TPCs. It takes TPCs first from the virtual GPCs
+ * with the most TPCs of @from, and in each virtual GPC the lowest TPCs first.
  */
 static void fill(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 		 unsigned int nr, struct gpupart_tpcset *set)

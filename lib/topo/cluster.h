@@ -6,8 +6,8 @@
 #include "lib/topo/topology.h"
 
 /*
- * The TPCs of @set in the virtual GPC that has most of them; if several do, the lowest. All of
- * @set must be in @topo.
+ * Returns the TPCs of @set that are in one virtual GPC: the virtual GPC with the most TPCs of
+ * @set, and the lowest one if several have the most. All TPCs of @set must be in @topo.
  */
 struct gpupart_tpcset cluster_tpcs(const struct gpupart_topology *topo,
 				   const struct gpupart_tpcset *set);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples the runlists of a GPU and counts the TSG that is on each engine. The samples come from
- * the module, from NVIDIA's driver, which reads registers for root, or from a file of registers.
+ * Samples the runlists of a GPU and counts which TSG is on each engine. The samples come from
+ * one of three sources: the module, NVIDIA's driver, which reads registers for root only, or a
+ * file of registers.
  *
- * The file has lines "0xOFFSET 0xVALUE", which set registers, a line "sample" after those of each
- * sample, and comments that begin with '#'.
+ * The file has lines "0xOFFSET 0xVALUE", which set registers. A line "sample" follows the
+ * register lines of each sample. Lines that begin with '#' are comments.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,19 +24,21 @@
 #define MAX_GPUS 64
 
 #define BAR0_SIZE (16u << 20)
-#define NO_SUCH_ADDRESS 0xbadf5040	/* what the GPU answers for a register that it lacks */
+#define NO_SUCH_ADDRESS 0xbadf5040	/* the value that the GPU returns for a register that
+					 * does not exist */
 
-/* The registers of a file at the current sample. */
+/* The registers of a file as they are at the current sample. */
 struct recorded {
 	FILE *file;
-	u32 *regs;		/* all of BAR0, each XORed with NO_SUCH_ADDRESS: 0 is absent */
+	u32 *regs;		/* all registers of BAR0, each XORed with NO_SUCH_ADDRESS, so
+				 * that 0 means absent */
 };
 
 struct source {
-	struct topo_reader reader;	/* for all sources except the module */
+	struct topo_reader reader;	/* used for all sources except the module */
 	struct gpupart *gp;
 	const char *name;
-	struct kernel_conn kernel;	/* in use if its sock is not NULL */
+	struct kernel_conn kernel;	/* used if its sock is not NULL */
 	struct rm_conn *rm;
 	struct recorded recorded;
 	struct gpupart_gpu_info *info;
@@ -59,7 +62,10 @@ static int recorded_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return 0;
 }
 
-/* Sets the registers up to the next "sample": 1, 0 at the end of the file, or an error. */
+/*
+ * Sets the registers up to the next line "sample". Returns 1, 0 at the end of the file, or an
+ * error.
+ */
 static int recorded_next(struct source *s)
 {
 	struct recorded *r = &s->recorded;
@@ -112,7 +118,7 @@ static int rm_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 			offset, *value);
 }
 
-/* Reads the table of engines, and from it the bases of the runlists. */
+/* Reads the table of engines, and takes the bases of the runlists from it. */
 static int find_runlists(struct source *s)
 {
 	struct gpu_id id;
@@ -178,7 +184,10 @@ static int parse_runlist(struct nl_msg *msg, void *user)
 	return NL_OK;
 }
 
-/* Asks for the GPU's runlists, or for the one at @base if that is not 0. */
+/*
+ * Asks the module for the runlists of the GPU, or only for the runlist at @base if that is not
+ * 0.
+ */
 static int kernel_runlists(struct source *s, u32 base,
 			   int (*parse)(struct nl_msg *msg, void *user), void *user)
 {
@@ -278,7 +287,9 @@ static void count(struct uses *uses, const struct gpu_runlist *r,
 		use->tsgs[i].channel = e->channel;
 }
 
-/* Counts one sample of a runlist. -ENODATA: its registers are refused. */
+/*
+ * Counts one sample of a runlist. Returns -ENODATA if the GPU refuses reads of its registers.
+ */
 static int sample(struct source *s, u32 base, struct uses *uses)
 {
 	struct gpu_runlist r;
@@ -308,7 +319,7 @@ static int sample_all(struct source *s, double seconds, struct uses *uses)
 					s->bases[0]);
 		if (!err && other)
 			err = sample(s, s->bases[other], uses);
-		/* A refused read is an error in the GPU, so it is not repeated. */
+		/* A refused read causes an error in the GPU, so the read is not repeated. */
 		if (err == -ENODATA) {
 			s->bases[other] = s->bases[--s->nr_bases];
 			err = 0;
@@ -326,7 +337,7 @@ static int sample_all(struct source *s, double seconds, struct uses *uses)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (now.tv_sec + now.tv_nsec / 1e9 >= end)
 			break;
-		/* A source that is too slow skips samples. */
+		/* If the source is too slow, samples are skipped. */
 		if (now.tv_sec > next.tv_sec ||
 		    (now.tv_sec == next.tv_sec && now.tv_nsec > next.tv_nsec))
 			next = now;
@@ -370,7 +381,7 @@ static int open_source(struct source *s, const char *gpu)
 		err = kernel_open(s, gpu);
 	if (!err || (name && !strcmp(name, "kernel")))
 		return err;
-	/* The module is loaded and refuses: its error is the answer. */
+	/* The module is loaded and refuses the request. Report its error. */
 	if (s->kernel.sock)
 		return err;
 	topo_append(said, sizeof(said), &at, "kernel: %s; rm: ", s->gp->error);

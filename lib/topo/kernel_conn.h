@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to the module gpupart by generic netlink: requests and their answers. */
+/* A connection to the kernel module gpupart by generic netlink: requests and their answers. */
 #ifndef GPUPART_LIB_TOPO_KERNEL_CONN_H
 #define GPUPART_LIB_TOPO_KERNEL_CONN_H
 
@@ -13,18 +13,21 @@ struct kernel_conn {
 	struct gpupart *gp;
 	struct nl_sock *sock;
 	int family;
-	char sentence[200];	/* of the kernel's last refusal */
-	int refused;		/* its errno, negative */
+	char sentence[200];	/* error message of the kernel's last refusal */
+	int refused;		/* errno of that refusal, negative */
 	bool finished;
 };
 
-/* Returns 0; the caller must then free @conn->sock with nl_socket_free(). */
+/*
+ * Opens the connection. Returns 0 or -errno. After a return of 0 the caller must free
+ * @conn->sock with nl_socket_free().
+ */
 int kernel_conn_open(struct gpupart *gp, struct kernel_conn *conn);
-/* Creates a request for kernel_ask(), or NULL. */
+/* Creates a request for kernel_ask(). Returns NULL if that fails. */
 struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd);
 /*
- * Sends and frees @msg, and passes each answer to @parse; 0 or -errno with the error sentence
- * set.
+ * Sends and frees @msg, and passes each answer to @parse. Returns 0, or -errno with the error
+ * sentence set.
  */
 int kernel_ask(struct kernel_conn *conn, struct nl_msg *msg,
 	       int (*parse)(struct nl_msg *msg, void *user), void *user);

@@ -18,7 +18,7 @@ static int open_node(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Returns 0 or -errno; the status from NVIDIA's driver is in the argument. */
+/* Returns 0 or -errno. The status from NVIDIA's driver is in the argument struct. */
 static int rm_ioctl(const struct rm_conn *s, unsigned long request, void *arg)
 {
 	int ret;
@@ -40,7 +40,7 @@ size_t rm_read_text(const char *path, char *text, size_t len)
 	return nr;
 }
 
-/* The permission bits of a file, or -errno. */
+/* Returns the permission bits of a file, or -errno. */
 static int mode_of(const char *path)
 {
 	struct stat st;
@@ -60,7 +60,7 @@ static const struct rm_status rm_statuses[] = {
 	  "the source \"kernel\" would help, or MIG off where it is on" },
 };
 
-/* For a status that is not in the table, and for a failed system call. */
+/* Used for a status that is not in the table, and for a failed system call. */
 static const struct rm_status rm_status_other = {
 	.err = -EOPNOTSUPP,
 	.help = "the kernel log may say more, and the source \"kernel\" may work",
@@ -143,7 +143,7 @@ void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
 
 	if (!*object)
 		return;
-	/* Closing the descriptor frees what this could not free. */
+	/* Closing the descriptor frees the objects that could not be freed here. */
 	rm_ioctl(s, RM_IOCTL_FREE, &arg);
 	*object = 0;
 }
@@ -181,8 +181,8 @@ static int rm_open_ctl(struct rm_conn *s)
 }
 
 /*
- * A GPU has a device instance only while its node is open in some process. Minor numbers may
- * have gaps: in a container only some nodes exist.
+ * A GPU has a device instance only while some process has the GPU's device node open. Minor
+ * numbers may have gaps, because a container may have only some of the nodes.
  */
 static void rm_open_nodes(struct rm_conn *s)
 {
@@ -206,8 +206,8 @@ static void rm_open_nodes(struct rm_conn *s)
 }
 
 /*
- * The first word of digits and dots in "NVRM version: NVIDIA UNIX x86_64 Kernel Module
- * 535.54.03  Tue .." or ".. Open Kernel Module for x86_64  580.159.04  ..".
+ * Finds the first word of digits and dots in the text "NVRM version: NVIDIA UNIX x86_64 Kernel
+ * Module 535.54.03  Tue .." or ".. Open Kernel Module for x86_64  580.159.04  ..".
  */
 static void rm_read_driver(struct rm_conn *s)
 {
@@ -240,7 +240,7 @@ static int rm_gpu_compare(const void *left, const void *right)
 	return (a->slot > b->slot) - (a->slot < b->slot);
 }
 
-/* Finds the GPUs: their ids, and the device instance and PCI address of each. */
+/* Finds the GPUs: their ids, and for each GPU the device instance and the PCI address. */
 static int rm_find_gpus(struct rm_conn *s)
 {
 	struct rm_probed_ids probed;
@@ -257,7 +257,9 @@ static int rm_find_gpus(struct rm_conn *s)
 		if (!status)
 			break;
 	}
-	/* GPUs whose node is open are attached in any case, so these two calls may fail. */
+	/*
+	 * A GPU whose device node is open is attached in any case, so these two calls may fail.
+	 */
 	if (!status && probed.ids[0] != RM_INVALID_ID) {
 		memcpy(attach.ids, probed.ids, sizeof(attach.ids));
 		attach.failed_id = 0;

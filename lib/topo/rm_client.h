@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to NVIDIA's resource manager (RM): opens it, finds its GPUs, issues controls. */
+/*
+ * A connection to NVIDIA's resource manager (RM). It opens RM, finds its GPUs and issues
+ * controls.
+ */
 #ifndef GPUPART_LIB_TOPO_RM_CLIENT_H
 #define GPUPART_LIB_TOPO_RM_CLIENT_H
 
@@ -13,16 +16,16 @@ struct rm_gpu {
 struct rm_conn {
 	struct gpupart *gp;
 	int ctl;
-	uint32_t client, device, subdevice;	/* 0: none */
+	uint32_t client, device, subdevice;	/* handles; 0: none */
 	unsigned int nr_nodes;
 	int nodes[RM_MAX_GPUS];
 	unsigned int nr_gpus;
 	struct rm_gpu gpus[RM_MAX_GPUS];	/* sorted by PCI address */
 	char driver[32];
-	/* The first problem that hid a GPU, for the error sentence if it matters. */
+	/* The first problem that hid a GPU. An error sentence reports it if necessary. */
 	int trouble_err;
 	char trouble[224];
-	/* The SM order: the answer, its form, and its values. */
+	/* The SM order: the answer of RM, the form of the answer, and its values. */
 	uint16_t sm_order[sizeof(struct rm_sm_order_9) / 2];
 	const struct sm_order_form *form;
 	unsigned int nr_sms, nr_tpcs;
@@ -30,11 +33,12 @@ struct rm_conn {
 	struct rm_fs_info fs_info;
 };
 
-/* The meaning of an RM status for callers. */
+/* The meaning of an RM status, for callers. */
 struct rm_status {
 	int64_t status;
 	int err;
-	bool about_size;	/* the status for a wrong params_size; 580 says 0x1f */
+	bool about_size;	/* the status reports a wrong params_size; driver 580 uses
+				 * 0x1f for it */
 	const char *name, *help;
 };
 
@@ -42,7 +46,10 @@ struct rm_text {
 	char text[96];
 };
 
-/* Never NULL: an unknown status has an entry of its own. */
+/*
+ * Returns the meaning of @status. It is never NULL, because an unknown status has its own
+ * entry.
+ */
 const struct rm_status *rm_status_find(int64_t status);
 struct rm_text rm_status_text(int64_t status);
 
@@ -51,17 +58,17 @@ __attribute__((format(printf, 3, 4)))
 void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...);
 
 /*
- * Reads a small text file, terminated and cut to @len. Returns its length, 0 if it cannot be
- * read.
+ * Reads a small text file into @text. The text is terminated with 0 and cut to @len bytes.
+ * Returns the length of the text, or 0 if the file cannot be read.
  */
 size_t rm_read_text(const char *path, char *text, size_t len);
 
-/* The driver's version, for error sentences. */
+/* Returns the version of the driver, for error sentences. */
 const char *rm_driver(const struct rm_conn *s);
 
 /*
- * These return 0, RM's status (positive), or -errno if the ioctl failed. RM chooses the handle
- * for rm_alloc().
+ * These functions return 0, RM's status (positive), or -errno if the ioctl failed. In
+ * rm_alloc() RM chooses the handle.
  */
 int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *params,

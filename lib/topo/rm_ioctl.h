@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ioctls of NVIDIA's resource manager (RM), and a control of other programs whose answer
- * gpupart reads: data only.
+ * The ioctls of NVIDIA's resource manager (RM), and one control that other programs issue and
+ * whose answer gpupart reads. This header contains data only.
  *
- * From NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04, unless stated otherwise.
+ * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04, unless stated
+ * otherwise.
  */
 #ifndef GPUPART_LIB_TOPO_RM_IOCTL_H
 #define GPUPART_LIB_TOPO_RM_IOCTL_H
@@ -23,15 +24,16 @@ struct rm_control {
 };
 
 /*
- * Before 535 there was no params_size: the status was in its place, and the last word was
- * padding, which comes back unchanged (both forms: gVisor, pkg/abi/nvgpu).
+ * Before 535 there was no params_size. The status was in its place, and the last word was
+ * padding, which the driver returns unchanged (both forms: gVisor, pkg/abi/nvgpu).
  */
 struct rm_alloc {
 	uint32_t client, parent, object, class_id;
 	uint64_t params;
 	uint32_t params_size_or_status, status;
 };
-#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* not a status: these fit into 16 bits, nvstatuscodes.h */
+#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* not a status: a status has 16 bits,
+					 * nvstatuscodes.h */
 
 /* Numbers: src/nvidia/arch/nvalloc/unix/include/nv_escape.h */
 #define RM_IOCTL_FREE		_IOWR('F', 0x29, struct rm_free)
@@ -42,13 +44,13 @@ _Static_assert(sizeof(struct rm_free) == 16, "NVOS00");
 _Static_assert(sizeof(struct rm_control) == 32, "NVOS54");
 _Static_assert(sizeof(struct rm_alloc) == 32, "NVOS21");
 
-/* NVOS54_FLAGS_FINN_SERIALIZED: the parameters are serialised and not a struct. */
+/* NVOS54_FLAGS_FINN_SERIALIZED: the parameters are serialised and are not a struct. */
 #define RM_CONTROL_SERIALIZED	0x4u
 
 /*
  * The processes that use a subdevice's GPU: NV2080_CTRL_GPU_GET_PIDS_PARAMS in
- * ctrl/ctrl2080/ctrl2080gpu.h. The pids are those of the caller's pid namespace or, with
- * drivers that do not support namespaces, of the first one.
+ * ctrl/ctrl2080/ctrl2080gpu.h. The pids are numbers in the caller's pid namespace. With drivers
+ * that do not support namespaces they are numbers in the first pid namespace.
  */
 #define RM_GPU_GET_PIDS		0x2080018d
 #define RM_GPU_PIDS_MAX		950

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers and structures of the queries to NVIDIA's resource manager (RM): data only.
- * rm_client.c and source_rm.c include it; rm_ioctl.h has the ioctls themselves.
+ * Numbers and structures of the queries to NVIDIA's resource manager (RM). This header contains
+ * data only. rm_client.c and source_rm.c include it; rm_ioctl.h has the ioctls.
  *
- * From NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04; "ctrl/" below is its
- * src/common/sdk/nvidia/inc/ctrl/. The sizes are compared with those of its headers, compiled
- * branch by branch.
+ * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04. "ctrl/" below is
+ * the folder src/common/sdk/nvidia/inc/ctrl/ in it. The sizes were compared with those of its
+ * headers, which were compiled for each branch.
  */
 #ifndef GPUPART_LIB_TOPO_RM_LAYOUT_H
 #define GPUPART_LIB_TOPO_RM_LAYOUT_H
@@ -46,7 +46,7 @@ struct rm_attached_ids {
 };
 _Static_assert(sizeof(struct rm_attached_ids) == 128, "GET_ATTACHED_IDS");
 
-/* Older branches end before the flags. */
+/* The struct of older branches ends before the flags. */
 struct rm_probed_ids {
 	uint32_t ids[RM_MAX_GPUS], excluded_ids[RM_MAX_GPUS], flags[RM_MAX_GPUS];
 };
@@ -77,11 +77,12 @@ struct rm_pci_info {
 _Static_assert(sizeof(struct rm_pci_info) == 12, "GET_PCI_INFO");
 
 /*
- * Control of a device: ctrl/ctrl0080/ctrl0080gpu.h. Without a list it returns the number of
- * classes.
+ * A control of a device: ctrl/ctrl0080/ctrl0080gpu.h. If the caller passes no list, it returns
+ * the number of classes.
  */
 #define RM_GPU_GET_CLASSLIST	0x800201
-#define RM_CLASS_COMPUTE	0xc0	/* the low byte of each since Fermi: class/cl90c0.h */
+#define RM_CLASS_COMPUTE	0xc0	/* low byte of every compute class since Fermi:
+					 * class/cl90c0.h */
 #define RM_MAX_CLASSES		512	/* lists have about 100 entries */
 
 struct rm_class_list {
@@ -97,7 +98,7 @@ _Static_assert(sizeof(struct rm_class_list) == 16, "GPU_GET_CLASSLIST");
 #define RM_GPU_GET_GID_INFO	0x2080014a
 #define RM_GPU_INFO_SMC_MODE	0x2a
 
-/* Only RM_REG_OP_READ_32 is used; type 0 is a register of the whole GPU. */
+/* Only RM_REG_OP_READ_32 is used. Type 0 is a register of the whole GPU. */
 #define RM_GPU_EXEC_REG_OPS	0x20800122
 #define RM_REG_OP_READ_32	0
 
@@ -125,8 +126,8 @@ struct rm_gpu_info_list {
 _Static_assert(sizeof(struct rm_gpu_info_list) == 16, "GPU_GET_INFO");
 
 /*
- * For drivers without the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE has grown: these values
- * are in published headers and are tried in turn.
+ * For drivers without the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE has grown. The values
+ * below are in published headers and are tried one after the other.
  */
 struct rm_gpu_info_v2 {
 	uint32_t nr;
@@ -135,14 +136,14 @@ struct rm_gpu_info_v2 {
 static const uint8_t gpu_info_v2_places[] = { 72, 70, 65, 61 };
 _Static_assert(sizeof(struct rm_gpu_info_v2) == 580, "GPU_GET_INFO_V2 of 72 places");
 
-/* The text is a union with 64 UTF-16 units; flags 0 requests ASCII. */
+/* The text is a union with 64 UTF-16 units. With flags 0 the driver returns ASCII. */
 struct rm_name {
 	uint32_t flags;
 	char ascii[128];
 };
 _Static_assert(sizeof(struct rm_name) == 132, "GPU_GET_NAME_STRING");
 
-/* Flags 0 requests text. */
+/* With flags 0 the driver returns text. */
 struct rm_gid {
 	uint32_t index, flags, length;
 	char data[256];
@@ -158,7 +159,7 @@ struct rm_arch {
 };
 _Static_assert(sizeof(struct rm_arch) == 16, "MC_GET_ARCH_INFO");
 
-/* ctrl/ctrl2080/ctrl2080gr.h; a route of zeros is right without MIG. */
+/* ctrl/ctrl2080/ctrl2080gr.h. A route of zeros is correct without MIG. */
 #define RM_GR_GET_INFO			0x20801201
 #define RM_GR_GET_GLOBAL_SM_ORDER	0x2080121b
 #define RM_GR_GET_GPC_MASK		0x2080122a
@@ -182,13 +183,13 @@ _Static_assert(sizeof(struct rm_gr_info_list) == 32, "GR_GET_INFO");
 
 struct rm_gpc_mask {
 	struct rm_gr_route route;
-	uint32_t present_gpcs, pad;	/* physical */
+	uint32_t present_gpcs, pad;	/* bits of physical GPCs */
 };
 _Static_assert(sizeof(struct rm_gpc_mask) == 24, "GR_GET_GPC_MASK");
 
 struct rm_tpc_mask {
 	struct rm_gr_route route;
-	uint32_t gpc_phys, present_tpcs; /* physical, both, while MIG is off */
+	uint32_t gpc_phys, present_tpcs; /* both with physical numbers, while MIG is off */
 };
 _Static_assert(sizeof(struct rm_tpc_mask) == 24, "GR_GET_TPC_MASK");
 
@@ -215,8 +216,8 @@ _Static_assert(sizeof(struct rm_sm_order_7) == 7192, "GR_GET_GLOBAL_SM_ORDER");
 _Static_assert(sizeof(struct rm_sm_order_9) == 9240, "GR_GET_GLOBAL_SM_ORDER");
 
 /*
- * Tried in this order: a driver accepts only the size that it was built with, so its version
- * need not be known.
+ * The forms are tried in this order. A driver accepts only the size that it was built with, so
+ * the version of the driver need not be known.
  */
 static const struct sm_order_form {
 	uint32_t size;

@@ -12,7 +12,10 @@
 
 #define SAMPLE_END ".capture"
 
-/* The full path of the file that @address is mapped from; false if it does not fit. */
+/*
+ * Finds the full path of the file that @address is mapped from. Returns false if the path does
+ * not fit.
+ */
 static bool mapped_file(const void *address, char *path, size_t len)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -40,8 +43,9 @@ static bool mapped_file(const void *address, char *path, size_t len)
 }
 
 /*
- * The directory of this library, or of the program that it is linked into. The loader's path of
- * either may be relative to a directory that was the current one then.
+ * Finds the directory of this library, or of the program that it is linked into. The loader's
+ * path of the library or program may be relative. It is then relative to the directory that was
+ * current when the file was loaded.
  */
 static bool library_folder(char *folder, size_t len)
 {
@@ -56,7 +60,10 @@ static bool library_folder(char *folder, size_t len)
 	return true;
 }
 
-/* Directory number @nr of those that may hold samples; false after the last. */
+/*
+ * Returns directory number @nr of those that may contain samples. Returns false after the last
+ * one.
+ */
 static bool sample_folder(unsigned int nr, char *folder, size_t len)
 {
 	static const char *const below_library[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Parses sets; the only parser of them: lists and masks of TPC numbers, and terms for parts of
- * a GPU.
+ * The only parser of sets. A set is a list or a mask of TPC numbers, or a sum of terms for
+ * parts of a GPU.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,16 +10,18 @@
 #include <strings.h>
 #include "lib/core/ctx.h"
 
-/* What the numbers of a list count, for bounds and error sentences. */
+/* The units that the numbers of a list count, for bounds and error sentences. */
 struct list_kind {
 	const char *noun; /* "TPC" */
 	unsigned int nr; /* numbers 0 .. nr-1 exist */
-	bool of_gpu; /* nr is that of this GPU, not the limit of the format */
+	bool of_gpu; /* @nr is that of this GPU and not the limit of the format */
 };
 
 static const struct list_kind any_tpc = { "TPC", GPUPART_MAX_TPCS, false };
 
-/* A piece of the user's text prepared for an error sentence: short, printable, in quotes. */
+/*
+ * A piece of the user's text, prepared for an error sentence: short, printable and in quotes.
+ */
 struct quoted {
 	char text[64];
 };
@@ -49,7 +51,7 @@ static struct quoted quote(const char *text, size_t len)
 	return q;
 }
 
-/* Reads digits from @at on; too large a number becomes the largest int. */
+/* Reads digits from @at on. A number that is too large becomes the largest int. */
 static size_t read_number(const char *text, size_t len, size_t at, unsigned int *number)
 {
 	unsigned int value = 0;
@@ -63,7 +65,7 @@ static size_t read_number(const char *text, size_t len, size_t at, unsigned int 
 	return at;
 }
 
-/* @number: as the user wrote it; may be longer than any integer. */
+/* @number: the number as the user wrote it; it may be longer than any integer. */
 static int not_there(struct gpupart *gp, const struct list_kind *kind, const char *number,
 		     size_t len)
 {
@@ -88,7 +90,7 @@ static int tpc_not_there(struct gpupart *gp, const struct list_kind *kind, unsig
 	return not_there(gp, kind, number, len);
 }
 
-/* Explains what is wrong at @at of @piece, where parsing stopped. */
+/* Explains what is wrong at @at of @piece, the place where parsing stopped. */
 static int stray(struct gpupart *gp, const struct list_kind *kind, const char *piece, size_t len,
 		 size_t at)
 {
@@ -189,8 +191,9 @@ static int parse_list(struct gpupart *gp, const struct list_kind *kind, const ch
 }
 
 /*
- * Commas must be where the kernel's masks have them, every 8 digits from the right: some
- * programs would read "1,1" as 0x11 and others as 0x100000001.
+ * Commas must be at the same places as in the kernel's masks: after every 8 digits, counted
+ * from the right. Without this rule some programs would read "1,1" as 0x11 and others as
+ * 0x100000001.
  */
 static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const char *text, size_t len,
 		     struct gpupart_tpcset *set)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the topology from the module gpupart over generic netlink. The module reads fuses and
- * the work distributor's table, so it reports GPCs, TPCs and their order, but not what only
- * NVIDIA's driver numbers: virtual GPCs and CPCs.
+ * Reads the topology from the kernel module gpupart by generic netlink. The module reads fuses
+ * and the table of the work distributor. So it reports GPCs, TPCs and their order. It does not
+ * report virtual GPCs and CPCs, whose numbers only NVIDIA's driver knows.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -18,14 +18,15 @@
 
 #define KERNEL_MAX_GPUS 64
 
-/* How often, and for how long, a GPU that is being woken is asked again. */
+/* How often a GPU that is being woken is asked again, and for how long. */
 #define WAKE_POLL_NS	20000000L
 #define WAKE_POLLS	3000
 
 struct kernel_gpu {
 	struct gpupart_gpu_info info;
 	bool unreadable;
-	char trouble[120];	/* "" if it can be opened */
+	char trouble[120];	/* the reason why the GPU cannot be opened; "": it can be
+				 * opened */
 };
 
 struct kernel_gpus {
@@ -33,7 +34,7 @@ struct kernel_gpus {
 	unsigned int nr;
 };
 
-/* The contents of a topology message, widened. */
+/* The contents of a topology message, with wider types. */
 struct kernel_topology {
 	unsigned int max_gpcs, max_tpcs_per_gpc, sms_per_tpc, order;
 	unsigned int nr_phys, nr_map, nr_tpcs;
@@ -44,7 +45,10 @@ struct kernel_topology {
 	bool malformed;
 };
 
-/* Stores the kernel's error message, at offset @at of the message, which libnl would drop. */
+/*
+ * Stores the kernel's error message, which libnl would drop. @at: the offset of the error
+ * message in the netlink message.
+ */
 static void keep_refusal(struct kernel_conn *conn, struct nlmsghdr *whole, int error, size_t at)
 {
 	struct nlattr *text;
@@ -71,7 +75,7 @@ static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *user
 	return NL_STOP;
 }
 
-/* The end of a dump, which carries its error. */
+/* Handles the end of a dump, which contains the error of the dump. */
 static int on_finish(struct nl_msg *msg, void *user)
 {
 	struct nlmsghdr *whole = nlmsg_hdr(msg);
@@ -179,7 +183,7 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 		 nla_get_string(a[GPUPART_A_GPU_BUS_NAME]));
 	snprintf(gpu->info.source, sizeof(gpu->info.source), "kernel");
 	gpu->info.mig = -1;
-	/* A value with more bits than a chip id is unknown. */
+	/* A value with more bits than a chip id means that the chip is unknown. */
 	if (a[GPUPART_A_GPU_CHIP_ID] && nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]) <= TOPO_MAX_CHIP_ID)
 		gpu->info.chip_id = nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]);
 	gpu->unreadable = a[GPUPART_A_GPU_UNREADABLE];
@@ -193,7 +197,8 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 }
 
 /*
- * Reads an array of at most @max bytes. Returns their number; more makes the message malformed.
+ * Reads an array of at most @max bytes. Returns the number of bytes. If there are more than
+ * @max, the message is malformed.
  */
 static unsigned int take_bytes(struct kernel_topology *t, struct nlattr *a, uint8_t *bytes,
 			       unsigned int max)
@@ -261,7 +266,9 @@ static int by_pci(const void *a, const void *b)
 	return strcmp(x->info.pci, y->info.pci);
 }
 
-/* If the GPU sleeps, the module has it woken and answers -EAGAIN until then. */
+/*
+ * If the GPU sleeps, the module begins to wake it, and answers -EAGAIN until the GPU is awake.
+ */
 static int get_topology(struct kernel_conn *conn, const char *pci, struct kernel_topology *t)
 {
 	const struct timespec pause = { .tv_nsec = WAKE_POLL_NS };
@@ -294,7 +301,9 @@ static int list_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
 	return err;
 }
 
-/* Waits for GPUs that slept when the list was made. Returns false if there is none. */
+/*
+ * Waits for the GPUs that slept when the list was made. Returns false if there is no such GPU.
+ */
 static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *list)
 {
 	struct kernel_topology t;
@@ -310,8 +319,8 @@ static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *li
 }
 
 /*
- * Opens a connection and lists the GPUs that the kernel knows. After 0 the caller must call
- * close_gpus().
+ * Opens a connection and lists the GPUs that the kernel knows. After a return of 0 the caller
+ * must call close_gpus().
  */
 static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel_gpus **gpus)
 {

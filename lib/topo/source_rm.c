@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Reads the topology from NVIDIA's driver. Only controls that read are issued. */
+/* Reads the topology from NVIDIA's driver. It issues only controls that read. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/topo/rm_client.h"
 
-/* The value of a "Key:   value" line, or "". */
+/* Returns the value of the line "Key:   value", or "". */
 static void text_value(const char *text, const char *key, char *value, size_t len)
 {
 	const char *at = strstr(text, key);
@@ -22,7 +22,7 @@ static void text_value(const char *text, const char *key, char *value, size_t le
 		snprintf(value, len, "%.*s", (int)n, at);
 }
 
-/* Converts a name for captures: trims blanks; a name that is not text becomes "". */
+/* Converts a name for captures: it trims blanks, and a name that is not text becomes "". */
 static void take_name(char *name, size_t len, char *text)
 {
 	size_t n;
@@ -37,7 +37,10 @@ static void take_name(char *name, size_t len, char *text)
 	snprintf(name, len, "%s", text);
 }
 
-/* Address, UUID and name. RM is asked first; its text file under /proc has them too. */
+/*
+ * Finds the address, the UUID and the name. It asks RM first; RM's text file under /proc has
+ * them too.
+ */
 static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 			    struct gpupart_gpu_info *info)
 {
@@ -78,7 +81,8 @@ static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 }
 
 /*
- * Creates the GPU's objects and reads its identity; a GPU that refuses is recorded as trouble.
+ * Creates the RM objects of the GPU and reads its identity. If the GPU refuses, that is
+ * recorded as a problem.
  */
 static bool rm_gpu_get(struct rm_conn *s, const struct rm_gpu *gpu,
 		       struct gpupart_gpu_info *info)
@@ -103,7 +107,7 @@ static bool rm_gpu_get(struct rm_conn *s, const struct rm_gpu *gpu,
 	return true;
 }
 
-/* NV2080_CTRL_GPU_INFO_GPU_SMC_MODE_*: a pending change has not happened yet. */
+/* NV2080_CTRL_GPU_INFO_GPU_SMC_MODE_*: a pending change is not in force yet. */
 static int rm_mig_state(uint32_t smc_mode)
 {
 	static const int state[] = { [0] = 0, [1] = 1, [2] = 0, [3] = 0, [4] = 1 };
@@ -142,7 +146,10 @@ static uint32_t rm_ask_chip_id(struct rm_conn *s)
 	return arch.architecture | arch.implementation;
 }
 
-/* The only compute class, 0x..c0, that the device lists; 0 if it lists none or several. */
+/*
+ * Returns the compute class (0x..c0) that the device lists. Returns 0 if the device lists no
+ * compute class or several.
+ */
 static unsigned int rm_ask_compute_class(struct rm_conn *s)
 {
 	uint32_t classes[RM_MAX_CLASSES], found = 0, nr;
@@ -165,7 +172,7 @@ static unsigned int rm_ask_compute_class(struct rm_conn *s)
 	return found;
 }
 
-/* The chip's design maxima. RM refuses a whole list if it refuses one index. */
+/* Reads the design maxima of the chip. If RM refuses one index, it refuses the whole list. */
 static unsigned int rm_ask_design(struct rm_conn *s, struct gpupart_gpu_info *info)
 {
 	struct rm_info want[] = {
@@ -196,7 +203,10 @@ static int sm_index(uint16_t word)
 	return word == 0xffff ? -1 : word;
 }
 
-/* RM's invalid virtual ids fit into a byte: 0xff (ctrl2080gr.h). Global TPC 255 is valid. */
+/*
+ * Virtual ids that RM marks as invalid are 0xff, which fits into a byte (ctrl2080gr.h). The
+ * global TPC number 255 is valid.
+ */
 static int sm_virtual_index(uint16_t word)
 {
 	return word == 0xff ? -1 : sm_index(word);
@@ -209,7 +219,9 @@ static void sm_decode(const struct sm_order_form *form, const uint16_t *entry, s
 	sm->local_sm = sm_index(entry[SM_LOCAL_SM]);
 	sm->tpc = sm_index(entry[SM_TPC]);
 	sm->vgpc = sm_virtual_index(entry[SM_VGPC]);
-	/* A number within the virtual GPC, so it needs one. */
+	/*
+	 * This is a number within the virtual GPC, so it has no meaning without a virtual GPC.
+	 */
 	sm->tpc_in_vgpc = sm->vgpc < 0 ? -1 : sm_virtual_index(entry[SM_TPC_IN_VGPC]);
 	sm->ugpu = form->has_ugpu ? sm_virtual_index(entry[SM_UGPU]) : -1;
 	sm->cpc = form->has_cpc_and_virtual ? sm_virtual_index(entry[SM_CPC]) : -1;
@@ -218,8 +230,8 @@ static void sm_decode(const struct sm_order_form *form, const uint16_t *entry, s
 }
 
 /*
- * If all values are zero, the driver does not report virtual GPCs: two TPCs cannot be the same
- * TPC of the same virtual GPC.
+ * If all values are zero, the driver does not report virtual GPCs, because two TPCs cannot have
+ * the same place in the same virtual GPC.
  */
 static void sm_order_drop_untold(struct topo_sm *sms, unsigned int nr_sms)
 {
@@ -265,7 +277,7 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 				    form->size);
 		if (!status)
 			break;
-		/* Only one size is right, so report why it was refused. */
+		/* Only one size is right, so report why that size was refused. */
 		if (!worst || rm_status_find(worst)->about_size)
 			worst = status;
 	}
@@ -287,8 +299,8 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 }
 
 /*
- * Stores the logical number of each physical GPC in gpc_of[] (-1: unknown). Returns false if
- * the answer contradicts itself or @present.
+ * Stores the logical number of each physical GPC in gpc_of[]; -1: unknown. Returns false if the
+ * answer contradicts itself or @present.
  */
 static bool rm_ask_gpc_ids(struct rm_conn *s, unsigned int nr_gpcs, uint32_t present,
 			   int gpc_of[GPUPART_MAX_GPCS])
@@ -325,8 +337,8 @@ contradiction:
 }
 
 /*
- * Fills the map of physical GPCs, in their order. Returns the number of rows, and in @text
- * where they came from.
+ * Fills in the map of GPCs in the order of the physical GPCs. Returns the number of rows, and
+ * stores in @text where the rows came from.
  */
 static unsigned int rm_ask_gpc_map(struct rm_conn *s, struct topo_gpc map[GPUPART_MAX_GPCS],
 				   char *text, size_t len)
@@ -412,7 +424,10 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 	return 0;
 }
 
-/* The error sentence if no GPU can be used; @there lists those that exist. */
+/*
+ * Sets the error sentence for the case that no GPU can be used. @there: a list of the GPUs that
+ * exist.
+ */
 static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 {
 	const char *colon = s->trouble_err ? "; " : "";
@@ -425,7 +440,7 @@ static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 			gpu, there, colon, s->trouble);
 }
 
-/* Opens a connection with the objects of the GPU that @gpu selects. */
+/* Opens a connection and creates the RM objects of the GPU that @gpu selects. */
 static int rm_conn_select(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
 			  struct rm_conn **conn)
 {
@@ -521,7 +536,7 @@ int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int
 			list[nr] = info;
 		nr++;
 	}
-	/* An empty list is only a valid answer if nothing hid a GPU. */
+	/* An empty list is only a valid answer if no problem hid a GPU. */
 	err = nr || !s->trouble_err ? (int)nr : rm_no_gpu(s, NULL, "");
 	rm_conn_close(s);
 	return err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology object: builds it from what a source reports, checks it, answers queries, and
- * matches GPU selectors.
+ * The topology object. Builds it from the data that a source reports, checks it, answers
+ * queries, and matches GPU selectors.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -12,7 +12,10 @@
 #include "lib/core/hash.h"
 #include "lib/topo/topology.h"
 
-/* The range of each index of an SM, and whether all SMs of a TPC must have the same value. */
+/*
+ * The range of each index of an SM, and whether the index must be the same for all SMs of a
+ * TPC.
+ */
 static const struct sm_field {
 	const char *name;
 	size_t offset;
@@ -59,7 +62,7 @@ static int check_ranges(struct gpupart *gp, const struct topo_sm *sm, unsigned i
 	return 0;
 }
 
-/* Adds SM @smid to its TPC; @first is the first SM of that TPC. */
+/* Adds SM @smid to its TPC. @first is set to the first SM of that TPC. */
 static int add_sm(struct gpupart *gp, struct gpupart_topology *topo, unsigned int smid,
 		  const struct topo_sm *first)
 {
@@ -94,7 +97,7 @@ static int add_sm(struct gpupart *gp, struct gpupart_topology *topo, unsigned in
 	return 0;
 }
 
-/* An SM of the TPC, for error sentences about the TPC. */
+/* Returns an SM of the TPC, for error sentences about the TPC. */
 static const struct topo_sm *tpc_sm(const struct gpupart_topology *topo, unsigned int tpc)
 {
 	return &topo->sms[topo->tpcs[tpc].sms[0]];
@@ -138,8 +141,8 @@ static int build_tpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
 }
 
 /*
- * Two TPCs in one place mean that both rows are wrong: an idle GPU older than Hopper returns
- * zeros only, which would put all TPCs in one place.
+ * If two TPCs have the same place, both rows are wrong. A source of such rows is an idle GPU
+ * older than Hopper: it returns only zeros, so all TPCs would have the same place.
  */
 static int check_two(struct gpupart *gp, const struct gpupart_topology *topo, unsigned int first,
 		     unsigned int tpc)
@@ -233,7 +236,7 @@ static int build_gpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
 	return 0;
 }
 
-/* Checks against the design maxima, if they are known. */
+/* Checks the topology against the design maxima, if these are known. */
 static int check_maxima(struct gpupart *gp, const struct gpupart_topology *topo,
 			struct topo_blame *blame)
 {
@@ -418,7 +421,10 @@ struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo)
 	return gpupart_tpcset_first(topo->nr_tpcs);
 }
 
-/* The TPCs whose index at @offset of struct gpupart_tpc is @value; -1 matches none. */
+/*
+ * Returns the TPCs whose index at @offset of struct gpupart_tpc is @value. For @value -1 the
+ * result is empty.
+ */
 static struct gpupart_tpcset tpcs_with(const struct gpupart_topology *topo, size_t offset,
 				       unsigned int value)
 {
@@ -450,7 +456,7 @@ unsigned int topo_sms_in(const struct gpupart_topology *topo, const struct gpupa
 	return nr;
 }
 
-/* Byte by byte from the lowest, so that the hash is the same on every machine. */
+/* Hash the bytes one by one from the lowest, so that the hash is the same on every machine. */
 static uint64_t hash_int(uint64_t hash, int value)
 {
 	unsigned char bytes[4] = { value, value >> 8, value >> 16, value >> 24 };
@@ -483,7 +489,7 @@ uint64_t gpupart_topology_hash(const struct gpupart_topology *topo)
 	return hash;
 }
 
-/* Whether @text matches @form, in which x is any hexadecimal digit. */
+/* Returns whether @text matches @form. An x in @form matches any hexadecimal digit. */
 static bool has_form(const char *text, const char *form)
 {
 	while (*form && (*form == 'x' ? isxdigit((unsigned char)*text) : *text == *form))
@@ -510,7 +516,7 @@ static bool read_pci(const char *text, uint32_t address[4])
 	return !text[end];
 }
 
-/* Here all digits are required. */
+/* In this form no digit may be left out. */
 static bool pci_address(const char *text, char address_text[20])
 {
 	size_t domain = strspn(text, "0123456789abcdefABCDEF");
@@ -525,8 +531,8 @@ static bool pci_address(const char *text, char address_text[20])
 }
 
 /*
- * The address of an integrated GPU: its register base, a dot and a name, as the kernel names
- * it.
+ * Parses the address of an integrated GPU as the kernel writes it: the address of its
+ * registers, a dot and a name.
  */
 static bool platform_address(const char *text, char address_text[20])
 {
@@ -540,7 +546,7 @@ static bool platform_address(const char *text, char address_text[20])
 	return true;
 }
 
-/* The two forms never overlap. */
+/* No text matches both forms. */
 bool topo_address_read(const char *text, char address[20])
 {
 	return pci_address(text, address) || platform_address(text, address);
@@ -576,7 +582,7 @@ bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, uns
 	return info->uuid[0] && !strcasecmp(without_prefix(selector), without_prefix(info->uuid));
 }
 
-/* -1 is "unknown": it agrees with every value. */
+/* -1 means "unknown" and agrees with every value. */
 static bool indices_agree(int a, int b)
 {
 	return a < 0 || b < 0 || a == b;

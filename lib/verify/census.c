@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include "lib/verify/verify.h"
 
-#define MAX_TRIES 4	/* an SM that another program keeps busy may miss a launch */
+#define MAX_TRIES 4	/* a launch may run no block on an SM that another program keeps busy */
 
 void verify_detail(struct verify *v, const char *fmt, ...)
 {

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the mask bit of each TPC by launches, for GPUs on which no formula holds. Each launch
- * leaves out one bit and shows which TPC had no block. Runs in a process that requested it,
- * before other threads attach.
+ * Finds the mask bit of each TPC with launches, for GPUs for which no formula is known. Each
+ * launch leaves out one bit and shows which TPC ran no block. It runs in a process that
+ * requested it, before other threads attach.
  */
 #include <errno.h>
 #include "lib/confine/self_check.h"
 
-#define NR_ROUNDS	3	/* launches in which a bit must disable the same TPC */
-#define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
+#define NR_ROUNDS	3	/* number of launches in which a bit must disable the same
+				 * TPC */
+#define MAX_ROUNDS	9	/* maximum number of launches, because other programs on the
+				 * GPU can keep SMs busy */
 
 static unsigned int *learn_launches;
 
 /*
- * Makes a launch without bit number @nth of the map: TPCs with a block are removed from @gone;
- * those with a block on each SM are added to @whole.
+ * Makes a launch that leaves out bit number @nth of the map. TPCs that ran a block are removed
+ * from @gone. TPCs that ran a block on each of their SMs are added to @whole.
  */
 static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			  void *stream, unsigned int nth, struct gpupart_tpcset *gone,
@@ -50,7 +52,10 @@ static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct pr
 	return 0;
 }
 
-/* Stores the TPC that bit number @nth of the map disables in @tpc; -1 if it disables none. */
+/*
+ * Stores in *tpc the TPC that bit number @nth of the map disables, or -1 if the bit disables
+ * none.
+ */
 static int learn_bit(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 		     void *stream, unsigned int nth, int *tpc)
 {
@@ -88,7 +93,7 @@ static int learn_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *
 	for (unsigned int bit = 0; bit < nr_bits && !err; bit++) {
 		unsigned int nth = bit % topo->nr_tpcs;
 
-		/* A map has as many bits as TPCs: use the next ones. */
+		/* A map has exactly as many bits as TPCs. So build a map with the next bits. */
 		for (unsigned int i = 0; !nth && i < topo->nr_tpcs; i++)
 			asked[i] = (bit + i) % nr_bits;
 		if (!nth)

@@ -6,7 +6,7 @@ struct span {
 	uint64_t start, end;
 };
 
-/* Starts counted work on @stream, with its records in slot @slot of two. */
+/* Starts counted work on @stream. Its records are in slot @slot of two slots. */
 static int work_start(struct verify *v, void *stream, unsigned int slot, unsigned int blocks,
 		      uint32_t iterations)
 {
@@ -46,7 +46,7 @@ static int work_span(struct verify *v, void *stream, unsigned int slot, unsigned
 	return 0;
 }
 
-/* Makes one launch on each stream, one after the other or both at once. */
+/* Makes one launch on each stream, either one after the other or both at the same time. */
 static int pair_ran(struct verify *v, void *const stream[2], const struct gpupart_tpcset set[2],
 		    bool at_once, struct span span[2])
 {
@@ -74,7 +74,7 @@ static int row_concurrent(struct verify *v)
 
 	for (int i = 0; !err && i < 2; i++)
 		err = gpupart_stream_set(v->gp, v->gpu, stream[i], &set[i]);
-	/* The first round warms up; the second counts. */
+	/* The first round warms the GPU up. The second round counts. */
 	for (int turn = 0; !err && turn < 2; turn++)
 		err = pair_ran(v, stream, set, false, alone);
 	for (int tries = 0; !err && !holds && tries < 5; tries++) {

@@ -43,8 +43,9 @@ static int row_left_out(struct verify *v)
 }
 
 /*
- * Makes a launch on each of @nr parts of the GPU, as far as they may be used, with @shape for
- * its number of SMs. @nouns: for the detail (may be NULL).
+ * Makes a launch on each of @nr parts of the GPU, as far as the parts may be used. @shape: the
+ * shape of a launch for the number of SMs of a part. @nouns: the noun for parts in the detail
+ * (may be NULL).
  */
 static int parts_ran(struct verify *v,
 		     struct gpupart_tpcset (*part)(const struct gpupart_topology *, unsigned int),
@@ -106,7 +107,8 @@ static int row_ugpus(struct verify *v)
 }
 
 /*
- * A grid whose blocks must all be resident, with one block for each SM of the set, so it fits.
+ * A grid whose blocks must all be resident. It has one block for each SM of the set, so it
+ * fits.
  */
 static void shape_cooperative(struct probe_launch *launch, unsigned int nr_sms)
 {
@@ -120,8 +122,8 @@ static int row_cooperative(struct verify *v)
 }
 
 /*
- * Clusters of two blocks fill every set with an even number of SMs. (For clusters of four or
- * more the driver itself avoids the singletons.)
+ * Clusters of two blocks fill every set that has an even number of SMs. With clusters of four
+ * blocks or more, the driver itself does not use the singletons.
  */
 static void shape_cluster(struct probe_launch *launch, unsigned int nr_sms)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rows: each scope that can have a set, and which of them applies. */
+/* Rows: each scope that can have a set, and which of several sets applies. */
 #include "lib/verify/verify.h"
 
 static int row_process(struct verify *v)
@@ -24,7 +24,10 @@ static int row_limit(struct verify *v)
 	return err ? err : ran;
 }
 
-/* A set on one stream confines launches on it, and launches on another stream run as before. */
+/*
+ * A set on one stream confines the launches on that stream. Launches on another stream run as
+ * before.
+ */
 static int row_stream(struct verify *v)
 {
 	void *stream = v->stream[v->row->stream], *other = v->stream[v->row->other];
@@ -53,7 +56,9 @@ static int row_next(struct verify *v)
 	if (ran)
 		return ran;
 	ran = verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &next, &next);
-	/* Only once: the next launch gets the process's set again. */
+	/*
+	 * The set applies to one launch only. The launch after it gets the process's set again.
+	 */
 	return ran == 1 ? verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &process, NULL) : ran;
 }
 
@@ -77,7 +82,10 @@ static int row_precedence(struct verify *v)
 	return err ? err : ran;
 }
 
-/* limit AND set; if that is empty the limit alone, and the launch is counted. */
+/*
+ * A launch uses the TPCs that are in both the limit and the set. If there are none, it uses the
+ * limit, and the launch is counted.
+ */
 static int row_limit_wins(struct verify *v)
 {
 	struct gpupart_tpcset a = verify_third(v, 0), b = verify_third(v, 1);
@@ -90,7 +98,9 @@ static int row_limit_wins(struct verify *v)
 	err = gpupart_limit_set(v->gp, v->gpu, &limit);
 	if (err)
 		return err;
-	/* The set has TPCs outside the limit: only those inside count. */
+	/*
+	 * The set has TPCs outside the limit. The launch may only use those inside the limit.
+	 */
 	b = gpupart_tpcset_or(&b, &c);
 	err = gpupart_process_set(v->gp, v->gpu, &b);
 	b = verify_third(v, 1);

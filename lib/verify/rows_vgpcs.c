@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Row: blocks of a cluster share a virtual GPC, so launches can find which SMs share one. */
+/*
+ * Row: all blocks of a cluster run in one virtual GPC, so launches can find out which SMs are
+ * in the same virtual GPC.
+ */
 #include <errno.h>
 #include "lib/verify/verify.h"
 
@@ -11,8 +14,8 @@ static unsigned int group_of(unsigned int *group, unsigned int sm)
 }
 
 /*
- * Makes one launch with clusters, without a mask; returns 0, or 1 if this size does not fit on
- * the GPU.
+ * Makes one launch with clusters and without a mask. Returns 0, or 1 if clusters of this size
+ * do not fit on the GPU.
  */
 static int cluster_launch(struct verify *v, unsigned int size, unsigned int *group)
 {
@@ -66,7 +69,10 @@ static int row_vgpcs(struct verify *v)
 		nr_groups = 0;
 		for (unsigned int sm = 0; sm < v->topo->nr_sms; sm++)
 			nr_groups += group_of(group, sm) == sm;
-		/* Fewer groups than virtual GPCs: some cluster was in two. */
+		/*
+		 * There are fewer groups of SMs than virtual GPCs, so some cluster ran in two
+		 * virtual GPCs.
+		 */
 		if (nr_groups < nr_vgpcs)
 			break;
 	}

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Proves sets on the GPU: runs the rows, and restores the program's sets. Uses the public
- * interface for scopes, like a program.
+ * Proves on the GPU that sets work. It runs the rows, and then restores the program's sets. For
+ * scopes it uses the public interface, as a program would.
  */
 #include <errno.h>
 #include "lib/confine/self_check.h"
 #include "lib/confine/stream.h"
 #include "lib/verify/verify.h"
 
-/* The reason why a row cannot run here, or NULL. */
+/* Returns the reason why a row cannot run here, or NULL. */
 static const char *row_skip(const struct verify *v, unsigned int needs, unsigned int flags)
 {
-	/* A set might allow no TPC at all, and such a launch would never end. */
+	/*
+	 * If the mask bits are wrong, a set might allow no TPC at all, and such a launch would
+	 * never end.
+	 */
 	if (v->disproven)
 		return "the mask bits are wrong: no further launch is masked";
 	if ((needs & SLOW) && (flags & GPUPART_VERIFY_QUICK))
@@ -63,14 +66,14 @@ static int rows_run(struct verify *v, unsigned int flags,
 	return nr_failed;
 }
 
-/* In the probe's context, which is the caller's if that is on this GPU. */
+/* Runs in the probe's context, which is the caller's context if that is on this GPU. */
 static void *const default_stream[] = { CUDA_STREAM_LEGACY, CUDA_STREAM_PER_THREAD };
 
 #define NR_DEFAULT_STREAMS (sizeof(default_stream) / sizeof(default_stream[0]))
 
 /*
- * Sets other than those of the rows that would apply to our launches. Sets of functions and of
- * streams that the program created do not apply to any.
+ * The sets, other than those of the rows, that would apply to launches of the rows. The
+ * program's sets for functions and for its own streams do not apply to any of these launches.
  */
 struct kept {
 	struct limit_sets limit;
@@ -100,9 +103,9 @@ static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, stru
 }
 
 /*
- * Bypasses the checks of sets: these sets were valid, and once mask bits are disproven the
- * checks would refuse all. Restores everything possible, whatever failed before; the error
- * sentence is that of the first failure.
+ * Restores the program's sets without checking them. They were valid before. If the mask bits
+ * are disproven, the checks would refuse all sets. It restores everything possible, even if a
+ * part fails. The error sentence is that of the first failure.
  */
 static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
 			 const struct kept *kept)
@@ -139,8 +142,9 @@ static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const stru
 }
 
 /*
- * Rows launch on the default streams and read records back in order with them, which would end
- * a capture of the program. A capture of a stream that does not wait for them is not affected.
+ * Rows launch on the default streams, and read records back in order with these streams. That
+ * would end a capture of the program. If the captured stream does not wait for the default
+ * streams, its capture is not affected.
  */
 static int nothing_captured(struct gpupart *gp, const struct cuda_api *cuda)
 {
