@@ -59,7 +59,7 @@ struct sim_gpu {
 	uint64_t memory, memory_taken;	/* size of the memory, and use by this process, in bytes */
 	uint64_t graph_memory;		/* bytes that memory nodes of graphs use */
 	unsigned int graph_trims;	/* number of times that graph_memory was trimmed */
-	unsigned int primary_users;	/* holders of the primary context; a reset keeps the count */
+	unsigned int primary_users;	/* holders of the primary context; resets keep it */
 	struct sim_pool *pool, *default_pool;	/* @pool: the current one; NULL: not used yet */
 };
 

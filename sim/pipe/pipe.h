@@ -95,7 +95,7 @@ struct sm {
 	uint32_t quarter_registers[MAX_QUARTERS];
 	uint32_t quarter_issue[MAX_QUARTERS];	/* issue slots that its blocks could use */
 	uint32_t shared;
-	uint64_t demand[2];	/* 1/16 bytes/us: [0] from L2 and DRAM, [1] from DRAM */
+	uint64_t demand[2];	/* in 1/16 bytes/us: in total; from DRAM */
 	uint64_t counted[2];		/* the part of @demand that the levels have counted */
 	uint64_t busy_from, ended;	/* ended: the time when its last block ended */
 	uint64_t begins;		/* the time from which all its blocks run */
