@@ -156,7 +156,7 @@ struct task {
 	unsigned int node;
 	/* bits by rank of an SM; closed: the SM has no room for a block of this task */
 	uint64_t allowed[MAX_WORDS], closed[MAX_WORDS];
-	struct shape own;		/* the shape, if there is no scenario with a table of shapes */
+	struct shape own;		/* the shape, if there is no scenario */
 };
 
 struct machine {
@@ -295,7 +295,7 @@ struct channel {
 	struct command *head, **tail;	/* the commands in the ring, the oldest first */
 	unsigned int nr;
 	struct runlist *runlist;
-	struct channel *next;		/* the next channel in the run list or in a list of waiters */
+	struct channel *next;		/* the next one in the run list or a list of waiters */
 	bool served;			/* the channel is in a list or in a PBDMA; false: idle */
 	struct program *full;		/* the program that waits for room */
 };
@@ -315,7 +315,7 @@ struct runlist {
 
 struct stream {
 	struct queue_event finish;	/* the time when the GPU reports the end of a command */
-	uint64_t asked, done;		/* numbers of the last submitted and the last done command */
+	uint64_t asked, done;		/* numbers of the last submitted and last done command */
 	struct channel *waiters;	/* channels whose first command waits for this stream */
 	struct program *sleeper;	/* programs that wait for this stream */
 	struct channel *compute, *copies[2];
