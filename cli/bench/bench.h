@@ -25,7 +25,7 @@ enum bench_code {
 /* Options of the part peers: two programs that print the time of each unit of work in ms. */
 struct peers_options {
 	const char *programs[2];	/* command lines for the shell */
-	const char *both; /* a program that can be A or B; arguments: a mode and two pipes */
+	const char *both;	/* a program that is both A and B: "PROGRAM MODE PIPE PIPE" */
 	const char *goal;	/* goal of A for qos, such as "latency: 8ms"; NULL: do not try qos */
 	const char *only;	/* names of the groups of ways to measure; NULL: all groups */
 	unsigned int seconds, rounds;

@@ -32,7 +32,7 @@ struct timeline_block {
 	uint64_t start, end, launch, block;
 	unsigned int row, kind;
 	uint16_t high;		/* height in units */
-	uint16_t at;		/* distance in units from the row's upper edge; timeline_svg() sets it */
+	uint16_t at;		/* units below the row's upper edge; timeline_svg() sets it */
 };
 
 struct timeline {
@@ -104,16 +104,19 @@ void timeline_panel_axis(const struct timeline_panel *panel, const char *when);
 
 /* ------------------------------------------------------------------------------ numbers */
 
-/* A step of 1, 2 or 5 times a power of ten that divides @span into at most @max steps. */
+/*
+ * Returns a step that divides @span into at most @max steps. The step is 1, 2 or 5 times a power
+ * of ten.
+ */
 uint64_t timeline_step(uint64_t span, unsigned int max);
 
-/* The first multiple of @step that is not less than @from. */
+/* Returns the first multiple of @step that is not less than @from. */
 uint64_t timeline_first(uint64_t from, uint64_t step);
 
-/* The unit ("ns" to "s") for an axis with that step. Returns its length in ns. */
+/* Selects the unit ("ns" to "s") for an axis with steps of @step_ns. Returns its length in ns. */
 uint64_t timeline_unit(uint64_t step_ns, const char **unit);
 
-/* @ns in @unit_ns: "12.5". Returns @text. */
+/* Writes the time @ns in the unit @unit_ns to @text: "12.5". Returns @text. */
 const char *timeline_number(char *text, size_t len, uint64_t ns, uint64_t unit_ns);
 
 /* -------------------------------------------------------- parts of both forms: timeline.c */
@@ -125,10 +128,13 @@ const char *timeline_number(char *text, size_t len, uint64_t ns, uint64_t unit_n
 unsigned int timeline_group_rows(const struct timeline *t, unsigned int row);
 unsigned int timeline_unit_rows(const struct timeline *t, unsigned int row);
 
-/* The share that blocks of a kind had of a row in a slice, times ns. */
+/*
+ * Returns an array with a value for each kind: the share of the row that blocks of the kind used
+ * in the slice, times their time in ns.
+ */
 double *timeline_cell(const struct timeline *t, unsigned int row, unsigned int slice);
 
-/* The kind that used most of a slice in @nr rows from @row on; -1: none. */
+/* Returns the kind that used most of a slice in @nr rows from @row, or -1 if no kind used it. */
 int timeline_longest(const struct timeline *t, unsigned int row, unsigned int nr,
 		     unsigned int slice);
 

@@ -87,7 +87,7 @@ void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board);
 struct qos_sample {
 	uint32_t score;
 	uint64_t speed;
-	uint16_t nr_tpcs;	/* in the epoch that ended */
+	uint16_t nr_tpcs;	/* number of TPCs in the epoch that ended */
 	uint8_t state;
 };
 

@@ -56,10 +56,10 @@ struct model {
 	struct model_row *rows;
 };
 
-/* Finds this machine's GPUs, or if @source is not NULL the simulated GPU of it at @pci. */
+/* Finds this machine's GPUs. If @source is not NULL, finds its simulated GPU at @pci instead. */
 void model_begin(struct model *model, const char *pci, const char *source);
 
-/* Updates all rows; @age as for look_take(). Returns 0 or an error. */
+/* Updates all rows. @age: see look_take(). Returns 0 or an error. */
 int model_take(struct model *model, double age);
 void model_end(struct model *model);
 

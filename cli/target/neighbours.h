@@ -43,10 +43,10 @@ bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, co
 			bool simulated);
 
 /*
- * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except those
- * that @args ignores. @within is the limit of the outer run (NULL: none); programs with exactly
- * that limit belong to the outer run and are ignored. On a simulated GPU only programs with the
- * same captures count. /
+ * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except the
+ * programs that @args ignores. @within is the limit of the outer run, or NULL. A program with
+ * exactly that limit belongs to the outer run and is ignored. On a simulated GPU only programs with
+ * the same captures count.
  */
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within);

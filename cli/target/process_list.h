@@ -16,7 +16,7 @@ int shown_grants(struct gpupart *gp, struct gpupart_grant **list);
 int shown_tenants(struct gpupart *gp, struct gpupart_tenant **list);
 int shown_tenant_processes(struct gpupart *gp, struct gpupart_tenant_process **list);
 
-/* Makes a row for each GPU of each process in @list. Returns their number. The caller frees *rows. */
+/* Makes a row for each GPU of each process. Returns their number. The caller frees *rows. */
 int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 	       struct gpupart_process **rows);
 

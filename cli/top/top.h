@@ -21,7 +21,7 @@ struct top {
 	unsigned int nr_letters;	/* 1 + the highest letter in use */
 };
 
-#define TOP_LISTS_AGE 2	/* seconds, of jobs and tenants: they change seldom */
+#define TOP_LISTS_AGE 2	/* maximum age in seconds of lists that seldom change: jobs, tenants */
 
 /*
  * Updates the model, assigns letters to its jobs and reads the state of the GPUs. The lists of

@@ -45,7 +45,7 @@ struct qos_actor {
 	enum qos_state state;
 	bool shared;			/* other tenants adopted some of its TPCs as well */
 	bool begun;			/* it has made progress */
-	unsigned int disturbed;	/* consecutive epochs with a set that was not decided */
+	unsigned int disturbed;	/* consecutive epochs with a wrong set */
 	unsigned int silent;		/* epochs without a signal */
 	uint64_t carried_ns;		/* total time of epochs in which the counter did not change */
 	uint64_t quantum, unit_ns;	/* thousandths of a unit in one report; time of one unit */
