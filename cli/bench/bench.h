@@ -26,7 +26,7 @@ enum bench_code {
 struct peers_options {
 	const char *programs[2];	/* command lines for the shell */
 	const char *both;	/* a program that is both A and B: "PROGRAM MODE PIPE PIPE" */
-	const char *goal;	/* goal of A for qos, such as "latency: 8ms"; NULL: do not try qos */
+	const char *goal;	/* goal of A for qos, as in "latency: 8ms"; NULL: no qos */
 	const char *only;	/* names of the groups of ways to measure; NULL: all groups */
 	unsigned int seconds, rounds;
 };

@@ -34,7 +34,7 @@ void picture_text(struct out *out, const struct picture *picture);
 /*
  * Prints one column of a row over time: the letter of @tenant, or '.' if @tenant is -1. The letter
  * has the colour of the tenant if @out has colours. @before is the tenant of the previous column.
- * A call with '.' after the last column ends the colour.
+ * After the last column the caller prints out->plain to end the colour.
  */
 void picture_slice(const struct out *out, int tenant, int before);
 

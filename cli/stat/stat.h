@@ -21,9 +21,9 @@ struct stat_sample {
 struct stat_row {
 	struct gpupart_process process;
 	struct gpupart_records_reader *reader;
-	struct stat_sample first, told, last;	/* @told: the values at the last line of --interval */
+	struct stat_sample first, told, last;	/* @told: at the last --interval line */
 	bool ended;
-	/* The number of samples since the first launch, and the outstanding launches in these samples. */
+	/* Number of samples since the first launch, and of outstanding launches in them. */
 	uint64_t due_ns, looks, outstanding_looks, outstanding_sum, outstanding_max;
 };
 

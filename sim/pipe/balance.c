@@ -274,7 +274,7 @@ static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 
 /* turns from the singletons' first blocks to their second ones, measured */
 #define SINGLES_FIRST	7
-#define SINGLES_AGAIN	8	/* turns between later blocks of the singletons; each half of the singletons is a turn */
+#define SINGLES_AGAIN	8	/* turns between later blocks of a singleton */
 
 /* The turns of the singletons: one for each half that has a found SM. */
 static unsigned int halves(const struct wave *wave)

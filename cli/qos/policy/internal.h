@@ -124,7 +124,7 @@ struct qos_policy {
 	bool growing;			/* best-effort tenants get more TPCs in the next epoch */
 	/* for each TPC: 1 + the actor whose blocks may still run on it; 0: none */
 	uint8_t drains[GPUPART_MAX_TPCS];
-	/* TPCs of programs that are not tenants: tenants do not get @held, but they get @shared */
+	/* TPCs of other programs: tenants do not get @held, but they do get @shared */
 	struct gpupart_tpcset held, shared;
 	struct gpupart_tpcset told;	/* the TPCs in the last message about such programs */
 	unsigned int calm;			/* epochs since the last change */
