@@ -47,7 +47,7 @@ struct way {
 	uint64_t warm_ns;
 	struct peers_second *seconds;
 	unsigned int nr_seconds;
-	char why[200];			/* the reason why the way was not measured; "": it was measured */
+	char why[200];			/* why the way was not measured; "": it was measured */
 	struct peers_value figures[PEERS_NR];
 };
 
@@ -322,7 +322,7 @@ static bool signal_session(pid_t session, int signal)
 
 /*
  * Ends the programs and all their descendants, because they would disturb the next way. First
- * asks them to end: a daemon of MPS ends when its last client has ended properly.
+ * asks them to end: a daemon of MPS ends with its last client.
  */
 static void stop(struct round *r)
 {

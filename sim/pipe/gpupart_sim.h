@@ -21,7 +21,7 @@
 /* The order in which the load balancer takes SMs with equal load. */
 enum pipe_order {
 	PIPE_ORDER_TPC,		/* the first SMs of all TPCs by number, then the second ones */
-	PIPE_ORDER_VGPC,	/* singletons first, then virtual GPCs in turn; measured on an H200 */
+	PIPE_ORDER_VGPC,	/* singletons, then virtual GPCs in turn: measured on an H200 */
 };
 
 /* A row of chips.c. Rates are bytes per microsecond (MB/s); clocks are those of the SMs. */

@@ -47,7 +47,7 @@ struct qos_actor {
 	bool begun;			/* it has made progress */
 	unsigned int disturbed;	/* consecutive epochs with a wrong set */
 	unsigned int silent;		/* epochs without a signal */
-	uint64_t carried_ns;		/* total time of epochs in which the counter did not change */
+	uint64_t carried_ns;		/* time of epochs in which the counter did not change */
 	uint64_t quantum, unit_ns;	/* thousandths of a unit in one report; time of one unit */
 	unsigned __int128 gathered;	/* work with these TPCs, if too little to compute a speed */
 	uint64_t gathered_ns;		/* the time of that work */

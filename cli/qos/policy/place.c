@@ -397,7 +397,7 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++)
 		if (!holds_cluster(&p->board, &hold[i]))
 			hold_cluster(p, hold, i);
-	/* A tenant may get back TPCs at once that it has just given up: only its own blocks run there. */
+	/* A tenant can get TPCs back at once after giving them up: only its blocks run there. */
 	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
 		if (p->drains[t] && gpupart_tpcset_has(&hold[p->drains[t] - 1], t))
 			p->drains[t] = 0;

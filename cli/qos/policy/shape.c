@@ -6,7 +6,7 @@
 #define GAIN		30u	/* the smallest gain for which a shape is changed, in thousandths */
 #define TRIAL		4u	/* most epochs until the speed in a shape is known */
 #define SURE		3u	/* misses with the same TPCs until another shape is tried */
-#define MUCH		500 /* thousandths of a proportional gain: above this, shapes matter little */
+#define MUCH		500 /* thousandths of a proportional gain: above it, shapes matter little */
 #define ALL_OF_IT	900	/* .. above this, shapes do not matter */
 
 static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape shape)
@@ -153,7 +153,7 @@ static void continue_trial(struct qos_policy *p, struct qos_actor *a)
 		margin = 1000 - GAIN;
 	if (qos_times(a->curves[a->best][a->nr], margin, 1000) < value)
 		a->best = a->trying;
-	/* If the speed is proportional to the TPCs in one shape, it is proportional in every shape. */
+	/* A speed that is proportional to the TPCs in one shape is so in every shape. */
 	a->curve = a->curves[a->base];
 	if (a->tried_shapes == ALL || (a->best == a->base && qos_guaranteed(a) &&
 				       qos_answer(a, &answer) && answer >= MUCH))
