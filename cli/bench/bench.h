@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the parts of bench share: the attached GPU; kernels whose launches record
- * when and where they ran; series of launches; a neighbour that runs at the same time; sets.
- * Functions that return int return 0 or a negative errno with a message in bench->why. Each
- * part runs once in a process of its own, so it does not close what it opens.
+ * Declarations that the parts of `gpupart bench` share: the attached GPU, sets of TPCs, kernels
+ * that record when and where they ran, series of launches, and a neighbour that runs at the same
+ * time. A function that returns int returns 0, or -errno with a message in bench->why. Each part
+ * runs once in a separate process, so it does not free or close its resources.
  */
 #ifndef GPUPART_CLI_BENCH_BENCH_H
 #define GPUPART_CLI_BENCH_BENCH_H
@@ -25,9 +25,9 @@ enum bench_code {
 /* Options of the part peers: two programs that print the time of each unit of work in ms. */
 struct peers_options {
 	const char *programs[2];	/* command lines for the shell */
-	const char *both; /* one program that is A and B; its arguments are a mode and two pipes */
-	const char *goal;	/* goal of A for qos, "latency: 8ms"; NULL: do not try qos */
-	const char *only;		/* names of groups of ways; NULL: all */
+	const char *both;	/* a program that is both A and B: "PROGRAM MODE PIPE PIPE" */
+	const char *goal;	/* goal of A for qos, as in "latency: 8ms"; NULL: no qos */
+	const char *only;	/* names of the groups of ways to measure; NULL: all groups */
 	unsigned int seconds, rounds;
 };
 
@@ -35,7 +35,7 @@ struct bench {
 	const char *selector;		/* selector of the GPU for gpupart_attach() */
 	char pci[20];			/* address of the GPU for CUDA and NVML */
 	bool quick, simulated;
-	struct gpupart_gpu *gpu;	/* this and all below: set by bench_attach() */
+	struct gpupart_gpu *gpu;	/* bench_attach() sets this and the members below */
 	const struct gpupart_topology *topo;
 	struct driver cu;
 	void *function[BENCH_NR_CODES];
@@ -45,12 +45,12 @@ struct bench {
 	const struct peers_options *peers;	/* NULL: that part does not run */
 };
 
-/* A part: its name and the function that fills its report. */
+/* A part of bench: its name, and the function that fills its report. */
 struct bench_part {
 	const char *name, *title;
 	int (*run)(struct bench *b, json_t *report);
 	bool attaches_itself;		/* runs before CUDA is initialized */
-	bool takes_programs;		/* runs only if it is named */
+	bool takes_programs;		/* runs only if the user names this part */
 };
 
 extern const struct bench_part bench_parts[];
@@ -66,16 +66,16 @@ int bench_software(struct bench *b, json_t *report);
 int bench_overhead(struct bench *b, json_t *report);
 int bench_criteria(struct bench *b, json_t *report);
 int bench_peers(struct bench *b, json_t *report);
-/* Checks that the options name existing ways. Returns 0 or an exit status. */
+/* Checks that the ways that the options name exist. Returns 0 or an exit status. */
 int peers_check(const struct peers_options *options);
 
 /* Attaches, initializes CUDA, loads the kernels and warms up the GPU. */
 int bench_attach(struct bench *b);
 
-/* The same without attaching and warming up, for CUDA's device at b->pci. */
+/* Does the same for the CUDA device at b->pci, but does not attach or warm up the GPU. */
 int bench_start(struct bench *b);
 
-/* Sets the message; returns @err. */
+/* Sets the message in b->why. Returns @err. */
 __attribute__((format(printf, 3, 4)))
 int bench_fail(struct bench *b, int err, const char *fmt, ...);
 
@@ -83,19 +83,19 @@ int bench_fail(struct bench *b, int err, const char *fmt, ...);
 #define CU(b, call, ...) \
 	driver_check(&(b)->cu, #call, (b)->cu.call(__VA_ARGS__), (b)->why, sizeof((b)->why))
 
-/* Reports the error of a call of the library. */
+/* Sets the message to the error of a library call. */
 int bench_library(struct bench *b, int err);
 
-/* @full on a GPU, @quick with --quick, a small number on the simulated GPU. */
+/* Returns @full, or @quick with --quick, or a small number on the simulated GPU. */
 unsigned int bench_count(const struct bench *b, unsigned int full, unsigned int quick);
 
 /* ------------------------------------------------------------ launch.c */
 
-/* What a launch records: the layout of kernels.ptx. */
+/* The record that a launch writes. kernels.ptx has the same layout. */
 #define SLOT_SM_WORDS 32
 struct slot {
 	uint64_t start, end;		/* %globaltimer, ns */
-	uint64_t cycles, ns;		/* of block 0 */
+	uint64_t cycles, ns;		/* duration of block 0, in clock cycles and in ns */
 	uint32_t sms[SLOT_SM_WORDS];	/* a bit for each SM that ran a block */
 };
 
@@ -109,7 +109,7 @@ struct slots {
 int slots_open(struct bench *b, struct slots *slots, unsigned int nr);
 int slots_clear(struct slots *slots);
 int slots_fetch(struct slots *slots);
-/* The clock of the SMs during that launch; 0 if it is not known. */
+/* Returns the SM clock in MHz during the launch, or 0 if it is not known. */
 double slot_mhz(const struct slot *slot);
 struct gpupart_tpcset slot_tpcs(const struct bench *b, const struct slot *slot);
 unsigned int slot_nr_sms(const struct slot *slot);
@@ -119,8 +119,8 @@ struct kernel {
 	unsigned int blocks, threads;
 	uint32_t n;			/* iterations, or ns for BENCH_HOLD */
 	cuda_ptr buffer;
-	uint32_t mask, first;		/* parameters of kernels.ptx */
-	uint32_t step;			/* added to first at each launch of a series */
+	uint32_t mask, first;		/* parameters of the kernels in kernels.ptx */
+	uint32_t step;			/* is added to @first at each launch of a series */
 };
 
 int kernel_launch(struct bench *b, void *stream, const struct kernel *kernel,
@@ -129,22 +129,22 @@ int kernel_launch(struct bench *b, void *stream, const struct kernel *kernel,
 int bench_stream(struct bench *b, const struct gpupart_tpcset *set, void **stream);
 int bench_stream_set(struct bench *b, void *stream, const struct gpupart_tpcset *set);
 int bench_alloc(struct bench *b, size_t bytes, cuda_ptr *memory);
-/* Copies to the GPU; complete when it returns, for all streams. */
+/* Copies to the GPU. When the function returns, all streams see the copied data. */
 int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes);
 
 #define SERIES_MOST 100
 
 /*
- * Runs a series of consecutive launches. The GPU measures each from the end of the one before.
- * @us has @nr entries, at most SERIES_MOST; two more launches warm up. @slots has room for more
- * than @nr.
+ * Runs a series of consecutive launches. The GPU measures the time of each launch from the end
+ * of the previous launch. @us has @nr entries, at most SERIES_MOST. Two more launches warm up the
+ * GPU. @slots must have more than @nr entries.
  */
 int bench_series(struct bench *b, void *stream, const struct kernel *kernel,
 		 struct slots *slots, unsigned int nr, double *us);
 
 /*
- * Sets kernel->n so that a launch on @stream takes about @us. Does nothing on the simulated
- * GPU.
+ * Sets kernel->n so that a launch on @stream takes about @us microseconds. Does nothing on the
+ * simulated GPU.
  */
 int bench_calibrate(struct bench *b, void *stream, struct kernel *kernel, double us);
 
@@ -152,25 +152,28 @@ double bench_now_us(void);
 
 /* --------------------------------------------------------- workload.c */
 
-/* The kernels that parts measure with. Their size depends on the set. */
+/* The kernels with which the parts measure. Their number of blocks depends on the set. */
 enum work { WORK_FMA, WORK_L2, WORK_CHASE, WORK_DRAM, WORK_NR };
 
 extern const char *const work_name[WORK_NR];
 
 struct workload {
 	struct bench *b;
-	cuda_ptr l2[2], dram[2], chain;	/* of a victim and of a neighbour */
+	cuda_ptr l2[2], dram[2], chain;	/* [0]: for a victim, [1]: for a neighbour */
 	uint32_t l2_mask, dram_mask, chain_mask;
 };
 
 int workload_open(struct bench *b, struct workload *w);
 /*
- * One wave of blocks on @nr_sms SMs that takes about @us when it runs alone in the set of
- * @stream.
+ * Prepares a kernel with one wave of blocks on @nr_sms SMs. It takes about @us microseconds when
+ * it runs alone in the set of @stream.
  */
 int workload_victim(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
 		    double us, struct kernel *kernel);
-/* More than five waves of blocks, which fill the SMs; about @us long on @nr_sms SMs. */
+/*
+ * Prepares a kernel with more than five waves of blocks, which fill the SMs. It takes about @us
+ * microseconds on @nr_sms SMs.
+ */
 int workload_neighbour(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
 		       double us, struct kernel *kernel);
 
@@ -181,8 +184,8 @@ int workload_neighbour(struct workload *w, enum work work, unsigned int nr_sms, 
 #define NEIGHBOUR_SLOTS		4096
 
 /*
- * A thread that launches one kernel repeatedly on two streams, with several launches queued on
- * each. The length of each launch and their number are limited.
+ * A thread that repeatedly launches one kernel on two streams, with several launches queued on
+ * each stream. The length and the number of the launches are limited.
  */
 struct neighbour {
 	struct bench *b;
@@ -191,7 +194,8 @@ struct neighbour {
 	void *streams[NEIGHBOUR_STREAMS];
 	void *events[NEIGHBOUR_STREAMS][NEIGHBOUR_DEPTH];
 	struct slots slots;
-	struct stats_span spans[NEIGHBOUR_SLOTS]; /* when it ran; valid after neighbour_stop() */
+	/* the times during which it ran; valid after neighbour_stop() */
+	struct stats_span spans[NEIGHBOUR_SLOTS];
 	unsigned int nr_spans;
 	atomic_uint nr_launched, nr_done;
 	atomic_bool stop;
@@ -201,11 +205,11 @@ struct neighbour {
 };
 
 int neighbour_open(struct bench *b, struct neighbour *n);
-/* Returns when its first kernels have ended and the next ones are running. */
+/* Starts the neighbour. Returns when its first kernels have ended and the next are running. */
 int neighbour_start(struct neighbour *n, const struct kernel *kernel,
 		    const struct gpupart_tpcset *set);
 int neighbour_stop(struct neighbour *n);
-/* The share of a slot's time during which the neighbour ran; the smallest over all slots. */
+/* Returns the smallest share of a slot's time during which the neighbour ran. */
 double neighbour_time_share(const struct neighbour *n, const struct slots *slots, unsigned int nr);
 
 /* ----------------------------------------------------------- cell.c */
@@ -215,8 +219,8 @@ struct cell {
 	struct stats alone, beside;
 	double slowdown;		/* ratio of medians */
 	double share;	/* share of the victim's time during which the neighbour ran */
-	double mhz_alone, mhz_beside;	/* from the victim's own record */
-	int nvml[3];			/* before, during and after; -1: not known */
+	double mhz_alone, mhz_beside;	/* SM clocks from the victim's record */
+	int nvml[3];	/* SM clocks from NVML: before, during and after; -1: not known */
 };
 
 struct meter {
@@ -224,13 +228,13 @@ struct meter {
 	struct workload work;
 	struct neighbour neighbour;
 	struct slots slots;
-	void *victim;			/* its stream */
-	unsigned int nr;		/* launches in a series */
+	void *victim;			/* the victim's stream */
+	unsigned int nr;		/* number of launches in a series */
 	double us[SERIES_MOST], clocks[SERIES_MOST];
 };
 
 int meter_open(struct bench *b, struct meter *m, unsigned int nr);
-/* A series of @kernel in @set without a neighbour; *mhz may be NULL. */
+/* Measures a series of @kernel in @set without a neighbour. @mhz may be NULL. */
 int meter_alone(struct meter *m, const struct kernel *kernel, const struct gpupart_tpcset *set,
 		struct stats *stats, double *mhz);
 int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupart_tpcset *set,
@@ -246,7 +250,10 @@ int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupar
 #define PROCESS_ROW "a new process until its first kernel ends"
 #define MPS_ROW "MPS stopped and restarted, until a first kernel ends"
 
-/* Measure other ways, in child processes. Return -EOPNOTSUPP if they do not exist here. */
+/*
+ * Measure other ways to partition a GPU, in child processes. Return -EOPNOTSUPP if this machine
+ * does not support the way.
+ */
 int overhead_green(struct bench *b, json_t *report);
 int overhead_mps(struct bench *b, json_t *report);
 

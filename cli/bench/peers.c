@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs two programs of the user at the same time, in each way to share a GPU, interleaved. Each
- * program prints a line for each completed unit of work: its time in ms. A way is a pair of
- * command lines that a user could type.
+ * Runs two programs of the user at the same time, in each way to share a GPU. The rounds of the
+ * ways are interleaved. For each completed unit of work, a program prints a line with the unit's
+ * time in ms. A way is a pair of command lines that a user could type.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,11 +43,11 @@ struct way {
 	char name[48];
 	const char *family;		/* ways that are connected by a line in the picture */
 	enum kind kind;
-	char *command[2];		/* of A and of B; NULL: not started */
+	char *command[2];		/* command lines of A and of B; NULL: not started */
 	uint64_t warm_ns;
 	struct peers_second *seconds;
 	unsigned int nr_seconds;
-	char why[200];			/* "": it was measured */
+	char why[200];			/* why the way was not measured; "": it was measured */
 	struct peers_value figures[PEERS_NR];
 };
 
@@ -163,7 +163,7 @@ static void add_peers(struct peers *p)
 	}
 }
 
-/* The available set of that shape whose size is nearest to @nr TPCs. */
+/* Returns the available set of this shape whose size is nearest to @nr TPCs. */
 static bool nearest_set(const struct bench *b, enum gpupart_shape shape, unsigned int nr,
 			struct gpupart_tpcset *set)
 {
@@ -321,8 +321,8 @@ static bool signal_session(pid_t session, int signal)
 }
 
 /*
- * Ends the programs and all their descendants, which would disturb the next way. Asks them
- * first, because a daemon of MPS ends with its last client.
+ * Ends the programs and all their descendants, because they would disturb the next way. First
+ * asks them to end: a daemon of MPS ends with its last client.
  */
 static void stop(struct round *r)
 {
@@ -436,8 +436,8 @@ static void measure(struct peers *p, struct way *way)
 
 	for (unsigned int n = 0; n < 2; n++) {
 		/*
-		 * Opens both ends: so the program has a reader at once, and this process never
-		 * reads end of file.
+		 * Open both ends of the pipe. Then the program has a reader at once, and this
+		 * process never reads an end of file.
 		 */
 		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
 		r.streams[n].fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -582,7 +582,8 @@ static void remove_all(const struct peers *p)
 }
 
 /*
- * In a different order each time, so that drifts, for example of clocks, affect all ways alike.
+ * Runs the ways in a different order in each round. Then drifts, such as those of clocks, affect
+ * all ways alike.
  */
 static void measure_all(struct peers *p)
 {

@@ -14,7 +14,7 @@ struct picture_tenant {
 	struct gpupart_tpcset set;
 };
 
-/* The caller owns all of it. A TPC may belong to several sets. */
+/* A picture. The caller owns all pointers. A TPC may belong to several sets. */
 struct picture {
 	const struct gpupart_topology *topo;
 	const char *title;	/* may contain any bytes; NULL: only the GPU's name */
@@ -32,9 +32,9 @@ void picture_svg(struct out *out, const struct picture *picture);
 void picture_text(struct out *out, const struct picture *picture);
 
 /*
- * One column of a row over time: the letter of @tenant, in its colour if @out has colours; '.'
- * for -1. @before is the tenant of the column before; after the last column, this ends the
- * colour.
+ * Prints one column of a row over time: the letter of @tenant, or '.' if @tenant is -1. The letter
+ * has the colour of the tenant if @out has colours. @before is the tenant of the previous column.
+ * After the last column the caller prints out->plain to end the colour.
  */
 void picture_slice(const struct out *out, int tenant, int before);
 
@@ -76,7 +76,7 @@ struct picture_signs {
 /* The characters that @out supports. */
 const struct picture_signs *picture_signs(const struct out *out);
 
-/* The line above, between or below @nr boxes of @width columns, indented by @indent columns. */
+/* Prints the line above, between or below @nr boxes of @width columns, after @indent blanks. */
 void picture_edge(const struct out *out, enum picture_edge edge, unsigned int indent,
 		  unsigned int width, unsigned int nr);
 
@@ -86,18 +86,18 @@ void picture_edge(const struct out *out, enum picture_edge edge, unsigned int in
 /* Names: "A" to "Z", "a" to "z", then "A2".. Returns @tag. */
 const char *picture_tag(unsigned int tenant, char tag[PICTURE_TAG_LEN]);
 
-/* The number of owners of @tpc. Stores the first @max of them in @owners. */
+/* Returns the number of owners of @tpc. Stores the first @max owners in @owners. */
 unsigned int picture_owners(const struct picture *picture, unsigned int tpc,
 			    unsigned int *owners, unsigned int max);
 
-/* The TPCs that belong to no set, and those in several sets. */
+/* Return the TPCs that belong to no set, and the TPCs that belong to several sets. */
 struct gpupart_tpcset picture_free(const struct picture *picture);
 struct gpupart_tpcset picture_shared(const struct picture *picture);
 
-/* Columns for letters in the box of a TPC; 0 if there are no tenants. */
+/* Returns how many columns the box of a TPC has for letters. 0: there are no tenants. */
 unsigned int picture_tags_columns(const struct picture *picture);
 
-/* The letters in the box of a TPC: "A", "AB" or "A+"; "" without an owner. Returns @tags. */
+/* Writes the letters in the box of a TPC to @tags: "A", "AB", "A+", or "". Returns @tags. */
 const char *picture_tags(const struct picture *picture, unsigned int tpc, char tags[8]);
 
 /* The width of @text in columns. */

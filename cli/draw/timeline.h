@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks over time as SVG and as text: a row for each SM, time from left to right; and charts
- * of values over the same axis. Few blocks are drawn one by one, many as sums in slices of
- * time. All times are ns.
+ * Draws blocks over time, as SVG and as text. Each SM has a row, and time runs from left to
+ * right. Also draws charts of values over the same time axis. If there are few blocks, each block
+ * is drawn; if there are many, slices of time show their sums. All times are in ns.
  */
 #ifndef GPUPART_CLI_DRAW_TIMELINE_H
 #define GPUPART_CLI_DRAW_TIMELINE_H
@@ -10,15 +10,16 @@
 #include "cli/draw/page.h"
 
 #define TIMELINE_KINDS		PICTURE_SHORT_TAGS	/* each is named by one letter */
-#define TIMELINE_UNITS		64	/* of a row; a block takes @high of them */
+#define TIMELINE_UNITS		64	/* height of a row in units; a block is @high units high */
 #define TIMELINE_BLOCKS		20000	/* more blocks are drawn as sums */
 #define TIMELINE_SVG_SLICES	280	/* slices of three SVG units each */
-#define TIMELINE_LEFT		(MARGIN + 150)	/* space for GPC, TPC and SMs left of it */
+#define TIMELINE_LEFT		(MARGIN + 150)	/* space for labels left of the plot */
 #define TIMELINE_PLOT		840
 #define TIMELINE_WIDTH		(TIMELINE_LEFT + TIMELINE_PLOT + 60)	/* width of a page */
 
 /*
- * Rows of one TPC follow each other and have the same @unit, rows of one GPC the same @group.
+ * The rows of one TPC are consecutive and have the same @unit. The rows of one GPC have the same
+ * @group.
  */
 struct timeline_row {
 	unsigned int gpu, group, unit;
@@ -30,53 +31,53 @@ struct timeline_row {
 struct timeline_block {
 	uint64_t start, end, launch, block;
 	unsigned int row, kind;
-	uint16_t high;		/* of TIMELINE_UNITS */
-	uint16_t at;		/* from the row's upper edge; set by timeline_svg() */
+	uint16_t high;		/* height in units */
+	uint16_t at;		/* units below the row's upper edge; timeline_svg() sets it */
 };
 
 struct timeline {
 	/* The caller sets these before timeline_make(). */
 	uint64_t from, to;
-	const char *when;	/* follows "time in ms " */
+	const char *when;	/* the text after "time in ms " */
 	unsigned int nr_kinds;	/* at most TIMELINE_KINDS */
-	bool sets;		/* kinds are sets: the SVG has their letters after each TPC */
+	bool sets;		/* the kinds are sets; the SVG has their letters after each TPC */
 	bool lists;		/* TPCs of a group with the same text share one row of text */
 	/* The caller sets these before drawing. */
-	const char *names[TIMELINE_KINDS];	/* of kinds */
+	const char *names[TIMELINE_KINDS];	/* the name of each kind */
 	struct timeline_row *rows;
 
 	/* The functions below set these. */
 	unsigned int nr_rows, nr_slices;
 	double slice_ns;
 	double *cells;		/* share of a row times ns: [row][slice][kind] */
-	uint64_t nr_all;	/* blocks in that time */
+	uint64_t nr_all;	/* number of blocks between @from and @to */
 	unsigned int nr_blocks;
-	struct timeline_block *blocks;	/* the first TIMELINE_BLOCKS of them */
+	struct timeline_block *blocks;	/* the first TIMELINE_BLOCKS of these blocks */
 	unsigned int units;	/* units that the fullest row needs */
 	unsigned int least;	/* units of the smallest block */
 	bool sums;	/* the blocks are too many or too small to be drawn one by one */
 };
 
-/* Allocates rows, which the caller then fills in, and blocks. */
+/* Allocates rows and blocks. The caller then fills in the rows. */
 void timeline_make(struct timeline *t, unsigned int nr_rows, unsigned int nr_slices);
 void timeline_free(struct timeline *t);
 
 /* Adds the part of a block that is between @t->from and @t->to. */
 void timeline_add(struct timeline *t, struct timeline_block block);
 
-/* The TPCs of @gpu that ran no block. */
+/* Returns the TPCs of @gpu that ran no block. */
 struct gpupart_tpcset timeline_idle(const struct timeline *t, unsigned int gpu);
 
 /* Draws the rows with their axis at page->y. */
 void timeline_svg(struct timeline *t, struct page *page);
 
 /*
- * Prints rows [@row, @end) in 80 columns with the axis above: a row for each TPC, a column for
- * each slice of time, with the letter of the kind that used most of it.
+ * Prints rows [@row, @end) in 80 columns, below the time axis. The text has a row for each TPC
+ * and a column for each slice of time. The letter is that of the kind that used most of the slice.
  */
 void timeline_text(const struct timeline *t, struct out *out, unsigned int row, unsigned int end);
 
-/* Lines of the legend that explain rows and boxes; @block is the name for a block. */
+/* Writes the lines of the legend that explain rows and boxes. @block is the word for a block. */
 void timeline_words(const struct timeline *t, struct page *page, const char *block);
 
 /* ---------------------------------------------------------- charts of values over time */
@@ -88,51 +89,63 @@ struct timeline_panel {
 	uint64_t most;		/* the value at the upper edge */
 };
 
-/* Begins a chart with @title above it, below what the page has so far. */
+/* Begins a chart below the present content of the page, with @title above the chart. */
 void timeline_panel(struct timeline_panel *panel, double height, uint64_t most, const char *title);
 double timeline_panel_x(const struct timeline_panel *panel, uint64_t ns);
 double timeline_panel_y(const struct timeline_panel *panel, uint64_t value);
-/* A horizontal line at @value, with @text left of it; if @style is "", dotted. */
+/* Draws a horizontal line at @value, with @text left of it. It is dotted if @style is "". */
 void timeline_panel_mark(const struct timeline_panel *panel, uint64_t value, const char *text,
 			 const char *style);
-/* The box of a kind between two values, with its letter if there is room. */
+/* Draws the box of a kind between two values, with the kind's letter if there is room. */
 void timeline_panel_box(const struct timeline_panel *panel, unsigned int kind, uint64_t from,
 			uint64_t to, uint64_t low, uint64_t high);
-/* The times below it. @when NULL: without the name of the unit. */
+/* Draws the time axis below the chart. If @when is NULL, omits the name of the unit. */
 void timeline_panel_axis(const struct timeline_panel *panel, const char *when);
 
 /* ------------------------------------------------------------------------------ numbers */
 
-/* A step of 1, 2 or 5 times a power of ten that divides @span into at most @max steps. */
+/*
+ * Returns a step that divides @span into at most @max steps. The step is 1, 2 or 5 times a power
+ * of ten.
+ */
 uint64_t timeline_step(uint64_t span, unsigned int max);
 
-/* The first multiple of @step that is not less than @from. */
+/* Returns the first multiple of @step that is not less than @from. */
 uint64_t timeline_first(uint64_t from, uint64_t step);
 
-/* The unit ("ns" to "s") for an axis with that step. Returns its length in ns. */
+/* Selects the unit ("ns" to "s") for an axis with steps of @step_ns. Returns its length in ns. */
 uint64_t timeline_unit(uint64_t step_ns, const char **unit);
 
-/* @ns in @unit_ns: "12.5". Returns @text. */
+/* Writes the time @ns in the unit @unit_ns to @text: "12.5". Returns @text. */
 const char *timeline_number(char *text, size_t len, uint64_t ns, uint64_t unit_ns);
 
 /* -------------------------------------------------------- parts of both forms: timeline.c */
 
-/* The number of rows from @row on that belong to its group; to its TPC or copy engine. */
+/*
+ * Return how many rows, from @row, belong to the same group as @row, and to the same TPC or copy
+ * engine as @row.
+ */
 unsigned int timeline_group_rows(const struct timeline *t, unsigned int row);
 unsigned int timeline_unit_rows(const struct timeline *t, unsigned int row);
 
-/* The share that blocks of a kind had of a row in a slice, times ns. */
+/*
+ * Returns an array with a value for each kind: the share of the row that blocks of the kind used
+ * in the slice, times their time in ns.
+ */
 double *timeline_cell(const struct timeline *t, unsigned int row, unsigned int slice);
 
-/* The kind that used most of a slice in @nr rows from @row on; -1: none. */
+/* Returns the kind that used most of a slice in @nr rows from @row, or -1 if no kind used it. */
 int timeline_longest(const struct timeline *t, unsigned int row, unsigned int nr,
 		     unsigned int slice);
 
-/* Whether these rows had a block of @kind; whether the TPC that begins at @row had none. */
+/*
+ * timeline_has() returns whether a block of @kind ran in @nr rows from @row. timeline_is_idle()
+ * returns whether no block ran on the TPC whose first row is @row.
+ */
 bool timeline_has(const struct timeline *t, unsigned int row, unsigned int nr, unsigned int kind);
 bool timeline_is_idle(const struct timeline *t, unsigned int row);
 
-/* Places the blocks of an SM in its row, so that blocks at the same time do not overlap. */
+/* Places the blocks of each SM in its row so that blocks at the same time do not overlap. */
 void timeline_place(struct timeline *t);
 
 #endif

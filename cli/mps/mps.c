@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVIDIA's MPS for run: makes programs clients of a running daemon, or of a daemon of the user that
- * gpupart starts and that ends after the last program.
+ * NVIDIA's MPS for `gpupart run`. Makes programs clients of a daemon that already runs. If there
+ * is none, gpupart starts a daemon for the user, which ends after the last program.
  *
  * The user's daemon is in a directory of the user, with two files of gpupart: gpupart.lock is
  * locked while a daemon is searched for, started or ended. Each program has a keeper process, which
- * holds a shared lock on gpupart.users; the last keeper can lock it exclusively. /
+ * holds a shared lock on gpupart.users. Only the last keeper can lock that file exclusively.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,8 +44,9 @@
 /* ---------------------------------------------------------------- the directory */
 
 /*
- * In the user's runtime directory, or in /tmp with the user id. Checks the owner, because su(1)
- * keeps the variable, and the other user could replace the directory at any time.
+ * The directory is in the user's runtime directory, or in /tmp with the user id in its name.
+ * Checks the owner of the runtime directory, because su(1) keeps the variable, and the other user
+ * could replace the directory at any time.
  */
 static void own_directory(char *dir, size_t len)
 {
@@ -254,7 +255,7 @@ static int use_own(struct mps_daemon *own)
 
 /* ------------------------------------------------------------------ for run */
 
-/* Whether a daemon answers in @dir, which is not the one of @own. */
+/* Returns whether a daemon answers in @dir, if @dir is not the directory of @own. */
 static bool other_answers(const struct mps_daemon *own, const char *dir)
 {
 	struct mps_daemon other = *own;
@@ -325,7 +326,7 @@ void mps_end_client(int pid)
 
 /*
  * Whether a process started now would be a client of MPS. Asks only the kernel, because any user
- * can listen in the default directory without answering. /
+ * can listen in the default directory without answering.
  */
 static bool is_client(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `gpupart qos run` and `calibrate` share: starting, adopting and ending the programs of
- * tenants. One thread.
+ * Functions that `gpupart qos run` and `calibrate` share. They start, adopt and end the programs
+ * of tenants. Call all functions from one thread.
  */
 #ifndef GPUPART_CLI_QOS_CONTROL_H
 #define GPUPART_CLI_QOS_CONTROL_H
@@ -39,24 +39,24 @@ void control_close(struct control *c);
  */
 int control_adopt(struct control *c);
 
-/* From now on signals arrive by a descriptor that control_wait() reads. */
+/* Redirects signals to a descriptor, which control_wait() reads. */
 int control_take_signals(struct control *c);
 
 /*
- * Starts the program of tenant @i in @set. The error status is that of a program that cannot be
- * started.
+ * Starts the program of tenant @i in @set. Returns 0, or the exit status for a program that cannot
+ * be started.
  */
 int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset *set);
 
 /*
- * Ends the program of tenant @i and its process group @group, and waits until no process of
- * them runs.
+ * Ends the program of tenant @i and its process group @group. Waits until no process of either
+ * runs.
  */
 void control_end(struct control *c, unsigned int i, pid_t group);
 
 /*
- * Restores the set that each tenant had before, c->old. If that fails, prints the command with
- * which the user can do it.
+ * Restores the set that each tenant had before the start, which is in c->old. If that fails,
+ * prints a command with which the user can restore it.
  */
 void control_restore(struct control *c);
 

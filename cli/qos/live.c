@@ -18,8 +18,9 @@
 #include "lib/private.h"
 
 /*
- * Reports after a change, for programs without records: the second one began after the change.
- * Launches are submitted ahead of time, so their count does not say which have ended.
+ * The number of reports after a change that show the new set, for programs without completion
+ * records. The unit of the second report began after the change. Programs submit launches ahead of
+ * time, so the number of launches does not show which launches have ended.
  */
 #define DRAINED_BY	2
 
@@ -29,7 +30,7 @@
 
 /* ----------------------------------------------------------- processes of tenants */
 
-/* Work that it has reported still counts. */
+/* Work that the process has reported still counts. */
 static void remove_member(struct live_tenant *t, unsigned int m)
 {
 	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
@@ -58,7 +59,7 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	}
 	m = &t->members[t->nr_members];
 	*m = (struct live_member){ .pid = p->pid, .seen = true, .drained = true };
-	/* It may not be ready yet: the next search finds it. */
+	/* The process may not be ready yet. The next search finds it. */
 	if (gpupart_remote_open(cmd_gp, p->pid, live->pci, &m->remote))
 		return;
 	t->nr_members++;
@@ -271,7 +272,7 @@ static void begin_anew(struct live_tenant *t)
 		t->members[m].looks[0] = t->members[m].looks[1];
 }
 
-/* Sums the work of all sources; *any: at least one reported. */
+/* Returns the sum of the work of all sources. Sets *any if at least one source reported. */
 static uint64_t take_work(struct live_tenant *t, enum live_kind kind, uint64_t now_ns, bool any,
 			  bool *exact)
 {
@@ -310,7 +311,7 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	const uint64_t reports = kind == LIVE_UNITS ? t->reports : nr;
 	bool exact[LIVE_NR_KINDS] = { true, true };
 
-	/* Both, so that uncounted work is not carried over. */
+	/* Take both kinds, so that uncounted work does not count in the next epoch. */
 	work[LIVE_UNITS] = take_work(t, LIVE_UNITS, live->read_ns, t->reported_milli,
 				     &exact[LIVE_UNITS]);
 	work[LIVE_ANSWERS] = take_work(t, LIVE_ANSWERS, live->read_ns, nr, &exact[LIVE_ANSWERS]);
@@ -352,8 +353,8 @@ void live_restart(struct live *live)
 }
 
 /*
- * gpupart_records_drained() for all its processes. Each process is asked, even if an earlier
- * one has not drained.
+ * Calls gpupart_records_drained() for all processes of the tenant, even if an earlier process has
+ * not drained.
  */
 static int records_drained(struct live_tenant *t)
 {
@@ -392,7 +393,7 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
 
 /* ---------------------------------------------------------------------------- sets */
 
-/* The sets of its processes as the next search should find them. */
+/* Stores the sets of the tenant's processes, which the next search should find unchanged. */
 static void expect_set(struct live_tenant *t)
 {
 	t->changed = false;
@@ -564,7 +565,7 @@ void live_open_socket(struct live *live)
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/qos-%s.socket",
 		 state_dir_path(geteuid(), folder), live->pci);
 	live->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* It is that of a killed controller: this one holds the lock. */
+	/* This process holds the lock, so the old socket belongs to a killed controller. */
 	unlink(address.sun_path);
 	if (live->socket < 0 || bind(live->socket, (void *)&address, sizeof(address)) ||
 	    chmod(address.sun_path, 0600)) {

@@ -25,13 +25,13 @@ struct run {
 	bool all_gone;			/* in the last epoch, for its log line */
 	uint64_t begin_ns, epoch_began_ns;
 	uint64_t next_look_ns;		/* time of the next read of power and clocks */
-	bool unwritten;			/* writing scores failed, already warned */
+	bool unwritten;			/* a warning about a failure to write scores was printed */
 };
 
 /*
- * Warns if another user's controller runs on this GPU. Users do not see each other's programs,
- * so this cannot prevent it from giving away the same TPCs. Paths of bound sockets are in
- * /proc.
+ * Warns if another user's controller runs on this GPU. Users do not see each other's programs, so
+ * both controllers may give the same TPCs to their tenants. The other controller is found by the
+ * path of its socket in /proc.
  */
 static void warn_other_users(const struct live *live)
 {
@@ -67,8 +67,8 @@ static void end(struct qos_session *s)
 }
 
 /*
- * The first set of a tenant. If all its TPCs are still in use, it starts on those that it will
- * get and shares them until the present owners have drained.
+ * Returns the first set of a tenant. If all its TPCs are still in use, the tenant starts on the
+ * TPCs that it will get, and shares them until their present owners have drained.
  */
 static const struct gpupart_tpcset *first_set(const struct qos_verdict *verdict)
 {
@@ -89,7 +89,7 @@ static int start(struct qos_session *s)
 		if (!dry && c->setup.specs[i].program && !c->live.tenants[i].adopted)
 			status = control_start(c, i, first_set(&s->now.tenants[i]));
 	}
-	/* A program failed to start: end the others. */
+	/* If a program failed to start, end the other programs. */
 	for (i = 0; i < c->setup.nr && status; i++)
 		if (c->live.tenants[i].child)
 			kill(c->live.tenants[i].child, SIGTERM);
@@ -130,7 +130,7 @@ static void update_others(struct run *run)
 	live_print_others(live, "TPCs of programs that are not tenants, which tenants do not get:");
 }
 
-/* Waits until at least one tenant has drained, or all have. */
+/* Waits until one more tenant has drained, or until all tenants have drained. */
 static void measure_swap(struct run *run, struct qos_measured *measured)
 {
 	struct control *c = &run->c;
@@ -216,8 +216,8 @@ static void show(struct run *run)
 }
 
 /*
- * Publishes scores for top and metrics. A best-effort tenant has no score; a waiting or idle
- * one has none now.
+ * Publishes scores for top and metrics. A best-effort tenant never has a score. A waiting or idle
+ * tenant has no score at the moment.
  */
 static void publish(struct run *run)
 {

@@ -35,7 +35,7 @@ void witness_look(struct witness *witness, int root, bool simulated);
  */
 int witness_watch(bool simulated);
 
-/* Whether a process opened it since the last call. */
+/* Returns whether a process has opened that file since the last call. */
 bool witness_woken(int watch);
 
 /* Whether @pid is below @root or has this process's GPUPART_REPORT in its environment. */

@@ -12,7 +12,7 @@
 #include "lib/private.h"
 
 struct stat_sample {
-	uint64_t at_ns, cpu_ns;		/* CLOCK_MONOTONIC; CPU time of all threads */
+	uint64_t at_ns, cpu_ns;		/* time of CLOCK_MONOTONIC; CPU time of all threads */
 	struct gpupart_records records;
 	struct gpupart_records_watched watched;
 };
@@ -21,9 +21,9 @@ struct stat_sample {
 struct stat_row {
 	struct gpupart_process process;
 	struct gpupart_records_reader *reader;
-	struct stat_sample first, told, last;	/* @told: at the last line of --interval */
+	struct stat_sample first, told, last;	/* @told: at the last --interval line */
 	bool ended;
-	/* Samples since the first launch, and the outstanding launches in them. */
+	/* Number of samples since the first launch, and of outstanding launches in them. */
 	uint64_t due_ns, looks, outstanding_looks, outstanding_sum, outstanding_max;
 };
 
@@ -31,12 +31,12 @@ struct stat_row {
 struct stat_program {
 	char **argv;
 	int status;		/* the exit status of the command */
-	int signal;		/* the signal that ended it, or 0 */
+	int signal;		/* the signal that ended the command, or 0 */
 	double seconds;
-	const char *set;	/* its set in list form, or NULL */
-	struct gpupart_tpcset tpcs;		/* its TPCs; empty: no set */
-	struct gpupart_stat_process sum;	/* counts of all its processes */
-	/* processes that called CUDA; .. of these without a row */
+	const char *set;	/* the set of the command in list form, or NULL */
+	struct gpupart_tpcset tpcs;		/* the TPCs of the set; empty: no set */
+	struct gpupart_stat_process sum;	/* the counts of all processes of the command */
+	/* processes that called CUDA; such processes without a row */
 	unsigned int nr_processes, nr_lost;
 };
 
@@ -48,7 +48,7 @@ struct stat_report {
 	double seconds, interval;	/* @interval 0: no lines */
 	double next;			/* time of the next line of --interval */
 	json_t *intervals;
-	const struct stat_program *program;	/* NULL: for processes that ran already */
+	const struct stat_program *program;	/* NULL: the processes ran already */
 };
 
 /* Differences between two samples. */
@@ -59,12 +59,12 @@ struct stat_counts {
 
 /* ------------------------------------------------------------------- watch.c */
 
-/* Adds processes on GPUs; returns like gpupart_records_open(). */
+/* Adds processes on GPUs. Returns the same values as gpupart_records_open(). */
 int stat_add(struct stat_report *report, const struct gpupart_process *process);
 
 /*
- * Samples all rows that are due, or all if @all. *left is the number that have not ended,
- * *due_ns the time of the next sample. Returns 0 or an exit status.
+ * Samples all rows that are due, or all rows if @all. Stores the number of processes that have not
+ * ended in *left, and the time of the next sample in *due_ns. Returns 0 or an exit status.
  */
 int stat_sample_due(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns);
 
@@ -78,7 +78,7 @@ void stat_drop(struct stat_report *report);
 
 /* Finds the processes of @pid, the value of -p, or of @name. Returns 0 or an exit status. */
 int running_find(struct stat_report *report, const char *pid, const char *name);
-/* Samples them for report->seconds. Returns 0 or an exit status. */
+/* Samples the found processes for report->seconds. Returns 0 or an exit status. */
 int running_watch(struct stat_report *report);
 
 /* ------------------------------------------------------------------- judge.c */
@@ -87,9 +87,9 @@ int running_watch(struct stat_report *report);
 bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 		struct stat_counts *c);
 
-/* "31.0 to 44.2%"; one value if the two differ by less than 2%. */
+/* Formats "31.0 to 44.2%", or one value if the two values differ by less than 2%. */
 const char *stat_share(char text[48], double least, double most);
-/* The same for other values, with @to between them and @unit after them. */
+/* Formats two other values in the same way, with @to between them and @unit after them. */
 const char *stat_range(char text[48], double least, double most, const char *to,
 		       const char *unit);
 
@@ -103,7 +103,7 @@ void stat_judge(const struct stat_report *report, struct stat_verdict *verdict);
 
 /* ------------------------------------------------------------------- show.c */
 
-/* A line, or a JSON object, for @row since the last one. */
+/* Prints a line or a JSON object about @row since the previous line. */
 void stat_interval(const struct stat_report *report, struct stat_row *row, double seconds);
 /* Prints the whole report, as text or JSON. Returns 0 or an exit status. */
 int stat_show(struct out *out, const struct stat_report *report);

@@ -16,8 +16,9 @@ void clusters_add(const struct gpupart_topology *topo, const struct gpupart_tpcs
 bool clusters_lacks(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 
 /*
- * If so, prints this on stderr after @whose ("" or "tenant a: "), with a set of the same size that
- * has room, made of @set and of @free, the TPCs that no other program uses.
+ * If clusters_lacks() is true, prints a message on stderr that begins with @whose ("" or
+ * "tenant a: "). The message proposes a set of the same size that has room. The proposed set
+ * consists of TPCs of @set and of @free, the TPCs that no other program uses.
  */
 void clusters_note(const char *whose, const struct gpupart_topology *topo,
 		   const struct gpupart_tpcset *set, const struct gpupart_tpcset *free);

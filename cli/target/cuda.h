@@ -33,13 +33,14 @@ int cuda_probe(struct cuda_probe *probe);
 /*
  * If libcuda.so.1 is the simulated driver, finds its GPU @selector (an index, a PCI address, a
  * UUID; NULL: the first). Another driver is not queried. Returns 0, -ENODEV (no such GPU) or -EIO
- * (the driver did not start). /
+ * (the driver did not start).
  */
 int cuda_find_simulated(const char *selector, struct cuda_simulated *found);
 
 /*
- * Bytes of memory of the GPU at @pci, as reported by CUDA; 0 if not known, or if libcuda.so.1 is
- * not the driver that @simulated says. cuda_memory_here() uses CUDA in this process. /
+ * Return the bytes of memory of the GPU at @pci that CUDA reports, or 0 if they are not known.
+ * cuda_memory() also returns 0 if @simulated does not match the installed libcuda.so.1.
+ * cuda_memory_here() uses CUDA in this process.
  */
 uint64_t cuda_memory(const char *pci, bool simulated);
 uint64_t cuda_memory_here(const char *pci);

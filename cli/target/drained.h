@@ -22,17 +22,20 @@ struct drained {
 };
 
 /*
- * Adds, after a change, process @pid, or all processes of job @job (if not "") and of jobs inside
- * it, on the GPU at @pci. Adds each once, and another user's only if the job started it. Returns 0
- * or an error.
+ * Adds processes on the GPU at @pci after their set has changed. If @job is "", adds process @pid.
+ * Otherwise adds all processes of job @job and of the jobs inside it. Adds each process once. Adds
+ * a process of another user only if the job started it. Returns 0 or an error.
  */
 int drained_add(struct drained *drained, int pid, const char *job, const char *pci,
 		const struct gpupart_job *jobs, int nr_jobs);
 
-/* Waits until all are drained or unknown, at most @most_ns (0: no limit). */
+/* Waits until each process is drained or unknown, but at most @most_ns (0: no limit). */
 void drained_wait(struct drained *drained, uint64_t most_ns);
 
-/* Reports into @root, or as text if it is NULL. Returns 0, or EXIT_FAILED if not all drained. */
+/*
+ * Adds the result to the JSON object @root, or prints it as text if @root is NULL. Returns 0, or
+ * EXIT_FAILED if a process has not drained.
+ */
 int drained_report(struct drained *drained, struct out *out, json_t *root);
 void drained_drop(struct drained *drained);
 

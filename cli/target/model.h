@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jobs and their programs on each GPU, with busy time, memory and QoS score since the last update.
- * One thread at a time.
+ * The model of jobs and their programs on each GPU, with busy time since the last update, memory
+ * and QoS score. Use a model from one thread at a time.
  */
 #ifndef GPUPART_CLI_TARGET_MODEL_H
 #define GPUPART_CLI_TARGET_MODEL_H
@@ -13,7 +13,7 @@
 #define MODEL_KEY_STRLEN 160
 
 struct model_gpu {
-	char pci[20], source[512];	/* @pci "": programs that use no GPU so far */
+	char pci[20], source[512];	/* @pci "": for programs that have not used a GPU so far */
 	bool simulated;
 	const struct gpupart_topology *topo;	/* NULL if not known */
 };
@@ -22,30 +22,31 @@ struct model_gpu {
 struct model_row {
 	char key[MODEL_KEY_STRLEN];	/* unique */
 	char id[GPUPART_JOB_STRLEN];	/* the job on this GPU, or "" */
-	char run[GPUPART_JOB_STRLEN];	/* the same on all GPUs; pid-4711 without a job */
+	char run[GPUPART_JOB_STRLEN];	/* the run's id, equal on all GPUs; no job: "pid-4711" */
 	char name[64];
 	char pci[20];
 	unsigned int uid, gpu;
 	int job;			/* index of the program's job; -1 for a job */
 	unsigned int nr;		/* number of programs */
-	const struct gpupart_process *process;	/* the program, or the job's last one, or NULL */
-	const struct usage_row *usage;	/* of a program, else NULL */
+	/* the process of the program, or the last process of the job, or NULL */
+	const struct gpupart_process *process;
+	const struct usage_row *usage;	/* the usage of a program; NULL for a job */
 	bool limited;			/* false: @set is all TPCs */
 	struct gpupart_tpcset set;
-	/* For a job the sums of its programs; below 0 if not known. */
-	double busy, gpu_busy, launches_per_s;	/* 0 to 1, of the set and of the GPU */
+	/* The values of a job are the sums over its programs. A value below 0 is not known. */
+	double busy, gpu_busy, launches_per_s;	/* busy share of the set and of the GPU: 0 to 1 */
 	bool partial;			/* @busy lacks some launches */
-	/* Launches are counted on the program's first GPU: their GPU is not known. */
+	/* All launches count on the program's first GPU, because their GPU is not known. */
 	int64_t launches, outside, memory, quota;
 	double score;			/* progress relative to the goal: 1 meets it */
 	bool goal_met;
 	const char *problem;		/* why the program is not confined, or "" */
-	/* For the caller, kept for the row with this key; initially -1 and false. */
+	/* The caller's values. Updates keep them for the row with this key. Initially -1, false. */
 	int letter;
 	bool open;
 };
 
-/* Zeroed before model_begin(). */
+/* The caller zeroes it before model_begin(). */
 struct model {
 	struct look look;
 	struct usage usage;
@@ -55,10 +56,10 @@ struct model {
 	struct model_row *rows;
 };
 
-/* Finds this machine's GPUs, or if @source is not NULL the simulated GPU of it at @pci. */
+/* Finds this machine's GPUs. If @source is not NULL, finds its simulated GPU at @pci instead. */
 void model_begin(struct model *model, const char *pci, const char *source);
 
-/* Updates all rows; @age as for look_take(). Returns 0 or an error. */
+/* Updates all rows. @age: see look_take(). Returns 0 or an error. */
 int model_take(struct model *model, double age);
 void model_end(struct model *model);
 

@@ -23,7 +23,7 @@
 
 /* Time limit while no other run gets the lock; a run holds it only for a moment. */
 #define LOCK_SECONDS 60
-/* Bytes; longer environments need a raised stack limit. */
+/* The largest environment that is read, in bytes. A larger one needs a raised stack limit. */
 #define MAX_ENVIRONMENT (1u << 20)
 
 /* Bytes for all processes of another user together, when root reads them. */
@@ -38,7 +38,10 @@ struct reading {
 	unsigned int nr, nr_skipped;
 };
 
-/* Bytes that may still be read for the owner of @fd, an environment; sets *user to the owner. */
+/*
+ * Returns how many bytes may still be read for the owner of the environment @fd. Sets *user to the
+ * owner.
+ */
 static size_t left_of(struct reading *reading, int fd, struct user **user)
 {
 	struct user *users = reading->users;
@@ -62,8 +65,9 @@ static size_t left_of(struct reading *reading, int fd, struct user **user)
 }
 
 /*
- * Reads the environment of a process: strings, with two 0 at the end. Returns NULL if it cannot be
- * read, or if it is too long or its user's environments together are; the latter is counted.
+ * Reads the environment of a process: strings, with two 0 bytes at the end. Returns NULL if it
+ * cannot be read. Also returns NULL, and counts the environment, if it is too long or if the
+ * environments of its user are too long together.
  */
 static char *read_environment(const char *pid, struct reading *reading)
 {
@@ -116,7 +120,7 @@ static bool is_ignored(const struct neighbours *n, int pid, const char *name)
 	       (n->is_left_out && n->is_left_out(pid));
 }
 
-/* Whether the state page of @pid has a limit; if not, its environment is read. */
+/* Returns whether the state page of @pid has a limit. If not, its environment is read. */
 static bool shows_itself(const struct neighbours *n, int pid)
 {
 	for (int i = 0; i < n->nr_processes; i++)
@@ -126,7 +130,7 @@ static bool shows_itself(const struct neighbours *n, int pid)
 	return false;
 }
 
-/* The current limit of the job on this GPU, or @words. A run is one job for each GPU. */
+/* Returns the current limit of the job on this GPU, or @words. A run has one job for each GPU. */
 static const char *words_now(const struct neighbours *n, const char *job, const char *words)
 {
 	const struct gpupart_job *found = shown_job_on(n->jobs, n->nr_jobs, job, n->pci);
@@ -134,7 +138,7 @@ static const char *words_now(const struct neighbours *n, const char *job, const 
 	return found ? found->limit : words;
 }
 
-/* Returns the set for this GPU in @environment, "" or NULL without one. The caller frees it. */
+/* Returns the set for this GPU in @environment, or "" or NULL. The caller frees it. */
 static char *words_of(const struct neighbours *n, const char *environment)
 {
 	const char *gpus = value_of(environment, "GPUPART_GPU");
@@ -225,7 +229,7 @@ struct beside {
 	char who[128];		/* description of the first one */
 };
 
-/* Whether @found belongs to an outer job and has the whole outer limit. */
+/* Returns whether @found belongs to an outer job and has the whole outer limit. */
 static bool is_around(const struct beside *beside, const struct neighbour *found)
 {
 	const char *own = beside->neighbours->args->job ?: getenv("GPUPART_JOB");
@@ -236,7 +240,7 @@ static bool is_around(const struct beside *beside, const struct neighbour *found
 				found->job));
 }
 
-/* Adds the TPCs of @found; if a set is given, only those in it. */
+/* Adds the TPCs of @found. If a set is given, adds only TPCs in that set. */
 static void add(void *user, const struct neighbour *found)
 {
 	struct beside *beside = user;
@@ -252,8 +256,8 @@ static void add(void *user, const struct neighbour *found)
 }
 
 /*
- * Collects other programs on the @nr GPUs of @list, which differ only in the GPU; with @to_be also
- * programs that have not used a GPU so far.
+ * Collects other programs on the @nr GPUs of @list. The entries of @list differ only in the GPU.
+ * With @to_be, also collects programs that have not used a GPU so far.
  */
 static void look(struct neighbours *list, struct beside *besides, unsigned int nr, bool to_be)
 {
@@ -324,9 +328,10 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
 }
 
 /*
- * The lock is private to the user: others could hold a shared one forever. So runs of one user that
- * start at the same time never get the same TPCs, but runs of different users may. An ordinary user
- * cannot see other users' programs anyway, and root sees them once they have started.
+ * The lock is private to the user, because other users could hold a shared lock forever. So runs of
+ * one user that start at the same time never get the same TPCs, but runs of different users may. An
+ * ordinary user cannot see other users' programs in any case. Root sees such programs after they
+ * have started.
  */
 int neighbours_lock(void)
 {

@@ -32,9 +32,9 @@ struct neighbours {
 void neighbours_shown(const struct neighbours *neighbours);
 
 /*
- * Finds programs that have not used the @nr GPUs of @list so far, by the environments of all
- * processes; this takes a while. The process list is that of the first entry. Returns the number of
- * environments that were not read because they are too long.
+ * Finds programs that have not yet used the @nr GPUs of @list, by reading the environments of all
+ * processes, which takes a while. Uses the process list of the first entry of @list. Returns the
+ * number of environments that were not read because they are too long.
  */
 unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr);
 
@@ -43,10 +43,10 @@ bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, co
 			bool simulated);
 
 /*
- * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except those
- * that @args ignores. @within is the limit of the outer run (NULL: none); programs with exactly
- * that limit belong to the outer run and are ignored. On a simulated GPU only programs with the
- * same captures count. /
+ * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except the
+ * programs that @args ignores. @within is the limit of the outer run, or NULL. A program with
+ * exactly that limit belongs to the outer run and is ignored. On a simulated GPU only programs with
+ * the same captures count.
  */
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within);
@@ -62,10 +62,10 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set);
 
 /*
- * Locks, so that only one process of a user at a time chooses a set that avoids the others. The
- * lock ends when the program starts, and is then visible, or when this process ends. Returns 0,
- * also with a remark if there can be no lock, or an error if another process has held it for a
- * minute. /
+ * Takes a lock so that only one process of a user at a time chooses a set that avoids other
+ * programs. The lock is released when this process ends, or when the program starts: other
+ * processes can see the program from then on. If locking is impossible, prints a remark and
+ * returns 0. Returns an error if another process has held the lock for a minute.
  */
 int neighbours_lock(void);
 

@@ -16,21 +16,21 @@ int shown_grants(struct gpupart *gp, struct gpupart_grant **list);
 int shown_tenants(struct gpupart *gp, struct gpupart_tenant **list);
 int shown_tenant_processes(struct gpupart *gp, struct gpupart_tenant_process **list);
 
-/* Makes a row for each GPU of each process in @list. Returns their number; frees: the caller. */
+/* Makes a row for each GPU of each process. Returns their number. The caller frees *rows. */
 int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 	       struct gpupart_process **rows);
 
-/* Whether job @id is @around or was started inside it. */
+/* Returns whether job @id is the job @around or was started inside it. */
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
 
-/* Whether the name of @p, or of a job that contains it, is @name. */
+/* Returns whether the process @p, or a job that contains it, has the name @name. */
 bool shown_is_named(const struct gpupart_job *jobs, int nr, const struct gpupart_process *p,
 		    const char *name);
 
 /*
- * Returns the job on the GPU at @pci whose limit applies to job @id: that job or the innermost one
- * around it; NULL if there is none. A run on several GPUs is one job for each GPU, each inside the
- * previous one.
+ * Returns the job on the GPU at @pci whose limit applies to job @id. That is job @id itself or the
+ * innermost job around it. Returns NULL if there is none. A run on several GPUs is one job for
+ * each GPU; each job is inside the job of the previous GPU.
  */
 const struct gpupart_job *shown_job_on(const struct gpupart_job *jobs, int nr, const char *id,
 				       const char *pci);
@@ -39,14 +39,15 @@ const struct gpupart_job *shown_job_on(const struct gpupart_job *jobs, int nr, c
 struct shown_gpu {
 	const char *source, *pci;
 	bool simulated;
-	unsigned int uid;	/* the user who wrote this */
+	unsigned int uid;	/* the user who wrote these values */
 	int pid;		/* a process of that user, or 0 */
 };
 
 /*
- * Opens the topology. A capture that another user names is opened only if it is a sample; with @ask
- * also by a child that becomes that user, which may take a while and changes the source's name in
- * *topo. Returns 0, or -errno with a reason in @why.
+ * Opens the topology of @gpu. If another user named a capture, this process opens it only if it is
+ * a sample. With @ask, a child process with that user's rights opens any other capture; this may
+ * take a while, and *topo then has another source name. Returns 0, or -errno with a reason in
+ * @why.
  */
 int shown_topology(const struct shown_gpu *gpu, bool ask, struct gpupart_topology **topo,
 		   char *why, size_t len);

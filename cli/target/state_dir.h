@@ -15,7 +15,7 @@ const char *state_dir_path(uid_t uid, char *path);
 
 /*
  * Creates the state directory of @uid if it is missing, and checks its owner and mode. Returns 0,
- * or -errno with a reason in @why. /
+ * or -errno with a reason in @why.
  */
 int state_dir_create(uid_t uid, char *why, size_t len);
 

@@ -17,15 +17,15 @@ struct top {
 	int (*set)(int argc, char **argv);	/* 'gpupart set' */
 	struct model model;
 	struct top_gpu gpus[MODEL_MAX_GPUS];
-	unsigned int nr_gpus;		/* of them */
-	unsigned int nr_letters;	/* one above the highest */
+	unsigned int nr_gpus;		/* number of used entries of @gpus */
+	unsigned int nr_letters;	/* 1 + the highest letter in use */
 };
 
-#define TOP_LISTS_AGE 2	/* seconds, of jobs and tenants: they change seldom */
+#define TOP_LISTS_AGE 2	/* maximum age in seconds of lists that seldom change: jobs, tenants */
 
 /*
- * Takes the model anew, with jobs and tenants at most @age seconds old, gives letters and asks what
- * GPUs do: 0, or an error.
+ * Updates the model, assigns letters to its jobs and reads the state of the GPUs. The lists of
+ * jobs and tenants may be up to @age seconds old. Returns 0 or an error.
  */
 int top_take(struct top *top, double age);
 
@@ -39,10 +39,10 @@ enum top_sort {
 
 enum top_page { TOP_LIST, TOP_DETAILS, TOP_HELP };
 
-/* Styles of a cell; from TOP_TENANT on the colour of a job. */
+/* Styles of a cell. TOP_TENANT and higher values are the colours of jobs. */
 enum top_style { TOP_PLAIN, TOP_BOLD, TOP_DIM, TOP_RED, TOP_REVERSE, TOP_TENANT };
 
-/* The user's choices, and a frame. */
+/* The choices of the user, and the cells of one frame. */
 struct top_view {
 	unsigned int gpu;
 	enum top_sort sort;
@@ -50,14 +50,15 @@ struct top_view {
 	enum top_page page;
 	char filter[64];
 	char key[MODEL_KEY_STRLEN];	/* the chosen row, or "" */
-	unsigned int row, first, room;	/* its place; the row at the top; rows that fit */
-	bool has_scores;		/* a row here has one */
-	char footer[512];		/* a question or a message; "": the keys */
-	bool stale;			/* something was changed: look again at once */
+	/* index of the chosen row; index of the top row; number of rows that fit */
+	unsigned int row, first, room;
+	bool has_scores;		/* at least one row has a score */
+	char footer[512];		/* a question or a message; "": list the keys */
+	bool stale;			/* a key changed something: update the model at once */
 
 	unsigned int width, height;
 	struct top_cell {
-		char bytes[4];		/* of one character in one column; "" is a blank */
+		char bytes[4];		/* one character of one column; "" is a blank */
 		unsigned char style;
 	} *cells;
 };
@@ -69,33 +70,42 @@ struct top_view {
 void top_frame(struct top_view *view, const struct top *top, unsigned int width,
 	       unsigned int height);
 
-/* The rows that the list shows. The caller frees *shown. Returns how many. */
+/* Stores the rows that the list shows in *shown, which the caller frees. Returns their number. */
 unsigned int top_shown(const struct top_view *view, const struct top *top,
 		       const struct model_row ***shown);
 
-/* Text from column @x of line @y on, cut at the frame's edge. Returns the column behind it. */
+/*
+ * Writes text into line @y, from column @x up to the edge of the frame. Returns the column after
+ * the text.
+ */
 __attribute__((format(printf, 5, 6)))
 unsigned int top_put(struct top_view *view, unsigned int y, unsigned int x, unsigned int style,
 		     const char *fmt, ...);
 
-/* Without the blank lines at its end. */
+/* Prints the frame without the blank lines at its end. */
 void top_print(struct out *out, const struct top_view *view);
 
 /* ------------------------------------------------------------- map.c */
 
-/* The map from line @y on, in at most @lines lines. Returns how many it takes; 0: no room. */
+/*
+ * Draws the map from line @y, in at most @lines lines. Returns the number of lines that it uses,
+ * or 0 if there is not enough room.
+ */
 unsigned int top_map(struct top_view *view, const struct top *top, unsigned int y,
 		     unsigned int lines);
 
 /* ------------------------------------------------------------- the terminal: screen.c, keys.c */
 
-/* Whether stdin and stdout are a terminal that can show it. */
+/* Returns whether stdin and stdout are a terminal that can show frames. */
 bool top_has_screen(void);
 
-/* Shows @top until a key or signal ends it, or for @count looks (0: no end): 0, or an error. */
+/*
+ * Shows @top and updates it every @seconds, until a key or a signal ends it, or after @count
+ * updates (0: no limit). Returns 0 or an error.
+ */
 int top_show(struct top *top, double seconds, unsigned long count);
 
-/* Handles a key. False: top ends. */
+/* Handles a key. Returns false if the key ends top. */
 bool top_key(struct top *top, struct top_view *view, int key);
 
 #endif

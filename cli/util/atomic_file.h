@@ -6,9 +6,10 @@
 #include <stdbool.h>
 
 /*
- * Replaces the file at @path by one with @text, atomically. It keeps the mode of a file of this
- * user, else uses 0644. Pipes and devices are written to. Returns 0 or -errno; -ELOOP: @path is a
- * link of a user who is neither this one nor root; -ENXIO: a pipe without a reader.
+ * Atomically replaces the file at @path by a file with the content @text. If the old file belongs
+ * to this user, the new one gets its mode; otherwise the mode is 0644. A pipe or a device is not
+ * replaced but written to. Returns 0 or -errno. -ELOOP means that @path is a symbolic link of a
+ * user other than this user and root. -ENXIO means that @path is a pipe without a reader.
  */
 int atomic_file_write(const char *path, const char *text);
 
@@ -19,8 +20,9 @@ int atomic_file_write(const char *path, const char *text);
 int atomic_file_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg);
 
 /*
- * Whether @path is a symbolic link: 0 no, 1 yes, of this user or root, -ELOOP yes, of another user,
- * who could point it to any file of this user.
+ * Checks whether @path is a symbolic link. Returns 0 if it is not, and 1 if the link belongs to
+ * this user or root. Returns -ELOOP if the link belongs to another user, who could point it to any
+ * file of this user.
  */
 int atomic_file_check_link(const char *path);
 

@@ -8,26 +8,28 @@
 #define TUNABLES "GLIBC_TUNABLES"
 
 /*
- * Bytes of static TLS that glibc reserves for libraries that it loads later. The default is 512,
- * but libgpupart.so.0 alone needs 545 and alignment when cuInit loads it. With 4 KiB a program's
- * libraries have more than they had without gpupart.
+ * Bytes of static TLS that glibc reserves for libraries that it loads later. The default is 512
+ * bytes. libgpupart.so.0 needs 545 bytes and alignment when cuInit loads it, so the default is too
+ * small. With 4 KiB, the program's libraries have more room than they had without gpupart.
  */
 #define TUNABLES_TLS 4096
 
 /*
  * With LD_AUDIT glibc lays out static TLS before it loads the program's libraries, so these bytes
- * must be enough for all of them. Some libraries need 64 KiB (sanitizers, allocators): this is room
- * for two of them, and 32 KiB for small ones. More would cost too much: the bytes are taken from
- * the stack of every thread, and a thread with a stack of 128 KiB could not be created. /
+ * must be enough for all of these libraries. Some libraries need 64 KiB, such as sanitizers and
+ * allocators. The value is room for two such libraries and 32 KiB for small libraries. A larger
+ * value would cost too much: glibc takes the bytes from the stack of every thread, and a thread
+ * with a stack of 128 KiB could not be created.
  */
 #define TUNABLES_TLS_AUDIT (160 << 10)
 
-/* ThreadSanitizer's library alone needs 786 KB (GCC 12). */
+/* The library of ThreadSanitizer needs 786 KB (GCC 12). */
 #define TUNABLES_TLS_TSAN (1 << 20)
 
 /*
- * Returns @old, a value of GLIBC_TUNABLES or NULL, with a size of at least @bytes. A larger size
- * and other tunables are kept. The caller frees the result; NULL: no memory. /
+ * Returns a value of GLIBC_TUNABLES that reserves at least @bytes. @old is the old value, or NULL.
+ * Keeps a larger size and all other tunables. The caller frees the result. Returns NULL if memory
+ * is out.
  */
 char *tunables_join(const char *old, size_t bytes);
 

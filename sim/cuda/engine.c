@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executes the work of streams: operations become commands of the scheduling pipeline
- * (sim/pipe), whose clock is the GPU's clock, and are carried out when the pipeline reports
- * them as done. Time advances while a thread waits, or with the host's clock. Caller holds
- * sim_lock.
+ * Executes the work of streams. Each operation becomes commands of the scheduling pipeline
+ * (sim/pipe). The effects of the operation happen when the pipeline reports it as done. The clock
+ * of the pipeline is the GPU's clock. It advances while a thread waits, or with the host's clock.
+ * The caller holds sim_lock.
  */
 #include <errno.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ void engine_run_free(struct sim_run *run)
 	free(run);
 }
 
-/* Carries out work that no SM does, at the time of its end. */
+/* Does the work that no SM does. Called at the time when the work ends. */
 static void perform(struct sim_gpu *gpu, enum sim_op_kind kind, const struct sim_args *args,
 		    struct sim_event *event)
 {
@@ -100,7 +100,7 @@ static void on_block(void *user, const struct pipe_block *block)
 	dispatch_ran(block);
 }
 
-/* The graph is the first operation on its stream: all before it is done. */
+/* The graph is the first operation of its stream, because all earlier operations are done. */
 static void on_node(void *user, void *of, uint64_t number, unsigned int node)
 {
 	struct sim_stream *stream = of;
@@ -115,7 +115,7 @@ static void on_done(void *user, void *of, uint64_t number)
 	struct sim_stream *stream = of;
 	struct sim_op *op = stream->head;
 
-	/* A wait before an operation is a command as well, but not the operation's end. */
+	/* The wait before an operation is a command as well. Its end is not the operation's end. */
 	if (!op || op->last != number)
 		return;
 	perform(user, op->kind, &op->args, op->event);
@@ -133,7 +133,7 @@ bool engine_open(struct sim_gpu *gpu)
 
 /* ------------------------------------------------------------------ the two clocks */
 
-/* The host's time since the first call, multiplied by a factor if a fault says so. */
+/* Returns the host's time since the first call. A fault can multiply it by a factor. */
 static uint64_t host_ns(void)
 {
 	static uint64_t first;
@@ -161,7 +161,7 @@ static void mark_stuck(struct sim_gpu *gpu)
 			launch_failed(ctx, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* Writes the late records that are due. Returns the time of the next one. */
+/* Writes the delayed records that are due. Returns the time of the next delayed record. */
 static uint64_t write_late_records(struct sim_gpu *gpu)
 {
 	return release_late(gpu, SIM_CLOCK_START + pipe_fed_now(gpu->fed));
@@ -184,7 +184,7 @@ bool engine_step(struct sim_gpu *gpu)
 	next = write_late_records(gpu);
 	if (did || next == UINT64_MAX)
 		return did > 0;
-	/* Only late records remain. */
+	/* Only delayed records remain. */
 	next -= SIM_CLOCK_START;
 	now = sim_faults()->host_clock ? host_ns() : next;
 	if (next > now)
@@ -195,7 +195,7 @@ bool engine_step(struct sim_gpu *gpu)
 	return true;
 }
 
-/* Advances to the host's clock and returns it; the time of an idle GPU advances, too. */
+/* Advances to the host's time and returns it. The time of an idle GPU advances as well. */
 static uint64_t catch_up(struct sim_gpu *gpu)
 {
 	uint64_t now = host_ns();
@@ -221,8 +221,8 @@ uint64_t engine_idle_ns(struct sim_gpu *gpu)
 	if (!sim_faults()->host_clock)
 		return 0;
 	/*
-	 * The time of the call: work that becomes due while this thread is suspended does not
-	 * end the wait.
+	 * Use the time of the call. Work that becomes due while this thread is suspended then does
+	 * not end the wait.
 	 */
 	now = catch_up(gpu);
 	next = pipe_fed_next(gpu->fed);
@@ -297,7 +297,7 @@ static int64_t put_wait(struct sim_stream *stream, int other, uint64_t number)
 	return put;
 }
 
-/* Waits for the commands that @other has so far, unless the stream already waits for them. */
+/* Makes the stream wait for the present commands of @other, unless it already does. */
 static bool follow(struct sim_stream *stream, const struct sim_stream *other, uint64_t *followed)
 {
 	if (!other->head || *followed >= other->last)
@@ -344,8 +344,8 @@ static int64_t put_once(struct sim_stream *stream, struct sim_op *op)
 }
 
 /*
- * Submits the commands of @op. Returns the number of the last one in the stream; 0 or less: no
- * memory.
+ * Submits the commands of @op. Returns the number of the last command in the stream. Returns 0 or
+ * less if memory is out.
  */
 static int64_t put(struct sim_stream *stream, struct sim_op *op)
 {
@@ -407,7 +407,7 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 	return true;
 }
 
-/* Something can be left only if the GPU cannot continue. */
+/* Operations can be left here only if the GPU cannot continue. */
 void engine_discard(struct sim_stream *stream)
 {
 	while (stream->head)

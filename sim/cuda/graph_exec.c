@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executable graphs: a copy of a graph in which each kernel has its own TMD. The TMDs are built
- * and shown to subscribers once, and launches use a copy of them on the device.
+ * Executable graphs. An executable graph is a copy of a graph in which each kernel has a separate
+ * TMD. The TMDs are built and shown to subscribers once. Launches use copies of these TMDs on the
+ * device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ void exec_free(struct sim_exec *exec)
 	free(exec);
 }
 
-/* Returns its index; NO_STEP: out of memory. */
+/* Adds a step. Returns its index, or NO_STEP if memory is out. */
 static unsigned int exec_add(struct sim_exec *exec, struct sim_node *from)
 {
 	unsigned int room = exec->room ? 2 * exec->room : 8;
@@ -51,7 +52,7 @@ static unsigned int exec_add(struct sim_exec *exec, struct sim_node *from)
 		node->type = from->type;
 		node->work = from->work;
 	}
-	/* A small fill has no TMD, but may become a large one. */
+	/* A small fill has no TMD, but an update may make it a large fill. */
 	if (node->work.function) {
 		node->host = aligned_alloc(16, SIM_TMD_BYTES);
 		node->device = aligned_alloc(16, SIM_TMD_BYTES);
@@ -83,8 +84,8 @@ static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *gr
 			       unsigned int entry, unsigned int *end, struct sim_node **bad);
 
 /*
- * Adds a node with its dependencies. @last: the last step of each earlier node, to which this
- * one is added.
+ * Adds a node with its dependencies. @last is an array with the last step of each earlier node.
+ * The function adds the last step of this node.
  */
 static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsigned int entry,
 			      unsigned int *last, struct sim_node **bad)
@@ -152,8 +153,8 @@ static bool all_placed(const struct sim_node *node, const unsigned int *last)
 }
 
 /*
- * Adds @graph after step @entry (NO_STEP: none), with the nodes in the order of their creation
- * if possible.
+ * Adds @graph after the step @entry, which may be NO_STEP. Adds the nodes in the order of their
+ * creation if possible.
  */
 static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *graph,
 			       unsigned int entry, unsigned int *end, struct sim_node **bad)
@@ -206,7 +207,8 @@ struct sim_exec *exec_of(const struct sim_graph *graph, struct sim_node **bad, C
 /* ------------------------------------------------------------------ upload, launch */
 
 /*
- * Builds its TMD with the changes of subscribers. Returns false if one made an invalid change.
+ * Builds the TMD of a step with the changes of subscribers. Returns false if a subscriber made an
+ * invalid change.
  */
 static bool node_build(struct sim_exec *exec, struct exec_node *node)
 {
@@ -239,9 +241,9 @@ static void node_tell(struct sim_exec *exec, struct exec_node *node, int cbid)
 }
 
 /*
- * Shows each new TMD to the subscribers and keeps their changes. Call without sim_lock, with
- * the exec taken. A launch uploads the first TMD in any case. Returns false after an invalid
- * change.
+ * Shows each new TMD to the subscribers and keeps their changes. Call it without sim_lock, after
+ * taking the executable graph. A launch always uploads the first TMD. Returns false after an
+ * invalid change.
  */
 static bool exec_build(struct sim_exec *exec, bool launch)
 {
@@ -264,7 +266,7 @@ static bool exec_build(struct sim_exec *exec, bool launch)
 	return good;
 }
 
-/* Allocates what a launch of the graph needs, with the dependencies. */
+/* Allocates the data of one launch of the graph, and fills in the dependencies. */
 static struct sim_run *run_make(const struct sim_exec *exec)
 {
 	unsigned int i, j, at = 0;
@@ -292,7 +294,7 @@ static struct sim_run *run_make(const struct sim_exec *exec)
 	return run;
 }
 
-/* Fills in step @i for this launch. Returns false if nothing can run; *error may say why. */
+/* Fills in step @i for this launch. If the graph cannot run, returns false and may set *error. */
 static bool step_fill(struct sim_exec *exec, unsigned int i, struct sim_run *run, CUresult *error)
 {
 	struct exec_node *node = &exec->nodes[i];
@@ -353,7 +355,7 @@ free_run:
 	return error;
 }
 
-/* Call with sim_lock held. Returns NULL if nothing can be launched; *error says why. */
+/* Call with sim_lock held. Returns NULL and sets *error if nothing can be launched. */
 static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, CUresult *error)
 {
 	struct sim_stream *stream = NULL;
@@ -621,7 +623,7 @@ static CUresult destroy(CUgraphExec exec)
 	sim_leave();
 	if (error)
 		return error;
-	hook_exec_dying(exec);		/* it still exists: subscribers may use it */
+	hook_exec_dying(exec);		/* the graph still exists, because subscribers may use it */
 	error = exec_enter(exec);
 	if (!error) {
 		handle_drop(&exec->handle);
@@ -637,7 +639,7 @@ static CUresult destroy(CUgraphExec exec)
 	return CUDA_SUCCESS;
 }
 
-/* Queued launches of it still run. */
+/* Queued launches of the executable graph still run. */
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	struct args {

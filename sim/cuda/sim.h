@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declarations that the files of the simulated driver share: GPUs, the objects behind a
- * program's handles, the work queued on streams. sim_lock guards all of it unless a comment
- * says otherwise.
+ * program's handles, and the work that is queued on streams. sim_lock guards all of this data,
+ * unless a comment says otherwise.
  */
 #ifndef GPUPART_SIM_CUDA_SIM_H
 #define GPUPART_SIM_CUDA_SIM_H
@@ -43,57 +43,57 @@ struct sim_block {
 
 struct sim_gpu {
 	char path[PATH_MAX];
-	struct gpupart_topology *topo;	/* of the capture */
-	uint64_t hash;			/* of its topology */
-	struct gpupart_gpu_info info;	/* with PCI address and UUID */
+	struct gpupart_topology *topo;	/* the topology in the capture */
+	uint64_t hash;			/* the hash of that topology */
+	struct gpupart_gpu_info info;	/* includes the PCI address and the UUID */
 	struct cu_uuid uuid;
 	unsigned int nr_tpcs, nr_sms;
 	bool clusters;			/* the capture has virtual GPCs */
 	uint8_t tpc_bit[GPUPART_MAX_TPCS];	/* the mask bit that disables a TPC */
-	/* bits that belong to no whole virtual GPC, or to no TPC */
+	/* mask bits of TPCs outside whole virtual GPCs, and mask bits without a TPC */
 	uint64_t singles[SIM_MASK_WORDS];
 	unsigned int green_bits;	/* bits of a green context's mask that the driver writes */
-	struct pipe_gpu hw;		/* its SMs and their sizes */
-	struct pipe_fed *fed;	/* its pipeline, whose time 0 is SIM_CLOCK_START of %globaltimer */
-	bool stands;			/* it cannot continue */
-	uint64_t memory, memory_taken;	/* bytes: of the GPU; used by this process */
-	uint64_t graph_memory;		/* used by nodes of graphs */
-	unsigned int graph_trims;	/* how often that was trimmed */
-	unsigned int primary_users;	/* holders of its primary context, counted through resets */
-	struct sim_pool *pool, *default_pool;	/* the present one; NULL: not used yet */
+	struct pipe_gpu hw;		/* the SMs and their sizes */
+	struct pipe_fed *fed;	/* the pipeline; its time 0 is %globaltimer SIM_CLOCK_START */
+	bool stands;			/* the pipeline failed and cannot continue */
+	uint64_t memory, memory_taken;	/* size of the memory, and use by this process, in bytes */
+	uint64_t graph_memory;		/* bytes that memory nodes of graphs use */
+	unsigned int graph_trims;	/* number of times that graph_memory was trimmed */
+	unsigned int primary_users;	/* holders of the primary context; resets keep it */
+	struct sim_pool *pool, *default_pool;	/* @pool: the current one; NULL: not used yet */
 };
 
 /* ----------------------------------------------------------------- a launch */
 
-/* Where it is launched: in a graph the driver's release slot has other values. */
+/* Where a kernel is launched. In a graph, the driver's release slot has other values. */
 enum sim_place { SIM_IN_STREAM, SIM_IN_GRAPH, SIM_LAST_OF_GRAPH };
 
-/* The request of a program; input of tmd_build.c. */
+/* A launch that a program requested. tmd_build.c makes a TMD from it. */
 struct sim_launch {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 0: none */
 	unsigned int registers;
-	unsigned int shared;		/* static and dynamic */
-	bool bare;			/* a kernel of the driver: nothing is reserved */
+	unsigned int shared;		/* bytes of static and dynamic shared memory */
+	bool bare;	/* a kernel of the driver: no shared memory is reserved for the system */
 	enum sim_place place;
 	bool cooperative;
 	enum cu_cluster_policy policy;
-	uint64_t off[SIM_MASK_WORDS];	/* TPCs outside its green context; 0: none */
-	bool prioritized;		/* else it has its stream's priority */
+	uint64_t off[SIM_MASK_WORDS];	/* TPCs outside the green context; 0: no green context */
+	bool prioritized;		/* @priority is set; false: the stream's priority counts */
 	int priority;			/* as in CUDA: lower is more urgent */
 };
 
 /* A record that the hardware writes at the end of a grid. */
 struct sim_release {
 	uint64_t address, payload;
-	unsigned int words;		/* 4: payload and time; 1: the payload */
-	bool adds;			/* for one word: added to the old value */
+	unsigned int words;		/* 4: payload and time; 1: only the payload */
+	bool adds;			/* a single word is added to the old value */
 	bool wide;			/* the payload has 64 bits */
-	bool own;			/* belongs to the driver */
+	bool own;			/* the record belongs to the driver */
 };
 
 /*
- * What the hardware reads from a TMD; output of the decoder. grid is in blocks, not in
- * clusters.
+ * The content of a TMD as the hardware reads it. The decoder fills it. @grid is the size in
+ * blocks, not in clusters.
  */
 struct sim_grid {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 1,1,1: none */
@@ -107,7 +107,7 @@ struct sim_grid {
 	unsigned int nr_releases;
 };
 
-/* Kernel parameters that known kernels have. */
+/* The parameters of kernels that the simulator knows. */
 struct sim_args {
 	uint64_t address, from, bytes;
 	uint32_t value, count;
@@ -115,16 +115,16 @@ struct sim_args {
 
 struct sim_kernel {
 	struct sim_ctx *ctx;
-	uint64_t number;		/* of its launch */
-	uint64_t nr_ran;		/* blocks */
+	uint64_t number;		/* the number of its launch */
+	uint64_t nr_ran;		/* blocks that have ended */
 	const struct sim_code *code;
 	struct sim_args args;
 	struct sim_grid grid;
 	struct pipe_ask ask;
-	uint16_t *smids;	/* the %smid values that blocks read; NULL: the SMs' own */
+	uint16_t *smids;	/* the %smid that blocks read on each SM; NULL: the real %smid */
 };
 
-/* A command of the pipeline that others wait for. Freed by its last user. */
+/* A command of the pipeline for which other work waits. Its last user frees it. */
 struct sim_moment {
 	unsigned int users;
 	bool over;
@@ -141,12 +141,12 @@ enum sim_op_kind {
 struct sim_op {
 	struct sim_op *next;
 	enum sim_op_kind kind;
-	uint64_t last;			/* number of its last command */
+	uint64_t last;			/* the number of its last command in the pipeline */
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
-	struct sim_moment *after;	/* must be done before it starts; NULL: none */
-	struct sim_moment *moment;	/* done when the operation is done; NULL: not needed */
+	struct sim_moment *after;	/* the operation starts after this; NULL: no such wait */
+	struct sim_moment *moment;	/* marks the end of the operation; NULL: not needed */
 	struct sim_args args;
 	enum pipe_way way;		/* for a copy */
 };
@@ -162,8 +162,8 @@ struct sim_step {
 struct sim_run {
 	struct pipe_graph graph;
 	struct pipe_node *nodes;
-	const struct pipe_ask **asks;	/* by node */
-	unsigned int *edges;		/* the arrays for @after of the nodes */
+	const struct pipe_ask **asks;	/* one for each node */
+	unsigned int *edges;		/* storage for the @after arrays of the nodes */
 	unsigned int nr_steps;
 	struct sim_step steps[];
 };
@@ -173,10 +173,10 @@ struct sim_run {
 struct sim_function {
 	struct sim_module *module;
 	const struct sim_code *code;
-	bool launched;			/* at least once: its code is loaded */
+	bool launched;			/* launched at least once, so its code is loaded */
 	char *name;
 	unsigned int registers;
-	/* dynamic: the most that the program has allowed */
+	/* shared_dynamic: the limit that the program has set for dynamic shared memory */
 	unsigned int shared_static, shared_dynamic;
 	bool non_portable_cluster;
 	struct sim_function *next;
@@ -184,10 +184,10 @@ struct sim_function {
 
 struct sim_module {
 	struct sim_ctx *ctx;
-	uint64_t bytes;			/* of its variables and its code */
-	bool live, opaque;		/* opaque: not text; any function name is accepted */
-	bool untold;	/* unloaded with its context, not reported to subscribers yet */
-	void *image;	/* for a library whose code is not loaded yet; NULL: it is loaded */
+	uint64_t bytes;			/* the size of its variables and its code */
+	bool live, opaque;		/* opaque: a binary; any function name is accepted */
+	bool untold;	/* unloaded with its context, but not yet reported to subscribers */
+	void *image;	/* the image of a library whose code is not loaded yet; NULL: loaded */
 	size_t image_size;
 	struct sim_function *functions;
 	struct sim_module *next;
@@ -196,11 +196,11 @@ struct sim_module {
 struct sim_event {
 	struct sim_ctx *ctx;
 	bool live, recorded;
-	unsigned int pending;		/* queued records */
+	unsigned int pending;		/* records that are queued */
 	uint64_t time;
-	struct sim_moment *moment;	/* of the last record; NULL: none */
-	uint64_t capture;		/* capture whose work was recorded last; 0: none */
-	struct sim_node **tips;		/* the nodes that were recorded */
+	struct sim_moment *moment;	/* the moment of the last record; NULL: never recorded */
+	uint64_t capture;		/* the capture of the last record; 0: not captured */
+	struct sim_node **tips;		/* the nodes that the last record of a capture covers */
 	unsigned int nr_tips;
 	struct sim_event *next;
 };
@@ -208,28 +208,31 @@ struct sim_event {
 struct sim_stream {
 	struct sim_ctx *ctx;
 	CUstream handle;		/* NULL: a default stream */
-	void *object;			/* the object S; a program could see its words */
+	void *object;			/* the driver's object S, which a program can read */
 	void *tmd;
 	struct sim_ctx *green;		/* its green context; NULL: none */
 	bool legacy, blocking;
-	uint64_t thread;		/* for a per-thread default stream; else 0 */
+	uint64_t thread;		/* the thread of a per-thread default stream; else 0 */
 	pthread_mutex_t launch;		/* serializes launches; locked before sim_lock */
 	int priority;			/* as in CUDA: lower is more urgent */
 	int pipe;			/* its stream in the pipeline; -1: none yet */
 	struct sim_op *head, **tail;	/* operations that are not done */
-	uint64_t last;			/* the last command of the last of them */
-	/* legacy commands that this stream waited for, and the reverse */
+	uint64_t last;			/* the last command of the last operation */
+	/*
+	 * Number of the last command of the legacy stream that this stream waited for, and of the
+	 * last command of this stream that the legacy stream waited for.
+	 */
 	uint64_t followed, followed_by;
 	struct sim_stream *next, *next_hash;
-	struct sim_capture *capture;	/* NULL: not captured */
-	struct sim_node **tips;		/* dependencies of the next captured node */
+	struct sim_capture *capture;	/* NULL: the stream is not captured */
+	struct sim_node **tips;		/* the nodes on which the next captured node depends */
 	unsigned int nr_tips;
 };
 
-/* The request of a launch, fill or copy, for a stream or a graph. */
+/* A requested launch, fill or copy, for a stream or a graph. */
 struct sim_work {
-	enum sim_op_kind kind;		/* SIM_OP_KERNEL: it has a TMD */
-	struct sim_function *function;	/* also for work too small for a kernel */
+	enum sim_op_kind kind;		/* SIM_OP_KERNEL: the work has a TMD */
+	struct sim_function *function;	/* set also for work that is too small for a kernel */
 	const struct sim_code *code;
 	struct sim_launch launch;
 	unsigned int dynamic;		/* requested dynamic shared memory */
@@ -238,7 +241,7 @@ struct sim_work {
 
 enum sim_handle_kind { SIM_HANDLE_GRAPH, SIM_HANDLE_NODE, SIM_HANDLE_EXEC };
 
-/* First member of objects of graph.c with handles. */
+/* The first member of each object of graph.c that has a handle. */
 struct sim_handle {
 	struct sim_handle *next;
 	enum sim_handle_kind kind;
@@ -247,20 +250,20 @@ struct sim_handle {
 struct sim_node {
 	struct sim_handle handle;
 	struct sim_graph *graph;
-	uint64_t serial;		/* never used twice, unlike an address */
-	uint64_t clone_of;		/* serial of the original node; 0: none */
+	uint64_t serial;		/* unique: an address can be reused, a serial is not */
+	uint64_t clone_of;		/* serial of the original node; 0: not a clone */
 	unsigned int at;		/* index in graph->nodes */
 	enum cu_node_type type;
 	struct sim_work work;
-	struct sim_graph *child;	/* the node's own copy */
+	struct sim_graph *child;	/* the copy of the child graph that this node owns */
 	struct sim_node **before;
 	unsigned int nr_before;
-	void *params[2];		/* work.args as a program reads it */
+	void *params[2];		/* pointers to work.args, for a program that reads them */
 };
 
 struct sim_graph {
 	struct sim_handle handle;
-	bool owned;	/* by a node or a capture: the program may not destroy it */
+	bool owned;	/* a node or a capture owns it; the program may not destroy it */
 	struct sim_node **nodes;	/* in the order of creation */
 	unsigned int nr_nodes, room;
 };
@@ -269,12 +272,12 @@ struct sim_ctx {
 	struct sim_gpu *gpu;
 	CUdevice device;
 	bool live, primary;
-	/* of a green context, which uses only this and the following members */
+	/* For a green context: its primary context, and the TPCs outside its mask. */
 	struct sim_ctx *base;
 	uint64_t off[SIM_MASK_WORDS];
-	CUresult error;			/* sticky */
+	CUresult error;			/* an error that stays set until the context ends */
 	struct sim_stream *streams, *legacy;
-	struct sim_function *builtin_set, *builtin_copy;	/* the driver's own kernels */
+	struct sim_function *builtin_set, *builtin_copy;	/* kernels of the driver */
 	struct sim_ctx *next;
 };
 
@@ -290,61 +293,61 @@ static inline void sim_leave(void)
 	pthread_mutex_unlock(&sim_lock);
 }
 
-/* Prints a line on stderr. Nothing else prints. */
+/* Prints a line on stderr. No other function prints. */
 __attribute__((format(printf, 1, 2)))
 void sim_print(const char *fmt, ...);
 
 /* -------------------------------------------------------------------- gpu.c */
 
-/* The GPUs that this process sees, in CUDA's order; set by cuInit. */
+/* The GPUs that this process sees, in CUDA's order. cuInit sets them. */
 extern struct sim_gpu *sim_gpus[SIM_MAX_GPUS];
 extern unsigned int sim_nr_gpus;
 
 CUresult gpu_setup(void);
 /*
- * Parts of cuInit that do not depend on CUDA's variables: all GPUs in the order of their
- * captures, and sorted by PCI address.
+ * Parts of cuInit that do not depend on CUDA's environment variables. The first opens all GPUs
+ * in the order of their captures; the second sorts them by PCI address.
  */
 CUresult gpu_open_all(void);
 void gpu_sort_by_address(void);
-/* NULL before cuInit, and for a device that does not exist. */
+/* Returns NULL before cuInit, and for a device that does not exist. */
 struct sim_gpu *gpu_get(CUdevice device);
 
 /* ------------------------------------------------------------------ fault.c */
 
-/* Faults and settings of tests. They are set only in builds with SIM_FAULTS. See README.md. */
+/* Faults and settings for tests. Only builds with SIM_FAULTS can set them. See README.md. */
 struct sim_faults {
 	uint64_t tmd_version;		/* 0x23, 0x24, 0x30, 0x50; others like V04_00 */
-	const char *order;		/* of mask bits; NULL: that of the capture */
-	int move_field[2];		/* two bytes of a TMD that are exchanged */
+	const char *order;		/* order of the mask bits; NULL: the order in the capture */
+	int move_field[2];		/* offsets of two bytes of a TMD that are exchanged */
 	bool no_table, sealed_table, drop_callback, mps;
 	uint64_t table_size, params_size, features;
 	uint64_t tmd_pointer;		/* value in slot 4 of cbid 1; 0: the TMD's address */
 	bool stale_tmd;	/* slot 4 of cbid 1 always points to a copy of the first TMD */
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock, host_thread;
-	uint64_t clock_drift;		/* speed difference to the host's clock, ppm */
+	uint64_t clock_drift;		/* how much faster than the host's clock, in ppm */
 	bool fixed_arguments, no_memory_figure;
-	bool lazy_libraries;	/* code of libraries is loaded when a kernel is first used */
-	uint64_t other_memory;		/* bytes that another process gets with each query */
-	uint64_t memory;		/* bytes of each GPU */
-	uint64_t graphs;		/* most executable graphs that can be created */
-	uint64_t graph_memory;	/* bytes for each executable graph at its first upload */
-	uint64_t lazy_code;		/* bytes for the first launch of a function */
+	bool lazy_libraries;	/* a library's code is loaded when a kernel of it is first used */
+	uint64_t other_memory;	/* bytes that another process allocates at each memory query */
+	uint64_t memory;		/* memory of each GPU, in bytes */
+	uint64_t graphs;		/* maximum number of executable graphs */
+	uint64_t graph_memory;	/* bytes that the first upload of an executable graph takes */
+	uint64_t lazy_code;	/* bytes that the first launch of a function allocates */
 	uint64_t nr_clusters;		/* reported number of clusters; 0: the real one */
 	bool release_busy, release_lost;
-	uint64_t release_late, release_torn;	/* us */
-	uint64_t release_wrong;	/* offset in bytes; 0: no record is written; UINT64_MAX: off */
-	uint64_t lose_context;		/* number of the launch that fails; 0: none */
-	uint64_t renamed;		/* number of the call with a wrong name; 0: none */
-	uint64_t subscribers;		/* most at the same time */
-	int move_bit[2];		/* a TPC and its bit; -1: none */
+	uint64_t release_late, release_torn;	/* delays in us */
+	uint64_t release_wrong;	/* wrong offset in bytes; 0: no record; UINT64_MAX: no fault */
+	uint64_t lose_context;		/* number of the launch that fails; 0: no launch fails */
+	uint64_t renamed;		/* number of the call with a wrong name; 0: no such call */
+	uint64_t subscribers;		/* maximum number of subscribers at the same time */
+	int move_bit[2];		/* a TPC and its mask bit; -1: no TPC is moved */
 	int cc[2];			/* compute capability */
 	uint64_t seed;
-	/* For the management library. */
-	const char *nvml, *nvml_state;	/* or NULL */
-	char *texts;	/* a copy of GPUPART_SIM_FAULTS that the strings point into */
-	uint64_t nvml_ioctl;		/* a descriptor; UINT64_MAX: none */
+	/* Settings for the management library. */
+	const char *nvml, *nvml_state;	/* each may be NULL */
+	char *texts;	/* a copy of GPUPART_SIM_FAULTS; the strings above point into it */
+	uint64_t nvml_ioctl;		/* a file descriptor; UINT64_MAX: none */
 	bool nvml_wide, nvml_newer;
 };
 
@@ -352,18 +355,24 @@ const struct sim_faults *sim_faults(void);
 
 /* -------------------------------------------------------------- tmd_build.c */
 
-/* The field of a TMD for the shared memory of a block; @bare: see struct sim_launch. */
+/*
+ * Returns the value of the TMD field for the shared memory of a block. @bare: see struct
+ * sim_launch.
+ */
 unsigned int tmd_shared_of_block(unsigned int bytes, bool bare);
 
-/* The number of mask bits of a TMD of this version. */
+/* Returns the number of mask bits in a TMD of the simulated version. */
 unsigned int tmd_nr_bits(void);
 
-/* Exchanges the bytes of `move-field`; again exchanges them back. */
+/* Exchanges the two bytes of the fault `move-field`. A second call exchanges them back. */
 void tmd_move_field(uint8_t *tmd);
 
 /* Writes all SIM_TMD_BYTES. */
 void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
-/* Builds in place, and keeps the mask, the mask-valid bit and the release slots of others. */
+/*
+ * Rebuilds a TMD in place. Keeps the mask, the mask-valid bit, and the release slots that the
+ * driver does not use.
+ */
 void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
 
 /* ------------------------------------------------------------- tmd_decode.c */
@@ -371,70 +380,84 @@ void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launc
 /* Returns false if the hardware could not execute the TMD. */
 bool tmd_decode(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid);
 /*
- * The first byte that differs between two TMDs outside the mask, the mask-valid bit and release
- * slots that the driver does not use; -1: none.
+ * Returns the offset of the first byte that differs between two TMDs, or -1 if there is none. The
+ * comparison ignores the mask, the mask-valid bit and the release slots that the driver does not
+ * use.
  */
 int tmd_foreign_edit(const uint8_t *before, const uint8_t *after);
 
 /* --------------------------------------------------------------- release.c */
 
-/* The address of the driver's word for its slot. */
+/* Returns the address to which the driver's release slot @slot writes. */
 uint64_t release_words(unsigned int slot);
-/* A kernel has ended at @time of %globaltimer: writes its records, or fails its context. */
+/*
+ * Writes the records of a kernel that ended at @time of %globaltimer. If it cannot, the context
+ * fails.
+ */
 void release_ended(const struct sim_kernel *kernel, uint64_t time);
-/* Writes the late records up to @time. Returns the time of the next one; UINT64_MAX: none. */
+/*
+ * Writes the delayed records that are due at @time. Returns the time of the next delayed record,
+ * or UINT64_MAX if there is none.
+ */
 uint64_t release_late(const struct sim_gpu *gpu, uint64_t time);
-/* Discards the late records of the context. */
+/* Discards the delayed records of the context. */
 void release_discard_ctx(const struct sim_ctx *ctx);
 
 /* --------------------------------------------------------------- dispatch_kernel.c */
 
-/* The row of an SM of the simulated GPUs, and its speed. */
+/* Returns the table row with the sizes and the speed of the simulated GPUs' SMs. */
 const struct pipe_chip *sim_chip(void);
 /*
- * Creates a kernel that can be queued. Returns NULL if @grid can never finish on this GPU, with
- * the reason in @why; "" if memory is out.
+ * Creates a kernel that can be queued. Returns NULL with the reason in @why if @grid can never
+ * finish on this GPU. Returns NULL with an empty @why if memory is out.
  */
 struct sim_kernel *dispatch_prepare(struct sim_gpu *gpu, const struct sim_code *code,
 				    const struct sim_args *args, const struct sim_grid *grid,
 				    char why[160]);
 void dispatch_free(struct sim_kernel *kernel);
-/* The pipeline reports the end of a block: applies its effects. */
+/* Called by the pipeline at the end of a block. Applies the effects of the block. */
 void dispatch_ran(const struct pipe_block *block);
-/* How many blocks of this size fit on an empty SM; @shared is the value of a TMD. */
+/* Returns how many blocks of this size fit on an empty SM. @shared is the value in a TMD. */
 unsigned int dispatch_occupancy(unsigned int threads, unsigned int registers,
 				unsigned int shared);
 
 /* ----------------------------------------------------------------- engine.c */
 
-/* Creates the pipeline of a GPU from its @hw; false: no memory. */
+/* Creates the pipeline of a GPU from gpu->hw. Returns false if memory is out. */
 bool engine_open(struct sim_gpu *gpu);
-/* Appends a copy of @op to the stream, which then owns its pointers; false: no memory. */
+/*
+ * Appends a copy of @op to the stream. The stream then owns the pointers in @op. Returns false
+ * if memory is out.
+ */
 bool engine_queue(struct sim_stream *stream, const struct sim_op *op);
-/* With one user; NULL: out of memory. */
+/* Creates a moment with one user. Returns NULL if memory is out. */
 struct sim_moment *engine_moment(void);
 struct sim_moment *engine_moment_get(struct sim_moment *moment);
 void engine_moment_put(struct sim_moment *moment);
-/* Frees it with its kernels. @run may be NULL. */
+/* Frees @run and its kernels. @run may be NULL. */
 void engine_run_free(struct sim_run *run);
-/* Each runs until no work of its object is queued, and returns the context's error. */
+/*
+ * Each function runs the pipeline until the given object has no queued work, and returns the
+ * context's error.
+ */
 CUresult engine_finish_stream(struct sim_stream *stream);
 CUresult engine_finish_ctx(struct sim_ctx *ctx);
 CUresult engine_finish_event(struct sim_event *event);
-/* The stream will be destroyed: discards its queued work. */
+/* Discards the queued work of a stream that will be destroyed. */
 void engine_discard(struct sim_stream *stream);
-/* Advances to the next event; false: no work is left. */
+/* Advances to the next event. Returns false if no work is left. */
 bool engine_step(struct sim_gpu *gpu);
 /*
- * A program polls: advances to the next event, or carries out what is due by the host's clock.
+ * Called when a program polls. With a simulated clock it advances to the next event. With the
+ * host's clock it handles the events that are due.
  */
 void engine_polled(struct sim_gpu *gpu);
 /*
- * A thread that waits by the host's clock releases the lock meanwhile. Carries out what is due
- * and returns the ns until more is due; 0: the clock is simulated, or nothing runs.
+ * Handles the events that are due by the host's clock. Returns the ns until the next event, for
+ * which the caller sleeps without the lock. Returns 0 if the clock is simulated or nothing runs.
  */
 uint64_t engine_idle_ns(struct sim_gpu *gpu);
-/* Sleeps for @ns without the lock. */
+/* Releases the lock, sleeps for @ns, and takes the lock again. */
 void engine_sleep(uint64_t ns);
 
 /* ---------------------------------------------------------------- kernels.c */
@@ -442,20 +465,20 @@ void engine_sleep(uint64_t ns);
 struct sim_code {
 	const char *name;
 	unsigned int registers;
-	unsigned int nr_params;		/* u64 address, u32 value; then u64, u32 count */
+	unsigned int nr_params;		/* u64 address, u32 value; ignored u64, u32 count */
 	unsigned int record;		/* bytes that each block writes at args.address */
-	unsigned int slot;		/* bytes that the whole launch writes there */
-	/* The demand of a block of @kernel on its SM and on memory. */
+	unsigned int slot;		/* bytes that the whole launch writes at args.address */
+	/* Sets the demand of a block of @kernel on its SM and on memory. */
 	void (*demand)(struct pipe_kernel *asked, const struct sim_kernel *kernel);
 	/* Called at the end of a block; may be NULL. */
 	void (*finish)(const struct sim_kernel *kernel, const struct sim_block *block);
-	bool resident;	/* its blocks wait for each other, without being cooperative */
+	bool resident;	/* its blocks wait for each other, although it is not cooperative */
 };
 
-/* Never NULL: an unknown kernel takes 1 us and does nothing. */
+/* Never returns NULL. A kernel with an unknown name takes 1 us and does nothing. */
 const struct sim_code *kernels_find(const char *name);
 extern const struct sim_code kernels_set8, kernels_set32, kernels_copy;
-/* The blocks of the driver's own kernels for that many bytes. */
+/* Returns the number of blocks that a fill or copy kernel of the driver has for @bytes. */
 unsigned int kernels_chunks(uint64_t bytes);
 
 /* ------------------------------------------------------------- hook_table.c */
@@ -489,57 +512,64 @@ enum hook_module_kind {
 };
 
 /*
- * Call without sim_lock: a subscriber may call the driver. @last: the number of the launch for
- * HOOK_TMD_BUILT, else the device address of the TMD.
+ * Call without sim_lock, because a subscriber may call the driver. @last is the number of the
+ * launch if @cbid is HOOK_TMD_BUILT, and otherwise the device address of the TMD.
  */
 void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, int cbid);
-/* @object: the object of a stream, or a module. */
+/* @object is the driver's object of a stream, or a module. */
 void hook_resource(CUcontext ctx, void *object, int cbid);
-/* A module was loaded. @image: a binary, even if the program gave text. */
+/* Reports a loaded module. @image is a binary, even if the program loaded text. */
 void hook_module(CUmodule module, const void *image, size_t size, enum hook_module_kind kind);
-/* @graph: also the address that stands for an executable graph's copy. */
+/* @graph may also be the address that stands for the copy inside an executable graph. */
 void hook_graph_destroyed(const void *graph);
 void hook_exec_created(CUcontext ctx, CUgraph graph, CUgraphExec exec);
 void hook_exec_dying(CUgraphExec exec);
-/* A subscriber without the feature has attached: green contexts are refused from then on. */
+/*
+ * Returns whether a subscriber without support for green contexts has attached. From then on
+ * the driver refuses to create green contexts.
+ */
 bool hook_no_green(void);
 
 /* ---------------------------------------------------------------- context.c */
 
 /*
- * The current context of the calling thread; for a green context, the primary one. NULL with
- * the reason in *error. Takes no lock.
+ * Returns the current context of the calling thread. If that is a green context, returns its
+ * primary context. If there is none, returns NULL and sets *error. Takes no lock.
  */
 struct sim_ctx *ctx_current(CUresult *error);
-/* The current green context of this thread on @ctx, or NULL. */
+/* Returns the calling thread's current green context if it belongs to @ctx, or else NULL. */
 struct sim_ctx *ctx_current_green(const struct sim_ctx *ctx);
 /*
- * A green context of @device with the mask @off. On an error it keeps the caller's reference of
- * the primary context.
+ * Creates a green context of @device with the mask @off. The green context holds a reference to
+ * the primary context until ctx_end_green().
  */
 CUresult ctx_make_green(struct sim_ctx **green, CUdevice device, const uint64_t *off);
 CUresult ctx_end_green(struct sim_ctx *green);
 bool ctx_valid(const struct sim_ctx *ctx);
-struct sim_ctx *ctx_first(void);	/* all contexts, linked by next; also destroyed ones */
+/* Returns the head of the list of all contexts, which includes destroyed ones. */
+struct sim_ctx *ctx_first(void);
 extern bool sim_ready;			/* cuInit has succeeded; read atomically */
 
 /* ----------------------------------------------------------------- stream.c */
 
 /*
- * The stream of a handle; default streams are created at their first use. @ctx is the current
- * context and may be NULL for handles that are pointers.
+ * Returns the stream of @handle. Creates a default stream at its first use. @ctx is the current
+ * context; it may be NULL if @handle is a pointer.
  */
 struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error);
 void stream_destroy_all(struct sim_ctx *ctx);
-/* Creates a stream, in @green or, if NULL, outside green contexts. NULL: out of memory. */
+/*
+ * Creates a stream in the green context @green. If @green is NULL, the stream belongs to no green
+ * context. Returns NULL if memory is out.
+ */
 struct sim_stream *stream_new(struct sim_ctx *ctx, struct sim_ctx *green, unsigned int flags,
 			      int priority);
-/* Gives the stream another TMD buffer, as an unknown driver might do. */
+/* Gives the stream another TMD buffer, which an unknown driver might do. */
 void stream_move_tmd(struct sim_stream *stream);
 
 /* ------------------------------------------------------------------ green.c */
 
-/* The SMs of @gpu except those of the TPCs @off (NULL: none), as a resource. */
+/* Stores the SMs of @gpu as a resource, without the SMs of the TPCs in @off. @off may be NULL. */
 CUresult gpu_resource(const struct sim_gpu *gpu, const uint64_t *off,
 		      struct cu_resource *resource, int type);
 
@@ -547,17 +577,17 @@ CUresult gpu_resource(const struct sim_gpu *gpu, const uint64_t *off,
 
 enum vram_kind { ROOM_LINEAR, ROOM_MANAGED, ROOM_MAPPED, ROOM_POOL, ROOM_HOST };
 
-/* Address space, and the GPU memory that it takes. */
+/* A range of address space, and the GPU memory behind it. */
 struct room {
 	struct sim_gpu *gpu;
 	uint64_t address, space, bytes;
-	struct vram_slab *slab;		/* shared with others; NULL: its own memory */
+	struct vram_slab *slab;		/* memory that several rooms share; NULL: not shared */
 };
 
-/* Returns false if there is not enough. */
+/* Returns false if there is not enough memory. */
 bool vram_take(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes, struct room *room);
 void room_give(struct room *room);
-/* Rounds up to units of the GPU's memory. */
+/* Rounds @bytes up to whole allocation units of the GPU's memory. */
 uint64_t vram_round(uint64_t bytes);
 bool room_charge(struct sim_gpu *gpu, uint64_t bytes);
 void room_discharge(struct sim_gpu *gpu, uint64_t bytes);
@@ -566,19 +596,22 @@ CUresult room_info(size_t *free_bytes, size_t *total);
 
 /* ------------------------------------------------------------------- pool.c */
 
-/* Called at each wait: frees memory that pools need not keep. */
+/* Called at each wait. Frees memory that the pools need not keep. */
 void pool_waited(struct sim_gpu *gpu);
-/* Whether @address belonged to a pool. */
+/* Frees @address. Returns false if it does not belong to a pool. */
 bool pool_free(uint64_t address);
 
 /* ---------------------------------------------------------- graph_memory.c */
 
-/* Addresses of graphs' memory, which are never written; for captures and for nodes. */
+/*
+ * Addresses of the memory of graphs, first for captures, then for nodes. No kernel writes to
+ * them.
+ */
 #define GRAPH_MEMORY		0x600000000000
 #define GRAPH_MEMORY_NODES	0x610000000000
 #define GRAPH_MEMORY_END	0x620000000000
 
-/* Whether it is such an address. */
+/* Returns whether @address is in one of these two ranges. */
 bool graph_memory_contains(uint64_t address);
 
 /* ----------------------------------------------------------------- memory.c */
@@ -588,62 +621,74 @@ CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
 bool memory_unmake(uint64_t address, enum vram_kind kind);
 void memory_ctx_ends(struct sim_ctx *ctx);
 
-/* Whether [address, address + bytes) is inside one live allocation. */
+/* Returns whether [address, address + bytes) is inside one live allocation. */
 bool memory_valid(uint64_t address, uint64_t bytes);
-/* Whether a kernel in @ctx may write there: memory of the context, or registered with it. */
+/*
+ * Returns whether a kernel in @ctx may write to this range: the context owns the memory, or it
+ * is registered with the context.
+ */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
-/* Whether @work reads and writes allocated memory. Kernels of the program: always true. */
+/*
+ * Returns whether @work reads and writes only allocated memory. Always true for a kernel of the
+ * program.
+ */
 bool memory_work_valid(const struct sim_work *work);
-/* Completes the fill or copy in @work->kind and @work->args; a large one becomes a kernel. */
+/*
+ * Completes @work, of which kind and args describe a fill or copy. A large fill or copy becomes
+ * a kernel.
+ */
 CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work);
 
 /* ------------------------------------------------------------- registered.c */
 
-/* Whether a program has registered it; @ctx NULL: in any context. */
+/*
+ * Returns whether the program has registered this range in @ctx. If @ctx is NULL, any context
+ * counts.
+ */
 bool registered_valid(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
 void registered_ctx_ends(const struct sim_ctx *ctx);
 
 /* ----------------------------------------------------------------- module.c */
 
 bool module_make_builtin(struct sim_ctx *ctx);
-/* Reports it to the subscribers. Call without sim_lock. */
+/* Reports the driver's own module to the subscribers. Call without sim_lock. */
 void module_report_builtin(const struct sim_ctx *ctx);
 void module_unload_all(struct sim_ctx *ctx);
-/* Reports what module_unload_all() unloaded. Call without sim_lock. */
+/* Reports the modules that module_unload_all() unloaded. Call without sim_lock. */
 void module_report_unloaded(struct sim_ctx *ctx);
 bool function_valid(const struct sim_function *function);
-/* The function of a CUkernel, whose code this loads, or of a CUfunction. */
+/* Returns the function of a CUkernel or of a CUfunction. Loads the code of a CUkernel. */
 struct sim_function *function_of(void *handle);
 
 /* ----------------------------------------------------------------- launch.c */
 
-/* Completes @work, whose grid, block, cluster and dynamic are set, and checks it. */
+/* Completes and checks @work. The caller has set its grid, block, cluster and dynamic. */
 CUresult launch_check(struct sim_function *function, struct sim_work *work);
-/* An attribute that is not simulated is an invalid value. */
+/* Returns CUDA's error for an invalid value if the attribute is not simulated. */
 CUresult launch_set_attribute(struct sim_launch *launch, int id,
 			      const union cu_launch_value *value);
 CUresult launch_read_args(const struct sim_code *code, void **params, void **extra,
 			  struct sim_args *args);
-/* The pipeline's priority for one of CUDA. */
+/* Returns the pipeline's priority that corresponds to a priority of CUDA. */
 unsigned int launch_priority(int priority);
 /* Returns the next number of a launch. */
 uint64_t launch_number(void);
 /*
- * Returns false if a callback changed a byte of @tmd that it may not change; then a message is
- * printed and the context fails.
+ * Returns false if a callback changed a byte of @tmd that it may not change. In that case it
+ * prints a message, and the context fails.
  */
 bool launch_accepts_edit(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
 		     uint64_t number);
 /*
- * The kernel that @tmd describes. NULL without *error: it cannot run, a message was printed,
- * and the context fails.
+ * Returns the kernel that @tmd describes. If the kernel cannot run, prints a message, fails the
+ * context and returns NULL without setting *error.
  */
 struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd,
 				 uint64_t number, CUresult *error);
-/* For example a write outside memory: later waits in the context return @error. */
+/* Reports a failed kernel, such as a write outside memory. Later waits in @ctx return @error. */
 void launch_failed(struct sim_ctx *ctx, CUresult error);
 /*
- * Builds the TMD, calls the subscribers, reads it back and queues the launch. @work must be
+ * Builds the TMD, calls the subscribers, reads the TMD back and queues the launch. @work must be
  * valid. Call without sim_lock.
  */
 CUresult launch_submit(struct sim_stream *stream, const struct sim_work *work);
@@ -654,24 +699,28 @@ bool handle_valid(const void *object, enum sim_handle_kind kind);
 void handle_add(struct sim_handle *handle, enum sim_handle_kind kind);
 void handle_drop(struct sim_handle *handle);
 
-struct sim_graph *graph_make(void);		/* NULL: out of memory */
+struct sim_graph *graph_make(void);		/* returns NULL if memory is out */
 struct sim_graph *graph_clone(const struct sim_graph *graph);
-void graph_free(struct sim_graph *graph);	/* with its nodes; NULL is allowed */
-void graph_empty(struct sim_graph *graph);	/* the contents without the structure itself */
+void graph_free(struct sim_graph *graph);	/* frees its nodes as well; @graph may be NULL */
+void graph_empty(struct sim_graph *graph);	/* frees the nodes, but not @graph itself */
 /*
- * Adds a node after @before, which are nodes of @graph; @work NULL: none. NULL: out of memory.
+ * Adds a node that depends on the nodes @before of the same graph. @work may be NULL. Returns
+ * NULL if memory is out.
  */
 struct sim_node *graph_add(struct sim_graph *graph, enum cu_node_type type,
 			   const struct sim_work *work, struct sim_node *const *before,
 			   unsigned int nr_before);
-/* Takes sim_lock, also on an error. Fails if @node is not a node. */
+/* Takes sim_lock, and keeps it also on an error. Fails if @node is not a node. */
 CUresult graph_enter_node(CUgraphNode node);
 
 /* ------------------------------------------------------------- graph_node.c */
 
-/* The work of kernel parameters; keeps the attributes in @work. */
+/* Sets @work from the parameters of a kernel node. Keeps the launch attributes in @work. */
 CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct sim_work *work);
-/* The work of the parameters of fills and copies; @ctx NULL: in the current context. */
+/*
+ * Set @work from the parameters of a fill node or a copy node. If @ctx is NULL, the current
+ * context is used.
+ */
 CUresult graph_set_work(const struct cu_set_node_params *params, CUcontext ctx,
 			struct sim_work *work);
 CUresult graph_copy_work(const struct cu_copy_3d *params, CUcontext ctx, struct sim_work *work);
@@ -681,18 +730,18 @@ CUresult graph_copy_work(const struct cu_copy_3d *params, CUcontext ctx, struct 
 /* Adds @work to the graph into which the stream is captured. */
 CUresult capture_add(struct sim_stream *stream, enum cu_node_type type,
 		     const struct sim_work *work);
-/* For calls that a capture forbids, such as waits: invalidates the capture. */
+/* Called by functions that a capture forbids, such as waits. Invalidates the capture. */
 CUresult capture_forbids(struct sim_stream *stream);
 CUresult capture_forbids_ctx(struct sim_ctx *ctx);
 /*
- * Using the legacy default stream would wait for blocking streams, which is forbidden for
- * captured ones.
+ * The same for a use of the legacy default stream. That use would wait for all blocking streams,
+ * and no call may wait for a captured stream.
  */
 CUresult capture_forbids_legacy(struct sim_ctx *ctx);
 CUresult capture_record(struct sim_stream *stream, struct sim_event *event);
-/* Waits for an event of a capture, or in a captured stream. */
+/* Makes the stream wait for @event. The event or the stream belongs to a capture. */
 CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event);
-/* The stream will be destroyed. */
+/* Discards the capture of a stream that will be destroyed. */
 void capture_discard(struct sim_stream *stream);
 
 #endif

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * The load balancer: assigns the blocks of tasks to SMs, in the order of the sorted table. If
- * blocks of a task cannot be placed they wait. The next task then gets the SMs that the first
- * one may not use or, on chips that do so, has no room on. Of all SMs the balancer chooses
- * those with room for the most blocks of the task. A column of the chip's row selects the order
- * among equal SMs.
+ * The load balancer: assigns the blocks of tasks to SMs, in the order of the sorted table. Blocks
+ * that cannot be placed wait. The next task then gets the SMs that the waiting task may not use.
+ * On some chips it also gets the SMs on which the waiting task has no room. The balancer chooses
+ * the SMs that have room for the most blocks of the task. A column of the chip's row selects the
+ * order among equal SMs.
  *
- * PIPE_ORDER_VGPC is the order measured on H200s. Virtual GPCs take turns, with one SM each
- * time. TPCs that are a virtual GPC of their own (singletons) come first. They form two halves,
- * each of which is a turn, and come again every eight turns (the first time after seven).
- * Blocks that remain after full rounds go to singletons, then to the first SMs of TPCs, then to
- * the second ones, by ascending number of the TPC. Which groups get such a block is decided in
- * advance; the turn decides in which order they get it. Clusters are placed in the same way,
- * one in each virtual GPC in a round.
+ * PIPE_ORDER_VGPC is the order that was measured on H200s. Virtual GPCs take turns. In each turn
+ * one SM of the virtual GPC gets a block. A singleton is a TPC that is a whole virtual GPC.
+ * Singletons come first. They form two halves, and each half is a turn. They come again every
+ * eight turns, but the first time after seven turns. Some blocks remain after full rounds. They go
+ * to singletons, then to the first SMs of TPCs, then to the second SMs of TPCs, by ascending
+ * number of the TPC. The balancer first decides which groups get such a block. The turn then
+ * decides in which order they get it. Clusters are placed in the same way: in a round, each
+ * virtual GPC gets one cluster.
  *
- * State between kernels: the next kernel begins with the virtual GPC after the one that was
- * last served. It begins one further if it arrives while remaining blocks of another kernel are
- * running, or if it arrives at an idle GPU with a set that excludes a virtual GPC. Of the two
- * halves of the singletons the one last served begins; if SMs were assigned but none of theirs,
- * the other one does.
+ * State between kernels: the next kernel begins with the virtual GPC after the last served one.
+ * It skips one more virtual GPC in two cases: remaining blocks of another kernel are running when
+ * it arrives, or it arrives at an idle GPU with a set that excludes a virtual GPC. The half of the
+ * singletons that was served last begins. If SMs were assigned, but no SM of that half, the other
+ * half begins.
  */
 #include <stddef.h>
 #include <string.h>
@@ -26,8 +27,8 @@
 #include "sim/pipe/pipe.h"
 
 /*
- * Assigns a block to the SM. It starts when the balancer has time and the previous block on the
- * SM is gone.
+ * Assigns a block to the SM. The block starts when the balancer has time and the previous block
+ * has left the SM.
  */
 static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t block,
 		  uint32_t cluster)
@@ -42,8 +43,8 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	if (start < machine->balancer_ps / 1000)
 		start = machine->balancer_ps / 1000;
 	/*
-	 * A block on an SM that has just become free starts later than one that was assigned
-	 * after its end.
+	 * A block on an SM that has just become free starts later than a block that was assigned
+	 * some time after the end of the previous block.
 	 */
 	if ((!task->given && !task->resident) || start < task->launch.start)
 		task->launch.start = start;
@@ -52,7 +53,7 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	sm_put(pipe, sm, task, block, cluster, start);
 }
 
-/* How many more blocks the SM can take, counted one at a time. */
+/* Returns how many more blocks the SM can take. Counts them one at a time. */
 static unsigned int count_room(const struct sm *sm, const struct pipe_chip *chip,
 			       const struct shape *shape)
 {
@@ -79,7 +80,7 @@ static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int 
 	return used > limit ? 0 : each ? (limit - used) / each : MAX_RESIDENT;
 }
 
-/* The same for blocks with equally many warps in each quarter, without counting. */
+/* The same without counting, for blocks with the same number of warps in each quarter. */
 static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 			    const struct shape *shape)
 {
@@ -101,8 +102,8 @@ static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 }
 
 /*
- * Stores in @found those SMs of @open that can take the most blocks. SMs that can take none are
- * closed for the task.
+ * Stores in @found the SMs of @open that can take the most blocks. Marks SMs that can take no
+ * block as closed for the task.
  */
 static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found)
 {
@@ -112,8 +113,8 @@ static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found
 	uint64_t both, bit;
 
 	/*
-	 * Idle SMs are equal and have the most room. check.c made sure that they can take a
-	 * block.
+	 * All idle SMs are equal and have the most room. check.c has checked that an idle SM can
+	 * take a block.
 	 */
 	for (w = 0; w < machine->words; w++) {
 		found[w] = open[w] & machine->idle[w];
@@ -179,7 +180,7 @@ static void give_group(struct wave *wave, unsigned int group, const uint64_t *wh
 		}
 }
 
-/* The group whose turn is the @nth: among the singletons, and among the others. */
+/* Return the group with turn number @nth, among the singletons and among the other groups. */
 static unsigned int single_at(const struct machine *machine, unsigned int nth)
 {
 	unsigned int nr = machine->nr_singles;
@@ -206,7 +207,7 @@ static bool has_found(const struct wave *wave, unsigned int group)
 	return has_any(wave->task->machine, wave->found, group);
 }
 
-/* Moves the turn before the SMs in @which get a block each. */
+/* Moves the turn. Called before each SM in @which gets a block. */
 static void pass_begins(const struct wave *wave, const uint64_t *which)
 {
 	struct machine *machine = wave->task->machine;
@@ -247,8 +248,8 @@ static void give_rest(struct wave *wave)
 }
 
 /*
- * How many full rounds are possible over the found SMs; more than one only if all open SMs are
- * found and equal.
+ * Returns how many full rounds are possible over the found SMs. The number is above 1 only if all
+ * open SMs were found and are equal.
  */
 static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 {
@@ -273,7 +274,7 @@ static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 
 /* turns from the singletons' first blocks to their second ones, measured */
 #define SINGLES_FIRST	7
-#define SINGLES_AGAIN	8	/* .. and after that; each half of them is a turn */
+#define SINGLES_AGAIN	8	/* turns between later blocks of a singleton */
 
 /* The turns of the singletons: one for each half that has a found SM. */
 static unsigned int halves(const struct wave *wave)
@@ -343,7 +344,7 @@ static void give_by_rank(struct wave *wave, unsigned int words)
 
 /* ----------------------------------------------------------------------- clusters */
 
-/* The SMs for the blocks of a cluster. @load: warps on the fullest of them. */
+/* The SMs for the blocks of a cluster. @load: the warps on the fullest of these SMs. */
 struct picked {
 	uint64_t sms[MAX_WORDS];	/* by rank */
 	uint8_t blocks[PIPE_MAX_SMS];	/* by rank, if they may share an SM */
@@ -386,8 +387,8 @@ static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 }
 
 /*
- * The SMs of a group that can take another block, by rank. SMs that cannot are closed for the
- * task.
+ * Stores the SMs of a group that can take another block, by rank. Marks the other SMs of the group
+ * as closed for the task.
  */
 static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int group,
 				 uint16_t *ranks)
@@ -436,7 +437,7 @@ static unsigned int pick(struct task *task, uint64_t *open, unsigned int group,
 	return nr;
 }
 
-/* The group whose turn for a cluster is the @nth. */
+/* Returns the group with turn number @nth for clusters. */
 static unsigned int cluster_at(const struct machine *machine, unsigned int nth)
 {
 	unsigned int singles = machine->nr_singles;
@@ -462,7 +463,7 @@ static bool pick_for(struct task *task, uint64_t *open, unsigned int group,
 				    pick(task, open, group, picked->sms, &picked->load);
 }
 
-/* The clusters of a group above a given load: SMs with more blocks on them. */
+/* Returns how many clusters of a group are above a given load, that is, on SMs with more blocks. */
 static unsigned int clusters_beyond(const struct task *task, unsigned int group, unsigned int load)
 {
 	const struct machine *machine = task->machine;
@@ -474,9 +475,9 @@ static unsigned int clusters_beyond(const struct task *task, unsigned int group,
 }
 
 /*
- * Stores the groups that get the next clusters: those with the least loaded SMs, and among
- * these those with the fewest clusters. If there are fewer clusters than such groups, takes the
- * groups with the lowest numbers.
+ * Stores the groups that get the next clusters. These are the groups with the least loaded SMs;
+ * among equal groups, the groups with the fewest clusters. If there are fewer clusters than such
+ * groups, takes the groups with the lowest numbers.
  */
 static bool groups_for_clusters(struct task *task, uint64_t *open, uint64_t *which)
 {
@@ -538,7 +539,8 @@ uint64_t balance_capacity(const struct machine *machine, const struct pipe_kerne
 		     rank < machine->group_start[group + 1]; rank++)
 			sms += mask_has(allowed, rank);
 		/*
-		 * Several clusters may share SMs, but the blocks of one are on different SMs.
+		 * Several clusters may share an SM, but the blocks of one cluster are on
+		 * different SMs.
 		 */
 		if (kernel->pack || sms >= kernel->cluster)
 			units += sms * each / kernel->cluster;
@@ -547,8 +549,8 @@ uint64_t balance_capacity(const struct machine *machine, const struct pipe_kerne
 }
 
 /*
- * Whether the SMs of a group have room for that many clusters, with an SM for each block of a
- * cluster.
+ * Returns whether the SMs of a group have room for this number of clusters if each block of a
+ * cluster has an SM for itself.
  */
 static bool group_takes(const uint8_t *rooms, unsigned int nr, const struct task *task,
 			uint64_t clusters)
@@ -613,7 +615,7 @@ static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
 	}
 }
 
-/* Whether some virtual GPC has no SM that the task may use. */
+/* Returns whether there is a virtual GPC without an SM that the task may use. */
 static bool leaves_out(const struct task *task)
 {
 	const struct machine *machine = task->machine;
@@ -626,8 +628,8 @@ static bool leaves_out(const struct task *task)
 }
 
 /*
- * Before the first blocks of a task: the half of the singletons that was last served becomes
- * the first.
+ * Called before the first blocks of a task. The half of the singletons that was served last
+ * becomes the first half.
  */
 static void begin(struct task *task)
 {
@@ -649,7 +651,7 @@ static void begin(struct task *task)
 static void place_task(struct pipe *pipe, struct task *task, uint64_t *open)
 {
 	begin(task);
-	/* All blocks at once, or none. */
+	/* Assigns either all blocks of a cooperative grid or no block. */
 	if (task->kernel->cooperative && room_now(task, open) < task->units - task->given)
 		return;
 	if (!task->cluster) {
@@ -680,7 +682,8 @@ void balance(struct pipe *pipe, struct machine *machine)
 			continue;
 		}
 		/*
-		 * A later task does not use SMs of an earlier task with blocks left: measured.
+		 * Measured: a later task does not use the SMs of an earlier task that still has
+		 * blocks to assign.
 		 */
 		for (w = 0; w < machine->words; w++)
 			barred[w] |= task->allowed[w];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A software model of the scheduling pipeline of a GPU: the input (a scenario) and the results
- * of a run. It is not part of libgpupart. Times are integer nanoseconds since the start of the
- * scenario. Not thread-safe.
+ * A software model of the scheduling pipeline of a GPU. This file declares the input of a run (a
+ * scenario) and its results. The model is not part of libgpupart. Times are integer nanoseconds
+ * since the start of the scenario. Not thread-safe.
  */
 #ifndef GPUPART_SIM_PIPE_GPUPART_SIM_H
 #define GPUPART_SIM_PIPE_GPUPART_SIM_H
@@ -14,29 +14,30 @@
 #define PIPE_MAX_SMS	512
 #define PIPE_SET_WORDS	4	/* 256 TPCs; a set bit allows a TPC */
 #define PIPE_MAX_DEPTH	16	/* nested loops */
-#define PIPE_WHY	1024	/* size of a message, which may contain a cycle */
+#define PIPE_WHY	1024	/* size of a message, which may list a cycle of waits */
 
 /* ------------------------------------------------------------------ hardware */
 
 /* The order in which the load balancer takes SMs with equal load. */
 enum pipe_order {
 	PIPE_ORDER_TPC,		/* the first SMs of all TPCs by number, then the second ones */
-	PIPE_ORDER_VGPC,	/* as measured on an H200: virtual GPCs in turn, singletons first */
+	PIPE_ORDER_VGPC,	/* singletons, then virtual GPCs in turn: measured on an H200 */
 };
 
 /* A row of chips.c. Rates are bytes per microsecond (MB/s); clocks are those of the SMs. */
 struct pipe_chip {
 	const char *name, *title;
 	unsigned int nr_gpcs, nr_tpcs, sms_per_tpc, nr_ugpus;
-	unsigned int quarters, warps, registers, register_unit;	/* three for each quarter */
+	/* quarters of an SM; warps, registers and allocation unit of registers of a quarter */
+	unsigned int quarters, warps, registers, register_unit;
 	unsigned int shared, shared_reserved, shared_unit, blocks, block_threads, cluster;
-	unsigned int block_shared; /* of one block; 0: that of an SM without @shared_reserved */
+	unsigned int block_shared; /* limit of one block; 0: @shared minus @shared_reserved */
 	unsigned int mhz;
 	unsigned int issue;	/* clocks for which a warp occupies a quarter's FP32 unit */
 	unsigned int latency;	/* clocks until a result can be used */
 	unsigned int slots, priorities, channels, pbdmas, copy_engines;
 	uint64_t sm_rate, gpc_rate, ugpu_rate, dram_rate, link_rate;
-	uint64_t gpc_dram_rate;	/* of a GPC that reads only from DRAM; 0: gpc_rate */
+	uint64_t gpc_dram_rate;	/* rate of a GPC that reads only from DRAM; 0: gpc_rate */
 	uint64_t ugpu_dram_rate;	/* the same for a uGPU; 0: ugpu_rate */
 	uint64_t warp_rate;	/* rate of a single warp */
 	unsigned int doorbell_ns, fetch_ns, frontend_ns, done_ns;
@@ -44,7 +45,7 @@ struct pipe_chip {
 	unsigned int begin_ns;	/* time between two consecutive blocks on an SM */
 	unsigned int copy_ns, node_ns, switch_ns, slice_ns;
 	enum pipe_order order;
-	const char *sample;	/* capture with its map; NULL: TPCs are distributed evenly */
+	const char *sample;	/* the capture with its map; NULL: TPCs are distributed evenly */
 	const char *source;
 };
 
@@ -53,7 +54,7 @@ const struct pipe_chip *pipe_chip_find(const char *name);
 /* Returns row @i, or NULL after the last. */
 const struct pipe_chip *pipe_chip_row(unsigned int i);
 
-/* The place of an SM; a row for each %smid. */
+/* The location of an SM. The map has a row for each %smid. */
 struct pipe_place {
 	uint16_t tpc, gpc, vgpc, ugpu, sm_in_tpc;
 };
@@ -63,7 +64,7 @@ struct pipe_map {
 	struct pipe_place sms[PIPE_MAX_SMS];
 };
 
-/* Distributes TPCs to GPCs in turn. Virtual GPCs are the GPCs. */
+/* Distributes TPCs to GPCs in turn. Each virtual GPC is a whole GPC. */
 void pipe_map_even(struct pipe_map *map, const struct pipe_chip *chip);
 
 /* ------------------------------------------------------------------ input */
@@ -75,25 +76,25 @@ struct pipe_set {
 struct pipe_gpu {
 	struct pipe_chip chip;
 	struct pipe_map map;
-	bool mps;	/* processes share the GPU; else it is time-sliced between them */
+	bool mps;	/* processes share the GPU; false: the GPU is time-sliced between them */
 	bool one_queue;		/* copies and kernels share one queue of commands */
 	unsigned int turn;	/* PIPE_ORDER_VGPC: the first turn, 0 .. 15 */
 	int line;
 };
 
 /*
- * The demands of a block. The longest of its three demands is its time when it runs alone. A
- * block with only @ns is never slowed down.
+ * A kernel and the demands of its blocks. A block has three demands: @ns, @work and @bytes. The
+ * longest of them is its solo run time. A block with only @ns is never slowed down.
  */
 struct pipe_kernel {
 	const char *name;
 	uint64_t blocks;
 	unsigned int threads, registers, shared, cluster;
 	bool cooperative;
-	bool pack;		/* blocks of a cluster may share SMs; else each has its own */
+	bool pack;		/* blocks of a cluster may share an SM; false: one block an SM */
 	uint64_t ns;
 	uint64_t work;		/* instructions of each warp */
-	unsigned int every;	/* clocks between two of them; 0: the chip's latency */
+	unsigned int every;	/* clocks between two instructions; 0: the chip's latency */
 	uint64_t bytes;		/* bytes that a block reads */
 	bool from_l2;		/* the bytes are in L2, not in DRAM */
 	int line;
@@ -106,7 +107,7 @@ struct pipe_stream {
 	int line;
 };
 
-#define PIPE_NO_KERNEL	UINT32_MAX	/* a node without a kernel: done as soon as it may start */
+#define PIPE_NO_KERNEL	UINT32_MAX	/* a node without a kernel, which ends when it starts */
 
 struct pipe_node {
 	unsigned int kernel;
@@ -129,12 +130,12 @@ enum pipe_way { PIPE_TO_GPU, PIPE_FROM_GPU };
 
 struct pipe_step {
 	enum pipe_step_kind kind;
-	unsigned int what;		/* kernel, graph or event */
+	unsigned int what;		/* index of the kernel, graph or event */
 	unsigned int stream;
 	uint64_t amount;		/* ns of CPU, bytes of a copy, or rounds of a loop */
 	enum pipe_way way;
-	const struct pipe_set *set;	/* for this launch only; NULL: the stream's set */
-	unsigned int turn;		/* 1 + the turn at its start; 0: the current turn */
+	const struct pipe_set *set;	/* the set of this launch; NULL: the stream's set */
+	unsigned int turn;	/* 1 + the turn with which the launch starts; 0: the current turn */
 	const struct pipe_step *body;
 	unsigned int nr_body;
 	int line;
@@ -148,7 +149,7 @@ struct pipe_program {
 	unsigned int nr_steps;
 };
 
-/* CPU time of calls in ns; ring: size of a channel's buffer in commands */
+/* The CPU time of calls, in ns. @ring is the size of a channel's buffer, in commands. */
 struct pipe_host {
 	unsigned int launch_ns, graph_ns, copy_ns, call_ns, sync_ns, ring;
 };
@@ -172,19 +173,19 @@ struct pipe_scenario {
 struct pipe_block {
 	unsigned int gpu, smid, kernel, stream, cluster;
 	uint64_t launch, block, start, end;
-	const struct pipe_ask *ask;	/* of a launch without a scenario; else NULL */
+	const struct pipe_ask *ask;	/* the kernel, if there is no scenario; else NULL */
 };
 
 /* A launch, a node of a graph, or a copy (kernel is UINT_MAX). */
 struct pipe_launch {
 	uint64_t launch;	/* numbered from 0 in the order of the host interface */
 	unsigned int gpu, kernel, stream, engine;
-	uint64_t asked;		/* when the CPU had written it to the command buffer */
-	uint64_t issued;	/* when the host interface had passed it on */
-	uint64_t start, end;	/* start of the first block, end of the last; or of the copy */
+	uint64_t asked;		/* the time when the CPU had written it to the command buffer */
+	uint64_t issued;	/* the time when the host interface had passed it on */
+	uint64_t start, end;	/* start of the first block and end of the last, or of the copy */
 	uint64_t blocks, bytes;
-	uint64_t sms[PIPE_MAX_SMS / 64];	/* by %smid: the SMs that ran a block */
-	unsigned int evicted;	/* how often it lost its slot */
+	uint64_t sms[PIPE_MAX_SMS / 64];	/* a bit for each %smid that ran a block */
+	unsigned int evicted;	/* how often the launch lost its slot */
 };
 
 /* Either function may be NULL. The arguments are valid only during the call. */
@@ -195,16 +196,16 @@ struct pipe_watch {
 };
 
 struct pipe_gpu_result {
-	uint64_t first, last;	/* of all blocks; last 0: there were none */
-	uint64_t busy_ns;	/* time in which at least one block ran */
-	uint64_t sm_ns;		/* the same, summed over SMs */
-	uint64_t copy_ns;	/* summed over copy engines */
-	uint64_t switches;	/* from one process to another */
+	uint64_t first, last;	/* first start and last end of a block; last 0: no block ran */
+	uint64_t busy_ns;	/* time during which at least one block ran */
+	uint64_t sm_ns;		/* the same time of each SM, summed over the SMs */
+	uint64_t copy_ns;	/* time of copies, summed over the copy engines */
+	uint64_t switches;	/* number of switches from one process to another */
 };
 
 struct pipe_program_result {
-	bool done;		/* false: it was stopped */
-	uint64_t end;		/* 0: it was stopped */
+	bool done;		/* false: the program was stopped */
+	uint64_t end;		/* the time when it ended; 0: it was stopped */
 	uint64_t full_ns;	/* time waiting for room in a command buffer */
 	uint64_t sync_ns;	/* time in calls that wait for the GPU */
 };
@@ -215,31 +216,33 @@ struct pipe_program_result {
 struct pipe_result {
 	uint64_t end;		/* end of the last activity */
 	uint64_t launches, blocks, copies, events;
-	bool stopped;	/* reached stop_ns with work left; activities count up to there */
-	uint64_t busy_ns;	/* time in which at least one block ran on any GPU */
-	int line;		/* line of the scenario for @why; 0: none */
+	bool stopped;	/* the run ended at stop_ns with work left; activities count up to then */
+	uint64_t busy_ns;	/* time during which at least one block ran on any GPU */
+	int line;		/* the line of the scenario that @why is about; 0: no line */
 	char why[PIPE_WHY];
 	struct pipe_gpu_result gpus[PIPE_MAX_GPUS];
 	struct pipe_program_result programs[PIPE_MAX_PROGRAMS];
 };
 
 /*
- * Runs @scenario. Returns 0; -EINVAL if it can never finish or a value is out of range;
- * -EDEADLK if it came to a deadlock; -EOVERFLOW if it exceeds the range of the clock; -ENOMEM.
- * After an error result->why is a message and result->line its line.
+ * Runs @scenario. Returns 0, or -EINVAL if the scenario can never finish or a value is out of
+ * range, -EDEADLK if the run ends in a deadlock, -EOVERFLOW if the run exceeds the range of the
+ * clock, or -ENOMEM. After an error, result->why is a message, and result->line is the line of
+ * the scenario that the message is about.
  */
 int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watch,
 	     struct pipe_result *result);
 
-/* The blocks of @kernel that fit on an idle SM of @chip; 0: none. */
+/* Returns how many blocks of @kernel fit on an idle SM of @chip. */
 unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kernel *kernel);
 
 /* ------------------------------------------------ a GPU without a scenario */
 
 /*
- * The same stages without a scenario. The caller submits commands as they arise, and advances
- * the time. With the same times the results are those of pipe_run(). Not thread-safe; functions
- * of the watch may not call these functions.
+ * The same stages without a scenario. The caller submits each command when it arises, and
+ * advances the time. Commands that are submitted at the same times as in a scenario have the same
+ * results as in pipe_run(). Not thread-safe. The functions of the watch may not call the
+ * functions below.
  */
 struct pipe_fed;
 
@@ -258,15 +261,15 @@ struct pipe_fed_watch {
 	void *user;
 	/* A block has ended. */
 	void (*block)(void *user, const struct pipe_block *block);
-	/* A node without a kernel has started, and is done. */
+	/* A node without a kernel has started and ended. */
 	void (*node)(void *user, void *stream, uint64_t number, unsigned int node);
-	/* Command @number of the stream is done, as are all before it. */
+	/* Command @number of the stream and all earlier commands of the stream are done. */
 	void (*done)(void *user, void *stream, uint64_t number);
 };
 
 /*
- * Copies @gpu and @watch. The contents of launches and graphs must stay valid until they are
- * done. Returns 0 or -ENOMEM.
+ * Creates a GPU. Copies @gpu and @watch, but not the contents of launches and graphs: these must
+ * stay valid until the launch or graph is done. Returns 0 or -ENOMEM.
  */
 int pipe_fed_open(struct pipe_fed **fed, const struct pipe_gpu *gpu,
 		  const struct pipe_fed_watch *watch);
@@ -274,37 +277,46 @@ void pipe_fed_close(struct pipe_fed *fed);
 
 /* Opens a stream. Its commands are numbered from 1. Returns its number, -ENOSPC or -ENOMEM. */
 int pipe_fed_stream(struct pipe_fed *fed, void *user);
-/* All its commands must be done. Its number may be used again; its command numbers continue. */
+/*
+ * Closes a stream. All its commands must be done. A later stream may get the same number; the
+ * numbers of its commands then continue from those of this stream.
+ */
 void pipe_fed_stream_close(struct pipe_fed *fed, int stream);
 
 /*
- * Appends a command to the stream. Returns the command's number; -EAGAIN if the command buffer
- * is full, until time has advanced; -ENOMEM. The caller checks with pipe_fed_room() that the
- * command can finish.
+ * Each of these functions appends a command to the stream. They return the command's number, or
+ * -EAGAIN if the command buffer is full, or -ENOMEM. After -EAGAIN, try again when the time has
+ * advanced. The caller checks with pipe_fed_room() that a launch can finish.
  */
 int64_t pipe_fed_launch(struct pipe_fed *fed, int stream, const struct pipe_ask *ask);
-/* The kernels of nodes are indices into @asks. The name of the graph is not used. */
+/* The kernel of each node is an index into @asks. The name of the graph is not used. */
 int64_t pipe_fed_graph(struct pipe_fed *fed, int stream, const struct pipe_graph *graph,
 		       const struct pipe_ask *const *asks);
 int64_t pipe_fed_copy(struct pipe_fed *fed, int stream, enum pipe_way way, uint64_t bytes);
-/* A command that does nothing, so that others can wait for it. */
+/* This command does nothing. Other streams can wait for it. */
 int64_t pipe_fed_record(struct pipe_fed *fed, int stream);
-/* Later commands wait until command @number of stream @other is done. */
+/* Later commands of the stream wait until command @number of stream @other is done. */
 int64_t pipe_fed_wait(struct pipe_fed *fed, int stream, int other, uint64_t number);
 
-/* The blocks or clusters that the idle GPU can hold at once in the set; 0: it can never run. */
+/*
+ * Returns the number of blocks or clusters that the idle GPU can hold at once in the set of @ask.
+ * Returns 0 if the kernel can never run.
+ */
 uint64_t pipe_fed_room(const struct pipe_fed *fed, const struct pipe_ask *ask);
 
-/* Time since it was opened, in ns. */
+/* Returns the time since the GPU was created, in ns. */
 uint64_t pipe_fed_now(const struct pipe_fed *fed);
-/* The time of the next event; UINT64_MAX: nothing is in progress. */
+/* Returns the time of the next event, or UINT64_MAX if nothing is in progress. */
 uint64_t pipe_fed_next(const struct pipe_fed *fed);
 /*
- * Advances to the next event and handles all events of that time. Returns 1; 0: nothing is in
- * progress; -ENOMEM or -EOVERFLOW: it cannot continue.
+ * Advances to the next event and handles all events of that time. Returns 1, or 0 if nothing is
+ * in progress. Returns -ENOMEM or -EOVERFLOW if the GPU cannot continue.
  */
 int pipe_fed_step(struct pipe_fed *fed);
-/* Handles all events up to @ns and advances to it. Returns 0 or an error of pipe_fed_step(). */
+/*
+ * Handles all events up to the time @ns and advances to that time. Returns 0 or an error of
+ * pipe_fed_step().
+ */
 int pipe_fed_until(struct pipe_fed *fed, uint64_t ns);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the stages of the pipeline share. A command goes from the CPU (cpu.c)
- * through the buffer of a channel (cmdbuf.c), the host interface (host.c) and the compute front
- * end (frontend.c) into the task management unit (tmu.c) and the work distribution unit (wdu.c,
- * balance.c) of a context; its blocks go to SMs (sm.c, memory.c). Each stage calls the next
- * one, and reports back by the functions declared with it.
+ * Declarations that the stages of the pipeline share. The CPU (cpu.c) writes a command into the
+ * buffer of a channel (cmdbuf.c). The host interface (host.c) reads it and passes it to the
+ * compute front end (frontend.c). From there it enters the task management unit (tmu.c) and then
+ * the work distribution unit (wdu.c, balance.c) of a context, which assigns its blocks to SMs
+ * (sm.c, memory.c). Each stage calls the next stage. It reports back to the previous stage
+ * through the functions that are declared with that stage.
  */
 #ifndef GPUPART_SIM_PIPE_PIPE_H
 #define GPUPART_SIM_PIPE_PIPE_H
@@ -12,14 +13,14 @@
 #include "sim/pipe/gpupart_sim.h"
 
 #define ONE		65536u	/* as a rate: full speed; as a time: 1 ns */
-#define MAX_RESIDENT	32	/* most blocks on an SM */
+#define MAX_RESIDENT	32	/* maximum number of blocks on an SM */
 #define MAX_QUARTERS	4
 #define MAX_WORDS	(PIPE_MAX_SMS / 64)
 #define MAX_LEVELS	(1 + 2 + 64)	/* GPU, uGPUs, GPCs */
 #define NEVER		UINT64_MAX
-/* the remaining work of a block is kept in units of 1/65536 ns */
+/* the longest time of a block: its remaining time is stored in units of 1/65536 ns */
 #define PIPE_LAST_NS	(1ull << 46)
-/* Of a program, with its loops: about an hour of CPU time. */
+/* The maximum number of steps of a program, with its loops: about an hour of CPU time. */
 #define PIPE_MOST_STEPS	1000000000ull
 #define PIPE_MOST_BLOCKS 10000000000ull
 
@@ -32,7 +33,7 @@ struct task;
 struct queue_event {
 	void (*come)(struct pipe *pipe, struct queue_event *what);
 	uint64_t time;
-	uint32_t at;		/* index in the heap + 1; 0: not in it */
+	uint32_t at;		/* 1 + the index in the heap; 0: not in the heap */
 };
 
 struct entry {
@@ -43,60 +44,61 @@ struct entry {
 struct queue {
 	struct entry *heap;
 	uint32_t nr, room;
-	uint64_t order;		/* for equal times: first in, first out */
+	uint64_t order;		/* keeps events of equal times in the order of insertion */
 };
 
-/* The queue has room for @room events and never grows. */
+/* Creates a queue with room for @room events. It never grows. Returns 0 or -ENOMEM. */
 int queue_init(struct queue *queue, uint32_t room);
 void queue_fini(struct queue *queue);
-/* Inserts it at @time, or moves it there; NEVER removes it. */
+/* Inserts @what at @time, or moves it to @time. The time NEVER removes it. */
 void queue_set(struct queue *queue, struct queue_event *what, uint64_t time);
-/* Removes and returns the first event; NULL: the queue is empty. */
+/* Removes and returns the first event. Returns NULL if the queue is empty. */
 struct queue_event *queue_next(struct queue *queue);
 
 /* ------------------------------------------------------------------- sm.c, memory.c */
 
 /* The resources and demands of a block of a kernel on a chip. */
 struct shape {
-	unsigned int warps, each, rest;	/* in total, in every quarter, and quarters with one more */
+	/* warps in total; warps in every quarter; number of quarters with one more warp */
+	unsigned int warps, each, rest;
 	unsigned int warp_registers, shared;
-	uint64_t ns;			/* alone */
-	uint32_t issue;	/* of a quarter's slots, by one warp; ONE: all of them */
-	uint64_t rate;			/* bytes/us alone, in 1/16 */
+	uint64_t ns;			/* run time when the block runs alone */
+	uint32_t issue;	/* share of a quarter's issue slots that one warp uses; ONE: all slots */
+	uint64_t rate;		/* memory rate when the block runs alone, in 1/16 bytes/us */
 	bool dram;
 	/*
-	 * Issue slots of each quarter that a block can use, by the first quarter with one more
-	 * warp.
+	 * need[f][q]: issue slots of quarter q that a block can use if quarter f is the first
+	 * with one more warp.
 	 */
 	uint32_t need[MAX_QUARTERS][MAX_QUARTERS];
 };
 
 struct resident {
-	uint64_t left;			/* remaining time when alone, in ns times ONE */
+	uint64_t left;			/* remaining solo run time, in ns times ONE */
 	uint64_t start;
 	struct task *task;
 	uint64_t block;
-	uint32_t cluster, rate;		/* rate: ONE is the speed when alone */
-	uint32_t by_slots;		/* the rate by issue slots only */
+	uint32_t cluster, rate;		/* rate: ONE is the solo speed */
+	uint32_t by_slots;		/* the rate that issue slots allow, without memory */
 	uint8_t first;			/* the first quarter with one more warp */
 	bool reads;
 };
 
 struct sm {
-	struct queue_event queue_event;	/* the next end of a block */
+	struct queue_event queue_event;	/* the time when the next block ends */
 	struct machine *machine;
-	uint64_t last;			/* time for which @left of the blocks is valid */
-	uint32_t used;			/* used entries of residents, a bit each */
-	uint8_t age[MAX_RESIDENT];	/* their indices, the oldest first */
+	uint64_t last;			/* the time at which @left of each block is valid */
+	uint32_t used;			/* a bit for each used entry of @residents */
+	uint8_t age[MAX_RESIDENT];	/* indices of the used entries, the oldest first */
 	uint16_t smid, rank, blocks, warps;
 	uint16_t quarter_warps[MAX_QUARTERS];
 	uint32_t quarter_registers[MAX_QUARTERS];
 	uint32_t quarter_issue[MAX_QUARTERS];	/* issue slots that its blocks could use */
 	uint32_t shared;
-	uint64_t demand[2];		/* bytes/us in 1/16; those from DRAM */
-	uint64_t counted[2];		/* the demand that the levels have counted */
-	uint64_t busy_from, ended;	/* ended: time at which the last block ended */
-	uint64_t begins;		/* time from which all its blocks run */
+	uint64_t demand[2];	/* in 1/16 bytes/us: in total; from DRAM */
+	uint64_t counted[2];		/* the part of @demand that the levels have counted */
+	uint64_t busy_from, ended;	/* ended: the time when its last block ended */
+	uint64_t begins;		/* the time from which all its blocks run */
 	uint16_t vgpc, gpc, ugpu;
 	bool dirty;			/* listed in machine->dirty */
 	bool changed;	/* blocks started or ended since issue slots were distributed */
@@ -107,13 +109,14 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 		const struct pipe_kernel *kernel);
 bool sm_fits(const struct sm *sm, const struct pipe_chip *chip, const struct shape *shape);
 /*
- * Call only after sm_fits(). The block runs from @start, which may be slightly later than now.
+ * Puts a block on an SM. Call it only after sm_fits() returned true. The block runs from @start,
+ * which may be slightly later than the current time.
  */
 void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	    uint32_t cluster, uint64_t start);
-/* Computes new rates and the next end, after blocks have started or ended. */
+/* Computes the new rates and the next end of a block, after blocks have started or ended. */
 void sm_settle(struct pipe *pipe, struct sm *sm);
-/* Stops the blocks of the SM at @now when another context gets the GPU; or continues them. */
+/* Stop the SM's blocks when another context gets the GPU, and continue them later. */
 void sm_freeze(struct pipe *pipe, struct sm *sm);
 void sm_thaw(struct pipe *pipe, struct sm *sm);
 void sm_advance(const struct pipe *pipe, struct sm *sm);
@@ -121,16 +124,16 @@ void sm_init(struct sm *sm, struct machine *machine, unsigned int smid);
 
 /* The bandwidth of a resource that several SMs share. */
 struct level {
-	uint64_t cap, demand;		/* bytes/us in 1/16 */
+	uint64_t cap, demand;		/* in 1/16 bytes/us */
 	uint32_t rate;
 };
 
 void memory_init(struct machine *machine);
 /*
- * Updates the demand of the dirty SMs at all levels, and marks SMs as dirty whose rate changes.
+ * Updates the demand of the dirty SMs at all levels. Marks each SM as dirty whose rate changes.
  */
 void memory_settle(struct pipe *pipe, struct machine *machine);
-/* The rate that the levels allow for @sm. */
+/* Returns the rate that the levels allow for @sm. */
 uint32_t memory_rate(const struct machine *machine, const struct sm *sm);
 
 /* ----------------------------------- tmu.c, wdu.c, rank.c, balance.c: a context */
@@ -138,93 +141,101 @@ uint32_t memory_rate(const struct machine *machine, const struct sm *sm);
 struct graph_run;
 
 struct task {
-	struct task *next;		/* in a list of the TMU, or among free ones */
-	struct task *above, *below;	/* in the sorted table */
+	struct task *next;		/* the next task in a list of the TMU or in the free list */
+	struct task *above, *below;	/* neighbours in the sorted table */
 	struct machine *machine;
 	const struct pipe_kernel *kernel;
 	const struct shape *shape;
 	struct pipe_launch launch;
-	const struct pipe_ask *ask;	/* of a launch without a scenario */
+	const struct pipe_ask *ask;	/* the kernel, if there is no scenario */
 	unsigned int priority, cluster, turn;
-	uint64_t units, given;		/* in blocks or clusters; @given: assigned so far */
+	uint64_t units, given;		/* blocks or clusters: in total; assigned so far */
 	uint64_t resident;
-	bool slot, sorted, begun, stuck; /* stuck: found no room since the last block ended */
+	bool slot, sorted, begun, stuck; /* stuck: no room was found since a block last ended */
 	struct graph_run *run;
 	unsigned int node;
-	uint64_t allowed[MAX_WORDS], closed[MAX_WORDS];	/* by rank; closed: no room there */
-	struct shape own;		/* without a scenario there is no table of shapes */
+	/* bits by rank of an SM; closed: the SM has no room for a block of this task */
+	uint64_t allowed[MAX_WORDS], closed[MAX_WORDS];
+	struct shape own;		/* the shape, if there is no scenario */
 };
 
 struct machine {
 	struct pipe *pipe;
 	const struct pipe_gpu *gpu;
 	unsigned int gpu_index, process;
-	unsigned int words;		/* in masks of ranks */
+	unsigned int words;		/* number of words in a mask of ranks */
 	bool active, dirty_listed;
 	struct machine *next_dirty;
 	/* task management unit: a list for each priority */
 	struct task **heads, **tails;
 	uint64_t waiting;		/* tasks in these lists */
 	/* work distribution unit */
-	unsigned int nr_slots;		/* taken */
-	struct task *sorted;		/* highest priority first */
-	uint64_t work;			/* tasks in TMU and WDU */
-	uint64_t balancer_ps;		/* time at which the load balancer is free again */
+	unsigned int nr_slots;		/* number of slots in use */
+	struct task *sorted;		/* tasks with slots, the highest priority first */
+	uint64_t work;			/* number of tasks in TMU and WDU */
+	uint64_t balancer_ps;		/* time in ps when the load balancer is free again */
 	/* load balancer */
-	uint64_t idle[MAX_WORDS];	/* SMs, by rank */
-	struct sm *sms;			/* by smid */
+	uint64_t idle[MAX_WORDS];	/* a bit for each idle SM, by rank */
+	struct sm *sms;			/* by %smid */
 	struct sm *by_rank[PIPE_MAX_SMS];
 	uint16_t group_start[PIPE_MAX_SMS + 1];	/* ranks of group g: [g] to [g + 1] - 1 */
-	uint16_t by_rest[PIPE_MAX_SMS];	/* ranks in the order for remaining blocks */
+	uint16_t by_rest[PIPE_MAX_SMS];	/* ranks, in the order in which remaining blocks use them */
 	unsigned int nr_groups, nr_singles;	/* singles: the first groups, of one TPC each */
-	unsigned int turn;		/* the next group, not counting singles */
+	unsigned int turn;		/* the next group; singles do not count */
 	unsigned int single;		/* odd: the second half of the singles begins */
-	unsigned int served_half;	/* of the singles, the last: 1 or 2; 0: none yet */
+	unsigned int served_half;	/* half of the singles served last: 1 or 2; 0: none yet */
 	bool rested, skip; /* remaining blocks were placed since a kernel began; skip a group */
 	struct sm *dirty[PIPE_MAX_SMS];
 	unsigned int nr_dirty;
 	struct level levels[MAX_LEVELS];
 	unsigned int nr_levels;
-	struct shape *shapes;		/* by kernel */
+	struct shape *shapes;		/* one for each kernel */
 	uint64_t nr_resident, busy_from;
-	unsigned int nr_running;	/* SMs with a block */
+	unsigned int nr_running;	/* number of SMs with a block */
 };
 
-/* It has a running block and the GPU, or no longer. */
+/*
+ * The machine becomes busy when it has both a running block and the GPU. It becomes idle when it
+ * loses either of them.
+ */
 void machine_busy(struct pipe *pipe, struct machine *machine);
 void machine_idle(struct pipe *pipe, struct machine *machine);
 
 int machine_init(struct pipe *pipe, struct machine *machine, unsigned int gpu,
 		 unsigned int process);
 void machine_fini(struct machine *machine);
-/* Something changed: settle it after all events of this time. */
+/* Marks the machine as changed. The run settles it after all events of the current time. */
 void machine_dirty(struct machine *machine);
 void machine_settle(struct pipe *pipe, struct machine *machine);
 void machine_sm_dirty(struct sm *sm);
 
 void tmu_add(struct pipe *pipe, struct task *task);
-void tmu_return(struct task *task);	/* after an eviction: to the head of its list */
+void tmu_return(struct task *task);	/* puts an evicted task at the head of its list */
 struct task *tmu_head(const struct machine *machine);
 void tmu_take(struct machine *machine, struct task *task);
 
 /* Takes tasks from the TMU while there are free slots, and evicts tasks of lower priority. */
 void wdu_accept(struct machine *machine);
-/* All its blocks were assigned, or it was evicted. */
+/* Removes a task from the sorted table: all its blocks were assigned, or it was evicted. */
 void wdu_unsort(struct task *task);
 /* Called by sm.c: a block of the task has ended. */
 void wdu_block_done(struct pipe *pipe, struct task *task);
 
 void balance_init(struct machine *machine);
 /*
- * Bits 0 and 4 of @turn select the single, bits 1 to 3 the group. Blocks begin with the half of
- * the singles that bit 0 selects, clusters with exactly that single.
+ * Bits 0 and 4 of @turn select a single. Bits 1 to 3 select a group. A kernel without clusters
+ * begins with the half of the singles that bit 0 selects. A kernel with clusters begins with
+ * exactly the selected single.
  */
 void balance_set_turn(struct machine *machine, unsigned int turn);
-/* Assigns as many blocks as possible. */
+/* Assigns as many blocks to SMs as possible. */
 void balance(struct pipe *pipe, struct machine *machine);
 void balance_idle(struct machine *machine, const struct sm *sm, bool idle);
 void balance_room(struct machine *machine, const struct sm *sm);
-/* The units that the idle machine can hold at once within @allowed (by rank). */
+/*
+ * Returns the number of blocks or clusters that the idle machine can hold at once on the SMs in
+ * @allowed, which has a bit for each rank.
+ */
 uint64_t balance_capacity(const struct machine *machine, const struct pipe_kernel *kernel,
 			  const uint64_t *allowed);
 void balance_mask(const struct machine *machine, const struct pipe_set *set, uint64_t *allowed);
@@ -233,17 +244,17 @@ void balance_mask(const struct machine *machine, const struct pipe_set *set, uin
 
 struct slices {
 	struct queue_event queue_event;
-	struct machine *machines;	/* of this GPU */
+	struct machine *machines;	/* the machines of this GPU */
 	unsigned int nr, now;
 	bool switching;
 };
 
 int slices_init(struct pipe *pipe, unsigned int gpu);
 void slices_fini(struct slices *slices);
-/* The run is stopped: running blocks count up to this moment. */
+/* Stops the GPU at the end of a run. Running blocks count up to the current time. */
 void slices_stop(struct pipe *pipe, struct slices *slices);
 struct machine *slices_machine(struct pipe *pipe, unsigned int gpu, unsigned int process);
-/* A machine has got work, or has none left. */
+/* Called when a machine has its first work, or no work left. */
 void slices_work_changed(struct pipe *pipe, struct machine *machine);
 
 /* ---------------------------------------------- cmdbuf.c, host.c, frontend.c */
@@ -252,11 +263,11 @@ void slices_work_changed(struct pipe *pipe, struct machine *machine);
 
 enum command_kind { DO_LAUNCH, DO_GRAPH, DO_COPY, DO_RECORD, DO_WAIT };
 
-/* What a command without a scenario contains; a scenario has tables for it. */
+/* The contents of a command without a scenario. A scenario has tables for them. */
 struct pipe_submission {
-	struct pipe_submission *next;	/* in its stream, the oldest first; or among free ones */
+	struct pipe_submission *next;	/* the next newer one of its stream; or in the free list */
 	struct pipe_step step;
-	const struct pipe_ask *const *asks;	/* by kernel; for a launch: &ask */
+	const struct pipe_ask *const *asks;	/* one for each kernel; for a launch: &ask */
 	const struct pipe_ask *ask;
 	const struct pipe_graph *graph;
 	unsigned int other;		/* the stream to wait for */
@@ -266,13 +277,13 @@ struct command {
 	struct command *next;
 	enum command_kind kind;
 	unsigned int stream;
-	uint64_t seq;			/* in its stream, from 1 */
-	uint64_t visible;		/* time from which the GPU sees it */
+	uint64_t seq;			/* number of the command in its stream, from 1 */
+	uint64_t visible;		/* the time from which the GPU sees the command */
 	const struct pipe_step *step;
 	const struct pipe_submission *pipe_submission;	/* NULL: the command of a scenario */
 	/*
-	 * For a wait: the command of that stream to wait for; NO_STREAM: the first record of
-	 * the event.
+	 * A wait waits for command number @value of the stream @other. If @other is NO_STREAM, it
+	 * waits for the first record of the event.
 	 */
 	uint64_t value;
 	unsigned int other;
@@ -281,11 +292,11 @@ struct command {
 struct runlist;
 
 struct channel {
-	struct command *head, **tail;	/* back and front of the ring */
+	struct command *head, **tail;	/* the commands in the ring, the oldest first */
 	unsigned int nr;
 	struct runlist *runlist;
-	struct channel *next;		/* in the run list or in a list of waiters */
-	bool served;			/* not idle: in a list or in a PBDMA */
+	struct channel *next;		/* the next one in the run list or a list of waiters */
+	bool served;			/* the channel is in a list or in a PBDMA; false: idle */
 	struct program *full;		/* the program that waits for room */
 };
 
@@ -303,23 +314,23 @@ struct runlist {
 };
 
 struct stream {
-	struct queue_event finish;	/* its oldest command is done; the GPU will report it */
-	uint64_t asked, done;		/* sequence numbers; @done is the progress value */
+	struct queue_event finish;	/* the time when the GPU reports the end of a command */
+	uint64_t asked, done;		/* numbers of the last submitted and last done command */
 	struct channel *waiters;	/* channels whose first command waits for this stream */
-	struct program *sleeper;	/* programs that wait for it */
+	struct program *sleeper;	/* programs that wait for this stream */
 	struct channel *compute, *copies[2];
-	/* Without a scenario: */
+	/* The members below are used only without a scenario. */
 	/* channels whose first command waits for a command of this stream */
 	struct channel *followers;
 	struct pipe_submission *errands, **last_errand;
 	void *user;
 };
 
-/* A wait for a submitted record waits for the command of the stream that contains it. */
+/* An event. A wait for it waits for the command that contains the last submitted record. */
 struct event {
-	unsigned int stream;		/* of the last submitted record, or NO_STREAM */
-	uint64_t seq;
-	bool done;			/* a record is done */
+	unsigned int stream;		/* the stream of the last submitted record, or NO_STREAM */
+	uint64_t seq;			/* the number of that command */
+	bool done;			/* at least one record is done */
 	struct channel *waiters;	/* channels that wait for the first record */
 	struct program *sleeper;
 };
@@ -342,12 +353,12 @@ struct frontend {
 	bool busy;
 };
 
-/* Of one GPU. */
+/* The host interface of one GPU. */
 struct host {
-	struct runlist *runlists;	/* compute, then copy engines */
+	struct runlist *runlists;	/* first the compute engine's, then those of copy engines */
 	unsigned int nr_runlists;
 	struct channel *channels;
-	unsigned int nr_channels;	/* for each engine and process */
+	unsigned int nr_channels;	/* number of channels for each engine and process */
 	struct copy_engine *copy_engines;
 	struct frontend frontend;
 };
@@ -358,15 +369,15 @@ void cmdbuf_take(struct pipe *pipe, struct channel *channel);
 
 int host_init(struct pipe *pipe, unsigned int gpu);
 void host_fini(struct host *host);
-/* The channel has new commands. */
+/* Tells the host interface that the channel has new commands. */
 void host_doorbell(struct pipe *pipe, struct channel *channel);
-/* The stream's oldest command is done. */
+/* Tells the host interface that the stream's oldest command is done. */
 void host_stream_done(struct pipe *pipe, unsigned int stream);
-/* The same, after the time in which the GPU reports it. */
+/* The same, but after the time that the GPU needs to report the end of a command. */
 void host_done_later(struct pipe *pipe, unsigned int stream);
 struct channel *host_channel(struct pipe *pipe, unsigned int stream,
 			     const struct pipe_step *step);
-/* Creates the channels of a stream, which is the @nth of its process. */
+/* Assigns channels to a stream, which is stream number @nth of its process. */
 void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int stream, unsigned int nth);
 
 void copy_start(struct pipe *pipe, const struct command *command);
@@ -376,14 +387,14 @@ void copy_init(struct copy_engine *engine, unsigned int gpu, unsigned int index)
 void frontend_init(struct frontend *frontend);
 void frontend_add(struct pipe *pipe, struct task *task);
 
-/* Creates the task of a launch, not submitted yet; NULL: no memory. */
+/* Creates the task of a launch, but does not submit it. Returns NULL if memory is out. */
 struct task *launch_task(struct pipe *pipe, const struct command *command, unsigned int kernel);
-/* Called by wdu.c: its last block has ended. */
+/* Called by wdu.c when the last block of a launch has ended. */
 void launch_done(struct pipe *pipe, struct task *task);
 
 /* A running graph. */
 struct graph_run {
-	struct queue_event queue_event;	/* when nodes become ready */
+	struct queue_event queue_event;	/* the time when nodes become ready */
 	struct graph_run *next;
 	struct command command;
 	const struct pipe_graph *graph;
@@ -401,7 +412,7 @@ void graph_node_done(struct pipe *pipe, struct graph_run *run, unsigned int node
 struct frame {
 	const struct pipe_step *steps;
 	unsigned int nr, at;
-	uint64_t left;			/* rounds */
+	uint64_t left;			/* remaining rounds of the loop */
 };
 
 enum program_state { PROGRAM_RUNS, PROGRAM_FULL, PROGRAM_SLEEPS, PROGRAM_DONE };
@@ -410,21 +421,21 @@ struct program {
 	struct queue_event queue_event;
 	const struct pipe_program *spec;
 	struct pipe_program_result *result;
-	struct program *next;		/* in a list of waiters */
+	struct program *next;		/* the next program in a list of waiters */
 	struct frame frames[PIPE_MAX_DEPTH];
 	unsigned int depth;
 	const struct pipe_step *step;	/* done when @queue_event occurs */
 	enum program_state state;
 	struct channel *waits_for;	/* for PROGRAM_FULL */
-	uint64_t since, value;		/* sleeps until this progress value */
-	unsigned int asleep_on;	/* of a stream; NO_STREAM: until its event is recorded */
+	uint64_t since, value;		/* @value: the program sleeps until this progress value */
+	unsigned int asleep_on;	/* .. of this stream; NO_STREAM: until its event is recorded */
 };
 
-/* The CPU time of a step, in ns. */
+/* Returns the CPU time of a step, in ns. */
 uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step);
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result);
-/* A channel has room again; a progress value has increased. */
+/* Continue a program when its channel has room again, and when a progress value has increased. */
 void cpu_buffer_free(struct pipe *pipe, struct program *program);
 void cpu_wake(struct pipe *pipe, struct program **list);
 void cpu_stop(struct pipe *pipe, struct program *program);
@@ -442,12 +453,12 @@ struct pipe {
 	struct stream *streams;
 	struct event *events;
 	struct program *programs;
-	struct host *hosts;		/* by GPU */
-	struct slices *slices;		/* by GPU */
+	struct host *hosts;		/* one for each GPU */
+	struct slices *slices;		/* one for each GPU */
 	uint64_t nr_launches;
-	uint64_t in_flight;		/* commands that are submitted and not done */
-	unsigned int nr_running;	/* programs that have not ended */
-	unsigned int nr_busy;		/* machines */
+	uint64_t in_flight;		/* number of submitted commands that are not done */
+	unsigned int nr_running;	/* number of programs that have not ended */
+	unsigned int nr_busy;		/* number of busy machines */
 	uint64_t busy_from;
 	struct command *free_commands;
 	struct task *free_tasks;
@@ -458,29 +469,30 @@ struct pipe {
 	struct chunk *chunks;
 };
 
-/* Creates stages for @nr_streams streams. Returns 0 or -ENOMEM; destroy them in both cases. */
+/* Creates the stages for @nr_streams streams. Returns 0 or -ENOMEM. Destroy them in both cases. */
 int run_make(struct pipe *pipe, unsigned int nr_streams);
 void run_unmake(struct pipe *pipe);
 /*
- * Handles all events at the time of @first, which is no longer in the queue, and their
- * consequences.
+ * Handles all events at the time of @first, and their consequences. The caller has removed
+ * @first from the queue.
  */
 void run_instant(struct pipe *pipe, struct queue_event *first);
 
-/* Called by host.c and graph.c: the oldest command of a stream is done; a node has started. */
+/* Called by host.c when the oldest command of a stream is done. */
 void fed_done(struct pipe *pipe, struct stream *stream);
+/* Called by graph.c when a node has started. */
 void fed_node(struct pipe *pipe, const struct graph_run *run, unsigned int node);
 
-/* Allocates @size bytes that are freed with the run; NULL: no memory. */
+/* Allocates @size bytes that are freed with the run. Returns NULL if memory is out. */
 void *pool_new(struct pipe *pipe, void *free_list, size_t size);
 int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* check.c: rejects what can never finish, before the run. */
+/* check.c: before the run, rejects a scenario that can never finish. */
 int check_scenario(struct pipe *pipe);
-/* Whether steps record @event, including the steps of loops. */
+/* Returns whether one of @steps, or a step in one of their loops, records @event. */
 bool check_records(const struct pipe_step *steps, unsigned int nr, unsigned int event);
-/* deadlock.c: no event is left; reports the chain of waits. */
+/* deadlock.c: reports the chain of waits after no event is left. */
 int deadlock_report(struct pipe *pipe);
 const char *stream_name(const struct pipe *pipe, unsigned int stream);
 
@@ -489,7 +501,7 @@ static inline uint64_t divide_up(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
-/* a * b / c without an intermediate overflow. */
+/* Returns a * b / c without an intermediate overflow. */
 static inline uint64_t mul_div(uint64_t a, uint64_t b, uint64_t c)
 {
 	return (uint64_t)((unsigned __int128)a * b / c);

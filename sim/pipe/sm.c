@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An SM: its blocks, their remaining work and their speed. The issue slots of a quarter go to
- * the oldest block first, as many as it can use, then to the next one, which is nearly the
- * order of the schedulers of an H200 (Documentation/results/h200-traces.md). Bandwidth is
- * shared evenly.
+ * An SM: its blocks, their remaining work and their speed. In each quarter, the oldest block gets
+ * as many issue slots as it can use. Then the next block gets slots, and so on. This is nearly the
+ * order of the schedulers of an H200 (Documentation/results/h200-traces.md). Bandwidth is shared
+ * evenly.
  */
 #include "sim/pipe/pipe.h"
 
@@ -14,7 +14,7 @@ static uint64_t max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Whether quarter @q has one warp more than the others: @rest quarters from @first on have. */
+/* Returns whether quarter @q has one more warp. @rest quarters, from @first, have one more. */
 static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
 				    unsigned int first, unsigned int q)
 {
@@ -48,8 +48,8 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 	if (every < chip->issue)
 		every = chip->issue;
 	/*
-	 * A block alone gets the rate that its warps can demand, but no more than the SM's
-	 * share.
+	 * A block that runs alone gets the rate that its warps can demand, but no more than the
+	 * SM's share.
 	 */
 	rate = shape->warps * chip->warp_rate;
 	if (rate > chip->sm_rate)
@@ -136,8 +136,8 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 #define CRUMB	64	/* of ONE issue slots: less is a rounding error */
 
 /*
- * Takes slots for a block that runs at @rate at most, and returns its speed. A quarter that
- * does not exist needs none.
+ * Takes issue slots for a block that runs at most at @rate. Returns its speed. A quarter that does
+ * not exist needs no slots.
  */
 static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 {
@@ -159,7 +159,7 @@ static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 	return rate;
 }
 
-/* Whether some quarter has no slots left, so that a block that needs all quarters gets none. */
+/* Returns whether a quarter has no slots left. A block that needs all quarters then gets none. */
 static bool is_dry(const uint32_t *slots)
 {
 	unsigned int q;
@@ -171,8 +171,8 @@ static bool is_dry(const uint32_t *slots)
 }
 
 /*
- * The share of slots that even the oldest block loses to the others if there are too few.
- * Fitted.
+ * If there are too few slots, even the oldest block loses this share of its slots to the other
+ * blocks. The value was fitted.
  */
 #define SQUEEZE	(ONE * 16 / 17)
 
@@ -232,7 +232,7 @@ static void set_rates(struct sm *sm)
 	}
 }
 
-/* The time for @left at @rate. */
+/* Returns the time for the remaining work @left at the speed @rate. */
 static uint64_t time_for(uint64_t left, uint32_t rate)
 {
 	if (!left)
@@ -243,8 +243,8 @@ static uint64_t time_for(uint64_t left, uint32_t rate)
 }
 
 /*
- * When the first of its blocks ends at the present speeds. Blocks of similar age often have the
- * same speed.
+ * Returns the time when the first block of the SM ends at the present speeds. Blocks of similar age
+ * often have the same speed.
  */
 static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
 {
@@ -287,7 +287,7 @@ void sm_freeze(struct pipe *pipe, struct sm *sm)
 	queue_set(&pipe->queue, &sm->queue_event, NEVER);
 }
 
-/* Delays blocks that have not started yet by the same time. */
+/* Delays the blocks that have not started yet by the same amount of time. */
 static uint64_t put_off(const struct pipe *pipe, const struct sm *sm, uint64_t start)
 {
 	return start > sm->last && start < pipe->now ? start + pipe->now - sm->last : start;

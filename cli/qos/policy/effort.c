@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Distributes the remaining TPCs among best-effort tenants: by weight, no more than a
- * memory-intensive tenant can use, and less if a guarantee needs it.
+ * Distributes the remaining TPCs among best-effort tenants, by weight. A memory-intensive tenant
+ * gets no more TPCs than it can use. A tenant gets fewer TPCs if a guarantee needs them.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -29,8 +29,8 @@ void qos_deal(const struct qos_policy *p, unsigned int from, unsigned int to, un
 /* ------------------------------------------------------- for the sake of a guarantee */
 
 /*
- * The tenant whose share is reduced: the one with the most TPCs among the memory-intensive
- * ones, or among all if there is none.
+ * Returns the tenant whose share is reduced. It is the memory-intensive tenant with the most TPCs.
+ * If there is no memory-intensive tenant, it is the tenant with the most TPCs.
  */
 static struct qos_actor *largest(struct qos_policy *p)
 {
@@ -54,7 +54,7 @@ static bool calls_for_more(const struct qos_actor *a)
 	return qos_guaranteed(a) && a->state == QOS_MISSED && (a->deaf || a->nr >= a->most);
 }
 
-/* Whether all guarantees that were missed before have been met for a long time. */
+/* Returns whether all guarantees that were missed before have been met for a long time. */
 static bool all_met_for_long(struct qos_policy *p)
 {
 	for (unsigned int i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++) {
@@ -110,7 +110,7 @@ void qos_press(struct qos_policy *p)
 
 /* ------------------------------------------------------------------------- shares */
 
-/* The most TPCs that each tenant can use. */
+/* Stores the largest number of TPCs that each tenant can use. */
 static void find_caps(struct qos_policy *p, unsigned int from, unsigned int *caps)
 {
 	for (unsigned int i = from; i < p->nr; i++) {

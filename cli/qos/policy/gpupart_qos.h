@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The QoS policy: decides from the progress of each tenant in the last epoch which TPCs it gets
- * in the next one. The caller measures progress and sets the TPCs. The policy is not part of
- * libgpupart.
+ * The QoS policy. After each epoch it decides which TPCs each tenant gets in the next epoch. It
+ * decides from the progress of the tenants in the last epoch. The caller measures the progress
+ * and sets the TPCs. The policy is not part of libgpupart.
  *
- * All numbers are integers: speeds in thousandths of a unit a second, scores and shares in
- * thousandths. The same calls give the same decisions on every machine, in any order of the
- * tenants. One thread for each policy.
+ * All numbers are integers. Speeds are in thousandths of a unit a second. Scores and shares are
+ * in thousandths. The same calls lead to the same decisions on every machine and in any order of
+ * the tenants. Use each policy from one thread.
  */
 #ifndef GPUPART_CLI_QOS_POLICY_GPUPART_QOS_H
 #define GPUPART_CLI_QOS_POLICY_GPUPART_QOS_H
@@ -22,46 +22,53 @@
 struct qos_board {
 	unsigned int nr_tpcs;		/* 1 .. 256 */
 	uint8_t gpc[GPUPART_MAX_TPCS], ugpu[GPUPART_MAX_TPCS];
-	uint8_t vgpc[GPUPART_MAX_TPCS];	/* equal: blocks of one cluster may run on both */
-	/* A set of at least this many TPCs must have this many of one vgpc; 0: no such rule. */
+	uint8_t vgpc[GPUPART_MAX_TPCS];	/* one cluster can run on TPCs with equal numbers */
+	/*
+	 * A set with at least this number of TPCs must have at least this number of TPCs in one
+	 * virtual GPC. 0: no such rule.
+	 */
 	unsigned int cluster_tpcs;
-	bool shapes;			/* try other shapes than packed */
+	bool shapes;			/* try shapes other than QOS_PACKED */
 	struct gpupart_tpcset held;	/* TPCs of programs that are not tenants, at the start */
 };
 
 /* How the TPCs of a set are arranged. */
 enum qos_shape {
-	QOS_PACKED,		/* few GPCs, those of one uGPU first */
+	QOS_PACKED,		/* in few GPCs, and in one uGPU if possible */
 	QOS_BALANCED,		/* whole GPCs, alternating between the uGPUs */
-	QOS_SPREAD,		/* the same number of each GPC */
+	QOS_SPREAD,		/* the same number of TPCs in each GPC */
 	QOS_SHAPES,
 };
 
 enum qos_goal {
-	QOS_BEST_EFFORT,	/* it gets the remaining TPCs */
+	QOS_BEST_EFFORT,	/* no goal: the tenant gets the remaining TPCs */
 	QOS_ALPHA,		/* a share of its solo speed */
-	QOS_RATE,		/* units a second */
-	QOS_LATENCY,		/* the longest time for a request */
+	QOS_RATE,		/* a number of units a second */
+	QOS_LATENCY,		/* a longest time for a request */
 };
 
 struct qos_tenant {
 	char name[64];		/* unique */
 	enum qos_goal goal;
-	uint32_t alpha;		/* ALPHA: thousandths, 1 .. 1000 */
-	uint64_t alone;		/* solo speed; 0: not known, not allowed for ALPHA */
-	uint64_t rate;		/* RATE */
-	uint64_t latency_ns;	/* LATENCY */
+	uint32_t alpha;		/* for QOS_ALPHA: thousandths of the solo speed, 1 .. 1000 */
+	uint64_t alone;		/* solo speed; 0: not known, which QOS_ALPHA does not allow */
+	uint64_t rate;		/* for QOS_RATE */
+	uint64_t latency_ns;	/* for QOS_LATENCY */
 	unsigned int weight;	/* 1 .. 1000; 0 means 1 */
-	unsigned int floor, ceiling;	/* TPCs; 0: one, and all */
-	struct gpupart_tpcset adopted;	/* its TPCs before the start; empty: none */
+	unsigned int floor, ceiling;	/* numbers of TPCs; floor 0 means 1, ceiling 0 means all */
+	struct gpupart_tpcset adopted;	/* its TPCs before the start of the policy; may be empty */
 };
 
-/* A value of 0 means the default, which each comment states. */
+/* A value of 0 means the default, which stands at the end of each comment. */
 struct qos_rules {
-	unsigned int step;	/* most TPCs by which a share changes: a third of all */
-	uint32_t hysteresis;	/* thousandths of a goal by which it is exceeded on purpose: 20 */
-	unsigned int dwell;	/* good epochs before a guaranteed tenant is lowered: 2 */
-	unsigned int hold;	/* epochs without a signal during which the plan stays: 10 */
+	/* the largest number of TPCs by which a share changes at a time; default: a third of all */
+	unsigned int step;
+	/* how far the policy intentionally exceeds a goal, in thousandths; default: 20 */
+	uint32_t hysteresis;
+	/* good epochs before a guaranteed tenant is lowered; default: 2 */
+	unsigned int dwell;
+	/* epochs without a signal during which the plan does not change; default: 10 */
+	unsigned int hold;
 };
 
 /* Measurements of one tenant in its last epoch. */
@@ -69,52 +76,53 @@ struct qos_measured {
 	bool valid;		/* there was a signal */
 	bool gone;		/* the program ended */
 	bool drained;		/* no block runs any more on the TPCs that it gave up */
-	bool disturbed;		/* its set was not the decided one: the epoch does not count */
-	uint64_t ns;		/* length of its epoch */
-	uint64_t work;		/* done in it, thousandths of a unit */
-	uint64_t reports;	/* number of reports with that work; 0: not known, @work is exact */
-	bool exact;		/* units that were begun at either end are counted in part */
-	uint64_t told;	/* reported work, if @work is something else; for display only */
-	uint64_t nr;		/* for a latency: answered requests */
-	uint64_t latency_ns;	/* their wanted percentile */
+	bool disturbed;		/* its set was not the decided set: the epoch does not count */
+	uint64_t ns;		/* length of the epoch */
+	uint64_t work;		/* work done in the epoch, in thousandths of a unit */
+	uint64_t reports;	/* number of reports of that work; 0: not known, @work is exact */
+	bool exact;		/* @work includes the parts of units that cross an epoch's ends */
+	uint64_t told;	/* reported work, if @work does not come from reports; only displayed */
+	uint64_t nr;		/* for QOS_LATENCY: number of answered requests */
+	uint64_t latency_ns;	/* for QOS_LATENCY: the goal's percentile of their latencies */
 };
 
 enum qos_class { QOS_UNKNOWN, QOS_COMPUTE, QOS_MEMORY };
 
 enum qos_state {
 	QOS_WAITING,		/* no signal yet */
-	QOS_GOOD,		/* the goal is met; best effort: it makes progress */
+	QOS_GOOD,		/* the goal is met, or a best-effort tenant makes progress */
 	QOS_MISSED,
-	QOS_IDLE,		/* it had no requests */
-	QOS_LOST,		/* no signal any more */
-	QOS_STUCK,		/* missed, and more TPCs do not help */
-	QOS_GONE,		/* it ended; the set is empty */
-	QOS_DISTURBED,	/* others changed its set or use its TPCs: the epoch does not count */
+	QOS_IDLE,		/* the tenant had no requests */
+	QOS_LOST,		/* there is no signal any more */
+	QOS_STUCK,		/* the goal is missed, and more TPCs do not help */
+	QOS_GONE,		/* the program ended; its set is empty */
+	/* another program changed the tenant's set or uses its TPCs; the epoch does not count */
+	QOS_DISTURBED,
 };
 
 /* The decision about one tenant. */
 struct qos_verdict {
-	struct gpupart_tpcset set;	/* from now on */
-	struct gpupart_tpcset coming;	/* to be added when its present owners have drained */
-	unsigned int nr_tpcs;		/* of both sets */
+	struct gpupart_tpcset set;	/* the TPCs to use from now on */
+	struct gpupart_tpcset coming;	/* TPCs to add when their present owners have drained */
+	unsigned int nr_tpcs;		/* number of TPCs of both sets */
 	bool changed;			/* @set differs from the last decision */
 	uint64_t pending_since;	/* epoch since which @coming is not empty; 0: it is empty */
 	enum qos_state state;
 	enum qos_class class;
 	enum qos_shape shape;
 	unsigned int optimum;	/* TPCs beyond which it hardly gets faster; 0: not known */
-	uint64_t speed;			/* in the epoch; 0 for a latency */
-	uint32_t score;	/* relative to the goal, 1000 meets it; 0 without a goal */
-	uint32_t since_start;		/* the same, over all epochs */
+	uint64_t speed;			/* speed in the epoch; 0 for QOS_LATENCY */
+	uint32_t score;		/* progress relative to the goal: 1000 meets it; 0: no goal */
+	uint32_t since_start;		/* the score over all epochs */
 	char why[QOS_REASON_SIZE];
 };
 
 struct qos_decision {
-	uint64_t epoch;			/* the epoch that ended: 0 is the first allocation */
-	bool changed;			/* any set has changed */
-	bool swapping;			/* TPCs are draining: no epoch has begun */
-	struct gpupart_tpcset reserved;	/* off: no tenant may use them */
-	struct gpupart_tpcset held;	/* in use by other programs: no tenant gets them */
+	uint64_t epoch;			/* the epoch that ended; 0: the first allocation */
+	bool changed;			/* at least one set has changed */
+	bool swapping;			/* TPCs are draining, and no epoch has begun */
+	struct gpupart_tpcset reserved;	/* TPCs that no tenant may use */
+	struct gpupart_tpcset held;	/* TPCs of other programs, which no tenant gets */
 	struct qos_verdict tenants[QOS_MAX_TENANTS];	/* in the order of the caller */
 	char words[QOS_MESSAGE_SIZE];		/* a message for the user, or "" */
 };
@@ -122,10 +130,10 @@ struct qos_decision {
 struct qos_policy;
 
 /*
- * Creates a policy for @nr tenants (1 .. 64), and makes its first decision. The policy
- * allocates no other memory later. Returns 0, or an error with a message in @why, of
- * QOS_MESSAGE_SIZE bytes: -EINVAL if the options contradict each other, -ENOSPC if the GPU has too
- * few TPCs for the floors, -ENOMEM.
+ * Creates a policy for @nr tenants (1 .. 64), and makes its first decision. The policy does not
+ * allocate memory later. Returns 0, or -EINVAL if the options contradict each other, -ENOSPC if
+ * the GPU has too few TPCs for the floors, or -ENOMEM. After an error @why contains a message. It
+ * has QOS_MESSAGE_SIZE bytes.
  */
 int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 		   const struct qos_tenant *tenants, unsigned int nr, struct qos_policy **policy,
@@ -133,22 +141,23 @@ int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 void qos_policy_free(struct qos_policy *policy);
 
 /*
- * @held: the TPCs of programs that are not tenants, from now on. After the end of the next
- * epoch tenants do not get them. Exception: if too few TPCs are left for the floors, of at
- * least one TPC each, the missing ones are shared with those programs, and the decision says
- * so.
+ * Tells the policy that @held are now the TPCs of programs that are not tenants. From the end of
+ * the next epoch, tenants do not get these TPCs. There is one exception. Each tenant has a floor
+ * of at least one TPC. If too few TPCs are left for all floors, tenants share some TPCs with the
+ * other programs, and the decision says so.
  */
 void qos_policy_hold(struct qos_policy *policy, const struct gpupart_tpcset *held);
 
 /*
- * Ends an epoch. If the last decision was `swapping`, this ends no epoch and reads only drained
- * and gone: the caller calls again when a tenant has drained, and starts to measure when no
- * decision is swapping any more.
+ * Ends an epoch and decides about the next one. If the last decision was `swapping`, the call
+ * ends no epoch and reads only `drained` and `gone` of @measured. While decisions are `swapping`,
+ * the caller calls again whenever a tenant has drained. It starts to measure after a decision
+ * that is not `swapping`.
  */
 void qos_policy_step(struct qos_policy *policy, const struct qos_measured *measured,
 		     struct qos_decision *decision);
 
-/* Stable names: "compute", "memory" and so on. */
+/* Return names that do not change between versions: "compute", "memory" and so on. */
 const char *qos_class_name(enum qos_class class);
 const char *qos_state_name(enum qos_state state);
 const char *qos_goal_name(enum qos_goal goal);

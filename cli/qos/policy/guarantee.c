@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decides how many TPCs a guaranteed tenant asks for. Looks only at that tenant, and at whether
- * best effort has TPCs left to give.
+ * Decides how many TPCs a guaranteed tenant needs. The decision depends only on that tenant, and
+ * on whether best-effort tenants can still give up TPCs.
  */
 #include "cli/qos/policy/internal.h"
 
-/* thousandths of a proportional gain: a smaller gain from more TPCs counts as none */
+/* in thousandths of a proportional gain: a smaller gain from more TPCs counts as no gain */
 #define FRUITLESS	250
 #define SURE	3u	/* misses with all TPCs until the goal counts as impossible */
 #define LESS_PATIENT	8u /* factor by which a wrong lowering makes the next one wait longer */
 
-/* @nr TPCs times @by / @over, rounded up. */
+/* Returns @nr TPCs times @by / @over, rounded up. */
 static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
 {
 	uint64_t n = over ? (nr * by + over - 1) / over : GPUPART_MAX_TPCS;
@@ -18,7 +18,7 @@ static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
 	return n > GPUPART_MAX_TPCS ? GPUPART_MAX_TPCS : n;
 }
 
-/* Whether the raises since the first miss brought no gain. */
+/* Returns whether the raises since the first miss brought no gain. */
 static bool is_fruitless(const struct qos_actor *a)
 {
 	int64_t gain;
@@ -29,7 +29,7 @@ static bool is_fruitless(const struct qos_actor *a)
 	return gain * a->raise.from < FRUITLESS * (int64_t)(a->nr - a->raise.from);
 }
 
-/* The first time, the load may have changed at the same time. The second time counts. */
+/* The first fruitless raise does not count, because the load may have changed meanwhile. */
 static void find_deaf(struct qos_actor *a)
 {
 	if (!a->raise.fruitless++) {
@@ -73,15 +73,16 @@ static unsigned int seen_below(const struct qos_actor *a)
 }
 
 /*
- * The TPCs that would meet the goal: in proportion to the score. If the speed with fewer TPCs
- * is known, and the gain since then was less than proportional, correspondingly more.
+ * Returns the number of TPCs that would meet the goal, in proportion to the score. If the speed
+ * with fewer TPCs is known, and the gain since then was less than proportional, the number is
+ * correspondingly larger.
  */
 static unsigned int nr_needed(const struct qos_actor *a, uint32_t score, uint32_t target)
 {
 	unsigned int nr = scaled(a->nr, target, score), n = seen_below(a);
 	uint64_t missing, rise;
 
-	/* The form of the curve is useful even if the load has changed since. */
+	/* The form of the curve is useful even if the load has changed since it was measured. */
 	if (!n || !a->curve[a->nr] || a->curve[n] >= a->curve[a->nr])
 		return nr;
 	rise = qos_times(a->curve[a->nr] - a->curve[n], 1000, a->curve[a->nr]) * score / 1000;
@@ -92,7 +93,7 @@ static unsigned int nr_needed(const struct qos_actor *a, uint32_t score, uint32_
 	return nr;
 }
 
-/* Lowers by one step an epoch what raises without a gain have added. */
+/* Takes back the TPCs that raises without a gain have added, one step in each epoch. */
 static unsigned int undo_raises(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int back = a->raise.first && a->raise.first < a->nr ? a->raise.first : a->nr;
@@ -117,7 +118,7 @@ static unsigned int give_up(struct qos_policy *p, struct qos_actor *a)
 	return undo_raises(p, a);
 }
 
-/* The TPCs that remain if all others have only their minimum. */
+/* Returns the number of TPCs that remain if all other tenants have only their minimum. */
 static unsigned int most_available(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr = qos_free(p);
@@ -129,8 +130,8 @@ static unsigned int most_available(const struct qos_policy *p, const struct qos_
 }
 
 /*
- * Missed with all TPCs, although TPCs help: it keeps them, and the decision says once that the
- * goal is impossible.
+ * The tenant misses its goal with all TPCs, although TPCs help. It keeps all TPCs, and the
+ * decision says once that the goal is impossible.
  */
 static unsigned int keep_all(struct qos_policy *p, struct qos_actor *a)
 {
@@ -151,8 +152,8 @@ static unsigned int keep_all(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * Long after the last change of load a small loss of speed is temporary. Raising by the whole
- * margin as well would be too much.
+ * A small loss of speed long after the last change of the load is usually temporary. A raise by
+ * the loss and the whole margin would be too much.
  */
 static uint32_t score_wanted(const struct qos_policy *p, const struct qos_actor *a, bool slight)
 {
@@ -162,8 +163,9 @@ static uint32_t score_wanted(const struct qos_policy *p, const struct qos_actor 
 }
 
 /*
- * A tenant that suddenly gets slower under a known load gains almost nothing from one more TPC,
- * and misses again (seen on H200s). So raise by more; a surplus is lowered later.
+ * Some tenants suddenly get slower under a known load. On H200s, such a tenant gained almost
+ * nothing from one more TPC and missed again. So raise it by more TPCs. A later epoch lowers a
+ * surplus.
  */
 static unsigned int least_raise(const struct qos_actor *a)
 {
@@ -175,7 +177,7 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	bool slight = a->score + p->rules.hysteresis >= 1000;
 	unsigned int nr;
 
-	/* Long after a lowering, the lowering is not the reason. */
+	/* A miss long after a lowering does not come from the lowering. */
 	if (a->lowered && p->calm < QOS_CALM * 3 / 2)
 		a->patience = least_of(a->patience * LESS_PATIENT, QOS_PATIENT);
 	/* The count was enough until an earlier load returned. */
@@ -205,7 +207,7 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	}
 	nr = nr_needed(a, slight && a->window.mean && !a->exact ? a->window.mean : a->score,
 		    score_wanted(p, a, slight));
-	/* Missed by much: too many TPCs now are better than another missed epoch. */
+	/* The goal is missed by much: too many TPCs now are better than another missed epoch. */
 	if (a->score + 3 * p->rules.hysteresis < 1000)
 		nr += (nr - a->nr) / 4;
 	nr = most_of(known_to_suffice(p, a, nr), a->nr + least_raise(a));
@@ -221,16 +223,16 @@ static uint32_t least_secure(const struct qos_policy *p, const struct qos_actor 
 }
 
 /*
- * Met, but by less than the noise of the measurements, while the load is new: raise now, before
- * it misses.
+ * The goal is met under a new load, but by less than the noise of the measurements. Raises now,
+ * before the tenant misses its goal.
  */
 static unsigned int raise_early(struct qos_policy *p, struct qos_actor *a, bool raised)
 {
 	unsigned int nr = nr_needed(a, a->window.mean, qos_target(p, a));
 
 	/*
-	 * Just raised, and two more requests would be enough: one more epoch decides. Not a
-	 * miss yet.
+	 * The tenant has just been raised, and two more requests would meet the goal. This is not
+	 * a miss yet: the next epoch decides.
 	 */
 	if (raised && a->window.nr < 2 && a->took_ns &&
 	    a->window.mean + qos_times(2000, a->unit_ns, a->took_ns) >= least_secure(p, a))
@@ -243,8 +245,9 @@ static unsigned int raise_early(struct qos_policy *p, struct qos_actor *a, bool 
 }
 
 /*
- * If fewer TPCs made little difference so far: lowers as far as that slope allows, by a half at
- * most. Does not do so if a larger count cost more, because the curve has an edge there.
+ * If fewer TPCs made little difference so far, lowers the count as far as the slope allows, but
+ * by at most a half. Does nothing if the loss was steeper at a larger count, because the curve
+ * has an edge there.
  */
 static unsigned int lower_along_slope(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -263,7 +266,7 @@ static unsigned int lower_along_slope(const struct qos_policy *p, const struct q
 	    (unsigned __int128)slope * a->nr * 10 <
 	    (unsigned __int128)a->curve[a->nr] * 3 * (near - a->nr))
 		return a->nr;
-	/* In millionths a TPC, times 1.5. */
+	/* The slope in millionths for each TPC, times 1.5. */
 	slope = qos_times(slope, 1500, a->curve[a->nr]);
 	slope = qos_times(slope, a->window.mean, near - a->nr);
 	fall = spare * 1000 / (slope + 1);
@@ -285,7 +288,7 @@ static unsigned int smallest_safe(const struct qos_policy *p, const struct qos_a
 	if (need >= here)
 		return a->nr;
 	/*
-	 * Interpolates between a count that was too small and the smallest one that met the
+	 * Interpolates between a count that was too small and the smallest count that met the
 	 * goal.
 	 */
 	for (n = a->nr - 1; n; n--) {
@@ -313,8 +316,8 @@ static bool some_are_reserved(const struct qos_policy *p)
 }
 
 /*
- * The estimated score with one TPC less: from the known loss of one TPC, at least its
- * proportional share. 0: not known.
+ * Returns the estimated score with one TPC less, or 0 if it is not known. The estimate uses the
+ * known loss of one TPC, but at least a proportional loss.
  */
 static uint32_t without_one(const struct qos_actor *a)
 {
@@ -330,9 +333,10 @@ static uint32_t without_one(const struct qos_actor *a)
 }
 
 /*
- * Lowers by one TPC after a long time with a surplus. Either the goal must be met even if a TPC
- * costs twice its share, as at the edge of a wave of blocks. Or the loss of one TPC is known
- * and well measured, and the goal must be met at the lowest score seen so far.
+ * Lowers by one TPC after a long time with a surplus. There are two cases. In the first, the goal
+ * would be met even if the TPC cost twice its share, as at the edge of a wave of blocks. In the
+ * second, the loss of one TPC is well measured, and the goal would be met even at the lowest score
+ * so far.
  */
 static unsigned int one_less(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -370,8 +374,9 @@ static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
 }
 
 /*
- * Once for a new load: tries an eighth less than it seems to need. If that makes no difference,
- * more can be lowered; if it does, it is raised again in the next epoch.
+ * Once for each new load, tries an eighth fewer TPCs than the tenant seems to need. If that makes
+ * no difference, the count can be lowered further. If it makes a difference, the next epoch raises
+ * the count again.
  */
 static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 {
@@ -386,7 +391,7 @@ static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 	return nr;
 }
 
-/* Best effort is idle now: it gains nothing from more TPCs, and may need them later. */
+/* Best-effort tenants are idle: more TPCs do not help them now, although they may later. */
 static bool best_effort_is_idle(const struct qos_policy *p)
 {
 	bool found = false;
@@ -407,12 +412,12 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int nr, patience = a->patience;
 
-	/* No lowering was wrong so far, and the load is new: the first good epoch is enough. */
+	/* If no lowering was wrong so far and the load is new, the first good epoch is enough. */
 	if (a->fresh && patience == p->rules.dwell)
 		patience = 1;
 	else if (p->calm < QOS_CALM)
 		return a->nr;
-	/* Below its goal over all epochs: it keeps a surplus longer, to catch up. */
+	/* A tenant that is below its goal over all epochs keeps a surplus longer, to catch up. */
 	if (!a->fresh && a->sum < (unsigned __int128)1000 * a->sum_weight)
 		patience *= 4;
 	if (a->window.nr < patience || a->window.misses || best_effort_is_idle(p) ||
@@ -429,7 +434,7 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 	return nr;
 }
 
-/* The plan stays for a while, then the tenant returns to its guarantee. */
+/* The plan stays unchanged for a while. Then the tenant returns to its guarantee. */
 static unsigned int without_signal(const struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int step = p->rules.step;
@@ -502,8 +507,8 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * Up to @edge TPCs, those in GPCs shared with other tenants made it slower. For such counts it
- * keeps only the TPCs in its own GPCs; a raise goes beyond @edge.
+ * With up to @edge TPCs, the tenant was slower because of its TPCs in GPCs of other tenants. With
+ * such a count it keeps only the TPCs in GPCs without other tenants. A raise goes beyond @edge.
  */
 static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, unsigned int nr)
 {
@@ -514,7 +519,7 @@ static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, uns
 		return a->nr;
 	if (alone < most_of(a->least, a->nr * 2 / 3))
 		return nr;
-	/* The TPCs in its own GPCs alone may be as fast, or faster. */
+	/* Only the TPCs in GPCs without other tenants may be as fast as all TPCs, or faster. */
 	if (a->state != QOS_MISSED && nr == a->nr && alone < nr && !a->curve[alone]) {
 		qos_set_reason(a, "tried without the %u TPCs in GPCs shared with other tenants",
 			nr - alone);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses the TPCs of each tenant for given counts: a tenant grows along GPCs, gets back TPCs
- * that it had before, and gives up those that it needs least.
+ * Chooses the TPCs of each tenant for given numbers of TPCs. A tenant grows along GPCs. It first
+ * gets TPCs that it had before, and it first gives up the TPCs that it needs least.
  */
 #include <string.h>
 #include "cli/qos/policy/internal.h"
 
-/* The place in the order uGPU, GPC, number. */
+/* Returns the position of a TPC in the order by uGPU, then GPC, then number. */
 static unsigned int position(const struct qos_board *board, unsigned int tpc)
 {
 	return (unsigned int)board->ugpu[tpc] << 16 | (unsigned int)board->gpc[tpc] << 8 | tpc;
 }
 
-/* Guaranteed tenants start at the low end of the GPU, best effort at the high end. */
+/* Guaranteed tenants start at the low end of the GPU, best-effort tenants at the high end. */
 static uint64_t nearness(const struct qos_policy *p, const struct qos_actor *a, unsigned int tpc)
 {
 	unsigned int at = position(&p->board, tpc);
@@ -41,8 +41,8 @@ static unsigned int nr_in_ugpu(const struct qos_board *board, const struct gpupa
 }
 
 /*
- * How much @a prefers the free @tpc among those that it had at the same time, or never had.
- * @hold: the sets so far.
+ * Returns how much @a prefers the free @tpc among the TPCs that it last had in the same epoch, or
+ * never had. @hold: the sets so far.
  */
 static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			   unsigned int a, unsigned int tpc)
@@ -61,8 +61,8 @@ static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcs
 }
 
 /*
- * 1 + the last epoch in which another tenant that is to grow had @tpc, and that tenant in @who;
- * 0: none.
+ * Finds the tenant other than @a that will grow and that had @tpc last. Stores it in @who. Returns
+ * 1 + the last epoch in which it had @tpc, or 0 if there is no such tenant.
  */
 static uint32_t missed_since(const struct qos_policy *p, const unsigned int *more,
 			     unsigned int tpc, unsigned int *who)
@@ -77,7 +77,7 @@ static uint32_t missed_since(const struct qos_policy *p, const unsigned int *mor
 	return last;
 }
 
-/* Whether another tenant has TPCs in the GPC of @tpc. */
+/* Returns whether another tenant has TPCs in the GPC of @tpc. */
 static bool is_shared(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 		      unsigned int a, unsigned int tpc)
 {
@@ -88,8 +88,8 @@ static bool is_shared(const struct qos_policy *p, const struct gpupart_tpcset *h
 }
 
 /*
- * Whether @a gives up @tpc before its other TPCs: first those that others miss, among them the
- * ones that fit its set least.
+ * Decides the order in which @a gives up its TPCs. The TPCs that other tenants had before and now
+ * need are first. Among these, the TPCs that fit the set of @a least are first.
  */
 static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			   const unsigned int *more, unsigned int a, unsigned int tpc,
@@ -104,15 +104,15 @@ static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcs
 		nr_in_gpc(&p->board, &hold[a], p->board.gpc[than]),
 	};
 
-	/* If the shape of the set is being measured, it is kept, whatever others miss. */
+	/* A shape that is being measured is kept, even if other tenants need its TPCs. */
 	if (p->actors[a].shape == QOS_PACKED && !p->actors[a].edge && missed[0] != missed[1])
 		return missed[0] > missed[1];
-	/* TPCs in GPCs of other tenants made it slower. */
+	/* The tenant was slower because of its TPCs in GPCs of other tenants. */
 	if (p->actors[a].edge && is_shared(p, hold, a, tpc) != is_shared(p, hold, a, than))
 		return is_shared(p, hold, a, tpc);
 	/*
-	 * For a spread set first those of the fullest GPCs, except GPCs with just enough for a
-	 * cluster.
+	 * A spread set first gives up TPCs in the fullest GPCs, except in GPCs with just enough
+	 * TPCs for a cluster.
 	 */
 	for (unsigned int i = 0; i < 2 && p->actors[a].shape == QOS_SPREAD; i++)
 		own[i] = own[i] == p->board.cluster_tpcs ? GPUPART_MAX_TPCS :
@@ -140,7 +140,7 @@ static void remove_held(struct qos_policy *p, struct gpupart_tpcset *hold, unsig
 		remove_tpc(p, hold, a, t);
 }
 
-/* Removes TPCs of @a until it has no more than it is to get. */
+/* Removes TPCs of @a until it has at most its new number of TPCs. */
 static void shrink(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		   unsigned int a)
 {
@@ -157,8 +157,8 @@ static void shrink(struct qos_policy *p, struct gpupart_tpcset *hold, const unsi
 			if (gives_up_first(p, hold, more, a, t, tpc))
 				tpc = t;
 		/*
-		 * No more of a tenant's former TPCs than it can take back; the rest goes to
-		 * others.
+		 * Give up no more of a tenant's former TPCs than that tenant can take back. Other
+		 * tenants get the rest.
 		 */
 		if (missed_since(p, more, tpc, &who))
 			more[who]--;
@@ -167,8 +167,8 @@ static void shrink(struct qos_policy *p, struct gpupart_tpcset *hold, const unsi
 }
 
 /*
- * Adds TPCs of @pool to @a until it has as many as it is to get, first those that it gave up
- * last.
+ * Adds TPCs of @pool to @a until it has its new number of TPCs. The TPCs that it gave up last come
+ * first.
  */
 static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		 unsigned int a, struct gpupart_tpcset *pool)
@@ -232,7 +232,7 @@ static int find_exchange(const struct qos_policy *p, const struct gpupart_tpcset
 
 /*
  * Exchanges TPCs of @a for TPCs of @vgpc in *hold until a cluster fits there. First uses free
- * TPCs, then, if @others, those of tenants that still hold a cluster without them.
+ * TPCs. Then, if @others, uses TPCs of tenants in whose sets a cluster still fits without them.
  */
 static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
 		     unsigned int vgpc, bool others)
@@ -269,8 +269,8 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 }
 
 /*
- * Makes the set of @a hold a cluster, with the fewest exchanges, and if possible without TPCs
- * of others.
+ * Changes the set of @a so that a cluster fits in it. Uses as few exchanges as possible, and if
+ * possible no TPCs of other tenants.
  */
 static void hold_cluster(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
 {
@@ -308,8 +308,8 @@ static struct gpupart_tpcset draining(const struct qos_policy *p)
 }
 
 /*
- * TPCs on which blocks of other tenants may run are added after they have drained; all others
- * at once.
+ * Adds TPCs to sets. A TPC on which blocks of another tenant may still run is added after it has
+ * drained. All other TPCs are added at once.
  */
 static void add_when_drained(struct qos_policy *p, const struct gpupart_tpcset *hold)
 {
@@ -329,9 +329,9 @@ static void add_when_drained(struct qos_policy *p, const struct gpupart_tpcset *
 }
 
 /*
- * Gives @a the TPCs of its new shape instead of its present ones, from free TPCs and those of
- * best effort; for a best-effort tenant, from those with packed sets. If a tenant would have
- * less than its floor meanwhile, @a keeps its old TPCs.
+ * Replaces the TPCs of @a by TPCs in its new shape. Takes free TPCs and TPCs of best-effort
+ * tenants. If @a itself is a best-effort tenant, takes only TPCs of tenants with packed sets. If a
+ * tenant would have less than its floor meanwhile, @a keeps its old TPCs.
  */
 static void arrange(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		    unsigned int a)
@@ -397,7 +397,7 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++)
 		if (!holds_cluster(&p->board, &hold[i]))
 			hold_cluster(p, hold, i);
-	/* It gets back TPCs that it has just given up: blocks of its own do no harm. */
+	/* A tenant can get TPCs back at once after giving them up: only its blocks run there. */
 	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
 		if (p->drains[t] && gpupart_tpcset_has(&hold[p->drains[t] - 1], t))
 			p->drains[t] = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The policy: the tenants, the first allocation from their goals, and the steps of an epoch:
- * measure, ask, distribute, place.
+ * The policy: the tenants, the first allocation from their goals, and the steps of an epoch. The
+ * steps process the measurements, compute the TPCs that each tenant needs, distribute the numbers
+ * of TPCs, and choose the TPCs.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -150,7 +151,7 @@ static void enlist(struct qos_policy *p, const struct qos_tenant *tenants)
 
 /* ------------------------------------------------------ the first allocation */
 
-/* The TPCs for the goal alone: its share of all TPCs; for a latency, by weight. */
+/* The number of TPCs from the goal: its share of all TPCs, or by weight for a latency goal. */
 static unsigned int goal_tpcs(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr, weights = 0;
@@ -169,7 +170,7 @@ static unsigned int goal_tpcs(const struct qos_policy *p, const struct qos_actor
 	return nr > a->most ? a->most : nr;
 }
 
-/* The TPCs that best effort does not need. */
+/* Returns the number of TPCs that best-effort tenants do not need. */
 static unsigned int most_for_guarantees(const struct qos_policy *p)
 {
 	unsigned int nr = qos_free(p);
@@ -181,8 +182,8 @@ static unsigned int most_for_guarantees(const struct qos_policy *p)
 }
 
 /*
- * Gives guaranteed tenants the TPCs that they ask for. If there are too few, distributes them
- * by weight.
+ * Gives guaranteed tenants the number of TPCs that they need. If there are too few TPCs,
+ * distributes them by weight.
  */
 static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 {
@@ -224,8 +225,8 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 }
 
 /*
- * Whether another tenant has some of its TPCs as well, so that they are not decided to be its
- * own.
+ * Returns whether another tenant also has some TPCs of this tenant. Such TPCs are not yet assigned
+ * to one of the two.
  */
 static bool is_shared(const struct qos_policy *p, unsigned int i)
 {
@@ -237,7 +238,7 @@ static bool is_shared(const struct qos_policy *p, unsigned int i)
 	return false;
 }
 
-/* Adopts the present TPCs of each tenant that exist, and that no earlier tenant has adopted. */
+/* Adopts the present TPCs of each tenant, if they exist and no earlier tenant adopted them. */
 static void adopt(struct qos_policy *p)
 {
 	struct gpupart_tpcset free = gpupart_tpcset_first(p->board.nr_tpcs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares measurements with the goal and with earlier ones: sets state and score, and
- * classifies a tenant as compute- or memory-intensive.
+ * Compares measurements with the goal and with earlier measurements. Sets the state and the score
+ * of a tenant, and classifies it as compute-intensive or memory-intensive.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,8 @@ bool qos_answer(const struct qos_actor *a, int *answer)
 }
 
 /*
- * The fewest TPCs that give nearly the best speed, interpolated linearly between known speeds.
+ * Returns the smallest number of TPCs that give nearly the best speed. Interpolates linearly
+ * between known speeds.
  */
 static unsigned int find_optimum(const struct qos_actor *a)
 {
@@ -89,8 +90,8 @@ static unsigned int most_seen(const struct qos_actor *a)
 }
 
 /*
- * A measurement with a third count is below the prediction of the optimum: then there is no
- * optimum.
+ * Returns whether a measurement with a third number of TPCs is below the prediction of the
+ * optimum. Then there is no optimum.
  */
 static bool is_disproved(const struct qos_actor *a)
 {
@@ -114,8 +115,8 @@ static void classify(const struct qos_policy *p, struct qos_actor *a)
 		return;
 	}
 	/*
-	 * Up to the optimum the speed is proportional, so those counts cannot contradict it.
-	 * look_again() clears the ones above it until the tenant has run with more TPCs.
+	 * Up to the optimum the speed is proportional, so smaller counts cannot contradict it.
+	 * look_again() clears the speeds of larger counts until the tenant has run with more TPCs.
 	 */
 	if (!qos_guaranteed(a) && a->class == QOS_MEMORY && most_seen(a) * 3 / 4 < a->optimum)
 		return;
@@ -143,7 +144,7 @@ bool qos_ramping(const struct qos_policy *p)
 	return false;
 }
 
-/* A class is valid for a while. Then a third more TPCs show whether they help now. */
+/* A class is valid for a while. Then the tenant gets a third more TPCs to test the class again. */
 static void recheck_class(struct qos_actor *a)
 {
 	if (a->no_memory)
@@ -163,7 +164,7 @@ static void recheck_class(struct qos_actor *a)
 	}
 }
 
-/* The load has changed: forget what was learnt under the old one. */
+/* Called when the load has changed. Discards the results from the old load. */
 static void forget(const struct qos_policy *p, struct qos_actor *a)
 {
 	qos_forget_shapes(a);
@@ -189,7 +190,7 @@ static void forget(const struct qos_policy *p, struct qos_actor *a)
 	}
 }
 
-/* A deviation so large that one epoch proves another load. */
+/* The deviation is so large that a single epoch proves another load. */
 static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, uint64_t room)
 {
 	if (a->t.goal == QOS_LATENCY)
@@ -198,8 +199,8 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 }
 
 /*
- * How far a value may deviate under the same load, in thousandths: noise, waves of blocks,
- * neighbours. @guaranteed: for a tenant with a goal, without noise.
+ * Returns how far a value may deviate under the same load, in thousandths. Reasons are noise,
+ * waves of blocks and neighbours. @guaranteed: the tenant has a goal, and noise does not count.
  */
 static uint64_t tolerance_of(const struct qos_actor *a, unsigned int guaranteed)
 {
@@ -207,9 +208,10 @@ static uint64_t tolerance_of(const struct qos_actor *a, unsigned int guaranteed)
 }
 
 /*
- * Slower than with fewer TPCs, or, for best effort, faster than with more, by more than is
- * possible under one load. A guaranteed tenant's neighbours may have changed together with its
- * TPCs.
+ * Returns whether the speed proves another load: the tenant is slower than it was with fewer TPCs,
+ * by more than is possible under one load. A best-effort tenant may also be faster than it was
+ * with more TPCs. This does not count for a guaranteed tenant, because its neighbours may have
+ * changed together with its TPCs.
  */
 static bool contradicts(const struct qos_actor *a, uint64_t value)
 {
@@ -239,7 +241,7 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 			a->strange = 0;
 			*known += (int64_t)(value - *known) / 4;
 		} else if (++a->strange >= 2 || is_another(a, off, *known, room)) {
-			/* For best effort the value may come from both loads. */
+			/* The value of a best-effort tenant may come from both loads. */
 			sudden = a->strange < 2 && !qos_guaranteed(a);
 			forget(p, a);
 			*known = sudden ? 0 : value;
@@ -266,8 +268,8 @@ static uint64_t common(uint64_t a, uint64_t b)
 }
 
 /*
- * Work comes in whole units: with few units, one more or less changes the speed, and the first
- * one was begun with other TPCs. Collects work until the effect of that is small.
+ * Work comes in whole units. If there are few units, one unit more or less changes the speed, and
+ * the first unit was begun with other TPCs. So collects work until these effects are small.
  */
 static void gather(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
 		   uint64_t ns)
@@ -291,7 +293,7 @@ static void gather(const struct qos_policy *p, struct qos_actor *a, const struct
 	a->gathered = a->gathered_ns = 0;
 }
 
-/* Whether a unit that takes longer than an epoch is in progress. */
+/* Returns whether a unit that takes longer than an epoch is in progress. */
 static bool is_under_way(const struct qos_actor *a)
 {
 	return !qos_guaranteed(a) && a->begun && a->state == QOS_GOOD &&
@@ -323,7 +325,7 @@ static void watch(struct qos_actor *a, uint32_t value, bool missed)
 	w->misses += missed;
 }
 
-/* @ns: the length of this epoch and of earlier ones in which the counter did not change. */
+/* @ns is the total length of this epoch and of the earlier epochs in which no unit ended. */
 static void add_score(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
 		      uint32_t score, uint64_t ns)
 {
@@ -367,14 +369,14 @@ static void idle(struct qos_actor *a)
 	a->state = QOS_IDLE;
 }
 
-/* It ran with TPCs that were not decided, so its measurements are not used. */
+/* The tenant ran with TPCs that were not decided, so its measurements are not used. */
 static void disturb(struct qos_actor *a)
 {
 	a->state = QOS_DISTURBED;
 	a->speed = 0;
 	a->score = 0;
 	a->carried_ns = a->gathered = a->gathered_ns = 0;
-	/* Units that were begun with them end in the next epoch. */
+	/* Units that were begun with those TPCs end in the next epoch. */
 	a->moved = true;
 }
 

@@ -3,11 +3,11 @@
 #include "cli/qos/policy/internal.h"
 
 #define ALL		((1u << QOS_SHAPES) - 1)
-#define GAIN		30u	/* thousandths: the least gain for which a shape is changed */
+#define GAIN		30u	/* the smallest gain for which a shape is changed, in thousandths */
 #define TRIAL		4u	/* most epochs until the speed in a shape is known */
 #define SURE		3u	/* misses with the same TPCs until another shape is tried */
-#define MUCH		500 /* thousandths of a proportional gain: above it shapes matter little */
-#define ALL_OF_IT	900	/* .. above it shapes do not matter */
+#define MUCH		500 /* thousandths of a proportional gain: above it, shapes matter little */
+#define ALL_OF_IT	900	/* .. above this, shapes do not matter */
 
 static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape shape)
 {
@@ -19,7 +19,7 @@ static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape sha
 	p->relay = 1 + (a - p->actors);
 }
 
-/* Whether best effort can use the TPCs that a faster shape saves. */
+/* Returns whether best-effort tenants can use the TPCs that a faster shape saves. */
 static bool effort_can_use(const struct qos_policy *p)
 {
 	for (unsigned int i = 0; i < p->nr; i++)
@@ -40,7 +40,7 @@ static bool others_are_met(const struct qos_policy *p, const struct qos_actor *a
 	return true;
 }
 
-/* Whether the present counts can stay. */
+/* Returns whether all tenants can keep their present numbers of TPCs. */
 static bool counts_can_stay(const struct qos_policy *p)
 {
 	unsigned int nr = 0;
@@ -53,7 +53,7 @@ static bool counts_can_stay(const struct qos_policy *p)
 	return nr <= qos_free(p);
 }
 
-/* With many more TPCs it may reach the full bandwidth of DRAM in any shape. */
+/* With many more TPCs, the tenant may reach the full bandwidth of DRAM in any shape. */
 static bool is_due_again(const struct qos_actor *a)
 {
 	return (a->shape == QOS_BALANCED || (a->shape == QOS_PACKED && a->class == QOS_MEMORY)) &&
@@ -86,8 +86,8 @@ static void begin_trial(struct qos_policy *p, struct qos_actor *a)
 	enum qos_shape shape = qos_guaranteed(a) ? QOS_BALANCED : QOS_SPREAD;
 
 	/*
-	 * Streams are fastest when spread, but launches of others would run next to them in
-	 * every GPC.
+	 * Memory streams are fastest in a spread set, but then launches of other tenants run next
+	 * to them in every GPC.
 	 */
 	while (a->tried_shapes >> shape & 1)
 		shape = (shape + 1) % QOS_SHAPES;
@@ -140,20 +140,20 @@ static void continue_trial(struct qos_policy *p, struct qos_actor *a)
 	uint64_t margin = 1000 + GAIN + 2 * a->noise_before / 16, value;
 	int answer;
 
-	/* The shape may not have been possible: then it has another one. */
+	/* If the shape was not possible, the set has another shape. */
 	value = a->shape == a->trying ? a->curve[a->nr] : 0;
 	if (a->shape == a->trying && !value && a->trial++ < TRIAL)
 		return;
 	a->tried_shapes |= 1u << a->trying;
 	/*
-	 * If more TPCs do not help any more, fewer are enough in the shape that shares no port
-	 * of a GPC.
+	 * If more TPCs do not help any more, fewer TPCs are enough in a shape that shares no port
+	 * of a GPC with other tenants.
 	 */
 	if (a->trying == QOS_SPREAD && a->class == QOS_MEMORY)
 		margin = 1000 - GAIN;
 	if (qos_times(a->curves[a->best][a->nr], margin, 1000) < value)
 		a->best = a->trying;
-	/* A tenant whose speed is proportional to its TPCs is so in every shape. */
+	/* A speed that is proportional to the TPCs in one shape is so in every shape. */
 	a->curve = a->curves[a->base];
 	if (a->tried_shapes == ALL || (a->best == a->base && qos_guaranteed(a) &&
 				       qos_answer(a, &answer) && answer >= MUCH))
