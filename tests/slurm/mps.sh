@@ -89,12 +89,12 @@ for user in games news; do
 done
 check
 is "$status$err" 0 "slurm-node --check: nothing"
-has "$(doctor)" "ok the node's MPS daemon is there" "doctor: ok"
+has "$(doctor)" "ok the node's MPS daemon runs in" "doctor: ok"
 GPUPART_MPS=0 job games sh -c "$show"
 is "$status $out$err" "0 none none none" "GPUPART_MPS=0: no variable is set, no message"
 CUDA_MPS_PIPE_DIRECTORY=/tmp/own CUDA_MPS_LOG_DIRECTORY=/tmp/log CUDA_DEVICE_MAX_CONNECTIONS=2 job games sh -c "$show"
 is "$status $out" "0 /tmp/own /tmp/log 2" "a daemon of the user's own stays: nothing of these is touched"
-has "$err" "its CUDA_MPS_PIPE_DIRECTORY=/tmp/own keeps it from the node's MPS daemon" "and that is reported"
+has "$err" "its CUDA_MPS_PIPE_DIRECTORY=/tmp/own excludes it from the node's MPS daemon" "and that is reported"
 has "$err" "run on the GPU, simulated, in time slices" "with what it means"
 GPUPART_MPS=0 CUDA_MPS_PIPE_DIRECTORY=/tmp/own job games sh -c "$show"
 is "$status $out$err" "0 /tmp/own none none" "GPUPART_MPS=0 confirms it: no message"
