@@ -77,14 +77,14 @@ struct target {
 	bool elsewhere;			/* a job in another pid namespace */
 	bool other_version;		/* another version of gpupart: cannot be changed */
 	bool several;			/* there are targets on other GPUs */
-	unsigned int uid;		/* the owner */
+	unsigned int uid;		/* owner */
 	struct gpupart_topology *topo;	/* of the GPU */
 	struct gpupart_tpcset before, set;
 };
 
 struct targets {
 	const struct args *args;
-	bool all, show;			/* -a; show the sets and change nothing */
+	bool all, show;			/* -a; show instead of change */
 	bool wait;			/* wait for earlier launches */
 	uint64_t wait_ns;		/* time limit in ns; 0 for none */
 	struct target *list;
@@ -107,7 +107,7 @@ static struct target *add_target(struct targets *t)
 	return memset(&t->list[t->nr++], 0, sizeof(*t->list));
 }
 
-/* Returns whether --gpu is absent or selects this GPU, which is GPU @index of its program. */
+/* Whether --gpu is absent or selects this GPU, number @index of its program. */
 static bool is_meant(struct targets *t, const char *pci, const char *source, bool simulated,
 		     unsigned int index)
 {
@@ -175,7 +175,7 @@ static int list_processes(struct targets *t)
 	return 0;
 }
 
-/* Adds the jobs with the name or id @name. If @name is NULL, adds the job that @pid started. */
+/* Adds the jobs with this name or id, or without @name the job that @pid started. */
 static int find_jobs(struct targets *t, const char *name, int pid)
 {
 	struct gpupart_job *jobs;
@@ -234,7 +234,7 @@ static int find_pid(struct targets *t, const char *text)
 			add_process(t, &t->processes[i]);
 			return t->nr ? 0 : fail_gpu(t, "the process");
 		}
-	/* A program that `gpupart run` started is known only by its job until it calls cuInit. */
+	/* A program that run started and that has not called cuInit is known by its job only. */
 	status = find_jobs(t, NULL, pid);
 	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, "the process");
@@ -249,10 +249,7 @@ static int find_pid(struct targets *t, const char *text)
 
 /* --------------------------------------------------------------- new sets */
 
-/*
- * Stores the limit of the job around @target in @set. Returns NULL if there is no such job, or if
- * that job changes as well.
- */
+/* The limit of the job around @target, in @set. NULL: there is none, or that job changes too. */
 static const struct gpupart_tpcset *outer_limit(const struct targets *t,
 						const struct target *target,
 						struct gpupart_tpcset *set)
@@ -303,7 +300,7 @@ static int work_out(struct targets *t, struct target *target)
 	if (err)
 		return error_of(err, "%s", why);
 	target->topo = topo;
-	/* -n needs the path of the capture. shown_topology() changes the path of another user's. */
+	/* -n needs the path of the capture, which another user's lost in shown_topology(). */
 	for (unsigned int i = 0; i < args.nr_terms && target->simulated; i++)
 		if (!strcmp(args.terms[i].option, "-n") &&
 		    strcmp(gpupart_topology_info(topo)->source, target->source))
@@ -428,10 +425,7 @@ static void report_change(struct out *out, json_t *rows, const struct target *ta
 		print_change(out, target, before, now);
 }
 
-/*
- * Returns whether to report @row with @job. A process is reported once, with the last listed job
- * that contains it.
- */
+/* Whether to report @row with @job: once, with the last listed job that contains the process. */
 static bool is_reported(const struct targets *t, const struct gpupart_process *row,
 			const struct target *job)
 {
@@ -446,9 +440,8 @@ static bool is_reported(const struct targets *t, const struct gpupart_process *r
 }
 
 /*
- * Changes the processes of a job that now run as other users. Their limits are in the state pages
- * of those users. The new set is the job's limit as the library stored it: without TPCs outside the
- * limits of outer jobs.
+ * Changes processes of a job that now run as other users: their limits are in state pages of those
+ * users. The new set is the job's limit as the library stored it, cut to outer jobs.
  */
 static int change_others(struct targets *t, const struct target *job,
 			 const struct gpupart_process *now, int nr)
@@ -482,7 +475,7 @@ static int change_others(struct targets *t, const struct target *job,
 	return failed;
 }
 
-/* Makes a target of a process of @job. Stores the current set of the process in @before. */
+/* A process of @job as a target, with its current set in @before. */
 static struct target as_target(const struct gpupart_process *row, const struct target *job)
 {
 	struct target one = {
@@ -522,7 +515,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 	free(list);
 }
 
-/* Returns whether a process of the job is visible. True for a job of this pid namespace. */
+/* Whether a process of the job is visible; true for a job of this pid namespace. */
 static bool is_seen(const struct target *job, const struct gpupart_process *now, int nr)
 {
 	for (int i = 0; i < nr; i++)

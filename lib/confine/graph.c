@@ -22,16 +22,14 @@
 #include "lib/state/state_page.h"
 
 /*
- * The stream on which a graph was captured. The caller holds the lock. The GPU of the stream may
- * be attached after the capture, and the stream may be given sets even later. So the tables of
- * all GPUs are searched.
+ * The stream that a graph was captured on. The caller holds the lock. Its GPU may be attached
+ * later, and its sets are given later still, so the tables of all GPUs are searched.
  */
 struct origin {
 	bool known, gone;
 	struct scope_id id;
-	uint64_t object;	/* the driver's stream object; 0 for a default stream */
-	/* The stream was destroyed and had @set on this GPU; NULL: it had no set. */
-	struct gpupart_gpu *gpu;
+	uint64_t object;	/* of the driver; 0 for a default stream */
+	struct gpupart_gpu *gpu;	/* destroyed with @set on this GPU; NULL: had none */
 	struct tmd_allow set;
 };
 
@@ -47,7 +45,7 @@ struct executable {
 	struct records_mark *mark;	/* of all its builds */
 	struct origin origin;
 	unsigned int nr_users;	/* threads that are launching it */
-	bool gone;		/* it was destroyed; the last thread that uses it frees it */
+	bool gone;		/* destroyed; its last user frees it */
 	unsigned int rules;	/* rules_generation when its functions were last matched */
 };
 
@@ -64,13 +62,12 @@ static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(graph_lock, 1);	/* acquired before that of scope.c */
 static struct entry *executables[NR_BUCKETS], *captures[NR_BUCKETS];
 
-/* maximum number of builds of an executable graph; 0: not read yet */
-static atomic_uint most_builds;
+static atomic_uint most_builds;	/* of an executable; 0: not read yet */
 
 /* Clones may no longer match their executables. */
 static atomic_bool changes_unseen;
 
-/* The call that this thread is making. Such calls do not nest, except calls of this library. */
+/* What this thread is doing. Its calls do not nest, except for those of this library. */
 static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
@@ -80,13 +77,12 @@ static _Thread_local struct {
 	uint64_t print;		/* fingerprint of the sets that apply to this launch */
 	uint64_t publications;	/* read before the fingerprint */
 	bool stale, rebuilt, partial;
-	/* @launch: not an upload; @next: the thread's next-launch set was used */
-	bool launch, next;
+	bool launch, next;	/* not an upload; it used the thread's next-launch set */
 	bool captured;		/* captured into a graph: nothing is launched */
 	bool varies;		/* a variant is being instantiated */
-	void *made;		/* made by the instantiation that this thread is in */
+	void *made;		/* by the instantiation that this thread is in */
 	uint64_t flags;		/* of that instantiation */
-	struct records *records;	/* records of the stream's GPU; NULL: none */
+	struct records *records;	/* of the stream of the launch; NULL: none */
 } now;
 
 /* ------------------------------------------------------------------------ tables */
@@ -98,10 +94,7 @@ static unsigned int bucket_of(const void *handle)
 
 _Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() returns one");
 
-/*
- * The caller of the next four functions holds the lock. They return NULL if @handle has no
- * entry.
- */
+/* The caller of these four holds the lock. They return NULL if @handle has no entry. */
 static struct entry **place_of(struct entry **table, const void *handle)
 {
 	struct entry **at = &table[bucket_of(handle)];
@@ -120,10 +113,7 @@ static void *take(struct entry **table, const void *handle)
 	return found;
 }
 
-/*
- * Returns the old entry of the handle. The object of that entry was destroyed without a report
- * from the driver.
- */
+/* Returns the old entry of the handle, whose object was destroyed without notice. */
 static void *put(struct entry **table, struct entry *entry, const void *handle)
 {
 	void *old = take(table, handle);
@@ -139,10 +129,7 @@ static struct executable *executable_of(const void *exec)
 	return (struct executable *)*place_of(executables, exec);
 }
 
-/*
- * Returns the stream on which @graph was captured, if it was captured. The caller holds the
- * lock.
- */
+/* The stream that @graph was captured on, if it was. The caller holds the lock. */
 static struct origin origin_of(const void *graph)
 {
 	const struct captured *c = (struct captured *)*place_of(captures, graph);
@@ -150,7 +137,7 @@ static struct origin origin_of(const void *graph)
 	return c ? c->origin : (struct origin){ 0 };
 }
 
-/* Frees the entry, which must not be in a bucket any more. The caller holds the lock. */
+/* The entry must be in no bucket. The caller holds the lock. */
 static void executable_free(struct executable *e)
 {
 	if (!e)
@@ -163,10 +150,7 @@ static void executable_free(struct executable *e)
 	free(e);
 }
 
-/*
- * If a program destroys an executable graph that another thread is launching, the program has an
- * error, but it must not crash here.
- */
+/* A program that destroys what another thread launches is wrong, but must not crash here. */
 static struct executable *executable_use(const void *exec)
 {
 	struct executable *e;
@@ -234,7 +218,7 @@ static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struc
 	return true;
 }
 
-/* Returns the attached GPU on which the stream @id has a set, or NULL. */
+/* The attached GPU on which the stream at @id has a set; NULL: none. */
 static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd_allow *allow)
 {
 	struct gpupart_gpu *gpu;
@@ -267,10 +251,7 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 			struct executable *e = (struct executable *)at;
 
 			origin_gone(&e->origin, object, ctx, thread);
-			/*
-			 * The destroyed stream may be the stream of the last launch, and a new
-			 * stream may get the same handle.
-			 */
+			/* It may have been that stream, and the next one may get its handle. */
 			atomic_store_explicit(&e->builds.stream_gone, true, memory_order_relaxed);
 			graph_builds_lost(&e->builds, ctx);
 		}
@@ -278,10 +259,7 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 	pthread_mutex_unlock(&graph_lock);
 }
 
-/*
- * Returns the GPU on which the capture stream of @e has a set, or had one when it was destroyed;
- * NULL: none.
- */
+/* The GPU of the set that @e's capture stream has, or had when it was destroyed; NULL: none. */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
 	struct gpupart_gpu *gpu = NULL;
@@ -306,10 +284,9 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
 	/*
-	 * A stream and a later stream with the same handle have different driver objects. The
-	 * handle points to the object, and the driver reports the object when it destroys the
-	 * stream. self_check.c verifies this, perhaps later than this call. If it is not true on
-	 * this driver, no stream ever has a set.
+	 * A created stream and a later one with the same handle differ in the object that the
+	 * handle points to, which the driver names when it destroys the stream. self_check.c
+	 * verifies that, perhaps after this; if it does not hold, no stream ever has a set.
 	 */
 	if (!stream->ctx && (!peek_word(stream->handle, &object) || !object))
 		return;
@@ -367,8 +344,8 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 }
 
 /*
- * Returns the number of changes to the sets that scope_fingerprint() reads. A fingerprint is not
- * enough, because sets can change and change back while nodes are being built.
+ * The number of changes to the sets that scope_fingerprint() reads. Sets can change and change back
+ * while nodes are being built, which a fingerprint does not show.
  */
 static uint64_t publications(void)
 {
@@ -431,10 +408,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 	scope_graph_begin(NULL);
 	now.scope.nodes = NULL;
 	graph_collect(cuda);
-	/*
-	 * Without the table of what the library put into its nodes, the graph cannot be built
-	 * again.
-	 */
+	/* Without the table of what its nodes hold they cannot be built again. */
 	if (!result && now.made && nodes && graph_can_rebuild(cuda) &&
 	    cuda->graph_clone(&clone, source))
 		clone = NULL;
@@ -466,10 +440,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /* ------------------------------------------------------------------------ launch */
 
-/*
- * Matches the functions of a graph with rules that were added after the last match. No driver
- * call names these functions, so the clone is searched.
- */
+/* No driver call names a graph's functions: match rules newer than @e, using its clone. */
 static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 						  struct executable *e)
 {
@@ -576,10 +547,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 		scope->nodes = now.build->nodes;
 		records_mark_built(e->mark, now.build->counted);
 	} else if (launch && any_in_use()) {
-		/*
-		 * The graph was instantiated before the attach, so its nodes may contain any
-		 * set.
-		 */
+		/* It was instantiated before the attach, so its nodes may hold any set. */
 		state_count(STATE_GRAPH_STALE);
 	}
 	scope_graph_begin(scope);
@@ -602,7 +570,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 		return now.exec;
 	b->counted = records_mark_built(e->mark, 0);
 	if (any)
-		/* Only after a successful launch is it certain that no node kept an earlier set. */
+		/* Only a launch that succeeded shows that no node kept an earlier set. */
 		b->settled = !result && !now.stale && now.publications == publications();
 	else if (!result && !b->built)
 		b->settled = true;
@@ -641,7 +609,7 @@ unsigned int graph_sets(const void *exec)
 
 /* ----------------------------------------------------------------------- changes */
 
-/* Replaces the clone. @graph is the new state of the graph, or NULL for the old state. */
+/* @graph: its new state; NULL: its old state. */
 static void clone_replace(void *exec, void *clone, const void *graph)
 {
 	struct executable *e;
@@ -683,7 +651,7 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 	graph_collect(cuda);
 }
 
-/* Both kinds of parameters begin with the function. */
+/* Both kinds of parameters begin with it. */
 static bool has_function(const struct cuda_api *cuda, void *node, const void *params)
 {
 	struct cuda_kernel_node is;

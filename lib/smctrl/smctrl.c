@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's masks, implemented with gpupart's public interface. In these masks a set bit
- * forbids its TPC. Such masks occur only in this file and its header, and allowed_by() converts
- * them to sets. An error is printed as a line on stderr, as in the original libsmctrl, because
- * the functions return nothing.
+ * libsmctrl's masks, implemented with gpupart's public interface. Bits with the inverted
+ * polarity (a set bit forbids its TPC) only occur in this file and its header; allowed_by()
+ * converts them. Errors are printed as a line on stderr, as in the original libsmctrl, whose
+ * functions return nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,17 +19,11 @@
 #pragma GCC visibility pop
 #include "lib/smctrl/smctrl.h"
 
-/*
- * Undefine the header's macros, which select one of several functions, because the functions
- * themselves are defined here.
- */
+/* The functions themselves are defined here, not the header's selection macros. */
 #undef libsmctrl_set_global_mask
 #undef libsmctrl_set_next_mask
 
-/*
- * Bit (tpc % 64) of word (tpc / 64) forbids TPC number tpc. TPCs from number 128 on are always
- * forbidden.
- */
+/* Bit (tpc % 64) of word (tpc / 64) forbids that TPC; TPCs from 128 on are always forbidden. */
 struct mask {
 	uint64_t forbidden[2];
 };
@@ -71,14 +65,11 @@ bool smctrl_stands_aside(void)
 	return disabled;
 }
 
-/*
- * The first lock is only held for very short times. The second lock is also held during calls
- * of gpupart and of the driver.
- */
+/* The first is held for moments; the second also across calls of gpupart and of the driver. */
 static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Another thread may have held the locks during the fork, so initialise them again. */
+/* Another thread may have held them during the fork: initialise them again. */
 static void in_child(void)
 {
 	pthread_mutex_init(&cap_lock, NULL);
@@ -93,10 +84,7 @@ static void guard_forks(void)
 
 /* ---------------------------------------------------------------- LIBSMCTRL_MASK */
 
-/*
- * Returns false if the variable is not set or not valid. An error message is printed if it is
- * not valid.
- */
+/* False if it is not set, or not valid, which is printed. */
 static bool cap_parse(struct mask *cap)
 {
 	const char *text = getenv("LIBSMCTRL_MASK"), *c = text;
@@ -126,7 +114,7 @@ static bool cap_parse(struct mask *cap)
 	return true;
 }
 
-/* Returns whether the mask was already applied to @gpu, and marks it as applied. */
+/* Whether the mask was already applied to @gpu; marks it as applied. */
 static bool cap_done(const struct gpupart_gpu *gpu)
 {
 	static const struct gpupart_gpu *done[SMCTRL_MAX_GPUS];
@@ -143,8 +131,8 @@ static bool cap_done(const struct gpupart_gpu *gpu)
 }
 
 /*
- * Narrows the limit from outside with the mask, so GPUPART_SET applies as well. This is done
- * once. If the program later sets the limit from outside itself, that limit replaces this one.
+ * Narrows the limit from outside, so GPUPART_SET applies as well. Done once: a program that
+ * sets the limit from outside later has the last word.
  */
 static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 {
@@ -211,25 +199,22 @@ void smctrl_cap_early(void)
 
 /* ------------------------------------------------------------------- making ready */
 
-/* The process's GPUs, indexed by CUDA's device number. */
+/* The process's GPUs, by CUDA's numbers. */
 static struct device {
 	char pci[20];
-	atomic_bool attached;		/* true: the following members do not change any
-					 * more, see device_gpu() */
-	struct gpupart_gpu *gpu;	/* NULL: the GPU was refused, and the reason was
-					 * printed */
-	int err;			/* the error code of that refusal */
+	atomic_bool attached;		/* the following members are final: device_gpu() */
+	struct gpupart_gpu *gpu;	/* NULL: refused, which was printed */
+	int err;			/* the reason */
 	struct gpupart_tpcset all;
-	atomic_bool tells_streams;	/* the GPU is fully attached, which creates a context */
+	atomic_bool tells_streams;	/* fully attached, which creates a context */
 } devices[SMCTRL_MAX_GPUS];
 
-static atomic_bool ready;	/* true: the addresses in devices[] are filled in */
-static int nr_devices;		/* number of devices; negative: an error */
+static atomic_bool ready;	/* the addresses in devices[] are filled in */
+static int nr_devices;		/* negative: the error */
 
 /*
- * If the mask bits were checked before, attaches without creating a context, because programs
- * often have more GPUs than they use. Otherwise attaches with the launches that check the mask
- * bits.
+ * Attaches without creating a context if the mask bits were checked before, because programs
+ * often have more GPUs than they use. Otherwise attaches with the launches that check them.
  */
 static void device_attach(struct gpupart *gp, struct device *device)
 {
@@ -250,7 +235,7 @@ static void device_attach(struct gpupart *gp, struct device *device)
 	device->gpu = gpu;
 }
 
-/* Attaches the GPU when it gets its first mask, so that unused GPUs are not touched. */
+/* Attaches the GPU at its first mask, so that unused GPUs are not touched. */
 static struct gpupart_gpu *device_gpu(struct gpupart *gp, struct device *device)
 {
 	if (atomic_load_explicit(&device->attached, memory_order_acquire))
@@ -282,7 +267,7 @@ static int devices_fill(struct gpupart *gp)
 		count = SMCTRL_MAX_GPUS;
 	for (int i = 0; i < count; i++) {
 		smctrl_device_pci(i, devices[i].pci);
-		/* The mask applies to each GPU, beginning with the first call. */
+		/* The mask applies to each GPU, from the first call on. */
 		if (cap && *cap) {
 			device_attach(gp, &devices[i]);
 			devices[i].attached = true;
@@ -292,9 +277,9 @@ static int devices_fill(struct gpupart *gp)
 }
 
 /*
- * Every function that sets a mask calls this first. If another thread is in this function, it
- * waits for that thread. So a mask is in force when the function that sets it returns. Returns
- * the number of devices, or a negative errno. An error is printed once.
+ * Every function that sets a mask calls this first. It waits for another thread that is in it,
+ * so that a mask is in force when its function returns. Returns the number of devices, or a
+ * negative errno, which was printed once.
  */
 static int make_ready(struct gpupart *gp)
 {
@@ -325,10 +310,7 @@ static int make_ready_for_streams(struct gpupart *gp, struct device *device)
 	return err;
 }
 
-/*
- * Returns CUDA's number of the calling thread's GPU. If the thread has no GPU yet, returns the
- * number of the first GPU.
- */
+/* CUDA's number of the calling thread's GPU; the first GPU if it has none yet. */
 static int current_device(void)
 {
 	int device;
@@ -340,13 +322,13 @@ static int current_device(void)
 
 static pthread_key_t context_key;
 static bool context_key_made;
-/* The calling thread's context. It is kept, because masks are set before every launch. */
+/* The calling thread's context, kept because masks are set before every launch. */
 static _Thread_local struct gpupart *kept;
 static _Thread_local bool ending;
 
 /*
- * Destructors of other keys may run after the destructor of this key and set masks. Each of
- * these calls then has its own context.
+ * Destructors of other keys may run later and set masks; each call then has a context of its
+ * own.
  */
 static void context_close(void *gp)
 {
@@ -360,7 +342,7 @@ static void context_key_make(void)
 	context_key_made = !pthread_key_create(&context_key, context_close);
 }
 
-/* Returns NULL if nothing must be changed. The caller passes the result to end(). */
+/* NULL: change nothing. The result must be passed to end(). */
 static struct gpupart *begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -373,10 +355,7 @@ static struct gpupart *begin(void)
 		smctrl_say("out of memory: nothing was changed");
 		return NULL;
 	}
-	/*
-	 * Keep the context only if it will be closed at the end of the thread. That needs a
-	 * key, and a process has 1024 keys.
-	 */
+	/* Kept only if it is closed at the end of the thread: a process has 1024 keys. */
 	if (context_key_made && !ending && !pthread_setspecific(context_key, gp))
 		kept = gp;
 	return gp;
@@ -463,24 +442,23 @@ void libsmctrl_set_next_mask_ext(uint128_t mask)
 
 /* ---------------------------------------------------------------------- streams */
 
-/* The handles of the default streams. Each context has its own default streams. */
+/* The handles of default streams, each of which belongs to a context. */
 static bool is_default(const void *stream)
 {
 	return (uintptr_t)stream <= 2;
 }
 
-/* The changes that context_enter() made, for context_leave(). */
+/* What context_enter() did, for context_leave(). */
 struct entered {
 	bool pushed;
-	bool made;	/* context_enter() created the context, which the program has not
-			 * created yet */
+	bool made;	/* the context was created here; the program has not created it yet */
 };
 
 /*
- * Makes a context current for a call on the default stream @stream, if the thread has no
- * current context. The context is the first GPU's primary context, which the CUDA runtime uses.
- * If the program has not created this context and has several GPUs, it may never use the first
- * GPU. In that case the context is not created. Returns 0 or EINVAL.
+ * Makes a context current, if the thread has none, for a call on the default stream @stream:
+ * the first GPU's primary context, which the CUDA runtime uses. If the program has not created
+ * it and has several GPUs, it may never use the first, so it is not created. Returns 0 or
+ * EINVAL.
  */
 static int context_enter(const void *stream, struct entered *entered)
 {
@@ -507,8 +485,8 @@ static int context_enter(const void *stream, struct entered *entered)
 }
 
 /*
- * A mask exists as long as its context. The first call that created the context for a mask
- * keeps the context (@keep).
+ * A mask needs its context to stay alive: the first call that created one for a mask keeps it
+ * (@keep).
  */
 static void context_leave(const struct entered *entered, bool keep)
 {
@@ -523,8 +501,8 @@ static void context_leave(const struct entered *entered, bool keep)
 }
 
 /*
- * The stream is usually on the thread's GPU. Otherwise all GPUs are tried. An error that does
- * not depend on the GPU ends the search.
+ * Usually the stream is on the thread's GPU; otherwise all GPUs are tried. Errors that do not
+ * depend on the GPU end the search.
  */
 static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 {
@@ -617,10 +595,7 @@ int libsmctrl_make_mask(uint64_t *mask, uint32_t low, uint32_t high_exclusive)
 	return 0;
 }
 
-/*
- * Returns the GPU on which @stream has a mask. If there is none, returns the calling thread's
- * GPU.
- */
+/* The GPU on which @stream has a mask, else the calling thread's. */
 static struct device *device_of_stream(void *stream)
 {
 	struct gpupart_tpcset set;
@@ -690,10 +665,7 @@ int libsmctrl_init(void)
 	return nr < 0 ? -nr : err;
 }
 
-/*
- * The original library gets the GPUs from a different source in each of the two functions. This
- * library gets them from CUDA in both.
- */
+/* The original library asks different sources for the GPUs; this one asks CUDA in both. */
 int libsmctrl_init_from_cuda(void)
 {
 	return libsmctrl_init();
