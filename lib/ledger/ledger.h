@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU memory that the processes of a tenant are charged for, and its quota: one file for
- * each tenant, which all its processes map. Programs that only read link query.c, file.c and
- * state_dir.c, which depend on libc only.
+ * The ledger of a tenant records how much GPU memory each process of the tenant uses, and the
+ * tenant's quota. Each tenant has one file, which all its processes map. Programs that only read
+ * ledgers link query.c, file.c and state_dir.c, which depend on libc only.
  */
 #ifndef GPUPART_LIB_LEDGER_LEDGER_H
 #define GPUPART_LIB_LEDGER_LEDGER_H
@@ -19,37 +19,38 @@
 #define LEDGER_PCI_LEN		20	/* "0000:0d:00.0" as in gpupart_gpu_info */
 
 /*
- * A tenant's file, mapped, with a slot for this process. The slot records all that the process
- * is charged for, and counts as long as the process lives. A kernel lock on the file shows
- * that; it is released when the process's memory is, by its end, its death or an exec, and by
- * nothing else.
+ * A tenant's mapped file, with a slot for this process. The slot contains the total that the
+ * process is charged, and it is valid as long as the process lives. To show that it lives, the
+ * process holds a kernel lock on the file. The kernel releases this lock only when it releases
+ * the process's memory, at an exec or at the end of the process.
  *
- * In the child of a fork it is empty, because the child has no GPU memory. There charging
- * returns -ESRCH, and other functions do nothing; the child joins again to get a slot of its
- * own. Any thread may call any function at any time. Only ledger_join(), ledger_gpu() and,
- * above the quota, ledger_charge() wait for another process, for at most 5 s if it was stopped
- * in the middle of a change.
+ * The child of a fork has no slot, because it has no GPU memory. In the child, functions that
+ * charge memory return -ESRCH, and other functions do nothing. The child must join again to get
+ * its own slot. Any thread may call any function at any time. Only ledger_join(), ledger_gpu()
+ * and, above the quota, ledger_charge() wait for another process, for at most 5 s, if that
+ * process was stopped in the middle of a change.
  */
 struct ledger;
 
 /*
- * Creates or opens the file of this user's tenant and takes a slot: 0 or -errno. -EINVAL:
- * @tenant is not a valid name. -EPERM: the directory or the file is not private to this user.
- * -EPROTO: processes with another version of this file are in it. -EUSERS: all slots are in
- * use. -EBUSY: another process has kept it locked for 5 s.
+ * Creates or opens the file of this user's tenant and acquires a slot. Returns 0 or -errno.
+ * -EINVAL: @tenant is not a valid name. -EPERM: the directory or the file is not private to this
+ * user. -EPROTO: processes with another version of this file are in it. -EUSERS: all slots are
+ * in use. -EBUSY: another process has kept it locked for 5 s.
  */
 int ledger_join(const char *tenant, struct ledger **ledger);
 
 /*
- * At the end of a process, when other threads may still run: removes the file if no other
- * process is in it. The slot ends with the process.
+ * Removes the file if no other process uses it. It is called at the end of a process, while
+ * other threads may still run. The slot becomes free when the process ends.
  */
 void ledger_last_out(struct ledger *ledger);
 
 /*
- * The index of the GPU at PCI address @pci in this tenant's file, 0 to LEDGER_MAX_GPUS-1; adds
- * the GPU if necessary. It does not change while the file exists. -EINVAL. -ENOSPC: there are
- * 32 other GPUs. -EBUSY. -ESRCH: after a fork.
+ * Returns the index of the GPU at PCI address @pci in this tenant's file, 0 to
+ * LEDGER_MAX_GPUS-1, and adds the GPU if necessary. The index does not change while the file
+ * exists. -EINVAL: @pci is invalid. -ENOSPC: the file already has 32 other GPUs. -EBUSY: another
+ * process keeps the file locked. -ESRCH: this is the child of a fork.
  */
 int ledger_gpu(struct ledger *ledger, const char *pci);
 
@@ -61,14 +62,17 @@ void ledger_set_simulated(struct ledger *ledger);
  * exceeded.
  */
 int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes);
-/* Charges what cannot be refused, such as a context; it may exceed the quota. */
+/*
+ * Charges memory that cannot be refused, such as that of a context. The total may then exceed
+ * the quota.
+ */
 void ledger_charge_always(struct ledger *ledger, int gpu, uint64_t bytes);
-/* Refunds what this process was charged; the charge never becomes negative. */
+/* Reduces the charge of this process. The charge never becomes negative. */
 void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes);
 
 /*
- * The number of calls of this process so far that may have allocated memory that is not
- * charged.
+ * Sets the number of calls that this process has made and that may have allocated memory which
+ * is not charged.
  */
 void ledger_record_uncounted(struct ledger *ledger, uint64_t nr);
 
@@ -85,13 +89,16 @@ int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *b
 uint64_t ledger_set_quota_first(struct ledger *ledger, int gpu, uint64_t bytes);
 uint64_t ledger_quota(struct ledger *ledger, int gpu);
 
-/* The exact use of all living processes of the tenant; makes some system calls per process. */
+/*
+ * Returns the exact use of all living processes of the tenant. Makes some system calls for each
+ * process.
+ */
 uint64_t ledger_used(struct ledger *ledger, int gpu);
-/* The charge of this process only: a single read. */
+/* Returns the charge of this process only, with one memory read. */
 uint64_t ledger_used_own(struct ledger *ledger, int gpu);
 
 struct ledger_process {
-	int pid;		/* pid here; 0: it lives, but has no number in this namespace */
+	int pid;		/* pid in the caller's pid namespace; 0: it is not visible there */
 	int inner;		/* in its own pid namespace */
 	uint64_t pid_namespace, start;	/* that namespace, and its start time: state_dir.h */
 	char program[LEDGER_NAME_LEN];	/* printable ASCII */
@@ -116,9 +123,9 @@ struct ledger_view {
 };
 
 /*
- * Reads the file of a tenant of @uid, without a mapping or a lock, so that no change of the
- * file can harm the caller. Returns 0. -ENOENT: there is no file. -EPERM: it is not private to
- * @uid. -EPROTO: it is not a ledger. -ENOMEM. The caller frees *view.
+ * Reads the file of a tenant of @uid. The function neither maps nor locks the file, so no change
+ * of the file can harm the caller. Returns 0. -ENOENT: there is no file. -EPERM: it is not
+ * private to @uid. -EPROTO: it is not a ledger. -ENOMEM. The caller frees *view.
  */
 int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view);
 
@@ -126,15 +133,17 @@ int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view);
 unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max);
 
 /*
- * Like ledger_set_quota(), for this user's tenant, which this process need not be in; a new GPU
- * is added. @pci NULL: on every GPU, also on those that are added later. @make: creates the
- * file if there is none (otherwise -ENOENT); and if the quota for new GPUs was different, sets
- * it for all GPUs, as for NULL. Other errors are those of ledger_join().
+ * Sets the quota of one of this user's tenants like ledger_set_quota(). The process need not be
+ * in the tenant. If the GPU is not in the file, it is added. If @pci is NULL, the quota applies
+ * to every GPU, including GPUs that are added later. If @make is true, the function creates the
+ * file if there is none, and if the quota for new GPUs was different, it sets the quota of all
+ * GPUs, as for a NULL @pci. -ENOENT: there is no file and @make is false. The other errors are
+ * those of ledger_join().
  */
 int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, bool make,
 			uint64_t *before);
 
-/* Removes the file if no process is in it. Returns whether it did. */
+/* Removes the file if no process is in it. Returns true if it removed the file. */
 bool ledger_sweep(const char *tenant);
 
 #endif
