@@ -23,10 +23,10 @@ void memory_gpu_release(struct memory_gpu *gpu, uint64_t bytes);
 /* The memory that an allocation of @bytes takes. */
 uint64_t memory_gpu_rounded(uint64_t bytes);
 
-/* Refunds an item that is in no table, and frees it. */
+/* Reduces the charge by an item that is in no table, and frees the item. */
 void memory_gpu_item_goes(struct memory_item *item);
 
-/* The same for all items in the table for which @which returns true. */
+/* Does the same for all items in the table for which @which returns true. */
 void memory_gpu_items_go(bool (*which)(const struct memory_item *item, const void *arg),
 			 const void *arg);
 
@@ -45,7 +45,7 @@ void memory_gpu_slab_leave(uint64_t address);
  * postponed. Returns false if the driver does not report it.
  */
 bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err);
-/* The same, if it has not been done for a while. */
+/* Does the same, but only if some time has passed since the last measurement. */
 void memory_gpu_measure_soon(struct memory_gpu *gpu);
 
 /* Pools were changed by the program: their charge must be checked again. */
@@ -57,18 +57,19 @@ void memory_gpu_pools_changed(struct memory_gpu *gpu);
  */
 bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Otherwise: returns true if there is enough free quota, and charges these bytes and more in
- * advance.
+ * Called if memory for the allocation was not charged in advance. If there is enough free quota,
+ * it charges these bytes and more in advance and returns true.
  */
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Otherwise: returns 0 if the pool has room, or its growth was charged; else -ENOMEM. After 0
- * call memory_gpu_pool_ends() with the same @bytes, and then memory_gpu_pool_after().
+ * Called if that is not possible either. Returns 0 if the pool has room or its growth was
+ * charged, and -ENOMEM otherwise. If it returns 0, call memory_gpu_pool_ends() with the same
+ * @bytes, and then memory_gpu_pool_after().
  */
 int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *stream, uint64_t bytes);
 /* The call has ended: the growth of its pool is part of the pools' size now. */
 void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes);
-/* Charges what pools have now; -ENOMEM: that does not fit. */
+/* Charges the current size of the pools. Returns -ENOMEM if it exceeds the quota. */
 int memory_gpu_pool_after(struct memory_gpu *gpu);
 /*
  * Called after that, when the excess is freed: pools release unused memory, and the rest is

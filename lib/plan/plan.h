@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the planner share. They work with counts of TPCs in GPCs. */
+/* Definitions that all parts of the planner use. The planner works with counts of TPCs in GPCs. */
 #ifndef GPUPART_LIB_PLAN_PLAN_H
 #define GPUPART_LIB_PLAN_PLAN_H
 

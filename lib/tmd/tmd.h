@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts sets into TMDs. With release.h this is the only code that writes a TMD, the only place
- * where a set of allowed TPCs becomes disable bits, and the place of the rule that keeps
- * launches from hanging the GPU.
+ * Puts sets into TMDs. Only this code and the code of release.h write TMDs. Only this code
+ * converts a set of allowed TPCs to disable bits. It also enforces the rule that keeps launches
+ * from hanging the GPU.
  */
 #ifndef GPUPART_LIB_TMD_TMD_H
 #define GPUPART_LIB_TMD_TMD_H
@@ -21,7 +21,10 @@ struct tmd_allow {
 	uint64_t tmd_bits[GPUPART_MAX_TMD_BITS / 64];
 };
 
-/* What an SM can hold, for cooperative grids; 0: unknown, then one block is assumed. */
+/*
+ * The resources of an SM, for cooperative grids. 0: unknown; the library then assumes that an SM
+ * can hold one block.
+ */
 struct tmd_sm_limits {
 	unsigned int threads, registers, shared, blocks;
 };
@@ -131,17 +134,18 @@ void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *s
 		      struct tmd_allow *allow);
 
 /*
- * Confines one launch to limit AND (set, else all). Either may be NULL, but not both. In a
- * green context its part of the limit replaces the limit, see part.h. Cannot fail, does not
- * allocate, takes no lock and has no unbounded loops.
+ * Confines one launch to the intersection of the limit and the set. If one of them is NULL, the
+ * other applies; they must not both be NULL. In a green context, the context's part of the limit
+ * replaces the limit, see part.h. The function cannot fail, does not allocate, takes no lock and
+ * has no unbounded loops.
  */
 enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 			     const struct tmd_allow *limit, const struct tmd_allow *set);
 
 /*
- * Whether a launch that tmd_confine() has just masked has a TPC outside @limit. @nr_tpcs is its
- * number of TPCs, @cluster the blocks of its cluster, 0 if it has none or several clusters must
- * run at once.
+ * Returns true if a launch that tmd_confine() has just masked has a TPC outside @limit. @nr_tpcs
+ * is the number of TPCs of the launch. @cluster is the number of blocks of its cluster, or 0 if
+ * it has no clusters or if several clusters must run at the same time.
  */
 bool tmd_is_outside(const struct tmd_map *map, const void *tmd, const struct tmd_allow *limit,
 		    unsigned int *cluster, unsigned int *nr_tpcs);
