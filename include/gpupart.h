@@ -224,8 +224,8 @@ struct gpupart_attach_options {
  *
  * @gpu: an index in PCI order ("0"), a PCI address, a UUID, or "cuda:N" with CUDA's own device
  * number. NULL is CUDA's device 0.
- * @gp: the context for the error sentence, or NULL to store no error sentence. @options: the
- * options, or NULL for options that are all 0.
+ * @gp: the context for the error sentence, or NULL to store no error sentence.
+ * @options: the options, or NULL for options that are all 0.
  *
  * If the GPU is already attached, the function returns the same object again. The object exists
  * until the process ends.

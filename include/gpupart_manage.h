@@ -168,13 +168,14 @@ struct gpupart_plan {
  * Every plan meets these demands. Each tenant has at least its minimum and at most its maximum
  * number of TPCs. A tenant that asks for whole GPCs gets whole GPCs, and no other tenant has a
  * TPC in these GPCs. If this tenant also asks for a spread set, it gets the same number of GPCs
- * from each uGPU. Tenants that are joined by `same` are all in one uGPU. A tenant that `apart`
- * names has no TPC in that uGPU. A tenant that launches clusters of N blocks gets a cluster
- * slot, which is a reserved place for one such cluster. The cluster slot consists of N / 2 TPCs
- * (on GPUs with two SMs per TPC) in the largest virtual GPC of one of the tenant's GPCs, so that
- * there is an SM for each block of the cluster. N is rounded up to a power of two, so a cluster
- * of 6 blocks needs as many TPCs as a cluster of 8. A singleton has room only for its own SMs.
- * If the source does not report virtual GPCs, GPCs are used instead.
+ * from each uGPU. Tenants that are joined by `same` are all in one uGPU. If a tenant names
+ * another tenant in `apart`, the other tenant has no TPC in its uGPU. A tenant that launches
+ * clusters of N blocks gets a cluster slot, which is a reserved place for one such cluster. The
+ * cluster slot consists of N / 2 TPCs (on GPUs with two SMs per TPC) in the largest virtual GPC
+ * of one of the tenant's GPCs, so that there is an SM for each block of the cluster. N is
+ * rounded up to a power of two, so a cluster of 6 blocks needs as many TPCs as a cluster of 8. A
+ * singleton has room only for its own SMs. If the source does not report virtual GPCs, GPCs are
+ * used instead.
  *
  * The best of these plans is chosen as follows. Tenants are ranked: first the tenants that ask
  * for whole GPCs, then packed tenants, then spread tenants. Within each of these groups, the

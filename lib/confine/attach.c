@@ -26,7 +26,10 @@
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(attach_lock);
 
-/* CUDA's device number of the GPU at @pci; -ENODEV if this process cannot see it. */
+/*
+ * Returns CUDA's device number of the GPU at @pci, or -ENODEV if the GPU is not visible to this
+ * process.
+ */
 static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const char *pci,
 			 int *device)
 {
@@ -154,7 +157,10 @@ static int supported(struct gpupart *gp, const struct gpupart_topology *topo,
 	return 0;
 }
 
-/* The attached object for @selector, created if necessary. The caller holds the lock. */
+/*
+ * Returns the attached GPU for @selector, and attaches it if necessary. The caller holds the
+ * lock.
+ */
 static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 		   bool early, struct gpupart_gpu **got)
 {
@@ -200,7 +206,10 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 		err = driver_gpu_add(gp, &gpu->driver);
 	if (err)
 		goto drop_gpu;
-	/* After the GPU is in the list: modules that are loaded meanwhile find it there. */
+	/*
+	 * This must be after the GPU is in the list, so that modules which other threads load at
+	 * the same time find it there.
+	 */
 	if (module_any())
 		scope_used(gpu, SCOPE_USED_MODULES);
 	*got = gpu;
@@ -215,9 +224,12 @@ close_topo:
 	return err;
 }
 
-#define WORD_LEN 128	/* of one GPU; a longer word is not a GPU */
+#define WORD_LEN 128	/* size of the word for one GPU; a longer word does not name a GPU */
 
-/* Finds the GPU at @pci in @list: its number, -1 if it is not in the list, or an error. */
+/*
+ * Finds the GPU at @pci in @list. Returns its position in the list, -1 if it is not in the list,
+ * or an error.
+ */
 static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 		       const char *list, const char *pci)
 {
@@ -231,8 +243,8 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 			return n;
 	for (n = 0; environment_part(list, ',', n, word, sizeof(word)) >= 0; n++) {
 		/*
-		 * Another GPU is not an error, but a word that names no GPU is: the limit would
-		 * be lost.
+		 * A word that names another GPU is not an error. A word that names no GPU is an
+		 * error, because otherwise the limit would be lost.
 		 */
 		err = find_topology(gp, cuda, word, early, &meant);
 		if (err)
@@ -246,8 +258,8 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 }
 
 /*
- * Parses the set in @words; for several GPUs that of number @n. Returns 0, or -EINVAL with
- * @variable in the error sentence.
+ * Parses the set in @words. If @words has sets for several GPUs, it parses set number @n.
+ * Returns 0, or -EINVAL with @variable in the error sentence.
  */
 static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const char *variable,
 			const char *words, int n, struct gpupart_tpcset *set)
@@ -266,7 +278,10 @@ static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const
 	return err ? ctx_fail_because(gp, err, "%s=%.100s", variable, words) : 0;
 }
 
-/* Adds the rules in the environment for @gpu, number @n of those that it names. */
+/*
+ * Adds the rules in the environment for @gpu. @n is the number of @gpu among the GPUs that the
+ * environment names.
+ */
 static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, const char *rules,
 				  int n)
 {
@@ -291,9 +306,9 @@ static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, c
 }
 
 /*
- * Reads the limit and rules for @gpu from GPUPART_SET and GPUPART_RULES, which `gpupart run`
- * sets, for the GPUs in GPUPART_GPU (without it: any). They apply to programs that link the
- * library too.
+ * Reads the limit and the rules for @gpu from GPUPART_SET and GPUPART_RULES, which `gpupart run`
+ * sets. They are for the GPUs in GPUPART_GPU, or for any GPU if that variable is not set. They
+ * apply to programs that link the library too.
  */
 static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 				struct gpupart_gpu *gpu, const struct environment *outside,
@@ -317,9 +332,10 @@ static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda,
 }
 
 /*
- * Sets the limit from outside: that of the environment or, if it was changed since, that in the
- * record of the job GPUPART_JOB. It is cut to what this user's grants allow, which is also the
- * limit if there is no other.
+ * Sets the limit from outside. It is the limit in the environment or, if that limit was changed
+ * after the start of the program, the limit in the record of the job GPUPART_JOB. It is then
+ * reduced to the TPCs that this user's grants allow. If there is no limit, the TPCs of the
+ * grants are the limit.
  */
 static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 			      struct gpupart_gpu *gpu)
@@ -376,7 +392,7 @@ static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 	return cuda_open(gp, cuda);
 }
 
-/* The same, and initialises CUDA. */
+/* Does the same and initialises CUDA. */
 static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
 {
 	int err = begin(gp, cuda), result;
@@ -389,8 +405,8 @@ static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
 }
 
 /*
- * Called after this process is published: a run that borrows TPCs then finds it, or it finds
- * the run here.
+ * Called after this process is published. If a run borrows TPCs of this process, either that run
+ * finds the published process, or this function finds the run.
  */
 static void tell_borrower(struct gpupart_gpu *gpu)
 {
@@ -438,7 +454,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 	return 0;
 }
 
-/* Copies the options that the caller knows; the rest is 0. */
+/* Copies the options that the caller's struct has, and sets the others to 0. */
 static int options_read(struct gpupart *gp, const struct gpupart_attach_options *given,
 			struct gpupart_attach_options *options)
 {
@@ -515,7 +531,7 @@ int gpupart_available(struct gpupart *gp, const char *selector)
 
 static bool strict_started;
 
-/* Detaching must not let a program leave a limit. */
+/* Returns an error if detaching would remove a limit that the program must not leave. */
 static int may_detach(struct gpupart *gp)
 {
 	struct limit_sets sets;

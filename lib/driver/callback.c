@@ -21,13 +21,16 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 static bool subscribed, released;
-static bool tools_wanted;	/* requested by an option, not by the environment */
+static bool tools_wanted;	/* an option, and not the environment, requested it */
 static int tools_result = -ENOENT;
 static char tools_why[160] = "profilers were not requested";
 static struct driver_table table;
 static const struct cuda_api *cuda;
 
-/* In the order of their begin: inner ones fill the end of the array, the others the start. */
+/*
+ * The observers, in the order in which they are called at a begin. Inner observers are at the
+ * end of the array, all others at the start.
+ */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
 /*
  * For each function number, bit n is set if observers[n] watches it; row_of[n] is its row
@@ -237,7 +240,10 @@ static int free_place(const struct driver_observer *observer)
 	return -1;
 }
 
-/* Some drivers lack some functions; the first decides. The caller holds the lock. */
+/*
+ * Returns the result for the first function, because some drivers lack some of the others. The
+ * caller holds the lock.
+ */
 static int watch_one(unsigned int number, int cbid, unsigned int row, bool on)
 {
 	uint16_t bit = 1u << number, others = ~bit;

@@ -21,8 +21,9 @@ static _Atomic(struct driver_gpu *) gpus[MAX_GPUS];
 static atomic_uint nr_gpus;
 
 /*
- * CUDA's device numbers. nr_devices is 0 until a launch or an attach finds it out. by_device
- * maps a number to its attached GPU, NULL if that is not attached (yet).
+ * CUDA's device numbers. nr_devices is 0 until a launch or an attach reads it. by_device maps a
+ * device number to the attached GPU, or to NULL if that GPU is not attached, or not attached
+ * yet.
  */
 static atomic_uint nr_devices;
 static _Atomic(struct driver_gpu *) by_device[MAX_GPUS];
@@ -37,7 +38,10 @@ _Atomic(struct driver_gpu *) driver_only_gpu;
 #define NR_CONTEXTS 256
 #define NR_CONTEXT_PLACES 8
 #define CONTEXT_ALIGN 16
-/* The driver reported its creation, so it will report its end: launches need not ask again. */
+/*
+ * The driver reported the creation of the context, so it will also report its destruction:
+ * launches need not query the device again.
+ */
 #define CONTEXT_TOLD MAX_GPUS
 #define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* its device is not known yet */
 static _Atomic uint64_t contexts[NR_CONTEXTS];
@@ -75,8 +79,9 @@ int driver_device_pci(const struct cuda_api *api, int device, char pci[20])
 }
 
 /*
- * Finds CUDA's numbers of the attached GPUs, in the first launch at the latest: these driver
- * functions are known to be safe there. It does not matter if two threads do it.
+ * Finds CUDA's numbers of the attached GPUs. This happens in the first launch at the latest; the
+ * driver functions that it calls are known to be safe in a launch. Two threads may call it at
+ * the same time.
  */
 __attribute__((cold))
 static void devices_learn(void)
@@ -112,14 +117,14 @@ static _Atomic uint64_t *context_place(const void *ctx, unsigned int n)
 	return &contexts[(((uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 24) + n) % NR_CONTEXTS];
 }
 
-/* An empty place does not match, not even a launch without a context. */
+/* An empty place does not match any context, not even NULL. */
 static bool word_is_of(uint64_t word, const void *ctx)
 {
 	return ctx && (word & -(uint64_t)(MAX_GPUS * CONTEXT_ALIGN)) ==
 			      (uintptr_t)ctx * (uint64_t)MAX_GPUS;
 }
 
-/* The word of @ctx and its place; 0 and no place: unknown. */
+/* Returns the word of @ctx and its place, or 0 and no place if @ctx is unknown. */
 static inline uint64_t context_find(const void *ctx, _Atomic uint64_t **place)
 {
 	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
@@ -165,7 +170,10 @@ void driver_context_on(const void *ctx, int device)
 		atomic_compare_exchange_strong(place, &found, word);
 }
 
-/* Removes only this context's words, not those that another one wrote there meanwhile. */
+/*
+ * Removes the words of this context. It does not remove a word that another context wrote to the
+ * same place in the meantime.
+ */
 static void context_forget(const void *ctx)
 {
 	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
@@ -187,8 +195,8 @@ static void context_made(const void *ctx)
 }
 
 /*
- * Asks the driver for the device of @ctx, which works only if it is current; false if it is
- * not.
+ * Reads the device of @ctx from the driver. This works only if @ctx is current; otherwise the
+ * function returns false.
  */
 static bool context_ask(const void *ctx, int *device)
 {
@@ -202,7 +210,8 @@ static bool context_ask(const void *ctx, int *device)
 }
 
 /*
- * Whether @word has the device of its context, and stays valid until the context is destroyed.
+ * Returns true if @word contains the device of its context and stays valid until the context is
+ * destroyed.
  */
 static inline bool word_holds(uint64_t word)
 {
@@ -283,8 +292,8 @@ struct driver_gpu *driver_gpu_find(const char *pci)
 }
 
 /*
- * An object was created in a context, which is current now; at a later launch in it another one
- * may be current. Not needed if CUDA shows one device.
+ * Called when an object was created in a context. The context is current now, but at a later
+ * launch in it another context may be current. This is not needed if CUDA shows only one device.
  */
 static void on_resource(int cbid, const struct resource_params *params)
 {

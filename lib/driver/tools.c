@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Replaces entries of the driver's table, so that a tool that subscribes through them shares
- * our subscription. Measured: Documentation/internals/hardware.md, "Callback". The driver sees
- * one subscriber; a function is enabled while we or the tool want it.
+ * our subscription. Measured: Documentation/internals/hardware.md, "Callback". For the driver
+ * there is only one subscriber. A function is enabled while the library or the tool needs it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,10 @@ static int (*driver_enable)(uint32_t on, uint32_t handle, int domain, int cbid);
 static struct tool *known;
 static _Atomic(const struct tool *) tool;
 
-/* What we and what the tool enabled: one bit for each cbid. */
+/*
+ * The functions that the library enabled and the functions that the tool enabled: one bit for
+ * each cbid.
+ */
 struct enabled {
 	_Atomic uint64_t cbids[NR_DOMAINS][NR_CBIDS / 64];
 };
@@ -104,7 +107,7 @@ driver_callback_fn tools_callback(driver_callback_fn callback, bool (*own)(void)
 	return call_both;
 }
 
-/* A function is on while one of the two wants it. The caller holds the lock. */
+/* Enables a function while the library or the tool needs it. The caller holds the lock. */
 static int enable_for(struct enabled *of, const struct enabled *other, uint32_t on, int domain,
 		      int cbid)
 {
