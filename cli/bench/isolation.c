@@ -24,7 +24,7 @@ static bool is_neighbour(enum work work)
 	return work != WORK_CHASE;
 }
 
-/* The work of a victim is the same in all sets: sized for a GPC of its own. */
+/* A victim does the same work in every set: an amount that suits one whole GPC. */
 static int size_victims(struct isolation *i)
 {
 	const struct sets *sets = &i->b->sets;

@@ -19,7 +19,7 @@
 #pragma GCC visibility pop
 #include "lib/smctrl/smctrl.h"
 
-/* The functions themselves are defined here, not the header's selection macros. */
+/* This file defines the functions, so the header's selection macros must be off here. */
 #undef libsmctrl_set_global_mask
 #undef libsmctrl_set_next_mask
 

@@ -16,7 +16,7 @@ EXPORT int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg)
 	return ioctl(fd, request, arg);
 }
 
-/* Fills the list with what the driver would write; it has room for as many entries. */
+/* Fills the list with the entries that the driver would write; the list has room for them. */
 static void fill(struct rm_gpu_pids *list, const struct told *told)
 {
 	memset(list, 0, sizeof(*list));

@@ -581,7 +581,7 @@ static void late_of_none(const char *arg)
 	check(!cu.cuCtxSynchronize(), "nothing is written into memory that is gone");
 }
 
-/* Launch 3 loses the context: later launches have no record. */
+/* Launch 3 makes the context unusable: later launches have no record. */
 static void lost(const char *arg)
 {
 	struct cell *cells;
