@@ -112,7 +112,7 @@ gone() { [ ! -e "$pipes/gpupart.started" ] && [ "$(daemons)" = "$before" ]; }
 soon gone
 ok $? "no daemon, server or keeper is left: '$(daemons)' as before '$before'"
 both without ''
-grep -q 'take turns on it (time slices)' "$tmp/without-b.err"
+grep -q 'run on it in time slices' "$tmp/without-b.err"
 ok $? "without --mps the second gets a message about time slices: $(cat "$tmp/without-b.err")"
 [ ! -s "$tmp/without-a.err" ]
 ok $? "and the first, which is alone, is not"

@@ -49,7 +49,7 @@ ${CC:-cc} -o "$tmp/prog" "$root/tests/gpu/strict_prog.c" -ldl || exit 77
 	is $status 137 "a killed program's status"
 	has "$tmp/err" "work_cluster: no virtual GPC of the set has room for its clusters of 8 blocks" "its launches are reported, by name"
 	run -t 0-7 -- "$tmp/prog" coop200 sync
-	has "$tmp/err" "work_plain: a cooperative grid" "a cooperative grid that does not fit"
+	has "$tmp/err" "work_plain: its cooperative grid" "a cooperative grid that does not fit"
 
 	run -t 0-7 --strict -- "$tmp/prog" kernel x8 sleep15000
 	is $status 123 "--strict: status"
