@@ -555,7 +555,7 @@ static void test_build(void)
 		sms[i].measured_bit = -1;
 	}
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, NULL, 0, &topo) == -EINVAL &&
-		       strstr(gpupart_error(gp), "sleeping"),
+		       strstr(gpupart_error(gp), "asleep"),
 	       "all zeros: %s", gpupart_error(gp));
 
 	/* local TPC ids have gaps; the rank in the GPC has none. */
