@@ -106,6 +106,8 @@ GPUPART_PRIVATE
 bool state_dir_process_lives(pid_t pid, uint64_t start);
 __attribute__((visibility("default")))
 uint64_t state_dir_pid_namespace(void);
+/* The first pid namespace (PROC_PID_INIT_INO in the kernel): every process is visible in it. */
+#define STATE_DIR_FIRST_PID_NAMESPACE 0xeffffffcu
 /*
  * Returns true if /proc shows the pids of this process's own pid namespace. /proc may be mounted
  * from another namespace.

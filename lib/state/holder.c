@@ -15,9 +15,6 @@
 #include <unistd.h>
 #include "lib/state/holder.h"
 
-/* The first pid namespace (PROC_PID_INIT_INO in the kernel): every process is visible in it. */
-#define FIRST_PID_NAMESPACE 0xeffffffcu
-
 static bool has_uid(const struct state_dir_status *status, uid_t uid)
 {
 	for (int i = 0; i < 4; i++)
@@ -177,7 +174,8 @@ bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
 
 bool holder_namespace_gone(uint64_t pid_namespace)
 {
-	bool gone = state_dir_pid_namespace() == FIRST_PID_NAMESPACE && state_dir_proc_is_own();
+	bool gone = state_dir_pid_namespace() == STATE_DIR_FIRST_PID_NAMESPACE &&
+		    state_dir_proc_is_own();
 	struct dirent *entry;
 	struct state_dir_status status;
 	DIR *proc;

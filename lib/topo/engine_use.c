@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include "kmod/topo.h"
+#include "lib/core/state_dir.h"
 #include "lib/private.h"
 #include "lib/topo/kernel_conn.h"
 #include "lib/topo/rm_ioctl.h"
@@ -433,12 +433,10 @@ int gpupart_engine_owner(struct gpupart *gp, const char *pci)
 	struct gpupart_gpu_info info;
 	struct rm_gpu_pids pids;
 	struct rm_conn *rm;
-	struct stat ns;
 	uint32_t owner = 0;
 	bool known = true;
 
-	/* The inode of the first pid namespace is fixed: linux/proc_ns.h, PROC_PID_INIT_INO. */
-	if (stat("/proc/self/ns/pid", &ns) || ns.st_ino != 0xeffffffc ||
+	if (state_dir_pid_namespace() != STATE_DIR_FIRST_PID_NAMESPACE ||
 	    topo_rm_regs_open(gp, pci, &info, &rm))
 		return 0;
 	for (unsigned int i = 0; known && i < sizeof(classes) / sizeof(classes[0]); i++) {
