@@ -3,28 +3,9 @@
 # gpupart metrics: its output for jobs on the simulated GPU, to a file and over HTTP; and that
 # promtool, Debian's Prometheus and the dashboard's queries can read it.
 . "$(dirname "$0")/tap.subr"
-unset GPUPART_JOB
-if ! ${CC:-cc} -o "$tmp/work" tests/cli/metrics_work.c -ldl 2>"$tmp/err"; then
-	cat "$tmp/err" >&2
-	skip "no C compiler"
-	tap_done
-fi
-go=$tmp/go
+. tests/cli/metrics.subr
 trap 'rm -f "$go" "$go".*; kill $servers 2>/dev/null; wait; umount "$tmp/full" 2>/dev/null; rm -rf "$tmp"' EXIT
 servers=
-chmod 755 "$tmp"
-
-# until_true COMMAND..: within a minute.
-until_true() {
-	for _ in $(seq 600); do
-		"$@" >/dev/null 2>&1 && return
-		sleep 0.1
-	done
-	return 1
-}
-has_rows() {
-	[ "$("$gpupart" ps --json | jq -r --arg n "$1" '[.processes[] | select(.name == $n and .counters.launches > 0)] | length')" -ge "$2" ]
-}
 
 # A board with a UUID that no other program uses.
 uuid=GPU-01234567-89ab-cdef-0123-456789abcdef

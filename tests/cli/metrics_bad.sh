@@ -3,31 +3,11 @@
 # Bad input of gpupart metrics, ps and top on the simulated GPU: totals and pages that are damaged,
 # configuration with mistakes, names with control characters, thousands of names in /dev/shm.
 . "$(dirname "$0")/tap.subr"
-unset GPUPART_JOB
-if ! ${CC:-cc} -o "$tmp/work" tests/cli/metrics_work.c -ldl 2>"$tmp/err"; then
-	cat "$tmp/err" >&2
-	skip "no C compiler"
-	tap_done
-fi
-go=$tmp/go
+. tests/cli/metrics.subr
 trap 'rm -f "$go" "$go".*; wait; rm -rf "$tmp"' EXIT
-chmod 755 "$tmp"
 e="-i tests/data/gh100-h200-e/capture.txt"
 one=one$$ two=two$$
 
-# until_true COMMAND..: within a minute.
-until_true() {
-	for _ in $(seq 600); do
-		"$@" >/dev/null 2>&1 && return
-		sleep 0.1
-	done
-	return 1
-}
-# has_rows NAME COUNT: COUNT processes with this name have launched.
-has_rows() {
-	[ "$("$gpupart" ps --json | jq --arg n "$1" \
-		'[.processes[] | select(.name == $n and .counters.launches > 0)] | length')" -ge "$2" ]
-}
 still() {
 	"$gpupart" ps --json >"$tmp/ps.json"
 	sleep 0.3
