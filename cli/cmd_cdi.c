@@ -87,7 +87,7 @@ const char cdi_help[] =
 "                      the same content is left as it is\n"
 "\n"
 "Run cdi again after the driver, gpupart or the GPU has changed. The state directory\n"
-"below " BLOCKS_ROOT " must be created again after a reboot: see gpupart(1), Containers.\n"
+"below " STATE_DIR_PARENT " must be created again after a reboot: see gpupart(1), Containers.\n"
 "\n"
 "Exit status: 0 written, 1 failed, 2 bad usage or not supported here.\n"
 "\n"
@@ -329,7 +329,7 @@ static int add_libraries(struct cdi *cdi)
 
 static int add_blocks(struct cdi *cdi)
 {
-	char outside[BLOCKS_PATH_LEN], inside[BLOCKS_PATH_LEN], why[160];
+	char outside[STATE_DIR_PATH_LEN], inside[STATE_DIR_PATH_LEN], why[160];
 
 	if (state_dir_create(cdi->uid, why, sizeof(why)))
 		return failure(

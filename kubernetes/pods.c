@@ -410,7 +410,7 @@ static int place(struct pods *pods, unsigned int gpu,
  */
 static int lock(int fds[2], char *why, size_t len)
 {
-	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8];
+	char folder[STATE_DIR_PATH_LEN], path[STATE_DIR_PATH_LEN + 8];
 	int err = state_dir_create(0, why, len);
 
 	snprintf(path, sizeof(path), "%s/lock", state_dir_path(0, folder));

@@ -25,7 +25,7 @@
 
 static int take_lock(struct control *c)
 {
-	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 40], why[160];
+	char folder[STATE_DIR_PATH_LEN], path[STATE_DIR_PATH_LEN + 40], why[160];
 
 	if (state_dir_create(geteuid(), why, sizeof(why)))
 		return failure("%s", why);

@@ -555,7 +555,7 @@ void live_listen(struct live *live)
 void live_open_socket(struct live *live)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	char folder[BLOCKS_PATH_LEN], why[160];
+	char folder[STATE_DIR_PATH_LEN], why[160];
 
 	live->socket = -1;
 	if (state_dir_create(geteuid(), why, sizeof(why))) {

@@ -36,20 +36,20 @@ struct run {
 static void warn_other_users(const struct live *live)
 {
 	FILE *file = fopen("/proc/net/unix", "re");
-	char line[512], end[64], own[BLOCKS_PATH_LEN];
+	char line[512], end[64], own[STATE_DIR_PATH_LEN];
 	const char *path;
 
 	snprintf(end, sizeof(end), "/qos-%.19s.socket\n", live->pci);
 	state_dir_path(geteuid(), own);
 	while (file && fgets(line, sizeof(line), file)) {
-		path = strstr(line, BLOCKS_ROOT "/gpupart-");
+		path = strstr(line, STATE_DIR_PARENT "/gpupart-");
 		if (!path || strlen(path) < strlen(end) ||
 		    strcmp(path + strlen(path) - strlen(end), end) ||
 		    (!strncmp(path, own, strlen(own)) && path[strlen(own)] == '/'))
 			continue;
 		remark("another user's 'gpupart qos' runs on this GPU (uid %lu): each ignores "
 		       "the other, so tenants of both may get the same TPCs",
-		       strtoul(path + strlen(BLOCKS_ROOT "/gpupart-"), NULL, 10));
+		       strtoul(path + strlen(STATE_DIR_PARENT "/gpupart-"), NULL, 10));
 	}
 	if (file)
 		fclose(file);

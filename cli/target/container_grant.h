@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Grants of containers: root's files in a directory that one container can read. */
-#ifndef GPUPART_CLI_TARGET_HOLD_H
-#define GPUPART_CLI_TARGET_HOLD_H
+#ifndef GPUPART_CLI_TARGET_CONTAINER_GRANT_H
+#define GPUPART_CLI_TARGET_CONTAINER_GRANT_H
 
 #include <limits.h>
 #include <gpupart_manage.h>

@@ -335,7 +335,7 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
  */
 int neighbours_lock(void)
 {
-	char folder[BLOCKS_PATH_LEN], path[BLOCKS_PATH_LEN + 8], why[160];
+	char folder[STATE_DIR_PATH_LEN], path[STATE_DIR_PATH_LEN + 8], why[160];
 	int fd = -1, err = 0;
 	struct timespec taken = { 0 };
 	static bool locked;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists all processes, jobs, grants and tenants, and opens the topologies of their GPUs. */
-#ifndef GPUPART_CLI_TARGET_SHOWN_H
-#define GPUPART_CLI_TARGET_SHOWN_H
+#ifndef GPUPART_CLI_TARGET_PROCESS_LIST_H
+#define GPUPART_CLI_TARGET_PROCESS_LIST_H
 
 #include <stddef.h>
 #include <gpupart_manage.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the list of confined processes and prints it as a table or as JSON. One thread. */
-#ifndef GPUPART_CLI_TARGET_LOOK_H
-#define GPUPART_CLI_TARGET_LOOK_H
+#ifndef GPUPART_CLI_TARGET_PROCESS_TABLE_H
+#define GPUPART_CLI_TARGET_PROCESS_TABLE_H
 
 #include "cli/target/tenants.h"
 

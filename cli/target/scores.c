@@ -26,7 +26,7 @@ static const char *file_of(char file[FILE_STRLEN], const char *pci)
 
 static char *path_of(const char *pci)
 {
-	char folder[BLOCKS_PATH_LEN], file[FILE_STRLEN];
+	char folder[STATE_DIR_PATH_LEN], file[FILE_STRLEN];
 
 	return alloc_text("%s/%s", state_dir_path(geteuid(), folder), file_of(file, pci));
 }
@@ -62,7 +62,7 @@ void scores_remove(const char *pci)
 /* Reads user @uid's file, which is not trusted, into @text. Returns false on failure. */
 static bool read_file(unsigned int uid, const char *file, char text[MAX_BYTES])
 {
-	char folder[BLOCKS_PATH_LEN];
+	char folder[STATE_DIR_PATH_LEN];
 	int dir = open(state_dir_path(uid, folder), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int fd = dir < 0 ? -1 : openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
 				       O_CLOEXEC);

@@ -13,7 +13,7 @@
 
 const char *state_dir_path(uid_t uid, char *path)
 {
-	snprintf(path, BLOCKS_PATH_LEN, BLOCKS_ROOT "/gpupart-%u", uid);
+	snprintf(path, STATE_DIR_PATH_LEN, STATE_DIR_PARENT "/gpupart-%u", uid);
 	return path;
 }
 
@@ -43,7 +43,7 @@ static int judge(const char *path, const struct stat *st, uid_t uid, char *why, 
 
 int state_dir_create(uid_t uid, char *why, size_t len)
 {
-	char path[BLOCKS_PATH_LEN];
+	char path[STATE_DIR_PATH_LEN];
 	struct stat st;
 	bool made;
 	int fd, err;
@@ -118,14 +118,14 @@ static const char *judge_own(const char *path, const struct stat *st, char *why,
 
 const char *state_dir_advice(char *why, size_t len)
 {
-	char path[BLOCKS_PATH_LEN];
+	char path[STATE_DIR_PATH_LEN];
 	const char *folder = state_dir_path(geteuid(), path), *advice;
 	struct statvfs fs;
 	struct stat st;
 	int err;
 
 	if (lstat(path, &st))
-		folder = BLOCKS_ROOT;
+		folder = STATE_DIR_PARENT;
 	advice = folder == path ? judge_own(path, &st, why, len) : NULL;
 	if (advice)
 		return advice;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The state directory of a user: its path, creating it, and checks of it. */
-#ifndef GPUPART_CLI_TARGET_BLOCKS_H
-#define GPUPART_CLI_TARGET_BLOCKS_H
+#ifndef GPUPART_CLI_TARGET_STATE_DIR_H
+#define GPUPART_CLI_TARGET_STATE_DIR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-#define BLOCKS_ROOT "/dev/shm"
-#define BLOCKS_PATH_LEN 40
+#define STATE_DIR_PARENT "/dev/shm"
+#define STATE_DIR_PATH_LEN 40
 
-/* Writes the state directory of user @uid to @path, of BLOCKS_PATH_LEN bytes. Returns @path. */
+/* Writes the state directory of user @uid to @path, of STATE_DIR_PATH_LEN bytes. Returns @path. */
 const char *state_dir_path(uid_t uid, char *path);
 
 /*

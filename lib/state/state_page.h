@@ -4,8 +4,8 @@
  * processes may change. Each process has one state page. It is a file below /dev/shm with mode
  * 0600, in a directory of the process's user with mode 0700.
  */
-#ifndef GPUPART_LIB_STATE_PROCESS_BLOCK_H
-#define GPUPART_LIB_STATE_PROCESS_BLOCK_H
+#ifndef GPUPART_LIB_STATE_STATE_PAGE_H
+#define GPUPART_LIB_STATE_STATE_PAGE_H
 
 #include <stdatomic.h>
 #include <stddef.h>
