@@ -4,8 +4,8 @@
 #include "lib/records/records.h"
 
 /* Folding is tried after this number of launches of a ring: a power of two. */
-#define FOLD_EVERY	8
-#define FOLD_MAX	16	/* maximum number of launches that are folded at a time */
+#define FOLD_EVERY	16
+#define FOLD_MAX	32	/* maximum number of launches that are folded at a time */
 #define LOOK_MAX	3	/* maximum number of other rings that are visited at a time */
 
 /* The calling thread's last launch. It is needed if the launch fails after its callback. */
