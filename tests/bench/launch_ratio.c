@@ -17,9 +17,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +48,8 @@ enum variant {
 	STREAM_SET,
 	LIMIT_AND_STREAM,
 	PLANTED,
+	REGISTERED,
+	ALLOCATED,
 	NR_VARIANTS
 };
 
@@ -59,6 +63,8 @@ static const char *const variant_name[NR_VARIANTS] = {
 	"a stream set",
 	"a limit and a stream set",
 	"never subscribed, 100 ns planted",
+	"never subscribed, memory registered",
+	"never subscribed, pinned memory",
 };
 
 static uint64_t now_ns(void)
@@ -104,6 +110,26 @@ static int subscribe_by_hand(P lib, bool told)
 	return told && (enable(1, handle, 2, 5) || enable(1, handle, 2, 2)) ? -1 : 0;
 }
 
+/*
+ * Gives the context as much memory of the host as the records use. A process with records differs
+ * by this memory, too, even if the launches have no records.
+ */
+static int map_host_memory(P lib, bool registered)
+{
+	const size_t bytes = 512 << 10;
+	CU (*make)(P *, size_t, unsigned int), (*add)(P, size_t, unsigned int);
+	P memory;
+
+	*(void **)&make = dlsym(lib, "cuMemHostAlloc");
+	*(void **)&add = dlsym(lib, "cuMemHostRegister_v2");
+	if (!make || !add)
+		return 1;
+	if (!registered)
+		return make(&memory, bytes, 2);
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return memory == MAP_FAILED || add(memory, bytes, 2);
+}
+
 /* In the child: waits for a byte, launches, and answers with the time in ns. */
 static int child(enum variant variant, int in, int out)
 {
@@ -137,6 +163,8 @@ static int child(enum variant variant, int in, int out)
 		return 1;
 	if ((variant == BY_HAND || variant == BY_HAND_TOLD) &&
 	    subscribe_by_hand(lib, variant == BY_HAND_TOLD))
+		return 1;
+	if (variant >= REGISTERED && map_host_memory(lib, variant == REGISTERED))
 		return 1;
 	if (variant >= NOTHING_SET && variant <= LIMIT_AND_STREAM) {
 		if (gpupart_attach(gp, "cuda:0", NULL, &gpu)) {
@@ -289,6 +317,15 @@ static int compare(enum variant variant, unsigned int nr_blocks, double *figure,
 	return worst;
 }
 
+/* The variants to compare are named after the two numbers; all, if none is named. */
+static bool is_wanted(const char *name, char **argv, int argc)
+{
+	for (int i = 3; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc <= 3;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int nr_blocks = argc > 1 ? atoi(argv[1]) : 40,
@@ -297,7 +334,7 @@ int main(int argc, char **argv)
 	cpu_set_t cpu;
 
 	if (nr_blocks < 10 || nr_blocks > 1000 || nr_pairs < 6 || nr_pairs > 100) {
-		fprintf(stderr, "usage: launch_ratio [BLOCKS [PAIRS]], 10-1000 and 6-100\n");
+		fprintf(stderr, "usage: launch_ratio [BLOCKS [PAIRS [NAME ...]]], 10-1000 and 6-100\n");
 		return 2;
 	}
 	/* They never run at the same time; one CPU means one clock and one cache. */
@@ -309,6 +346,8 @@ int main(int argc, char **argv)
 	for (int v = NEVER_AGAIN; v < NR_VARIANTS; v++) {
 		double plain_ns = 0;
 
+		if (!is_wanted(variant_name[v], argv, argc))
+			continue;
 		for (unsigned int pair = 0; pair < nr_pairs; pair++) {
 			int failed = compare(v, nr_blocks, &figures[pair], &plain_ns);
 

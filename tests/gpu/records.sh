@@ -4,7 +4,7 @@
 # the launches, CUDA's events and torch.profiler; `stat -p`; the cost of reading and writing
 # records; programs killed in the middle of kernels. An idle GPU; two and a half minutes.
 # OUT=FOLDER stores the output and the figures, records.json. CASES= selects some of the parts;
-# NR_KILLS= (40) NR_PAIRS= (12) NR_LAUNCHES= (2000000; for order, by each of 8 programs)
+# NR_KILLS= (40; NR_AT_ONCE= (8) of them at once) NR_PAIRS= (12) NR_LAUNCHES= (2000000; for order, by each of 8 programs)
 # COST_SECONDS= (45) SET= (-t 0-59). With GPUPART_SIM=CAPTURE the parts without PyTorch run on the
 # simulated GPU: their figures are meaningless.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
@@ -85,7 +85,7 @@ stat_case() {
 steady_begin() {
 	steady_out=$1
 	shift
-	run "$@" -- "$prog" steady 120 counts >"$steady_out" 2>&1 &
+	run "$@" -- "$prog" steady 600 counts >"$steady_out" 2>&1 &
 	steady_run=$!
 	until_said '^steady' "$steady_out" || return 1
 	steady=$(sed -n 's/^steady \([0-9]*\) .*/\1/p' "$steady_out")
@@ -184,7 +184,7 @@ kills() {
 	before=$(files)
 	left=${NR_KILLS:-40} killed=0 bad=0
 	while [ "$left" -gt 0 ]; do
-		batch=$((left < 8 ? left : 8)) holders='' jobs=''
+		batch=$((left < ${NR_AT_ONCE:-8} ? left : ${NR_AT_ONCE:-8})) holders='' jobs=''
 		for i in $(seq $batch); do
 			rm -f "$tmp/hold-$i"
 			run "$@" -- "$prog" hold 60 >"$tmp/hold-$i" 2>&1 &
