@@ -43,7 +43,7 @@ static void print_class(unsigned int compute_class)
 		row = layout_of(i, compute_class);
 		if (!row || !row->tested_on)
 			continue;
-		printf("%s%s: %s", comma, row->name, row->tested_on);
+		printf("%slayout %s on %s", comma, row->name, row->tested_on);
 		comma = "; ";
 	}
 	printf("%s\t", *comma ? "" : "untried");
@@ -52,7 +52,7 @@ static void print_class(unsigned int compute_class)
 		row = layout_of(i, compute_class);
 		if (!row || !row->refused)
 			continue;
-		printf("%s%s: %s", comma, row->name, row->refused);
+		printf("%slayout %s, because %s", comma, row->name, row->refused);
 		comma = "; ";
 	}
 	putchar('\n');
