@@ -113,7 +113,7 @@
 	MAP_ASCENDING(V, "nvgpu gr_config.c"), \
 	CWD_GM200(V, src), \
 	GREEDY(V, "nvgpu and nouveau gv100_gr_*_sm_id; " \
-	       "of equal candidates the first is taken, as in nouveau"), \
+	       "if two candidates are equal, the first is used, as in nouveau"), \
 	SMS(2, V, "nvgpu hw_proj_gv100.h, hw_proj_gv11b.h"), \
 	ENGINES_TAGGED(V, "nouveau subdev/top; nvgpu hw_top_gv100.h"), \
 	CE_GV100(0, ce_tag, "nvdebug"), \
@@ -141,10 +141,10 @@
 	MEMORY_MAG6(I, "nvgpu fb_tu104 for Turing; nvdebug"), \
 	TIMER(V, "OGKM; nouveau subdev/timer")
 #define ADA \
-	MAXIMA(R, "nvdebug"), FUSES_82(R, "nvdebug; OGKM has the same base for this block"), \
+	MAXIMA(R, "nvdebug"), FUSES_82(R, "nvdebug; in OGKM this block has the same base"), \
 	MAP_SMC(I, "nvgpu hw_smcarb_ga100.h and hw_smcarb_gb10b.h for neighbouring chips"), \
 	CWD_GH100(R, "nvdebug"), \
-	SMS(2, I, "the same on older and newer chips"), \
+	SMS(2, I, "older and newer chips have the same number"), \
 	ENGINES_ROWS(1, R, "nvdebug"), \
 	CE_GA100(0, 2, R, "nvdebug"), \
 	MEMORY_MAG6(I, "nvgpu fb_tu104 for Turing; nvdebug"), \
@@ -159,7 +159,7 @@
  */
 #define BLACKWELL_1(pces, ce_tag, t) \
 	MAXIMA(R, "nvdebug"), \
-	FUSES_82(I, "OGKM gb100/hwproject.h has this block at the same base as on GA100"), \
+	FUSES_82(I, "OGKM gb100/hwproject.h: this block has the same base as on GA100"), \
 	FUSE_CPC(I, "nvgpu hw_fuse_gb10b.h for GB10B"), \
 	MAP_SMC(I, "nvgpu hw_smcarb_gb10b.h for GB10B"), \
 	CWD_GH100(I, "nvgpu hw_gr_gb10b.h for GB10B"), \

@@ -17,7 +17,8 @@ int main(void)
 	unsigned int i, j, column;
 
 	puts("<!-- SPDX-License-Identifier: MIT -->\n"
-	     "<!-- Written by `make hardware-chips` from kmod/chip.c; a test compares. -->\n"
+	     "<!-- Written by `make hardware-chips` from kmod/chip.c. "
+	     "A test compares the page with the table. -->\n"
 	     "# Chips\n\n"
 	     "The first table shows for each chip which registers the module reads, and how reliable\n"
 	     "their addresses are. The letters mean:\n\n"
