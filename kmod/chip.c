@@ -69,22 +69,22 @@
 #define FERMI \
 	MAXIMA(V, "envytools punits.xml; nouveau ctxgf100.c"), \
 	FUSES_22(V, "envytools punits.xml; nouveau pm/gf100.c"), \
-	MAP_ASCENDING(I, "nvgpu gr_config.c, of later chips"), \
+	MAP_ASCENDING(I, "nvgpu gr_config.c for later chips"), \
 	ROUND_ROBIN(V, "nouveau gf100_gr_oneinit_sm_id"), \
 	SMS(1, V, "nouveau ctxgf100.c"), \
 	TIMER(V, "nouveau subdev/timer")
 #define KEPLER(t, src) \
 	MAXIMA(V, src), \
 	FUSES_22(t, "envytools punits.xml; nouveau pm/gf100.c"), \
-	MAP_ASCENDING(I, "nvgpu gr_config.c, of later chips"), \
+	MAP_ASCENDING(I, "nvgpu gr_config.c for later chips"), \
 	ROUND_ROBIN(V, "nouveau gf100_gr_oneinit_sm_id"), \
 	SMS(1, V, "nouveau gr/gk104.c"), \
 	ENGINES_TAGGED(V, "nouveau subdev/top; nvgpu hw_top_gk20a.h"), \
 	TIMER(V, "nouveau subdev/timer")
 #define MAXWELL1 \
 	MAXIMA(V, "envytools punits.xml; nouveau ctxgf100.c"), \
-	FUSES_21(I, "nouveau and OGKM read registers of the same block on GM107"), \
-	MAP_ASCENDING(I, "nvgpu gr_config.c, of later chips"), \
+	FUSES_21(I, "nouveau and OGKM read other registers of this block on GM107"), \
+	MAP_ASCENDING(I, "nvgpu gr_config.c for later chips"), \
 	ROUND_ROBIN(V, "nouveau gf100_gr_oneinit_sm_id"), \
 	SMS(1, V, "nouveau gr/gm107.c"), \
 	ENGINES_TAGGED(V, "nouveau subdev/top"), \
@@ -94,7 +94,7 @@
 	MAP_ASCENDING(t, "nvgpu gr_config.c"), \
 	CWD_GM200(V, "nouveau ctxgm200.c; nvgpu hw_gr_gm20b.h"), \
 	ROUND_ROBIN(t, "nvgpu gm20b_gr_config_init_sm_id_table; " \
-		    "nouveau doubts it for the desktop"), \
+		    "a comment in nouveau questions this rule for desktop chips"), \
 	SMS(1, t, src), \
 	ENGINES_TAGGED(V, "nouveau subdev/top; nvgpu hw_top_gm20b.h"), \
 	TIMER(V, "nouveau subdev/timer; nvgpu hw_timer_gm20b.h")
@@ -103,7 +103,7 @@
 	MAP_ASCENDING(t, "nvgpu gr_config.c"), \
 	CWD_GM200(V, "nouveau ctxgp100.c; nvgpu hw_gr_gp106.h"), \
 	ROUND_ROBIN(t, "nvgpu gm20b_gr_config_init_sm_id_table; " \
-		    "nouveau doubts it for the desktop"), \
+		    "a comment in nouveau questions this rule for desktop chips"), \
 	SMS(sms, sms_tag, sms_src), \
 	ENGINES_TAGGED(V, "nouveau subdev/top; nvgpu hw_top_gp106.h"), \
 	CE_GP100(R, "nvdebug"), MEMORY_MAG6(t, "nvgpu hw_fb_gp106.h; nvdebug"), \
@@ -113,7 +113,7 @@
 	MAP_ASCENDING(V, "nvgpu gr_config.c"), \
 	CWD_GM200(V, src), \
 	GREEDY(V, "nvgpu and nouveau gv100_gr_*_sm_id; " \
-	       "a tie goes to the first, as nouveau has it"), \
+	       "if two candidates are equal, the first is used, as in nouveau"), \
 	SMS(2, V, "nvgpu hw_proj_gv100.h, hw_proj_gv11b.h"), \
 	ENGINES_TAGGED(V, "nouveau subdev/top; nvgpu hw_top_gv100.h"), \
 	CE_GV100(0, ce_tag, "nvdebug"), \
@@ -121,9 +121,9 @@
 	TIMER(V, "nouveau subdev/timer; nvgpu hw_timer_gv100.h")
 #define TURING(t, src, ce_tag) \
 	MAXIMA(t, src), FUSES_21(t, src), \
-	MAP_ASCENDING(t, "nvgpu gr_config.c, TU104"), \
+	MAP_ASCENDING(t, "nvgpu gr_config.c for TU104"), \
 	CWD_GM200(t, "OGD tu104 pri_cwd; nvgpu hw_gr_tu104.h"), \
-	GREEDY(t, "nvgpu gv100_gr_config_init_sm_id_table, used for TU104"), \
+	GREEDY(t, "nvgpu gv100_gr_config_init_sm_id_table, which nvgpu uses for TU104"), \
 	SMS(2, t, "nvgpu hw_proj_tu104.h"), \
 	ENGINES_TAGGED(t, "OGD tu104 dev_top.ref.txt; nvgpu hw_top_tu104.h"), \
 	CE_GV100(4, ce_tag, "OGKM tu102/dev_ce_base.h; nvdebug"), \
@@ -138,19 +138,19 @@
 	ENGINES_ROWS(1, t, "nvgpu hw_top_ga100.h; OGKM ga100/dev_top.h"), \
 	CE_GA100(pces, 2, ce_tag, \
 		 "OGKM ga100, ga102 dev_ce_base.h; nvgpu hw_ce_ga100.h; nvdebug"), \
-	MEMORY_MAG6(I, "nvgpu fb_tu104, of Turing; nvdebug"), \
+	MEMORY_MAG6(I, "nvgpu fb_tu104 for Turing; nvdebug"), \
 	TIMER(V, "OGKM; nouveau subdev/timer")
 #define ADA \
-	MAXIMA(R, "nvdebug"), FUSES_82(R, "nvdebug; OGKM keeps the block's base"), \
-	MAP_SMC(I, "nvgpu hw_smcarb_ga100.h and hw_smcarb_gb10b.h, before and after"), \
+	MAXIMA(R, "nvdebug"), FUSES_82(R, "nvdebug; in OGKM this block has the same base"), \
+	MAP_SMC(I, "nvgpu hw_smcarb_ga100.h and hw_smcarb_gb10b.h for neighbouring chips"), \
 	CWD_GH100(R, "nvdebug"), \
-	SMS(2, I, "as before and after"), \
+	SMS(2, I, "older and newer chips have the same number"), \
 	ENGINES_ROWS(1, R, "nvdebug"), \
 	CE_GA100(0, 2, R, "nvdebug"), \
-	MEMORY_MAG6(I, "nvgpu fb_tu104, of Turing; nvdebug"), \
-	TIMER(I, "OGKM, before and after")
+	MEMORY_MAG6(I, "nvgpu fb_tu104 for Turing; nvdebug"), \
+	TIMER(I, "OGKM for older and newer chips")
 #define HOPPER(t, src) \
-	MAXIMA(t, src), FUSES_82(t, src), FUSE_CPC(I, "nvgpu hw_fuse_gb10b.h, of GB10B"), \
+	MAXIMA(t, src), FUSES_82(t, src), FUSE_CPC(I, "nvgpu hw_fuse_gb10b.h for GB10B"), \
 	MAP_SMC(t, src), CWD_GH100(t, src), SMS(2, t, src), ENGINES_ROWS(1, t, src), \
 	CE_GA100(16, 2, t, "OGKM gh100/dev_ce_base.h; H200"), \
 	MEMORY_MAG24(t, src), TIMER(t, src)
@@ -159,22 +159,22 @@
  */
 #define BLACKWELL_1(pces, ce_tag, t) \
 	MAXIMA(R, "nvdebug"), \
-	FUSES_82(I, "OGKM gb100/hwproject.h: the block is where GA100's is"), \
-	FUSE_CPC(I, "nvgpu hw_fuse_gb10b.h, of GB10B"), \
-	MAP_SMC(I, "nvgpu hw_smcarb_gb10b.h, of GB10B"), \
-	CWD_GH100(I, "nvgpu hw_gr_gb10b.h, of GB10B"), \
-	SMS(2, I, "nvgpu hw_proj_gb10b.h, of GB10B"), \
+	FUSES_82(I, "OGKM gb100/hwproject.h: this block has the same base as on GA100"), \
+	FUSE_CPC(I, "nvgpu hw_fuse_gb10b.h for GB10B"), \
+	MAP_SMC(I, "nvgpu hw_smcarb_gb10b.h for GB10B"), \
+	CWD_GH100(I, "nvgpu hw_gr_gb10b.h for GB10B"), \
+	SMS(2, I, "nvgpu hw_proj_gb10b.h for GB10B"), \
 	ENGINES_ROWS(2, t, "OGKM gb100/dev_top.h"), \
 	CE_GA100(pces, 2, ce_tag, "OGKM gb100/dev_ce_base.h"), \
 	TIMER(t, "OGKM gb100/hwproject.h")
-#define DIE_1 "of two dies only the first one's fuses are published: this is the first die"
+#define DIE_1 "the chip has two dies; only the fuses of the first die are published and read"
 #define BLACKWELL_2(t, src, pces, grces, ce_tag) \
 	MAXIMA(t, src), FUSES_82(t, src), FUSE_CPC(t, src), \
-	MAP_SMC(I, "nvgpu hw_smcarb_gb10b.h, of GB10B"), \
+	MAP_SMC(I, "nvgpu hw_smcarb_gb10b.h for GB10B"), \
 	SMS(2, t, "nvgpu hw_proj_gb20c.h"), \
 	ENGINES_ROWS(1, t, "nvgpu hw_top_gb20c.h"), \
 	CE_GA100(pces, grces, ce_tag, "OGKM gb202, gb20b dev_ce_base.h; nvgpu"), \
-	TIMER(I, "OGKM gb100/hwproject.h, of GB100")
+	TIMER(I, "OGKM gb100/hwproject.h for GB100")
 
 #define ENVY "envytools punits.xml; nouveau ctxgf100.c"
 #define GM20B "nvgpu hw_{top,fuse,proj}_gm20b.h"
@@ -185,7 +185,7 @@
 #define H200 "read on H200 boards"
 #define GB20C "nvgpu hw_{top,fuse}_gb20c.h"
 /* The source is OGKM: kfifoStartChannelHalt_GA100 is also used for GA102 to AD107. */
-#define GA100_FIFO "nouveau fifo/ga102.c has ga100.c's; OGKM g_kernel_fifo_nvoc.c"
+#define GA100_FIFO "nouveau fifo/ga102.c uses the functions of ga100.c; OGKM g_kernel_fifo_nvoc.c"
 #define GP100_SMS "NVIDIA's GP100 white paper"
 
 #define CHIP(i, n, f, ...) { .id = (i), .name = (n), .family = (f), .cells = { __VA_ARGS__ } }
@@ -261,7 +261,7 @@ const struct chip gp_chips[] = {
 	     CWD_GH100(V, "nvgpu hw_gr_gb10b.h"), SMS(2, V, "nvgpu hw_proj_gb10b.h"),
 	     ENGINES_ROWS(1, V, "nvgpu hw_top_gb10b.h"),
 	     CE_GA100(2, 2, V, "OGKM gb10b/dev_ce_base.h; nvgpu"),
-	     TIMER(I, "OGKM gb100/hwproject.h, of GB100")),
+	     TIMER(I, "OGKM gb100/hwproject.h for GB100")),
 	CHIP(0x1b2, "GB202", "Blackwell", BLACKWELL_2(I, GB20C, 4, 4, V)),
 	CHIP(0x1b3, "GB203", "Blackwell", BLACKWELL_2(I, GB20C, 4, 4, I)),
 	CHIP(0x1b5, "GB205", "Blackwell", BLACKWELL_2(I, GB20C, 4, 4, I)),

@@ -17,12 +17,17 @@ int main(void)
 	unsigned int i, j, column;
 
 	puts("<!-- SPDX-License-Identifier: MIT -->\n"
-	     "<!-- Written by `make hardware-chips` from kmod/chip.c; a test compares. -->\n"
+	     "<!-- Written by `make hardware-chips` from kmod/chip.c. "
+	     "A test compares the page with the table. -->\n"
 	     "# Chips\n\n"
-	     "What the module reads on each chip and how far each place can be trusted. **V** verified: in\n"
-	     "NVIDIA's headers or drivers for this chip, or read on one. **R** reported: from a third party's\n"
-	     "tool that claims this chip. **I** inferred: the chip's neighbours have it there. **-** none, or not\n"
-	     "published. A chip that is not here is named and refused.\n");
+	     "The first table shows for each chip which registers the module reads, and how reliable\n"
+	     "their addresses are. The letters mean:\n\n"
+	     "* **V**, verified: NVIDIA's headers or drivers for this chip have the address, or the\n"
+	     "  register was read on such a chip.\n"
+	     "* **R**, reported: a third party's tool that supports this chip has the address.\n"
+	     "* **I**, inferred: similar chips have the register at this address.\n"
+	     "* **-**: the chip does not have the register, or its address is not published.\n\n"
+	     "The module refuses a chip that is not in the table, and shows the chip's id.\n");
 	printf("| id | chip | family |");
 	for (column = 0; column < CHIP_COLUMNS; column++)
 		printf(" %s |", gp_chip_column_name(column));
@@ -37,10 +42,19 @@ int main(void)
 			printf(" %c |", "-VRI"[gp_chips[i].cells[column].tag]);
 		putchar('\n');
 	}
-	for (i = 0; i < gp_nr_chips; i++)
-		if (gp_chips[i].note && (!i || gp_chips[i - 1].note != gp_chips[i].note))
-			printf("\n%s on: %s.\n", gp_chips[i].name, gp_chips[i].note);
-	puts("\n## Sources\n\n| what | at | tag | source | chips |\n|---|---|---|---|---|");
+	for (i = 0; i < gp_nr_chips; i++) {
+		const char *note = gp_chips[i].note;
+
+		if (!note)
+			continue;
+		printf("\n%s", gp_chips[i].name);
+		for (; i + 1 < gp_nr_chips && gp_chips[i + 1].note == note; i++)
+			printf(", %s", gp_chips[i + 1].name);
+		printf(": %s.\n", note);
+	}
+	puts("\n## Sources\n\n"
+	     "OGKM is NVIDIA's open-gpu-kernel-modules, and OGD is NVIDIA's open-gpu-doc.\n\n"
+	     "| what | at | tag | source | chips |\n|---|---|---|---|---|");
 	for (column = 0; column < CHIP_COLUMNS; column++) {
 		for (i = 0; i < gp_nr_chips; i++) {
 			const struct chip_cell *cell = gp_chip_cell(&gp_chips[i], column);
