@@ -9,7 +9,8 @@ import re
 import subprocess
 import sys
 
-INLINE = ('Nm', 'Cm', 'Ar', 'Fl', 'Pa', 'Ev', 'Xr', 'Sy', 'Em', 'Ql', 'Dq')
+INLINE = ('Nm', 'Cm', 'Ar', 'Fl', 'Pa', 'Ev', 'Xr', 'Sy', 'Em', 'Ql', 'Dq', 'Pq', 'Sx', 'Fn', 'Dv', 'Va',
+          'Vt', 'Er', 'Li', 'Ic', 'In')
 END = re.compile(r'(?<=[.!?:])\s+(?=[A-Z"`(*])')
 
 
@@ -20,9 +21,9 @@ def sentences(text):
 
 
 def markdown(text):
-    text = re.sub(r'```.*?```', '\n\n', text, flags=re.S)
+    text = re.sub(r'```.*?```|<!--.*?-->|!\[[^]]*\]\([^)]*\)', '\n\n', text, flags=re.S)
     text = re.sub(r'\[([^]]*)\]\([^)]*\)', r'\1', text)
-    for paragraph in re.split(r'\n\s*\n|\n(?=[*|#-] ?)', text):
+    for paragraph in re.split(r'\n\s*\n|\n(?=[*-] |\||#)', text):
         if paragraph.startswith('|'):
             for cell in re.split(r'(?<!\\)\|', paragraph):
                 yield cell
@@ -30,19 +31,38 @@ def markdown(text):
             yield re.sub(r'^[*-] ', '', paragraph.strip())
 
 
+def inline(line, name):
+    """The text of a line of mdoc macros, such as "Cm run Fl -mem Ar SIZE ,"."""
+    words, prefix, macro = [], '', None
+    for word in line.split():
+        if word in INLINE:
+            prefix, macro = '-' if word == 'Fl' else '', word
+            words += [name] if line == 'Nm' else []
+        elif word in ('Ns', 'No'):
+            words.append('\\c')
+        elif macro == 'Xr' and word.isdigit():
+            words[-1] += f'({word})'
+        else:
+            words.append((prefix if word[0] not in '.,;:)' else '') + word)
+    text = re.sub(r' ?\\c ', '', ' '.join(words)).replace('\\&', '')
+    return f'({text})' if line.startswith('Pq') else text
+
+
 def manual(text):
+    name = re.search(r'^\.Nm (\S+)$', text, re.M)[1]
+    text = re.sub(r'^\.Sh SYNOPSIS\n.*?(?=^\.Sh)|^\.Bd.*?^\.Ed', '', text, flags=re.M | re.S)
     words = []
     for line in text.splitlines():
         if line.startswith('.'):
-            macro = re.match(r'\.(\w+) ?(.*)', line)
-            if macro and macro[1] in INLINE:
-                words.append(('-' if macro[1] == 'Fl' else '') + macro[2].replace(' Ns', ''))
+            macro = line[1:].split(' ', 1)[0]
+            if macro in INLINE:
+                words.append(inline(line[1:], name))
                 continue
-            yield ' '.join(words)
+            yield re.sub(r' ([.,;:])(?= |$)', r'\1', ' '.join(words))
             words = []
         else:
             words.append(line)
-    yield ' '.join(words)
+    yield re.sub(r' ([.,;:])(?= |$)', r'\1', ' '.join(words))
 
 
 def comments(text, name):
