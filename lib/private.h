@@ -277,8 +277,6 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
  */
 int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
 
-/* Stops lending. May be called from a signal handler. */
-void gpupart_lender_stop(struct gpupart_lender *lender);
 void gpupart_lender_close(struct gpupart_lender *lender);
 
 /*
