@@ -402,6 +402,7 @@ struct gpupart_config {
 	bool own;		/* true: this user may own the file; false: only root may */
 	unsigned int line;
 	char *key, *value, *rest;
+	size_t keys_len;	/* bytes at the begin of text[] that contain the keys so far */
 	char text[4096];	/* part of the struct: the stack of a thread that begins to use
 				 * CUDA may be small */
 };
@@ -412,14 +413,15 @@ static inline void gpupart_config_open(struct gpupart_config *config, const char
 	config->path = path;
 	config->own = own;
 	config->line = 0;
+	config->keys_len = 0;
 }
 
 /*
  * Reads the next line that has a key. The key and the value are valid as long as @config is.
  * Returns 1 if it read a line, 0 if there is no further line or no such file, or a negative
  * errno. -EPERM: another user could have written the file, so the caller must ignore the file.
- * -EINVAL: a line has no key. -EFBIG: the file has 4096 bytes or more. -EACCES, -EISDIR and so
- * on: it cannot be read.
+ * -EINVAL: a line has no key, or the key of an earlier line. -EFBIG: the file has 4096 bytes or
+ * more. -EACCES, -EISDIR and so on: it cannot be read.
  */
 int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config);
 
