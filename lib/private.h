@@ -81,13 +81,14 @@ struct gpupart_engine_use {
 /*
  * In libgpupart-manage.so.0. Samples the engines of a GPU for @seconds seconds, 1000 times per
  * second if the source is fast enough. Each sample includes the graphics runlist and one of the
- * other runlists, in turn. If @seconds is 0, the function takes one sample. @source is "kernel"
- * (the module), "rm" (NVIDIA's driver), the path of a file with recorded registers, or NULL.
- * With NULL the function tries "kernel" and then "rm". Both need root. The function sets the
- * members pci and source of @info and returns the number of engines in @list.
+ * other runlists, in turn. @source is "kernel" (the module), "rm" (NVIDIA's driver), the path of
+ * a file with recorded registers, or NULL. With NULL the function tries "kernel" and then "rm".
+ * Both need root. The function sets the members pci and source of @info and returns the number of
+ * engines in @list. After the first sample it calls @begun(@user), unless @begun is NULL: @info
+ * is set, and the GPU is not asleep.
  */
 int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
-			struct gpupart_gpu_info *info,
+			void (*begun)(void *user), void *user, struct gpupart_gpu_info *info,
 			struct gpupart_engine_use list[GPUPART_MAX_ENGINES]);
 
 /*
