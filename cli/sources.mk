@@ -167,6 +167,7 @@ CLI_UTIL_SRC := \
 	cli/util/alloc.c \
 	cli/util/atomic_file.c \
 	cli/util/child.c \
+	cli/util/input.c \
 	cli/util/message.c \
 	cli/util/namespaces.c \
 	cli/util/number.c \

@@ -490,10 +490,10 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 			 struct gpupart_records *records, size_t size);
 /*
  * Returns 0 if the process is idle, or 1 if launches are outstanding or if that is unknown.
- * Takes up to 100 ns and makes no system call. The process must belong to this user, and the
- * caller must trust it: the first call maps the process's pages, and if the process later
- * truncates its file, the caller is killed by SIGBUS. -EPERM: the process belongs to another
- * user. -EINVAL: the process does not record launches.
+ * Takes up to 100 ns and makes no system call. The process must belong to this user: the first
+ * call maps the process's pages and installs the SIGBUS handler of gpupart_remote_open(). -EPERM:
+ * the process belongs to another user. -EINVAL: the process does not record launches. -ESRCH: its
+ * files were truncated.
  */
 int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader);
 void gpupart_records_close(struct gpupart_records_reader *reader);

@@ -46,24 +46,15 @@ static bool take(const char *key, const char *value)
 static int read_config(const char *path)
 {
 	struct gpupart_config config;
-	char keys[128] = " ";
 	int found;
 
 	node.config = path;
 	gpupart_config_open(&config, path, false);
-	while ((found = gpupart_config_next(cmd_gp, &config)) > 0) {
-		char key[20];
-
+	while ((found = gpupart_config_next(cmd_gp, &config)) > 0)
 		if (!take(config.key, config.value))
 			return failure(
-				"%s, line %u: '%s = %s': wants memory-per-tpc = SIZE, mps = yes or no, uid = N, driver = files, cdi or runtime",
+				"%s:%u: '%s = %s': wants memory-per-tpc = SIZE, mps = yes or no, uid = N, driver = files, cdi or runtime",
 				path, config.line, config.key, config.value);
-		snprintf(key, sizeof(key), " %s ", config.key);
-		if (strstr(keys, key))
-			return failure("%s, line %u: '%s' is given twice", path, config.line,
-				       config.key);
-		strcat(keys, key + 1);
-	}
 	if (found == -EPERM)
 		return failure("%s is not a file that only root can write", path);
 	return found ? failure("%s", gpupart_error(cmd_gp)) : 0;

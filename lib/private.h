@@ -81,13 +81,14 @@ struct gpupart_engine_use {
 /*
  * In libgpupart-manage.so.0. Samples the engines of a GPU for @seconds seconds, 1000 times per
  * second if the source is fast enough. Each sample includes the graphics runlist and one of the
- * other runlists, in turn. If @seconds is 0, the function takes one sample. @source is "kernel"
- * (the module), "rm" (NVIDIA's driver), the path of a file with recorded registers, or NULL.
- * With NULL the function tries "kernel" and then "rm". Both need root. The function sets the
- * members pci and source of @info and returns the number of engines in @list.
+ * other runlists, in turn. @source is "kernel" (the module), "rm" (NVIDIA's driver), the path of
+ * a file with recorded registers, or NULL. With NULL the function tries "kernel" and then "rm".
+ * Both need root. The function sets the members pci and source of @info and returns the number of
+ * engines in @list. After the first sample it calls @begun(@user), unless @begun is NULL: @info
+ * is set, and the GPU is not asleep.
  */
 int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
-			struct gpupart_gpu_info *info,
+			void (*begun)(void *user), void *user, struct gpupart_gpu_info *info,
 			struct gpupart_engine_use list[GPUPART_MAX_ENGINES]);
 
 /*
@@ -277,8 +278,6 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
  */
 int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
 
-/* Stops lending. May be called from a signal handler. */
-void gpupart_lender_stop(struct gpupart_lender *lender);
 void gpupart_lender_close(struct gpupart_lender *lender);
 
 /*
@@ -404,6 +403,7 @@ struct gpupart_config {
 	bool own;		/* true: this user may own the file; false: only root may */
 	unsigned int line;
 	char *key, *value, *rest;
+	size_t keys_len;	/* bytes at the begin of text[] that contain the keys so far */
 	char text[4096];	/* part of the struct: the stack of a thread that begins to use
 				 * CUDA may be small */
 };
@@ -414,14 +414,15 @@ static inline void gpupart_config_open(struct gpupart_config *config, const char
 	config->path = path;
 	config->own = own;
 	config->line = 0;
+	config->keys_len = 0;
 }
 
 /*
  * Reads the next line that has a key. The key and the value are valid as long as @config is.
  * Returns 1 if it read a line, 0 if there is no further line or no such file, or a negative
  * errno. -EPERM: another user could have written the file, so the caller must ignore the file.
- * -EINVAL: a line has no key. -EFBIG: the file has 4096 bytes or more. -EACCES, -EISDIR and so
- * on: it cannot be read.
+ * -EINVAL: a line has no key, or the key of an earlier line. -EFBIG: the file has 4096 bytes or
+ * more. -EACCES, -EISDIR and so on: it cannot be read.
  */
 int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config);
 

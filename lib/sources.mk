@@ -15,6 +15,7 @@ LIB_CORE_SRC := \
 	lib/core/symbols.c
 
 LIB_CORE_MANAGE_SRC := \
+	lib/core/fault.c \
 	lib/core/memfd_make.c
 
 LIB_TOPO_SRC := \

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Writes plans as JSON and reads them. A file that is read may contain anything. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "cli/target/args.h"
 #include "cli/target/check.h"
 #include "cli/util/alloc.h"
+#include "cli/util/input.h"
 #include "cli/util/message.h"
 #include "lib/private.h"
 
@@ -184,14 +184,15 @@ static size_t read_bounded(void *buffer, size_t len, void *arg)
 /* @words is the value of --plan, which may be more than a path. */
 static int read_file(const char *words, const char *path, struct plan_file *file)
 {
-	struct bounded from = { strcmp(path, "-") ? fopen(path, "re") : stdin, MAX_BYTES };
+	const char *why;
+	struct bounded from = { strcmp(path, "-") ? input_open(path, &why) : stdin, MAX_BYTES };
 	json_error_t error;
 	json_t *root;
 	int status;
 
 	memset(file, 0, sizeof(*file));
 	if (!from.file)
-		return refuse(words, strerror(errno), NULL);
+		return refuse(words, why, NULL);
 	root = json_load_callback(read_bounded, &from, JSON_REJECT_DUPLICATES, &error);
 	if (from.file != stdin)
 		fclose(from.file);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/qos/qos.h"
+#include "cli/util/input.h"
 #include "cli/util/message.h"
 
 #define MOST_LINE	(1 << 20)
@@ -103,6 +104,7 @@ int qos_replay(const struct args *args, const struct qos_options *options)
 		.command = "qos replay", .measure = measure, .decided = compare,
 	};
 	static struct replay r;
+	const char *why;
 	int status;
 
 	r = (struct replay){
@@ -110,9 +112,9 @@ int qos_replay(const struct args *args, const struct qos_options *options)
 		.session = { .args = args, .options = options, .driver = &driver, .user = &r,
 			     .setup = &r.setup },
 	};
-	r.file = fopen(r.path, "re");
+	r.file = input_open(r.path, &why);
 	if (!r.file)
-		return usage_error("%s: %s", r.path, strerror(errno));
+		return usage_error("%s: %s", r.path, why);
 	status = replay(&r);
 	json_decref(r.logged);
 	fclose(r.file);

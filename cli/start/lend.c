@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * See lend.h. The watcher is a separate process: it maps records of the lender. If another program
- * of the same user truncates them, only the watcher dies.
- */
+/* See lend.h. The watcher is a separate process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -219,17 +216,6 @@ static int open_lender(void)
 
 /* ------------------------------------------------------------------- watching */
 
-static void on_fault(int sig)
-{
-	static const char text[] =
-		"gpupart run: --lend: the lender's state page was truncated: lending ends\n";
-
-	(void)sig;
-	if (watch.lender)
-		gpupart_lender_stop(watch.lender);
-	_exit(write(2, text, sizeof(text) - 1) < 0);
-}
-
 /* Checks the lender. Returns the microseconds until the next check. */
 static unsigned int look(void)
 {
@@ -251,14 +237,13 @@ static unsigned int look(void)
 
 static void __attribute__((noreturn)) be_watcher(pid_t parent)
 {
-	const struct sigaction fault = { .sa_handler = on_fault };
 	struct timespec pause;
 	sigset_t one;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	sigaction(SIGBUS, &fault, NULL);
+	/* A truncated file of the lender is an error: see gpupart_remote_open(). */
 	sigemptyset(&one);
 	sigaddset(&one, SIGBUS);
 	sigprocmask(SIG_UNBLOCK, &one, NULL);

@@ -118,33 +118,33 @@ static void find_owner(void *pci, void *owner)
 	*(int *)owner = gpupart_engine_owner(cmd_gp, pci);
 }
 
-/* Asked in a child, because NVIDIA's driver can hang. */
-static int ask_owner(char *pci)
+/* Asked in a child, because NVIDIA's driver can hang; and after a sample: it would wake a GPU. */
+static void ask_owner(void *user)
 {
+	struct view *view = user;
 	char why[128];
-	int owner = 0;
 
-	return child_call(find_owner, pci, &owner, sizeof(owner), OWNER_SECONDS, why,
-			  sizeof(why)) ? 0 : owner;
+	if (view->info.simulated || child_call(find_owner, view->info.pci, &view->owner,
+					       sizeof(view->owner), OWNER_SECONDS, why,
+					       sizeof(why)))
+		view->owner = 0;
 }
 
 int engines_show(struct args *args, double seconds)
 {
 	struct view view = { .seconds = seconds };
 	struct out out;
-	int status;
+	int status, owner;
 
 	view.list = alloc_zeroed(GPUPART_MAX_ENGINES, sizeof(*view.list));
-	/* One sample first, so that the question for the owner does not wake a GPU. */
-	view.nr = gpupart_engine_uses(cmd_gp, args->gpu, args->source, 0, &view.info, view.list);
-	if (view.nr >= 0 && !view.info.simulated) {
-		view.owner = ask_owner(view.info.pci);
-		view.nr = gpupart_engine_uses(cmd_gp, args->gpu, args->source, seconds, &view.info,
-					      view.list);
-	}
+	view.nr = gpupart_engine_uses(cmd_gp, args->gpu, args->source, seconds, ask_owner, &view,
+				      &view.info, view.list);
 	status = view.nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : out_open(&out, args);
 	if (!status) {
-		if (view.owner && ask_owner(view.info.pci) != view.owner)
+		owner = view.owner;
+		if (owner)
+			ask_owner(&view);
+		if (view.owner != owner)
 			view.owner = 0;
 		(args->json ? print_json : print_table)(&out, &view);
 		status = out_close(&out);

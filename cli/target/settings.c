@@ -32,7 +32,7 @@ static bool is_key(const char *key)
 	       !strcmp(key, "default.input") || !strcmp(key, "default.shape");
 }
 
-static int add_line(const struct gpupart_config *config, unsigned int first)
+static int add_line(const struct gpupart_config *config)
 {
 	const char *key = config->key;
 
@@ -43,10 +43,6 @@ static int add_line(const struct gpupart_config *config, unsigned int first)
 		return usage_error(
 			"%s:%u: '%.40s' is not a key: must be %sset.NAME, default.input or default.shape",
 			config->path, config->line, key, config->own ? "" : "strict, ");
-	for (unsigned int i = first; i < nr_settings; i++)
-		if (!strcmp(settings[i].key, key))
-			return usage_error("%s:%u: '%.40s' is given twice", config->path,
-					   config->line, key);
 	if (!*config->value)
 		return usage_error("%s:%u: '%.40s' has no value", config->path, config->line, key);
 	settings = alloc_resized(settings, nr_settings + 1, sizeof(*settings));
@@ -59,13 +55,12 @@ static int add_line(const struct gpupart_config *config, unsigned int first)
 
 static int read_file(const char *path, bool own)
 {
-	unsigned int first = nr_settings;
 	struct gpupart_config config;
 	int found, status = 0;
 
 	gpupart_config_open(&config, path, own);
 	while (!status && (found = gpupart_config_next(cmd_gp, &config)) > 0)
-		status = add_line(&config, first);
+		status = add_line(&config);
 	if (status || !found)
 		return status;
 	if (found != -EPERM && found != -EACCES)

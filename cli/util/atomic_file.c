@@ -46,8 +46,9 @@ int atomic_file_open(const char *path, int flags)
 
 	if (link < 0)
 		return link;
-	fd = open(path, O_WRONLY | O_CLOEXEC | flags | (link ? 0 : O_NOFOLLOW), 0666);
-	return fd < 0 ? -errno : fd;
+	/* Do not wait for a reader of a pipe. Writing blocks again: the reader may be slow. */
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | flags | (link ? 0 : O_NOFOLLOW), 0666);
+	return fd < 0 || fcntl(fd, F_SETFL, 0) ? -errno : fd;
 }
 
 const char *atomic_file_strerror(int err)
@@ -59,12 +60,11 @@ const char *atomic_file_strerror(int err)
 
 static int write_through(const char *path, const char *text)
 {
-	int fd = atomic_file_open(path, O_NONBLOCK), err;
+	int fd = atomic_file_open(path, 0), err;
 
 	if (fd < 0)
 		return fd;
-	/* Blocking again: the reader may be slow. */
-	err = fcntl(fd, F_SETFL, 0) ? -errno : atomic_file_put(fd, text);
+	err = atomic_file_put(fd, text);
 	if (close(fd) && !err)
 		err = -errno;
 	return err;

@@ -28,7 +28,8 @@ int atomic_file_check_link(const char *path);
 
 /*
  * Opens @path for writing with additional @flags and mode 0666, but not through another user's
- * link. Returns a descriptor, which the caller closes, or -errno.
+ * link. Returns a descriptor, which the caller closes, or -errno: -ENXIO for a pipe without a
+ * reader.
  * atomic_file_strerror() describes errors of atomic_file_write(), atomic_file_check_link() and
  * atomic_file_open().
  */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "cli/util/input.h"
 #include "cli/util/message.h"
 #include "cli/util/yaml.h"
 
@@ -96,14 +97,15 @@ int yaml_open_text(struct yaml *yaml, const char *path, const char *text, size_t
 
 int yaml_open(struct yaml *yaml, const char *option, const char *path, const char *what)
 {
-	FILE *file = fopen(path, "re");
+	const char *why;
+	FILE *file = input_open(path, &why);
 	int err = errno, status;
 	struct stat st;
 	char *text;
 	size_t len;
 
 	if (!file)
-		return error_of(-err, "%s%s: %s", option, path, strerror(err));
+		return error_of(-err, "%s%s: %s", option, path, why);
 	/* Try to read one byte too many, since the length of a pipe is not known. */
 	text = malloc(YAML_MAX_BYTES + 1);
 	len = text ? fread(text, 1, YAML_MAX_BYTES + 1, file) : 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches the program that lends TPCs, for the run that borrows them. The lender's user could
- * truncate its files, which must not kill the caller, so their memory is not mapped but read by
- * system calls.
+ * Watches the program that lends TPCs, for the run that borrows them. If the lender's files are
+ * truncated, nothing is lent.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -168,11 +167,6 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	show(lender->own, id, pci, &lender->lent);
 	*opened = lender;
 	return 0;
-}
-
-void gpupart_lender_stop(struct gpupart_lender *lender)
-{
-	atomic_store(&lender->own->lease, 0);
 }
 
 /*

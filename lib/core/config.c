@@ -81,6 +81,23 @@ static char *trim(char *text)
 	return text;
 }
 
+/*
+ * Whether the file has this line's key twice. The keys are kept at the begin of the text, in the
+ * place of the lines that were read.
+ */
+static bool is_repeated(struct gpupart_config *config)
+{
+	size_t len = strlen(config->key) + 1;
+	char *at = config->text;
+
+	for (; at < config->text + config->keys_len; at += strlen(at) + 1)
+		if (!strcmp(at, config->key))
+			return true;
+	config->key = memmove(at, config->key, len);
+	config->keys_len += len;
+	return false;
+}
+
 int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config)
 {
 	char *line;
@@ -98,6 +115,9 @@ int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config)
 		line[strcspn(line, "#")] = 0;
 		config->value = line;
 		config->key = trim(strsep(&config->value, "="));
+		if (config->value && is_repeated(config))
+			return ctx_fail(gp, -EINVAL, "%s:%u: '%.40s' is given twice", config->path,
+					config->line, config->key);
 		if (config->value) {
 			config->value = trim(config->value);
 			return 1;
@@ -123,8 +143,8 @@ int gpupart_config_strict(struct gpupart *gp)
 		if (strchr(config.key, '.'))
 			continue;
 		/*
-		 * With a misspelt or repeated key the machine would lose its setting without
-		 * notice.
+		 * With a misspelt or repeated key, such as "Strict", the machine would lose its
+		 * setting without notice.
 		 */
 		if (strict >= 0 || !is_strict)
 			return ctx_fail(gp, -EINVAL, "%s:%u: '%.40s' is %s", config.path,

@@ -15,10 +15,17 @@
 
 #define STATE_DIR_ROOT "/dev/shm"
 /*
- * The maximum number of files that are read in another user's directory. It is larger than the
- * number of processes that a user has on GPUs.
+ * The maximum number of files that are read in another user's directory, and in root's:
+ * containers whose root has uid 0 can share that one. It is larger than the number of processes
+ * that a user has on GPUs.
  */
 #define STATE_DIR_MAX_FILES 4096
+
+static inline bool state_dir_has_more(uid_t uid, unsigned int nr_files)
+{
+	return nr_files > STATE_DIR_MAX_FILES && (!uid || uid != geteuid());
+}
+
 #define STATE_DIR_NAME_LEN 64	/* of a job, tenant or program, with its terminating 0 */
 
 /* A descriptor that is closed at the end of its block; negative: none. */

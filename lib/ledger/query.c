@@ -168,8 +168,7 @@ unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int
 	struct dirent *entry;
 	unsigned int nr = 0, files = 0;
 
-	while (dir && (entry = readdir(dir)) &&
-	       (uid == geteuid() || ++files <= STATE_DIR_MAX_FILES)) {
+	while (dir && (entry = readdir(dir)) && !state_dir_has_more(uid, ++files)) {
 		const char *name = entry->d_name + strlen(PREFIX);
 
 		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) || !state_dir_name_valid(name))

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <gpupart_manage.h>
+#include "lib/core/fault.h"
 #include "lib/records/reader.h"
 #include "lib/state/holder.h"
 
@@ -556,6 +557,7 @@ static bool map_all(struct gpupart_records_reader *reader)
 		return false;
 	map = mmap(NULL, sizeof(*reader->section), PROT_READ, MAP_SHARED, reader->records_fd, at);
 	reader->section = map == MAP_FAILED ? NULL : map;
+	fault_catch();
 	return reader->section;
 }
 
@@ -589,20 +591,12 @@ static bool graph_busy(const struct gpupart_records_reader *reader,
 	return false;
 }
 
-int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader)
+/* Returns 0 or 1, as gpupart_records_busy(). @arg is the reader. */
+static int read_busy(void *arg)
 {
-	const struct state_records *records;
+	struct gpupart_records_reader *reader = arg;
+	const struct state_records *records = &reader->block->records[reader->gpu];
 
-	if (__builtin_expect(!reader->section, 0)) {
-		if (reader->pid && reader->uid != geteuid())
-			return ctx_fail(gp, -EPERM,
-					"process %d belongs to another user",
-					reader->pid);
-		if (!map_all(reader))
-			return ctx_fail(gp, -EINVAL, "process %d has no records",
-					reader->pid ? reader->pid : getpid());
-	}
-	records = &reader->block->records[reader->gpu];
 	if (__atomic_load_n(&records->nowhere, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&records->graphs, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&records->launching, __ATOMIC_ACQUIRE) || graph_busy(reader, records))
@@ -617,4 +611,23 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 			return 1;
 	}
 	return 0;
+}
+
+int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader)
+{
+	int busy;
+
+	if (__builtin_expect(!reader->section, 0)) {
+		if (reader->pid && reader->uid != geteuid())
+			return ctx_fail(gp, -EPERM,
+					"process %d belongs to another user",
+					reader->pid);
+		if (!map_all(reader))
+			return ctx_fail(gp, -EINVAL, "process %d has no records",
+					reader->pid ? reader->pid : getpid());
+	}
+	busy = reader->pid ? fault_guard(read_busy, reader) : read_busy(reader);
+	return busy != -EFAULT ? busy : ctx_fail(gp, -ESRCH,
+						 "the files of process %d were truncated",
+						 reader->pid);
 }

@@ -141,6 +141,7 @@ static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
  * dozens of ordinary processes.
  */
 #define MAX_MAPS	(4u << 20)
+#define OTHERS_LIMITS	"4 MiB of maps, 1 s of CPU time"
 
 /*
  * Deletes the files of a process, the state page last. Other scans delete a records file as an
@@ -249,8 +250,9 @@ static void describe_rest(const struct look *look, struct gpupart_process *proce
 	memset(process, 0, sizeof(*process));
 	process->uid = look->uid;
 	snprintf(process->problem, sizeof(process->problem),
-		 "/dev/shm/gpupart-%u of user %u exceeds the limits of this list (%u files, %u MiB of maps, 1 s of CPU time): more processes of this user may run",
-		 look->uid, look->uid, STATE_DIR_MAX_FILES, MAX_MAPS >> 20);
+		 "/dev/shm/gpupart-%u of user %u exceeds the limits of this list (%u files%s): more processes of this user may run",
+		 look->uid, look->uid, STATE_DIR_MAX_FILES,
+		 look->uid == geteuid() ? "" : ", " OTHERS_LIMITS);
 }
 
 static void add_row(struct gpupart_process *list, unsigned int max, unsigned int *nr,
@@ -273,21 +275,19 @@ static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_proce
 	DIR *dir = state_dir_read(look.dir);
 	struct gpupart_process *process = malloc(sizeof(*process));
 	uint64_t budget = state_dir_budget_begin(uid);
-	bool own = uid == geteuid(), spent = false;
 	unsigned int files = 0;
+	bool spent = false;
 	struct dirent *entry;
 
-	table->maps_max = own ? 0 : MAX_MAPS;
+	table->maps_max = uid == geteuid() ? 0 : MAX_MAPS;
 	table->maps_read = 0;
-	while (dir && process && !spent && (entry = readdir(dir)) &&
-	       (++files <= STATE_DIR_MAX_FILES || own)) {
-		spent = state_dir_budget_spent(budget);
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+	while (dir && process && !spent && (entry = readdir(dir))) {
+		spent = state_dir_has_more(uid, ++files) || state_dir_budget_spent(budget);
+		if (!spent && entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    read_block(&look, entry->d_name, process))
 			add_row(list, max, nr, process);
 	}
-	spent |= files > STATE_DIR_MAX_FILES || holder_spent(table);
-	if (!own && dir && process && spent) {
+	if (dir && process && (spent || holder_spent(table))) {
 		describe_rest(&look, process);
 		add_row(list, max, nr, process);
 	}

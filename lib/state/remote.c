@@ -3,9 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "lib/core/fault.h"
 #include "lib/state/grant.h"
 #include "lib/state/holder.h"
 #include "lib/state/state_page.h"
@@ -33,23 +31,18 @@ struct gpupart_remote {
 
 /* ------------------------------------------------------------------- truncated state pages */
 
-static _Thread_local sigjmp_buf cut_jump;
-static _Thread_local volatile bool cut_caught;
-static struct sigaction before_us;
+struct access {
+	struct gpupart *gp;
+	struct gpupart_remote *remote;
+	int (*act)(struct gpupart *gp, struct gpupart_remote *remote, void *arg);
+	void *arg;
+};
 
-/* After a fault in other memory the access is repeated with the previous handler. */
-static void on_fault(int sig)
+static int access_block(void *arg)
 {
-	if (cut_caught)
-		siglongjmp(cut_jump, 1);
-	sigaction(sig, &before_us, NULL);
-}
+	const struct access *access = arg;
 
-static void catch_faults(void)
-{
-	const struct sigaction action = { .sa_handler = on_fault };
-
-	sigaction(SIGBUS, &action, &before_us);
+	return access->act(access->gp, access->remote, access->arg);
 }
 
 /* Calls @act, which accesses the state page. Returns its result, or -ESRCH for a truncated page. */
@@ -57,17 +50,11 @@ static int with_block(struct gpupart *gp, struct gpupart_remote *remote,
 		      int (*act)(struct gpupart *gp, struct gpupart_remote *remote, void *arg),
 		      void *arg)
 {
-	int err;
+	int err = fault_guard(access_block, &(struct access){ gp, remote, act, arg });
 
-	if (sigsetjmp(cut_jump, 1)) {
-		err = ctx_fail(gp, -ESRCH, "the state page of process %d was truncated",
-			       remote->pid);
-	} else {
-		cut_caught = true;
-		err = act(gp, remote, arg);
-	}
-	cut_caught = false;
-	return err;
+	return err != -EFAULT ? err : ctx_fail(gp, -ESRCH,
+					       "the state page of process %d was truncated",
+					       remote->pid);
 }
 
 /* ------------------------------------------------------------------- blocks */
@@ -220,7 +207,6 @@ static int find_remote_gpu(struct gpupart *gp, struct gpupart_remote *remote, vo
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 			struct gpupart_remote **remote)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct gpupart_remote *new;
 	int err;
 
@@ -236,7 +222,7 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 	err = find_block(gp, pid, &new->opened);
 	if (err)
 		goto free_new;
-	pthread_once(&once, catch_faults);
+	fault_catch();
 	err = with_block(gp, new, find_remote_gpu, (void *)(uintptr_t)pci);
 	if (err)
 		goto close_block;

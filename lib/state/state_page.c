@@ -41,6 +41,12 @@ static struct {
 	char path[96];
 } own = { .fd = -1 };
 
+/*
+ * Memory for the page of a child of a fork. It is allocated when this process's page is
+ * published, so a child never lacks it. The parent does not write to it.
+ */
+static void *child_page;
+
 static _Atomic uint64_t lanes_taken = 1;	/* lane 0 belongs to no thread */
 static pthread_once_t lane_once = PTHREAD_ONCE_INIT;
 static pthread_key_t lane_key;
@@ -49,13 +55,20 @@ _Thread_local struct state_lane *state_lane;
 
 _Static_assert(STATE_NR_LANES == 64, "lanes_taken has a bit for each lane");
 
-/* Allocates whole pages, over which a file can be mapped later. */
-static void place_make(void)
+/* Allocates whole pages, over which a file can be mapped later. Returns NULL if memory is short. */
+static void *pages_allocate(void)
 {
-	void *place = mmap(NULL, STATE_SIZE, PROT_READ | PROT_WRITE,
+	void *pages = mmap(NULL, STATE_SIZE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (place == MAP_FAILED)
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+static void place_make(void)
+{
+	void *place = pages_allocate();
+
+	if (!place)
 		return;
 	memcpy(place, &unseen, offsetof(struct state_page, records));
 	state_page_own = place;
@@ -218,23 +231,24 @@ int state_file_publish(void)
 }
 
 /*
- * The child of a fork still has its parent's state page mapped: give it a private copy. If
- * memory is short, it continues to count in its parent's page, which only makes the numbers
- * wrong.
+ * The child of a fork still has its parent's state page mapped: give it a private copy. A
+ * process with too many mappings cannot move pages, but it can replace them. If the kernel
+ * refuses both, the page is unmapped, and the next access ends the child: it must not count in
+ * its parent's page.
  */
 static void after_fork(void)
 {
-	void *copy;
-
 	if (own.pid) {
-		copy = mmap(NULL, STATE_SIZE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (copy == MAP_FAILED)
-			return;
-		memcpy(copy, state_page_own, sizeof(*state_page_own));
-		if (mremap(copy, STATE_SIZE, STATE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
-			   state_page_own) == MAP_FAILED)
-			return;
+		memcpy(child_page, state_page_own, sizeof(*state_page_own));
+		if (mremap(child_page, STATE_SIZE, STATE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   state_page_own) == MAP_FAILED) {
+			if (mmap(state_page_own, STATE_SIZE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+				munmap(state_page_own, STATE_SIZE);
+			memcpy(state_page_own, child_page, sizeof(*state_page_own));
+			munmap(child_page, STATE_SIZE);
+		}
+		child_page = NULL;
 		if (is_own_fd())
 			close(own.fd);
 	}
@@ -361,7 +375,9 @@ int state_page_publish(const char *name, const char *job)
 	if (own.pid)
 		return 0;
 	pthread_once(&place_once, place_make);
-	if (state_page_own == &unseen)
+	if (!child_page)
+		child_page = pages_allocate();
+	if (state_page_own == &unseen || !child_page)
 		return -ENOMEM;
 	fsize_guard_begin(&guard);
 	dir = state_dir_open(geteuid(), true);

@@ -45,6 +45,8 @@ struct source {
 	struct gpu_engines engines;
 	u32 bases[MAX_RUNLISTS];	/* the first is the graphics runlist */
 	unsigned int nr_bases;
+	void (*begun)(void *user);
+	void *user;
 };
 
 struct uses {
@@ -304,12 +306,10 @@ static int sample(struct source *s, u32 base, struct uses *uses)
 
 static int sample_all(struct source *s, double seconds, struct uses *uses)
 {
-	struct timespec now, next;
-	double end;
+	struct timespec now, next = { 0 };
+	double end = 0;
 	int err = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &next);
-	end = next.tv_sec + next.tv_nsec / 1e9 + seconds;
 	for (unsigned int tick = 0; !err; tick++) {
 		unsigned int other = s->nr_bases > 1 ? 1 + tick % (s->nr_bases - 1) : 0;
 
@@ -317,6 +317,12 @@ static int sample_all(struct source *s, double seconds, struct uses *uses)
 		if (err == -ENODATA)
 			return ctx_fail(s->gp, -EIO, "a register of the runlist at 0x%x is refused",
 					s->bases[0]);
+		if (!err && !tick) {
+			if (s->begun)
+				s->begun(s->user);
+			clock_gettime(CLOCK_MONOTONIC, &next);
+			end = next.tv_sec + next.tv_nsec / 1e9 + seconds;
+		}
 		if (!err && other)
 			err = sample(s, s->bases[other], uses);
 		/* A refused read causes an error in the GPU, so the read is not repeated. */
@@ -398,7 +404,7 @@ static int open_source(struct source *s, const char *gpu)
 }
 
 int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
-			struct gpupart_gpu_info *info,
+			void (*begun)(void *user), void *user, struct gpupart_gpu_info *info,
 			struct gpupart_engine_use list[GPUPART_MAX_ENGINES])
 {
 	struct source *s = calloc(1, sizeof(*s));
@@ -411,6 +417,8 @@ int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source,
 	s->gp = gp;
 	s->name = source;
 	s->info = info;
+	s->begun = begun;
+	s->user = user;
 	err = open_source(s, gpu);
 	if (!err && !s->nr_bases)
 		err = ctx_fail(gp, -EOPNOTSUPP, "%s has no runlist", info->pci);

@@ -36,6 +36,23 @@ refused 2 "unknown option '--ox'" topology --ox
 mkfifo "$tmp/fifo"
 refused 2 "$tmp/fifo: is not a regular file" topology -i "$tmp/fifo"
 refused 2 "$tmp/fifo: is not a regular file" verify -i "$tmp/fifo"
+# Any other file may be a pipe, but no command waits for its other end.
+printf '#!/bin/sh\nexec timeout 60 "%s" "$@"\n' "$gpupart" >"$tmp/limited"
+chmod +x "$tmp/limited"
+command=$gpupart
+gpupart=$tmp/limited
+refused 125 "--plan $tmp/fifo:a: is a pipe without a writer" run -i $h200 --plan "$tmp/fifo:a" -- true
+refused 2 "--plan $tmp/fifo: is a pipe without a writer" cdi -i $h200 --plan "$tmp/fifo"
+refused 2 "-f $tmp/fifo: is a pipe without a writer" plan -i $h200 -f "$tmp/fifo"
+refused 125 "-f $tmp/fifo: is a pipe without a writer" qos run -i $h200 -f "$tmp/fifo"
+refused 2 "$tmp/fifo: is a pipe without a writer" qos replay "$tmp/fifo"
+refused 2 "$tmp/fifo: is a pipe without a writer" sim "$tmp/fifo"
+refused 1 "-o $tmp/fifo: is a pipe without a reader" topology -i $h200 -o "$tmp/fifo"
+gpupart=$command
+printf 'tenants: { llm: { tpcs: 8 } }\n' >"$tmp/tenants.yaml"
+(sleep 0.3; cat "$tmp/tenants.yaml") | "$gpupart" plan -i $h200 -f /dev/stdin --json >"$tmp/plan.json"
+(sleep 0.3; cat "$tmp/plan.json") | "$gpupart" cdi -i $h200 --plan /dev/stdin >"$tmp/out"
+is "$? $(grep -c '"name": "llm"' "$tmp/out")" "0 1" "-f and --plan: a pipe whose writer writes later"
 
 # Empty values are shown, with the accepted values.
 refused 2 "-i '': must be" topology -i ""

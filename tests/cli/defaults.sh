@@ -92,6 +92,11 @@ bad 'set.a b = -t 0' "'set.a b' is not a key"
 bad 'strict = yes' "'strict' is not a key"
 bad 'default.gpu = 0' "'default.gpu' is not a key"
 bad 'set.x = -t 1' "'set.x' is given twice"
+printf 'set.x = -t 0\n#set.z = -t 0\n set.z = -t 1 # 1\nset.zz=-t 2\n\n\tset.z=-t 3\n' >"$config"
+refused 125 "$config:6: 'set.z' is given twice" run $h200 @x -- true
+printf 'set.x = -t 0\n#set.z = -t 0\n set.Z = -t 1 # 1\nset.zz=-t 2\n\n\tset.z=-t 3\n' >"$config"
+try run $h200 @zz -- true
+is "$status" 0 "keys that begin with another one, or differ in case, are other keys"
 bad 'set.y =' "'set.y' has no value"
 bad 'set.y' "'set.y' is not valid: must be KEY = VALUE"
 for words in "--nosuch" "-i sample:h200" "--json" "-t" "5" "-t 0 -- true" "@x" "-h" "--tpc 0"; do

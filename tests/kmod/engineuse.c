@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 
 	if (argc != 3 || gpupart_open(&gp))
 		return 2;
-	nr = gpupart_engine_uses(gp, argv[1], "kernel", atof(argv[2]), &info, list);
+	nr = gpupart_engine_uses(gp, argv[1], "kernel", atof(argv[2]), NULL, NULL, &info, list);
 	if (nr < 0) {
 		printf("error %s\n", gpupart_error(gp));
 		return 1;

@@ -540,11 +540,11 @@ ok(
 ok("GPUPART_MEM" not in env, "without a ratio there is no quota")
 plugin.stop()
 for text, part in (
-    ("colour = red\n", "line 1"),
-    ("mps = maybe\n", "line 1"),
+    ("colour = red\n", ":1: 'colour = red'"),
+    ("mps = maybe\n", ":1: 'mps = maybe'"),
     ("memory-per-tpc = 1T\n", "memory-per-tpc"),
     ("uid = x\n", "uid = x"),
-    ("uid = 0\nmps = no\n\nuid = 1\n", "line 4: 'uid' is given twice"),
+    ("uid = 0\nmps = no\n\nuid = 1\n", ":4: 'uid' is given twice"),
 ):
     write_config(text)
     status = subprocess.run(plugin.words, capture_output=True, text=True)

@@ -82,11 +82,11 @@ static void other_does(char what, struct stream *s)
 			end(waiting[i % 64]);
 			waiting[i % 64] = launch(s);
 		}
-	case 't': case 'T':
+	case 't': case 'T': case '0':
 		snprintf(path, sizeof(path), "/dev/shm/gpupart-%u/%d.%llx%s", geteuid(), getpid(),
 			 (unsigned long long)state_dir_pid_namespace(),
-			 what == 't' ? STATE_RECORDS : "");
-		if (truncate(path, what == 't' ? RECORDS_HEAD + 100000 : 5000))
+			 what == 'T' ? "" : STATE_RECORDS);
+		if (truncate(path, what == 't' ? RECORDS_HEAD + 100000 : what == 'T' ? 5000 : 0))
 			_exit(4);
 	}
 }
@@ -284,6 +284,26 @@ static void truncated(void)
 	other_end(&o, SIGKILL);
 }
 
+/* Its files are truncated after the reader has mapped them. */
+static void truncated_later(const char *what, const char *does)
+{
+	struct gpupart_records_reader *reader;
+	bool good = true;
+	struct other o;
+
+	if (!tap_ok(other_start(&o, 0) && tell(&o, "llle") &&
+		    !gpupart_records_open(gp, o.pid, PCI, &reader) &&
+		    gpupart_records_busy(gp, reader) == 1, "it is busy, and mapped"))
+		return;
+	tell(&o, does);
+	for (int i = 0; i < 3; i++)
+		good &= gpupart_records_busy(gp, reader) == -ESRCH;
+	tap_ok(good && strstr(gpupart_error(gp), "were truncated"), "%s: -ESRCH, %s", what,
+	       gpupart_error(gp));
+	gpupart_records_close(reader);
+	other_end(&o, SIGKILL);
+}
+
 static bool watched_is(struct gpupart_records_reader *reader, uint64_t count)
 {
 	static struct gpupart_records_watched w;
@@ -430,6 +450,8 @@ int main(void)
 	exact();
 	without_room();
 	truncated();
+	truncated_later("its records are cut off", "0");
+	truncated_later("its block is cut off", "T");
 	ended("one that ends", "lllele", 0, 2);
 	ended("one that is killed", "lllleele", SIGKILL, 3);
 	lying();

@@ -130,18 +130,25 @@ static int many_sharers(void *arg)
 	return 0;
 }
 
-static int too_many(void *arg)
+static bool put_too_many(void)
 {
 	char file[128];
 	int fd;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int i = 0; i < STATE_DIR_MAX_FILES + 100; i++) {
 		snprintf(file, sizeof(file), "%s/%d.1", folder, i + 1);
 		fd = open(file, O_RDWR | O_CREAT, 0600);
 		if (fd < 0 || close(fd))
-			_exit(1);
+			return false;
 	}
+	return true;
+}
+
+static int too_many(void *arg)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!put_too_many())
+		_exit(1);
 	if (write(*(int *)arg, "x", 1) == 1)
 		pause();
 	return 0;
@@ -236,6 +243,8 @@ static void try_tenants(const char *what, int (*attack)(void *arg))
 	end(pid);
 }
 
+static uid_t listed = UID;	/* look() looks at this user's processes */
+
 struct seen {
 	int named, rest, claims;
 };
@@ -244,15 +253,17 @@ static struct seen look(const char *name)
 {
 	static struct gpupart_process list[8192];
 	struct seen seen = { 0 };
+	char exceeds[64];
 	int nr;
 
+	snprintf(exceeds, sizeof(exceeds), "of user %u exceeds", listed);
 	nr_maps = nr_files = nr_statuses = 0;
 	nr = gpupart_process_list(NULL, list, 8192, sizeof(struct gpupart_process));
 	for (int i = 0; i < nr && i < 8192; i++) {
-		if (list[i].uid != UID)
+		if (list[i].uid != listed)
 			continue;
 		seen.named += !strcmp(list[i].name, name);
-		if (!list[i].pid && strstr(list[i].problem, "of user 54322 exceeds"))
+		if (!list[i].pid && strstr(list[i].problem, exceeds))
 			seen.rest++, seen.claims += list[i].limit[0] || list[i].pci[0];
 	}
 	return seen;
@@ -352,6 +363,25 @@ static void try_users(void)
 	name_folder(UID);
 }
 
+/* Containers whose root has uid 0 can create files in root's own folder. */
+static void try_roots_own(void)
+{
+	struct seen seen;
+
+	listed = 0;
+	name_folder(0);
+	if (tap_ok((!mkdir(folder, 0700) || errno == EEXIST) && put_too_many(),
+		   "root's own folder of %d files", STATE_DIR_MAX_FILES + 100)) {
+		seen = look("");
+		tap_ok(nr_files <= STATE_DIR_MAX_FILES && seen.rest == 1 && !seen.claims,
+		       "%u are opened, and the list says so", nr_files);
+		seen = look("");
+		tap_ok(!seen.rest, "dead ones were removed: the next look is whole");
+	}
+	listed = UID;
+	name_folder(UID);
+}
+
 int main(void)
 {
 	struct seen seen;
@@ -393,6 +423,7 @@ int main(void)
 		tap_ok(!seen.rest, "dead ones were removed: the next look is whole");
 		end(pid);
 	}
+	try_roots_own();
 	try_users();
 	try_tenants("2000 ledgers of 4096 slots", many_slots);
 	try_tenants("300 of another version, with much to add up", many_words);

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -119,6 +121,54 @@ static void test_child(void)
 	if (pid > 0)
 		waitpid(pid, &status, 0);
 	tap_ok(!status, "the child of a fork counts from 0, its parent's threads gone");
+}
+
+/* Whether the child of a fork counts in a page of its own, and its parent's counts stay. */
+static bool child_counts_apart(bool memory)
+{
+	uint64_t counts = counted();
+	int status = 1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		bool fresh = !counted();
+
+		state_count(STATE_WIDENED_CLUSTER);
+		_exit(!fresh || counted() != 1 ||
+		      (!memory && gpupart_process_publish(NULL, "job") != -ENOMEM));
+	}
+	if (pid > 0)
+		waitpid(pid, &status, 0);
+	return !status && counts && counted() == counts;
+}
+
+#define NR_MAPPINGS	200000
+
+static void test_child_without_memory(void)
+{
+	const size_t len = (size_t)NR_MAPPINGS * 4096;
+	char *map = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct rlimit before, less;
+	int nr = 0;
+	bool apart;
+
+	getrlimit(RLIMIT_AS, &before);
+	less = before;
+	less.rlim_cur = 1 << 20;
+	setrlimit(RLIMIT_AS, &less);
+	apart = child_counts_apart(false);
+	setrlimit(RLIMIT_AS, &before);
+	tap_ok(apart, "one that may allocate no memory does so, too");
+	/* Each page with other rights is a mapping, up to vm.max_map_count. */
+	while (map != MAP_FAILED && nr < NR_MAPPINGS &&
+	       !mprotect(map + nr * 4096l, 4096, PROT_READ))
+		nr += 2;
+	apart = child_counts_apart(true);
+	munmap(map, len);
+	if (nr < NR_MAPPINGS)
+		tap_ok(apart, "and one with too many mappings: %d", nr);
+	else
+		tap_skip("vm.max_map_count is above %d", nr);
 }
 
 /* A writer that was stopped while it set this process's limit. */
@@ -471,6 +521,7 @@ int main(void)
 	       "counts are kept when it is shown");
 	test_threads();
 	test_child();
+	test_child_without_memory();
 	test_descriptor();
 	test_lock();
 	test_acts();

@@ -188,10 +188,18 @@ static void make_registers(void)
 	}
 }
 
+static struct gpupart_gpu_info info;
+
+/* Called after the first sample. */
+static void begun(void *begins)
+{
+	*(unsigned int *)begins += driver.of_status == 1 && !strcmp(info.pci, ADDRESS);
+}
+
 int main(void)
 {
 	static struct gpupart_engine_use list[GPUPART_MAX_ENGINES];
-	struct gpupart_gpu_info info;
+	unsigned int begins = 0;
 	struct gpupart *gp;
 	const struct gpupart_engine_use *e = &list[0];
 	int nr;
@@ -199,7 +207,7 @@ int main(void)
 	if (gpupart_open(&gp))
 		return 1;
 	make_registers();
-	nr = gpupart_engine_uses(gp, ADDRESS, "rm", 0.5, &info, list);
+	nr = gpupart_engine_uses(gp, ADDRESS, "rm", 0.5, begun, &begins, &info, list);
 	tap_ok(nr == 2, "2 engines (%d: %s)", nr, nr < 0 ? gpupart_error(gp) : "");
 	tap_ok(!strcmp(info.pci, ADDRESS) && !strcmp(info.source, "rm") && !info.simulated,
 	       "of %s, by %s", info.pci, info.source);
@@ -216,11 +224,12 @@ int main(void)
 	tap_ok(driver.reads > 100 && !driver.wrong, "%u reads, %u that a driver would not take",
 	       driver.reads, driver.wrong);
 	tap_ok(!driver.open, "all descriptors are closed");
+	tap_ok(begins == 1, "after the first sample the caller is called once");
 
 	driver.of_second = 0;
 	regs.bad_offset = 0xc00404;
 	regs.bad_value = 0xbadf5040;
-	nr = gpupart_engine_uses(gp, NULL, "rm", 0.2, &info, list);
+	nr = gpupart_engine_uses(gp, NULL, "rm", 0.2, NULL, NULL, &info, list);
 	tap_ok(nr == 1 && driver.of_second == 1 && e->samples > 2,
 	       "a runlist that is refused is asked for once, not in each of %u samples (%u)",
 	       e->samples, driver.of_second);
@@ -251,10 +260,10 @@ int main(void)
 	tap_ok(!driver.wrong && !driver.open, "all descriptors are closed");
 
 	driver.status = 4;
-	nr = gpupart_engine_uses(gp, NULL, "rm", 0.1, &info, list);
+	nr = gpupart_engine_uses(gp, NULL, "rm", 0.1, begun, &begins, &info, list);
 	tap_ok(nr == -EACCES && strstr(gpupart_error(gp), "try as root"), "an ordinary user: %s",
 	       gpupart_error(gp));
-	tap_ok(!driver.open, "all descriptors are closed");
+	tap_ok(!driver.open && begins == 1, "all descriptors are closed, and the caller is not called");
 	gpupart_close(gp);
 	return tap_done();
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens files that the user names, and never waits for a writer of a pipe. */
+#ifndef GPUPART_CLI_UTIL_INPUT_H
+#define GPUPART_CLI_UTIL_INPUT_H
+
+#include <stdio.h>
+
+/*
+ * Opens @path for reading. It may be a pipe that has a writer. Returns NULL with the reason in
+ * *why if it cannot be opened; errno is the error.
+ */
+FILE *input_open(const char *path, const char **why);
+
+#endif
