@@ -225,13 +225,6 @@ static void say_unconfined(struct doctor *d)
 	    "launches cannot be confined: %s", d->check.why);
 }
 
-/* Whether attaching failed because of the callback; only the error message shows that. */
-static bool is_no_callback(const struct check *found)
-{
-	return strstr(found->why, " back ") || strstr(found->why, "launch parameters") ||
-	       (!found->called_back && strstr(found->why, "callback"));
-}
-
 static void ask_callback(struct doctor *d)
 {
 	struct check *found = &d->check;
@@ -250,7 +243,7 @@ static void ask_callback(struct doctor *d)
 		say(d, OK, NULL,
 		    "offered by the driver: a table of %u bytes, %s, parameters of %u bytes",
 		    found->driver.table_bytes, features, found->driver.params_bytes);
-	else if (is_no_callback(found))
+	else if (found->no_callback)
 		say_unconfined(d);
 	else if (found->called_back)
 		say(d, OK, NULL, "offered by the driver");
@@ -262,7 +255,7 @@ static void ask_mask_bits(struct doctor *d)
 {
 	const struct check *check = &d->check;
 
-	if (check->err && is_no_callback(check))
+	if (check->no_callback)
 		say(d, SKIP, NULL, "not attached");
 	else if (check->err)
 		say_unconfined(d);

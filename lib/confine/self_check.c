@@ -439,6 +439,10 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 
 /* ------------------------------------------------------------------------ all */
 
+/* Fails because the driver's launch callback has an unknown form. */
+#define callback_fail(gp, ...) \
+	(driver_callback_unusable(), ctx_fail(gp, -EOPNOTSUPP, __VA_ARGS__))
+
 /*
  * Finds the layout of this driver's TMDs, and proves that slot 4 of the launch parameters
  * contains the address of a TMD. The proof is that the TMD's version is known and that its grid
@@ -464,19 +468,18 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 		if (err)
 			return err;
 		if (!own.params_size)
-			return ctx_fail(gp, -EOPNOTSUPP,
-					"the driver did not call back for a launch");
+			return callback_fail(gp, "the driver did not call the launch callback");
 		if (!launch_params_possible(own.params_size))
-			return ctx_fail(gp, -EOPNOTSUPP,
-					"the driver called back with parameters of %u bytes: must be a multiple of 8 from %d to %d",
+			return callback_fail(gp,
+					"the driver's launch callback has parameters of %u bytes: must be a multiple of 8 from %d to %d",
 					own.params_size, LAUNCH_MIN_PARAMS_SIZE,
 					LAUNCH_MAX_PARAMS_SIZE);
 		if (own.nr_bytes >= TMD_MIN_SIZE)
 			err = tmd_identify(gp, gpu->driver.compute_class, own.bytes, layout);
 		if (own.nr_bytes < TMD_MIN_SIZE ||
 		    (!err && !tmd_grid_is(*layout, own.bytes, blocks[i])))
-			return ctx_fail(gp, -EOPNOTSUPP,
-					"slot 4 of the driver's %u bytes of launch parameters is not a TMD: %p has no grid of a launch of %u blocks",
+			return callback_fail(gp,
+					"slot 4 of the driver's launch parameters (%u bytes) does not point to a TMD: the memory at %p does not describe a launch of %u blocks",
 					own.params_size, own.tmd, blocks[i]);
 	}
 	if (!err)

@@ -135,7 +135,7 @@ static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	probe_leave(probe, mode);
 	if (!err && !own.seen)
 		err = ctx_fail(gp, -EOPNOTSUPP,
-			       "the driver did not call back for a launch on a default stream");
+			       "the driver did not call the launch callback for a launch on a default stream");
 	*tmd = (uintptr_t)own.tmd;
 	return err;
 }

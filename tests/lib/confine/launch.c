@@ -237,13 +237,13 @@ static void child_params_odd(void) { refused_naming("parameters of 44 bytes"); }
 static void child_params_large(void) { refused_naming("parameters of 520 bytes"); }
 static void child_no_tmd(void)
 {
-	refused_naming("slot 4 of the driver's 88 bytes of launch parameters is not a TMD");
+	refused_naming("slot 4 of the driver's launch parameters (88 bytes) does not point to a TMD");
 }
 static void child_no_tmd_40(void)
 {
-	refused_naming("slot 4 of the driver's 40 bytes of launch parameters is not a TMD");
+	refused_naming("slot 4 of the driver's launch parameters (40 bytes) does not point to a TMD");
 }
-static void child_no_callback(void) { refused_naming("did not call back"); }
+static void child_no_callback(void) { refused_naming("did not call the launch callback"); }
 static void child_mps(void) { refused_naming("MPS"); }
 
 static unsigned int setting(const char *name, unsigned int unset)
