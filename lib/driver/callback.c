@@ -286,7 +286,7 @@ static int subscribe_only(struct gpupart *gp, const struct cuda_api *api,
 
 	if (released)
 		return ctx_fail(gp, -ESHUTDOWN,
-				"this process was detached: later events were missed, so it cannot attach again");
+				"this process was detached and has missed later events, so it cannot attach again");
 	err = driver_subscribe(gp, api, callback, into);
 	if (err == -EOPNOTSUPP)
 		driver_callback_unusable();
@@ -326,7 +326,8 @@ static int add(struct gpupart *gp, const struct driver_observer *observer)
 	int n = free_place(observer), result;
 
 	if (n < 0)
-		return ctx_fail(gp, -ENOSPC, "too many observers for \"%s\": there are %d",
+		return ctx_fail(gp, -ENOSPC,
+				"the observer \"%s\" cannot be added: there are %d already",
 				observer->name, MAX_OBSERVERS);
 	if (observer->launch) {
 		result = table.enable(1, table.handle, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT);
@@ -388,7 +389,7 @@ int driver_free(struct gpupart *gp, const struct cuda_api *api)
 	if (subscribed || err)
 		return err;
 	result = tried.unsubscribe(tried.handle);
-	return result ? ctx_fail(gp, -EIO, "this driver keeps the subscription: %s",
+	return result ? ctx_fail(gp, -EIO, "this driver did not end the subscription: %s",
 				 cuda_strerror(api, result)) : 0;
 }
 
