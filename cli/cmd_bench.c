@@ -20,7 +20,7 @@ const char bench_help[] =
 "                     [--seconds S] [--rounds N] [--only WAYS] [OPTIONS]\n"
 "Measures isolation, overhead and the cost of changing sets on this GPU. Each part\n"
 "prints a table, a summary, and the figures that it must reach. Without NAME all parts\n"
-"but peers run, in a few minutes:\n"
+"except peers run, in a few minutes:\n"
 "\n"
 "  isolation   victims next to neighbours: no partition, interleaved, aligned\n"
 "  scaling     run time against the number of TPCs, packed and spread\n"
@@ -28,11 +28,11 @@ const char bench_help[] =
 "  slots       how many waiting kernels delay an independent partition\n"
 "  dynamic     38 launches in 17 sets on two streams\n"
 "  protect     an inference loop next to a misbehaving program\n"
-"  software    the same share, by looping blocks instead of a mask\n"
+"  software    the same share of the GPU, by looping blocks instead of by a mask\n"
 "  overhead    cost of launches, of sets, and of changes from outside; compared with\n"
 "              green contexts and MPS\n"
-"  criteria    whether a set is never exceeded, and what isolation costs\n"
-"  peers       two programs under every way to share a GPU; runs only if named\n"
+"  criteria    whether launches stay inside their sets, and the cost of isolation\n"
+"  peers       two programs with each way to share a GPU; runs only if it is named\n"
 "\n"
 "      --quick         fewer launches of each kind\n"
 "  -i, --input CAPTURE run on the simulated GPU of CAPTURE: every step runs, but no\n"
@@ -500,7 +500,7 @@ static int probe(struct session *s)
 		return args_fail_gpu(s->args, answer.err, answer.why);
 	if (*answer.limit)
 		return usage_error(
-			"the limit %s (GPUPART_SET) applies to this process: start it outside the run",
+			"the limit %s (GPUPART_SET) applies to this process: start gpupart outside the run",
 			answer.limit);
 	s->info = answer.info;
 	s->bench.simulated = s->info.simulated;

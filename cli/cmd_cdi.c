@@ -58,7 +58,7 @@ const char cdi_help[] =
 "Writes a specification of the Container Device Interface (CDI) for containers that\n"
 "run inside a set of TPCs. docker, podman, containerd and CRI-O read such files from\n"
 "/etc/cdi. The device adds the limit, the injected library and the state directory to\n"
-"a container. NVIDIA's own CDI device, given as well, adds the driver.\n"
+"a container. NVIDIA's own CDI device, which must also be given, adds the driver.\n"
 "\n"
 "SET is given as for run: -t, -g, -u, -n, --sms, --hex, --shape. Without SET the\n"
 "device has all TPCs. --plan writes one device for each tenant of a plan, with its\n"
@@ -76,15 +76,16 @@ const char cdi_help[] =
 "      --strict        a process that cannot be confined finds no GPU; after the first\n"
 "                      launch outside the set, later launches of the process fail. The\n"
 "                      default if the node's /etc/gpupart/config has strict = yes\n"
-"      --hold          the set, the quota and --strict apply even if a program in the\n"
-"                      container changes its environment, as any user; needs root\n"
+"      --hold          the set, the quota and --strict apply to all users of the\n"
+"                      container, even if a program changes its environment; needs\n"
+"                      root\n"
 "      --mps           programs in the container use the node's MPS daemon in\n"
 "                      " MPS_DAEMON_NODE ", which must be running\n"
 "      --uid UID[:INSIDE]\n"
 "                      user of the container's processes on the host and, if the\n"
 "                      container has a user namespace, inside it (default: the caller)\n"
 "  -o, --output FILE   write FILE instead of stdout, all of it or nothing; a FILE with\n"
-"                      the same content is left as it is\n"
+"                      the same content is not written again\n"
 "\n"
 "Run cdi again after the driver, gpupart or the GPU has changed. The state directory\n"
 "below " STATE_DIR_PARENT " must be created again after a reboot: see gpupart(1), Containers.\n"
@@ -333,7 +334,7 @@ static int add_blocks(struct cdi *cdi)
 
 	if (state_dir_create(cdi->uid, why, sizeof(why)))
 		return failure(
-			"%s; without it programs in the container would not be listed on the host",
+			"%s; without this directory, programs in the container would not be listed on the host",
 			why);
 	return add_mount(cdi, state_dir_path(cdi->uid, outside),
 			 state_dir_path(cdi->uid_inside, inside), true);
@@ -609,7 +610,8 @@ static void note_simulated(const struct cdi *cdi, const struct gpupart_topology 
 	char text[OUT_SET_STRLEN];
 
 	if (cdi->plan)
-		remark("wrote %u simulated device%s for %s: containers with them use no GPU",
+		remark(
+			"wrote %u simulated device%s for %s: containers with these devices use no GPU",
 		       cdi->nr, cdi->nr == 1 ? "" : "s", cdi->pci);
 	else
 		remark("TPCs %s of %s, simulated: containers with this device use no GPU",

@@ -138,7 +138,7 @@ static int demonstrate(const struct args *args, struct demo *demo)
 	demo->topo = gpupart_gpu_topology(demo->gpu);
 	if (gpupart_limit_get(demo->gpu, &limit))
 		return usage_error(
-			"the limit %s (GPUPART_SET) applies to this process: start it outside the run",
+			"the limit %s (GPUPART_SET) applies to this process: start gpupart outside the run",
 			out_set(text, sizeof(text), demo->topo, &limit));
 	simulated = gpupart_topology_info(demo->topo)->simulated ? " (simulated)" : "";
 	status = out_open(&demo->out, args);
@@ -186,8 +186,8 @@ int cmd_demo(int argc, char **argv)
 	if (!status && !args.simulated && !args.gpu) {
 		nr = gpupart_gpu_list(cmd_gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info));
 		if (nr <= 0) {
-			remark("no usable GPU (%s): using the simulated one",
-			       access("/dev/nvidiactl", F_OK) ? "/dev/nvidiactl is not there" :
+			remark("there is no usable GPU (%s): using the simulated GPU",
+			       access("/dev/nvidiactl", F_OK) ? "/dev/nvidiactl does not exist" :
 			       nr			      ? gpupart_error(cmd_gp) :
 								"none found");
 			args.source = SAMPLE;

@@ -29,12 +29,12 @@
 
 const char doctor_help[] =
 "Usage: gpupart doctor [--no-launch] [-i CAPTURE] [--gpu GPU] [--json] [-o FILE]\n"
-"Shows what works on this machine, what does not, and what to do about it, one row for\n"
-"each check. ok: works. bad: needed, and does not work. note: for information. skip:\n"
-"not checked.\n"
+"Shows what works on this machine, what does not work, and what to do about it, with\n"
+"one row for each check. A row begins with ok (it works), bad (it is needed, but does\n"
+"not work), note (for information) or skip (it was not checked).\n"
 "\n"
-"A process of its own tries whether launches can be confined. The first time on a GPU\n"
-"and driver it makes the short launches that the first run would make; later none.\n"
+"A child process tests whether launches can be confined. The first test on a GPU and\n"
+"driver makes the short launches that the first run would make; later tests make none.\n"
 "\n"
 "      --no-launch     make no launches; the rows that need them are skipped\n"
 "  -i, --input CAPTURE check the simulated GPU of CAPTURE (sample:h200 or a file)\n"
@@ -133,7 +133,7 @@ static void ask_node(struct doctor *d)
 	/* The library may be part of the container's image, but the nodes are not. */
 	} else if (cuda_probe(&probe) != -ENOENT) {
 		say(d, BAD,
-		    "start the container with NVIDIA's CDI device (--device nvidia.com/gpu=0) or with --gpus, as well as with gpupart's; outside a container run 'nvidia-modprobe'",
+		    "start the container with gpupart's device and also with NVIDIA's CDI device (--device nvidia.com/gpu=0) or --gpus; outside a container run 'nvidia-modprobe'",
 		    "/dev/nvidiactl: %s, but libcuda.so.1 exists: the container has no GPU",
 		    strerror(err));
 	} else {
@@ -225,13 +225,6 @@ static void say_unconfined(struct doctor *d)
 	    "launches cannot be confined: %s", d->check.why);
 }
 
-/* Whether attaching failed because of the callback; only the error message shows that. */
-static bool is_no_callback(const struct check *found)
-{
-	return strstr(found->why, " back ") || strstr(found->why, "launch parameters") ||
-	       (!found->called_back && strstr(found->why, "callback"));
-}
-
 static void ask_callback(struct doctor *d)
 {
 	struct check *found = &d->check;
@@ -250,7 +243,7 @@ static void ask_callback(struct doctor *d)
 		say(d, OK, NULL,
 		    "offered by the driver: a table of %u bytes, %s, parameters of %u bytes",
 		    found->driver.table_bytes, features, found->driver.params_bytes);
-	else if (is_no_callback(found))
+	else if (found->no_callback)
 		say_unconfined(d);
 	else if (found->called_back)
 		say(d, OK, NULL, "offered by the driver");
@@ -262,16 +255,16 @@ static void ask_mask_bits(struct doctor *d)
 {
 	const struct check *check = &d->check;
 
-	if (check->err && is_no_callback(check))
+	if (check->no_callback)
 		say(d, SKIP, NULL, "not attached");
 	else if (check->err)
 		say_unconfined(d);
 	else if (check->from_cache)
-		say(d, OK, NULL, "layout %s, %u TPCs proven earlier", check->layout,
+		say(d, OK, NULL, "layout %s; %u TPCs were proven earlier", check->layout,
 		    check->nr_proven);
 	else
-		say(d, OK, NULL, "layout %s, %u TPCs proven now with %u launches", check->layout,
-		    check->nr_proven, check->nr_launches);
+		say(d, OK, NULL, "layout %s; %u TPCs were proven now with %u launches",
+		    check->layout, check->nr_proven, check->nr_launches);
 }
 
 /* Reports a feature that attaching to the GPU tried. */
@@ -328,7 +321,7 @@ static void ask_slot(struct doctor *d)
 		say(d, OK, NULL, "CUDA_INJECTION64_PATH is set by gpupart: this is inside a run");
 	else if (paths_is_inject(taken))
 		say(d, OK, NULL,
-		    "CUDA_INJECTION64_PATH is set by another gpupart, %s: this is in a container with a device of it",
+		    "CUDA_INJECTION64_PATH is set by another installation of gpupart, %s: this process is in a container with a device of that installation",
 		    taken);
 	else
 		say(d, NOTE, NULL, "CUDA_INJECTION64_PATH is set to %s by another tool", taken);
@@ -415,7 +408,7 @@ static void ask_mps(struct doctor *d)
 	}
 	say(d, runs ? NOTE : OK, NULL, "%s", !runs ?
 	    "MPS does not run: programs share the GPU in time slices" :
-	    "MPS runs: %smid is renumbered in its clients, so mask bits are taken from the table without a check");
+	    "MPS runs: %smid is renumbered in clients of MPS, so mask bits are taken from the table without a check");
 }
 
 /* The node's MPS daemon, for all users and Slurm's jobs. */

@@ -34,8 +34,9 @@ const char metrics_help[] =
 "\n"
 "The systemd unit gpupart-metrics serves at /run/gpupart/metrics.sock. There is no\n"
 "default port: 9400 is the port of NVIDIA's dcgm-exporter. When a process ends, its\n"
-"last known counts are added to its job. They are read each second while metrics are\n"
-"served, and at each run with -o. Without both they are lost.\n"
+"last known counts are added to the counts of its job. The counts of processes are\n"
+"read each second while metrics are served, and at each run with -o. If neither is\n"
+"done, the counts of ended processes are lost.\n"
 "\n"
 "Documentation/user/metrics.md explains each metric and label.\n"
 "\n"
@@ -92,7 +93,7 @@ static int write_once(const struct args *args, bool openmetrics)
 	struct out out;
 
 	if (err > 0)
-		remark("%s:%d: is not a line of totals: ignored", totals, err);
+		remark("%s:%d: ignoring a line that is not a line of totals", totals, err);
 	else if (err)
 		remark("%s: %s: counts of ended processes are lost", totals,
 		       err == -EPERM ? "is not a file of this user" : atomic_file_strerror(err));

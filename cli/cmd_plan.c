@@ -25,7 +25,8 @@ const char plan_help[] =
 "                    [--beside] [--only NAME] [--json | --of FORM] [-o FILE]\n"
 "Makes disjoint sets for up to 16 tenants from their demands. The result is the best\n"
 "one by an order that gpupart(1) describes, and always the same for the same input. If\n"
-"there is none, says which demand cannot be met and which value could.\n"
+"there is none, plan prints the demand that cannot be met, and a value that could be\n"
+"met.\n"
 "\n"
 "      --tenant NAME:DEMANDS  a tenant and its demands, separated by commas:\n"
 "                        min=N, max=N  at least and at most N TPCs; tpcs=N sets both\n"
@@ -175,11 +176,11 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 	/* run also prepares files for a tenant with a quota, which variables cannot do. */
 	if (r->mem[t - r->plan->tenants])
 		return usage_error(
-			"--of env --only %s: its mem= cannot be set by shell lines: use 'gpupart run --plan'",
+			"--of env --only %s: the tenant's mem= cannot be set by shell lines: use 'gpupart run --plan'",
 			t->name);
 	if (r->rules[t - r->plan->tenants].nr)
 		return usage_error(
-			"--of env --only %s: its rules cannot be set by shell lines: use 'gpupart run --plan'",
+			"--of env --only %s: the tenant's rules cannot be set by shell lines: use 'gpupart run --plan'",
 			t->name);
 	if (err)
 		return failure("%s is not installed: %s", PATHS_INJECT, strerror(-err));

@@ -32,8 +32,8 @@ const char ps_help[] =
 "           confines it, and only 'gpupart set' of that version can change it\n"
 "MEMORY     GPU memory, as reported by NVIDIA's management library\n"
 "The rows below list the tenants of 'gpupart run --mem': the memory that is charged to\n"
-"a tenant on a GPU, its quota, and its processes. For a process ps also counts calls\n"
-"that may have allocated memory that is not charged.\n"
+"a tenant on a GPU, its quota, and its processes. For each process ps also counts the\n"
+"calls that may have allocated memory that is not charged.\n"
 "\n"
 "A TSG is a time slice group of the driver; a process has one or more. OWNER is the\n"
 "process of a TSG on the graphics engine, if NVIDIA's driver lists only one process\n"
@@ -63,7 +63,7 @@ int cmd_ps(int argc, char **argv)
 	if (status)
 		return status;
 	if (!engines && (delay || args.source || args.gpu))
-		return usage_error("-d, -i and --gpu are for --engines");
+		return usage_error("-d, -i and --gpu can be used only with --engines");
 	if (delay)
 		status = args_seconds("-d", delay, 0.1, &seconds);
 	if (status)

@@ -22,8 +22,8 @@ const char qos_help[] =
 "others share the rest. It decides again in every epoch, from the measured progress.\n"
 "\n"
 "  run                 start the programs of FILE, or adopt running ones, and set\n"
-"                      their TPCs. If qos run is killed the sets stay, and the next\n"
-"                      qos run takes them over\n"
+"                      their TPCs. If qos run is killed, the programs keep their\n"
+"                      sets, and the next qos run adopts the programs\n"
 "  calibrate           run each program of FILE by itself on all TPCs and measure its\n"
 "                      solo speed, which a goal alpha refers to; then stop it\n"
 "  sim SCENARIO        run the controller with the simulated GPU: SCENARIO is a\n"
@@ -36,14 +36,14 @@ const char qos_help[] =
 "      --tenant NAME:GOALS  a tenant and its goals, separated by commas: alpha=SHARE\n"
 "                      and alone=RATE, rate=RATE, or latency=TIME and percentile=P\n"
 "                      (no goal: best effort); weight=, floor=, ceiling=, signal=,\n"
-"                      durations=; job=NAME or pid=PID adopts a running one. One\n"
-"                      tenant without job or pid runs PROGRAM\n"
+"                      durations=; job=NAME or pid=PID adopts a running program. One\n"
+"                      tenant without job and pid runs PROGRAM\n"
 "      --epoch TIME    length of an epoch, with --tenant (200ms)\n"
 "  -i, --input CAPTURE use the simulated GPU of CAPTURE (sample:h200 or a file)\n"
 "      --gpu GPU       an index in PCI order, a PCI address or a UUID\n"
 "      --mps           run the programs at the same time, through NVIDIA MPS: see\n"
 "                      'gpupart help run'\n"
-"      --epochs N      stop after N epochs; the sets stay\n"
+"      --epochs N      stop after N epochs; the programs keep their sets\n"
 "      --seconds S     how long to measure each program, 1-3600 (10)\n"
 "      --dry-run       print the decisions, but start and change nothing\n"
 "      --log LOG       write each decision, its measurements and its reason to LOG, as\n"
@@ -116,11 +116,11 @@ static int check_files(const struct args *args, const struct command *command,
 	const char *log = options->log, *output = args->output;
 
 	if (same_file(input, log) || same_file(input, output))
-		return usage_error("%s %s: is also the input",
+		return usage_error("%s %s: this file is also the input",
 				   same_file(input, log) ? "--log" : "-o",
 				   same_file(input, log) ? log : output);
 	if (same_file(log, output) || (log && output && !strcmp(log, output) && access(log, F_OK)))
-		return usage_error("--log %s and -o %s: are the same file", log, output);
+		return usage_error("--log %s and -o %s are the same file", log, output);
 	return 0;
 }
 
@@ -139,7 +139,9 @@ static int check_options(const struct args *args, const struct command *command,
 		return usage_error("-f %s and --tenant %s: use only one of them", options->file,
 				   options->tenants.texts[0]);
 	if (options->file && options->epoch)
-		return usage_error("--epoch %s: with -f the file sets the epoch", options->epoch);
+		return usage_error(
+			"--epoch %s: cannot be used with -f, because the file sets the epoch",
+			options->epoch);
 	if (args->program[0] && !options->tenants.nr && (!wants || args->program[1]))
 		return usage_error("unexpected argument '%s': only one %s is allowed",
 				   args->program[!!wants], wants ? wants : "-f FILE");

@@ -36,7 +36,7 @@ const char slurm_conf_help[] =
 "      --json          print JSON, schema gpupart/1\n"
 "  -o, --output FILE   write FILE instead of stdout; FILE.json: as with --json\n"
 "\n"
-"Without -i it uses what 'gpupart slurm-node' found, which root must run first.\n"
+"Without -i it uses the results of 'gpupart slurm-node', which root must run first.\n"
 "\n"
 "Examples:\n"
 "  gpupart slurm-conf --of gres >>/etc/slurm/gres.conf\n"

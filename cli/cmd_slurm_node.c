@@ -22,13 +22,14 @@ const char slurm_node_help[] =
 "Usage: gpupart slurm-node [-i CAPTURE]\n"
 "       gpupart slurm-node --clean | --check | --list [--json]\n"
 "Reads the topology and memory size of this node's GPUs and checks their mask bits,\n"
-"for Slurm's plugin. As root it writes the result to /run/gpupart. slurmd runs this at\n"
-"its start, through the plugin, so that no job has to wait for it.\n"
+"for Slurm's plugin. As root it writes the result to /run/gpupart. Slurm's plugin runs\n"
+"this command when slurmd starts, so that no job has to wait for it.\n"
 "\n"
 "  -i, --input CAPTURE use the simulated GPU of CAPTURE as the node's GPU\n"
-"      --boot          as slurmd does: also --clean; keeps simulated GPUs unchanged\n"
+"      --boot          what the plugin runs when slurmd starts: also does --clean, and\n"
+"                      keeps simulated GPUs unchanged\n"
 "      --clean         release the grants of jobs that Slurm no longer runs here,\n"
-"                      after a crash of the node's daemons; asks squeue\n"
+"                      after a crash of the node's daemons; squeue lists the jobs\n"
 "      --check         for a prolog or epilog: fail if there are grants for a job that\n"
 "                      Slurm does not run here, if a process of such a job uses a GPU\n"
 "                      and its user has no other job here, or if the node's MPS daemon\n"
@@ -37,7 +38,7 @@ const char slurm_node_help[] =
 "      --json          print JSON, schema gpupart/1\n"
 "\n"
 "Exit status: 0 done, 1 a GPU could not be read, squeue failed, --check found\n"
-"something, or with --clean the node's MPS daemon does not answer, 2 bad values.\n"
+"a problem, or with --clean the node's MPS daemon does not answer, 2 bad values.\n"
 "\n"
 "Examples:\n"
 "  gpupart slurm-node\n"
@@ -284,14 +285,15 @@ static int clean(void)
 				    &why);
 		/* Keep the grant until these processes have ended: a later call releases it. */
 		if (nr_left) {
-			remark("job %s no longer runs here: %u of its processes %s",
+			remark("job %s no longer runs on this node: %u of its processes %s",
 			       held.list[i].name, nr_left, why);
 			continue;
 		}
 		if (gpupart_grant_drop(cmd_gp, held.list[i].id))
 			status = failure("%s", gpupart_error(cmd_gp));
 		else
-			remark("job %s no longer runs here: its grant is released",
+			remark(
+				"job %s no longer runs on this node: the grant of this job is released",
 			       held.list[i].name);
 	}
 	free(left.list);
@@ -315,7 +317,8 @@ static int check_processes(const struct running *running)
 	for (int i = 0; i < nr; i++)
 		if (is_slurms(list[i].job) && !runs(running, list[i].name) &&
 		    !has_job(running, list[i].uid)) {
-			remark("pid %d of user %u is left over from job %s and uses %s",
+			remark(
+				"pid %d of user %u remains from job %s, which has ended, and uses %s",
 			       list[i].pid, list[i].uid, list[i].name, list[i].pci);
 			found++;
 		}
@@ -331,7 +334,8 @@ static int check(void)
 
 	for (int i = 0; !status && i < held.nr; i++)
 		if (!runs(&running, held.list[i].name)) {
-			remark("job %s of user %u does not run here but has a grant for TPCs of %s",
+			remark(
+				"job %s of user %u does not run on this node, but has a grant for TPCs of %s",
 			       held.list[i].name, held.list[i].uid, held.list[i].pci);
 			found++;
 		}
@@ -415,8 +419,8 @@ static int look(struct args *args)
 	int status = node_gpus_look(args, &node) ?: node_gpus_write(&node);
 
 	for (unsigned int i = 0; !status && i < node.nr; i++)
-		remark("GPU %u is %s, %u TPCs, %llu MiB%s", node.gpus[i].number, node.gpus[i].pci,
-		       gpupart_topology_nr_tpcs(node.gpus[i].topo),
+		remark("GPU %u is %s with %u TPCs and %llu MiB%s", node.gpus[i].number,
+		       node.gpus[i].pci, gpupart_topology_nr_tpcs(node.gpus[i].topo),
 		       (unsigned long long)(node.gpus[i].memory >> 20),
 		       node.gpus[i].simulated ? ", simulated" : "");
 	node_gpus_close(&node);

@@ -43,10 +43,11 @@ const char stat_help[] =
 "      --json          write JSON, schema gpupart/1\n"
 "  -o, --output FILE   write the report to FILE; FILE.json: as with --json\n"
 "\n"
-"GPU-bound: launches were outstanding for 90% or more of the time from the first\n"
-"launch to the program's end. CPU-bound: for 50% or less of it. Otherwise neither.\n"
-"Copies are counted with their bytes but not timed. When no launch is outstanding, the\n"
-"GPU may be copying or may be idle: gpupart(1), \"What bounds a program\".\n"
+"A program is GPU-bound if launches were outstanding for 90% or more of the time from\n"
+"its first launch to its end, and CPU-bound if they were outstanding for 50% or less\n"
+"of this time. Copies are counted with their bytes but not timed. When no launch is\n"
+"outstanding, the GPU may be copying or may be idle: gpupart(1), \"What bounds a\n"
+"program\".\n"
 "\n"
 "With -p or NAME the report covers a process, or all processes of a job, that already\n"
 "run under gpupart, for the time from now on; it is written to stdout. The begin of a\n"
@@ -291,7 +292,7 @@ static int want_records(void)
 
 	if (records && !strcmp(records, "0"))
 		return failure(
-			"GPUPART_RECORDS=0: stat needs completion records: unset it");
+			"GPUPART_RECORDS=0: stat needs completion records: unset this variable");
 	setenv("GPUPART_RECORDS", "1", 1);
 	return 0;
 }
@@ -314,7 +315,7 @@ static int confine(struct session *session, struct run_wishes *wishes)
 	}
 	if (!recorded)
 		return failure(
-			"this GPU writes no completion records: for the reason see the row records of 'gpupart doctor'");
+			"this GPU writes no completion records: see the row 'records' of 'gpupart doctor' for the reason");
 	set = getenv("GPUPART_SET");
 	program->set = whole ? NULL : set;
 	if (program->set && gpupart_tpcset_parse_list(NULL, set, &program->tpcs))

@@ -22,17 +22,19 @@ const char trace_help[] =
 "      --of FORM       text, for a terminal, with one row for each TPC; or svg, with\n"
 "                      one row for each SM (the default for -o FILE.svg)\n"
 "  -o, --output FILE   write FILE instead of stdout; FILE.json: as with --json\n"
-"      --launches N    launches into each set, one after the other: 1 to 1000 (3)\n"
+"      --launches N    number of launches into each set, one after the other: 1 to\n"
+"                      1000 (3)\n"
 "      --blocks N      blocks of a launch; the default is two for each SM of its set\n"
 "      --threads N     threads of a block: 1 to 1024 (128)\n"
 "      --ns NS         nanoseconds that a block runs: 1 to 10000000 (20000)\n"
 "      --iterations N  work of a block, instead of --ns: 4 N multiply-adds in each\n"
 "                      thread, N from 1 to 1000000\n"
 "\n"
-"Without a NAME the text of SET is the name; names must differ.\n"
-"An SM holds one block at a time. At most 52 sets, and 20000 blocks in all launches.\n"
-"Exit status: 0 every block ran inside its set, 1 a block did not, 2 trace cannot run\n"
-"here.\n"
+"Without NAME, the text of SET is the name. Names must differ.\n"
+"Each SM runs one block at a time. At most 52 sets are possible, and at most 20000\n"
+"blocks in all launches together.\n"
+"Exit status: 0 every block ran inside its set, 1 a block ran outside its set, 2 trace\n"
+"cannot run here.\n"
 "\n"
 "Examples:\n"
 "  gpupart trace gpc:0 gpc:1\n"
@@ -120,7 +122,7 @@ static int take_sets(const struct args *args, struct trace *trace, unsigned int 
 	}
 	if (!status && nr > TRACE_MAX_BLOCKS)
 		return usage_error(
-			"%lu blocks with %u launches into each set: at most %u are possible: reduce --blocks or --launches",
+			"%lu blocks with %u launches into each set: at most %u blocks are possible: reduce --blocks or --launches",
 			nr, trace->nr_launches, TRACE_MAX_BLOCKS);
 	return status;
 }
@@ -196,7 +198,7 @@ static int trace_attached(const struct args *args, const struct options *options
 	trace->picture.tenants = tenants;
 	if (gpupart_limit_get(trace->gpu, &limit))
 		return usage_error(
-			"the limit %s (GPUPART_SET) applies to this process: start it outside the run",
+			"the limit %s (GPUPART_SET) applies to this process: start gpupart outside the run",
 			out_set(text, sizeof(text), trace->picture.topo, &limit));
 	status = take_options(args, options, trace, &blocks) ?:
 		 take_sets(args, trace, blocks, tenants) ?:

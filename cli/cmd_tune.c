@@ -18,9 +18,9 @@ const char tune_help[] =
 "      --goal GOAL     sum: the highest sum of both speeds, each relative to its solo\n"
 "                      speed (the default); fair: the highest speed of the slower one;\n"
 "                      or [NAME:] with alpha=SHARE, rate=RATE, or latency=TIME and\n"
-"                      percentile=P: NAME (by default the first) reaches this, and the\n"
-"                      other is as fast as possible. For one program: the fewest TPCs\n"
-"                      that reach the goal (alpha=0.95)\n"
+"                      percentile=P: program NAME (by default the first) reaches this\n"
+"                      goal, and the other program is as fast as possible. For one\n"
+"                      program: the fewest TPCs that reach the goal (alpha=0.95)\n"
 "      --seconds S     time for all candidates together, 1-3600 (60). The best three\n"
 "                      are then measured again, for half of that time, for percentiles\n"
 "      --wait S        time to wait for the first reports of a program, 1-3600 (30)\n"
@@ -38,7 +38,7 @@ const char tune_help[] =
 "\n"
 "Progress is measured by the reports of programs, or by completed launches if these\n"
 "have completion records. The old sets are restored at once if a program makes no\n"
-"progress or if this command dies. Documentation/user/tune.md describes how solo\n"
+"progress, or if this command is killed. Documentation/user/tune.md describes how solo\n"
 "speeds are measured.\n"
 "\n"
 "Exit status: 0 done, 1 failed, or no candidate reaches the goal (the best is\n"
@@ -72,20 +72,21 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 	while (words[nr])
 		nr++;
 	if (!jobs && nr > nr_behind)
-		return usage_error("'%s' and a program after --: use only one of them", words[0]);
+		return usage_error("'%s' cannot be used with a program after --", words[0]);
 	if (jobs && (w->name.nr || w->qos.mps))
 		return usage_error("%s: needs a program after --", w->qos.mps ? "--mps" : "--name");
 	for (int at = 0; at < nr; at += len + 1, w->nr++) {
 		for (len = jobs ? 0 : 1; !jobs && words[at + len] && strcmp(words[at + len], ":");)
 			len++;
 		if (w->nr == TUNE_PROGRAMS)
-			return usage_error("'%s': at most two jobs or programs are possible",
+			return usage_error("'%s': tune can measure at most two jobs or programs",
 					   words[at]);
 		w->names[w->nr] = words[at];
 		if (jobs)
 			continue;
 		if (!strcmp(words[at], ":") || (at + len == nr - 1 && words[at + len]))
-			return usage_error("':' separates two programs, but one is missing");
+			return usage_error(
+				"':' separates two programs, but one of the programs is missing");
 		w->programs[w->nr] = &words[at];
 		words[at + len] = NULL;
 		w->names[w->nr] = strrchr(words[at], '/') ? strrchr(words[at], '/') + 1 : words[at];
@@ -94,10 +95,10 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 	}
 	if (!w->nr || (!jobs && w->name.nr > w->nr))
 		return usage_error("%s", w->nr ? "there are more names than programs" :
-				   "no job: use the names of one or two jobs, or programs after --");
+				   "no job was given: use the names of one or two jobs, or programs after --");
 	return w->nr < 2 || strcmp(w->names[0], w->names[1])
 		       ? 0
-		       : usage_error("two programs named %s: %s", w->names[0],
+		       : usage_error("two programs are named %s: %s", w->names[0],
 				     jobs ? "name two different jobs"
 					  : "use --name to give them different names");
 }
@@ -154,7 +155,7 @@ static int take_goal(struct wishes *w, struct tune *tune)
 					     strncmp(w->names[tune->of], w->goal, len)))
 		tune->of++;
 	if (tune->of == w->nr)
-		return usage_error("--goal %s: names none of the programs", w->goal);
+		return usage_error("--goal %s: none of the programs has this name", w->goal);
 	w->qos.words_from = "--goal";
 	for (unsigned int i = 0; i < w->nr; i++)
 		w->qos.tenants.texts[w->qos.tenants.nr++] =
@@ -178,7 +179,7 @@ static int begin(struct tune_run *run, struct wishes *w)
 	if (run->tune.kind == TUNE_GOAL && (goal->goal == QOS_BEST_EFFORT || goal->weight ||
 	    goal->floor || goal->ceiling || goal->alone || c->setup.specs[run->tune.of].signal))
 		return usage_error(
-			"--goal %s: must be alpha=, rate= or latency=, the last one optionally with percentile=",
+			"--goal %s: must be alpha=, rate= or latency=; latency= can also have percentile=",
 			w->goal);
 	run->tune.goal = *goal;
 	for (unsigned int i = 0; i < w->nr; i++) {
@@ -198,13 +199,14 @@ static int begin(struct tune_run *run, struct wishes *w)
 		nr = gpupart_tpcset_count(&run->room[i]);
 		if (nr < w->nr)
 			return usage_error(
-				"%s: its outer limit and other programs leave only %u TPCs for it",
+				"%s: the outer limit and other programs leave only %u TPCs for this program",
 				w->names[i], nr);
 		if (!w->programs[i]) {
 			if (!gpupart_tpcset_empty(&c->setup.tenants[i].adopted))
 				c->old[i] = c->setup.tenants[i].adopted;
 			gpupart_tpcset_format_list(&c->old[i], list, sizeof(list));
-			remark("%s has TPCs %s; if they are not restored: gpupart set %s -t %s",
+			remark(
+				"%s has TPCs %s; if tune does not restore this set, run 'gpupart set %s -t %s'",
 			       w->names[i], list, w->names[i], list);
 			continue;
 		}

@@ -42,7 +42,7 @@ static bool print_gpus(struct out *out)
 	if (nr <= 0)
 		fprintf(out->file, "no usable GPU: %s\n",
 			access("/dev/nvidiactl", F_OK) ?
-				"no NVIDIA driver: /dev/nvidiactl is not there" :
+				"no NVIDIA driver: /dev/nvidiactl does not exist" :
 				nr ? gpupart_error(cmd_gp) : "none found");
 	for (int i = 0; i < nr && i < MAX_GPUS; i++)
 		print_gpu(out, NULL, list[i].pci);

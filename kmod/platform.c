@@ -209,7 +209,8 @@ static void add_locked(struct device *dev)
 	p->gpu = gpu;
 	p->new = true;
 	list_add_tail(&p->node, &platform_gpus);
-	pr_info("%s is an integrated GPU: never tried on hardware\n", dev_name(dev));
+	pr_info("%s is an integrated GPU: gpupart was never tried on such hardware\n",
+		dev_name(dev));
 }
 
 /* Starts a new GPU of the list. Returns false if there is none. */

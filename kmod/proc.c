@@ -309,7 +309,8 @@ void gp_proc_added(struct gpu *gpu)
 	if (!is_taken(gpu->name))
 		p->dir = proc_mkdir(gpu->name, NULL);
 	if (!p->dir) {
-		pr_err("no /proc/%s: another module has it, or no memory\n", gpu->name);
+		pr_err("/proc/%s cannot be created: it exists already, or there is no memory\n",
+		       gpu->name);
 		kfree(p);
 		return;
 	}

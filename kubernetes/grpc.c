@@ -181,7 +181,7 @@ static void handle(struct call *call)
 		reply = call->method->handle(request, &call->status);
 	else if (!call->status.code)
 		grpc_fail(&call->status, GRPC_INVALID_ARGUMENT,
-			  "the request is not understood, or not one whole message");
+			  "the request is not valid, or is not exactly one message");
 	protobuf_c_message_free_unpacked(request, NULL);
 	call->in.len = 0;
 	if (reply && !queue(call, reply))
@@ -452,7 +452,7 @@ void *grpc_call(struct grpc_server *server, const char *socket, const char *path
 	if (!own.status.code && !own.overflow)
 		reply = grpc_unpack(type, own.in.data, own.in.len);
 	if (!own.status.code && !reply)
-		grpc_fail(&own.status, GRPC_UNAVAILABLE, "the reply is not understood");
+		grpc_fail(&own.status, GRPC_UNAVAILABLE, "the reply is not valid");
 	*status = own.status;
 	free(own.in.data);
 	free(own.out.data);

@@ -53,7 +53,7 @@ static int read_config(const char *path)
 	while ((found = gpupart_config_next(cmd_gp, &config)) > 0)
 		if (!take(config.key, config.value))
 			return failure(
-				"%s:%u: '%s = %s': wants memory-per-tpc = SIZE, mps = yes or no, uid = N, driver = files, cdi or runtime",
+				"%s:%u: '%s = %s' is not valid: a line must be memory-per-tpc = SIZE, mps = yes or no, uid = N, or driver = files, cdi or runtime",
 				path, config.line, config.key, config.value);
 	if (found == -EPERM)
 		return failure("%s is not a file that only root can write", path);
@@ -122,7 +122,7 @@ int node_open(const char *config)
 		snprintf(node.names[i], sizeof(node.names[i]), "%s", *uuid ? uuid : board->pci);
 		if (board->memory && nr * node.memory_per_tpc > board->memory)
 			status = failure(
-				"%s: memory-per-tpc: %u TPCs of GPU %s would have %llu MiB of its %llu MiB",
+				"%s: memory-per-tpc: all %u TPCs of GPU %s would need %llu MiB, but the GPU has %llu MiB",
 				config, nr, board->pci,
 				(unsigned long long)(nr * node.memory_per_tpc >> 20),
 				(unsigned long long)(board->memory >> 20));

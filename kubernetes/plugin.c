@@ -178,7 +178,7 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 	unsigned int nr_gpus = 0;
 
 	if (unknown)
-		return grpc_fail(status, GRPC_INVALID_ARGUMENT, "'%.80s' is no TPC of this node",
+		return grpc_fail(status, GRPC_INVALID_ARGUMENT, "'%.80s' is not a TPC of this node",
 				 out_clean(unknown));
 	for (unsigned int g = 0; g < node.boards.nr; g++)
 		if (!gpupart_tpcset_empty(&sorted[g])) {
@@ -190,11 +190,13 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 		return true;
 	if (nr_gpus < 2)
 		return grpc_fail(status, GRPC_INVALID_ARGUMENT,
-				 nr_gpus ? "an id is there twice" : "no TPC is asked for");
+				 nr_gpus ? "the request has an id twice"
+					 : "the request has no TPC");
 	most = pods_most();
-	grpc_fail(status, GRPC_INVALID_ARGUMENT,
-		  "%zu TPCs of %u GPUs: a container has TPCs of one GPU; %s", asked->n_ids,
-		  nr_gpus, most);
+	grpc_fail(
+		status, GRPC_INVALID_ARGUMENT,
+		"the request has %zu TPCs of %u GPUs, but a container can have TPCs of only one GPU; %s",
+		asked->n_ids, nr_gpus, most);
 	free(most);
 	return false;
 }
@@ -307,7 +309,7 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 	/* This asks the kernel and not the daemon, because Allocate must not wait. */
 	if (node.mps && !mps_daemon_answers(&daemon)) {
 		grpc_fail(status, GRPC_UNAVAILABLE,
-			  "mps = yes in %.200s, and no MPS daemon answers in " MPS_DAEMON_NODE
+			  "%.200s has mps = yes, but no MPS daemon answers in " MPS_DAEMON_NODE
 			  ": see 'systemctl status gpupart-mps'", node.config);
 		return;
 	}
@@ -335,7 +337,7 @@ static void *allocate(const void *request, struct grpc_status *status)
 
 	if (!asked->n_containers)
 		grpc_fail(status, GRPC_INVALID_ARGUMENT,
-			  "the request is not understood: it names no container");
+			  "the request is not valid: it names no container");
 	for (size_t i = 0; !status->code && i < asked->n_containers; i++)
 		give(asked->containers[i], node_grow(&reply->containers, &reply->n_containers,
 						     &kubelet__container_edits__descriptor),
@@ -407,7 +409,7 @@ static void watch_sockets(void)
 	snprintf(path, sizeof(path), "%s/kubelet.sock", plugins);
 	if (stat(path, &st) || !grpc_listens(server)) {
 		if (!waits)
-			remark("no kubelet at %s: waiting for it", path);
+			remark("there is no kubelet at %s: waiting until it starts", path);
 		waits = true;
 		is_known = false;
 		return;
@@ -486,7 +488,7 @@ int main(int argc, char **argv)
 			return printf("%s", help) < 0;
 		if (!value || i + 1 == argc)
 			return usage_error("%s: %s; see --help", argv[i],
-					   value ? "wants a value" : "unknown option");
+					   value ? "needs a value" : "unknown option");
 		*value = argv[++i];
 	}
 	if (geteuid())

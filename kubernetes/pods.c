@@ -416,7 +416,9 @@ static int lock(int fds[2], char *why, size_t len)
 	snprintf(path, sizeof(path), "%s/lock", state_dir_path(0, folder));
 	fds[0] = err ?: node_lock(path, RUN_LOCK_SECONDS, why, len);
 	if (fds[0] < 0)
-		remark("not locked against 'gpupart run -n': %s", why);
+		remark(
+			"'gpupart run -n' may choose the same TPCs, because the lock cannot be acquired: %s",
+		       why);
 	fds[1] = node_lock(NODE_LOCK, LOCK_SECONDS, why, len);
 	if (fds[1] < 0 && fds[0] >= 0)
 		close(fds[0]);

@@ -44,6 +44,12 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 			 struct gpupart_gpu **attached);
 
 /*
+ * Whether an attach of this process failed because the driver's launch callback is missing or
+ * has an unknown form.
+ */
+bool gpupart_callback_unusable(void);
+
+/*
  * In libgpupart-manage.so.0. Makes later calls of gpupart_attach() in this process learn mask
  * bits. If the formula of a TMD layout is wrong for a GPU, gpupart_attach() finds the mask bits
  * by launches, proves them and stores them in this user's cache. If it cannot store the bits,

@@ -1216,8 +1216,8 @@ class Gpu:
         True
         >>> gpu.memory = "8 apples"
         Traceback (most recent call last):
-        gpupart.Error: '8 apples' has an unknown unit: must be K, M, G, T (of 1024), KB, \
-MB, .. (of 1000) or none, for bytes
+        gpupart.Error: '8 apples' has an unknown unit: use K, M, G or T (powers of 1024), \
+KB, MB, .. (powers of 1000), or no unit for bytes
         """
         c = _CTenant()
         err = _lib.gpupart_tenant_get(_thread.context, None, _bytes(self.topology.info.pci),

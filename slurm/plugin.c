@@ -81,7 +81,8 @@ static int run_node(const char *argument)
 static void begin_node(void)
 {
 	if (run_node("--boot"))
-		slurm_error("gpupart: 'gpupart slurm-node --boot' failed: run it by hand");
+		slurm_error(
+			"gpupart: 'gpupart slurm-node --boot' failed: run this command by hand");
 }
 
 int slurm_spank_init(spank_t spank, int ac, char **av)
@@ -236,7 +237,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	if (allocate_find(job, &grant) || grant.uid != uid) {
 		if (asked)
 			refuse(job,
-			       "it has no TPCs on this node: either --gpupart was used for a step but not for its job, or slurmd ran no prolog for the job, as Slurm 22.05 does if a job restarts within about 2 s; submit it again");
+			       "it has no TPCs on this node: either --gpupart was used for a step but not for its job, or slurmd ran no prolog for the job, as Slurm 22.05 does if a job restarts within about 2 s; submit the job again");
 		return 0;
 	}
 	if (!allocate_is_granted(&grant)) {

@@ -50,9 +50,9 @@ static int measure_share(struct bench *b, json_t *report)
 	report_check(report, true, "launches in random sets with a block outside their set",
 		     nr_outside,
 		     REPORT_AT_MOST, 0);
-	report_mean(report, "A launch never uses more than its set: of %u launches in random "
-		    "sets of 1 to %u TPCs, %u used exactly their set and %u had a block "
-		    "outside.", nr,
+	report_mean(report, "A launch never uses more than its set: of %u launches in random sets "
+		    "of 1 to %u TPCs, %u used exactly their set and %u had a block outside their "
+		    "set.", nr,
 		    nr < nr_tpcs ? nr : nr_tpcs, nr_exact, nr_outside);
 	return 0;
 }
@@ -206,9 +206,9 @@ static int measure_beside(struct meter *m, json_t *report)
 			   cell[0].beside.median, cell[1].beside.median, cell[2].beside.median,
 			   worst[work]);
 	}
-	report_mean(report, "Next to a neighbour, %s, the longest times relative to the solo "
-		    "time are %.3f for compute, %.3f for L2 reads, %.3f for a pointer chase, "
-		    "%.3f for a DRAM stream.",
+	report_mean(report, "Next to a neighbour (%s), the longest times relative to the solo time "
+		    "are %.3f for compute, %.3f for L2 reads, %.3f for a pointer chase, and %.3f "
+		    "for a DRAM stream.",
 		    sets_name[where], worst[WORK_FMA], worst[WORK_L2], worst[WORK_CHASE],
 		    worst[WORK_DRAM]);
 	return 0;

@@ -164,16 +164,18 @@ static void explain_cores(struct isolation *i, json_t *report)
 	const struct cell *rest = &i->rest;
 
 	if (i->slowdown[SETS_INTERLEAVED][WORK_FMA][WORK_FMA] > 0)
-		report_mean(report, "Compute next to compute takes %.2f times its solo time "
-			    "without a partition, and %.3f times in a set of its own, even "
-			    "within the same GPCs: blocks of the neighbour do not run on its "
-			    "SMs.",
-			    i->slowdown[SETS_NONE][WORK_FMA][WORK_FMA],
-			    i->slowdown[SETS_INTERLEAVED][WORK_FMA][WORK_FMA]);
+		report_mean(
+			report,
+			"Next to a compute neighbour, a compute kernel takes %.2f times "
+			"its solo time without a partition, and %.3f times its solo time in its "
+			"own set, even if both sets are in the same GPCs: blocks of the "
+			"neighbour do not run on the kernel's SMs.",
+			i->slowdown[SETS_NONE][WORK_FMA][WORK_FMA],
+			i->slowdown[SETS_INTERLEAVED][WORK_FMA][WORK_FMA]);
 	if (rest->slowdown > 0)
-		report_mean(report, "Next to compute on all other TPCs it takes %.3f times its "
-			    "solo time, while the clock changes from %.0f to %.0f MHz; corrected "
-			    "for the clock, %.3f times.",
+		report_mean(report, "Next to a compute neighbour on all other TPCs, a compute "
+			    "kernel takes %.3f times its solo time. The clock changes from %.0f to "
+			    "%.0f MHz; corrected for the clock, it takes %.3f times its solo time.",
 			    rest->slowdown, rest->mhz_alone, rest->mhz_beside, rest->mhz_alone > 0 ?
 			    rest->slowdown * rest->mhz_beside / rest->mhz_alone : 0);
 }
@@ -183,9 +185,11 @@ static void mean_memory(struct isolation *i, json_t *report)
 	double l2 = i->slowdown[SETS_UGPU][WORK_L2][WORK_L2], least = 0;
 
 	if (l2 > 0)
-		report_mean(report, "L2 reads next to L2 reads take %.2f times their solo time "
-			    "interleaved, %.3f times with a GPC of their own, and %.3f times "
-			    "with a GPC on another uGPU.",
+		report_mean(report,
+			    "Next to a neighbour that reads the L2, a kernel that reads the "
+			    "L2 takes %.2f times its solo time in interleaved sets, %.3f times its "
+			    "solo time in its own GPC, and %.3f times its solo time in a GPC of "
+			    "another uGPU.",
 			    i->slowdown[SETS_INTERLEAVED][WORK_L2][WORK_L2],
 			    i->slowdown[SETS_GPC][WORK_L2][WORK_L2], l2);
 	for (int where = SETS_INTERLEAVED; where < SETS_NR; where++) {
@@ -211,16 +215,19 @@ static void tell(struct isolation *i, json_t *report)
 	check_all(i, report);
 	explain_cores(i, report);
 	mean_memory(i, report);
-	report_note(report, "Arrangements: no partition: both programs in the union of two GPCs "
-		    "of different uGPUs; interleaved: half of each of two GPCs; own GPC: a GPC "
-		    "each in the same uGPU; own uGPU: a GPC each in different uGPUs; all the "
-		    "rest: a GPC for the victim, all other TPCs of the GPU for the neighbour.");
-	report_note(report, "Each figure: %u consecutive launches of the victim, timed by the "
-		    "GPU: alone, next to the neighbour, and alone again, in the same set. A "
-		    "program has %u TPCs. The neighbour launches on two streams without a gap, "
-		    "with grids that fill the SMs of its set, and records when it ran. Clocks: "
-		    "from the victim's own cycle counter, and from NVML before, during and after "
-		    "(-1: not known).", i->meter.nr, i->b->sets.nr_tpcs);
+	report_note(report, "In 'no partition' both programs use two GPCs of different uGPUs. In "
+		    "'interleaved' each program has half of each of two GPCs. In 'own GPC' each "
+		    "program has a GPC, both in the same uGPU. In 'own uGPU' each program has a GPC "
+		    "in a different uGPU. In 'all the rest' the victim has a GPC, and the neighbour "
+		    "has all other TPCs of the GPU.");
+	report_note(report,
+		    "Each figure comes from %u consecutive launches of the victim, which "
+		    "the GPU times: first alone, then next to the neighbour, then alone again, "
+		    "always in the same set. Each program has %u TPCs. The neighbour launches on "
+		    "two streams without a gap, with grids that fill the SMs of its set, and "
+		    "records when it ran. The clock is read from the victim's own cycle counter, "
+		    "and from NVML before, during and after the launches (-1: not known).",
+		    i->meter.nr, i->b->sets.nr_tpcs);
 }
 
 int bench_isolation(struct bench *b, json_t *report)

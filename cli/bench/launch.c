@@ -228,7 +228,8 @@ int bench_series(struct bench *b, void *stream, const struct kernel *kernel,
 	int err;
 
 	if (nr >= slots->nr || nr > SERIES_MOST)
-		return bench_fail(b, -EINVAL, "%u launches and %u records", nr, slots->nr);
+		return bench_fail(b, -EINVAL, "%u launches need more than %u records", nr,
+				  slots->nr);
 	err = slots_clear(slots);
 	while (!err && made <= nr) {
 		err = CU(b, cuEventCreate, &events[made], DRIVER_EVENT_TIMED);

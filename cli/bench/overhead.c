@@ -150,7 +150,7 @@ static int measure_group(struct bench *b, double ratio[NR_VARIANTS], double ns[N
 	}
 	for (unsigned int v = 0; !err && v < nr; v++)
 		if (read(workers[v].fd, &ready, sizeof(ready)) != sizeof(ready) || ready < 0)
-			err = bench_fail(b, -ECHILD, "the process '%s' did not start",
+			err = bench_fail(b, -ECHILD, "the benchmark's process '%s' did not start",
 					 variant_name[v]);
 	/* The first two turns are warm-up. */
 	for (unsigned int block = 0; !err && block < nr_blocks + 2; block++) {
@@ -201,9 +201,11 @@ static int measure_launches(struct bench *b, json_t *report)
 			report_mean(report, "A launch with a set takes %.3f times the host time "
 				    "of a launch in a process that was never attached.", s.median);
 	}
-	report_note(report, "Launches: %u groups of processes, which make %d launches in turns on "
-		    "one CPU; the second one that never attached shows how far equal processes "
-		    "differ.", nr_groups, NR_LAUNCHES);
+	report_note(report,
+		    "There are %u groups of processes. Each process makes %d launches, and "
+		    "the processes of a group take turns on one CPU. Two processes of each group "
+		    "were never attached: they show how far equal processes differ.",
+		    nr_groups, NR_LAUNCHES);
 	return 0;
 }
 

@@ -535,8 +535,10 @@ static void judge(struct peers *p, json_t *report)
 	if (!nr)
 		return;
 	if (p->options->rounds * p->options->seconds < LEAST_SECONDS) {
-		report_note(report, "Ways with less than %d s of measurements are not judged.",
-			    LEAST_SECONDS);
+		report_note(
+			report,
+			"A way to share the GPU is not judged if it was measured for less than %d s.",
+			LEAST_SECONDS);
 		return;
 	}
 	report_check(report, !p->b->simulated, "share of the peers for which a way of gpupart is "
@@ -660,10 +662,10 @@ int bench_peers(struct bench *b, json_t *report)
 		peers_figures(p.ways[i].seconds, p.ways[i].nr_seconds, p.ways[i].figures);
 	if (!nr_measured(&p))
 		return bench_fail(b, -ECHILD, "nothing could be measured: %s",
-				  p.nr ? p.ways[0].why : "--only selects no way");
-	report_mean(report, "A: %s. B: %s. Each row is measured for %u x %u s, with the ways in "
-		    "a different order each time. 'from' and 'to' are the 95%% interval of the "
-		    "figure on their left.", p.options->programs[0],
+				  p.nr ? p.ways[0].why : "--only selects no way to share the GPU");
+	report_mean(report, "A: %s. B: %s. Each row is measured for %u x %u s, with the ways in a "
+		    "different order each time. The columns 'from' and 'to' are the bounds of the "
+		    "95%% interval of the figure to their left.", p.options->programs[0],
 		    p.options->programs[1], p.options->rounds, p.options->seconds);
 	report_ways(&p, report);
 	judge(&p, report);

@@ -82,8 +82,8 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 				best[spread] = us;
 		}
 	}
-	report_note(report, "%s: %u of %u larger sets took over 2%% longer than a smaller one "
-		    "TPCs did.", work_name[works[w]], nr_worse, 2 * (s->nr_sizes - 1));
+	report_note(report, "%s: with %u of %u larger sets, the kernel took over 2%% longer than "
+		    "with a smaller set.", work_name[works[w]], nr_worse, 2 * (s->nr_sizes - 1));
 }
 
 /* The cost of packing with a quarter of the TPCs, and how few TPCs are enough. */
@@ -95,15 +95,15 @@ static void explain_all(struct scaling *s, json_t *report)
 		some++;
 	for (unsigned int w = 0; w < NR_WORKS; w++)
 		enough[w] = stats_settled(s->us[w][1], s->nr_sizes, 1.05);
-	report_mean(report, "On %u of %u TPCs, packed sets relative to spread ones: compute "
-		    "takes %.3f times as long, L2 reads %.3f times, and a DRAM stream %.3f "
-		    "times.", s->sizes[some], s->nr_tpcs,
-		    s->us[0][0][some] / s->us[0][1][some], s->us[1][0][some] / s->us[1][1][some],
-		    s->us[2][0][some] / s->us[2][1][some]);
-	report_mean(report, "The smallest spread sets from which on the time is within 5%% of "
-		    "that on all TPCs: compute %u TPCs, L2 reads %u, DRAM stream %u.",
-		    s->sizes[enough[0]],
-		    s->sizes[enough[1]], s->sizes[enough[2]]);
+	report_mean(report,
+		    "With %u of %u TPCs, a packed set takes this multiple of the time of a "
+		    "spread set: %.3f for compute, %.3f for L2 reads, and %.3f for a DRAM stream.",
+		    s->sizes[some], s->nr_tpcs, s->us[0][0][some] / s->us[0][1][some],
+		    s->us[1][0][some] / s->us[1][1][some], s->us[2][0][some] / s->us[2][1][some]);
+	report_mean(report,
+		    "To come within 5%% of the time on all TPCs, a spread set needs %u TPCs "
+		    "for compute, %u TPCs for L2 reads, and %u TPCs for a DRAM stream.",
+		    s->sizes[enough[0]], s->sizes[enough[1]], s->sizes[enough[2]]);
 }
 
 static void tell(struct scaling *s, json_t *report)
@@ -119,7 +119,7 @@ static void tell(struct scaling *s, json_t *report)
 		tell_work(s, report, w);
 	explain_all(s, report);
 	report_note(report, "Figures 13 and 14 of \"Hardware Compute Partitioning on NVIDIA GPUs\" "
-		    "(RTAS 2023). The same grid of small blocks in each set, %u launches each.",
+		    "(RTAS 2023). The same grid of small blocks is launched %u times in each set.",
 		    s->meter.nr);
 }
 
@@ -147,8 +147,8 @@ int bench_scaling(struct bench *b, json_t *report)
 	 */
 	gpupart_gpu_check(b->gpu, &check);
 	if (check.nr_proven != s.nr_tpcs)
-		return bench_fail(b, -EOPNOTSUPP, "the mask bits of %u of %u TPCs are proven: "
-				  "wants all",
+		return bench_fail(b, -EOPNOTSUPP, "the mask bits of only %u of %u TPCs are proven, "
+				  "but this part needs all",
 				  check.nr_proven, s.nr_tpcs);
 	err = meter_open(b, &s.meter, bench_count(b, 9, 5));
 	if (err)

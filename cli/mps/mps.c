@@ -117,7 +117,7 @@ static int take_lock(struct mps_daemon *own, int lock)
 			return -EBUSY;
 		if (waited >= LOCK_SECONDS * 1000L)
 			return mps_daemon_fail(own, -EBUSY,
-					       "another run has held %s/gpupart.lock for too long",
+					       "another run has kept %s/gpupart.lock locked for too long",
 					       own->dir);
 		process_pause(waited);
 	}
@@ -137,8 +137,8 @@ static int add_user(struct mps_daemon *own)
 	while (flock(users, LOCK_SH | LOCK_NB)) {
 		if (process_now_ms() - start >= 1000) {
 			close(users);
-			return mps_daemon_fail(own, -EBUSY, "another run holds %s/gpupart.users",
-					       own->dir);
+			return mps_daemon_fail(
+				own, -EBUSY, "another run keeps %s/gpupart.users locked", own->dir);
 		}
 		process_pause(0);
 	}
@@ -349,6 +349,6 @@ void mps_note_turns(const char *pci)
 	if (!others || is_client())
 		return;
 	remark(
-		"process %d%s also uses GPU %s: programs run on it in time slices; start all of them with --mps to run them at the same time",
+		"process %d%s also uses GPU %s: the programs run on this GPU in time slices; start all of them with --mps to run them at the same time",
 		first, others > 1 ? " and others" : "", pci);
 }

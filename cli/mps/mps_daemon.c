@@ -347,7 +347,7 @@ int mps_daemon_busy(struct mps_daemon *daemon)
 	if (!find_started(daemon, &process, &state) || state != QUITTING)
 		return 0;
 	return mps_daemon_fail(daemon, -EBUSY,
-			       "the daemon in %s is waiting for processes of earlier runs to end",
+			       "the daemon in %s waits until processes of earlier runs have ended",
 			       daemon->dir);
 }
 

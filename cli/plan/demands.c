@@ -135,9 +135,9 @@ static int take_names(struct demands *demands, const struct key *key, const char
 	char *text = key->at ? demands->texts[i].apart : demands->texts[i].same;
 
 	if (!*value)
-		return wrong(where, "%s: must be names of tenants, joined by +", key->name);
+		return wrong(where, "%s= must have names of tenants, joined by +", key->name);
 	if (strlen(text) + strlen(value) + 2 > DEMANDS_TEXT)
-		return wrong(where, "%s=%s: more names than a plan can have tenants", key->name,
+		return wrong(where, "%s=%s has more names than a plan can have tenants", key->name,
 			     value);
 	if (*text)
 		strcat(text, "+");
@@ -199,9 +199,9 @@ static int take_key(struct demands *demands, const char *name, size_t len, const
 	if (!key)
 		return wrong(where, "'%.*s' is not a key: must be " KEY_NAMES, (int)len, name);
 	if (where->given & bit)
-		return wrong(where, "%s is given twice", key->name);
+		return wrong(where, "the key %s is given twice", key->name);
 	if (contradicted(where, key))
-		return wrong(where, "%s and %s: give only one of them",
+		return wrong(where, "%s and %s: use only one of them",
 			     contradicted(where, key)->name,
 			     key->name);
 	where->given |= bit;
@@ -245,7 +245,7 @@ static int check_tenant(const struct demands *demands, const struct where *where
 	const struct gpupart_demand *d = &demands->list[demands->nr - 1];
 
 	if (d->gpcs && d->spread && !(where->given & 1u << (find_key("shape", 5) - keys)))
-		return wrong(where, "gpcs and spread: give only one of them, or shape=balanced");
+		return wrong(where, "gpcs and spread: use only one of them, or use shape=balanced");
 	return 0;
 }
 
@@ -318,11 +318,11 @@ static int take_value(struct file *f, const struct key *key, const yaml_node_t *
 	for (unsigned int i = 0; list && yaml_entry(&f->yaml, value, i, &none, &item); i++) {
 		name = yaml_scalar(item);
 		if (!name || !*name || strlen(names) + strlen(name) + 2 > sizeof(names))
-			return wrong(&f->where, "must be a list of names of tenants");
+			return wrong(&f->where, "the value must be a list of names of tenants");
 		strcat(strcat(names, *names ? "+" : ""), name);
 	}
 	if (!text)
-		return wrong(&f->where, "must be one value%s",
+		return wrong(&f->where, "must have one value%s",
 			     key->form == NAMES ? " or a list of names" : "");
 	if (!list && (!*text || is_null_node(value)))
 		return wrong(&f->where, "has no value");
@@ -337,11 +337,12 @@ static int take_rules(struct file *f, const yaml_node_t *value)
 	const char *text;
 
 	if (value->type != YAML_SEQUENCE_NODE)
-		return wrong(&f->where, "must be a list of rules such as '*copy*=-n 4'");
+		return wrong(&f->where, "the value must be a list of rules such as '*copy*=-n 4'");
 	for (unsigned int i = 0; yaml_entry(&f->yaml, value, i, &none, &item); i++) {
 		text = yaml_scalar(item);
 		if (!text || !strchr(text, '=') || rules->nr == ARGS_MAX_TERMS)
-			return wrong(&f->where, "must be at most %d rules such as '*copy*=-n 4'",
+			return wrong(&f->where,
+				     "the list must have at most %d rules such as '*copy*=-n 4'",
 				     ARGS_MAX_TERMS);
 		rules->texts[rules->nr++] = alloc_text("%s", text);
 	}
@@ -360,13 +361,13 @@ static int take_node(struct file *f, const yaml_node_t *name, const yaml_node_t 
 		return wrong(&f->where, "a tenant's name is not text");
 	for (unsigned int i = 0; i < f->demands->nr; i++)
 		if (!strcmp(f->demands->list[i].name, tenant))
-			return wrong(&f->where, "this tenant is given twice");
+			return wrong(&f->where, "this tenant is defined twice");
 	status = take_tenant(f->demands, tenant, strlen(tenant), &f->where);
 	point(f, demand, tenant, NULL);
 	if (!status && words)
 		return take_words(f->demands, is_null_node(demand) ? "" : words, &f->where);
 	if (!status && demand->type != YAML_MAPPING_NODE)
-		return wrong(&f->where, "must have keys: " KEY_NAMES);
+		return wrong(&f->where, "this tenant must have keys: " KEY_NAMES);
 	for (int i = 0; !status && yaml_entry(&f->yaml, demand, i, &node, &value); i++) {
 		text = yaml_scalar(node);
 		key = text ? find_key(text, strlen(text)) : NULL;
@@ -389,23 +390,26 @@ static int take_document(struct file *f)
 	if (root)
 		point(f, root, NULL, NULL);
 	if (root && root->type != YAML_MAPPING_NODE)
-		return wrong(&f->where, "must have 'tenants:' with names below it");
+		return wrong(&f->where,
+			     "the file must have 'tenants:' with the names of tenants below it");
 	for (unsigned int i = 0; yaml_entry(&f->yaml, root, i, &key, &value); i++) {
 		const char *name = yaml_scalar(key);
 
 		point(f, key, NULL, NULL);
 		if (!name || strcmp(name, "tenants"))
-			return wrong(&f->where, "'%s' is not a key here: must be tenants",
+			return wrong(&f->where,
+				     "'%s' is not a key of the file: the only key is 'tenants'",
 				     name ? name : "?");
 		if (tenants)
-			return wrong(&f->where, "tenants is given twice");
+			return wrong(&f->where, "the key 'tenants' is given twice");
 		tenants = value;
 	}
 	if (!tenants)
-		return wrong(&f->where, "the file is empty: must have 'tenants:'");
+		return wrong(&f->where, "the file is empty: it must have 'tenants:'");
 	point(f, tenants, "tenants", NULL);
 	if (tenants->type != YAML_MAPPING_NODE)
-		return wrong(&f->where, "must have names with their demands below it");
+		return wrong(&f->where,
+			     "this key must have names of tenants with their demands below it");
 	for (unsigned int i = 0; !status && yaml_entry(&f->yaml, tenants, i, &key, &value); i++)
 		status = take_node(f, key, value);
 	return status;

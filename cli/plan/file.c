@@ -106,10 +106,10 @@ static int read_tenant(const char *words, json_t *json, struct plan_file_tenant 
 	if (!name)
 		return refuse(words, "a tenant has no name", NULL);
 	if (!check_is_name(name))
-		return refuse(words, "not a valid name of a tenant", name);
+		return refuse(words, "this is not a valid name of a tenant", name);
 	if (!read_set(json_object_get(json, "set"), &t->tpcs))
 		return refuse(words,
-			      "list, hex and nr_tpcs of a tenant's set do not agree",
+			      "list, hex and nr_tpcs of a tenant's set contradict each other",
 			      name);
 	if (!read_mem(json_object_get(json, "mem_bytes"), &t->mem))
 		return refuse(words, "mem_bytes is not a number of bytes", name);
@@ -130,7 +130,7 @@ static int read_tenants(const char *words, json_t *tenants, struct plan_file *fi
 	json_t *json;
 
 	if (json_array_size(tenants) > GPUPART_PLAN_MAX_TENANTS)
-		return refuse(words, "more tenants than a plan can have", NULL);
+		return refuse(words, "the file has more tenants than a plan can have", NULL);
 	json_array_foreach(tenants, i, json) {
 		t = &file->tenants[file->nr];
 		status = read_tenant(words, json, t);
@@ -138,7 +138,7 @@ static int read_tenants(const char *words, json_t *tenants, struct plan_file *fi
 			return status;
 		for (size_t j = 0; j < i; j++)
 			if (!strcmp(t->name, file->tenants[j].name))
-				return refuse(words, "a tenant is given twice", t->name);
+				return refuse(words, "the plan has this tenant twice", t->name);
 		if (gpupart_tpcset_intersects(&all, &t->tpcs))
 			return refuse(words, "a tenant has TPCs of another tenant", t->name);
 		all = gpupart_tpcset_or(&all, &t->tpcs);
@@ -155,13 +155,15 @@ static int read_root(const char *words, json_t *root, struct plan_file *file)
 	const char *pci = json_string_value(json_object_get(json_object_get(root, "gpu"), "pci"));
 
 	if (!schema || strcmp(schema, "gpupart/1") || !command || strcmp(command, "plan"))
-		return refuse(words, "not a plan: must be the output of 'gpupart plan --json'",
-			      NULL);
+		return refuse(
+			words,
+			"this is not a plan: the file must be the output of 'gpupart plan --json'",
+			NULL);
 	if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
 		return refuse(words, "topology_hash is not 16 hexadecimal digits",
 			      hash ? hash : "missing");
 	if (pci && strlen(pci) >= sizeof(file->pci))
-		return refuse(words, "not the address of a GPU", pci);
+		return refuse(words, "this is not the address of a GPU", pci);
 	file->topology_hash = strtoull(hash, NULL, 16);
 	snprintf(file->pci, sizeof(file->pci), "%s", pci ? pci : "");
 	return read_tenants(words, json_object_get(root, "tenants"), file);
@@ -197,7 +199,7 @@ static int read_file(const char *words, const char *path, struct plan_file *file
 	if (from.file != stdin)
 		fclose(from.file);
 	if (!from.left)
-		status = usage_error("--plan %s: must be a plan of at most %d bytes", words,
+		status = usage_error("--plan %s: a plan must have at most %d bytes", words,
 				     MAX_BYTES - 1);
 	else if (!root)
 		status = usage_error("--plan %s: line %d: not JSON: %s", words, error.line,
@@ -213,7 +215,7 @@ int plan_file_read(const char *path, struct plan_file *file)
 	int status = read_file(*path ? path : "''", path, file);
 
 	if (!status && !file->nr)
-		return refuse(path, "it has no tenants", NULL);
+		return refuse(path, "this plan has no tenants", NULL);
 	return status;
 }
 
@@ -226,8 +228,8 @@ int plan_file_read_one(const char *words, struct plan_file *file,
 
 	if (!colon || colon == words || !colon[1] || strlen(colon + 1) >= sizeof((*tenant)->name))
 		return refuse(*words ? words : "''",
-			      "must be FILE:NAME, a plan and one of its "
-			      "tenants",
+			      "the value must be FILE:NAME, where FILE is a plan and NAME is one of "
+			      "its tenants",
 			      NULL);
 	path = alloc_text("%.*s", (int)(colon - words), words);
 	/* Standard input belongs to the program. */
@@ -239,7 +241,7 @@ int plan_file_read_one(const char *words, struct plan_file *file,
 			*tenant = &file->tenants[i];
 			return 0;
 		}
-	return status ?: refuse(words, "it has no tenant with this name", colon + 1);
+	return status ?: refuse(words, "this plan has no tenant with this name", colon + 1);
 }
 
 int plan_file_check(const char *words, const struct gpupart_topology *topo,

@@ -47,7 +47,8 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 	if (c->ended_by)
 		return CMD_ENDED | (128 + c->ended_by);
 	if (m->work == INT64_MAX)
-		remark("%s: reports more units than can be counted: it is faster than this",
+		remark(
+			"%s reports more units than can be counted: its real speed is higher than this figure",
 		       t->name);
 	/*
 	 * The count of tokens or bytes may be large: it fits in 64 bits, but a product may not.

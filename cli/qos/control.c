@@ -64,7 +64,7 @@ static int read_tenants(struct control *c, const struct args *args)
 	if (status)
 		return status;
 	if (!yaml_root(&yaml))
-		status = usage_error("%s: the file is empty: must have 'tenants:'", yaml.path);
+		status = usage_error("%s: the file is empty: it must have 'tenants:'", yaml.path);
 	else if (!qos_setup_read(&c->setup, &yaml, yaml_root(&yaml), c->calibrating ?
 				 QOS_FILE_CALIBRATE : QOS_FILE_PROGRAMS))
 		status = EXIT_USAGE;
@@ -226,7 +226,7 @@ int control_adopt(struct control *c)
 	for (unsigned int i = 0; i < c->setup.nr && !status; i++) {
 		status = c->setup.specs[i].pid ? adopt_pid(c, i) : adopt_job(c, i, jobs, nr);
 		if (!status && c->live.tenants[i].adopted && c->setup.specs[i].program)
-			remark("%s: already runs: adopted", c->setup.tenants[i].name);
+			remark("%s already runs and was adopted", c->setup.tenants[i].name);
 	}
 	if (!status)
 		status = check_adopted(c, jobs, nr);

@@ -50,7 +50,7 @@ static void take_goal(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 	if (nr != 1)
 		yaml_fail(yaml, node, "goal: must have exactly one of alpha, rate and latency");
 	if (e->tenant.goal != QOS_LATENCY && yaml_get(yaml, node, "percentile"))
-		yaml_fail(yaml, node, "percentile: only a latency has one");
+		yaml_fail(yaml, node, "percentile: only a latency goal can have a percentile");
 	if (e->tenant.goal == QOS_ALPHA && !e->tenant.alone && e->kind == QOS_FILE_PROGRAMS)
 		yaml_fail(yaml, node,
 			  "alpha needs the solo speed: add 'alone: UNITS_PER_SECOND', which "
@@ -125,8 +125,8 @@ static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const
 	for (unsigned int i = 0; i < setup->nr - 1; i++)
 		if (!strcmp(setup->specs[i].stream, stream))
 			yaml_fail(yaml, key,
-				  "%s: stream '%s' already belongs to %s: one stream cannot be "
-				  "two tenants",
+				  "%s: stream '%s' already belongs to %s: one stream cannot belong "
+				  "to two tenants",
 				  e->tenant.name, stream, setup->tenants[i].name);
 }
 
@@ -140,8 +140,8 @@ static void take_tenants(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 
 	yaml_only(yaml, map, row->name, NULL);
 	if (!yaml_size(map) || yaml_size(map) > QOS_MAX_TENANTS)
-		yaml_fail(yaml, map, "tenants: there are %u: must be 1 to %d", yaml_size(map),
-			  QOS_MAX_TENANTS);
+		yaml_fail(yaml, map, "tenants: there are %u tenants: must be 1 to %d",
+			  yaml_size(map), QOS_MAX_TENANTS);
 	while (yaml_entry(yaml, map, setup->nr, &key, &node)) {
 		struct entry e = { .spec = { .percentile = 990, .line = yaml_line(key) },
 				   .kind = kind };
@@ -191,8 +191,8 @@ static void take_phases(struct yaml *yaml, const struct yaml_key *row, yaml_node
 
 	yaml_is_list(yaml, list, row->name);
 	if (!yaml_size(list) || yaml_size(list) > QOS_MOST_PHASES)
-		yaml_fail(yaml, list, "phases: there are %u: must be 1 to %d", yaml_size(list),
-			  QOS_MOST_PHASES);
+		yaml_fail(yaml, list, "phases: there are %u phases: must be 1 to %d",
+			  yaml_size(list), QOS_MOST_PHASES);
 	while (yaml_entry(yaml, list, setup->nr_phases, &key, &node)) {
 		struct qos_phase *phase = &setup->phases[setup->nr_phases++];
 
@@ -240,7 +240,7 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 		.path = yaml->path, .epoch_ns = scenario ? 1000000 : 200000000,
 	};
 	if (!node)
-		yaml_fail(yaml, NULL, "the file is empty: must have 'tenants:'");
+		yaml_fail(yaml, NULL, "the file is empty: it must have 'tenants:'");
 	return node && yaml_read(yaml, node, scenario ? "qos" : "the file",
 				 scenario ? scenario_keys : file_keys, setup);
 }

@@ -51,8 +51,9 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 		}
 	if (t->nr_members == LIVE_MAX_MEMBERS) {
 		if (!t->many)
-			remark("%s: has more than %u processes: the work of the others does not "
-			       "count",
+			remark(
+				"%s has more than %u processes: the work of the further processes is "
+			       "not counted",
 			       t->name, LIVE_MAX_MEMBERS);
 		t->many = true;
 		return;
@@ -412,8 +413,8 @@ static void say_changed(struct live_tenant *t)
 		return;
 	t->said_ns = now;
 	gpupart_tpcset_format_list(&t->found, list, sizeof(list));
-	remark("%s: another program changed its set to %.300s: this epoch is "
-	       "discarded and its set restored",
+	remark("%s: another program changed this tenant's set to %.300s: this epoch is discarded, "
+	       "and the old set is restored",
 	       t->name, *list ? list : "none");
 }
 

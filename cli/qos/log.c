@@ -207,7 +207,7 @@ static bool io_others(struct io *io, json_t *line, struct qos_others *others, bo
 	if (io->why)
 		others->nr = json_array_size(list);
 	if (others->nr > QOS_MOST_OTHERS) {
-		bad(io, "there are %u others", others->nr);
+		bad(io, "there are %u other programs", others->nr);
 		others->nr = 0;
 	}
 	for (unsigned int i = 0; i < others->nr && !io->bad; i++) {
@@ -339,7 +339,7 @@ static void io_step(struct io *io, json_t *line, struct qos_session *s, bool swa
 	strcpy(event, swap ? "swap" : "epoch");
 	io_head(io, line, &simulated, event);
 	if (!strcmp(event, "begin"))
-		bad(io, "another run begins here: a log has one run");
+		bad(io, "another run begins here, but a log has only one run");
 	if (strcmp(event, "epoch") && strcmp(event, "swap"))
 		bad(io, "event is '%s': must be epoch or swap", event);
 	io_number(io, line, "time_ns", &s->time_ns, INT64_MAX);

@@ -69,8 +69,8 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 	/* It runs on all TPCs, so none is kept for it. */
 	if (gpupart_tpcset_equal(set, &all)) {
 		if (!s->live->reported_everywhere)
-			remark("%s (pid %d) runs on all TPCs, also on those of tenants, and may "
-			       "slow them down",
+			remark("%s (pid %d) runs on all TPCs, also on the tenants' TPCs, and may "
+			       "slow the tenants down",
 			       *clean ? clean : "a program", pid);
 		s->live->reported_everywhere = true;
 		return;

@@ -53,7 +53,7 @@ static int next_line(struct replay *r)
 		return bad_line(r, EXIT_USAGE, "contains a zero byte");
 	text_of_line[len] = 0;
 	r->logged = json_loads(text_of_line, JSON_REJECT_DUPLICATES, &error);
-	return r->logged ? 0 : bad_line(r, EXIT_USAGE, "is no JSON: %s", error.text);
+	return r->logged ? 0 : bad_line(r, EXIT_USAGE, "is not JSON: %s", error.text);
 }
 
 static int measure(struct qos_session *s, struct qos_measured *measured)

@@ -122,7 +122,7 @@ static int end_pump(struct qos_sink *to)
 	if (!err)
 		return 0;
 	return failure("writing to %s: %s", to->path ? to->path : "standard output",
-		       err == -EAGAIN ? "it is not being read" : strerror(-err));
+		       err == -EAGAIN ? "the reader is too slow or has stopped" : strerror(-err));
 }
 
 static int write_result(struct qos_session *s)

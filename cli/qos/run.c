@@ -47,8 +47,8 @@ static void warn_other_users(const struct live *live)
 		    strcmp(path + strlen(path) - strlen(end), end) ||
 		    (!strncmp(path, own, strlen(own)) && path[strlen(own)] == '/'))
 			continue;
-		remark("another user's 'gpupart qos' runs on this GPU (uid %lu): each ignores "
-		       "the other, so tenants of both may get the same TPCs",
+		remark("another user's 'gpupart qos' runs on this GPU (uid %lu): the two programs "
+		       "ignore each other, so their tenants may get the same TPCs",
 		       strtoul(path + strlen(STATE_DIR_PARENT "/gpupart-"), NULL, 10));
 	}
 	if (file)

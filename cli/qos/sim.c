@@ -90,7 +90,7 @@ static bool check_scenario(struct plant *plant)
 	if (pipe->nr_gpus != 1)
 		yaml_fail(&plant->yaml, NULL, "gpus: qos needs 1 GPU, not %u", pipe->nr_gpus);
 	if (pipe->nr_streams > PIPE_MAX_PROGRAMS * 4)
-		yaml_fail(&plant->yaml, NULL, "streams: there are more than %d",
+		yaml_fail(&plant->yaml, NULL, "streams: there are more than %d streams",
 			  PIPE_MAX_PROGRAMS * 4);
 	for (i = 0; i < setup->nr && !plant->yaml.failed; i++) {
 		for (s = 0; s < pipe->nr_streams; s++)
@@ -345,7 +345,7 @@ static int measure_alone(struct plant *plant)
 		t->alone = (unsigned __int128)plant->taken[i].work * 1000000000 /
 			   plant->setup.epoch_ns;
 		if (!status && !t->alone)
-			status = usage_error("%s:%d: %s: does no work in an epoch when it runs "
+			status = usage_error("%s:%d: %s does no work in an epoch, even if it runs "
 				"alone",
 					     plant->yaml.path, plant->setup.specs[i].line, t->name);
 	}
@@ -391,8 +391,8 @@ static int find_gpu(struct plant *plant)
 			title = plant->gpu.chip.title;
 		else if (strcmp(plant->gpu.chip.title, title) || board.nr_tpcs != first->nr_tpcs)
 			return usage_error(
-				"%s:%d: phase %u runs on %s with %u TPCs, phase 1 on %s with %u: "
-				"all phases must use one GPU",
+				"%s:%d: phase %u runs on %s with %u TPCs, but phase 1 runs on %s "
+				"with %u TPCs: all phases must use one GPU",
 				setup->path, setup->phases[p].line, p + 1, plant->gpu.chip.title,
 				board.nr_tpcs, title, first->nr_tpcs);
 		else if (memcmp(board.gpc, first->gpc, sizeof(board.gpc)) ||

@@ -115,9 +115,10 @@ int qos_options_open(struct yaml *yaml, const struct qos_options *options, char 
 	fputs("}}", to);
 	alloc_file_close(to);
 	if (!status && left)
-		status = usage_error("'%s': no tenant is left to run it: each --tenant "
-				     "names a job or a pid",
-				     program[0]);
+		status =
+			usage_error("no tenant can run the program '%s': each --tenant names a job "
+				    "or a pid",
+				    program[0]);
 	if (!status)
 		status = yaml_open_text(yaml, options->words_from ?: "--tenant", text, len);
 	free(text);

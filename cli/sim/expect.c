@@ -191,7 +191,7 @@ static bool read_side(struct reader *reader, char *text, struct side *side)
 	text[strcspn(text, "\n")] = '\0';
 	if (star) {
 		if (!read_factor(text, &factor, &end) || end + strspn(end, " ") != star)
-			return unreadable(reader, "a number must be before *");
+			return unreadable(reader, "the value before * must be a number");
 		text = star + 1;
 	}
 	text += strspn(text, " ");
@@ -246,13 +246,13 @@ static bool read_both(struct reader *reader, char *left, struct side *sides,
 		at = strstr(left, *relation);
 	}
 	if (!at)
-		return unreadable(reader, "it must have one of < <= > >= =");
+		return unreadable(reader, "one of < <= > >= = must be between two values");
 	right = at + strlen(*relation);
 	*at = '\0';
 	if (!read_side(reader, left, &sides[0]) || !read_side(reader, right, &sides[1]))
 		return false;
 	if ((sides[0].kind == SIDE_PLAIN) != (sides[1].kind == SIDE_PLAIN))
-		return unreadable(reader, "a time is compared with a number");
+		return unreadable(reader, "a time cannot be compared with a number");
 	return true;
 }
 

@@ -73,7 +73,7 @@ unsigned int scenario_add(struct scenario *s, const yaml_node_t *node, const cha
 	if (!name)
 		return 0;
 	if (i == most) {
-		yaml_fail(s->yaml, node, "%s: there are more than %u", what, most);
+		yaml_fail(s->yaml, node, "%s: there are more than %u entries", what, most);
 		return 0;
 	}
 	names[i] = name;
@@ -105,7 +105,7 @@ unsigned int scenario_find_index(struct scenario *s, const yaml_node_t *node, co
 		if (name && !strcmp(name, text))
 			return i;
 	}
-	yaml_fail(s->yaml, node, "%s: '%.60s' is not among %s", what, text, section->name);
+	yaml_fail(s->yaml, node, "%s: '%.60s' is not one of the %s", what, text, section->name);
 	return 0;
 }
 
@@ -125,7 +125,8 @@ static void take_section(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 	if (!map)
 		yaml_fail(yaml, NULL, "has no '%s:'", row->name);
 	if (section->most && yaml_size(map) > section->most)
-		yaml_fail(yaml, map, "%s: there are more than %u", row->name, section->most);
+		yaml_fail(yaml, map, "%s: there are more than %u entries", row->name,
+			  section->most);
 	if (map && yaml_only(yaml, map, row->name, NULL))
 		entry = scenario_new(s, yaml_size(map), section->size);
 	*(char **)((char *)s + section->list) = entry;
@@ -233,8 +234,8 @@ static void map_from_capture(struct scenario *s, const yaml_node_t *node, const 
 	if (!map->nr_vgpcs)
 		map->nr_vgpcs = map->nr_gpcs;
 	if (map->nr_sms > PIPE_MAX_SMS)
-		yaml_fail(s->yaml, node, "topology: %u SMs are more than %u", map->nr_sms,
-			  PIPE_MAX_SMS);
+		yaml_fail(s->yaml, node, "topology: there are %u SMs: must be at most %u",
+			  map->nr_sms, PIPE_MAX_SMS);
 	if (gpupart_topology_nr_ugpus(topo) > gpu->chip.nr_ugpus)
 		gpu->chip.nr_ugpus = gpupart_topology_nr_ugpus(topo);
 	gpupart_topology_close(topo);
@@ -317,17 +318,18 @@ static void make_gpu(struct scenario *s, yaml_node_t *node, struct pipe_gpu *gpu
 	 */
 	if (gpu->chip.slice_ns < gpu->chip.switch_ns)
 		yaml_fail(s->yaml, yaml_get(s->yaml, node, "slice"), "slice: %uns is shorter than "
-			  "%uus, the time of a switch", gpu->chip.slice_ns,
+			  "the time of a switch, %uus", gpu->chip.slice_ns,
 			  gpu->chip.switch_ns / 1000);
 }
 
 static void check_gpu_name(struct scenario *s, const yaml_node_t *node, unsigned int nth)
 {
 	if (!s->gpu_names[nth])
-		yaml_fail(s->yaml, node, "gpus: number %u has no name", nth + 1);
+		yaml_fail(s->yaml, node, "gpus: GPU number %u has no name", nth + 1);
 	for (unsigned int i = 0; !s->yaml->failed && i < nth; i++)
 		if (!strcmp(s->gpu_names[i], s->gpu_names[nth]))
-			yaml_fail(s->yaml, node, "gpus: two have the name '%s'", s->gpu_names[nth]);
+			yaml_fail(s->yaml, node, "gpus: two GPUs have the name '%s'",
+				  s->gpu_names[nth]);
 }
 
 static void take_gpus(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *one, void *to)
@@ -341,7 +343,7 @@ static void take_gpus(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 	if (!one == !list)
 		yaml_fail(yaml, NULL, "must have exactly one of gpu and gpus");
 	else if (list && yaml_is_list(yaml, list, "gpus") && (!nr || nr > PIPE_MAX_GPUS))
-		yaml_fail(yaml, list, "gpus: must be 1 to %d", PIPE_MAX_GPUS);
+		yaml_fail(yaml, list, "gpus: there must be 1 to %d GPUs", PIPE_MAX_GPUS);
 	gpus = scenario_new(s, nr, sizeof(*gpus));
 	s->gpu_names = scenario_new(s, nr, sizeof(*s->gpu_names));
 	s->pipe.gpus = gpus;
@@ -414,7 +416,8 @@ static void take_after(struct yaml *yaml, const struct yaml_key *row, yaml_node_
 		if (found)
 			after[i] = *(const char ***)found - s->nodes.names;
 		else
-			yaml_fail(yaml, node, "after: there is no node '%.60s' above", text);
+			yaml_fail(yaml, node, "after: there is no node '%.60s' above this line",
+				  text);
 	}
 	out->after = after;
 	out->nr_after = i;

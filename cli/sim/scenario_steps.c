@@ -18,9 +18,11 @@ static unsigned int find_stream(struct scenario *s, const yaml_node_t *node, con
 		return 0;
 	stream = &s->pipe.streams[i];
 	if (stream->process != s->program->process)
-		yaml_fail(s->yaml, node, "%s: stream %s is of process %s, and program %s of "
-			  "process %s", what, stream->name, s->processes[stream->process],
-			  s->program->name, s->processes[s->program->process]);
+		yaml_fail(s->yaml, node,
+			  "%s: stream %s belongs to process %s, but program %s "
+			  "belongs to process %s",
+			  what, stream->name, s->processes[stream->process], s->program->name,
+			  s->processes[s->program->process]);
 	return i;
 }
 

@@ -48,8 +48,9 @@ int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 		return failure("%s: needs %s", option,
 			       wishes->job ? "--lend-limit TIME" : "--lend JOB");
 	if (exec)
-		return failure("%s cannot be used with --exec: it needs run to stay as the parent",
-			       option);
+		return failure(
+			"%s cannot be used with --exec: the process of 'gpupart run' must remain as the program's parent",
+			option);
 	if (records && !strcmp(records, "0"))
 		return failure("GPUPART_RECORDS=0: %s needs completion records", option);
 	if (wishes->job)
@@ -129,7 +130,9 @@ static int add(struct found *found, const struct gpupart_process *p)
 	if (!strcmp(id, watch.id))
 		return say("a run cannot borrow from itself");
 	if (!*id)
-		return say("process %d was not started by 'gpupart run', or with --exec", p->pid);
+		return say(
+			"process %d was not started by 'gpupart run', or was started with --exec",
+			p->pid);
 	if (found->nr && strcmp(id, found->id))
 		return say("several runs have this name");
 	process_variable(p->pid, MPS_DAEMON_PIPES, pipes, sizeof(pipes));
@@ -268,7 +271,7 @@ void lend_watch(struct args *args, const struct lend_wishes *wishes,
 	if (!pid)
 		be_watcher(parent);
 	if (pid < 0)
-		say("cannot create a process that watches it: %s", strerror(errno));
+		say("cannot create a process that watches the lender: %s", strerror(errno));
 }
 
 void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *report,
@@ -281,10 +284,10 @@ void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *rep
 	gpupart_lend_counts(report, &counts);
 	if (wishes->job)
 		remark(
-			"%llu launches could also use idle TPCs of '%s'%s; %llu kernels took too long there",
+			"%llu launches could also use idle TPCs of '%s'%s; %llu kernels used these TPCs for too long",
 			(unsigned long long)counts.lent, wishes->job,
 			simulated ? " (simulated)" : "", (unsigned long long)counts.revoked);
 	if (counts.expired)
-		remark("%llu launches gave up waiting for earlier ones to end%s",
+		remark("%llu launches stopped waiting for the end of earlier launches%s",
 		       (unsigned long long)counts.expired, simulated ? " (simulated)" : "");
 }

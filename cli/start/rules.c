@@ -60,7 +60,7 @@ static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
 
 	if (gpupart_tpcset_empty(&outside))
 		return 0;
-	return usage_error("--rule '%s': TPCs %s are outside the run's set, %s", rule,
+	return usage_error("--rule '%s': TPCs %s are outside the run's set (%s)", rule,
 			   out_set(text, sizeof(text), topo, &outside),
 			   out_set(around, sizeof(around), topo, within));
 }

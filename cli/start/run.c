@@ -91,7 +91,7 @@ static int find_outer(const struct args *args, const char *gpus, const char *pci
 		if (status || same)
 			return status;
 	}
-	return usage_error("this process has a limit on GPU %s and cannot use %s instead", gpus,
+	return usage_error("this process has a limit on GPU %s and cannot use GPU %s instead", gpus,
 			   pci);
 }
 
@@ -413,8 +413,9 @@ static int check_outer(const struct parts *parts)
 	if (!left)
 		return 0;
 	free(left);
-	return usage_error("this process has a limit on GPUs %s: all of them must be used",
-			   gpus);
+	return usage_error(
+		"this process has a limit on GPUs %s: a run inside it must use all of these GPUs",
+		gpus);
 }
 
 /* Reports GPUs that the program can see and that --gpu does not name. */
@@ -425,8 +426,8 @@ static void note_free(const struct args *args, const struct run_wishes *wishes,
 		if (!has_part(parts->gpus, parts->check.visible[i]))
 			remark("GPU %s%s is not named by --gpu: %s", parts->check.visible[i],
 			       args->simulated ? " (simulated)" : "",
-			       wishes->strict ? "a launch there ends the program" :
-						"launches there are not confined");
+			       wishes->strict ? "a launch on this GPU ends the program" :
+						"launches on this GPU are not confined");
 }
 
 /* Names the directory of learnt maps, since the program may have another HOME. */

@@ -137,7 +137,7 @@ static void say_module(const struct gpupart_report_kernel *kernel, bool simulate
 	bool one = kernel->count == 1;
 
 	remark(
-		"%llu module%s with %s%s %s refused%s: its kernels can launch others from the GPU: see gpupart-device-launches(7)",
+		"%llu module%s with %s%s %s refused%s: kernels of such a module can launch further kernels from the GPU: see gpupart-device-launches(7)",
 		(unsigned long long)kernel->count, one ? "" : "s",
 		*kernel->name ? "kernel " : "kernels of unknown name", kernel->name,
 		one ? "was" : "were", simulated ? " (simulated)" : "");

@@ -132,8 +132,9 @@ static bool print_row(struct out *out, const struct stat_row *row)
 			 (unsigned long long)r->unknown, (unsigned long long)r->graphs,
 			 c.unrecorded, (unsigned long long)r->unrecorded);
 	if (row->last.watched.missed)
-		say(out, "missed", "%llu launches ended between samples and were only counted",
-			 (unsigned long long)row->last.watched.missed);
+		say(out, "missed",
+		    "%llu launches ended between two samples, so they were counted but not timed",
+		    (unsigned long long)row->last.watched.missed);
 	print_kernels(out, &row->last.watched);
 	return true;
 }

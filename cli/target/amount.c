@@ -66,7 +66,7 @@ int amount_parse(const char *option, const char *text, const struct gpupart_topo
 			"-n %s: must be a number of TPCs, 1 to %d, or a share such as 50%%",
 			*text ? text : "''", GPUPART_MAX_TPCS);
 	else if (!*nr)
-		return usage_error("-n %s: is less than 1 of %u TPCs", text, of);
+		return usage_error("-n %s: this share is less than 1 of %u TPCs", text, of);
 	return 0;
 }
 

@@ -37,6 +37,7 @@ void check_attach_gpu(void *selector, void *result)
 	gpupart_counters_get(&counters);
 	check->called_back = counters.launches;
 	if (check->err) {
+		check->no_callback = gpupart_callback_unusable();
 		snprintf(check->why, sizeof(check->why), "%s", gpupart_error(gp));
 		return;
 	}

@@ -9,6 +9,7 @@
 struct check {
 	int err;
 	bool called_back;	/* the driver called the launch callback */
+	bool no_callback;	/* @err: the launch callback is missing or has an unknown form */
 	bool from_cache;	/* this and the next ones as in struct gpupart_check */
 	unsigned int nr_proven, nr_launches;
 	char layout[32], streams[256], graphs[256];

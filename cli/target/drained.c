@@ -69,7 +69,7 @@ static bool is_known(const struct gpupart_process *process, const struct gpupart
 						 descends(process->pid, jobs[i].pid)))
 			return true;
 	remark(
-		"process %d of user %u claims to belong to this job, which did not start it: not waiting for it",
+		"process %d of user %u claims to belong to this job, but the job did not start this process: not waiting for its launches",
 		process->pid, process->uid);
 	return false;
 }

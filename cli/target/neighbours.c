@@ -286,7 +286,7 @@ static void look(struct neighbours *list, struct beside *besides, unsigned int n
 	nr_too_long = to_be ? neighbours_to_be(list, nr) : 0;
 	if (nr_too_long)
 		remark(
-			"-n: the environments of %u processes were not read, because they are longer than %u KiB, or those of their user together than %u MiB: the set may contain their TPCs",
+			"-n: the environments of %u processes were not read: each is longer than %u KiB, or all environments of its user together are longer than %u MiB; the set may contain the TPCs of these processes",
 			nr_too_long, MAX_ENVIRONMENT >> 10, MAX_ENVIRONMENTS >> 20);
 	free(processes);
 	free(jobs);
@@ -369,10 +369,12 @@ int neighbours_lock(void)
 	}
 	if (err == EWOULDBLOCK || err == EINTR)
 		return failure(
-			"-n: another run has held the lock %s for %d s: end or continue that run (lslocks(8) shows the process)",
+			"-n: another run has kept %s locked for %d s: end or continue that run (lslocks(8) shows the process)",
 			path, LOCK_SECONDS);
 	if (err)
 		snprintf(why, sizeof(why), "%s: %s", path, strerror(err));
-	remark("-n: no lock, so a run that starts now may get the same TPCs: %s", why);
+	remark(
+		"-n: the lock cannot be acquired, so a run that starts now may get the same TPCs: %s",
+	       why);
 	return 0;
 }

@@ -135,8 +135,9 @@ static int take_record(struct run *run, const struct record *record, struct trac
 		return -EIO;
 	}
 	if (tpc < 0) {
-		snprintf(run->why, run->len, "a block ran on SM %u: the topology has SMs 0-%u",
-			 record->smid, gpupart_topology_nr_sms(topo) - 1);
+		snprintf(run->why, run->len,
+			 "a block ran on SM %u, but the topology has only SMs 0-%u", record->smid,
+			 gpupart_topology_nr_sms(topo) - 1);
 		return -EIO;
 	}
 	if (record->end < record->start) {

@@ -85,8 +85,8 @@ static int find_measure(struct tune_run *run, unsigned int i)
 	while (!status && (t->since_change < 3 || (t->by_records && ns < RECORDS_NS))) {
 		if (ns > run->wait_ns)
 			return failure(
-				"%s made no report in %g s, and none of its launches was "
-				"recorded, so it cannot be measured: see 'gpupart doctor'",
+				"%s made no report in %g s, and none of its launches was recorded, "
+				"so the program cannot be measured: see 'gpupart doctor'",
 				t->name, run->wait_ns / 1e9);
 		status = watch(run, begin + ns + LOOK_NS);
 		ns = process_now_ns() - begin;
@@ -214,7 +214,7 @@ static unsigned int nr_fit(const struct tune_run *run)
 
 	if (nr < LEAST_CANDIDATES)
 		remark("a report takes up to %g s, but each candidate is measured for only %g s: "
-		       "use --seconds for more",
+		       "use a larger --seconds",
 		       most / 1e9, run->budget_ns / 1e9 / LEAST_CANDIDATES);
 	return nr < LEAST_CANDIDATES ? LEAST_CANDIDATES :
 	       nr < MOST_CANDIDATES ? nr : MOST_CANDIDATES;

@@ -78,25 +78,25 @@ static json_t *make_report(const struct tune_run *run)
 	for (unsigned int i = 0; i < tune->nr; i++)
 		report_mean(
 			report,
-			"%c is %s, measured by its %s: solo speed %.4g/s, noise %.1f%%. With its "
-			"old set it was %+.1f%% faster at the end than at the start.",
+			"Program %c is %s, measured by its %s: solo speed %.4g/s, noise %.1f%%. "
+			"With its old set it was %+.1f%% faster at the end than at the start.",
 			'A' + i, names[i],
 			run->c.live.tenants[i].by_records ? "completed launches" : "reports",
 			tune->alone[i], 100 * tune->noise[i],
 			tune->before.speed[i] > 0
 				? 100 * (tune->after.speed[i] / tune->before.speed[i] - 1)
 				: 0);
-	report_mean(report,
-		    "The best for %s%s: %s. %u others are worse by less than the noise.",
-		    run->goal, tune_value(tune, tune->best) < 0 ? ", which no candidate "
-					  "reaches" : "",
-		    gpupart_shape_name(tune->best->shape), equal);
+	report_mean(
+		report,
+		"The best choice for the goal %s%s is %s. %u other candidates are worse by less than the noise.",
+		run->goal, tune_value(tune, tune->best) < 0 ? ", which no candidate reaches," : "",
+		gpupart_shape_name(tune->best->shape), equal);
 	for (unsigned int i = 0; i < tune->nr; i++)
 		report_mean(report, "%s: %u TPCs: %s.", names[i],
 			    gpupart_tpcset_count(&tune->best->sets[i]),
 			    out_set(set, sizeof(set), run->c.live.topo, &tune->best->sets[i]));
 	report_mean(report, run->applied ? "Applied: the programs have these sets now." :
-		    "Not applied: the programs have their old sets again; those that tune "
+		    "Not applied: the programs have their old sets again. Programs that tune "
 		    "started have been ended.");
 	return report;
 }

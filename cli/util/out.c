@@ -38,7 +38,7 @@ int out_open(struct out *out, const struct args *args)
 	ending = args && args->output ? foreign_picture(args->output) : NULL;
 	if (ending)
 		return usage_error(
-			"-o %s: cannot draw %s, only .svg: convert the SVG file, for example with rsvg-convert",
+			"-o %s: a picture can only be .svg, not %s: convert the SVG file, for example with rsvg-convert",
 			args->output, ending);
 	if (args && args->output) {
 		fd = atomic_file_open(args->output, O_CREAT | O_TRUNC);

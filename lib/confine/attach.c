@@ -47,7 +47,7 @@ static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const 
 		}
 	}
 	return ctx_fail(gp, -ENODEV,
-			"the GPU at %s is not one of the %d that CUDA shows to this process%s%s",
+			"the GPU at %s is not one of the %d GPUs that CUDA shows to this process%s%s",
 			pci, count,
 			visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
 }
@@ -69,7 +69,7 @@ static int device_number(struct gpupart *gp, const char *selector, int *device)
 	return 0;
 bad:
 	return ctx_fail(gp, -ENODEV,
-			"\"%.100s\" is not a GPU: must be cuda:N with CUDA's device number",
+			"\"%.100s\" is not a GPU: write cuda:N, where N is CUDA's device number",
 			selector);
 }
 
@@ -100,8 +100,10 @@ static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, c
 			return 0;
 		}
 	}
-	err = ctx_fail(gp, -ENODEV, "%s is not a simulated GPU: GPUPART_SIM names their captures",
-		       selector ? selector : "there");
+	err = ctx_fail(
+		gp, -ENODEV,
+		"%s is not a simulated GPU: GPUPART_SIM lists the captures of the simulated GPUs",
+		selector ? selector : "there");
 free_topo:
 	free(t);
 	return err;
@@ -152,7 +154,7 @@ static int supported(struct gpupart *gp, const struct gpupart_topology *topo,
 	*compute_class = tmd_compute_class(topo->info.chip_id, topo->compute_class);
 	if (!*compute_class)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"chip %#x at %s with compute class %#x (0: not listed by the driver) is unknown: no TMD layout",
+				"chip %#x at %s is unknown: gpupart has no TMD layout for its compute class %#x (0: not known)",
 				topo->info.chip_id, topo->info.pci, topo->compute_class);
 	return 0;
 }
@@ -295,8 +297,8 @@ static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, c
 			break;
 		pattern = strchr(line, ' ');
 		if (len >= (int)sizeof(line) || !pattern)
-			return ctx_fail(gp, -EINVAL, ENVIRONMENT_RULES ": not a rule: %.100s",
-					line);
+			return ctx_fail(gp, -EINVAL,
+					ENVIRONMENT_RULES ": this is not a rule: %.100s", line);
 		*pattern++ = 0;
 		err = set_of_words(gp, gpu, ENVIRONMENT_RULES, line, n, &set);
 		if (!err)
@@ -465,13 +467,13 @@ static int options_read(struct gpupart *gp, const struct gpupart_attach_options 
 		return 0;
 	if (given->size < offsetof(struct gpupart_attach_options, unconfined) + 4)
 		return ctx_fail(gp, -EINVAL,
-				"options of %zu bytes: must be at least %zu",
+				"the options have %zu bytes but must have at least %zu",
 				given->size,
 				offsetof(struct gpupart_attach_options, unconfined) + 4);
 	for (size_t i = sizeof(*options); i < given->size; i++)
 		if (bytes[i])
 			return ctx_fail(gp, -E2BIG,
-					"byte %zu of the options must be 0: this library knows the first %zu",
+					"byte %zu of the options must be 0: this library knows only the first %zu bytes",
 					i, sizeof(*options));
 	memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
 	if (options->unconfined > GPUPART_UNCONFINED_FAIL)
@@ -506,7 +508,8 @@ int gpupart_attach(struct gpupart *gp, const char *selector,
 		return gpupart_strict_start(gp, false);
 	/* @gp already holds the reason why the GPU cannot be attached. */
 	if (gpupart_strict_start(&strict, true))
-		return ctx_fail_because(gp, err, "launches cannot be made to fail (%.200s)",
+		return ctx_fail_because(gp, err,
+					"gpupart cannot make unconfined launches fail (%.200s)",
 					strict.error);
 	return err;
 }
@@ -631,7 +634,8 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 	scope_hold();
 	err = state_page_publish(name, environment_read().job);
 	scope_release();
-	return err ? ctx_fail(gp, err, "this process cannot be published below /dev/shm: %s",
+	return err ? ctx_fail(gp, err,
+			      "the state page of this process cannot be created in /dev/shm: %s",
 			      strerror(-err))
 		   : 0;
 }

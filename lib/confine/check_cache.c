@@ -46,7 +46,7 @@ static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in,
 		*slash = '/';
 	}
 	if (root && st.st_uid)
-		return ctx_fail(gp, -EPERM, "%s: root does not write into a directory of user %u",
+		return ctx_fail(gp, -EPERM, "%s belongs to user %u: root does not write into it",
 				path, st.st_uid);
 	return 0;
 }

@@ -49,7 +49,8 @@ static inline int set_bad(struct gpupart *gp, const struct gpupart_gpu *gpu,
 
 static int untrusted(struct gpupart *gp, const struct gpupart_gpu *gpu)
 {
-	return ctx_fail(gp, -EOPNOTSUPP, "the mask bits of %s were not proven: attach it first",
+	return ctx_fail(gp, -EOPNOTSUPP,
+			"the mask bits of %s were not proven: attach this GPU first",
 			gpu->driver.topo->info.pci);
 }
 
@@ -69,7 +70,7 @@ static int limit_refused(struct gpupart *gp, const struct gpupart_gpu *gpu, cons
 	scope_limit_get(gpu, &sets);
 	gpupart_tpcset_format_list(&sets.outer, outer, sizeof(outer));
 	return ctx_fail(gp, -EPERM,
-			"the limit from outside, TPCs %s, %s", outer, what);
+			"the outer limit (TPCs %s) %s", outer, what);
 }
 
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
@@ -83,7 +84,8 @@ int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 
 int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
 {
-	int err = set ? gpu_may_set(gp, gpu, set) : ctx_fail(gp, -EINVAL, "the cap has no set");
+	int err = set ? gpu_may_set(gp, gpu, set)
+		      : ctx_fail(gp, -EINVAL, "the set for the cap is missing");
 
 	if (err || scope_limit_cap(gpu, set))
 		return err;
@@ -120,11 +122,12 @@ static int graph_holds(struct gpupart *gp, void *exec, unsigned int nr)
 
 	if (!most)
 		return ctx_fail(gp, -EINVAL,
-				"%p is not an executable graph that was instantiated since the attach",
+				"%p is not an executable graph that was instantiated after the GPU was attached",
 				exec);
-	return nr <= most ? 0 : ctx_fail(gp, -EOPNOTSUPP,
-					 "this graph can stay built for %u sets, not for %u", most,
-					 nr);
+	return nr <= most ? 0
+			  : ctx_fail(gp, -EOPNOTSUPP,
+				     "this graph can be kept for at most %u sets, not for %u", most,
+				     nr);
 }
 
 __attribute__((cold))

@@ -70,7 +70,7 @@ static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pi
 		return err;
 	err = gpupart_remote_get(gp, lender->remotes[n], &set);
 	if (!err && gpupart_tpcset_empty(&set))
-		err = ctx_fail(gp, -EINVAL, "process %d has no set of its own to lend", pid);
+		err = ctx_fail(gp, -EINVAL, "process %d has no set that it could lend", pid);
 	err = err ?: gpupart_records_open(gp, pid, pci, &lender->readers[n]);
 	if (err) {
 		gpupart_remote_close(lender->remotes[n]);
@@ -98,12 +98,12 @@ static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct g
 	*set = gpupart_tpcset_and(set, &lender->tpcs);
 	if (gpupart_tpcset_empty(set))
 		return ctx_fail(gp, -EPERM,
-				"the limit that this run is inside has none of the lender's TPCs");
+				"the limit of the outer run contains none of the lender's TPCs");
 	if (gpupart_grant_exempts(geteuid()) || !grant_limit(geteuid(), lender->pci, NULL, &given))
 		return 0;
 	*set = gpupart_tpcset_and(set, &given.tpcs);
 	return gpupart_tpcset_empty(set) ?
-	       ctx_fail(gp, -EPERM, "this node gave this user none of the lender's TPCs of %s",
+	       ctx_fail(gp, -EPERM, "none of the lender's TPCs on %s were granted to this user",
 			lender->pci) : 0;
 }
 
@@ -145,7 +145,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	if (!err) {
 		lender->block = (struct report_block *)head;
 		if (lender->block->lend.limit_ns)
-			err = ctx_fail(gp, -EBUSY, "it borrows TPCs itself");
+			err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
 	}
 	/* Set this first: a process that starts now sees it, or is found here. */
 	if (!err) {
@@ -192,7 +192,7 @@ static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 			err = -EAGAIN;
 	}
 	if (!err && lender->block->lend.limit_ns)
-		err = ctx_fail(gp, -EBUSY, "it borrows TPCs itself");
+		err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
 	return err;
 }
 

@@ -354,7 +354,8 @@ int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch
 		uint32_t smid = probe->host[b].smid;
 
 		if (smid >= nr_sms)
-			return ctx_fail(gp, -EIO, "a block ran on SM %u: the topology has SMs 0-%u",
+			return ctx_fail(gp, -EIO,
+					"a block ran on SM %u, but the topology has only SMs 0-%u",
 					smid, nr_sms - 1);
 		sm_blocks[smid]++;
 	}

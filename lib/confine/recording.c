@@ -108,7 +108,7 @@ static void begin(struct gpupart_gpu *gpu, const char *key, void *arg)
 			err = records_check(&gp, cuda_loaded(), &gpu->driver.map, launch, arg);
 		else
 			err = ctx_fail(&gp, -EOPNOTSUPP,
-				       "not checked yet on this GPU and driver");
+				       "completion records were not checked yet on this GPU and driver");
 		if (!err)
 			cache_write(NULL, name, PROVEN, sizeof(PROVEN) - 1);
 	}

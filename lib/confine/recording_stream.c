@@ -23,7 +23,7 @@ static int ring_of(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 	}
 	if (!peek_word(stream, &object) ||
 	    !peek_word((char *)(uintptr_t)object + gpu->stream_tmd_offset, &tmd))
-		return ctx_fail(gp, -EINVAL, "%p is not a created stream", stream);
+		return ctx_fail(gp, -EINVAL, "%p is not an existing stream", stream);
 	*ring = records_ring_of(records, tmd);
 	return 0;
 }

@@ -212,7 +212,7 @@ int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	int err;
 
 	if (pattern && (!*pattern || strlen(pattern) >= RULES_PATTERN))
-		return ctx_fail(gp, -EINVAL, "a pattern of %zu bytes: must be 1 to %d",
+		return ctx_fail(gp, -EINVAL, "the pattern has %zu bytes but must have 1 to %d",
 				strlen(pattern), RULES_PATTERN - 1);
 	if (!pattern && set)
 		return ctx_fail(gp, -EINVAL, "the rule has no pattern");

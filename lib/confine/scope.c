@@ -277,7 +277,7 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 			break;
 	}
 	if (!entry || (!entry_used(entry) && nr_entries(table) >= SCOPE_MAX_ENTRIES)) {
-		err = ctx_fail(gp, -ENOSPC, "more than %u %s have sets: remove some",
+		err = ctx_fail(gp, -ENOSPC, "more than %u %s have sets: remove some of the sets",
 			       SCOPE_MAX_ENTRIES, what);
 		goto unlock;
 	}

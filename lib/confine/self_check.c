@@ -125,7 +125,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 			nr_launches++;
 			if (!own.seen || own.outcome != TMD_CONFINED)
 				return ctx_fail(gp, -EPROTO,
-						"the driver's callback did not allow leaving out TPC %u: its TMD was %s in one call and something else in another",
+						"TPC %u could not be disabled in a probe launch, because the launch's TMD was not of version %s",
 						out, tmd_layout_name(gpu->driver.map.layout));
 			for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
 				if (tpc != out) {
@@ -135,7 +135,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 					absent[tpc]++;
 				} else {
 					return ctx_fail(gp, -EPROTO,
-						"mask bit %u of TMD %s is not that of TPC %u on this GPU: its SMs ran in a launch that left it out; no launch is confined: try `gpupart verify --learn`",
+						"mask bit %u of TMD %s does not disable TPC %u on this GPU: all SMs of this TPC ran blocks of a launch with this bit set; no launch is confined; try `gpupart verify --learn`",
 						gpu->driver.map.bit_of_tpc[tpc],
 						tmd_layout_name(gpu->driver.map.layout),
 						tpc);
@@ -150,7 +150,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 	for (unsigned int tpc = 0; tpc < topo->nr_tpcs && topo->nr_tpcs > 1; tpc++)
 		if (present[tpc] < NR_ROUNDS)
 			return ctx_fail(gp, -EPROTO,
-					"TPC %u could not be proven: its SMs ran in only %u of %u launches that allow it; is another program using the GPU?",
+					"the mask bit of TPC %u could not be proven: this TPC ran blocks in only %u of the %u launches that allow it; is another program using the GPU?",
 					tpc, present[tpc], nr_launches - absent[tpc]);
 	gpu->check.nr_proven = nr_proven;
 	gpu->check.nr_launches = nr_launches;
@@ -417,7 +417,7 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 
 	if (!atomic_load_explicit(&scope_launches_watched, memory_order_relaxed))
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"no next-launch sets: this driver does not report launches");
+				"next-launch sets are not available: this driver does not report launches");
 	if (!api_other_launch(&cbid)) {
 		if (gpu->driver.device < 0 || atomic_load_explicit(&proven, memory_order_relaxed))
 			return 0;
@@ -431,13 +431,17 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 	expected = api_other_launch(&cbid);
 	if (expected)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"no next-launch sets: this driver's function %d is not %s",
+				"next-launch sets are not available: function %d of this driver is not %s",
 				cbid, expected);
 	return ctx_fail(gp, -EOPNOTSUPP,
-			"no next-launch sets: this driver did not report a launch in the known form");
+			"next-launch sets are not available: this driver did not report a launch in the known form");
 }
 
 /* ------------------------------------------------------------------------ all */
+
+/* Fails because the driver's launch callback has an unknown form. */
+#define callback_fail(gp, ...) \
+	(driver_callback_unusable(), ctx_fail(gp, -EOPNOTSUPP, __VA_ARGS__))
 
 /*
  * Finds the layout of this driver's TMDs, and proves that slot 4 of the launch parameters
@@ -464,19 +468,18 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 		if (err)
 			return err;
 		if (!own.params_size)
-			return ctx_fail(gp, -EOPNOTSUPP,
-					"the driver did not call back for a launch");
+			return callback_fail(gp, "the driver did not call the launch callback");
 		if (!launch_params_possible(own.params_size))
-			return ctx_fail(gp, -EOPNOTSUPP,
-					"the driver called back with parameters of %u bytes: must be a multiple of 8 from %d to %d",
+			return callback_fail(gp,
+					"the driver's launch callback has parameters of %u bytes: must be a multiple of 8 from %d to %d",
 					own.params_size, LAUNCH_MIN_PARAMS_SIZE,
 					LAUNCH_MAX_PARAMS_SIZE);
 		if (own.nr_bytes >= TMD_MIN_SIZE)
 			err = tmd_identify(gp, gpu->driver.compute_class, own.bytes, layout);
 		if (own.nr_bytes < TMD_MIN_SIZE ||
 		    (!err && !tmd_grid_is(*layout, own.bytes, blocks[i])))
-			return ctx_fail(gp, -EOPNOTSUPP,
-					"slot 4 of the driver's %u bytes of launch parameters is not a TMD: %p has no grid of a launch of %u blocks",
+			return callback_fail(gp,
+					"slot 4 of the driver's launch parameters (%u bytes) does not point to a TMD: the memory at %p does not describe a launch of %u blocks",
 					own.params_size, own.tmd, blocks[i]);
 	}
 	if (!err)
@@ -533,7 +536,7 @@ static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 			? tmd_shape_differs(layout, own.bytes, &shape) : "last";
 		if (field)
 			return ctx_fail(gp, -EPROTO,
-					"TMD %s has the wrong %s field in a launch of known shape: no launch is confined",
+					"TMD %s has the wrong %s field in a launch of known shape, so no launch is confined",
 					tmd_layout_name(layout), field);
 	}
 	return err;
@@ -611,7 +614,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 		built = map_find(gp, gpu, layout, NULL, &params_size);
 	} else if (gpu->driver.map.layout != layout) {
 		err = ctx_fail(gp, -EPROTO,
-			       "this driver builds TMDs %s: the limit of this process was given for %s",
+			       "this driver builds TMDs %s, but the limit of this process was set for TMDs %s",
 			       tmd_layout_name(layout), tmd_layout_name(gpu->driver.map.layout));
 		goto destroy;
 	}
@@ -619,7 +622,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 		trust(gpu, true);
 	} else if (under_mps(cuda, device)) {
 		err = ctx_fail(gp, -EOPNOTSUPP,
-			       "the mask bits were not checked yet on %s with driver %s, and cannot be under MPS: run `gpupart verify` once without MPS",
+			       "the mask bits were not checked yet on %s with driver %s, and cannot be checked under MPS: run `gpupart verify` once without MPS",
 			       gpu->driver.topo->info.pci, gpu->driver.topo->info.driver);
 		goto destroy;
 	} else {

@@ -397,7 +397,7 @@ static int watch(struct gpupart *gp, bool on)
 		return err;
 	result = driver_watch(&observer, ANSWERED, on);
 	return result ? ctx_fail(gp, -EOPNOTSUPP,
-				 "this driver does not report calls: the program gets the number of all SMs: %s",
+				 "this driver does not report calls, so the program gets the number of all SMs: %s",
 				 cuda_strerror(cuda, result)) : 0;
 }
 

@@ -45,7 +45,7 @@ int stream_mark_thread(struct gpupart *gp)
 	/* Without the mark, a later thread at the same address would inherit the set. */
 	if (!thread_key_made || pthread_setspecific(thread_key, &thread_mark))
 		return ctx_fail(gp, -EAGAIN,
-			"a thread cannot have a set: this process has no thread-specific key left");
+			"a thread cannot have a set: this process has used all its thread-specific keys");
 	return 0;
 }
 
@@ -125,7 +125,7 @@ static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	err = stream_not_captured(gp, cuda, id->handle);
 	if (err)
 		return ctx_fail_because(gp, err,
-			"the first set of a default stream needs an empty launch");
+			"gpupart must make an empty launch before a default stream can have a set");
 	err = probe_get(gp, cuda, gpu, gpu->driver.device, &probe);
 	if (!err)
 		err = probe_enter(gp, probe, &mode);
@@ -135,7 +135,7 @@ static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	probe_leave(probe, mode);
 	if (!err && !own.seen)
 		err = ctx_fail(gp, -EOPNOTSUPP,
-			       "the driver did not call back for a launch on a default stream");
+			       "the driver did not call the launch callback for a launch on a default stream");
 	*tmd = (uintptr_t)own.tmd;
 	return err;
 }

@@ -563,7 +563,7 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 	case WHAT_GRAPH_LAUNCH:
 	case WHAT_UPLOAD:
 	case WHAT_END_CAPTURE:
-		graph_error_set("this driver's function %d is not %s",
+		graph_error_set("function %d of this driver is not %s",
 				fn->cbid, driver_function_name(fn->cbid));
 		recording_stop(graph_error());
 		break;
@@ -629,10 +629,10 @@ int api_watch_names(struct gpupart *gp)
 	if (!cuda->func_name || !cuda->func_module || !cuda->graph_nodes || !cuda->node_type ||
 	    !cuda->graph_child || !cuda->kernel_get)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"no rules by kernel name: this driver does not report kernel names (needs CUDA 12.3)");
+				"rules by kernel name are not available: this driver does not report kernel names (CUDA 12.3 is needed)");
 	if (!watch_launches())
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"no rules by kernel name: this driver does not report launches");
+				"rules by kernel name are not available: this driver does not report launches");
 	return 0;
 }
 
@@ -646,7 +646,7 @@ int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse)
 		return err;
 	if (!watch_launches())
 		return ctx_fail(gp, -EOPNOTSUPP,
-			       "this driver does not report calls of its launch functions: they cannot be refused");
+			       "launches cannot be refused: this driver does not report calls of its launch functions");
 	if (refuse) {
 		driver_watch(&observer, BEGINS, true);
 		/* If a GPU was attached these are already observed. */

@@ -17,7 +17,7 @@ int rows_resized(struct gpupart *gp, void *list, unsigned int max, size_t size, 
 	if (size == own)
 		return fill(gp, arg, list, max);
 	if (!size || size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "a row of %zu bytes: must be 1 to %d", size,
+		return ctx_fail(gp, -EINVAL, "the row has %zu bytes but must have 1 to %d", size,
 				MAX_SIZE);
 	if (max) {
 		rows = calloc(max, own);

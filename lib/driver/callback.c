@@ -13,6 +13,7 @@
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
 #include "lib/driver/tools.h"
+#include "lib/private.h"
 
 #define CBID_TMD_BUILT	1
 
@@ -21,6 +22,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 static bool subscribed, released;
+static atomic_bool unusable;	/* the launch callback is missing or has an unknown form */
 static bool tools_wanted;	/* an option, and not the environment, requested it */
 static int tools_result = -ENOENT;
 static char tools_why[160] = "profilers were not requested";
@@ -280,10 +282,15 @@ static int watch(const struct driver_observer *observer, unsigned int group, boo
 static int subscribe_only(struct gpupart *gp, const struct cuda_api *api,
 			  driver_callback_fn callback, struct driver_table *into)
 {
+	int err;
+
 	if (released)
 		return ctx_fail(gp, -ESHUTDOWN,
-				"this process was detached: later events were missed, so it cannot attach again");
-	return driver_subscribe(gp, api, callback, into);
+				"this process was detached and has missed later events, so it cannot attach again");
+	err = driver_subscribe(gp, api, callback, into);
+	if (err == -EOPNOTSUPP)
+		driver_callback_unusable();
+	return err;
 }
 
 /* The caller holds the lock. */
@@ -319,14 +326,17 @@ static int add(struct gpupart *gp, const struct driver_observer *observer)
 	int n = free_place(observer), result;
 
 	if (n < 0)
-		return ctx_fail(gp, -ENOSPC, "too many observers for \"%s\": there are %d",
+		return ctx_fail(gp, -ENOSPC,
+				"the observer \"%s\" cannot be added: there are %d already",
 				observer->name, MAX_OBSERVERS);
 	if (observer->launch) {
 		result = table.enable(1, table.handle, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT);
-		if (result)
+		if (result) {
+			driver_callback_unusable();
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"this driver refused the callback for built TMDs: %s",
+					"this driver refused to enable the launch callback: %s",
 					cuda_strerror(cuda, result));
+		}
 		atomic_store(&on_launch, observer->launch);
 	}
 	atomic_store_explicit(&observers[n], observer, memory_order_release);
@@ -379,7 +389,7 @@ int driver_free(struct gpupart *gp, const struct cuda_api *api)
 	if (subscribed || err)
 		return err;
 	result = tried.unsubscribe(tried.handle);
-	return result ? ctx_fail(gp, -EIO, "this driver keeps the subscription: %s",
+	return result ? ctx_fail(gp, -EIO, "this driver did not end the subscription: %s",
 				 cuda_strerror(api, result)) : 0;
 }
 
@@ -418,6 +428,16 @@ bool driver_table_get(struct driver_table *found)
 	if (subscribed)
 		*found = table;
 	return subscribed;
+}
+
+void driver_callback_unusable(void)
+{
+	atomic_store(&unusable, true);
+}
+
+bool gpupart_callback_unusable(void)
+{
+	return atomic_load(&unusable);
 }
 
 int driver_tools_want(struct gpupart *gp)

@@ -144,6 +144,9 @@ int driver_tools(struct gpupart *gp);
 /* Returns the driver's table in the argument. Returns false before the first driver_observe(). */
 bool driver_table_get(struct driver_table *table);
 
+/* Records that the driver's launch callback is missing or has an unknown form. */
+void driver_callback_unusable(void);
+
 /*
  * Sets whether the calling thread's driver calls are the library's own, which observers do not
  * see. Returns the old value.

@@ -37,7 +37,7 @@ static int slots_read(struct gpupart *gp, const void *found, struct slots *slots
 	if (size % sizeof(void *) || size < SLOTS_NEEDED * sizeof(void *) ||
 	    size > MAX_TABLE_BYTES)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"this driver's callback table has an unknown size: %llu, must be a multiple of 8 from %zu to %d",
+				"this driver's callback table has an unknown size of %llu bytes: must be a multiple of 8 from %zu to %d",
 				(unsigned long long)size, SLOTS_NEEDED * sizeof(void *),
 				MAX_TABLE_BYTES);
 	*bytes = size;
@@ -108,7 +108,7 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 	result = subscribe(&table->handle, callback, NULL);
 	if (result == CUDA_ERROR_ALREADY_ACQUIRED)
 		return ctx_fail(gp, -EBUSY,
-				"another tool is already attached to the CUDA driver, which accepts one: a profiler (CUPTI, ncu), or a second copy of gpupart");
+				"another tool is already attached to the CUDA driver, which accepts only one tool; the other tool is a profiler (CUPTI, ncu) or a second copy of gpupart");
 	if (result)
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver refused a launch callback: %s",
 				cuda_strerror(api, result));

@@ -315,11 +315,11 @@ static int replace(struct gpupart *gp, bool in)
 
 	if (was < 0 || was & PROT_EXEC)
 		return ctx_fail(gp, -EACCES,
-				"profilers cannot be let in: the driver's callback table is in memory that is %s",
+				"profilers cannot be used: the driver's callback table is in memory that is %s",
 				was < 0 ? "of several kinds" : "executable");
 	if (!(was & PROT_WRITE) && mprotect((void *)start, len, was | PROT_WRITE))
 		return ctx_fail(gp, -EACCES,
-				"profilers cannot be let in: the driver's callback table cannot be made writable: %s",
+				"profilers cannot be used: the driver's callback table cannot be made writable: %s",
 				strerror(errno));
 	write_slots(in);
 	if (!(was & PROT_WRITE))

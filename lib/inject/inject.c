@@ -178,7 +178,7 @@ static void tell_end(void)
 		    (unsigned long long)counters.graphs_stale);
 	if (counters.device_launches)
 		say(true,
-		    "gpupart: %llu launches of kernels that can launch others from the GPU: the others are not confined, see gpupart-device-launches(7)\n",
+		    "gpupart: %llu launches were of kernels that can launch further kernels from the GPU: the further kernels are not confined, see gpupart-device-launches(7)\n",
 		    (unsigned long long)counters.device_launches);
 }
 
@@ -202,18 +202,18 @@ static void tell_report(void)
 			first = &own->kernels[i];
 	}
 	if (modules)
-		say(true, "gpupart: %llu module%s with kernels that can launch others refused%s\n",
+		say(true, "gpupart: refused %llu module%s with kernels that can launch others%s\n",
 		    (unsigned long long)modules, modules == 1 ? "" : "s",
 		    own->simulated ? " (simulated)" : "");
 	if (!launches)
 		return;
 	if (first)
 		gpupart_tpcset_format_list(&first->limit, list, sizeof(list));
-	say(true, "gpupart: %llu launch%s outside of %s%s%s: the first was %s%s\n",
+	say(true, "gpupart: %llu launch%s ran outside of %s%s%s: the first kernel was %s%s\n",
 	    (unsigned long long)launches, launches == 1 ? "" : "es", *list ? "TPCs " : "the set",
 	    list, own->simulated ? " (simulated)" : "",
 	    first && *first->name ? first->name : "a kernel whose name is not known",
-	    is_strict ? "; strict: later ones failed with 800" : "");
+	    is_strict ? "; strict: later launches failed with error 800" : "");
 }
 
 static pid_t limited;		/* pid of the process whose memory is limited, like @confined */
@@ -227,7 +227,7 @@ static void tell_uncounted(void)
 	gpupart_memory_counters_get(&counters);
 	if (counters.uncounted)
 		say(true,
-		    "gpupart: %llu calls may have allocated GPU memory that the quota does not count; the last was %s\n",
+		    "gpupart: %llu calls may have allocated GPU memory that the quota does not count; the last of these calls was %s\n",
 		    (unsigned long long)counters.uncounted,
 		    counters.uncounted_call ? counters.uncounted_call : "an unnamed one");
 }
@@ -260,7 +260,7 @@ static bool strict(const struct environment *told, const struct gpupart_grant *g
 	found = gpupart_config_strict(gp);
 	if (found < 0 && !told->has_strict)
 		say(true, "gpupart: %s%s\n", gpupart_error(gp),
-		    found == -EPERM ? "" : ": it counts as strict = yes");
+		    found == -EPERM ? "" : ": treated as strict = yes");
 	return config_is_strict(found);
 }
 
@@ -347,7 +347,7 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 		 */
 		if (*unreported)
 			say(true,
-			    "gpupart: this process itself reports launches outside of its set: %s\n",
+			    "gpupart: this process itself will report its launches outside of the set: %s\n",
 			    unreported);
 		confined = getpid();
 		atexit(tell_end);

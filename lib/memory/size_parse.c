@@ -67,7 +67,7 @@ int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes)
 	unit = unit_of(end);
 	if (!unit)
 		return ctx_fail(gp, -EINVAL,
-				"'%.40s' has an unknown unit: must be K, M, G, T (of 1024), KB, MB, .. (of 1000) or none, for bytes",
+				"'%.40s' has an unknown unit: use K, M, G or T (powers of 1024), KB, MB, .. (powers of 1000), or no unit for bytes",
 				text);
 	if (unit == 1 && memchr(text, '.', end - text))
 		return ctx_fail(gp, -EINVAL,

@@ -123,7 +123,7 @@ static int fail(struct gpupart *gp, const char *name, int err)
 				"there is no tenant %s: no job or tenant of that name has a memory quota",
 				name);
 	return ctx_fail(gp, err, "tenant %s: %s%s", name,
-			words_of(err) ? "" : "its file below /dev/shm: ",
+			words_of(err) ? "" : "the tenant's file in /dev/shm: ",
 			words_of(err) ? words_of(err) : strerror(-err));
 }
 
@@ -175,7 +175,7 @@ int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes)
 	if (!tenant_ledger())
 		return start(gp, name, bytes);
 	return !name || !strcmp(name, own.name) ? 0 :
-	       ctx_fail(gp, -EBUSY, "this process is in tenant %s and cannot join %s",
+	       ctx_fail(gp, -EBUSY, "this process belongs to tenant %s and cannot join tenant %s",
 			own.name, name);
 }
 
@@ -190,7 +190,7 @@ int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 		tenant.quota = own.quota;
 	if (environment_read().mem && tenant.quota && bytes > tenant.quota)
 		return ctx_fail(gp, -EPERM,
-				"tenant %s: a quota of %llu bytes exceeds the one from outside, %llu bytes",
+				"tenant %s: a quota of %llu bytes exceeds the quota from outside the process, %llu bytes",
 				tenant.name, (unsigned long long)bytes,
 				(unsigned long long)tenant.quota);
 	return gpupart_tenant_quota_set(gp, NULL, pci, bytes, NULL);
@@ -410,7 +410,7 @@ static const char *name_of(struct gpupart *gp, const char *name, int *err)
 	if (!name)
 		name = environment_read().tenant;
 	if (!name)
-		*err = ctx_fail(gp, -ESRCH, "this process is in no tenant");
+		*err = ctx_fail(gp, -ESRCH, "this process belongs to no tenant");
 	else
 		*err = check_name(gp, name);
 	return *err ? NULL : name;
@@ -468,12 +468,13 @@ static int set_quota(struct gpupart *gp, const char *name, const char *pci, uint
 	if (err)
 		return err;
 	if (!bytes)
-		return ctx_fail(gp, -EINVAL, "tenant %s: a quota of 0 bytes: must be at least 1",
+		return ctx_fail(gp, -EINVAL,
+				"tenant %s: the quota is 0 bytes but must be at least 1 byte",
 				name);
 	grant_limit(geteuid(), pci || make ? address : NULL, name, &given);
 	if (given.memory && bytes > given.memory)
 		return ctx_fail(gp, -EPERM,
-				"tenant %s: %llu bytes are more than the %llu granted to its user",
+				"tenant %s: the quota of %llu bytes exceeds the %llu bytes that were granted to the tenant's user",
 				name, (unsigned long long)bytes, (unsigned long long)given.memory);
 	err = ledger_set_quota_of(name, pci ? address : NULL, bytes, make, before);
 	return err ? fail(gp, name, err) : 0;

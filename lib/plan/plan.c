@@ -54,7 +54,8 @@ static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 static int check_names(struct gpupart *gp, const struct gpupart_demand *demands, unsigned int nr)
 {
 	if (!nr || nr > PLAN_MAX_TENANTS)
-		return ctx_fail(gp, -EINVAL, "%u tenants: a plan has 1 to %d", nr,
+		return ctx_fail(gp, -EINVAL,
+				"%u tenants were given, but a plan has 1 to %d tenants", nr,
 				PLAN_MAX_TENANTS);
 	for (unsigned int i = 0; i < nr; i++) {
 		const char *name = demands[i].name;
@@ -65,7 +66,8 @@ static int check_names(struct gpupart *gp, const struct gpupart_demand *demands,
 					name ? name : "");
 		for (unsigned int j = 0; j < i; j++)
 			if (!strcmp(demands[j].name, name))
-				return ctx_fail(gp, -EINVAL, "tenant %s is given twice", name);
+				return ctx_fail(gp, -EINVAL, "two tenants have the same name %s",
+						name);
 	}
 	return 0;
 }
@@ -125,7 +127,7 @@ static int read_demand(struct gpupart *gp, const struct gpupart_demand *d, struc
 	t->home = plan_home(gpu, t->cluster);
 	if (t->home > t->max)
 		return ctx_fail(gp, -EINVAL,
-				"tenant %s: cluster=%u needs %u TPCs in one GPC, above max=%u",
+				"tenant %s: cluster=%u needs %u TPCs in one GPC, which is more than max=%u",
 				d->name, t->cluster, t->home, t->max);
 	if (t->min < t->home)
 		t->min = t->home;
@@ -163,7 +165,7 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 	for (unsigned int i = 0; i < nr; i++)
 		if (t[i].balanced && (t[i].same | t[i].apart))
 			return ctx_fail(gp, -EINVAL,
-					"tenant %s: shape=balanced needs GPCs of each uGPU, but same or apart binds it to one",
+					"tenant %s: shape=balanced needs GPCs of each uGPU, but same or apart restricts the tenant to one uGPU",
 					t[i].name);
 	ask->nr = nr;
 	plan_rank(ask);
@@ -308,7 +310,7 @@ static int make_plan(struct gpupart *gp, const struct gpupart_topology *topo, st
 		ctx_fail(gp, err, "internal error of the planner: please report these demands");
 	else if (err)
 		ctx_fail(gp, err,
-			 "%u tenants on %u GPCs: not decided in %u steps: ask for fewer whole GPCs",
+			 "no decision for %u tenants on %u GPCs after %u steps: ask for fewer whole GPCs",
 			 m->ask.nr, m->ask.gpu.nr_gpcs, m->steps);
 	free(m->search);
 	return err;
@@ -357,7 +359,7 @@ int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
 	if (hash == topology_hash)
 		return 0;
 	return ctx_fail(gp, -ESTALE,
-			"the plan was made for topology %016llx, but %s has topology %016llx with TPCs in other GPCs: plan again",
+			"the plan was made for topology %016llx, but %s has topology %016llx, whose TPCs are in other GPCs: make a new plan",
 			(unsigned long long)topology_hash, *info->pci ? info->pci : info->source,
 			(unsigned long long)hash);
 }

@@ -25,7 +25,7 @@ int gpupart_shape_parse(struct gpupart *gp, const char *text, enum gpupart_shape
 			*shape = i;
 			return 0;
 		}
-	return ctx_fail(gp, -EINVAL, "must be packed, gpcs, balanced or spread");
+	return ctx_fail(gp, -EINVAL, "the shape must be packed, gpcs, balanced or spread");
 }
 
 static struct gpupart_tpcset gpc_part(const struct gpupart_topology *topo, unsigned int gpc,
@@ -102,8 +102,8 @@ static int shape_balanced(struct gpupart *gp, const struct gpupart_topology *top
 	else if (below || above <= most)
 		snprintf(would, sizeof(would), ": %u would do", below ? below : above);
 	return ctx_fail(gp, -ENOSPC,
-			"no choice of whole GPCs, the same number of each uGPU, has %u TPCs%s", nr,
-			would);
+			"no choice of whole GPCs with the same number from each uGPU has %u TPCs%s",
+			nr, would);
 }
 
 /*
@@ -197,5 +197,5 @@ int gpupart_set_shape(struct gpupart *gp, const struct gpupart_topology *topo,
 		*set = shape_spread(topo, from, nr);
 		return 0;
 	}
-	return ctx_fail(gp, -EINVAL, "%d is not a shape", shape);
+	return ctx_fail(gp, -EINVAL, "shape number %d does not exist", shape);
 }

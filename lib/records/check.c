@@ -78,7 +78,7 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 			.address = address + slot * sizeof(cells[0]),
 			.payload = TRIAL_PAYLOAD + slot, .kind = TMD_RELEASE_TIME,
 		};
-		trial.why = "the driver did not call back for a launch";
+		trial.why = "the driver did not call the launch callback for a launch";
 		err = launch(gp, &trial, arg);
 		why = err ? NULL : trial.why ? trial.why : judge(&trial, &cells[slot]);
 	}

@@ -58,7 +58,7 @@ static void after_fork(void)
 int records_possible(struct gpupart *gp, const struct tmd_map *map)
 {
 	return tmd_release_slots(map) >= 2 ? 0 :
-	       ctx_fail(gp, -EOPNOTSUPP, "TMD %s has %u release slots: 2 are needed",
+	       ctx_fail(gp, -EOPNOTSUPP, "TMD %s has %u release slots, but gpupart needs 2",
 			tmd_layout_name(map->layout), tmd_release_slots(map));
 }
 

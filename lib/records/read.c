@@ -463,7 +463,7 @@ static int give(struct gpupart *gp, const struct gpupart_records *own,
 		struct gpupart_records *records, size_t size)
 {
 	if (!size || size > MAX_SIZE)
-		return ctx_fail(gp, -EINVAL, "a struct of %zu bytes: must be 1 to %d", size,
+		return ctx_fail(gp, -EINVAL, "the struct has %zu bytes but must have 1 to %d", size,
 				MAX_SIZE);
 	memset(records, 0, size);
 	memcpy(records, own, size < sizeof(*own) ? size : sizeof(*own));

@@ -103,7 +103,7 @@ static bool cap_parse(struct mask *cap)
 
 		if (!digit || mask >> (MASK_TPCS - 4)) {
 			smctrl_say(
-				"LIBSMCTRL_MASK=%.100s is not a mask of %d hexadecimal digits: ignored",
+				"LIBSMCTRL_MASK=%.100s is not a mask of %d hexadecimal digits, so it is ignored",
 				text, MASK_TPCS / 4);
 			return false;
 		}
@@ -146,14 +146,16 @@ static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 		return;
 	allowed = allowed_by(cap, &all);
 	if (gpupart_tpcset_empty(&allowed)) {
-		smctrl_say("LIBSMCTRL_MASK=%.100s leaves no TPC of the GPU at %s: ignored there",
-		    getenv("LIBSMCTRL_MASK"), pci);
+		smctrl_say(
+			"LIBSMCTRL_MASK=%.100s enables no TPC of the GPU at %s, so it is ignored on this GPU",
+			getenv("LIBSMCTRL_MASK"), pci);
 		return;
 	}
 	err = gpupart_limit_cap(gp, gpu, &allowed);
 	if (err == -EPERM)
-		smctrl_say("LIBSMCTRL_MASK=%.100s leaves no TPC at %s, ignored there: %s",
-		    getenv("LIBSMCTRL_MASK"), pci, gpupart_error(gp));
+		smctrl_say(
+			"LIBSMCTRL_MASK=%.100s enables no TPC that the GPU at %s may use, so it is ignored on this GPU: %s",
+			getenv("LIBSMCTRL_MASK"), pci, gpupart_error(gp));
 	else if (err)
 		smctrl_say("LIBSMCTRL_MASK is not in force on the GPU at %s: %s", pci,
 				   gpupart_error(gp));
@@ -370,7 +372,7 @@ static void end(struct gpupart *gp)
 static int leaves_nothing(struct mask mask, const char *what, const struct device *device)
 {
 	smctrl_say(
-		"%s mask 0x%llx%016llx leaves no TPC of the GPU at %s: nothing was changed there",
+		"%s mask 0x%llx%016llx enables no TPC of the GPU at %s: nothing was changed on this GPU",
 		what, (unsigned long long)mask.forbidden[1],
 		(unsigned long long)mask.forbidden[0], device->pci);
 	return EINVAL;

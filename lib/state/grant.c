@@ -318,7 +318,7 @@ static int list_grants(struct gpupart *gp, const void *arg, void *rows, unsigned
 	(void)arg;
 	if (err)
 		return ctx_fail(gp, err, GPUPART_GRANT_ROOT ": %s", err == -EPERM ?
-				"users other than root can write to it: its grants are ignored"
+				"users other than root can write to this directory, so its grants are ignored"
 				: err == -EUSERS ? GRANT_HIDDEN : strerror(-err));
 	if (rows && listing.nr)
 		qsort(rows, listing.nr < max ? listing.nr : max, sizeof(*listing.list), by_id);

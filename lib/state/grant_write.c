@@ -65,7 +65,7 @@ int gpupart_grant_put_in(struct gpupart *gp, const char *folder,
 	err = write_file(folder, grant);
 	if (err == -EPROTO)
 		return ctx_fail(gp, err,
-				"job %s has a grant of another version of gpupart: only that version can change it",
+				"job %s has a grant that another version of gpupart wrote: only that version can change the grant",
 				grant->name);
 	return err ? ctx_fail(gp, err, "the grant of job %s cannot be written below %s: %s",
 			      grant->name, folder ? folder : GPUPART_GRANT_ROOT, strerror(-err))

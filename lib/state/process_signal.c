@@ -15,7 +15,7 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 
 	if (pidfd < 0 && process->pid > 0 && errno != ESRCH)
 		return ctx_fail(gp, -errno,
-				"process %d was not signalled: pidfd_open: %s; without it the pid may belong to another process",
+				"process %d was not signalled: pidfd_open: %s; without a pidfd the signal could reach another process",
 				process->pid, strerror(errno));
 	/* From here on the pid cannot be reused without pidfd_send_signal() failing. */
 	if (pidfd < 0 || !process_read(process->pid, process->uid, &now) ||

@@ -163,7 +163,7 @@ static int check_outside(struct gpupart *gp, int pid, const struct state_gpu *gp
 
 	if (!nr || nr > GPUPART_MAX_TPCS)
 		return ctx_fail(gp, -EAGAIN,
-				"process %d cannot be confined on %.19s: its mask bits are not proven (yet)",
+				"process %d cannot be confined on %.19s: the mask bits of this GPU are not proven yet",
 				pid, gpu->pci);
 	if (set && gpupart_tpcset_empty(set))
 		return ctx_fail(gp, -EINVAL, "the set for process %d is empty", pid);
@@ -192,7 +192,7 @@ static int keep_given(struct gpupart *gp, int pid, const struct state_gpu *gpu,
 		return 0;
 	gpupart_tpcset_format_list(&given->tpcs, list, sizeof(list));
 	return ctx_fail(gp, -EPERM,
-			"process %d can only have TPCs that were granted to its user: %s of %s",
+			"process %d can have only the TPCs that were granted to its user: %s of %s",
 			pid, list, pci);
 }
 
@@ -238,8 +238,11 @@ free_new:
 
 static int check_holds(struct gpupart *gp, const struct gpupart_remote *remote)
 {
-	return holder_is(remote->opened.fd, geteuid(), remote->pid) ? 0 :
-	       ctx_fail(gp, -ESRCH, "process %d is gone, or became another program", remote->pid);
+	return holder_is(remote->opened.fd, geteuid(), remote->pid)
+		       ? 0
+		       : ctx_fail(gp, -ESRCH,
+				  "process %d has ended, or executes another program now",
+				  remote->pid);
 }
 
 struct setting {
@@ -265,7 +268,7 @@ static int set_limit(struct gpupart *gp, struct gpupart_remote *remote, void *ar
 	 */
 	atomic_fetch_or_explicit(&remote->gpu->in_use, STATE_USED, memory_order_relaxed);
 	if (!limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets))
-		return ctx_fail(gp, -EBUSY, "process %d keeps changing its own limit: try again",
+		return ctx_fail(gp, -EBUSY, "process %d keeps changing its inner limit: try again",
 				remote->pid);
 	if (setting->before)
 		*setting->before = sets.in_force;
@@ -289,7 +292,7 @@ static int get_limit(struct gpupart *gp, struct gpupart_remote *remote, void *se
 	struct limit_sets sets;
 
 	if (!limit_get(&remote->gpu->limit, &sets))
-		return ctx_fail(gp, -EBUSY, "the limit of process %d is changed all the time",
+		return ctx_fail(gp, -EBUSY, "the limit of process %d keeps changing",
 				remote->pid);
 	*(struct gpupart_tpcset *)set = sets.outer;
 	return 0;

@@ -141,7 +141,7 @@ int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd
 			continue;
 		if (found)
 			return ctx_fail(gp, -EOPNOTSUPP,
-				"this TMD of compute class %#x could be %s (byte %u is %#x) or %s (byte %u is %#x)",
+				"this TMD of compute class %#x matches two layouts: %s (byte %u is %#x) and %s (byte %u is %#x)",
 				compute_class, found->name, found->version_byte, found->version,
 				row->name, row->version_byte, row->version);
 		found = row;
@@ -190,7 +190,7 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 	case TMD_BIT_BY_VGPC:
 		if (!info->max_gpcs || !info->max_tpcs_per_gpc)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TMD %s needs the chip's maximum of GPCs and of TPCs per GPC, which %s does not report: try `gpupart verify --learn`",
+					"TMD %s needs the chip's maximum numbers of GPCs and of TPCs per GPC, which %s does not report: try `gpupart verify --learn`",
 					layout->name, info->source);
 		if (t->vgpc < 0 || t->tpc_in_vgpc < 0)
 			return ctx_fail(gp, -EOPNOTSUPP,
@@ -203,7 +203,7 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 		}
 		if ((unsigned int)t->tpc_in_vgpc >= info->max_tpcs_per_gpc)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TPC %u is number %d in virtual GPC %d, which has room for %u",
+					"TPC %u is number %d in virtual GPC %d, which can have at most %u TPCs",
 					tpc, t->tpc_in_vgpc, t->vgpc, info->max_tpcs_per_gpc);
 		*tmd_bit = t->vgpc * info->max_tpcs_per_gpc + t->tpc_in_vgpc;
 		return 0;
@@ -271,13 +271,14 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 		if (err)
 			return err;
 		if (tmd_bit >= nr_bits)
-			return ctx_fail(gp, -EOPNOTSUPP,
-					"TPC %u would be bit %u of a TMD %s, which has %u", tpc,
-					tmd_bit, layout->name, nr_bits);
+			return ctx_fail(
+				gp, -EOPNOTSUPP,
+				"TPC %u would use mask bit %u of a TMD %s, which has only %u mask bits",
+				tpc, tmd_bit, layout->name, nr_bits);
 		for (unsigned int other = 0; other < tpc; other++)
 			if (map->bit_of_tpc[other] == tmd_bit)
 				return ctx_fail(gp, -EOPNOTSUPP,
-						"TPCs %u and %u would both be bit %u of a TMD %s",
+						"TPCs %u and %u would both use mask bit %u of a TMD %s",
 						other, tpc, tmd_bit, layout->name);
 		map->bit_of_tpc[tpc] = tmd_bit;
 		allow_add_bit(&map->all, tmd_bit);

@@ -142,7 +142,7 @@ static int read_gpu_key(struct reader *r, const char *key, const char *value)
 	if (i == gpu->nr_values)
 		return refuse(r, -EINVAL, "[gpu] has no key \"%.60s\"", key);
 	if (r->seen_key[i])
-		return refuse(r, -EINVAL, "a second \"%s\"", gpu->values[i].name);
+		return refuse(r, -EINVAL, "\"%s\" appears twice", gpu->values[i].name);
 	r->seen_key[i] = true;
 	return read_value(r, &gpu->values[i], 1, value, &r->gpu);
 }
@@ -155,7 +155,8 @@ static int read_key(struct reader *r, const char *key, const char *value)
 		return read_gpu_key(r, key, value);
 	if (!strcmp(key, "source")) {
 		if (r->has_source[r->section])
-			return refuse(r, -EINVAL, "a second \"source\" in [%s]", section->name);
+			return refuse(r, -EINVAL, "\"source\" appears twice in [%s]",
+				      section->name);
 		if (strlen(value) >= SOURCE_LEN)
 			return refuse(r, -EINVAL, "source is longer than %zu bytes",
 				      SOURCE_LEN - 1);
@@ -165,7 +166,8 @@ static int read_key(struct reader *r, const char *key, const char *value)
 	}
 	if (!strcmp(key, "columns")) {
 		if (r->has_columns[r->section])
-			return refuse(r, -EINVAL, "a second \"columns\" in [%s]", section->name);
+			return refuse(r, -EINVAL, "\"columns\" appears twice in [%s]",
+				      section->name);
 		if (strcmp(value, section->columns))
 			return refuse(r, -EINVAL, "the columns of [%s] are \"%s\", not \"%.60s\"",
 				      section->name, section->columns, value);
@@ -187,15 +189,18 @@ static int find_row(struct reader *r, char *const *field)
 			return refuse(r, -EINVAL, "SM \"%.60s\" is not a number below %u",
 				      field[0], section->max_rows);
 		if (rows->line[row])
-			return refuse(r, -EINVAL, "a second bit of SM %u, the first is in line %u",
-				      row, rows->line[row]);
+			return refuse(r, -EINVAL,
+				      "SM %u appears twice in this section, first in line %u", row,
+				      rows->line[row]);
 		return row;
 	}
 	if (section->max_rows && rows->nr == section->max_rows)
-		return refuse(r, -EINVAL, "more than %u %s", section->max_rows, section->noun);
+		return refuse(r, -EINVAL, "there are more than %u %s", section->max_rows,
+			      section->noun);
 	if (section->values[0].form == FORM_ROW &&
 	    (!read_u32(field[0], 10, &row) || row != rows->nr))
-		return refuse(r, -EINVAL, "SM \"%.60s\" is in the place of SM %u", field[0],
+		return refuse(r, -EINVAL,
+			      "this line describes SM \"%.60s\" but must describe SM %u", field[0],
 			      rows->nr);
 	return rows->nr;
 }
@@ -215,8 +220,10 @@ static int read_fields(struct reader *r, char *const *field)
 	if (err)
 		return err;
 	if (r->section == IN_REGISTERS && row && reg[row].offset <= reg[row - 1].offset)
-		return refuse(r, -EINVAL, "register 0x%06x does not come after 0x%06x",
-			      reg[row].offset, reg[row - 1].offset);
+		return refuse(
+			r, -EINVAL,
+			"register 0x%06x must be listed before register 0x%06x, and only once",
+			reg[row].offset, reg[row - 1].offset);
 	rows->line[row] = r->line;
 	rows->nr = row + 1;
 	return 0;
@@ -229,16 +236,18 @@ static int read_row(struct reader *r, char *line)
 	unsigned int nr = 0;
 
 	if (!section->columns)
-		return refuse(r, -EINVAL, "[%s] has lines \"key = value\" only, not \"%.60s\"",
-			      section->name, line);
+		return refuse(
+			r, -EINVAL,
+			"[%s] can contain only lines of the form \"key = value\", not \"%.60s\"",
+			section->name, line);
 	for (at = strtok_r(line, " \t", &rest); at; at = strtok_r(NULL, " \t", &rest), nr++)
 		if (nr < MAX_VALUES)
 			field[nr] = at;
 	if (nr != section->nr_values)
-		return refuse(r, -EINVAL, "%u fields where [%s] has %u: %s", nr, section->name,
-			      section->nr_values, section->columns);
+		return refuse(r, -EINVAL, "this line has %u fields, but a row of [%s] has %u: %s",
+			      nr, section->name, section->nr_values, section->columns);
 	if (!r->has_columns[r->section])
-		return refuse(r, -EINVAL, "a row of [%s] before its line \"columns = %s\"",
+		return refuse(r, -EINVAL, "a row of [%s] is above the line \"columns = %s\"",
 			      section->name, section->columns);
 	return read_fields(r, field);
 }
@@ -251,16 +260,17 @@ static int read_header(struct reader *r, char *line)
 	int i;
 
 	if (*end != ']')
-		return refuse(r, -EINVAL, "\"%.60s\" is not a section, which ends in \"]\"", line);
+		return refuse(r, -EINVAL,
+			      "\"%.60s\" is not a section, because it does not end in \"]\"", line);
 	*end = 0;
 	for (i = 0; i < NR_SECTIONS && strcmp(name, capture_sections[i].name); i++)
 		;
 	if (i == NR_SECTIONS)
 		return refuse(r, -EINVAL,
-			      "there is no section [%.60s]; this version knows gpu, rm, gpc-map, registers and measured-bits",
+			      "there is no section [%.60s]; the sections are gpu, rm, gpc-map, registers and measured-bits",
 			      name);
 	if (r->section_line[i])
-		return refuse(r, -EINVAL, "a second [%s], the first is in line %u",
+		return refuse(r, -EINVAL, "section [%s] appears twice, first in line %u",
 			      capture_sections[i].name, r->section_line[i]);
 	r->section_line[i] = r->line;
 	r->section = i;
@@ -280,7 +290,7 @@ static int read_line(struct reader *r, char *line)
 	if (!*line || *line == '#')
 		return 0;
 	if (strchr(" \t", *line) || strchr(" \t", line[strlen(line) - 1]))
-		return refuse(r, -EINVAL, "a blank at its start or end");
+		return refuse(r, -EINVAL, "the line starts or ends with a blank");
 	if (*line == '[')
 		return read_header(r, line);
 	if (r->section == IN_NONE)
@@ -312,33 +322,38 @@ static int check_bytes(struct reader *r, const char *text, size_t len)
 
 		if (c == '\r')
 			return refuse(r, -EBADMSG,
-				      "a carriage return: the line ends were changed to CR LF, a capture has LF alone");
+				      "the line has a carriage return: the line ends were changed to CR LF, but a capture has LF");
 		if (!c)
-			return refuse(r, -EBADMSG, "a NUL byte: this is not a text file");
+			return refuse(r, -EBADMSG,
+				      "the line has a NUL byte, so this is not a text file");
 		if ((c < 0x20 && c != '\n' && c != '\t') || c >= 0x7f)
-			return refuse(r, -EBADMSG, "byte 0x%02x: a capture is plain ASCII text", c);
+			return refuse(r, -EBADMSG,
+				      "the line has byte 0x%02x, but a capture is plain ASCII text",
+				      c);
 		r->line += c == '\n';
 	}
 	r->nr_lines = r->line - (text[len - 1] == '\n');
 	r->line = 1;
 	if (len < strlen(FIRST_WORDS) || memcmp(text, FIRST_WORDS, strlen(FIRST_WORDS)))
-		return refuse(r, -EBADMSG, "this is not a capture, which starts with \"%s\"",
+		return refuse(r, -EBADMSG, "this is not a capture: a capture starts with \"%s\"",
 			      FIRST_LINE);
 
 	r->line = r->nr_lines;
 	if (text[len - 1] != '\n')
-		return refuse(r, -EBADMSG, "the file ends inside this line: it was cut");
+		return refuse(r, -EBADMSG,
+			      "the file ends inside this line, so the file was truncated");
 	if (len < CHECKSUM_LEN + strlen(FIRST_LINE) + 1 || sum[-1] != '\n' ||
 	    memcmp(sum, CHECKSUM_KEY, strlen(CHECKSUM_KEY)))
-		return refuse(r, -EBADMSG,
-			      "the last line is not \"%s\" and 16 digits: the file was "
-			      "cut or changed",
-			      CHECKSUM_KEY);
+		return refuse(
+			r, -EBADMSG,
+			"the last line is not \"%s\" and 16 digits: the file was truncated or "
+			"changed",
+			CHECKSUM_KEY);
 	snprintf(expected, sizeof(expected), CHECKSUM_KEY "%016llx\n",
 		 (unsigned long long)hash_bytes(HASH_INIT, text, len - CHECKSUM_LEN));
 	if (memcmp(sum, expected, CHECKSUM_LEN))
 		return refuse(r, -EBADMSG,
-			      "the checksum is not that of the %u lines before: the file was changed or damaged",
+			      "the checksum does not match the %u lines above it: the file was changed or damaged",
 			      r->line - 1);
 
 	r->line = 1;
@@ -391,7 +406,7 @@ static int check_whole(struct reader *r)
 	}
 	if (!rm->nr)
 		return ctx_fail(r->gp, -ENODATA,
-				"%s: no SM order ([rm]) is in it, so there is no topology to show",
+				"%s: the file has no SM order (section [rm]), so it contains no topology",
 				r->path);
 	for (i = 0; i < rm->nr; i++)
 		sms[i].measured_bit = -1;
@@ -400,8 +415,10 @@ static int check_whole(struct reader *r)
 		if (!r->line)
 			continue;
 		if (i >= rm->nr)
-			return refuse(r, -EINVAL, "a bit of SM %u, but the SM order has SMs 0-%u",
-				      i, rm->nr - 1);
+			return refuse(
+				r, -EINVAL,
+				"this line describes SM %u, but the SM order has only SMs 0-%u", i,
+				rm->nr - 1);
 		sms[i].measured_bit = with_bits[i].measured_bit;
 	}
 	take_maximum(r, REG_MAX_GPCS, GPUPART_MAX_GPCS, &r->gpu.info.max_gpcs);
@@ -523,8 +540,8 @@ static int read_file(struct gpupart *gp, const char *path, char **text, size_t *
 			err = ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
 	}
 	if (!err && *len > FILE_MAX)
-		err = ctx_fail(gp, -EFBIG, "%s: larger than %u MiB, the limit for a capture", path,
-			       FILE_MAX >> 20);
+		err = ctx_fail(gp, -EFBIG, "%s is larger than %u MiB, the limit for a capture",
+			       path, FILE_MAX >> 20);
 	if (err)
 		free(*text);
 	close(fd);
@@ -548,7 +565,7 @@ int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 		return err;
 	if (gpu && !topo_selects(gpu, &t->info, 0)) {
 		err = ctx_fail(gp, -ENODEV,
-			       "%s holds one GPU (PCI %s, UUID %s), which is not \"%s\"", path,
+			       "the GPU in %s (PCI %s, UUID %s) is not \"%s\"", path,
 			       t->info.pci[0] ? t->info.pci : UNKNOWN,
 			       t->info.uuid[0] ? t->info.uuid : UNKNOWN, gpu);
 		gpupart_topology_close(t);

@@ -80,9 +80,10 @@ static int recorded_next(struct source *s)
 		if (line[0] == '#' || line[0] == '\n')
 			continue;
 		if (sscanf(line, "%x %x", &offset, &value) != 2 || offset >= BAR0_SIZE)
-			return ctx_fail(s->gp, -EBADMSG,
-					"%s: must be \"0xOFFSET 0xVALUE\" or \"sample\", not: %.*s",
-					s->name, (int)strcspn(line, "\n"), line);
+			return ctx_fail(
+				s->gp, -EBADMSG,
+				"%s: a line must be \"0xOFFSET 0xVALUE\" or \"sample\", not: %.*s",
+				s->name, (int)strcspn(line, "\n"), line);
 		r->regs[offset / 4] = value ^ NO_SUCH_ADDRESS;
 	}
 	return 0;
@@ -130,7 +131,7 @@ static int find_runlists(struct source *s)
 
 	if (!err && (!id.chip || !gp_chip_cell(id.chip, CHIP_RUNLISTS)))
 		return ctx_fail(s->gp, -EOPNOTSUPP,
-				"chip 0x%x: the place of its runlist registers is not known",
+				"chip 0x%x: the addresses of the chip's runlist registers are not known",
 				id.chip_id);
 	if (!err)
 		err = gp_topo_read_engines(id.chip, &s->reader, &s->engines);
@@ -315,7 +316,8 @@ static int sample_all(struct source *s, double seconds, struct uses *uses)
 
 		err = sample(s, s->bases[0], uses);
 		if (err == -ENODATA)
-			return ctx_fail(s->gp, -EIO, "a register of the runlist at 0x%x is refused",
+			return ctx_fail(s->gp, -EIO,
+					"a register of the runlist at 0x%x cannot be read",
 					s->bases[0]);
 		if (!err && !tick) {
 			if (s->begun)

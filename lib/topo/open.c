@@ -92,7 +92,8 @@ static int list_gpus(struct gpupart *gp, const void *source, void *rows, unsigne
 {
 	if (!source || is_source(source))
 		return ask_sources(gp, source, NULL, NULL, rows, max);
-	return ctx_fail(gp, -EINVAL, "%s holds one GPU: only \"kernel\" and \"rm\" list GPUs",
+	return ctx_fail(gp, -EINVAL,
+			"%s is a capture of one GPU: only \"kernel\" and \"rm\" can list GPUs",
 			(const char *)source);
 }
 

@@ -168,7 +168,8 @@ static int rm_open_ctl(struct rm_conn *s)
 	s->ctl = open_node(path);
 	switch (s->ctl) {
 	case -ENOENT:
-		return ctx_fail(s->gp, -ENODEV, "no NVIDIA driver: %s is not there", path);
+		return ctx_fail(s->gp, -ENODEV, "there is no NVIDIA driver: %s does not exist",
+				path);
 	case -EACCES:
 	case -EPERM:
 		return rm_no_access(s, path);
@@ -266,7 +267,7 @@ static int rm_find_gpus(struct rm_conn *s)
 		status = rm_control(s, s->client, RM_ATTACH_IDS, &attach, sizeof(attach));
 	}
 	if (status)
-		rm_trouble(s, -ENODEV, "RM controls 0x%x, 0x%x: %s", RM_GET_PROBED_IDS,
+		rm_trouble(s, -ENODEV, "RM controls 0x%x and 0x%x failed: %s", RM_GET_PROBED_IDS,
 			   RM_ATTACH_IDS, rm_status_text(status).text);
 
 	memset(&attached, 0, sizeof(attached));
@@ -288,7 +289,7 @@ static int rm_find_gpus(struct rm_conn *s)
 					    sizeof(pci_info));
 		if (status) {
 			rm_trouble(s, rm_status_find(status)->err,
-				   "GPU id 0x%x has no PCI address or instance (%s)",
+				   "NVIDIA's driver does not report the PCI address and instance of GPU id 0x%x (%s)",
 				   attached.ids[i], rm_status_text(status).text);
 			continue;
 		}
@@ -327,7 +328,7 @@ int rm_conn_open(struct gpupart *gp, struct rm_conn **conn)
 	int err;
 
 	if (!s)
-		return ctx_fail(gp, -ENOMEM, "no memory to ask NVIDIA's driver");
+		return ctx_fail(gp, -ENOMEM, "out of memory for a request to NVIDIA's driver");
 	s->gp = gp;
 	err = rm_open_ctl(s);
 	if (err)

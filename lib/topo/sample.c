@@ -133,8 +133,9 @@ int topo_file_sample(struct gpupart *gp, const char *name, char *path, size_t le
 	for (i = 0; sample_folder(i, folder, sizeof(folder)); i++) {
 		name_samples(folder, names, sizeof(names));
 		if (names[0])
-			return ctx_fail(gp, -ENOENT, "there is no sample \"%s\"; there are %s",
-					name, names);
+			return ctx_fail(gp, -ENOENT,
+					"there is no sample \"%s\"; the samples are %s", name,
+					names);
 	}
 	return ctx_fail(gp, -ENOENT, "there is no sample \"%s\": no samples are installed in %s",
 			name, GPUPART_DATADIR "/captures");

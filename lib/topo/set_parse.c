@@ -76,7 +76,7 @@ static int not_there(struct gpupart *gp, const struct list_kind *kind, const cha
 		return ctx_fail(gp, -EINVAL, "%s %.*s%s is too large: %s numbers are 0-%u",
 				kind->noun, shown, number, more, kind->noun, kind->nr - 1);
 	if (kind->nr == 1)
-		return ctx_fail(gp, -EINVAL, "%s %.*s%s does not exist: this GPU has %s 0 only",
+		return ctx_fail(gp, -EINVAL, "%s %.*s%s does not exist: this GPU has only %s 0",
 				kind->noun, shown, number, more, kind->noun);
 	return ctx_fail(gp, -EINVAL, "%s %.*s%s does not exist: this GPU has %ss 0-%u", kind->noun,
 			shown, number, more, kind->noun, kind->nr - 1);
@@ -98,14 +98,14 @@ static int stray(struct gpupart *gp, const struct list_kind *kind, const char *p
 
 	if (c == ' ' || c == '\t' || c == '\n')
 		return ctx_fail(gp, -EINVAL,
-				"blank in %s: write the list without blanks, as in \"0,5,8-11\"",
+				"%s has a blank: write the list without blanks, as in \"0,5,8-11\"",
 				quote(piece, len).text);
 	if (c == '-' && at == 0)
 		return ctx_fail(gp, -EINVAL,
 				"%s: %s numbers start at 0; a range is written \"0-7\"",
 				quote(piece, len).text, kind->noun);
 	if (c == ':')
-		return ctx_fail(gp, -EINVAL, "%s: a stride follows a range, as in \"0-10:2\"",
+		return ctx_fail(gp, -EINVAL, "%s: a stride must follow a range, as in \"0-10:2\"",
 				quote(piece, len).text);
 	return ctx_fail(gp, -EINVAL,
 			"%s in %s is not a part of a list of %s numbers, "
@@ -143,13 +143,14 @@ static int parse_piece(struct gpupart *gp, const struct list_kind *kind, const c
 			from = at + 1;
 			at = read_number(piece, len, from, &stride);
 			if (at == from && at == len)
-				return ctx_fail(gp, -EINVAL,
-						"%s: no stride after the colon, write \"%u-%u:2\"",
-						quote(piece, len).text, first, last);
+				return ctx_fail(
+					gp, -EINVAL,
+					"%s: there is no stride after the colon, write \"%u-%u:2\"",
+					quote(piece, len).text, first, last);
 			if (at == from)
 				return stray(gp, kind, piece, len, at);
 			if (stride == 0)
-				return ctx_fail(gp, -EINVAL, "%s: a stride is at least 1",
+				return ctx_fail(gp, -EINVAL, "%s: a stride must be at least 1",
 						quote(piece, len).text);
 		}
 	}
@@ -174,7 +175,8 @@ static int parse_list(struct gpupart *gp, const struct list_kind *kind, const ch
 		for (end = at; end < len && text[end] != ','; end++)
 			;
 		if (end == at)
-			return ctx_fail(gp, -EINVAL, "nothing %s in %s: write \"0,5,8-11\"",
+			return ctx_fail(gp, -EINVAL,
+					"there is nothing %s in %s: write \"0,5,8-11\"",
 					at == len ? "after the last comma"
 					: at	  ? "between two commas"
 						  : "before the first comma",
@@ -242,8 +244,8 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 
 bad_comma:
 	return ctx_fail(gp, -EINVAL,
-			"comma in %s: commas stand between groups of 8 digits, "
-			"as in \"0x3,ffffffff\"",
+			"%s has a wrong comma: commas separate groups of 8 digits, as in "
+			"\"0x3,ffffffff\"",
 			quote(text, len).text);
 }
 
@@ -338,7 +340,7 @@ int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo, c
 		len = strcspn(term, "+");
 		if (!len)
 			return ctx_fail(gp, -EINVAL,
-					"nothing %s in %s: terms are joined as in "
+					"there is nothing %s in %s: terms are joined as in "
 					"\"gpc:1,2+40-43\"",
 					!term[0]	? "after the last plus sign"
 					: term == words ? "before the first plus sign"

@@ -374,7 +374,8 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 				"%s: the order of the TPCs and the fuses disagree: %s", info->pci,
 				t->disagree);
 	if (!t->sms_per_tpc || t->sms_per_tpc > GPUPART_MAX_SMS_PER_TPC)
-		return ctx_fail(gp, -EOPNOTSUPP, "%s: %u SMs per TPC", info->pci, t->sms_per_tpc);
+		return ctx_fail(gp, -EOPNOTSUPP, "%s: the module reports %u SMs per TPC", info->pci,
+				t->sms_per_tpc);
 	sms = calloc((size_t)t->nr_tpcs * t->sms_per_tpc + 1, sizeof(*sms));
 	if (!sms)
 		return ctx_fail(gp, -ENOMEM, "no memory for %u TPCs", t->nr_tpcs);
@@ -429,7 +430,7 @@ int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topolog
 			found = &list->gpus[i];
 	if (!found)
 		err = gpu ? ctx_fail(gp, -ENODEV,
-				     "the module has no GPU %s (it has %u GPUs and does not know UUIDs)",
+				     "the module has no GPU %s (the module has %u GPUs and does not know UUIDs)",
 				     gpu, list->nr)
 			  : ctx_fail(gp, -ENODEV, "the module has no NVIDIA GPU");
 	else if (found->trouble[0])

@@ -257,7 +257,7 @@ static int rm_sm_order_refused(struct rm_conn *s, const struct gpupart_gpu_info 
 		topo_append(sizes, sizeof(sizes), &len, "%s%u", i ? ", " : "",
 			    sm_order_forms[i].size);
 	return ctx_fail(s->gp, rm_status_find(status)->err,
-			"GPU %s: driver %s refuses RM control 0x%x, the SM order, in every known form (%s bytes; %s)%s: %s",
+			"GPU %s: driver %s does not report the SM order; it refuses RM control 0x%x in every known form (%s bytes; %s)%s: %s",
 			info->pci, rm_driver(s),
 			RM_GR_GET_GLOBAL_SM_ORDER, sizes, rm_status_text(status).text,
 			info->mig > 0 ? " while MIG is on" : "", rm_status_find(status)->help);
@@ -410,7 +410,7 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 		return err;
 	if (t->nr_tpcs != s->nr_tpcs || (sms_per_tpc && t->nr_sms > t->nr_tpcs * sms_per_tpc)) {
 		err = ctx_fail(s->gp, -EOPNOTSUPP,
-			       "GPU %s: driver %s counts %u TPCs with %u SMs (0: unknown), its SM order has %u TPCs with %u SMs",
+			       "GPU %s: driver %s counts %u TPCs with %u SMs (0: unknown), but its SM order has %u TPCs with %u SMs",
 			       info->pci, rm_driver(s), s->nr_tpcs,
 			       sms_per_tpc, t->nr_tpcs, t->nr_sms);
 		gpupart_topology_close(t);

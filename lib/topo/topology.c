@@ -75,7 +75,7 @@ static int add_sm(struct gpupart *gp, struct gpupart_topology *topo, unsigned in
 
 		if (field->of_tpc && sm_value(sm, field) != sm_value(first, field))
 			return ctx_fail(gp, -EINVAL,
-					"SMs %u and %u are both of TPC %d but one has %s %d and the other %d",
+					"SMs %u and %u are both in TPC %d, but the first has %s %d and the second has %d",
 					(unsigned int)(first - topo->sms), smid, sm->tpc,
 					field->name, sm_value(first, field), sm_value(sm, field));
 	}
@@ -249,17 +249,17 @@ static int check_maxima(struct gpupart *gp, const struct gpupart_topology *topo,
 		blame->sm = sm - topo->sms;
 		if (max_gpcs && (unsigned int)sm->gpc >= max_gpcs)
 			return ctx_fail(gp, -EINVAL,
-					"SM %d: GPC %d cannot be on a chip of at most %u GPCs",
+					"SM %d: GPC %d cannot exist on a chip with at most %u GPCs",
 					blame->sm, sm->gpc, max_gpcs);
 		nr = gpupart_tpcset_count(&topo->gpcs[sm->gpc].tpcs);
 		if (max_tpcs && nr > max_tpcs)
 			return ctx_fail(gp, -EINVAL,
-					"SM %d: GPC %d has %u TPCs on a chip of at most %u per GPC",
+					"SM %d: GPC %d has %u TPCs, but the chip has at most %u TPCs per GPC",
 					blame->sm, sm->gpc, nr, max_tpcs);
 		if (max_gpcs && max_tpcs && sm->vgpc >= 0 && (unsigned int)sm->vgpc < max_gpcs &&
 		    sm->tpc_in_vgpc >= 0 && (unsigned int)sm->tpc_in_vgpc >= max_tpcs)
 			return ctx_fail(gp, -EINVAL,
-					"SM %d: TPC %d of virtual GPC %d cannot be on a chip of at most %u TPCs per GPC",
+					"SM %d: TPC %d of virtual GPC %d cannot exist on a chip with at most %u TPCs per GPC",
 					blame->sm, sm->tpc_in_vgpc, sm->vgpc, max_tpcs);
 	}
 	blame->sm = -1;
@@ -320,11 +320,13 @@ int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
 
 	*blame = (struct topo_blame){ .sm = -1, .gpc_row = -1 };
 	if (!nr_sms || nr_sms > TOPO_MAX_SMS)
-		return ctx_fail(gp, -EINVAL, "an SM order of %u SMs is out of range (1-%d)", nr_sms,
+		return ctx_fail(gp, -EINVAL,
+				"the SM order has %u SMs, which is out of range (1-%d)", nr_sms,
 				TOPO_MAX_SMS);
 	if (nr_gpc_map > GPUPART_MAX_GPCS)
-		return ctx_fail(gp, -EINVAL, "a GPC map of %u GPCs is out of range (0-%d)",
-				nr_gpc_map, GPUPART_MAX_GPCS);
+		return ctx_fail(gp, -EINVAL,
+				"the GPC map has %u GPCs, which is out of range (0-%d)", nr_gpc_map,
+				GPUPART_MAX_GPCS);
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return ctx_fail(gp, -ENOMEM, "no memory for a topology of %u SMs", nr_sms);

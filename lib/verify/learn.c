@@ -35,7 +35,7 @@ static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct pr
 		return err;
 	if (!own.seen || own.outcome != TMD_CONFINED)
 		return ctx_fail(gp, -EPROTO,
-				"the driver's callback did not allow leaving out mask bit %u",
+				"gpupart could not set mask bit %u in the TMD of a probe launch",
 				gpu->driver.map.bit_of_tpc[nth]);
 	++*learn_launches;
 	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
@@ -75,7 +75,7 @@ static int learn_bit(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *
 			return 0;
 	}
 	return ctx_fail(gp, -EPROTO,
-			"mask bit %u of TMD %s is not the bit of one TPC: in %d launches without it %u of %u TPCs never had a block, and %u had one on each SM; is another program using the GPU?",
+			"mask bit %u of TMD %s does not belong to exactly one TPC: in %d launches with this bit set, %u of %u TPCs never ran a block, and %u TPCs ran a block on each SM; is another program using the GPU?",
 			gpu->driver.map.bit_of_tpc[nth],
 			tmd_layout_name(gpu->driver.map.layout), MAX_ROUNDS, nr_gone, nr_tpcs,
 			gpupart_tpcset_count(&whole));

@@ -34,7 +34,7 @@ static int work_span(struct verify *v, void *stream, unsigned int slot, unsigned
 
 		if (tpc < 0 || !gpupart_tpcset_has(set, tpc)) {
 			verify_detail(v,
-				"TPC %d (SM %u) ran a block of a launch that its stream's set does not allow there",
+				"TPC %d (SM %u) ran a block of a launch, but the set of the launch's stream does not contain this TPC",
 				tpc, r->smid);
 			return 1;
 		}
@@ -95,7 +95,7 @@ static int row_concurrent(struct verify *v)
 		}
 		overlap = end > start ? (double)(end - start) / shorter : 0;
 		verify_detail(v,
-			"counted work on %u and %u SMs overlapped for %.0f%% and took %.3f of its time alone",
+			"two kernels on %u and %u SMs overlapped for %.0f%% of the shorter one's time, and the slower took %.3f times its solo time",
 			topo_sms_in(v->topo, &set[0]), topo_sms_in(v->topo, &set[1]), overlap * 100,
 			slower);
 		holds = overlap >= 0.5 && slower <= 1.1;

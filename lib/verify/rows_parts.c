@@ -15,7 +15,7 @@ static int row_topology(struct verify *v)
 				      v->gpu->driver.device);
 
 	driver_own(was);
-	verify_detail(v, "CUDA counts %d SMs, the topology (%s) %u in %u TPCs",
+	verify_detail(v, "CUDA reports %d SMs; the topology (%s) has %u SMs in %u TPCs",
 		   nr_sms, name ? name + 1 : source, v->topo->nr_sms, v->topo->nr_tpcs);
 	if (result)
 		verify_detail(v, "cuDeviceGetAttribute: %s", cuda_strerror(v->cuda, result));
@@ -33,7 +33,7 @@ static int row_left_out(struct verify *v)
 	int err = check_map(v->gp, v->gpu, v->probe, v->stream[VERIFY_NON_BLOCKING]);
 
 	if (!err)
-		verify_detail(v, "%u TPCs proven by %u launches", v->gpu->check.nr_proven,
+		verify_detail(v, "%u TPCs were proven by %u launches", v->gpu->check.nr_proven,
 			   v->gpu->check.nr_launches);
 	else
 		verify_detail(v, "%s", v->gp->error);

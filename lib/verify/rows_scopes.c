@@ -110,7 +110,9 @@ static int row_limit_wins(struct verify *v)
 		ran = verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &limit, &c);
 	gpupart_counters_get(&after);
 	if (ran == 1 && after.widened_empty == before.widened_empty) {
-		verify_detail(v, "a set wholly outside the limit was not counted as widened");
+		verify_detail(
+			v,
+			"a launch was not counted as widened, although its set is wholly outside the limit");
 		ran = 0;
 	}
 	err = gpupart_limit_set(v->gp, v->gpu, has ? &had : NULL);

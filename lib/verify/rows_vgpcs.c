@@ -39,9 +39,10 @@ static int cluster_launch(struct verify *v, unsigned int size, unsigned int *gro
 			const struct probe_record *r = &v->probe->host[c * size + b];
 
 			if (r->cluster != c || r->smid >= v->topo->nr_sms)
-				return ctx_fail(v->gp, -EIO,
-						"block %u says cluster %u and SM %u", c * size + b,
-						r->cluster, r->smid);
+				return ctx_fail(
+					v->gp, -EIO,
+					"block %u recorded a wrong cluster or SM: cluster %u, SM %u",
+					c * size + b, r->cluster, r->smid);
 			seen[b] = r->smid;
 			group[group_of(group, seen[b])] = group_of(group, seen[0]);
 		}
@@ -83,7 +84,7 @@ static int row_vgpcs(struct verify *v)
 
 			if (group_of(group, a) == group_of(group, b) && va != vb) {
 				verify_detail(v,
-					"SMs %u and %u (TPCs %d and %d) shared a cluster, but are in virtual GPCs %d and %d",
+					"SMs %u and %u (TPCs %d and %d) ran blocks of one cluster, but belong to virtual GPCs %d and %d",
 					b, a, gpupart_topology_sm_tpc(v->topo, b),
 					gpupart_topology_sm_tpc(v->topo, a), vb, va);
 				return 0;
@@ -91,11 +92,12 @@ static int row_vgpcs(struct verify *v)
 		}
 	if (nr_groups != nr_vgpcs) {
 		verify_detail(v,
-			"clusters joined the SMs into %u groups in %u launches; the topology has %u virtual GPCs",
+			"the SMs that ran common clusters form %u groups after %u launches, but the topology has %u virtual GPCs",
 			nr_groups, turn, nr_vgpcs);
 		return 0;
 	}
-	verify_detail(v, "%u virtual GPCs, as %u cluster launches found them", nr_vgpcs, turn);
+	verify_detail(v, "the %u virtual GPCs were confirmed by %u cluster launches", nr_vgpcs,
+		      turn);
 	return 1;
 }
 

@@ -138,7 +138,7 @@ static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const stru
 	if (err)
 		return ctx_fail_because(gp, err, "a set could not be restored");
 	return inside ? 0 : ctx_fail(gp, -EPERM,
-			"the limit could not be restored: the limit from outside was narrowed meanwhile");
+			"the inner limit could not be restored, because the outer limit was narrowed meanwhile");
 }
 
 /*
@@ -168,12 +168,14 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 
 	if (!row || (flags & ~GPUPART_VERIFY_QUICK))
 		return ctx_fail(gp, -EINVAL,
-				row ? "verify has no flags %#x"
-				    : "verify needs a function for its rows, flags are %#x",
+				row ? "flags %#x do not exist"
+				    : "the function that receives the rows is missing (flags %#x)",
 				flags);
 	if (!gpu->learned)
-		return ctx_fail(gp, -EINVAL, "the GPU at %s was attached without launches",
-				gpu->driver.topo->info.pci);
+		return ctx_fail(
+			gp, -EINVAL,
+			"the GPU at %s was attached without launches, so it cannot be verified",
+			gpu->driver.topo->info.pci);
 	scope_limit_get(gpu, &limit);
 	v.outer = !gpupart_tpcset_empty(&limit.outer);
 	v.all = v.outer ? limit.outer : gpupart_topology_all(gpu->driver.topo);

@@ -175,7 +175,7 @@ CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event)
 	if (stream->legacy)
 		return invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
 	if (stream->ctx != event->ctx) {
-		sim_print("a capture over two contexts is not simulated");
+		sim_print("a stream capture across two contexts is not simulated");
 		return invalidate(capture, CUDA_ERROR_NOT_SUPPORTED);
 	}
 	if (!tips_join(stream, event))

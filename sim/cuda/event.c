@@ -105,7 +105,7 @@ static CUresult wait_event(CUstream handle, CUevent event, unsigned int flags)
 	if (stream->capture || event->capture) {
 		error = capture_wait(stream, event);
 	} else if (event->ctx->gpu != stream->ctx->gpu) {
-		sim_print("waiting for another GPU's event is not simulated");
+		sim_print("a wait for another GPU's event is not simulated");
 		error = CUDA_ERROR_NOT_SUPPORTED;
 	} else if (event->moment && !stream->ctx->error) {
 		op.after = engine_moment_get(event->moment);

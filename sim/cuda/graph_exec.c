@@ -106,7 +106,7 @@ static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsi
 			return CUDA_ERROR_INVALID_HANDLE;
 		ctx = node->work.function->module->ctx;
 		if (exec->ctx && exec->ctx != ctx) {
-			sim_print("a graph over two contexts is not simulated");
+			sim_print("a graph across two contexts is not simulated");
 			return CUDA_ERROR_NOT_SUPPORTED;
 		}
 		exec->ctx = ctx;

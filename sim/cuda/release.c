@@ -56,7 +56,8 @@ static void write_record(struct sim_ctx *ctx, const struct sim_release *release,
 	if (release->own && release->address / 64 == OWN_WORDS / 64)
 		return;
 	if (release->address % bytes || !memory_of_ctx(ctx, release->address, bytes)) {
-		sim_print("device %d: launch %llu: its record at %#llx is outside its memory",
+		sim_print(
+			"device %d: launch %llu: the launch's record at %#llx is outside the device's memory",
 			ctx->device, (unsigned long long)number,
 			(unsigned long long)release->address);
 		launch_failed(ctx, CUDA_ERROR_ILLEGAL_ADDRESS);

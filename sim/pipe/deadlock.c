@@ -109,7 +109,7 @@ static struct who after_program(const struct pipe *pipe, unsigned int nr, char *
 	    program->step->line);
 	if (program->state == PROGRAM_FULL) {
 		stream = program->waits_for->head->stream;
-		say(text, len, "room behind stream %s; ", stream_name(pipe, stream));
+		say(text, len, "space in the channel of stream %s; ", stream_name(pipe, stream));
 		return (struct who){ WHO_STREAM, stream };
 	}
 	if (program->step->kind == PIPE_SYNC_EVENT) {
@@ -130,7 +130,7 @@ static struct who after_stream(const struct pipe *pipe, unsigned int nr, char *t
 		return (struct who){ WHO_NOBODY, 0 };
 	}
 	if (command != channel->head) {
-		say(text, len, "stream %s (line %d) waits behind stream %s in one channel; ",
+		say(text, len, "stream %s (line %d) waits behind stream %s in the same channel; ",
 		    stream_name(pipe, nr), command->step->line,
 		    stream_name(pipe, channel->head->stream));
 		return (struct who){ WHO_STREAM, channel->head->stream };

@@ -129,7 +129,7 @@ has "$(cat "$tmp/err")" "of $(ask 'v["GPUPART_GPU"]'), simulated" "and the addre
 # A plan: one device for each tenant, with the common parts once.
 "$gpupart" plan $e --tenant llm:gpcs,min=8,mem=1G --tenant batch:min=8,spread --tenant a.b:tpcs=2 --json >"$tmp/plan.json"
 spec "a plan" $e --plan "$tmp/plan.json"
-has "$err" "wrote 3 simulated devices for 0000:01:00.0: containers with them use no GPU" "and says that they are simulated"
+has "$err" "wrote 3 simulated devices for 0000:01:00.0: containers with these devices use no GPU" "and says that they are simulated"
 is "$(ask '[d["name"] for d in s["devices"]]')" "['llm', 'batch', 'a.b']" "a plan: the tenants' names"
 is "$(python3 - "$tmp/plan.json" "$tmp/spec" <<'END'
 import json, sys
@@ -194,7 +194,7 @@ refused 2 "--mem 1G: needs --name" cdi $e -t 0 --mem 1G -o "$tmp/file.json"
 refused 2 "--mem none" cdi $e -t 0 --name x --mem none -o "$tmp/file.json"
 refused 2 "--plan $tmp/none.json" cdi $e --plan "$tmp/none.json" -o "$tmp/file.json"
 echo '{"schema": "gpupart/1", "command": "plan", "topology_hash": "0123456789abcdef", "tenants": []}' >"$tmp/empty.json"
-refused 2 "it has no tenants" cdi $e --plan "$tmp/empty.json" -o "$tmp/file.json"
+refused 2 "this plan has no tenants" cdi $e --plan "$tmp/empty.json" -o "$tmp/file.json"
 refused 2 "--name a b" cdi $e -t 0 --name "a b" -o "$tmp/file.json"
 refused 2 66 cdi $e -t 66 -o "$tmp/file.json"
 refused 2 "-n 67" cdi $e -n 67 -o "$tmp/file.json"
@@ -324,7 +324,7 @@ is "$status $(cat "$tmp/spec" "$tmp/err")" "1 gpupart cdi: /etc/gpupart/config:1
 node 'strict = yes\n' 666
 is "$status $(ask '"GPUPART_STRICT" in v')" "0 False" "a file that others can write: none"
 has "$(cat "$tmp/err")" "/etc/gpupart/config is ignored" "and says so"
-why() { sed 's/^gpupart cdi: //;s/; without it.*//' "$tmp/err"; }
+why() { sed 's/^gpupart cdi: //;s/; without this directory.*//' "$tmp/err"; }
 apart sh -c 'mkdir -m 755 /dev/shm/gpupart-0; "$0" cdi '"$e"' -g 0' "$gpupart" >"$tmp/out" 2>"$tmp/err"
 is "$? $(why)" "1 /dev/shm/gpupart-0 is a directory of user 0 with mode 0755: must be a directory of user 0 with mode 0700" \
 	"a folder that others get at is refused"

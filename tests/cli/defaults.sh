@@ -48,7 +48,7 @@ for source in nosuch sample:nosuch /dev/null; do
 	refused 125 "GPUPART_INPUT=$source: " run -n 4 -- true
 done
 export GPUPART_INPUT=rm
-refused 2 "GPUPART_INPUT=rm: no NVIDIA driver" topology
+refused 2 "GPUPART_INPUT=rm: there is no NVIDIA driver" topology
 refused 125 "no NVIDIA driver here" run -n 4 -- true
 has "$err" "see 'gpupart doctor', or try -i sample:h200" "without a GPU: what to do"
 unset GPUPART_INPUT
@@ -113,7 +113,7 @@ for value in "-n 500%" "-g 99" "-t 0+1"; do
 	is "$status $(tail -n 1 "$tmp/err")" "125 gpupart run: the set includes $config:1: set.y = $value" "@y: $value: says where that is"
 done
 printf 'default.shape = round\n' >"$config"
-refused 125 "$config:1: default.shape = round: must be packed, gpcs, balanced or spread" run $h200 -n 4 -- true
+refused 125 "$config:1: default.shape = round: the shape must be packed, gpcs, balanced or spread" run $h200 -n 4 -- true
 try run $h200 -n 4 --shape packed -- true
 is "$status" 0 "which --shape has no need of"
 try run $h200 -t 4 -- true
@@ -207,7 +207,7 @@ for share in 0% 101% -5% % 5%% 5%x x% 1e400% 1e2% 1.2.3% .% 'nan%' ' 5%'; do
 	refused 125 "-n $share: must be a number of TPCs, 1 to 256, or a share such as 50%" run $h200 -n "$share" -- true
 done
 for share in 0.1% 1.5%; do
-	refused 125 "-n $share: is less than 1 of 66 TPCs" run $h200 -n "$share" -- true
+	refused 125 "-n $share: this share is less than 1 of 66 TPCs" run $h200 -n "$share" -- true
 done
 is "$(nr_of $h200 --sms 32) $(nr_of $h200 --sms 31) $(nr_of $h200 --sms 1) $(nr_of $h200 --sms 2 -n 3)" "16 16 1 4" "--sms: whole TPCs, rounded up, and added to -n"
 try run $h200 --sms 31 -- true
@@ -224,7 +224,7 @@ is "$(set_of $h200 -n 34 --shape gpcs)" "$(set_of $h200 -g 0-2,7)" "--shape gpcs
 is "$(set_of $h200 -n 33 --shape balanced)" "$(set_of $h200 -g 0-3)" "--shape balanced: two of each uGPU"
 refused 125 "has 30 TPCs: 18 or 32 would do" run $h200 -n 30 --shape balanced -- true
 is "$(set_of $h200 -n 8 --shape spread | tr ',-' '\n\n' | wc -l)" 7 "--shape spread: 4 TPCs of one GPC, and the rest elsewhere"
-refused 125 "--shape round: must be packed, gpcs, balanced or spread" run $h200 -n 4 --shape round -- true
+refused 125 "--shape round: the shape must be packed, gpcs, balanced or spread" run $h200 -n 4 --shape round -- true
 refused 125 "--shape spread: needs -n or --sms" run $h200 -t 4 --shape spread -- true
 refused 2 "--shape spread: needs -n or --sms" set -p 1 --shape spread
 printf 'default.shape = balanced\n' >"$config"
@@ -248,11 +248,11 @@ printf 'tenants:\n  a: {tpcs: 33, shape: balanced}\n  b: min=8\n' >"$tmp/plan.ya
 is "$(plan_of -f "$tmp/plan.yaml" | head -n 1)" "a $(set_of $h200 -g 0-3)" "the same in a file"
 refused 1 "tenant a: min=30,max=30,shape=balanced cannot be met on 66 TPCs" plan $h200 --tenant a:tpcs=30,shape=balanced
 has "$err" "max=32" "and what would do is tried"
-refused 2 "shape=round: must be packed, gpcs, balanced or spread" plan $h200 --tenant a:shape=round
+refused 2 "shape=round: the shape must be packed, gpcs, balanced or spread" plan $h200 --tenant a:shape=round
 for keys in shape=gpcs,gpcs spread,shape=packed pack,shape=spread; do
-	refused 2 "give only one of them" plan $h200 --tenant "a:$keys"
+	refused 2 "use only one of them" plan $h200 --tenant "a:$keys"
 done
-refused 2 "gpcs and spread: give only one of them, or shape=balanced" plan $h200 --tenant a:gpcs,spread
+refused 2 "gpcs and spread: use only one of them, or use shape=balanced" plan $h200 --tenant a:gpcs,spread
 refused 2 "shape=balanced needs GPCs of each uGPU" plan $h200 --tenant a:shape=balanced,apart=b --tenant b
 
 # ------------------------------------------------------------- without a command
@@ -262,7 +262,7 @@ is "$status $err" "0 " "gpupart alone is no error"
 ok $? "and says what is here in 12 lines at most"
 if [ ! -e /dev/nvidiactl ]; then
 	is "$(sed -n 's/^  gpupart \([a-z]* *[-a-z0-9: ]*[a-z0-9]\)  .*/\1/p' "$tmp/out" | head -n 2 | tr '\n' '/')" "doctor/demo -i sample:h200/" "without a GPU: doctor first, then sample:h200"
-	has "$out" "no NVIDIA driver: /dev/nvidiactl is not there" "and why"
+	has "$out" "no NVIDIA driver: /dev/nvidiactl does not exist" "and why"
 fi
 GPUPART_INPUT=sample:h200 try
 has "$out" "GPU NVIDIA H200, 66 TPCs in 8 GPCs" "of the GPU that is meant"

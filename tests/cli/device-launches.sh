@@ -58,11 +58,11 @@ if ! ${CC:-cc} -o "$tmp/parent" "$tmp/parent.c" -ldl 2>"$tmp/err"; then
 	tap_done
 fi
 e="-i tests/data/gh100-h200-e/capture.txt"
-said() { grep "launch others from the GPU" "$tmp/err"; }
+said() { grep "launch further kernels from the GPU" "$tmp/err"; }
 
 try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$status $(wc -l <"$tmp/err")" "7 2" "a program that may launch from the GPU: its status, a line more"
-is "$(said)" "gpupart: 3 launches of kernels that can launch others from the GPU: the others are not confined, see gpupart-device-launches(7)" \
+is "$(said)" "gpupart: 3 launches were of kernels that can launch further kernels from the GPU: the further kernels are not confined, see gpupart-device-launches(7)" \
 	"the line has their number and says where to read on"
 try run $e -g 0 -- "$tmp/parent" 3 nothing
 is "$status $(wc -l <"$tmp/err")" "7 1" "a program that does not: no line"
@@ -73,7 +73,7 @@ is "$(said | sed 's/ launches.*//' | tr '\n' ,)" "gpupart: 1,gpupart: 2," "a lin
 GPUPART_LOG=$tmp/log
 export GPUPART_LOG
 try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
-is "$(said) $(grep -c 'launch others from the GPU' "$tmp/log") $(wc -l <"$tmp/log")" " 1 2" \
+is "$(said) $(grep -c 'launch further kernels from the GPU' "$tmp/log") $(wc -l <"$tmp/log")" " 1 2" \
 	"with GPUPART_LOG: it is there, and not on stderr"
 unset GPUPART_LOG
 GPUPART_DISABLE=1
@@ -84,7 +84,7 @@ unset GPUPART_DISABLE
 
 # --no-device-launch.
 refused() { grep refused "$tmp/err"; }
-why="its kernels can launch others from the GPU: see gpupart-device-launches(7)"
+why="kernels of such a module can launch further kernels from the GPU: see gpupart-device-launches(7)"
 try run $e -g 0 --no-device-launch -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$status $(cat "$tmp/out")" "3 load=800" "--no-device-launch: such a module is not loaded, the call says that it is not permitted"
 is "$(refused) $(wc -l <"$tmp/err")" "gpupart run: 1 module with kernel parent was refused (simulated): $why 2" \
@@ -97,7 +97,7 @@ try run $e -g 0 --no-device-launch --strict -- "$tmp/parent" 3 cudaLaunchDeviceV
 is "$status $(refused | cut -d : -f 2)" "3  1 module with kernel parent was refused (simulated)" \
 	"--strict: nothing ran outside, the program's status"
 try run $e -g 0 --no-device-launch --exec -- "$tmp/parent" 3 cudaLaunchDeviceV2
-is "$status $(cat "$tmp/out") $(refused)" "3 load=800 gpupart: 1 module with kernels that can launch others refused (simulated)" \
+is "$status $(cat "$tmp/out") $(refused)" "3 load=800 gpupart: refused 1 module with kernels that can launch others (simulated)" \
 	"--exec: refused, and the process says it"
 is "$(grep -c outside "$tmp/err")" 0 "which is no launch outside of the set"
 try run $e -g 0 --no-device-launch -- "$gpupart" run -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2

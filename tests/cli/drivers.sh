@@ -39,12 +39,12 @@ while IFS='|' read -r settings words left; do
 	is "$err" "$left" "$settings: left behind"
 done <<END
 none=1|this driver offers no launch callback|
-bytes=0|this driver's callback table has an unknown size: 0, must be a multiple of 8 from 56|
-bytes=7|this driver's callback table has an unknown size: 7,|
-bytes=40|this driver's callback table has an unknown size: 40,|
-bytes=48|this driver's callback table has an unknown size: 48,|
-bytes=90|this driver's callback table has an unknown size: 90,|
-bytes=0x40000000|this driver's callback table has an unknown size: 1073741824,|
+bytes=0|this driver's callback table has an unknown size of 0 bytes: must be a multiple of 8 from 56|
+bytes=7|this driver's callback table has an unknown size of 7 bytes:|
+bytes=40|this driver's callback table has an unknown size of 40 bytes:|
+bytes=48|this driver's callback table has an unknown size of 48 bytes:|
+bytes=90|this driver's callback table has an unknown size of 90 bytes:|
+bytes=0x40000000|this driver's callback table has an unknown size of 1073741824 bytes:|
 empty=1|this driver's callback table has no entry 3, 4 or 6|
 cbids=5|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 4 returned 0 and 0|
 cbids=3|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 3 returned 1 and 1|

@@ -56,17 +56,17 @@ refused() {
 }
 { board turing-tu102; echo sample; } >"$tmp/turing"
 { board gh100-runlists-busy | sed 's/^0xc00004 .*/0xc00004 0xbadf5040/'; echo sample; } >"$tmp/first"
-refused 1 "a register of the runlist at 0xc00000 is refused" --engines -i "$tmp/first"
-refused 1 "chip 0x162: the place of its runlist registers is not known" --engines -i "$tmp/turing"
+refused 1 "a register of the runlist at 0xc00000 cannot be read" --engines -i "$tmp/first"
+refused 1 "chip 0x162: the addresses of the chip's runlist registers are not known" --engines -i "$tmp/turing"
 echo hello >"$tmp/words"
 refused 1 'must be "0xOFFSET 0xVALUE" or "sample", not: hello' --engines -i "$tmp/words"
 board gh100-runlists-busy >"$tmp/none"
 refused 1 'has no line "sample"' --engines -i "$tmp/none"
 refused 1 "No such file" --engines -i "$tmp/nosuch"
-refused 2 "are for --engines" -d 1
+refused 2 "can be used only with --engines" -d 1
 refused 2 "-d '0'" --engines -d 0
 if [ ! -e /dev/nvidiactl ]; then
-	refused 1 "the module gpupart is not loaded; rm: no NVIDIA driver" --engines
+	refused 1 "the module gpupart is not loaded; rm: there is no NVIDIA driver" --engines
 	refused 1 "no NVIDIA driver" --engines -i rm
 	refused 1 "the module gpupart is not loaded" --engines -i kernel
 fi

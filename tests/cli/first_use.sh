@@ -21,7 +21,7 @@ done
 is "$? $(cut -d : -f 1-2 "$tmp/err")" "1 gpupart: cannot write to standard output" "a full disk"
 
 for ending in png pdf jpg; do
-	refused 2 "-o $tmp/x.$ending: cannot draw .$ending, only .svg" topology $h200 -o "$tmp/x.$ending"
+	refused 2 "-o $tmp/x.$ending: a picture can only be .svg, not .$ending" topology $h200 -o "$tmp/x.$ending"
 done
 # FILE.json contains JSON, unless a form is given.
 for words in "topology $h200" "plan $h200 --tenant a:min=1" "sim figure-4" "sim --list" ps "stat $h200 -- true"; do
@@ -113,7 +113,7 @@ else
 			"$words: what to do without a GPU"
 	done
 	try demo
-	is "$status $err" "0 gpupart demo: no usable GPU (/dev/nvidiactl is not there): using the simulated one" \
+	is "$status $err" "0 gpupart demo: there is no usable GPU (/dev/nvidiactl does not exist): using the simulated GPU" \
 		"demo: why it is simulated, and no word of the kernel's module"
 fi
 tap_done

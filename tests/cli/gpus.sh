@@ -95,7 +95,7 @@ free="$(sms | xargs)"
 run --gpu 0 -g 0
 wanted="$(one 0 "-g 0") | $(echo "$free" | cut -d'|' -f2 | xargs)"
 is "$status $(said)" "0 $wanted" "--gpu 0: the other GPU is free"
-has "$(cat "$tmp/err")" "GPU $b (simulated) is not named by --gpu: launches there are not confined" \
+has "$(cat "$tmp/err")" "GPU $b (simulated) is not named by --gpu: launches on this GPU are not confined" \
 	"and run says so"
 has "$(cat "$tmp/err")" "it ran on a GPU without a set" "and counts launches there at the end"
 run -g 0
@@ -148,11 +148,11 @@ try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 2,3 -- "$tmp/gpus" $ptx </dev/null
 is "$status $(said)" "0 $(both "-t 2,3")" "a run inside: on both, without --gpu"
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run --gpu 0 -t 2 -- true
 is "$status" 125 "it cannot leave one out"
-has "$(cat "$tmp/err")" "all of them must be used" "and says so"
+has "$(cat "$tmp/err")" "a run inside it must use all of these GPUs" "and says so"
 try run --gpu 0,1 -t 0-7 -- "$gpupart" run -t 8 -- true
 has "$(cat "$tmp/err")" "TPCs 8 are outside the limit 0-7" "it stays inside the set"
 try run --gpu 0 -t 0-7 -- "$gpupart" run --gpu 0,1 -t 2 -- true
-has "$(cat "$tmp/err")" "cannot use $b instead" "inside a run on one GPU there is no other"
+has "$(cat "$tmp/err")" "cannot use GPU $b instead" "inside a run on one GPU there is no other"
 try run --exec --gpu 0,1 -t 0-7 -- "$gpupart" run --exec --gpu 1,0 -t 2,3 -- "$tmp/gpus" $ptx </dev/null
 is "$status $(said)" "0 $(both "-t 2,3")" "a run that becomes a run"
 

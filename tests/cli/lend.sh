@@ -162,7 +162,7 @@ wait "$pid_serve" 2>/dev/null
 # Two programs that lend to each other.
 begin one -t 0-3 --lend two --lend-limit 1s
 begin two -t 8-11 --lend one --lend-limit 1s
-waits told one "nothing is lent (simulated): it borrows TPCs itself" && waits told two "it borrows TPCs itself"
+waits told one "nothing is lent (simulated): the lender itself borrows TPCs" && waits told two "the lender itself borrows TPCs"
 ok $? "two that borrow from each other: neither lends"
 end one
 end two
@@ -209,7 +209,7 @@ ok $? "inside a run on 0-9, one on 0-3 borrows 8-9 of 8-11"
 waits got batch "10 0-17"
 ok $? "and 8 alone once the run around it has 0-8"
 "$gpupart" set around -t 0-5 >"$tmp/none" 2>&1
-waits told batch "the limit that this run is inside has none of the lender's TPCs"
+waits told batch "the limit of the outer run contains none of the lender's TPCs"
 ok $? "none, with a message, once that has 0-5"
 waits got batch "8 0-7"
 ok $? "then it has its own"
@@ -286,7 +286,7 @@ must_be_a_time_from_1us_to_1s --lend serve --lend-limit 2s
 must_be_a_time_from_1us_to_1s --lend serve --lend-limit -1ms
 must_be_a_time_from_1us_to_1s --depth 5
 must_be_a_time_from_1us_to_1s --depth us
-it_needs_run_to_stay_as_the_parent --depth 1ms --exec
+must_remain_as_the_program's_parent --depth 1ms --exec
 a_run_cannot_borrow_from_itself --name serve --lend serve --lend-limit 1ms
 works_on_one_GPU --gpu 0,1 --lend serve --lend-limit 1ms
 END

@@ -72,7 +72,7 @@ for ending in svg SVG json JSON; do
 		"-o FILE.$ending"
 done
 for ending in png PNG Pdf; do
-	refused 2 "cannot draw .$ending" topology -i sample:h200 -o "$tmp/file.$ending"
+	refused 2 "a picture can only be .svg, not .$ending" topology -i sample:h200 -o "$tmp/file.$ending"
 done
 
 "$gpupart" topology -i sample:h200 >&- 2>"$tmp/err"

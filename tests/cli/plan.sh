@@ -23,7 +23,7 @@ try plan -i $e --tenant a:tpcs=6,gpcs --json
 is "$(set_of a)" 0,8,16,24,62,65 "board e: six TPCs in whole GPCs are its GPC of six"
 try plan -i $e --tenant a:tpcs=6,gpcs,cluster=8 --json
 is "$(set_of a)" 0,8,16,24,62,65 "board e: its virtual GPC of four holds a cluster of 8"
-refused 2 "tenant a: cluster=16 needs 8 TPCs in one GPC, above max=6" \
+refused 2 "tenant a: cluster=16 needs 8 TPCs in one GPC, which is more than max=6" \
 	plan -i $e --tenant a:tpcs=6,gpcs,cluster=16
 # GPC 1 of board b has 8 TPCs, of which 4 are singletons; GPC 5 is the next with 8.
 try plan -i $h200 --tenant a:tpcs=8,gpcs --json
@@ -68,7 +68,7 @@ for bad in "a:min=0" "a:min=x" "a:min=257" "a:min=-1" "a:max=" "a:cluster=129" "
 	"a:min=2,tpcs=2" "a:min=010" "a:min=00" "a:mem" "a:mem=" "a:mem=0" "a:mem=20Q" "a:mem=-1G" "a:mem=1G,mem=1G"; do
 	refused 2 "${bad%%:*}" plan -i $h200 "--tenant=$bad"
 done
-refused 2 "tenant a is given twice" plan -i $h200 --tenant a --tenant a
+refused 2 "two tenants have the same name a" plan -i $h200 --tenant a --tenant a
 refused 2 "no tenants" plan -i $h200
 # The free home of 8 blocks leaves the GPC of the bound home of 4, which looks larger than it is.
 try plan -i sample:h200-e --tenant t0:cluster=7 --tenant t1:cluster=3,weight=2 --tenant t2:min=18,gpcs \
@@ -121,18 +121,18 @@ wrong() {	# TEXT WANTED
 }
 wrong 'tenants:\n  a:\n    min: x\n' "y:3: a.min: min=x: must be a number from 1 to 256"
 wrong 'tenants:\n  a:\n    nosuch: 1\n' "y:3: a: 'nosuch' is not a key"
-wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: must be one value"
+wrong 'tenants:\n  a:\n    min: [1]\n' "y:3: a.min: must have one value"
 wrong 'tenants:\n  a:\n    min:\n' "y:3: a.min: has no value"
-wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: min is given twice"
-wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is given twice"
-wrong 'tenants:\n  a: [1]\n' "y:2: a: must have keys"
-wrong 'tenants: [a]\n' "y:1: tenants: must have names"
-wrong 'tennants:\n  a:\n' "y:1: 'tennants' is not a key here"
+wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: the key min is given twice"
+wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is defined twice"
+wrong 'tenants:\n  a: [1]\n' "y:2: a: this tenant must have keys"
+wrong 'tenants: [a]\n' "y:1: tenants: this key must have names"
+wrong 'tennants:\n  a:\n' "y:1: 'tennants' is not a key of the file"
 wrong 'tenants:\n  a: {min: 1\n' "y:3: not valid YAML"
 wrong '' "the file is empty"
 wrong '{}' "the file is empty"
 wrong 'tenants:\n  a:\n    gpcs: perhaps\n' "y:3: a.gpcs: gpcs=perhaps: must be true or false"
-wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: must be a list"
+wrong 'tenants:\n  a:\n    apart: [{}]\n' "y:3: a.apart: the value must be a list"
 wrong 'tenants: &x\n  a: *x\n' "y:"
 wrong 'tenants:\n  a:\n---\ntenants:\n  b:\n' "y:4: a second document: only one is allowed"
 wrong 'tenants:\n  a:\n...\nrubbish\n' "y:4: not valid YAML"
@@ -141,7 +141,7 @@ wrong 'tenants:\n  a: {gpcs: tRue}\n' "gpcs=tRue: must be true or false"
 wrong 'tenants:\n  a: {min: ~}\n' "y:2: a.min: has no value"
 wrong 'tenants:\n  a: {min: Null}\n' "y:2: a.min: has no value"
 wrong 'tenants:\n  a: "null"\n' "'null' is not a key"
-wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: give only one of them"
+wrong 'tenants:\n  a: {pack: true, spread: true}\n' "y:2: a.spread: pack and spread: use only one of them"
 yaml '%%YAML 1.1\n---\ntenants:\n  a: {tpcs: 9, gpcs: True}\n  b: {min: 1, gpcs: OFF}\n  c: Null\n  d: ~\n  e: NULL\n...\n# words\n'
 try plan -i $h200 -f "$tmp/y" --json
 is "$status $(get "[len(t['set']['whole_gpcs']) for t in d['tenants']][0], len(d['tenants'])")" "0 1 5" \
@@ -165,14 +165,14 @@ refused 125 "made for topology $(python3 -c "import json; print(json.load(open('
 	run -i $e --plan "$tmp/plan.json:b" -- true
 has "$err" "h200-e.capture has topology $("$gpupart" topology -i $e --json | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p')" \
 	"and the board's hash is there too"
-refused 125 "it has no tenant with this name: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
+refused 125 "this plan has no tenant with this name: zz" run -i $h200 --plan "$tmp/plan.json:zz" -- true
 refused 125 "use only one of them" run -i $h200 --plan "$tmp/plan.json:b" -t 0 -- true
 refused 125 "must be FILE:NAME" run -i $h200 --plan plan.json -- true
 "$gpupart" topology -i $h200 --json >"$tmp/t.json"
-refused 125 "not a plan: must be the output of 'gpupart plan --json'" run -i $h200 --plan "$tmp/t.json:b" -- true
+refused 125 "this is not a plan: the file must be the output of 'gpupart plan --json'" run -i $h200 --plan "$tmp/t.json:b" -- true
 refused 125 ": not JSON" run -i $h200 --plan "$tmp/y:b" -- true
 { cat "$tmp/plan.json"; head -c 1100000 /dev/zero | tr '\0' ' '; } >"$tmp/long.json"
-refused 125 "--plan $tmp/long.json:b: must be a plan of at most 1048575 bytes" run -i $h200 --plan "$tmp/long.json:b" -- true
+refused 125 "--plan $tmp/long.json:b: a plan must have at most 1048575 bytes" run -i $h200 --plan "$tmp/long.json:b" -- true
 edited() {	# WANTED PYTHON: the plan changed so is refused
 	python3 -c "import json, sys
 d = json.load(open('$tmp/plan.json')); a, b = d['tenants'][0], d['tenants'][1]
@@ -180,17 +180,17 @@ $2
 json.dump(d, open('$tmp/bad.json', 'w'))"
 	refused 125 "--plan $tmp/bad.json:b: $1" run -i $h200 --plan "$tmp/bad.json:b" -- true
 }
-edited "list, hex and nr_tpcs of a tenant's set do not agree: b" "b['set']['list'] = '0-99'"
-edited "list, hex and nr_tpcs of a tenant's set do not agree: b" "b['set']['nr_tpcs'] += 1"
-edited "list, hex and nr_tpcs of a tenant's set do not agree: a" "a['set']['hex'] = '0x1'"
-edited "list, hex and nr_tpcs of a tenant's set do not agree: b" "b['set'] = 3"
+edited "list, hex and nr_tpcs of a tenant's set contradict each other: b" "b['set']['list'] = '0-99'"
+edited "list, hex and nr_tpcs of a tenant's set contradict each other: b" "b['set']['nr_tpcs'] += 1"
+edited "list, hex and nr_tpcs of a tenant's set contradict each other: a" "a['set']['hex'] = '0x1'"
+edited "list, hex and nr_tpcs of a tenant's set contradict each other: b" "b['set'] = 3"
 edited "a tenant has TPCs of another tenant: b" "b['set'] = a['set']"
-edited "a tenant is given twice: b" "a['name'] = 'b'"
+edited "the plan has this tenant twice: b" "a['name'] = 'b'"
 edited "a tenant has no name" "a['name'] = 1"
-edited "not a valid name of a tenant: -a" "a['name'] = '-a'"
+edited "this is not a valid name of a tenant: -a" "a['name'] = '-a'"
 edited "mem_bytes is not a number of bytes: a" "a['mem_bytes'] = '20G'"
 edited "mem_bytes is not a number of bytes: a" "a['mem_bytes'] = 0"
-edited "more tenants than a plan can have" "d['tenants'] *= 5"
+edited "the file has more tenants than a plan can have" "d['tenants'] *= 5"
 edited "TPC 70" "b['set'] = dict(list='70', hex=hex(1 << 70), nr_tpcs=1)"
 
 # A quota: as text, in the file, in the program's environment; --mem takes precedence.
@@ -214,7 +214,7 @@ yaml 'tenants:\n  a: {min: 8, mem: 20G}\n'
 try plan -i $h200 -f "$tmp/y" --json
 is "$(get "d['tenants'][0]['mem_bytes']")" 21474836480 "mem: in a file of demands"
 wrong 'tenants:\n  a:\n    mem: much\n' "y:3: a.mem: mem=much: 'much' is not a size"
-refused 2 "--only a: its mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
+refused 2 "--only a: the tenant's mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
 refused 125 "must be a file" run -i $h200 --plan "-:a" -- true
 
 # For a shell: all tenants, and one whose lines confine a program as run does.

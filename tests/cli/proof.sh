@@ -91,7 +91,7 @@ done
 export XDG_CACHE_HOME="$tmp/learnt" GPUPART_SIM_FAULTS=order=holes:3
 try verify --quick -i sample:h200-e
 is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify with another order: 1 and a line"
-has "$err" "no launch is confined: try \`gpupart verify --learn\`" "verify with another order: says what to do"
+has "$err" "no launch is confined; try \`gpupart verify --learn\`" "verify with another order: says what to do"
 try run -i sample:h200-e -g 0 -- true
 is $status 125 "run with another order: 125"
 try verify --learn -i sample:h200-e --json
@@ -105,7 +105,7 @@ is "$status $(sed -n 's/.*, \([0-9]* failed\), .*/\1/p' "$tmp/out")" "0 0 failed
 try run -i sample:h200-e -t 3-6 -- env XDG_CACHE_HOME="$tmp/other" HOME=/nonexistent "$gpupart" verify --quick
 is "$status $(sed -n 's/.*, \([0-9]* failed\), .*/\1/p' "$tmp/out")" "0 0 failed" "run with a learnt order, of a program with a home of its own: its set holds"
 try doctor -i sample:h200-e
-has "$out" "layout V04_00, 66 TPCs proven earlier" "doctor with a learnt order: good"
+has "$out" "layout V04_00; 66 TPCs were proven earlier" "doctor with a learnt order: good"
 rm -r "$tmp/learnt"
 try verify --learn -i sample:h200-e
 has "$out" "mask bits: order found with " "verify --learn: says so"
@@ -133,7 +133,7 @@ has "$(cat "$tmp/err")" "HOME=/nonexistent is not a directory" "verify --learn w
 GPUPART_SIM_FAULTS=move-bit=5:0
 try verify --learn -i sample:h200-e
 is "$status $(wc -l <"$tmp/err")$out" "1 1" "verify --learn where two TPCs obey one bit: 1 and a line"
-has "$err" "mask bit 0 of TMD V04_00 is not the bit of one TPC: in 9 launches without it 2 of 66 " "verify --learn: names the bit"
+has "$err" "mask bit 0 of TMD V04_00 does not belong to exactly one TPC: in 9 launches with this bit set, 2 of 66 " "verify --learn: names the bit"
 unset GPUPART_SIM_FAULTS
 XDG_CACHE_HOME=$tmp/cache
 # The bad row is the one with the fault, and it does not refer to good rows.

@@ -162,7 +162,7 @@ refused 2 "other.log:51: contains a zero byte" qos replay "$tmp/other.log"
 { sed 50q "$tmp/qos-steady.log"; head -c 1048577 /dev/zero | tr '\0' ' '; } >"$tmp/other.log"
 refused 2 "other.log:51: is longer than 1048576 bytes" qos replay "$tmp/other.log"
 cat "$tmp/qos-steady.log" "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:$(($(wc -l <"$tmp/qos-steady.log") + 1)): another run begins here: a log has one run" qos replay "$tmp/other.log"
+refused 2 "other.log:$(($(wc -l <"$tmp/qos-steady.log") + 1)): another run begins here, but a log has only one run" qos replay "$tmp/other.log"
 sed '2s/"event":"epoch"/"event":"lunch"/' "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 2 "other.log:2: event is 'lunch': must be epoch or swap" qos replay "$tmp/other.log"
 # What a log says in letters comes to the terminal: names as a file may have them, no controls.
@@ -207,14 +207,14 @@ wrong 's/alpha: 0.6/alpha: 1.2/' "alpha: '1.2': must be a share"
 wrong 's/alpha: 0.6/alpha: x/' "alpha: 'x'"
 wrong 's/alpha: 0.6/alpha: 0.6, rate: 5/' "must have exactly one of alpha, rate and latency"
 wrong 's/alpha: 0.6/latency: 5/' "latency: '5' is not a time"
-wrong 's/alpha: 0.6/rate: 5, percentile: 9/' "percentile: only a latency has one"
+wrong 's/alpha: 0.6/rate: 5, percentile: 9/' "percentile: only a latency goal can have a percentile"
 wrong 's/alpha: 0.6/beta: 0.6/' "the key 'beta' is not known"
 wrong 's/train: {}/train: { floor: 70 }/' "train: floor 70: the GPU has 66"
 wrong 's/train: {}/train: { floor: 9, ceiling: 4 }/' "the floor of 9 TPCs is above the ceiling of 4"
 wrong 's/train: {}/train: { weight: 0 }/' "weight: 0"
 wrong 's/train: {}/-x: {}/' "'-x': must be 1 to 63 characters"
 wrong 's/train: {}/train: { stream: gone }/' "there is no stream 'gone'"
-wrong 's/train: {}/train: { stream: infer }/' "train: stream 'infer' already belongs to infer: one stream cannot be two tenants"
+wrong 's/train: {}/train: { stream: infer }/' "train: stream 'infer' already belongs to infer: one stream cannot belong to two tenants"
 wrong 's/alpha: 0.6/alpha: $x/' "this variable is not defined"
 wrong 's/epoch: 4ms/epoch: 4/' "epoch: '4' is not a time"
 wrong 's/epoch: 4ms/epoch: 1ns/' "epoch: must be 1us to 1s"
@@ -239,7 +239,7 @@ wrong 's/tenants:/lodgers:/' "the key 'lodgers'"
 sed 's/chip: h200/chip: $c/; s/^kernels:/runs: { first: { c: a100 }, then: { c: h200 }, small: { c: p100 } }\n&/
 	s/- { epochs: 150 }/- { run: first, epochs: 2 }\n    - { run: first }\n    - { run: then, epochs: 2 }/' share/scenarios/qos-steady.yaml \
 	>"$tmp/chips.yaml"
-refused 2 "chips.yaml:23: phase 3 runs on H200 with 66 TPCs, phase 1 on A100 with 54: all phases must use one GPU" \
+refused 2 "chips.yaml:23: phase 3 runs on H200 with 66 TPCs, but phase 1 runs on A100 with 54 TPCs: all phases must use one GPU" \
 	qos sim "$tmp/chips.yaml" --log "$tmp/chips.log"
 [ ! -s "$tmp/chips.log" ]
 ok $? "before the first phase runs"
@@ -304,7 +304,7 @@ is "$status" 0 "killed: its log replays"
 sleep 0.3
 is "$(set_of "$name-a") $(set_of "$name-b")" "$before" "killed: the sets stay"
 try qos run $e -f "$tmp/two.yaml" --epochs 3 --log "$tmp/next.log"
-is "$status $(grep -c "already runs: adopted" "$tmp/err")" "0 2" "a new controller adopts them"
+is "$status $(grep -c "already runs and was adopted" "$tmp/err")" "0 2" "a new controller adopts them"
 # TPCs that were draining when it was killed have no owner, and go to best effort.
 is "$(head -n 1 "$tmp/next.log" | jq -r '[.tenants[].adopted] | join(" ")')" "$before" "with their sets"
 is "$(head -n 1 "$tmp/next.log" | jq -r '.decision.tenants[0].set')" "${before% *}" "of which a guaranteed one stays as it is"
@@ -399,7 +399,7 @@ file() {
 file "tenants: { a: { goal: { alpha: 0.5 }, program: [ true ] } }"
 refused 125 "alpha needs the solo speed" qos run $e -f "$tmp/bad.yaml"
 file ""
-refused 125 "the file is empty: must have 'tenants:'" qos run $e -f "$tmp/bad.yaml"
+refused 125 "the file is empty: it must have 'tenants:'" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: {} }"
 refused 125 "a: must have exactly one of program, pid and job" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { a: { program: [ true ], pid: 5 } }"
@@ -415,7 +415,7 @@ refused 125 "signal: 'ipc': must be auto, reported, launches or kernels" qos run
 file "epoch: 1ms" "tenants: { a: { program: [ true ] } }"
 refused 125 "bad.yaml:1: epoch: must be 10ms to 60s" qos run $e -f "$tmp/bad.yaml"
 file "tenants: { $name-a: { floor: 40, program: [ true ] }, $name-b: { floor: 40, program: [ true ] } }"
-refused 125 "the floors, of at least 1 TPC each, need 80 TPCs" qos run $e -f "$tmp/bad.yaml"
+refused 125 "the floors of all tenants (each at least 1 TPC) need 80 TPCs" qos run $e -f "$tmp/bad.yaml"
 file "# empty"
 refused 125 "bad.yaml: the file is empty" qos run $e -f "$tmp/bad.yaml"
 refused 2 "bad.yaml: the file is empty" qos calibrate $e -f "$tmp/bad.yaml"
@@ -440,15 +440,15 @@ refused 125 "--tenant:2: alpha: '2': must be a share" qos run $e --tenant a:job=
 refused 125 "--tenant:1: a: the key 'color' is not known" qos run $e --tenant a:color=red true
 refused 125 "--tenant a:rate: 'rate': must be KEY=VALUE" qos run $e --tenant a:rate true
 refused 125 "--tenant:2: tenants: the key 'a' is given twice" qos run $e --tenant a:rate=1 --tenant a:job=x true
-refused 125 "'true': no tenant is left to run it: each --tenant names a job or a pid" qos run $e --tenant a:job=x true
+refused 125 "no tenant can run the program 'true': each --tenant names a job or a pid" qos run $e --tenant a:job=x true
 refused 125 "--tenant:1: a: must have exactly one of program, pid and job" qos run $e --tenant a:rate=1
 refused 125 "-f f and --tenant a: use only one of them" qos run $e -f f --tenant a true
-refused 125 "--epoch 1s: with -f the file sets the epoch" qos run $e -f f --epoch 1s
+refused 125 "--epoch 1s: cannot be used with -f, because the file sets the epoch" qos run $e -f f --epoch 1s
 refused 2 "--tenant is not an option of 'gpupart qos replay'" qos replay x --tenant a
 cp "$tmp/words.log" "$tmp/kept.log"
-refused 2 "-o $tmp/kept.log: is also the input" qos replay "$tmp/kept.log" -o "$tmp/kept.log"
+refused 2 "-o $tmp/kept.log: this file is also the input" qos replay "$tmp/kept.log" -o "$tmp/kept.log"
 cp share/scenarios/qos-steady.yaml "$tmp/kept.yaml"
-refused 2 "--log $tmp/kept.yaml: is also the input" qos sim "$tmp/kept.yaml" --log "$tmp/kept.yaml"
+refused 2 "--log $tmp/kept.yaml: this file is also the input" qos sim "$tmp/kept.yaml" --log "$tmp/kept.yaml"
 refused 2 "are the same file" qos sim "$tmp/kept.yaml" --log "$tmp/one" -o "$tmp/one"
 cmp -s share/scenarios/qos-steady.yaml "$tmp/kept.yaml" && cmp -s "$tmp/words.log" "$tmp/kept.log"
 ok $? "and what is read is as it was"

@@ -73,7 +73,7 @@ is "$status $(grep -c "0 epochs" "$tmp/dry.svg")" "0 1" "--dry-run -o FILE.svg"
 touch "$go"
 cp "$tmp/one.yaml" "$tmp/again.yaml"
 try qos run $e -f "$tmp/again.yaml" --epochs 1 --log "$tmp/again.yaml"
-is "$status $(echo "$err" | grep -c -- "--log $tmp/again.yaml: is also the input")" "125 1" "--log on the file of tenants"
+is "$status $(echo "$err" | grep -c -- "--log $tmp/again.yaml: this file is also the input")" "125 1" "--log on the file of tenants"
 cmp -s "$tmp/one.yaml" "$tmp/again.yaml"
 ok $? "which stays as it is"
 try qos run $e -f "$tmp/one.yaml" --epochs 1 --log "$tmp/both" -o "$tmp/both"
@@ -100,7 +100,7 @@ until_true has_lines "$tmp/stalled" 150
 ok $? "a reader that reads nothing does not hold it up"
 kill $pid
 wait $pid
-is "$? $(grep -c "writing to standard output: it is not being read" "$tmp/err")" "1 1" "neither is its end, which is reported"
+is "$? $(grep -c "writing to standard output: the reader is too slow or has stopped" "$tmp/err")" "1 1" "neither is its end, which is reported"
 kill $reader
 try qos replay "$tmp/stalled"
 is "$status" 0 "and its log replays"

@@ -105,14 +105,14 @@ END
 try sim "$tmp/bad.yaml"
 is $status 0 "a wait in front of what ends it, in a channel of its own"
 sed -i 's/^gpu: .*/gpu: { chip: h200, one-queue: yes }/' "$tmp/bad.yaml"
-said 1 "stream T (line 11) waits behind stream S in one channel" "with one queue that is a deadlock"
+said 1 "stream T (line 11) waits behind stream S in the same channel" "with one queue that is a deadlock"
 has "$(cat "$tmp/err")" "and so back to stream S" "with one queue: the cycle"
 refused 1 "program b (line 10) waits for event B; program a (line 9) waits for event A; and so back to program b" \
 	"two programs that wait for what the other would record" <<'END'
   a: [ { await: A }, { record: B, on: S } ]
   b: [ { await: B }, { record: A, on: T } ]
 END
-refused 1 "waits for room behind stream S; and so back to stream S" "a full buffer before what would empty it" <<'END'
+refused 1 "waits for space in the channel of stream S; and so back to stream S" "a full buffer before what would empty it" <<'END'
   a: [ { wait: A, on: S }, { repeat: 2000, do: [ { launch: K, on: S } ] }, { record: A, on: T } ]
 END
 refused 2 ":9: program main: it takes longer than 19 hours" "longer than the clock" <<'END'
@@ -146,10 +146,10 @@ END
 refused 2 ":9: a step must have one of" "a step that is none" <<'END'
   main: [ { launhc: K, on: S } ]
 END
-refused 2 ":9: launch: 'Q' is not among kernels" "a kernel that is not there" <<'END'
+refused 2 ":9: launch: 'Q' is not one of the kernels" "a kernel that is not there" <<'END'
   main: [ { launch: Q, on: S } ]
 END
-refused 2 ":9: on: 'Q' is not among streams" "a stream that is not there" <<'END'
+refused 2 ":9: on: 'Q' is not one of the streams" "a stream that is not there" <<'END'
   main: [ { launch: K, on: Q } ]
 END
 refused 2 ":9: on: is missing" "no stream" <<'END'
@@ -288,7 +288,7 @@ kernels: { K: { time: 1us } }
 graphs: { G: [ { node: A, kernel: K }, { node: A, kernel: K } ] }
 programs: {}
 END
-refused_file 2 ":1: gpus: two have the name 'a'" "two GPUs of a name" <<'END'
+refused_file 2 ":1: gpus: two GPUs have the name 'a'" "two GPUs of a name" <<'END'
 gpus: [ { name: a, chip: h200 }, { name: a, chip: h200 } ]
 programs: {}
 END

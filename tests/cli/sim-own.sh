@@ -162,7 +162,7 @@ is "$(field '[.runs[0].kernels[] | [.nr_sms, .gpus]]')" \
 	'[[141,[{"gpu":0,"sms":"0-131"},{"gpu":1,"sms":"0-8"}]],[9,[{"gpu":1,"sms":"0-8"}]]]' "two GPUs: JSON has whose SMs"
 is "$(field '[.runs[0].gpus[].name]')" '["big","small"]' "two GPUs: and their names"
 has "$text" "SMs of big  0-131" "two GPUs: text"
-bad ":1: gpus: number 2 has no name" "a GPU that cannot be named" <<'END'
+bad ":1: gpus: GPU number 2 has no name" "a GPU that cannot be named" <<'END'
 gpus: [ { name: a, chip: h200 }, h200 ]
 programs: {}
 END
@@ -198,18 +198,18 @@ END
 done
 
 # ------------------------------------------------------------------------------ processes
-bad ":1: slice: 1ns is shorter than 100us, the time of a switch" "a slice that would take for ever" <<'END'
+bad ":1: slice: 1ns is shorter than the time of a switch, 100us" "a slice that would take for ever" <<'END'
 gpu: { chip: h200, slice: 1ns }
 programs: {}
 END
-bad ":5: on: stream S is of process p, and program main of process main" "another process's stream" <<'END'
+bad ":5: on: stream S belongs to process p, but program main belongs to process main" "another process's stream" <<'END'
 gpu: h200
 kernels: { K: { time: 1us } }
 streams: { S: { process: p } }
 programs:
   main: [ { repeat: 2, do: [ { launch: K, on: S } ] } ]
 END
-bad ":4: sync: stream S is of process p, and program main of process q" "waiting for another process's stream" <<'END'
+bad ":4: sync: stream S belongs to process p, but program main belongs to process q" "waiting for another process's stream" <<'END'
 gpu: h200
 streams: { S: { process: p } }
 programs:
@@ -245,15 +245,15 @@ told() {
 	{ expects; echo "  - $2"; } >"$tmp/told.yaml"
 	bad ":7: expect: cannot read '$2': $1" "$2" <"$tmp/told.yaml"
 }
-told "a time is compared with a number" "main.end < 5"
-told "a time is compared with a number" "K.sms = 132ns"
+told "a time cannot be compared with a number" "main.end < 5"
+told "a time cannot be compared with a number" "K.sms = 132ns"
 told "there is no kernel or program 'Q'" "Q.end < 5ms"
 told "main has no 'speed'" "main.speed < 5"
 told "a kernel and a program are named 'K'" "K.end < 5ms"
 told "there is no run 'middle'" "middle/main.end < 5ms"
 { expects; echo '  - main.end < $least'; } >"$tmp/told.yaml"
 bad ":7: expect: '\$least': this variable is not defined" "a variable that is not there" <"$tmp/told.yaml"
-told "it must have one of < <= > >= =" "main.end"
+told "one of < <= > >= = must be between two values" "main.end"
 told "'5 5': must be a number, a time or NAME.WHAT" "main.end < 5 5"
 { expects; echo "  - main.end < \$most"; echo "  - short/main.end < 1.1ms"; echo "  - K.launches = 1"; } >"$tmp/told.yaml"
 own "an expectation has each run's variables, and equal names that differ in what they have" <"$tmp/told.yaml"

@@ -80,14 +80,14 @@ is "$(grep -c 'outside TPCs 0-6' "$tmp/err") $(grep -c outside "$tmp/err")" "1 1
 is "$(cat "$tmp/status") $(grep -c "1 launch outside TPCs 0-7" "$tmp/err")" "0 1" "a stack of 64 KiB is enough"
 try run $e -t 0-7 --exec -- "$prog" x8
 is "$status $(grep -c outside "$tmp/err")" "0 1" "--exec: no parent is left to report, one line all the same"
-has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster" "of the process itself"
+has "$err" "gpupart: 1 launch ran outside of TPCs 0-7 (simulated): the first kernel was work_cluster" "of the process itself"
 try run $e -t 0-7 --exec -- "$prog" kernel x2
 is "$status $(grep -c outside "$tmp/err")" "0 0" "where all was confined none"
 try run $e -t 0-7 -- env -u GPUPART_REPORT "$prog" x8 sync unload load x8 x8
-has "$err" "gpupart: 3 launches outside of TPCs 0-7 (simulated): the first was work_cluster" \
+has "$err" "gpupart: 3 launches ran outside of TPCs 0-7 (simulated): the first kernel was work_cluster" \
 	"without the name of the report in its environment, too"
 try run $e -t 0-7 --exec -- env GPUPART_SIM_FAULTS=tmd-version=0x41 "$prog" kernel kernel
-has "$err" "gpupart: 2 launches outside of the set (simulated): the first was work_plain" "launches of an unknown kind"
+has "$err" "gpupart: 2 launches ran outside of the set (simulated): the first kernel was work_plain" "launches of an unknown kind"
 
 # Used CUDA and was never confined.
 try run $e -t 0-7 -- env GPUPART_DISABLE=1 "$prog" kernel
@@ -128,7 +128,7 @@ try run $e -t 0-7 -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "0 cuInit=0 context=0
 x8=0" "more processes than the report has room for: they run"
 has "$err" "1 further process used CUDA (simulated): whether its launches were confined is not known" "and are counted"
-is "$(grep -c "^gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster" "$tmp/err")" 1 "and say themselves what became of them"
+is "$(grep -c "^gpupart: 1 launch ran outside of TPCs 0-7 (simulated): the first kernel was work_cluster" "$tmp/err")" 1 "and say themselves what became of them"
 try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
 begin=100" "--strict: they are kept from CUDA, 123"
@@ -138,7 +138,7 @@ is "$(grep -c "what became of" "$tmp/err")" 0 "and does not say that they used i
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
 is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 capture=0 x8=0 kernel=800 graph=800 x2=800 " \
 	"--strict --exec: later launches are refused, graphs too"
-has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster; strict: later ones failed with 800" \
+has "$err" "gpupart: 1 launch ran outside of TPCs 0-7 (simulated): the first kernel was work_cluster; strict: later launches failed with error 800" \
 	"and the process says at its end why"
 for why in GPUPART_SIM_FAULTS=no-table GPUPART_SIM_FAULTS=table-size=48 GPUPART_CHECKED=0; do
 	try run $e -t 0-7 --strict --exec -- env XDG_CACHE_HOME="$tmp/none" $why "$prog" kernel
@@ -211,12 +211,12 @@ apart() {
 	has "$err" "they cannot be reported to its run: /proc/" "$words: with the reason"
 	try run $e -t 0-7 -- "$@" "$prog" kernel
 	is "$status $(tail -n 1 "$tmp/out")" "0 kernel=0" "without --strict: $words: it runs"
-	has "$err" "gpupart: this process itself reports launches outside of its set: they cannot be reported to its run: /proc/" "$words: it says that it is not reported"
+	has "$err" "gpupart: this process itself will report its launches outside of the set: they cannot be reported to its run: /proc/" "$words: it says that it is not reported"
 	is "$(grep -c "[0-9] launch.* outside" "$tmp/err")" 0 "and no more where there was none"
 	try run $e -t 0-7 -- "$@" "$prog" x8 kernel x8
-	has "$err" "gpupart: 2 launches outside of TPCs 0-7 (simulated): the first was work_cluster" "$words: it reports its launches itself"
+	has "$err" "gpupart: 2 launches ran outside of TPCs 0-7 (simulated): the first kernel was work_cluster" "$words: it reports its launches itself"
 	try run $e -t 0-7 -- "$@" "$prog" x8 sync kill9
-	has "$err" "gpupart: this process itself reports launches outside of its set: they cannot be reported to its run: /proc/" "$words: one that was killed said so before"
+	has "$err" "gpupart: this process itself will report its launches outside of the set: they cannot be reported to its run: /proc/" "$words: one that was killed said so before"
 }
 apart "another pid namespace" unshare -pf --mount-proc
 apart "no /proc" unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" "$@"'
@@ -355,7 +355,7 @@ node 'strict = no\nstrict = no\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "a key twice: a process that another command confines is strict"
 node 'strictly = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "another key: a process that another command confines is strict"
-has "$err" "'strictly' is not a key: must be strict: it counts as strict = yes" "and says so"
+has "$err" "'strictly' is not a key: must be strict: treated as strict = yes" "and says so"
 node "$(printf '%04100d' 0)" 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config: has 4096 bytes or more" "a large file: refused"
 node '\000strict = yes\n' 644 run $e -t 0-7 -- true
@@ -443,7 +443,7 @@ sys.exit(subprocess.run([sys.argv[1], "kernel", "x8", "kernel"], env=env).return
 	is "$status $(tr '\n' ' ' <"$tmp/out")" "1 cuInit=0 context=0 kernel=0 x8=0 kernel=800 " \
 		"a run of another version: the process has CUDA until it leaves the set"
 	has "$err" "is from another version of gpupart" "and says why the run does not know"
-	has "$err" "gpupart: 1 launch outside of TPCs 0-7 (simulated): the first was work_cluster; strict: later ones failed with 800" "and at its end"
+	has "$err" "gpupart: 1 launch ran outside of TPCs 0-7 (simulated): the first kernel was work_cluster; strict: later launches failed with error 800" "and at its end"
 else
 	skip "no python3"
 fi

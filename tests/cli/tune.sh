@@ -57,7 +57,7 @@ nr=$(jq --arg n "$b" '.best[$n].nr_tpcs' "$tmp/out")
 ok $? "sum: the one that gains nothing beyond 20 TPCs has $nr, not 4 and not all"
 is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp/out")" 66 "and the other the rest"
 is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
-is "$(echo "$err" | grep -c "$a has TPCs 0-32; if they are not restored: gpupart set $a -t 0-32")" 1 \
+is "$(echo "$err" | grep -c "$a has TPCs 0-32; if tune does not restore this set, run 'gpupart set $a -t 0-32'")" 1 \
 	"and the old sets are printed before anything changes"
 # Speeds are what the sets make of them: a thousand units a TPC, each second.
 jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \
@@ -155,7 +155,7 @@ left=$("$gpupart" topology $e --json | jq -r '[.tpcs[] | select(.ugpu == 0).smid
 job "$a" 0-65 even "$left"
 tune_until 1 46 "$a" --goal rate=25000 --seconds 5 --json
 few=$?
-is "$status $(jq -r '.report.meaning[1]' "$tmp/out" | grep -cE ': (spread|balanced|gpcs)[.]')" "0 1" \
+is "$status $(jq -r '.report.meaning[1]' "$tmp/out" | grep -cE ' is (spread|balanced|gpcs)[.]')" "0 1" \
 	"one that is fast on both uGPUs: $(jq -r '.report.meaning[1]' "$tmp/out")"
 ok $few "with few TPCs: $nr"
 ended "$a"
@@ -220,16 +220,16 @@ rm "$go.x"
 # ----------------------------------------------------------------------------- refusals
 job "$a" 0-9 linear
 refused 2 "you have no running job named 'none$$'" tune "none$$"
-refused 2 "no job: use the names of one or two jobs" tune
-refused 2 "at most two jobs or programs are possible" tune "$a" "$a" "$a"
+refused 2 "no job was given: use the names of one or two jobs" tune
+refused 2 "tune can measure at most two jobs or programs" tune "$a" "$a" "$a"
 refused 2 "name two different jobs" tune "$a" "$a"
-refused 2 "use only one of them" tune "$a" -- true
-refused 2 "one is missing" tune $e -- true :
-refused 2 "two programs named true" tune $e -- true : true
+refused 2 "cannot be used with a program after --" tune "$a" -- true
+refused 2 "one of the programs is missing" tune $e -- true :
+refused 2 "two programs are named true" tune $e -- true : true
 refused 2 "--mps: needs a program after --" tune "$a" --mps
 refused 2 "--goal 'sum': must be [NAME:]alpha=" tune "$a" --goal sum
 refused 2 "--goal 'frobnicate': must be" tune "$a" --goal frobnicate
-refused 2 "names none of the programs" tune "$a" --goal "b:rate=5"
+refused 2 "none of the programs has this name" tune "$a" --goal "b:rate=5"
 for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
 	try tune "$a" --goal "$goal"
 	is "$status $(echo "$err" | grep -c "^gpupart tune: --goal")" "2 1" "--goal $goal: $err"

@@ -105,7 +105,7 @@ rmmod gpupart
 # Another module that has the name of a folder.
 insmod /sleepy.ko entry=gpu0
 insmod /gpupart.ko
-dmesg | grep -q 'gpupart: no /proc/gpu0: another module has it'
+dmesg | grep -q 'gpupart: /proc/gpu0 cannot be created'
 check $? "a folder that another module has is left to it"
 [ ! -e /proc/gpu0/topology ] && [ -e /proc/gpu1/topology ]
 check $? "the other GPUs have theirs"

@@ -37,7 +37,7 @@ integrated() {
 	check $? "and that it was never tried on hardware"
 	[ ! -e /proc/gpu0/pci ]
 	check $? "it has no page of PCI"
-	dmesg | grep -q "gpupart: $address is an integrated GPU: never tried on hardware"
+	dmesg | grep -q "gpupart: $address is an integrated GPU: gpupart was never tried on such hardware"
 	check $? "the kernel's log has that as well"
 	page_is && [ "$(cat "$device/power/runtime_status")" = suspended ]
 	check $? "its page again, and the GPU is still"

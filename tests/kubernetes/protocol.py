@@ -219,7 +219,7 @@ for bad in (
     "x" * 5000,
 ):
     refused(lambda: kubelet.allocate([bad]), "is no TPC", "id %r" % bad[:20], code.INVALID_ARGUMENT)
-refused(lambda: kubelet.allocate([]), "no TPC is asked for", "0 ids", code.INVALID_ARGUMENT)
+refused(lambda: kubelet.allocate([]), "the request has no TPC", "0 ids", code.INVALID_ARGUMENT)
 refused(lambda: kubelet.allocate(), "not understood", "no container", code.INVALID_ARGUMENT)
 refused(lambda: kubelet.allocate([ids[1][0]] * 2), "twice", "an id twice", code.INVALID_ARGUMENT)
 refused(
@@ -521,7 +521,7 @@ until(lambda: kubelet.registered)
 until(lambda: len(kubelet.devices) == 132)
 refused(
     lambda: kubelet.allocate(ids[1][30:34]),
-    "mps = yes in %s, and no MPS daemon answers in /run/gpupart/mps" % config,
+    "%s has mps = yes, but no MPS daemon answers in /run/gpupart/mps" % config,
     "mps = yes without a daemon",
     code.UNAVAILABLE,
 )

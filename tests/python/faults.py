@@ -80,7 +80,7 @@ def outer():
     gpu.limit = None
     same((gpu.limit, gpu.census()), (TpcSet("4-7"), TpcSet("4-7")), "for good")
     raises(Error, "no TPC in common", lambda: gpu.cap("0-3"), "a cap beside it", errno.EPERM)
-    raises(Error, "the cap has no set", lambda: gpu.cap(None), "a cap of nothing", errno.EINVAL)
+    raises(Error, "the set for the cap", lambda: gpu.cap(None), "a cap of nothing", errno.EINVAL)
     same(gpu.census(), TpcSet("4-7"), "what was refused changed nothing")
 
 

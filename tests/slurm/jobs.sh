@@ -361,7 +361,7 @@ has "$(cat "$cluster/n2.log")" "cannot be written below /run/gpupart/jobs: No sp
 cluster_in n2 umount /run/gpupart/jobs
 cluster_in n2 chown games /run/gpupart/jobs
 cluster_in n2 "$gpupart" slurm-node --check 2>"$tmp/err"
-is "$? $(grep -c "users other than root can write to it" "$tmp/err")" "1 1" "--check says so where anybody could have noted jobs"
+is "$? $(grep -c "users other than root can write to this" "$tmp/err")" "1 1" "--check says so where anybody could have noted jobs"
 cluster_in n2 chown root /run/gpupart/jobs
 scontrol update nodename=n2 state=resume
 until_true sh -c 'squeue -h -o "%T %r" | grep -q "^PENDING launch failed requeued held"'
@@ -441,7 +441,7 @@ sleep 0.5
 scontrol update nodename=n1 state=resume
 is "$(nr_held n1)" 1 "a node that crashed and did not boot has a note of a job that is none"
 cluster_in n1 "$gpupart" slurm-node --check 2>"$tmp/err"
-is "$? $(grep -c 'does not run here' "$tmp/err")" "1 1" "slurm-node --check finds it"
+is "$? $(grep -c 'does not run on this node' "$tmp/err")" "1 1" "slurm-node --check finds it"
 cluster_start_node n1
 until_true holds n1 0
 ok $? "slurmd begins, and takes it away"

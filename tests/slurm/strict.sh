@@ -53,7 +53,7 @@ no_cuda="gpupart: strict: this process cannot use CUDA, because its launches are
 node "" ""
 job $small "$prog" x8 kernel
 is "$status $out" "0 $begun x8=0 kernel=0" "not strict: a job that left its TPCs goes on"
-has "$err" "gpupart: 1 launch outside of TPCs" "and says so at its end"
+has "$err" "gpupart: 1 launch ran outside of TPCs" "and says so at its end"
 job $small sh -c "$gpupart run -t \$GPUPART_SET --strict -- $prog x8 kernel"
 is "$status $out" "123 $begun x8=0 kernel=800" "run --strict in a job asks for one program"
 job $small env GPUPART_SIM_FAULTS=no-table "$prog" kernel
@@ -71,7 +71,7 @@ is "$status $out" "0 ${out##* } 0 ${out##* }" "and is seen on its TPCs alone"
 job $small "$prog" capture x8 kernel legacy x2 coop4 graph sync
 is "$status $out" "1 $begun capture=0 x8=0 kernel=800 legacy=800 x2=800 coop4=800 graph=800 sync=0" \
 	"after a launch outside of them all later ones are refused, and the program has its own status"
-has "$err" " (simulated): the first was work_cluster; strict: later ones failed with 800" "and says at its end why"
+has "$err" " (simulated): the first kernel was work_cluster; strict: later launches failed with error 800" "and says at its end why"
 job $small -n 2 --overcommit "$prog" x8 kernel
 is "$(sort "$tmp/job.out" | uniq -c | tr -s ' ' | paste -sd,)" " 2 $begun, 2 kernel=800, 2 x8=0" \
 	"each process has a first launch of its own"
@@ -120,7 +120,7 @@ way none env -i $sim "$@"
 E
 chmod 755 "$tmp/out/ways"
 said() { sed -n "s/^$1: //p" "$tmp/job.out" | sed 's/TPCs [0-9,-]* /TPCs LIST /'; }
-reported="$left gpupart: 1 launch outside of TPCs LIST (simulated): the first was work_cluster; strict: later ones failed with 800"
+reported="$left gpupart: 1 launch ran outside of TPCs LIST (simulated): the first kernel was work_cluster; strict: later launches failed with error 800"
 # try_ways ORIGIN: the effects of a job's changes to its environment, if ORIGIN makes the job
 # strict.
 try_ways() {

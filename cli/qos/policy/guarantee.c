@@ -109,8 +109,8 @@ static unsigned int give_up(struct qos_policy *p, struct qos_actor *a)
 	a->state = QOS_STUCK;
 	qos_add_message(
 		p,
-		"%s: the goal cannot be met: it reaches %u.%u%% of it with %u TPCs, and reached "
-		"%u.%u%% with %u; best effort has no more TPCs to give",
+		"%s: the goal cannot be met: the tenant reaches %u.%u%% of the goal with %u TPCs, "
+		"and reached %u.%u%% with %u TPCs; best effort has no more TPCs to give",
 		a->t.name, a->score / 10, a->score % 10, a->nr, a->raise.score / 10,
 		a->raise.score % 10, a->raise.from);
 	qos_set_reason(a, "missed: neither more TPCs nor fewer for best effort help");
@@ -142,8 +142,8 @@ static unsigned int keep_all(struct qos_policy *p, struct qos_actor *a)
 	a->state = QOS_STUCK;
 	if (!a->beyond || p->epoch - a->beyond > QOS_CALM)
 		qos_add_message(p,
-				"%s: the goal cannot be met even with all %u TPCs that it can get: "
-				"it reaches %u.%u%% of it",
+				"%s: the goal cannot be met even with all %u TPCs that the tenant "
+				"can get: it reaches %u.%u%% of the goal",
 				a->t.name, a->nr, a->score / 10, a->score % 10);
 	a->beyond = p->epoch;
 	qos_set_reason(a, "the goal cannot be met even with all %u TPCs: at %u.%u%% of it", a->nr,

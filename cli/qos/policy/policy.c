@@ -73,7 +73,8 @@ static int check_tenant(const struct qos_tenant *t, const struct qos_board *boar
 		return refuse(why, -EINVAL, "%s: alpha must be above 0 and at most 1",
 			      t->name);
 	if (t->goal == QOS_ALPHA && !t->alone)
-		return refuse(why, -EINVAL, "%s: alpha needs its solo speed", t->name);
+		return refuse(why, -EINVAL, "%s: the goal alpha needs the tenant's solo speed",
+			      t->name);
 	if ((t->goal == QOS_RATE && !t->rate) || (t->goal == QOS_LATENCY && !t->latency_ns))
 		return refuse(why, -EINVAL, "%s: the goal is 0", t->name);
 	if (t->weight > 1000)
@@ -109,7 +110,7 @@ static int check(const struct qos_board *board, const struct qos_tenant *tenants
 	}
 	if (least > board->nr_tpcs)
 		return refuse(why, -ENOSPC,
-			      "the floors, of at least 1 TPC each, need %u TPCs; the GPU has %u",
+			      "the floors of all tenants (each at least 1 TPC) need %u TPCs, but the GPU has only %u",
 			      least, board->nr_tpcs);
 	return 0;
 }
@@ -202,13 +203,13 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 	if (nr == 1)
 		qos_add_message(
 			p,
-			"%s: the goal cannot be met: it needs at least %u TPCs, and there are "
-			"%u for it%s",
+			"%s: the goal cannot be met: it needs at least %u TPCs, but the tenant can "
+			"get only %u%s",
 			p->actors[0].t.name, sum, total, others);
 	else
 		qos_add_message(
 			p,
-			"the goals cannot be met together: they need %u TPCs, and there are "
+			"the goals cannot be met together: they need %u TPCs, but there are only "
 			"%u%s",
 			sum, total, others);
 	sum = 0;
@@ -412,7 +413,8 @@ static void say_states(struct qos_policy *p)
 
 		if (a->disturbed == 1 && a->state == QOS_DISTURBED)
 			qos_add_message(
-				p, "%s: another program changed its set: the epoch does not count",
+				p,
+				"%s: another program changed this tenant's set, so the epoch does not count",
 				a->t.name);
 		if (a->state == QOS_LOST && a->silent == p->rules.hold + 1)
 			qos_add_message(p, "%s: %s for %u epochs", a->t.name,
@@ -470,7 +472,7 @@ int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 	int err;
 
 	if (!board->nr_tpcs || board->nr_tpcs > GPUPART_MAX_TPCS)
-		return refuse(why, -EINVAL, "a GPU of %u TPCs", board->nr_tpcs);
+		return refuse(why, -EINVAL, "a GPU of %u TPCs is not possible", board->nr_tpcs);
 	err = check(board, tenants, nr, why);
 	if (err)
 		return err;

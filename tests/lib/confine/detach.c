@@ -42,7 +42,8 @@ static void child_options(void)
 	struct gpupart_attach_options options = { .size = 0 };
 
 	tap_ok(!gpupart_open(&gp) && !driver_open(), "a context");
-	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL && says("options of 0 bytes"),
+	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL &&
+		       says("the options have 0 bytes"),
 	       "no size: %s", gpupart_error(gp));
 	options.size = sizeof(options.size);
 	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL && says("at least 12"),
@@ -227,7 +228,7 @@ static void child_rows(void)
 		       newer[0].row.pid == getpid() && !strcmp(newer[0].row.name, "rows") &&
 		       !newer[0].later[0] && !newer[0].later[39] && newer[1].later[0] == 0x55,
 	       "a newer struct: zeros at its end");
-	tap_ok(gpupart_process_list(gp, full, 2, 0) == -EINVAL && says("a row of 0 bytes"),
+	tap_ok(gpupart_process_list(gp, full, 2, 0) == -EINVAL && says("the row has 0 bytes"),
 	       "size 0");
 	tap_ok(gpupart_process_list(gp, full, 2, 1 << 20) == -EINVAL, "a size that is none: %s",
 	       gpupart_error(gp));

@@ -228,22 +228,22 @@ static void refused_naming(const char *word)
 static void child_moved(void) { refused_naming("TPC 17 "); }
 static void child_version(void) { refused_naming("0x41"); }
 static void child_no_table(void) { refused_naming("no launch callback"); }
-static void child_table_size(void) { refused_naming("unknown size: 8,"); }
-static void child_table_small(void) { refused_naming("unknown size: 48,"); }
-static void child_table_large(void) { refused_naming("unknown size: 1073741824,"); }
+static void child_table_size(void) { refused_naming("unknown size of 8 bytes:"); }
+static void child_table_small(void) { refused_naming("unknown size of 48 bytes:"); }
+static void child_table_large(void) { refused_naming("unknown size of 1073741824 bytes:"); }
 static void child_params_none(void) { refused_naming("parameters of 16 bytes"); }
 static void child_params_32(void) { refused_naming("parameters of 32 bytes"); }
 static void child_params_odd(void) { refused_naming("parameters of 44 bytes"); }
 static void child_params_large(void) { refused_naming("parameters of 520 bytes"); }
 static void child_no_tmd(void)
 {
-	refused_naming("slot 4 of the driver's 88 bytes of launch parameters is not a TMD");
+	refused_naming("driver's launch parameters (88 bytes) does not point to a TMD");
 }
 static void child_no_tmd_40(void)
 {
-	refused_naming("slot 4 of the driver's 40 bytes of launch parameters is not a TMD");
+	refused_naming("driver's launch parameters (40 bytes) does not point to a TMD");
 }
-static void child_no_callback(void) { refused_naming("did not call back"); }
+static void child_no_callback(void) { refused_naming("did not call the launch callback"); }
 static void child_mps(void) { refused_naming("MPS"); }
 
 static unsigned int setting(const char *name, unsigned int unset)

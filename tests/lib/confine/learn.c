@@ -91,7 +91,7 @@ static void child_refused(void)
 		tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "needs the chip's maximum"),
 		       "no formula: %d %s", err, err ? gpupart_error(gp) : "");
 	else
-		tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "is not that of TPC") &&
+		tap_ok(err == -EPROTO && strstr(gpupart_error(gp), "does not disable TPC") &&
 			       strstr(gpupart_error(gp), "no launch is confined"),
 		       "refused: %d %s", err, err ? gpupart_error(gp) : "");
 	if (!tap_ok(!gpupart_topology_open(gp, getenv("GPUPART_SIM"), NULL, &topo) &&
@@ -152,7 +152,7 @@ static void refused_to_learn(const char *words)
 }
 
 /* TPC 5 obeys the bit of TPC 3. */
-static void child_two_tpcs(void) { refused_to_learn("launches without it 2 of 24 TPCs"); }
+static void child_two_tpcs(void) { refused_to_learn("with this bit set, 2 of 24 TPCs"); }
 
 /* Another program's block holds an SM; it uses GPU time only. */
 static int learn_beside(unsigned int ns)
@@ -204,7 +204,7 @@ static void child_no_class(void)
 {
 	int err = attach(NULL);
 
-	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "with compute class"),
+	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "for its compute class"),
 	       "refused: %d %s", err, err ? gpupart_error(gp) : "");
 }
 

@@ -64,7 +64,7 @@ static void next_silent(void)
 
 static void next_renamed(void)
 {
-	next_refused("function 307 is not cuLaunchKernel");
+	next_refused("function 307 of this driver is not cuLaunchKernel");
 }
 
 /* Only the program's launch shows the difference: cuLaunchKernel is as expected. */
@@ -85,7 +85,8 @@ static void next_renamed_other(void)
 	       "is used up by a launch of another name, which is counted");
 	tap_ok(ran_on(&p, s, &all), "so it does not wait for a later one");
 	err = gpupart_next_set(gp, gpu, &set);
-	tap_ok(err == -EOPNOTSUPP && strstr(gpupart_error(gp), "652 is not cuLaunchKernelEx"),
+	tap_ok(err == -EOPNOTSUPP &&
+		       strstr(gpupart_error(gp), "652 of this driver is not cuLaunchKernelEx"),
 	       "and the next is refused: %d %s", err, gpupart_error(gp));
 }
 
@@ -196,7 +197,7 @@ static void graph_renamed(void)
 	tap_ok(launched(exec, 0, &seen) == NR_BLOCKS && dropped() == 1,
 	       "is used up by the graph's launch, which is counted");
 	tap_ok(ran_on(&p, s, &all), "so it does not wait for a later one");
-	graphs_error_has("function 514 is not cuGraphLaunch");
+	graphs_error_has("function 514 of this driver is not cuGraphLaunch");
 }
 
 static void made_renamed(void)
@@ -204,7 +205,7 @@ static void made_renamed(void)
 	P graph, node, exec;
 
 	if (graphs_begin(&graph, &node, &exec))
-		graphs_error_has("function 643 is not cuGraphInstantiateWithFlags");
+		graphs_error_has("function 643 of this driver is not cuGraphInstantiateWithFlags");
 }
 
 /*
@@ -225,7 +226,7 @@ static void change_renamed(void)
 	gpupart_process_set(gp, gpu, &set);
 	tap_ok(launched(exec, 1, &seen) == NR_BLOCKS / 2, "another set leaves it so");
 	tap_ok(stale() == 1, "which is counted");
-	graphs_error_has("function 692 is not cuGraphExecKernelNodeSetParams_v2");
+	graphs_error_has("function 692 of this driver is not cuGraphExecKernelNodeSetParams_v2");
 }
 
 static void update_renamed(void)
@@ -242,7 +243,7 @@ static void update_renamed(void)
 	gpupart_process_set(gp, gpu, &set);
 	tap_ok(launched(exec, 1, &seen) == NR_BLOCKS && stale() == 1,
 	       "another set leaves it so, which is counted");
-	graphs_error_has("function 696 is not cuGraphExecUpdate_v2");
+	graphs_error_has("function 696 of this driver is not cuGraphExecUpdate_v2");
 }
 
 static const struct scenario scenarios[] = {

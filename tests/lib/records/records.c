@@ -387,8 +387,8 @@ static void told(void)
 	static const struct {
 		const char *behind, *lacks;
 	} rows[] = {
-		{ "", "not checked yet on this GPU and driver" },
-		{ "0", "not checked yet on this GPU and driver" },
+		{ "", "completion records were not checked yet on this GPU and driver" },
+		{ "0", "completion records were not checked yet on this GPU and driver" },
 		{ GPUPART_KEY_RECORDS, "no context was seen yet" },
 	};
 	char found[20] = "", whole[24], why[256];

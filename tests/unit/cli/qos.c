@@ -1860,7 +1860,7 @@ static void refused(void)
 	refused_one(-EINVAL, "a: alpha must be", t, 2);
 	t[0].alpha = 500;
 	t[0].alone = 0;
-	refused_one(-EINVAL, "a: alpha needs its solo speed", t, 2);
+	refused_one(-EINVAL, "a: the goal alpha needs the tenant's solo speed", t, 2);
 	t[0].goal = QOS_RATE;
 	refused_one(-EINVAL, "a: the goal is 0", t, 2);
 	t[0].goal = QOS_BEST_EFFORT;

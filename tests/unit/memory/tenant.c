@@ -58,7 +58,7 @@ static void test_outside(void)
 	uint64_t before = 9;
 
 	unsetenv("GPUPART_TENANT");
-	tap_ok(gpupart_tenant_get(gp, NULL, GPU, &tenant) == -ESRCH && says("in no tenant"),
+	tap_ok(gpupart_tenant_get(gp, NULL, GPU, &tenant) == -ESRCH && says("to no tenant"),
 	       "a process that is in none");
 	tap_ok(gpupart_tenant_get(gp, name, GPU, &tenant) == -ESRCH && says(name) &&
 	       gpupart_tenant_quota_set(gp, name, GPU, 5, NULL) == -ESRCH && says(name),

@@ -100,7 +100,7 @@ static const struct row {
 	  "tenant a: min=5,max=6,gpcs cannot be met on 14 TPCs: max=7, or no gpcs would do" },
 };
 
-/* Parses "4/2@1 ..": two SMs per TPC, TPC by TPC in GPC order. */
+/* Parses "4/2@1 ..": the module reports two SMs per TPC, TPC by TPC in GPC order. */
 static struct gpupart_topology *make_gpu(const char *text, unsigned int *nr_gpcs)
 {
 	static struct topo_sm sms[TOPO_MAX_SMS];
@@ -183,7 +183,8 @@ static void refuses_hard(struct gpupart *gp)
 	topo = make_gpu(text, &nr_gpcs);
 	err = topo ? gpupart_plan_make(gp, topo, NULL, demands, GPUPART_PLAN_MAX_TENANTS, &plan) :
 		     -ENOMEM;
-	tap_ok(err == -E2BIG && strstr(gpupart_error(gp), "16 tenants on 32 GPCs: not decided in "),
+	tap_ok(err == -E2BIG &&
+		       strstr(gpupart_error(gp), "no decision for 16 tenants on 32 GPCs after "),
 	       "what takes too many steps is refused: %s", gpupart_error(gp));
 	gpupart_topology_close(topo);
 }

@@ -258,7 +258,7 @@ int main(void)
 	tap_ok(!bad_cluster, "spread: a cluster of 8 fits where any set of that size holds one");
 	tap_ok(!gpupart_shape_parse(gp, "balanced", &shape) && shape == GPUPART_SHAPE_BALANCED &&
 	       gpupart_shape_parse(gp, "round", &shape) == -EINVAL &&
-	       !strcmp(gpupart_error(gp), "must be packed, gpcs, balanced or spread"),
+	       !strcmp(gpupart_error(gp), "the shape must be packed, gpcs, balanced or spread"),
 	       "shapes have names, and another is refused with them");
 	gpupart_close(gp);
 	return tap_done();

@@ -68,7 +68,7 @@ static bool refused(void)
 	struct gpupart_grant list[2];
 
 	return grants(list, 2) == -EPERM && says(GPUPART_GRANT_ROOT ": ") &&
-	       says("users other than root can write to it") &&
+	       says("users other than root can write to this") &&
 	       gpupart_grant_list(NULL, NULL, 0, GRANT) == -EPERM;
 }
 

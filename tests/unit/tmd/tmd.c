@@ -608,11 +608,11 @@ static void learnt_bits(void)
 	tap_ok(allow.tmd_bits[1] == 1ull << 63 && !allow.tmd_bits[0], "and sets have it");
 	bits[3] = bits[5];
 	tap_ok(tmd_map_build(gp, topo, layout, bits, &map) == -EOPNOTSUPP &&
-		       strstr(gpupart_error(gp), "TPCs 3 and 5 would both be bit"),
+		       strstr(gpupart_error(gp), "TPCs 3 and 5 would both use mask bit"),
 	       "two TPCs of one bit: %s", gpupart_error(gp));
 	bits[3] = 128;
 	tap_ok(tmd_map_build(gp, topo, layout, bits, &map) == -EOPNOTSUPP &&
-		       strstr(gpupart_error(gp), "TPC 3 would be bit 128"),
+		       strstr(gpupart_error(gp), "TPC 3 would use mask bit 128"),
 	       "a bit that is not there: %s", gpupart_error(gp));
 	gpupart_topology_close(topo);
 }

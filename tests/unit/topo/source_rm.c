@@ -966,7 +966,7 @@ static void test_errors(void)
 	machine(1);
 	fake.open_path = "/dev/nvidiactl";
 	fake.open_err = -ENOENT;
-	refused("no driver", NULL, -ENODEV, "no NVIDIA driver", "/dev/nvidiactl is not there");
+	refused("no driver", NULL, -ENODEV, "no NVIDIA driver", "/dev/nvidiactl does not exist");
 	tap_ok(topo_rm_list(gp, NULL, 0) == -ENODEV && clean(), "no driver: no list either");
 	fake.open_err = -EACCES;
 	refused("ctl not readable", NULL, -EACCES, "/dev/nvidiactl (mode 0600)", "0666");

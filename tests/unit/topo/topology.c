@@ -255,8 +255,8 @@ static const struct {
 	{ "vgpc:1", NULL, "\"vgpc:1\": a term is" },
 	{ "all", NULL, "\"all\": a term is" },
 	{ "GPC:1", NULL, "\"GPC:1\": a term is" },
-	{ " gpc:1", NULL, "blank in" },
-	{ "gpc: 1", NULL, "blank in" },
+	{ " gpc:1", NULL, "has a blank" },
+	{ "gpc: 1", NULL, "has a blank" },
 };
 
 static void test_words(void)
@@ -313,7 +313,7 @@ static void test_words(void)
 	gpupart_topology_close(topo);
 	topo = open_capture(generated(15));
 	tap_ok(topo && gpupart_set_parse(gp, topo, "1", &set) == -EINVAL &&
-		       !strcmp(gpupart_error(gp), "TPC 1 does not exist: this GPU has TPC 0 only"),
+		       !strcmp(gpupart_error(gp), "TPC 1 does not exist: this GPU has only TPC 0"),
 	       "one TPC: %s", gpupart_error(gp));
 	gpupart_topology_close(topo);
 }
@@ -397,7 +397,7 @@ static void test_sources(void)
 	gpupart_topology_close(topo);
 	tap_ok(gpupart_topology_open(gp, "tests/data/gh100-h200-b/capture.txt", "1", &topo) ==
 			       -ENODEV &&
-		       strstr(gpupart_error(gp), "which is not \"1\""),
+		       strstr(gpupart_error(gp), "is not \"1\""),
 	       "not 1: %s", gpupart_error(gp));
 	tap_ok(gpupart_topology_open(gp, generated(2), "0000:03:00.0", &topo) == 0,
 	       "a capture's GPU by its PCI address");
@@ -410,7 +410,7 @@ static void test_sources(void)
 	tap_ok(gpupart_topology_open(gp, "sample:h200", NULL, &topo) == 0, "sample:h200 opens");
 	gpupart_topology_close(topo);
 	tap_ok(gpupart_topology_open(gp, "sample:h900", NULL, &topo) == -ENOENT &&
-		       strstr(gpupart_error(gp), "no sample \"h900\"; there are h200") &&
+		       strstr(gpupart_error(gp), "no sample \"h900\"; the samples are h200") &&
 		       strstr(gpupart_error(gp), "h200-e"),
 	       "%s", gpupart_error(gp));
 	tap_ok(gpupart_topology_open(gp, "sample:../captures/h200", NULL, &topo) == -ENOENT,
@@ -431,7 +431,7 @@ static void test_sources(void)
 	tap_ok(err ? nr < 0 || nr == 0 : nr > 0, "and as many GPUs: %d", nr);
 	tap_ok(gpupart_gpu_list(gp, "sample:h200", &info, 1,
 				sizeof(struct gpupart_gpu_info)) == -EINVAL &&
-		       strstr(gpupart_error(gp), "holds one GPU"),
+		       strstr(gpupart_error(gp), "is a capture of one GPU"),
 	       "%s", gpupart_error(gp));
 }
 
@@ -479,8 +479,9 @@ static const struct {
 	{ 0, 11, SM(vgpc), -1, NULL, 0 },
 	{ 0, 11, SM(cpc), -1, NULL, 0 },
 	{ 0, 11, SM(measured_bit), -1, NULL, 0 },
-	{ 3, 3, SM(gpc), 0, "SMs 2 and 3 are both of TPC 1 but one has GPC 1 and the other 0", 3 },
-	{ 3, 3, SM(local_tpc), 2, "SMs 2 and 3 are both of TPC 1 but one has local TPC", 3 },
+	{ 3, 3, SM(gpc), 0,
+	  "SMs 2 and 3 are both in TPC 1, but the first has GPC 1 and the second has 0", 3 },
+	{ 3, 3, SM(local_tpc), 2, "SMs 2 and 3 are both in TPC 1, but the first has local TPC", 3 },
 	{ 3, 3, SM(vgpc), 2, "virtual GPC 1 and the other 2", 3 },
 	{ 3, 3, SM(tpc_in_vgpc), 3, "TPC in the virtual GPC 0 and the other 3", 3 },
 	{ 3, 3, SM(ugpu), 0, "uGPU 1 and the other 0", 3 },
@@ -506,8 +507,8 @@ static const struct {
 	{ 4, 5, SM(local_tpc), 0, "TPCs 0 and 2 (SM 4) are both local TPC 0 of GPC 0", 4 },
 	{ 4, 5, SM(tpc_in_vgpc), 0, "TPCs 0 and 2 (SM 4) are both TPC 0 of virtual GPC 0", 4 },
 	{ 4, 5, SM(measured_bit), 4, "TPCs 1 and 2 (SM 4) cannot both have the measured bit 4", 4 },
-	{ 8, 9, SM(tpc_in_vgpc), 4, "SM 8: TPC 4 of virtual GPC 0 cannot be on a chip of at most 4",
-	  8 },
+	{ 8, 9, SM(tpc_in_vgpc), 4,
+	  "SM 8: TPC 4 of virtual GPC 0 cannot exist on a chip with at most 4", 8 },
 };
 
 static void test_build(void)
@@ -591,12 +592,13 @@ static void test_build(void)
 	small_gpu(sms, map);
 	info.max_gpcs = 1;
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, NULL, 0, &topo) == -EINVAL &&
-		       strstr(gpupart_error(gp), "SM 2: GPC 1 cannot be on a chip of at most 1"),
+		       strstr(gpupart_error(gp),
+			      "SM 2: GPC 1 cannot exist on a chip with at most 1"),
 	       "%s", gpupart_error(gp));
 	info = small_info;
 	info.max_tpcs_per_gpc = 2;
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, NULL, 0, &topo) == -EINVAL &&
-		       strstr(gpupart_error(gp), "GPC 0 has 3 TPCs on a chip of at most 2"),
+		       strstr(gpupart_error(gp), "GPC 0 has 3 TPCs, but the chip has at most 2"),
 	       "%s", gpupart_error(gp));
 	info = small_info;
 
@@ -637,7 +639,7 @@ static void test_build(void)
 
 	/* Too few and too many. */
 	tap_ok(topo_build(gp, &info, sms, 0, NULL, 0, &topo) == -EINVAL &&
-		       strstr(gpupart_error(gp), "0 SMs is out of range"),
+		       strstr(gpupart_error(gp), "0 SMs, which is out of range"),
 	       "%s", gpupart_error(gp));
 	many = calloc(TOPO_MAX_SMS + 1, sizeof(*many));
 	tap_ok(topo_build(gp, &info, many, TOPO_MAX_SMS + 1, NULL, 0, &topo) == -EINVAL &&
@@ -645,7 +647,7 @@ static void test_build(void)
 	       "%s", gpupart_error(gp));
 	free(many);
 	tap_ok(topo_build(gp, &info, sms, NR_SMS, rows, GPUPART_MAX_GPCS + 1, &topo) == -EINVAL &&
-		       strstr(gpupart_error(gp), "33 GPCs is out of range"),
+		       strstr(gpupart_error(gp), "33 GPCs, which is out of range"),
 	       "%s", gpupart_error(gp));
 	gpupart_topology_close(NULL);
 }
