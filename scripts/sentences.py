@@ -9,8 +9,8 @@ import re
 import subprocess
 import sys
 
-INLINE = ('Nm', 'Cm', 'Ar', 'Fl', 'Pa', 'Ev', 'Xr', 'Sy', 'Em', 'Ql', 'Dq', 'Pq', 'Sx', 'Fn', 'Dv', 'Va',
-          'Vt', 'Er', 'Li', 'Ic', 'In')
+INLINE = ('Nm', 'Cm', 'Ar', 'Fl', 'Pa', 'Ev', 'Xr', 'Sy', 'Em', 'Ql', 'Dq', 'Pq', 'Sx', 'Fn', 'Dv',
+          'Va', 'Vt', 'Er', 'Li', 'Ic', 'In')
 END = re.compile(r'(?<=[.!?:])\s+(?=[A-Z"`(*])')
 
 

@@ -334,7 +334,8 @@ int main(int argc, char **argv)
 	cpu_set_t cpu;
 
 	if (nr_blocks < 10 || nr_blocks > 1000 || nr_pairs < 6 || nr_pairs > 100) {
-		fprintf(stderr, "usage: launch_ratio [BLOCKS [PAIRS [NAME ...]]], 10-1000 and 6-100\n");
+		fprintf(stderr, "usage: launch_ratio [BLOCKS [PAIRS [NAME ...]]], "
+			"10-1000 blocks, 6-100 pairs\n");
 		return 2;
 	}
 	/* They never run at the same time; one CPU means one clock and one cache. */

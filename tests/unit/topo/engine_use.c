@@ -263,7 +263,7 @@ int main(void)
 	nr = gpupart_engine_uses(gp, NULL, "rm", 0.1, begun, &begins, &info, list);
 	tap_ok(nr == -EACCES && strstr(gpupart_error(gp), "try as root"), "an ordinary user: %s",
 	       gpupart_error(gp));
-	tap_ok(!driver.open && begins == 1, "all descriptors are closed, and the caller is not called");
+	tap_ok(!driver.open && begins == 1, "all descriptors are closed, the caller is not called");
 	gpupart_close(gp);
 	return tap_done();
 }
