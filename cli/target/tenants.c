@@ -167,7 +167,7 @@ void tenants_note_above(const struct gpupart_tenant *tenant)
 
 	if (tenant->quota && tenant->used > tenant->quota)
 		remark(
-			"tenant %s uses %s of %s, which is more than its quota of %s: allocations fail until the tenant has freed enough memory",
+			"tenant %s uses %s of %s, which is more than its quota of %s: the tenant keeps this memory, but allocations fail until it has freed enough",
 			tenant->name, tenants_size(used, tenant->used), tenant->pci,
 			tenants_size(quota, tenant->quota));
 }

@@ -46,7 +46,7 @@ CUDA_MPS_PIPE_DIRECTORY=$tmp/pipes
 XDG_CACHE_HOME=$tmp/unchecked
 export GPUPART_SIM_FAULTS CUDA_MPS_PIPE_DIRECTORY XDG_CACHE_HOME
 try verify $e --quick
-has "$out$err" "cannot be under MPS" "the mask bits are not checked as a client of MPS"
+has "$out$err" "cannot be checked under MPS" "the mask bits are not checked as a client of MPS"
 try run $e -t 0 -- sh -c "$show"
 is "$status $out" "42 1" "run has them checked without MPS, and the program is a client"
 try verify $e --quick

@@ -139,7 +139,7 @@ refused 1 "other.log:3: the decision differs: decision." qos replay "$tmp/other.
 sed '1s/"weight":0/"weight": 0/' "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 1 "other.log:1: the decision differs: the same values" qos replay "$tmp/other.log"
 sed '7s/^{/{{/' "$tmp/qos-steady.log" >"$tmp/other.log"
-refused 2 "other.log:7: is no JSON" qos replay "$tmp/other.log"
+refused 2 "other.log:7: is not JSON" qos replay "$tmp/other.log"
 sed '7s/"valid":true/"valid":1/' "$tmp/qos-steady.log" >"$tmp/other.log"
 refused 2 "other.log:7: valid is of the wrong type" qos replay "$tmp/other.log"
 sed '1s/gpupart.1/gpupart\/2/' "$tmp/qos-steady.log" >"$tmp/other.log"

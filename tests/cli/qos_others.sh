@@ -122,7 +122,7 @@ disturb "$name-a" -p "$(pid_of "$name-a")" -t 3
 ok $? "a process that another program sets, too"
 until_true given "$name-a"
 ok $? "has its own set again: $(set_of "$name-a")"
-is "$(grep -c "$name-b: another program changed its set to 60-63" "$tmp/live.err") $(grep -c "$name-a: another program changed its set to 3:" "$tmp/live.err")" \
+is "$(grep -c "$name-b: another program changed this tenant's set to 60-63" "$tmp/live.err") $(grep -c "$name-a: another program changed this tenant's set to 3:" "$tmp/live.err")" \
 	"1 1" "with one message each"
 is "$(jq -s '[.[] | .decision.tenants[] | select(.state == "disturbed") | .score_milli, .speed_milli] | unique == [0]' "$tmp/live.log")" true \
 	"and nothing is learnt of it"
@@ -155,7 +155,7 @@ for _ in $(seq 20); do
 done
 nr=$(wc -l <"$tmp/note.log")
 until_true has_lines "$tmp/note.log" $((nr + 3))
-is "$("$gpupart" set "$name-n" -t 3 | sed -n 's/.*current set: \([^ ]*\).*/\1/p') $(grep -c "another program changed its set to 3:" "$tmp/note.err")" \
+is "$("$gpupart" set "$name-n" -t 3 | sed -n 's/.*current set: \([^ ]*\).*/\1/p') $(grep -c "another program changed this tenant's set to 3:" "$tmp/note.err")" \
 	"$(sed -n "${nr}p" "$tmp/note.log" | jq -r '.decision.tenants[0].set') 1" "one that is not on the GPU yet: its job has its own set again"
 rm "$go"
 wait $pid

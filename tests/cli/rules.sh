@@ -139,7 +139,7 @@ bad_rule() {	# bad_rule RULE WORDS
 bad_rule 'census' "must be PATTERN=SET"
 bad_rule '=-n 4' "must be PATTERN=SET"
 bad_rule 'census=' "must be PATTERN=SET"
-bad_rule 'census=-t 40' "TPCs 40 are outside the run's set, 0-15"
+bad_rule 'census=-t 40' "TPCs 40 are outside the run's set (0-15)"
 bad_rule 'census=gpc:9' "GPC 9"
 bad_rule 'census=-n 17' "-n 17"
 bad_rule 'census=-x 3' "SET must be -t, -g, -u, -n, --sms or --hex"

@@ -198,7 +198,7 @@ for gpu in 1 0000:02:00.0; do
 		"two simulated GPUs: --gpu $gpu is the second"
 	sim run --gpu 0 -t 0-9 -- "$gpupart" run --gpu $gpu -t 0 -- "$tmp/show"
 	is "$status $(value set)" "125 " "two simulated GPUs: a run cannot leave its own for $gpu"
-	has "$err" "cannot use 0000:02:00.0 instead" "two simulated GPUs: and says so"
+	has "$err" "cannot use GPU 0000:02:00.0 instead" "two simulated GPUs: and says so"
 done
 sim run --gpu 1 -t 0-9 -- "$gpupart" run -t 3 -- "$tmp/show"
 is "$status $(value gpu)" "42 0000:02:00.0" "two simulated GPUs: inside a run the GPU is the limited one"

@@ -221,7 +221,7 @@ has "$(cat "$tmp/err")" "GPUPART_RECORDS=0: stat needs completion records" "and 
 GPUPART_SIM_FAULTS=host-clock,tmd-version=0x41
 refused 125 "the TMD version of this driver is unknown" stat $sim -- "$prog" deep 20
 GPUPART_SIM_FAULTS=host-clock,no-api
-refused 125 "writes no completion records: for the reason see the row records of 'gpupart doctor'" stat $sim -- "$prog" deep 20
+refused 125 "writes no completion records: see the row 'records' of 'gpupart doctor' for the reason" stat $sim -- "$prog" deep 20
 GPUPART_SIM_FAULTS=host-clock,host-thread
 measure -- env GPUPART_RECORDS=0 "$prog" deep 20
 is "$status $(ask '[p["records"], d["verdict"], d["busy"]]')" "0 [False, 'no work', {'least': 0.0, 'most': 0.0}]" \

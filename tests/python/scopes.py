@@ -67,7 +67,7 @@ same(gpupart.counters().graphs_reapplied, reapplied + 1, "another set is built f
 gpu.process = None
 raises(TypeError, "executable", lambda: gpu.graph_prepare("graph", [1]), "no graph")
 for graph, words, part, number in ((4096, [1], "0x1000", errno.EINVAL),
-                                   (exec_, range(5), "built for 4 sets, not", errno.EOPNOTSUPP),
+                                   (exec_, range(5), "at most 4 sets, not", errno.EOPNOTSUPP),
                                    (exec_, ["66"], "66", errno.EINVAL)):
     raises(Error, part, lambda: gpu.graph_prepare(graph, words), f"{graph} {words}", number)
 

@@ -681,7 +681,7 @@ static void test_quitting(void)
 	user = join();
 	start = process_now_ms() - start;
 	tap_ok(!user.joined &&
-		       strstr(user.noted, "is waiting for processes of earlier runs to end") &&
+		       strstr(user.noted, "waits until processes of earlier runs have ended") &&
 		       start < LOCK_SECONDS * 1000L,
 	       "who comes now does not join it: %s (%ld ms)", user.noted, start);
 	end(&user);
@@ -690,7 +690,7 @@ static void test_quitting(void)
 	waitpid(keeper, NULL, 0);
 	user = join();
 	tap_ok(!user.joined &&
-		       strstr(user.noted, "is waiting for processes of earlier runs to end") &&
+		       strstr(user.noted, "waits until processes of earlier runs have ended") &&
 		       nr_done("start") == 1,
 	       "nor when its keeper was killed");
 	end(&user);

@@ -1497,7 +1497,7 @@ static void set_from_outside(void)
 		epochs(loop, 1);
 		for (unsigned int i = 0; i < 2; i++)
 			loop->plant.loads[i].unit *= 10;
-		words += told(loop, "t0: another program changed its set");
+		words += told(loop, "t0: another program changed this tenant's set");
 		nr += loop->now.tenants[0].state == QOS_DISTURBED;
 	}
 	tap_ok(nr == 8 && words == 1, "changed sets: one message, in %u of %u epochs", words, nr);

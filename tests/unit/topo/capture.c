@@ -313,7 +313,7 @@ static const struct {
 	{ "\n0\t0x1ff\t0\n", "\n0\t0x1ff\t8\n", 1, "cannot be GPC 8" },
 	{ "[measured-bits]\n",
 	  "[registers]\nsource = x\ncolumns = offset value\n0x8 0x1\n0x8 0x2\n\n[measured-bits]\n",
-	  4, "register 0x000008 must be listed before register 0x, and only once000008" },
+	  4, "register 0x000008 must be listed before register 0x000008" },
 	{ "[measured-bits]\n",
 	  "[registers]\nsource = x\ncolumns = offset value\n0x9 0x1\n\n[measured-bits]\n", 3,
 	  "register offset \"0x9\" is not a multiple of 4" },
@@ -330,7 +330,7 @@ static const struct {
 	  "bit \"256\" is not a number below 256" },
 	{ "columns = sm bit\n", "columns = sm bit\n3 9\n", 5,
 	  "SM 3 appears twice in this section, first in line" },
-	{ "\n2\t9\n3\t9\n", "\n2\t9\n3\t10\n", -1, "measured bit 9 and the other 10" },
+	{ "\n2\t9\n3\t9\n", "\n2\t9\n3\t10\n", -1, "measured bit 9 and the second has 10" },
 	{ "\n2\t9\n3\t9\n", "\n2\t0\n3\t0\n", -1,
 	  "TPCs 0 and 1 (SM 2) cannot both have the measured bit 0" },
 };
