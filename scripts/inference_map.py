@@ -15,13 +15,14 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
                                 "../share/examples/engine"))
+import palette  # noqa: E402
 from policy import MACHINE, WAYS  # noqa: E402
 
 PLACE = ("prompt", "rate", "setting", "ttft", "tbt", "seconds", *MACHINE)
 PARTED = ("green", "gpupart-fixed", "gpupart")
 # Two-sided 95 % quantiles of Student's t, by degrees of freedom.
 STUDENT = (0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-COLOURS = ("#404040", "#8fa8c8", "#1b2a49", "#5b8e7d", "#e0a458", "#b3541e")
+COLOURS = palette.TENANTS
 
 
 def mean(values):
@@ -139,9 +140,8 @@ def draw(made):
     width, height, top = max(380, 740 // max(1, len(panels))), 300, 60
     xmax = max((p["rate"] for p in points), default=1) * 1.08
     ymax = max((max(p["goodput"], p["offered"], p["high"] or 0) for p in points), default=1) * 1.05
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * len(panels) + 20}" '
-           f'height="{height + top + 64}" font-family="sans-serif" font-size="12">',
-           '<rect width="100%" height="100%" fill="#ffffff"/>']
+    title = "Requests per second that meet both objectives"
+    out = palette.begin(max(width * len(panels) + 20, 940), height + top + 64, title)
 
     def text(x, y, words, more=""):
         out.append(f'<text x="{x:.1f}" y="{y:.1f}" {more}>{html.escape(words)}</text>')
@@ -149,22 +149,21 @@ def draw(made):
     def line(x1, y1, x2, y2, colour, more=""):
         out.append(f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{colour}" '
                    f'fill="none" {more}/>')
-    text(20, 20, "Requests a second that meet both objectives, over the arrival rate",
-         'font-size="15"')
+    text(20, 20, title + ", against the arrival rate", 'font-size="15"')
     place = 20
     for way, colour in zip(WAYS, COLOURS):
         line(place, 38, place + 20, 38, colour, 'stroke-width="3"')
         text(place + 25, 42, way)
-        place += 50 + 7 * len(way)
+        place += 50 + 8 * len(way)
     for n, prompt in enumerate(panels):
         def at(rate, value, left=50 + n * width):
             return left + rate / xmax * (width - 60), top + height - value / ymax * (height - 20)
         here = [p for p in points if p["prompt"] == prompt]
-        line(*at(0, 0), *at(xmax, 0), "#404040")
-        line(*at(0, 0), *at(0, ymax), "#404040")
+        line(*at(0, 0), *at(xmax, 0), palette.INK)
+        line(*at(0, 0), *at(0, ymax), palette.INK)
         offered = sorted({0: 0, **{p["rate"]: p["offered"] for p in here}}.items())
         for a, b in zip(offered, offered[1:]):
-            line(*at(*a), *at(*b), "#909090", 'stroke-dasharray="4 4"')
+            line(*at(*a), *at(*b), palette.EDGE, 'stroke-dasharray="4 4"')
         text(58 + n * width, top + 14, f"prompts of {prompt:g} tokens at the median")
         for rate in sorted({p["rate"] for p in here}):
             x, y = at(rate, 0)
@@ -183,10 +182,10 @@ def draw(made):
                 if p["low"] is not None:
                     line(x, at(0, max(0.0, p["low"]))[1], x, at(0, p["high"])[1], COLOURS[i])
                 out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" stroke="{COLOURS[i]}" fill='
-                           f'"{"#ffffff" if p["small"] or not p["valid"] else COLOURS[i]}"/>')
-    text(20, top + height + 40, "Bars: 95 % over seeds, cut off at 0. Dashed: all that arrived. "
-         "Hollow: fewer than 3 seeds or 100 requests,")
-    text(20, top + height + 54, "or decode alone read less than 70 % of what a copy moves.")
+                           f'"{palette.PAPER if p["small"] or not p["valid"] else COLOURS[i]}"/>')
+    text(20, top + height + 40, "bars: 95 % intervals over seeds, cut off at 0; dashed: all "
+         "requests that arrived; hollow: fewer than 3 seeds or 100 requests,")
+    text(20, top + height + 54, "or decode alone read less than 70 % of the bandwidth of a copy")
     return "\n".join([*out, "</svg>"]) + "\n"
 
 

@@ -5,13 +5,16 @@ metrics_picture.py URL DASHBOARD SECONDS FILE: the last SECONDS, with a step of 
 """
 import html
 import json
+import os
 import sys
 import time
 import urllib.parse
 import urllib.request
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../scripts"))
+import palette  # noqa: E402
+
 WIDTH, HEIGHT, LEFT, TOP, COLUMNS = 560, 200, 62, 34, 2
-COLOURS = "#0072b2 #d55e00 #009e73 #cc79a7 #e69f00 #56b4e9 #000000 #999933".split()
 places = {}     # label values: a job has one colour in all panels
 
 
@@ -46,11 +49,12 @@ def panel(out, at, what, url, seconds):
                        html.escape(what["title"])))
     for part in (0, 0.5, 1):
         y = y0 + height * (1 - part)
-        out.append('<path d="M%g %gh%g" stroke="#ccc"/>' % (x0, y, width))
+        out.append('<path d="M%g %gh%g" stroke="%s" stroke-opacity="0.4"/>'
+                   % (x0, y, width, palette.EDGE))
         out.append(text % (x0 - 6, y + 4, 10, ' text-anchor="end"', scaled(most * part, unit)))
     for i, (line, one) in enumerate(zip(points, found)):
         label = one["metric"].get("name") or one["metric"].get("pci") or "value"
-        colour = COLOURS[places.setdefault(label, len(places)) % len(COLOURS)]
+        colour = palette.TENANTS[places.setdefault(label, len(places)) % len(palette.TENANTS)]
         path = " ".join("%g,%g" % (x0 + width * t / seconds, y0 + height * (1 - v / most))
                         for t, v in line)
         out.append('<polyline points="%s" fill="none" stroke="%s" stroke-width="1.8"/>'
@@ -67,8 +71,7 @@ def main():
     with open(dashboard, encoding="utf-8") as file:
         panels = [p for p in json.load(file)["panels"] if p["type"] == "timeseries"]
     size = (WIDTH * COLUMNS, HEIGHT * -(-len(panels) // COLUMNS) + 24)
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" '
-           'font-family="sans-serif"><rect width="100%%" height="100%%" fill="#fff"/>' % size]
+    out = palette.begin(*size, "gpupart's dashboard")
     for i, what in enumerate(panels):
         panel(out, (i % COLUMNS * WIDTH, i // COLUMNS * HEIGHT), what, url, float(seconds))
     out.append('<text x="8" y="%d" font-size="11">simulated GPU; the last %s s</text></svg>'

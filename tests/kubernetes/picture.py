@@ -3,12 +3,16 @@
 
 RECORD is the record.json of KEEP=FOLDER: observations from outside, ten times per second."""
 import json
+import os
 import sys
 
 from peer import tpcs
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../scripts"))
+import palette  # noqa: E402
+
 record = json.load(open(sys.argv[1]))
-colours = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f")
+colours = palette.TENANTS
 gpus = sorted({span[0] for span in record["spans"].values()})
 first = min(span[2] for span in record["spans"].values())
 last = max(span[3] for span in record["spans"].values())
@@ -20,20 +24,18 @@ def x(t):
     return LEFT + (t - first) / (last - first) * WIDTH
 
 
-out = [
-    '<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif"'
-    ' font-size="12">' % (LEFT + WIDTH + 20, height),
-    '<rect width="100%" height="100%" fill="#ffffff"/>',
-    '<text x="%d" y="18" font-size="14">%d containers on two simulated GPUs, by the TPCs that'
-    " their processes were given</text>" % (LEFT, len(record["spans"])),
-    '<text x="%d" y="35" fill="#555555">broken line: kubelet was killed; dotted: the plugin</text>'
-    % LEFT,
+title = "%d containers on two simulated GPUs: the TPCs of each one's processes"
+title %= len(record["spans"])
+out = palette.begin(LEFT + WIDTH + 20, height, title) + [
+    '<text x="%d" y="18" font-size="14">%s</text>' % (LEFT, title),
+    '<text x="%d" y="35" fill="%s">dashed line: kubelet was killed; dotted line: the plugin was'
+    " killed</text>" % (LEFT, palette.NOTE),
 ]
 for g, gpu in enumerate(gpus):
     top = TOP + g * (ROWS * ROW + GAP)
     out.append(
-        '<rect x="%d" y="%d" width="%d" height="%d" fill="#f2f2f2"/>'
-        % (LEFT, top, WIDTH, ROWS * ROW)
+        '<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>'
+        % (LEFT, top, WIDTH, ROWS * ROW, palette.BAND)
     )
     for t, words in (0, "TPC 0"), (65, "TPC 65"):
         out.append(
@@ -62,8 +64,9 @@ for g, gpu in enumerate(gpus):
 bottom = height - 30
 for when, victim in record["kills"]:
     out.append(
-        '<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#000000" stroke-dasharray="%s"/>'
-        % (x(when), x(when), TOP - 4, bottom - 18, "6 3" if victim == "kubelet" else "1 3")
+        '<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="%s" stroke-dasharray="%s"/>'
+        % (x(when), x(when), TOP - 4, bottom - 18, palette.INK,
+           "6 3" if victim == "kubelet" else "1 3")
     )
 for seconds in range(0, int(last - first) + 1, 60):
     out.append(

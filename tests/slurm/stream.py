@@ -190,27 +190,22 @@ def compare(kind, jobs, between_ms, nodes):
                   100 * share * work / (all_tpcs * best), name, best / took))
 
 
-COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#edc948", "#b07aa1", "#9c755f",
-           "#ff9da7", "#bab0ac"]
-
-
-# picture TITLE OUT WATCHED..: draws TPCs over time, one strip per node, one colour per job.
+# picture TITLE OUT WATCHED..: draws TPCs over time, one strip per node, one colour per job. Needs
+# scripts/ in PYTHONPATH.
 def picture(title, path, *watched):
+    import palette
     held = [h for h in events(watched)[0].values() if h[3]]
     first, last = min(h[2] for h in held), max(h[3] for h in held)
     width, strip, left = 1000.0, 2, 60
     per_ms = width / (last - first)
     height = 66 * strip + 24
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
-           'font-family="sans-serif" font-size="11">'
-           % (width + left + 10, height * len(watched) + 60),
-           '<rect width="100%" height="100%" fill="#ffffff"/>',
-           '<text x="%d" y="18">%s</text>' % (left, title)]
+    out = palette.begin(width + left + 10, height * len(watched) + 60, title)
+    out.append('<text x="%d" y="18">%s</text>' % (left, title))
     for node in range(len(watched)):
         top = 30 + node * height
         out.append('<text x="6" y="%d">n%d</text>' % (top + 70, node + 1))
-        out.append('<rect x="%d" y="%d" width="%d" height="%d" fill="#f3f3f3"/>'
-                   % (left, top, width, 66 * strip))
+        out.append('<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>'
+                   % (left, top, width, 66 * strip, palette.BAND))
     for nr, hold in enumerate(sorted(held, key=lambda h: h[2])):
         top, runs, tpcs = 30 + hold[0] * height, [], sorted(hold[4])
         for tpc in tpcs:
@@ -222,7 +217,7 @@ def picture(title, path, *watched):
             out.append('<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>' % (
                 left + (hold[2] - first) * per_ms, top + a * strip,
                 max((hold[3] - hold[2]) * per_ms - 0.3, 0.3),
-                (b - a + 1) * strip, COLOURS[nr % len(COLOURS)]))
+                (b - a + 1) * strip, palette.TENANTS[nr % len(palette.TENANTS)]))
     bottom = 30 + len(watched) * height
     for second in range(0, int((last - first) / 1000) + 1, 10):
         out.append('<text x="%.1f" y="%d" text-anchor="middle">%d s</text>'

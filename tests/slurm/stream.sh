@@ -125,7 +125,7 @@ ok $? "TPCs are used within 5% of what a greedy packer makes of the same jobs ($
 if [ -n "${STREAM_RESULTS-}" ]; then
 	mkdir -p "$STREAM_RESULTS"
 	# shellcheck disable=SC2086
-	python3 "$tmp/stream.py" picture "400 jobs on four nodes of an H200 each (simulated): TPCs over time, a colour a job" "$STREAM_RESULTS/slurm.svg" $watched
+	PYTHONPATH=scripts python3 "$tmp/stream.py" picture "400 jobs on four nodes with one H200 each (simulated): the TPCs of each job" "$STREAM_RESULTS/slurm.svg" $watched
 	{ echo "$placed"; cat "$tmp/report"; } >"$STREAM_RESULTS/slurm.log"
 	for name in $names; do
 		sed "s/^/$name /" "$tmp/peace/$name"
