@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The list of GPUs, the lifetime and the locks of each GPU, and the cache of its registers. This
- * file reaches buses only through struct gpu_ops.
+ * file reaches buses only through struct gpu_ops, and wakes GPUs through runtime PM.
  */
+#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/pm_runtime.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "device.h"
@@ -17,7 +19,7 @@
 
 static LIST_HEAD(gpus);			/* sorted by index, lowest first */
 static unsigned int generation = 1;
-/* protects the list and @generation; the innermost lock */
+/* protects the list, its GPUs' members new and again, and @generation; the innermost lock */
 static DEFINE_MUTEX(gpus_lock);
 
 /* ---------------------------------------------------------------- sessions */
@@ -67,6 +69,18 @@ static void session_keep(struct topo_reader *reader, u32 offset, u32 value, bool
 		keep(gpu, offset, value, 0, true);
 }
 
+/* Resumes the GPU until rest(). It may sleep for seconds. Called under gpu->wake_lock. */
+static int wake(struct gpu *gpu)
+{
+	int err = pm_runtime_get_sync(gpu->dev);
+
+	/* -EACCES: runtime PM is disabled for the device, so begin() finds out if it is awake. */
+	if (err >= 0 || err == -EACCES)
+		return 0;
+	pm_runtime_put(gpu->dev);
+	return -EHOSTDOWN;
+}
+
 /*
  * Wakes the GPU. It releases gpu->lock meanwhile, because a wake-up can take seconds, and other
  * readers can use the values that are known. The session continues only if the state of the GPU did
@@ -81,7 +95,7 @@ static int wake_unlocked(struct gpu_session *session)
 	mutex_unlock(&gpu->lock);
 	err = mutex_lock_killable(&gpu->wake_lock);
 	if (!err) {
-		err = gpu->ops->wake(gpu->private);
+		err = wake(gpu);
 		mutex_unlock(&gpu->wake_lock);
 		session->woken = !err;
 	}
@@ -191,7 +205,7 @@ void gp_gpu_close(struct gpu_session *session)
 	if (session->awake)
 		gpu->ops->end(gpu->private);
 	if (session->woken)
-		gpu->ops->rest(gpu->private);
+		pm_runtime_put(gpu->dev);
 	mutex_unlock(&gpu->lock);
 }
 
@@ -271,11 +285,6 @@ void gp_gpu_put(struct gpu *gpu)
 	kref_put(&gpu->kref, gpu_free);
 }
 
-void gp_gpu_hold(struct gpu *gpu)
-{
-	kref_get(&gpu->kref);
-}
-
 struct gpu *gp_gpu_get(unsigned int index, const char *bus_name)
 {
 	struct gpu *gpu, *found = NULL;
@@ -309,7 +318,8 @@ static void list_changed(void)
 		generation = 1;
 }
 
-void gp_gpu_read(struct gpu *gpu)
+/* Reads the topology if it is not known. This can take seconds. */
+static void read_topology(struct gpu *gpu)
 {
 	struct gpu_session session;
 
@@ -335,7 +345,7 @@ static void wake_and_read(struct work_struct *work)
 	kfree(engines);
 }
 
-struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name)
+struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, struct device *dev)
 {
 	struct gpu *gpu = kzalloc(sizeof(*gpu), GFP_KERNEL);
 	struct list_head *after = &gpus;
@@ -352,7 +362,9 @@ struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus
 	xa_init(&gpu->registers);
 	gpu->ops = ops;
 	gpu->private = private;
-	strscpy(gpu->bus_name, bus_name, sizeof(gpu->bus_name));
+	gpu->dev = dev;
+	gpu->new = true;
+	strscpy(gpu->bus_name, dev_name(dev), sizeof(gpu->bus_name));
 
 	/* A caller that finds the GPU in the list waits until the GPU's directory exists. */
 	mutex_lock(&gpu->lock);
@@ -375,12 +387,12 @@ struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus
 	return gpu;
 }
 
-void gp_gpu_start(struct gpu *gpu)
+static void start(struct gpu *gpu)
 {
 	struct gpu_session session;
 
 	/* If the GPU cannot be read now, the first reader reads it. */
-	gp_gpu_read(gpu);
+	read_topology(gpu);
 	mutex_lock(&gpu->lock);
 	if (gpu->gone) {
 		mutex_unlock(&gpu->lock);
@@ -391,6 +403,49 @@ void gp_gpu_start(struct gpu *gpu)
 	gp_netlink_added(&session);
 	gpu->announced = true;
 	gp_gpu_close(&session);
+}
+
+/*
+ * Returns a GPU of the provider that must be started or, with @again, read again, with a reference.
+ * Returns NULL if no such GPU is left.
+ */
+static struct gpu *next_to_read(const struct gpu_ops *ops, bool again)
+{
+	struct gpu *gpu, *found = NULL;
+
+	mutex_lock(&gpus_lock);
+	list_for_each_entry(gpu, &gpus, node) {
+		if (gpu->ops != ops || !(again ? gpu->again : gpu->new))
+			continue;
+		gpu->again = !again;
+		gpu->new = false;
+		kref_get(&gpu->kref);
+		found = gpu;
+		break;
+	}
+	mutex_unlock(&gpus_lock);
+	return found;
+}
+
+void gp_gpu_start_new(const struct gpu_ops *ops)
+{
+	struct gpu *gpu;
+
+	while ((gpu = next_to_read(ops, false))) {
+		start(gpu);
+		gp_gpu_put(gpu);
+	}
+}
+
+void gp_gpu_read_again(const struct gpu_ops *ops)
+{
+	struct gpu *gpu;
+
+	while ((gpu = next_to_read(ops, true))) {
+		if (!READ_ONCE(gpu->known))
+			read_topology(gpu);
+		gp_gpu_put(gpu);
+	}
 }
 
 void gp_gpu_remove(struct gpu *gpu)

@@ -14,23 +14,18 @@
 #include <linux/xarray.h>
 #include "text.h"
 
+struct device;
 struct netlink_callback;
 struct netlink_ext_ack;
 struct nlattr;
 struct sk_buff;
 
 /*
- * The functions with which a provider reads a GPU. All of them except wake() and release() are
- * called under gpu->lock.
+ * The functions with which a provider reads a GPU. All of them except release() are called under
+ * gpu->lock.
  */
 struct gpu_ops {
 	const char *bus;	/* name of the page that describe() writes */
-	/*
-	 * Resumes the GPU through runtime PM until rest(). Returns 0 or -EHOSTDOWN. It may sleep
-	 * for seconds. It is called under gpu->wake_lock only.
-	 */
-	int (*wake)(void *private);
-	void (*rest)(void *private);
 	/*
 	 * Makes reads possible until end(): of the whole BAR0 if @whole is true, otherwise of
 	 * NV_BAR0_USED bytes. It never wakes the GPU. Returns 0 or: -EAGAIN: the GPU sleeps.
@@ -56,6 +51,9 @@ struct gpu {
 	char bus_name[32];		/* identifies the GPU */
 	const struct gpu_ops *ops;
 	void *private;
+	struct device *dev;		/* the provider holds a reference until release() */
+	/* It must be started; it must be read again if it is still unknown. */
+	bool new, again;
 	void *proc;			/* only proc.c uses it */
 
 	/*
@@ -96,9 +94,9 @@ struct gpu_session {
 	enum gpu_wake wake;
 	bool whole;		/* the session reads the whole of BAR0 */
 	bool awake;		/* begin() succeeded */
-	bool woken;		/* wake() succeeded */
+	bool woken;		/* the GPU does not sleep until the session ends */
 	bool asleep;		/* begin() failed because the GPU sleeps: known values are used */
-	int err;		/* error of begin() or wake(), for later reads */
+	int err;		/* error of begin() or of a wake-up, for later reads */
 };
 
 /*
@@ -122,19 +120,19 @@ int gp_gpu_topology(struct gpu_session *session);
  * Adds a GPU to the list. Returns the GPU or ERR_PTR. @private is released together with the GPU,
  * or on failure.
  */
-struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, const char *bus_name);
+struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, struct device *dev);
 /*
- * Reads a GPU that was added, and announces it. This can take seconds, so the provider must hold no
- * lock.
+ * Reads the provider's GPUs that were added, and announces them. This can take seconds, so the
+ * provider must hold no lock.
  */
-void gp_gpu_start(struct gpu *gpu);
+void gp_gpu_start_new(const struct gpu_ops *ops);
+/* Reads those GPUs once more whose topology is still unknown. */
+void gp_gpu_read_again(const struct gpu_ops *ops);
 /*
  * Removes a GPU: no register is read after it returns. It waits for a wake-up, so the provider must
  * hold no lock.
  */
 void gp_gpu_remove(struct gpu *gpu);
-/* Reads the topology if it is not known. This can take seconds. */
-void gp_gpu_read(struct gpu *gpu);
 /* Drops all known values. It is called when another driver controls the GPU. */
 void gp_gpu_forget(struct gpu *gpu);
 
@@ -145,7 +143,6 @@ void gp_gpu_forget(struct gpu *gpu);
 struct gpu *gp_gpu_get(unsigned int index, const char *bus_name);
 /* Returns a number that changes when a GPU is added or removed. It is never 0. */
 unsigned int gp_gpu_generation(void);
-void gp_gpu_hold(struct gpu *gpu);
 void gp_gpu_put(struct gpu *gpu);
 
 /* Functions of pci.c and platform.c. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The PCI provider. It finds NVIDIA display devices, maps BAR0 to read it, wakes GPUs that sleep,
- * and follows hot-plug. The device belongs to its driver. So this file only takes references: it
+ * The PCI provider. It finds NVIDIA display devices, maps BAR0 to read it, and follows
+ * hot-plug. The device belongs to its driver. So this file only takes references: it
  * never binds or enables a device, requests a region or writes to a device.
  */
 #include <linux/io.h>
@@ -21,8 +21,6 @@ struct pci_gpu {
 	resource_size_t start;	/* address at which BAR0 was mapped */
 	unsigned long len;	/* number of bytes that are mapped */
 	bool holds_power, holds_config;
-	/* the GPU must be started; it must be read again if it is still unknown */
-	bool new, again;
 	struct gpu *gpu;
 };
 
@@ -132,25 +130,6 @@ static int pci_gpu_begin(void *private, bool whole)
 	return err;
 }
 
-static int pci_gpu_wake(void *private)
-{
-	struct pci_gpu *p = private;
-	int err = pm_runtime_get_sync(&p->pdev->dev);
-
-	/* -EACCES: runtime PM is disabled for the device, so the device is awake. */
-	if (err >= 0 || err == -EACCES)
-		return 0;
-	pm_runtime_put(&p->pdev->dev);
-	return -EHOSTDOWN;
-}
-
-static void pci_gpu_rest(void *private)
-{
-	struct pci_gpu *p = private;
-
-	pm_runtime_put(&p->pdev->dev);
-}
-
 static u32 pci_gpu_rd32(void *private, u32 offset)
 {
 	struct pci_gpu *p = private;
@@ -191,8 +170,6 @@ static void pci_gpu_release(void *private)
 
 static const struct gpu_ops pci_gpu_ops = {
 	.bus = "pci",
-	.wake = pci_gpu_wake,
-	.rest = pci_gpu_rest,
 	.begin = pci_gpu_begin,
 	.rd32 = pci_gpu_rd32,
 	.end = pci_gpu_end,
@@ -228,11 +205,10 @@ static bool add_one(struct pci_dev *pdev)
 	if (!p)
 		return false;
 	p->pdev = pci_dev_get(pdev);
-	gpu = gp_gpu_add(&pci_gpu_ops, p, pci_name(pdev));
+	gpu = gp_gpu_add(&pci_gpu_ops, p, &pdev->dev);
 	if (IS_ERR(gpu))
 		return false;
 	p->gpu = gpu;
-	p->new = true;
 	list_add_tail(&p->node, &pci_gpus);
 	return true;
 }
@@ -278,39 +254,10 @@ static struct pci_dev *first_unknown(void)
 	return first;
 }
 
-/*
- * Returns a GPU that must be started or, if there is none, a GPU that must be read again, with a
- * reference. Returns NULL if no such GPU is left.
- */
-static struct gpu *next_to_read(bool again)
-{
-	struct gpu *gpu = NULL;
-	struct pci_gpu *p;
-
-	mutex_lock(&pci_gpus_lock);
-	list_for_each_entry(p, &pci_gpus, node) {
-		if (!(again ? p->again : p->new))
-			continue;
-		p->again = !again;
-		p->new = false;
-		gpu = p->gpu;
-		gp_gpu_hold(gpu);
-		break;
-	}
-	mutex_unlock(&pci_gpus_lock);
-	return gpu;
-}
-
 /* A new GPU may not be ready at once. By now the values that it refused are not used any more. */
 static void read_again(struct work_struct *work)
 {
-	struct gpu *gpu;
-
-	while ((gpu = next_to_read(true))) {
-		if (!READ_ONCE(gpu->known))
-			gp_gpu_read(gpu);
-		gp_gpu_put(gpu);
-	}
+	gp_gpu_read_again(&pci_gpu_ops);
 }
 
 static DECLARE_DELAYED_WORK(again_work, read_again);
@@ -323,7 +270,6 @@ static void scan(struct work_struct *work)
 {
 	struct pci_dev *pdev;
 	bool added = true;
-	struct gpu *gpu;
 
 	mutex_lock(&pci_gpus_lock);
 	while (added && (pdev = first_unknown())) {
@@ -331,10 +277,7 @@ static void scan(struct work_struct *work)
 		pci_dev_put(pdev);
 	}
 	mutex_unlock(&pci_gpus_lock);
-	while ((gpu = next_to_read(false))) {
-		gp_gpu_start(gpu);
-		gp_gpu_put(gpu);
-	}
+	gp_gpu_start_new(&pci_gpu_ops);
 	mod_delayed_work(system_freezable_wq, &again_work, msecs_to_jiffies(1500));
 }
 

@@ -29,7 +29,6 @@ struct platform_gpu {
 	 */
 	bool bound;
 	bool holds_power;
-	bool new;			/* the GPU must be started */
 	struct gpu *gpu;
 };
 
@@ -97,23 +96,6 @@ static int platform_gpu_begin(void *private, bool whole)
 	return err;
 }
 
-static int platform_gpu_wake(void *private)
-{
-	struct platform_gpu *p = private;
-
-	if (pm_runtime_get_sync(&p->pdev->dev) >= 0)
-		return 0;
-	pm_runtime_put(&p->pdev->dev);
-	return -EHOSTDOWN;
-}
-
-static void platform_gpu_rest(void *private)
-{
-	struct platform_gpu *p = private;
-
-	pm_runtime_put(&p->pdev->dev);
-}
-
 static u32 platform_gpu_rd32(void *private, u32 offset)
 {
 	struct platform_gpu *p = private;
@@ -158,8 +140,6 @@ static void platform_gpu_release(void *private)
 
 static const struct gpu_ops platform_gpu_ops = {
 	.bus = "platform",
-	.wake = platform_gpu_wake,
-	.rest = platform_gpu_rest,
 	.begin = platform_gpu_begin,
 	.rd32 = platform_gpu_rd32,
 	.end = platform_gpu_end,
@@ -203,37 +183,13 @@ static void add_locked(struct device *dev)
 	p->pdev = to_platform_device(dev);
 	p->regs = platform_get_resource(p->pdev, IORESOURCE_MEM, 0);
 	p->bound = dev->driver;
-	gpu = gp_gpu_add(&platform_gpu_ops, p, dev_name(dev));
+	gpu = gp_gpu_add(&platform_gpu_ops, p, dev);
 	if (IS_ERR(gpu))
 		return;
 	p->gpu = gpu;
-	p->new = true;
 	list_add_tail(&p->node, &platform_gpus);
 	pr_info("%s is an integrated GPU: gpupart was never tried on such hardware\n",
 		dev_name(dev));
-}
-
-/* Starts a new GPU of the list. Returns false if there is none. */
-static bool start_one(void)
-{
-	struct gpu *gpu = NULL;
-	struct platform_gpu *p;
-
-	mutex_lock(&platform_gpus_lock);
-	list_for_each_entry(p, &platform_gpus, node) {
-		if (!p->new)
-			continue;
-		p->new = false;
-		gpu = p->gpu;
-		gp_gpu_hold(gpu);
-		break;
-	}
-	mutex_unlock(&platform_gpus_lock);
-	if (!gpu)
-		return false;
-	gp_gpu_start(gpu);
-	gp_gpu_put(gpu);
-	return true;
 }
 
 static int add(struct device *dev, void *unused)
@@ -246,8 +202,7 @@ static int add(struct device *dev, void *unused)
 		add_locked(dev);
 	mutex_unlock(&platform_gpus_lock);
 	device_unlock(dev);
-	while (start_one())
-		;
+	gp_gpu_start_new(&platform_gpu_ops);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #define TRIAL_BYTES	65536		/* as large as the largest page size */
 #define TRIAL_PAYLOAD	0x6770757061727400ull
 #define WAIT_MS		100
-#define LATE_NS		1000000000ull	/* from the end of the last block to the end of the
+#define LATE_NS		1000000000ull	/* from the end of the last page to the end of the
 					 * grid */
 
 /*

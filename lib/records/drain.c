@@ -176,7 +176,7 @@ int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *r
 	/* If the process launches nothing, all three steps succeed at once. */
 	for (int i = 0; i < 3 && !result; i++) {
 		why = !fence() ? "this kernel has no membarrier()" :
-		      !reader_block(reader, offsetof(struct state_page, lanes), lanes,
+		      !reader_page(reader, offsetof(struct state_page, lanes), lanes,
 				    sizeof(lanes)) ? "its state page cannot be read" : NULL;
 		fence();
 		err = gpupart_records_read(gp, reader, &now, sizeof(now));

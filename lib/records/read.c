@@ -50,10 +50,10 @@ static int open_of(struct gpupart_records_reader *reader, uid_t uid, struct shar
 	reader->dir = state_dir_open(uid, false);
 	if (reader->dir < 0)
 		return -ESRCH;
-	reader->block_fd = shared_open(reader->dir, reader->file, uid, SHARED_PROCESS,
+	reader->page_fd = shared_open(reader->dir, reader->file, uid, SHARED_PROCESS,
 				       STATE_LAYOUT, seen, &version);
-	if (reader->block_fd >= 0 && version != SHARED_NONE)
-		holder = holder_pid(reader->block_fd, uid, &seen->header, &table);
+	if (reader->page_fd >= 0 && version != SHARED_NONE)
+		holder = holder_pid(reader->page_fd, uid, &seen->header, &table);
 	holder_table_free(&table);
 	reader->uid = uid;
 	if (holder != reader->pid)
@@ -63,7 +63,7 @@ static int open_of(struct gpupart_records_reader *reader, uid_t uid, struct shar
 
 static void close_files(struct gpupart_records_reader *reader)
 {
-	int *fds[] = { &reader->dir, &reader->block_fd, &reader->records_fd };
+	int *fds[] = { &reader->dir, &reader->page_fd, &reader->records_fd };
 
 	for (int i = 0; i < 3; i++) {
 		if (*fds[i] >= 0)
@@ -117,7 +117,7 @@ int gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return ctx_fail(gp, -ENOMEM, "out of memory for records of process %d", pid);
-	new->dir = new->block_fd = new->records_fd = -1;
+	new->dir = new->page_fd = new->records_fd = -1;
 	new->pid = pid == getpid() ? 0 : pid;
 	snprintf(new->pci, sizeof(new->pci), "%s", pci);
 	for (unsigned int n = 0; n < STATE_NR_RINGS; n++)
@@ -134,8 +134,8 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 {
 	if (!reader)
 		return;
-	if (reader->block && reader->pid)
-		munmap((void *)(uintptr_t)reader->block, sizeof(*reader->block));
+	if (reader->page && reader->pid)
+		munmap((void *)(uintptr_t)reader->page, sizeof(*reader->page));
 	if (reader->section && reader->pid)
 		munmap((void *)(uintptr_t)reader->section, sizeof(*reader->section));
 	close_files(reader);
@@ -147,16 +147,16 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 /* ------------------------------------------------------------------- copying */
 
 /* The offset of a member of the GPU's records in the state page. */
-static size_t block_at(const struct gpupart_records_reader *reader, size_t member)
+static size_t page_at(const struct gpupart_records_reader *reader, size_t member)
 {
 	return offsetof(struct state_page, records) +
 	       reader->gpu * sizeof(struct state_records) + member;
 }
 
-bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
+bool reader_page(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
 {
 	if (reader->pid)
-		return pread(reader->block_fd, into, len, at) == (ssize_t)len;
+		return pread(reader->page_fd, into, len, at) == (ssize_t)len;
 	memcpy(into, (const char *)state_page_own + at, len);
 	return true;
 }
@@ -167,12 +167,12 @@ bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *
  */
 static bool copy_records(struct gpupart_records_reader *reader)
 {
-	const size_t version = block_at(reader, offsetof(struct state_records, version));
+	const size_t version = page_at(reader, offsetof(struct state_records, version));
 	struct state_records *copy = &reader->copy;
 	uint64_t after;
 
 	for (int i = 0; i < TRIES; i++) {
-		if (!reader_block(reader, block_at(reader, 0), copy, sizeof(*copy)))
+		if (!reader_page(reader, page_at(reader, 0), copy, sizeof(*copy)))
 			return false;
 		if (copy->nr_graphs > STATE_NR_GRAPHS)
 			copy->nr_graphs = STATE_NR_GRAPHS;
@@ -182,7 +182,7 @@ static bool copy_records(struct gpupart_records_reader *reader)
 				    reader->graphs, copy->nr_graphs * sizeof(reader->graphs[0])))
 			copy->nr_graphs = 0;
 		atomic_thread_fence(memory_order_acquire);
-		if (!reader_block(reader, version, &after, sizeof(after)))
+		if (!reader_page(reader, version, &after, sizeof(after)))
 			return false;
 		if (after == copy->version && !(after & 1))
 			break;
@@ -232,7 +232,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	const unsigned int entries = records_entries(n);
 	const size_t cells = offsetof(struct records_section, cells[records_first(n)]);
 	const size_t notes = offsetof(struct records_section, notes[records_first(n)]);
-	const size_t issued_at = block_at(reader, offsetof(struct state_records,
+	const size_t issued_at = page_at(reader, offsetof(struct state_records,
 							   rings[n].issued));
 	struct reader_entry *entry = &reader->entries[reader->nr_entries];
 	uint64_t issued, key = 0;
@@ -251,7 +251,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 	}
 	if (!reader_section(reader, cells, reader->cells, entries * sizeof(reader->cells[0])) ||
 	    !reader_section(reader, notes, reader->notes, entries * sizeof(reader->notes[0])) ||
-	    !reader_block(reader, issued_at, &issued, sizeof(issued)))
+	    !reader_page(reader, issued_at, &issued, sizeof(issued)))
 		return 0;
 	reader->nr_entries += nr;
 	for (; entry < &reader->entries[reader->nr_entries]; entry++) {
@@ -437,7 +437,7 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 /* The pid may belong to another process by now, but the lock on the file does not. */
 bool reader_lives(const struct gpupart_records_reader *reader)
 {
-	return !reader->pid || holder_is(reader->block_fd, reader->uid, reader->pid);
+	return !reader->pid || holder_is(reader->page_fd, reader->uid, reader->pid);
 }
 
 bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *records)
@@ -540,20 +540,20 @@ static bool map_all(struct gpupart_records_reader *reader)
 	void *map;
 
 	if (!reader->pid) {
-		reader->block = state_page_own;
+		reader->page = state_page_own;
 		reader->section = records_file_find(reader->gpu);
 		return reader->section;
 	}
 	if (!open_records(reader) || fstat(reader->records_fd, &st) ||
-	    st.st_size < at + (off_t)sizeof(*reader->section) || fstat(reader->block_fd, &st) ||
-	    st.st_size < (off_t)sizeof(*reader->block))
+	    st.st_size < at + (off_t)sizeof(*reader->section) || fstat(reader->page_fd, &st) ||
+	    st.st_size < (off_t)sizeof(*reader->page))
 		return false;
-	if (!reader->block) {
-		map = mmap(NULL, sizeof(*reader->block), PROT_READ, MAP_SHARED, reader->block_fd,
+	if (!reader->page) {
+		map = mmap(NULL, sizeof(*reader->page), PROT_READ, MAP_SHARED, reader->page_fd,
 			   0);
-		reader->block = map == MAP_FAILED ? NULL : map;
+		reader->page = map == MAP_FAILED ? NULL : map;
 	}
-	if (!reader->block)
+	if (!reader->page)
 		return false;
 	map = mmap(NULL, sizeof(*reader->section), PROT_READ, MAP_SHARED, reader->records_fd, at);
 	reader->section = map == MAP_FAILED ? NULL : map;
@@ -595,7 +595,7 @@ static bool graph_busy(const struct gpupart_records_reader *reader,
 static int read_busy(void *arg)
 {
 	struct gpupart_records_reader *reader = arg;
-	const struct state_records *records = &reader->block->records[reader->gpu];
+	const struct state_records *records = &reader->page->records[reader->gpu];
 
 	if (__atomic_load_n(&records->nowhere, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&records->graphs, __ATOMIC_RELAXED) ||

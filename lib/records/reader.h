@@ -38,12 +38,12 @@ struct gpupart_records_reader {
 	uid_t uid;
 	unsigned int gpu;		/* the GPU's index in the state page */
 	char pci[20];
-	int dir, block_fd, records_fd;	/* file descriptors; -1: not open */
+	int dir, page_fd, records_fd;	/* file descriptors; -1: not open */
 	char file[48];
 	struct watch *watch;		/* NULL: gpupart_records_watch() was not called */
 	void (*watch_free)(struct watch *watch);
 	/* Used by gpupart_records_busy(), which maps them at its first call. */
-	const struct state_page *block;
+	const struct state_page *page;
 	const struct records_section *section;
 	uint64_t done[STATE_NR_RINGS];	/* launches up to this number have ended in each ring */
 	struct reader_drain drain;
@@ -72,7 +72,7 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name);
 
 /* Reads @len bytes at offset @at of the process's state page. Returns false if that fails. */
-bool reader_block(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
+bool reader_page(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
 
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry);
 

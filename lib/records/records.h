@@ -356,7 +356,7 @@ struct records_trial {
 	const struct tmd_map *map;
 	unsigned int slot;
 	struct tmd_release release;
-	/* Set by the caller that launched it: the time at which its last block ended, GPU ns. */
+	/* Set by the caller that launched it: the time at which its last page ended, GPU ns. */
 	uint64_t ended;
 	/* Set by the callback: NULL, or the reason why the TMD is not as expected. */
 	const char *why;

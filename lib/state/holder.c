@@ -24,11 +24,11 @@ static bool has_uid(const struct state_dir_status *status, uid_t uid)
 }
 
 /*
- * Whether process @pid may be the owner of @block, a state page in @uid's directory; a process
+ * Whether process @pid may be the owner of @page, a state page in @uid's directory; a process
  * has at most one state page. In the caller's own directory and in root's, the uid is not
  * compared, because a process there may have changed its user.
  */
-static bool may_be(int pid, uid_t uid, const struct shared_header *block)
+static bool may_be(int pid, uid_t uid, const struct shared_header *page)
 {
 	bool trusted = uid == geteuid() || !uid;
 	struct state_dir_status status;
@@ -38,8 +38,8 @@ static bool may_be(int pid, uid_t uid, const struct shared_header *block)
 		return trusted;
 	name_space = state_dir_namespace_of(pid);
 	return (trusted || has_uid(&status, uid)) &&
-	       (!status.inner || status.inner == block->pid) &&
-	       (!name_space || !block->pid_namespace || name_space == block->pid_namespace);
+	       (!status.inner || status.inner == page->pid) &&
+	       (!name_space || !page->pid_namespace || name_space == page->pid_namespace);
 }
 
 /*
@@ -87,15 +87,15 @@ static int has_mapped(int pid, const struct stat *st, struct holder_table *table
  * descriptors loses the lock on the file. The numbers are compared first, because reading a
  * process's maps can take long.
  */
-static bool holds(int pid, uid_t uid, const struct stat *st, const struct shared_header *block,
+static bool holds(int pid, uid_t uid, const struct stat *st, const struct shared_header *page,
 		  struct holder_table *table)
 {
 	int mapped;
 
-	if (pid <= 0 || !state_dir_proc_is_own() || !may_be(pid, uid, block))
+	if (pid <= 0 || !state_dir_proc_is_own() || !may_be(pid, uid, page))
 		return false;
 	mapped = has_mapped(pid, st, table);
-	return mapped < 0 ? state_dir_process_lives(pid, block->start) : mapped;
+	return mapped < 0 ? state_dir_process_lives(pid, page->start) : mapped;
 }
 
 bool holder_spent(const struct holder_table *table)
@@ -121,24 +121,24 @@ static int lock_pid(int fd)
 	return lock.l_pid > 0 ? lock.l_pid : 0;
 }
 
-int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct holder_table *table)
+int holder_pid(int fd, uid_t uid, const struct shared_header *page, struct holder_table *table)
 {
 	int pid = lock_pid(fd);
 	struct stat st;
 
 	if (pid > 0)
-		return may_be(pid, uid, block) ? pid : -ESRCH;
+		return may_be(pid, uid, page) ? pid : -ESRCH;
 	if (!pid || fstat(fd, &st))
 		return pid;
-	if (block->pid_namespace == state_dir_pid_namespace())
-		return holds(block->pid, uid, &st, block, table) ? block->pid : -ESRCH;
+	if (page->pid_namespace == state_dir_pid_namespace())
+		return holds(page->pid, uid, &st, page, table) ? page->pid : -ESRCH;
 	state_dir_nested_create(&table->nested);
 	for (unsigned int i = 0; i < table->nested.nr; i++) {
 		const struct state_dir_nested_row *row = &table->nested.rows[i];
 
-		if (row->inner == block->pid &&
-		    (!row->pid_namespace || row->pid_namespace == block->pid_namespace) &&
-		    holds(row->pid, uid, &st, block, table))
+		if (row->inner == page->pid &&
+		    (!row->pid_namespace || row->pid_namespace == page->pid_namespace) &&
+		    holds(row->pid, uid, &st, page, table))
 			return row->pid;
 	}
 	return -ESRCH;

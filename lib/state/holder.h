@@ -25,13 +25,13 @@ void holder_table_free(struct holder_table *table);
 bool holder_spent(const struct holder_table *table);
 
 /*
- * Returns the pid, in the caller's namespace, of the process that owns the state page @block in
+ * Returns the pid, in the caller's namespace, of the process that owns the state page @page in
  * the file @fd of @uid's directory. Returns 0 if the process lives but is not visible in this
  * pid namespace. -ESRCH: no owner was found. The contents of the state page prove nothing,
  * because any process of the user can write them.
  */
 GPUPART_PRIVATE
-int holder_pid(int fd, uid_t uid, const struct shared_header *block, struct holder_table *table);
+int holder_pid(int fd, uid_t uid, const struct shared_header *page, struct holder_table *table);
 /*
  * Returns true if @pid, which owned the state page, still owns it. The pid may now belong to
  * another process, but that process does not hold the page's lock.

@@ -26,12 +26,12 @@ void process_show(const struct state_gpu *gpu, const struct gpupart_tpcset *limi
 }
 
 /* Shows the first GPU with a limit, else the first GPU. */
-static void show_gpu(const struct state_page *block, struct gpupart_process *process)
+static void show_gpu(const struct state_page *page, struct gpupart_process *process)
 {
-	bool all_limited = state_nr_gpus(block);
+	bool all_limited = state_nr_gpus(page);
 
-	for (uint32_t g = state_nr_gpus(block); g-- > 0; ) {
-		const struct state_gpu *gpu = &block->gpus[g];
+	for (uint32_t g = state_nr_gpus(page); g-- > 0; ) {
+		const struct state_gpu *gpu = &page->gpus[g];
 		struct limit_sets sets;
 
 		if (!limit_get(&gpu->limit, &sets))
@@ -43,7 +43,7 @@ static void show_gpu(const struct state_page *block, struct gpupart_process *pro
 		}
 		process_show(gpu, &sets.in_force, process);
 	}
-	process->nr_gpus = state_nr_gpus(block);
+	process->nr_gpus = state_nr_gpus(page);
 	/*
 	 * The problem came from the process's environment, but since then another program has
 	 * given the process a limit.
@@ -83,14 +83,14 @@ static void describe_other(const struct shared_seen *seen, int pid, uid_t uid,
 			process_show_other(process, &seen->gpus[g]);
 }
 
-static void describe(const struct state_page *block, int pid, uid_t uid,
+static void describe(const struct state_page *page, int pid, uid_t uid,
 		     struct gpupart_process *process)
 {
-	describe_header(&block->header, pid, uid, process);
-	state_dir_copy_text(process->problem, sizeof(process->problem), block->problem,
-		  sizeof(block->problem));
-	show_gpu(block, process);
-	state_page_counters(block, &process->counters);
+	describe_header(&page->header, pid, uid, process);
+	state_dir_copy_text(process->problem, sizeof(process->problem), page->problem,
+		  sizeof(page->problem));
+	show_gpu(page, process);
+	state_page_counters(page, &process->counters);
 }
 
 
@@ -98,19 +98,19 @@ static void describe(const struct state_page *block, int pid, uid_t uid,
  * Copies the state page in @fd. Other processes may write during the copy. If a limit changed,
  * the function copies again.
  */
-static bool copy_block(int fd, struct state_page *block)
+static bool copy_page(int fd, struct state_page *page)
 {
 	for (int tries = 0; tries < 100; tries++) {
 		bool same = true;
 
-		if (pread(fd, block, STATE_LISTED, 0) != STATE_LISTED)
+		if (pread(fd, page, STATE_LISTED, 0) != STATE_LISTED)
 			return false;
-		for (uint32_t g = 0; g < state_nr_gpus(block) && same; g++) {
+		for (uint32_t g = 0; g < state_nr_gpus(page) && same; g++) {
 			off_t at = offsetof(struct state_page, gpus[g].limit.published);
 			uint64_t published;
 
 			same = pread(fd, &published, sizeof(published), at) == sizeof(published) &&
-			       published == block->gpus[g].limit.published;
+			       published == page->gpus[g].limit.published;
 		}
 		if (same)
 			break;
@@ -164,13 +164,13 @@ static void sweep_orphan(int dir, const char *file)
 {
 	const char *end = strstr(file, STATE_RECORDS);
 	uint64_t name_space;
-	char block[48];
+	char page_file[48];
 	int pid;
 
-	if (!end || strcmp(end, STATE_RECORDS) || end - file >= (int)sizeof(block))
+	if (!end || strcmp(end, STATE_RECORDS) || end - file >= (int)sizeof(page_file))
 		return;
-	snprintf(block, sizeof(block), "%.*s", (int)(end - file), file);
-	if (parse_name(block, &pid, &name_space) && faccessat(dir, block, F_OK, 0) &&
+	snprintf(page_file, sizeof(page_file), "%.*s", (int)(end - file), file);
+	if (parse_name(page_file, &pid, &name_space) && faccessat(dir, page_file, F_OK, 0) &&
 	    errno == ENOENT)
 		unlinkat(dir, file, 0);
 }
@@ -187,9 +187,9 @@ struct look {
  * then the file is deleted unless a process has it open. When root reads another user's
  * directory, it must not trust, map or block on any file in it.
  */
-static bool read_block(struct look *look, const char *file, struct gpupart_process *process)
+static bool read_page(struct look *look, const char *file, struct gpupart_process *process)
 {
-	struct state_page *block;
+	struct state_page *page;
 	uint64_t name_space, start = 0;
 	int fd, pid = -ESRCH, named;
 	enum shared_version version;
@@ -208,10 +208,10 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 			 &version);
 	if (fd < 0)
 		return false;
-	block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
-	if (!block)
+	page = aligned_alloc(_Alignof(struct state_page), sizeof(*page));
+	if (!page)
 		goto close_fd;
-	if (version == SHARED_SAME && !copy_block(fd, block))
+	if (version == SHARED_SAME && !copy_page(fd, page))
 		version = SHARED_NONE;
 	if (version != SHARED_NONE && seen.header.pid == named &&
 	    seen.header.pid_namespace == name_space) {
@@ -221,11 +221,11 @@ static bool read_block(struct look *look, const char *file, struct gpupart_proce
 	if (pid >= 0 && version == SHARED_OTHER)
 		describe_other(&seen, pid, look->uid, process);
 	else if (pid >= 0)
-		describe(block, pid, look->uid, process);
+		describe(page, pid, look->uid, process);
 	else if (holder_none(fd, named, start, name_space))
 		sweep(look->dir, file);
 close_fd:
-	free(block);
+	free(page);
 	close(fd);
 	return pid >= 0;
 }
@@ -284,7 +284,7 @@ static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_proce
 	while (dir && process && !spent && (entry = readdir(dir))) {
 		spent = state_dir_has_more(uid, ++files) || state_dir_budget_spent(budget);
 		if (!spent && entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    read_block(&look, entry->d_name, process))
+		    read_page(&look, entry->d_name, process))
 			add_row(list, max, nr, process);
 	}
 	if (dir && process && (spent || holder_spent(table))) {
@@ -374,7 +374,7 @@ bool process_read(int pid, uid_t uid, struct gpupart_process *now)
 		return false;
 	snprintf(file, sizeof(file), "%d.%llx", status.inner ? status.inner : pid,
 		 (unsigned long long)state_dir_namespace_of(pid));
-	found = read_block(&look, file, now) && now->pid == pid;
+	found = read_page(&look, file, now) && now->pid == pid;
 	holder_table_free(&table);
 	close(look.dir);
 	return found;

@@ -25,7 +25,7 @@ static struct state_page *read_listed(const struct gpupart_process *process,
 					struct shared_seen *seen)
 {
 	int dir = state_dir_open(process->uid, false), fd;
-	struct state_page *block = NULL;
+	struct state_page *page = NULL;
 	enum shared_version version;
 	char file[48];
 
@@ -40,13 +40,13 @@ static struct state_page *read_listed(const struct gpupart_process *process,
 	if (version == SHARED_NONE || !is_of(&seen->header, process))
 		seen->nr_gpus = 0;
 	else if (version == SHARED_SAME)
-		block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
-	if (block && pread(fd, block, STATE_LISTED, 0) != STATE_LISTED) {
-		free(block);
-		block = NULL;
+		page = aligned_alloc(_Alignof(struct state_page), sizeof(*page));
+	if (page && pread(fd, page, STATE_LISTED, 0) != STATE_LISTED) {
+		free(page);
+		page = NULL;
 	}
 	close(fd);
-	return block;
+	return page;
 }
 
 /*
@@ -79,9 +79,9 @@ static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned i
 	bool own = process->pid == getpid();
 	struct shared_seen seen = { .nr_gpus = 0 };
 	struct state_page *copy = own || process->pid <= 0 ? NULL : read_listed(process, &seen);
-	const struct state_page *block = own ? state_page_own : copy;
+	const struct state_page *page = own ? state_page_own : copy;
 	struct gpupart_process *rows;
-	unsigned int nr = block ? state_nr_gpus(block) : seen.nr_gpus;
+	unsigned int nr = page ? state_nr_gpus(page) : seen.nr_gpus;
 
 	/* If nothing more is known, repeat the row that was listed. */
 	if (!nr) {
@@ -92,8 +92,8 @@ static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned i
 	}
 	rows = malloc(nr * sizeof(*rows));
 	for (unsigned int i = 0; rows && i < nr; i++)
-		if (block) {
-			describe_on(&block->gpus[i], process, &rows[i]);
+		if (page) {
+			describe_on(&page->gpus[i], process, &rows[i]);
 		} else {
 			rows[i] = *process;
 			process_show_other(&rows[i], &seen.gpus[i]);

@@ -76,15 +76,15 @@ static void read_units(const struct state_progress *from, struct gpupart_progres
 	}
 }
 
-void progress_read(const struct state_page *block, struct gpupart_progress *progress)
+void progress_read(const struct state_page *page, struct gpupart_progress *progress)
 {
 	struct gpupart_counters counters;
 
-	state_page_counters(block, &counters);
+	state_page_counters(page, &counters);
 	progress->launches = counters.launches;
-	read_units(&block->progress, progress);
-	progress->answered_ns = __atomic_load_n(&block->progress.answered_ns, __ATOMIC_RELAXED);
+	read_units(&page->progress, progress);
+	progress->answered_ns = __atomic_load_n(&page->progress.answered_ns, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < GPUPART_NR_LATENCIES; i++)
-		progress->latencies[i] = __atomic_load_n(&block->progress.latencies[i],
+		progress->latencies[i] = __atomic_load_n(&page->progress.latencies[i],
 							 __ATOMIC_RELAXED);
 }

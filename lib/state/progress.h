@@ -9,6 +9,6 @@
 struct state_page;
 
 GPUPART_PRIVATE
-void progress_read(const struct state_page *block, struct gpupart_progress *progress);
+void progress_read(const struct state_page *page, struct gpupart_progress *progress);
 
 #endif

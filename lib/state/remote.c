@@ -19,7 +19,7 @@
 /* A state page of another process, open for writing. */
 struct opened {
 	int fd;
-	struct state_page *block;
+	struct state_page *page;
 };
 
 struct gpupart_remote {
@@ -38,7 +38,7 @@ struct access {
 	void *arg;
 };
 
-static int access_block(void *arg)
+static int access_page(void *arg)
 {
 	const struct access *access = arg;
 
@@ -46,22 +46,22 @@ static int access_block(void *arg)
 }
 
 /* Calls @act, which accesses the state page. Returns its result, or -ESRCH for a truncated page. */
-static int with_block(struct gpupart *gp, struct gpupart_remote *remote,
+static int with_page(struct gpupart *gp, struct gpupart_remote *remote,
 		      int (*act)(struct gpupart *gp, struct gpupart_remote *remote, void *arg),
 		      void *arg)
 {
-	int err = fault_guard(access_block, &(struct access){ gp, remote, act, arg });
+	int err = fault_guard(access_page, &(struct access){ gp, remote, act, arg });
 
 	return err != -EFAULT ? err : ctx_fail(gp, -ESRCH,
 					       "the state page of process %d was truncated",
 					       remote->pid);
 }
 
-/* ------------------------------------------------------------------- blocks */
+/* ------------------------------------------------------------------- state pages */
 
-static void close_block(struct opened *opened)
+static void close_page(struct opened *opened)
 {
-	munmap(opened->block, sizeof(*opened->block));
+	munmap(opened->page, sizeof(*opened->page));
 	close(opened->fd);
 }
 
@@ -69,7 +69,7 @@ static void close_block(struct opened *opened)
  * Whether @file is the state page of @pid. The file is not opened for writing here, because a
  * process that deletes orphans would then think that we own the page.
  */
-static enum shared_version is_block_of(int dir, const char *file, int pid,
+static enum shared_version is_page_of(int dir, const char *file, int pid,
 				       struct holder_table *table, struct stat *st)
 {
 	enum shared_version version;
@@ -89,29 +89,29 @@ static enum shared_version is_block_of(int dir, const char *file, int pid,
  * Opens the state page in @file if it is that of @pid. -ESRCH if it is not, -EPROTO if it is
  * another version's.
  */
-static int open_block(int dir, const char *file, int pid, struct holder_table *table,
+static int open_page(int dir, const char *file, int pid, struct holder_table *table,
 		      struct opened *opened)
 {
 	struct stat found, st;
-	enum shared_version version = is_block_of(dir, file, pid, table, &found);
+	enum shared_version version = is_page_of(dir, file, pid, table, &found);
 
-	if (version != SHARED_SAME || found.st_size < (off_t)sizeof(*opened->block))
+	if (version != SHARED_SAME || found.st_size < (off_t)sizeof(*opened->page))
 		return version == SHARED_OTHER ? -EPROTO : -ESRCH;
 	opened->fd = openat(dir, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (opened->fd < 0)
 		return -ESRCH;
 	if (fstat(opened->fd, &st) || st.st_dev != found.st_dev || st.st_ino != found.st_ino)
 		goto close_fd;
-	opened->block = mmap(NULL, sizeof(*opened->block), PROT_READ | PROT_WRITE, MAP_SHARED,
+	opened->page = mmap(NULL, sizeof(*opened->page), PROT_READ | PROT_WRITE, MAP_SHARED,
 			     opened->fd, 0);
-	if (opened->block != MAP_FAILED)
+	if (opened->page != MAP_FAILED)
 		return 0;
 close_fd:
 	close(opened->fd);
 	return -ESRCH;
 }
 
-static int find_block(struct gpupart *gp, int pid, struct opened *opened)
+static int find_page(struct gpupart *gp, int pid, struct opened *opened)
 {
 	DIR *dir = state_dir_read(state_dir_open(geteuid(), false));
 	int err = -ESRCH;
@@ -121,7 +121,7 @@ static int find_block(struct gpupart *gp, int pid, struct opened *opened)
 	while (dir && err == -ESRCH && pid > 0 && (entry = readdir(dir)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    !state_page_is_own(dirfd(dir), entry->d_name))
-			err = open_block(dirfd(dir), entry->d_name, pid, &table, opened);
+			err = open_page(dirfd(dir), entry->d_name, pid, &table, opened);
 	holder_table_free(&table);
 	if (dir)
 		closedir(dir);
@@ -136,7 +136,7 @@ static int find_block(struct gpupart *gp, int pid, struct opened *opened)
 }
 
 /* One writer at a time; the kernel releases the lock of a process that dies. */
-static int lock_block(struct gpupart *gp, int pid, const struct opened *opened)
+static int lock_page(struct gpupart *gp, int pid, const struct opened *opened)
 {
 	int err = state_dir_lock_file(opened->fd);
 
@@ -147,11 +147,11 @@ static int lock_block(struct gpupart *gp, int pid, const struct opened *opened)
 	return err ? ctx_fail(gp, err, "the state page of process %d: %s", pid, strerror(-err)) : 0;
 }
 
-static struct state_gpu *find_gpu(struct state_page *block, const char *pci)
+static struct state_gpu *find_gpu(struct state_page *page, const char *pci)
 {
-	for (uint32_t g = 0; g < state_nr_gpus(block); g++)
-		if (!strncmp(block->gpus[g].pci, pci, sizeof(block->gpus[g].pci)))
-			return &block->gpus[g];
+	for (uint32_t g = 0; g < state_nr_gpus(page); g++)
+		if (!strncmp(page->gpus[g].pci, pci, sizeof(page->gpus[g].pci)))
+			return &page->gpus[g];
 	return NULL;
 }
 
@@ -198,7 +198,7 @@ static int keep_given(struct gpupart *gp, int pid, const struct state_gpu *gpu,
 
 static int find_remote_gpu(struct gpupart *gp, struct gpupart_remote *remote, void *pci)
 {
-	remote->gpu = find_gpu(remote->opened.block, pci);
+	remote->gpu = find_gpu(remote->opened.page, pci);
 	return remote->gpu ? check_outside(gp, remote->pid, remote->gpu, NULL)
 			   : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s",
 				      remote->pid, (const char *)pci);
@@ -219,18 +219,18 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 	new->pid = pid;
 	/* Ask once: it takes longer than setting a limit. */
 	new->exempt = gpupart_grant_exempts(geteuid());
-	err = find_block(gp, pid, &new->opened);
+	err = find_page(gp, pid, &new->opened);
 	if (err)
 		goto free_new;
 	fault_catch();
-	err = with_block(gp, new, find_remote_gpu, (void *)(uintptr_t)pci);
+	err = with_page(gp, new, find_remote_gpu, (void *)(uintptr_t)pci);
 	if (err)
-		goto close_block;
+		goto close_page;
 	*remote = new;
 	return 0;
 
-close_block:
-	close_block(&new->opened);
+close_page:
+	close_page(&new->opened);
 free_new:
 	free(new);
 	return err;
@@ -278,11 +278,11 @@ static int set_limit(struct gpupart *gp, struct gpupart_remote *remote, void *ar
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
 {
-	int err = check_holds(gp, remote) ?: lock_block(gp, remote->pid, &remote->opened);
+	int err = check_holds(gp, remote) ?: lock_page(gp, remote->pid, &remote->opened);
 
 	if (err)
 		return err;
-	err = with_block(gp, remote, set_limit, &(struct setting){ set, before });
+	err = with_page(gp, remote, set_limit, &(struct setting){ set, before });
 	flock(remote->opened.fd, LOCK_UN);
 	return err;
 }
@@ -302,7 +302,7 @@ int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
 		       struct gpupart_tpcset *set)
 {
 	return check_holds(gp, remote) ?:
-	       with_block(gp, (struct gpupart_remote *)(uintptr_t)remote, get_limit, set);
+	       with_page(gp, (struct gpupart_remote *)(uintptr_t)remote, get_limit, set);
 }
 
 static int mark_lends(struct gpupart *gp, struct gpupart_remote *remote, void *none)
@@ -315,13 +315,13 @@ static int mark_lends(struct gpupart *gp, struct gpupart_remote *remote, void *n
 
 void gpupart_remote_lends(struct gpupart_remote *remote)
 {
-	with_block(NULL, remote, mark_lends, NULL);
+	with_page(NULL, remote, mark_lends, NULL);
 }
 
 static int get_progress(struct gpupart *gp, struct gpupart_remote *remote, void *progress)
 {
 	(void)gp;
-	progress_read(remote->opened.block, progress);
+	progress_read(remote->opened.page, progress);
 	return 0;
 }
 
@@ -329,14 +329,14 @@ int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *rem
 			    struct gpupart_progress *progress)
 {
 	return check_holds(gp, remote) ?:
-	       with_block(gp, (struct gpupart_remote *)(uintptr_t)remote, get_progress, progress);
+	       with_page(gp, (struct gpupart_remote *)(uintptr_t)remote, get_progress, progress);
 }
 
 void gpupart_remote_close(struct gpupart_remote *remote)
 {
 	if (!remote)
 		return;
-	close_block(&remote->opened);
+	close_page(&remote->opened);
 	free(remote);
 }
 

@@ -308,14 +308,14 @@ struct state_gpu *state_add_gpu(const struct gpupart_gpu_info *info, uint64_t to
 	return gpu;
 }
 
-static bool in_block(const struct state_gpu *gpu)
+static bool in_page(const struct state_gpu *gpu)
 {
 	return gpu >= state_page_own->gpus && gpu < state_page_own->gpus + STATE_MAX_GPUS;
 }
 
 void state_remove_gpu(struct state_gpu *gpu)
 {
-	if (in_block(gpu))
+	if (in_page(gpu))
 		atomic_fetch_sub_explicit(&state_page_own->header.nr_gpus, 1, memory_order_relaxed);
 	else
 		free(gpu);
@@ -323,13 +323,13 @@ void state_remove_gpu(struct state_gpu *gpu)
 
 struct state_records *state_records(const struct state_gpu *gpu)
 {
-	return in_block(gpu) ? &state_page_own->records[gpu - state_page_own->gpus] : NULL;
+	return in_page(gpu) ? &state_page_own->records[gpu - state_page_own->gpus] : NULL;
 }
 
 void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map)
 {
 	memcpy(gpu->bit_of_tpc, map->bit_of_tpc, sizeof(gpu->bit_of_tpc));
-	if (in_block(gpu))
+	if (in_page(gpu))
 		state_page_own->shared[gpu - state_page_own->gpus].nr_tpcs = map->nr_tpcs;
 	atomic_store_explicit(&gpu->nr_tpcs, map->nr_tpcs, memory_order_release);
 }
@@ -448,14 +448,14 @@ SAME_PLACE(unconfinable_gpu, STATE_UNCONFINABLE_GPU);
 SAME_PLACE(next_dropped, STATE_NEXT_DROPPED);
 SAME_PLACE(device_launches, STATE_NR_COUNTERS - 1);
 
-void state_page_counters(const struct state_page *block, struct gpupart_counters *c)
+void state_page_counters(const struct state_page *page, struct gpupart_counters *c)
 {
 	uint64_t *n = (uint64_t *)c;
 
 	memset(c, 0, sizeof(*c));
 	for (int lane = 0; lane < STATE_NR_LANES; lane++)
 		for (int i = 0; i < STATE_NR_COUNTERS; i++) {
-			uint64_t count = __atomic_load_n(&block->lanes[lane].counters[i],
+			uint64_t count = __atomic_load_n(&page->lanes[lane].counters[i],
 							 __ATOMIC_RELAXED);
 
 			n[i] += count < MAX_COUNT ? count : MAX_COUNT;

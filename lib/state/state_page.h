@@ -304,16 +304,16 @@ void state_page_unlock(void);
 GPUPART_PRIVATE
 bool state_page_is_own(int dir, const char *file);
 /*
- * Returns the number of valid entries in gpus[] of @block. Another process may be writing
- * @block.
+ * Returns the number of valid entries in gpus[] of @page. Another process may be writing
+ * @page.
  */
-static inline uint32_t state_nr_gpus(const struct state_page *block)
+static inline uint32_t state_nr_gpus(const struct state_page *page)
 {
-	uint32_t nr = atomic_load_explicit(&block->header.nr_gpus, memory_order_acquire);
+	uint32_t nr = atomic_load_explicit(&page->header.nr_gpus, memory_order_acquire);
 
 	return nr < STATE_MAX_GPUS ? nr : STATE_MAX_GPUS;
 }
 
-void state_page_counters(const struct state_page *block, struct gpupart_counters *counters);
+void state_page_counters(const struct state_page *page, struct gpupart_counters *counters);
 
 #endif

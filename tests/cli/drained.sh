@@ -18,22 +18,6 @@ if emulated "has no membarrier() of other processes: set --wait"; then
 fi
 name=drained-$$
 
-# until_true EXPRESSION: of stat's JSON of the program.
-until_true() {
-	for _ in $(seq 100); do
-		"$gpupart" stat -p "$pid" -d 0.1 --json -o "$tmp/json" 2>/dev/null || continue
-		[ "$(ask "$1")" = True ] && break
-	done
-}
-# ask EXPRESSION: evaluates it with the JSON d in $tmp/json, its first process p, and the wait's
-# result w.
-ask() {
-	python3 -c "
-import json, sys
-d = json.load(open(sys.argv[1]))
-p, w = d.get('processes', [None])[0], d.get('wait')
-print($1)" "$tmp/json"
-}
 json() {
 	try set "$@" --json
 	printf '%s' "$out" >"$tmp/json"
@@ -41,7 +25,7 @@ json() {
 
 # ------------------------------------------------------ kernels of 1 ms in full queues
 begin "$prog" threads 1000000
-until_true 'p["outstanding"] > 100'
+stat_until 'p["outstanding"] > 100' -p "$pid" -d 0.1
 try set "$name" -t 0-7 --wait=60s
 is "$status" 0 "a busy program: it is waited for"
 has "$out" "drained after " "which took a while"
@@ -56,7 +40,7 @@ stop
 
 # ------------------------------------------------------------ a kernel that never ends
 begin "$prog" fast_then_long 4200
-until_true 'p["launches"] == 0 and p["outstanding"] > 0'
+stat_until 'p["launches"] == 0 and p["outstanding"] > 0' -p "$pid" -d 0.1
 try set "$name" -t 0-7 --wait=50ms
 is "$status" 1 "a kernel runs on: it fails"
 has "$err" "process $pid: earlier launches have not ended after " "and says so"
@@ -68,7 +52,7 @@ stop
 
 # ------------------------------------------------------------------- graphs
 begin "$prog" graph 1000000
-until_true 'p["launches_ended"] > 0'
+stat_until 'p["launches_ended"] > 0' -p "$pid" -d 0.1
 try set "$name" -t 0-7 --wait=60s
 is "$status" 0 "a program that launches a graph all the time"
 has "$out" "drained after " "is drained"
@@ -101,7 +85,7 @@ print(*[p['pid'] for p in json.load(sys.stdin)['processes'] if p['uid'] == 4720]
 			[ -n "$other" ] && pid=$other && break
 			sleep 0.02
 		done
-		until_true 'p["outstanding"] > 100'
+		stat_until 'p["outstanding"] > 100' -p "$pid" -d 0.1
 	}
 	begin "$prog" threads 1000000
 	mine=$pid

@@ -179,7 +179,7 @@ touch "$go.odd" "$go.odd.hold"
 "$gpupart" run --exec $e -t 10 --mem 1G -- env "GPUPART_NAME=x
 y$esc[31m" "$odd" "$go.odd" 2>/dev/null &
 pid=$!
-until_true sh -c "'$gpupart' ps --json | jq -e '.processes[] | select(.pid == $pid)'"
+until_true sh -c "'$gpupart' ps --json | jq -e '.processes[] | select(.pid == $pid)' >/dev/null"
 for words in ps "metrics" "top --once -d 0.1" "top -n 1"; do
 	# shellcheck disable=SC2086 # a list of words
 	try $words

@@ -62,13 +62,6 @@ done
 try bench isolation --seconds 3
 has "$status $err" "2 gpupart bench: --a, --b" "options of peers without peers"
 
-until_true() {
-	for _ in $(seq 600); do
-		"$@" && return 0
-		sleep 0.05
-	done
-	return 1
-}
 : >"$tmp/log.b"
 (
 	trap '' HUP

@@ -17,31 +17,11 @@ if emulated "takes ten times as long as what is measured: stat -p"; then
 fi
 name=stat-$$
 
-# ask EXPRESSION: evaluates it with the JSON d in $tmp/json and its first process p.
-ask() {
-	python3 -c "
-import json, sys
-d = json.load(open(sys.argv[1]))
-p = d['processes'][0]
-print($1)" "$tmp/json"
-}
-# until EXPRESSION ARGS: runs stat ARGS until it is true; the program may not have launched yet.
-until_true() {
-	wanted=$1
-	shift
-	for _ in $(seq 100); do
-		rm -f "$tmp/json"
-		try stat "$@" --json -o "$tmp/json"
-		[ "$status" = 0 ] || break
-		[ "$(ask "$wanted")" = True ] && break
-	done
-}
-
 # -------------------------------------------------------------- a busy program
 begin "$prog" threads 100000
 # On a loaded machine the GPU's thread catches up after a pause, in which it wrote no record.
 # If the program itself gets no CPU its queue is not full, which is not a fault of stat.
-until_true '100 < p["launches_ended"] < 2200 * p["seconds"] and p["outstanding"] > 100 and
+stat_until '100 < p["launches_ended"] < 2200 * p["seconds"] and p["outstanding"] > 100 and
 	p["outstanding_max"] >= p["outstanding_mean"] > 100 and p["busy"]["least"] > 0.9' \
 	-p $pid -d 0.5
 is "$status$out$err" 0 "-p: nothing but the report"
@@ -61,7 +41,7 @@ has "$out" "GPU busy" "how busy"
 has "$out" "The start of a kernel is not recorded" "and what that means"
 [ "$(grep -c " s: $pid: .* launches/s, GPU busy .*, .* outstanding" "$tmp/err")" -ge 2 ]
 ok $? "--interval: lines on stderr"
-until_true 'len(d["intervals"]) >= 2 and all(i["busy"]["most"] > 0.5 for i in d["intervals"])' \
+stat_until 'len(d["intervals"]) >= 2 and all(i["busy"]["most"] > 0.5 for i in d["intervals"])' \
 	"$name" -d 0.5 --interval 0.1
 is "$(ask '[len(d["intervals"]) >= 2, d["intervals"][0]["pid"], all(i["busy"]["most"] > 0.5 for i in d["intervals"])]')" \
 	"[True, $pid, True]" "with --json in intervals"
@@ -75,7 +55,7 @@ is "$? $(ask '[p["ended"], p["records"], p["seconds"] < 50]')" "0 [True, True, T
 
 # ------------------------------------------------- a kernel that never ends
 begin "$prog" fast_then_long 4000
-until_true 'p["launches"] == 0 and p["outstanding"] > 0' -p $pid -d 0.3
+stat_until 'p["launches"] == 0 and p["outstanding"] > 0' -p $pid -d 0.3
 is "$(ask '[p["launches_ended"], p["busy"]["least"] > 0.9, p["kernels"]]')" "[0, True, []]" \
 	"one long kernel runs, and none ends: busy"
 stop
@@ -83,15 +63,15 @@ stop
 # ------------------------------------------------------------- an idle program
 # Kernels for 4 s, then host work for 4 s.
 begin "$prog" late_wait 4000
-until_true 'p["outstanding"] > 0' -p $pid -d 0.1
-until_true 'not p["outstanding"] and not p["launches_ended"]' -p $pid -d 0.3
+stat_until 'p["outstanding"] > 0' -p $pid -d 0.1
+stat_until 'not p["outstanding"] and not p["launches_ended"]' -p $pid -d 0.3
 is "$(ask '[p["all_known"], p["busy"], p["idle"], p["cpus"] > 0, p["kernels"]]')" \
 	"[True, {'least': 0.0, 'most': 0.0}, {'least': 1.0, 'most': 1.0}, True, []]" "it works on the host: idle, and how many CPUs it uses"
 stop
 # A kernel of 20 us every 220 us. On a busy machine it is unknown when the program runs: a launch
 # is outstanding from its submission on, for at least 20 us.
 begin "$prog" host 1000000
-until_true 'p["launches_ended"] > 20 and p["busy"]["most"] < 0.9' -p $pid -d 1
+stat_until 'p["launches_ended"] > 20 and p["busy"]["most"] < 0.9' -p $pid -d 1
 is "$(ask '[p["kernels"][0]["mean_seconds"]["most"] >= 20e-6, p["busy"]["most"] >= 20e-6 * (p["launches_ended"] - p["missed"] - 2) / p["seconds"] * 0.98, 0 <= p["busy"]["least"] <= p["busy"]["most"] < 0.9]')" \
 	"[True, True, True]" "kernels of 20 us: no shorter, and the GPU is not busy all the time"
 stop
@@ -103,7 +83,7 @@ stop
 
 # --------------------------------------------------------------------- graphs
 begin "$prog" graph 100000
-until_true 'p["launches_ended"] > 0 and p["busy"]["most"] > 0' -p $pid -d 0.3
+stat_until 'p["launches_ended"] > 0 and p["busy"]["most"] > 0' -p $pid -d 0.3
 is "$(ask '[p["all_known"], p["busy"]["most"] <= 1, p["unknown"], p["graphs"], p["launches"] > 0]')" \
 	"[True, True, 0, 0, True]" "graphs have records: busy as they are"
 try stat -p $pid -d 0.2

@@ -38,16 +38,6 @@ nr_held() {
 	held "$1" | jq '[.jobs[] | select(.nr_tpcs > 0)] | length'
 }
 
-# until_true COMMAND...: for 30 s at most, in which slurmctld contacts nodes that it lost.
-until_true() {
-	tries=0
-	until "$@"; do
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || return 1
-		sleep 0.1
-	done
-}
-
 nothing_held() {
 	[ "$(nr_held n1)$(nr_held n2)" = 00 ]
 }
