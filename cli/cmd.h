@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of commands, for the table in gpupart.c, and the rule for what functions return. */
+/*
+ * The list of commands for the table in gpupart.c, and the rule for the values that functions
+ * return.
+ */
 #ifndef GPUPART_CLI_CMD_H
 #define GPUPART_CLI_CMD_H
 
@@ -9,21 +12,21 @@
 
 /*
  * One rule holds for all functions of the command that can fail and return no count, no descriptor
- * and no -errno: 0 means continue. Anything else is an error of message.h, whose message was
- * printed on stderr already, or CMD_ENDED with an exit status, such as that of a program. The
- * caller returns it unchanged. main() converts it with cmd_exit_status(), and so do children that
- * failed to execute a program.
+ * and no -errno: 0 means continue. Any other value is an error of message.h, or CMD_ENDED with an
+ * exit status, such as the exit status of a program. The message of an error was printed on stderr
+ * already. The caller returns the value unchanged. main() converts the value with
+ * cmd_exit_status(). A child that failed to execute a program does the same.
  */
 struct cmd {
 	const char *name;
-	/* argv[0] is the command's name, argv[-1] the program's. */
+	/* argv[0] is the name of the command, and argv[-1] is the name of the program. */
 	int (*run)(int argc, char **argv);
-	bool starts;	/* it starts a program, whose exit status must differ from its own */
+	bool starts; /* the command starts a program, whose exit status must differ from its own */
 	const char *summary;
 	const char *help;
 };
 
-/* In the order of the list that 'gpupart --help' prints. */
+/* The order is the order in the output of 'gpupart --help'. */
 #define COMMANDS(C) \
 	C("topology", topology, false, "show a GPU's GPCs, virtual GPCs, TPCs and SMs") \
 	C("run", run, true, "run a program inside a set of TPCs") \

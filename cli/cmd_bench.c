@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart bench: runs each part in its own process, and prints and writes the reports. */
+/* gpupart bench: runs each part in a separate process, and prints and writes the reports. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,18 +86,18 @@ const struct bench_part bench_parts[] = {
 
 const unsigned int bench_nr_parts = sizeof(bench_parts) / sizeof(bench_parts[0]);
 
-/* What a child found out about the GPU before anything is measured. */
+/* The answer of a child that examines the GPU before anything is measured. */
 struct probe_answer {
 	int err;
 	char why[512];
-	char limit[GPUPART_TPCSET_STRLEN];	/* "" none */
+	char limit[GPUPART_TPCSET_STRLEN];	/* "": no limit */
 	struct gpupart_gpu_info info;
 };
 
 struct session {
 	const struct args *args;
-	const char *dir;		/* for files, or NULL */
-	struct bench bench;		/* each part starts with a copy */
+	const char *dir;		/* directory for files, or NULL */
+	struct bench bench;		/* each part gets a copy of it */
 	struct gpupart_gpu_info info;
 	json_t *reports;
 	struct out out;
@@ -125,7 +125,7 @@ struct part_call {
 	const struct bench_part *part;
 };
 
-/* In the child: writes the part's report as JSON text, or "" if it is too long. */
+/* Runs in the child. Writes the part's report as JSON text. Writes "" if the report is too long. */
 static void be_part(void *arg, void *result)
 {
 	struct part_call *call = arg;
@@ -172,7 +172,7 @@ static json_t *measure(const struct session *s, const struct bench_part *part)
 
 /* ---------------------------------------------------------------------- files */
 
-/* The path for a file while it is written; it then replaces the old file. */
+/* Returns the path of a file while it is written. Later the file replaces the old file. */
 static void new_path(const struct session *s, const char *name, char *path, size_t len)
 {
 	snprintf(path, len, "%s/.%s.new", s->dir, name);
@@ -184,7 +184,7 @@ static FILE *file_in(const struct session *s, const char *name, int *status)
 	FILE *file;
 
 	new_path(s, name, path, sizeof(path));
-	unlink(path);	/* may be left by a run that was killed */
+	unlink(path);	/* a killed run may have left the file */
 	file = fopen(path, "wxe");
 	if (!file)
 		*status = failure("-o %s/%s: %s", s->dir, name, strerror(errno));
@@ -282,7 +282,7 @@ static int write_part(const struct session *s, json_t *report)
 	return status;
 }
 
-/* Returns @part's report of this run, else the one in the file of an earlier run, or NULL. */
+/* Returns the report of @part from this run, or else from the file of an earlier run, or NULL. */
 static json_t *report_of(const struct session *s, const struct bench_part *part, bool *earlier)
 {
 	json_t *report;
@@ -303,7 +303,7 @@ static json_t *report_of(const struct session *s, const struct bench_part *part,
 	return NULL;
 }
 
-/* The earlier run may have used another GPU or the simulated one. */
+/* Names the GPU of the earlier run, which may be another GPU or the simulated one. */
 static void index_earlier(FILE *file, const json_t *report)
 {
 	const json_t *gpu = json_object_get(report, "gpu");
@@ -341,7 +341,7 @@ static void index_part(FILE *file, json_t *report, bool earlier)
 		fprintf(file, "\n![%s](%s)\n", report_at(words, "title"), report_at(words, "file"));
 }
 
-/* Writes the index of all reports in the directory; called after each part. */
+/* Writes the index of all reports in the directory. Called after each part. */
 static int write_index(const struct session *s)
 {
 	int status = 0;
@@ -508,7 +508,7 @@ static int probe(struct session *s)
 	return 0;
 }
 
-/* Arguments of the part peers; NULL if not given. */
+/* arguments of the part peers; NULL: absent */
 struct peers_words {
 	const char *a, *b, *seconds, *rounds;
 	struct peers_options options;
@@ -575,7 +575,9 @@ int cmd_bench(int argc, char **argv)
 		return status;
 	s.dir = args.output;
 	s.bench.quick = quick;
-	/* Before CUDA starts: a hardware queue for each stream, if possible. */
+	/*
+	 * Set this before CUDA starts: each stream then gets its own hardware queue, if possible.
+	 */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	status = args_gpu(&args, &s.bench.selector) ?: probe(&s);
 	if (!status && words.a)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declarations that the parts of `gpupart bench` share: the attached GPU, sets of TPCs, kernels
- * that record when and where they ran, series of launches, and a neighbour that runs at the same
- * time. A function that returns int returns 0, or -errno with a message in bench->why. Each part
- * runs once in a separate process, so it does not free or close its resources.
+ * that record when and where they ran, series of launches, and a neighbour that runs next to a
+ * victim. Functions with the type int return 0, or -errno with a message in bench->why. Each part
+ * runs once in a separate process, so a part does not free its resources.
  */
 #ifndef GPUPART_CLI_BENCH_BENCH_H
 #define GPUPART_CLI_BENCH_BENCH_H
@@ -22,12 +22,12 @@ enum bench_code {
 	BENCH_NR_CODES,
 };
 
-/* Options of the part peers: two programs that print the time of each unit of work in ms. */
+/* Options of the part peers: two programs, which print the time in ms of each unit of work. */
 struct peers_options {
 	const char *programs[2];	/* command lines for the shell */
-	const char *both;	/* a program that is both A and B: "PROGRAM MODE PIPE PIPE" */
+	const char *both;	/* a program that acts as A and as B: "PROGRAM MODE PIPE PIPE" */
 	const char *goal;	/* goal of A for qos, as in "latency: 8ms"; NULL: no qos */
-	const char *only;	/* names of the groups of ways to measure; NULL: all groups */
+	const char *only;	/* groups of ways that are measured; NULL: all groups */
 	unsigned int seconds, rounds;
 };
 
@@ -35,14 +35,15 @@ struct bench {
 	const char *selector;		/* selector of the GPU for gpupart_attach() */
 	char pci[20];			/* address of the GPU for CUDA and NVML */
 	bool quick, simulated;
-	struct gpupart_gpu *gpu;	/* bench_attach() sets this and the members below */
+	struct gpupart_gpu *gpu;	/* bench_attach() sets this member and those below */
 	const struct gpupart_topology *topo;
 	struct driver cu;
 	void *function[BENCH_NR_CODES];
 	unsigned int l2_bytes;
 	struct sets sets;
 	char why[512];
-	const struct peers_options *peers;	/* NULL: that part does not run */
+	/* options of the part peers; NULL: that part does not run */
+	const struct peers_options *peers;
 };
 
 /* A part of bench: its name, and the function that fills its report. */
@@ -66,37 +67,39 @@ int bench_software(struct bench *b, json_t *report);
 int bench_overhead(struct bench *b, json_t *report);
 int bench_criteria(struct bench *b, json_t *report);
 int bench_peers(struct bench *b, json_t *report);
-/* Checks that the ways that the options name exist. Returns 0 or an exit status. */
+/* Checks that each way that the options name exists. Returns 0 or an exit status. */
 int peers_check(const struct peers_options *options);
 
-/* Attaches, initializes CUDA, loads the kernels and warms up the GPU. */
+/* Attaches to the GPU, initializes CUDA, loads the kernels and warms up the GPU. */
 int bench_attach(struct bench *b);
 
-/* Does the same for the CUDA device at b->pci, but does not attach or warm up the GPU. */
+/*
+ * Initializes CUDA and loads the kernels on the GPU at b->pci. Does not attach or warm up the GPU.
+ */
 int bench_start(struct bench *b);
 
 /* Sets the message in b->why. Returns @err. */
 __attribute__((format(printf, 3, 4)))
 int bench_fail(struct bench *b, int err, const char *fmt, ...);
 
-/* Calls a function of the driver by its name. */
+/* Calls a function of the driver. */
 #define CU(b, call, ...) \
 	driver_check(&(b)->cu, #call, (b)->cu.call(__VA_ARGS__), (b)->why, sizeof((b)->why))
 
-/* Sets the message to the error of a library call. */
+/* Sets the message in b->why to the error of a call of the library. */
 int bench_library(struct bench *b, int err);
 
-/* Returns @full, or @quick with --quick, or a small number on the simulated GPU. */
+/* Returns @full. With --quick returns @quick, and on the simulated GPU a small number. */
 unsigned int bench_count(const struct bench *b, unsigned int full, unsigned int quick);
 
 /* ------------------------------------------------------------ launch.c */
 
-/* The record that a launch writes. kernels.ptx has the same layout. */
+/* The record that a launch writes. The code in kernels.ptx uses the same layout. */
 #define SLOT_SM_WORDS 32
 struct slot {
-	uint64_t start, end;		/* %globaltimer, ns */
+	uint64_t start, end;		/* %globaltimer in ns */
 	uint64_t cycles, ns;		/* duration of block 0, in clock cycles and in ns */
-	uint32_t sms[SLOT_SM_WORDS];	/* a bit for each SM that ran a block */
+	uint32_t sms[SLOT_SM_WORDS];	/* a bit for each SM; 1: a block ran on the SM */
 };
 
 struct slots {
@@ -120,7 +123,7 @@ struct kernel {
 	uint32_t n;			/* iterations, or ns for BENCH_HOLD */
 	cuda_ptr buffer;
 	uint32_t mask, first;		/* parameters of the kernels in kernels.ptx */
-	uint32_t step;			/* is added to @first at each launch of a series */
+	uint32_t step;			/* added to @first at each launch of a series */
 };
 
 int kernel_launch(struct bench *b, void *stream, const struct kernel *kernel,
@@ -129,15 +132,15 @@ int kernel_launch(struct bench *b, void *stream, const struct kernel *kernel,
 int bench_stream(struct bench *b, const struct gpupart_tpcset *set, void **stream);
 int bench_stream_set(struct bench *b, void *stream, const struct gpupart_tpcset *set);
 int bench_alloc(struct bench *b, size_t bytes, cuda_ptr *memory);
-/* Copies to the GPU. When the function returns, all streams see the copied data. */
+/* Copies data to the GPU. When the function returns, launches on all streams see the data. */
 int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes);
 
 #define SERIES_MOST 100
 
 /*
- * Runs a series of consecutive launches. The GPU measures the time of each launch from the end
- * of the previous launch. @us has @nr entries, at most SERIES_MOST. Two more launches warm up the
- * GPU. @slots must have more than @nr entries.
+ * Runs a series of consecutive launches. The GPU measures the time of each launch from the end of
+ * the previous launch. @us has @nr entries, and @nr is at most SERIES_MOST. Two launches before the
+ * series warm up the GPU. @slots must have more than @nr entries.
  */
 int bench_series(struct bench *b, void *stream, const struct kernel *kernel,
 		 struct slots *slots, unsigned int nr, double *us);
@@ -152,7 +155,7 @@ double bench_now_us(void);
 
 /* --------------------------------------------------------- workload.c */
 
-/* The kernels with which the parts measure. Their number of blocks depends on the set. */
+/* The kernels that the parts measure. The number of blocks of a kernel depends on the set. */
 enum work { WORK_FMA, WORK_L2, WORK_CHASE, WORK_DRAM, WORK_NR };
 
 extern const char *const work_name[WORK_NR];
@@ -190,37 +193,45 @@ int workload_neighbour(struct workload *w, enum work work, unsigned int nr_sms, 
 struct neighbour {
 	struct bench *b;
 	struct kernel kernel;
-	unsigned int nr_streams;	/* may be reduced after neighbour_open() */
+	unsigned int nr_streams;	/* the caller may reduce it after neighbour_open() */
 	void *streams[NEIGHBOUR_STREAMS];
 	void *events[NEIGHBOUR_STREAMS][NEIGHBOUR_DEPTH];
 	struct slots slots;
-	/* the times during which it ran; valid after neighbour_stop() */
+	/* the times during which the neighbour ran; valid after neighbour_stop() */
 	struct stats_span spans[NEIGHBOUR_SLOTS];
 	unsigned int nr_spans;
 	atomic_uint nr_launched, nr_done;
 	atomic_bool stop;
 	pthread_t thread;
-	char why[256];			/* the message of the thread */
+	char why[256];			/* the error message of the thread */
 	int err;
 };
 
 int neighbour_open(struct bench *b, struct neighbour *n);
-/* Starts the neighbour. Returns when its first kernels have ended and the next are running. */
+/*
+ * Starts the neighbour. Returns when the first kernels have ended and the next kernels are running.
+ */
 int neighbour_start(struct neighbour *n, const struct kernel *kernel,
 		    const struct gpupart_tpcset *set);
 int neighbour_stop(struct neighbour *n);
-/* Returns the smallest share of a slot's time during which the neighbour ran. */
+/*
+ * For each of @nr slots computes the share of the slot's time during which the neighbour ran.
+ * Returns the smallest share.
+ */
 double neighbour_time_share(const struct neighbour *n, const struct slots *slots, unsigned int nr);
 
 /* ----------------------------------------------------------- cell.c */
 
-/* One measurement: a victim alone, next to a neighbour, and alone again, in the same set. */
+/*
+ * One measurement: a victim runs alone, then next to a neighbour, then alone again, in the same
+ * set.
+ */
 struct cell {
 	struct stats alone, beside;
-	double slowdown;		/* ratio of medians */
+	double slowdown;		/* ratio of the medians */
 	double share;	/* share of the victim's time during which the neighbour ran */
 	double mhz_alone, mhz_beside;	/* SM clocks from the victim's record */
-	int nvml[3];	/* SM clocks from NVML: before, during and after; -1: not known */
+	int nvml[3];	/* SM clocks from NVML: before, during and after; -1: unknown */
 };
 
 struct meter {
@@ -234,7 +245,7 @@ struct meter {
 };
 
 int meter_open(struct bench *b, struct meter *m, unsigned int nr);
-/* Measures a series of @kernel in @set without a neighbour. @mhz may be NULL. */
+/* Measures a series of launches of @kernel in @set without a neighbour. @mhz may be NULL. */
 int meter_alone(struct meter *m, const struct kernel *kernel, const struct gpupart_tpcset *set,
 		struct stats *stats, double *mhz);
 int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupart_tpcset *set,
@@ -252,7 +263,7 @@ int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupar
 
 /*
  * Measure other ways to partition a GPU, in child processes. Return -EOPNOTSUPP if this machine
- * does not support the way.
+ * does not support the way of the function.
  */
 int overhead_green(struct bench *b, json_t *report);
 int overhead_mps(struct bench *b, json_t *report);

@@ -12,11 +12,12 @@
 #define COST_US		1000
 #define VICTIM_US	400
 #define NEIGHBOUR_US	2000
-/* limit of the slowdown next to others: the same as in the part protect */
+/* limit of the slowdown next to other programs; the part protect has the same limit */
 #define BESIDE_MOST	1.05
 
 /*
- * Launches in random sets of any size and form, and counts launches that ran a block outside.
+ * Makes launches in random sets of any size and form. Counts the launches that ran a block outside
+ * their set.
  */
 static int measure_share(struct bench *b, json_t *report)
 {
@@ -60,15 +61,15 @@ static int measure_share(struct bench *b, json_t *report)
 #define MOST_TURNS	15
 
 struct turns {
-	/* Medians of series, and of the two halves of a turn. */
+	/* Medians of the series without a set and with all TPCs, and the ratio of each turn. */
 	double none[MOST_TURNS + 1], every[MOST_TURNS], ratio[MOST_TURNS];
 	double mhz_none, mhz_every;
 	unsigned int nr;
 };
 
 /*
- * Measures without a set (A) and with the set of all TPCs (B) in turns A B A B A, and compares
- * each B with the As before and after it.
+ * Measures without a set (A) and with the set of all TPCs (B), in the order A B A B A. Compares
+ * each B with the A before it and the A after it.
  */
 static int take_turns(struct meter *m, const struct kernel *kernel, struct turns *t)
 {
@@ -138,9 +139,9 @@ static int measure_cost(struct meter *m, json_t *report)
 }
 
 /*
- * No set partitions DRAM, so a pointer chase next to a DRAM stream is shown but not judged. If
- * each program cannot have a uGPU, L2 reads are not isolated either, and only compute is
- * judged.
+ * Sets do not partition DRAM. Therefore a pointer chase next to a DRAM stream is shown, but it is
+ * not judged. If the programs cannot have separate uGPUs, L2 reads are not isolated either. Then
+ * only compute is judged.
  */
 static void judge_beside(struct meter *m, json_t *report, enum arrangement where, enum work work,
 			 const struct cell *beside)
@@ -158,8 +159,8 @@ static void judge_beside(struct meter *m, json_t *report, enum arrangement where
 }
 
 /*
- * Measures each kind of program next to each other kind, in sets that share as little as this
- * board permits.
+ * Measures each kind of program next to each kind of neighbour, in the sets that share the smallest
+ * part of this board.
  */
 static int measure_beside(struct meter *m, json_t *report)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches 38 kernels in 17 different sets on two streams, and checks that each uses its own
- * set and that the order on each stream is kept.
+ * Makes 38 launches in 17 different sets on two streams. Checks that each launch uses its own set
+ * and that the launches of each stream keep their order.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct dynamic {
 	struct slots slots;
 };
 
-/* A different set for each @at: with holes, overlapping, of any size. */
+/* Returns the set number @at. The sets have any size; some have holes, and some overlap. */
 static struct gpupart_tpcset a_set(const struct gpupart_topology *topo, unsigned int at)
 {
 	unsigned int nr = gpupart_topology_nr_tpcs(topo), first = at * 7 % nr,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures victims next to neighbours of each kind, in sets that share more or less of the GPU.
+ * Measures victims next to neighbours of each kind, in several arrangements of sets. The sets share
+ * more or less of the GPU.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ struct isolation {
 	json_t *details;
 	double slowdown[SETS_NR][WORK_NR][WORK_NR];	/* 0: not measured */
 	double least_share;
-	struct cell rest;		/* compute next to compute on all other TPCs */
+	struct cell rest;		/* compute as a victim, next to compute on all other TPCs */
 };
 
 static bool is_neighbour(enum work work)
@@ -24,7 +25,7 @@ static bool is_neighbour(enum work work)
 	return work != WORK_CHASE;
 }
 
-/* A victim does the same work in every set: an amount that suits one whole GPC. */
+/* A victim does the same amount of work in every set. The amount suits one whole GPC. */
 static int size_victims(struct isolation *i)
 {
 	const struct sets *sets = &i->b->sets;
@@ -94,7 +95,10 @@ static void tell_sets(struct isolation *i, json_t *report)
 	}
 }
 
-/* Fills the table of slowdowns by victim and neighbour, with a column for each arrangement. */
+/*
+ * Fills the table of slowdowns. It has a row for each victim and neighbour, and a column for each
+ * arrangement.
+ */
 static void report_slowdowns(struct isolation *i, json_t *report)
 {
 	json_t *table = report_table(report, "Slowdown relative to the solo time in the same set "
@@ -158,7 +162,7 @@ static void check_all(struct isolation *i, json_t *report)
 		     i->least_share, REPORT_AT_LEAST, 0.9999);
 }
 
-/* Sentences about the figures that exist. */
+/* Adds sentences about the figures that were measured. */
 static void explain_cores(struct isolation *i, json_t *report)
 {
 	const struct cell *rest = &i->rest;
@@ -241,7 +245,9 @@ int bench_isolation(struct bench *b, json_t *report)
 	err = meter_open(b, &i.meter, bench_count(b, 100, 30));
 	if (err)
 		return err;
-	/* Created first, because cells are added to it; printed last. */
+	/*
+	 * Create this table first, because measurements add rows to it. The report prints it last.
+	 */
 	i.details = json_incref(report_table(report, "All cells (us, MHz)",
 		"arrangement|victim|neighbour|alone|shared|shared 99%|slowdown|at the same "
 		"clock|neighbour ran|MHz alone|MHz shared|NVML before|NVML during|NVML after"));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Loads kernels, launches them and series of them, and reads what they recorded. */
+/*
+ * Loads kernels, launches single kernels and series, and reads the records that the launches wrote.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 #include "cli/bench/bench.h"
 #include "cli/util/alloc.h"
 
-/* The command contains the PTX; the driver compiles it for the present GPU. */
+/* The command contains the PTX. The driver compiles it for the present GPU. */
 __asm__(".section .rodata\n.global bench_ptx\n.hidden bench_ptx\nbench_ptx:\n"
 	".incbin \"cli/bench/kernels.ptx\"\n.byte 0\n.previous\n");
 extern const char bench_ptx[];
@@ -52,8 +54,8 @@ double bench_now_us(void)
 }
 
 /*
- * Returns when the source may be changed. Launches on other streams do not wait for a copy, so
- * this waits.
+ * Returns when the caller may change the source. Waits for the copy, because launches on other
+ * streams would not wait for it.
  */
 int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes)
 {
@@ -62,7 +64,7 @@ int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes)
 	return err ? err : CU(b, cuStreamSynchronize, NULL);
 }
 
-/* Half a second of work, so that the clocks rise. */
+/* Half a second of work, which raises the clocks. */
 static int warm_up(struct bench *b)
 {
 	struct kernel kernel = { .code = BENCH_FMA, .blocks = 1024, .threads = 512, .n = 4000 };
@@ -193,7 +195,7 @@ int bench_alloc(struct bench *b, size_t bytes, cuda_ptr *memory)
 	return CU(b, cuMemAlloc_v2, memory, bytes);
 }
 
-/* Records events 0 to @nr around the launches, and reads them after the last launch. */
+/* Records events 0 to @nr around the launches, and reads the events after the last launch. */
 static int run_series(struct bench *b, void *stream, struct kernel kernel,
 		      const struct slots *slots, unsigned int nr, void **events, double *us)
 {
@@ -204,7 +206,7 @@ static int run_series(struct bench *b, void *stream, struct kernel kernel,
 	for (unsigned int i = 0; !err && i < nr_all; i++) {
 		if (i >= NR_WARM_UP)
 			err = CU(b, cuEventRecord, events[i - NR_WARM_UP], stream);
-		/* The warm-up launches share one record, after the others. */
+		/* All warm-up launches write one record, which follows the other records. */
 		if (!err)
 			err = kernel_launch(b, stream, &kernel, slots,
 					    i < NR_WARM_UP ? nr : i - NR_WARM_UP);
@@ -257,10 +259,7 @@ int bench_calibrate(struct bench *b, void *stream, struct kernel *kernel, double
 		err = bench_series(b, stream, kernel, &slots, NR, took);
 		is = stats_median(took, NR);
 		n = is > 0 ? kernel->n * us / is : kernel->n;
-		/*
-		 * The first times consist mostly of launch overhead, so the first steps are
-		 * small.
-		 */
+		/* The first times consist mostly of launch overhead, so limit the first steps. */
 		if (n > kernel->n * 200.0)
 			n = kernel->n * 200.0;
 		kernel->n = n < 1 ? 1 : n > 1e9 ? 1000000000 : n;

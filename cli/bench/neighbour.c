@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a neighbour that launches while a victim is measured, and records when it ran. It does
- * not poll host memory: each launch is limited and ends by itself.
+ * Runs a neighbour, which makes launches while a victim is measured, and records when the neighbour
+ * ran. Kernels do not poll host memory: the length of each launch is limited.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ int neighbour_open(struct bench *b, struct neighbour *n)
 	return err ?: slots_open(b, &n->slots, NEIGHBOUR_SLOTS);
 }
 
-/* For the thread: handles @result of @call, with a message of its own. */
+/* Called in the thread. Checks @result of @call, and stores the error message in n->why. */
 static bool good(struct neighbour *n, const char *call, int result)
 {
 	n->err = driver_check(&n->b->cu, call, result, n->why, sizeof(n->why));
@@ -60,7 +60,7 @@ static void *be_neighbour(void *arg)
 	for (int s = 0; !n->err && s < NEIGHBOUR_STREAMS; s++)
 		good(n, "cuStreamSynchronize", cu->cuStreamSynchronize(n->streams[s]));
 leave:
-	/* Wakes a thread that waits for the first launches, so that it sees the error. */
+	/* Wake a thread that waits for the first launches, so that this thread sees the error. */
 	atomic_fetch_add(&n->nr_done, 1);
 	return NULL;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures what confinement costs the host, and what alternatives cost: launches, sets, changes
- * from outside, green contexts and MPS. Measurements that cannot share a process run in
- * children, before this process uses CUDA.
+ * Measures the cost of confinement on the host, and the cost of alternatives. The measured costs
+ * are those of launches, sets, changes from outside, green contexts and MPS. Measurements that
+ * cannot share a process run in child processes, before this process uses CUDA.
  */
 #include <errno.h>
 #include <sched.h>
@@ -34,7 +34,7 @@ static const char *const variant_name[NR_VARIANTS] = {
 
 struct worker {
 	pid_t pid;
-	int fd;			/* the socket to the child */
+	int fd;			/* this process's end of the socket to the child */
 };
 
 static int worker_ready(struct bench *b, enum variant variant, void **stream)
@@ -51,7 +51,7 @@ static int worker_ready(struct bench *b, enum variant variant, void **stream)
 	return bench_library(b, gpupart_process_set(cmd_gp, b->gpu, &half));
 }
 
-/* Makes @nr empty launches; *took is the host's time for all of them in ns. */
+/* Makes @nr empty launches. *took is the time in ns that the host takes for all of them. */
 static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *took)
 {
 	double start = bench_now_us();
@@ -64,7 +64,9 @@ static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *
 	return err ? err : b->cu.cuStreamSynchronize(stream);
 }
 
-/* In a child: for each byte that arrives, makes launches and sends their time. */
+/*
+ * Runs in a child. For each byte that arrives, makes launches and sends the time of these launches.
+ */
 static void __attribute__((noreturn))
 be_worker(struct bench *b, enum variant variant, int cpu, int fd)
 {
@@ -75,12 +77,13 @@ be_worker(struct bench *b, enum variant variant, int cpu, int fd)
 	int err = worker_ready(b, variant, &stream);
 
 	/*
-	 * The children never run at the same time; on one CPU they share a clock and a cache.
+	 * Use one CPU for all children, so that they share a clock and a cache. They never run at
+	 * the same time.
 	 */
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	sched_setaffinity(0, sizeof(one), &one);
-	/* Negative: it failed. */
+	/* A negative time reports a failure to start. */
 	took = err ? -1 : 0;
 	if (write(fd, &took, sizeof(took)) != sizeof(took) || err)
 		_exit(1);
@@ -106,8 +109,8 @@ static int worker_start(struct bench *b, enum variant variant, int cpu, struct w
 		return bench_fail(b, -errno, "cannot create a process: %s", strerror(errno));
 	if (!w->pid) {
 		/*
-		 * The ends for earlier children: while this child held them, those children
-		 * would not see the parent close.
+		 * Close the sockets of earlier children. Otherwise those children would not notice
+		 * when the parent closes its end.
 		 */
 		for (; others < w; others++)
 			close(others->fd);
@@ -134,8 +137,8 @@ static bool turn(const struct worker *w, double *took)
 }
 
 /*
- * Measures one process for each variant, in turns. The result is the median ratio to the first
- * variant's turns.
+ * Measures one process for each variant. The processes take turns. The result is the median ratio
+ * of a variant's time to the first variant's time in the same turn.
  */
 static int measure_group(struct bench *b, double ratio[NR_VARIANTS], double ns[NR_VARIANTS])
 {
@@ -152,7 +155,7 @@ static int measure_group(struct bench *b, double ratio[NR_VARIANTS], double ns[N
 		if (read(workers[v].fd, &ready, sizeof(ready)) != sizeof(ready) || ready < 0)
 			err = bench_fail(b, -ECHILD, "the benchmark's process '%s' did not start",
 					 variant_name[v]);
-	/* The first two turns are warm-up. */
+	/* The first two turns warm up the GPU. */
 	for (unsigned int block = 0; !err && block < nr_blocks + 2; block++) {
 		for (unsigned int v = 0; !err && v < NR_VARIANTS; v++)
 			if (!turn(&workers[v], &took[v][done]))
@@ -216,7 +219,7 @@ struct shared {
 	char pci[20];
 	atomic_int ready, go, done, nr_wrong;
 	double called;
-	int err;		/* set by the launching process if it cannot start */
+	int err;		/* the launching process sets it if it cannot start */
 	char why[512];
 };
 
@@ -263,7 +266,7 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 	_exit(0);
 }
 
-/* Does not reap the process, so that its pid stays reserved. */
+/* Does not reap the process, so that no other process gets its pid. */
 static bool is_running(pid_t pid)
 {
 	siginfo_t info = { 0 };
@@ -399,7 +402,7 @@ static json_t *find_row(const json_t *report, const char *what)
 	return NULL;
 }
 
-/* Lists the figures that exist in one sentence. */
+/* Lists the measured figures in one sentence. */
 static void explain_changes(json_t *report)
 {
 	static const struct {
@@ -427,7 +430,7 @@ static void explain_changes(json_t *report)
 		report_mean(report, "Times to change a partition: %s.", text);
 }
 
-/* Keeps the first failure. The measurements are independent, so the others continue. */
+/* Stores the first failure. The measurements are independent, so later measurements still run. */
 struct first {
 	int err;
 	char why[512];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures what it costs to change a partition by green contexts or MPS, in children that do
- * not attach.
+ * Measures the cost of a change of a partition by green contexts or by MPS. The children that
+ * measure do not attach to the GPU.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ struct answer {
 	char why[512];
 };
 
-/* Runs @fn in a child, with a struct bench that has not used CUDA. */
+/* Calls @fn in a child, with a struct bench that has not used CUDA. */
 static int ask(struct bench *b, void (*fn)(void *arg, void *result), double *us)
 {
 	struct answer answer = { 0 };
@@ -100,7 +100,7 @@ int overhead_green(struct bench *b, json_t *report)
 
 /* ------------------------------------------------------------------------------- MPS */
 
-/* Measures from the first call of a process until its first kernel ends. */
+/* Measures the time from the first call of a process to the end of its first kernel. */
 static void be_client(void *arg, void *result)
 {
 	struct kernel kernel = { .code = BENCH_HOLD, .blocks = 1, .threads = 32, .n = 1 };
@@ -123,7 +123,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* A process that outlives this one: ends what was started, and removes the directory. */
+/* Starts a process that outlives this process. It ends the daemon and removes the directory. */
 static pid_t start_keeper(struct mps_daemon *daemon, int *pipe_end)
 {
 	char byte;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs two kernels on overlapping sets in both orders, to see which one gets the shared TPCs
+ * Runs two kernels on overlapping sets, in both orders. Reports which kernel gets the shared TPCs
  * first.
  */
 #include <errno.h>
@@ -18,7 +18,8 @@ struct overlap {
 	void *stream[2];
 	struct slots slots;
 	struct kernel kernel[2];
-	double times[2][2][2][MAX_ROUNDS];	/* by first kernel, kernel, start or end: us */
+	/* us, indexed by the first kernel, the kernel, and start or end */
+	double times[2][2][2][MAX_ROUNDS];
 };
 
 static void choose_sets(struct overlap *o)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs two programs of the user at the same time, in each way to share a GPU. The rounds of the
- * ways are interleaved. For each completed unit of work, a program prints a line with the unit's
- * time in ms. A way is a pair of command lines that a user could type.
+ * Runs two programs of the user at the same time, in several ways to share a GPU. A way is a pair
+ * of command lines that a user could type. A round measures each way once. For each completed unit
+ * of work, a program prints a line with the time in ms that the unit took.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,12 +27,13 @@
 
 #define MAX_WAYS	40
 #define PATH_LEN	600
-#define BEGIN_NS	120000000000	/* time for a program to load its model and to compile */
-#define WARM_NS		2000000000	/* warm-up, since the later program's first unit of work */
-#define QOS_WARM_NS	10000000000	/* the controller needs time to learn */
+#define BEGIN_NS	120000000000	/* time for a program to load and compile its model */
+/* warm-up after both programs have printed their first unit of work */
+#define WARM_NS		2000000000
+#define QOS_WARM_NS	10000000000	/* time for the controller to learn */
 #define END_NS		10000000000
 #define SECOND_NS	1000000000
-#define LEAST_SECONDS	10		/* fewer seconds give no useful interval */
+#define LEAST_SECONDS	10		/* an interval from fewer seconds would be useless */
 
 static const char families[] =
 	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos";
@@ -41,13 +42,13 @@ enum kind { ALONE, PEER, OURS };
 
 struct way {
 	char name[48];
-	const char *family;		/* ways that are connected by a line in the picture */
+	const char *family;		/* the picture connects ways of the same family by a line */
 	enum kind kind;
 	char *command[2];		/* command lines of A and of B; NULL: not started */
 	uint64_t warm_ns;
 	struct peers_second *seconds;
 	unsigned int nr_seconds;
-	char why[200];			/* why the way was not measured; "": it was measured */
+	char why[200];			/* the reason if the way could not be measured, else "" */
 	struct peers_value figures[PEERS_NR];
 };
 
@@ -91,13 +92,19 @@ static struct way *add_way(struct peers *p, enum kind kind, const char *family, 
 	return way;
 }
 
-/* The shell command for program @n of PEERS_A and PEERS_B, with its output in its pipe. */
+/*
+ * Returns the shell command for program @n, which is $PEERS_A or $PEERS_B. The output of the
+ * command goes to the program's pipe.
+ */
 static char *plain_command(unsigned int n)
 {
 	return alloc_text("eval \"$PEERS_%c\" >\"$PEERS_DIR/%c\"", 'A' + n, 'a' + n);
 }
 
-/* The same after the prefix @before, which ends with a blank or is "". */
+/*
+ * Returns the same command after a prefix. The prefix is made from @fmt; it ends with a blank or is
+ * "".
+ */
 __attribute__((format(printf, 2, 3)))
 static char *command_with_prefix(unsigned int n, const char *fmt, ...)
 {
@@ -122,7 +129,7 @@ static void add_alone(struct peers *p)
 	}
 }
 
-/* Plain MPS: the `run` that starts the daemon does not confine the programs. */
+/* Plain MPS. A `run` starts the daemon, but it does not confine the programs. */
 static void add_mps(struct peers *p, const char *name, unsigned int percent)
 {
 	struct way *way = add_way(p, PEER, percent ? "mps-percent" : "mps", name);
@@ -245,7 +252,7 @@ struct round {
 	pid_t pids[2];
 	uint64_t begin;			/* start of the measurement; 0: not started */
 	bool seen[2], wanted[2];
-	unsigned int first;		/* index of this round's first second */
+	unsigned int first;		/* index of the first second of this round */
 };
 
 static volatile sig_atomic_t is_stopped;
@@ -256,7 +263,7 @@ static void note_stop(int signal)
 	is_stopped = 1;
 }
 
-/* A signal that is ignored stays ignored, for example SIGHUP under nohup. */
+/* Does not handle a signal that is ignored already, for example SIGHUP under nohup. */
 static void handle_stops(void (*handler)(int))
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -286,7 +293,7 @@ static pid_t start(const char *command, const char *errors)
 	_exit(127);
 }
 
-/* Does not reap the process, so that the number of its session stays reserved. */
+/* Does not reap the process, so that no other session gets its number. */
 static bool has_ended(pid_t pid)
 {
 	siginfo_t info = { 0 };
@@ -296,8 +303,8 @@ static bool has_ended(pid_t pid)
 }
 
 /*
- * Signals all processes of the session, which a process can leave only by setsid(). Zombies
- * count as ended.
+ * Sends a signal to all processes of the session; 0 is no signal. A process can leave the session
+ * only by setsid(). Returns whether the session has a process other than zombies.
  */
 static bool signal_session(pid_t session, int signal)
 {
@@ -321,8 +328,8 @@ static bool signal_session(pid_t session, int signal)
 }
 
 /*
- * Ends the programs and all their descendants, because they would disturb the next way. First
- * asks them to end: a daemon of MPS ends with its last client.
+ * Ends the programs and all their descendants, because they would disturb the next way. Sends
+ * SIGTERM first, because an MPS daemon ends after its last client.
  */
 static void stop(struct round *r)
 {
@@ -385,7 +392,9 @@ static void take(struct round *r, unsigned int n)
 	}
 }
 
-/* Stores why a program ended early: its last line on stderr, or its status. */
+/*
+ * Stores the reason why a program ended early, which is its last line on stderr or its exit status.
+ */
 static void store_end_reason(struct round *r, unsigned int n)
 {
 	char path[PATH_LEN], line[160], last[160] = "";
@@ -402,7 +411,9 @@ static void store_end_reason(struct round *r, unsigned int n)
 		 *last ? last : "without a message");
 }
 
-/* Waits until the round is over. If it ends early, the way's message says why. */
+/*
+ * Waits until the round is over. If a program ends early, stores the reason in the way's message.
+ */
 static void watch(struct round *r)
 {
 	uint64_t until = process_now_ns() + BEGIN_NS;
@@ -436,8 +447,8 @@ static void measure(struct peers *p, struct way *way)
 
 	for (unsigned int n = 0; n < 2; n++) {
 		/*
-		 * Open both ends of the pipe. Then the program has a reader at once, and this
-		 * process never reads an end of file.
+		 * Open both ends of the pipe. Then the program's pipe has a reader at once, and
+		 * this process never reads an end of file.
 		 */
 		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
 		r.streams[n].fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -584,8 +595,8 @@ static void remove_all(const struct peers *p)
 }
 
 /*
- * Runs the ways in a different order in each round. Then drifts, such as those of clocks, affect
- * all ways alike.
+ * Runs the ways in a different order in each round. Then a drift, such as that of a clock, affects
+ * all ways equally.
  */
 static void measure_all(struct peers *p)
 {
@@ -646,7 +657,7 @@ int bench_peers(struct bench *b, json_t *report)
 	if (err)
 		return err;
 	handle_stops(note_stop);
-	/* If this command is killed, its programs end. */
+	/* The programs of this command end even if this command is killed. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	add_alone(&p);
 	add_peers(&p);
@@ -654,7 +665,7 @@ int bench_peers(struct bench *b, json_t *report)
 	add_qos(&p);
 	measure_all(&p);
 	remove_all(&p);
-	/* The computation may take long, so signals end it again. */
+	/* The computation may take long, so let signals end this command again. */
 	handle_stops(SIG_DFL);
 	if (is_stopped)
 		return bench_fail(b, -EINTR, "stopped by a signal");

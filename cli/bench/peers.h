@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures of two programs, A and B, that share a GPU in several ways, and the comparison of
- * these ways.
+ * Figures of two programs, A and B, that share a GPU in several ways. Compares the ways by these
+ * figures.
  */
 #ifndef GPUPART_CLI_BENCH_PEERS_H
 #define GPUPART_CLI_BENCH_PEERS_H
@@ -10,7 +10,7 @@
 
 /* Work of A and B in one second of one round. */
 struct peers_second {
-	float *ms;			/* latencies of A in order of time */
+	float *ms;			/* latencies of A in the order of their times */
 	unsigned int nr_a, nr_b;	/* completed units of work */
 };
 
@@ -22,25 +22,29 @@ struct peers_value {
 };
 
 /*
- * Computes the figures of @nr seconds: units of A a second, its latencies in ms, units of B a
- * second. The intervals come from resampling seconds, with a fixed seed. Consecutive seconds
- * are not quite independent, so the intervals are slightly too narrow.
+ * Computes the figures of @nr seconds: the units that A completes per second, the latencies of A in
+ * ms, and the units that B completes per second. The intervals come from resampling the seconds
+ * with a fixed seed. Consecutive seconds are not quite independent, so the intervals are slightly
+ * too narrow.
  */
 void peers_figures(const struct peers_second *seconds, unsigned int nr,
 		   struct peers_value figures[PEERS_NR]);
 
-/* The smallest of @nr sorted values that @milli of 1000 do not exceed; 0 if @nr is 0. */
+/*
+ * Returns a quantile of @nr sorted values: the smallest value such that at least @milli of 1000
+ * values are not larger. Returns 0 if @nr is 0.
+ */
 double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli);
 
 enum peers_verdict {
 	PEERS_WORSE,	/* significantly worse for A or for B */
-	PEERS_EQUAL,	/* worse for neither, and not 10% better for one */
-	PEERS_BETTER,	/* worse for neither, and 10% better for one */
+	PEERS_EQUAL,	/* worse for neither program, and 10% better for neither */
+	PEERS_BETTER,	/* worse for neither program, and 10% better for at least one */
 };
 
 /*
- * Compares @ours with @peer by the 99% latency of A, the rate of A and the rate of B. Worse
- * means that the intervals do not overlap.
+ * Compares @ours with @peer by the 99% latency of A, the rate of A and the rate of B. A figure is
+ * worse if it is worse and the intervals do not overlap.
  */
 enum peers_verdict peers_compare(const struct peers_value ours[PEERS_NR],
 				 const struct peers_value peer[PEERS_NR]);

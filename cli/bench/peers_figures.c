@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Computes figures of ways to share a GPU and their intervals, and compares two ways. */
+/* Computes the figures of a way to share a GPU, with intervals, and compares two ways. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/bench/peers.h"
@@ -20,7 +20,10 @@ double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli)
 	return nr ? sorted[((unsigned long)nr * milli + 999) / 1000 - 1] : 0;
 }
 
-/* Figures of the seconds with the indices @drawn. @room has place for all their latencies. */
+/*
+ * Computes the figures of the seconds with the indices @drawn. @room has space for all latencies of
+ * these seconds.
+ */
 static void figures_of(const struct peers_second *seconds, const unsigned int *drawn,
 		       unsigned int nr, float *room, double figures[PEERS_NR])
 {
@@ -84,7 +87,7 @@ void peers_figures(const struct peers_second *seconds, unsigned int nr,
 
 #define NEVER	1e12
 
-/* A program that completed nothing has no latency: it counts as infinite. */
+/* If a program completed no unit of work, its latency counts as infinite. */
 static struct peers_value judged_value(const struct peers_value *figures, enum peers_figure f)
 {
 	struct peers_value value = figures[f];
@@ -94,7 +97,7 @@ static struct peers_value judged_value(const struct peers_value *figures, enum p
 	return value;
 }
 
-/* @sign 1: more is better; -1: less is better. */
+/* @sign is 1 if a larger value is better, and -1 if a smaller value is better. */
 static bool is_worse(const struct peers_value *ours, const struct peers_value *peer, int sign)
 {
 	return sign > 0 ? ours->high < peer->low : ours->low > peer->high;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures an inference loop next to a well-behaved neighbour and next to one that floods the
- * GPU, with and without sets.
+ * Measures an inference loop next to a well-behaved neighbour and next to a neighbour that floods
+ * the GPU, with sets and without sets.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define STEP_US		35
 #define PERIOD_US	1500
 #define FLOOD_US	2000
-#define LIMIT_US	3e6	/* time for a case: with long inferences, fewer are measured */
+#define LIMIT_US	3e6	/* time limit of a case; long inferences reduce their number */
 #define LEAST_NR	20
 #define MOST_LOOPS	400
 #define NR_BARS		3	/* values of a case: median, 99%, maximum */
@@ -27,7 +27,7 @@ struct loop {
 	struct slots slots;
 	double us[MOST_LOOPS];
 	unsigned int nr;
-	/* For a well-behaved neighbour, which is a loop in a thread: */
+	/* These members are for a well-behaved neighbour, which is a loop in a thread. */
 	pthread_t thread;
 	atomic_bool stop;
 	char why[256];
@@ -41,8 +41,8 @@ struct protect {
 	struct loop victim, good;
 	json_t *table, *bars[NR_BARS], *spread;
 	unsigned int nr;
-	enum arrangement where;	/* the arrangement that shares least on this board; it is judged */
-	int mhz;			/* from NVML, at the end of the last loop */
+	enum arrangement where;	/* the judged arrangement, which shares least on this board */
+	int mhz;			/* SM clock from NVML at the end of the last loop */
 };
 
 static void sleep_until(double us)
@@ -56,7 +56,7 @@ static void sleep_until(double us)
 	nanosleep(&ts, NULL);
 }
 
-/* Does not use the message of struct bench, because it may run in the thread. */
+/* Does not write to the message of struct bench, because the function may run in the thread. */
 static int one(struct loop *l, float *ms)
 {
 	const struct driver *cu = &l->b->cu;
@@ -106,7 +106,7 @@ static int loop_open(struct bench *b, struct workload *w, struct loop *l)
 		err = CU(b, cuEventCreate, &l->events[i], DRIVER_EVENT_TIMED);
 	if (!err)
 		err = slots_open(b, &l->slots, 1);
-	/* Reads and multiply-adds in turn, similar to the layers of a network. */
+	/* The steps are alternately reads and multiply-adds, similar to the layers of a network. */
 	for (unsigned int i = 0; !err && i < 2; i++)
 		err = workload_victim(w, i ? WORK_L2 : WORK_FMA, nr_sms, l->stream, STEP_US,
 				      &l->steps[i]);
@@ -124,7 +124,7 @@ static int run_loop(struct protect *p, struct loop *l)
 	for (unsigned int i = 0; i < p->nr + 2; i++) {
 		if (one(l, &ms))
 			return bench_fail(p->b, -EIO, "%s", l->why);
-		if (i >= 2)	/* the first two warm up */
+		if (i >= 2)	/* the first two inferences warm up the GPU */
 			l->us[l->nr++] = ms * 1e3;
 		if (l->nr >= LEAST_NR && bench_now_us() - start > LIMIT_US)
 			break;
@@ -137,7 +137,7 @@ static int run_loop(struct protect *p, struct loop *l)
 	return 0;
 }
 
-/* Adds the case "@where / @what". */
+/* Adds the results of a case to the report. The case's name is "@where / @what". */
 static struct stats report_case(struct protect *p, const char *where, const char *what,
 				double share)
 {
@@ -154,7 +154,7 @@ static struct stats report_case(struct protect *p, const char *where, const char
 	return s;
 }
 
-/* Adds a curve of the last case: its inferences, sorted by length. */
+/* Adds a curve for the last case: its inferences, sorted by duration. */
 static void report_spread(struct protect *p, const char *where, const char *what, double alone)
 {
 	char name[64];
@@ -199,7 +199,10 @@ static int beside_good(struct protect *p, const char *where, const struct gpupar
 	return err;
 }
 
-/* One record covers all launches of the victim, from the first to the last. */
+/*
+ * All launches of the victim use one record, which has the start of the first launch and the end of
+ * the last.
+ */
 static int beside_faulty(struct protect *p, const char *where, const struct gpupart_tpcset *set,
 			 const struct gpupart_tpcset *faulty_set, struct stats *stats)
 {
@@ -227,9 +230,10 @@ static int beside_faulty(struct protect *p, const char *where, const struct gpup
 }
 
 /*
- * Measures alone, next to a good and next to a faulty neighbour, in sets of one shape. Computes
- * the ratio of the last to the first, and to @good, next to a good neighbour without sets. 0:
- * not available.
+ * Measures the victim alone, next to a good neighbour and next to a faulty neighbour, in sets of
+ * one shape. *times is the time next to the faulty neighbour relative to the solo time. *of_good is
+ * the same time relative to @good, which is the time next to a good neighbour without sets. A ratio
+ * of 0 means that this board has no such sets.
  */
 static int in_sets(struct protect *p, enum arrangement where, const struct stats *good,
 		   double *times, double *of_good)
@@ -257,7 +261,7 @@ static int in_sets(struct protect *p, enum arrangement where, const struct stats
 	return 0;
 }
 
-/* Lists the values that exist: "interleaved 1.012, own GPC 1.013". */
+/* Formats the measured values, such as "interleaved 1.012, own GPC 1.013". */
 static void format_times(const double *times, char *text, size_t len)
 {
 	*text = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws the charts of a report as SVG: lines, points, bars and timelines. Series differ in
- * colour, pattern and letter, so that they can be distinguished in grey as well.
+ * Draws the charts of a report as SVG: lines, points, bars and timelines. Series differ in colour,
+ * pattern and letter. Therefore they can be distinguished in grey, too.
  */
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "cli/bench/stats.h"
 #include "cli/draw/page.h"
 
-#define WIDTH		960	/* at least; bars may need more */
-#define GROUP_WIDTH	72	/* of the bars of a category, at least, for its name */
+#define WIDTH		960	/* the least width; many bars need more */
+#define GROUP_WIDTH	72	/* the least width for the bars of a category and its name */
 #define LEFT		96
 #define RIGHT		24
 #define PLOT		360	/* height of the plot */
@@ -18,12 +18,12 @@
 #define MAX_ROWS	64
 #define ROW_HEIGHT	22
 #define ROW_LEFT	190
-#define MANY_US		10000	/* above it times are written in ms */
-#define FEW		4	/* markers on a line, each with its letter */
+#define MANY_US		10000	/* axes with larger values are in ms */
+#define FEW		4	/* each line has this number of markers with its letter */
 #define MAX_LABELS	256
 
 struct axis {
-	double min, max, step;	/* for a logarithmic axis: log10 of the values */
+	double min, max, step;	/* on a logarithmic axis, log10 of the values */
 	bool log;
 };
 
@@ -33,7 +33,7 @@ struct frame {
 	struct axis x, y;
 	double left, top, height;	/* of the plot */
 	double width;			/* of the page */
-	const char *unit;		/* "ms": values are us, written as ms; else NULL */
+	const char *unit;		/* "ms": values in us are written in ms; else NULL */
 	const char *rows[MAX_ROWS];	/* categories of bars, or rows of a timeline */
 	unsigned int nr_rows;
 };
@@ -75,7 +75,10 @@ static void axis_include(struct axis *axis, double value, bool *any)
 	*any = true;
 }
 
-/* Extends the axis to round ends: from zero, or whole powers of ten. */
+/*
+ * Rounds the ends of the axis. A logarithmic axis begins at a power of ten. Any other axis begins
+ * at zero if @from_zero is true.
+ */
 static void axis_round(struct axis *axis, bool from_zero)
 {
 	if (from_zero && !axis->log && axis->min > 0)
@@ -96,13 +99,13 @@ static void axis_round(struct axis *axis, bool from_zero)
 		axis->max = axis->min + axis->step;
 }
 
-/* A number of an axis, in the unit that is written. */
+/* Formats a number on an axis, in the unit of the axis. */
 static const char *format_tick(const struct frame *f, double value, char text[32])
 {
 	return page_number(f->unit ? value / 1000 : value, text);
 }
 
-/* The name of an axis, with the unit that is written. */
+/* Formats the name of an axis, with its unit. */
 static const char *axis_name(const struct frame *f, const char *key, char text[128])
 {
 	const char *name = report_at(f->chart, key);
@@ -121,7 +124,7 @@ static void grid_y(const struct frame *f)
 	for (double v = f->y.min; v <= f->y.max + f->y.step * 1e-6; v += f->y.step) {
 		double value = f->y.log ? pow(10, v) : fabs(v) < f->y.step / 1e6 ? 0 : v;
 
-		/* Lines between powers of ten, so that a factor of two can be read. */
+		/* Draw lines between powers of ten, so that a reader can see a factor of two. */
 		for (int i = 1; i < (f->y.log ? 10 : 2); i++) {
 			double y = at_y(f, value * i);
 
@@ -184,7 +187,9 @@ static void legend(struct frame *f)
 	f->top = y + 46;
 }
 
-/* Draws a letter at a point, or to its right if another series has its letter there. */
+/*
+ * Draws a letter at a point. If another series has its letter there, draws the letter to the right.
+ */
 static void draw_tag(const struct frame *f, double (*taken)[2], unsigned int *nr, double x,
 		     double y, size_t series)
 {
@@ -214,7 +219,7 @@ static void draw_lines(const struct frame *f)
 		size_t nr = json_array_size(points);
 		size_t every = nr > FEW ? nr / 12 + json_array_size(f->series) : 1;
 
-		/* Ink around a light colour. */
+		/* Draw dark ink around a light colour. */
 		for (int ink = 1; ink >= 0; ink--) {
 			fprintf(f->file, "<polyline fill=\"none\" stroke=\"%s\" "
 				"stroke-width=\"%s\" points=\"",
@@ -232,8 +237,8 @@ static void draw_lines(const struct frame *f)
 }
 
 /*
- * Puts a label next to point @own of @taken if no other point or label is there. Draws no label
- * if there is no place.
+ * Writes a label next to point @own of @taken, where no other point or label is. Omits the label if
+ * there is no such place.
  */
 static void label(const struct frame *f, double (*taken)[2], unsigned int *nr, unsigned int own,
 		  const char *text)
@@ -290,7 +295,7 @@ static int row_of(const struct frame *f, const json_t *point)
 	return -1;
 }
 
-/* Writes a category below its bars, wrapped to the width. */
+/* Writes the name of a category below its bars, wrapped to the width of the bars. */
 static void category(const struct frame *f, double x, double width, const char *name)
 {
 	unsigned int columns = width / page_text_width(1, TINY);
@@ -312,7 +317,7 @@ static const char *format_value(const struct frame *f, double value, char text[3
 	return text;
 }
 
-/* The value of a series in row @row: its first one there, or NAN. */
+/* Returns the first value of a series in row @row, or NAN. */
 static double value_in(const struct frame *f, const json_t *series, unsigned int row)
 {
 	json_t *point;
@@ -324,7 +329,10 @@ static double value_in(const struct frame *f, const json_t *series, unsigned int
 	return NAN;
 }
 
-/* A bar from @base to @y; on an axis where its length has no meaning, a letter at @y. */
+/*
+ * Draws a bar from @base to @y. If the length of a bar has no meaning on the axis, draws a letter
+ * at @y instead.
+ */
 static void draw_value(const struct frame *f, size_t series, double x, double y, double bar,
 		       double base, double value)
 {
@@ -341,8 +349,8 @@ static void draw_value(const struct frame *f, size_t series, double x, double y,
 }
 
 /*
- * Bars begin at 0 or at 1. On a logarithmic axis that begins elsewhere the values of a category
- * are letters.
+ * Draws bars, which begin at 0 or at 1. If a logarithmic axis begins at another value, draws
+ * letters instead of bars.
  */
 static void draw_bars(const struct frame *f)
 {
@@ -395,7 +403,7 @@ static void draw_spans(const struct frame *f)
 		}
 }
 
-/* Finds the rows and the ends of the axes in the points. */
+/* Finds the rows and the ends of the axes from the points. */
 static void find_ranges(struct frame *f, const char *kind)
 {
 	bool lines = !strcmp(kind, "lines") || !strcmp(kind, "points"), any_x = false,
@@ -422,7 +430,7 @@ static void find_ranges(struct frame *f, const char *kind)
 			axis_include(&f->y, number_at(point, 1), &any_y);
 		}
 	axis_round(&f->x, true);
-	/* Bars begin at 0; on a logarithmic axis at 1 if the values are near 1. */
+	/* Bars begin at 0. On a logarithmic axis, bars begin at 1 if the values are near 1. */
 	if (f->y.log && f->y.min > -0.2 && f->y.min < 1 && !lines)
 		f->y.min = 0;
 	if (!strncmp(report_at(f->chart, "y"), "us", 2) &&

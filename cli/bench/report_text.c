@@ -49,7 +49,7 @@ static void print_row(FILE *file, const json_t *row, const size_t *widths)
 
 		if (c >= MAX_COLUMNS)
 			break;
-		/* Text is aligned left, numbers right. */
+		/* Aligns text left and numbers right. */
 		if (json_is_string(cell) && last)
 			fprintf(file, "  %s", text);
 		else
@@ -76,14 +76,14 @@ static void print_table(struct out *out, const json_t *table)
 		print_row(out->file, row, widths);
 }
 
-/* A value of a check with all its significant digits. */
+/* Formats a value of a check with all its significant digits. */
 static const char *judged(const json_t *check, const char *key, char text[32])
 {
 	snprintf(text, 32, "%.5g", json_real_value(json_object_get(check, key)));
 	return text;
 }
 
-/* "ok      WHAT: 1.003, at most 1.02". */
+/* Prints a line such as "ok      WHAT: 1.003, at most 1.02". */
 static void print_check(struct out *out, const json_t *check)
 {
 	const char *result = report_at(check, "result");

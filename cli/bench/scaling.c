@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Measures the same work on 1 to all TPCs, packed into GPCs and spread over them. */
+/*
+ * Measures the same work on sets of 1 TPC to all TPCs. The sets are packed into GPCs or spread over
+ * the GPCs.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include "cli/bench/bench.h"
 
-#define ALL_US	150	/* us of a launch on all TPCs */
+#define ALL_US	150	/* duration of a launch on all TPCs in us */
 
 static const enum work works[] = { WORK_FMA, WORK_L2, WORK_DRAM };
 #define NR_WORKS (sizeof(works) / sizeof(works[0]))
@@ -15,12 +18,12 @@ struct scaling {
 	struct bench *b;
 	struct meter meter;
 	unsigned int nr_tpcs, sizes[GPUPART_MAX_TPCS], nr_sizes;
-	double us[NR_WORKS][2][GPUPART_MAX_TPCS];	/* medians, by size of the set */
+	double us[NR_WORKS][2][GPUPART_MAX_TPCS]; /* medians, indexed by the size of the set */
 };
 
 /*
- * Many more small blocks than the SMs can hold, so that the time depends on the number of SMs
- * and not on rounding to waves.
+ * Uses many more small blocks than the SMs can hold. Then the time depends on the number of SMs,
+ * and the rounding to whole waves has little effect.
  */
 static int size_kernel(struct scaling *s, enum work work, struct kernel *kernel)
 {
@@ -76,7 +79,7 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 			double us = s->us[w][spread][i];
 
 			report_point(series, s->sizes[i], us);
-			/* More than the variation between launches. */
+			/* A larger difference is not a variation between launches. */
 			nr_worse += i && us > best[spread] * 1.02;
 			if (!i || us < best[spread])
 				best[spread] = us;
@@ -86,7 +89,10 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 		    "with a smaller set.", work_name[works[w]], nr_worse, 2 * (s->nr_sizes - 1));
 }
 
-/* The cost of packing with a quarter of the TPCs, and how few TPCs are enough. */
+/*
+ * Reports the cost of packing with a quarter of the TPCs, and the smallest number of TPCs that is
+ * enough.
+ */
 static void explain_all(struct scaling *s, json_t *report)
 {
 	unsigned int some = 0, enough[NR_WORKS] = { 0 };
@@ -123,7 +129,7 @@ static void tell(struct scaling *s, json_t *report)
 		    s->meter.nr);
 }
 
-/* All sizes, or some of them. */
+/* Chooses all sizes, or some sizes with --quick and on the simulated GPU. */
 static void choose_sizes(struct scaling *s)
 {
 	unsigned int step = s->b->simulated ? s->nr_tpcs / 4 + 1 : s->b->quick ? 8 : 1;
@@ -142,8 +148,8 @@ int bench_scaling(struct bench *b, json_t *report)
 	s.b = b;
 	s.nr_tpcs = gpupart_topology_nr_tpcs(b->topo);
 	/*
-	 * If a mask bit belongs to another TPC than assumed, a set of that TPC alone could be
-	 * empty, and its launch would never end.
+	 * If a mask bit belonged to another TPC than assumed, a set of that one TPC could be empty.
+	 * Then its launch would never end.
 	 */
 	gpupart_gpu_check(b->gpu, &check);
 	if (check.nr_proven != s.nr_tpcs)

@@ -13,7 +13,7 @@ const char *const sets_name[SETS_NR] = {
 	[SETS_REST] = "all the rest",
 };
 
-/* @nr TPCs of a GPC, first those in its own virtual GPC. */
+/* Returns @nr TPCs of a GPC. Prefers TPCs in the GPC's own virtual GPC. */
 static struct gpupart_tpcset some_of(const struct gpupart_topology *topo, unsigned int gpc,
 				     unsigned int nr)
 {
@@ -32,8 +32,8 @@ static unsigned int size_of(const struct gpupart_topology *topo, unsigned int gp
 }
 
 /*
- * The largest GPC except @a and @b, in @ugpu or outside it; -1: none. @a or @b -1: no
- * exception.
+ * Returns the largest GPC inside @ugpu or, if @in is false, outside @ugpu; -1 if there is none.
+ * Ignores the GPCs @a and @b; -1 stands for no GPC.
  */
 static int largest(const struct gpupart_topology *topo, int ugpu, bool in, int a, int b)
 {
@@ -75,7 +75,7 @@ static void why_not(struct sets *sets, enum arrangement which, const char *why)
 	snprintf(sets->of[which].why_not, sizeof(sets->of[which].why_not), "%s", why);
 }
 
-/* For a board with one GPC: the arrangements that need only one. */
+/* Chooses the arrangements for a board with only one GPC. */
 static void choose_of_one(const struct gpupart_topology *topo, struct sets *sets)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(topo);
@@ -100,7 +100,10 @@ void sets_choose(const struct gpupart_topology *topo, struct sets *sets)
 		choose_of_one(topo, sets);
 		return;
 	}
-	/* a and b in one uGPU, c in another one. If uGPUs are not known, all GPCs have -1. */
+	/*
+	 * GPCs a and b are in one uGPU, and c is in another. If uGPUs are not known, each GPC has
+	 * the uGPU -1.
+	 */
 	a = largest(topo, gpupart_topology_gpc(topo, 0)->ugpu, true, -1, -1);
 	ugpu = gpupart_topology_gpc(topo, a)->ugpu;
 	b = largest(topo, ugpu, true, a, -1);

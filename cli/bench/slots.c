@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds out how many kernels the work distributor can hold before another kernel, in a disjoint
- * set, has to wait. The length of every kernel is limited.
+ * Finds out how many kernels the work distributor can hold. When it holds this number, another
+ * kernel in a disjoint set has to wait. The length of every kernel is limited.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,10 +32,10 @@ static const struct order orders[] = {
 struct fill {
 	struct bench *b;
 	struct gpupart_tpcset holders_set, kernel_set;
-	void *streams[MAX_HOLDERS + 1];	/* the last one is for the kernel */
+	void *streams[MAX_HOLDERS + 1];	/* the last stream is for the kernel */
 	struct slots slots;
 	struct kernel holder, kernel;
-	int lowest, highest;		/* priorities */
+	int lowest, highest;		/* values for cuStreamCreateWithPriority() */
 	unsigned int max, nr_at_once;
 };
 
@@ -69,7 +69,10 @@ static int open_streams(struct fill *f, const struct order *order)
 	return err;
 }
 
-/* Whether the kernel waits for one of @nr holders to end: 1 yes, 0 no; negative: error. */
+/*
+ * Returns whether the kernel waits until one of @nr holders ends: 1 for yes, 0 for no, negative for
+ * an error.
+ */
 static int waits(struct fill *f, const struct order *order, unsigned int nr)
 {
 	uint64_t first_end = UINT64_MAX;
@@ -97,7 +100,7 @@ static int waits(struct fill *f, const struct order *order, unsigned int nr)
 				     f->slots.host[f->max].start >= first_end;
 }
 
-/* The majority of three tries, because the host may be late once. */
+/* Uses the majority of three tries, because the host may be late once. */
 static int mostly_waits(struct fill *f, const struct order *order, unsigned int nr)
 {
 	int sum = 0;
@@ -113,8 +116,9 @@ static int mostly_waits(struct fill *f, const struct order *order, unsigned int 
 }
 
 /*
- * *least: the fewest holders that make it wait, 0: none do. *at_once: holders that ran at the
- * same time, of the largest number.
+ * *least is the smallest number of holders that makes the kernel wait, or 0 if no number does.
+ * *at_once is the number of holders that ran at the same time, when the largest number was
+ * launched.
  */
 static int find(struct fill *f, const struct order *order, unsigned int *least,
 		unsigned int *at_once)

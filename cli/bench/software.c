@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares a share of the GPU by a mask with a share by software, in which fewer blocks loop
- * over the work. Measures times and on which SMs blocks run.
+ * Compares a share of the GPU by a mask with a share by software. With a share by software, fewer
+ * blocks loop over the work. Measures times, and finds out on which SMs blocks run.
  */
 #include <errno.h>
 #include "cli/bench/bench.h"
@@ -14,7 +14,7 @@
 struct software {
 	struct bench *b;
 	struct meter meter;
-	struct kernel plain, loops;	/* the victim: unchanged, and rewritten with loops */
+	struct kernel plain, loops; /* the victim's kernel: unchanged, and rewritten with loops */
 	json_t *table, *chart;
 	json_t *alone, *beside;
 };
@@ -22,16 +22,19 @@ struct software {
 struct row {
 	const char *name;
 	const struct kernel *kernel;
-	const struct gpupart_tpcset *set;	/* of the victim; NULL: no mask */
+	const struct gpupart_tpcset *set;	/* set of the victim; NULL: no mask */
 	bool neighbour_masked;
 };
 
 struct outcome {
 	double alone, slowdown;
-	double tail;	/* shared: the 99% quantile relative to the median */
+	double tail;	/* next to a neighbour: the 99% quantile relative to the median */
 };
 
-/* Counts the SMs that ran blocks in the last series, and those shared with @others. */
+/*
+ * Counts the SMs that ran blocks in the last series, and those of them that also ran blocks of the
+ * neighbour.
+ */
 static void count_sms(const struct software *s, unsigned int *nr, unsigned int *nr_common)
 {
 	struct slot mine = { 0 }, theirs = { 0 };
@@ -49,7 +52,8 @@ static void count_sms(const struct software *s, unsigned int *nr, unsigned int *
 }
 
 /*
- * The neighbour gets the other share: by a mask, or by as many blocks as that share can hold.
+ * Limits the neighbour to the other share, either by a mask or by the number of blocks that this
+ * share can hold.
  */
 static int size_neighbour(struct software *s, const struct row *row, struct gpupart_tpcset *set,
 			  struct kernel *kernel)
@@ -121,7 +125,7 @@ static int measure_all(struct software *s, json_t *report)
 	struct outcome outcome[4];
 	int err;
 
-	/* Work that fills the SMs of the set several times. */
+	/* The kernel has enough blocks to fill the SMs of the set several times. */
 	s->plain = (struct kernel){ .code = BENCH_FMA, .threads = 1024,
 				    .blocks = nr_sms * BLOCKS_PER_SM * WAVES };
 	err = bench_stream_set(s->b, s->meter.victim, set) ?:
@@ -171,7 +175,7 @@ int bench_software(struct bench *b, json_t *report)
 	err = meter_open(b, &s.meter, bench_count(b, 60, 20));
 	if (err)
 		return err;
-	/* A program that limits itself by software launches one grid at a time. */
+	/* A program that limits itself by software makes one launch at a time. */
 	s.meter.neighbour.nr_streams = 1;
 	return measure_all(&s, report);
 }
