@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart cdi: writes devices of the Container Device Interface for containers that run inside a
- * set (github.com/cncf-tags/container-device-interface, SPEC.md). A child checks the GPU; this
- * process does not use CUDA.
+ * gpupart cdi: writes devices of the Container Device Interface. Containers with such a device run
+ * inside a set (github.com/cncf-tags/container-device-interface, SPEC.md). A child checks the GPU;
+ * this process does not use CUDA.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,18 +28,22 @@
 #include "cli/util/tunables_value.h"
 
 /*
- * The lowest version that has everything used here (device names that begin with a digit). The
- * runtimes of current distributions, such as podman 4.3, reject higher versions.
+ * The lowest version that permits everything used here. It is the first one that permits device
+ * names that begin with a digit. The runtimes of current distributions, such as podman 4.3, reject
+ * higher versions.
  */
 #define CDI_VERSION "0.5.0"
 #define VENDOR "gpupart.dev"
 #define CLASS "set"
-/* Another kind, so that a container never gets a simulated set by mistake. */
+/* Simulated devices have another kind. Therefore no container gets a simulated set by mistake. */
 #define CLASS_SIMULATED "simulated"
 #define KIND VENDOR "/" CLASS
 #define KIND_SIMULATED VENDOR "/" CLASS_SIMULATED
 
-/* Directory in the container. No package uses it, so an image may have its own gpupart. */
+/*
+ * Directory in the container. No package installs files there, so an image may contain its own
+ * gpupart.
+ */
 #define INSIDE "/usr/lib/gpupart-host"
 #define INSIDE_PACKAGE INSIDE "/gpupart"
 #define INSIDE_SIM INSIDE_PACKAGE "/" PATHS_SIM
@@ -98,16 +102,16 @@ const char cdi_help[] =
 "  gpupart cdi -n 16 --name batch --uid 1000:0 -o /etc/cdi/batch.json\n"
 "  gpupart plan -f tenants.yaml --json | gpupart cdi --plan - -o /etc/cdi/plan.json\n";
 
-/* One device: the settings that only its containers get. */
+/* The settings of one device. Only containers with this device get them. */
 struct share {
 	char device[DEVICE_NAME_LEN];
 	const char *name;		/* GPUPART_NAME, or NULL */
 	char list[GPUPART_TPCSET_STRLEN];
 	struct gpupart_tpcset set;
 	uint64_t mem;			/* bytes; 0: no quota */
-	const struct args_texts *texts;	/* rules by kernel name, of a plan's tenant */
+	const struct args_texts *texts;	/* rules by kernel name, from the plan's tenant */
 	char *rules;			/* GPUPART_RULES, or NULL */
-	bool is_new;			/* there was no grant before this command */
+	bool is_new;			/* no grant existed before this command */
 };
 
 struct cdi {
@@ -120,14 +124,17 @@ struct cdi {
 	struct plan_file *file;		/* content of @plan */
 	unsigned int nr;
 	struct share shares[GPUPART_PLAN_MAX_TENANTS];
-	/* Common to all devices: a container gets it once. */
+	/* Common to all devices. A container gets them once. */
 	json_t *env, *nodes, *mounts;
 };
 
 /* ------------------------------------------------------------------- options */
 
-/* A device name by the rules of CDI. podman 4 crashes on a name of one character. */
-#define DEVICE_NAME_MOST 250	/* characters, with the tenant's name that a plan appends */
+/*
+ * Checks a device name by the rules of CDI. Rejects names of one character, on which podman 4
+ * crashes.
+ */
+#define DEVICE_NAME_MOST 250	/* characters, including the name that a plan appends */
 
 static bool is_device_name(const char *name)
 {
@@ -146,7 +153,7 @@ static bool parse_uid(const char *text, char end, const char **rest, uid_t *uid)
 
 	errno = 0;
 	value = strtoul(text, &after, 10);
-	/* (uid_t)-1 is not a user: system calls use it for "none". */
+	/* (uid_t)-1 is not a user id, because system calls use this value for "none". */
 	if (*text < '0' || *text > '9' || errno || value >= (uid_t)-1 || (*after && *after != end))
 		return false;
 	*rest = after;
@@ -172,7 +179,7 @@ static int take_uid(struct cdi *cdi, const char *text)
 #define DEVICE_NAME_RULE \
 	"must be 2 to 250 letters, digits, '_', '-', '.' or ':', and begin and end with a letter or digit"
 
-/* --mem needs --name, since a quota belongs to a tenant. Returns 0 or an error. */
+/* Reads --mem, which needs --name because a quota belongs to a tenant. Returns 0 or an error. */
 static int take_mem(struct cdi *cdi)
 {
 	if (!cdi->name)
@@ -199,14 +206,14 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 	return rules_check(share->texts);
 }
 
-/* Called after args_simulate(), which may restart this process: stdin can be read only once. */
+/* Call this after args_simulate(), which may restart this process: stdin can be read only once. */
 static int take_plan(struct cdi *cdi, struct args *args)
 {
 	int status = plan_file_read(cdi->plan, cdi->file);
 
 	for (unsigned int i = 0; i < cdi->file->nr && !status; i++)
 		status = take_tenant(cdi, &cdi->file->tenants[i]);
-	/* As in run. */
+	/* cmd_run.c handles the GPU of a plan in the same way. */
 	if (!args->gpu && !args->simulated && *cdi->file->pci)
 		args->gpu = cdi->file->pci;
 	return status;
@@ -258,7 +265,7 @@ static json_t *mount_of(const char *path, const char *inside, bool written)
 			 options);
 }
 
-/* Mounts the host's @path at @inside in the container, read-only unless @written. */
+/* Mounts the host's @path at @inside in the container, writable only if @written is true. */
 static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool written)
 {
 	if (!json_array_append_new(cdi->mounts, mount_of(path, inside, written)))
@@ -289,8 +296,8 @@ static int add_node(struct cdi *cdi, const char *path)
 }
 
 /*
- * Adds the device nodes through which the library reads the topology from NVIDIA's driver.
- * NVIDIA's CDI device adds them too; a runtime creates each node once.
+ * Adds the device nodes through which the library reads the topology from NVIDIA's driver. NVIDIA's
+ * CDI device may add the same nodes, but a runtime creates each node only once.
  */
 static int add_nodes(struct cdi *cdi)
 {
@@ -314,7 +321,10 @@ static int add_nodes(struct cdi *cdi)
 	return status ?: add_node(cdi, path);
 }
 
-/* Mounts the injected library and libgpupart, which it needs and this command has loaded. */
+/*
+ * Mounts the injected library and libgpupart. The injected library needs libgpupart, and this
+ * command has loaded it.
+ */
 static int add_libraries(struct cdi *cdi)
 {
 	char path[PATH_MAX];
@@ -341,8 +351,8 @@ static int add_blocks(struct cdi *cdi)
 }
 
 /*
- * Adds the simulated driver and its captures, as run -i does. A capture has the same path in the
- * container, because state pages name the GPU of a process by that path.
+ * Adds the simulated driver and its captures, in the same way as 'gpupart run -i'. A capture has
+ * the same path in the container, because state pages name the GPU of a process by that path.
  */
 static int add_simulated(struct cdi *cdi)
 {
@@ -351,7 +361,10 @@ static int add_simulated(struct cdi *cdi)
 	char *sim = NULL, *before;
 	int err, status = add_package(cdi, PATHS_SIM "/" LIBCUDA, INSIDE_SIM "/" LIBCUDA);
 
-	/* The position of a capture is the PCI address of its GPU: keep all, in this order. */
+	/*
+	 * The position of a capture in the list is the PCI address of its GPU, so keep all captures
+	 * in this order.
+	 */
 	while (captures && *captures && !status) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);
 		captures += strcspn(captures, ":");
@@ -389,7 +402,10 @@ static int add_mps(struct cdi *cdi)
 	return add_mount(cdi, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
 }
 
-/* The library that answers NVML calls with the quota and reads the real use of a process. */
+/*
+ * Adds the library that answers NVML calls with the quota. In a simulated container, also adds the
+ * simulated NVML.
+ */
 static int add_nvml(struct cdi *cdi)
 {
 	int status = add_package(cdi, PATHS_NVML, INSIDE_PACKAGE "/" PATHS_NVML);
@@ -408,11 +424,11 @@ static int add_all(struct cdi *cdi)
 		alloc_failed();
 	add_env(cdi->env, "GPUPART_GPU=%s", cdi->pci);
 	add_env(cdi->env, "GPUPART_CHECKED=%s", cdi->key);
-	/* The node's configuration file is not visible in a container. */
+	/* A container cannot see the node's configuration file, so pass the setting on. */
 	if (cdi->strict)
 		add_env(cdi->env, "GPUPART_STRICT=1");
 	add_env(cdi->env, "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
-	/* The runtime replaces the value that the image may have set. */
+	/* The runtime replaces a value that the image may have set. */
 	add_env(cdi->env, TUNABLES "=%s", tls);
 	free(tls);
 	status = add_libraries(cdi);
@@ -422,7 +438,7 @@ static int add_all(struct cdi *cdi)
 		status = cdi->args->simulated ? add_simulated(cdi) : add_nodes(cdi);
 	if (!status && cdi->mps)
 		status = add_mps(cdi);
-	/* Last, because it creates a directory. */
+	/* Do this last, because it creates a directory. */
 	return status ?: add_blocks(cdi);
 }
 
@@ -524,7 +540,7 @@ static char *text_of(const struct cdi *cdi, json_t *devices)
 	return line;
 }
 
-/* Writes the file, then the grants. Removes new grants if anything fails. */
+/* Writes the file and then the grants. Removes the new grants if anything fails. */
 static int write_out(struct cdi *cdi)
 {
 	const char *path = cdi->args->output;
@@ -539,7 +555,7 @@ static int write_out(struct cdi *cdi)
 	}
 	text = text_of(cdi, devices);
 	if (path) {
-		/* Leave an unchanged file alone: runtimes watch the directory. */
+		/* Do not replace an unchanged file, because runtimes watch the directory. */
 		err = atomic_file_has(path, text) ? hold_shares(cdi) :
 					       atomic_file_write_with(path, text, hold_shares, cdi);
 		status = err == -ECANCELED ? EXIT_FAILED :
@@ -555,7 +571,10 @@ static int write_out(struct cdi *cdi)
 	return status;
 }
 
-/* Default name: "tpc" and the list, with '_' for ',', which device names may not contain. */
+/*
+ * Sets the device name. The default is "tpc" and the list, with '_' for ',', because device names
+ * may not contain a comma.
+ */
 static void name_device(const struct cdi *cdi, struct share *share)
 {
 	if (cdi->device)
@@ -580,7 +599,10 @@ static int work_out_shares(struct cdi *cdi, const struct gpupart_topology *topo,
 		status = plan_file_check(cdi->plan, topo, cdi->file);
 	} else {
 		cdi->shares[0].set = gpupart_topology_all(topo);
-		/* The container is not a child: ignore this process's limit. */
+		/*
+		 * The container is not a child of this process, so ignore the limit of this
+		 * process.
+		 */
 		if (cdi->args->nr_terms)
 			status = args_set(cdi->args, topo, gpu, NULL, &cdi->shares[0].set);
 	}
@@ -621,7 +643,10 @@ static void note_simulated(const struct cdi *cdi, const struct gpupart_topology 
 static int specify(struct cdi *cdi, const struct gpupart_topology *topo)
 {
 	const struct args *args = cdi->args;
-	/* As in run: a capture may lack the PCI address of the simulated GPU. */
+	/*
+	 * A capture may lack the PCI address of the simulated GPU. cmd_run.c handles this case in
+	 * the same way.
+	 */
 	const char *gpu = !args->simulated ? gpupart_topology_info(topo)->pci :
 			  args->gpu ? args->gpu : "0";
 	struct check check = { 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart demo: shows sets and where launches run, on the GPU or on the simulated one. */
+/* gpupart demo: shows sets, and on which TPCs launches run, on the GPU or on the simulated GPU. */
 #include <string.h>
 #include <unistd.h>
 #include "cli/cmd.h"
@@ -32,7 +32,8 @@ struct demo {
 	const struct gpupart_topology *topo;
 	struct out out;
 	unsigned int nr_launches, nr_exact;
-	struct gpupart_tpcset inside, outside;	/* TPCs seen inside and outside of the sets */
+	/* TPCs that ran blocks, inside and outside of the sets */
+	struct gpupart_tpcset inside, outside;
 	json_t *launches;	/* for JSON; NULL for text */
 };
 
@@ -64,7 +65,10 @@ static int launch(struct demo *demo, const struct gpupart_tpcset *set, const cha
 	return 0;
 }
 
-/* Chooses the set to show: the first uGPU if the GPU has several, else the first GPC. */
+/*
+ * Chooses the set to show, which is the first uGPU if the GPU has several uGPUs, else the first
+ * GPC.
+ */
 static struct gpupart_tpcset choose(const struct gpupart_topology *topo, char *words, size_t len)
 {
 	if (gpupart_topology_nr_ugpus(topo) > 1) {
@@ -82,7 +86,7 @@ static void show_set(struct demo *demo, const char *words, const struct gpupart_
 
 	fprintf(demo->out.file, "A set of whole GPCs, as 'gpupart run %s' makes it:\n", words);
 	out_set(text, sizeof(text), demo->topo, set);
-	/* Print the GPCs on their own line, so that they are not wrapped. */
+	/* Print the GPCs on a separate line, so that they are not wrapped. */
 	whole = strstr(text, " (GPC ");
 	if (whole)
 		*whole++ = 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* gpupart doctor: checks this machine, a row each, with advice. What may hang runs in a child. */
+/*
+ * gpupart doctor: checks this machine, and prints a row with advice for each check. A check that
+ * may hang runs in a child.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -60,7 +63,7 @@ struct doctor {
 	json_t *rows;		/* for JSON; NULL: rows are printed at once */
 	json_t *launching;	/* processes that may launch from the GPU, for JSON or NULL */
 	char launching_text[512];
-	const struct question *question;	/* the current one */
+	const struct question *question;	/* the question of the current row */
 	struct check check;	/* result of attaching to the GPU */
 	int mig;		/* as in struct gpupart_gpu_info, or INT_MIN without a topology */
 	unsigned int nr[4];
@@ -71,13 +74,17 @@ struct question {
 	const char *name;
 	void (*ask)(struct doctor *d);	/* NULL: print @note */
 	const char *advice;		/* default for rows bad and note */
-	const char *simulated;		/* why to skip it on the simulated GPU, or NULL */
+	const char *simulated;		/* reason to skip it on the simulated GPU, or NULL */
 	bool launches;			/* skipped with --no-launch */
 	const char *note, *good;
-	size_t lack; /* offset in struct check: why the feature is missing, or "" */
+	/* offset in struct check of the reason why the feature is missing, or "" */
+	size_t lack;
 };
 
-/* Adds a row for the current question. @advice: "" for none, NULL for the question's. */
+/*
+ * Adds a row for the current question. If @advice is "", the row has no advice. If @advice is NULL,
+ * the row has the question's advice.
+ */
 __attribute__((format(printf, 4, 5)))
 static void say(struct doctor *d, enum result result, const char *advice, const char *fmt, ...)
 {
@@ -130,7 +137,7 @@ static void ask_node(struct doctor *d)
 	} else if (err != ENOENT) {
 		say(d, BAD, "have an administrator let this user read and write /dev/nvidia*",
 		    "/dev/nvidiactl: %s", strerror(err));
-	/* The library may be part of the container's image, but the nodes are not. */
+	/* The image of a container may include the library, but not the device nodes. */
 	} else if (cuda_probe(&probe) != -ENOENT) {
 		say(d, BAD,
 		    "start the container with gpupart's device and also with NVIDIA's CDI device (--device nvidia.com/gpu=0) or --gpus; outside a container run 'nvidia-modprobe'",
@@ -267,7 +274,7 @@ static void ask_mask_bits(struct doctor *d)
 		    check->layout, check->nr_proven, check->nr_launches);
 }
 
-/* Reports a feature that attaching to the GPU tried. */
+/* Reports whether a feature works that check_attach_tools() tried. */
 static void ask_feature(struct doctor *d)
 {
 	const char *lack = (const char *)&d->check + d->question->lack;
@@ -327,7 +334,7 @@ static void ask_slot(struct doctor *d)
 		say(d, NOTE, NULL, "CUDA_INJECTION64_PATH is set to %s by another tool", taken);
 }
 
-/* The library that a memory quota needs in addition to the injected one. */
+/* Checks the library that a memory quota needs in addition to the injected library. */
 static void ask_nvml(struct doctor *d)
 {
 	const char *others = getenv("LD_AUDIT");
@@ -344,7 +351,7 @@ static void ask_nvml(struct doctor *d)
 		say(d, OK, NULL, "%s", text);
 }
 
-/* The directory in which the library records checked maps, or would create it. */
+/* Checks the directory in which the library records checked maps, or would create the record. */
 static void ask_cache(struct doctor *d)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -375,7 +382,7 @@ static void ask_cache(struct doctor *d)
 		say(d, OK, NULL, "%s can be written", path);
 }
 
-/* The state directory. Programs run confined even if it cannot be used. */
+/* Checks the state directory. Programs run confined even if this directory cannot be used. */
 static void ask_blocks(struct doctor *d)
 {
 	char why[256];
@@ -400,7 +407,10 @@ static void ask_mps(struct doctor *d)
 	glob_t found;
 
 	if (!glob("/proc/[0-9]*/comm", GLOB_NOSORT, NULL, &found)) {
-		/* The kernel keeps 15 letters of nvidia-cuda-mps-control and -server. */
+		/*
+		 * The kernel shortens nvidia-cuda-mps-control and nvidia-cuda-mps-server to 15
+		 * letters.
+		 */
 		for (size_t i = 0; i < found.gl_pathc && !runs; i++)
 			runs = paths_read_line(found.gl_pathv[i], comm, sizeof(comm)) &&
 			       !strcmp(comm, "nvidia-cuda-mps");
@@ -411,7 +421,7 @@ static void ask_mps(struct doctor *d)
 	    "MPS runs: %smid is renumbered in clients of MPS, so mask bits are taken from the table without a check");
 }
 
-/* The node's MPS daemon, for all users and Slurm's jobs. */
+/* Checks the node's MPS daemon, which serves all users and Slurm's jobs. */
 static void ask_node_mps(struct doctor *d)
 {
 	static struct mps_daemon daemon;
@@ -444,7 +454,7 @@ static void ask_environment(struct doctor *d)
 
 #define DEVICE_LAUNCHES_ADVICE "see gpupart-device-launches(7)"
 
-/* Keeps @p for the last row, about launches from the GPU. */
+/* Stores @p for the last row, which lists launches from the GPU. */
 static void remember_launching(struct doctor *d, const struct gpupart_process *p)
 {
 	if (!p->counters.device_launches)
@@ -460,7 +470,10 @@ static void remember_launching(struct doctor *d, const struct gpupart_process *p
 
 #define COUNTER(name)	offsetof(struct gpupart_counters, name)
 
-/* The first counter of a process that is not 0 gives its result: the worst comes first. */
+/*
+ * The first counter in this list that is not 0 determines the result of a process. The worst result
+ * is first.
+ */
 static const struct {
 	size_t counter;
 	enum result result;
@@ -497,7 +510,7 @@ static enum result judge(const struct gpupart_counters *counters, const char **a
 	return counters->launches ? OK : NOTE;
 }
 
-/* Formats a process's limit, with its whole GPCs if the topology can be read. */
+/* Formats the limit of a process. Adds the whole GPCs in the limit if the topology can be read. */
 static const char *limit_text(struct doctor *d, const struct gpupart_process *p, char *text,
 			      size_t len)
 {
@@ -684,7 +697,7 @@ int cmd_doctor(int argc, char **argv)
 		return status;
 	doctor.simulated = args.simulated;
 	doctor.may_launch = !no_launch;
-	/* If CUDA_VISIBLE_DEVICES leaves no GPU, the rows report it. */
+	/* If CUDA_VISIBLE_DEVICES leaves no GPU, the rows report this. */
 	doctor.gpu = args.gpu;
 	status = EXIT_FAILED;
 	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") || !args_gpu(&args, &doctor.gpu))

@@ -50,7 +50,10 @@ const char metrics_help[] =
 static struct metrics metrics;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Seconds that a list of processes is reused: between requests, and for a request. */
+/*
+ * A list of processes may be reused for this number of seconds: LIST_AGE between requests,
+ * LIST_MOST for a request.
+ */
 #define LIST_AGE	5
 #define LIST_MOST	60
 
@@ -67,14 +70,14 @@ static int look_now(char **text, bool openmetrics, int age)
 	return status;
 }
 
-/* No counter is below that in the file that is there. */
+/* Raises each counter to its value in the file at @path, if this value is larger. */
 static void raise_to_last(const char *path)
 {
 	FILE *file = metrics_open(path);
 	char *text = NULL;
 	size_t room = 0;
 
-	/* Up to a byte that is in no such file. */
+	/* Read up to a zero byte, which such files do not contain. */
 	if (file && getdelim(&text, &room, 0, file) > 0)
 		metrics_raise(&metrics, text);
 	free(text);
@@ -85,7 +88,7 @@ static void raise_to_last(const char *path)
 static int write_once(const struct args *args, bool openmetrics)
 {
 	struct stat st;
-	/* Counts of ended processes are kept in FILE.totals, but only if FILE is a regular file. */
+	/* FILE.totals stores the counts of ended processes, but only if FILE is a regular file. */
 	bool keep = args->output && (stat(args->output, &st) ? errno == ENOENT :
 							      S_ISREG(st.st_mode));
 	char *totals = alloc_text("%s.totals", args->output ?: ""), *text;
@@ -97,7 +100,7 @@ static int write_once(const struct args *args, bool openmetrics)
 	else if (err)
 		remark("%s: %s: counts of ended processes are lost", totals,
 		       err == -EPERM ? "is not a file of this user" : atomic_file_strerror(err));
-	/* Do not write it either: it may be a FIFO without a reader. */
+	/* Do not write FILE.totals either, because it may be a FIFO without a reader. */
 	keep = keep && err != -EPERM;
 	status = look_now(NULL, openmetrics, 0);
 	if (!status && keep)
@@ -142,7 +145,7 @@ static bool is_path(const char *where)
 	return *where == '/' || *where == '.';
 }
 
-/* Whether the socket was left by a server that was killed: no server answers. */
+/* Returns whether no server answers at the socket, because the server was killed. */
 static bool is_stale(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -155,7 +158,7 @@ static bool is_stale(const struct sockaddr_un *address)
 	return stale;
 }
 
-/* Returns a descriptor or -errno. */
+/* Returns a descriptor that listens at @path, or -errno. */
 static int listen_path(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -239,7 +242,7 @@ static int serve_at(const char *where)
 				   err || access(path, F_OK) ? METRICS_HTTP
 					   " was not built: the build needs libmicrohttpd-dev"
 							     : dlerror());
-	/* Do first what can fail, so that no client connects too early. */
+	/* Take the steps that can fail first, so that no client connects too early. */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
 		return status;

@@ -64,24 +64,24 @@ const char plan_help[] =
 "  gpupart run --plan plan.json:llm -- ./serve\n"
 "  env=$(gpupart plan -f tenants.yaml --only llm --of env) && eval \"$env\" && ./serve\n";
 
-/* Options other than the demands. */
+/* The options of plan except the demands. */
 struct wishes {
 	const char *file, *form, *only;
 	bool beside;
 	struct args_texts tenants;
 };
 
-/* Input of all output formats. */
+/* The input of all output formats. */
 struct result {
 	const struct args *args;
 	const struct gpupart_topology *topo;
 	const struct gpupart_plan *plan;
-	const uint64_t *mem;		/* quotas of the tenants in bytes, 0 for none */
+	const uint64_t *mem;		/* quotas of the tenants in bytes; 0: no quota */
 	const struct args_texts *rules;	/* rules of the tenants, by kernel name */
 	const char *only, *gpu;		/* --only or NULL; PCI address or "" */
 	bool svg;			/* draw SVG instead of text */
 	struct gpupart_tpcset within;
-	const struct gpupart_tpcset *limit;	/* of the run around this process, or NULL */
+	const struct gpupart_tpcset *limit;	/* limit of the run around this process, or NULL */
 	char key[20];			/* key of the checked mask bits, or "" */
 };
 
@@ -152,7 +152,7 @@ static int write_text(struct out *out, const struct result *r)
 
 /* --------------------------------------------------------------------- env */
 
-/* Prints an export line; single quotes protect any character in @value. */
+/* Prints an export line. Single quotes around @value protect all its characters. */
 static void print_variable(struct out *out, const char *name, const char *value)
 {
 	fprintf(out->file, "export %s='", name);
@@ -165,15 +165,17 @@ static void print_variable(struct out *out, const char *name, const char *value)
 }
 
 /*
- * Prints the variables that run sets, so that the shell's next program is confined. Unsets
- * GPUPART_JOB: the set of the job around the shell would apply instead.
+ * Prints the variables that 'gpupart run' would set, so that the shell's next program is confined.
+ * Unsets GPUPART_JOB, because otherwise the set of the job around the shell would apply.
  */
 static int write_one(struct out *out, const struct result *r, const struct gpupart_plan_tenant *t)
 {
 	char list[GPUPART_TPCSET_STRLEN], path[PATH_MAX];
 	int err = paths_package(PATHS_INJECT, path, sizeof(path));
 
-	/* run also prepares files for a tenant with a quota, which variables cannot do. */
+	/*
+	 * For a tenant with a quota, 'gpupart run' also prepares files. Variables cannot do this.
+	 */
 	if (r->mem[t - r->plan->tenants])
 		return usage_error(
 			"--of env --only %s: the tenant's mem= cannot be set by shell lines: use 'gpupart run --plan'",
@@ -197,7 +199,7 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 	return 0;
 }
 
-/* Converts a tenant's name such as "llm.1" to a part of a variable's name. */
+/* Converts a tenant's name, such as "llm.1", to a part of a variable's name. */
 static void variable_part(const char *name, char *part)
 {
 	for (; *name; name++)
@@ -324,8 +326,9 @@ static bool is_here(const struct args *args)
 }
 
 /*
- * Finds the TPCs to plan: all of a capture's GPU; of this machine's GPU the limit of the run around
- * this process, with --beside without the TPCs of others. Returns 0 or an error.
+ * Finds the TPCs to plan. A plan for a capture uses all TPCs of the GPU. A plan for this machine
+ * uses the limit of the run around this process. With --beside, it does not use the TPCs of other
+ * programs. Returns 0 or an error.
  */
 static int find_room(const struct wishes *wishes, struct result *r, struct gpupart_tpcset *limit)
 {
@@ -370,7 +373,10 @@ static void note_clusters(const struct result *r)
 	}
 }
 
-/* Checks quotas against the GPU's memory; a capture lacks its size. Returns 0 or an error. */
+/*
+ * Checks the quotas against the GPU's memory. A capture lacks the size of the memory. Returns 0 or
+ * an error.
+ */
 static int check_memory(const struct args *args, const char *gpu, const struct demands *demands)
 {
 	uint64_t memory = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart qos: its help and options, and the choice of its subcommand. */
+/* gpupart qos: its help and options, and the choice of the subcommand. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,7 +71,7 @@ const char qos_help[] =
 "  gpupart qos sim qos-neighbour -o run.svg\n"
 "  gpupart qos sim qos-burst --log run.log && gpupart qos replay run.log\n";
 
-/* @wants: name of the argument, or NULL for a subcommand that reads a file (-f). */
+/* @wants is the name of the argument. It is NULL for a subcommand that reads the file of -f. */
 static const struct command {
 	const char *name;
 	int (*run)(const struct args *args, const struct qos_options *options);
@@ -84,7 +84,7 @@ static const struct command {
 	{ "replay", qos_replay, "LOG", 0 },
 };
 
-/* Returns an option that only other subcommands accept, or NULL. */
+/* Returns an option that this subcommand does not accept, or NULL. */
 static const char *misplaced(const struct command *command, const struct qos_options *o)
 {
 	const struct { bool given; const char *option, *commands; } rows[] = {
@@ -108,7 +108,7 @@ static bool same_file(const char *a, const char *b)
 	return a && b && paths_same(a, b) && !stat(a, &st) && S_ISREG(st.st_mode);
 }
 
-/* Rejects an output file that is also read. Returns 0 or an error. */
+/* Rejects an output file that is also an input file. Returns 0 or an error. */
 static int check_files(const struct args *args, const struct command *command,
 		       const struct qos_options *options)
 {
@@ -197,7 +197,7 @@ int cmd_qos(int argc, char **argv)
 	if (!command && strcmp(argv[1], "--help"))
 		return usage_error("'%s' is not a subcommand of qos: see 'gpupart qos --help'",
 				   argv[1]);
-	/* Keep argv unchanged: on the simulated GPU main() is executed again with it. */
+	/* Do not change argv: for the simulated GPU, the command is executed again with argv. */
 	words = alloc_zeroed(argc, sizeof(*words));
 	memcpy(words, argv + 1, (argc - 1) * sizeof(*words));
 	words[0] = argv[0];

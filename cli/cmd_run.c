@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* gpupart run: checks its options, then starts the program as a child or in its own place. */
+/*
+ * gpupart run: checks the options, then runs the program as a child or replaces itself by the
+ * program.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"
@@ -121,7 +124,7 @@ static int take_mem(struct run_wishes *wishes)
 {
 	const char *tenant = getenv("GPUPART_TENANT"), *quota = getenv("GPUPART_MEM");
 
-	/* A process is charged to one tenant only. */
+	/* A process belongs to one tenant only, and this tenant's quota applies. */
 	if (tenant && *tenant && quota && *quota)
 		return failure(
 			"--mem %s: this process belongs to tenant %s, whose quota applies: change it with 'gpupart set %s --mem'",
@@ -129,7 +132,7 @@ static int take_mem(struct run_wishes *wishes)
 	return args_memory(wishes->mem, &wishes->mem_bytes);
 }
 
-/* Takes SET, --name and --gpu from the plan's tenant. Returns 0 or an error. */
+/* Reads SET, --name and --gpu from the plan's tenant. Returns 0 or an error. */
 static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_file *file)
 {
 	const struct plan_file_tenant *tenant;
@@ -153,13 +156,13 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	}
 	for (unsigned int i = 0; i < tenant->rules.nr && wishes->rules.nr < ARGS_MAX_TERMS; i++)
 		wishes->rules.texts[wishes->rules.nr++] = tenant->rules.texts[i];
-	/* With a capture the GPU is the simulated one: ignore the address in the plan. */
+	/* With a capture, the GPU is the simulated GPU, so ignore the address in the plan. */
 	if (!args->gpu && !args->source && !getenv("GPUPART_SIM") && *file->pci)
 		args->gpu = file->pci;
 	return 0;
 }
 
-/* Finds out whether the run is strict, and whether that is possible. Returns 0 or an error. */
+/* Finds out whether the run is strict, and whether the run can be strict. Returns 0 or an error. */
 static int check_strict(struct run_wishes *wishes, bool left_out)
 {
 	const char *asked = getenv("GPUPART_STRICT"), *who = "--strict", *node;
@@ -179,7 +182,7 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 	else if (!wishes->strict)
 		who = NULL;
 	wishes->strict = who;
-	/* Set it in any case: the run's processes then do not read the setting. */
+	/* Set the variable in any case. Then the processes of the run do not read the setting. */
 	setenv("GPUPART_STRICT", who ? "1" : "0", 1);
 	if (!who)
 		return 0;
@@ -233,7 +236,7 @@ int cmd_run(int argc, char **argv)
 		status = check_strict(&wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
-	/* Before the check of the mask bits, which also tests it. */
+	/* Set this before the check of the mask bits, because that check also tests it. */
 	if (wishes.no_device_launch)
 		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);
 	run_take_gpus(&args, &wishes);

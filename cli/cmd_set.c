@@ -74,17 +74,17 @@ struct target {
 	char job[GPUPART_JOB_STRLEN];	/* "" for a single process */
 	char name[64], pci[20], source[512];
 	bool simulated;
-	bool elsewhere;			/* a job in another pid namespace */
-	bool other_version;		/* another version of gpupart: cannot be changed */
-	bool several;			/* there are targets on other GPUs */
-	unsigned int uid;		/* owner */
+	bool elsewhere;			/* the job is in another pid namespace */
+	bool other_version;	/* it uses another version of gpupart, so it cannot be changed */
+	bool several;			/* the list has targets on other GPUs */
+	unsigned int uid;		/* user id of the owner */
 	struct gpupart_topology *topo;	/* of the GPU */
 	struct gpupart_tpcset before, set;
 };
 
 struct targets {
 	const struct args *args;
-	bool all, show;			/* -a; show instead of change */
+	bool all, show;			/* -a was given; show the sets instead of changing them */
 	bool wait;			/* wait for earlier launches */
 	uint64_t wait_ns;		/* time limit in ns; 0 for none */
 	struct target *list;
@@ -95,7 +95,7 @@ struct targets {
 	int nr_processes;
 	struct gpupart_process *rows;	/* for jobs: one entry for each process and GPU */
 	int nr_rows;
-	struct gpupart_job *jobs;	/* all jobs, before any change */
+	struct gpupart_job *jobs;	/* all jobs before the first change */
 	int nr_jobs;
 };
 
@@ -107,7 +107,10 @@ static struct target *add_target(struct targets *t)
 	return memset(&t->list[t->nr++], 0, sizeof(*t->list));
 }
 
-/* Whether --gpu is absent or selects this GPU, number @index of its program. */
+/*
+ * Returns whether --gpu is absent or selects this GPU. @index is the position among the GPUs of the
+ * program.
+ */
 static bool is_meant(struct targets *t, const char *pci, const char *source, bool simulated,
 		     unsigned int index)
 {
@@ -175,7 +178,7 @@ static int list_processes(struct targets *t)
 	return 0;
 }
 
-/* Adds the jobs with this name or id, or without @name the job that @pid started. */
+/* Adds the jobs with this name or id. Without @name, adds the job that @pid started. */
 static int find_jobs(struct targets *t, const char *name, int pid)
 {
 	struct gpupart_job *jobs;
@@ -199,7 +202,7 @@ static bool has_job(const struct targets *t, const char *job)
 	return false;
 }
 
-/* Reports that --gpu selects none of the GPUs of @whose. */
+/* Reports that --gpu selects no GPU of @whose. */
 static int fail_gpu(const struct targets *t, const char *whose)
 {
 	return usage_error("--gpu %s: %s is on %s", t->args->gpu, whose, t->others);
@@ -209,7 +212,7 @@ static int find_name(struct targets *t, const char *name)
 {
 	int status = find_jobs(t, name, 0);
 
-	/* Programs that set their own name, without gpupart run. */
+	/* Add programs that set their own name instead of using 'gpupart run --name'. */
 	for (int i = 0; !status && i < t->nr_processes; i++)
 		if (!strcmp(t->processes[i].name, name) && t->processes[i].pid &&
 		    t->processes[i].uid == geteuid() && !has_job(t, t->processes[i].job) &&
@@ -234,7 +237,7 @@ static int find_pid(struct targets *t, const char *text)
 			add_process(t, &t->processes[i]);
 			return t->nr ? 0 : fail_gpu(t, "the process");
 		}
-	/* A program that run started and that has not called cuInit is known by its job only. */
+	/* A program that 'gpupart run' started is known only by its job until it calls cuInit. */
 	status = find_jobs(t, NULL, pid);
 	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, "the process");
@@ -249,7 +252,10 @@ static int find_pid(struct targets *t, const char *text)
 
 /* --------------------------------------------------------------- new sets */
 
-/* The limit of the job around @target, in @set. NULL: there is none, or that job changes too. */
+/*
+ * Reads the limit of the job around @target into @set. Returns NULL if no such job exists, or if
+ * that job changes too.
+ */
 static const struct gpupart_tpcset *outer_limit(const struct targets *t,
 						const struct target *target,
 						struct gpupart_tpcset *set)
@@ -287,7 +293,7 @@ static int work_out(struct targets *t, struct target *target)
 		return failure(
 			"%s runs under another version of gpupart: only 'gpupart set' of that version can change its limit",
 			why);
-	/* The library stores only the end of a path that is too long. */
+	/* If a path is too long, the library stores only the end of it. */
 	if (!strncmp(target->source, "...", 3))
 		return usage_error(
 			"the path of its capture, %s, is longer than %zu characters and cannot be read again: use a shorter path with 'gpupart run -i'",
@@ -300,7 +306,10 @@ static int work_out(struct targets *t, struct target *target)
 	if (err)
 		return error_of(err, "%s", why);
 	target->topo = topo;
-	/* -n needs the path of the capture, which another user's lost in shown_topology(). */
+	/*
+	 * -n needs the path of the capture. shown_topology() does not report this path for another
+	 * user's capture.
+	 */
 	for (unsigned int i = 0; i < args.nr_terms && target->simulated; i++)
 		if (!strcmp(args.terms[i].option, "-n") &&
 		    strcmp(gpupart_topology_info(topo)->source, target->source))
@@ -344,7 +353,7 @@ static void change_target(const struct target *target, struct changed *changed)
 	struct changed first;
 
 	memset(changed, 0, sizeof(*changed));
-	/* Root changes a grant; the user of the processes changes their limits. */
+	/* Root changes the grant. The limits of the processes are changed as their user. */
 	if (target->uid == geteuid() || *target->job)
 		change(target, changed);
 	first = *changed;
@@ -378,7 +387,7 @@ static const char *which_text(char *text, size_t len, const struct target *targe
 	return text;
 }
 
-/* Adds a row to @rows, or prints text if @rows is NULL. */
+/* Adds the set to @rows, or prints it as text if @rows is NULL. */
 static void report_set(struct out *out, json_t *rows, const struct target *target,
 		       const struct gpupart_tpcset *set)
 {
@@ -415,7 +424,7 @@ static json_t *json_change(const struct target *target, const struct gpupart_tpc
 			 "set", out_json_tpcs(now));
 }
 
-/* Adds a row to @rows, or prints text if @rows is NULL. */
+/* Adds the change to @rows, or prints it as text if @rows is NULL. */
 static void report_change(struct out *out, json_t *rows, const struct target *target,
 			  const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
 {
@@ -425,7 +434,10 @@ static void report_change(struct out *out, json_t *rows, const struct target *ta
 		print_change(out, target, before, now);
 }
 
-/* Whether to report @row with @job: once, with the last listed job that contains the process. */
+/*
+ * Returns whether to report @row with @job. Each process is reported once, with the last listed job
+ * that contains it.
+ */
 static bool is_reported(const struct targets *t, const struct gpupart_process *row,
 			const struct target *job)
 {
@@ -440,8 +452,9 @@ static bool is_reported(const struct targets *t, const struct gpupart_process *r
 }
 
 /*
- * Changes processes of a job that now run as other users: their limits are in state pages of those
- * users. The new set is the job's limit as the library stored it, cut to outer jobs.
+ * Changes processes of a job that now run as other users. State pages of those users contain the
+ * limits of these processes. The new set is the job's limit as the library stored it, which is
+ * inside the limits of outer jobs.
  */
 static int change_others(struct targets *t, const struct target *job,
 			 const struct gpupart_process *now, int nr)
@@ -475,7 +488,9 @@ static int change_others(struct targets *t, const struct target *job,
 	return failed;
 }
 
-/* A process of @job as a target, with its current set in @before. */
+/*
+ * Returns a process of @job as a target. @before of the target is the current set of the process.
+ */
 static struct target as_target(const struct gpupart_process *row, const struct target *job)
 {
 	struct target one = {
@@ -489,7 +504,10 @@ static struct target as_target(const struct gpupart_process *row, const struct t
 	return one;
 }
 
-/* Reports the sets of a job's processes; if the change @failed, only those that changed. */
+/*
+ * Reports the sets of a job's processes. If the change @failed, reports only the processes that
+ * changed.
+ */
 static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			     const struct target *job, bool failed)
 {
@@ -515,7 +533,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 	free(list);
 }
 
-/* Whether a process of the job is visible; true for a job of this pid namespace. */
+/* Returns whether a process of the job is visible. Returns true for a job of this pid namespace. */
 static bool is_seen(const struct target *job, const struct gpupart_process *now, int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -524,7 +542,7 @@ static bool is_seen(const struct target *job, const struct gpupart_process *now,
 	return !job->elsewhere;
 }
 
-/* Changes the job's processes of other users and reports all. Returns 0 or EXIT_FAILED. */
+/* Changes the job's processes of other users, and reports all changes. Returns 0 or EXIT_FAILED. */
 static int report_job(struct targets *t, struct out *out, json_t *rows, const struct target *job,
 		      const struct changed *changed)
 {
@@ -588,7 +606,7 @@ static int change_all(struct targets *t)
 	return failed ?: status;
 }
 
-/* Prints the current sets: of each job and of each of its processes. */
+/* Prints the current set of each job and of each process of the job. */
 static int show_all(struct targets *t)
 {
 	json_t *rows = t->args->json ? json_array() : NULL, *root;
@@ -627,7 +645,7 @@ static int set(struct targets t, const char *pid, const char *name)
 	t.which = (struct which_gpu){ .selector = args->gpu };
 	status = list_processes(&t) ?:
 		 pid ? find_pid(&t, pid) : find_name(&t, name);
-	/* Compute all sets before the first change: an error then changes nothing. */
+	/* Compute all sets before the first change. Then an error changes nothing. */
 	for (unsigned int i = 0; !status && i < t.nr; i++) {
 		for (unsigned int k = 0; k < t.nr; k++)
 			t.list[i].several |= strcmp(t.list[i].pci, t.list[k].pci) != 0;
@@ -660,7 +678,7 @@ int cmd_set(int argc, char **argv)
 	struct args args = { 0 };
 	int status;
 
-	/* NAME comes first, unless the first argument looks like an option. */
+	/* The first argument is NAME, unless it looks like an option. */
 	if (argc > 1 && *argv[1] && *argv[1] != '-') {
 		name = argv[1];
 		argv[1] = argv[0];

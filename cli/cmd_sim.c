@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart sim: runs scenarios on the model of the GPU's scheduling pipeline. */
+/* gpupart sim: runs scenarios on the model of the GPU's scheduling, which is the pipeline. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -40,13 +40,13 @@ const char sim_help[] =
 
 struct options {
 	const char *scenario, *run, *form, *span;
-	uint64_t from, to;		/* of @span in ns; @to 0: the end */
+	uint64_t from, to;		/* limits of @span in ns; @to 0: the end */
 	bool list;
 };
 
 /* -------------------------------------------------------------- shipped scenarios */
 
-/* Prints "NAME  TITLE". */
+/* Prints a line "NAME  TITLE" for a scenario. */
 static void print_titled(struct out *out, const char *name)
 {
 	yaml_node_t *title;
@@ -117,7 +117,7 @@ static int run_one(struct sim *sim, struct sim_run *run, unsigned int i)
 	return err ? fail_run(sim, run, err) : 0;
 }
 
-/* Writes the names of the file's runs into @names, which it returns. */
+/* Writes the names of the file's runs to @names. Returns @names. */
 static const char *run_names(struct sim *sim, char *names, size_t len)
 {
 	const char *name;
@@ -162,7 +162,10 @@ static bool is_form(const struct options *options, const char *form)
 	return options->form && !strcmp(options->form, form);
 }
 
-/* End of the drawn part of a run in ns; 0 if the run ended before the part begins. */
+/*
+ * Returns the end of the drawn part of a run in ns. Returns 0 if the run ended before the part
+ * begins.
+ */
 static uint64_t drawn_to(const struct sim_run *run, const struct options *options)
 {
 	uint64_t end = run->result.end ? run->result.end : 1;
@@ -192,7 +195,7 @@ static void draw(struct out *out, struct sim *sim, const struct options *options
 	}
 }
 
-/* Rejects what cannot be shown, before anything is written. Returns 0 or an error. */
+/* Checks the expectations and the options of the drawing. Returns 0 or an error. */
 static int check(struct sim *sim, const struct options *options)
 {
 	struct sim_outcome *outcomes = NULL;

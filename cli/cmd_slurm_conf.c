@@ -44,10 +44,11 @@ const char slurm_conf_help[] =
 
 #define MIB (1ull << 20)
 
-/* One board: numbers of TPCs, and the memory in MiB. */
+/* A model of a GPU, with the numbers of its TPCs and its memory in MiB. */
 struct board {
-	char type[64];		/* in Slurm's form: "h200" */
-	unsigned int tpcs, ugpu, gpc, home;	/* largest uGPU, smallest GPC, cluster room */
+	char type[64];		/* Slurm's name of the type, such as "h200" */
+	/* TPCs of the largest uGPU, of the smallest GPC, and for a cluster */
+	unsigned int tpcs, ugpu, gpc, home;
 	uint64_t mib;
 };
 
@@ -56,7 +57,7 @@ struct conf {
 	struct node_gpus gpus;
 };
 
-/* Converts "NVIDIA H200" to h200: Slurm's types are letters, digits, '_' and '-'. */
+/* Converts "NVIDIA H200" to "h200". Slurm's types consist of letters, digits, '_' and '-'. */
 static void type_of(const char *name, char *type, size_t len)
 {
 	size_t n = 0;
@@ -70,7 +71,10 @@ static void type_of(const char *name, char *type, size_t len)
 		snprintf(type, len, "gpu");
 }
 
-/* TPCs of the largest virtual GPC, in which a cluster must fit, rounded down to a power of 2. */
+/*
+ * Returns the number of TPCs of the largest virtual GPC, rounded down to a power of 2. A cluster
+ * must fit in one virtual GPC.
+ */
 static unsigned int largest_home(const struct gpupart_topology *topo)
 {
 	unsigned int largest = 0, home = 1;
@@ -143,7 +147,7 @@ static void print_gres(FILE *file, const struct conf *conf)
 		(unsigned long long)memory_of(conf));
 }
 
-/* Prints "gpu:h200:2,shard:132,tpcmem:287542", with each type once. */
+/* Prints text such as "gpu:h200:2,shard:132,tpcmem:287542", with each type once. */
 static void print_node_gres(FILE *file, const struct conf *conf)
 {
 	unsigned int tpcs = 0;
@@ -207,7 +211,7 @@ static void print_plugstack(FILE *file, const struct conf *conf)
 	(void)conf;
 	if (paths_package("gpupart_spank.so", path, sizeof(path)))
 		snprintf(path, sizeof(path), "gpupart_spank.so");
-	/* Optional: a node without the plugin still runs jobs that do not use it. */
+	/* The plugin is optional: a node without the plugin still runs jobs that do not use it. */
 	fprintf(file, "optional %s\n", path);
 }
 
@@ -240,7 +244,7 @@ static void print_submit(FILE *file, const struct conf *conf)
 static const struct piece {
 	const char *name, *file;
 	void (*print)(FILE *file, const struct conf *conf);
-	bool of_gpus;		/* depends on the GPUs; else the same on all hosts */
+	bool of_gpus;		/* true: depends on the GPUs; false: equal on all hosts */
 } pieces[] = {
 	{ "gres", "gres.conf", print_gres, true },
 	{ "node", "slurm.conf", print_node, true },
@@ -306,7 +310,10 @@ static int print(const struct args *args, const struct piece *only, const struct
 	return out_close(&out);
 }
 
-/* Adds a GPU for each capture, numbered in their order. Returns 0 or an error. */
+/*
+ * Adds a GPU for each capture. The numbers of the GPUs follow the order of the captures. Returns 0
+ * or an error.
+ */
 static int take_captures(const struct args_texts *captures, uint64_t memory, struct node_gpus *node)
 {
 	for (unsigned int i = 0; i < captures->nr; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart slurm-node: examines this node's GPUs for Slurm's plugin; lists and releases grants. */
+/* gpupart slurm-node: examines this node's GPUs for Slurm's plugin. Lists and releases grants. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -56,7 +56,10 @@ static int take_held(struct held *held)
 	return held->nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
-/* Whether @id belongs to a job of Slurm: "0-" and a number. A pod's id has more hyphens. */
+/*
+ * Returns whether @id belongs to a job of Slurm, that is, consists of "0-" and a number. The id of
+ * a pod has more hyphens.
+ */
 static bool is_slurms(const char *id)
 {
 	return !strncmp(id, "0-", 2) && !strchr(id + 2, '-');
@@ -75,7 +78,7 @@ static int take_jobs(struct held *held)
 
 /* ------------------------------------------------------------ Slurm's jobs */
 
-/* The jobs that Slurm runs here, and their users. */
+/* The jobs that Slurm runs on this node, and their users. */
 struct running {
 	unsigned int *jobs, *uids, nr;
 };
@@ -112,8 +115,8 @@ static bool name_is_plain(const char *name)
 }
 
 /*
- * Variables that tell how to reach slurmd's Slurm. slurmd does not pass them to HealthCheckProgram,
- * so they are stored when slurmd starts.
+ * With these variables squeue finds the Slurm of this slurmd. slurmd does not pass the variables to
+ * HealthCheckProgram, so this command stores them when slurmd starts.
  */
 static const char *const slurmd_variables[] = { "SLURM_CONF", "SLURMD_NODENAME", "PATH" };
 
@@ -138,7 +141,10 @@ static int note_slurmd(void)
 	return err ? failure(SLURMD_FILE ": %s", strerror(-err)) : 0;
 }
 
-/* Keeps a variable that is set, but appends to PATH, since only slurmd's may contain squeue. */
+/*
+ * Sets a variable that is not set. Appends to PATH in any case, because only slurmd's PATH may
+ * contain squeue.
+ */
 static void take_variable(const char *name, const char *value)
 {
 	const char *own = getenv(name);
@@ -172,7 +178,7 @@ static void take_slurmd(void)
 		fclose(file);
 }
 
-/* Removes variables that make squeue leave out jobs or ask another cluster. */
+/* Removes the variables that could make squeue omit jobs or query another cluster. */
 static void forget_squeue_variables(void)
 {
 	for (char **at = environ; *at; ) {
@@ -187,7 +193,7 @@ static void forget_squeue_variables(void)
 	}
 }
 
-/* Reads a number at *text and moves *text behind it and the blanks that follow. */
+/* Reads a number at *text. Moves *text behind the number and behind the blanks that follow it. */
 static bool read_number(char **text, unsigned int *number)
 {
 	unsigned long value;
@@ -201,7 +207,9 @@ static bool read_number(char **text, unsigned int *number)
 	return !errno && value <= UINT_MAX;
 }
 
-/* Reads lines of a job number and a user id. Returns false if any line is different. */
+/*
+ * Reads lines that consist of a job number and a user id. Returns false if a line has another form.
+ */
 static bool read_jobs(FILE *file, struct running *running)
 {
 	unsigned int job, uid;
@@ -220,7 +228,7 @@ static bool read_jobs(FILE *file, struct running *running)
 	return !ferror(file);
 }
 
-/* Asks squeue for the jobs on this node: running, starting or ending. Returns 0 or an error. */
+/* Asks squeue for the jobs on this node that run, start or end. Returns 0 or an error. */
 static int ask_slurm(struct running *running)
 {
 	char name[256], command[320];
@@ -240,7 +248,7 @@ static int ask_slurm(struct running *running)
 	}
 	if (!name_is_plain(node))
 		return failure("'%s' is not a valid node name", node);
-	/* The name is checked, so the shell can run this. */
+	/* The name was checked, so the shell can safely run this command. */
 	snprintf(command, sizeof(command),
 		 "exec squeue -a -h -o '%%A %%U' -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
 	forget_squeue_variables();
@@ -249,7 +257,7 @@ static int ask_slurm(struct running *running)
 	status = pipe ? pclose(pipe) : -1;
 	if (good && !status)
 		return 0;
-	/* Release no grant after a missing or incomplete answer. */
+	/* Report an error, so that no grant is released after a missing or incomplete answer. */
 	return failure("squeue did not list the jobs on %s", node);
 }
 
@@ -283,7 +291,10 @@ static int clean(void)
 			continue;
 		nr_left = left_kill(&left, strtoul(held.list[i].name, NULL, 10), &held.list[i],
 				    &why);
-		/* Keep the grant until these processes have ended: a later call releases it. */
+		/*
+		 * Keep the grant until these processes have ended. Then a later call releases the
+		 * grant.
+		 */
 		if (nr_left) {
 			remark("job %s no longer runs on this node: %u of its processes %s",
 			       held.list[i].name, nr_left, why);
@@ -306,8 +317,8 @@ static int clean(void)
 }
 
 /*
- * Counts processes whose state pages name a job that does not run here. A user can write any job
- * there, so processes of a user who has another job here are ignored.
+ * Counts processes whose state pages name a job that does not run here. A user can write any job to
+ * a state page. Therefore processes of a user who has another job on this node are ignored.
  */
 static int check_processes(const struct running *running)
 {
@@ -431,7 +442,10 @@ static int boot(struct args *args)
 {
 	int status = (node_gpus_simulated() ? 0 : look(args)) ?: note_slurmd();
 
-	/* May fail without slurmctld: allocation tries again when TPCs are missing. */
+	/*
+	 * This may fail if slurmctld does not answer. Then the allocation of TPCs releases old
+	 * grants when TPCs are missing.
+	 */
 	clean();
 	return status;
 }

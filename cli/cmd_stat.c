@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart stat: starts a program as run does, or finds running ones, reads the completion records
- * of their launches and prints a report.
+ * gpupart stat: starts a program in the same way as 'gpupart run', or finds running programs. Reads
+ * the completion records of their launches and prints a report.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ struct session {
 	struct stat_program program;
 	bool joined[GPUPART_STAT_MAX_PROCESSES];
 	uint64_t start_ns;
-	struct sigaction pipe_before;	/* restored in the program */
+	struct sigaction pipe_before;	/* SIGPIPE's action, restored in the program */
 	sigset_t signals, before;
 };
 
@@ -113,7 +113,9 @@ static int start(struct session *session, pid_t *pid)
 	sigaddset(&session->signals, SIGCHLD);
 	sigaddset(&session->signals, SIGTERM);
 	sigaddset(&session->signals, SIGHUP);
-	/* The terminal also sends these to the program, which decides what to do. */
+	/*
+	 * The terminal also sends these signals to the program. The program decides how to react.
+	 */
 	sigaddset(&session->signals, SIGINT);
 	sigaddset(&session->signals, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &session->signals, &session->before);
@@ -130,7 +132,7 @@ static int start(struct session *session, pid_t *pid)
 		return cmd_fail(session->args->cmd, EXIT_FAILED, "cannot create a process: %s",
 				strerror(errno));
 	}
-	/* End of file without data: the child has executed the program. */
+	/* An end of file without data means that the child has executed the program. */
 	do
 		len = read(fds[0], &status, sizeof(status));
 	while (len < 0 && errno == EINTR);
@@ -151,7 +153,9 @@ static void take_ended(struct stat_program *program, int wstatus)
 	}
 }
 
-/* Adds rows for processes that start to use CUDA; they wait until their records are open. */
+/*
+ * Adds rows for processes that start to use CUDA. Such a process waits until its records are open.
+ */
 static void join(struct session *session)
 {
 	struct gpupart_stat_process p;
@@ -212,7 +216,7 @@ static bool has_row(const struct stat_report *report, int pid)
 	return false;
 }
 
-/* Adds up the counters of all processes, and counts those that could not be measured. */
+/* Adds up the counters of all processes, and counts the processes that could not be measured. */
 static void add_up(struct session *session)
 {
 	struct stat_program *program = &session->program;
@@ -269,7 +273,7 @@ static int with_block(struct session *session)
 	return status;
 }
 
-/* Fails inside another stat: processes can report to only one of them. */
+/* Returns an error inside another stat, because a process can report to only one stat. */
 static int check_alone(const struct args *args)
 {
 	static const char memory[] = "/memfd:gpupart-stat";
@@ -277,7 +281,7 @@ static int check_alone(const struct args *args)
 	char is[64];
 	ssize_t len = id && *id ? readlink(id, is, sizeof(is)) : -1;
 
-	/* The variable may be left from a stat that has ended. */
+	/* The variable may refer to a stat that has ended. */
 	if (len < (ssize_t)strlen(memory) || strncmp(is, memory, strlen(memory)))
 		return 0;
 	return cmd_fail(args->cmd, EXIT_FAILED,
@@ -285,7 +289,7 @@ static int check_alone(const struct args *args)
 			id);
 }
 
-/* Turns completion records on for the program. Returns 0 or an error. */
+/* Enables completion records for the program. Returns 0 or an error. */
 static int want_records(void)
 {
 	const char *records = getenv("GPUPART_RECORDS");
@@ -297,7 +301,10 @@ static int want_records(void)
 	return 0;
 }
 
-/* Confines as run does, without SET to all TPCs allowed. Fails if the GPU writes no records. */
+/*
+ * Confines the program in the same way as 'gpupart run'. Without SET, the set is all allowed TPCs.
+ * Returns an error if the GPU writes no completion records.
+ */
 static int confine(struct session *session, struct run_wishes *wishes)
 {
 	const char *around = getenv("GPUPART_SET"), *set;
@@ -328,14 +335,20 @@ struct wishes {
 	const char *interval, *pid, *delay;
 };
 
-/* Whether to measure what runs: -p, or an argument that is not a path and not behind "--". */
+/*
+ * Returns whether to measure a running program. This is so with -p, or with a first argument that
+ * is not a path and does not follow "--".
+ */
 static bool is_running(const struct args *args, const struct wishes *wishes)
 {
 	return wishes->pid || (*args->program && !strchr(*args->program, '/') &&
 			       strcmp(args->program[-1], "--"));
 }
 
-/* Parses again: options may follow NAME, and options for starting a program are rejected. */
+/*
+ * Parses the arguments again. Options may follow NAME, and options that start a program are
+ * rejected.
+ */
 static int show_running(struct wishes *wishes, const struct args_option *own, int argc,
 			char **argv)
 {

@@ -45,7 +45,10 @@ struct options {
 	const char *form, *launches, *blocks, *threads, *ns, *iterations;
 };
 
-/* Reads the number of @option, 1 to @max, into *@nr, if given. Returns 0 or an error. */
+/*
+ * Reads the value of @option, a number from 1 to @max, into *@nr if the option was given. Returns 0
+ * or an error.
+ */
 static int take_number(const char *option, const char *text, unsigned int max, unsigned int *nr)
 {
 	unsigned long value;
@@ -84,7 +87,7 @@ static int take_options(const struct args *args, const struct options *options,
 	return status;
 }
 
-/* Length of the name in [NAME=]SET; without NAME= the text of SET is the name. */
+/* Returns the length of the name in [NAME=]SET. If NAME= is absent, the text of SET is the name. */
 static int name_len(const char *word)
 {
 	const char *end = strrchr(word, '=');
@@ -106,7 +109,7 @@ static int take_set(struct trace *trace, const char *word, struct picture_tenant
 	return 0;
 }
 
-/* Reads the sets and computes the number of blocks for each. Returns 0 or an error. */
+/* Reads the sets, and computes the number of blocks for each set. Returns 0 or an error. */
 static int take_sets(const struct args *args, struct trace *trace, unsigned int blocks,
 		     struct picture_tenant *tenants)
 {
@@ -157,7 +160,7 @@ static void write_json(struct out *out, const struct trace *trace)
 	out_json_write(out, root);
 }
 
-/* Opens the output file before it launches anything. */
+/* Makes the launches and writes the output, which is opened before the first launch. */
 static int run_and_show(const struct args *args, const char *form, struct trace *trace)
 {
 	char why[512] = "";
@@ -209,7 +212,7 @@ static int trace_attached(const struct args *args, const struct options *options
 	return status;
 }
 
-/* Checks the name of argument @nr against the earlier ones. Returns 0 or an error. */
+/* Checks that the name of argument @nr differs from earlier names. Returns 0 or an error. */
 static int check_name(const struct args *args, unsigned int nr)
 {
 	const char *word = args->program[nr];

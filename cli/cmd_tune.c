@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart tune: finds the best sets for programs by changing their sets while they run. */
+/* gpupart tune: finds the best sets for programs. It changes the sets while the programs run. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,14 +55,14 @@ struct wishes {
 	const char *goal, *seconds, *wait, *names[TUNE_PROGRAMS];
 	struct args_texts name, outputs;
 	bool apply;
-	char **programs[TUNE_PROGRAMS];	/* to start; NULL for a running job */
+	char **programs[TUNE_PROGRAMS];	/* command lines to start; NULL for a running job */
 	pid_t groups[TUNE_PROGRAMS];	/* process groups of started programs */
 	unsigned int nr;
 };
 
 /*
- * Reads names of jobs, or "PROGRAM ARGS : PROGRAM ARGS". @nr_behind arguments were behind "--", or
- * -1 without "--". Returns 0 or an error.
+ * Reads names of jobs, or "PROGRAM ARGS : PROGRAM ARGS". @nr_behind is the number of arguments that
+ * follow "--", or -1 if "--" is absent. Returns 0 or an error.
  */
 static int take_words(struct wishes *w, char **words, int nr_behind)
 {
@@ -103,7 +103,10 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 					  : "use --name to give them different names");
 }
 
-/* Finds the jobs of this user. Sets the GPU from them if no option did. Returns 0 or an error. */
+/*
+ * Finds the jobs of this user. If no option named a GPU, uses the GPU of the jobs. Returns 0 or an
+ * error.
+ */
 static int find_jobs(const struct wishes *w, struct args *args)
 {
 	struct gpupart_job *jobs;
@@ -136,7 +139,10 @@ static int find_jobs(const struct wishes *w, struct args *args)
 	return status;
 }
 
-/* Makes --tenant texts for qos from --goal and the names. Returns 0 or an error. */
+/*
+ * Makes the texts of --tenant for qos from the value of --goal and the names. Returns 0 or an
+ * error.
+ */
 static int take_goal(struct wishes *w, struct tune *tune)
 {
 	const char *colon;
@@ -167,7 +173,10 @@ static int take_goal(struct wishes *w, struct tune *tune)
 	return 0;
 }
 
-/* Adopts the jobs, or starts the programs, two with half the TPCs each. Returns 0 or an error. */
+/*
+ * Adopts the jobs or starts the programs. Of two programs, each begins with half the TPCs. Returns
+ * 0 or an error.
+ */
 static int begin(struct tune_run *run, struct wishes *w)
 {
 	struct control *c = &run->c;
@@ -228,7 +237,7 @@ static int tune(struct tune_run *run, struct wishes *w)
 	char *none = NULL;
 	int status;
 
-	/* Keep the output of programs out of the table. */
+	/* Output of the programs must not appear in the table. */
 	inner.json = true;
 	inner.program = &none;
 	c->calibrating = true;
@@ -265,7 +274,7 @@ int cmd_tune(int argc, char **argv)
 	char **words = alloc_zeroed(argc + 1, sizeof(*words));
 	int status, behind = -1;
 
-	/* Keep argv unchanged: on the simulated GPU main() is executed again with it. */
+	/* Do not change argv: for the simulated GPU, the command is executed again with argv. */
 	memcpy(words, argv, argc * sizeof(*words));
 	for (int i = 1; i < argc && behind < 0; i++)
 		behind = !strcmp(argv[i], "--") ? argc - i - 1 : -1;

@@ -30,7 +30,7 @@ const char verify_help[] =
 struct tally {
 	struct out out;
 	json_t *rows;		/* for JSON; NULL: rows are printed at once */
-	unsigned int nr[3];	/* by result */
+	unsigned int nr[3];	/* number of rows, indexed by result */
 };
 
 static const char *const words[] = {
