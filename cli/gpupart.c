@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The command gpupart: the table of its commands, main(), and --help. */
+/* The command gpupart: the table of the commands, main(), and the output of --help. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static int usage(void)
 	return out_close(&out);
 }
 
-/* Whether @word is a subcommand of @cmd that its help describes, such as "qos run". */
+/* Returns whether the help of @cmd describes the subcommand @word, such as "qos run". */
 static bool has_subcommand(const struct cmd *cmd, const char *word)
 {
 	char line[64];
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
-	/* paths_enter_sim() executes /proc/self/exe: without this, ps would print "exe". */
+	/* paths_enter_sim() executes /proc/self/exe. Without this name, ps would print "exe". */
 	prctl(PR_SET_NAME, "gpupart");
 	paths_set_argv(argv);
 	if (argc < 2) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* gpupart without a command: prints GPUs, programs and next steps, in 12 lines at most. */
+/*
+ * gpupart without a command: prints the GPUs, the programs and the next steps, in at most 12 lines.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/out.h"
 
-#define MAX_GPUS 3		/* limit of lines for GPUs */
+#define MAX_GPUS 3		/* the most lines for GPUs */
 
 /* Prints a line about a GPU. Returns whether the GPU can be used. */
 static bool print_gpu(struct out *out, const char *source, const char *gpu)
@@ -33,7 +35,7 @@ static bool print_gpu(struct out *out, const char *source, const char *gpu)
 	return true;
 }
 
-/* Prints the GPUs, or why there are none. Returns whether there are any. */
+/* Prints the GPUs, or the reason why there are none. Returns whether the machine has a GPU. */
 static bool print_gpus(struct out *out)
 {
 	struct gpupart_gpu_info *list = alloc_zeroed(MAX_GPUS, sizeof(*list));

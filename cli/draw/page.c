@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Writes the elements of a drawing, its head, text and legend, and the SVG file around them. */
+/*
+ * Writes the elements of a drawing: the head, the text and the legend. Also writes the SVG file
+ * around them.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/page.h"
@@ -135,7 +138,7 @@ void page_legend(struct page *page, unsigned int tenant, const char *name, const
 	page->y = top - 4;
 	page_text(page, x, SMALL, BOLD, *name ? name : "(no name)");
 	x += fmax(NAME_WIDTH, page_text_width(picture_columns(name) + 2, SMALL));
-	/* still on one line: put the text to the right of the name */
+	/* The text fits on the line of the name, so put it to the right of the name. */
 	if (page->y < top + 13 && x < page->width / 2)
 		page->y = top - 4;
 	else
@@ -164,7 +167,7 @@ void page_end(struct page *page, struct out *out, const char *title, unsigned in
 	svg_escape(file, title);
 	fputs("</title>\n", file);
 	palette_write(file, nr);
-	/* A background, because a viewer with a dark page would show black on black. */
+	/* Draw a background, because a viewer with a dark page would show black on black. */
 	svg_rect(file, 0, 0, page->width, height, PALETTE_PAPER, "none", "");
 	fwrite(page->body, 1, page->len, file);
 	fputs("</svg>\n", file);

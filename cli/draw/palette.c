@@ -3,7 +3,7 @@
 #include "cli/draw/palette.h"
 
 /*
- * The ink of a tenant is a named colour, which these rules do not match, so it also stays the
+ * The ink of a tenant is a named colour. These rules do not match named colours, so the ink is the
  * same on a dark page.
  */
 static const char head[] =
@@ -24,9 +24,9 @@ static const char head[] =
 	"d=\"M-1 8L8 -1M-1 1L1 -1M6 8L8 6\"/></pattern>\n";
 
 /*
- * Six of Paul Tol's "medium contrast" colours, which can be distinguished in grey and by
- * colour-blind people (personal.sron.nl/~pault), a lighter and a darker one. Neighbours in this
- * order differ much in lightness.
+ * Six of Paul Tol's "medium contrast" colours, and a lighter and a darker colour. Colour-blind
+ * people can distinguish the six colours, and the colours differ in grey (personal.sron.nl/~pault).
+ * Neighbours in this order differ much in lightness.
  */
 static const struct palette_colour tenants[PALETTE_TENANTS] = {
 	{ "#004488", "white", 24, 231 }, { "#eecc66", "black", 221, 16 },

@@ -6,47 +6,48 @@
 #include <stdio.h>
 
 /*
- * The generic monospace font is the only one whose width is known in advance: a column is at
- * most PALETTE_COLUMN times the font size.
+ * The generic monospace font is the only font whose width is known in advance. A column is at most
+ * PALETTE_COLUMN times as wide as the font size.
  */
 #define PALETTE_FONT	"monospace"
 #define PALETTE_COLUMN	0.61
 
-/* Colours of everything but tenants. A dark page replaces each of them. */
+/* All colours except the colours of tenants. A dark page replaces each of these colours. */
 #define PALETTE_PAPER	"#ffffff"
 #define PALETTE_BAND	"#f4f4f4"	/* a row, a free TPC */
-#define PALETTE_BOX	"#e3e3e3"	/* a box that contains boxes */
+#define PALETTE_BOX	"#e3e3e3"	/* a box that contains other boxes */
 #define PALETTE_EDGE	"#777777"	/* thin lines */
 #define PALETTE_NOTE	"#444444"	/* secondary text */
 #define PALETTE_INK	"#000000"	/* text, frames */
 
 /*
- * The colours of tenants: they differ for colour-blind people and in lightness, so they can be
- * distinguished in grey as well.
+ * The colours of tenants. Colour-blind people can distinguish them. They differ in lightness, so
+ * they can be distinguished in grey, too.
  */
 #define PALETTE_TENANTS 8
 
 struct palette_colour {
 	const char *fill, *ink;		/* ink is legible on fill, also on a dark page */
-	int terminal_fill, terminal_ink;	/* numbers in a terminal's palette of 256 */
+	int terminal_fill, terminal_ink;	/* numbers of colours of a terminal with 256 colours */
 };
 
 const struct palette_colour *palette_tenant(unsigned int tenant);
 
 /*
- * Writes the head of a picture: the colours for a dark page, which a viewer without style
- * sheets ignores; the hatching PALETTE_OFF; the first @nr_fills of palette_fill().
+ * Writes the head of a picture. The head has the colours for a dark page, the hatching PALETTE_OFF,
+ * and the first @nr_fills of palette_fill(). A viewer without style sheets ignores the colours for
+ * a dark page.
  */
 void palette_write(FILE *file, unsigned int nr_fills);
 #define PALETTE_OFF	"url(#off)"
 
 /*
- * A tenant's colour. When a colour is used again, it has lines over it, with a different
- * pattern each time.
+ * Number of different fills. If tenants share a colour, the fill of each further tenant has lines
+ * in a different pattern.
  */
 #define PALETTE_FILLS	(5 * PALETTE_TENANTS)
 
-/* Returns @fill: "url(#k12)". */
+/* Writes a fill such as "url(#k12)" to @fill. Returns @fill. */
 const char *palette_fill(unsigned int tenant, char fill[16]);
 
 #endif

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Collects the parts of a GPU for a picture, in the order of drawing, and names tenants by
- * letters.
- */
+/* Collects the parts of a GPU for a picture in the order of drawing. Names tenants by letters. */
 #include <string.h>
 #include "cli/draw/picture.h"
 #include "cli/draw/topology.h"
@@ -133,14 +130,17 @@ const char *picture_size(char *text, size_t len, const struct gpupart_topology *
 	return text;
 }
 
-/* Returns the bytes of the character at @c; *columns is its width. */
+/* Returns the number of bytes of the character at @c. Stores its width in *columns. */
 static unsigned int character(const char *c, unsigned int *columns)
 {
 	unsigned int len = 1;
 
 	while ((c[len] & 0xc0) == 0x80)
 		len++;
-	/* Characters from U+1100 on can be two columns wide. They have three bytes or more. */
+	/*
+	 * Characters from U+1100 on can be two columns wide. All these characters have three bytes
+	 * or more.
+	 */
 	*columns = len >= 3 ? 2 : 1;
 	return len;
 }

@@ -6,8 +6,8 @@
 #include "cli/util/out.h"
 
 /*
- * The owner of a set: it has a colour, a letter in the box of each of its TPCs, and a line of
- * the legend.
+ * The owner of a set. An owner has a colour and a line in the legend. The box of each TPC in its
+ * set has its letter.
  */
 struct picture_tenant {
 	const char *name;	/* may contain any bytes */
@@ -17,24 +17,25 @@ struct picture_tenant {
 /* A picture. The caller owns all pointers. A TPC may belong to several sets. */
 struct picture {
 	const struct gpupart_topology *topo;
-	const char *title;	/* may contain any bytes; NULL: only the GPU's name */
-	unsigned int nr_tenants;	/* 0: no sets, and no legend of them */
+	const char *title;	/* may contain any bytes; NULL: use the GPU's name alone */
+	unsigned int nr_tenants;	/* 0: no sets and no legend */
 	const struct picture_tenant *tenants;
 };
 
-/* A complete SVG file. The same picture gives the same bytes. */
+/* Writes a complete SVG file. The same picture always gives the same bytes. */
 void picture_svg(struct out *out, const struct picture *picture);
 
 /*
- * Text of 80 columns, with letters in the boxes; with colours and line characters if @out
- * supports them. It is wider only if the SMs of one TPC need more.
+ * Writes text of 80 columns with letters in the boxes. Uses colours and line characters if @out
+ * supports them. The text is wider than 80 columns only if the SMs of a single TPC need more.
  */
 void picture_text(struct out *out, const struct picture *picture);
 
 /*
- * Prints one column of a row over time: the letter of @tenant, or '.' if @tenant is -1. The letter
- * has the colour of the tenant if @out has colours. @before is the tenant of the previous column.
- * After the last column the caller prints out->plain to end the colour.
+ * Prints one column of a row, in which time runs from left to right. The column shows the letter of
+ * @tenant, or '.' if @tenant is -1. The letter has the colour of the tenant if @out has colours.
+ * @before is the tenant of the previous column. After the last column the caller prints out->plain
+ * to end the colour.
  */
 void picture_slice(const struct out *out, int tenant, int before);
 
@@ -45,27 +46,27 @@ struct picture_panel {
 	unsigned int gpc;
 	int ugpu;	/* -1: not known */
 	struct gpupart_tpcset tpcs;
-	uint32_t floorswept;	/* a set bit is a position without a TPC */
+	uint32_t floorswept;	/* 1: the position has no TPC */
 };
 
 struct picture_layout {
 	unsigned int nr_panels;
 	struct picture_panel panels[GPUPART_MAX_GPCS];
-	unsigned int max_boxes;		/* in a panel: TPCs and floorswept positions */
-	unsigned int max_sms;		/* in a TPC */
+	unsigned int max_boxes;	/* the most boxes of a panel: TPCs and floorswept positions */
+	unsigned int max_sms;		/* the most SMs of a TPC */
 	unsigned int last_sm;		/* the largest number of an SM */
-	bool singletons;		/* there are singletons */
+	bool singletons;		/* the GPU has singletons */
 	bool vgpcs;			/* virtual GPCs are known */
-	unsigned int nr_floorswept;	/* TPCs */
-	bool floorswept_told;		/* for every GPC */
+	unsigned int nr_floorswept;	/* number of floorswept TPCs */
+	bool floorswept_told;		/* floorswept TPCs are known for every GPC */
 	int nr_floorswept_gpcs;		/* -1: not known */
-	/* physical numbers of those that are known */
+	/* physical numbers of the floorswept GPCs, where known */
 	unsigned int nr_known_gpcs, floorswept_gpcs[GPUPART_MAX_GPCS];
 };
 
 void picture_layout(struct picture_layout *layout, const struct gpupart_topology *topo);
 
-/* Characters for the lines and corners of boxes. Corners are indexed by enum picture_edge. */
+/* Characters for the lines and corners of boxes. enum picture_edge is the index of the corners. */
 enum picture_edge { PICTURE_TOP, PICTURE_BETWEEN, PICTURE_BOTTOM };
 
 struct picture_signs {
@@ -73,17 +74,20 @@ struct picture_signs {
 	const char *left[3], *mid[3], *right[3];
 };
 
-/* The characters that @out supports. */
+/* Returns the characters that @out supports. */
 const struct picture_signs *picture_signs(const struct out *out);
 
-/* Prints the line above, between or below @nr boxes of @width columns, after @indent blanks. */
+/*
+ * Prints the line above, between or below @nr boxes. Each box has @width columns. The line follows
+ * @indent blanks.
+ */
 void picture_edge(const struct out *out, enum picture_edge edge, unsigned int indent,
 		  unsigned int width, unsigned int nr);
 
 #define PICTURE_TAG_LEN 4
-#define PICTURE_SHORT_TAGS 52	/* tenants with a name of one letter */
+#define PICTURE_SHORT_TAGS 52	/* number of tenants whose letter is a single letter */
 
-/* Names: "A" to "Z", "a" to "z", then "A2".. Returns @tag. */
+/* Names a tenant: "A" to "Z", then "a" to "z", then "A2" and so on. Returns @tag. */
 const char *picture_tag(unsigned int tenant, char tag[PICTURE_TAG_LEN]);
 
 /* Returns the number of owners of @tpc. Stores the first @max owners in @owners. */
@@ -94,22 +98,23 @@ unsigned int picture_owners(const struct picture *picture, unsigned int tpc,
 struct gpupart_tpcset picture_free(const struct picture *picture);
 struct gpupart_tpcset picture_shared(const struct picture *picture);
 
-/* Returns how many columns the box of a TPC has for letters. 0: there are no tenants. */
+/* Returns how many columns for letters the box of a TPC has. Returns 0 if there are no tenants. */
 unsigned int picture_tags_columns(const struct picture *picture);
 
 /* Writes the letters in the box of a TPC to @tags: "A", "AB", "A+", or "". Returns @tags. */
 const char *picture_tags(const struct picture *picture, unsigned int tpc, char tags[8]);
 
-/* The width of @text in columns. */
+/* Returns the width of @text in columns. */
 unsigned int picture_columns(const char *text);
 
 /*
- * Copies the first line of @text, at most @columns wide, to @line, which has more than 4 *
- * @columns bytes. Breaks after a blank or a comma if possible. Returns the rest of @text.
+ * Copies the first line of @text to @line. The line has at most @columns columns, and @line has
+ * more than 4 * @columns bytes. Breaks the line after a blank or a comma if possible. Returns the
+ * rest of @text.
  */
 const char *picture_line(const char *text, unsigned int columns, char *line, size_t len);
 
-/* "9 TPCs, 18 SMs". Returns @text. */
+/* Writes a size such as "9 TPCs, 18 SMs" to @text. Returns @text. */
 const char *picture_size(char *text, size_t len, const struct gpupart_topology *topo,
 			 const struct gpupart_tpcset *set);
 

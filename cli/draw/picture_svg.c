@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws a GPU as SVG: uGPUs, GPCs, TPCs and SMs as nested boxes, tenants by colour and letter.
+ * Draws a GPU as SVG. uGPUs, GPCs, TPCs and SMs are nested boxes. A colour and a letter mark each
+ * tenant.
  */
 #include <string.h>
 #include "cli/draw/page.h"
 #include "cli/draw/topology.h"
 
-#define PAD		8	/* between a box and its contents */
+#define PAD		8	/* distance between a box and its contents */
 #define GAP		4	/* between TPCs */
-#define LABEL		104	/* width of the text left of a GPC's TPCs */
+#define LABEL		104	/* width of the text to the left of a GPC's TPCs */
 #define BOX_HEIGHT	46	/* of a TPC */
 #define SM_HEIGHT	17
-#define INSET		4	/* of text in a TPC's box */
-#define MAX_PER_LINE	12	/* TPCs in one line of a GPC */
+#define INSET		4	/* distance of text from the edge of a TPC's box */
+#define MAX_PER_LINE	12	/* the most TPCs in one line of a GPC */
 #define MAX_WIDTH	1700
 #define MIN_WIDTH	700
 #define LINE		18	/* height of a line of normal text */
@@ -22,7 +23,7 @@ struct drawing {
 	const struct picture *picture;
 	struct picture_layout layout;
 	double sm_width, box_width, panel_width;
-	unsigned int per_line, columns;	/* TPCs in a line; panels side by side */
+	unsigned int per_line, columns;	/* number of TPCs in a line; number of panels in a row */
 };
 
 static unsigned int digits(unsigned int number)
@@ -44,7 +45,7 @@ static double panel_height(const struct drawing *d, const struct picture_panel *
 	return 2 * PAD + lines * (BOX_HEIGHT + GAP) - GAP;
 }
 
-/* The number of panels of the uGPU that begins with panel @first. */
+/* Returns the number of panels of the uGPU whose first panel is @first. */
 static unsigned int group_size(const struct drawing *d, unsigned int first)
 {
 	unsigned int last = first;
@@ -55,7 +56,7 @@ static unsigned int group_size(const struct drawing *d, unsigned int first)
 	return last + 1 - first;
 }
 
-/* The largest height of the panels side by side from @first on. */
+/* Returns the largest height of the panels in the row that begins with @first. */
 static double row_height(const struct drawing *d, unsigned int first, unsigned int end)
 {
 	double height = 0;
@@ -106,7 +107,7 @@ static void measure(struct drawing *d)
 	lines = (layout->max_boxes + MAX_PER_LINE - 1) / MAX_PER_LINE;
 	d->per_line = lines ? (layout->max_boxes + lines - 1) / lines : 1;
 	d->panel_width = 2 * PAD + LABEL + d->per_line * (d->box_width + GAP) - GAP;
-	/* As many panels side by side as keep the page from being longer than paper. */
+	/* Draw so many panels in a row that the page is not longer than a sheet of paper. */
 	d->columns = 1;
 	while (d->columns < layout->nr_panels && all_groups_height(d) > 1.3 * width_of(d)) {
 		d->columns++;
@@ -121,8 +122,8 @@ static void measure(struct drawing *d)
 /* ------------------------------------------------------------------------ TPCs */
 
 /*
- * Fills a TPC's box with the colours of its owners, side by side. Returns the ink for text on
- * it.
+ * Fills a TPC's box with the colours of its owners, side by side. Returns the ink for text on the
+ * box.
  */
 static const char *draw_fill(struct drawing *d, double x, double y, double width, double height,
 			     const unsigned int *owners, unsigned int nr)
@@ -143,14 +144,14 @@ static const char *draw_fill(struct drawing *d, double x, double y, double width
 	return palette_tenant(owners[0])->ink;
 }
 
-/* A background behind @columns of text on two colours. */
+/* Draws a background for a text of @columns columns on two colours. */
 static void draw_plate(struct drawing *d, double x, double y, unsigned int columns)
 {
 	svg_rect(d->page.file, x - 1, y - 14, page_text_width(columns, BIG) + 2, 17, PALETTE_PAPER,
 		 "none", "");
 }
 
-/* The text that a viewer shows for the TPC under the pointer. */
+/* Writes the text that a viewer shows for the TPC under the pointer. */
 static void draw_tip(struct drawing *d, unsigned int tpc, const unsigned int *owners,
 		     unsigned int nr)
 {
@@ -218,7 +219,7 @@ static void draw_tpc(struct drawing *d, unsigned int tpc, double x, double y)
 	fputs("</g>\n", d->page.file);
 }
 
-/* A hatched box with words in it. */
+/* Draws a hatched box with text in it. */
 static void draw_floorswept(struct drawing *d, double x, double y, double width, double height,
 			    const char *class, const char *words)
 {
@@ -308,7 +309,7 @@ static void draw_group(struct drawing *d, unsigned int first)
 	}
 }
 
-/* GPCs that are fused off: hatched, below the others. */
+/* Draws the floorswept GPCs, hatched, below the other GPCs. */
 static void draw_floorswept_gpcs(struct drawing *d)
 {
 	double width = d->page.width - 2 * (MARGIN + PAD);
@@ -325,7 +326,7 @@ static void draw_floorswept_gpcs(struct drawing *d)
 	}
 }
 
-/* The outer box. Its contents follow, so its height is computed first. */
+/* Draws the outer box, and then its contents. Therefore the height is computed first. */
 static void draw_gpu(struct drawing *d)
 {
 	int nr = d->layout.nr_floorswept_gpcs > 0 ? d->layout.nr_floorswept_gpcs : 0;
@@ -378,7 +379,7 @@ static void draw_tenants(struct drawing *d)
 	d->page.y += 4;
 }
 
-/* Explains singletons by one example. */
+/* Explains singletons by an example. */
 static void draw_example(struct drawing *d)
 {
 	const struct gpupart_topology *topo = d->picture->topo;

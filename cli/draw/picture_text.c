@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws a GPU for a terminal of 80 columns: a box for each TPC, floorswept ones hatched,
- * tenants by letter, and by colour if the terminal has colours. If COLUMNS is smaller, the text
- * below wraps to it.
+ * Draws a GPU for a terminal of 80 columns. Each TPC has a box, and the boxes of floorswept TPCs
+ * are hatched. A letter marks each tenant, and also a colour if the terminal has colours. If
+ * COLUMNS is less than 80, the text below the boxes is wrapped to COLUMNS.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "cli/draw/topology.h"
 
 #define COLUMNS	80
-#define LABEL	7	/* columns left of a GPC's TPCs */
-#define MAX_NAME 44	/* columns for the name of a tenant, before its text */
+#define LABEL	7	/* columns to the left of a GPC's TPCs */
+#define MAX_NAME 44	/* columns for the name of a tenant */
 
 const struct picture_signs *picture_signs(const struct out *out)
 {
@@ -32,11 +32,11 @@ struct page {
 	const struct picture *picture;
 	struct picture_layout layout;
 	const struct picture_signs *signs;
-	unsigned int width, per_line;	/* of a box; boxes in a line */
-	unsigned int digits, tag;	/* columns for the number of a TPC; for letters */
+	unsigned int width, per_line;	/* width of a box; number of boxes in a line */
+	unsigned int digits, tag;	/* columns for the number of a TPC; columns for letters */
 };
 
-/* One box of a line; @tpc is -1 if it is not a TPC. */
+/* One box of a line. @tpc is -1 if the box is not a TPC. */
 struct cell {
 	int tpc;
 	int floorswept;		/* the position, or -1 */
@@ -108,7 +108,10 @@ void picture_slice(const struct out *out, int tenant, int before)
 	fputc(tenant < 0 ? '.' : *picture_tag(tenant, tag), out->file);
 }
 
-/* Begins the colour of the first owner of the TPC. Returns false if there is none. */
+/*
+ * Begins the colour of the TPC's first owner. Returns false if the TPC has no owner or the terminal
+ * has no colours.
+ */
 static bool begin_colour(const struct page *page, int tpc)
 {
 	unsigned int owner;
@@ -119,7 +122,10 @@ static bool begin_colour(const struct page *page, int tpc)
 	return true;
 }
 
-/* The upper line of a TPC's box has its number and letters, the lower one its SMs. */
+/*
+ * Prints a line of a TPC's box. The upper line has the TPC's number and letters, and the lower line
+ * has its SMs.
+ */
 static void print_tpc(const struct page *page, int tpc, bool lower)
 {
 	const struct gpupart_topology *topo = page->picture->topo;
@@ -294,7 +300,10 @@ static void print_tenants(const struct page *page)
 			 out_set(text, sizeof(text), page->picture->topo, &none));
 }
 
-/* The width for text: COLUMNS if the terminal is narrow. Boxes keep their width. */
+/*
+ * Returns the width for text, which is COLUMNS if the terminal is narrow. The width of boxes does
+ * not depend on it.
+ */
 static int columns(void)
 {
 	const char *text = getenv("COLUMNS");
@@ -304,7 +313,8 @@ static int columns(void)
 }
 
 /*
- * The bytes up to the next blank or the end. *wide is their width; escape sequences have none.
+ * Returns the number of bytes up to the next blank or the end. Stores their width in *wide. Escape
+ * sequences have no width.
  */
 static size_t word_len(const char *at, int *wide)
 {
@@ -322,8 +332,8 @@ static size_t word_len(const char *at, int *wide)
 }
 
 /*
- * Prints the line at @at, up to '\n', on as many lines as it needs. Further lines are indented
- * to its first word.
+ * Prints the line at @at, which ends at '\n', on as many lines as it needs. The indentation of
+ * further lines is the column of the first word.
  */
 static const char *fold_line(FILE *file, const char *at, int room)
 {

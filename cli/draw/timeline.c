@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Blocks over time: sums them in slices of time, finds their places in rows, and prints rows as
- * text.
+ * Blocks over time. Sums the blocks in slices of time, finds a place for each block in its row, and
+ * prints the rows as text.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 
 #define MOST_CELLS	(8u << 20)
 #define LEAST_SLICES	40
-/* units of a row in which blocks are placed, with gaps */
+/* units of a row for placing blocks, which leaves gaps */
 #define MOST_UNITS	(4 * TIMELINE_UNITS)
-#define TEXT_COLUMNS	128	/* most columns of a text */
+#define TEXT_COLUMNS	128	/* the most columns of a text */
 #define TEXT_TICKS	6
 #define TEXT_LIST	14	/* columns for a list of TPCs */
 
@@ -39,7 +39,9 @@ uint64_t timeline_unit(uint64_t step_ns, const char **unit)
 	uint64_t ns = 1;
 	unsigned int i;
 
-	/* Text has one decimal at most, and seconds only in whole steps. */
+	/*
+	 * Text has at most one decimal. The unit is seconds only if the step is at least a second.
+	 */
 	for (i = 0; i < 3 && step_ns >= (i == 1 ? 1000 : i == 2 ? 1000 : 100) * ns; i++)
 		ns *= 1000;
 	*unit = names[i];
@@ -190,7 +192,7 @@ static int by_row_and_start(const void *left, const void *right)
 	return x->block != y->block ? (x->block < y->block ? -1 : 1) : (int)x->kind - (int)y->kind;
 }
 
-/* The lowest place in a row where @high units are free at the start of the block. */
+/* Returns the lowest place in a row where @high units are free when the block starts. */
 static unsigned int find_place(const uint64_t ends[MOST_UNITS], const struct timeline_block *block)
 {
 	unsigned int at = 0, nr = 0;
@@ -236,7 +238,10 @@ static bool look_alike(const struct timeline *t, unsigned int x, unsigned int y)
 	return true;
 }
 
-/* Whether a TPC of the group from @first on, before @row, has the same text as @row. */
+/*
+ * Returns whether the text of @row equals the text of an earlier TPC in the group, which begins
+ * with row @first.
+ */
 static bool is_printed(const struct timeline *t, unsigned int first, unsigned int row)
 {
 	for (; first < row; first += timeline_unit_rows(t, first))
@@ -245,7 +250,7 @@ static bool is_printed(const struct timeline *t, unsigned int first, unsigned in
 	return false;
 }
 
-/* The TPCs of a group with the same text as @row: "0-3,8". */
+/* Lists the TPCs of a group that have the same text as @row, such as "0-3,8". */
 static void list_alike(const struct timeline *t, unsigned int row, unsigned int end, char *text,
 		       size_t len)
 {

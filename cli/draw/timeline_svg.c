@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws blocks over time as SVG: rows, boxes, names on areas, legend; charts of values; axes.
+ * Draws blocks over time as SVG. A drawing has rows, boxes, names on areas, a legend, charts of
+ * values, and axes.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,17 +9,17 @@
 #include "cli/draw/timeline.h"
 #include "cli/util/alloc.h"
 
-#define TAGS_LEFT	(TIMELINE_LEFT + TIMELINE_PLOT + 16)	/* the sets' letters */
+#define TAGS_LEFT	(TIMELINE_LEFT + TIMELINE_PLOT + 16)	/* position of the sets' letters */
 #define TPC_RIGHT	(MARGIN + 80)
 #define SM_LEFT		(MARGIN + 90)
-#define MANY_ROWS	48	/* with more rows than this, idle TPCs are left out */
-#define MIN_LABELLED	10	/* least height of a TPC for its text */
+#define MANY_ROWS	48	/* if there are more rows, idle TPCs are omitted */
+#define MIN_LABELLED	10	/* least height of a TPC that has text */
 #define LABEL_SIZE	9	/* size of a name on an area */
 #define LABEL_HEIGHT	(LABEL_SIZE + 2)
 #define MAX_HEIGHT	1800
 #define MAX_ROW		26
 #define MIN_HIGH	1.1	/* least height of a block */
-#define LITTLE		360	/* height of all rows of a small GPU */
+#define LITTLE		360	/* height of all rows together for a small GPU */
 #define MOST_TICKS	12
 
 /* ---------------------------------------------------------------------- axis */
@@ -29,7 +30,8 @@ static double scale_x(uint64_t ns, uint64_t from, uint64_t to)
 }
 
 /*
- * Lines at round times, with the times below, and if @both above. @when NULL: without the unit.
+ * Draws lines at round times. Writes the times below the lines, and also above the lines if @both
+ * is true. Omits the name of the unit if @when is NULL.
  */
 static void draw_axis(FILE *file, uint64_t from, uint64_t to, double above, double below, bool both,
 		      const char *when)
@@ -61,8 +63,8 @@ struct plot {
 	struct page *page;
 	FILE *file;
 	double row;			/* height of an SM */
-	const char *head;		/* the last one drawn */
-	double *tops;			/* upper edges of the rows; 0: left out */
+	const char *head;		/* the heading that was drawn last */
+	double *tops;			/* upper edges of the rows; 0: the row is omitted */
 };
 
 static bool is_engine(const struct timeline *t, unsigned int row)
@@ -70,7 +72,7 @@ static bool is_engine(const struct timeline *t, unsigned int row)
 	return t->rows[row].smid < 0;
 }
 
-/* Idle TPCs of a large GPU are left out. */
+/* Idle TPCs of a large GPU are omitted. */
 static bool is_left_out(const struct timeline *t, unsigned int row)
 {
 	return t->nr_rows > MANY_ROWS && timeline_is_idle(t, row);
@@ -81,7 +83,10 @@ static double height_of(const struct plot *plot, unsigned int row)
 	return is_engine(plot->t, row) ? fmax(plot->row, TINY + 2) : plot->row;
 }
 
-/* The kinds that had a block: "AC"; "A+" if there are too many. */
+/*
+ * Lists the kinds of which a block ran in the rows, such as "AC". Lists more than two kinds as
+ * "A+".
+ */
 static void format_tags(const struct timeline *t, unsigned int row, unsigned int nr, char tags[8])
 {
 	char tag[PICTURE_TAG_LEN];
@@ -94,7 +99,7 @@ static void format_tags(const struct timeline *t, unsigned int row, unsigned int
 		strcpy(tags + 1, "+");
 }
 
-/* Text left of the rows of one TPC or copy engine. */
+/* Draws the text to the left of the rows of one TPC or copy engine. */
 static void draw_names(struct plot *plot, unsigned int row, unsigned int nr)
 {
 	const struct timeline *t = plot->t;
@@ -167,7 +172,7 @@ static void draw_box(struct plot *plot, const struct timeline_block *one, const 
 		      (t->sums || is_engine(t, one->row) ? TIMELINE_UNITS : t->units);
 	char fill[16];
 
-	/* A thin gap between blocks shows where each begins. */
+	/* A thin gap between blocks shows where each block begins. */
 	fprintf(plot->file, "<rect class=\"%s x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
 		"height=\"%.2f\" fill=\"%s\"", attributes, x, plot->tops[one->row] + one->at * unit,
 		fmax(scale_x(one->end, t->from, t->to) - x - (t->sums ? 0 : 0.8), 0.6),
@@ -192,7 +197,7 @@ static void draw_block(struct plot *plot, const struct timeline_block *one)
 		" ns</title></rect>\n", one->launch, one->block, one->start, one->end);
 }
 
-/* The most that blocks had of an SM in a slice, in ns. */
+/* Returns the largest sum of the use of an SM in a slice, in ns. */
 static double find_fullest(const struct timeline *t)
 {
 	double full = 0, sum;
@@ -207,7 +212,10 @@ static double find_fullest(const struct timeline *t)
 	return full;
 }
 
-/* Stacks the sums of a slice in each row. Equal sums in consecutive slices make one box. */
+/*
+ * Draws the sums of each slice of a row, one above the other. Equal sums in consecutive slices make
+ * one box.
+ */
 static void draw_sums(struct plot *plot, unsigned int row, double full)
 {
 	const struct timeline *t = plot->t;
@@ -240,13 +248,13 @@ static void draw_sums(struct plot *plot, unsigned int row, double full)
 }
 
 struct label {
-	double area, x, y;	/* area 0: none */
-	bool named;		/* with its name; else with its letter */
+	double area, x, y;	/* area 0: no label */
+	bool named;		/* true: the name of the kind; false: its letter */
 };
 
 /*
- * Checks whether slices [@from, @to) of a kind, on a TPC of @height, are the best place for its
- * name so far.
+ * Checks whether the slices [@from, @to) of a kind are a better place for the kind's name than
+ * @best. The slices are on a TPC of height @height.
  */
 static void check_area(const struct plot *plot, unsigned int kind, double top, double height,
 		       unsigned int from, unsigned int to, struct label *best)
@@ -265,7 +273,7 @@ static void check_area(const struct plot *plot, unsigned int kind, double top, d
 		*best = label;
 }
 
-/* Writes a name or a letter on the largest area of each kind in a group. */
+/* Writes the name or the letter of each kind on the largest area of the kind in a group. */
 static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 {
 	const struct timeline *t = plot->t;
@@ -301,7 +309,7 @@ static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 
 /* ------------------------------------------------------------------- drawing */
 
-/* The height of a row: the smallest block must be visible. */
+/* Returns the height of a row, which must be so large that the smallest block is visible. */
 static double row_height(const struct timeline *t)
 {
 	unsigned int nr = 0, rows;

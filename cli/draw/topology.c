@@ -7,7 +7,7 @@ bool topology_is_singleton(const struct gpupart_topology *topo, unsigned int tpc
 	const struct gpupart_tpc *t = gpupart_topology_tpc(topo, tpc);
 	struct gpupart_tpcset vgpc;
 
-	/* The virtual GPCs that correspond to GPCs have numbers below the number of GPCs. */
+	/* If a virtual GPC corresponds to a GPC, its number is less than the number of GPCs. */
 	if (!t || t->vgpc < (int)gpupart_topology_nr_gpcs(topo))
 		return false;
 	vgpc = gpupart_topology_vgpc(topo, t->vgpc);

@@ -30,7 +30,8 @@ static void print_sms(struct out *out, int indent, const struct gpupart_topology
 }
 
 /*
- * The positions of a GPC: those of the design, or, if that is not known, the highest one seen.
+ * Returns the number of positions of a GPC. This is the number in the design or, if the design is
+ * not known, the highest position of a TPC.
  */
 static unsigned int nr_positions(const struct gpupart_topology *topo)
 {
@@ -51,7 +52,7 @@ static unsigned int nr_positions(const struct gpupart_topology *topo)
 struct grid {
 	unsigned int nr;	/* cells in a row */
 	int digits, pad;
-	bool fuses;		/* with the column of fuse positions */
+	bool fuses;		/* each row has the column of fuse positions */
 	const struct picture_signs *signs;
 };
 
@@ -117,7 +118,7 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 	if (grid_width(&pic) > OUT_COLUMNS)
 		pic.fuses = false;
 	if (!nr || grid_width(&pic) > OUT_COLUMNS)
-		return;		/* the lists below have the same information */
+		return;		/* the lists below the picture have the same information */
 
 	fputc('\n', out->file);
 	for (unsigned int i = 0; i < nr; i++) {
@@ -126,7 +127,7 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 		if (!i && pic.fuses) {
 			int before = grid_width(&pic) - (int)pic.nr;
 
-			/* The digits of the positions, above their column. */
+			/* Print the last digits of the positions above their column. */
 			fprintf(out->file, "%*s", before, "");
 			for (unsigned int j = 0; j < pic.nr; j++)
 				fprintf(out->file, "%u", j % 10);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVIDIA's MPS for `gpupart run`. Makes programs clients of a daemon that already runs. If there
- * is none, gpupart starts a daemon for the user, which ends after the last program.
+ * NVIDIA's MPS for `gpupart run`. Makes programs clients of a daemon that already runs. If no
+ * daemon runs, gpupart starts a daemon for the user, which ends after the last program.
  *
- * The user's daemon is in a directory of the user, with two files of gpupart: gpupart.lock is
- * locked while a daemon is searched for, started or ended. Each program has a keeper process, which
- * holds a shared lock on gpupart.users. Only the last keeper can lock that file exclusively.
+ * The user's daemon is in a directory of the user. gpupart has two files in this directory.
+ * gpupart.lock is locked while a run searches, starts or ends a daemon. gpupart.users shows whether
+ * the daemon has users: each program has a keeper process, which holds a shared lock on this file.
+ * Only the last keeper can lock this file exclusively.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,24 +30,27 @@
 
 /* The driver's default. */
 #define DEFAULT_PIPES	"/tmp/nvidia-mps"
-/* The default for MPS clients is 2, with which streams wait for each other. */
+/* NVIDIA's default for MPS clients is 2. With this value streams wait for each other. */
 #define CONNECTIONS	"8"
 
-#define LOCK_SECONDS	20	/* more than another run needs to start a daemon */
+#define LOCK_SECONDS	20	/* longer than another run needs to start a daemon */
 #define QUIT_SECONDS	5	/* a daemon without clients ends within 1 s */
 #define END_MS		5000	/* time limit for the end of a client's work */
 #define MAX_PROCESSES	256
 
-/* The longest name of a socket in the directory; the rest of the path is for the directory. */
+/*
+ * The longest name of a socket in the directory. The rest of the path is available for the
+ * directory.
+ */
 #define LONGEST_SOCKET	"/control_privileged"
 #define MAX_DIR		(sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof(LONGEST_SOCKET))
 
 /* ---------------------------------------------------------------- the directory */
 
 /*
- * The directory is in the user's runtime directory, or in /tmp with the user id in its name.
- * Checks the owner of the runtime directory, because su(1) keeps the variable, and the other user
- * could replace the directory at any time.
+ * Chooses the directory, which is in the user's runtime directory, or in /tmp with the user id in
+ * its name. Checks the owner of the runtime directory, because su(1) keeps the variable of the
+ * other user, who could replace the directory at any time.
  */
 static void own_directory(char *dir, size_t len)
 {
@@ -126,7 +130,10 @@ static int take_lock(struct mps_daemon *own, int lock)
 
 /* ------------------------------------------------------------------ users */
 
-/* Adds a user. Caller holds the lock. A keeper that was killed may still hold it briefly. */
+/*
+ * Adds a user of the daemon. The caller holds the lock. A keeper that was killed may still hold
+ * gpupart.users briefly.
+ */
 static int add_user(struct mps_daemon *own)
 {
 	int users = open_own(own, "gpupart.users");
@@ -145,7 +152,10 @@ static int add_user(struct mps_daemon *own)
 	return users;
 }
 
-/* Removes a user, and ends the daemon if it was the last. Caller holds the lock. */
+/*
+ * Removes a user of the daemon. If it was the last user, ends the daemon. The caller holds the
+ * lock.
+ */
 static void drop_user(struct mps_daemon *own, int users)
 {
 	flock(users, LOCK_UN);
@@ -172,14 +182,17 @@ keep(struct mps_daemon *own, int users, int pidfd, const struct process *program
 	sigset_t none;
 	int lock;
 
-	/* Ignore signals to all processes of a job: the keeper must still end the daemon. */
+	/*
+	 * Ignore signals that are meant for all processes of a job, because the keeper must still
+	 * end the daemon.
+	 */
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_NAME, "gpupart-mps");
 	process_let_go(-1, -1, users, pidfd);
-	(void)!chdir("/");	/* do not keep a file system busy */
+	(void)!chdir("/");	/* the keeper must not keep a file system busy */
 	wait_for_program(pidfd, program);
 	lock = open_own(own, "gpupart.lock");
 	while (lock >= 0 && flock(lock, LOCK_EX) && errno == EINTR)
@@ -190,8 +203,9 @@ keep(struct mps_daemon *own, int users, int pidfd, const struct process *program
 }
 
 /*
- * Starts the keeper, which holds @users until this process and the program that it executes have
- * ended. The keeper is not a child of the program, which must not see a child it did not start.
+ * Starts the keeper, which holds @users until this process ends. This process will execute the
+ * program. The keeper is not a child of it, because the program must not see a child that it did
+ * not start.
  */
 static int leave_keeper(struct mps_daemon *own, int users)
 {
@@ -220,7 +234,9 @@ static int leave_keeper(struct mps_daemon *own, int users)
 		      : 0;
 }
 
-/* Finds or starts a daemon, and starts a keeper as its user. Caller holds the lock. */
+/*
+ * Finds or starts a daemon, and starts a keeper as a user of the daemon. The caller holds the lock.
+ */
 static int use_daemon(struct mps_daemon *own)
 {
 	int users = add_user(own), err;
@@ -255,7 +271,7 @@ static int use_own(struct mps_daemon *own)
 
 /* ------------------------------------------------------------------ for run */
 
-/* Returns whether a daemon answers in @dir, if @dir is not the directory of @own. */
+/* Returns whether a daemon answers in @dir. Returns false if @dir is the directory of @own. */
 static bool other_answers(const struct mps_daemon *own, const char *dir)
 {
 	struct mps_daemon other = *own;
@@ -318,15 +334,15 @@ void mps_end_client(int pid)
 
 	mps_daemon_find_control(&daemon);
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		/* A daemon of another user ignores commands of this one. */
+		/* A daemon of another user ignores commands of this user. */
 		if (snprintf(daemon.dir, sizeof(daemon.dir), "%s", dirs[i]) < PATH_MAX &&
 		    !lstat(daemon.dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
 			mps_daemon_terminate(&daemon, pid, until);
 }
 
 /*
- * Whether a process started now would be a client of MPS. Asks only the kernel, because any user
- * can listen in the default directory without answering.
+ * Returns whether a process that starts now would be a client of MPS. Asks only the kernel, because
+ * any user can listen in the default directory without answering.
  */
 static bool is_client(void)
 {

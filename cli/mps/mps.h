@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's MPS for run: makes programs clients of a running daemon, or of one that gpupart starts
- * and that ends after the last program.
+ * NVIDIA's MPS for run. Makes programs clients of a running daemon. If no daemon runs, gpupart
+ * starts a daemon, which ends after the last program.
  */
 #ifndef GPUPART_CLI_MPS_MPS_H
 #define GPUPART_CLI_MPS_MPS_H
@@ -10,19 +10,23 @@
 #include <gpupart_manage.h>
 
 /*
- * Makes the program that this process will execute a client of MPS: sets its environment to a
- * daemon that answers, and leaves a keeper process, which ends a daemon that gpupart started.
- * Returns false, after a message on stderr and without changes, if MPS cannot be used.
+ * Makes the program that this process will execute a client of MPS. Sets the environment for a
+ * daemon that answers. Leaves a keeper process, which later ends the daemon if gpupart started it.
+ * If MPS cannot be used, prints a message on stderr, changes nothing and returns false.
  */
 bool mps_join(bool simulated);
 
 /*
- * Called before process @pid gets a signal that may end it. If it is a client of a daemon of this
- * user, ends its GPU work first (mps_daemon_terminate()). Takes 5 s at most.
+ * Call this before process @pid gets a signal that may end it. If the process is a client of a
+ * daemon of this user, ends the GPU work of the process first (see mps_daemon_terminate()). Takes
+ * at most 5 s.
  */
 void mps_end_client(int pid);
 
-/* Without MPS: prints on stderr if other processes also use the GPU at @pci, in time slices. */
+/*
+ * If this process does not use MPS, and other processes also use the GPU at @pci, prints on stderr
+ * that programs share the GPU in time slices.
+ */
 void mps_note_turns(const char *pci);
 
 #endif

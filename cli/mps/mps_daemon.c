@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVIDIA's MPS control daemon in a directory: checks whether one answers, starts one, and ends the
- * one that gpupart started.
+ * NVIDIA's MPS control daemon in a directory. Checks whether a daemon answers, starts a daemon, and
+ * ends a daemon that gpupart started.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +19,15 @@
 #include "cli/util/process.h"
 
 #define CONTROL		"nvidia-cuda-mps-control"
-#define ALSO_IN		"/usr/local/nvidia/bin:/usr/bin"	/* in addition to PATH */
-#define STARTED		"gpupart.started"	/* file: the daemon that gpupart started */
+#define ALSO_IN		"/usr/local/nvidia/bin:/usr/bin"	/* searched in addition to PATH */
+#define STARTED		"gpupart.started" /* file that names the daemon that gpupart started */
 
 #define ANSWER_SECONDS	5
 #define START_SECONDS	10
 #define FOREVER		0
-#define MAX_SERVERS	8	/* there is one, or several with -M */
+#define MAX_SERVERS	8	/* a daemon has one server, or several with -M */
 
-/* States in STARTED. While STARTING, only the start time is valid. */
+/* States in the file STARTED. In the state STARTING, only the start time is valid. */
 enum { STARTING = 's', RUNNING = 'r', QUITTING = 'q' };
 
 struct started {
@@ -78,7 +78,7 @@ int mps_daemon_find_control(struct mps_daemon *daemon)
 	return mps_daemon_fail(daemon, -ENOENT, "there is no " CONTROL " on PATH or in " ALSO_IN);
 }
 
-/* Variables that are meant for one program must not reach the daemon, which serves all. */
+/* Variables that are meant for one program must not reach the daemon, which serves all programs. */
 static bool is_for_one_program(const char *variable)
 {
 	static const char *const prefixes[] = { "CUDA_", "GPUPART_", "LD_PRELOAD=", "LD_AUDIT=" };
@@ -89,7 +89,7 @@ static bool is_for_one_program(const char *variable)
 	return false;
 }
 
-/* Makes the environment for NVIDIA's program; called in the child that executes it. */
+/* Makes the environment of NVIDIA's program. Called in the child that executes this program. */
 static char **control_environment(const struct mps_daemon *daemon)
 {
 	size_t nr = 0, kept = 0;
@@ -114,21 +114,24 @@ be_control(const struct mps_daemon *daemon, char *option, int in, int out)
 	char **list = control_environment(daemon);
 	sigset_t none;
 
-	/* run has blocked all signals in this process. */
+	/* 'gpupart run' has blocked all signals in this process. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* A session of its own: without a terminal's signals, and killable as a group. */
+	/* A separate session gets no signals of a terminal, and it can be killed as a group. */
 	setsid();
 	process_let_go(in, out, -1, -1);
-	/* A daemon must not keep a file system busy; a query may use a relative path. */
+	/*
+	 * A daemon must not keep a file system busy. A query keeps the directory, because it may
+	 * use a relative path.
+	 */
 	if (list && !(option && chdir("/")))
 		execve(daemon->control, argv, list);
 	_exit(127);
 }
 
 /*
- * Runs NVIDIA's program with @option, or with @word as its input, and its output to @out (-1:
- * discarded). Returns its exit status, or -errno.
+ * Runs NVIDIA's program with @option, or with @word as its input. The output of the program is
+ * written to @out, or discarded if @out is -1. Returns the exit status of the program, or -errno.
  */
 static int control(const struct mps_daemon *daemon, char *option, const char *word, int out,
 		   unsigned int seconds)
@@ -139,12 +142,12 @@ static int control(const struct mps_daemon *daemon, char *option, const char *wo
 
 	if (word && pipe2(fds, O_CLOEXEC))
 		return -errno;
-	/* Write before the reader starts, so that it cannot have closed the pipe. */
+	/* Write before the reader starts. Then the reader cannot have closed the pipe. */
 	if (word && write(fds[1], word, strlen(word)) < 0)
 		status = -errno;
 	if (word)
 		close(fds[1]);
-	/* If the caller ignores SIGCHLD, there would be no exit status. */
+	/* If the caller ignored SIGCHLD, the exit status would be lost. */
 	sigaction(SIGCHLD, &usual, &before);
 	if (!status) {
 		fflush(NULL);
@@ -160,8 +163,9 @@ static int control(const struct mps_daemon *daemon, char *option, const char *wo
 }
 
 /*
- * Whether a process listens at a socket. Connects with another socket type than NVIDIA's: the
- * kernel's error code tells, and the daemon does not notice.
+ * Returns whether a process listens at a socket. Connects with a socket type that the daemon does
+ * not use. Then the kernel's error code shows whether a process listens, and the daemon does not
+ * notice the attempt.
  */
 static bool is_listened_at(const char *path)
 {
@@ -189,11 +193,14 @@ bool mps_daemon_answers(const struct mps_daemon *daemon)
 	mps_daemon_path(daemon, "control", path);
 	if (access(path, F_OK))
 		return false;
-	/* A container may have only the pipes. */
+	/* A container may have the pipes without NVIDIA's program. */
 	if (!*daemon->control)
 		return is_listened_at(path);
 	status = control(daemon, NULL, "get_server_list\n", -1, ANSWER_SECONDS);
-	/* On an H200 one in six calls failed although the daemon had answered. */
+	/*
+	 * On an H200, one in six calls failed although the daemon had answered. Therefore try
+	 * twice.
+	 */
 	if (status > 0)
 		status = control(daemon, NULL, "get_server_list\n", -1, ANSWER_SECONDS);
 	return !status;
@@ -213,7 +220,9 @@ int mps_daemon_find_node(struct mps_daemon *daemon)
 				       daemon->dir);
 	mps_daemon_find_control(daemon);
 	mps_daemon_path(daemon, "control", path);
-	/* Only root can send commands to root's daemon, but clients of all users can connect. */
+	/*
+	 * Only root can send commands to root's daemon, but all users can connect to it as clients.
+	 */
 	if (geteuid() ? is_listened_at(path) : mps_daemon_answers(daemon))
 		return 0;
 	return mps_daemon_fail(daemon, -ECONNREFUSED, "the node's MPS daemon does not answer in %s",
@@ -238,7 +247,7 @@ static bool read_started(const struct mps_daemon *daemon, struct started *starte
 	return nr == 3;
 }
 
-/* Writes the file atomically, because readers may not hold the lock. */
+/* Write the file atomically, because readers may not hold the lock. */
 static int write_started(struct mps_daemon *daemon, const struct process *process, char state)
 {
 	char path[PATH_MAX], fresh[PATH_MAX];
@@ -264,7 +273,10 @@ static void forget_started(const struct mps_daemon *daemon)
 	unlink(path);
 }
 
-/* Finds the daemon in the directory, started by anyone. Checks the name: pids are reused. */
+/*
+ * Finds the daemon in the directory, whoever started it. Checks the name of the process, because
+ * pids are reused.
+ */
 static bool find_any(const struct mps_daemon *daemon, struct process *process)
 {
 	char path[PATH_MAX];
@@ -281,7 +293,10 @@ static bool find_any(const struct mps_daemon *daemon, struct process *process)
 	return process_find(pid, process) && process_is_named(process, CONTROL);
 }
 
-/* Calls control() with the time left until @until (ms), if it is a second or more. */
+/*
+ * Calls control() with the time until @until (in ms) as its limit. Returns -ETIMEDOUT if less than
+ * a second is left.
+ */
 static int control_until(const struct mps_daemon *daemon, const char *word, int out, long until)
 {
 	long left = until - process_now_ms();
@@ -314,7 +329,9 @@ void mps_daemon_terminate(const struct mps_daemon *daemon, int pid, long until)
 	unsigned int nr;
 	char word[64];
 
-	/* If the pid file is wrong, the daemon is in another pid namespace. */
+	/*
+	 * Do nothing if the pid file is wrong, because then the daemon is in another pid namespace.
+	 */
 	if (!*daemon->control || !find_any(daemon, &process))
 		return;
 	nr = list_servers(daemon, servers, until);
@@ -332,7 +349,7 @@ static bool find_started(const struct mps_daemon *daemon, struct process *proces
 	if (!read_started(daemon, &started) || !find_any(daemon, process))
 		return false;
 	*state = started.state;
-	/* The run that started it was killed before it could write the pid. */
+	/* The run that started the daemon was killed before it could write the pid. */
 	if (started.state == STARTING)
 		return process->start >= started.process.start &&
 		       process->start <= started.process.start + span;
@@ -360,7 +377,7 @@ static off_t size_of(const char *path)
 	return stat(path, &st) ? 0 : st.st_size;
 }
 
-/* Copies the last non-empty line of a file after @offset, with ": " before it. */
+/* Copies the last non-empty line of a file after @offset to @line. Adds ": " before the text. */
 static bool last_line(const char *path, off_t offset, char *line, size_t len)
 {
 	FILE *file = fopen(path, "re");
@@ -390,7 +407,10 @@ static void kill_started(const struct mps_daemon *daemon)
 
 	if (!find_started(daemon, &process, &state))
 		return;
-	/* Without pidfds in the kernel it stays: later runs find it by find_started(). */
+	/*
+	 * If the kernel has no pidfds, the daemon keeps running. Later runs find it by
+	 * find_started().
+	 */
 	if (process_signal(&process, SIGTERM))
 		return;
 	while (process_lives(&process) && process_now_ms() - start < 1000)
@@ -398,7 +418,7 @@ static void kill_started(const struct mps_daemon *daemon)
 	process_signal(&process, SIGKILL);
 }
 
-/* Returns 0 when the daemon answers, or -errno after killing it. */
+/* Returns 0 when the daemon answers. If it does not answer, kills it and returns -errno. */
 static int start_and_wait(struct mps_daemon *daemon)
 {
 	char log[PATH_MAX], said[PATH_MAX], line[256] = "";
@@ -431,7 +451,9 @@ static int start_and_wait(struct mps_daemon *daemon)
 
 static int start_daemon(struct mps_daemon *daemon)
 {
-	/* Write the file first: if this run is killed, a later one still finds the daemon. */
+	/*
+	 * Write the file first. If this run is killed, a later run can then still find the daemon.
+	 */
 	struct process process = { .start = process_ticks_now() };
 	int err;
 
@@ -465,11 +487,14 @@ void mps_daemon_end(struct mps_daemon *daemon)
 	struct process process;
 	char state;
 
-	/* Do not wait forever for a daemon that does not answer: leave it to a later run. */
+	/* Do not wait forever for a daemon that does not answer. A later run will end it. */
 	if (!find_started(daemon, &process, &state) || !mps_daemon_answers(daemon) ||
 	    write_started(daemon, &process, QUITTING))
 		return;
-	/* Ignore the exit status, which is about the servers; wait for the daemon's end instead. */
+	/*
+	 * Ignore the exit status, which reports about the servers. Wait for the end of the daemon
+	 * instead.
+	 */
 	control(daemon, NULL, "quit\n", -1, FOREVER);
 	while (process_lives(&process))
 		process_pause(process_now_ms() - start);

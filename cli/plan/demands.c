@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the demands of tenants, from options and from files, by one table of keys. */
+/* Reads the demands of tenants from options and from files. Both use the same table of keys. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 enum form { NUMBER, FLAG, UNFLAG, NAMES, SIZE, SHAPE };
 
 /*
- * Keys with the offsets of the members that hold their values. @mem is not a demand on a plan.
+ * The keys, with the offsets of the members that store their values. @mem is not a demand on a
+ * plan.
  */
 static const struct key {
 	const char *name;
@@ -44,7 +45,7 @@ static const struct key {
 /* The source of a demand, for error messages. */
 struct where {
 	char text[300];		/* "FILE:3: " or "--tenant TEXT: " */
-	uint32_t given;	/* a bit for each key that was given, by its index in the table */
+	uint32_t given;	/* a bit for each key, by its index in the table; 1: the key was given */
 };
 
 __attribute__((format(printf, 2, 3)))
@@ -77,7 +78,7 @@ static int take_number(struct gpupart_demand *d, const struct key *key, const ch
 	char *end;
 	unsigned long nr;
 
-	/* YAML 1.1 reads such a number as octal, YAML 1.2 as decimal. */
+	/* YAML 1.1 reads a number with a leading 0 as octal, and YAML 1.2 reads it as decimal. */
 	if (*value == '0' && value[1])
 		return wrong(where, "%s=%s: must be a number from 1 to %u without a leading 0",
 			     key->name, value, key->most);
@@ -92,7 +93,7 @@ static int take_number(struct gpupart_demand *d, const struct key *key, const ch
 	return 0;
 }
 
-/* Compares with the spellings of YAML 1.1 and 1.2: word, Word and WORD. */
+/* Compares @value with the spellings of @word that YAML 1.1 and 1.2 allow: word, Word and WORD. */
 static bool is_spelled(const char *value, const char *word)
 {
 	size_t len = strlen(word), nr = 0;
@@ -170,7 +171,7 @@ static int take_shape(struct gpupart_demand *d, const char *value, const struct 
 	return 0;
 }
 
-/* The key given earlier that contradicts @key, or NULL. */
+/* Returns a key that was given earlier and contradicts @key, or NULL. */
 static const struct key *contradicted(const struct where *where, const struct key *key)
 {
 	static const char *const pairs[][2] = {
@@ -239,7 +240,7 @@ static int take_tenant(struct demands *demands, const char *name, size_t len,
 	return 0;
 }
 
-/* Checks a tenant after all its keys. */
+/* Checks a tenant after all keys of the tenant were read. */
 static int check_tenant(const struct demands *demands, const struct where *where)
 {
 	const struct gpupart_demand *d = &demands->list[demands->nr - 1];
@@ -249,7 +250,7 @@ static int check_tenant(const struct demands *demands, const struct where *where
 	return 0;
 }
 
-/* "KEY=VALUE,KEY,..", which may be empty. */
+/* Reads "KEY=VALUE,KEY,..", which may be empty. */
 static int take_words(struct demands *demands, const char *words, struct where *where)
 {
 	int status = 0;
@@ -307,7 +308,7 @@ static bool is_null_node(const yaml_node_t *node)
 	       is_null(yaml_scalar(node));
 }
 
-/* Takes one value; "same: [a, b]" is "a+b". */
+/* Reads one value. The value "same: [a, b]" is read as "a+b". */
 static int take_value(struct file *f, const struct key *key, const yaml_node_t *value)
 {
 	bool list = key->form == NAMES && value->type == YAML_SEQUENCE_NODE;
@@ -329,7 +330,7 @@ static int take_value(struct file *f, const struct key *key, const yaml_node_t *
 	return take_key(f->demands, key->name, strlen(key->name), text, &f->where);
 }
 
-/* "rules: [PATTERN=SET, ..]", in the syntax of run --rule. */
+/* Reads "rules: [PATTERN=SET, ..]", in the syntax of 'run --rule'. */
 static int take_rules(struct file *f, const yaml_node_t *value)
 {
 	struct args_texts *rules = &f->demands->rules[f->demands->nr - 1];

@@ -6,7 +6,7 @@
 #include <gpupart_manage.h>
 #include "cli/util/options.h"
 
-#define DEMANDS_TEXT 1088	/* 16 names of 63 characters, joined */
+#define DEMANDS_TEXT 1088	/* length of 16 joined names of 63 characters */
 
 struct demands {
 	unsigned int nr;
@@ -15,10 +15,13 @@ struct demands {
 		char name[64], same[DEMANDS_TEXT], apart[DEMANDS_TEXT];
 	} texts[GPUPART_PLAN_MAX_TENANTS];
 	uint64_t mem[GPUPART_PLAN_MAX_TENANTS];	/* bytes on each GPU; 0: no quota */
-	struct args_texts rules[GPUPART_PLAN_MAX_TENANTS];	/* PATTERN=SET; copies */
+	struct args_texts rules[GPUPART_PLAN_MAX_TENANTS];	/* copies of PATTERN=SET */
 };
 
-/* Adds the demands of "NAME:KEY=VALUE,KEY,.." (--tenant). Returns 0 or an exit status. */
+/*
+ * Adds the demands of @text, the value of --tenant: "NAME:KEY=VALUE,KEY,..". Returns 0 or an exit
+ * status.
+ */
 int demands_add(struct demands *demands, const char *text);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes plans as JSON and reads them. A file that is read may contain anything. */
+/* Writes plans as JSON and reads them. The reader must expect that a file contains anything. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,10 @@
 #include "cli/util/message.h"
 #include "lib/private.h"
 
-/* The largest plan takes less than a tenth of this. Parsed JSON takes 20 times its size. */
+/*
+ * The largest plan has less than a tenth of this size. Parsed JSON takes 20 times the size of its
+ * text.
+ */
 #define MAX_BYTES (1 << 20)
 
 static json_t *json_ugpus(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
@@ -65,7 +68,10 @@ static int refuse(const char *words, const char *what, const char *value)
 	return usage_error("--plan %s: %s%s%s", words, what, value ? ": " : "", value ? value : "");
 }
 
-/* The three forms of a set in a plan must agree; an edited plan may differ. */
+/*
+ * The list, the mask and the number of TPCs of a set must agree. They may differ in a plan that was
+ * edited.
+ */
 static bool read_set(json_t *set, struct gpupart_tpcset *tpcs)
 {
 	const char *list = json_string_value(json_object_get(set, "list"));
@@ -78,14 +84,14 @@ static bool read_set(json_t *set, struct gpupart_tpcset *tpcs)
 	       json_integer_value(json_object_get(set, "nr_tpcs")) == gpupart_tpcset_count(tpcs);
 }
 
-/* A quota. Plans of earlier versions have none. */
+/* Reads a quota. Plans of earlier versions have no quotas. */
 static bool read_mem(json_t *mem, uint64_t *bytes)
 {
 	*bytes = json_is_integer(mem) && json_integer_value(mem) > 0 ? json_integer_value(mem) : 0;
 	return *bytes || !mem || json_is_null(mem);
 }
 
-/* Rules by kernel name. Plans of earlier versions have none. */
+/* Reads rules by kernel name. Plans of earlier versions have no rules. */
 static bool read_rules(json_t *list, struct args_texts *rules)
 {
 	json_t *rule;
@@ -120,7 +126,10 @@ static int read_tenant(const char *words, json_t *json, struct plan_file_tenant 
 	return 0;
 }
 
-/* Sets of an edited plan may overlap. Returns 0 or an exit status. */
+/*
+ * Reads the tenants. Rejects sets that overlap, which an edited plan may have. Returns 0 or an exit
+ * status.
+ */
 static int read_tenants(const char *words, json_t *tenants, struct plan_file *file)
 {
 	struct gpupart_tpcset all = { 0 };
@@ -183,7 +192,7 @@ static size_t read_bounded(void *buffer, size_t len, void *arg)
 	return nr;
 }
 
-/* @words is the value of --plan, which may be more than a path. */
+/* @words is the value of --plan, which contains @path and possibly the name of a tenant. */
 static int read_file(const char *words, const char *path, struct plan_file *file)
 {
 	const char *why;
@@ -232,7 +241,7 @@ int plan_file_read_one(const char *words, struct plan_file *file,
 			      "its tenants",
 			      NULL);
 	path = alloc_text("%.*s", (int)(colon - words), words);
-	/* Standard input belongs to the program. */
+	/* Standard input belongs to the program, so it cannot be the plan. */
 	status = strcmp(path, "-") ? read_file(words, path, file) :
 				     refuse(words, "must be a file", NULL);
 	free(path);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan as JSON: written by plan, read by run and cdi. */
+/* A plan as JSON. 'gpupart plan' writes it; 'gpupart run' and 'gpupart cdi' read it. */
 #ifndef GPUPART_CLI_PLAN_FILE_H
 #define GPUPART_CLI_PLAN_FILE_H
 
 #include "cli/util/options.h"
 #include "cli/util/out.h"
 
-/* The parts of a tenant that run and cdi need. */
+/* The parts of a tenant that 'gpupart run' and 'gpupart cdi' need. */
 struct plan_file_tenant {
 	char name[64];
-	char set[GPUPART_TPCSET_STRLEN];	/* list form */
-	struct gpupart_tpcset tpcs;	/* the same TPCs */
-	uint64_t mem;			/* bytes of its GPU; 0: no quota */
+	char set[GPUPART_TPCSET_STRLEN];	/* the set in list form */
+	struct gpupart_tpcset tpcs;	/* the same set */
+	uint64_t mem;			/* bytes of memory of the GPU; 0: no quota */
 	struct args_texts rules;	/* PATTERN=SET, valid until the process ends */
 };
 
@@ -23,8 +23,9 @@ struct plan_file {
 };
 
 /*
- * @within: the TPCs that were planned; @limit: the limit of the surrounding run, or NULL; @mem:
- * the quota of each tenant, 0: none; @rules: their rules by kernel name.
+ * @within is the set of the TPCs that were planned. @limit is the limit of the surrounding run, or
+ * NULL. @mem has the quota of each tenant, or 0 for no quota. @rules has the rules of each tenant
+ * by kernel name.
  */
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
 		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
@@ -34,15 +35,15 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 int plan_file_read(const char *path, struct plan_file *file);
 
 /*
- * @words is "FILE:NAME". Reads the plan; *tenant is the tenant of that name. Returns 0 or an
- * exit status.
+ * Reads the plan that @words names. @words is "FILE:NAME", and *tenant is the tenant with this
+ * name. Returns 0 or an exit status.
  */
 int plan_file_read_one(const char *words, struct plan_file *file,
 		       const struct plan_file_tenant **tenant);
 
 /*
- * Checks that the plan belongs to @topo and that no set exceeds it. @words is the value of
- * --plan. Returns 0 or an exit status.
+ * Checks that the plan belongs to @topo and that all TPCs of its sets exist there. @words is the
+ * value of --plan. Returns 0 or an exit status.
  */
 int plan_file_check(const char *words, const struct gpupart_topology *topo,
 		    const struct plan_file *file);

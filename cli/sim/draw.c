@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: MIT
-/* Draws which block of a run was on which SM and when: as SVG, and as text of 80 columns. */
+/* Draws which block of a run was on which SM and when, either as SVG or as text of 80 columns. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/timeline.h"
 #include "cli/sim/sim.h"
 #include "cli/util/alloc.h"
 
-/* Kernels with a letter of their own; then one kind for all others, and one for copies. */
+/*
+ * The kinds of blocks. Each of the first kernels is a kind with its own letter. One kind is for all
+ * other kernels, and one kind is for copies.
+ */
 #define KINDS		(TIMELINE_KINDS - 2)
 #define COPY		(KINDS + 1)
 #define NO_KIND		UINT8_MAX
 #define TEXT_SLICES	58
 #define MAX_NAME	60
-#define MOST_USES	4	/* streams and sets of a kernel that are listed */
+#define MOST_USES	4	/* the most streams and sets of a kernel that are listed */
 #define MOST_STREAMS	16
 
 struct blocks {
 	const struct sim_run *run;
-	struct timeline t;		/* t.names: NULL for kinds that do not occur */
-	unsigned int kernels[KINDS], nr_kinds;	/* kernels with a letter */
-	uint8_t *kind_of;		/* by kernel */
+	struct timeline t;		/* t.names is NULL for kinds without blocks */
+	unsigned int kernels[KINDS], nr_kinds;	/* the kernels that have a letter */
+	uint8_t *kind_of;		/* indexed by kernel */
 	unsigned int row_of[PIPE_MAX_GPUS][PIPE_MAX_SMS];
 	unsigned int engine_of[PIPE_MAX_GPUS];	/* row of the first copy engine */
 };
@@ -29,7 +32,7 @@ static bool gpcs_known(const struct blocks *b, unsigned int gpu)
 	return !b->run->scenario.made_up[gpu];
 }
 
-/* "GPU a: H200 (simulated), 132 SMs of 66 TPCs in 8 GPCs". */
+/* Describes a GPU, such as "GPU a: H200 (simulated), 132 SMs of 66 TPCs in 8 GPCs". */
 static void describe_gpu(const struct blocks *b, unsigned int gpu, char *text, size_t len)
 {
 	const struct pipe_gpu *spec = &b->run->scenario.pipe.gpus[gpu];
@@ -46,7 +49,7 @@ static void describe_gpu(const struct blocks *b, unsigned int gpu, char *text, s
 
 /* -------------------------------------------------------------- rows, blocks */
 
-/* The place of an SM in the order of uGPU, GPC, TPC and number. */
+/* Returns a number that sorts SMs by uGPU, GPC, TPC and number. */
 static uint64_t place_of(const struct blocks *b, unsigned int gpu, unsigned int sm)
 {
 	const struct pipe_place *place = &b->run->scenario.pipe.gpus[gpu].map.sms[sm];
@@ -71,7 +74,9 @@ static void describe_row(const struct blocks *b, unsigned int gpu, unsigned int 
 	snprintf(r->name, sizeof(r->name), "GPC %u", place->gpc);
 }
 
-/* Adds a GPU's SMs, then its copy engines, from @row on. Returns the row after them. */
+/*
+ * Adds the SMs of a GPU, then its copy engines, as rows from @row on. Returns the row after them.
+ */
 static unsigned int add_rows(struct blocks *b, unsigned int gpu, unsigned int row)
 {
 	const struct pipe_gpu *spec = &b->run->scenario.pipe.gpus[gpu];
@@ -127,7 +132,10 @@ static void take_block(void *user, const struct pipe_block *block)
 	unsigned int most = pipe_occupancy(&pipe->gpus[block->gpu].chip,
 					   &pipe->kernels[block->kernel]);
 
-	/* The run was stopped before the first launch of the kernel ended. */
+	/*
+	 * The kernel has no kind if the run was stopped before the first launch of the kernel
+	 * ended.
+	 */
 	if (b->kind_of[block->kernel] == NO_KIND)
 		add_kind(b, block->kernel);
 	timeline_add(&b->t, (struct timeline_block){
@@ -190,7 +198,7 @@ struct use {
 struct uses {
 	const struct pipe_scenario *pipe;
 	unsigned int kernel, nr;
-	struct use list[MOST_USES + 1];	/* the last entry means that there are more */
+	struct use list[MOST_USES + 1];	/* a last entry means that there are more uses */
 };
 
 static void set_words(const struct pipe_scenario *pipe, unsigned int gpu,
@@ -292,7 +300,7 @@ static void kind_words(const struct blocks *b, unsigned int kind, char *text, si
 		use_words(b, b->kernels[kind], text, len);
 }
 
-/* The streams and their properties: "A: TPCs 0-3, priority 5, process P; B: ..". */
+/* Describes the streams, such as "A: TPCs 0-3, priority 5, process P; B: ..". */
 static void describe_streams(const struct blocks *b, char *text, size_t len)
 {
 	const struct pipe_scenario *pipe = &b->run->scenario.pipe;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks the expectations of a scenario file, "[N *] NAME.WHAT < [N *] NAME.WHAT", against the
- * results. NAME may begin with a run, as in "packed/K1.end"; without one, the expectation must
- * hold in each run.
+ * Checks the expectations of a scenario file against the results. An expectation is "[N *]
+ * NAME.WHAT < [N *] NAME.WHAT". NAME may begin with a run, as in "packed/K1.end". If it does not,
+ * the expectation must hold in each run.
  */
 #include <ctype.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "cli/sim/sim.h"
 #include "cli/util/alloc.h"
 
-/* SIDE_NEVER: a time of an event that did not happen; no comparison with it holds. */
+/* SIDE_NEVER is the time of an event that did not happen. No comparison with this time holds. */
 enum side_kind { SIDE_PLAIN, SIDE_TIME, SIDE_NEVER };
 
 struct side {
@@ -21,7 +21,7 @@ struct side {
 	enum side_kind kind;
 };
 
-/* What a word WHAT means. A list of these ends with an entry without a name. */
+/* The value of a word WHAT. A list of words ends with an entry without a name. */
 struct word {
 	const char *name;
 	struct side side;
@@ -75,11 +75,11 @@ static bool of_program(const struct pipe_program_result *program, const char *wh
 	}, what, side);
 }
 
-/* The expectation that is read, and what is wrong with it. */
+/* The expectation that is being read, and the error message. */
 struct reader {
 	struct sim *sim;
 	const struct sim_run *run;
-	bool left_out;			/* its run was not selected */
+	bool left_out;			/* the run of the expectation was not selected */
 	char why[256];
 };
 
@@ -94,7 +94,9 @@ static bool unreadable(struct reader *reader, const char *fmt, ...)
 	return false;
 }
 
-/* Finds the only object with the name that has @what; it is an error if there are several. */
+/*
+ * Finds the only object that has the name and the value @what. Several such objects are an error.
+ */
 static bool look_up(struct reader *reader, const struct sim_run *run, const char *name,
 		    const char *what, struct side *side)
 {
@@ -129,8 +131,8 @@ static bool look_up(struct reader *reader, const struct sim_run *run, const char
 }
 
 /*
- * Finds the run of that name. If the file has it but it was not selected, the expectation is
- * skipped.
+ * Finds the run with this name. If the file has the run but the run was not selected, the
+ * expectation is skipped.
  */
 static const struct sim_run *find_run(struct reader *reader, const char *wanted)
 {
@@ -174,7 +176,7 @@ static bool find_value(struct reader *reader, char *word, struct side *side)
 	return look_up(reader, run, word, dot + 1, side);
 }
 
-/* A number in plain notation: not negative, not "nan" or "inf". */
+/* Reads a number that is not negative. Rejects "nan" and "inf". */
 static bool read_factor(const char *text, double *value, char **end)
 {
 	text += strspn(text, " ");
@@ -182,7 +184,7 @@ static bool read_factor(const char *text, double *value, char **end)
 	return isdigit((unsigned char)*text) && isfinite(*value);
 }
 
-/* Reads "[N *] WORD" or a number alone; changes @text. */
+/* Reads "[N *] WORD" or a number. Changes @text. */
 static bool read_side(struct reader *reader, char *text, struct side *side)
 {
 	double factor = 1;
@@ -234,7 +236,7 @@ static void say_side(char *text, size_t len, const struct side *side)
 		out_append(text, len, "%g", side->value);
 }
 
-/* Reads both sides and the operator. Returns false after an error message. */
+/* Reads both sides and the operator. If it fails, stores an error message and returns false. */
 static bool read_both(struct reader *reader, char *left, struct side *sides,
 		      const char **relation)
 {
@@ -256,7 +258,7 @@ static bool read_both(struct reader *reader, char *left, struct side *sides,
 	return true;
 }
 
-/* Checks it in one run. Returns false if it cannot be read. */
+/* Checks the expectation in one run. Returns false if the expectation cannot be read. */
 static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_outcome *outcome)
 {
 	struct yaml *yaml = &reader->sim->yaml;
@@ -283,8 +285,8 @@ static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_out
 }
 
 /*
- * Checks it in all runs. @counts: whether it is about one run. Returns false if it cannot be
- * read.
+ * Checks the expectation in all runs. *counts is false if the run that the
+ * expectation names was not selected. Returns false if the expectation cannot be read.
  */
 static bool judge_all(struct sim *sim, const yaml_node_t *node, struct sim_outcome *outcome,
 		      bool *counts)

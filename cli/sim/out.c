@@ -9,7 +9,10 @@
 
 /* --------------------------------------------------------------------------- text */
 
-/* A line for each GPU that ran blocks of it, with the GPU's name if there are several. */
+/*
+ * Prints a line for each GPU that ran blocks of the kernel. The line has the GPU's name if there
+ * are several GPUs.
+ */
 static void text_sms(struct out *out, const struct sim_run *run, const struct sim_kind *kind)
 {
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
@@ -60,7 +63,7 @@ static void text_gpu(struct out *out, const struct sim_run *run, unsigned int i)
 	fputs("\n", out->file);
 }
 
-/* Whether the CPU waits for the GPUs, or the GPUs wait for the CPU. */
+/* Returns whether the CPU waits for the GPUs or the GPUs wait for the CPU. */
 static const char *bound(const struct sim_run *run, const struct pipe_program_result *program)
 {
 	uint64_t idle = sim_idle(run);
@@ -143,7 +146,7 @@ void sim_text(struct out *out, struct sim *sim)
 
 /* --------------------------------------------------------------------------- JSON */
 
-/* null if @any is false. */
+/* Returns null if @any is false. */
 static json_t *json_ns(bool any, uint64_t ns)
 {
 	return any ? json_integer((json_int_t)ns) : json_null();

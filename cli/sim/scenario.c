@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a scenario file (Documentation/user/scenarios.md): GPUs, kernels, graphs, streams.
+ * Reads a scenario file (Documentation/user/scenarios.md) with GPUs, kernels, graphs and streams.
  * scenario_steps.c reads the steps of programs.
  */
 #include <search.h>
@@ -35,8 +35,8 @@ void scenario_free(struct scenario *s)
 }
 
 /*
- * Names are printed, so they may not contain control characters. @text NULL: it contained a
- * zero byte.
+ * Checks a name. Names are printed, so they may not contain control characters. If @text is NULL,
+ * the name contained a zero byte.
  */
 static bool check_name(struct yaml *yaml, const yaml_node_t *node, const char *what,
 		       const char *text)
@@ -174,7 +174,9 @@ static void add_list(struct scenario *s, const yaml_node_t *node, const struct p
 			  gpupart_tpcset_next(&missing, 0), gpupart_tpcset_count(&there));
 }
 
-/* A set: "0-3", "tpc:..", "gpc:1,2", "ugpu:0", joined by "+", or "all". */
+/*
+ * Reads a set, which is "all", or "0-3", "tpc:..", "gpc:1,2" or "ugpu:0". "+" joins several parts.
+ */
 const struct pipe_set *scenario_set(struct scenario *s, yaml_node_t *node, unsigned int gpu)
 {
 	char text[YAML_TEXT], *term, *rest = text, *colon;
@@ -187,7 +189,7 @@ const struct pipe_set *scenario_set(struct scenario *s, yaml_node_t *node, unsig
 	while (!s->yaml->failed && (term = strsep(&rest, "+"))) {
 		colon = strchr(term, ':');
 		i = 0;
-		/* A stride also has a colon, but after a digit. */
+		/* A stride also has a colon, but its colon follows a digit. */
 		if (colon && strspn(term, "0123456789-,") != (size_t)(colon - term)) {
 			*colon = '\0';
 			while (i < 3 && strcmp(term, kinds[i].word))
@@ -313,8 +315,8 @@ static void make_gpu(struct scenario *s, yaml_node_t *node, struct pipe_gpu *gpu
 	else if (!gpu->map.nr_sms)
 		map_from_capture(s, node, gpu->chip.sample, gpu);
 	/*
-	 * A process whose time slice is shorter than a switch makes no progress, and the run
-	 * would not end.
+	 * Without this check the run might not end, because a process whose time slice is shorter
+	 * than a switch makes no progress.
 	 */
 	if (gpu->chip.slice_ns < gpu->chip.switch_ns)
 		yaml_fail(s->yaml, yaml_get(s->yaml, node, "slice"), "slice: %uns is shorter than "
@@ -423,7 +425,7 @@ static void take_after(struct yaml *yaml, const struct yaml_key *row, yaml_node_
 	out->nr_after = i;
 }
 
-/* A name that no earlier node has; later nodes refer to it. */
+/* Stores a name that no earlier node has. Later nodes refer to this name. */
 static void take_node_name(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
 			   void *to)
 {
@@ -452,7 +454,7 @@ static const struct yaml_key node_keys[] = {
 
 static void keep(void *place)
 {
-	(void)place;	/* a place in the scenario */
+	(void)place;	/* a pointer into the scenario */
 }
 
 static void make_graph(struct scenario *s, yaml_node_t *key, yaml_node_t *list, void *entry)
@@ -554,7 +556,7 @@ static const struct yaml_key scenario_keys[] = {
 	{ "stop",
 		YAML_TIME, YAML_AT(struct scenario, pipe.stop_ns), 1, 0, "0: must be more than "
 				     "0" },
-	/* Other functions read these. */
+	/* Other functions read these sections. */
 	{ .name = "title" }, { .name = "about" }, { .name = "gpus" }, { .name = "runs" },
 	{ .name = "expect" }, { .name = "qos" },
 	{ 0 },

@@ -7,7 +7,7 @@
 #include "sim/pipe/gpupart_sim.h"
 #include "cli/util/yaml.h"
 
-/* A pointer to free with the scenario. */
+/* A pointer that is freed with the scenario. */
 struct scenario_piece {
 	struct scenario_piece *next;
 };
@@ -17,7 +17,7 @@ struct scenario {
 	struct scenario_piece *pieces;
 	struct pipe_scenario pipe;
 	const char **gpu_names;
-	bool made_up[PIPE_MAX_GPUS];	/* its GPCs are invented, because no capture has them */
+	bool made_up[PIPE_MAX_GPUS]; /* the GPU's GPCs are invented, because no capture has them */
 	const char *processes[PIPE_MAX_PROGRAMS];
 	unsigned int nr_steps, depth;
 	const struct pipe_program *program;	/* the program whose steps are read */
@@ -29,17 +29,17 @@ struct scenario {
 };
 
 /*
- * *name is the name of run @i, or NULL for the only run of a file without runs. Returns false
- * if there is no run @i.
+ * Stores the name of run @i in *name, or NULL if the file has no runs and @i is its only run.
+ * Returns false if there is no run @i.
  */
 bool scenario_run_name(struct yaml *yaml, unsigned int i, const char **name);
 
-/* From here on $NAME means the value in run @i. */
+/* Chooses run @i. From then on, $NAME has its value of this run. */
 void scenario_choose_run(struct yaml *yaml, unsigned int i);
 
 /*
- * Creates run @i of the file. Returns false after an error message. Call scenario_free() in
- * both cases.
+ * Creates the scenario of run @i of the file. Returns false after an error message. In both cases
+ * the caller must call scenario_free().
  */
 bool scenario_make(struct scenario *scenario, struct yaml *yaml, unsigned int i);
 void scenario_free(struct scenario *scenario);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Finds scenario files: those of this build or package, else the installed ones. */
+/*
+ * Finds the scenario files of this build or package. If there are none, finds the installed files.
+ */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>

@@ -7,12 +7,15 @@
 
 struct dirent;
 
-/* Lists the files of the first directory that has any, like scandir(). Returns their number. */
+/*
+ * Lists the files of the first directory that has any files, in the same way as scandir(). Returns
+ * the number of files.
+ */
 int scenario_list(struct dirent ***entries);
 
 /*
- * Writes the path of the installed scenario @name; @name itself if it is a file or contains a
- * slash. Returns 0 or an exit status.
+ * Writes the path of the installed scenario @name to @path. If @name is a file or contains a slash,
+ * the path is @name. Returns 0 or an exit status.
  */
 int scenario_find(const char *name, char *path, size_t len);
 

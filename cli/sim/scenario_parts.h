@@ -5,14 +5,14 @@
 
 #include "cli/sim/scenario.h"
 
-/* A list of the scenario. Its structs begin with their name. */
+/* A list of the scenario. The structs in the list begin with their name. */
 struct section {
 	const char *name;
 	size_t list, nr;	/* offsets in struct scenario: of the pointer and of the count */
 	size_t size;			/* of an entry */
-	/* Reads an entry whose name is set. */
+	/* reads an entry after its name was set */
 	void (*make)(struct scenario *s, yaml_node_t *key, yaml_node_t *node, void *entry);
-	unsigned int most;		/* most entries; 0: no limit */
+	unsigned int most;		/* the most entries; 0: no limit */
 };
 
 #define SECTION(type, member) #member, offsetof(struct scenario, pipe.member), \
@@ -21,29 +21,32 @@ struct section {
 extern const struct section scenario_kernels, scenario_graphs, scenario_streams,
 	scenario_program_list;
 
-/* Allocates zeroed memory that is freed with the scenario. */
+/* Allocates zeroed memory, which is freed with the scenario. */
 void *scenario_new(struct scenario *s, size_t nr, size_t size);
 /*
- * The index of the entry of @section that @node names; 0 after an error message if there is
- * none.
+ * Returns the index of the entry of @section that @node names. If there is no such entry, prints an
+ * error message and returns 0.
  */
 unsigned int scenario_find_index(struct scenario *s, const yaml_node_t *node, const char *what,
 			    const struct section *section);
 /*
- * The index of the name of @node among *@nr names. A new name is added if there are fewer than
- * @most.
+ * Returns the index of the name of @node in the list of *@nr names. Adds a new name if the list has
+ * fewer than @most names.
  */
 unsigned int scenario_add(struct scenario *s, const yaml_node_t *node, const char *what,
 			  const char **names, unsigned int *nr, unsigned int most);
 
-/* Functions for tables of keys: */
-/* stores the index in the section @key->with; */
+/* The functions below are for tables of keys. */
+/* Stores the index of an entry in the section @key->with. */
 void scenario_take_index(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
 			 void *to);
-/* stores the number of a process, which it creates if it is new; "main" if @node is NULL; */
+/*
+ * Stores the number of a process. Creates the process if it is new. Its name is "main" if @node is
+ * NULL.
+ */
 void scenario_take_process(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
 			   void *to);
-/* stores the set of a GPU: NULL for all TPCs. */
+/* Stores the set of a GPU, which is NULL for all TPCs. */
 const struct pipe_set *scenario_set(struct scenario *s, yaml_node_t *node, unsigned int gpu);
 
 #endif

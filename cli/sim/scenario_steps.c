@@ -3,7 +3,7 @@
 #include <string.h>
 #include "cli/sim/scenario_parts.h"
 
-#define MOST_STEPS	1000000u	/* in all loops together, with aliases expanded */
+#define MOST_STEPS	1000000u	/* limit of all loops together, with aliases expanded */
 #define MOST_EVENTS	4096u
 
 /* ----------------------------------------------------------------- values of a step */
@@ -13,7 +13,7 @@ static unsigned int find_stream(struct scenario *s, const yaml_node_t *node, con
 	unsigned int i = scenario_find_index(s, node, what, &scenario_streams);
 	const struct pipe_stream *stream;
 
-	/* After an error the stream may not exist. */
+	/* After an error, the stream may not exist. */
 	if (s->yaml->failed)
 		return 0;
 	stream = &s->pipe.streams[i];
@@ -75,7 +75,7 @@ static void take_body(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 	s->depth++;
 	step->body = make_steps(s, list, &step->nr_body);
 	s->depth--;
-	/* Nested loops with empty bodies would take no simulated time, but much real time. */
+	/* A nest of loops with empty bodies would take no simulated time, but much real time. */
 	for (unsigned int i = 0; i < step->nr_body; i++)
 		endless &= step->body[i].kind == PIPE_LOOP && !step->body[i].amount;
 	if (endless)
