@@ -28,7 +28,7 @@
 
 struct palette_colour {
 	const char *fill, *ink;		/* ink is legible on fill, also on a dark page */
-	int terminal_fill, terminal_ink;	/* numbers of colours of a terminal with 256 colours */
+	int terminal_fill, terminal_ink;	/* numbers in a palette of 256 colours */
 };
 
 const struct palette_colour *palette_tenant(unsigned int tenant);

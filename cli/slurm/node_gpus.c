@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Examines the GPUs of this node: topology, check of the mask bits, memory, and Slurm's number. One
- * thread.
+ * Examines the GPUs of this node: the topology, the mask bits, the memory, and the number that
+ * Slurm uses. One thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "cli/util/atomic_file.h"
 #include "cli/util/message.h"
 
-/* Returns N of /dev/nvidiaN, or if the driver does not report it the position in PCI order. */
+/* Returns N of /dev/nvidiaN. If the driver does not report N, returns the position in PCI order. */
 static unsigned int device_number(const struct node_gpu *gpu, unsigned int place)
 {
 	char path[96], line[128];
@@ -131,7 +131,7 @@ int node_gpus_write(const struct node_gpus *node)
 
 	if (mkdir(NODE_GPU_FOLDER, 0755) && errno != EEXIST)
 		return failure(NODE_GPU_FOLDER ": %s", strerror(errno));
-	/* Captures first: the list must name only existing files. */
+	/* Write the captures first, because the list must name only existing files. */
 	for (unsigned int i = 0; !status && i < node->nr; i++) {
 		if (gpupart_topology_capture(cmd_gp, node->gpus[i].topo, "gpupart slurm-node",
 					     &text))

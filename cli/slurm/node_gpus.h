@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPUs of this node for Slurm's plugin and slurm.conf: examined once and stored in a file of
- * root.
+ * The GPUs of this node, for Slurm's plugin and slurm.conf. They are examined once and stored in a
+ * file of root.
  */
 #ifndef GPUPART_CLI_SLURM_NODE_GPUS_H
 #define GPUPART_CLI_SLURM_NODE_GPUS_H
@@ -19,11 +19,14 @@ struct node_gpus {
 /* Examines the GPUs, real or simulated. Returns 0 or an error. */
 int node_gpus_look(struct args *args, struct node_gpus *node);
 
-/* Writes the file and a capture for each GPU, atomically; reads them. Return 0 or an error. */
+/*
+ * The first function writes the file and a capture for each GPU, atomically. The second function
+ * reads them. Both return 0 or an error.
+ */
 int node_gpus_write(const struct node_gpus *node);
 int node_gpus_read(struct node_gpus *node);
 
-/* Whether the file has simulated GPUs, stored since the node booted. */
+/* Returns whether the file has simulated GPUs that were stored after the node booted. */
 bool node_gpus_simulated(void);
 
 void node_gpus_close(struct node_gpus *node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * See parent.h. The program stays in this process's group and session, so that a terminal and its
- * shell treat both as one. One thread.
+ * shell treat both processes as one program. One thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 static void __attribute__((noreturn)) be_child(struct parent *parent, pid_t pid)
 {
-	/* SIGKILL for this process is meant for the program. */
+	/* If this process gets SIGKILL, the program must end, too. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != pid)
 		_exit(128 + SIGKILL);
@@ -32,7 +32,7 @@ int parent_start(struct parent *parent)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &parent->before);
-	/* If SIGCHLD were ignored, waitpid() would return no status. */
+	/* If SIGCHLD were ignored, waitpid() would return no exit status. */
 	sigaction(SIGCHLD, &by_default, &parent->chld_before);
 	fflush(NULL);
 	parent->child = fork();
@@ -40,7 +40,9 @@ int parent_start(struct parent *parent)
 		be_child(parent, pid);
 	if (parent->child < 0)
 		return -errno;
-	/* Close the program's descriptors here, so that its pipes and locks end with it. */
+	/*
+	 * Close the program's descriptors here. Then its pipes and locks end when the program ends.
+	 */
 	process_let_go(-1, 2, parent->keep, -1);
 	return 0;
 }
@@ -52,10 +54,10 @@ static void pass_on(struct parent *parent, const siginfo_t *info)
 	pid_t child = parent->child;
 
 	/*
-	 * The kernel sends signals of the terminal to the whole group. Exceptions: a hangup goes to
-	 * the session's leader only, which would have been the program; an alarm set before this
-	 * command started belongs to the process; and waitpid() does not report a stop of a program
-	 * that SIGSTOP has stopped already.
+	 * The kernel sends signals of the terminal to the whole group, so do not pass them on.
+	 * There are three exceptions. A hangup reaches only the session's leader, which would have
+	 * been the program. An alarm that was set before this command started belongs to this
+	 * process. waitpid() does not report a stop of a program that SIGSTOP has stopped already.
 	 */
 	if (info->si_code > 0) {
 		if (info->si_signo == SIGALRM ||
@@ -73,7 +75,10 @@ static void pass_on(struct parent *parent, const siginfo_t *info)
 		kill(child, info->si_signo);
 }
 
-/* Stops this process like the program, by @sig. Returns when this process is continued. */
+/*
+ * Stops this process by the signal @sig, which stopped the program. Returns when this process
+ * continues.
+ */
 static void stop_as(pid_t child, int sig)
 {
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
@@ -89,21 +94,26 @@ static void stop_as(pid_t child, int sig)
 	sigprocmask(SIG_BLOCK, &one, NULL);
 	sigemptyset(&one);
 	sigaddset(&one, SIGCONT);
-	/* A shell continues the whole group: then the program runs already. */
+	/* A shell continues the whole group. In this case the program runs already. */
 	if (sigtimedwait(&one, NULL, &at_once) != SIGCONT)
 		return;
-	/* Without WEXITED: has_ended() must reap the program, which keeps its pid until then. */
+	/*
+	 * Do not use WEXITED, because has_ended() must reap the program. The program keeps its pid
+	 * until then.
+	 */
 	if (waitid(P_PID, child, &info, WNOHANG | WCONTINUED) || !info.si_pid)
 		kill(child, SIGCONT);
 }
 
-/* Whether the program has ended; its status is in *wstatus. */
+/* Returns whether the program has ended. Stores the program's status in *wstatus. */
 static bool has_ended(struct parent *parent, int *wstatus)
 {
 	while (waitpid(parent->child, wstatus, WNOHANG | WUNTRACED | WCONTINUED) == parent->child) {
 		if (!WIFSTOPPED(*wstatus) && !WIFCONTINUED(*wstatus))
 			return true;
-		/* Do not stop for SIGSTOP: SIGCONT for the program does not wake this process. */
+		/*
+		 * Do not stop this process for SIGSTOP: SIGCONT for the program does not wake it.
+		 */
 		parent->child_held = WIFSTOPPED(*wstatus) && WSTOPSIG(*wstatus) == SIGSTOP;
 		if (WIFSTOPPED(*wstatus) && !parent->child_held)
 			stop_as(parent->child, WSTOPSIG(*wstatus));
@@ -145,7 +155,7 @@ int parent_end_as(int wstatus)
 
 	if (!WIFSIGNALED(wstatus))
 		return WEXITSTATUS(wstatus);
-	/* Write no second core file. */
+	/* The program has written a core file already, so write no second core file. */
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_DUMPABLE, 0);
 	if (sig != SIGKILL)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a program as a child, transparently: passes signals on, stops and ends like it. */
+/*
+ * Runs a program as a child and acts like this program: passes signals on, stops when the program
+ * stops, and ends in the same way.
+ */
 #ifndef GPUPART_CLI_START_PARENT_H
 #define GPUPART_CLI_START_PARENT_H
 
@@ -9,7 +12,10 @@
 
 struct parent {
 	int (*become)(void *arg); /* in the child: executes the program, or returns a status */
-	/* Called while the program runs and at each SIGIO. Returns ms until the next call. */
+	/*
+	 * Called while the program runs and at each SIGIO. Returns the time in ms until the next
+	 * call.
+	 */
 	long (*look)(void *arg, pid_t child);
 	void *arg;
 	int keep;		/* descriptor to keep open in this process, or -1 */
@@ -23,14 +29,17 @@ struct parent {
 int parent_start(struct parent *parent);
 
 /*
- * Waits for the end of the program and returns the status of waitpid(). Signals for this process
- * alone are passed on. This process stops when the program stops, and continues the program when it
- * is continued itself. It does not stop if only the program gets SIGSTOP, but still stops then for
- * a terminal's SIGTSTP.
+ * Waits for the end of the program and returns the status of waitpid(). Passes on signals that only
+ * this process gets. Stops this process when the program stops. When this process is continued, it
+ * continues the program. If only the program gets SIGSTOP, this process does not stop. It then
+ * still stops for a terminal's SIGTSTP.
  */
 int parent_wait(struct parent *parent);
 
-/* Returns the program's exit status; if a signal ended the program, ends by the same signal. */
+/*
+ * Returns the program's exit status. If a signal ended the program, ends this process by the same
+ * signal.
+ */
 int parent_end_as(int wstatus);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See rules.h. A rule is PATTERN=SET, split at the first =. SET is options of run, or gpc:1. */
+/*
+ * Reads rules of the form PATTERN=SET; see rules.h. The first "=" ends PATTERN. SET consists of
+ * options of 'run', or has a form such as gpc:1.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/start/rules.h"
@@ -7,7 +10,7 @@
 #include "cli/util/message.h"
 #include "cli/util/out.h"
 
-#define MAX_RULES	32	/* these two as in gpupart_rule_set() */
+#define MAX_RULES	32 /* MAX_RULES and MAX_PATTERN have the values of gpupart_rule_set() */
 #define MAX_PATTERN	255
 #define MAX_WORDS	32
 
@@ -35,7 +38,7 @@ int rules_check(const struct args_texts *texts)
 	return 0;
 }
 
-/* Parses @words, which it modifies, as options of run. Returns 0 or an error. */
+/* Parses @words as options of 'run'. Modifies @words. Returns 0 or an error. */
 static int read_options(const char *rule, char *words, struct args *args)
 {
 	char *argv[MAX_WORDS + 2] = { "run" }, *next;
@@ -65,7 +68,10 @@ static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
 			   out_set(around, sizeof(around), topo, within));
 }
 
-/* Checks the explicit TPCs first, so that the error message names the rule. */
+/*
+ * Computes the set from options. Checks the explicit TPCs first, so that the error message names
+ * the rule.
+ */
 static int set_of_options(const char *rule, char *words, const struct args *run,
 			  const struct gpupart_topology *topo, const char *pci,
 			  const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
@@ -126,7 +132,10 @@ int rules_add(struct rules *rules, const struct args_texts *texts, const struct 
 	return 0;
 }
 
-/* Whether an earlier rule has the pattern of rule @n: the first one applies. */
+/*
+ * Returns whether an earlier rule has the pattern of rule @n. In this case only the earlier rule
+ * applies.
+ */
 static bool is_repeated(const struct args_texts *texts, unsigned int n)
 {
 	size_t len = strcspn(texts->texts[n], "=") + 1;

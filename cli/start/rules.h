@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads --rule PATTERN=SET and the rules of plans: sets for kernels by their names. */
+/*
+ * Reads the values PATTERN=SET of --rule and the rules of plans. A rule gives a set to kernels by
+ * their names.
+ */
 #ifndef GPUPART_CLI_START_RULES_H
 #define GPUPART_CLI_START_RULES_H
 
 #include "cli/target/args.h"
 
-/* The sets of the rules: for each rule a list with one set for each GPU, separated by ';'. */
+/* The sets of the rules. Each rule has a list with one set for each GPU, separated by ';'. */
 struct rules {
 	char *sets[ARGS_MAX_TERMS];
 };
@@ -14,8 +17,8 @@ struct rules {
 int rules_check(const struct args_texts *texts);
 
 /*
- * Computes the set of each rule on the GPU at @pci, inside the run's set @within. Returns 0 or an
- * error; the message names the rule and @within.
+ * Computes the set of each rule on the GPU at @pci. The sets must be inside the run's set @within.
+ * Returns 0 or an error. The error message names the rule and @within.
  */
 int rules_add(struct rules *rules, const struct args_texts *texts, const struct args *args,
 	      const struct gpupart_topology *topo, const char *pci,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See run.h. Computes the set, checks the mask bits in a child, and puts the set, the job, the
- * quota and the injected library into the environment. One thread; does not call CUDA.
+ * Prepares and starts a program for 'gpupart run'; see run.h. Computes the set and checks the mask
+ * bits in a child. Puts the set, the job, the quota and the injected library into the environment.
+ * One thread; does not call CUDA.
  */
 #include <errno.h>
 #include <limits.h>
@@ -57,7 +58,7 @@ int run_check_program(const struct args *args)
 		       strcmp(args->cmd, "run") ? "" : "SET ");
 }
 
-/* Sets *same if @gpu, a GPU of the outer run, is at @pci. Returns 0 or an error. */
+/* @gpu is a GPU of the outer run. Sets *same to whether @gpu is at @pci. Returns 0 or an error. */
 static int same_gpu(const struct args *args, const char *gpu, const char *pci, bool *same)
 {
 	struct gpupart_topology *limited;
@@ -78,7 +79,9 @@ static int same_gpu(const struct args *args, const char *gpu, const char *pci, b
 	return 0;
 }
 
-/* Sets *n to the position in @gpus, the GPUs of the outer run, of the GPU at @pci. */
+/*
+ * @gpus lists the GPUs of the outer run. Sets *n to the position of the GPU at @pci in this list.
+ */
 static int find_outer(const struct args *args, const char *gpus, const char *pci, unsigned int *n)
 {
 	bool same = false;
@@ -129,7 +132,7 @@ static int work_out_set(const struct args *args, const struct gpupart_topology *
 
 	status = run_outer_limit(args, topo, pci, &around, &outer);
 	if (!status && !args->nr_terms) {
-		/* Without SET: a quota or rules only. */
+		/* SET is absent: the run only has a quota or rules. */
 		*set = outer ? *outer : gpupart_topology_all(topo);
 		return status;
 	}
@@ -163,11 +166,14 @@ int run_inject(bool strict)
 	err = paths_package(PATHS_INJECT, path, sizeof(path));
 	if (err)
 		return failure("%s is not installed: %s", PATHS_INJECT, strerror(-err));
-	/* In a container it may be the library of the host's gpupart. */
+	/* In a container, the variable may name the library of the host's gpupart. */
 	is_taken = taken && *taken && !paths_same(taken, path) && !paths_is_inject(taken);
 	if (!is_taken)
 		setenv("CUDA_INJECTION64_PATH", path, 1);
-	/* Preloaded, it has its thread-local memory, whatever the program loads later. */
+	/*
+	 * If the library is preloaded, it has thread-local memory, whatever libraries the program
+	 * loads later.
+	 */
 	if (!is_taken && !strict)
 		return 0;
 	if (!strpbrk(path, " :"))
@@ -191,7 +197,7 @@ int run_become(const struct args *args)
 			"%s: %s", args->program[0], strerror(err));
 }
 
-/* Returns the job's name: --name, or GPUPART_NAME if that is valid, or NULL. */
+/* Returns the job's name, which is --name, or GPUPART_NAME if this variable is valid, or NULL. */
 static const char *job_name(const char *name)
 {
 	const char *called = name ? name : getenv("GPUPART_NAME");
@@ -203,8 +209,8 @@ static const char *job_name(const char *name)
 }
 
 /*
- * Records the job, so that `gpupart set` finds the program, even before it uses the GPU. Returns 0,
- * or an error if the job is needed for a quota and cannot be recorded.
+ * Records the job, so that `gpupart set` finds the program before the program uses the GPU. Returns
+ * 0. If a quota needs the job and the job cannot be recorded, returns an error.
  */
 static int begin_job(const struct gpupart_topology *topo, const struct run_wishes *wishes,
 		     const char *gpu, const struct gpupart_tpcset *set, const char *called,
@@ -225,7 +231,7 @@ static int begin_job(const struct gpupart_topology *topo, const struct run_wishe
 	if (wishes->name)
 		remark("'gpupart set %s' will not reach processes that start later: %s",
 		       wishes->name, gpupart_error(cmd_gp));
-	/* Silent if the directory is missing or read-only, as in containers. */
+	/* Print nothing if the directory is missing or read-only, which is usual in containers. */
 	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
 		 state_dir_advice(why, sizeof(why)) : NULL;
 	if (advice && !wishes->name)
@@ -234,7 +240,7 @@ static int begin_job(const struct gpupart_topology *topo, const struct run_wishe
 	return 0;
 }
 
-/* Records the quota, before the program starts. Returns 0 or an error. */
+/* Records the quota before the program starts. Returns 0 or an error. */
 static int begin_tenant(const struct args *args, const char *tenant, const char *gpu,
 			const struct run_wishes *wishes)
 {
@@ -266,11 +272,11 @@ static int begin_tenant(const struct args *args, const char *tenant, const char 
 	return 0;
 }
 
-/* Results for all GPUs. */
+/* The results for all GPUs. */
 struct parts {
-	char *gpus, *sets, *keys;	/* values for the environment */
+	char *gpus, *sets, *keys;	/* values of variables in the environment */
 	unsigned int nr;
-	struct check check;		/* of the last GPU */
+	struct check check;		/* result for the last GPU */
 	struct rules rules;
 };
 
@@ -294,7 +300,10 @@ static void add_part(char **list, const char *separator, const char *part)
 	*list = longer;
 }
 
-/* Does all steps for one GPU, from its topology to the environment. Returns 0 or an error. */
+/*
+ * Takes all steps for one GPU: from reading the topology to setting the environment. Returns 0 or
+ * an error.
+ */
 static int prepare(const struct args *args, const struct gpupart_topology *topo,
 		   const struct run_wishes *wishes, struct parts *parts)
 {
@@ -308,7 +317,10 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	int status;
 
 	memset(check, 0, sizeof(*check));
-	/* Check first, since it may take long and -n holds a lock while the set is computed. */
+	/*
+	 * Check the mask bits first. The check may take long, and -n holds a lock while the set is
+	 * computed.
+	 */
 	status = check_in_child(gpu, check) ?: work_out_set(args, topo, gpu, &set);
 	if (!status)
 		status = rules_add(&parts->rules, &wishes->rules, args, topo, gpu, &set);
@@ -328,7 +340,10 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	add_part(&parts->keys, ",", check->key);
 	called = job_name(wishes->name);
 	status = begin_job(topo, wishes, gpu, &set, called, id);
-	/* One tenant for all GPUs: without a name, the id of the first GPU's job. */
+	/*
+	 * All GPUs have one tenant. If the job has no name, the tenant's name is the id of the
+	 * first GPU's job.
+	 */
 	tenant = !wishes->mem || called ? called : parts->nr ? getenv("GPUPART_TENANT") : id;
 	if (!status)
 		status = begin_tenant(args, tenant, gpu, wishes);
@@ -342,7 +357,7 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 		setenv("GPUPART_SM_COUNT", "1", 1);
 	if (wishes->profile)
 		setenv("GPUPART_PROFILE", "1", 1);
-	/* Silent on a real GPU, like taskset; but report a simulated one. */
+	/* Print nothing for a real GPU, like taskset. Report a simulated GPU. */
 	if (args->simulated && !wishes->quiet)
 		remark("TPCs %s of %s, simulated", out_set(text, sizeof(text), topo, &set), gpu);
 	if (wishes->mps && parts->nr == 1)
@@ -367,7 +382,7 @@ static int prepare_one(struct args *args, const struct run_wishes *wishes, struc
 	return status;
 }
 
-/* Lists the GPUs that CUDA reports, separated by commas; the caller frees it. */
+/* Lists the GPUs that CUDA reports, separated by commas. The caller frees the list. */
 static int list_all(char **gpus)
 {
 	struct cuda_probe probe;
@@ -404,7 +419,7 @@ static int prepare_list(struct args *args, const struct run_wishes *wishes, stru
 	return status;
 }
 
-/* Fails inside a run on several GPUs if any of them would be left without a limit. */
+/* Returns an error if an outer run uses several GPUs and one of these GPUs would have no limit. */
 static int check_outer(const struct parts *parts)
 {
 	const char *words = getenv("GPUPART_SET"), *gpus = getenv("GPUPART_GPU");
@@ -418,7 +433,7 @@ static int check_outer(const struct parts *parts)
 		gpus);
 }
 
-/* Reports GPUs that the program can see and that --gpu does not name. */
+/* Reports GPUs that the program can see although --gpu does not name them. */
 static void note_free(const struct args *args, const struct run_wishes *wishes,
 		      const struct parts *parts)
 {
@@ -430,7 +445,10 @@ static void note_free(const struct args *args, const struct run_wishes *wishes,
 						"launches on this GPU are not confined");
 }
 
-/* Names the directory of learnt maps, since the program may have another HOME. */
+/*
+ * Puts the directory of learnt maps into the environment, because the program may have another
+ * HOME.
+ */
 static void name_maps(void)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -459,7 +477,7 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		setenv("GPUPART_SET", parts.sets, 1);
 		setenv("GPUPART_GPU", parts.gpus, 1);
 		setenv("GPUPART_CHECKED", parts.keys, 1);
-		/* Remove the rules of an outer run, which are for its sets. */
+		/* Remove the rules of an outer run, because they are for the sets of that run. */
 		unsetenv("GPUPART_RULES");
 		rules = rules_take(&parts.rules, &wishes->rules);
 		if (rules)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts a program inside a set, for run, stat and qos. One thread. */
+/* Starts a program inside a set, for the commands run, stat and qos. One thread. */
 #ifndef GPUPART_CLI_START_RUN_H
 #define GPUPART_CLI_START_RUN_H
 
@@ -8,14 +8,14 @@
 
 struct plan_file;
 
-/* The options of run. */
+/* The options of 'gpupart run'. */
 struct run_wishes {
 	const char *name;
 	const char *plan;	/* FILE:NAME of --plan, or NULL */
 	const struct plan_file *file;	/* content of the plan */
 	const char *mem;	/* --mem, or NULL */
 	uint64_t mem_bytes;
-	const char *gpus;	/* several, separated by commas, or "all"; NULL: args->gpu */
+	const char *gpus; /* several GPUs, separated by commas, or "all"; NULL: use args->gpu */
 	bool names_gpus;	/* --gpu was given */
 	struct args_texts rules;	/* PATTERN=SET */
 	struct lend_wishes lend;
@@ -26,14 +26,21 @@ struct run_wishes {
 /* Checks that @args has a program. Returns 0 or an error. */
 int run_check_program(const struct args *args);
 
-/* Inside a run, sets args->gpu to the first GPU of its limit. Call it before args_simulate(). */
+/*
+ * If this process is inside a run, sets args->gpu to the first GPU of the run's limit. Call this
+ * before args_simulate().
+ */
 void run_inherit_gpu(struct args *args);
-/* The same for all GPUs of the limit or of --gpu; several of them are stored in @wishes. */
+/*
+ * Does the same for all GPUs of the limit or of --gpu. If there are several GPUs, stores them in
+ * @wishes.
+ */
 void run_take_gpus(struct args *args, struct run_wishes *wishes);
 
 /*
- * Reads the limit of an outer run on the GPU at @pci into @set, and points *outer to it, or to NULL
- * if there is no outer run. Returns 0, or an error if the limit is on another GPU or invalid.
+ * Reads the limit of an outer run on the GPU at @pci into @set, and sets *outer to @set. Without an
+ * outer run, sets *outer to NULL. Returns 0, or an error if the limit is invalid or for another
+ * GPU.
  */
 int run_outer_limit(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer);
@@ -45,15 +52,15 @@ int run_outer_limit(const struct args *args, const struct gpupart_topology *topo
 int run_confine(struct args *args, const struct run_wishes *wishes);
 
 /*
- * Puts only the injected library into the environment; @strict: so that it is loaded when the
- * program starts. Returns 0 or an error.
+ * Puts only the injected library into the environment. If @strict is true, the loader loads it when
+ * the program starts. Returns 0 or an error.
  */
 int run_inject(bool strict);
 
 /* Calls run_confine() and run_become() in a child. Returns an error or CMD_ENDED. */
 int run_as_parent(struct args *args, const struct run_wishes *wishes);
 
-/* Replaces this process by the program. Returns only on failure, with an error. */
+/* Replaces this process by the program. If this fails, returns an error. */
 int run_become(const struct args *args);
 
 #endif

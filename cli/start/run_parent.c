@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart run as the parent of its program: watches for unconfined processes and reports at the
- * end. The child computes the set and then executes the program. One thread.
+ * gpupart run as the parent of its program. The parent watches for processes that are not confined,
+ * and reports them at the end. The child computes the set and then executes the program. One
+ * thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +19,11 @@
 #include "lib/private.h"
 
 /*
- * Milliseconds between two scans of /proc. The interval starts with LOOK_FIRST and doubles up to
- * LOOK_LAST. When a process starts to use CUDA, a scan follows LOOK_SOON later and another one
- * LOOK_AGAIN later, because the process may be confined by then. Processes of other users also
- * cause scans, so at least LOOK_LEAST is between them. STRICT_EVERY is the interval for the report.
- * /
+ * Milliseconds between two scans of /proc. The interval begins with LOOK_FIRST and doubles up to
+ * LOOK_LAST. When a process starts to use CUDA, one scan follows LOOK_SOON later. Another scan
+ * follows LOOK_AGAIN after the first one, because the process may be confined by then. Processes of
+ * other users also cause scans, so at least LOOK_LEAST is between two scans. STRICT_EVERY is the
+ * interval for reading the report.
  */
 #define LOOK_FIRST	100
 #define LOOK_SOON	20
@@ -31,8 +32,8 @@
 #define LOOK_LAST	30000
 #define LOOK_LAST_STRICT 2000
 #define STRICT_EVERY	50
-#define MAX_ENDED	512	/* more than a report and a witness can hold */
-#define RAN_ON_MS	2000	/* report a program that runs longer after SIGTERM */
+#define MAX_ENDED	512	/* more than a report and a witness together can hold */
+#define RAN_ON_MS	2000	/* reports a program that runs for longer after SIGTERM */
 
 struct run {
 	struct args *args;
@@ -42,7 +43,7 @@ struct run {
 	struct witness witness;
 	int watch;
 	long pause, looked, due;
-	/* Strict: processes that were sent SIGTERM, and when the first was. */
+	/* With --strict: the processes that got SIGTERM, and the time of the first SIGTERM. */
 	struct process ended[MAX_ENDED];
 	unsigned int nr_ended;
 	long ended_at;
@@ -57,8 +58,9 @@ static int become(void *arg)
 }
 
 /*
- * Sends SIGTERM to @p, once, if it is the program or a descendant: any process can write a report.
- * The first time it also sends SIGTERM to the program.
+ * Sends SIGTERM to @p if @p is the program or a descendant of it. This check is needed because any
+ * process can write a report. Sends SIGTERM only once to each process. The first call also sends
+ * SIGTERM to the program.
  */
 static void end(struct run *run, const struct process *p, pid_t child)
 {
@@ -75,13 +77,13 @@ static void end(struct run *run, const struct process *p, pid_t child)
 	if (run->nr_ended == MAX_ENDED)
 		return;
 	fd = syscall(SYS_pidfd_open, p->pid, 0);
-	/* The descriptor keeps referring to this process, even if its pid is reused. */
+	/* The descriptor refers to this process even if another process gets its pid. */
 	below = fd >= 0 && process_lives(p) && witness_is_below(p->pid, child);
 	if (first && p->pid != child)
 		mps_end_client(child);
 	if (below)
 		mps_end_client(p->pid);
-	/* The program first: a shell must not start its next command. */
+	/* End the program first: if it is a shell, it must not start its next command. */
 	if (first) {
 		run->ended_at = process_now_ms();
 		kill(child, SIGTERM);
@@ -93,7 +95,7 @@ static void end(struct run *run, const struct process *p, pid_t child)
 	run->ended[run->nr_ended++] = *p;
 }
 
-/* Ends processes that left the set. */
+/* Ends processes that are not confined. */
 static void keep_strict(struct run *run, pid_t child)
 {
 	struct gpupart_report_process p;
@@ -122,7 +124,7 @@ static long look(void *arg, pid_t child)
 		run->due = soon < run->due ? soon : run->due;
 	}
 	if (now >= run->due) {
-		/* Not the first time: the program has not started yet. */
+		/* Skip the first call, because the program has not started yet. */
 		if (run->pause)
 			witness_look(&run->witness, child, run->args->simulated);
 		last = strict ? LOOK_LAST_STRICT : LOOK_LAST;
@@ -137,7 +139,7 @@ static long look(void *arg, pid_t child)
 	return STRICT_EVERY;
 }
 
-/* Whether --strict was violated, also by processes that have ended. */
+/* Returns whether --strict was violated, including by processes that have ended. */
 static bool was_breached(const struct run *run)
 {
 	struct gpupart_report_process p;
@@ -159,7 +161,7 @@ static int supervise(struct run *run, int fd)
 
 	if (err)
 		return failure("cannot create a process: %s", strerror(-err));
-	/* Start it now that other descriptors are closed. */
+	/* Start the lending process here, because other descriptors are closed now. */
 	lend_watch(run->args, &run->wishes->lend, run->report, run->id);
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);

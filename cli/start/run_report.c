@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * See run_report.h. A kernel of several processes gets one line. To suggest a set of the same size
- * for a cluster, it reads the process's topology and searches inside the limit of an outer run,
- * first among TPCs that no other program uses now.
+ * The report of 'gpupart run'; see run_report.h. If several processes launched the same kernel, the
+ * report has one line for this kernel. The report may suggest a set of the same size that has room
+ * for a cluster. For this purpose it reads the topology of the process and searches inside the
+ * limit of an outer run. It searches first among the TPCs that no other program uses now.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 #define MAX_LINES 12
 #define RUN "run"
-#define FIRST_TIME_NAMESPACE 0xeffffffa	/* linux/proc_ns.h: PROC_TIME_INIT_INO */
+#define FIRST_TIME_NAMESPACE 0xeffffffa	/* PROC_TIME_INIT_INO in linux/proc_ns.h */
 
 bool run_report_breach(const struct gpupart_report_process *process)
 {
@@ -49,7 +50,7 @@ enum run_report_found run_report_find(const struct gpupart_report *report,
 
 	for (unsigned int n = 0; !gpupart_report_get(report, n, &found); n++) {
 		same_pids = pids && found.pid_namespace == pids;
-		/* Start times in the report refer to the first time namespace. */
+		/* Start times in the report refer to the first time namespace of the machine. */
 		comparable = found.start && p->start && (!times || times == FIRST_TIME_NAMESPACE);
 		if ((same_pids && found.pid != p->pid) ||
 		    (comparable && found.start != p->start))
@@ -61,7 +62,10 @@ enum run_report_found run_report_find(const struct gpupart_report *report,
 	return result;
 }
 
-/* Writes a suggestion: a set with as many TPCs as @kernel's limit that fits it, or "". */
+/*
+ * Writes a suggestion: a set that has room for the cluster of @kernel and as many TPCs as the
+ * kernel's limit. Writes "" if there is no such set.
+ */
 static void advise(const struct args *args, char *text, size_t len,
 		   const struct gpupart_report_process *process,
 		   const struct gpupart_report_kernel *kernel)
@@ -161,7 +165,7 @@ static void say_kernel(const struct args *args, const struct gpupart_report_proc
 	       *kernel->name ? kernel->name : "a kernel of unknown name", why, advice);
 }
 
-/* Prints a line for each kernel, and counts in *@rest the launches without a line. */
+/* Prints a line for each kernel. Adds the launches that have no line to *@rest. */
 static void say_launches(const struct gpupart_report *report, const struct args *args,
 			 uint64_t *rest)
 {

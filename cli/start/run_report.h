@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of run at the end of its program: what was not confined, and why. */
+/*
+ * The report that 'gpupart run' prints when its program has ended: which launches were not
+ * confined, and why.
+ */
 #ifndef GPUPART_CLI_START_RUN_REPORT_H
 #define GPUPART_CLI_START_RUN_REPORT_H
 
@@ -7,23 +10,26 @@
 #include "cli/start/witness.h"
 #include "cli/target/args.h"
 
-/* Whether a launch of @process was not confined, or the process could not be stopped from one. */
+/*
+ * Returns whether a launch of @process was not confined, or whether the launches of the process
+ * could not be refused.
+ */
 bool run_report_breach(const struct gpupart_report_process *process);
 
 enum run_report_found { RUN_REPORT_ABSENT, RUN_REPORT_UNKNOWN, RUN_REPORT_PRESENT };
 
 /*
- * Whether process @p is in @report. Unknown: an entry may be @p, but is from another pid or time
- * namespace, or the start time of @p cannot be read.
+ * Returns whether process @p is in @report. The result is unknown if an entry may be @p, but is
+ * from another pid or time namespace, or if the start time of @p cannot be read.
  */
 enum run_report_found run_report_find(const struct gpupart_report *report,
 				      const struct process *p);
 
-/* Prints on stderr which processes could not be examined, unless they are in @report. */
+/* Prints on stderr which processes could not be examined. Omits processes that are in @report. */
 void run_report_say_hidden(const struct gpupart_report *report, const struct witness *witness,
 			   bool simulated);
 
-/* Prints the report on stderr; nothing if all launches were confined. */
+/* Prints the report on stderr. Prints nothing if all launches were confined. */
 void run_report_say(const struct gpupart_report *report, const struct witness *witness,
 		    const struct args *args);
 

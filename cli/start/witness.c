@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See witness.h. A process uses CUDA if it has mapped libcuda.so and opened /dev/nvidia-uvm, which
- * cuInit opens and NVML does not. Each scan reads all of /proc, so callers wait longer each time.
+ * Finds processes that use CUDA; see witness.h. A process uses CUDA if it has mapped libcuda.so and
+ * opened /dev/nvidia-uvm. cuInit opens this device, and NVML does not. Each scan reads all of
+ * /proc, so callers wait longer after each scan.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,9 +22,9 @@
 #define MAX_LINES 65536
 #define MAX_FDS 4096
 #define MAX_DEPTH 64
-#define MAX_PIDS (4 << 20)	/* linux/threads.h: PID_MAX_LIMIT */
+#define MAX_PIDS (4 << 20)	/* PID_MAX_LIMIT in linux/threads.h */
 
-/* Whether process @pid is in the pid namespace of this one. */
+/* Returns whether process @pid is in the pid namespace of this process. */
 static bool is_in_namespace(int pid)
 {
 	struct stat own, other;
@@ -35,9 +36,9 @@ static bool is_in_namespace(int pid)
 }
 
 /*
- * Whether process @pid of this user has the report of this run in its environment; its parent may
- * have ended. A child subreaper would find all such processes, but would replace init as the parent
- * of daemons, which some of them check.
+ * Returns whether process @pid of this user has the report of this run in its environment. This
+ * finds processes whose parent has ended. A child subreaper would find all such processes. But it
+ * would replace init as the parent of daemons, and some daemons check their parent.
  */
 static bool has_report(int pid)
 {
@@ -78,8 +79,8 @@ bool witness_is_below(int pid, int root)
 enum { UNKNOWN, BELOW, NOT_BELOW };
 
 /*
- * Whether @found is below @root. @memo stores the results of this scan by pid, to bound its cost:
- * another user may have many processes, each with MAX_DEPTH ancestors.
+ * Returns whether @found is a descendant of @root. @memo stores the results of this scan by pid. It
+ * bounds the cost: another user may have many processes, each with MAX_DEPTH ancestors.
  */
 static bool is_below(const struct process_parent *found, int root, unsigned char *memo)
 {
@@ -119,7 +120,10 @@ static bool has_device(int pid)
 	return found;
 }
 
-/* Whether @pid runs this command: a child of it uses CUDA before the program starts. */
+/*
+ * Returns whether @pid runs this command. A child of this command uses CUDA before the program
+ * starts.
+ */
 static bool is_ours(int pid)
 {
 	struct stat own, other;
@@ -130,7 +134,10 @@ static bool is_ours(int pid)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-/* *@ours: it has the library of this package. */
+/*
+ * Returns whether @pid uses CUDA and is not confined. Sets *@ours if the process has the library of
+ * this package.
+ */
 static bool is_unconfined(int pid, bool simulated, bool *ours, bool *hidden)
 {
 	bool cuda = false;
@@ -178,7 +185,9 @@ static void note_hidden(struct witness *witness, const struct process_parent *fo
 	}
 }
 
-/* The process has the library now: an earlier scan saw it within cuInit. */
+/*
+ * The process has the injected library now. An earlier scan saw the process while it was in cuInit.
+ */
 static void forget(struct witness *witness, const struct process *process)
 {
 	for (unsigned int i = 0; i < witness->nr; i++)
@@ -201,7 +210,7 @@ void witness_look(struct witness *witness, int root, bool simulated)
 
 		if (pid <= 0 || !process_find_parent(pid, &found))
 			continue;
-		/* A process older than @root is no descendant. */
+		/* A process that is older than @root is not a descendant of @root. */
 		if (!is_below(&found, root, memo) &&
 		    (found.process.start < first.start || pid == getpid() || !has_report(pid)))
 			continue;

@@ -13,7 +13,9 @@
 	"the end of the previous launch on its stream, whichever is later. Two values are the " \
 	"bounds that the clocks of CPU and GPU allow. Copies have no records."
 
-/* Share of the time of all kernels, from the middles of the bounds. */
+/*
+ * Returns the share of a kernel in the time of all kernels. Uses the mean of each pair of bounds.
+ */
 static double share_of(const struct gpupart_records_kernel *k,
 		       const struct gpupart_records_watched *w)
 {
@@ -31,7 +33,7 @@ static double mean_outstanding(const struct stat_row *row)
 	return looks ? (double)row->outstanding_sum / looks : 0;
 }
 
-/* Why @row has no records, and what to do. */
+/* Returns the reason why @row has no records, and what to do. */
 static const char *why_no_records(const struct stat_row *row)
 {
 	char off[4];
@@ -46,7 +48,7 @@ static const char *why_no_records(const struct stat_row *row)
 	       "'records' of 'gpupart doctor'";
 }
 
-/* A GPU that a program could have used, but it used another one only. */
+/* Returns whether the program could have used this GPU but used only another GPU. */
 static bool is_unused(const struct stat_report *report, const struct stat_row *row)
 {
 	bool other = false;
@@ -98,7 +100,7 @@ static void print_kernels(struct out *out, const struct gpupart_records_watched 
 	}
 }
 
-/* Returns false if the row has no records. */
+/* Returns false if the row has no completion records. */
 static bool print_row(struct out *out, const struct stat_row *row)
 {
 	const struct gpupart_records *r = &row->last.records;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of `gpupart stat`, from the completion records that the GPU writes for launches of
- * processes. One thread.
+ * The report of `gpupart stat`. Its source is the completion records that the GPU writes for
+ * launches of processes. One thread.
  */
 #ifndef GPUPART_CLI_STAT_STAT_H
 #define GPUPART_CLI_STAT_STAT_H
@@ -21,9 +21,9 @@ struct stat_sample {
 struct stat_row {
 	struct gpupart_process process;
 	struct gpupart_records_reader *reader;
-	struct stat_sample first, told, last;	/* @told: at the last --interval line */
+	struct stat_sample first, told, last; /* @told: the sample of the last line of --interval */
 	bool ended;
-	/* Number of samples since the first launch, and of outstanding launches in them. */
+	/* Number of samples since the first launch. The outstanding launches in these samples. */
 	uint64_t due_ns, looks, outstanding_looks, outstanding_sum, outstanding_max;
 };
 
@@ -36,7 +36,7 @@ struct stat_program {
 	const char *set;	/* the set of the command in list form, or NULL */
 	struct gpupart_tpcset tpcs;		/* the TPCs of the set; empty: no set */
 	struct gpupart_stat_process sum;	/* the counts of all processes of the command */
-	/* processes that called CUDA; such processes without a row */
+	/* processes that called CUDA; those of them that have no row */
 	unsigned int nr_processes, nr_lost;
 };
 
@@ -45,10 +45,10 @@ struct stat_report {
 	bool simulated;
 	struct stat_row *rows;
 	unsigned int nr_rows;
-	double seconds, interval;	/* @interval 0: no lines */
+	double seconds, interval;	/* @interval 0: print no lines */
 	double next;			/* time of the next line of --interval */
 	json_t *intervals;
-	const struct stat_program *program;	/* NULL: the processes ran already */
+	const struct stat_program *program;	/* NULL: the measured processes ran already */
 };
 
 /* Differences between two samples. */
@@ -63,12 +63,13 @@ struct stat_counts {
 int stat_add(struct stat_report *report, const struct gpupart_process *process);
 
 /*
- * Samples all rows that are due, or all rows if @all. Stores the number of processes that have not
- * ended in *left, and the time of the next sample in *due_ns. Returns 0 or an exit status.
+ * Samples all rows that are due. If @all is true, samples all rows. Stores the number of processes
+ * that have not ended in *left, and the time of the next sample in *due_ns. Returns 0 or an exit
+ * status.
  */
 int stat_sample_due(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns);
 
-/* Prints the lines of --interval up to @seconds. */
+/* Prints the lines of --interval that are due at @seconds. */
 void stat_print_intervals(struct stat_report *report, double seconds);
 /* Completes the report after the last sample. */
 void stat_finish(struct stat_report *report);
@@ -83,19 +84,22 @@ int running_watch(struct stat_report *report);
 
 /* ------------------------------------------------------------------- judge.c */
 
-/* Returns false if there are no records, or too few samples. */
+/* Returns false if there are no records or not enough samples. */
 bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 		struct stat_counts *c);
 
 /* Formats "31.0 to 44.2%", or one value if the two values differ by less than 2%. */
 const char *stat_share(char text[48], double least, double most);
-/* Formats two other values in the same way, with @to between them and @unit after them. */
+/*
+ * Formats two other values in the same way. @to is the text between the values, and @unit is the
+ * text after them.
+ */
 const char *stat_range(char text[48], double least, double most, const char *to,
 		       const char *unit);
 
 struct stat_verdict {
-	const char *verdict, *advice;	/* @advice: NULL: none */
-	double least, most;	/* busy time of the GPU, relative to the time of all rows */
+	const char *verdict, *advice;	/* @advice is NULL if there is none */
+	double least, most;	/* busy time of the GPU relative to the time of all rows */
 	char why[512];
 };
 
@@ -103,7 +107,7 @@ void stat_judge(const struct stat_report *report, struct stat_verdict *verdict);
 
 /* ------------------------------------------------------------------- show.c */
 
-/* Prints a line or a JSON object about @row since the previous line. */
+/* Prints a line or a JSON object about the time of @row since the previous line. */
 void stat_interval(const struct stat_report *report, struct stat_row *row, double seconds);
 /* Prints the whole report, as text or JSON. Returns 0 or an exit status. */
 int stat_show(struct out *out, const struct stat_report *report);

@@ -5,16 +5,22 @@
  */
 #include "cli/stat/stat.h"
 
-/* Busy shares above which the program is GPU-bound, below which it is CPU-bound. */
+/*
+ * A program is GPU-bound if its busy share is above the first value, and CPU-bound if it is below
+ * the second value.
+ */
 #define BUSY_GPU_BOUND	0.90
 #define BUSY_CPU_BOUND	0.50
 /*
- * Copied bytes a second, a twentieth of the speed of PCIe, above which kernels may have waited
- * for copies.
+ * If a program copies more bytes per second, its kernels may have waited for copies. The value is a
+ * twentieth of the speed of PCIe.
  */
 #define MANY_BYTES	2.5e9
 
-/* The increase of a counter. A process may write any value. */
+/*
+ * Returns the increase of a counter. A process may write any value to the counter, so the increase
+ * is never negative.
+ */
 static uint64_t increase(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
@@ -29,7 +35,7 @@ bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 
 	if (!watched || !b->on)
 		return false;
-	/* Counts from the first launch, if that was seen. */
+	/* Count from the first launch if a sample saw it. */
 	c->seconds = a->on ? passed : watched / 1e9;
 	c->graphs = increase(b->graphs, a->graphs);
 	c->unrecorded = increase(b->unrecorded, a->unrecorded);
@@ -56,7 +62,7 @@ const char *stat_share(char text[48], double least, double most)
 	return stat_range(text, 100 * least, 100 * most, " to ", "%");
 }
 
-/* Sets the busy share of all rows with records. Returns their number. */
+/* Sets the busy share of all rows with records. Returns the number of these rows. */
 static unsigned int add_up(const struct stat_report *report, struct stat_verdict *v,
 			   unsigned long long *nr_unknown, double *seconds)
 {

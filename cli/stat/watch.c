@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Samples the records of processes, regularly while they run and once after they end. */
+/* Samples the records of processes regularly while the processes run, and once after they end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int look(struct stat_row *row)
 	row->ended = err;
 	if (err && err != -ESRCH)
 		return error_of(err, "%s", gpupart_error(cmd_gp));
-	/* For an ended process, this is what its records still hold. */
+	/* If the process has ended, the sample is what its records still contain. */
 	if (err && !row->looks)
 		return 0;
 	row->last = now;

@@ -35,7 +35,7 @@ static int parse_sms(const char *text, const struct gpupart_topology *topo, unsi
 	return 0;
 }
 
-/* Reads "12.5%" of @of TPCs, rounded down, so that two halves fit. */
+/* Reads a share such as "12.5%" of @of TPCs. Rounds down, so that two halves fit. */
 static bool parse_share(const char *text, unsigned int of, unsigned int *nr)
 {
 	size_t len = strspn(text, "0123456789.");
@@ -78,7 +78,7 @@ static void note_overlap(unsigned int nr, const struct gpupart_tpcset *part, con
 	remark("-n %u: TPCs %s are also used by running programs: %s", nr, text, why);
 }
 
-/* Chooses all free TPCs and, for the rest, packed TPCs that others also use. */
+/* Chooses all free TPCs. Adds packed TPCs that other programs also use, up to @nr TPCs. */
 static void choose_packed(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			  const struct gpupart_tpcset *unused, unsigned int nr,
 			  struct gpupart_tpcset *set)
@@ -113,7 +113,10 @@ int amount_choose(const struct gpupart_topology *topo, enum gpupart_shape shape,
 	}
 	if (err)
 		return error_of(err, "--shape with -n %u: %s", nr, gpupart_error(cmd_gp));
-	/* Whole GPCs have room for clusters; adding TPCs would change the shape. */
+	/*
+	 * Do not call clusters_add() here: whole GPCs have room for clusters, and more TPCs would
+	 * change the shape.
+	 */
 	if (shape == GPUPART_SHAPE_BALANCED)
 		*set = gpupart_tpcset_or(set, &part);
 	else

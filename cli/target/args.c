@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Parses the options that commands share, and finds the GPU, source and set they mean. */
+/*
+ * Parses the options that commands share. Finds the GPU, the source and the set that the options
+ * select.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -30,12 +33,12 @@
 #define OPT_SMS 260
 #define OPT_SHAPE 261
 #define NOT_OWN (-2)
-#define OPT_OWN 300	/* option i of the command itself is OPT_OWN + i */
+#define OPT_OWN 300	/* OPT_OWN + i stands for option i of the command itself */
 
-/* The shared options, and the flag with which a command accepts them. */
+/* The shared options. A command that accepts an option has the option's flag. */
 static const struct {
 	unsigned int takes;
-	const char *short_form;	/* for getopt() */
+	const char *short_form;	/* for getopt_long() */
 	struct option option;
 } shared[] = {
 	{ ARGS_SET, "t:", { "tpcs", required_argument, NULL, 't' } },
@@ -68,14 +71,14 @@ static int print_help(const char *help)
 {
 	struct out out;
 
-	/* As main() prints it. */
+	/* Print the help without the command's name, in the same way as main(). */
 	cmd_name = NULL;
 	out_open(&out, NULL);
 	fputs(help, out.file);
 	return CMD_ENDED | out_close(&out);
 }
 
-/* Rejects an empty value: probably an unset shell variable. */
+/* Rejects an empty value, which is probably an unset shell variable. */
 static int take_text(const char *option, const char *wants, const char **value)
 {
 	if (!*optarg)
@@ -84,7 +87,9 @@ static int take_text(const char *option, const char *wants, const char **value)
 	return 0;
 }
 
-/* Reads --shape, or its default in the configuration files. Returns 0 or an error. */
+/*
+ * Reads --shape or, if it is absent, its default in the configuration files. Returns 0 or an error.
+ */
 static int find_shape(const struct args *args, enum gpupart_shape *shape)
 {
 	const struct setting *setting = NULL;
@@ -139,7 +144,10 @@ static int take(struct args *args, int opt, const char *help)
 	}
 }
 
-/* Lists the long options that begin with @word, as "--of, --output". Returns their number. */
+/*
+ * Lists the long options that begin with @word, such as "--of, --output". Returns the number of
+ * these options.
+ */
 static unsigned int list_matches(const struct option *options, const char *word, char *text,
 				 size_t len)
 {
@@ -155,7 +163,10 @@ static unsigned int list_matches(const struct option *options, const char *word,
 
 static int bad_option(const struct args *args, int opt, char **argv, const struct option *options)
 {
-	/* getopt() stores the letter of a short option in optopt, and skips a long option. */
+	/*
+	 * getopt_long() stores the letter of a short option in optopt. For a long option it
+	 * advances optind.
+	 */
 	const char *word = argv[optind - 1];
 	char letter[3] = { '-', (char)optopt, 0 };
 	bool is_long = !strncmp(word, "--", 2);
@@ -193,7 +204,7 @@ static int take_own(const struct args_option *own, int opt)
 	return NOT_OWN;
 }
 
-/* Whether the file name of -o ends with .json, and --of is not given. */
+/* Returns whether the file name of -o ends with .json and --of is not given. */
 static bool output_is_json(const struct args *args, const struct args_option *own)
 {
 	const char *ending = args->output ? strrchr(args->output, '.') : NULL;
@@ -204,7 +215,7 @@ static bool output_is_json(const struct args *args, const struct args_option *ow
 	return ending && !strcasecmp(ending, ".json");
 }
 
-/* Rejects abbreviations, which getopt_long() accepts: --sm would mean --sm-count. */
+/* Rejects abbreviations. getopt_long() accepts them, and --sm would mean --sm-count. */
 static int check_whole(char **argv, const char *option)
 {
 	/* The value may be a separate argument. */
@@ -215,7 +226,10 @@ static int check_whole(char **argv, const char *option)
 	return usage_error("unknown option '%s': write --%s", word, option);
 }
 
-/* Collects the shared options that a command accepts, appends their @letters. Returns how many. */
+/*
+ * Collects the shared options that a command accepts. Appends their letters to @letters. Returns
+ * the number of these options.
+ */
 static unsigned int take_shared(unsigned int takes, char *letters, struct option *options)
 {
 	unsigned int nr = 0;
@@ -229,7 +243,7 @@ static unsigned int take_shared(unsigned int takes, char *letters, struct option
 	return nr;
 }
 
-/* Parses the options of the set named @name; called while getopt() is at "@NAME". */
+/* Parses the options of the set named @name. Called while getopt_long() is at "@NAME". */
 static int take_named(struct args *args, const char *name)
 {
 	struct option options[MAX_OPTIONS] = { 0 };
@@ -240,7 +254,7 @@ static int take_named(struct args *args, const char *name)
 	if (status)
 		return status;
 	args->named = setting;
-	/* Not freed: the options point into it. */
+	/* Do not free the text, because the options point into it. */
 	text = alloc_text("%s", setting->value);
 	while ((word = strsep(&text, " \t")) && argc < ARGS_MAX_TERMS - 1)
 		if (*word)
@@ -260,7 +274,7 @@ static int take_named(struct args *args, const char *name)
 	if (!status && (optind < argc || word))
 		status = usage_error("%s%s = %s: '%s' is not an option for a set", setting->from,
 				     setting->key, setting->value, word ? word : words[optind]);
-	/* Continue after the name. */
+	/* Continue with the argument after the name. */
 	optind = at;
 	return status;
 }
@@ -273,7 +287,7 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	unsigned int nr;
 	int opt, status, at = -1;
 
-	/* A PROGRAM ends the options; names may stand among them. */
+	/* Options end at PROGRAM, but names may be mixed with options. */
 	strcpy(letters, takes & ARGS_NAMES ? ":" : "+:");
 	args->cmd = argv[0];
 	nr = take_shared(takes, letters, options);
@@ -288,7 +302,10 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 				has_value ? ":" : "");
 	}
 	opterr = 0;
-	/* 0 makes glibc start again and read "+"; a command may parse twice. */
+	/*
+	 * The value 0 makes glibc start again and read "+". A command may parse its arguments
+	 * twice.
+	 */
 	optind = 0;
 	for (;;) {
 		opt = getopt_long(argc, argv, letters, options, &at);
@@ -323,8 +340,8 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 }
 
 /*
- * Checks that -i names an existing regular file. Returns 0 or an error. A pipe cannot be read
- * twice, and the simulated driver reads the capture again.
+ * Checks that -i names an existing regular file. Returns 0 or an error. A pipe is rejected because
+ * it cannot be read twice, and the simulated driver reads the capture again.
  */
 static int check_file(const struct args *args)
 {
@@ -349,7 +366,7 @@ static int check_file(const struct args *args)
 		from, args->source);
 }
 
-/* Mask bits of the simulated driver: 128, as in TMD V04_00. */
+/* The simulated driver has 128 mask bits, the number of TMD V04_00. */
 #define SIM_MASK_BITS 128
 
 /*
@@ -382,7 +399,7 @@ static int check_bits(const struct args *args, const struct gpupart_topology *to
 		args_source_from(args), args->source, why);
 }
 
-/* Opens the capture of -i as a check, and writes its full path. Returns 0 or an error. */
+/* Opens the capture of -i as a check, and writes its full path to @path. Returns 0 or an error. */
 static int capture_path(const struct args *args, char *path, size_t len)
 {
 	const char *from = args_source_from(args);
@@ -392,13 +409,16 @@ static int capture_path(const struct args *args, char *path, size_t len)
 
 	if (status)
 		return status;
-	/* Ignore --gpu here: it selects a simulated GPU, whose address the capture may lack. */
+	/*
+	 * Ignore --gpu here. It selects a simulated GPU, and the capture may lack the address of
+	 * this GPU.
+	 */
 	err = gpupart_topology_open(cmd_gp, args->source, NULL, &topo);
 	if (err) {
 		status = error_of(err, "%s%s: %s", from, args->source, gpupart_error(cmd_gp));
 		goto close_gp;
 	}
-	/* Only the library knows a sample's path; it shortens a long one to "...end". */
+	/* Only the library knows the path of a sample. It shortens a long path to "...end". */
 	found = strncmp(args->source, "sample:", 7) ? args->source :
 		gpupart_topology_info(topo)->source;
 	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
@@ -415,7 +435,7 @@ close_gp:
 	return status;
 }
 
-/* Finds --gpu among the simulated GPUs. Returns 0 or an error. */
+/* Finds the GPU of --gpu among the simulated GPUs. Returns 0 or an error. */
 static int choose_simulated(struct args *args, const char *captures)
 {
 	static struct cuda_simulated found;
@@ -431,7 +451,7 @@ static int choose_simulated(struct args *args, const char *captures)
 	if (err && args->gpu)
 		return usage_error("--gpu %s: %s", args->gpu, found.why);
 	args->simulated = true;
-	if (err) {	/* attaching reports the error */
+	if (err) {	/* attaching to the GPU reports the error */
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn(captures, ":"), captures);
 		args->source = first;
 		return 0;
@@ -467,7 +487,7 @@ int args_input(struct args *args)
 	args->has_defaults = true;
 	if (!source || !*source) {
 		status = settings_default("input", &setting);
-		/* A command that is started anew would report the mistake twice. */
+		/* Drop a wrong setting: a restarted command would report the mistake twice. */
 		setting = status ? NULL : setting;
 		source = setting ? setting->value : NULL;
 		from = setting ? alloc_text("%s%s = ", setting->from, setting->key) : NULL;
@@ -490,7 +510,7 @@ int args_simulate(struct args *args)
 
 	if (status)
 		return status;
-	/* Here a default of kernel or rm means the real GPU. */
+	/* The default "kernel" or "rm" means the real GPU here. */
 	if (args->source_from && args->source && paths_is_live(args->source))
 		args->source = NULL;
 	if (!args->source)
@@ -514,13 +534,18 @@ int args_gpu(struct args *args, const char **gpu)
 	if (args->gpu || !visible || args->source)
 		return 0;
 	if (!strncmp(visible, "GPU-", 4)) {
-		/* A UUID can be used directly; use the first one of a list. */
+		/*
+		 * A UUID can be used directly. If the variable has a list of UUIDs, use the first
+		 * UUID.
+		 */
 		snprintf(args->visible, sizeof(args->visible), "%.*s",
 			 (int)strcspn(visible, ","), visible);
 		*gpu = args->visible;
 		return 0;
 	}
-	/* With one GPU there is nothing to translate; without any, opening the topology fails. */
+	/*
+	 * With one GPU, the index needs no translation. Without a GPU, opening the topology fails.
+	 */
 	if (*visible && *visible != '-' &&
 	    gpupart_gpu_list(cmd_gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info)) <= 1)
 		return 0;
@@ -625,7 +650,9 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 			nr += more;
 			continue;
 		}
-		/* In the library's syntax "+" would begin another term. */
+		/*
+		 * Reject "+", because the library would read it as the beginning of another term.
+		 */
 		if (strchr(value, '+') || strchr(value, ' ') || !*value) {
 			status = usage_error("%s '%s': must be %s", option, value,
 					     word[0] == 'h' ? "a hexadecimal number" :

@@ -11,7 +11,7 @@
 #include "cli/util/message.h"
 #include "cli/util/paths.h"
 
-/* Whether @list, a value of LD_AUDIT, contains the file at @path. */
+/* Returns whether @list, a value of LD_AUDIT, contains the file at @path. */
 static bool names(const char *list, const char *path)
 {
 	char one[PATH_MAX];
@@ -29,7 +29,7 @@ static bool names(const char *list, const char *path)
 	return false;
 }
 
-/* Appends @path to LD_AUDIT: its answers then pass through the other libraries. */
+/* Appends @path to LD_AUDIT. As the last library, its answers pass through the other libraries. */
 static int put_last(const char *path)
 {
 	const char *others = getenv("LD_AUDIT");
@@ -51,7 +51,9 @@ void audit_join(void)
 	char path[PATH_MAX];
 	int err = paths_package(PATHS_NVML, path, sizeof(path));
 
-	/* For the loader a colon ends the name, and "$" begins a variable. */
+	/*
+	 * The loader reads a colon as the end of the path, and "$" as the beginning of a variable.
+	 */
 	if (!err && strpbrk(path, ":$"))
 		err = -EINVAL;
 	if (!err)
@@ -63,7 +65,10 @@ void audit_join(void)
 		remark(PATHS_NVML ": %s: " AUDIT_WHOLE, strerror(-err));
 }
 
-/* In a child: sets *result if a program started with the library at @path loads it. */
+/*
+ * Runs in a child. Starts a program with the library at @path, and sets *result if the program
+ * loads it.
+ */
 static void try_it(void *path, void *result)
 {
 	char line[PATH_MAX + 128];

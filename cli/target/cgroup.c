@@ -10,11 +10,14 @@
 #include <unistd.h>
 #include "cli/target/cgroup.h"
 
-#define MAX_TEXT	16384	/* bytes of /proc/PID/cgroup to read */
+#define MAX_TEXT	16384	/* the most bytes of /proc/PID/cgroup that are read */
 #define UUID		"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 #define X16		"xxxxxxxxxxxxxxxx"
 
-/* Copies text at @at that matches @pattern and ends a path component; '_' may replace '-'. */
+/*
+ * Copies the text at @at to @into if it matches @pattern and ends a path component. The text may
+ * have '_' where @pattern has '-'.
+ */
 static void take(const char *at, const char *pattern, char *into)
 {
 	size_t n = 0;
@@ -35,7 +38,7 @@ void cgroup_parse(const char *text, struct cgroup_ids *ids)
 	bool slurm = false;
 
 	memset(ids, 0, sizeof(*ids));
-	/* Names follow a '/' or '-'; the innermost one is used. */
+	/* A name follows a '/' or a '-'. Use the innermost name. */
 	for (const char *at = text; *at; at++) {
 		size_t digits = strspn(at + 1, "0123456789");
 

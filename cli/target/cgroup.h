@@ -12,7 +12,7 @@ struct cgroup_ids {
 /* Parses the content of /proc/PID/cgroup, for both versions of cgroups. */
 void cgroup_parse(const char *text, struct cgroup_ids *ids);
 
-/* Reads the ids of process @pid; all "" if that fails. */
+/* Reads the ids of process @pid. All ids are "" if this fails. */
 void cgroup_read(int pid, struct cgroup_ids *ids);
 
 #endif

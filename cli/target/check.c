@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks before a program starts: mask bits, strictness, names. */
+/* Checks before a program starts: the mask bits, whether a run is strict, and names. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@ void check_attach_gpu(void *selector, void *result)
 	struct gpupart *gp;
 
 	/*
-	 * The map belongs to the GPU: check it without the limit of an outer run and without
-	 * another tool's library.
+	 * The map belongs to the GPU. Therefore check it without the limit of an outer run and
+	 * without the library of another tool.
 	 */
 	unsetenv("GPUPART_SET");
 	unsetenv("CUDA_INJECTION64_PATH");
@@ -85,11 +85,11 @@ int check_in_child(const char *pci, struct check *check)
 	struct check alone = { 0 };
 	char why[128];
 
-	/* The child closes nothing: its exit destroys the driver's context. */
+	/* The child closes nothing, because its exit destroys the driver's context. */
 	if (child_call(check_attach_gpu, (void *)pci, check, sizeof(*check), CHECK_SECONDS, why,
 		       sizeof(why)))
 		return failure("cannot check the mask bits of GPU %s: %s", pci, why);
-	/* As a client of MPS the library cannot check: try again without MPS. */
+	/* The library cannot check the mask bits as a client of MPS, so try again without MPS. */
 	if (check->err && getenv("CUDA_MPS_PIPE_DIRECTORY") &&
 	    !child_call(check_gpu_alone, (void *)pci, &alone, sizeof(alone), CHECK_SECONDS, why,
 			sizeof(why)) &&
@@ -124,7 +124,7 @@ bool check_is_name(const char *name)
 	for (const char *c = name; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
 			len = 0;
-	/* 'gpupart set' would parse it as an option. */
+	/* 'gpupart set' would parse such a name as an option. */
 	if (*name == '-')
 		len = 0;
 	return len && len <= NAME_MAX_LEN;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Writes the grants of containers, each in a directory of its own. See hold.h. */
+/*
+ * Writes the grants of containers. Each container has a directory for its grants. See
+ * container_grant.h.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +13,7 @@
 #include "cli/target/container_grant.h"
 #include "lib/private.h"
 
-/* Creates the missing directories of @path with mode 0755, whatever the umask is. */
+/* Creates the missing directories of @path with mode 0755. The umask does not change this mode. */
 static int make_folders(char *path)
 {
 	for (char *slash = path; slash; *slash = '/') {
@@ -35,7 +38,10 @@ int hold_container(const char *folder, const struct gpupart_grant *grant)
 	status = make_folders(path);
 	if (status)
 		return status;
-	/* Both grants apply to user 0 of the container, and their quotas would add up. */
+	/*
+	 * Both grants apply to user 0 of the container. If both had a quota, the quotas would add
+	 * up.
+	 */
 	copy.memory = 0;
 	if (*copy.id)
 		err = gpupart_grant_put_in(cmd_gp, folder, &copy);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Grants of containers: root's files in a directory that one container can read. */
+/* Grants of containers. A grant is a file of root in a directory that one container can read. */
 #ifndef GPUPART_CLI_TARGET_CONTAINER_GRANT_H
 #define GPUPART_CLI_TARGET_CONTAINER_GRANT_H
 
 #include <limits.h>
 #include <gpupart_manage.h>
 
-/* Directories of the devices of `gpupart cdi`, by class and device. */
+/* The directories of the devices of `gpupart cdi`, by class and device. */
 #define HOLD_ROOT "/run/gpupart/cdi"
 
 /*
- * Writes @grant to @folder, which is mounted as GPUPART_GRANT_ROOT in the container: once for all
- * users there, and once by its id, if it has one, for GPUPART_JOB. Needs root. Returns 0 or an
- * error.
+ * Writes @grant to @folder twice: once for all users of the container and, if the grant has an id,
+ * once by this id for GPUPART_JOB. The container sees @folder as GPUPART_GRANT_ROOT. Needs root.
+ * Returns 0 or an error.
  */
 int hold_container(const char *folder, const struct gpupart_grant *grant);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Queries libcuda.so.1 in a child, so that a hang or crash of the driver does no harm and this
- * process does not use CUDA. Makes no launch.
+ * Queries libcuda.so.1 in a child. Therefore a hang or a crash of the driver does no harm, and this
+ * process does not use CUDA. Makes no launches.
  */
 #include <ctype.h>
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 
 #define PROBE_SECONDS 30
 
-/* Makes the child use the driver alone: without a limit and without another tool's library. */
+/* Makes the child use the driver without a limit and without the library of another tool. */
 static void leave_alone(void)
 {
 	unsetenv("CUDA_INJECTION64_PATH");
@@ -84,7 +84,7 @@ static void ask(void *arg, void *result)
 		cuda_gpus_here(probe->pci);
 }
 
-/* Calls @fn in a child to fill in @result, of which @err and @why (256 bytes) are members. */
+/* Calls @fn in a child to fill in @result. @err and @why (256 bytes) are members of @result. */
 static int ask_in_child(void (*fn)(void *, void *), const void *arg, void *result, size_t len,
 			const int *err, char *why)
 {
@@ -103,7 +103,7 @@ int cuda_probe(struct cuda_probe *probe)
 	return ask_in_child(ask, NULL, probe, sizeof(*probe), &probe->err, probe->why);
 }
 
-/* Returns CUDA's number of the GPU, or -1. */
+/* Returns CUDA's number of the GPU that @selector selects, or -1. */
 static int find_device(void *lib, const char *selector,
 		       int (*gpu_info)(int, char *, char *))
 {
@@ -193,7 +193,7 @@ static void ask_memory(void *arg, void *result)
 	void *lib;
 
 	leave_alone();
-	/* The address identifies the GPU, whether or not it is visible to this process. */
+	/* The address identifies the GPU even if the GPU is not visible to this process. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	if (lib && question->simulated == !!dlsym(lib, "gpupart_sim_capture"))

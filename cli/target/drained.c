@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Waits for earlier launches; see drained.h, and lib/records/drain.c for how they are tracked. */
+/* Waits for earlier launches; see drained.h. lib/records/drain.c tracks these launches. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +58,8 @@ static bool descends(int pid, int ancestor)
 }
 
 /*
- * Whether to wait for @process. A process of the job may run as another user, but any user can also
- * write a state page that names this job and whose launches never end.
+ * Returns whether to wait for @process. A process of the job may run as another user. But any user
+ * can also write a state page that names this job and whose launches never end.
  */
 static bool is_known(const struct gpupart_process *process, const struct gpupart_job *jobs,
 		     int nr_jobs, const char *job)

@@ -11,14 +11,14 @@ struct drained_row {
 	int pid;
 	char pci[20];
 	struct gpupart_records_reader *reader;	/* NULL if not open */
-	int state;		/* 1 drained, 0 not yet, -errno unknown, for the reason: */
+	int state;		/* 1: drained, 0: not yet, -errno: unknown, for the reason @why */
 	char why[256];
 };
 
 struct drained {
 	struct drained_row *rows;
 	unsigned int nr;
-	uint64_t begin_ns, took_ns;	/* of the first drained_add(); time since then */
+	uint64_t begin_ns, took_ns;	/* time of the first drained_add(); time since then */
 };
 
 /*
@@ -29,7 +29,7 @@ struct drained {
 int drained_add(struct drained *drained, int pid, const char *job, const char *pci,
 		const struct gpupart_job *jobs, int nr_jobs);
 
-/* Waits until each process is drained or unknown, but at most @most_ns (0: no limit). */
+/* Waits until each process is drained or unknown. Waits at most @most_ns; 0 stands for no limit. */
 void drained_wait(struct drained *drained, uint64_t most_ns);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opens NVIDIA's driver and starts it on a GPU; see driver.h. */
+/* Opens NVIDIA's driver and initializes it for a GPU; see driver.h. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>

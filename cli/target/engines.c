@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart ps --engines: samples of a GPU's runlists, as a table or as JSON. */
+/* gpupart ps --engines: prints samples of a GPU's runlists as a table or as JSON. */
 #include <stdlib.h>
 #include "cli/cmd.h"
 #include "cli/target/args.h"
@@ -17,7 +17,7 @@
 struct view {
 	struct gpupart_gpu_info info;
 	struct gpupart_engine_use *list;
-	int nr, owner;		/* of the TSGs on the graphics engine; 0 unknown */
+	int nr, owner;		/* owner of the TSGs on the graphics engine; 0: unknown */
 	double seconds;
 };
 
@@ -118,7 +118,10 @@ static void find_owner(void *pci, void *owner)
 	*(int *)owner = gpupart_engine_owner(cmd_gp, pci);
 }
 
-/* Asked in a child, because NVIDIA's driver can hang; and after a sample: it would wake a GPU. */
+/*
+ * Asks a child for the owner, because NVIDIA's driver can hang. Called after a sample, because the
+ * question would wake a GPU.
+ */
 static void ask_owner(void *user)
 {
 	struct view *view = user;

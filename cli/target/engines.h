@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* gpupart ps --engines: the share of each engine's time by TSG. */
+/* gpupart ps --engines: the share of each engine's time that each TSG uses. */
 #ifndef GPUPART_CLI_TARGET_ENGINES_H
 #define GPUPART_CLI_TARGET_ENGINES_H
 
 struct args;
 
-/* Samples for @seconds and writes as @args says: 0, or an error. */
+/* Takes samples for @seconds and writes them as @args requires. Returns 0 or an error. */
 int engines_show(struct args *args, double seconds);
 
 #endif

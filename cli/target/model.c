@@ -11,11 +11,11 @@
 #include "lib/private.h"
 
 #define MAX_SUM 1e18
-#define RUN_DASHES 3	/* an id is PID-START-NAMESPACE, with -NUMBER on further GPUs */
+#define RUN_DASHES 3	/* an id is PID-START-NAMESPACE; on further GPUs -NUMBER follows */
 
 /* ------------------------------------------------------------------- GPUs */
 
-/* Returns the index of the GPU of @p; adds it if needed. */
+/* Returns the index of the GPU of @p. Adds the GPU if needed. */
 static unsigned int find_gpu(struct model *model, const struct gpupart_process *p)
 {
 	struct model_gpu *gpu = model->gpus;
@@ -24,7 +24,7 @@ static unsigned int find_gpu(struct model *model, const struct gpupart_process *
 		if (gpu->simulated == p->simulated && !strcmp(gpu->pci, p->pci) &&
 		    (!gpu->simulated || !strcmp(gpu->source, p->source)))
 			break;
-	/* Users can invent any number of GPUs. */
+	/* The list of GPUs is limited, because users can invent any number of GPUs. */
 	if (gpu >= model->gpus + MODEL_MAX_GPUS - 1) {
 		gpu = &model->gpus[MODEL_MAX_GPUS - 1];
 		*gpu = (struct model_gpu){ .pci = "others", .simulated = true };
@@ -73,7 +73,10 @@ struct model_row *model_find(const struct model *model, const char *key)
 	return find(model->rows, model->nr_rows, key);
 }
 
-/* Writes the run of job @id in printable ASCII: its user can write anything there. */
+/*
+ * Writes the run of job @id in printable ASCII, because the job's user can write any bytes to the
+ * id.
+ */
 static void put_run(char run[GPUPART_JOB_STRLEN], const char *id, int pid)
 {
 	unsigned int dashes = 0;
@@ -114,7 +117,7 @@ static struct model_row *add_row(struct model *model, const char *key, unsigned 
 	return row;
 }
 
-/* Returns the index of the row of job @id of the user of @from; adds it if needed. */
+/* Returns the index of the row of job @id of the user of @from. Adds the row if needed. */
 static unsigned int find_job(struct model *model, const struct gpupart_process *from,
 			     const char *id)
 {
@@ -133,7 +136,7 @@ static unsigned int find_job(struct model *model, const struct gpupart_process *
 	return row - model->rows;
 }
 
-/* Adds all jobs, also those without a program on the GPU so far. */
+/* Adds all jobs, including jobs that have no program on the GPU so far. */
 static void list_jobs(struct model *model)
 {
 	for (int i = 0; i < model->look.nr_jobs; i++) {
@@ -148,7 +151,10 @@ static void list_jobs(struct model *model)
 	}
 }
 
-/* The sum of two values that a damaged page may have made up; the result fits an int64_t. */
+/*
+ * Returns the sum of two values. A damaged page may contain any values, so the result is limited to
+ * an int64_t.
+ */
 static double sum(double a, double b)
 {
 	const double both = a < 0 ? b : b < 0 ? a : a + b;
@@ -156,7 +162,10 @@ static double sum(double a, double b)
 	return both < MAX_SUM ? both : MAX_SUM;
 }
 
-/* Memory charged to the process's tenant, else memory reported by the management library. */
+/*
+ * Finds the memory that is charged to the process's tenant, or else the memory that the management
+ * library reports.
+ */
 static void find_memory(const struct model *model, struct model_row *row)
 {
 	const struct gpupart_process *p = row->process;
@@ -187,14 +196,20 @@ static void find_gpu_busy(const struct model *model, struct model_row *row)
 				gpupart_topology_nr_tpcs(topo);
 }
 
-/* Adds a row for process @n and adds its values to its job. @first: it is on its first GPU. */
+/*
+ * Adds a row for process @n, and adds the values of the process to its job. @first is true if the
+ * row is for the first GPU of the process.
+ */
 static void add_program(struct model *model, unsigned int n, bool first)
 {
 	const struct gpupart_process *p = &model->processes[n];
 	const struct gpupart_job *on = shown_job_on(model->look.jobs, model->look.nr_jobs, p->job,
 						    p->pci);
 	const struct gpupart_counters *c = &p->counters;
-	/* A process can name another user's job in its environment: do not count it there. */
+	/*
+	 * A process can name another user's job in its environment. Do not count such a process
+	 * there.
+	 */
 	unsigned int place = find_job(model, p, on && on->uid == p->uid ? on->id : p->job);
 	char key[MODEL_KEY_STRLEN];
 	struct model_row *row, *job;
@@ -233,7 +248,7 @@ static void add_program(struct model *model, unsigned int n, bool first)
 
 /* ------------------------------------------------------------------- jobs */
 
-/* A job may have a quota before any of its programs uses the GPU. */
+/* Finds the quota of a job. A job may have a quota before any of its programs uses the GPU. */
 static void find_quota(const struct model *model, struct model_row *job)
 {
 	const struct tenants *tenants = &model->look.tenants;
@@ -256,7 +271,10 @@ static bool is_tenant(const struct model *model, const struct model_row *row,
 	return row->process->pid && row->process->pid == score->pid;
 }
 
-/* Reads the score file of a user and GPU, for the first of the programs that it covers. */
+/*
+ * Reads the score file of a user and GPU. Does this only for the first program of this user on this
+ * GPU.
+ */
 static void find_scores(struct model *model, unsigned int first)
 {
 	const struct model_row *of = &model->rows[first];
@@ -281,7 +299,10 @@ static void find_scores(struct model *model, unsigned int first)
 	}
 }
 
-/* Makes an entry for each GPU of each process. Returns for each whether it is the first GPU. */
+/*
+ * Makes an entry for each GPU of each process. Returns an array that is true for the first GPU of
+ * each process.
+ */
 static bool *take_processes(struct model *model)
 {
 	struct gpupart_process on[MODEL_MAX_GPUS];

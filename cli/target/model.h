@@ -13,16 +13,19 @@
 #define MODEL_KEY_STRLEN 160
 
 struct model_gpu {
-	char pci[20], source[512];	/* @pci "": for programs that have not used a GPU so far */
+	char pci[20], source[512]; /* @pci is "" for programs that have not used a GPU so far */
 	bool simulated;
 	const struct gpupart_topology *topo;	/* NULL if not known */
 };
 
-/* A job on one GPU, or a program of it. A program without a job also gets a row as a job. */
+/*
+ * A job on one GPU, or a program of such a job. A program without a job also gets a row as a job.
+ */
 struct model_row {
 	char key[MODEL_KEY_STRLEN];	/* unique */
 	char id[GPUPART_JOB_STRLEN];	/* the job on this GPU, or "" */
-	char run[GPUPART_JOB_STRLEN];	/* the run's id, equal on all GPUs; no job: "pid-4711" */
+	/* the run's id, equal on all GPUs; "pid-4711" without a job */
+	char run[GPUPART_JOB_STRLEN];
 	char name[64];
 	char pci[20];
 	unsigned int uid, gpu;
@@ -33,20 +36,26 @@ struct model_row {
 	const struct usage_row *usage;	/* the usage of a program; NULL for a job */
 	bool limited;			/* false: @set is all TPCs */
 	struct gpupart_tpcset set;
-	/* The values of a job are the sums over its programs. A value below 0 is not known. */
+	/*
+	 * The values of a job are the sums over its programs. A value below 0 means that it is not
+	 * known.
+	 */
 	double busy, gpu_busy, launches_per_s;	/* busy share of the set and of the GPU: 0 to 1 */
-	bool partial;			/* @busy lacks some launches */
-	/* All launches count on the program's first GPU, because their GPU is not known. */
+	bool partial;			/* @busy does not include some launches */
+	/* All launches are counted on the program's first GPU, because their GPU is not known. */
 	int64_t launches, outside, memory, quota;
 	double score;			/* progress relative to the goal: 1 meets it */
 	bool goal_met;
 	const char *problem;		/* why the program is not confined, or "" */
-	/* The caller's values. Updates keep them for the row with this key. Initially -1, false. */
+	/*
+	 * The caller's values, which are -1 and false at first. Updates keep them for the row with
+	 * this key.
+	 */
 	int letter;
 	bool open;
 };
 
-/* The caller zeroes it before model_begin(). */
+/* The caller must zero this struct before model_begin(). */
 struct model {
 	struct look look;
 	struct usage usage;
@@ -59,7 +68,7 @@ struct model {
 /* Finds this machine's GPUs. If @source is not NULL, finds its simulated GPU at @pci instead. */
 void model_begin(struct model *model, const char *pci, const char *source);
 
-/* Updates all rows. @age: see look_take(). Returns 0 or an error. */
+/* Updates all rows. look_take() describes @age. Returns 0 or an error. */
 int model_take(struct model *model, double age);
 void model_end(struct model *model);
 

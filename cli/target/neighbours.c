@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds the TPCs in the limits of other programs. A program writes its limit to its state page when
- * it first uses the GPU; before that only its environment contains it.
+ * it first uses the GPU. Before this time, only its environment contains the limit.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,15 +21,21 @@
 #include "cli/util/message.h"
 #include "cli/util/options.h"
 
-/* Time limit while no other run gets the lock; a run holds it only for a moment. */
+/*
+ * Time limit for the lock if no other run gets it meanwhile. A run holds the lock only for a
+ * moment.
+ */
 #define LOCK_SECONDS 60
-/* The largest environment that is read, in bytes. A larger one needs a raised stack limit. */
+/*
+ * The most bytes of an environment that are read. A larger environment is possible only with a
+ * raised stack limit.
+ */
 #define MAX_ENVIRONMENT (1u << 20)
 
-/* Bytes for all processes of another user together, when root reads them. */
+/* The most bytes that root reads for all processes of another user together. */
 #define MAX_ENVIRONMENTS (16u << 20)
 
-/* Bytes read for each user. */
+/* The number of bytes that were read for each user. */
 struct reading {
 	struct user {
 		uid_t uid;
@@ -39,7 +45,7 @@ struct reading {
 };
 
 /*
- * Returns how many bytes may still be read for the owner of the environment @fd. Sets *user to the
+ * Returns how many bytes may still be read for the owner of the environment @fd. Sets *user to this
  * owner.
  */
 static size_t left_of(struct reading *reading, int fd, struct user **user)
@@ -65,9 +71,9 @@ static size_t left_of(struct reading *reading, int fd, struct user **user)
 }
 
 /*
- * Reads the environment of a process: strings, with two 0 bytes at the end. Returns NULL if it
- * cannot be read. Also returns NULL, and counts the environment, if it is too long or if the
- * environments of its user are too long together.
+ * Reads the environment of a process, which consists of strings, with two 0 bytes at the end.
+ * Returns NULL if the environment cannot be read. Also returns NULL if the environment, or all
+ * environments of its user together, are too long. Counts such environments.
  */
 static char *read_environment(const char *pid, struct reading *reading)
 {
@@ -84,7 +90,10 @@ static char *read_environment(const char *pid, struct reading *reading)
 	max = left_of(reading, fd, &user);
 	if (max > MAX_ENVIRONMENT)
 		max = MAX_ENVIRONMENT;
-	/* Unused memory is not touched. One read() is enough: it returns the whole environment. */
+	/*
+	 * Memory that is not used is not touched. One read() is enough, because it returns the
+	 * whole environment.
+	 */
 	text = malloc(max + 2);
 	n = text ? read(fd, text, max) : 0;
 	used = n > 0 ? n : 0;
@@ -120,7 +129,10 @@ static bool is_ignored(const struct neighbours *n, int pid, const char *name)
 	       (n->is_left_out && n->is_left_out(pid));
 }
 
-/* Returns whether the state page of @pid has a limit. If not, its environment is read. */
+/*
+ * Returns whether the state page of @pid has a limit. If it has none, the caller reads the
+ * environment of @pid.
+ */
 static bool shows_itself(const struct neighbours *n, int pid)
 {
 	for (int i = 0; i < n->nr_processes; i++)
@@ -130,7 +142,10 @@ static bool shows_itself(const struct neighbours *n, int pid)
 	return false;
 }
 
-/* Returns the current limit of the job on this GPU, or @words. A run has one job for each GPU. */
+/*
+ * Returns the current limit of the job on this GPU. If the job is not listed, returns @words. A run
+ * has one job for each GPU.
+ */
 static const char *words_now(const struct neighbours *n, const char *job, const char *words)
 {
 	const struct gpupart_job *found = shown_job_on(n->jobs, n->nr_jobs, job, n->pci);
@@ -138,14 +153,14 @@ static const char *words_now(const struct neighbours *n, const char *job, const 
 	return found ? found->limit : words;
 }
 
-/* Returns the set for this GPU in @environment, or "" or NULL. The caller frees it. */
+/* Returns the set for this GPU in @environment, or "" or NULL. The caller frees the result. */
 static char *words_of(const struct neighbours *n, const char *environment)
 {
 	const char *gpus = value_of(environment, "GPUPART_GPU");
 	const char *sets = value_of(environment, "GPUPART_SET");
 	char *gpu, *words = NULL;
 
-	/* Bounded: another user can write any number of GPUs. */
+	/* Limit the number of GPUs, because another user can write any number of GPUs. */
 	for (int i = 0; i < CUDA_MAX_GPUS && !words && (gpu = alloc_part(gpus, ',', i)); i++) {
 		if (!strcasecmp(gpu, n->pci))
 			words = alloc_part(sets, ';', strchr(sets, ';') ? i : 0);
@@ -154,7 +169,10 @@ static char *words_of(const struct neighbours *n, const char *environment)
 	return words;
 }
 
-/* Reports the limit that process @pid will have when it uses the GPU, from its @environment. */
+/*
+ * Reads the limit that process @pid will have when it uses the GPU from its @environment, and
+ * reports the limit.
+ */
 static void look_at_words(const struct neighbours *n, int pid, const char *environment)
 {
 	const char *sim = n->args->simulated ? getenv("GPUPART_SIM") : NULL;
@@ -163,7 +181,7 @@ static void look_at_words(const struct neighbours *n, int pid, const char *envir
 	char *words = words_of(n, environment);
 	const char *now = words ? words_now(n, found.job, words) : "";
 
-	/* Simulated GPUs with the same address but other captures are different. */
+	/* Simulated GPUs with the same address but different captures are different GPUs. */
 	if (*now && (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
 	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1") &&
 	    !is_ignored(n, found.pid, found.name) &&
@@ -220,16 +238,16 @@ unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr)
 	return reading.nr_skipped;
 }
 
-/* Collects TPCs of other programs, but not those that only have the outer limit. */
+/* Collects the TPCs of other programs. Ignores programs whose only limit is the outer limit. */
 struct beside {
 	const struct neighbours *neighbours;
 	const struct gpupart_tpcset *within, *set;
 	struct gpupart_tpcset tpcs;	/* TPCs of these programs */
 	unsigned int nr;	/* number of programs with TPCs of @set */
-	char who[128];		/* description of the first one */
+	char who[128];		/* description of the first such program */
 };
 
-/* Returns whether @found belongs to an outer job and has the whole outer limit. */
+/* Returns whether @found belongs to an outer job and its set is the whole outer limit. */
 static bool is_around(const struct beside *beside, const struct neighbour *found)
 {
 	const char *own = beside->neighbours->args->job ?: getenv("GPUPART_JOB");
@@ -240,7 +258,7 @@ static bool is_around(const struct beside *beside, const struct neighbour *found
 				found->job));
 }
 
-/* Adds the TPCs of @found. If a set is given, adds only TPCs in that set. */
+/* Adds the TPCs of @found. If the search is for a set, adds only TPCs in this set. */
 static void add(void *user, const struct neighbour *found)
 {
 	struct beside *beside = user;
@@ -279,7 +297,7 @@ static void look(struct neighbours *list, struct beside *besides, unsigned int n
 	}
 	if (to_be && nr_processes < 0)
 		remark("-n: running programs cannot be listed: the set may contain their TPCs");
-	/* Entries that report files which were not read, because their user has too many. */
+	/* These entries report files that were not read, because their user has too many files. */
 	for (int i = 0; to_be && i < nr_processes; i++)
 		if (!processes[i].pid && !*processes[i].pci && *processes[i].problem)
 			remark("-n: %s: the set may contain their TPCs", processes[i].problem);
@@ -328,10 +346,10 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
 }
 
 /*
- * The lock is private to the user, because other users could hold a shared lock forever. So runs of
- * one user that start at the same time never get the same TPCs, but runs of different users may. An
- * ordinary user cannot see other users' programs in any case. Root sees such programs after they
- * have started.
+ * The lock is private to the user, because other users could hold a shared lock forever. Therefore
+ * runs of one user that start at the same time never get the same TPCs. Runs of different users may
+ * get the same TPCs: an ordinary user cannot see other users' programs in any case. Root sees such
+ * programs after they have started.
  */
 int neighbours_lock(void)
 {
@@ -341,10 +359,10 @@ int neighbours_lock(void)
 	static bool locked;
 	struct stat st;
 
-	/* Called once for each GPU of a run. */
+	/* This function is called once for each GPU of a run. */
 	if (locked)
 		return 0;
-	/* Not closed here: closed when the program is executed or this process ends. */
+	/* The descriptor stays open until this process executes the program or ends. */
 	if (!state_dir_create(geteuid(), why, sizeof(why))) {
 		snprintf(path, sizeof(path), "%s/lock", state_dir_path(geteuid(), folder));
 		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -353,7 +371,7 @@ int neighbours_lock(void)
 	}
 	for (int i = 0; fd >= 0 && i < LOCK_SECONDS * 100; i++) {
 		if (!flock(fd, LOCK_EX | LOCK_NB)) {
-			/* The new time shows waiting runs that another run got the lock. */
+			/* The new time shows runs that wait that another run got the lock. */
 			futimens(fd, NULL);
 			locked = true;
 			return 0;

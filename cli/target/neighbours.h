@@ -15,7 +15,10 @@ struct neighbour {
 	struct gpupart_tpcset set;
 };
 
-/* A search: the GPU, the lists to search, and the function to call for each program found. */
+/*
+ * A search. It has the GPU, the lists to search, and the function to call for each program that is
+ * found.
+ */
 struct neighbours {
 	const struct args *args;
 	const struct gpupart_topology *topo;
@@ -25,47 +28,50 @@ struct neighbours {
 	int nr_processes, nr_jobs;	/* below 0 if they could not be listed */
 	void (*found)(void *user, const struct neighbour *found);
 	void *user;
-	bool (*is_left_out)(int pid);	/* a process that does not count; NULL: all do */
+	bool (*is_left_out)(int pid);	/* returns whether to ignore a process; NULL: ignore none */
 };
 
-/* Finds programs in the lists, that is, by their state pages. */
+/* Finds programs in the lists by their state pages. */
 void neighbours_shown(const struct neighbours *neighbours);
 
 /*
- * Finds programs that have not yet used the @nr GPUs of @list, by reading the environments of all
+ * Finds programs that have not yet used the @nr GPUs of @list. Reads the environments of all
  * processes, which takes a while. Uses the process list of the first entry of @list. Returns the
  * number of environments that were not read because they are too long.
  */
 unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr);
 
-/* Whether @pci and @source are the GPU of the search; a simulated one has the same capture. */
+/*
+ * Returns whether @pci and @source are those of the GPU of the search. For a simulated GPU the
+ * capture must be the same.
+ */
 bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, const char *source,
 			bool simulated);
 
 /*
  * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except the
  * programs that @args ignores. @within is the limit of the outer run, or NULL. A program with
- * exactly that limit belongs to the outer run and is ignored. On a simulated GPU only programs with
- * the same captures count.
+ * exactly that limit belongs to the outer run and is ignored. On a simulated GPU, ignores programs
+ * with other captures.
  */
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within);
 
 /*
- * The same for the @nr GPUs of @list, with args, topo and pci set, in one search. Adds the TPCs of
- * GPU i to tpcs[i].
+ * Does the same for the @nr GPUs of @list in one search. The caller sets args, topo and pci in each
+ * entry. Adds the TPCs of GPU i to tpcs[i].
  */
 void neighbours_add(struct neighbours *list, unsigned int nr, struct gpupart_tpcset *tpcs);
 
-/* Prints which running program has TPCs of @set, which the user gave explicitly. */
+/* The user gave @set explicitly. Prints which running program has TPCs of @set. */
 void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set);
 
 /*
- * Takes a lock so that only one process of a user at a time chooses a set that avoids other
- * programs. The lock is released when this process ends, or when the program starts: other
- * processes can see the program from then on. If locking is impossible, prints a remark and
- * returns 0. Returns an error if another process has held the lock for a minute.
+ * Takes a lock, so that only one process of a user at a time chooses a set that avoids other
+ * programs. The lock is released when this process ends or when the program starts. From then on,
+ * other processes can see the program. If locking is impossible, prints a remark and returns 0. If
+ * other processes hold the lock for a minute, returns an error.
  */
 int neighbours_lock(void);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reads NVIDIA's management library, which is opened when needed and may be missing; see nvml.h. */
+/*
+ * Reads NVIDIA's management library; see nvml.h. The library is opened when it is needed. It may be
+ * missing.
+ */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
@@ -10,7 +13,7 @@
 #define CLOCK_SM	1	/* NVML_CLOCK_SM */
 #define CLOCK_MEMORY	2	/* NVML_CLOCK_MEM */
 
-/* NVIDIA's nvml.h: nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3. */
+/* nvmlProcessInfo_t in NVIDIA's nvml.h, for nvmlDeviceGetComputeRunningProcesses_v3. */
 struct process_info {
 	unsigned int pid;
 	unsigned long long used;
@@ -62,7 +65,10 @@ int64_t nvml_memory(const char *pci, int pid)
 
 	if (!ready())
 		return -1;
-	/* List once for each GPU: callers ask for many processes of a GPU in a row. */
+	/*
+	 * List the processes only once for each GPU, because callers ask for many processes of a
+	 * GPU in a row.
+	 */
 	if (strcmp(listed_pci, pci)) {
 		nr = MAX_PROCESSES;
 		if (!list || find(pci, &device) || list(device, &nr, infos))

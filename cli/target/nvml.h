@@ -7,24 +7,24 @@
 #include <stdint.h>
 
 /*
- * Bytes of the GPU at @pci that process @pid uses; -1 if not known. The list of a GPU's processes
- * is kept until a call for another GPU or nvml_forget(). /
+ * Returns how many bytes of the GPU at @pci process @pid uses, or -1 if this is not known. The list
+ * of a GPU's processes is kept until a call for another GPU or until nvml_forget().
  */
 int64_t nvml_memory(const char *pci, int pid);
 void nvml_forget(void);
 
-/* Used and total bytes of the GPU at @pci. Returns false if not known. */
+/* Reads the used and the total bytes of the GPU at @pci. Returns false if they are not known. */
 bool nvml_gpu_memory(const char *pci, uint64_t *used, uint64_t *total);
 
-/* The current clock of the SMs of the GPU at @pci in MHz; -1 if not known. */
+/* Returns the current clock of the SMs of the GPU at @pci in MHz, or -1 if it is not known. */
 int nvml_sm_clock(const char *pci);
 
-/* Power and clocks of a GPU; -1 if not known. */
+/* Power and clocks of a GPU. A value is -1 if it is not known. */
 struct nvml_state {
 	int power_mw, sm_mhz, memory_mhz;
 };
 
-/* Reads the current values of the GPU at @pci. Returns false if none is known. */
+/* Reads the current values of the GPU at @pci. Returns false if no value is known. */
 bool nvml_state(const char *pci, struct nvml_state *state);
 
 #endif

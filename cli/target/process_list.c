@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lists all processes, jobs, grants and tenants, and opens the topologies of their GPUs. Root never
- * opens a file that another user names with its own rights.
+ * Lists all processes, jobs, grants and tenants, and opens the topologies of their GPUs. If another
+ * user names a file, root never opens this file with root's rights.
  */
 #include <errno.h>
 #include <grp.h>
@@ -20,12 +20,12 @@
 #include "lib/private.h"
 
 #define ASK_SECONDS 10
-#define MAX_GPUS 64	/* for one process */
+#define MAX_GPUS 64	/* the most GPUs of a process */
 #define SAMPLE_END ".capture"
 
 /*
- * Initial length of a list, so that one pass is enough for most lists: a pass takes a second for
- * each user with many files. Unused memory is not touched.
+ * Initial length of a list. It is so large that one pass is enough for most lists, because a pass
+ * takes a second for each user with many files. Memory that is not used is not touched.
  */
 #define ROOM 4096
 
@@ -69,7 +69,7 @@ int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
 {
-	/* More steps than jobs mean a loop. */
+	/* If there are more steps than jobs, the jobs form a loop. */
 	for (int steps = 0; *id && steps <= nr; steps++) {
 		const char *parent = "";
 
@@ -115,7 +115,7 @@ static int become(unsigned int uid, int pid)
 	struct stat st;
 	gid_t gid = 65534;
 
-	/* Any group but root's is good enough, because the files have no group rights. */
+	/* Any group except root's is suitable, because the files give no rights to a group. */
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if (!stat(path, &st) && st.st_uid == uid)
 		gid = st.st_gid;
@@ -154,7 +154,10 @@ void shown_as(unsigned int uid, int pid,
 		result->err = -EIO;
 }
 
-/* Opens the sample with the name of @source, if it is that file. Returns 0 or -EACCES. */
+/*
+ * Opens the sample that has the name of @source, if @source is the file of this sample. Returns 0
+ * or -EACCES.
+ */
 static int open_sample(const char *source, struct gpupart_topology **topo)
 {
 	const char *name = strrchr(source, '/');
@@ -175,7 +178,7 @@ static int open_sample(const char *source, struct gpupart_topology **topo)
 
 struct ask {
 	const struct shown_gpu *gpu;
-	int fd;		/* to which the capture is written */
+	int fd;		/* file to which the child writes the capture */
 };
 
 static void write_capture(const void *arg, void *result)
@@ -193,7 +196,7 @@ static void write_capture(const void *arg, void *result)
 		answer->err = atomic_file_put(ask->fd, text);
 }
 
-/* Reads the capture in a child with the rights of its user. Returns 0 or -errno. */
+/* Reads the capture in a child that has the rights of the capture's user. Returns 0 or -errno. */
 static int open_as_user(const struct shown_gpu *gpu, struct gpupart_topology **topo, char *why,
 			size_t len)
 {

@@ -7,8 +7,8 @@
 #include <gpupart_manage.h>
 
 /*
- * Lists all processes, jobs, grants, tenants or processes of tenants. Returns their number, or
- * -errno with the error message in @gp. The caller frees *list.
+ * List all processes, jobs, grants, tenants or processes of tenants. Return the number of entries,
+ * or -errno with the error message in @gp. The caller frees *list.
  */
 int shown_processes(struct gpupart *gp, struct gpupart_process **list);
 int shown_jobs(struct gpupart *gp, struct gpupart_job **list);
@@ -16,7 +16,7 @@ int shown_grants(struct gpupart *gp, struct gpupart_grant **list);
 int shown_tenants(struct gpupart *gp, struct gpupart_tenant **list);
 int shown_tenant_processes(struct gpupart *gp, struct gpupart_tenant_process **list);
 
-/* Makes a row for each GPU of each process. Returns their number. The caller frees *rows. */
+/* Makes a row for each GPU of each process. Returns the number of rows. The caller frees *rows. */
 int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 	       struct gpupart_process **rows);
 
@@ -28,9 +28,9 @@ bool shown_is_named(const struct gpupart_job *jobs, int nr, const struct gpupart
 		    const char *name);
 
 /*
- * Returns the job on the GPU at @pci whose limit applies to job @id. That is job @id itself or the
- * innermost job around it. Returns NULL if there is none. A run on several GPUs is one job for
- * each GPU; each job is inside the job of the previous GPU.
+ * Returns the job on the GPU at @pci whose limit applies to job @id. This is job @id or the
+ * innermost job around it on this GPU. Returns NULL if there is no such job. A run on several GPUs
+ * is one job for each GPU. Each of these jobs is inside the job of the previous GPU.
  */
 const struct gpupart_job *shown_job_on(const struct gpupart_job *jobs, int nr, const char *id,
 				       const char *pci);
@@ -44,23 +44,24 @@ struct shown_gpu {
 };
 
 /*
- * Opens the topology of @gpu. If another user named a capture, this process opens it only if it is
- * a sample. With @ask, a child process with that user's rights opens any other capture; this may
- * take a while, and *topo then has another source name. Returns 0, or -errno with a reason in
- * @why.
+ * Opens the topology of @gpu. If another user named a capture, this process opens the capture only
+ * if it is a sample. If @ask is true, a child process with that user's rights opens any other
+ * capture. This may take a while, and *topo then has another source name. Returns 0, or -errno with
+ * a reason in @why.
  */
 int shown_topology(const struct shown_gpu *gpu, bool ask, struct gpupart_topology **topo,
 		   char *why, size_t len);
 
-/* First member of the result of a function called by shown_as(). */
+/* The first member of a result that a function called by shown_as() fills in. */
 struct shown_result {
 	int err;		/* 0 or -errno */
-	char why[512];		/* reason of a failure */
+	char why[512];		/* reason of the failure */
 };
 
 /*
- * Calls @fn in a child with the rights of user @uid and the group of process @pid (0: not known),
- * because root must not trust another user's files. @fn fills the @len bytes of @result.
+ * Calls @fn in a child that has the rights of user @uid and the group of process @pid (0: not
+ * known). A child is needed because root must not trust another user's files. @fn fills in the @len
+ * bytes of @result.
  */
 void shown_as(unsigned int uid, int pid,
 	      void (*fn)(const void *arg, void *result), const void *arg,

@@ -14,12 +14,12 @@
 
 void look_save_memory(void)
 {
-	/* Allocate large lists as mappings, whose unused part costs nothing. */
+	/* Allocate large lists as mappings. The unused part of a mapping costs no memory. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	mallopt(M_ARENA_MAX, 1);
 }
 
-/* Whether the lists of jobs and tenants are recent and contain all jobs of this user. */
+/* Returns whether the lists of jobs and tenants are recent and contain all jobs of this user. */
 static bool is_recent(const struct look *look, double age)
 {
 	bool recent = look->listed_ns && look->at_ns - look->listed_ns < age * 1e9;
@@ -35,7 +35,7 @@ static bool is_recent(const struct look *look, double age)
 	return recent;
 }
 
-/* Says once what root did not look at of other users' files. */
+/* Prints once which files of other users root did not read. */
 static void say_rest(const struct look *look)
 {
 	static bool said;
@@ -119,7 +119,9 @@ static const char *memory_text(char *text, size_t len, const struct gpupart_proc
 	return text;
 }
 
-/* Launches per second since @before; 0 if the process is not in it. */
+/*
+ * Returns the launches per second since @before. Returns 0 if @before does not contain the process.
+ */
 static double rate_of(const struct gpupart_process *p, const struct look *now,
 		      const struct look *before)
 {
@@ -132,7 +134,7 @@ static double rate_of(const struct gpupart_process *p, const struct look *now,
 	return 0;
 }
 
-/* The topologies of known GPUs, each opened once; NULL if that failed. */
+/* The topologies of known GPUs. Each topology is opened once. It is NULL if opening failed. */
 #define MAX_GPUS 64
 
 const struct gpupart_topology *look_topology(const struct gpupart_process *p)
@@ -162,7 +164,10 @@ const struct gpupart_topology *look_topology(const struct gpupart_process *p)
 	snprintf(known[nr].source, sizeof(known[nr].source), "%s", p->source);
 	known[nr].uid = p->uid;
 	known[nr].topo = NULL;
-	/* Do not store a failure for another user's GPU: it would fill the table. */
+	/*
+	 * Do not store a failure for another user's GPU, because such failures could fill the
+	 * table.
+	 */
 	if (shown_topology(&gpu, false, &known[nr].topo, why, sizeof(why)) && p->uid != geteuid())
 		return NULL;
 	return known[nr++].topo;
@@ -190,7 +195,7 @@ static const char *set_text(char text[OUT_SET_STRLEN], const struct gpupart_proc
 
 static const char *pid_text(char *text, size_t len, int pid)
 {
-	/* 0: a process of another pid namespace. */
+	/* 0 stands for a process of another pid namespace. */
 	if (pid)
 		snprintf(text, len, "%d", pid);
 	else
@@ -198,7 +203,10 @@ static const char *pid_text(char *text, size_t len, int pid)
 	return text;
 }
 
-/* Whether there are grants and processes of other users: then USER is printed. */
+/*
+ * Returns whether there are grants, and processes of other users. In this case the column USER is
+ * printed.
+ */
 static bool has_others(const struct look *now)
 {
 	if (gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant)) <= 0)
@@ -218,7 +226,7 @@ static bool any_in_container(const struct look *now)
 	return *ids.container;
 }
 
-/* The first 12 digits, as docker and podman print them, in 13 columns. */
+/* Formats the first 12 digits of the container's id, like docker and podman, in 13 columns. */
 static const char *container_text(char text[16], const struct gpupart_process *p)
 {
 	struct cgroup_ids ids;
@@ -228,14 +236,14 @@ static const char *container_text(char text[16], const struct gpupart_process *p
 	return text;
 }
 
-/* The counters of another version are not known. */
+/* The counters of a process of another version are not known. */
 static const char *count_text(char text[24], const struct gpupart_process *p, uint64_t nr)
 {
 	snprintf(text, 24, p->other_version ? "-" : "%llu", (unsigned long long)nr);
 	return text;
 }
 
-/* Prints all columns; the last one, SET, may be long. */
+/* Prints all columns. The last column, SET, may be long. */
 static void print_rows(struct out *out, const struct look *now, const struct look *before)
 {
 	bool users = has_others(now), containers = any_in_container(now);

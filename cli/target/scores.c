@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes and reads the file of QoS scores. Its first line is the writer and the time since boot in
- * ms until which the scores are valid; then follows a line for each tenant.
+ * Writes and reads the file of QoS scores. The first line has the writer and the end of the scores'
+ * validity, as a time since boot in ms. Each further line is for a tenant.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ void scores_remove(const char *pci)
 	free(path);
 }
 
-/* Reads user @uid's file, which is not trusted, into @text. Returns false on failure. */
+/* Reads the file of user @uid, which is not trusted, into @text. Returns false on failure. */
 static bool read_file(unsigned int uid, const char *file, char text[MAX_BYTES])
 {
 	char folder[STATE_DIR_PATH_LEN];
@@ -87,7 +87,7 @@ unsigned int scores_read(unsigned int uid, const char *pci, struct score *list)
 	unsigned int nr = 0;
 	long until;
 
-	/* The address comes from another user: check it. */
+	/* Check the address, because it comes from another user. */
 	if (!*pci || strchr(pci, '/') || !read_file(uid, file_of(file, pci), text) ||
 	    sscanf(text, "%d %llu %ld", &writer.pid, &writer.start, &until) != 3 ||
 	    process_now_ms() > until || !process_lives(&writer))

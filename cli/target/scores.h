@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scores of the tenants of a running `gpupart qos run`. It writes them in each epoch to a file in
- * the user's state directory, for that user and root.
+ * Scores of the tenants of a running `gpupart qos run`. In each epoch, qos writes them to a file in
+ * the user's state directory. The user and root can read this file.
  */
 #ifndef GPUPART_CLI_TARGET_SCORES_H
 #define GPUPART_CLI_TARGET_SCORES_H
 
 #include <gpupart_manage.h>
 
-#define SCORES_MAX 64	/* for one GPU */
+#define SCORES_MAX 64	/* the most scores for one GPU */
 
 /* A tenant with a goal that was measured in the last epoch. */
 struct score {
@@ -19,15 +19,16 @@ struct score {
 };
 
 /*
- * Writes @nr scores of this user's tenants on the GPU at @pci, valid for @hold_ms. Returns 0 or
- * -errno. One writer for each GPU.
+ * Writes @nr scores of this user's tenants on the GPU at @pci. They are valid for @hold_ms. Returns
+ * 0 or -errno. Each GPU has only one writer.
  */
 int scores_write(const char *pci, const struct score *list, unsigned int nr, long hold_ms);
 void scores_remove(const char *pci);
 
 /*
- * Reads the scores of user @uid on the GPU at @pci into @list, of SCORES_MAX entries. Returns their
- * number: 0 if the writer has ended or the scores are no longer valid.
+ * Reads the scores of user @uid on the GPU at @pci into @list, which has SCORES_MAX entries.
+ * Returns the number of scores, which is 0 if the writer has ended or the scores are no longer
+ * valid.
  */
 unsigned int scores_read(unsigned int uid, const char *pci, struct score *list);
 

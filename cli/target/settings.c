@@ -12,10 +12,10 @@
 #include "cli/util/out.h"
 #include "lib/private.h"
 
-static struct setting *settings;	/* the user's, then the node's */
+static struct setting *settings;	/* the user's settings, followed by the node's */
 static unsigned int nr_settings;
-static char *ignored[2];		/* why a file is not read, or NULL */
-static int node_status;			/* of reading the node's file */
+static char *ignored[2];		/* the reason why a file is not read, or NULL */
+static int node_status;			/* result of reading the node's file */
 
 static const struct setting *find(const char *kind, const char *name)
 {
@@ -69,7 +69,7 @@ static int read_file(const char *path, bool own)
 	return 0;
 }
 
-/* Returns the path of the user's file, or NULL; the caller frees it. */
+/* Returns the path of the user's file, or NULL. The caller frees the path. */
 static char *user_path(void)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -108,7 +108,10 @@ void settings_report(void)
 {
 	read_files();
 	settings_note();
-	/* As the library reads it: "strict", and whether others could have written it. */
+	/*
+	 * Check what the library reads: the key "strict", and whether others could have written the
+	 * file.
+	 */
 	if (!node_status && gpupart_config_strict(cmd_gp) < 0)
 		remark("%s", gpupart_error(cmd_gp));
 }

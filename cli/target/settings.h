@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named sets and defaults, from the configuration files of the user and of the node. The user's
- * value of a key applies if both have one.
+ * Named sets and defaults from the configuration files of the user and of the node. If both files
+ * have a key, the user's value applies.
  */
 #ifndef GPUPART_CLI_TARGET_SETTINGS_H
 #define GPUPART_CLI_TARGET_SETTINGS_H
 
 struct setting {
 	char *key, *value;
-	char *from;		/* "/etc/gpupart/config:3: " */
+	char *from;		/* such as "/etc/gpupart/config:3: " */
 };
 
 /*
- * Points *setting to "default.@key", which is never freed, or to NULL without one. Returns 0, or an
- * error for an invalid line in one of the files.
+ * Sets *setting to the setting "default.@key", which is never freed. If there is no such setting,
+ * sets *setting to NULL. Returns 0, or an error if one of the files has an invalid line.
  */
 int settings_default(const char *key, const struct setting **setting);
 
-/* Finds the set @name, such as "-u 0". Returns 0, or an error with a list of all names. */
+/*
+ * Finds the named set @name, whose value is text such as "-u 0". Returns 0, or an error with a list
+ * of all names.
+ */
 int settings_set(const char *name, const struct setting **setting);
 
 /*
- * Prints once if the user's file was read and is ignored. Call it after args_simulate(), which may
- * execute the command again. 'gpupart run' and doctor print it for the node's file.
+ * Prints once that the user's file is ignored, if this is the case. Call this after
+ * args_simulate(), which may execute the command again. For the node's file, 'gpupart run' and
+ * 'gpupart doctor' print this.
  */
 void settings_note(void);
 
-/* Reports all mistakes in both files on stderr, for a command that goes on without them. */
+/*
+ * Prints all mistakes in both files on stderr. It is for a command that continues without the
+ * files.
+ */
 void settings_report(void);
 
 #endif

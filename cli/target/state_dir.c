@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The state directory of a user: its path, creating it for a container, and checks of it.
+ * The state directory of a user: finds its path, creates the directory for a container, and checks
+ * it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,10 @@ static int open_folder(const char *path, struct stat *st)
 	return -1;
 }
 
-/* Checks that it is a directory of @uid with mode 0700: 0, or -EPERM with a reason in @why. */
+/*
+ * Checks that @path is a directory of @uid with mode 0700. Returns 0, or -EPERM with a reason in
+ * @why.
+ */
 static int judge(const char *path, const struct stat *st, uid_t uid, char *why, size_t len)
 {
 	if (S_ISDIR(st->st_mode) && st->st_uid == uid && (st->st_mode & 0777) == 0700)
@@ -58,7 +62,7 @@ int state_dir_create(uid_t uid, char *why, size_t len)
 	}
 	made = !mkdir(path, 0700);
 	fd = made ? open_folder(path, &st) : -1;
-	/* mkdir() applied the umask. */
+	/* mkdir() applied the umask, so set the mode. */
 	if (fd < 0 || fchmod(fd, 0700) || fchown(fd, uid, -1)) {
 		err = -errno;
 		snprintf(why, len, "%s: %s", path, strerror(-err));
@@ -72,7 +76,7 @@ int state_dir_create(uid_t uid, char *why, size_t len)
 	return err;
 }
 
-/* The user id that stands for users outside this user namespace. */
+/* Returns the user id that stands for users outside this user namespace. */
 static uid_t overflow_uid(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
@@ -88,7 +92,7 @@ static uid_t overflow_uid(void)
 #define MOUNT_ADVICE "in a container mount it writable: " \
 	"a device of 'gpupart cdi' or --ipc=host does so"
 
-/* Checks the user's existing directory. Returns NULL, or advice with a reason in @why. */
+/* Checks the user's directory, which exists. Returns NULL, or advice with a reason in @why. */
 static const char *judge_own(const char *path, const struct stat *st, char *why, size_t len)
 {
 	uid_t self = geteuid();
@@ -138,7 +142,7 @@ const char *state_dir_advice(char *why, size_t len)
 		       : folder == path ? "change its mode to 0700"
 					: "make it writable for this user";
 	}
-	/* A size of 0 means no limit. */
+	/* A file system with a size of 0 has no limit. */
 	if (!statvfs(folder, &fs) &&
 	    ((fs.f_blocks && !fs.f_bavail) || (fs.f_files && !fs.f_favail))) {
 		snprintf(why, len, "%s is full", folder);

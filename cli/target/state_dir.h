@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state directory of a user: its path, creating it, and checks of it. */
+/* The state directory of a user: finds its path, creates the directory, and checks it. */
 #ifndef GPUPART_CLI_TARGET_STATE_DIR_H
 #define GPUPART_CLI_TARGET_STATE_DIR_H
 
@@ -10,7 +10,10 @@
 #define STATE_DIR_PARENT "/dev/shm"
 #define STATE_DIR_PATH_LEN 40
 
-/* Writes the state directory of user @uid to @path, of STATE_DIR_PATH_LEN bytes. Returns @path. */
+/*
+ * Writes the path of the state directory of user @uid to @path, which has STATE_DIR_PATH_LEN bytes.
+ * Returns @path.
+ */
 const char *state_dir_path(uid_t uid, char *path);
 
 /*
@@ -20,8 +23,8 @@ const char *state_dir_path(uid_t uid, char *path);
 int state_dir_create(uid_t uid, char *why, size_t len);
 
 /*
- * Checks whether processes of this user can write state pages. Returns NULL or advice; @why
- * describes the directory. Changes nothing.
+ * Checks whether processes of this user can write state pages. Returns NULL or advice. Describes
+ * the directory in @why. Changes nothing.
  */
 const char *state_dir_advice(char *why, size_t len);
 

@@ -11,7 +11,8 @@
 #include "cli/util/message.h"
 
 /*
- * Context overhead and code on an H200, measured: Documentation/internals/hardware.md, "Memory".
+ * Context overhead and code, as measured on an H200. See Documentation/internals/hardware.md,
+ * "Memory".
  */
 #define CONTEXT_BYTES ((518ull + 64) << 20)
 
@@ -47,7 +48,7 @@ const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes)
 	}
 	for (; i < 3 && bytes / unit >= 1024; i++)
 		unit *= 1024;
-	/* Round down, so that the number never promises too much. */
+	/* Round down, so that the number is never larger than the size. */
 	if (bytes % unit < unit / 100)
 		snprintf(text, TENANTS_SIZE_STRLEN, "%llu %s", (unsigned long long)(bytes / unit),
 			 units[i]);
@@ -69,7 +70,7 @@ static bool is_of(const struct gpupart_tenant_process *process,
 	return process->uid == tenant->uid && !strcmp(process->tenant, tenant->name);
 }
 
-/* Prints " (7.5 GiB)", " (7.5 GiB, 2 calls not counted)", or nothing. */
+/* Prints text such as " (7.5 GiB)" or " (7.5 GiB, 2 calls not counted)", or nothing. */
 static void print_use(struct out *out, const struct gpupart_tenant_process *process)
 {
 	char size[TENANTS_SIZE_STRLEN];
@@ -83,7 +84,9 @@ static void print_use(struct out *out, const struct gpupart_tenant_process *proc
 	fputc(')', out->file);
 }
 
-/* Prints the tenant's processes on the GPU: "4711 python3 (7.5 GiB), 4712 python3 (2 GiB)". */
+/*
+ * Prints the tenant's processes on the GPU, such as "4711 python3 (7.5 GiB), 4712 python3 (2 GiB)".
+ */
 static void print_users(struct out *out, const struct tenants *tenants,
 			const struct gpupart_tenant *tenant)
 {
@@ -191,7 +194,7 @@ int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes)
 
 struct change {
 	const struct gpupart_tenant *tenant;
-	const char *pci;	/* NULL: GPUs that the tenant uses later */
+	const char *pci;	/* NULL: for GPUs that the tenant will use later */
 	uint64_t bytes;
 	int pid;		/* a process of the tenant, or 0 */
 };
@@ -255,7 +258,10 @@ static int change_one(const struct change *wanted, struct out *out, json_t *rows
 	return 0;
 }
 
-/* Returns the first row of the tenant @name, or of that of process @pid if not 0; or NULL. */
+/*
+ * Returns the first row of the tenant @name. If @pid is not 0, returns the first row of the tenant
+ * of process @pid. Returns NULL if there is no such row.
+ */
 static const struct gpupart_tenant *find(const struct tenants *tenants, const char *name, int pid)
 {
 	const struct gpupart_tenant_process *process = NULL;
@@ -273,7 +279,10 @@ static const struct gpupart_tenant *find(const struct tenants *tenants, const ch
 	return NULL;
 }
 
-/* Whether process @pid runs under another version, so that its tenant is not known. */
+/*
+ * Returns whether process @pid uses another version of gpupart. In this case its tenant is not
+ * known.
+ */
 static bool is_other_version(int pid)
 {
 	struct gpupart_process *list;
@@ -286,7 +295,7 @@ static bool is_other_version(int pid)
 	return found;
 }
 
-/* Changes the quota for GPUs that the tenant uses later. Returns 0 or an error. */
+/* Changes the quota for GPUs that the tenant will use later. Returns 0 or an error. */
 static int change_others(const struct gpupart_tenant *tenant, int pid, uint64_t bytes)
 {
 	struct change wanted = { .tenant = tenant, .bytes = bytes, .pid = pid };

@@ -16,11 +16,13 @@ struct tenants {
 int tenants_take(struct tenants *tenants);
 void tenants_drop(struct tenants *tenants);
 
-/* Prints a row for each tenant and GPU; nothing without tenants. */
+/* Prints a row for each tenant and GPU. Prints nothing if there are no tenants. */
 void tenants_print(struct out *out, const struct tenants *tenants);
 json_t *tenants_json(const struct tenants *tenants);
 
-/* Formats a size: "20 GiB", "1.5 GiB", "700 bytes", rounded down. Returns @text. */
+/*
+ * Formats a size such as "20 GiB", "1.5 GiB" or "700 bytes". Rounds the size down. Returns @text.
+ */
 #define TENANTS_SIZE_STRLEN 32
 const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes);
 
@@ -28,14 +30,15 @@ const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes);
 void tenants_note_above(const struct gpupart_tenant *tenant);
 
 /*
- * Checks a quota of @bytes for the GPU at @pci with @memory bytes (0: not known). Returns 0 or an
- * error. A quota below the context overhead is only reported.
+ * Checks a quota of @bytes for the GPU at @pci, which has @memory bytes (0: not known). Returns 0
+ * or an error. If the quota is less than the context overhead, only prints a remark.
  */
 int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes);
 
 /*
- * Changes the quota of tenant @name or, if @name is NULL, of the tenant of process @pid, on all its
- * GPUs or that of --gpu. Prints the old and the new quota. Returns 0 or an error.
+ * Changes the quota of tenant @name. If @name is NULL, changes the quota of the tenant of process
+ * @pid. The change is for all GPUs of the tenant, or for the GPU of --gpu. Prints the old and the
+ * new quota. Returns 0 or an error.
  */
 int tenants_set(const struct args *args, const char *name, const char *pid, uint64_t bytes);
 

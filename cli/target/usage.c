@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Computes busy time and launch rates of processes between two updates; see usage.h. */
+/* Computes the busy time and the launch rates of processes between two updates; see usage.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -9,9 +9,9 @@
 #include "cli/util/alloc.h"
 
 /*
- * CPU time in ns for the processes of another user in one update. It is enough for some thousand
- * processes, but megabytes of /proc/PID/maps may have to be read for a process that does not hold
- * the lock on its file.
+ * CPU time limit in ns for the processes of another user in one update. This time is enough for
+ * some thousand processes. But if a process does not hold the lock on its file, megabytes of
+ * /proc/PID/maps may have to be read.
  */
 #define USER_NS 200000000ull
 
@@ -21,7 +21,10 @@ static bool is_of(const struct usage_row *row, const struct gpupart_process *p)
 	       !strcmp(row->job, p->job) && row->launches <= p->counters.launches;
 }
 
-/* Removes the row of @p from @usage. Both lists have the same order, so search from *@next. */
+/*
+ * Removes the row of @p from @usage. The search begins at *@next, because both lists have the same
+ * order.
+ */
 static struct usage_row *take(struct usage *usage, unsigned int *next,
 			      const struct gpupart_process *p)
 {
@@ -81,7 +84,7 @@ static bool open_reader(struct usage *usage, struct usage_row *row)
 {
 	if (row->reader)
 		return true;
-	/* A process of another pid namespace (pid 0) has no file here. */
+	/* A process of another pid namespace has pid 0, and its file is not visible here. */
 	if (!row->pid || usage->nr_readers >= USAGE_MAX_READERS ||
 	    (row->uid != geteuid() &&
 	     user_of(usage, row->uid)->nr_readers >= USAGE_MAX_READERS / 4) ||
@@ -91,7 +94,10 @@ static bool open_reader(struct usage *usage, struct usage_row *row)
 	return true;
 }
 
-/* A process that has executed another program has another file: open that one. */
+/*
+ * Reads the records. A process that has executed another program has another file. In this case
+ * opens this file.
+ */
 static bool read_records(struct usage *usage, struct usage_row *row)
 {
 	for (int tries = 0; tries < 2 && open_reader(usage, row); tries++) {
@@ -138,7 +144,7 @@ static void look(struct usage *usage, struct usage_row *row, const struct gpupar
 	    now->busy_ns < before.busy_ns)
 		return;
 	row->busy = (now->busy_ns - before.busy_ns) / ns;
-	/* A kernel that ran all the time has no record yet: count it as busy. */
+	/* A kernel that ran all the time has no record yet, so count this time as busy. */
 	if (row->busy > 1 || (before.outstanding && now->ended == before.ended))
 		row->busy = 1;
 	row->partial = now->unrecorded > before.unrecorded || now->graphs > before.graphs ||

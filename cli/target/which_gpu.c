@@ -23,7 +23,7 @@ static bool take_hex(const char **text, size_t most, unsigned int *value)
 	return true;
 }
 
-/* Reads [DOMAIN:]BUS:DEVICE[.FUNCTION], as for 'gpupart topology --gpu'. */
+/* Reads [DOMAIN:]BUS:DEVICE[.FUNCTION], in the same way as 'gpupart topology --gpu'. */
 static bool parse_address(const char *text, struct address *address)
 {
 	const char *point = strrchr(text, ':');
@@ -74,7 +74,10 @@ static bool is_live(struct which_gpu *which, const char *pci)
 	return !strcmp(which->live, pci);
 }
 
-/* The program's simulated driver is private, unless this process uses the same captures. */
+/*
+ * Returns whether the selector means this simulated GPU. The program's simulated driver is private,
+ * unless this process uses the same captures.
+ */
 static bool is_simulated(struct which_gpu *which, const char *pci, const char *source,
 			 unsigned int index)
 {

@@ -5,7 +5,10 @@
 
 #include <gpupart_manage.h>
 
-/* The GPUs that @selector means on this machine and in its simulated driver, found on demand. */
+/*
+ * The GPUs that @selector means: one on this machine and one in its simulated driver. They are
+ * found when they are needed.
+ */
 struct which_gpu {
 	const char *selector;
 	bool live_asked, simulated_asked;
@@ -13,9 +16,10 @@ struct which_gpu {
 };
 
 /*
- * Whether @which selects the GPU at @pci by its address, UUID or index. The index is that of this
- * machine. For a simulated GPU it is that of the simulated driver of this process or, without one,
- * @index, the position among the GPUs of the program.
+ * Returns whether @which selects the GPU at @pci by its address, UUID or index. The index is an
+ * index on this machine. For a simulated GPU, it is the index in the simulated driver of this
+ * process. If this process has no simulated driver, it is @index, which is the position among the
+ * GPUs of the program.
  */
 bool which_gpu_is(struct which_gpu *which, const char *pci, const char *source, bool simulated,
 		  unsigned int index);

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws a trace: as SVG with a row for each SM, as text of 80 columns with a row for each TPC.
+ * Draws a trace. The SVG has a row for each SM, and the text of 80 columns has a row for each TPC.
  */
 #include <string.h>
 #include "cli/draw/timeline.h"
 #include "cli/trace/trace.h"
 
 #define TEXT_SLICES	64
-#define BLOCK_UNITS	4	/* of a row's height: the blocks that most GPUs can run on an SM */
+/* height of a block: TIMELINE_UNITS / the number of blocks that most GPUs can run on an SM */
+#define BLOCK_UNITS	4
 #define MAX_NAME	72	/* columns for the name of a set */
 
-/* Adds the rows of a GPC: its SMs, by TPC. Returns the index after them. */
+/*
+ * Adds the rows of a GPC, which are its SMs in the order of its TPCs. Returns the index after these
+ * rows.
+ */
 static unsigned int add_rows(struct timeline *t, const struct trace *trace,
 			     const struct picture_panel *panel, unsigned int row)
 {
@@ -49,7 +53,7 @@ static void add_blocks(struct timeline *t, const struct trace *trace)
 	}
 }
 
-/* Fills *t. Free it with timeline_free(). */
+/* Fills in *t. The caller frees it with timeline_free(). */
 static void make(struct timeline *t, const struct trace *trace, unsigned int nr_slices)
 {
 	struct picture_layout layout;
@@ -68,7 +72,7 @@ static void make(struct timeline *t, const struct trace *trace, unsigned int nr_
 	add_blocks(t, trace);
 }
 
-/* Describes one set: launches, blocks, SMs, time of the first and the last block. */
+/* Describes a set: its launches, blocks and SMs, and the times of the first and the last block. */
 static void describe_set(const struct trace *trace, unsigned int set, char *text, size_t len)
 {
 	unsigned int nr_outside = 0, nr_sms = 0;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-/* Runs the launches of a trace, and reads what their blocks recorded. */
+/* Makes the launches of a trace, and reads what the blocks recorded. */
 #include <errno.h>
 #include <stdlib.h>
 #include "cli/target/driver.h"
 #include "cli/trace/trace.h"
 #include "cli/util/alloc.h"
 
-/* The command contains the PTX; the driver compiles it for the present GPU. */
+/* The command contains the PTX. The driver compiles it for the present GPU. */
 __asm__(".section .rodata\n.global trace_ptx\n.hidden trace_ptx\ntrace_ptx:\n"
 	".incbin \"cli/trace/trace.ptx\"\n.byte 0\n.previous\n");
 extern const char trace_ptx[];
 
-#define SHARED_ALWAYS		49152	/* bytes of shared memory for a block on every GPU */
+/* bytes of shared memory that a block may have on every GPU */
+#define SHARED_ALWAYS		49152
 
-/* What a block records: the layout of trace.ptx. */
+/* The record of a block. trace.ptx uses the same layout. */
 struct record {
 	uint32_t smid, zero;
 	uint64_t start, end;
@@ -47,7 +48,8 @@ static int load(struct run *run)
 	if (err)
 		return err;
 	/*
-	 * With the largest shared memory that a block may have, an SM runs one block at a time.
+	 * Each block gets the largest shared memory that a block may have. Then an SM runs one
+	 * block at a time.
 	 */
 	if (run->cu.cuDeviceGetAttribute(&shared, DRIVER_ATTR_SHARED_OPTIN, run->cu.device) ||
 	    shared < SHARED_ALWAYS)
@@ -84,7 +86,7 @@ static int open_memory(struct run *run)
 	for (unsigned int i = 0; i < run->trace->picture.nr_tenants; i++)
 		run->nr_records += run->trace->blocks[i] * run->trace->nr_launches;
 	bytes = run->nr_records * sizeof(struct record);
-	/* 0xff marks records that no block wrote. */
+	/* The value 0xff marks records that no block wrote. */
 	return CU(run, cuMemAlloc_v2, &run->memory, bytes) ?:
 	       CU(run, cuMemsetD8_v2, run->memory, 0xff, bytes);
 }
@@ -113,14 +115,20 @@ static int launch_all(struct run *run)
 	const struct trace *trace = run->trace;
 	int err = 0;
 
-	/* The first launch of a kernel and of a stream takes longer, so it is not shown. */
+	/*
+	 * The first launch of a kernel takes longer, and so does the first launch on a stream. Make
+	 * these launches first and do not show them.
+	 */
 	for (unsigned int i = 0; !err && i < trace->picture.nr_tenants; i++)
 		err = launch(run, i, 1, records_of(run, i, 0), 1);
 	err = err ?: CU(run, cuCtxSynchronize);
 	for (unsigned int n = 0; !err && n < trace->nr_launches; n++)
 		for (unsigned int i = 0; !err && i < trace->picture.nr_tenants; i++)
 			err = launch(run, i, trace->blocks[i], records_of(run, i, n), trace->work);
-	/* Also after a failure: running launches write to this process's memory. */
+	/*
+	 * Do this also after a failure, because running launches write to the memory of this
+	 * process.
+	 */
 	return CU(run, cuCtxSynchronize) ?: err;
 }
 
@@ -185,7 +193,7 @@ static int read_back(struct run *run)
 	return err;
 }
 
-/* Makes times relative to the first start, and computes totals. */
+/* Makes the times relative to the first start, and computes totals. */
 static void evaluate(struct trace *trace)
 {
 	uint64_t last = 0;
@@ -211,7 +219,7 @@ int trace_run(struct trace *trace, char *why, size_t len)
 	struct run run = { .trace = trace, .why = why, .len = len };
 	int err;
 
-	/* The process ends next, so nothing is closed here. */
+	/* The process will end, so close nothing here. */
 	err = load(&run) ?:
 	      open_streams(&run) ?:
 	      open_memory(&run) ?:

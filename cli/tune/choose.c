@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Chooses the sets that `gpupart tune` measures, and finds the best one for a goal. */
+/* Chooses the sets that `gpupart tune` measures, and finds the best sets for a goal. */
 #include <math.h>
 #include <string.h>
 #include "cli/bench/stats.h"
 #include "cli/tune/tune.h"
 
-#define LEAST_TPCS	4 /* room for a cluster of 8 blocks, which libraries launch */
-#define LEAST_MARGIN	0.02 /* of a speed: a smaller difference does not end a measurement early */
+#define LEAST_TPCS	4 /* enough for a cluster of 8 blocks, which libraries launch */
+#define LEAST_MARGIN	0.02 /* share of a speed; a smaller difference ends no measurement early */
 
 static void add(struct tune *tune, const struct tune_candidate *x)
 {
@@ -19,8 +19,8 @@ static void add(struct tune *tune, const struct tune_candidate *x)
 }
 
 /*
- * Gives the first program @nr TPCs of @from, and the second one TPCs of @rest. Returns false if
- * there are too few.
+ * Gives the first program @nr TPCs of @from, and the second program TPCs of @rest. Returns false if
+ * there are not enough TPCs.
  */
 static bool make_candidate(const struct tune *tune, const struct gpupart_topology *topo,
 			   const struct gpupart_tpcset *from, const struct gpupart_tpcset *rest,
@@ -46,7 +46,7 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 		x.sets[0] = room[0];
 		add(tune, &x);
 	} else if (make_candidate(tune, topo, &room[0], &room[1], least, &x)) {
-		/* Nearly all TPCs for one program, if the allowed sets permit that. */
+		/* Give nearly all TPCs to one program, if the allowed sets permit this. */
 		swapped = x;
 		if (make_candidate(tune, topo, &room[1], &room[0], least, &swapped)) {
 			swapped.sets[1] = swapped.sets[0];
@@ -65,7 +65,7 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 		for (unsigned int shape = 0; shape < GPUPART_NR_SHAPES && n >= least; shape++) {
 			x = (struct tune_candidate){ .shape = shape };
 			/*
-			 * Sets of whole GPCs have few sizes: take the nearest smaller one that
+			 * Sets of whole GPCs have only few sizes. Take the nearest smaller set that
 			 * is not in the list yet.
 			 */
 			for (unsigned int less = 0; less < step && less < n; less++)

@@ -5,13 +5,14 @@
 
 #define MOST_CANDIDATES	40
 #define LEAST_CANDIDATES 8
-#define LEAST_REPORTS	8		/* reports that a candidate should have time for */
+#define LEAST_REPORTS	8		/* the fewest reports in the time of a candidate */
 #define LOOK_NS		2000000ull
-/* time to wait for a report; without one, completed launches are measured */
+/* Time to wait for a report. If a program makes no report, its completed launches are measured. */
 #define RECORDS_NS	2000000000ull
-#define STALL_NS	500000000ull	/* time without progress that counts as a stall */
-#define STALL_REPORTS	8		/* .. and at least this many report intervals */
-#define RESUME_NS	10000000000ull /* time for a stalled program to continue with its old set */
+#define STALL_NS	500000000ull	/* a program without progress for this time stalls */
+#define STALL_REPORTS	8		/* .. and for at least this number of report intervals */
+/* time in which a stalled program must continue with its old set */
+#define RESUME_NS	10000000000ull
 
 static void give(struct tune_run *run, const struct gpupart_tpcset *sets)
 {
@@ -21,8 +22,8 @@ static void give(struct tune_run *run, const struct gpupart_tpcset *sets)
 }
 
 /*
- * Waits until @until_ns at most, and handles signals, ended programs and progress. Returns 0 or
- * an exit status.
+ * Waits until @until_ns at most. Handles signals, programs that end, and progress. Returns 0 or an
+ * exit status.
  */
 static int watch(struct tune_run *run, uint64_t until_ns)
 {
@@ -51,8 +52,9 @@ static int watch(struct tune_run *run, uint64_t until_ns)
 }
 
 /*
- * Finds a program that has made no progress for much longer than its smaller set explains, or,
- * if @since_ns is not 0, none since then. Returns -1 if there is none.
+ * Finds a program that has made no progress for much longer than its smaller set can explain. If
+ * @since_ns is not 0, also finds a program that has made no progress since @since_ns. Returns -1 if
+ * there is no such program.
  */
 static int find_stalled(const struct tune_run *run, const struct tune_candidate *x,
 			uint64_t since_ns)
@@ -73,7 +75,7 @@ static int find_stalled(const struct tune_run *run, const struct tune_candidate 
 }
 
 /*
- * Finds out how program @i is measured, by reports or by completed launches, and the interval
+ * Finds out whether program @i is measured by reports or by completed launches, and the interval
  * between them. Returns 0 or an exit status.
  */
 static int find_measure(struct tune_run *run, unsigned int i)
@@ -131,8 +133,8 @@ static void take_slice(struct tune_run *run, struct tune_candidate *x, struct ti
 }
 
 /*
- * Restores the old sets of all programs, and waits until the stalled one makes progress.
- * Returns 0 or an exit status, an error if it does not.
+ * Restores the old sets of all programs. Waits until the stalled program makes progress. Returns 0
+ * or an exit status, which is an error if the program makes no progress.
  */
 static int resume(struct tune_run *run, unsigned int i)
 {
@@ -149,8 +151,8 @@ static int resume(struct tune_run *run, unsigned int i)
 }
 
 /*
- * Measures candidate @x. If @whole, does not stop early when others are better. Returns 0 or an
- * exit status.
+ * Measures candidate @x. If @whole is true, does not stop early, even if other candidates are
+ * better. Returns 0 or an exit status.
  */
 static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, bool whole)
 {
@@ -165,7 +167,7 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 		run->moved_ns[i] = begin;
 		run->moved_to[i] = 0;
 	}
-	/* Waits for launches with the previous sets to end. */
+	/* Wait until launches with the previous sets have ended. */
 	while (!status && !drained) {
 		status = watch(run, begin + ns / 4);
 		drained = true;
@@ -178,7 +180,8 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 	x->nr_slices = 0;
 	for (from = live->read_ns; !status && x->nr_slices < TUNE_SLICES; from = live->read_ns) {
 		/*
-		 * At least one read. It may be late: the time of a slice is the measured one.
+		 * Read at least once. The read may be late, so the time of a slice is the measured
+		 * time.
 		 */
 		do {
 			status = watch(run, from + slice);
@@ -206,7 +209,10 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 	return status;
 }
 
-/* How many candidates can be measured: each needs time for several reports. */
+/*
+ * Returns how many candidates can be measured. Each candidate needs enough time for several
+ * reports.
+ */
 static unsigned int nr_fit(const struct tune_run *run)
 {
 	uint64_t most = run->each_ns[0] > run->each_ns[1] ? run->each_ns[0] : run->each_ns[1];
@@ -236,7 +242,10 @@ static int measure_all(struct tune_run *run)
 		status = measure(run, best[n], run->budget_ns / 2 / TUNE_BEST, true);
 	}
 	status = status ?: measure(run, &tune->after, each, true);
-	/* The times of other candidates come from too few requests. */
+	/*
+	 * Use only these candidates, because the times of other candidates come from too few
+	 * requests.
+	 */
 	for (unsigned int n = 0; n < nr && !status; n++)
 		if (best[n]->state == TUNE_MEASURED &&
 		    (!tune->best || tune_value(tune, best[n]) > tune_value(tune, tune->best)))

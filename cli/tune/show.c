@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Prints the result of `gpupart tune`: a table, JSON, a picture or a plan. */
+/* Prints the result of `gpupart tune` as a table, JSON, a picture or a plan. */
 #include <math.h>
 #include "cli/bench/report.h"
 #include "cli/plan/file.h"
@@ -35,7 +35,7 @@ static void add_row(const struct tune_run *run, json_t *table, json_t *series, c
 			    x->speed[last], size);
 }
 
-/* Table, picture and sentences, in the form of a report of bench. */
+/* Makes the table, the picture and the sentences, in the form of a report of bench. */
 static json_t *make_report(const struct tune_run *run)
 {
 	const struct tune *tune = &run->tune;
@@ -101,7 +101,7 @@ static json_t *make_report(const struct tune_run *run)
 	return report;
 }
 
-/* The best sets, in the form of a plan. */
+/* Writes the best sets in the form of a plan. */
 static json_t *make_plan(const struct tune_run *run)
 {
 	const struct gpupart_topology *topo = run->c.live.topo;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the files of `gpupart tune` share: candidates, their measurements, the
+ * Declarations that the files of `gpupart tune` share: the candidates, their measurements, and the
  * goal. One thread.
  */
 #ifndef GPUPART_CLI_TUNE_TUNE_H
@@ -10,13 +10,13 @@
 
 #define TUNE_PROGRAMS	2
 #define TUNE_MOST	64	/* candidates */
-#define TUNE_SLICES	10	/* parts of a candidate's time; a speed for each */
-#define TUNE_BEST	3	/* candidates that are measured again */
+#define TUNE_SLICES	10	/* number of parts of a candidate's time; each part has a speed */
+#define TUNE_BEST	3	/* number of candidates that are measured again */
 
 enum tune_state {
 	TUNE_WAITING, TUNE_MEASURED,
-	TUNE_DOMINATED,		/* stopped early: another one is better in everything */
-	TUNE_STALLED,		/* a program made no progress: the old sets were restored */
+	TUNE_DOMINATED,	/* stopped early, because another candidate is better in everything */
+	TUNE_STALLED,		/* a program made no progress, so the old sets were restored */
 	TUNE_DISTURBED,		/* another command changed a set */
 };
 
@@ -28,9 +28,9 @@ struct tune_candidate {
 	double slices[TUNE_PROGRAMS][TUNE_SLICES];	/* speeds, units a second */
 	double speed[TUNE_PROGRAMS];		/* median of @slices */
 	double noise[TUNE_PROGRAMS]; /* half the interquartile range, as a fraction of the speed */
-	uint64_t nr_times[TUNE_PROGRAMS];	/* requests, or times between reports */
-	double time_ns[TUNE_PROGRAMS];		/* their percentile; 0: none */
-	bool again;	/* measured again for longer, as one of the best */
+	uint64_t nr_times[TUNE_PROGRAMS]; /* number of requests, or of times between reports */
+	double time_ns[TUNE_PROGRAMS];		/* percentile of these times; 0: no times */
+	bool again;	/* one of the best, so it was measured again for longer */
 };
 
 enum tune_kind { TUNE_SUM, TUNE_FAIR, TUNE_GOAL };
@@ -39,16 +39,17 @@ struct tune {
 	unsigned int nr;		/* programs: 1 or 2 */
 	unsigned int nr_tpcs;		/* TPCs that candidates may use */
 	enum tune_kind kind;
-	unsigned int of;		/* TUNE_GOAL: the program with the goal */
-	struct qos_tenant goal;	/* .. in the form of a tenant's: alpha, rate or latency_ns */
+	unsigned int of;		/* TUNE_GOAL: index of the program with the goal */
+	struct qos_tenant goal;	/* the goal as a tenant's goal: alpha, rate or latency_ns */
 	unsigned int nr_candidates;
-	struct tune_candidate list[TUNE_MOST], before, after;	/* @before, @after: the old sets */
-	double alone[TUNE_PROGRAMS];	/* the highest speed of each */
-	double noise[TUNE_PROGRAMS];	/* the median over the candidates */
+	/* @before and @after have the old sets */
+	struct tune_candidate list[TUNE_MOST], before, after;
+	double alone[TUNE_PROGRAMS];	/* the highest speed of each program */
+	double noise[TUNE_PROGRAMS];	/* the median of all candidates */
 	struct tune_candidate *best;
 };
 
-/* One run of the command. */
+/* One run of 'gpupart tune'. */
 struct tune_run {
 	struct tune tune;
 	struct control c;
@@ -57,31 +58,42 @@ struct tune_run {
 	uint64_t budget_ns, wait_ns, took_ns;
 	struct gpupart_tpcset room[TUNE_PROGRAMS];
 	uint64_t each_ns[TUNE_PROGRAMS];	/* report interval with the old sets */
-	/* its last progress: count and time */
+	/* the last progress of a program: its count and its time */
 	uint64_t moved_to[TUNE_PROGRAMS], moved_ns[TUNE_PROGRAMS];
 	bool applied;
 };
 
 /*
- * choose.c, which does not measure. Lists about @nr candidates of the TPCs in @room, in all
- * shapes that the GPU has. The first ones give nearly all TPCs to one program. Returns 0 or an
- * exit status.
+ * choose.c, which does not measure. Lists about @nr candidates that consist of the TPCs in @room.
+ * Uses all shapes that the GPU has. The first candidates give nearly all TPCs to one program.
+ * Returns 0 or an exit status.
  */
 int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr);
-/* Computes the speeds and noise of @x from its slices, and updates those of @tune. */
+/*
+ * Computes the speeds and the noise of @x from its slices. Updates the speeds and the noise of
+ * @tune.
+ */
 void tune_compute(struct tune *tune, struct tune_candidate *x);
-/* Whether a measured candidate is better than @x in everything, by more than the noise. */
+/*
+ * Returns whether a measured candidate is better than @x in everything, and by more than the noise.
+ */
 bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x);
 double tune_share(const struct tune *tune, const struct tune_candidate *x, unsigned int i);
-/* The value of @x for the goal: higher is better, below 0 the goal is not met. */
+/*
+ * Returns the value of @x for the goal. A higher value is better. A value below 0 means that the
+ * goal is not met.
+ */
 double tune_value(const struct tune *tune, const struct tune_candidate *x);
-/* Stores up to @most measured candidates in @best, the best first. Returns their number. */
+/*
+ * Stores at most @most measured candidates in @best. The best candidate is the first. Returns the
+ * number of candidates in @best.
+ */
 unsigned int tune_best(struct tune *tune, struct tune_candidate **best, unsigned int most);
 
 /*
- * measure.c: measures all candidates and finds the best. Afterwards the old sets are in force.
- * Returns 0 or an exit status.
+ * measure.c: measures all candidates and finds the best candidate. Restores the old sets at the
+ * end. Returns 0 or an exit status.
  */
 int tune_measure(struct tune_run *run);
 

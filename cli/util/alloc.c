@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory allocation of the command; a failure ends the command. */
+/* Allocates memory for the command. If there is no memory, the command ends. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

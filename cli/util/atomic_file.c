@@ -70,7 +70,7 @@ static int write_through(const char *path, const char *text)
 	return err;
 }
 
-/* Creates a temporary file in the same directory, with a name that does not match *.json. */
+/* Creates a temporary file in the same directory. Its name does not match *.json. */
 static int make_beside(const char *path, char *beside, size_t len)
 {
 	const char *slash = strrchr(path, '/');
@@ -106,7 +106,7 @@ int atomic_file_write_with(const char *path, const char *text, int (*then)(void 
 		if (st.st_uid == geteuid())
 			mode = st.st_mode & 0777;
 	}
-	/* Replace the target of a link and keep the link. */
+	/* If @path is a link, keep the link and replace its target. */
 	if (is_link && !paths_full(path, real, sizeof(real)))
 		path = real;
 	fd = make_beside(path, beside, sizeof(beside));

@@ -7,38 +7,38 @@
 
 /*
  * Atomically replaces the file at @path by a file with the content @text. If the old file belongs
- * to this user, the new one gets its mode; otherwise the mode is 0644. A pipe or a device is not
- * replaced but written to. Returns 0 or -errno. -ELOOP means that @path is a symbolic link of a
- * user other than this user and root. -ENXIO means that @path is a pipe without a reader.
+ * to this user, the new file gets the mode of the old file. Otherwise the mode is 0644. If @path is
+ * a pipe or a device, the text is written to it, and it is not replaced. Returns 0 or -errno.
+ * -ELOOP means that @path is a symbolic link of a user other than this user and root. -ENXIO means
+ * that @path is a pipe without a reader.
  */
 int atomic_file_write(const char *path, const char *text);
 
 /*
- * The same, and calls @then after @text is on disk and before it replaces @path. If @then fails,
- * returns its -errno and leaves @path unchanged.
+ * Does the same as atomic_file_write(). Calls @then when @text is on disk, before @path is
+ * replaced. If @then fails, returns the -errno of @then and leaves @path unchanged.
  */
 int atomic_file_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg);
 
 /*
- * Checks whether @path is a symbolic link. Returns 0 if it is not, and 1 if the link belongs to
- * this user or root. Returns -ELOOP if the link belongs to another user, who could point it to any
- * file of this user.
+ * Checks whether @path is a symbolic link. Returns 0 if it is not a link, and 1 if the link belongs
+ * to this user or root. If the link belongs to another user, returns -ELOOP, because that user
+ * could make the link point to any file of this user.
  */
 int atomic_file_check_link(const char *path);
 
 /*
- * Opens @path for writing with additional @flags and mode 0666, but not through another user's
- * link. Returns a descriptor, which the caller closes, or -errno: -ENXIO for a pipe without a
- * reader.
- * atomic_file_strerror() describes errors of atomic_file_write(), atomic_file_check_link() and
- * atomic_file_open().
+ * Opens @path for writing with additional @flags and mode 0666. Does not follow another user's
+ * link. Returns a descriptor, which the caller closes, or -errno. -ENXIO means that @path is a pipe
+ * without a reader. atomic_file_strerror() describes errors of atomic_file_write(),
+ * atomic_file_check_link() and atomic_file_open().
  */
 int atomic_file_open(const char *path, int flags);
 const char *atomic_file_strerror(int err);
 
 /*
- * Whether @path is a regular file of this user with exactly @text as its content, not a link and
- * not writable by others.
+ * Returns whether @path is a regular file of this user that contains exactly @text. Returns false
+ * for a link and for a file that others can write.
  */
 bool atomic_file_has(const char *path, const char *text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Calls a function that may hang or crash in a child process. */
+/* Calls a function in a child process, because the function may hang or crash. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -45,7 +45,10 @@ be_child(void (*fn)(void *, void *), void *arg, size_t len, int fd, pid_t parent
 	_exit(0);
 }
 
-/* Reads @len bytes: 0, -ECHILD if the other end closed, -ETIMEDOUT at @deadline (ms). */
+/*
+ * Reads @len bytes. Returns 0, -ECHILD if the other end was closed, or -ETIMEDOUT at @deadline
+ * (ms).
+ */
 static int collect(int fd, char *result, size_t len, long deadline)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -72,7 +75,7 @@ static int collect(int fd, char *result, size_t len, long deadline)
 	return 0;
 }
 
-/* Waits at most a second for the child to end. */
+/* Waits at most a second until the child ends. */
 static bool reap(pid_t pid, int *wstatus)
 {
 	for (int i = 0; i < 100; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See message.h. */
+/* Prints messages and converts results to exit statuses; see message.h. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,7 +10,10 @@
 
 const char *cmd_name;
 
-/* Length in bytes of the UTF-8 character at @c; 0 if it is invalid or a control character. */
+/*
+ * Returns the length in bytes of the UTF-8 character at @c. Returns 0 if the character is invalid
+ * or a control character.
+ */
 static int printable(const unsigned char *c)
 {
 	static const struct { unsigned char mask, lead; uint32_t lowest; } forms[] = {
@@ -29,7 +32,7 @@ static int printable(const unsigned char *c)
 				return 0;
 			code = code << 6 | (c[j] & 0x3f);
 		}
-		/* Overlong, a surrogate, out of range, or a control character. */
+		/* The character is overlong, a surrogate, out of range, or a control character. */
 		if (code < forms[i].lowest || (code >= 0xd800 && code < 0xe000) ||
 		    code > 0x10ffff || code < 0xa0)
 			return 0;
@@ -53,7 +56,10 @@ char *out_clean(char *text)
 __attribute__((format(printf, 2, 0)))
 static void say(const char *cmd, const char *fmt, va_list ap)
 {
-	/* Shorten long messages in the middle: values come first and the reason last. */
+	/*
+	 * Shorten long messages in the middle, because the values are at the beginning and the
+	 * reason is at the end.
+	 */
 	enum { KEEP = 600 };
 	char short_line[64], *line;
 	int len = vasprintf(&line, fmt, ap);
@@ -67,7 +73,9 @@ static void say(const char *cmd, const char *fmt, va_list ap)
 		memmove(line + KEEP + 3, line + len - KEEP, KEEP + 1);
 		memcpy(line + KEEP, "...", 3);
 	}
-	/* Replace control characters: the message must be one line without escape sequences. */
+	/*
+	 * Replace control characters, because a message must be one line without escape sequences.
+	 */
 	out_clean(line);
 	if (cmd)
 		fprintf(stderr, "gpupart %s: %s\n", cmd, line);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Finds out whether this process has its own pid or user namespace, as in a container. */
+/*
+ * Finds out whether this process has its own pid or user namespace, which is usual in a container.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -10,9 +12,9 @@
 
 /* The user IDs of this process's user namespace. */
 struct users {
-	bool own;		/* in a user namespace of its own */
+	bool own;		/* the process is in its own user namespace */
 	bool mapped;		/* at least one user id is mapped */
-	long outside;		/* user id of this process outside; -1: not mapped */
+	long outside;		/* user id of this process outside the namespace; -1: not mapped */
 };
 
 static bool read_users(struct users *users)

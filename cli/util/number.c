@@ -19,6 +19,6 @@ bool number_decimal(const char *text, double *value)
 	char *end;
 
 	*value = strtod(text, &end);
-	/* strtod() also accepts 0x10, inf and nan. */
+	/* Reject 0x10, inf and nan, which strtod() accepts. */
 	return end != text && !*end && strspn(text, "0123456789.eE+-") == strlen(text);
 }

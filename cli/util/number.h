@@ -5,10 +5,10 @@
 
 #include <stdbool.h>
 
-/* Reads a whole number from 1 to @most into *value. Returns false if @text is anything else. */
+/* Reads a whole number from 1 to @most into *value. Returns false if @text is not such a number. */
 bool number_whole(const char *text, unsigned long most, unsigned long *value);
 
-/* Reads a decimal number into *value. Returns false if @text is anything else. */
+/* Reads a decimal number into *value. Returns false if @text is not such a number. */
 bool number_decimal(const char *text, double *value);
 
 #endif

@@ -13,25 +13,25 @@ struct args_texts {
 	const char *texts[ARGS_MAX_TERMS];
 };
 
-/* A command's own option. */
+/* An option of only one command. */
 struct args_option {
 	const char *name;
-	char letter;		/* its short form, or 0 */
-	bool *given;		/* for an option without a value, or with an optional one */
-	const char **value;	/* for an option with a value: the last one */
-	struct args_texts *values;	/* for an option with values: all of them */
+	char letter;		/* its letter as a short option, or 0 */
+	bool *given;		/* for an option that may be given without a value */
+	const char **value;	/* for an option with a value: the last value */
+	struct args_texts *values;	/* for an option with values: all values */
 };
 
 struct args {
 	const char *cmd;
-	int ignored_pid;	/* -n may use TPCs of this process and of that name */
+	int ignored_pid;	/* -n may use TPCs of this process and of the job ignored_name */
 	const char *ignored_name;
 	const char *job;	/* job that gets the set; NULL: the job of this process */
 	const char *source;	/* -i or its default, or NULL */
-	const char *source_from;	/* origin of the default, "GPUPART_INPUT="; NULL: -i */
+	const char *source_from; /* origin of the default, such as "GPUPART_INPUT="; NULL: -i */
 	bool has_defaults;	/* the defaults were read */
 	bool wants_sim;		/* -i takes a capture */
-	bool lenient;		/* report a wrong configuration file without an error */
+	bool lenient;		/* reports a wrong configuration file, but without an error */
 	const char *gpu;	/* --gpu or NULL */
 	const char *output;	/* -o or NULL */
 	bool json;
@@ -39,7 +39,7 @@ struct args {
 	const struct setting *named;	/* the last named set (@NAME), or NULL */
 	unsigned int nr_terms;
 	struct {
-		const char *option;	/* "-t" */
+		const char *option;	/* such as "-t" */
 		const char *text;
 	} terms[ARGS_MAX_TERMS];
 	char **program;		/* PROGRAM ARGS NULL, or names NULL */

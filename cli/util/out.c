@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opens and closes the output, stdout or the file of -o, and reports write errors. */
+/* Opens and closes the output, which is stdout or the file of -o. Reports write errors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
@@ -56,7 +56,7 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 	bool colour;
 
-	/* A closed pipe is a write error. run does not call this function. */
+	/* A closed pipe must be a write error. 'gpupart run' does not call this function. */
 	signal(SIGPIPE, SIG_IGN);
 	setlocale(LC_CTYPE, "");
 	if (args && args->json)
@@ -72,7 +72,7 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	out->plain = colour ? "\033[0m" : "";
 }
 
-/* Whether stdout is a pipe whose reader has closed it, such as head(1). */
+/* Returns whether stdout is a pipe that its reader, such as head(1), has closed. */
 static bool is_closed_by_reader(const struct out *out)
 {
 	struct pollfd at = { .fd = fileno(out->file) };

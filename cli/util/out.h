@@ -16,20 +16,23 @@ struct args;
 struct out {
 	FILE *file;
 	const char *path;	/* -o, or NULL for stdout */
-	const char *bold, *dim, *red, *plain;	/* escape sequences, "" without colour */
+	const char *bold, *dim, *red, *plain;	/* escape sequences; "" without colour */
 	bool utf8;
 };
 
-/* Opens the file of -o, or stdout, also if @args is NULL. Returns 0 or an error. */
+/*
+ * Opens the file of -o or, without -o, stdout. Opens stdout if @args is NULL. Returns 0 or an
+ * error.
+ */
 int out_open(struct out *out, const struct args *args);
 
-/* The same with a file that is open already. */
+/* Does the same with a file that is open already. */
 void out_use(struct out *out, const struct args *args, FILE *file);
 
-/* Closes the output. Returns 0, or an error if anything could not be written. */
+/* Closes the output. Returns 0, or an error if a part of the output could not be written. */
 int out_close(struct out *out);
 
-/* Whether @path ends with .svg; false if it is NULL. */
+/* Returns whether @path ends with .svg. Returns false if @path is NULL. */
 bool out_is_svg(const char *path);
 
 /* -------------------------------------------------------- text: out_text.c */
@@ -39,19 +42,21 @@ bool out_is_svg(const char *path);
 #define OUT_SET_STRLEN (GPUPART_TPCSET_STRLEN + 256)
 
 /*
- * Formats a set: "0-7,16", followed by its whole GPCs: "4,12,20 (GPC 0)", "0,4,12,20 (GPC 0 and
- * 1 TPC)". Returns @text.
+ * Formats a set, followed by its whole GPCs. Examples: "0-7,16", "4,12,20 (GPC 0)", "0,4,12,20 (GPC
+ * 0 and 1 TPC)". Returns @text.
  */
 const char *out_set(char *text, size_t len, const struct gpupart_topology *topo,
 		    const struct gpupart_tpcset *set);
 
-/* Appends to the string @text in a buffer of @len bytes; truncates. */
+/*
+ * Appends to the string @text, which is in a buffer of @len bytes. Truncates the result if needed.
+ */
 __attribute__((format(printf, 3, 4)))
 void out_append(char *text, size_t len, const char *fmt, ...);
 
 /*
- * Prints "    LABEL text" wrapped to 80 columns, with further lines below the text. Lines break
- * after a blank or, without one, after a comma.
+ * Prints "    LABEL text" wrapped to 80 columns. Further lines begin below the text. A line breaks
+ * after a blank or, if it has no blank, after a comma.
  */
 void out_wrap(struct out *out, int indent, const char *label, const char *text);
 
@@ -59,8 +64,8 @@ void out_wrap(struct out *out, int indent, const char *label, const char *text);
 void out_gpu_text(struct out *out, const struct gpupart_topology *topo);
 
 /*
- * Prints a row of verify or doctor: a word in colour, a name, a sentence, details, wrapped to 100
- * columns.
+ * Prints a row of verify or doctor, wrapped to 100 columns. A row has a word in colour, a name, a
+ * sentence and details.
  */
 void out_row(struct out *out, const char *word, bool bad, const char *name, const char *what,
 	     const char *detail);
@@ -71,26 +76,32 @@ void out_advice(struct out *out, const char *advice);
 /* Prints the counters of launches. */
 void out_counters_text(struct out *out, const struct gpupart_counters *counters);
 
-/* Formats ascending numbers other than TPCs (SMs, positions) in list form. */
+/*
+ * Formats ascending numbers in list form. The numbers are not TPCs but, for example, SMs or
+ * positions.
+ */
 void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned int nr);
 
 /* -------------------------------------------------------- JSON: out_json.c */
 
-/* From now on the command ends if there is no memory for JSON. */
+/* From now on, the command ends if there is no memory for JSON. */
 void out_json_alloc(void);
 
 /* Creates an object with "schema", "command" and "simulated". */
 json_t *out_json_new(const char *command, bool simulated);
 
-/* null if @value is negative or @text is empty. */
+/* Return null if @value is negative or @text is empty. */
 json_t *out_json_index(json_int_t value);
 json_t *out_json_text(const char *text);
-/* null if @value is 0. */
+/* Returns null if @value is 0. */
 json_t *out_json_count(unsigned int value);
 
 json_t *out_json_gpu(const struct gpupart_gpu_info *info);
 json_t *out_json_set(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
-/* The same without "hex" and "whole_gpcs", which need a topology; null for an empty set. */
+/*
+ * Does the same without "hex" and "whole_gpcs", which need a topology. Returns null for an empty
+ * set.
+ */
 json_t *out_json_tpcs(const struct gpupart_tpcset *set);
 json_t *out_json_counters(const struct gpupart_counters *counters);
 

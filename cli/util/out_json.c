@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes results as JSON, schema "gpupart/1": names are stable, an unknown value is null, the name
- * of an index says its index space.
+ * Writes results as JSON with the schema "gpupart/1". Names are stable, an unknown value is null,
+ * and the name of an index includes its index space.
  */
 #include <stdlib.h>
 #include "cli/util/alloc.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes results as text in 80 columns (rows in 100), legible without colour. OUT_NOT_REPORTED
- * stands for a value that the source lacks.
+ * Writes results as text of 80 columns. Rows of verify and doctor have 100 columns. The text is
+ * legible without colour. OUT_NOT_REPORTED stands for a value that the source does not report.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -58,7 +58,9 @@ void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned i
 	}
 }
 
-/* Length of the part of the first @room characters that ends with @end, or 0. */
+/*
+ * Returns the length of the longest part of the first @room characters that ends with @end, or 0.
+ */
 static int break_after(const char *text, int room, char end)
 {
 	while (room > 0 && text[room - 1] != end)
@@ -66,7 +68,7 @@ static int break_after(const char *text, int room, char end)
 	return room;
 }
 
-/* Prints @text from column @indent on, wrapped to @columns. */
+/* Prints @text from column @indent on, wrapped to @columns columns. */
 static void fold(struct out *out, int columns, int indent, const char *text)
 {
 	int room = columns - indent;

@@ -9,7 +9,7 @@
 #define PATH_LIST_PRELOAD " :"	/* separators of LD_PRELOAD */
 #define PATH_LIST_OTHERS  ":"	/* separator of LD_AUDIT and LD_LIBRARY_PATH */
 
-/* Whether @list contains exactly @path. */
+/* Returns whether @list contains exactly @path. */
 static inline bool path_list_has(const char *list, const char *separators, const char *path)
 {
 	for (size_t len; *list; list += len + (list[len] != 0)) {
@@ -20,7 +20,7 @@ static inline bool path_list_has(const char *list, const char *separators, const
 	return false;
 }
 
-/* Whether the last component of @path is @name. */
+/* Returns whether the last component of @path is @name. */
 static inline bool path_is_named(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds the package's own files, and restarts the command on the simulated GPU. */
+/* Finds the files of the package, and restarts the command on the simulated GPU. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +24,10 @@ int paths_full(const char *path, char *full, size_t len)
 
 int paths_package(const char *name, char *path, size_t len)
 {
-	/* Not &gpupart_version: in a program without PIC that is the program's own stub. */
+	/*
+	 * Do not use &gpupart_version: in a program without PIC, this is the address of the
+	 * program's own stub.
+	 */
 	void *version = dlsym(RTLD_DEFAULT, "gpupart_version");
 	char lib[PATH_MAX];
 	Dl_info info;

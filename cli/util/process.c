@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Processes: identity by start time, signals, waiting, closing descriptors. */
+/* Processes: identifies them by their start times, sends signals, waits, and closes descriptors. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,10 @@
 #define NAME_LEN 15
 #define SKIP_6 " %*s %*s %*s %*s %*s %*s"
 
-/* Reads "PID (NAME) STATE ..." into @text; NAME is a string at @name, the rest is at @rest. */
+/*
+ * Reads "PID (NAME) STATE ..." into @text. NAME is a string at @name, and the rest of the text is
+ * at @rest.
+ */
 static bool read_stat(int pid, char text[1024], char **name, char **rest)
 {
 	FILE *file;
@@ -28,7 +31,7 @@ static bool read_stat(int pid, char text[1024], char **name, char **rest)
 		return false;
 	good = fgets(text, 1024, file);
 	fclose(file);
-	/* The name may contain any character, such as a bracket. */
+	/* NAME may contain any character, such as a bracket. */
 	*name = good ? strchr(text, '(') : NULL;
 	*rest = good ? strrchr(text, ')') : NULL;
 	if (!*name || !*rest)
@@ -47,7 +50,7 @@ bool process_find_parent(int pid, struct process_parent *found)
 	if (pid <= 0 || !read_stat(pid, text, &name, &rest))
 		return false;
 	snprintf(found->name, sizeof(found->name), "%.15s", name);
-	/* Fields 3, 4 and 22 of proc(5). */
+	/* These are the fields 3, 4 and 22 of /proc/PID/stat; see proc(5). */
 	if (sscanf(rest, " %c %d %*s %*s %*s %*s" SKIP_6 SKIP_6 " %*s %llu", &state,
 		   &found->parent, &found->process.start) != 3 || state == 'Z' || state == 'X')
 		found->process.start = 0;
@@ -101,7 +104,10 @@ int process_signal(const struct process *process, int signal)
 
 	if (pidfd < 0)
 		return -errno;
-	/* Check again: the pidfd refers to one process, but the pid may have been reused before. */
+	/*
+	 * Check the process again. The pidfd refers to one process, but this process may have got a
+	 * reused pid.
+	 */
 	if (!process_lives(process))
 		err = -ESRCH;
 	else if (syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0))

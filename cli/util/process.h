@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes: identity by start time, signals, waiting, closing descriptors. */
+/* Processes: identifies them by their start times, sends signals, waits, and closes descriptors. */
 #ifndef GPUPART_CLI_UTIL_PROCESS_H
 #define GPUPART_CLI_UTIL_PROCESS_H
 
@@ -10,7 +10,7 @@
 /* Identifies a process: a later process with the same pid has another start time. */
 struct process {
 	int pid;
-	unsigned long long start;	/* clock ticks since boot; 0: it has ended */
+	unsigned long long start;	/* clock ticks since boot; 0: the process has ended */
 };
 
 static inline bool process_same(const struct process *a, const struct process *b)
@@ -18,10 +18,10 @@ static inline bool process_same(const struct process *a, const struct process *b
 	return a->pid == b->pid && a->start == b->start;
 }
 
-/* Finds process @pid; false if it has ended or is a zombie. */
+/* Finds process @pid. Returns false if the process has ended or is a zombie. */
 bool process_find(int pid, struct process *process);
 
-/* The same, with its parent and its name in the kernel. */
+/* A process, with its parent and its name in the kernel. */
 struct process_parent {
 	struct process process;
 	int parent;
@@ -29,39 +29,46 @@ struct process_parent {
 };
 bool process_find_parent(int pid, struct process_parent *found);
 
-/* Whether its name is @name; the kernel keeps 15 characters. */
+/* Returns whether the name of the process is @name. The kernel keeps 15 characters of a name. */
 bool process_is_named(const struct process *process, const char *name);
 
 bool process_lives(const struct process *process);
 
-/* Reads variable @name of the environment with which @pid started; "" if that fails. */
+/*
+ * Reads the variable @name in the environment with which @pid started. The value is "" if that
+ * fails.
+ */
 void process_variable(int pid, const char *name, char *value, size_t len);
 
 /*
- * Sends @signal to this process, never to a later one with its pid. Returns 0 or -errno; -ENOSYS if
- * the kernel has no pidfd (before Linux 5.3), without sending anything.
+ * Sends @signal to this process, and never to a later process with the same pid. Returns 0 or
+ * -errno. If the kernel has no pidfd (before Linux 5.3), sends nothing and returns -ENOSYS.
  */
 int process_signal(const struct process *process, int signal);
 
-/* The current time in the unit of @start. */
+/* Returns the current time in the unit of @start. */
 unsigned long long process_ticks_now(void);
 
-/* CLOCK_MONOTONIC in ns. */
+/* Returns the time of CLOCK_MONOTONIC in ns. */
 uint64_t process_now_ns(void);
 
-/* Time since boot in ms; a pause that is longer after @waited_ms of waiting. */
+/*
+ * process_now_ms() returns the time since boot in ms. process_pause() sleeps; it sleeps longer if
+ * the caller has waited for long.
+ */
 long process_now_ms(void);
 void process_pause(long waited_ms);
 
 /*
- * Waits for a child. Returns its exit status (128 + signal) or -errno. After @seconds (0: no limit)
- * it kills the child and its group and returns -ETIMEDOUT. SIGCHLD must not be ignored.
+ * Waits for a child. Returns its exit status (128 + signal) or -errno. After @seconds (0: no
+ * limit), kills the child and its process group and returns -ETIMEDOUT. The caller must not ignore
+ * SIGCHLD.
  */
 int process_wait(pid_t pid, unsigned int seconds);
 
 /*
- * Makes @in stdin and @out stdout and stderr (-1: /dev/null), and closes all other descriptors but
- * @keep and @keep_too (-1: none), so that no reader of a pipe waits for this process.
+ * Makes @in stdin, and makes @out stdout and stderr (-1: /dev/null). Closes all other descriptors
+ * except @keep and @keep_too (-1: none). Then no reader of a pipe waits for this process.
  */
 void process_let_go(int in, int out, int keep, int keep_too);
 

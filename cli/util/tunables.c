@@ -31,7 +31,10 @@ static int open_program(const char *program)
 	return -1;
 }
 
-/* Whether the program is linked with ThreadSanitizer: its file contains the library's name. */
+/*
+ * Returns whether the program is linked with ThreadSanitizer. Such a program's file contains the
+ * name of the library.
+ */
 static bool names_tsan(const char *program)
 {
 	static const char name[] = "libtsan.so";
@@ -48,7 +51,10 @@ static bool names_tsan(const char *program)
 	if (file != MAP_FAILED) {
 		at = memcmp(file, "\177ELF", 4) ? NULL : memmem(file, st.st_size - 1, name,
 							       strlen(name));
-		/* With a version: this command itself contains the name without one. */
+		/*
+		 * Search for the name with a version, because the file of this command contains the
+		 * name without a version.
+		 */
 		found = at && at[strlen(name)] == '.';
 		munmap(file, st.st_size);
 	}

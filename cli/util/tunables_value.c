@@ -7,7 +7,10 @@
 
 #define NAME "glibc.rtld.optional_static_tls="
 
-/* Returns the size in "name=value"; 0 for another tunable or an invalid number. */
+/*
+ * Returns the size in text of the form "name=value". Returns 0 for another tunable or an invalid
+ * number.
+ */
 static size_t size_in(const char *one, size_t len)
 {
 	char *end;
@@ -22,13 +25,16 @@ static size_t size_in(const char *one, size_t len)
 char *tunables_join(const char *old, size_t bytes)
 {
 	const char *at = old ? old : "";
-	/* Room for the other tunables, a colon, this one, and the end. */
+	/* The buffer has space for the other tunables, a colon, this tunable and the end. */
 	char *joined = malloc(strlen(at) + sizeof(NAME) + 24), *to = joined;
 	size_t len, now = 0;
 
 	if (!joined)
 		return NULL;
-	/* The last value of a tunable applies. Empty entries would make glibc reject all. */
+	/*
+	 * The last value of a tunable applies. Omit empty entries, because they would make glibc
+	 * reject all tunables.
+	 */
 	for (; *at; at += len + (at[len] == ':')) {
 		len = strcspn(at, ":");
 		if (!strncmp(at, NAME, strlen(NAME)))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the value of GLIBC_TUNABLES with enough static TLS, for the command and Slurm's plugin. */
+/*
+ * Makes the value of GLIBC_TUNABLES that gives a program enough static TLS. It is for the command
+ * and Slurm's plugin.
+ */
 #ifndef GPUPART_CLI_UTIL_TUNABLES_VALUE_H
 #define GPUPART_CLI_UTIL_TUNABLES_VALUE_H
 
@@ -15,11 +18,11 @@
 #define TUNABLES_TLS 4096
 
 /*
- * With LD_AUDIT glibc lays out static TLS before it loads the program's libraries, so these bytes
- * must be enough for all of these libraries. Some libraries need 64 KiB, such as sanitizers and
- * allocators. The value is room for two such libraries and 32 KiB for small libraries. A larger
- * value would cost too much: glibc takes the bytes from the stack of every thread, and a thread
- * with a stack of 128 KiB could not be created.
+ * With LD_AUDIT, glibc lays out static TLS before it loads the program's libraries. Therefore these
+ * bytes must be enough for all of these libraries. Some libraries, such as sanitizers and
+ * allocators, need 64 KiB. The value is enough for two such libraries and for small libraries of 32
+ * KiB together. A larger value would cost too much. glibc takes the bytes from the stack of every
+ * thread, and a thread with a stack of 128 KiB could not be created.
  */
 #define TUNABLES_TLS_AUDIT (160 << 10)
 
@@ -28,8 +31,8 @@
 
 /*
  * Returns a value of GLIBC_TUNABLES that reserves at least @bytes. @old is the old value, or NULL.
- * Keeps a larger size and all other tunables. The caller frees the result. Returns NULL if memory
- * is out.
+ * If the size in @old is larger, keeps this size. Keeps all other tunables. The caller frees the
+ * result. Returns NULL if there is no memory.
  */
 char *tunables_join(const char *old, size_t bytes);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads small YAML files with libyaml. A table for each mapping lists its keys, the type of their
- * values, and where to store them. Error messages name file, line and key.
+ * Reads small YAML files with libyaml. Each mapping has a table, which lists the keys, the types of
+ * the values, and where to store the values. Error messages name the file, the line and the key.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "cli/util/message.h"
 #include "cli/util/yaml.h"
 
-#define MOST_NS		1e14	/* about 28 hours */
+#define MOST_NS		1e14	/* this time is about 28 hours */
 
 int yaml_line(const yaml_node_t *node)
 {
@@ -50,7 +50,7 @@ static void not_yaml(struct yaml *yaml, const yaml_parser_t *parser)
 		parser->problem ? parser->problem : "it cannot be read");
 }
 
-/* Checks event by event, because libyaml takes minutes to load deeply nested lists. */
+/* Checks the text event by event, because libyaml takes minutes to load deeply nested lists. */
 static void check(struct yaml *yaml, yaml_parser_t *parser)
 {
 	unsigned int depth = 0, documents = 0;
@@ -106,7 +106,7 @@ int yaml_open(struct yaml *yaml, const char *option, const char *path, const cha
 
 	if (!file)
 		return error_of(-err, "%s%s: %s", option, path, why);
-	/* Try to read one byte too many, since the length of a pipe is not known. */
+	/* Try to read one byte more than allowed, because the length of a pipe is not known. */
 	text = malloc(YAML_MAX_BYTES + 1);
 	len = text ? fread(text, 1, YAML_MAX_BYTES + 1, file) : 0;
 	if (!fstat(fileno(file), &st) && S_ISDIR(st.st_mode))
@@ -224,7 +224,10 @@ const char *yaml_scalar(const yaml_node_t *node)
 	return text && strlen(text) == node->data.scalar.length ? text : NULL;
 }
 
-/* Returns the value of $NAME at *@from and moves *@from behind it; NULL if it is not defined. */
+/*
+ * Returns the value of $NAME at *@from, and moves *@from behind $NAME. Returns NULL if the variable
+ * is not defined.
+ */
 static const char *variable(struct yaml *yaml, const char **from)
 {
 	char name[64];
@@ -279,13 +282,19 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 	return true;
 }
 
-/* A leading 0: 010 is octal in YAML 1.1 and decimal in 1.2, so it is rejected. */
+/*
+ * Returns whether a number has a leading 0. Such a number is rejected, because 010 is octal in YAML
+ * 1.1 and decimal in YAML 1.2.
+ */
 static bool has_zero(const char *text)
 {
 	return text[0] == '0' && isdigit((unsigned char)text[1]);
 }
 
-/* Reads "1.5" and points *@rest behind it; false if it is not a number or negative. */
+/*
+ * Reads a number such as "1.5", and sets *@rest to the text after the number. Returns false if
+ * @text does not begin with a number or the number is negative.
+ */
 static bool read_number(const char *text, double *value, const char **rest)
 {
 	char *end;
@@ -342,7 +351,10 @@ static bool read_whole(const char *text, uint64_t *value)
 	return isdigit((unsigned char)*text) && !*end && !errno && !has_zero(text);
 }
 
-/* Reads a number with at most three decimals, followed by @sign, as thousandths. */
+/*
+ * Reads a number with at most three decimals, which @sign must follow. Stores the number in
+ * thousandths.
+ */
 static bool read_decimal(const char *text, const char *sign, uint64_t *value)
 {
 	size_t len = strspn(text, "0123456789."), whole = strcspn(text, ".");
@@ -366,7 +378,7 @@ static bool read_word(const char *text, const char *const *words, uint64_t *valu
 
 static const char *const bools[] = { "no", "yes", "false", "true", NULL };
 
-/* Converts @text by the form of @key; false if it does not match. */
+/* Converts @text to the form of @key. Returns false if @text does not have this form. */
 static bool read_form(const struct yaml_key *key, const char *text, uint64_t *value)
 {
 	uint64_t most = key->most ? key->most : UINT64_MAX, unit = key->unit ? key->unit : 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads small YAML files with libyaml. A table for each mapping lists its keys, the type of their
- * values, and where to store them. Error messages name file, line and key.
+ * Reads small YAML files with libyaml. Each mapping has a table, which lists the keys, the types of
+ * the values, and where to store the values. Error messages name the file, the line and the key.
  */
 #ifndef GPUPART_CLI_UTIL_YAML_H
 #define GPUPART_CLI_UTIL_YAML_H
@@ -13,8 +13,8 @@
 
 #define YAML_MAX_BYTES	(1 << 20)
 #define YAML_TEXT	512	/* size of the longest value, with its variables expanded */
-#define YAML_MAX_DEPTH	128	/* of nested lists and mappings */
-#define YAML_MAX_KEYS	4096	/* of a mapping */
+#define YAML_MAX_DEPTH	128	/* the deepest nesting of lists and mappings */
+#define YAML_MAX_KEYS	4096	/* the most keys of a mapping */
 
 struct yaml {
 	const char *path;
@@ -22,16 +22,16 @@ struct yaml {
 	yaml_node_t *variables;		/* mapping with the values of $NAME, or NULL */
 	bool verbatim;			/* do not expand variables */
 	bool failed;			/* an error was printed */
-	void *context;			/* for the functions in tables */
+	void *context;			/* for the functions that tables name */
 };
 
 enum yaml_form {
-	YAML_OTHER,	/* take() reads it, or another function if take is NULL */
+	YAML_OTHER,	/* take() reads the value; if take is NULL, another function does */
 	YAML_NUMBER,	/* a whole number */
 	YAML_DECIMAL,	/* "0.6", in units of @unit thousandths */
-	YAML_PERCENT,	/* "12.5%", in the same units */
+	YAML_PERCENT,	/* "12.5%", in units of @unit thousandths of a percent */
 	YAML_TIME,	/* "10us" (ns, us, ms, s), in ns */
-	YAML_BYTES,	/* "64K" (K, M, G: of 1024) */
+	YAML_BYTES,	/* "64K"; K, M and G are powers of 1024 */
 	YAML_BOOL,	/* yes or no */
 	YAML_WORD,	/* index in @with, an array of strings that ends with NULL */
 	YAML_CHARS,	/* text of 1 or more characters, stored in an array of char */
@@ -42,49 +42,54 @@ enum yaml_form {
 struct yaml_key {
 	const char *name;
 	enum yaml_form form;
-	size_t at, size;		/* place of the value, by YAML_AT() */
+	size_t at, size;		/* place of the value, which YAML_AT() gives */
 	uint64_t least, most;		/* most 0: no limit */
-	const char *wants;		/* error message for a value out of range */
+	const char *wants;		/* error message for a value that is out of range */
 	void (*take)(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node, void *to);
 	const void *with;
 	unsigned int unit;
-	const char *required;		/* the key is required: "" or a hint for the error */
-	bool always;			/* call take() with @node NULL if the key is missing */
+	/* if not NULL, the key is required; "" or a hint for the error message */
+	const char *required;
+	bool always;			/* calls take() with @node NULL if the key is missing */
 };
 
 #define YAML_AT(type, member) .at = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
 /*
- * Opens the file at @path. In messages @option ("-f " or "") precedes its name, and @what ("a
- * scenario") names the kind of file. Returns 0 or an error.
+ * Opens the file at @path. Messages contain @option ("-f " or "") and the file's name. @what is the
+ * kind of file, such as "a scenario". Returns 0 or an error.
  */
 int yaml_open(struct yaml *yaml, const char *option, const char *path, const char *what);
-/* The same for text in memory. */
+/* Does the same for text in memory. */
 int yaml_open_text(struct yaml *yaml, const char *path, const char *text, size_t len);
 void yaml_close(struct yaml *yaml);
 /* Returns the top node, or NULL if the file is empty. */
 yaml_node_t *yaml_root(struct yaml *yaml);
 
-/* Prints "gpupart CMD: FILE:LINE: ..."; only the first error is printed. */
+/* Prints "gpupart CMD: FILE:LINE: ...". Prints only the first error. */
 __attribute__((format(printf, 3, 4)))
 void yaml_fail(struct yaml *yaml, const yaml_node_t *node, const char *fmt, ...);
 int yaml_line(const yaml_node_t *node);
 
 /*
- * Reads the mapping @map into @to: first checks its keys, then reads the values in the order of the
- * table. @what names the mapping in messages. Returns false after an error message.
+ * Reads the mapping @map into @to. First checks the keys of the mapping, then reads the values in
+ * the order of the table. @what is the name of the mapping in messages. Returns false after an
+ * error message.
  */
 bool yaml_read(struct yaml *yaml, yaml_node_t *map, const char *what, const struct yaml_key *keys,
 	       void *to);
-/* Reads one value, as yaml_read() does. */
+/* Reads one value in the same way as yaml_read(). */
 void yaml_read_value(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node, void *to);
-/* Checks the keys without reading values. @keys NULL: any key is allowed. */
+/* Checks the keys without reading values. If @keys is NULL, any key is allowed. */
 bool yaml_only(struct yaml *yaml, const yaml_node_t *node, const char *what,
 	       const struct yaml_key *keys);
 
 /* Returns the value of @key; NULL if the key is missing or @map is not a mapping. */
 yaml_node_t *yaml_get(struct yaml *yaml, const yaml_node_t *map, const char *key);
-/* Gets entry @i of a mapping or list (*key is NULL). False past the end or after an error. */
+/*
+ * Reads entry @i of a mapping or a list. *key is NULL for a list. Returns false after the last
+ * entry or after an error.
+ */
 bool yaml_entry(struct yaml *yaml, const yaml_node_t *node, unsigned int i, yaml_node_t **key,
 		yaml_node_t **value);
 unsigned int yaml_size(const yaml_node_t *node);
@@ -93,10 +98,10 @@ bool yaml_is_list(struct yaml *yaml, const yaml_node_t *node, const char *what);
 
 /* Returns a scalar's text, or NULL if it is not a scalar or contains a zero byte. */
 const char *yaml_scalar(const yaml_node_t *node);
-/* Copies a scalar's text with variables expanded to @text, of YAML_TEXT bytes. */
+/* Copies a scalar's text to @text, which has YAML_TEXT bytes. Expands the variables in the text. */
 bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, char *text);
 
-/* Reads a time such as "10us" in ns; false if @text is not a time. */
+/* Reads a time such as "10us", in ns. Returns false if @text is not a time. */
 bool yaml_read_time(const char *text, uint64_t *ns);
 
 #endif
