@@ -362,8 +362,8 @@ static int add_simulated(struct cdi *cdi)
 	int err, status = add_package(cdi, PATHS_SIM "/" LIBCUDA, INSIDE_SIM "/" LIBCUDA);
 
 	/*
-	 * The position of a capture in the list is the PCI address of its GPU, so keep all captures
-	 * in this order.
+	 * The position of a capture in the list determines the PCI address of its GPU, so keep all
+	 * captures in this order.
 	 */
 	while (captures && *captures && !status) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);

@@ -274,7 +274,7 @@ static void ask_mask_bits(struct doctor *d)
 		    check->layout, check->nr_proven, check->nr_launches);
 }
 
-/* Reports whether a feature works that check_attach_tools() tried. */
+/* check_attach_tools() has tried the feature of the row. Reports whether this feature works. */
 static void ask_feature(struct doctor *d)
 {
 	const char *lack = (const char *)&d->check + d->question->lack;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart metrics: metrics of running programs for Prometheus, written once or served. */
+/* gpupart metrics: writes metrics of running programs for Prometheus once, or serves them. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>

@@ -319,7 +319,7 @@ static bool is_live(const char *source)
 	return !source || paths_is_live(source);
 }
 
-/* Whether the plan is for a GPU of this machine, real or simulated. */
+/* Returns whether the plan is for a GPU of this machine, real or simulated. */
 static bool is_here(const struct args *args)
 {
 	return args->simulated || is_live(args->source);

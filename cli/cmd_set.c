@@ -435,8 +435,8 @@ static void report_change(struct out *out, json_t *rows, const struct target *ta
 }
 
 /*
- * Returns whether to report @row with @job. Each process is reported once, with the last listed job
- * that contains it.
+ * Returns whether to report @row with @job. A process is reported only once, with the last job in
+ * the list that contains the process.
  */
 static bool is_reported(const struct targets *t, const struct gpupart_process *row,
 			const struct target *job)

@@ -261,7 +261,7 @@ static int ask_slurm(struct running *running)
 	return failure("squeue did not list the jobs on %s", node);
 }
 
-/* Whether the node has an MPS daemon that does not answer. */
+/* Returns whether the node has an MPS daemon that does not answer. */
 static bool mps_is_lost(void)
 {
 	static struct mps_daemon daemon;

@@ -207,7 +207,7 @@ static void wait_for(struct session *session, pid_t pid)
 	stat_finish(report);
 }
 
-/* Whether process @pid has a row. */
+/* Returns whether process @pid has a row. */
 static bool has_row(const struct stat_report *report, int pid)
 {
 	for (unsigned int i = 0; i < report->nr_rows; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart verify: runs the library's checks on a GPU and prints a row for each. */
+/* gpupart verify: runs the library's checks on a GPU and prints a row for each check. */
 #include "cli/cmd.h"
 #include "cli/target/args.h"
 #include "cli/util/out.h"

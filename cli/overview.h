@@ -3,7 +3,7 @@
 #ifndef GPUPART_CLI_OVERVIEW_H
 #define GPUPART_CLI_OVERVIEW_H
 
-/* Prints the GPUs, the programs that run, and what to do next. Returns 0 or an error. */
+/* Prints the GPUs, the programs that run, and the next steps. Returns 0 or an error. */
 int overview(void);
 
 #endif

@@ -89,7 +89,7 @@ int bench_fail(struct bench *b, int err, const char *fmt, ...);
 /* Sets the message in b->why to the error of a call of the library. */
 int bench_library(struct bench *b, int err);
 
-/* Returns @full. With --quick returns @quick, and on the simulated GPU a small number. */
+/* Returns @full. Returns @quick with --quick, and a small number on the simulated GPU. */
 unsigned int bench_count(const struct bench *b, unsigned int full, unsigned int quick);
 
 /* ------------------------------------------------------------ launch.c */
@@ -263,7 +263,7 @@ int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupar
 
 /*
  * Measure other ways to partition a GPU, in child processes. Return -EOPNOTSUPP if this machine
- * does not support the way of the function.
+ * does not support this way to partition a GPU.
  */
 int overhead_green(struct bench *b, json_t *report);
 int overhead_mps(struct bench *b, json_t *report);

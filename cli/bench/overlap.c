@@ -14,7 +14,7 @@
 
 struct overlap {
 	struct bench *b;
-	struct gpupart_tpcset set[2];	/* of K1 and K2 */
+	struct gpupart_tpcset set[2];	/* the sets of K1 and K2 */
 	void *stream[2];
 	struct slots slots;
 	struct kernel kernel[2];

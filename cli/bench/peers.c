@@ -102,8 +102,8 @@ static char *plain_command(unsigned int n)
 }
 
 /*
- * Returns the same command after a prefix. The prefix is made from @fmt; it ends with a blank or is
- * "".
+ * Returns the same command after a prefix, which is made from @fmt. The prefix ends with a blank or
+ * is "".
  */
 __attribute__((format(printf, 2, 3)))
 static char *command_with_prefix(unsigned int n, const char *fmt, ...)
@@ -129,7 +129,7 @@ static void add_alone(struct peers *p)
 	}
 }
 
-/* Plain MPS. A `run` starts the daemon, but it does not confine the programs. */
+/* Plain MPS. A `run` starts the daemon without confining the programs. */
 static void add_mps(struct peers *p, const char *name, unsigned int percent)
 {
 	struct way *way = add_way(p, PEER, percent ? "mps-percent" : "mps", name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures of two programs, A and B, that share a GPU in several ways. Compares the ways by these
- * figures.
+ * Figures of two programs, A and B, that share a GPU in several ways. These figures are the basis
+ * of comparisons of the ways.
  */
 #ifndef GPUPART_CLI_BENCH_PEERS_H
 #define GPUPART_CLI_BENCH_PEERS_H
@@ -43,8 +43,8 @@ enum peers_verdict {
 };
 
 /*
- * Compares @ours with @peer by the 99% latency of A, the rate of A and the rate of B. A figure is
- * worse if it is worse and the intervals do not overlap.
+ * Compares @ours with @peer by the 99% latency of A, the rate of A and the rate of B. A figure
+ * counts as worse only if its interval does not overlap the other interval.
  */
 enum peers_verdict peers_compare(const struct peers_value ours[PEERS_NR],
 				 const struct peers_value peer[PEERS_NR]);

@@ -31,8 +31,8 @@ struct frame {
 	FILE *file;
 	const json_t *chart, *series;
 	struct axis x, y;
-	double left, top, height;	/* of the plot */
-	double width;			/* of the page */
+	double left, top, height;	/* edges and height of the plot */
+	double width;			/* width of the page */
 	const char *unit;		/* "ms": values in us are written in ms; else NULL */
 	const char *rows[MAX_ROWS];	/* categories of bars, or rows of a timeline */
 	unsigned int nr_rows;

@@ -79,7 +79,7 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 			double us = s->us[w][spread][i];
 
 			report_point(series, s->sizes[i], us);
-			/* A larger difference is not a variation between launches. */
+			/* This difference is larger than the variation between launches. */
 			nr_worse += i && us > best[spread] * 1.02;
 			if (!i || us < best[spread])
 				best[spread] = us;

@@ -19,7 +19,8 @@
 struct order {
 	const char *name, *what;
 	int holders, kernel;	/* priority: -1 low, 0 middle, 1 high */
-	bool kernel_first; /* the kernel has many blocks and runs first: do its blocks continue? */
+	/* the kernel runs first, with many blocks; tests whether they continue */
+	bool kernel_first;
 };
 
 static const struct order orders[] = {

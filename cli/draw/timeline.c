@@ -11,7 +11,7 @@
 
 #define MOST_CELLS	(8u << 20)
 #define LEAST_SLICES	40
-/* units of a row for placing blocks, which leaves gaps */
+/* units of a row, with space for gaps between blocks */
 #define MOST_UNITS	(4 * TIMELINE_UNITS)
 #define TEXT_COLUMNS	128	/* the most columns of a text */
 #define TEXT_TICKS	6

@@ -129,8 +129,8 @@ const char *timeline_number(char *text, size_t len, uint64_t ns, uint64_t unit_n
 /* -------------------------------------------------------- parts of both forms: timeline.c */
 
 /*
- * Return how many consecutive rows, from @row on, belong to the group, or to the TPC or copy
- * engine, of @row.
+ * timeline_group_rows() returns how many rows, from @row on, belong to the group of @row.
+ * timeline_unit_rows() returns how many belong to the TPC or the copy engine of @row.
  */
 unsigned int timeline_group_rows(const struct timeline *t, unsigned int row);
 unsigned int timeline_unit_rows(const struct timeline *t, unsigned int row);

@@ -12,7 +12,7 @@
 #include "lib/private.h"
 
 /*
- * The largest plan has less than a tenth of this size. Parsed JSON takes 20 times the size of its
+ * The largest plan is smaller than a tenth of this size. Parsed JSON takes 20 times the size of its
  * text.
  */
 #define MAX_BYTES (1 << 20)

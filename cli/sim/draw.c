@@ -198,7 +198,7 @@ struct use {
 struct uses {
 	const struct pipe_scenario *pipe;
 	unsigned int kernel, nr;
-	struct use list[MOST_USES + 1];	/* a last entry means that there are more uses */
+	struct use list[MOST_USES + 1];	/* an entry beyond MOST_USES means that there are more */
 };
 
 static void set_words(const struct pipe_scenario *pipe, unsigned int gpu,

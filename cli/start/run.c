@@ -357,7 +357,7 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 		setenv("GPUPART_SM_COUNT", "1", 1);
 	if (wishes->profile)
 		setenv("GPUPART_PROFILE", "1", 1);
-	/* Print nothing for a real GPU, like taskset. Report a simulated GPU. */
+	/* Like taskset, print nothing for a real GPU. But report a simulated GPU. */
 	if (args->simulated && !wishes->quiet)
 		remark("TPCs %s of %s, simulated", out_set(text, sizeof(text), topo, &set), gpu);
 	if (wishes->mps && parts->nr == 1)

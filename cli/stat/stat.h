@@ -23,7 +23,10 @@ struct stat_row {
 	struct gpupart_records_reader *reader;
 	struct stat_sample first, told, last; /* @told: the sample of the last line of --interval */
 	bool ended;
-	/* Number of samples since the first launch. The outstanding launches in these samples. */
+	/*
+	 * @looks counts all samples. The members after it describe the outstanding launches in the
+	 * samples since the first launch.
+	 */
 	uint64_t due_ns, looks, outstanding_looks, outstanding_sum, outstanding_max;
 };
 
@@ -36,7 +39,7 @@ struct stat_program {
 	const char *set;	/* the set of the command in list form, or NULL */
 	struct gpupart_tpcset tpcs;		/* the TPCs of the set; empty: no set */
 	struct gpupart_stat_process sum;	/* the counts of all processes of the command */
-	/* processes that called CUDA; those of them that have no row */
+	/* number of processes that called CUDA; number of these processes without a row */
 	unsigned int nr_processes, nr_lost;
 };
 

@@ -13,8 +13,8 @@ int amount_parse(const char *option, const char *text, const struct gpupart_topo
 		 const struct gpupart_tpcset *around, unsigned int *nr);
 
 /*
- * Adds @nr TPCs of @from to @set, in the shape @shape. If there are enough other TPCs, avoids the
- * TPCs of @others. If not, prints which TPCs overlap. Returns 0 or an error.
+ * Adds @nr TPCs of @from to @set, in the shape @shape. Avoids the TPCs of @others if there are
+ * enough other TPCs. Otherwise prints which TPCs overlap. Returns 0 or an error.
  */
 int amount_choose(const struct gpupart_topology *topo, enum gpupart_shape shape,
 		  const struct gpupart_tpcset *from, const struct gpupart_tpcset *others,

@@ -366,7 +366,7 @@ static int check_file(const struct args *args)
 		from, args->source);
 }
 
-/* The simulated driver has 128 mask bits, the number of TMD V04_00. */
+/* The simulated driver has 128 mask bits, like TMD V04_00. */
 #define SIM_MASK_BITS 128
 
 /*

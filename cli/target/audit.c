@@ -29,7 +29,10 @@ static bool names(const char *list, const char *path)
 	return false;
 }
 
-/* Appends @path to LD_AUDIT. As the last library, its answers pass through the other libraries. */
+/*
+ * Appends @path to LD_AUDIT. The library is then the last one, so its answers pass through the
+ * other libraries.
+ */
 static int put_last(const char *path)
 {
 	const char *others = getenv("LD_AUDIT");

@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a program of a tenant sees without the library. */
+/* The consequence for a program of a tenant if the library is missing. */
 #define AUDIT_WHOLE "programs that use NVML, such as nvidia-smi, see the whole GPU's memory"
 
 /*
- * Appends the library to LD_AUDIT for programs that this process starts. If this fails, prints what
- * the programs will see.
+ * Appends the library to LD_AUDIT for programs that this process starts. If this fails, prints the
+ * consequence.
  */
 void audit_join(void);
 

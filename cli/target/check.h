@@ -22,7 +22,7 @@ struct check {
 	struct gpupart_driver driver;
 	char pci[20];		/* address of the checked GPU */
 	uint64_t memory;	/* bytes of memory of the GPU; 0: not known */
-	int nr_visible;		/* number of GPUs that CUDA reports; their addresses */
+	int nr_visible;		/* number of GPUs that CUDA reports; @visible has their addresses */
 	char visible[CUDA_MAX_GPUS][20];
 	char why[512];
 };

@@ -13,7 +13,7 @@
 #define OWNER_SECONDS 5
 #define TYPE_GRAPHICS 0
 
-/* What was sampled. */
+/* The samples of the runlists. */
 struct view {
 	struct gpupart_gpu_info info;
 	struct gpupart_engine_use *list;

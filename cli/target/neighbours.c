@@ -170,8 +170,8 @@ static char *words_of(const struct neighbours *n, const char *environment)
 }
 
 /*
- * Reads the limit that process @pid will have when it uses the GPU from its @environment, and
- * reports the limit.
+ * Reads from @environment the limit that process @pid will have when it uses the GPU, and reports
+ * this limit.
  */
 static void look_at_words(const struct neighbours *n, int pid, const char *environment)
 {

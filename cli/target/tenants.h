@@ -26,7 +26,7 @@ json_t *tenants_json(const struct tenants *tenants);
 #define TENANTS_SIZE_STRLEN 32
 const char *tenants_size(char text[TENANTS_SIZE_STRLEN], uint64_t bytes);
 
-/* If the tenant uses more than its quota, prints on stderr what that means. */
+/* If the tenant uses more than its quota, prints the consequences on stderr. */
 void tenants_note_above(const struct gpupart_tenant *tenant);
 
 /*

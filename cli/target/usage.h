@@ -11,7 +11,7 @@
 
 /*
  * Completion records are read for at most this number of processes. Each process needs three
- * descriptors. At most a quarter of the processes may belong to any other user.
+ * descriptors. The processes of another user get at most a quarter of this number.
  */
 #define USAGE_MAX_READERS 512
 #define USAGE_MAX_USERS 64	/* further users share the last entry */

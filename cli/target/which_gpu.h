@@ -6,7 +6,7 @@
 #include <gpupart_manage.h>
 
 /*
- * The GPUs that @selector means: one on this machine and one in its simulated driver. They are
+ * The GPUs that @selector means: one of this machine and one of the simulated driver. They are
  * found when they are needed.
  */
 struct which_gpu {

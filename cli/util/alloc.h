@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <gpupart_manage.h>
 
-/* Whether the command starts a program. main() sets this value for cmd_exit_status(). */
+/* True if the command starts a program. main() sets this value for cmd_exit_status(). */
 extern bool alloc_before_start;
 
 /* Prints "gpupart CMD: no memory" and exits. */

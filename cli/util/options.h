@@ -31,7 +31,7 @@ struct args {
 	const char *source_from; /* origin of the default, such as "GPUPART_INPUT="; NULL: -i */
 	bool has_defaults;	/* the defaults were read */
 	bool wants_sim;		/* -i takes a capture */
-	bool lenient;		/* reports a wrong configuration file, but without an error */
+	bool lenient;		/* a wrong configuration file is reported, but is no error */
 	const char *gpu;	/* --gpu or NULL */
 	const char *output;	/* -o or NULL */
 	bool json;
@@ -42,7 +42,7 @@ struct args {
 		const char *option;	/* such as "-t" */
 		const char *text;
 	} terms[ARGS_MAX_TERMS];
-	char **program;		/* PROGRAM ARGS NULL, or names NULL */
+	char **program;		/* PROGRAM and ARGS, or names; NULL ends the list */
 	bool simulated;		/* args_simulate() chose the simulated GPU @gpu of @source */
 	char visible[64];	/* buffer of args_gpu() */
 };

@@ -105,8 +105,8 @@ int process_signal(const struct process *process, int signal)
 	if (pidfd < 0)
 		return -errno;
 	/*
-	 * Check the process again. The pidfd refers to one process, but this process may have got a
-	 * reused pid.
+	 * Check the process again. The pidfd refers to one process, but the pid may have been
+	 * reused before the pidfd was opened.
 	 */
 	if (!process_lives(process))
 		err = -ESRCH;
