@@ -26,7 +26,7 @@ struct cmd {
 	const char *help;
 };
 
-/* The order is the order in the output of 'gpupart --help'. */
+/* The commands, in the order in which 'gpupart --help' prints them. */
 #define COMMANDS(C) \
 	C("topology", topology, false, "show a GPU's GPCs, virtual GPCs, TPCs and SMs") \
 	C("run", run, true, "run a program inside a set of TPCs") \

@@ -134,7 +134,7 @@ struct cdi {
  * Checks a device name by the rules of CDI. Rejects names of one character, on which podman 4
  * crashes.
  */
-#define DEVICE_NAME_MOST 250	/* characters, including the name that a plan appends */
+#define DEVICE_NAME_MOST 250	/* in characters, including the name that a plan appends */
 
 static bool is_device_name(const char *name)
 {

@@ -13,7 +13,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/out.h"
 
-#define MAX_GPUS 3		/* the most lines for GPUs */
+#define MAX_GPUS 3		/* maximum number of lines for GPUs */
 
 /* Prints a line about a GPU. Returns whether the GPU can be used. */
 static bool print_gpu(struct out *out, const char *source, const char *gpu)

@@ -102,8 +102,8 @@ static char *plain_command(unsigned int n)
 }
 
 /*
- * Returns the same command after a prefix, which is made from @fmt. The prefix ends with a blank or
- * is "".
+ * Returns the command of plain_command() after a prefix, which is made from @fmt. The prefix ends
+ * with a blank or is "".
  */
 __attribute__((format(printf, 2, 3)))
 static char *command_with_prefix(unsigned int n, const char *fmt, ...)
@@ -595,8 +595,8 @@ static void remove_all(const struct peers *p)
 }
 
 /*
- * Runs the ways in a different order in each round. Then a drift, such as that of a clock, affects
- * all ways equally.
+ * Runs the ways in a different order in each round. Then a drift, such as a drift of a clock,
+ * affects all ways equally.
  */
 static void measure_all(struct peers *p)
 {

@@ -9,8 +9,8 @@
 #include "cli/bench/stats.h"
 #include "cli/draw/page.h"
 
-#define WIDTH		960	/* the least width; many bars need more */
-#define GROUP_WIDTH	72	/* the least width for the bars of a category and its name */
+#define WIDTH		960	/* minimum width; many bars need more */
+#define GROUP_WIDTH	72	/* minimum width for the bars of a category and its name */
 #define LEFT		96
 #define RIGHT		24
 #define PLOT		360	/* height of the plot */
@@ -18,7 +18,7 @@
 #define MAX_ROWS	64
 #define ROW_HEIGHT	22
 #define ROW_LEFT	190
-#define MANY_US		10000	/* axes with larger values are in ms */
+#define MANY_US		10000	/* an axis with larger values is in ms */
 #define FEW		4	/* each line has this number of markers with its letter */
 #define MAX_LABELS	256
 

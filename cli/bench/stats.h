@@ -34,8 +34,8 @@ double stats_covered(const struct stats_span *spans, unsigned int nr,
 		     const struct stats_span *span);
 
 /*
- * Returns the first index such that this value and all later values are at most @factor times the
- * last value. Returns 0 if @nr is 0.
+ * Returns the first index from which on all values are at most @factor times the last value.
+ * Returns 0 if @nr is 0.
  */
 unsigned int stats_settled(const double *values, unsigned int nr, double factor);
 

@@ -52,8 +52,8 @@ struct picture_panel {
 struct picture_layout {
 	unsigned int nr_panels;
 	struct picture_panel panels[GPUPART_MAX_GPCS];
-	unsigned int max_boxes;	/* the most boxes of a panel: TPCs and floorswept positions */
-	unsigned int max_sms;		/* the most SMs of a TPC */
+	unsigned int max_boxes;	/* maximum number of TPCs and floorswept positions in a panel */
+	unsigned int max_sms;		/* maximum number of SMs in a TPC */
 	unsigned int last_sm;		/* the largest number of an SM */
 	bool singletons;		/* the GPU has singletons */
 	bool vgpcs;			/* virtual GPCs are known */

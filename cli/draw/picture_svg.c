@@ -13,7 +13,7 @@
 #define BOX_HEIGHT	46	/* of a TPC */
 #define SM_HEIGHT	17
 #define INSET		4	/* distance of text from the edge of a TPC's box */
-#define MAX_PER_LINE	12	/* the most TPCs in one line of a GPC */
+#define MAX_PER_LINE	12	/* maximum number of TPCs in a line */
 #define MAX_WIDTH	1700
 #define MIN_WIDTH	700
 #define LINE		18	/* height of a line of normal text */

@@ -13,7 +13,7 @@
 #define LEAST_SLICES	40
 /* units of a row, with space for gaps between blocks */
 #define MOST_UNITS	(4 * TIMELINE_UNITS)
-#define TEXT_COLUMNS	128	/* the most columns of a text */
+#define TEXT_COLUMNS	128	/* maximum number of columns of a text */
 #define TEXT_TICKS	6
 #define TEXT_LIST	14	/* columns for a list of TPCs */
 

@@ -53,7 +53,7 @@ struct timeline {
 	uint64_t nr_all;	/* number of blocks between @from and @to */
 	unsigned int nr_blocks;
 	struct timeline_block *blocks;	/* the first TIMELINE_BLOCKS of the nr_all blocks */
-	unsigned int units;	/* the most units that a row needs */
+	unsigned int units;	/* maximum number of units that a row needs */
 	unsigned int least;	/* units of the smallest block */
 	bool sums;	/* the blocks are too many or too small for single boxes */
 };

@@ -13,12 +13,12 @@
 #define TPC_RIGHT	(MARGIN + 80)
 #define SM_LEFT		(MARGIN + 90)
 #define MANY_ROWS	48	/* if there are more rows, idle TPCs are omitted */
-#define MIN_LABELLED	10	/* least height of a TPC that has text */
+#define MIN_LABELLED	10	/* minimum height of a TPC that has text */
 #define LABEL_SIZE	9	/* size of a name on an area */
 #define LABEL_HEIGHT	(LABEL_SIZE + 2)
 #define MAX_HEIGHT	1800
 #define MAX_ROW		26
-#define MIN_HIGH	1.1	/* least height of a block */
+#define MIN_HIGH	1.1	/* minimum height of a block */
 #define LITTLE		360	/* height of all rows together for a small GPU */
 #define MOST_TICKS	12
 

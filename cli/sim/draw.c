@@ -15,7 +15,7 @@
 #define NO_KIND		UINT8_MAX
 #define TEXT_SLICES	58
 #define MAX_NAME	60
-#define MOST_USES	4	/* the most streams and sets of a kernel that are listed */
+#define MOST_USES	4 /* maximum number of streams and sets that are listed for a kernel */
 #define MOST_STREAMS	16
 
 struct blocks {

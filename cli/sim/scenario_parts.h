@@ -12,7 +12,7 @@ struct section {
 	size_t size;			/* of an entry */
 	/* reads an entry after its name was set */
 	void (*make)(struct scenario *s, yaml_node_t *key, yaml_node_t *node, void *entry);
-	unsigned int most;		/* the most entries; 0: no limit */
+	unsigned int most;		/* maximum number of entries; 0: no limit */
 };
 
 #define SECTION(type, member) #member, offsetof(struct scenario, pipe.member), \

@@ -32,8 +32,8 @@ int run_check_program(const struct args *args);
  */
 void run_inherit_gpu(struct args *args);
 /*
- * Does the same for all GPUs of the limit or of --gpu. If there are several GPUs, stores them in
- * @wishes.
+ * Finds all GPUs of the run's limit or of --gpu. Stores several GPUs in @wishes, and a single GPU
+ * in args->gpu.
  */
 void run_take_gpus(struct args *args, struct run_wishes *wishes);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "cli/target/cgroup.h"
 
-#define MAX_TEXT	16384	/* the most bytes of /proc/PID/cgroup that are read */
+#define MAX_TEXT	16384	/* maximum number of bytes of /proc/PID/cgroup */
 #define UUID		"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 #define X16		"xxxxxxxxxxxxxxxx"
 

@@ -31,7 +31,10 @@ struct check {
  * Runs in a child. Attaches to the GPU @selector, checks its mask bits and fills in a struct check.
  */
 void check_attach_gpu(void *selector, void *check);
-/* Does the same as with `run --profile`. Also tries to create a green context. */
+/*
+ * Does the same as check_attach_gpu(), with the settings of `run --profile`. Also tries to create a
+ * green context.
+ */
 void check_attach_tools(void *selector, void *check);
 
 /* Checks the mask bits of the GPU at @pci in a child. Returns 0 or an error. */
@@ -47,7 +50,10 @@ int check_node_strict(bool told, const char **node);
 /* Returns whether @name is valid for gpupart_job_begin(). */
 bool check_is_name(const char *name);
 
-/* Checks @name in the same way, and prints an error message. Returns 0 or an error. */
+/*
+ * Checks @name like check_is_name(). Prints an error message if the name is not valid. Returns 0 or
+ * an error.
+ */
 int check_name(const char *name);
 
 #endif

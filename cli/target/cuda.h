@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CUDA_MAX_GPUS 32	/* the most addresses that are read */
+#define CUDA_MAX_GPUS 32	/* maximum number of addresses that are read */
 
 struct cuda_probe {
 	int err;		/* 0 or -errno */

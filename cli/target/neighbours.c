@@ -22,17 +22,17 @@
 #include "cli/util/options.h"
 
 /*
- * Time limit for the lock if no other run gets it meanwhile. A run holds the lock only for a
- * moment.
+ * Time limit for getting the lock. It begins again when another run gets the lock, because a run
+ * holds the lock only for a moment.
  */
 #define LOCK_SECONDS 60
 /*
- * The most bytes of an environment that are read. A larger environment is possible only with a
- * raised stack limit.
+ * The maximum number of bytes of an environment that is read. A larger environment is possible only
+ * with a raised stack limit.
  */
 #define MAX_ENVIRONMENT (1u << 20)
 
-/* The most bytes that root reads for all processes of another user together. */
+/* The maximum number of bytes that root reads for all processes of another user together. */
 #define MAX_ENVIRONMENTS (16u << 20)
 
 /* The number of bytes that were read for each user. */
@@ -91,8 +91,8 @@ static char *read_environment(const char *pid, struct reading *reading)
 	if (max > MAX_ENVIRONMENT)
 		max = MAX_ENVIRONMENT;
 	/*
-	 * Memory that is not used is not touched. One read() is enough, because it returns the
-	 * whole environment.
+	 * The unused part of the memory is never touched. One read() is enough, because it returns
+	 * the whole environment.
 	 */
 	text = malloc(max + 2);
 	n = text ? read(fd, text, max) : 0;
@@ -247,7 +247,10 @@ struct beside {
 	char who[128];		/* description of the first such program */
 };
 
-/* Returns whether @found belongs to an outer job and its set is the whole outer limit. */
+/*
+ * Returns whether the set of @found is the outer limit, or @found belongs to an outer job and its
+ * set contains the outer limit.
+ */
 static bool is_around(const struct beside *beside, const struct neighbour *found)
 {
 	const char *own = beside->neighbours->args->job ?: getenv("GPUPART_JOB");

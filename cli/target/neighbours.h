@@ -58,8 +58,8 @@ struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpup
 				      const char *pci, const struct gpupart_tpcset *within);
 
 /*
- * Does the same for the @nr GPUs of @list in one search. The caller sets args, topo and pci in each
- * entry. Adds the TPCs of GPU i to tpcs[i].
+ * Does the same as neighbours_tpcs() for the @nr GPUs of @list, in one search. The caller sets
+ * args, topo and pci in each entry. Adds the TPCs of GPU i to tpcs[i].
  */
 void neighbours_add(struct neighbours *list, unsigned int nr, struct gpupart_tpcset *tpcs);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads NVIDIA's management library; see nvml.h. The library is opened when it is needed. It may be
- * missing.
+ * Reads NVIDIA's management library; see nvml.h. The library is opened when it is needed, and it
+ * may be missing.
  */
 #include <dlfcn.h>
 #include <stdbool.h>

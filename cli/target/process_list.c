@@ -20,12 +20,12 @@
 #include "lib/private.h"
 
 #define ASK_SECONDS 10
-#define MAX_GPUS 64	/* the most GPUs of a process */
+#define MAX_GPUS 64	/* maximum number of GPUs of a process */
 #define SAMPLE_END ".capture"
 
 /*
  * Initial length of a list. It is so large that one pass is enough for most lists, because a pass
- * takes a second for each user with many files. Memory that is not used is not touched.
+ * takes a second for each user with many files. The unused part of the memory is never touched.
  */
 #define ROOM 4096
 

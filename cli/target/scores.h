@@ -8,7 +8,7 @@
 
 #include <gpupart_manage.h>
 
-#define SCORES_MAX 64	/* the most scores for one GPU */
+#define SCORES_MAX 64	/* maximum number of scores for one GPU */
 
 /* A tenant with a goal that was measured in the last epoch. */
 struct score {

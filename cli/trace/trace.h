@@ -9,7 +9,7 @@
 #include "cli/draw/picture.h"
 
 #define TRACE_MAX_SETS		PICTURE_SHORT_TAGS	/* one letter for each set */
-/* the most blocks of all launches together, which is the limit of a picture */
+/* maximum number of blocks of all launches together, which is the limit of a picture */
 #define TRACE_MAX_BLOCKS	20000
 #define TRACE_MAX_NS		10000000
 #define TRACE_MAX_ITERATIONS	1000000

@@ -5,7 +5,7 @@
 
 #define MOST_CANDIDATES	40
 #define LEAST_CANDIDATES 8
-#define LEAST_REPORTS	8		/* the fewest reports in the time of a candidate */
+#define LEAST_REPORTS	8		/* minimum number of reports in the time of a candidate */
 #define LOOK_NS		2000000ull
 /* Time to wait for a report. If a program makes no report, its completed launches are measured. */
 #define RECORDS_NS	2000000000ull

@@ -9,8 +9,8 @@
 #include "cli/util/input.h"
 
 /*
- * Whether the pipe @file, which does not block, has data or a writer. The first byte that was read
- * is put back.
+ * Returns whether the pipe @file has data or a writer. @file does not block. Puts the first byte
+ * back after reading it.
  */
 static bool has_writer(FILE *file)
 {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 /*
- * Opens @path for reading. It may be a pipe that has a writer. Returns NULL with the reason in
- * *why if it cannot be opened; errno is the error.
+ * Opens @path for reading. @path may be a pipe that has a writer. If it cannot be opened, returns
+ * NULL, with the reason in *why and the error in errno.
  */
 FILE *input_open(const char *path, const char **why);
 

@@ -26,7 +26,7 @@ struct out {
  */
 int out_open(struct out *out, const struct args *args);
 
-/* Does the same with a file that is open already. */
+/* Uses @file, which is open already, as the output. */
 void out_use(struct out *out, const struct args *args, FILE *file);
 
 /* Closes the output. Returns 0, or an error if a part of the output could not be written. */
@@ -99,8 +99,8 @@ json_t *out_json_count(unsigned int value);
 json_t *out_json_gpu(const struct gpupart_gpu_info *info);
 json_t *out_json_set(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 /*
- * Does the same without "hex" and "whole_gpcs", which need a topology. Returns null for an empty
- * set.
+ * Returns the same as out_json_set() without "hex" and "whole_gpcs", which need a topology. Returns
+ * null for an empty set.
  */
 json_t *out_json_tpcs(const struct gpupart_tpcset *set);
 json_t *out_json_counters(const struct gpupart_counters *counters);

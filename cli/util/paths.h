@@ -43,7 +43,8 @@ void paths_set_argv(char **argv);
 
 /*
  * Executes this command again. The new command has the simulated driver first on the loader's path,
- * and @capture is its GPU. Returns 0 if both are the case already. Otherwise returns an error.
+ * and @capture is its GPU. Returns 0 if this command already has this driver and this capture.
+ * Otherwise returns an error.
  */
 int paths_enter_sim(const char *capture);
 

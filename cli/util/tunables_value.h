@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the value of GLIBC_TUNABLES that gives a program enough static TLS. It is for the command
- * and Slurm's plugin.
+ * Makes the value of GLIBC_TUNABLES that gives a program enough static TLS. The command and Slurm's
+ * plugin use this value.
  */
 #ifndef GPUPART_CLI_UTIL_TUNABLES_VALUE_H
 #define GPUPART_CLI_UTIL_TUNABLES_VALUE_H

@@ -14,7 +14,7 @@
 #define YAML_MAX_BYTES	(1 << 20)
 #define YAML_TEXT	512	/* size of the longest value, with its variables expanded */
 #define YAML_MAX_DEPTH	128	/* the deepest nesting of lists and mappings */
-#define YAML_MAX_KEYS	4096	/* the most keys of a mapping */
+#define YAML_MAX_KEYS	4096	/* maximum number of keys of a mapping */
 
 struct yaml {
 	const char *path;
@@ -60,7 +60,7 @@ struct yaml_key {
  * kind of file, such as "a scenario". Returns 0 or an error.
  */
 int yaml_open(struct yaml *yaml, const char *option, const char *path, const char *what);
-/* Does the same for text in memory. */
+/* Opens text in memory in the same way as yaml_open(). */
 int yaml_open_text(struct yaml *yaml, const char *path, const char *text, size_t len);
 void yaml_close(struct yaml *yaml);
 /* Returns the top node, or NULL if the file is empty. */
