@@ -107,7 +107,7 @@ static void measure(struct drawing *d)
 	lines = (layout->max_boxes + MAX_PER_LINE - 1) / MAX_PER_LINE;
 	d->per_line = lines ? (layout->max_boxes + lines - 1) / lines : 1;
 	d->panel_width = 2 * PAD + LABEL + d->per_line * (d->box_width + GAP) - GAP;
-	/* Draw so many panels in a row that the page is not longer than a sheet of paper. */
+	/* Add panels to a row until the page is not longer than a sheet of paper. */
 	d->columns = 1;
 	while (d->columns < layout->nr_panels && all_groups_height(d) > 1.3 * width_of(d)) {
 		d->columns++;
