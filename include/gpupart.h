@@ -2,31 +2,34 @@
 /*
  * libgpupart: controls which TPCs of an NVIDIA GPU a kernel launch may use.
  *
- * Index spaces. A `tpc` is a logical number, 0 to nr_tpcs-1 without gaps, in the order in which
- * the work distributor counts TPCs. On GPUs with two SMs per TPC, TPC t owns SMs 2*t and 2*t+1,
- * numbered as in the PTX register %smid. A `gpc` is a logical number too, without gaps after
- * floorsweeping. A `vgpc` is a virtual GPC: all blocks of a thread block cluster run in one
- * virtual GPC (Hopper and later). Every set in this interface is a set of *allowed* TPCs.
+ * Index spaces. A `tpc` is the logical number of a TPC. These numbers are 0 to nr_tpcs-1 without
+ * gaps. They follow the order in which the work distributor counts TPCs. On GPUs with two SMs
+ * per TPC, TPC t owns SMs 2*t and 2*t+1, numbered as in the PTX register %smid. A `gpc` is the
+ * logical number of a GPC. These numbers have no gaps, even if GPCs are floorswept. A `vgpc` is
+ * the number of a virtual GPC. On Hopper and later GPUs, all blocks of a thread block cluster
+ * run in one virtual GPC. Every set in this interface is a set of *allowed* TPCs.
  *
- * Errors. Unless its comment says otherwise, a function returns 0 or a negative errno. If a
- * function that takes a context fails, gpupart_error() returns one sentence that describes the
- * failure and names the object and the value. A function that does not return int cannot fail,
- * unless its comment says otherwise. The library never prints and never exits.
+ * Errors. A function returns 0 or a negative errno, unless the comment of the function says
+ * otherwise. If a function that takes a context fails, gpupart_error() returns one sentence that
+ * describes the failure and names the object and the value. A function that does not return int
+ * cannot fail, unless the comment of the function says otherwise. The library never prints and
+ * never exits.
  *
  * Pointers. Pointers to objects (struct gpupart, gpupart_gpu, gpupart_topology, gpupart_remote)
- * and to results must be valid. Pass NULL only where the comment allows it; the _close
- * functions accept NULL. If a set or a string is NULL and the comment does not say what NULL
- * means, the function returns -EINVAL. Functions on sets that do not return an error require
- * valid pointers.
+ * and to results must be valid. Pass NULL only if the comment of the function allows NULL. The
+ * _close functions accept NULL. If a set or a string is NULL and the comment does not say what
+ * NULL means, the function returns -EINVAL. Functions on sets that do not return an error
+ * require valid pointers.
  *
- * Threads. Only one thread at a time may use a context (struct gpupart): open one for each
- * thread. The library does not change a topology or a set after it has returned it, so several
- * threads may share them. Any thread may call any function with its own context, even while
- * other threads launch kernels. The comment of a function gives the exceptions.
+ * Threads. Only one thread at a time may use a context (struct gpupart), so open a separate
+ * context for each thread. Several threads may share a topology or a set, because the library
+ * never changes an object that it has returned. Any thread may call any function with its own
+ * context, even while other threads launch kernels. The comments of the functions give the
+ * exceptions to these rules.
  *
- * Ownership. The library reads arguments during the call and does not keep them. For each
- * result that is a pointer, the comment says who owns it. Memory sizes are in bytes, times in
- * nanoseconds.
+ * Ownership. The library reads the arguments of a function during the call and keeps no pointer
+ * to them. If a result is a pointer, the comment of the function names the owner. Memory sizes
+ * are in bytes, times in nanoseconds.
  */
 #ifndef GPUPART_H
 #define GPUPART_H
@@ -49,12 +52,12 @@ struct gpupart;
 /* Opens a context, which the caller must close. The only error is -ENOMEM. */
 int gpupart_open(struct gpupart **gp);
 
-/* Closes the context. The sets that were given through it stay in force. */
+/* Closes the context. The sets that the caller set with this context stay in force. */
 void gpupart_close(struct gpupart *gp);
 
 /*
  * Returns the error sentence of the last call on @gp that failed, or "" if no call has failed.
- * The string belongs to @gp and is valid until the next call on it.
+ * The string belongs to @gp and is valid until the next call with @gp.
  */
 const char *gpupart_error(const struct gpupart *gp);
 
@@ -70,17 +73,18 @@ const char *gpupart_version(void);
 #define GPUPART_TPCSET_STRLEN 1024
 
 /*
- * Parses the list form of taskset(1): "0,5,8-11", or with a stride "0-10:2". Items may overlap
- * and stand in any order; blanks are not allowed. Numbers are 0 to 255. An empty string is an
- * error. If @gp is NULL, no error sentence is stored. -EINVAL: @text is not a valid list. The
- * error sentence names the wrong item.
+ * Parses the list form of taskset(1), for example "0,5,8-11", or "0-10:2" for a list with a
+ * stride of 2. The items of a list may overlap and may be in any order. A list must not contain
+ * blanks. Its numbers are 0 to 255. An empty string is an error. If @gp is NULL, no error
+ * sentence is stored. -EINVAL: @text is not a valid list. The error sentence names the wrong
+ * item.
  */
 int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
 
 /*
- * Writes the canonical list form of @set to @text: for example "0-7,16", or "" for the empty
- * set. Returns the length without the terminating 0, or -ENOSPC if @len is too small.
- * GPUPART_TPCSET_STRLEN bytes are always enough.
+ * Writes the canonical list form of @set to @text. Examples of this form are "0-7,16", and ""
+ * for the empty set. Returns the length without the terminating 0, or -ENOSPC if @len is too
+ * small. GPUPART_TPCSET_STRLEN bytes are always enough.
  */
 int gpupart_tpcset_format_list(const struct gpupart_tpcset *set, char *text, size_t len);
 
@@ -89,26 +93,26 @@ int gpupart_tpcset_format_list(const struct gpupart_tpcset *set, char *text, siz
 struct gpupart_topology;
 
 /*
- * Properties of a GPU. An unknown string is ""; the comments below give the values of unknown
- * numbers.
+ * Properties of a GPU. If a string is unknown, it is "". The comments below give the values of
+ * unknown numbers.
  */
 struct gpupart_gpu_info {
 	char name[64];		/* "NVIDIA H200" */
 	/*
-	 * The GPU's address, its identity in this interface: "0000:0d:00.0", in lower case. An
-	 * integrated GPU is not on PCI; its address is the name of its platform device,
-	 * "17000000.gpu".
+	 * The GPU's address in lower case, for example "0000:0d:00.0". This interface identifies
+	 * a GPU by its address. An integrated GPU is not on PCI. Its address is the name of its
+	 * platform device, for example "17000000.gpu".
 	 */
 	char pci[20];
 	char uuid[48];		/* "GPU-xxxxxxxx-..." */
 	char driver[32];	/* "580.159.04" */
 	char source[512];	/* "rm", "kernel", or the path of the capture */
-	char origin[160];	/* for a capture: its author and the method; else "" */
-	uint32_t chip_id;	/* BOOT_42 bits 29:20; 0x180 is GH100; 0: unknown */
+	char origin[160];	/* author and method of the capture, or "" */
+	uint32_t chip_id;	/* bits 29:20 of BOOT_42 (0x180 is GH100); 0: unknown */
 	int mig;		/* 1: on, 0: off, -1: unknown */
-	/* Number in the chip's design, before floorsweeping; 0: unknown. */
+	/* Number of GPCs in the chip's design, before floorsweeping; 0: unknown. */
 	unsigned int max_gpcs;
-	unsigned int max_tpcs_per_gpc;	/* number in the chip's design; 0: unknown */
+	unsigned int max_tpcs_per_gpc;	/* number in the chip's design, or 0: unknown */
 	bool simulated;		/* the simulated driver provides this GPU */
 };
 
@@ -117,12 +121,12 @@ struct gpupart_gpu_info {
 /* One TPC. An index is -1 if the source does not report it. */
 struct gpupart_tpc {
 	int gpc;		/* logical GPC */
-	int tpc_in_gpc;		/* number within the logical GPC, without gaps */
+	int tpc_in_gpc;		/* number within its logical GPC; these numbers have no gaps */
 	int vgpc;		/* virtual GPC; each singleton has its own number */
 	int tpc_in_vgpc;	/* number in the virtual GPC (NVIDIA: migratable TPC id) */
 	int cpc;		/* physical CPC within the GPC */
 	int ugpu;		/* the half of the L2 cache that is nearer to this TPC */
-	/* In a capture: the TMD bit that disabled this TPC when it was set. */
+	/* In a capture, the mask bit of the TMD that disabled this TPC when the bit was set. */
 	int measured_bit;
 	unsigned int nr_sms;
 	unsigned int sms[GPUPART_MAX_SMS_PER_TPC];	/* numbered as in %smid */
@@ -131,13 +135,13 @@ struct gpupart_tpc {
 /* One logical GPC. */
 struct gpupart_gpc {
 	int gpc_phys;		/* index in the fuses; -1: unknown */
-	/* Bit i is set if the TPC with fuse index i is present; 0: unknown. */
+	/* Bit i is set if the TPC with fuse index i is present. The value 0 means unknown. */
 	uint32_t present_tpcs;
 	int ugpu;		/* -1: unknown */
 	struct gpupart_tpcset tpcs;
 };
 
-/* The results belong to @topo and are valid as long as @topo is. */
+/* The results of these functions belong to @topo and are valid until @topo is closed. */
 const struct gpupart_gpu_info *gpupart_topology_info(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_tpcs(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_gpcs(const struct gpupart_topology *topo);
@@ -151,10 +155,10 @@ const struct gpupart_gpc *gpupart_topology_gpc(const struct gpupart_topology *to
 struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo);
 
 /*
- * Parses the text form of a set: terms joined by "+". A term is "LIST", "tpc:LIST", "gpc:LIST",
- * "ugpu:LIST" or "hex:MASK", for example "gpc:1,2+40-43". The numbers are logical TPCs, logical
- * GPCs and uGPUs. -EINVAL: a syntax error, a TPC, GPC or uGPU that does not exist, or an empty
- * result. The error sentence names the value.
+ * Parses the text form of a set, which consists of terms joined by "+". A term is "LIST",
+ * "tpc:LIST", "gpc:LIST", "ugpu:LIST" or "hex:MASK", for example "gpc:1,2+40-43". The numbers
+ * are logical TPCs, logical GPCs and uGPUs. -EINVAL: the text has a syntax error or names a TPC,
+ * GPC or uGPU that does not exist, or the result is empty. The error sentence names the value.
  */
 int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const char *words, struct gpupart_tpcset *set);
@@ -164,9 +168,9 @@ int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo,
 
 /*
  * Returns the size, in blocks, of the largest cluster that fits into @set. A cluster needs one
- * SM for each of its blocks, and all these SMs must be in one virtual GPC. If a launch uses
- * larger clusters, it is given more TPCs than @set. If the source does not report virtual GPCs,
- * GPCs are used instead, and the result is an upper bound.
+ * SM for each of its blocks, and all these SMs must be in one virtual GPC. A launch with larger
+ * clusters gets more TPCs than @set has. If the source does not report virtual GPCs, the
+ * function uses GPCs instead, and the result is an upper bound.
  */
 unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 				 const struct gpupart_tpcset *set);
@@ -177,53 +181,53 @@ struct gpupart_gpu;
 
 /* What to do about launches that cannot be confined. */
 enum gpupart_unconfined {
-	GPUPART_UNCONFINED_RUN,		/* run them; struct gpupart_counters counts them */
+	GPUPART_UNCONFINED_RUN,		/* run and count them in struct gpupart_counters */
 	/*
-	 * After the first launch that leaves the limit, all launch functions of the driver fail
-	 * with CUDA error 800 (operation not permitted) until the process ends. If
-	 * gpupart_attach() fails, all launch functions and the creation of contexts fail from
-	 * that moment on.
+	 * After the first launch outside the limit, all launch functions of the driver fail with
+	 * CUDA error 800 (operation not permitted) until the process ends. If gpupart_attach()
+	 * fails, all launch functions and the creation of contexts fail from that moment on.
 	 */
 	GPUPART_UNCONFINED_FAIL,
 };
 
 /*
- * The caller sets all members to 0, then @size, and then the members that it needs. If a later
- * version of the library adds a member, the value 0 keeps the old behaviour.
+ * The caller first sets all members to 0. The caller then sets @size and the members that it
+ * needs. If a later version of the library adds a member, the value 0 keeps the old behaviour.
  */
 struct gpupart_attach_options {
 	size_t size;			/* sizeof(struct gpupart_attach_options) */
 	unsigned int unconfined;	/* enum gpupart_unconfined */
 	/*
-	 * 1: one tool that subscribes to the driver after the first attach (CUPTI, and
-	 * therefore torch.profiler) receives its callbacks through this library. The
-	 * environment variable GPUPART_PROFILE=1 has the same effect. 0: the driver refuses such
-	 * a tool. If the library cannot replace the driver's function table, the driver refuses
-	 * the tool with both values; `gpupart doctor` reports this case. Source:
-	 * Documentation/internals/hardware.md.
+	 * If this member is 1, one tool that subscribes to the driver after the first attach
+	 * receives its callbacks through this library. Such a tool is CUPTI, and therefore also
+	 * torch.profiler. The environment variable GPUPART_PROFILE=1 has the same effect. If
+	 * this member is 0, the driver refuses such a tool. If the library cannot replace the
+	 * driver's function table, the driver refuses the tool even if this member is 1;
+	 * `gpupart doctor` reports this case. Source: Documentation/internals/hardware.md.
 	 */
 	unsigned int profilers;
 	/*
-	 * 1: refuse kernels that launch other kernels from the GPU. No set can confine the
-	 * launches that such a kernel makes. Until the process ends, loading a module with such
-	 * a kernel fails with CUDA error 800 (operation not permitted). If such a module is
-	 * already loaded and the library recognised it, launches of its kernels fail with the
-	 * same error. The environment variable GPUPART_NO_DEVICE_LAUNCH=1 has the same effect.
-	 * gpupart-device-launches(7) explains how the library recognises such modules.
-	 * gpupart_attach() returns -EOPNOTSUPP if the driver does not report module loads.
+	 * If this member is 1, the library refuses kernels that launch other kernels from the
+	 * GPU. No set can confine the launches that such a kernel makes. Until the process ends,
+	 * loading a module with such a kernel fails with CUDA error 800 (operation not
+	 * permitted). If such a module is already loaded and the library recognised it, launches
+	 * of its kernels fail with the same error. The environment variable
+	 * GPUPART_NO_DEVICE_LAUNCH=1 has the same effect. gpupart-device-launches(7) explains
+	 * how the library recognises such modules. gpupart_attach() returns -EOPNOTSUPP if the
+	 * driver does not report module loads.
 	 */
 	unsigned int no_device_launch;
 };
 
 /*
- * Prepares to confine this process's launches on one GPU. It opens libcuda.so.1, calls cuInit,
- * reads the topology, subscribes to the driver's launch callback and checks the mask bits of
- * this GPU (see gpupart_gpu_check()). The first check on a GPU makes a few short launches on a
- * private stream. The function uses the current context if that context is on this GPU;
- * otherwise it retains the GPU's primary context.
+ * Prepares to confine this process's launches on one GPU. The function opens libcuda.so.1, calls
+ * cuInit, reads the topology, subscribes to the driver's launch callback and checks the mask
+ * bits of this GPU (see gpupart_gpu_check()). The first check on a GPU makes a few short
+ * launches on a private stream. The function uses the current context if that context is on this
+ * GPU; otherwise it retains the GPU's primary context.
  *
- * @gpu: an index in PCI order ("0"), a PCI address, a UUID, or "cuda:N" with CUDA's own device
- * number. NULL is CUDA's device 0.
+ * @gpu: an index in PCI order ("0"), a PCI address, a UUID, or "cuda:N", where N is CUDA's
+ * number of the GPU. If @gpu is NULL, the function attaches the GPU that CUDA calls device 0.
  * @gp: the context for the error sentence, or NULL to store no error sentence.
  * @options: the options, or NULL for options that are all 0.
  *
@@ -233,36 +237,37 @@ struct gpupart_attach_options {
  * -ENOENT: libcuda.so.1 was not found. -ENODEV: no such GPU. -EOPNOTSUPP: the driver has no
  * launch callback, the chip or TMD version is unknown, MIG is on, or the process runs under MPS
  * and the mask bits were not checked earlier. -ECANCELED: GPUPART_DISABLE=1 is in the
- * environment. -EBUSY has three causes. A profiler (CUPTI) is subscribed to the driver, and the
- * driver accepts only one tool. Or options.profilers is set, but an earlier call attached a GPU
- * of this process without it. Or this is the first attach of the GPU and a blocking stream of
- * the context is being captured: reading launch records would invalidate the capture, so try
- * again after the capture. A capture that another thread begins during the call is not detected.
- * -EPROTO: the mask bits of this GPU differ from the table or could not be proven; the error
- * sentence names the TPC. -EINVAL: @options->size is too small, or a member has an invalid
- * value. -E2BIG: @options->size is larger than the library's struct, and a member that the
- * library does not know is not 0.
+ * environment. -EBUSY has three causes. First, a profiler (CUPTI) is subscribed to the driver,
+ * and the driver accepts only one tool. Second, options.profilers is set, but an earlier call
+ * attached a GPU of this process without this option. Third, this is the first attach of the
+ * GPU, and a blocking stream of the context is being captured. The attach would read launch
+ * records and so invalidate the capture; try again after the capture. A capture that another
+ * thread begins during the call is not detected. -EPROTO: the mask bits of this GPU differ from
+ * the table or could not be proven; the error sentence names the TPC. -EINVAL: @options->size is
+ * too small, or a member has an invalid value. -E2BIG: @options->size is larger than the
+ * library's struct, and a member that the library does not know is not 0.
  */
 int gpupart_attach(struct gpupart *gp, const char *gpu,
 		   const struct gpupart_attach_options *options, struct gpupart_gpu **attached);
 
 /*
- * Tests whether gpupart_attach() can attach @gpu, which is given in the same form. Returns 0, or
- * the error that gpupart_attach() would return before its first launch, with the error sentence:
- * -ENOENT, -EOPNOTSUPP, -ECANCELED, -EBUSY or -ENODEV. Returns -ESHUTDOWN after
- * gpupart_detach(). The function calls cuInit and does not affect launches.
+ * Tests whether gpupart_attach() can attach @gpu. @gpu has the same form as for
+ * gpupart_attach(). The function returns 0, or the error that gpupart_attach() would return
+ * before its first launch, and stores the error sentence. The error is -ENOENT, -EOPNOTSUPP,
+ * -ECANCELED, -EBUSY or -ENODEV. After gpupart_detach() the function returns -ESHUTDOWN. The
+ * function calls cuInit and does not affect launches.
  */
 int gpupart_available(struct gpupart *gp, const char *gpu);
 
 /*
  * Ends the library's subscription to the driver, so that a profiler can subscribe. After the
  * call no launch of this process is confined on any GPU. A launch that another thread makes
- * during the call may or may not be confined. The function removes the sets of streams,
- * functions and the process, and the limit that gpupart_limit_set() set. After the call,
- * functions that set a set fail with -EOPNOTSUPP, and the sets of threads have no effect. GPU
- * objects stay valid. The process cannot attach a GPU again, because the library has missed
- * events of the driver: gpupart_attach() fails with -ESHUTDOWN. If no GPU was attached,
- * gpupart_detach() returns 0 too.
+ * during the call may or may not be confined. The function removes the sets of streams, of
+ * functions and of the process. It also removes the limit that gpupart_limit_set() set. After
+ * the call, the library's functions that set a set fail with -EOPNOTSUPP, and the sets of
+ * threads have no effect. GPU objects stay valid. The process cannot attach a GPU again, because
+ * the library has missed events of the driver: gpupart_attach() fails with -ESHUTDOWN.
+ * gpupart_detach() also returns 0 if no GPU was attached.
  *
  * -EPERM: the process has a limit from outside, or the process is strict. -EBUSY: a memory quota
  * or a measurement needs the subscription, or a profiler is subscribed through this library.
@@ -270,18 +275,22 @@ int gpupart_available(struct gpupart *gp, const char *gpu);
  */
 int gpupart_detach(struct gpupart *gp);
 
-/* The topology that @gpu was attached with. It belongs to the library: do not close it. */
+/*
+ * Returns the topology with which @gpu was attached. The topology belongs to the library, so the
+ * caller must not close it.
+ */
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu);
 
 /*
- * Sets that apply to launches. The scopes, from the innermost to the outermost, are: next
- * launch, function, stream, thread, process. A launch is confined to the intersection of the
- * limit and the set of the innermost scope that has a set. If no scope has a set, the launch is
- * confined to the limit. A NULL @set removes the scope's set. A new set takes effect at the next
- * launch. A call of these functions takes at most 50 ns; the first call for a stream, function
- * or thread takes longer. -EINVAL: @set is empty or has a TPC that does not exist. The first
- * attach reads a limit that comes from outside the process, from GPUPART_SET, which `gpupart
- * run` sets. gpupart_limit_set() can make such a limit smaller but not larger: -EPERM.
+ * These functions set the sets of scopes. The scopes, from the innermost to the outermost, are
+ * the next launch, the function, the stream, the thread and the process. A launch is confined to
+ * the intersection of the limit and the set of the innermost scope that has a set. If no scope
+ * has a set, the launch is confined to the limit. A NULL @set removes the scope's set. A new set
+ * takes effect at the next launch. A call of these functions takes at most 50 ns; the first call
+ * for a stream, function or thread takes longer. -EINVAL: @set is empty or has a TPC that does
+ * not exist. If the process has a limit from outside, the first attach reads this limit from the
+ * environment variable GPUPART_SET, which `gpupart run` sets. gpupart_limit_set() can make such
+ * a limit smaller, but it returns -EPERM instead of making the limit larger.
  *
  * Graphs. The driver builds the nodes of an executable graph once and launches them many times.
  * The set of a graph launch is the first of these that exists: the set of the stream into which
@@ -301,16 +310,16 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * variant for each of the last four sets, and a launch under one of these sets uses its variant
  * instead of the program's handle. Each variant takes as much memory as the program's own
  * executable graph. GPUPART_GRAPH_SETS=1, 2 or 3 in the environment makes the library keep fewer
- * variants. As without gpupart, launches of one graph do not overlap. If the program changes a
- * graph, the change applies to all variants. If the program launches the graph into a stream of
- * another context, or enables or disables a node, the library removes the variants and makes no
- * new variants of this graph. If profilers are allowed (options.profilers), there are no
- * variants.
+ * variants. Launches of one graph do not overlap, just as they do not overlap without gpupart.
+ * If the program changes a graph, the change applies to all variants. If the program launches
+ * the graph into a stream of another context, or enables or disables a node, the library removes
+ * the variants and makes no new variants of this graph. If profilers are allowed
+ * (options.profilers), there are no variants.
  *
  * For a fifth set, or if there are no variants, the library makes the driver build the nodes
- * again before the launch, which takes 1.4 to 2 us per node. For variants and for building
- * again, the library keeps a clone of the graph from which each executable graph was
- * instantiated. Making the clone takes 1 us per node at instantiation.
+ * again before the launch, which takes 1.4 to 2 us per node. To make variants and to build nodes
+ * again, the library needs a clone of the graph from which the executable graph was
+ * instantiated. The library makes this clone at the instantiation, which takes 1 us per node.
  *
  * Some graphs cannot be built again. These are graphs that cuGraphClone refuses (graphs with
  * conditional or memory nodes), graphs that were instantiated before the GPU was attached, and
@@ -330,10 +339,11 @@ int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 /*
  * Sets the set of a stream. @stream is an existing CUstream or cudaStream_t of this GPU. The
  * handles 0 and 1 mean the legacy default stream of the current context. The handle 2 means the
- * per-thread default stream of the calling thread. The first time that one of these two streams
- * is given a set, the function makes one empty launch on the stream, or returns -EBUSY if a
- * stream is being captured. The set is removed when the stream is destroyed. If @set is NULL and
- * @stream has no set, the function returns 0, even if @stream is not a valid handle.
+ * per-thread default stream of the calling thread. When a default stream gets a set for the
+ * first time, the function makes one empty launch on this stream. If a stream is being captured
+ * at that time, the function returns -EBUSY instead. The set is removed when the stream is
+ * destroyed. If @set is NULL and @stream has no set, the function returns 0, even if @stream is
+ * not a valid handle.
  *
  * -EINVAL: the handle is not a stream. -EOPNOTSUPP: the library cannot distinguish streams on
  * this driver. -ENOSPC: 4096 streams already have sets.
@@ -351,7 +361,7 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
  * when the module is unloaded.
  *
  * -EINVAL: the handle is not a function. -ENOSPC: 4096 functions already have sets. -EOPNOTSUPP:
- * a driver older than CUDA 11.
+ * the driver is older than CUDA 11.
  */
 int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *function,
 			 const struct gpupart_tpcset *set);
@@ -369,12 +379,12 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
  * at the next launch. The library reads the name of each function only one time.
  *
  * `gpupart run --rule` passes rules in the environment. These rules apply from the start of the
- * program, and child processes inherit them. Some kernels need all their blocks resident at the
- * same time although their launch is not cooperative. If the set is too small for all blocks,
+ * program, and child processes inherit them. Some kernels need all their blocks to run at the
+ * same time, although their launch is not cooperative. If the set is too small for all blocks,
  * such a kernel never ends. gpupart cannot detect such kernels.
  *
- * -EINVAL: the pattern is invalid. -ENOSPC: the GPU already has 32 rules. -EOPNOTSUPP: a driver
- * older than CUDA 12.3, or one that does not report launches.
+ * -EINVAL: the pattern is invalid. -ENOSPC: the GPU already has 32 rules. -EOPNOTSUPP: the
+ * driver is older than CUDA 12.3 or does not report launches.
  */
 int gpupart_rule_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 		     const struct gpupart_tpcset *set);
@@ -391,15 +401,15 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
  * then the set is removed. The set applies to a kernel or graph that the program launches, not
  * to a launch with which the driver fills or copies memory. If the launch fails, or is captured
  * as a node of a graph, the set is removed without effect and counted in next_dropped. A thread
- * can have one such set on each GPU; a launch or a set on another GPU does not affect it. There
- * is one exception: if a launch fails because its stream, function or context does not exist
- * (CUDA errors 400, 201, 709), the GPU of the launch is unknown, and the thread's next-launch
- * sets on all GPUs are removed. The first call in a process makes an empty launch on a private
- * stream.
+ * can have one such set on each GPU. A launch or a set on one GPU does not affect the thread's
+ * next-launch set on another GPU. There is one exception: if a launch fails because its stream,
+ * function or context does not exist (CUDA errors 400, 201, 709), the GPU of the launch is
+ * unknown, and the thread's next-launch sets on all GPUs are removed. The first call in a
+ * process makes an empty launch on a private stream.
  *
  * Errors: -ENOMEM, -EAGAIN. -EOPNOTSUPP: the driver reports launches under function names that
- * the library does not know. If the library notices this only at a launch of the program, that
- * launch removes the set, like a launch that fails.
+ * the library does not know. If the library detects the unknown names only when the program
+ * makes a launch, this launch removes the set, as a failed launch does.
  */
 int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);
@@ -434,21 +444,23 @@ bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
  * reports the number of SMs in the intersection of @gpu's limit and its process set. If @on is
  * false, which is the default, the driver reports the SMs of the whole GPU. The CUDA runtime
  * reports the same numbers, because it reads them from the driver. This affects two groups of
- * queries. The first is the number of SMs (attributes, properties, cuDeviceGetDevResource,
- * cuCtxGetDevResource, affinity). The second is occupancy (the grid that fills the GPU, the
- * largest cluster, the number of clusters that run at the same time). Each query uses the sets
- * that are in force on that GPU at the time of the query. Programs that compute their grid size
- * from these numbers then fit the partition: cooperative launches need not be given more TPCs,
- * and blocks that wait for each other in an ordinary launch do not wait for ever. -EOPNOTSUPP:
- * the driver does not report calls of its functions.
+ * queries. The queries of the first group return the number of SMs (attributes, properties,
+ * cuDeviceGetDevResource, cuCtxGetDevResource, affinity). The queries of the second group return
+ * the occupancy (the grid that fills the GPU, the largest cluster, the number of clusters that
+ * run at the same time). Each query uses the sets that are in force on the queried GPU at the
+ * time of the query. If a program computes its grid size from these numbers, the grid fits the
+ * partition. Cooperative launches then do not need more TPCs than their set has. Blocks of an
+ * ordinary launch that wait for each other do not wait forever. -EOPNOTSUPP: the driver does not
+ * report calls of its functions.
  *
  * NVML, nvidia-smi and %nsmid in a kernel still report the whole GPU. The sets of streams,
  * functions, threads and next launches do not change the reported number. Most programs read the
- * number one time and keep it (PyTorch does so for each GPU), so a later change of a set does
- * not affect them. If the program reads the SMs of a GPU as a resource (CUdevResource), the
- * number is rounded down to a multiple of 8 SMs, the driver's unit. The program can split this
- * resource, and each green context gets as many SMs as its part of the resource has. A number
- * below 8 SMs is not rounded, and the driver refuses to split such a resource.
+ * number one time and keep it, so a later change of a set does not affect these programs.
+ * PyTorch reads the number one time for each GPU. If the program reads the SMs of a GPU as a
+ * resource (CUdevResource), the number is rounded down to a multiple of 8 SMs, the driver's
+ * unit. The program can split this resource, and each green context gets as many SMs as its part
+ * of the resource has. A number below 8 SMs is not rounded, and the driver refuses to split such
+ * a resource.
  */
 int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 
@@ -461,29 +473,34 @@ bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms);
 /* Counts of this process's launches on all its GPUs since it attached the first one. */
 struct gpupart_counters {
 	uint64_t launches;	/* launch callbacks */
-	uint64_t confined;	/* confined to exactly the TPCs that the scopes asked for */
-	uint64_t widened_empty;	/* limit AND set is empty: used the limit */
-	uint64_t widened_driver; /* set AND the driver's mask is empty: used the driver's mask */
+	uint64_t confined;	/* confined to exactly the TPCs that the scopes allow */
+	uint64_t widened_empty;	/* limit AND set was empty, so the limit was used */
+	/* set AND the driver's mask was empty, so the driver's mask was used */
+	uint64_t widened_driver;
 	uint64_t widened_cluster; /* no virtual GPC of the set could hold a cluster */
 	uint64_t widened_cooperative; /* the set could not hold all blocks at the same time */
 	uint64_t unconfinable_version; /* unknown TMD version or launch type */
 	uint64_t unconfinable_map;	/* the mask bits of this GPU are not proven */
 	/*
-	 * Launches on a GPU that is not attached, or whose GPU is unknown. If CUDA shows several
-	 * GPUs, the library knows the GPU of a launch only in these cases: its context is
-	 * current; the context was current at an attach or a launch; or after the attach a
-	 * stream was created in the context, a stream of the context was given a set, or a
-	 * module was loaded into the context.
+	 * Launches on a GPU that is not attached, and launches whose GPU is unknown. If CUDA
+	 * shows several GPUs, the library finds the GPU of a launch from the context of the
+	 * launch. The library knows the GPU of a context that is current, or that was current at
+	 * an attach or a launch. It also knows the GPU of a context if, after the attach, the
+	 * program created a stream in the context, set the set of a stream of the context, or
+	 * loaded a module into the context.
 	 */
 	uint64_t unconfinable_gpu;
 	/* Graph launches before which the nodes were built again for a new set. */
 	uint64_t graphs_reapplied;
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
-	/* next-launch sets without effect: the launch failed, was captured or was not recognised */
+	/*
+	 * next-launch sets without effect because the launch failed, was captured or was not
+	 * recognised
+	 */
 	uint64_t next_dropped;
 	/*
-	 * Launches of kernels whose module can launch kernels from the GPU. These launches are
-	 * also counted above. The launches that such a kernel makes from the GPU are not
+	 * Launches of kernels whose module can launch kernels from the GPU. The counters above
+	 * also count these launches. The launches that such a kernel makes from the GPU are not
 	 * confined, and the library cannot know whether the kernel made any. A graph node is
 	 * counted when it is built, at the graph's first launch, and not at later launches.
 	 * Modules that were loaded before the GPU was attached are not recognised.
