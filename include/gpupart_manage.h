@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of libgpupart for programs that manage GPUs. It makes plans, manages other processes
- * and jobs, the grants of a scheduler, and tenants and their memory, and proves that sets
- * confine launches. The rules of gpupart.h for index spaces, errors, pointers and threads apply
- * here too.
+ * The part of libgpupart for programs that manage GPUs. It makes plans and proves that sets
+ * confine launches. It also manages other processes, jobs, the grants of a scheduler, tenants,
+ * and the memory of tenants. The rules of gpupart.h for index spaces, errors, pointers and
+ * threads apply here too.
  *
  * Lists. A function that fills an array has two arguments for the array's size: the number of
  * rows for which the array has room, and the size of one row in bytes, which is sizeof(*list) in
  * the caller. If the library's struct is longer than a row, the function fills each row with the
  * beginning of the struct. If the library's struct is shorter, the function sets the rest of
  * each row to 0. The function returns the number of rows that exist, which may be larger than
- * the array, or a negative errno: -EINVAL if the row size is 0 or above 64 KiB, or -ENOMEM.
+ * the array. It returns -EINVAL if the row size is 0 or above 64 KiB, or -ENOMEM.
  */
 #ifndef GPUPART_MANAGE_H
 #define GPUPART_MANAGE_H
@@ -29,10 +29,10 @@ extern "C" {
  * Opens the topology of a GPU.
  *
  * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, which needs no privilege),
- * "sample:NAME" (a capture that is installed with gpupart), the path of a capture, or NULL. With
- * NULL the function tries "kernel" and then "rm". If it uses "kernel", it reads the virtual GPCs
- * from "rm".
- * @gpu: an index in PCI order ("0"), an address or a UUID; NULL is the first GPU. A capture
+ * "sample:NAME" (a capture that is installed with gpupart), the path of a capture, or NULL. If
+ * @source is NULL, the function tries "kernel" and then "rm". If the function uses "kernel" in
+ * this case, it reads the virtual GPCs from "rm".
+ * @gpu: an index in PCI order ("0"), an address or a UUID. NULL means the first GPU. A capture
  * describes one GPU. If @source is a capture, @gpu must be NULL or name that GPU.
  *
  * The caller must close the object. -ENODEV: no such GPU. -ENOENT: no such file. -EACCES.
@@ -61,17 +61,18 @@ struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo,
 struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo, unsigned int vgpc);
 
 /*
- * Returns 0 if @set is valid for @topo. -EINVAL: @set is empty or has a TPC that does not
- * exist; the error sentence gives its number.
+ * Returns 0 if @set is valid for @topo. -EINVAL: @set is empty or has a TPC that does not exist.
+ * The error sentence gives the number of this TPC.
  */
 int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *set);
 
 /*
  * Selects @nr TPCs that can hold a cluster of @cluster blocks, and returns them in *set. The
- * result contains all TPCs of @keep, which may be empty. The other TPCs are members of @from. As
- * many of them as possible are also members of @prefer, which may be empty. The same arguments
- * always give the same result. -ENOSPC: no such set exists; *set is unchanged.
+ * result contains all TPCs of @keep, which may be empty. All other TPCs of the result are
+ * members of @from. As many of these TPCs as possible are also members of @prefer, which may be
+ * empty. The same arguments always give the same result. -ENOSPC: no such set exists; *set is
+ * unchanged.
  */
 int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
 		     const struct gpupart_tpcset *keep, const struct gpupart_tpcset *prefer,
@@ -87,25 +88,26 @@ int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_
 		     unsigned int max, size_t size);
 
 /*
- * Returns a hash of the TPCs' numbers and of the units that they belong to. Two topologies have
- * the same hash if each TPC is in the same GPC, virtual GPC and uGPU and owns the same SMs in
- * both.
+ * Returns a hash of the TPCs' numbers and of the units to which the TPCs belong. Two topologies
+ * have the same hash if each TPC is in the same GPC, virtual GPC and uGPU and owns the same SMs
+ * in both.
  */
 uint64_t gpupart_topology_hash(const struct gpupart_topology *topo);
 
 /*
- * Returns true if the topologies @a and @b of one GPU, from two sources, agree. The function
- * compares the GPC, virtual GPC, CPC and uGPU of each TPC, the SMs that the TPC owns, and the
- * TPCs of each GPC that the fuses enable. It skips a value that only one of the sources reports.
- * It does not compare tpc_in_gpc, because sources number it differently.
+ * Returns true if @a and @b agree. Both are topologies of the same GPU, but from two sources.
+ * The function compares the GPC, virtual GPC, CPC and uGPU of each TPC, the SMs that the TPC
+ * owns, and the TPCs of each GPC that the fuses enable. The function skips a value that only one
+ * of the sources reports. The function does not compare tpc_in_gpc, because the sources assign
+ * these numbers differently.
  */
 bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupart_topology *b);
 
 /*
- * Writes @topo as a capture, a text with a checksum that gpupart_topology_open() can read.
- * @captured_by is the author that the capture names; it may be NULL. The caller must free *text
- * with free(). Errors: -ENOMEM. -EINVAL: a string contains characters that a capture cannot
- * contain.
+ * Writes @topo as a capture. A capture is a text with a checksum, and gpupart_topology_open()
+ * can read this text. @captured_by is the author that the capture names; it may be NULL. The
+ * caller must free *text with free(). Errors: -ENOMEM. -EINVAL: a string contains characters
+ * that a capture cannot contain.
  */
 int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *topo,
 			     const char *captured_by, char **text);
@@ -115,8 +117,8 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 #define GPUPART_PLAN_MAX_TENANTS 16
 
 /*
- * The demand of one tenant. A demand with only a name asks for at least one TPC and accepts all
- * of them.
+ * The demand of one tenant. If a demand sets only the name, the tenant gets at least one TPC and
+ * may get all TPCs.
  */
 struct gpupart_demand {
 	const char *name;	/* 1 to 63 characters from A-Z a-z 0-9 . _ -, not starting with
@@ -126,19 +128,22 @@ struct gpupart_demand {
 	/* The tenant needs whole GPCs, in which no other tenant has a TPC. */
 	bool gpcs;
 	/*
-	 * True: the TPCs are spread over GPCs, for speed. False: the TPCs are packed into few
-	 * GPCs, for isolation. If @gpcs is also true, the tenant gets the same number of GPCs of
-	 * each uGPU.
+	 * If this member is true, the TPCs are spread over GPCs for speed. If it is false, the
+	 * TPCs are packed into few GPCs for isolation. If @gpcs is also true, the tenant gets
+	 * the same number of GPCs of each uGPU.
 	 */
 	bool spread;
 	/* Size in blocks of the largest cluster that the tenant launches; 0: no clusters. */
 	unsigned int cluster;
 	unsigned int weight;	/* weight of the tenant's share, 1 to 1000; 0 means 1 */
-	/* Names, joined by '+', of tenants that must be in the same uGPU; may be NULL. */
+	/*
+	 * Names of the tenants that must be in the same uGPU as this tenant. The names are
+	 * joined by '+'. This member may be NULL.
+	 */
 	const char *same;
 	/*
-	 * Names, joined by '+', of tenants that must have no TPC of this tenant's uGPU; may be
-	 * NULL.
+	 * Names of the tenants that must have no TPC in this tenant's uGPU. The names are joined
+	 * by '+'. This member may be NULL.
 	 */
 	const char *apart;
 };
@@ -152,7 +157,7 @@ struct gpupart_plan_tenant {
 struct gpupart_plan {
 	/* gpupart_topology_hash() of the topology for which the plan was made */
 	uint64_t topology_hash;
-	/* Always true: a plan that is returned is proven to be the best, see below. */
+	/* Always true, because the library returns only a plan that is proven to be the best. */
 	bool optimal;
 	unsigned int nr_steps;	/* steps that the search took */
 	unsigned int nr_tenants;
@@ -165,71 +170,74 @@ struct gpupart_plan {
  * @within is NULL, any TPC can be used. The result depends on the topology, @within and the
  * demands, but not on the order of the demands.
  *
- * Every plan meets these demands. Each tenant has at least its minimum and at most its maximum
- * number of TPCs. A tenant that asks for whole GPCs gets whole GPCs, and no other tenant has a
- * TPC in these GPCs. If this tenant also asks for a spread set, it gets the same number of GPCs
- * from each uGPU. Tenants that are joined by `same` are all in one uGPU. If a tenant names
- * another tenant in `apart`, the other tenant has no TPC in its uGPU. A tenant that launches
- * clusters of N blocks gets a cluster slot, which is a reserved place for one such cluster. The
- * cluster slot consists of N / 2 TPCs (on GPUs with two SMs per TPC) in the largest virtual GPC
- * of one of the tenant's GPCs, so that there is an SM for each block of the cluster. N is
- * rounded up to a power of two, so a cluster of 6 blocks needs as many TPCs as a cluster of 8. A
- * singleton has room only for its own SMs. If the source does not report virtual GPCs, GPCs are
- * used instead.
+ * Every plan meets the following conditions. Each tenant has at least its minimum and at most
+ * its maximum number of TPCs. A tenant that asks for whole GPCs gets whole GPCs, and no other
+ * tenant has a TPC in these GPCs. If this tenant also asks for a spread set, it gets the same
+ * number of GPCs from each uGPU. Tenants that are joined by `same` are all in one uGPU. If
+ * tenant A names tenant B in `apart`, tenant B has no TPC in the uGPU of tenant A. A tenant that
+ * launches clusters of N blocks gets a cluster slot, which is a reserved place for one such
+ * cluster. The cluster slot is in the largest virtual GPC of one of the tenant's GPCs and has
+ * one SM for each block of the cluster. So on GPUs with two SMs per TPC, the cluster slot
+ * consists of N / 2 TPCs. N is rounded up to a power of two, so a cluster of 6 blocks needs as
+ * many TPCs as a cluster of 8 blocks. A cluster slot in a singleton can use only the SMs of this
+ * singleton. If the source does not report virtual GPCs, the function uses GPCs instead.
  *
  * The best of these plans is chosen as follows. Tenants are ranked: first the tenants that ask
  * for whole GPCs, then packed tenants, then spread tenants. Within each of these groups, the
  * tenant with the larger weight ranks higher; then the larger minimum decides, then the larger
  * cluster, then the name. The criteria below are applied one after the other. Each criterion is
- * applied to one tenant after the other, in the order of rank. Each step keeps, of the plans
- * that are left, those with the best value for this criterion and this tenant. So no other plan
- * is better in one criterion unless it is worse in an earlier criterion.
- * 1. The uGPU of each tenant that is bound to a uGPU. Tenants that are joined by `same` are
- * treated together. The best uGPU is the one with the most TPCs that are not needed for
- * minimums, then the one with the lowest number.
+ * applied to one tenant after the other, in the order of rank. So each step applies one
+ * criterion to one tenant, and it keeps only the plans with the best value from the plans that
+ * are left. If any other plan is better than the chosen plan in one criterion, that plan is
+ * worse in an earlier criterion.
+ * 1. The first criterion is the uGPU of each tenant that is bound to a uGPU. Tenants that are
+ * joined by `same` are treated together. The best uGPU has the most TPCs that are not needed for
+ * minimums. If several uGPUs are equal in this, the uGPU with the lowest number is the best.
  * 2. Whole GPCs. Let d be the difference between the tenant's number of TPCs and its fair share
  * of the TPCs that are left, and let u be the number of uGPUs that the tenant uses. The best
  * choice has the smallest 2d + (u - 1) * (TPCs of the GPU's largest GPC), then the fewest uGPUs,
  * then the most TPCs, then the GPCs that are first in the tenant's order.
- * 3. The number of TPCs of the other tenants. First each tenant gets its minimum. Then TPCs are
- * assigned one at a time. Each TPC is given to the tenant that can still use a TPC and has the
- * fewest TPCs relative to its weight: this is max-min fairness by weight. (The fair share in
- * criterion 2 is computed in the same way, but without regard to GPCs and cluster slots.)
- * 4. The GPC of each cluster slot that belongs to one of the other tenants and has more than one
- * TPC. The best GPC is the one with the fewest cluster slots, then the first in the tenant's
- * order.
- * 5. Sets of the other tenants. For a packed tenant, the best set has the fewest tenants in its
- * GPCs, then the fewest uGPUs, then the fewest GPCs, then the GPCs that are first in the
- * tenant's order. The count of tenants leaves out the GPC of the tenant's own cluster slot. It
- * includes the owners of reserved cluster slots, and TPCs outside @within count as one more
- * tenant. The tenant first fills the GPC of its cluster slot and then the other GPCs one after
- * the other. For a spread tenant, the best set has the fewest TPCs in GPCs of packed tenants,
- * then the most even distribution over the other GPCs, with more TPCs in the GPCs that are first
- * in the tenant's order.
+ * 3. The third criterion is the number of TPCs of the tenants that do not ask for whole GPCs.
+ * First each tenant gets its minimum. Then TPCs are assigned one at a time. Of the tenants that
+ * can still use a TPC, the tenant with the fewest TPCs relative to its weight gets the next TPC.
+ * This rule is max-min fairness by weight. (The fair share in criterion 2 is computed in the
+ * same way, but without regard to GPCs and cluster slots.)
+ * 4. The fourth criterion is the GPC of each cluster slot that has more than one TPC and belongs
+ * to a tenant that does not ask for whole GPCs. The best GPC has the fewest cluster slots. If
+ * several GPCs are equal in this, the first of them in the tenant's order is the best.
+ * 5. The fifth criterion is the set of each tenant that does not ask for whole GPCs. For a
+ * packed tenant, the best set has the fewest tenants in its GPCs, then the fewest uGPUs, then
+ * the fewest GPCs, then the GPCs that are first in the tenant's order. The count of tenants
+ * ignores the GPC of the tenant's own cluster slot. The count includes the owners of reserved
+ * cluster slots. All TPCs outside @within count as one more tenant. The tenant first fills the
+ * GPC of its cluster slot and then the other GPCs one after the other. For a spread tenant, the
+ * best set has the fewest TPCs in GPCs of packed tenants, then the most even distribution over
+ * the other GPCs, with more TPCs in the GPCs that are first in the tenant's order.
  *
- * A tenant's order of GPCs is determined when the tenant is placed. GPCs are first in this order
- * if the fewest tenants have TPCs in their uGPU at that moment. GPCs that are equal in this are
- * ordered by uGPU number and then by GPC number. In a GPC, tenants with a cluster slot get the
- * lowest TPCs of the GPC's virtual GPC. The other tenants get the lowest TPCs that are left. A
- * tenant that launches clusters first gets TPCs inside the virtual GPC; a tenant without
- * clusters first gets TPCs outside it.
+ * A tenant's order of GPCs is determined when the tenant is placed. At that moment, GPCs are
+ * ordered by the number of tenants that have TPCs in the GPC's uGPU, fewest first. GPCs that are
+ * equal in this are ordered by uGPU number and then by GPC number. In a GPC, tenants with a
+ * cluster slot get the lowest TPCs of the GPC's virtual GPC. The other tenants get the lowest
+ * TPCs that are left. If a tenant launches clusters, it gets the TPCs inside the virtual GPC
+ * before the TPCs outside the virtual GPC. If a tenant launches no clusters, it gets the TPCs
+ * outside the virtual GPC first.
  *
  * Any kernel may launch clusters of GPUPART_PORTABLE_CLUSTER blocks. So if a tenant's set has
- * enough TPCs for such a cluster but cannot hold it, the function makes the plan again with a
- * cluster slot for this tenant. In the new plan, each tenant of higher rank whose set can hold
- * such a cluster also gets a cluster slot. Ranks do not change. The function does this for one
- * tenant after the other, in the order of rank. If no plan with the additional cluster slot
+ * enough TPCs for such a cluster but cannot hold the cluster, the function makes the plan again
+ * with a cluster slot for this tenant. In the new plan, each tenant of higher rank whose set can
+ * hold such a cluster also gets a cluster slot. Ranks do not change. The function does this for
+ * one tenant after the other, in the order of rank. If no plan with the additional cluster slot
  * exists, the function keeps the plan without it. gpupart_set_cluster() returns the size of the
  * largest cluster that a set can hold.
  *
  * -EINVAL: a demand contradicts itself or names a tenant that does not exist. An example of a
  * contradiction is a tenant that asks for GPCs of each uGPU but is bound to one uGPU.
  * -EOPNOTSUPP: the source does not report GPCs, or a demand needs uGPUs and the source does not
- * report uGPUs. -ENOSPC: a demand cannot be met. The error sentence names the tenant and changes
- * of its demand that would make a plan possible. The function has made a plan with each of these
- * changes; it leaves out changes for which planning takes too long. -E2BIG: the search was not
- * finished after 100 million steps, which take about half a second. The function never returns a
- * plan that is not the best.
+ * report uGPUs. -ENOSPC: a demand cannot be met. The error sentence names the tenant, and it
+ * lists changes of the tenant's demand that make a plan possible. The function has made a plan
+ * with each of these changes. The list does not contain changes for which planning takes too
+ * long. -E2BIG: the search was not finished after 100 million steps, which take about half a
+ * second. If the function returns a plan, the plan is always the best plan.
  *
  * On GPUs with up to 12 GPCs a call takes a few milliseconds, whether or not a plan exists.
  * Calls with random demands of 16 tenants took less than 3 ms. We also searched for demands that
@@ -292,12 +300,15 @@ struct gpupart_check {
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check);
 
 /*
- * Properties of the driver's callback interface, as an attached process reads them. Sizes are in
+ * Properties of the driver's callback interface that an attached process reads. Sizes are in
  * bytes.
  */
 struct gpupart_driver {
 	unsigned int table_bytes;
-	/* Number of features that a tool can declare; -1: this driver's table does not have it. */
+	/*
+	 * Number of features that a tool can declare; -1: this driver's table does not contain
+	 * this number.
+	 */
 	int nr_features;
 	unsigned int params_bytes;	/* size of the parameters of a launch */
 };
@@ -313,7 +324,10 @@ struct gpupart_process {
 	char name[64];		/* GPUPART_NAME, or ""; characters other than printable ASCII
 				 * appear as '?' */
 	char job[GPUPART_JOB_STRLEN];	/* id of the job that the process belongs to, or "" */
-	/* PCI address of the first GPU with a limit, or else of the first attached GPU */
+	/*
+	 * PCI address of the first GPU with a limit. If no GPU has a limit, PCI address of the
+	 * first attached GPU.
+	 */
 	char pci[20];
 	char source[512];	/* source of that GPU's topology: "rm", "kernel" or the path of a
 				 * capture */
@@ -337,24 +351,25 @@ struct gpupart_process {
 /*
  * Lists the processes of this user that confine launches now, sorted by pid, and writes at most
  * @max of them to @list. If the caller is root, it lists the processes of all users. Returns the
- * number of processes. -EACCES and so on: /dev/shm cannot be read. For each other user, the call
- * reads at most 4096 files and 4 MiB of /proc/PID/maps, and uses at most one second of CPU time.
- * If a user's directory exceeds one of these bounds, the list has one more row for that user,
- * with @pid 0 and no GPU, and @problem gives the reason. The list has such a row for user 0 if
- * /dev/shm has more than 65536 names, or if reading the directories of all users takes more than
- * 4 seconds. A call with @max 0, which only counts the processes, takes as long as a call that
- * lists them.
+ * number of processes. -EACCES and so on: /dev/shm cannot be read. For each user other than the
+ * caller, the call reads at most 4096 files and 4 MiB of /proc/PID/maps, and uses at most one
+ * second of CPU time. If a user's directory exceeds one of these bounds, the list has one more
+ * row for that user, with @pid 0 and no GPU, and @problem gives the reason. The list has such a
+ * row for user 0 if /dev/shm has more than 65536 names, or if reading the directories of all
+ * users takes more than 4 seconds. A call with @max 0, which only counts the processes, takes as
+ * long as a call that lists them.
  */
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 			 size_t size);
 
 /*
- * Sends @signal to @process, a row of the list, but only if its pid still belongs to the same
- * process. The function opens a pidfd and then checks the process again: its uids, and the lock
- * or mapping of its state page. If @still is not NULL, the function calls it with the current
- * row of the process. Then the function sends the signal through the pidfd. -ESRCH: the process
- * has ended, is a different one, or @still returned false. -ENOSYS: the kernel is older than
- * Linux 5.3 and has no pidfd; no signal is sent.
+ * Sends @signal to @process, which is a row of the list. The function sends the signal only if
+ * the pid in the row still belongs to the same process. The function opens a pidfd. Then it
+ * checks again the uids of the process and the lock or mapping of the process's state page. If
+ * @still is not NULL, the function calls it with the current row of the process. Then the
+ * function sends the signal through the pidfd. -ESRCH: the process has ended, the pid belongs to
+ * a different process, or @still returned false. -ENOSYS: the kernel is older than Linux 5.3 and
+ * has no pidfd; no signal is sent.
  */
 int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *process, int signal,
 			   bool (*still)(const struct gpupart_process *now, void *arg), void *arg);
@@ -368,22 +383,23 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
  * process may launch kernels during the call, and other programs may call the function at the
  * same time. If a caller dies during the call, the previous limit stays in force.
  *
- * -ESRCH: this user has no such process; root must first change to the user who owns the
- * process. -ENODEV: the process does not use that GPU. -EAGAIN: the mask bits of the GPU are not
- * proven, or not proven yet. -EINVAL: @set is empty or has a TPC that does not exist. -EBUSY:
- * another program is setting the limit and does not finish.
+ * -ESRCH: this user has no such process. If the caller is root, it must first change to the user
+ * who owns the process. -ENODEV: the process does not use that GPU. -EAGAIN: the mask bits of
+ * the GPU are not proven, or not proven yet. -EINVAL: @set is empty or has a TPC that does not
+ * exist. -EBUSY: another program is setting the limit and does not finish.
  */
 int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
 			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
 
 /*
- * These functions do the same as gpupart_process_limit_set(), for callers that change the limit
- * of one process many times. gpupart_remote_open() finds the process; each change then takes
- * about 2 us. The caller must close the object. gpupart_remote_set() fails with -ESRCH when the
- * process has ended or its state page was truncated. One thread at a time may use the object.
- * The library installs a SIGBUS handler in the calling process, which passes faults in other
- * memory on to the previous handler. Do not block SIGBUS in a thread that calls these functions:
- * if SIGBUS is blocked and the state page is truncated, the caller's process is killed.
+ * These functions do the same as gpupart_process_limit_set(). They are for callers that change
+ * the limit of one process many times. gpupart_remote_open() finds the process; each change then
+ * takes about 2 us. The caller must close the object. gpupart_remote_set() fails with -ESRCH
+ * when the process has ended or its state page was truncated. One thread at a time may use the
+ * object. The library installs a SIGBUS handler in the calling process. This handler passes
+ * faults in other memory on to the previous handler. Do not block SIGBUS in a thread that calls
+ * these functions: if SIGBUS is blocked and the state page is truncated, the caller's process is
+ * killed.
  */
 struct gpupart_remote;
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
@@ -404,21 +420,25 @@ void gpupart_remote_close(struct gpupart_remote *remote);
 /*
  * Records of the launches of one process on one GPU. The GPU itself writes a record when a
  * launch ends. The process may be the calling process or another one. A launch has no record in
- * three cases: its stream is none of the 64 streams that have a ring, its ring is full, or its
- * TMD has no free release slot. Such a launch is counted as unrecorded. Times are in nanoseconds
- * of the GPU's %globaltimer. The GPU does not record when a kernel begins. The library takes the
- * time of the kernel's submission or the end of the previous launch on the same stream,
- * whichever is later. So busy times are upper bounds if a stream waits for events, copies or a
- * time slice. gpupart-stat(1) also measures a lower bound, by reading the records repeatedly
- * while launches run. A launch of a graph counts as a launch. For graph launches that follow
- * each other without a gap, the library measures one time, from the submission of the first to
- * the end of the last. Other processes can read the records of a process only if the process was
+ * three cases: its stream is not one of the 64 streams that have a ring, the ring of its stream
+ * is full, or its TMD has no free release slot. Such a launch is counted as unrecorded. Times
+ * are in nanoseconds of the GPU's %globaltimer. The GPU does not record when a kernel begins. As
+ * the begin of a kernel, the library uses the time of the kernel's submission or the end of the
+ * previous launch on the same stream, whichever is later. So busy times are upper bounds if a
+ * stream waits for events, copies or a time slice. gpupart-stat(1) also measures a lower bound,
+ * by reading the records repeatedly while launches run. A launch of a graph counts as a launch.
+ * If graph launches follow each other without a gap, the library measures one time for all these
+ * launches. This time is from the submission of the first graph launch to the end of the last
+ * graph launch. Other processes can read the records of a process only if the process was
  * published with gpupart_process_publish() before its first context was created or attached.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 
 struct gpupart_records_function {
-	/* The name in the driver, shortened to fit; "" if it is not known, or not known yet. */
+	/*
+	 * The function's name in the driver, shortened to fit. "" means that the name is
+	 * unknown, or not known yet.
+	 */
 	char name[96];
 	/* Number of launches that ended; may be too small, see nr_functions. */
 	uint64_t count;
@@ -454,7 +474,7 @@ struct gpupart_records {
 	uint64_t last_end_ns;	/* end of the latest launch; 0: none has ended yet */
 	uint64_t busy_ns;	/* time in which one or more launches ran: the union of their
 				 * times */
-	uint64_t kernels_ns;	/* the sum of their times */
+	uint64_t kernels_ns;	/* the sum of the times of all launches */
 	/* The part of kernels_ns that was known too late to be added to busy_ns. */
 	uint64_t late_ns;
 	/*
@@ -474,38 +494,39 @@ struct gpupart_records {
  * Opens the records of a process on the GPU at PCI address @pci, so that the caller can read
  * them many times. The process must belong to this user; root may open the records of any
  * process. @pid 0 means the calling process. The caller must close the object. Only one thread
- * at a time may use it. -ESRCH: no such process is published. -ENODEV: the process does not use
- * that GPU. -EPROTO: the process uses another version of this library.
+ * at a time may use the object. -ESRCH: no such process is published. -ENODEV: the process does
+ * not use that GPU. -EPROTO: the process uses another version of this library.
  */
 struct gpupart_records_reader;
 int gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
 			 struct gpupart_records_reader **reader);
 /*
  * Reads the current state of all records. @size is the size of the caller's struct in bytes;
- * members that the library does not know are set to 0. The call never waits for the process. It
- * reads the process's pages by system calls, so nothing that the process writes or truncates can
- * harm the reader. -ESRCH: the process has ended. -EINVAL: @size is 0 or above 64 KiB.
+ * members that the library does not know are set to 0. The call never waits for the process. The
+ * call reads the process's pages by system calls. Therefore the process cannot harm the reader,
+ * whatever it writes or truncates. -ESRCH: the process has ended. -EINVAL: @size is 0 or above
+ * 64 KiB.
  */
 int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *reader,
 			 struct gpupart_records *records, size_t size);
 /*
- * Returns 0 if the process is idle, or 1 if launches are outstanding or if that is unknown.
- * Takes up to 100 ns and makes no system call. The process must belong to this user: the first
- * call maps the process's pages and installs the SIGBUS handler of gpupart_remote_open(). -EPERM:
- * the process belongs to another user. -EINVAL: the process does not record launches. -ESRCH: its
- * files were truncated.
+ * Returns 0 if the process is idle. Returns 1 if launches are outstanding, or if the library
+ * cannot know whether launches are outstanding. A call takes up to 100 ns and makes no system
+ * call. The process must belong to this user: the first call maps the process's pages and
+ * installs the SIGBUS handler of gpupart_remote_open(). -EPERM: the process belongs to another
+ * user. -EINVAL: the process does not record launches. -ESRCH: its files were truncated.
  */
 int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader);
 void gpupart_records_close(struct gpupart_records_reader *reader);
 
 /*
- * Reads the records of the calling process's launches on @stream since the first launch on it.
- * The program must have created @stream. busy_ns is the sum of the launches' times, because
- * launches on one stream run one after the other. Some values are not counted for each stream
- * (untimed, late_ns, graphs); these members contain the values of the whole process. all_known
- * is false for the same reasons as for the process. The list of functions is empty. -EOPNOTSUPP:
- * there are no records; the error sentence gives the reason. -EINVAL: @stream is a default
- * stream or does not exist.
+ * Reads the records of the calling process's launches on @stream since the first launch on
+ * @stream. The program must have created @stream. busy_ns is the sum of the launches' times,
+ * because launches on one stream run one after the other. The library does not count untimed,
+ * late_ns and graphs for each stream, so these members contain the values of the whole process.
+ * all_known is false for the same reasons as for the process. The list of functions is empty.
+ * -EOPNOTSUPP: there are no records; the error sentence gives the reason. -EINVAL: @stream is a
+ * default stream or does not exist.
  */
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size);
@@ -524,30 +545,34 @@ struct gpupart_job {
 	/* Id of the job in which this job was started, or "". */
 	char parent[GPUPART_JOB_STRLEN];
 	char name[64];		/* or "" */
-	/* Pid of the process that started the job; 0: it has ended, or @elsewhere is true. */
+	/*
+	 * Pid of the process that started the job; 0: that process has ended, or @elsewhere is
+	 * true.
+	 */
 	int pid;
 	/* The job is in another pid namespace, so some of its processes may not be visible. */
 	bool elsewhere;
 	char pci[20];
-	char source[512];	/* of the topology, as in struct gpupart_process */
+	char source[512];	/* source of the topology, as in struct gpupart_process */
 	bool simulated;		/* the GPU is simulated, from a capture */
 	char limit[GPUPART_TPCSET_STRLEN];	/* limit in force, list form */
-	unsigned int uid;	/* the owner: this user, except for grants, below */
+	unsigned int uid;	/* the owner, who is always this user if the job is not a grant */
 	/* Another version of gpupart started the job: its limit cannot be set. */
 	bool other_version;
 };
 
 /*
- * Makes the calling process a job, together with the program that it executes and its
- * descendants. Put @id (GPUPART_JOB_STRLEN bytes long) into the environment variable
- * GPUPART_JOB. If GPUPART_JOB names a job at the time of the call, that job becomes the parent.
- * Jobs can be nested to any depth. A process can start one job on each GPU. If it starts a
- * second job on the same GPU, the call changes the first job. @name may be NULL, else it is 1 to
- * 63 characters from A-Z a-z 0-9 . _ -, not starting with '-'. @pci, for example "0000:0d:00.0",
- * is the address of the GPU of @topo (for a capture, of the simulated GPU). A job is removed
- * when it has no process any more. The processes of a job are the process that started it, its
- * published processes, and all processes that were executed with the id of this job, or of a job
- * inside it, in their environment.
+ * Makes a job. The job consists of the calling process, the program that this process executes,
+ * and the descendants of this process. Put @id (GPUPART_JOB_STRLEN bytes long) into the
+ * environment variable GPUPART_JOB. If GPUPART_JOB names a job at the time of the call, that job
+ * becomes the parent. Jobs can be nested to any depth. A process can start one job on each GPU.
+ * If it starts a second job on the same GPU, the call changes the first job. @name is NULL, or
+ * it has 1 to 63 characters from A-Z a-z 0-9 . _ - and does not start with '-'. @pci is the
+ * address of the GPU of @topo, for example "0000:0d:00.0". If @topo is from a capture, @pci is
+ * the address of the simulated GPU. A job is removed when it has no process any more. The
+ * processes of a job are the process that started it, its published processes, and all processes
+ * whose environment contained the id of this job, or of a job inside this job, when they were
+ * executed.
  *
  * -EINVAL: @set, @name or @pci is invalid; gpupart_set_check() tests a set. -EROFS, -EACCES,
  * -EFBIG and so on: /dev/shm cannot be written; then only GPUPART_SET limits the job.
@@ -563,10 +588,11 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max, size_t size);
 
 /*
- * Sets the limit of a job. The limit applies to the current processes of the job, to the
- * processes of jobs inside it, and to later processes of both. If @before is not NULL, the
- * function returns in it the limit that was in force. Processes that begin to use the GPU during
- * the call read the new limit from the job's file; the call waits at most one second for them.
+ * Sets the limit of a job. The limit applies to the current processes of the job and of the jobs
+ * inside this job. The limit also applies to later processes of all these jobs. If @before is
+ * not NULL, the function returns in it the limit that was in force. Processes that begin to use
+ * the GPU during the call read the new limit from the job's file; the call waits at most one
+ * second for them.
  *
  * -ESRCH: no such job. -EINVAL: @set is empty or has a TPC that does not exist. -EBUSY: another
  * program is setting the limit and does not finish. An error of gpupart_process_limit_set()
@@ -580,13 +606,13 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 
 /*
  * A grant gives a user TPCs of one GPU, and optionally an amount of its memory. Root makes
- * grants, usually through a scheduler. A grant is a job that needs no process. It has an id like
- * other jobs, and it exists until root drops it or the machine boots. Only root can change its
- * limit. If a user other than root has grants on a GPU, no limit of this user's processes on the
- * GPU can allow a TPC that is in none of these grants (-EPERM). This applies to limits from
- * GPUPART_SET, from a job and from another program. In the same way, the user's grants bound the
- * memory quota of a tenant. GPUPART_DISABLE has no effect for such a user. Any user may read a
- * grant.
+ * grants, usually through a scheduler. A grant is a job that needs no process. A grant has an id
+ * like other jobs, and it exists until root drops it or the machine boots again. Only root can
+ * change its limit. If a user other than root has grants on a GPU, the limits of this user's
+ * processes on the GPU can allow only TPCs of these grants. A limit with any other TPC fails
+ * with -EPERM. This applies to limits from GPUPART_SET, from a job and from another program. In
+ * the same way, the user's grants bound the memory quota of a tenant. GPUPART_DISABLE has no
+ * effect for such a user. Any user may read a grant.
  */
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
 
@@ -607,7 +633,7 @@ struct gpupart_grant {
 	char why[512];
 	/* Another version of gpupart made the grant: it can be dropped but not changed. */
 	bool other_version;
-	/* A process of the user that cannot be confined cannot use the GPU. */
+	/* If a process of the user cannot be confined, this process cannot use the GPU. */
 	bool strict;
 };
 
@@ -626,37 +652,40 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 /*
  * A tenant is a group of processes of one user that share a quota of GPU memory. The library
  * adds up the memory that all processes of the tenant use on a GPU. If the tenant has a quota on
- * this GPU and an allocation would exceed it, the allocation fails as it does on a full GPU.
- * Sizes are in bytes. A GPU is given by its PCI address, as in gpupart_gpu_info. A tenant's name
- * is 1 to 63 characters from A-Z a-z 0-9 . _ -, not starting with '-'. A tenant and its quotas
- * exist while a process is in the tenant, or while a job exists whose name or id is the tenant's
- * name. Documentation/user/memory.md lists which memory is counted. Any thread may call these
- * functions.
+ * this GPU and an allocation would exceed the quota, the allocation fails as it does on a full
+ * GPU. Sizes are in bytes. The caller gives a GPU by its PCI address, as in gpupart_gpu_info. A
+ * tenant's name has 1 to 63 characters from A-Z a-z 0-9 . _ - and does not start with '-'. A
+ * tenant and its quotas exist while a process is in the tenant, or while a job exists whose name
+ * or id is the tenant's name. Documentation/user/memory.md lists which memory is counted. Any
+ * thread may call these functions.
  */
 #define GPUPART_TENANT_STRLEN 64
 
 struct gpupart_tenant {
 	char name[GPUPART_TENANT_STRLEN];
-	/* The owner; processes of this user write all other members, which may be false. */
+	/*
+	 * The owner. Processes of this user write all other members, so these members may be
+	 * false.
+	 */
 	unsigned int uid;
-	char pci[20];		/* "" if the tenant has neither a quota nor memory on any GPU */
+	char pci[20];		/* "" if the tenant has no quota and no memory on any GPU */
 	bool simulated;		/* that GPU is simulated */
 	uint64_t quota;		/* 0: no quota on this GPU */
 	uint64_t used;		/* memory that all its living processes use; may exceed the quota */
 	/* Number of processes in the tenant now, whether or not they use this GPU. */
 	unsigned int nr_processes;
 	/*
-	 * The tenant is of another version of gpupart: its processes are unknown, and its quota
-	 * cannot be set.
+	 * The tenant belongs to another version of gpupart, so its processes are unknown, and
+	 * its quota cannot be set.
 	 */
 	bool other_version;
 };
 
 /*
- * Lists the tenants of this user, sorted by user and name, with one row for each GPU of a
- * tenant, and writes at most @max rows to @list. If the caller is root, it lists the tenants of
- * all users. Returns the number of rows, or -EINVAL or -ENOMEM as for all lists. The function
- * also removes tenants that have neither a process nor a job.
+ * Lists the tenants of this user, and writes at most @max rows to @list. A tenant has one row
+ * for each of its GPUs. The rows are sorted by user and name. If the caller is root, it lists
+ * the tenants of all users. Returns the number of rows, or -EINVAL or -ENOMEM as for all lists.
+ * The function also removes tenants that have neither a process nor a job.
  */
 int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max,
 			size_t size);
@@ -669,20 +698,22 @@ struct gpupart_tenant_process {
 	int inner_pid;		/* pid in the process's own pid namespace */
 	char program[64];	/* the program's name when it was executed, in printable ASCII */
 	uint64_t used;		/* on this GPU */
-	/* Number of its calls, on any GPU, that may have allocated memory that is not counted. */
+	/*
+	 * Number of calls of the process, on any GPU, that may have allocated uncounted memory.
+	 */
 	uint64_t uncounted;
 };
 
 /*
- * Lists the processes of these tenants, and writes at most @max rows to @list. A process has one
- * row for each GPU on which it uses memory, or one row without a GPU if it uses no memory.
- * Returns the number of rows, or -EINVAL or -ENOMEM as for all lists.
+ * Lists the processes of the tenants in gpupart_tenant_list(), and writes at most @max rows to
+ * @list. A process has one row for each GPU on which it uses memory, or one row without a GPU if
+ * it uses no memory. Returns the number of rows, or -EINVAL or -ENOMEM as for all lists.
  */
 int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
 				unsigned int max, size_t size);
 
 /*
- * Reads the row of one of this user's tenants on one GPU. If @name is NULL, the function reads
+ * Reads the row for one GPU of one of this user's tenants. If @name is NULL, the function reads
  * the tenant of this process, or the tenant in GPUPART_TENANT that the process will join.
  * -EINVAL: @name is not a valid tenant name, or @pci is not a PCI address. -ESRCH: there is no
  * such tenant, or @name is NULL and this process has no tenant. -EPERM, -EPROTO: the tenant's
@@ -693,23 +724,23 @@ int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
 
 /*
  * Sets the tenant's quota on the GPU at @pci to @bytes, which must be 1 or more. The programs of
- * the tenant may be running. If @pci is NULL, the quota applies to each GPU, including GPUs that
- * the programs begin to use later. If the quota is below the current use, no memory is freed;
- * allocations fail until the programs have freed enough memory. If @before is not NULL, the
- * function returns in it the old quota, or 0 if there was no quota or if @pci is NULL. The
- * errors are those of gpupart_tenant_get(). -EBUSY: another process keeps the tenant's file
- * locked.
+ * the tenant may be running during the call. If @pci is NULL, the quota applies to each GPU,
+ * including GPUs that the programs begin to use later. If the quota is below the current use, no
+ * memory is freed; allocations fail until the programs have freed enough memory. If @before is
+ * not NULL, the function returns in it the old quota, or 0 if there was no quota or if @pci is
+ * NULL. The errors are those of gpupart_tenant_get(). -EBUSY: another process keeps the tenant's
+ * file locked.
  */
 int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *pci,
 			     uint64_t bytes, uint64_t *before);
 
 /*
  * Sets the quota like gpupart_tenant_quota_set(), and creates the tenant if it does not exist
- * yet. The tenant's first process, or the process that starts it, must be a job whose name or id
- * is @name. If @bytes differs from the quota that this function last set, or if @pci is NULL,
- * the quotas on the tenant's other GPUs change too. After the call, put the name into the
- * environment variable GPUPART_TENANT and the bytes into GPUPART_MEM. The errors are those of
- * gpupart_tenant_quota_set(). -ENOSPC, -EACCES and so on: /dev/shm cannot be written.
+ * yet. The tenant's first process, or the process that starts the first process, must be a job
+ * whose name or id is @name. If @bytes differs from the quota that this function last set, or if
+ * @pci is NULL, the quotas on the tenant's other GPUs change too. After the call, put the name
+ * into the environment variable GPUPART_TENANT and the bytes into GPUPART_MEM. The errors are
+ * those of gpupart_tenant_quota_set(). -ENOSPC, -EACCES and so on: /dev/shm cannot be written.
  */
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before);
@@ -740,22 +771,25 @@ int gpupart_memory_start(struct gpupart *gp, const char *name, uint64_t bytes);
 struct gpupart_memory_counters {
 	uint64_t refused;	/* calls that failed with "out of memory" because of the quota */
 	/*
-	 * Calls that may have allocated memory that is not counted. Other processes can read
+	 * Number of calls that may have allocated uncounted memory. Other processes can read
 	 * this number too.
 	 */
 	uint64_t uncounted;
-	/* Name of the latest of these calls, or NULL; the string is never freed. */
+	/*
+	 * Name of the latest call that may have allocated uncounted memory, or NULL. The string
+	 * is never freed.
+	 */
 	const char *uncounted_call;
 };
 
-/* Fills *counters. Any thread may call it at any time. */
+/* Fills *counters. Any thread may call this function at any time. */
 void gpupart_memory_counters_get(struct gpupart_memory_counters *counters);
 
 /*
  * Sets the quota of this process's tenant on one GPU, for all processes of the tenant, like
  * gpupart_tenant_quota_set(). If gpupart_memory_start() was not called, this function first
- * calls it with the values in the environment. If the quota comes from outside, from
- * GPUPART_MEM, a larger @bytes is refused with -EPERM.
+ * calls it with the values in the environment. If the quota comes from outside the process, in
+ * GPUPART_MEM, the function refuses a larger @bytes with -EPERM.
  */
 int gpupart_memory_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
 
@@ -769,7 +803,7 @@ enum gpupart_verify_result {
 
 struct gpupart_verify_row {
 	const char *name;	/* for example "tpc-alone"; does not change between versions */
-	const char *what;	/* one sentence: the statement that this row proves */
+	const char *what;	/* the statement that this row proves, in one sentence */
 	enum gpupart_verify_result result;
 	const char *detail;	/* the measured result; if the row failed, the TPC that failed */
 };
@@ -777,30 +811,31 @@ struct gpupart_verify_row {
 #define GPUPART_VERIFY_QUICK 1	/* only the rows that take less than a second */
 
 /*
- * Proves on the GPU that each TPC, GPC, uGPU and scope confines launches. For this it makes
- * launches that record %smid. The function calls @row, which must not be NULL, one time for each
- * row, in order. At the beginning, the function removes some sets on @gpu, and at the end it
- * restores them. These are the set of the process, a limit that gpupart_limit_set() set, the set
- * of the calling thread, the set of its next launch, and the sets of the default streams of its
- * context. A limit from outside stays in force, and so do the sets of functions and of streams
- * that the program created. No other thread should launch kernels or set sets during the call.
- * Returns the number of rows that failed, which is 0 if all statements are proven, or a negative
- * errno if the proof could not run.
+ * Proves on the GPU that each TPC, GPC, uGPU and scope confines launches. For this proof, the
+ * function makes launches that record %smid. The function calls @row, which must not be NULL,
+ * one time for each row, in order. At the beginning, the function removes some sets on @gpu, and
+ * at the end it restores them. These are the set of the process, a limit that
+ * gpupart_limit_set() set, the set of the calling thread, the set of its next launch, and the
+ * sets of the default streams of its context. A limit from outside stays in force, and so do the
+ * sets of functions and of streams that the program created. No other thread should launch
+ * kernels or set sets during the call. Returns the number of rows that failed, which is 0 if all
+ * statements are proven, or a negative errno if the proof could not run.
  *
  * -EINVAL: invalid flags, or @gpu is not attached. -EBUSY: a default stream of the context is
  * being captured, or a stream that synchronizes with the legacy default stream is being
- * captured; nothing was changed. (A capture of a non-blocking stream does not matter.) -EPERM,
- * -EBUSY and so on: one of the sets could not be restored, and all other sets were restored. A
- * limit cannot be restored if another process narrowed the limit from outside during the call.
- * The set of a default stream cannot be restored if @row began a capture.
+ * captured. In this case nothing was changed. A capture of a non-blocking stream does not cause
+ * this error. -EPERM, -EBUSY and so on: one of the sets could not be restored, and all other
+ * sets were restored. A limit cannot be restored if another process narrowed the limit from
+ * outside during the call. The set of a default stream cannot be restored if @row began a
+ * capture.
  */
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);
 
 /*
  * Makes one launch on @stream and returns in *seen the TPCs on which the launch's blocks ran. If
- * @stream is NULL, the launch is on the legacy default stream. The launch keeps each SM that it
- * may use busy for a few microseconds, so on an idle GPU *seen is the set in force. -EBUSY:
+ * @stream is NULL, the launch is on the legacy default stream. The launch uses every SM that its
+ * set allows for a few microseconds, so on an idle GPU *seen is the set in force. -EBUSY:
  * @stream or a blocking stream of its context is being captured; nothing was launched, because
  * reading the result would invalidate the capture. A capture that another thread begins during
  * the call is not detected.
