@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Defines a set of allowed TPCs as a plain struct, with inline functions on it. gpupart.h
- * includes this file; the library does not export any of it. @tpc is a logical TPC, 0 to
+ * Defines a set of allowed TPCs as a plain struct, and inline functions for such sets. gpupart.h
+ * includes this file. The library exports nothing from this file. @tpc is a logical TPC, 0 to
  * GPUPART_MAX_TPCS-1. Pointers to sets must be valid. No function can fail. Several threads may
  * read a set at the same time; while a thread changes a set, no other thread may use it.
  */
@@ -19,8 +19,8 @@ extern "C" {
 #define GPUPART_TPCSET_WORDS (GPUPART_MAX_TPCS / 64)
 
 /*
- * A set bit allows a TPC: bit (tpc % 64) of word (tpc / 64) is for TPC number tpc. The empty set
- * has all bits 0.
+ * A set bit allows a TPC. Bit (tpc % 64) of word (tpc / 64) belongs to TPC number tpc. The empty
+ * set has all bits 0.
  */
 struct gpupart_tpcset {
 	uint64_t allowed[GPUPART_TPCSET_WORDS];
@@ -40,7 +40,10 @@ static inline void gpupart_tpcset_del(struct gpupart_tpcset *set, unsigned int t
 		set->allowed[tpc / 64] &= ~((uint64_t)1 << (tpc % 64));
 }
 
-/* Returns true if @tpc is a member of @set, and false if it is not or if it is out of range. */
+/*
+ * Returns true if @tpc is a member of @set. Returns false if @tpc is not a member or is out of
+ * range.
+ */
 static inline bool gpupart_tpcset_has(const struct gpupart_tpcset *set, unsigned int tpc)
 {
 	return tpc < GPUPART_MAX_TPCS && (set->allowed[tpc / 64] >> (tpc % 64) & 1);
@@ -61,8 +64,9 @@ static inline struct gpupart_tpcset gpupart_tpcset_first(unsigned int nr)
 }
 
 /*
- * Returns the smallest member that is at least @from, or -1 if there is none. A loop over all
- * members is: for (t = gpupart_tpcset_next(&s, 0); t >= 0; t = gpupart_tpcset_next(&s, t + 1))
+ * Returns the smallest member that is at least @from, or -1 if there is no such member.
+ * A loop over all members has this form:
+ * for (t = gpupart_tpcset_next(&s, 0); t >= 0; t = gpupart_tpcset_next(&s, t + 1))
  */
 static inline int gpupart_tpcset_next(const struct gpupart_tpcset *set, unsigned int from)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The interface of libsmctrl, implemented by gpupart, for programs that were written for
- * libsmctrl.
+ * The interface of libsmctrl. gpupart implements this interface for programs that were written
+ * for libsmctrl.
  *
  * Masks have the same polarity as in libsmctrl: a bit that is SET FORBIDS its TPC. On every GPU,
  * bit i stands for TPC i. TPC i owns SMs 2i and 2i+1, numbered as in %smid. On GPUs with one SM
  * per TPC, TPC i owns SM i. A 64-bit mask also forbids all TPCs from number 64 on. On GPUs with
- * more than 64 TPCs use the functions that end in _ext. Or pass a 128-bit integer to
- * libsmctrl_set_global_mask() or libsmctrl_set_next_mask(): this header then calls their _ext
- * form.
+ * more than 64 TPCs use the functions that end in _ext. Alternatively, pass a 128-bit integer to
+ * libsmctrl_set_global_mask() or libsmctrl_set_next_mask(). This header then calls the _ext form
+ * of the function.
  *
  * The environment variable LIBSMCTRL_MASK may contain a hexadecimal mask. A TPC that this mask
  * forbids is forbidden for all launches, in addition to the TPCs that other masks forbid. A
@@ -41,14 +41,14 @@ extern "C" {
 void libsmctrl_set_global_mask(uint64_t mask);
 
 /*
- * Sets the mask of launches on @stream, a CUstream or cudaStream_t. It replaces the global mask
- * for these launches. The handles 0, 1 and 2 are the default streams. Returns 0 or an errno,
- * which the caller may ignore.
+ * Sets the mask of launches on @stream, a CUstream or cudaStream_t. This mask replaces the
+ * global mask for these launches. The handles 0, 1 and 2 are the default streams. Returns 0 or
+ * an errno, which the caller may ignore.
  */
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask);
 
 /*
- * Sets the mask of the calling thread's next launch. It replaces the global mask and the
+ * Sets the mask of the calling thread's next launch. This mask replaces the global mask and the
  * stream's mask for this launch.
  */
 void libsmctrl_set_next_mask(uint64_t mask);
@@ -96,17 +96,17 @@ int libsmctrl_make_mask_ext(uint128_t *mask, uint32_t low, uint32_t high_exclusi
 #endif
 
 /*
- * Makes one launch on @stream that records the TPCs on which it ran. Returns 0 if these are
- * exactly TPCs @low to @high_exclusive - 1, and -1 if not. If @echo is true, the function also
- * prints the TPCs on stdout.
+ * Makes one launch on @stream that records the TPCs on which the launch ran. Returns 0 if these
+ * TPCs are exactly TPCs @low to @high_exclusive - 1, and -1 if not. If @echo is true, the
+ * function also prints the TPCs on stdout.
  */
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo);
 
 /*
- * A program need not call these functions before others. The first two functions prepare the
- * process's GPUs, which otherwise happens when the first mask is set. They return 0 or an errno.
- * libsmctrl_is_init() returns 1 if the GPUs are prepared, and 0 if not. libsmctrl_get_version()
- * returns the version of gpupart.
+ * A program can call other functions without calling these functions first. The first two of
+ * these functions prepare the process's GPUs and return 0 or an errno. If a program does not
+ * call them, the GPUs are prepared when the first mask is set. libsmctrl_is_init() returns 1 if
+ * the GPUs are prepared, and 0 if not. libsmctrl_get_version() returns the version of gpupart.
  */
 int libsmctrl_init(void);
 int libsmctrl_init_from_cuda(void);
@@ -124,8 +124,8 @@ const char *libsmctrl_get_version(void);
 extern "C++" {
 
 /*
- * Restricts the templates to the two 128-bit types. Plain overloads would make a call with an
- * int or an unsigned long long ambiguous.
+ * Restricts the templates to the two 128-bit types. With plain overloads, a call with an int or
+ * an unsigned long long would be ambiguous.
  */
 template <typename T> struct libsmctrl_if_wide { };
 template <> struct libsmctrl_if_wide<uint128_t> { typedef void type; };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of libgpupart that are not in its public headers. gpupart's own programs of the
- * same build use them: the command, the injected library, Slurm's plugin and libsmctrl. They
- * are exported as GPUPART_PRIVATE and change without notice.
+ * Functions of libgpupart that are not in its public headers. They are for gpupart's own
+ * programs of the same build, which are the command, the injected library, Slurm's plugin and
+ * libsmctrl. The functions are exported as GPUPART_PRIVATE and change without notice.
  */
 #ifndef GPUPART_LIB_PRIVATE_H
 #define GPUPART_LIB_PRIVATE_H
@@ -34,9 +34,10 @@ static inline const char *gpupart_list_part(const char *list, char separator, un
  * Attaches a GPU. The caller is a library that the driver loads at cuInit. The function makes no
  * launch and creates no CUDA context, so the mask bits must already have been checked. The
  * result of that check is in this user's cache, or another process passes it in @key, which may
- * be NULL. @key is the key in that process's struct gpupart_check. It ends with
+ * be NULL. @key is the key in that process's struct gpupart_check. The key ends with
  * GPUPART_KEY_RECORDS if that process also proved that the GPU writes completion records. Stream
- * sets need a later gpupart_attach(). -EOPNOTSUPP: the mask bits were not checked.
+ * sets work only after a later call of gpupart_attach(). -EOPNOTSUPP: the mask bits were not
+ * checked.
  */
 #define GPUPART_KEY_LEN 16
 #define GPUPART_KEY_RECORDS "1"
@@ -54,7 +55,7 @@ bool gpupart_callback_unusable(void);
  * bits. If the formula of a TMD layout is wrong for a GPU, gpupart_attach() finds the mask bits
  * by launches, proves them and stores them in this user's cache. If it cannot store the bits,
  * gpupart_attach() fails with the reason. *@nr_launches is incremented for each of these
- * launches. Call it before other threads attach.
+ * launches. Call this function before other threads attach a GPU.
  */
 void gpupart_learn(unsigned int *nr_launches);
 
@@ -75,9 +76,9 @@ struct gpupart_engine_use {
 	unsigned int runlist;		/* pri-base of its runlist */
 	unsigned int id;		/* number of the runlist in a work-submit token */
 	unsigned int type, instance;
-	/* Total number of samples; the next three are parts of it. */
+	/* Total number of samples. It includes the samples in the next three members. */
 	unsigned int samples;
-	/* @others: samples of TSGs that have no room in @tsgs */
+	/* @others is the number of samples of TSGs for which @tsgs has no room. */
 	unsigned int idle, switching, others;
 	unsigned int nr_tsgs;
 	struct gpupart_engine_tsg tsgs[GPUPART_ENGINE_MAX_TSGS];	/* sorted by samples, most
@@ -88,10 +89,10 @@ struct gpupart_engine_use {
  * In libgpupart-manage.so.0. Samples the engines of a GPU for @seconds seconds, 1000 times per
  * second if the source is fast enough. Each sample includes the graphics runlist and one of the
  * other runlists, in turn. @source is "kernel" (the module), "rm" (NVIDIA's driver), the path of
- * a file with recorded registers, or NULL. With NULL the function tries "kernel" and then "rm".
- * Both need root. The function sets the members pci and source of @info and returns the number of
- * engines in @list. After the first sample it calls @begun(@user), unless @begun is NULL: @info
- * is set, and the GPU is not asleep.
+ * a file with recorded registers, or NULL. If @source is NULL, the function tries "kernel" and
+ * then "rm". Both sources need root. The function sets the members pci and source of @info and
+ * returns the number of engines in @list. After the first sample it calls @begun(@user), unless
+ * @begun is NULL: @info is set, and the GPU is not asleep.
  */
 int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
 			void (*begun)(void *user), void *user, struct gpupart_gpu_info *info,
@@ -120,10 +121,10 @@ unsigned int gpupart_topology_compute_class(const struct gpupart_topology *topo)
 /*
  * Writes a new grant or replaces an existing one. The write is atomic, even if the caller dies
  * during the call. If a caller first reads the existing grants and then writes a new one, it
- * must hold a lock against other such callers; this function takes none. @folder is the
- * directory of grants; NULL is the machine's directory. A container has another @folder, mounted
- * read-only at the place of the machine's directory. In such a container the grant also limits
- * root.
+ * must hold a lock against other such callers, because this function takes no lock. @folder is
+ * the directory of grants; NULL means the machine's directory. The grants of a container are in
+ * another @folder, which the container mounts read-only at the path of the machine's directory.
+ * In such a container the grant also limits root.
  *
  * -EINVAL: the id, name or address is invalid. -EPERM: users other than root can write to
  * @folder. -EACCES and so on: the caller is not root.
@@ -150,14 +151,14 @@ bool gpupart_grant_exempts(unsigned int uid);
 
 /*
  * A report for `gpupart run`. It lists the processes of the run that used CUDA. It also lists
- * launches that ran outside the run's limit, which means on TPCs that the limit does not allow
- * or on another GPU.
+ * launches that ran outside the run's limit. Such a launch ran on TPCs that the limit does not
+ * allow, or on another GPU.
  */
 #define GPUPART_REPORT_NR_KERNELS 16
 
 /*
  * Reasons why a launch was outside the limit. Each reason belongs to a counter of struct
- * gpupart_counters, in the same order.
+ * gpupart_counters. The reasons and the counters have the same order.
  */
 enum gpupart_outside {
 	GPUPART_OUTSIDE_DRIVER = 2,
@@ -167,8 +168,8 @@ enum gpupart_outside {
 	GPUPART_OUTSIDE_MAP,
 	GPUPART_OUTSIDE_GPU,
 	/*
-	 * This entry is not for launches: @count modules that contain this kernel were refused
-	 * because of GPUPART_NO_DEVICE_LAUNCH=1.
+	 * An entry with this value does not count launches. @count is the number of modules with
+	 * this kernel that were refused because of GPUPART_NO_DEVICE_LAUNCH=1.
 	 */
 	GPUPART_REFUSED_MODULE,
 };
@@ -179,7 +180,7 @@ struct gpupart_report_kernel {
 	uint64_t count;		/* number of launches; a graph node is counted when it is built */
 	unsigned int cluster;	/* blocks in one cluster, or 0 */
 	unsigned int nr_tpcs;	/* number of TPCs of the first such launch; 0: unknown */
-	/* The limit outside which this launch ran; empty: unknown. */
+	/* The limit that applied to this launch; empty: unknown. */
 	struct gpupart_tpcset limit;
 };
 
@@ -188,8 +189,8 @@ enum gpupart_report_state {
 	GPUPART_REPORT_BEGUN,
 	GPUPART_REPORT_CONFINED,	/* confined on the GPU at @pci */
 	GPUPART_REPORT_REFUSED,	/* strict: calls of the driver fail, for the reason in @why */
-	GPUPART_REPORT_NOT_REFUSED,	/* strict, but the driver cannot be made to fail its
-					 * calls */
+	GPUPART_REPORT_NOT_REFUSED,	/* strict, but its calls of the driver cannot be made to
+					 * fail */
 };
 
 struct gpupart_report_process {
@@ -219,9 +220,9 @@ struct gpupart_report;
 int gpupart_report_open(struct gpupart *gp, struct gpupart_report **report, const char **id);
 
 /*
- * Reads the report of process number @n, counted from 0, in its current state. -ENOENT: there
- * are not more than @n processes. The process writes these values itself, so they may be false;
- * strings are printable ASCII. Any thread may call this function.
+ * Reads the report of process number @n, counted from 0, in its current state. -ENOENT: the
+ * report has at most @n processes. The process writes these values itself, so they may be false.
+ * All strings are printable ASCII. Any thread may call this function.
  */
 int gpupart_report_get(const struct gpupart_report *report, unsigned int n,
 		       struct gpupart_report_process *process);
@@ -241,12 +242,12 @@ unsigned int gpupart_report_lost(const struct gpupart_report *report, unsigned i
 int gpupart_report_start(struct gpupart *gp, const char *id);
 
 /*
- * In libgpupart-manage.so.0. Bounds the outstanding launches of a run, which lending between
- * runs requires. The processes of the run read these bounds in their report. Call this before
- * the program starts. In each process of the run, the outstanding launches together take at most
- * @depth_ns nanoseconds, and the outstanding launches that use lent TPCs at most @limit_ns
- * nanoseconds. This applies to launches whose times are known. If @limit_ns is 0, no launch may
- * use lent TPCs.
+ * In libgpupart-manage.so.0. Sets bounds for the outstanding launches of a run. Lending between
+ * runs requires these bounds. The processes of the run read the bounds in their report. Call
+ * this function before the program starts. In each process of the run, the outstanding launches
+ * together take at most @depth_ns nanoseconds, and the outstanding launches that use lent TPCs
+ * at most @limit_ns nanoseconds. This applies to launches whose times are known. If @limit_ns is
+ * 0, no launch may use lent TPCs.
  */
 void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns);
 
@@ -261,14 +262,14 @@ struct gpupart_lend_counts {
 void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts);
 
 /*
- * Makes the run of @report a borrower of TPCs on the GPU at @pci. The TPCs belong to the lender:
- * the @nr processes with the pids @pids, whose report is @id. The run may use these TPCs while
- * the last call of gpupart_lender_look() found the lender idle. A TPC is lent only if it is in
- * @within, in the current set of the job in the caller's environment, and in this user's grants.
- * If @within is NULL, it allows all TPCs. Only one thread may use the object, and a run has only
- * one lender at a time. -EBUSY: the lender's processes borrow TPCs themselves. -EINVAL: the
- * lender's processes have no set. -EPERM: the limits allow none of their TPCs. Other errors are
- * those of gpupart_remote_open() and gpupart_records_open().
+ * Makes the run of @report a borrower of TPCs on the GPU at @pci. The TPCs belong to the lender,
+ * which is the @nr processes with the pids @pids. @id is the report of these processes. The run
+ * may use these TPCs while the last call of gpupart_lender_look() found the lender idle. A TPC
+ * is lent only if it is in @within, in the current set of the job in the caller's environment,
+ * and in this user's grants. If @within is NULL, it allows all TPCs. Only one thread may use the
+ * object, and a run has only one lender at a time. -EBUSY: the lender's processes borrow TPCs
+ * themselves. -EINVAL: the lender's processes have no set. -EPERM: the limits allow none of
+ * their TPCs. Other errors are those of gpupart_remote_open() and gpupart_records_open().
  */
 #define GPUPART_LENDER_MAX 16	/* processes */
 struct gpupart_lender;
@@ -277,10 +278,10 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 			const struct gpupart_tpcset *within, struct gpupart_lender **lender);
 
 /*
- * Checks whether the lender is idle. Call it again and again: a result is valid for at most 50
- * ms. Returns 1 if the lender's processes are idle, and 0 if they are busy. -EAGAIN: the
- * processes or their TPCs have changed; open the lender again. -EBUSY, -ESRCH, -EINVAL, -EPERM:
- * the processes cannot lend TPCs.
+ * Checks whether the lender is idle. Call this function repeatedly, because a result is valid
+ * for at most 50 ms. Returns 1 if the lender's processes are idle, and 0 if they are busy.
+ * -EAGAIN: the processes or their TPCs have changed; open the lender again. -EBUSY, -ESRCH,
+ * -EINVAL, -EPERM: the processes cannot lend TPCs.
  */
 int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
 
@@ -293,17 +294,17 @@ void gpupart_lender_close(struct gpupart_lender *lender);
 void gpupart_remote_lends(struct gpupart_remote *remote);
 
 /*
- * Finds the kernel names that are still missing in the report. It is called when the process
- * ends normally. Returns the report if it is in this process's own memory, and NULL if it is in
- * the memory of a run.
+ * Finds the kernel names that are still missing in the report. This function is called when the
+ * process ends normally. Returns the report if it is in this process's own memory, and NULL if
+ * it is in the memory of a run.
  */
 const struct gpupart_report_process *gpupart_report_end(void);
 
 /*
  * Returns 0 if a tool that subscribes to the driver after this call will get its callbacks.
- * GPUPART_PROFILE=1 or the option profilers of gpupart_attach() requests this. -ENOENT: neither
- * was given, or no GPU is attached. -EACCES: it is not possible; the error sentence gives the
- * reason. Any thread may call this function.
+ * GPUPART_PROFILE=1 or the option profilers of gpupart_attach() requests this. -ENOENT: this was
+ * not requested, or no GPU is attached. -EACCES: the library cannot pass callbacks to tools; the
+ * error sentence gives the reason. Any thread may call this function.
  */
 int gpupart_profilers(struct gpupart *gp);
 
@@ -312,12 +313,12 @@ void gpupart_records_lack(const struct gpupart_gpu *gpu, char *why, size_t len);
 
 /*
  * In libgpupart-manage.so.0. The recorded launches of a process, which may be the calling
- * process or another one. They begin with the first call of gpupart_records_watch(), or with the
- * first launch if the process had no records at that call. They end with the last call but one,
- * or with the end of the process. The time of a launch is measured from its submission, or from
- * the end of the previous launch on its stream, to its own end. The offset between the clocks of
- * the CPU and the GPU is known only within two bounds. So the time of a launch is also known
- * only within two bounds: a least value and a most value.
+ * process or another one. The list starts at the first call of gpupart_records_watch(), or at
+ * the first launch if the process had no records at that call. The list ends at the call before
+ * the last one, or at the end of the process. The time of a launch is measured from its
+ * submission, or from the end of the previous launch on its stream, to its own end. The offset
+ * between the clocks of the CPU and the GPU is known only within two bounds. So the time of a
+ * launch is also known only within a lower and an upper bound.
  */
 struct gpupart_records_kernel {
 	char name[96];			/* "" if the process did not report it */
@@ -328,10 +329,7 @@ struct gpupart_records_kernel {
 
 struct gpupart_records_watched {
 	uint64_t ns;			/* time during which the process was watched */
-	/*
-	 * Lower and upper bound of the time in which launches were outstanding: the union of
-	 * their times.
-	 */
+	/* Lower and upper bound of the time in which at least one launch was outstanding. */
 	uint64_t least_ns, most_ns;
 	/* Number of launches whose end was missed; they are not in @kernels. */
 	uint64_t missed;
@@ -342,9 +340,9 @@ struct gpupart_records_watched {
 
 /*
  * Reads the records of @reader into @now and processes the launches that have ended since the
- * last call. Takes up to a millisecond. The caller should make the next call after *pause_us
- * microseconds. -ESRCH: the process has ended; if there was an earlier call, @now contains the
- * last records of the process. -ENOMEM.
+ * last call. The call takes up to a millisecond. The caller should make the next call after
+ * *pause_us microseconds. -ESRCH: the process has ended; if there was an earlier call, @now
+ * contains the last records of the process. -ENOMEM.
  */
 int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *reader,
 			  struct gpupart_records *now, unsigned int *pause_us);
@@ -354,12 +352,12 @@ void gpupart_records_watched(struct gpupart_records_reader *reader,
 /*
  * In libgpupart-manage.so.0. Finds out when all launches that began before a change of a
  * process's set have ended. Call gpupart_records_drain() after the change, and then
- * gpupart_records_drained() repeatedly. This function returns 1 if no outstanding launch may use
- * TPCs outside the new set, and 0 if there is such a launch. It returns -ENODATA with the reason
- * if this cannot be known, and -ESRCH if the process has ended, because its launches have then
- * ended too. A launch after the change may not be confined to the new set, for example a launch
- * of a graph that cannot be built again. Such a launch is treated like a launch before the
- * change.
+ * gpupart_records_drained() repeatedly. gpupart_records_drained() returns 1 if no outstanding
+ * launch can use TPCs outside the new set, and 0 if there is such a launch. It returns -ENODATA,
+ * with the reason in the error sentence, if the library cannot know this. It returns -ESRCH if
+ * the process has ended, because its launches have then ended too. Some launches after the
+ * change can use TPCs outside the new set, for example launches of a graph that cannot be built
+ * again. The functions treat them like launches before the change.
  */
 void gpupart_records_drain(struct gpupart_records_reader *reader);
 int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *reader);
@@ -368,21 +366,22 @@ int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *r
  * Makes the process strict: after the first launch outside its limit, all launch functions of
  * the driver fail with CUDA error 800 (operation not permitted). If @refuse is true, the launch
  * functions fail from this call on, and so do the functions that initialise CUDA or create a
- * context. A process that cannot be confined uses @refuse. -EBUSY: another tool is subscribed to
- * the driver's callbacks. -EOPNOTSUPP: the driver does not report calls of its functions.
+ * context. @refuse is for a process that cannot be confined. -EBUSY: another tool is subscribed
+ * to the driver's callbacks. -EOPNOTSUPP: the driver does not report calls of its functions.
  */
 int gpupart_strict_start(struct gpupart *gp, bool refuse);
 
 /*
- * In libgpupart-manage.so.0. Selects @nr TPCs of @from in a shape. "packed" selects TPCs in the
- * smallest uGPU that has enough TPCs, and in this uGPU whole GPCs first, as far as possible.
- * "gpcs" first selects whole GPCs of any uGPU, and the rest as "packed" does. "balanced" selects
- * whole GPCs, the same number in each uGPU. "spread" distributes the TPCs as evenly over GPCs as
- * @from allows, and then as evenly as possible over uGPUs. If @nr is at least 4 and @from allows
- * it, the set of "spread" has room for a cluster of GPUPART_PORTABLE_CLUSTER blocks, even if it
- * is then less even. The same arguments always give the same result. -ENOSPC: @from has no such
- * set; the error sentence says which numbers are possible. -EOPNOTSUPP: the source does not
- * report GPCs or uGPUs.
+ * In libgpupart-manage.so.0. Selects @nr TPCs of @from, so that the set has the shape @shape.
+ * "packed" selects TPCs in the smallest uGPU that has enough TPCs. In this uGPU, it first
+ * selects as many whole GPCs as possible. "gpcs" first selects whole GPCs of any uGPU, and then
+ * selects the rest as "packed" does. "balanced" selects the same number of whole GPCs in each
+ * uGPU. "spread" distributes the TPCs as evenly over GPCs as @from allows, and then as evenly as
+ * possible over uGPUs. If @nr is at least 4 and @from allows it, the set of "spread" has room
+ * for a cluster of GPUPART_PORTABLE_CLUSTER blocks, even if the TPCs are then less evenly
+ * distributed. The same arguments always give the same result. -ENOSPC: @from has no such set.
+ * The error sentence gives the numbers of TPCs that are possible. -EOPNOTSUPP: the source does
+ * not report GPCs or uGPUs.
  */
 enum gpupart_shape {
 	GPUPART_SHAPE_PACKED,
@@ -410,8 +409,8 @@ struct gpupart_config {
 	unsigned int line;
 	char *key, *value, *rest;
 	size_t keys_len;	/* bytes at the begin of text[] that contain the keys so far */
-	char text[4096];	/* part of the struct: the stack of a thread that begins to use
-				 * CUDA may be small */
+	char text[4096];	/* not on the stack, because a thread that begins to use CUDA may
+				 * have a small stack */
 };
 
 /* Prepares to read @path. Does not open it yet. */
@@ -425,26 +424,26 @@ static inline void gpupart_config_open(struct gpupart_config *config, const char
 
 /*
  * Reads the next line that has a key. The key and the value are valid as long as @config is.
- * Returns 1 if it read a line, 0 if there is no further line or no such file, or a negative
- * errno. -EPERM: another user could have written the file, so the caller must ignore the file.
- * -EINVAL: a line has no key, or the key of an earlier line. -EFBIG: the file has 4096 bytes or
- * more. -EACCES, -EISDIR and so on: it cannot be read.
+ * Returns 1 if the function read a line. Returns 0 if there is no further line or no such file,
+ * or a negative errno. -EPERM: another user could have written the file, so the caller must
+ * ignore the file. -EINVAL: a line has no key, or the key of an earlier line. -EFBIG: the file
+ * has 4096 bytes or more. -EACCES, -EISDIR and so on: the file cannot be read.
  */
 int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config);
 
 /*
  * Returns 1 if /etc/gpupart/config, which belongs to root, has the line "strict = yes", and 0 if
- * not. -EPERM: another user could have written the file, so the caller must ignore it. All other
- * errors mean that the file may contain "strict = yes", so the caller must treat the process as
- * strict. -EINVAL: the file has another key or value. -EFBIG: the file is too large. -EACCES,
- * -EISDIR and so on: the file cannot be read.
+ * not. -EPERM: another user could have written the file, so the caller must ignore the file. All
+ * other errors mean that the file may contain "strict = yes", so the caller must treat the
+ * process as strict. -EINVAL: the file has another key or value. -EFBIG: the file is too large.
+ * -EACCES, -EISDIR and so on: the file cannot be read.
  */
 int gpupart_config_strict(struct gpupart *gp);
 
 /*
  * Returns true if @found, the result of gpupart_config_strict(), makes a process strict. Most
- * errors make it strict, because a file that cannot be read or parsed may contain "strict =
- * yes".
+ * errors make the process strict, because a file that cannot be read or parsed may contain
+ * "strict = yes".
  */
 static inline bool config_is_strict(int found)
 {
@@ -452,7 +451,8 @@ static inline bool config_is_strict(int found)
 }
 
 /*
- * Parses the hexadecimal form: bit i allows TPC i. "0x" and commas between groups are allowed.
+ * Parses the hexadecimal form of a set. In this form bit i allows TPC i. "0x" and commas between
+ * groups are allowed.
  */
 int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
 
@@ -464,9 +464,9 @@ int gpupart_tpcset_format_hex(const struct gpupart_tpcset *set, char *text, size
 
 /*
  * Lists the GPUs of a process, sorted by PCI address, and writes at most @max rows to @list.
- * Each row is a copy of @process with the pci, source, simulated and limit of one GPU. Returns
- * the number of GPUs, or -ENOMEM. For a process in another pid namespace, the list has only the
- * GPU in @process.
+ * Each row is a copy of @process in which the members pci, source, simulated and limit are those
+ * of one GPU. Returns the number of GPUs, or -ENOMEM. For a process in another pid namespace,
+ * the list has only the GPU in @process.
  */
 int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *process,
 			     struct gpupart_process *list, unsigned int max, size_t size);
@@ -477,11 +477,14 @@ int gpupart_process_gpu_list(struct gpupart *gp, const struct gpupart_process *p
 struct gpupart_progress {
 	uint64_t units;
 	uint64_t reports;	/* calls of gpupart_progress_add() */
-	/* CLOCK_MONOTONIC of the last report of units and of a latency; 0: there was none. */
+	/*
+	 * Time of the last report of units, and time of the last report of a latency, by
+	 * CLOCK_MONOTONIC. 0 means that there was no such report.
+	 */
 	uint64_t reported_ns, answered_ns;
 	uint64_t launches;	/* as in struct gpupart_counters */
 	/*
-	 * Numbers of requests, in classes of latency; gpupart_latency_least() returns the lower
+	 * Number of requests in each class of latency. gpupart_latency_least() returns the lower
 	 * bound of a class.
 	 */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
@@ -489,7 +492,7 @@ struct gpupart_progress {
 
 /*
  * Returns the lower bound, in ns, of the latencies that latencies[@place] counts. Each bound is
- * 6 % larger than the bound before it; the last one is 32 s.
+ * 6 % larger than the bound before it. The last bound is 32 s.
  */
 uint64_t gpupart_latency_least(unsigned int place);
 
@@ -501,16 +504,16 @@ int gpupart_remote_progress(struct gpupart *gp, const struct gpupart_remote *rem
 			    struct gpupart_progress *progress);
 
 /*
- * Parses a size: a number and an optional unit. K, M, G, T (or KiB, MiB and so on) are powers
- * of 1024; KB, MB and so on are powers of 1000; B is bytes. Case does not matter, and a
- * fraction needs a unit. "20G" is 20 * 2^30. -EINVAL: a syntax error, 0 bytes, or more than
- * 2^60.
+ * Parses a size, which is a number with an optional unit. K, M, G, T (or KiB, MiB and so on) are
+ * powers of 1024; KB, MB and so on are powers of 1000; B is bytes. Units can be in upper or
+ * lower case. A fraction needs a unit. "20G" is 20 * 2^30. -EINVAL: a syntax error, 0 bytes, or
+ * more than 2^60.
  */
 int gpupart_memory_parse(struct gpupart *gp, const char *text, uint64_t *bytes);
 
 /*
- * Values that `gpupart stat` measures in a process in addition to its records. The command reads
- * the records separately.
+ * Values that `gpupart stat` measures in a process in addition to the records of the process.
+ * The command reads the records separately.
  */
 enum gpupart_stat_direction {
 	GPUPART_STAT_TO_GPU,
@@ -527,8 +530,8 @@ struct gpupart_stat_process {
 	uint64_t pid;
 	char name[16];
 	uint64_t copies[GPUPART_STAT_NR_DIRECTIONS], bytes[GPUPART_STAT_NR_DIRECTIONS];
-	uint64_t waits;		/* calls in which the CPU waits, including those of copies */
-	uint64_t wait_ns;	/* time in these calls, all threads together */
+	uint64_t waits;		/* calls in which the CPU waits, including copy calls */
+	uint64_t wait_ns;	/* time of all threads in these calls */
 	uint64_t nr_gpus;	/* 0: the process cannot be measured */
 	char pci[GPUPART_STAT_MAX_GPUS][20];	/* for gpupart_records_open() */
 };
@@ -536,16 +539,16 @@ struct gpupart_stat_process {
 struct gpupart_stat;
 
 /*
- * Opens a measurement, which gpupart_stat_close() ends; processes register in it. Put @id into
- * the environment variable GPUPART_STAT. It is valid for processes of this user and pid
- * namespace while the caller lives.
+ * Opens a measurement in which processes can register. gpupart_stat_close() ends the
+ * measurement. Put @id into the environment variable GPUPART_STAT. The id is valid for processes
+ * of this user and pid namespace while the caller lives.
  */
 int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **stat, const char **id);
 void gpupart_stat_close(struct gpupart_stat *stat);
 
 /*
- * Reads the current values of process number @n, counted from 0. -ENOENT: there are not more
- * than @n processes. -EAGAIN: the process is about to start. If the process is running, each
+ * Reads the current values of process number @n, counted from 0. -ENOENT: the measurement has at
+ * most @n processes. -EAGAIN: the process is about to start. If the process is running, each
  * value is consistent, but different values may be from different moments. Any thread may call
  * this function.
  */
@@ -565,8 +568,8 @@ unsigned int gpupart_stat_lost(const struct gpupart_stat *stat);
  * Registers the calling process in the measurement @id. The library that the driver loads at
  * cuInit calls this function after gpupart_process_publish() and gpupart_attach_early(). The
  * function waits at most 2 s for gpupart_stat_seen(). -EOPNOTSUPP: the driver does not report
- * calls of its functions. -EINVAL, -ENOENT and so on: @id cannot be used. -ENOSPC: there is no
- * room.
+ * calls of its functions. -EINVAL, -ENOENT and so on: @id cannot be used. -ENOSPC: the
+ * measurement has no room for another process.
  */
 int gpupart_stat_start(struct gpupart *gp, const char *id);
 

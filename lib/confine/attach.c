@@ -110,8 +110,8 @@ free_topo:
 }
 
 /*
- * Of the sources for real GPUs, only NVIDIA's driver reports virtual GPCs, from which mask bits
- * are computed.
+ * Mask bits are computed from virtual GPCs. NVIDIA's driver is the only source for real GPUs
+ * that reports virtual GPCs.
  */
 static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			 bool early, struct gpupart_topology **topo)
@@ -209,8 +209,8 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	if (err)
 		goto drop_gpu;
 	/*
-	 * This must be after the GPU is in the list, so that modules which other threads load at
-	 * the same time find it there.
+	 * Do this after the GPU is in the list. If another thread loads a module at the same
+	 * time, the GPU must already be in the list.
 	 */
 	if (module_any())
 		scope_used(gpu, SCOPE_USED_MODULES);
@@ -226,11 +226,11 @@ close_topo:
 	return err;
 }
 
-#define WORD_LEN 128	/* size of the word for one GPU; a longer word does not name a GPU */
+#define WORD_LEN 128	/* size of the word for one GPU; a longer word names no GPU */
 
 /*
- * Finds the GPU at @pci in @list. Returns its position in the list, -1 if it is not in the list,
- * or an error.
+ * Finds the GPU at @pci in @list. Returns the position of the GPU in the list, -1 if the GPU is
+ * not in the list, or an error.
  */
 static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 		       const char *list, const char *pci)
@@ -260,8 +260,8 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 }
 
 /*
- * Parses the set in @words. If @words has sets for several GPUs, it parses set number @n.
- * Returns 0, or -EINVAL with @variable in the error sentence.
+ * Parses the set in @words. If @words has sets for several GPUs, the function parses set number
+ * @n. Returns 0, or -EINVAL with @variable in the error sentence.
  */
 static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const char *variable,
 			const char *words, int n, struct gpupart_tpcset *set)
@@ -309,8 +309,8 @@ static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, c
 
 /*
  * Reads the limit and the rules for @gpu from GPUPART_SET and GPUPART_RULES, which `gpupart run`
- * sets. They are for the GPUs in GPUPART_GPU, or for any GPU if that variable is not set. They
- * apply to programs that link the library too.
+ * sets. The limit and the rules are for the GPUs in GPUPART_GPU, or for any GPU if that variable
+ * is not set. They also apply to programs that link the library.
  */
 static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 				struct gpupart_gpu *gpu, const struct environment *outside,
@@ -334,10 +334,10 @@ static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda,
 }
 
 /*
- * Sets the limit from outside. It is the limit in the environment or, if that limit was changed
- * after the start of the program, the limit in the record of the job GPUPART_JOB. It is then
- * reduced to the TPCs that this user's grants allow. If there is no limit, the TPCs of the
- * grants are the limit.
+ * Sets the limit from outside. This limit is the limit in the environment. If the limit was
+ * changed after the start of the program, the limit in the record of the job GPUPART_JOB is used
+ * instead. The limit is then reduced to the TPCs that this user's grants allow. If there is no
+ * limit, the TPCs of the grants are the limit.
  */
 static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 			      struct gpupart_gpu *gpu)
@@ -355,8 +355,9 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	if (err)
 		return err;
 	/*
-	 * A program that changes the job writes its record first and then looks for this
-	 * process, so at least one side sees the other.
+	 * A program that changes the job first writes the job's record and then searches for
+	 * this process. So that program finds this process, or this process reads the changed
+	 * record.
 	 */
 	state_page_lock();
 	if (found && outside.job && job_limit(outside.job, pci, &other) &&
@@ -374,7 +375,10 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	}
 	if (found)
 		scope_limit_set(gpu, LIMIT_OUTER, &set);
-	/* Read it once: values that the program sets later are from inside. */
+	/*
+	 * Read the environment only one time. Values that the program sets later do not come
+	 * from outside.
+	 */
 	gpu->has_environment = true;
 unlock:
 	state_page_unlock();
@@ -382,7 +386,8 @@ unlock:
 }
 
 /*
- * With GPUPART_DISABLE=1 the library does nothing. A user cannot opt out of a grant this way.
+ * If GPUPART_DISABLE=1 is set, the library does nothing. But a user with a grant cannot disable
+ * the library.
  */
 static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 {
@@ -394,7 +399,7 @@ static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 	return cuda_open(gp, cuda);
 }
 
-/* Does the same and initialises CUDA. */
+/* Does the same as the function above, and initialises CUDA. */
 static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
 {
 	int err = begin(gp, cuda), result;
@@ -441,7 +446,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 		}
 		gpu->learned = !err;
 	}
-	/* Includes contexts that a second attach finds current. */
+	/* A second attach also handles the context that is then current. */
 	if (!err && !cuda->ctx_current(&current))
 		driver_gpu_of_context(current);
 	if (!err) {
@@ -456,7 +461,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 	return 0;
 }
 
-/* Copies the options that the caller's struct has, and sets the others to 0. */
+/* Copies the options that the caller's struct contains, and sets all other options to 0. */
 static int options_read(struct gpupart *gp, const struct gpupart_attach_options *given,
 			struct gpupart_attach_options *options)
 {
@@ -534,7 +539,9 @@ int gpupart_available(struct gpupart *gp, const char *selector)
 
 static bool strict_started;
 
-/* Returns an error if detaching would remove a limit that the program must not leave. */
+/*
+ * Returns an error if detaching would remove a limit that the program is not allowed to remove.
+ */
 static int may_detach(struct gpupart *gp)
 {
 	struct limit_sets sets;
@@ -597,7 +604,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 		err = limit_from_outside(gp, cuda, true, gpu);
 	}
 	if (err)
-		/* Other processes can read the problem too. */
+		/* Other processes can also read the description of the problem. */
 		snprintf(state_page_own->problem, sizeof(state_page_own->problem), "%.255s",
 			 gp->error);
 	report_attached(gp, err, err ? NULL : &gpu->driver.topo->info);
@@ -628,7 +635,7 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 	int err;
 
 	fork_guard();
-	/* A limit that is set while the state page moves would be lost. */
+	/* If another thread set a limit while the state page moves, the limit would be lost. */
 	FORK_HOLD(&attach_lock);
 	process_list_own(NULL, 0);
 	scope_hold();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stores what the self-check proved in the user's cache directory, one file for each map: see
- * check_cache.h.
+ * Stores the results of the self-check in the user's cache directory, with one file for each
+ * map. See check_cache.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,10 @@
 #include "lib/core/state_dir.h"
 
 /*
- * The path of the directory, with a slash, created if @make; in @in or, if that is NULL, in the
- * user's own cache. Fails if the user has no home, or if root would have to write into another
- * user's directory, where files of root would be in that user's way.
+ * Returns the path of the directory, with a slash at the end. If @make is set, the function
+ * creates the directory. The directory is in @in, or in the user's own cache if @in is NULL. The
+ * function fails if the user has no home. It also fails if root would have to write into another
+ * user's directory, because that user could not replace root's files.
  */
 static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in, bool make)
 {
@@ -39,7 +40,7 @@ static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in,
 	st.st_uid = 0;
 	for (slash = strchr(path + 1, '/'); make && slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		/* If it does not exist, @st is that of its parent. */
+		/* If the directory does not exist, @st describes the parent directory. */
 		if (stat(path, &st) && !(root && st.st_uid) && mkdir(path, 0700) &&
 		    errno != EEXIST)
 			return ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
@@ -51,7 +52,7 @@ static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in,
 	return 0;
 }
 
-/* Whether only this user and root can have written the file of @st. */
+/* Returns true if no user except this user and root can have written the file of @st. */
 static bool is_trusted(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && (!st->st_uid || st->st_uid == geteuid()) &&

@@ -10,9 +10,10 @@
 #include "lib/core/ctx.h"
 
 /*
- * Reads file @name of the cache directory below @in. If @in is NULL, it reads from the user's
- * own cache directory. Returns the number of bytes, or -1 if there is no such file. A file that
- * a user other than this user and root could have written is treated as missing.
+ * Reads file @name of the cache directory below @in. If @in is NULL, the function reads from the
+ * user's own cache directory. Returns the number of bytes, or -1 if there is no such file. If
+ * any other user except root could have written the file, the function treats the file as
+ * missing.
  */
 ssize_t cache_read(const char *in, const char *name, void *data, size_t size);
 

@@ -23,12 +23,12 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check)
 {
 	*check = gpu->check;
-	/* The program's own calls may have shown more since the check. */
+	/* Calls of the program may have revealed more reasons since the check. */
 	if (atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		check->graphs = graph_error();
 }
 
-/* The fast part of gpupart_set_check(): the error sentence is only made on failure. */
+/* The fast part of gpupart_set_check(). The error sentence is made only if the check fails. */
 static inline int set_bad(struct gpupart *gp, const struct gpupart_gpu *gpu,
 			  const struct gpupart_tpcset *set)
 {
@@ -115,7 +115,7 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 	return err ? err : scope_next_set(gp, gpu, set);
 }
 
-/* Returns 0 if @exec can stay built for @nr sets. */
+/* Returns 0 if @exec can be kept built for @nr sets. */
 static int graph_holds(struct gpupart *gp, void *exec, unsigned int nr)
 {
 	unsigned int most = graph_sets(exec);
@@ -163,11 +163,11 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 	if (result)
 		return ctx_fail(gp, -EIO, "the driver did not upload the graph: %s",
 				cuda_strerror(cuda, result));
-	/* A failed attempt may have reduced the number. */
+	/* A failed attempt may have reduced the number of sets. */
 	return err ? err : graph_holds(gp, exec, nr);
 }
 
-/* If @gpu has no such set, *@set becomes all its TPCs. */
+/* If @gpu has no such set, the function puts all TPCs of @gpu into *@set. */
 static bool or_all(const struct gpupart_gpu *gpu, bool has, struct gpupart_tpcset *set)
 {
 	if (!has)
@@ -223,7 +223,10 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
 	void *module;
 	int err = gpu_may_set(gp, gpu, set);
 
-	/* A function with a set is valid: the set would have been removed with its module. */
+	/*
+	 * A function that has a set is valid, because unloading its module would have removed
+	 * the set.
+	 */
 	if (!err && !set)
 		rules_forget();
 	if (err || (function && scope_set_known(gpu, &gpu->functions, &id, set)))

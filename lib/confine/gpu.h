@@ -6,7 +6,7 @@
 #include "lib/confine/scope.h"
 
 /*
- * Returns 0 if @gpu's map is trusted and @set (NULL: none) is valid, else the error of
+ * Returns 0 if @gpu's map is trusted and @set is valid or NULL. Otherwise returns the error of
  * gpupart_set_check().
  */
 int gpu_may_set(struct gpupart *gp, const struct gpupart_gpu *gpu,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builds executable graphs for the sets that apply: see graph.h. The measurements are in
+ * Builds executable graphs for the sets that apply. See graph.h. The measurements are in
  * Documentation/internals/hardware.md, "Graphs".
  */
 #include <errno.h>
@@ -22,18 +22,23 @@
 #include "lib/state/state_page.h"
 
 /*
- * The stream that a graph was captured on. The caller holds the lock. Its GPU may be attached
- * later, and its sets are given later still, so the tables of all GPUs are searched.
+ * The stream on which a graph was captured. The caller holds the lock. The GPU of the stream may
+ * be attached after the capture, and the stream may get a set even later, so the code searches
+ * the tables of all GPUs.
  */
 struct origin {
 	bool known, gone;
 	struct scope_id id;
 	uint64_t object;	/* of the driver; 0 for a default stream */
-	struct gpupart_gpu *gpu;	/* destroyed with @set on this GPU; NULL: had none */
+	/* GPU of @set, the set of the destroyed stream; NULL: no set */
+	struct gpupart_gpu *gpu;
 	struct tmd_allow set;
 };
 
-/* An entry of a hash table by driver handles: the first member of larger structs. */
+/*
+ * An entry of a hash table whose keys are driver handles. It is the first member of larger
+ * structs.
+ */
 struct entry {
 	struct entry *next;
 	const void *handle;
@@ -44,8 +49,8 @@ struct executable {
 	struct graph_builds builds;
 	struct records_mark *mark;	/* of all its builds */
 	struct origin origin;
-	unsigned int nr_users;	/* threads that are launching it */
-	bool gone;		/* destroyed; its last user frees it */
+	unsigned int nr_users;	/* number of threads that are launching it */
+	bool gone;		/* destroyed; the last thread that uses it frees it */
 	unsigned int rules;	/* rules_generation when its functions were last matched */
 };
 
@@ -57,9 +62,9 @@ struct captured {
 
 #define NR_BUCKETS 256
 
-/* Protects both tables and their entries. Never held across a driver call. */
+/* Protects both tables and their entries. No thread holds this lock during a driver call. */
 static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
-FORK_TAKES(graph_lock, 1);	/* acquired before that of scope.c */
+FORK_TAKES(graph_lock, 1);	/* acquired before the lock of scope.c */
 static struct entry *executables[NR_BUCKETS], *captures[NR_BUCKETS];
 
 static atomic_uint most_builds;	/* of an executable; 0: not read yet */
@@ -67,7 +72,10 @@ static atomic_uint most_builds;	/* of an executable; 0: not read yet */
 /* Clones may no longer match their executables. */
 static atomic_bool changes_unseen;
 
-/* What this thread is doing. Its calls do not nest, except for those of this library. */
+/*
+ * The current call of this thread. Calls of one thread do not nest, except for calls that this
+ * library makes.
+ */
 static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
@@ -77,12 +85,13 @@ static _Thread_local struct {
 	uint64_t print;		/* fingerprint of the sets that apply to this launch */
 	uint64_t publications;	/* read before the fingerprint */
 	bool stale, rebuilt, partial;
-	bool launch, next;	/* not an upload; it used the thread's next-launch set */
-	bool captured;		/* captured into a graph: nothing is launched */
+	/* a launch, not an upload; the launch used the thread's next-launch set */
+	bool launch, next;
+	bool captured;		/* the call is captured into a graph, so nothing is launched */
 	bool varies;		/* a variant is being instantiated */
-	void *made;		/* by the instantiation that this thread is in */
+	void *made;		/* set by the instantiation that this thread executes */
 	uint64_t flags;		/* of that instantiation */
-	struct records *records;	/* of the stream of the launch; NULL: none */
+	struct records *records;	/* context of the launch's stream; NULL: none */
 } now;
 
 /* ------------------------------------------------------------------------ tables */
@@ -94,7 +103,10 @@ static unsigned int bucket_of(const void *handle)
 
 _Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() returns one");
 
-/* The caller of these four holds the lock. They return NULL if @handle has no entry. */
+/*
+ * The caller of the next four functions holds the lock. They return NULL if @handle has no
+ * entry.
+ */
 static struct entry **place_of(struct entry **table, const void *handle)
 {
 	struct entry **at = &table[bucket_of(handle)];
@@ -113,7 +125,10 @@ static void *take(struct entry **table, const void *handle)
 	return found;
 }
 
-/* Returns the old entry of the handle, whose object was destroyed without notice. */
+/*
+ * Returns the old entry of the handle if the driver did not report that the old object was
+ * destroyed.
+ */
 static void *put(struct entry **table, struct entry *entry, const void *handle)
 {
 	void *old = take(table, handle);
@@ -129,7 +144,7 @@ static struct executable *executable_of(const void *exec)
 	return (struct executable *)*place_of(executables, exec);
 }
 
-/* The stream that @graph was captured on, if it was. The caller holds the lock. */
+/* The stream on which @graph was captured, if @graph was captured. The caller holds the lock. */
 static struct origin origin_of(const void *graph)
 {
 	const struct captured *c = (struct captured *)*place_of(captures, graph);
@@ -150,7 +165,10 @@ static void executable_free(struct executable *e)
 	free(e);
 }
 
-/* A program that destroys what another thread launches is wrong, but must not crash here. */
+/*
+ * It is an error if a program destroys a graph that another thread launches, but this code must
+ * not crash.
+ */
 static struct executable *executable_use(const void *exec)
 {
 	struct executable *e;
@@ -205,7 +223,7 @@ void graph_destroyed(void *graph)
 
 /* ------------------------------------------------------------------------ origin */
 
-/* Reads the set of the stream at @id on @gpu. */
+/* Reads the set that the stream at @id has on @gpu. */
 static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struct tmd_allow *allow)
 {
 	struct gpupart_tpcset set;
@@ -229,7 +247,10 @@ static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd
 	return gpu;
 }
 
-/* Called when streams are destroyed; their sets still exist. The caller holds the lock. */
+/*
+ * Called when streams are destroyed, while the sets of the streams still exist. The caller holds
+ * the lock.
+ */
 static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 			const void *thread)
 {
@@ -251,7 +272,10 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 			struct executable *e = (struct executable *)at;
 
 			origin_gone(&e->origin, object, ctx, thread);
-			/* It may have been that stream, and the next one may get its handle. */
+			/*
+			 * The last launch may have been into the destroyed stream. A new stream
+			 * may get the same handle.
+			 */
 			atomic_store_explicit(&e->builds.stream_gone, true, memory_order_relaxed);
 			graph_builds_lost(&e->builds, ctx);
 		}
@@ -280,13 +304,17 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	struct captured *c, *old;
 	uint64_t object = 0;
 
-	/* Without a mark, a later thread's stream could be mistaken for this one's. */
+	/*
+	 * If this thread had no mark, a later thread's stream could be mistaken for the stream
+	 * of this thread.
+	 */
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
 	/*
-	 * A created stream and a later one with the same handle differ in the object that the
-	 * handle points to, which the driver names when it destroys the stream. self_check.c
-	 * verifies that, perhaps after this; if it does not hold, no stream ever has a set.
+	 * If a stream is destroyed, a later stream may get the same handle. The two streams then
+	 * have different objects to which the handle points, and the driver reports the object
+	 * when it destroys a stream. self_check.c verifies this, perhaps after this code runs.
+	 * If the check fails, no stream ever has a set.
 	 */
 	if (!stream->ctx && (!peek_word(stream->handle, &object) || !object))
 		return;
@@ -310,7 +338,7 @@ void graph_error_set(const char *fmt, ...)
 	static char text[160];
 	va_list ap;
 
-	/* graph_error() returns this pointer, so it is written once. */
+	/* graph_error() returns this pointer, so the pointer is written only one time. */
 	if (atomic_flag_test_and_set(&taken))
 		return;
 	va_start(ap, fmt);
@@ -338,14 +366,14 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 		print = hash_bytes(print, &one, sizeof(one));
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
-	/* The same set, but it does not replace the sets of functions. */
+	/* The same set, except that this set does not replace the sets of functions. */
 	functions = graph->is_next && functions;
 	return hash_bytes(print, &functions, sizeof(functions));
 }
 
 /*
- * The number of changes to the sets that scope_fingerprint() reads. Sets can change and change back
- * while nodes are being built, which a fingerprint does not show.
+ * The number of changes to the sets that scope_fingerprint() reads. While nodes are being built,
+ * a set can change and then change back. A fingerprint does not show such changes.
  */
 static uint64_t publications(void)
 {
@@ -374,7 +402,7 @@ static struct records *records_of(const struct gpupart_gpu *gpu)
 	return gpu ? atomic_load_explicit(&gpu->records, memory_order_acquire) : NULL;
 }
 
-/* With several GPUs the GPU of the nodes is not known yet. */
+/* If there are several GPUs, the GPU of the nodes is not known yet. */
 static struct records *only_records(void)
 {
 	return scope_gpu(0) && scope_gpu(1) ? NULL : records_of(scope_gpu(0));
@@ -384,7 +412,7 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 {
 	struct scope_graph *scope = &now.scope;
 
-	/* With variants a profiler would see handles that the program does not have. */
+	/* If there were variants, a profiler would see handles that the program does not have. */
 	if (!atomic_load_explicit(&most_builds, memory_order_relaxed))
 		atomic_store(&most_builds, cuda->graph_instantiate && driver_tools(NULL) ?
 						   environment_read().graph_sets : 1);
@@ -408,7 +436,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 	scope_graph_begin(NULL);
 	now.scope.nodes = NULL;
 	graph_collect(cuda);
-	/* Without the table of what its nodes hold they cannot be built again. */
+	/* Without the table of the masks in the nodes, the nodes cannot be built again. */
 	if (!result && now.made && nodes && graph_can_rebuild(cuda) &&
 	    cuda->graph_clone(&clone, source))
 		clone = NULL;
@@ -440,7 +468,10 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /* ------------------------------------------------------------------------ launch */
 
-/* No driver call names a graph's functions: match rules newer than @e, using its clone. */
+/*
+ * No driver call names the functions of a graph. So if rules are newer than @e, match the
+ * functions in the clone of @e.
+ */
 static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 						  struct executable *e)
 {
@@ -455,7 +486,7 @@ static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 		state_count(STATE_GRAPH_STALE);
 }
 
-/* Builds the nodes again because they hold other sets. */
+/* Builds the nodes again because they were built for other sets. */
 static void rebuild(const struct cuda_api *cuda, struct graph_builds *builds,
 		    struct graph_build *b)
 {
@@ -471,7 +502,10 @@ static void rebuild(const struct cuda_api *cuda, struct graph_builds *builds,
 		state_count(STATE_GRAPH_STALE);
 }
 
-/* Chooses the build to launch or upload: the program's own if the stream is being captured. */
+/*
+ * Chooses the build to launch or upload. If the stream is being captured, this is the program's
+ * own build.
+ */
 static struct graph_build *pick(const struct cuda_api *cuda, struct executable *e)
 {
 	struct graph_want want = { &now.scope, &now.stream, now.print, now.launch, false };
@@ -479,7 +513,10 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 	struct graph_build *b = builds->build;
 	bool same = graph_builds_in(builds, &now.stream);
 
-	/* Usual case: nothing changed since the last launch, so no other build can have run. */
+	/*
+	 * In the usual case nothing changed since the last launch, so no other build can have
+	 * run.
+	 */
 	if (same && !builds->event && graph_build_is_for(b, now.print) && !b->partial)
 		return b;
 	now.captured = now.captured || stream_is_captured(cuda, now.stream.handle);
@@ -547,7 +584,10 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 		scope->nodes = now.build->nodes;
 		records_mark_built(e->mark, now.build->counted);
 	} else if (launch && any_in_use()) {
-		/* It was instantiated before the attach, so its nodes may hold any set. */
+		/*
+		 * The graph was instantiated before the attach, so its nodes may be built for
+		 * any set.
+		 */
 		state_count(STATE_GRAPH_STALE);
 	}
 	scope_graph_begin(scope);
@@ -570,7 +610,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 		return now.exec;
 	b->counted = records_mark_built(e->mark, 0);
 	if (any)
-		/* Only a launch that succeeded shows that no node kept an earlier set. */
+		/* Only a successful launch proves that no node kept an earlier set. */
 		b->settled = !result && !now.stale && now.publications == publications();
 	else if (!result && !b->built)
 		b->settled = true;
@@ -609,7 +649,7 @@ unsigned int graph_sets(const void *exec)
 
 /* ----------------------------------------------------------------------- changes */
 
-/* @graph: its new state; NULL: its old state. */
+/* @graph has the new state of the executable graph. NULL means the old state. */
 static void clone_replace(void *exec, void *clone, const void *graph)
 {
 	struct executable *e;
@@ -651,7 +691,7 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 	graph_collect(cuda);
 }
 
-/* Both kinds of parameters begin with it. */
+/* Both kinds of parameters begin with this member. */
 static bool has_function(const struct cuda_api *cuda, void *node, const void *params)
 {
 	struct cuda_kernel_node is;

@@ -16,18 +16,19 @@ struct graph_node;
 
 /*
  * Called before a node's TMD is masked. The node belongs to the graph that this thread launches.
- * When the driver builds the TMD again, the mask bits that the library put into the old TMD are
- * still there. This function removes them. Returns the node for graph_node_end(), or NULL.
+ * When the driver builds the TMD again, the TMD still contains the mask bits that the library
+ * put into the old TMD. This function removes these mask bits. Returns the node for
+ * graph_node_end(), or NULL.
  */
 struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_map *map,
 				    void *tmd);
-/* @node may be NULL. @records are those of its GPU, or NULL. */
+/* @node may be NULL. @records are the records of the node's GPU, or NULL. */
 void graph_node_end(struct graph_node *node, const struct tmd_map *map,
 		    const struct launch_params *params, struct records *records);
 
 /*
- * Creates an empty table for @graph's nodes. The caller must free it with free(). Returns NULL
- * if memory is short.
+ * Creates an empty table for @graph's nodes. The caller must free the table with free(). Returns
+ * NULL if there is not enough memory.
  */
 struct graph_nodes *graph_nodes_new(const struct cuda_api *cuda, void *graph);
 
@@ -45,16 +46,16 @@ struct graph_place {
 };
 
 /*
- * Called when the driver has instantiated @exec from @source, inside the driver call that this
- * thread makes.
+ * Called when the driver has instantiated @exec from @source. This thread's driver call has not
+ * ended yet.
  */
 void graph_exec_created(void *exec, void *source);
 void graph_exec_destroyed(void *exec);
 void graph_destroyed(void *graph);
 /*
  * Called when streams are being destroyed: the stream at @object, the default streams of @ctx,
- * or the per-thread default streams of the thread with this mark. Graphs that were captured on
- * such a stream keep the set of the stream. An argument that is 0 or NULL matches no stream.
+ * or the per-thread default streams of the thread that has this mark. Graphs that were captured
+ * on such a stream keep the set of the stream. An argument that is 0 or NULL matches no stream.
  */
 void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread);
 
@@ -67,9 +68,9 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /*
  * Called before and after the driver launches or uploads @exec. @launch is true for a launch and
- * false for an upload. The first function returns the handle that the driver must launch; its
- * nodes are built for the sets that apply. The second function returns @exec. The two functions
- * are always called in pairs.
+ * false for an upload. The first function returns the handle that the driver must launch. The
+ * nodes of this handle are built for the sets that apply. The second function returns @exec. The
+ * two functions are always called in pairs.
  */
 void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
 			 bool launch);
@@ -82,9 +83,9 @@ void *graph_launch_end(const struct cuda_api *cuda, int result);
 unsigned int graph_sets(const void *exec);
 
 /*
- * Called when the program may from now on change executable graphs without a report from the
- * driver. No graph is built again after that, because building again would undo the program's
- * changes.
+ * Called if the driver no longer reports all changes that the program makes to executable
+ * graphs. After this call no graph is built again, because building it again would undo the
+ * program's changes.
  */
 void graph_changes_unseen(void);
 
@@ -95,8 +96,8 @@ enum graph_change {
 	GRAPH_KERNEL, GRAPH_KERNEL_OLD, GRAPH_MEMSET, GRAPH_MEMCPY,
 	GRAPH_OTHER,		/* a change that cannot be repeated on a clone */
 	/*
-	 * A node was enabled or disabled: a clone cannot repeat this, and no later change undoes
-	 * it.
+	 * A node was enabled or disabled. The library cannot repeat this change on a clone, and
+	 * no later change undoes it.
 	 */
 	GRAPH_ENABLED,
 };
@@ -105,8 +106,9 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 		   const void *params);
 
 /*
- * Called when @graph was captured on @stream. The stream still exists. Its GPU may be attached
- * later, and the check that distinguishes streams may also run later.
+ * Called when @graph was captured on @stream. The stream still exists. The GPU of the stream may
+ * be attached after this call. The check that distinguishes streams may also run after this
+ * call.
  */
 void graph_captured(const struct scope_id *stream, void *graph);
 

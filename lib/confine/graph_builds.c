@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Creates, chooses and drops the builds of an executable graph: see graph_builds.h. */
+/* Creates, chooses and removes the builds of an executable graph. See graph_builds.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/confine/graph.h"
@@ -65,7 +65,7 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx)
 {
 	if (!ctx || builds->ctx != ctx)
 		return;
-	/* The driver has already destroyed them: do not use their handles. */
+	/* The driver has already destroyed these variants, so do not use their handles. */
 	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
 		builds->build[n].exec = NULL;
 	graph_builds_drop(builds);
@@ -101,7 +101,7 @@ static void *context_of(const struct cuda_api *cuda, const struct scope_id *stre
 	return ctx || !cuda->stream_ctx(stream->handle, &ctx) ? ctx : NULL;
 }
 
-/* Makes sure that there is an event, recorded at launches into @stream from now on. */
+/* Creates the event if necessary. From now on the event is recorded at launches into @stream. */
 static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
 		      const struct scope_id *stream)
 {
@@ -122,7 +122,7 @@ static bool follows(const struct cuda_api *cuda, const struct graph_builds *buil
 
 /* ------------------------------------------------------------------------ variants */
 
-/* If several match, the one launched last, because it needs no wait. */
+/* If several builds match, this is the build that was launched last, because it needs no wait. */
 static struct graph_build *find(struct graph_builds *builds, uint64_t print)
 {
 	if (builds->last && graph_build_is_for(builds->last, print))
@@ -133,7 +133,7 @@ static struct graph_build *find(struct graph_builds *builds, uint64_t print)
 	return NULL;
 }
 
-/* Applies the program's changes to this build; if that fails, the build is dropped. */
+/* Applies the program's changes to this build. If this fails, the function removes the build. */
 static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
 		       struct graph_build *b)
 {
@@ -149,8 +149,8 @@ static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
 }
 
 /*
- * Instantiates and uploads a build, so that a launch needs no more memory; on failure it is not
- * made.
+ * Instantiates and uploads a build, so that a launch needs no more memory. If this fails, there
+ * is no new build.
  */
 static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds,
 			struct graph_build *b, const struct graph_want *want)
@@ -163,8 +163,8 @@ static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds
 						 builds->flags & ~(uint64_t)CUDA_GRAPH_UPLOAD))
 		return false;
 	/*
-	 * Graphs that the driver cannot update, such as those that kernels change, keep the
-	 * program's build only.
+	 * If the driver cannot update a graph, the graph has only the program's build. An
+	 * example is a graph that kernels change.
 	 */
 	b->version = builds->version - 1;
 	if (!is_current(cuda, builds, b))
@@ -177,7 +177,7 @@ static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds
 	return good;
 }
 
-/* NULL: there is no room, or the driver fails to make one. */
+/* Returns NULL if there is no room, or if the driver cannot make a variant. */
 static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds *builds,
 				struct graph_want *want)
 {
@@ -208,7 +208,7 @@ static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds
 	return NULL;
 }
 
-/* Chooses a build that is not built for @want. */
+/* Chooses the build that will be built for @want. */
 static struct graph_build *choose(const struct cuda_api *cuda, struct graph_builds *builds,
 				  struct graph_want *want)
 {
@@ -217,7 +217,7 @@ static struct graph_build *choose(const struct cuda_api *cuda, struct graph_buil
 	if (!least->built)
 		return least;
 	for (b = least; b < builds->build + GRAPH_MAX_BUILDS; b++) {
-		/* A set changed while it was being built: build it again first. */
+		/* A set changed while this build was being made, so build it again first. */
 		if (b->built && !b->settled)
 			return b;
 		if (b->exec && b->used < least->used)
@@ -232,7 +232,7 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 {
 	struct graph_build *b = NULL;
 
-	/* An event of one context cannot be recorded in a stream of another. */
+	/* An event of one context cannot be recorded in a stream of another context. */
 	if (want->launch && builds->event && !graph_builds_in(builds, want->stream) &&
 	    context_of(cuda, want->stream) != builds->ctx) {
 		graph_builds_drop(builds);
@@ -243,7 +243,7 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 	while (!b && (b = find(builds, want->print)) && !is_current(cuda, builds, b))
 		b = NULL;
 	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream)) {
-		/* Launches of one build are ordered by the driver, so build this one again. */
+		/* The driver orders launches of one build, so build this build again. */
 		has_event(cuda, builds, want->stream);
 		b = builds->last ? builds->last : builds->build;
 	}

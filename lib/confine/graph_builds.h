@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The builds of an executable graph. One build is the program's own executable graph. The others
- * are variants, which the library instantiates from a clone of the graph, each for another set.
- * Only one thread at a time may use the builds of a graph, as the driver requires for executable
- * graphs. The design is explained in Documentation/internals/decisions/graph-variants.md.
+ * The builds of an executable graph. One build is the program's own executable graph. The other
+ * builds are variants. The library instantiates each variant from a clone of the graph for
+ * another set. Only one thread at a time may use the builds of a graph, as the driver requires
+ * for executable graphs. The design is explained in
+ * Documentation/internals/decisions/graph-variants.md.
  */
 #ifndef GPUPART_LIB_CONFINE_GRAPH_BUILDS_H
 #define GPUPART_LIB_CONFINE_GRAPH_BUILDS_H
@@ -17,14 +18,14 @@
 struct graph_build {
 	void *exec;		/* the driver's handle; NULL: this entry is free */
 	struct graph_nodes *nodes;
-	unsigned int counted;	/* number of its kernels that are counted for the graph's record */
+	unsigned int counted;	/* how many of its kernels are counted for the graph's record */
 	unsigned int version;	/* version of the clone to which it was last updated */
 	bool built;		/* launched or uploaded at least once */
 	bool settled;		/* all its nodes were built for @print */
 	/* Some nodes were not built again because the driver refuses to change them. */
 	bool partial;
 	uint64_t print;		/* fingerprint of the sets for which its nodes were built */
-	uint64_t used;		/* the lowest number is the least recently used */
+	uint64_t used;		/* the lowest number is the least recently used build */
 };
 
 struct graph_builds {
@@ -36,13 +37,14 @@ struct graph_builds {
 	uint64_t flags;		/* flags of the program's instantiation */
 	uint64_t nr_used;
 	/*
-	 * The last launch. The caller writes these members. They are needed because launches of
-	 * different builds must not overlap.
+	 * The last launch. The caller writes these members. The library needs them because
+	 * launches of different builds must not overlap.
 	 */
-	struct graph_build *last;	/* NULL: there was none, or it was destroyed */
+	struct graph_build *last;	/* NULL: no launch yet, or the build was destroyed */
 	bool recorded;			/* @event shows its end */
 	struct scope_id stream;		/* the stream of the last launch */
-	atomic_bool stream_gone;	/* that stream may be destroyed; any thread may set it */
+	/* that stream may be destroyed; any thread may set this flag */
+	atomic_bool stream_gone;
 	void *event, *ctx;		/* the context of @event and of the variants */
 };
 
@@ -52,7 +54,7 @@ struct graph_want {
 	const struct scope_id *stream;
 	uint64_t print;
 	bool launch;
-	bool fresh;		/* the build was made for it, and its nodes are built */
+	bool fresh;		/* the build is new, and its nodes are built for this launch */
 };
 
 /* Returns true if the nodes of @b are built for the sets with fingerprint @print. */
@@ -61,13 +63,13 @@ static inline bool graph_build_is_for(const struct graph_build *b, uint64_t prin
 	return b->built && b->settled && b->print == print;
 }
 
-/* Returns true if the last launch was into @stream and that stream still exists. */
+/* Returns true if the last launch was into @stream and @stream still exists. */
 bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *stream);
 
 /*
  * Chooses the build for a launch into a stream that is not being captured, and orders this
- * launch after the last launch of any build. The chosen build is already built for the sets, or
- * was never built, or is a new variant, or must be built again.
+ * launch after the last launch of any build. The chosen build may already be built for the sets.
+ * Otherwise it was never built, is a new variant, or must be built again.
  */
 struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_builds *builds,
 				      struct graph_want *want);
@@ -75,10 +77,13 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 /* Removes all variants. Does not call the driver. */
 void graph_builds_drop(struct graph_builds *builds);
 
-/* Called when the context @ctx is destroyed. Its variants are destroyed with it. */
+/*
+ * Called when the context @ctx is destroyed. The variants in @ctx are destroyed with the
+ * context.
+ */
 void graph_builds_lost(struct graph_builds *builds, const void *ctx);
 
-/* Frees @builds; its driver objects are destroyed later. */
+/* Frees @builds. The driver objects of @builds are destroyed later. */
 void graph_builds_free(struct graph_builds *builds);
 
 enum graph_garbage { GARBAGE_GRAPH, GARBAGE_EXEC, GARBAGE_EVENT };

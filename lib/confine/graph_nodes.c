@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The nodes of an executable graph by the addresses of their TMDs, with the mask that was left
- * in each.
+ * Finds the nodes of an executable graph by the addresses of their TMDs. Stores the mask that
+ * the library left in each TMD.
  */
 #include <stdlib.h>
 #include "lib/confine/graph.h"
@@ -9,14 +9,14 @@
 
 struct graph_node {
 	uint64_t tmd;		/* address; 0: free */
-	uint64_t left;		/* hash of the mask that was left */
+	uint64_t left;		/* hash of the mask that the library left */
 	struct tmd_mask drivers; /* the mask as the driver built it */
-	bool counted;		/* its end counts for the graph's record */
+	bool counted;		/* the node's end counts for the graph's record */
 };
 
 /*
- * A hash table with open addressing for one executable graph, which one thread launches at a
- * time.
+ * A hash table with open addressing for one executable graph. Only one thread at a time launches
+ * the graph.
  */
 struct graph_nodes {
 	unsigned int size;	/* a power of two */
@@ -103,7 +103,7 @@ static unsigned int count_nodes(const struct cuda_api *cuda, void *graph)
 	return count;
 }
 
-/* The table has room for nodes that the driver adds, as it sometimes does. */
+/* The table also has room for nodes that the driver sometimes adds. */
 struct graph_nodes *graph_nodes_new(const struct cuda_api *cuda, void *graph)
 {
 	unsigned int size = 64, nr = count_nodes(cuda, graph);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the driver build the nodes of an executable graph again: see graph_rebuild.h. The
- * driver does that if a parameter that is part of a node's TMD changes and changes back. The
+ * Makes the driver build the nodes of an executable graph again. See graph_rebuild.h. The driver
+ * builds a node again if a parameter in the node's TMD changes and then changes back. The
  * measurements are in Documentation/internals/hardware.md, "Graphs".
  */
 #include <stdlib.h>
@@ -14,7 +14,10 @@ bool graph_can_rebuild(const struct cuda_api *cuda)
 	       cuda->memset_get && cuda->memset_set && cuda->memcpy_get && cuda->memcpy_set;
 }
 
-/* Dynamic shared memory that every kernel may have, whatever else it uses. */
+/*
+ * Amount of dynamic shared memory that every kernel may use, in addition to everything else that
+ * it uses.
+ */
 #define SHARED_PLENTY	32768
 
 static bool between_devices(const struct cuda_memcpy_node *copy)
@@ -23,11 +26,11 @@ static bool between_devices(const struct cuda_memcpy_node *copy)
 	       (copy->dst.type == CUDA_MEMORY_DEVICE || copy->dst.type == CUDA_MEMORY_UNIFIED);
 }
 
-/* The state of a node before the change, to restore it exactly. */
+/* The state of a node before the change. It is needed to restore the node exactly. */
 struct before {
 	void *node;
 	int type;
-	bool is_priority;	/* of a kernel: its priority was changed, not its shared memory */
+	bool is_priority;	/* the kernel's priority was changed, not its shared memory */
 	union {
 		unsigned int shared;
 		union cuda_attr_value priority;
@@ -56,8 +59,8 @@ static struct before *list_add(struct list *list)
 }
 
 /*
- * For kernels without room to change their shared memory: every kernel can have another
- * priority.
+ * This is for kernels whose shared memory cannot be changed. The priority of every kernel can be
+ * changed.
  */
 static int change_priority(const struct cuda_api *cuda, void *node, struct before *before)
 {
@@ -75,9 +78,9 @@ static int change_priority(const struct cuda_api *cuda, void *node, struct befor
 }
 
 /*
- * Requests slightly more shared memory, with which the kernel would also run correctly. If it
- * cannot have more, or @less is set, requests slightly less; if it has none, changes the
- * priority.
+ * Requests slightly more shared memory. The kernel would also run correctly with this amount. If
+ * the kernel cannot have more, or if @less is set, the function requests slightly less. If the
+ * kernel has no shared memory, the function changes the priority.
  */
 static int change_kernel(const struct cuda_api *cuda, void *node, struct before *before, bool less)
 {
@@ -103,7 +106,7 @@ static int change_kernel(const struct cuda_api *cuda, void *node, struct before 
 static int change_node(const struct cuda_api *cuda, void *node, int type, bool less,
 		       struct list *list)
 {
-	/* Reserve the entry first: a change that is not recorded could not be undone. */
+	/* Reserve the entry first, because a change without an entry could not be undone. */
 	struct before *before = list_add(list);
 	bool changed = true;
 	int result;
@@ -142,7 +145,9 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, bool l
 	return result;
 }
 
-/* Nodes that refuse the change are left as they are, and *some is set. */
+/*
+ * If the driver refuses to change a node, the function leaves the node unchanged and sets *some.
+ */
 static int change_all(const struct cuda_api *cuda, void *graph, bool less, struct list *list,
 		      bool *some)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Extracts the qualified name from a mangled C++ name: see kernel_name.h. The grammar:
+ * Extracts the qualified name from a mangled C++ name. See kernel_name.h. The grammar is in
  * itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Template arguments are skipped by
  * matching their brackets, which end with E.
  */
@@ -13,8 +13,8 @@
 #define MAX_DEPTH 64
 
 /*
- * Parses a name with its length in front, at @p: sets *name and returns its end; NULL: not a
- * name.
+ * Parses the name at @p, which begins with its length. Sets *name and returns the end of the
+ * name. Returns NULL if @p is not a name.
  */
 static const char *source_name(const char *p, const char **name, size_t *len)
 {
@@ -39,14 +39,17 @@ static const char *past_substitution(const char *p)
 	return islower((unsigned char)p[1]) ? p + 2 : past_number(p + 1);
 }
 
-/* Skips the value of a literal and its E. */
+/* Skips the value of a literal and the E after it. */
 static const char *past_value(const char *p)
 {
 	p += strcspn(p, "E");
 	return *p ? p + 1 : NULL;
 }
 
-/* Skips to after the E that closes the template arguments at @p; NULL: not understood. */
+/*
+ * Returns the position after the E that closes the template arguments at @p. Returns NULL if the
+ * arguments have an unknown form.
+ */
 static const char *past_arguments(const char *p)
 {
 	char open[MAX_DEPTH] = "I", *top = open;
@@ -104,7 +107,10 @@ static const char *past_arguments(const char *p)
 	return NULL;
 }
 
-/* Parses "std" or a source name at @p: sets *part and returns its end; NULL: neither. */
+/*
+ * Parses "std" or a source name at @p. Sets *part and returns its end. Returns NULL if @p is
+ * neither of them.
+ */
 static const char *name_part(const char *p, const char **part, size_t *len)
 {
 	static const char anonymous[] = "(anonymous namespace)";

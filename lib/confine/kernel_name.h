@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads C++ names of kernels, mangled by the rules of the Itanium ABI. */
+/* Reads C++ names of kernels that are mangled by the rules of the Itanium ABI. */
 #ifndef GPUPART_LIB_CONFINE_KERNEL_NAME_H
 #define GPUPART_LIB_CONFINE_KERNEL_NAME_H
 
@@ -8,8 +8,8 @@
 
 /*
  * Reads the qualified name in @mangled without arguments, for example "at::native::copy_kernel".
- * It works for templates and ordinary functions. Returns false if @mangled is not a mangled name
- * or has an unknown form.
+ * The function works for templates and for ordinary functions. Returns false if @mangled is not
+ * a mangled name or has an unknown form.
  */
 bool kernel_name_read(const char *mangled, char *name, size_t len);
 

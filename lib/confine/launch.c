@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The observer of launches: gets the set that applies from scope.c, has tmd.c put it into the
- * TMD, and counts the result. Nothing in the callback can fail, allocates, takes a lock or
- * loops without a bound.
+ * Observes launches. It gets the set that applies from scope.c, puts this set into the TMD with
+ * tmd.c, and counts the result. No code in the callback can fail, allocates memory, takes a lock
+ * or has a loop without a bound.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ struct module_params {
 	uint32_t kind;
 };
 
-/* Parameters of another size may not hold a TMD and are not edited. */
+/* Parameters of another size may contain no TMD, so the library does not edit them. */
 static _Atomic uint32_t launch_params_size = LAUNCH_PARAMS_SIZE;
 
 /* ------------------------------------------------------------------- callback */
@@ -56,9 +56,9 @@ _Static_assert(STATE_CONFINED + GPUPART_OUTSIDE_DRIVER == STATE_WIDENED_DRIVER &
 	       "reasons and counters have the same order");
 
 /*
- * Handles a launch that was not confined to its set and finds out whether it also left the
- * limit. The launch is counted in @counter. If @limit is NULL, the limit is unknown or there is
- * none. If @gpu is NULL, the launch is not on an attached GPU.
+ * Handles a launch that was not confined to its set, and checks whether the launch is also
+ * outside the limit. The launch is counted in @counter. If @limit is NULL, the limit is unknown,
+ * or there is no limit. If @gpu is NULL, the launch is not on an attached GPU.
  */
 static __attribute__((noinline)) void not_kept(enum state_counter counter,
 					       const struct gpupart_gpu *gpu,
@@ -79,8 +79,8 @@ static __attribute__((noinline)) void not_kept(enum state_counter counter,
 }
 
 /*
- * Adds the lender's TPCs to @limit if the lender is idle. It is for launches to which only the
- * limit applies.
+ * Adds the lender's TPCs to @limit if the lender is idle. This function is for launches to which
+ * the limit applies but no set.
  */
 static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struct tmd_allow *limit)
 {
@@ -121,7 +121,10 @@ void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bo
 	state_count(counter);
 }
 
-/* Out of line, so that masks of the usual two words save no register for it. */
+/*
+ * This function is not inline, so that the code for masks of the usual two words saves no
+ * registers for this call.
+ */
 static __attribute__((noinline)) void apply_wide(struct gpupart_gpu *gpu,
 						 const struct launch_params *params, bool rare)
 {
@@ -131,7 +134,7 @@ static __attribute__((noinline)) void apply_wide(struct gpupart_gpu *gpu,
 		apply_words(gpu, params, false, GPUPART_MAX_TMD_BITS / 64);
 }
 
-/* @rare: the thread has a set of its own or a next-launch set, or launches a graph. */
+/* @rare is true if the thread has a set or a next-launch set, or if it launches a graph. */
 static inline __attribute__((always_inline))
 void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare)
 {
@@ -142,8 +145,8 @@ void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, b
 }
 
 /*
- * Records the parameters and the TMD of a probe launch. If the address of the TMD is bad, this
- * is recorded and does not cause a fault.
+ * Records the parameters and the TMD of a probe launch. If the address of the TMD is bad, the
+ * function records this and causes no fault.
  */
 static void own_note(struct scope_own *own, uint32_t size, void *tmd)
 {
@@ -153,8 +156,8 @@ static void own_note(struct scope_own *own, uint32_t size, void *tmd)
 }
 
 /*
- * Handles probe launches: records them and masks them as the check requires. Returns true if
- * nothing more is to be done.
+ * Handles a probe launch. Records the launch and masks it as the check requires. Returns true if
+ * the launch needs no more handling.
  */
 static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu,
 						 const struct launch_params *params)
@@ -171,7 +174,7 @@ static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct g
 	return true;
 }
 
-/* Masks a node of a graph, whose TMD may contain an earlier set. */
+/* Masks a node of a graph. The TMD of the node may contain an earlier set. */
 static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
 						    const struct launch_params *params)
 {
@@ -183,14 +186,17 @@ static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
 		       atomic_load_explicit(&gpu->records, memory_order_acquire));
 }
 
-/* Out of line, so that a launch without any set saves no register for it. */
+/*
+ * This function is not inline, so that a launch without any set saves no registers for this
+ * call.
+ */
 static __attribute__((noinline)) void apply_usual(struct gpupart_gpu *gpu,
 						  const struct launch_params *params)
 {
 	apply_scopes(gpu, params, false);
 }
 
-/* Called after masking, which needs no record. */
+/* Called after masking, because masking does not need the record. */
 static inline void record(struct gpupart_gpu *gpu, const struct launch_params *params)
 {
 	struct records *records = atomic_load_explicit(&gpu->records, memory_order_acquire);
@@ -224,7 +230,10 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		record(gpu, params);
 	if (scope_thread.lend)
 		lend_recorded(scope_thread.lend, gpu);
-	/* Called after the record is visible: a reader that sees this count sees the record. */
+	/*
+	 * Called after the record is visible, so a reader that sees this count also sees the
+	 * record.
+	 */
 	if (scope_in_use(gpu) & SCOPE_USED_LENDS)
 		report_busy(records_counter());
 }
@@ -248,7 +257,7 @@ void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params)
 	state_launch_end();
 }
 
-/* Out of line, so that the usual launch saves no register for it. */
+/* This function is not inline, so that the usual launch saves no registers for this call. */
 static __attribute__((noinline)) void on_launch_of_many(const struct launch_params *params)
 {
 	struct gpupart_gpu *gpu = scope_gpu_of(driver_gpu_of_launch(params->ctx));
@@ -261,7 +270,7 @@ static __attribute__((noinline)) void on_launch_of_many(const struct launch_para
 	}
 }
 
-/* The parameters have another size or no TMD: fields beyond the size are not read. */
+/* The parameters have another size or no TMD. Fields beyond the size are not read. */
 static __attribute__((noinline)) void on_unknown_launch(const struct launch_params *params)
 {
 	struct scope_own *own = scope_thread.own;
@@ -382,7 +391,7 @@ static void on_resource(int cbid, const struct resource_params *params)
 
 /* -------------------------------------------------------------------- install */
 
-/* Without these functions a graph keeps the sets that its nodes were built with. */
+/* Without these functions a graph keeps the sets with which its nodes were built. */
 __attribute__((cold))
 static int watch_functions(struct gpupart *gp, const struct cuda_api *api)
 {
@@ -418,13 +427,16 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 	if (err)
 		return err;
 	/*
-	 * self_check.c checks whether the driver reports these events. Without them, streams
-	 * have no sets.
+	 * self_check.c checks whether the driver reports these events. Without these events,
+	 * streams cannot have sets.
 	 */
 	driver_watch_resource(DRIVER_STREAM_DESTROYED);
 	driver_watch_resource(DRIVER_CTX_DESTROYED);
 	driver_watch_resource(DRIVER_MODULE_GOES);
-	/* Without this event no module is known to launch from the GPU. */
+	/*
+	 * Without this event the library recognises no module that launches kernels from the
+	 * GPU.
+	 */
 	driver_watch_resource(DRIVER_MODULE_LOADED);
 	return watch_functions(gp, api);
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Confines launches: puts the sets that apply into their TMDs. */
+/* Confines each launch by putting the set that applies into the launch's TMD. */
 #ifndef GPUPART_LIB_CONFINE_LAUNCH_H
 #define GPUPART_LIB_CONFINE_LAUNCH_H
 
 #include "lib/driver/cuda.h"
 
 /*
- * Starts observing launches on attached GPUs. May be called any number of times, even before
- * cuInit. -EOPNOTSUPP: the driver does not report launches as expected; the error sentence
- * describes what it has instead.
+ * Starts observing launches on attached GPUs. The function may be called any number of times,
+ * even before cuInit. -EOPNOTSUPP: the driver does not report launches as expected. The error
+ * sentence describes the difference.
  */
 int launch_watch(struct gpupart *gp, const struct cuda_api *api);
 
 /*
  * The size in bytes of the launch parameters, as measured on an H200 with drivers 580.159 and
- * 580.159.04. If a driver uses another size, probe launches must first prove it; see
+ * 580.159.04. If a driver uses another size, probe launches must first prove this size. See
  * self_check.c.
  */
 #define LAUNCH_PARAMS_SIZE	88
 #define LAUNCH_MIN_PARAMS_SIZE	40	/* slot 4 is the last slot that the library reads */
-#define LAUNCH_MAX_PARAMS_SIZE	512	/* much larger than any size that was seen */
+#define LAUNCH_MAX_PARAMS_SIZE	512	/* much larger than any size that a driver used */
 
 /*
  * launch_params_known() returns the size in bytes of the launch parameters that the library may

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds out which modules can launch kernels from the GPU: searches their images, as they are
- * loaded, for names of the device runtime.
+ * Finds the modules that can launch kernels from the GPU. When a module is loaded, this code
+ * searches the image of the module for names of the device runtime.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -11,30 +11,34 @@
 #include "lib/core/peek.h"
 
 /*
- * Names of the device runtime that remain in a cubin (Documentation/internals/hardware.md, "The
- * launch callback"): __cudaCDP2LaunchDeviceV2; __cuda_syscall_cnpv2LaunchDeviceV2, which fills
- * from the device contain too; cudaLaunchDeviceV2 of the older runtime (CDP1); and
- * cudaGraphLaunch. A module that is linked against the runtime but launches nothing contains
- * none of them.
+ * Names of the device runtime that remain in a cubin. Source:
+ * Documentation/internals/hardware.md, "The launch callback". The names are
+ * __cudaCDP2LaunchDeviceV2, __cuda_syscall_cnpv2LaunchDeviceV2, cudaLaunchDeviceV2 of the older
+ * runtime (CDP1), and cudaGraphLaunch. Modules that fill memory from the device also contain the
+ * second name. A module that is linked with the runtime but launches nothing contains none of
+ * these names.
  */
 static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphLaunch";
-/* Each kernel has a section with this prefix and its name, for its arguments. */
+/*
+ * Each kernel has a section for its arguments. The name of this section is the prefix below and
+ * the kernel's name.
+ */
 static const char arguments_of[] = ".nv.constant0.";
 
-#define OVERLAP (sizeof(launch_graph) - 2)	/* a name may cross two pieces */
+#define OVERLAP (sizeof(launch_graph) - 2)	/* a name may be in two adjacent pieces */
 #define PIECE	(64 << 10)
-#define MAX_IMAGE (2ull << 30)	/* offsets in a cubin's code are not larger */
+#define MAX_IMAGE (2ull << 30)	/* no offset in a cubin's code is larger */
 
 #define FREE 1
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 1);
-/* Held while an image is read; a fork does not wait for it. */
+/* This lock is held while an image is read. A fork does not wait for this lock. */
 static pthread_mutex_t read_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(read_lock);
 /* Addresses of modules, or FREE; written with the lock held. */
 static _Atomic uintptr_t table[MODULE_TABLE_SIZE];
-static atomic_uint nr_places;	/* entries in use, and free ones between them */
+static atomic_uint nr_places;	/* entries in use, and free entries between them */
 static atomic_bool too_many;
 atomic_uint module_nr_launching;
 
@@ -86,9 +90,9 @@ static void put_in(uintptr_t module)
 }
 
 /*
- * The image belongs to the driver, and no header promises its address and size. It is read so
- * that a wrong address is an error and not a fault. Reading stops at the first page that is not
- * mapped.
+ * The image belongs to the driver, and no header promises its address and size. So the code
+ * reads the image in such a way that a wrong address is an error and not a fault. Reading stops
+ * at the first page that is not mapped.
  */
 static bool image_launches(const char *image, uint64_t size, char kernel[MODULE_KERNEL_LEN])
 {
@@ -133,7 +137,10 @@ bool module_loaded(const void *module, const void *image, uint64_t size, uint32_
 		return false;
 	launches = kind != MODULE_DRIVER && image_launches(image, size, kernel);
 	FORK_HOLD(&lock);
-	/* The driver did not report the unload of the module that had this address before. */
+	/*
+	 * Another module had this address before, and the driver did not report the unload of
+	 * that module.
+	 */
 	take_out((uintptr_t)module);
 	if (launches)
 		put_in((uintptr_t)module);

@@ -14,13 +14,13 @@
 #include <stdint.h>
 
 /*
- * The origin of a module, as the driver numbers it (measured:
- * Documentation/internals/hardware.md).
+ * The driver's number for the origin of a module. Measured in
+ * Documentation/internals/hardware.md.
  */
 enum module_kind {
 	/*
-	 * Modules of the driver, loaded with each context; all contain the names that the check
-	 * searches for.
+	 * Modules of the driver. The driver loads them with each context. All of them contain
+	 * the names for which the check searches.
 	 */
 	MODULE_DRIVER = 1,
 	MODULE_PROGRAM = 2,
@@ -28,20 +28,24 @@ enum module_kind {
 
 /*
  * The number of modules that the table can hold. If there are more such modules, module_find()
- * returns true for every module. Launches may then be counted too often, but never too rarely.
+ * returns true for every module. Too many launches may then be counted, but never too few.
  */
 #define MODULE_TABLE_SIZE 256
 
 #define MODULE_KERNEL_LEN 160
 
 /*
- * Called when the driver has loaded @module from the @size bytes at @image. Returns true if its
- * kernels can launch other kernels. @kernel is then the name of one of its kernels, shortened to
- * fit, or "" if no name was found. The function takes a lock and may run for a long time.
+ * Called when the driver has loaded @module from the @size bytes at @image. Returns true if
+ * kernels of the module can launch other kernels. In this case @kernel is the name of one kernel
+ * of the module, shortened to fit, or "" if no name was found. The function takes a lock and may
+ * run for a long time.
  */
 bool module_loaded(const void *module, const void *image, uint64_t size, uint32_t kind,
 		   char kernel[MODULE_KERNEL_LEN]);
-/* Called when the module is about to be unloaded. Its address may be reused afterwards. */
+/*
+ * Called when the module is about to be unloaded. The address of the module may be reused
+ * afterwards.
+ */
 void module_unloaded(const void *module);
 
 /*
@@ -54,10 +58,10 @@ extern atomic_uint module_nr_launching __attribute__((visibility("hidden")));
 bool module_find(const void *module);
 
 /*
- * Returns true if there is any module whose kernels can launch other kernels. It is for the
- * launch callback and makes only one load. The load can be relaxed: if another thread loaded the
- * function that this thread launches, the program itself has already ordered the loading before
- * the launch.
+ * Returns true if there is any module whose kernels can launch other kernels. This function is
+ * for the launch callback and makes only one load. The load can be relaxed. If another thread
+ * loaded the function that this thread launches, the program itself has already ordered the
+ * loading before the launch.
  */
 static inline bool module_any(void)
 {

@@ -10,7 +10,7 @@
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
 
-/* The PTX is embedded in the library; the driver compiles it for the GPU. */
+/* The PTX is embedded in the library, and the driver compiles the PTX for the GPU. */
 #define EMBED(name, file) \
 	__asm__(".section .rodata\n.global " #name "\n.hidden " #name "\n" #name ":\n" \
 		".incbin \"" file "\"\n.byte 0\n.previous\n"); \
@@ -27,16 +27,17 @@ static const char *const kernel_name[PROBE_NR_KERNELS] = {
 };
 
 /*
- * One for each context. The lock is not held across driver calls, because these report
- * contexts.
+ * There is one probe for each context. No thread holds the lock during a driver call, because
+ * driver calls report contexts.
  */
 static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(probes_lock, 1);
 static struct probe *probes;
 
 /*
- * The probe of @ctx or, if that is NULL, the one that retained the primary context of @device.
- * If there is none and @add is not NULL, adds @add.
+ * Returns the probe of @ctx. If @ctx is NULL, returns the probe that retained the primary
+ * context of @device. If there is no such probe, the function adds and returns @add, which may
+ * be NULL.
  */
 static struct probe *probe_find(const void *ctx, int device, struct probe *add)
 {
@@ -95,7 +96,8 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 	if (result)
 		return failed(gp, cuda, "cuDeviceGetAttribute", result);
 	/*
-	 * Opt-in shared memory came with Volta; slightly less than 48 KiB is always available.
+	 * Opt-in shared memory exists on Volta and later GPUs. Slightly less than 48 KiB is
+	 * always available.
 	 */
 	if (cuda->device_attr((int *)&probe->shared, CUDA_ATTR_SHARED_OPTIN, device) ||
 	    probe->shared < 49152)
@@ -118,8 +120,8 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 						       probe->cluster_module,
 						       kernel_name[PROBE_CLUSTER]);
 		/*
-		 * Allows more than 8 blocks in a cluster; a driver without this fails at the
-		 * launch.
+		 * Allows more than 8 blocks in a cluster. If the driver does not have this
+		 * function, the launch fails.
 		 */
 		if (!result)
 			cuda->func_set_attr(probe->function[PROBE_CLUSTER],
@@ -158,7 +160,7 @@ static void probe_unload(const struct probe *probe)
 		cuda->module_unload(probe->module);
 }
 
-/* The current context, if it is on @device. */
+/* Returns the current context if this context is on @device. */
 static void *current_on(const struct cuda_api *cuda, int device)
 {
 	int current_device;
@@ -168,7 +170,7 @@ static void *current_on(const struct cuda_api *cuda, int device)
 	       current_device == device ? ctx : NULL;
 }
 
-/* Creates a probe in @ctx, or returns the one that another thread created meanwhile. */
+/* Creates a probe in @ctx, or returns the probe that another thread created in the meantime. */
 static int probe_make(struct gpupart *gp, const struct cuda_api *cuda,
 		      const struct gpupart_gpu *gpu, int device, void *ctx, struct probe **made)
 {
@@ -226,7 +228,7 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	}
 	if (!*probe)
 		err = probe_make(gp, cuda, gpu, device, ctx, probe);
-	/* One probe retains it for all users. */
+	/* One probe retains the primary context for all users. */
 	if (retained && (err || atomic_exchange(&(*probe)->retained, true)) &&
 	    cuda->primary_release)
 		cuda->primary_release(device);
@@ -365,7 +367,10 @@ int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch
 int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
 		 unsigned int *sm_blocks)
 {
-	/* One block per SM at a time, and a second wave for SMs that were not free at once. */
+	/*
+	 * Each SM runs one block at a time. A second wave of blocks is for SMs that were not
+	 * free at the beginning.
+	 */
 	struct probe_launch launch = {
 		.stream = stream, .blocks = probe->gpu->driver.topo->nr_sms * 2,
 	};

@@ -22,11 +22,11 @@ enum probe_kernel { PROBE_EMPTY, PROBE_CENSUS, PROBE_WORK, PROBE_CLUSTER, PROBE_
 struct probe {
 	struct probe *next;
 	/*
-	 * The process that created the probe; in a child of a fork the lock may be locked for
-	 * ever.
+	 * The process that created the probe. In a child of a fork, the lock may stay locked
+	 * forever.
 	 */
 	pid_t pid;
-	pthread_mutex_t lock;		/* held from probe_enter() to probe_leave() */
+	pthread_mutex_t lock;		/* locked from probe_enter() to probe_leave() */
 	const struct cuda_api *cuda;
 	const struct gpupart_gpu *gpu;
 	void *ctx;
@@ -38,9 +38,12 @@ struct probe {
 						 * clusters */
 	cuda_ptr records;
 	unsigned int max_blocks;
-	/* Bytes of dynamic shared memory with which exactly one block fits on an SM. */
+	/*
+	 * With this number of bytes of dynamic shared memory per block, exactly one block fits
+	 * on an SM.
+	 */
 	unsigned int shared;
-	struct probe_record *host;	/* records of the last launch that was read back */
+	struct probe_record *host;	/* records of the latest launch that was read back */
 };
 
 struct probe_launch {
@@ -58,23 +61,27 @@ struct probe_launch {
 
 /*
  * Returns a probe. If the calling thread's current context is on CUDA device @device, the probe
- * is in this context. Otherwise it is in the device's primary context, which the function
- * retains one time. All callers share the probe, and it exists as long as its context.
+ * is in this context. Otherwise the probe is in the device's primary context, and the function
+ * retains this context one time. All callers share the probe, and it exists as long as its
+ * context.
  */
 GPUPART_PRIVATE
 int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
 	      int device, struct probe **probe);
 
 /*
- * Locks the probe for this thread, makes its context current, and keeps the library's driver
- * calls out of any stream capture. A thread may nest calls of this function.
+ * Locks the probe for this thread and makes the probe's context current. No stream capture can
+ * contain the driver calls that the library then makes. A thread may nest calls of this
+ * function.
  */
 GPUPART_PRIVATE
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode);
 GPUPART_PRIVATE
 void probe_leave(struct probe *probe, int capture_mode);
 
-/* Starts a probe launch. @own determines how the callback handles it; @own may be NULL. */
+/*
+ * Starts a probe launch. @own determines how the callback handles the launch. @own may be NULL.
+ */
 GPUPART_PRIVATE
 int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *launch,
 		struct scope_own *own);
@@ -100,8 +107,8 @@ int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct s
 		 unsigned int *sm_blocks);
 
 /*
- * Does the same with another kind of launch: @launch gives the number of blocks, the cluster
- * size and whether the launch is cooperative.
+ * Does the same as the function above with another kind of launch. @launch contains the number
+ * of blocks and the cluster size, and says whether the launch is cooperative.
  */
 GPUPART_PRIVATE
 int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Turns completion records on: see recording.h. The result of the check is stored beside the
- * checked maps.
+ * Turns completion records on. See recording.h. The result of the check is stored in the
+ * directory of the checked maps.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,10 @@
 #include "lib/private.h"
 #include "lib/records/records.h"
 
-/* Errors after which a context, and MPS as a whole, no longer works. */
+/*
+ * After one of these errors, a context no longer works, and neither does any client of this MPS
+ * server.
+ */
 static bool loses_context(int result)
 {
 	static const uint16_t errors[] = {
@@ -33,7 +36,9 @@ static bool loses_context(int result)
 #define PROVEN		"proven\n"
 #define NAME_LEN	32
 
-/* The name of the file that stores the result, for this map and its layout's row. */
+/*
+ * Makes the name of the file that stores the result for this map and for the row of its layout.
+ */
 static void name_make(const struct gpupart_gpu *gpu, char name[NAME_LEN])
 {
 	snprintf(name, NAME_LEN, "records-%016" PRIx64,
@@ -48,7 +53,7 @@ static bool was_proven(const char *name)
 	       !memcmp(text, PROVEN, sizeof(PROVEN) - 1);
 }
 
-/* The reason, in @gp, why @gpu has no records whatever the check finds. */
+/* Stores in @gp the reason why @gpu cannot have records, even if the check succeeds. */
 static int allowed(struct gpupart *gp, const struct gpupart_gpu *gpu)
 {
 	if (environment_read().no_records)
@@ -71,7 +76,10 @@ static void start(struct gpupart *gp, struct gpupart_gpu *gpu, int err)
 		atomic_store_explicit(&gpu->recorder, records, memory_order_release);
 }
 
-/* Makes a launch whose record is checked; its single block shows when it ended. */
+/*
+ * Makes a launch whose record is checked. The single block of the launch shows when the launch
+ * ended.
+ */
 static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
 {
 	struct probe *probe = ((void **)arg)[0];
@@ -89,8 +97,9 @@ static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
 }
 
 /*
- * Looks up whether records were proven, in @key (may be NULL) or in the cache, or proves them
- * by launches with @arg, for launch(); @arg NULL: no launches.
+ * Looks in @key, which may be NULL, or in the cache for a proof of records. If there is no such
+ * proof, the function proves records by launches. launch() gets @arg for these launches. If @arg
+ * is NULL, the function makes no launches.
  */
 static void begin(struct gpupart_gpu *gpu, const char *key, void *arg)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Turns completion records on for attached GPUs, and passes events of contexts and streams to
- * lib/records. If something fails here, the process has no records, but its launches are still
- * confined.
+ * lib/records. If a function of this file fails, the process has no records, but its launches
+ * are still confined.
  */
 #ifndef GPUPART_LIB_CONFINE_RECORDING_H
 #define GPUPART_LIB_CONFINE_RECORDING_H
@@ -10,8 +10,8 @@
 #include "lib/confine/probe.h"
 
 /*
- * Proves by launches on @stream that the GPU writes records, unless this was already proven. The
- * caller must have called probe_enter().
+ * Proves by launches on @stream that the GPU writes records. If this was already proven, the
+ * function makes no launches. The caller must have called probe_enter().
  */
 void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream);
 
@@ -31,8 +31,8 @@ void recording_stop(const char *why);
 void recording_context(const struct cuda_api *cuda, void *ctx);
 
 /*
- * Called when the stream at @object, or @ctx with its streams, is being destroyed. An argument
- * that is 0 or NULL matches nothing.
+ * Called when the stream at @object is being destroyed, or when @ctx is being destroyed with its
+ * streams. An argument that is 0 or NULL matches nothing.
  */
 void recording_destroyed(uint64_t object, const void *ctx);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the records of one stream of this process. Any thread may call it. */
+/* Reads the records of one stream of this process. Any thread may call these functions. */
 #include <errno.h>
 #include "lib/confine/recording.h"
 #include "lib/core/peek.h"
@@ -7,8 +7,9 @@
 #include "lib/records/records.h"
 
 /*
- * Finds the ring of @stream on @gpu; *ring is NULL if it has none yet. -EINVAL: @stream was not
- * created by the program. -EOPNOTSUPP with the reason: there are no records.
+ * Finds the ring of @stream on @gpu. *ring is NULL if the stream has no ring yet. -EINVAL: the
+ * program did not create @stream. -EOPNOTSUPP: there are no records; the error sentence gives
+ * the reason.
  */
 static int ring_of(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   const struct records_ring **ring)
