@@ -120,8 +120,8 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 						       probe->cluster_module,
 						       kernel_name[PROBE_CLUSTER]);
 		/*
-		 * Allows more than 8 blocks in a cluster. If the driver does not have this
-		 * function, the launch fails.
+		 * Allows more than 8 blocks in a cluster. If the driver does not support this,
+		 * the launch fails.
 		 */
 		if (!result)
 			cuda->func_set_attr(probe->function[PROBE_CLUSTER],

@@ -18,8 +18,8 @@
 #include "lib/records/records.h"
 
 /*
- * After one of these errors, a context no longer works, and neither does any client of this MPS
- * server.
+ * After one of these errors, a context no longer works. If the process uses MPS, MPS no longer
+ * works either.
  */
 static bool loses_context(int result)
 {

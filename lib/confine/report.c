@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes this process's report: see report.h. Processes write into the run's memory without a
+ * Writes this process's report. See report.h. Processes write into the run's memory without a
  * lock.
  */
 #include <errno.h>
@@ -19,13 +19,13 @@
 atomic_bool report_joined;
 struct lend_block *report_lend;
 static struct gpupart_report_process *own;
-static struct gpupart_report_process kept;	/* used if no run's report has an entry for this
-						 * process */
+static struct gpupart_report_process kept;	/* used if this process has no entry in the
+						 * report of a run */
 static struct report_block *without_place;	/* the report that had no room for this process */
 
 /*
- * Identifies the kernel of each of own's entries: its function's address and the reason, in one
- * word.
+ * Identifies the kernel of each entry of own. One word contains the address of the kernel's
+ * function and the reason.
  */
 static struct {
 	_Atomic uint64_t key;
@@ -34,7 +34,7 @@ static struct {
 atomic_bool report_unnamed;
 static atomic_bool naming;
 
-/* The state until an attach reports more. */
+/* The state of the process until an attach reports another state. */
 static void begin(const struct environment *environment)
 {
 	snprintf(own->why, sizeof(own->why), "%s",
@@ -44,8 +44,8 @@ static void begin(const struct environment *environment)
 }
 
 /*
- * Reuses the entry of a process that was confined, has ended and has nothing to report; NULL:
- * none.
+ * Reuses the entry of a process that was confined, has ended and has nothing to report. Returns
+ * NULL if there is no such entry.
  */
 static struct gpupart_report_process *place_again(struct report_block *block)
 {
@@ -131,7 +131,7 @@ void report_refused(bool worked)
 	without_place = NULL;
 }
 
-/* The entry that has @key now; NULL: all are in use. */
+/* Returns the entry that has @key now, or NULL if all entries are in use. */
 static struct gpupart_report_kernel *place(uint64_t key, const void *module,
 					   const struct gpupart_report_kernel *kernel)
 {
@@ -207,8 +207,8 @@ void report_module_gone(const void *module)
 		if (atomic_load(&keys[i].module) == module)
 			atomic_store(&keys[i].key, KEY_GONE);
 	/*
-	 * Another thread may be asking for a name and waiting for the unload itself, so do not
-	 * wait long.
+	 * Another thread may be reading a name and may itself be waiting for the unload, so do
+	 * not wait long.
 	 */
 	for (int i = 0; i < 20 && atomic_load(&naming); i++)
 		nanosleep(&pause, NULL);

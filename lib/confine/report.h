@@ -17,22 +17,25 @@
 #define REPORT_MAX_PROCESSES 256
 
 /*
- * Lending: see Documentation/user/lending.md. The run's memory cannot be truncated, so other
- * processes can read it at each launch.
+ * Data for lending. See Documentation/user/lending.md. The run's memory cannot be truncated, so
+ * other processes can read this memory at each launch.
  */
 struct lend_lender {
 	char report[MEMFD_ID_LEN];	/* id of the report of the lender's run; "": no lender */
 	char pci[20];
-	struct gpupart_tpcset tpcs;	/* TPCs that may be borrowed */
+	struct gpupart_tpcset tpcs;	/* TPCs that the run may borrow */
 };
 
 struct lend_block {
-	/* In the report of a borrower. Its run sets these two members before the program starts. */
+	/*
+	 * These members are used in the report of a borrower. The borrower's run sets the next
+	 * two members before the program starts.
+	 */
 	/* Bound of the total time of outstanding launches with known times; 0: no bound. */
 	uint64_t depth_ns;
 	/*
-	 * Bound of the total time of launches with lent TPCs, and of each such launch; 0: none
-	 * is allowed.
+	 * Bound of the total time of outstanding launches with lent TPCs. It is also the bound
+	 * of each such launch. 0: no such launch is allowed.
 	 */
 	uint64_t limit_ns;
 	/* Written by the run's watcher. */
@@ -41,15 +44,15 @@ struct lend_block {
 	_Atomic uint64_t idle;
 	_Atomic uint64_t number;	/* incremented before and after each change of @lender */
 	struct lend_lender lender;
-	/* Counts by the borrower's processes: launches, kernels, waits that timed out. */
+	/* The borrower's processes count launches, kernels, and waits that timed out. */
 	_Atomic uint64_t lent, revoked, expired;
 	/*
-	 * In the report of a lender. A borrower's watcher sets @lends. After that, the lender's
-	 * processes write @busy.
+	 * These members are used in the report of a lender. A borrower's watcher sets @lends.
+	 * After that, the lender's processes write @busy.
 	 */
 	_Alignas(64) _Atomic uint64_t lends;
 	_Atomic uint64_t busy;	/* the CPU counter at the last launch */
-	/* Number of GPU attaches of its processes; a GPU may be counted several times. */
+	/* Number of GPU attaches by the run's processes. A GPU may be counted several times. */
 	_Atomic uint64_t attached;
 };
 
@@ -57,7 +60,7 @@ struct lend_block {
 struct report_block {
 	struct memfd_head head;
 	atomic_uint nr;		/* processes that asked for an entry */
-	atomic_uint nr_refused;	/* processes without an entry that were kept from CUDA */
+	atomic_uint nr_refused;	/* processes without an entry that could not use CUDA */
 	struct gpupart_report_process processes[REPORT_MAX_PROCESSES];
 	struct lend_block lend;
 };
@@ -65,7 +68,7 @@ struct report_block {
 /* gpupart_report_start() was called in this process. */
 extern atomic_bool report_joined;
 
-/* The lending block of the run that this process belongs to; NULL: none. */
+/* The lending data of this process's run, or NULL. */
 extern struct lend_block *report_lend __attribute__((visibility("hidden")));
 
 /* Called after a launch of a run that lends TPCs became visible to readers of its records. */
@@ -82,15 +85,15 @@ static inline void report_busy(uint64_t counter)
 void report_attached(struct gpupart *gp, int err, const struct gpupart_gpu_info *info);
 
 /*
- * Called after gpupart_strict_start() with @refuse. @worked is true if the driver calls now
- * fail.
+ * Called after gpupart_strict_start() was called with @refuse set. @worked is true if the driver
+ * calls now fail.
  */
 void report_refused(bool worked);
 
 /*
- * Called in the launch callback when a launch of @function, a function of @module, ran outside
- * the limit. @kernel contains the reason, under which the launch is counted. The name is found
- * later.
+ * Called in the launch callback if a launch of @function in @module is outside the limit.
+ * @kernel contains the reason, and the launch is counted for this reason. The name of the kernel
+ * is read later.
  */
 void report_outside(const void *function, const void *module,
 		    const struct gpupart_report_kernel *kernel);
@@ -101,7 +104,7 @@ void report_outside(const void *function, const void *module,
  */
 void report_module_refused(const char *name);
 
-/* Some kernels have no name yet: report_names() has work to do. */
+/* True if some kernels have no name yet. Then report_names() must be called. */
 extern atomic_bool report_unnamed __attribute__((visibility("hidden")));
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Creates the report of a run and reads the entries of its processes. The user's programs write
- * them, so their sizes are limited and control characters are removed.
+ * these entries. So this code limits the sizes in the entries and removes control characters.
  */
 #include <errno.h>
 #include "lib/confine/report.h"

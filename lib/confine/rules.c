@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Sets of functions by their names: see rules.h. Any thread may call these functions. */
+/*
+ * Gives functions sets by their names. See rules.h. Any thread may call the functions of this
+ * file.
+ */
 #include <errno.h>
 #include <fnmatch.h>
 #include <pthread.h>
@@ -58,7 +61,7 @@ static void mark_seen(uint64_t key)
 
 	while (n < RULES_SEEN_PROBES && atomic_load(&at[n]) && atomic_load(&at[n]) != key)
 		n++;
-	/* A thread that does not find the key matches the function again. */
+	/* If a thread does not find the key, it matches the function again. */
 	if (n == RULES_SEEN_PROBES || nr_seen == SEEN_MOST) {
 		for (unsigned int i = 0; i < SEEN_SIZE; i++)
 			atomic_store(&rules_seen[i], 0);
@@ -69,8 +72,8 @@ static void mark_seen(uint64_t key)
 }
 
 /*
- * Reports a function without a name: it may miss its set, so other processes must be able to
- * see that.
+ * Reports that a function has no name. A rule may not have been applied to this function, so
+ * other processes must be able to read this report.
  */
 static void unnamed(const char *why)
 {
@@ -94,7 +97,7 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
 		pthread_mutex_unlock(&rules_lock);
 		return;
 	}
-	/* There is no such function: the launch will fail. */
+	/* There is no such function, so the launch will fail. */
 	if (!function || stream_module(cuda, &function, &module))
 		return;
 	result = cuda->func_name(&name, function);
@@ -111,8 +114,8 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
 }
 
 /*
- * Returns the driver's result. Uses the kernels of the node's own context, which need not be
- * current.
+ * Returns the driver's result. The function uses the kernels of the node's own context, even if
+ * this context is not current.
  */
 static int match_node(const struct cuda_api *cuda, void *node)
 {
@@ -148,7 +151,7 @@ void rules_match_graph(const struct cuda_api *cuda, void *graph)
 	size_t nr = 0;
 	int result;
 
-	/* It is not a graph: the program's call will fail too. */
+	/* The handle is not a graph, so the program's call will fail too. */
 	if (cuda->graph_nodes(graph, NULL, &nr) || !nr)
 		return;
 	nodes = calloc(nr, sizeof(*nodes));
@@ -224,7 +227,7 @@ int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	if (err)
 		return err;
 	rules_forget();
-	/* Set it also for removals. */
+	/* Set this flag also if a rule is removed. */
 	atomic_store_explicit(&rules_used, true, memory_order_release);
 	return 0;
 }

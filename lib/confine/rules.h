@@ -15,7 +15,7 @@
 #define RULES_SEEN_BITS		13
 #define RULES_SEEN_PROBES	8
 
-/* Some GPU has rules: launches call rules_known(). */
+/* True if at least one GPU has rules. Then launches call rules_known(). */
 extern atomic_bool rules_used;
 
 /*
@@ -53,20 +53,22 @@ static inline bool rules_known(uint64_t key)
 }
 
 /*
- * Matches @function, a CUfunction or CUkernel that is launched in @ctx, the current context,
- * and for whose @key rules_known() returned false. Calls the driver.
+ * Matches @function with the rules. @function is a CUfunction or CUkernel that is launched in
+ * @ctx, which is the current context. rules_known() must have returned false for @key. The
+ * function calls the driver.
  */
 void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_t key);
 
 /* Does the same for every kernel node of @graph for which rules_known() returns false. */
 void rules_match_graph(const struct cuda_api *cuda, void *graph);
 
-/* Function addresses may be reused from now on. Takes no lock. */
+/* Called when function addresses may be reused from now on. The function takes no lock. */
 void rules_forget(void);
 
 /*
- * Adds a rule, changes the rule with @pattern, or removes it if @set is NULL. If @pattern is
- * NULL, it removes all rules. It works like gpupart_rule_set(), without the checks in attach.c.
+ * Adds a rule with @pattern, or changes the set of the rule with @pattern. If @set is NULL, the
+ * function removes this rule. If @pattern is NULL, the function removes all rules. The function
+ * works like gpupart_rule_set(), but without the checks in attach.c.
  */
 int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	      const struct gpupart_tpcset *set);

@@ -11,7 +11,10 @@
 _Thread_local struct scope_thread scope_thread;
 atomic_bool scope_launches_watched;
 
-/* For setters only: the callback takes no lock. Never held across a driver call. */
+/*
+ * Only functions that set a set acquire this lock, because the callback takes no lock. No thread
+ * holds it during a driver call.
+ */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(set_lock, 2);
 
@@ -36,7 +39,10 @@ static bool ring_get(const struct ring *ring, struct gpupart_tpcset *set)
 	return at && !gpupart_tpcset_empty(set);
 }
 
-/* Needs the lock: a write while the state page is moved into its file would be lost. */
+/*
+ * The caller must hold the lock. Otherwise a write would be lost while the state page is moved
+ * into its file.
+ */
 static void mark_used(struct gpupart_gpu *gpu, unsigned char how)
 {
 	atomic_fetch_or_explicit(&gpu->shared->in_use, how, memory_order_relaxed);
@@ -64,7 +70,7 @@ bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 {
 	bool has;
 
-	/* With the writers' lock the result cannot be torn. */
+	/* The caller holds the writers' lock, so the result is never a mix of two sets. */
 	pthread_mutex_lock(&set_lock);
 	has = ring_get(ring, set);
 	pthread_mutex_unlock(&set_lock);
@@ -108,7 +114,10 @@ bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
 
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)
 {
-	/* Only torn if others wrote all the time; then there is no limit to report. */
+	/*
+	 * The read fails only if other processes write all the time. Then there is no limit to
+	 * report.
+	 */
 	if (!limit_get(&gpu->shared->limit, sets))
 		memset(sets, 0, sizeof(*sets));
 }
@@ -124,7 +133,9 @@ bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *s
 	limited = !gpupart_tpcset_empty(&limit.in_force);
 	if (limited) {
 		both = gpupart_tpcset_and(&limit.in_force, set);
-		/* As for launches: if the intersection is empty, the limit applies. */
+		/*
+		 * If the intersection is empty, the limit applies, just as it does for launches.
+		 */
 		*set = gpupart_tpcset_empty(&both) ? limit.in_force : both;
 	}
 	return limited || has;
@@ -148,8 +159,8 @@ static unsigned int nr_entries(const struct scope_table *table)
 }
 
 /*
- * Finds an entry by identity; the caller holds the lock. A small cache serves ids that are set
- * again and again.
+ * Finds an entry by its identity. The caller holds the lock. A small cache makes this fast for
+ * ids whose set changes often.
  */
 static struct scope_entry *entry_of_id(const struct scope_table *table, const struct scope_id *id)
 {
@@ -170,9 +181,9 @@ static struct scope_entry *entry_of_id(const struct scope_table *table, const st
 }
 
 /*
- * Frees @at and free entries before it, if a search ends after it anyway. Otherwise used
- * entries would make every search long, also those of launches. Readers get the same result in
- * any order.
+ * Frees the entry @at and the entries before it that are no longer used, if a search would end
+ * at the next entry. Otherwise these entries would make every search longer, and launches search
+ * too. Readers get the same result in any order.
  */
 static void table_shorten(struct scope_table *table, unsigned int at)
 {
@@ -187,7 +198,7 @@ static void table_shorten(struct scope_table *table, unsigned int at)
 	}
 }
 
-/* Removes the entry at used[@n]; the caller holds the lock. */
+/* Removes the entry at used[@n]. The caller holds the lock. */
 static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, unsigned int n)
 {
 	struct scope_entry *entry = &table->entries[table->used[n]];
@@ -202,7 +213,7 @@ static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, uns
 
 static void table_changed(struct gpupart_gpu *gpu, const struct scope_table *table)
 {
-	/* A reader that sees the new count sees the set. */
+	/* A reader that sees the new count also sees the new set. */
 	if (table == &gpu->functions)
 		atomic_fetch_add_explicit(&gpu->function_sets, 1, memory_order_release);
 }
@@ -264,8 +275,8 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 			atomic_load_explicit(&table->entries[at].key, memory_order_relaxed);
 
 		/*
-		 * The same address: the old owner was destroyed without notice, and this one
-		 * has it now.
+		 * The entry has the same address. The driver did not report that the old object
+		 * was destroyed, and the new object now has this address.
 		 */
 		if (found == key) {
 			entry = &table->entries[at];
@@ -308,7 +319,7 @@ int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
 
 	pthread_mutex_lock(&set_lock);
 	entry = entry_of_id(&gpu->functions, &id);
-	/* Graphs need not be built again if nothing changes. */
+	/* If nothing changes, graphs need not be built again. */
 	same = entry ? entry->ctx != SCOPE_BY_RULE ||
 		       (set && ring_get(&entry->ring, &before) &&
 			gpupart_tpcset_equal(&before, set)) : !set;
@@ -523,7 +534,10 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
 {
 	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
-	/* The set that applies, like the beginning of a ring: none, then its bits. */
+	/*
+	 * The values that determine the sets of nodes. If there is no limit or no set, its bits
+	 * are 0.
+	 */
 	struct {
 		uint64_t number, functions;
 		struct tmd_allow limit, set;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the set that applies to a launch. It is the intersection of the limit and the set of the
- * first of these scopes that has a set: next launch, function, stream, thread, process. If no
- * scope has a set, it is the limit. Functions that set a set may take locks. Functions that the
- * launch callback calls take no lock, do not allocate and cannot fail.
+ * Finds the set that applies to a launch. This set is the intersection of the limit and the set
+ * of the innermost scope that has a set. The scopes, from the innermost to the outermost, are
+ * the next launch, the function, the stream, the thread and the process. If no scope has a set,
+ * the limit applies. Functions that set a set may take locks. Functions that the launch callback
+ * calls take no lock, do not allocate and cannot fail.
  */
 #ifndef GPUPART_LIB_CONFINE_SCOPE_H
 #define GPUPART_LIB_CONFINE_SCOPE_H
@@ -30,8 +31,8 @@ struct scope_id {
 /* Flags of in_use. */
 #define SCOPE_USED		STATE_USED
 #define SCOPE_USED_FUNCTIONS	2	/* functions have or had sets */
-#define SCOPE_USED_MODULES	4	/* launches of modules that launch from the GPU must be
-					 * counted */
+#define SCOPE_USED_MODULES	4	/* launches of modules that can launch from the GPU must
+					 * be counted */
 #define SCOPE_USED_LENDS	STATE_USED_LENDS
 
 #define SCOPE_MAX_ENTRIES	4096
@@ -43,15 +44,15 @@ struct scope_id {
 
 /* A stream or a function with a set. */
 struct scope_entry {
-	_Atomic uint64_t key;	/* address of the stream's TMD or of the function, or one of the
-				 * values above */
+	_Atomic uint64_t key;	/* address of the stream's TMD or of the function, or a value
+				 * from above */
 	struct ring ring;
 	struct scope_id id;
-	/* The entry is removed when this object of the driver is destroyed; 0: no object. */
+	/* When the driver destroys this object, the library removes the entry. 0: no object. */
 	uint64_t object;
 	/*
-	 * The entry is removed when this context is destroyed; for a function it may be
-	 * SCOPE_BY_RULE.
+	 * When this context is destroyed, the library removes the entry. For a function, this
+	 * member may be SCOPE_BY_RULE.
 	 */
 	const void *ctx;
 };
@@ -61,8 +62,9 @@ struct scope_entry {
 /* A hash table with open addressing. Readers take no lock. */
 struct scope_table {
 	atomic_uint nr;			/* entries in use */
-	struct scope_entry *entries;	/* SCOPE_TABLE_SIZE entries; NULL until the first is used */
-	uint16_t used[SCOPE_MAX_ENTRIES]; /* their indexes; the first nr are valid */
+	struct scope_entry *entries;	/* SCOPE_TABLE_SIZE entries; NULL until an entry is used */
+	/* indexes of the entries in use; the first nr indexes are valid */
+	uint16_t used[SCOPE_MAX_ENTRIES];
 };
 
 struct rules;
@@ -70,9 +72,13 @@ struct rules;
 struct gpupart_gpu {
 	struct driver_gpu driver;
 	atomic_bool trusted;		/* the map was checked on this GPU */
-	struct state_gpu *shared;	/* the limit, and the flag that launches must be checked */
+	/* contains the limit, and the flag that launches must be checked */
+	struct state_gpu *shared;
 	struct ring process;
-	/* Report the SMs of the limit AND @process to the program. */
+	/*
+	 * True: the library reports the SMs of the intersection of the limit and @process to the
+	 * program.
+	 */
 	atomic_bool sms_told;
 	bool has_environment;		/* the outer limit was read from the environment */
 	struct scope_table streams, functions;	/* the streams and functions that have sets */
@@ -80,15 +86,18 @@ struct gpupart_gpu {
 	struct rules *rules;		/* rules by kernel name, see rules.c; NULL: no rules yet */
 	atomic_uint function_sets;	/* incremented when a function's set changes */
 	bool learned;			/* check_gpu() succeeded */
-	/* How to distinguish streams: set by self_check.c. */
+	/* These members describe how to distinguish streams. self_check.c sets them. */
 	atomic_bool streams_known;
 	/* Offset in bytes of the TMD's address in the driver's stream object. */
 	unsigned int stream_tmd_offset;
-	char streams_error[160];		/* the reason if streams cannot be distinguished */
+	char streams_error[160];		/* the reason why streams cannot be distinguished */
 	struct gpupart_check check;
-	/* Records of the GPU's launches; NULL: there are none, for the reason in @records_why. */
+	/*
+	 * Records of the GPU's launches. If there are no records, this member is NULL and
+	 * @records_why has the reason.
+	 */
 	struct records *_Atomic records;
-	/* Equal to @records if a context has records, else NULL. */
+	/* Equal to @records if a context has records. Otherwise NULL. */
 	struct records *_Atomic recorder;
 	char records_why[192];
 };
@@ -107,7 +116,7 @@ static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 	return scope_gpu_of(driver_gpu(n));
 }
 
-/* A probe launch, from which the library learns or with which it checks. */
+/* A probe launch. The library makes it to learn or to check something. */
 struct scope_own {
 	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_RECORD } mode;
 	const struct gpupart_gpu *gpu;
@@ -115,8 +124,7 @@ struct scope_own {
 	struct records_trial *trial;		/* for OWN_RECORD */
 	bool seen;				/* the callback was called */
 	enum tmd_outcome outcome;
-	uint32_t params_size;			/* size seen by the callback; 0: it was not
-						 * called */
+	uint32_t params_size;			/* size that the callback received; 0: not called */
 	void *tmd;				/* address of its TMD */
 	/* The TMD's first bytes, as the driver built them. */
 	unsigned char bytes[TMD_MAX_SIZE];
@@ -129,30 +137,36 @@ struct scope_thread_set {
 	struct gpupart_tpcset set;
 };
 
-/* A graph that this thread is launching, uploading or instantiating: graph.c. */
+/* A graph that this thread is launching, uploading or instantiating. See graph.c. */
 struct scope_graph {
 	const struct gpupart_gpu *gpu;	/* the GPU of @set */
 	bool has_set;			/* the stream or this launch has a set */
-	/* @set is a next-launch set, which takes precedence over the sets of functions */
+	/* @set is a next-launch set, which replaces the sets of functions */
 	bool is_next;
 	struct tmd_allow set;
-	/* What the library put into its nodes before; NULL: unknown. */
+	/* The masks that the library put into the graph's nodes before. NULL: unknown. */
 	struct graph_nodes *nodes;
 	unsigned int nr_built;		/* TMDs that were built in this call */
 	struct records_mark *mark;	/* NULL: its completion is unknown */
 };
 
-/* A call that launches a kernel, in a program whose outstanding work is bounded: lend.c. */
+/* A call that launches a kernel in a program whose outstanding work is bounded. See lend.c. */
 struct scope_lend {
-	const struct gpupart_gpu *gpu;	/* the launch may use lent TPCs there; NULL: it may not */
-	/* Set by the callback: the launch must not use lent TPCs; the launch uses them. */
+	const struct gpupart_gpu *gpu;	/* GPU on which the launch may use lent TPCs, or NULL */
+	/*
+	 * The callback sets @refused if the launch must not use lent TPCs. It sets @got if the
+	 * launch uses lent TPCs.
+	 */
 	bool refused, got;
 	struct lend_kernel *kernel;
-	/* Key of the kernel; longest time of the kernel in ns, 0: unknown. */
+	/* Key of the kernel, and the longest time of this kernel in ns (0: unknown). */
 	uint64_t key, ns;
-	/* Set by the callback: the records that contain the launch's record. */
+	/* The records that contain the launch's record. The callback sets this member. */
 	const struct records *records;
-	/* Set by the callback: the ring of the launch's record; NULL: no record. */
+	/*
+	 * The ring of the launch's record, or NULL if there is no record. The callback sets this
+	 * member.
+	 */
 	const struct records_ring *ring;
 	uint64_t seq;
 };
@@ -162,12 +176,12 @@ struct scope_lend {
 /* The state of one thread, which the callback reads first. */
 struct scope_thread {
 	bool special;			/* one of the pointers is in use */
-	bool in_graph_call;		/* in a driver call that concerns graphs */
+	bool in_graph_call;		/* the thread is in a driver call for graphs */
 	bool in_launch;			/* in a launch function of the driver */
-	uint64_t next_gpus;		/* bit n: there is a next-launch set for GPU number n */
+	uint64_t next_gpus;		/* if bit n is set, GPU number n has a next-launch set */
 	/* next-launch sets, SCOPE_MAX_GPUS entries by GPU number; NULL: no set yet */
 	struct tmd_allow *next;
-	struct scope_thread_set *sticky;	/* the thread's sets; as @next */
+	struct scope_thread_set *sticky;	/* the thread's sets, in the same form as @next */
 	struct scope_graph *graph;
 	struct scope_own *own;
 	struct scope_lend *lend;
@@ -176,14 +190,14 @@ struct scope_thread {
 extern _Thread_local struct scope_thread scope_thread;
 
 /*
- * Launch functions are observed from begin to end, so that a next-launch set applies to a
- * launch of the program and not to a kernel of the driver.
+ * The library observes the begin and the end of launch functions. Therefore a next-launch set
+ * applies to a launch of the program and not to a kernel of the driver.
  */
 extern atomic_bool scope_launches_watched;
 
 /*
- * The limit and the set that apply to one launch; NULL: there is none. The compiler keeps this
- * struct in registers.
+ * The limit and the set that apply to one launch. NULL means that there is no limit or no set.
+ * The compiler keeps this struct in registers.
  */
 struct scope_now {
 	const struct tmd_allow *limit, *set;
@@ -199,10 +213,16 @@ struct scope_copies {
  */
 void scope_used(struct gpupart_gpu *gpu, unsigned char how);
 
-/* Sets the set in @ring. A NULL @set removes it; any other @set must be valid. */
+/*
+ * Stores @set in @ring. If @set is NULL, the function removes the set in @ring. Any other @set
+ * must be valid.
+ */
 GPUPART_PRIVATE
 void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpupart_tpcset *set);
-/* Reads the set in @ring. Returns false, and all TPCs of @gpu in @set, if there is no set. */
+/*
+ * Reads the set in @ring into @set. If @ring has no set, returns false and puts all TPCs of @gpu
+ * into @set.
+ */
 bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
 
@@ -221,20 +241,20 @@ void scope_hold(void);
 void scope_release(void);
 
 /*
- * Reads the intersection of the limit and the process's set on @gpu. It applies to launches for
- * which no narrower scope has a set. Returns false, and all TPCs in @set, if there is neither a
- * limit nor a set of the process.
+ * Reads the intersection of the limit and the process's set on @gpu. This intersection applies
+ * to launches for which no narrower scope has a set. If there is neither a limit nor a set of
+ * the process, the function returns false and puts all TPCs into @set.
  */
 bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
 /*
- * Sets the set of the thread's next launch on @gpu; a NULL @set removes it. Returns 0, or
- * -ENOMEM with an error sentence.
+ * Sets the set of the thread's next launch on @gpu. If @set is NULL, the function removes this
+ * set. Returns 0, or -ENOMEM with an error sentence.
  */
 int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 /*
- * Returns the thread's next-launch set on @gpu in @set and removes it. Returns false if there is
- * none.
+ * Returns the thread's next-launch set on @gpu in @set and removes it from the thread. Returns
+ * false if the thread has no such set.
  */
 GPUPART_PRIVATE
 bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set);
@@ -244,13 +264,13 @@ bool scope_next_drop(void);
 GPUPART_PRIVATE
 void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 /*
- * From now on the calling thread's launches are the probe launch @own. If @own is NULL, they are
- * launches of the program.
+ * From now on, launches of the calling thread are treated as the probe launch @own. If @own is
+ * NULL, they are treated as launches of the program.
  */
 void scope_own_begin(struct scope_own *own);
 /*
- * From now on the calling thread's launches build nodes of @graph. If @graph is NULL, they do
- * not belong to a graph.
+ * From now on, launches of the calling thread are treated as nodes of @graph. If @graph is NULL,
+ * they are treated as launches that do not belong to a graph.
  */
 void scope_graph_begin(struct scope_graph *graph);
 /* Records whether the calling thread is in a driver function that may build nodes of graphs. */
@@ -258,13 +278,16 @@ void scope_graph_call(bool in);
 /* Sets the lending state of the driver call that the calling thread makes; NULL: none. */
 void scope_lend_begin(struct scope_lend *lend);
 
-/* Sets the thread's set; a NULL @set removes it. Returns 0, or -ENOMEM with an error sentence. */
+/*
+ * Sets the thread's set. If @set is NULL, the function removes this set. Returns 0, or -ENOMEM
+ * with an error sentence.
+ */
 GPUPART_PRIVATE
 int scope_set_thread(struct gpupart *gp, struct gpupart_gpu *gpu,
 			 const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
-/* Frees the calling thread's sets. It is called when the thread ends. */
+/* Frees the calling thread's sets. This function is called when the thread ends. */
 void scope_thread_free(void);
 
 /*
@@ -286,8 +309,8 @@ bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 		     struct gpupart_tpcset *set, bool *has_set);
 
 /*
- * Applies a rule's set to @function, or removes it if @set is NULL. If the program gave the
- * function a set, that set is kept.
+ * Applies a rule's set to @function. If @set is NULL, the function removes the set of the rule.
+ * If the program gave @function a set, @function keeps that set.
  */
 int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
 		      const struct gpupart_tpcset *set);
@@ -301,13 +324,13 @@ void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_
 
 /*
  * Returns a fingerprint of the sets that apply to graph nodes that are built on @gpu now. Equal
- * fingerprints mean equal sets. @set has the same meaning as in struct scope_graph; it may be
+ * fingerprints mean equal sets. @set has the same meaning as in struct scope_graph. @set may be
  * NULL.
  */
 uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 
 /*
- * Returns a number that changes each time that a set which scope_fingerprint() reads is
+ * Returns a number that changes when one of the sets that scope_fingerprint() reads is
  * published. The number never returns to an old value.
  */
 uint64_t scope_publications(const struct gpupart_gpu *gpu);
@@ -354,8 +377,8 @@ static inline const struct scope_entry *scope_find(const struct scope_table *tab
 
 /*
  * Reads the set of the entry that scope_find() returned for @key. If the entry was reused in the
- * meantime, the function returns false. It can detect this because the key of an entry changes
- * before its words.
+ * meantime, the function returns false. The function can detect the reuse, because the key of an
+ * entry changes before the words of the entry change.
  */
 static inline __attribute__((always_inline))
 bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned int nr_words,
@@ -366,18 +389,18 @@ bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned in
 }
 
 /*
- * Checks the scopes next launch, function, stream and thread in this order. Returns true if one
- * of them has a set.
+ * Checks the scopes in this order: next launch, function, stream, thread. Returns true if one of
+ * these scopes has a set.
  */
 bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
 			struct tmd_allow *set);
 
 /*
  * Finds the limit and the set of a launch. Returns false if neither exists. Removes the thread's
- * next-launch set. @rare is true if the thread is special or functions have sets; the caller
- * checks this. @nr_words is the number of mask words, at least that of the map. Callers pass
- * constants for @rare and @nr_words, so that the compiler makes code without branches for each
- * case.
+ * next-launch set. @rare is true if the thread is special or if functions have sets. The caller
+ * checks this. @nr_words is a number of mask words and must be at least the number of mask words
+ * of the map. Callers pass constants for @rare and @nr_words, so that the compiler makes code
+ * without branches for each case.
  */
 static inline __attribute__((always_inline))
 bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,

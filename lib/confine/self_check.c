@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Checks a map before the library trusts it. After a check, the hash of the map is stored in the
- * user's cache. A map that was learnt is stored there as well, and it is valid only together
+ * user's cache. A learnt map is also stored in the cache, and this map is valid only together
  * with its hash.
  */
 #include <errno.h>
@@ -21,14 +21,15 @@
 #include "lib/driver/callback.h"
 #include "lib/private.h"
 
-/* number of launches that must leave a TPC out before its bit is proven */
+/* number of launches without a TPC after which the bit of this TPC is proven */
 #define NR_ROUNDS	3
-#define MAX_ROUNDS	9	/* other programs on the GPU can hide SMs from a launch */
+/* upper bound, because other programs on the GPU can hide SMs from a launch */
+#define MAX_ROUNDS	9
 
 /*
  * Makes the key of a map. If launch parameters have the measured size, the key is the hash of
- * the map. For another size, the key also includes the size, because the check also proved that
- * parameters of this size contain a TMD.
+ * the map. If the parameters have another size, the key also contains this size, because the
+ * check also proved that parameters of this size contain a TMD.
  */
 static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char key[20])
 {
@@ -41,7 +42,7 @@ static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char k
 
 /*
  * Makes the name of the file of a learnt map. The file has one byte for each TPC, which is the
- * TPC's bit. It is valid only together with its key.
+ * number of the TPC's mask bit. The file is valid only together with its key.
  */
 static void learnt_name(const struct gpupart_gpu *gpu, char name[64])
 {
@@ -60,8 +61,8 @@ static bool under_mps(const struct cuda_api *cuda, int device)
 	if (!cuda->device_attr(&mps, CUDA_ATTR_MPS_ENABLED, device))
 		return mps;
 	/*
-	 * Older drivers do not report MPS. For them, a process is an MPS client if the pipe of a
-	 * control daemon exists.
+	 * Older drivers do not report MPS. With such a driver, a process is an MPS client if the
+	 * pipe of a control daemon exists.
 	 */
 	snprintf(path, sizeof(path), "%s/control", pipe && pipe[0] ? pipe : "/tmp/nvidia-mps");
 	return !access(path, F_OK);
@@ -94,8 +95,8 @@ int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream
 
 /*
  * Proves the map by launches. Each launch leaves out one TPC, and every TPC is left out in turn.
- * The function checks which SMs ran. This is safe even if the map is wrong: only one bit is set,
- * so all TPCs except those of this bit can run the launch.
+ * The function checks which SMs ran. The launches are safe even if the map is wrong. Each launch
+ * sets only one bit, so it can run on all TPCs except the TPCs of this bit.
  */
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 {
@@ -116,8 +117,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 			};
 
 			if (topo->nr_tpcs == 1)
-				break;	/* this TPC cannot be left out, so there is nothing to
-					 * mask */
+				break;	/* the only TPC cannot be left out, so nothing is masked */
 			gpupart_tpcset_add(&left_out, out);
 			err = probe_census(gp, probe, stream, &own, sm_blocks);
 			if (err)
@@ -168,8 +168,8 @@ static void trust(struct gpupart_gpu *gpu, bool from_cache)
 }
 
 /*
- * Returns the size of launch parameters with which the map was checked, or 0 if it was not
- * checked.
+ * Returns the size of the launch parameters with which the map was checked, or 0 if the map was
+ * not checked.
  */
 static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 {
@@ -188,9 +188,9 @@ static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 }
 
 /*
- * Builds the map of @layout that was checked with parameters of @params_size bytes. It is the
- * map of the formula or a learnt map. If neither of them was checked, *@params_size is 0 and the
- * map is the formula's.
+ * Builds the map of @layout that was checked. Returns in *@params_size the size of the launch
+ * parameters with which the map was checked. The map is the map of the formula or a learnt map.
+ * If no map was checked, the function builds the map of the formula and sets *@params_size to 0.
  */
 static int map_find(struct gpupart *gp, struct gpupart_gpu *gpu, const struct tmd_layout *layout,
 		    const char *key, uint32_t *params_size)
@@ -241,7 +241,7 @@ int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key
 
 /* -------------------------------------------------------------------- streams */
 
-#define OBJECT_WORDS 1024	/* words of a stream object that may hold the TMD's address */
+#define OBJECT_WORDS 1024	/* words of a stream object that may contain the TMD's address */
 
 /*
  * Removes from @offsets all offsets at which this stream's object does not contain the TMD's
@@ -271,8 +271,8 @@ static void on_resource(int cbid, const struct resource_params *params)
 }
 
 /*
- * Returns true if the driver reported the destruction of the stream whose object was at @object,
- * and clears this report.
+ * Returns true if the driver reported that the stream with the object at @object was destroyed.
+ * The function also clears this report.
  */
 static bool saw_stream_go(uint64_t object)
 {
@@ -294,8 +294,8 @@ struct learnt {
 };
 
 /*
- * Learns from stream number @i. There are three kinds of streams. If the stream does not have a
- * permanent TMD of its own, *@why is set to the reason.
+ * Learns the offsets from stream number @i. There are three kinds of streams. If the stream does
+ * not have a permanent TMD of its own, *@why is set to the reason.
  */
 static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			struct learnt *l, int i, const char **why)
@@ -338,10 +338,10 @@ static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 }
 
 /*
- * A stream's TMD has one address for the stream's life, and the driver's stream object holds
- * that address at the same offset in every stream. The offset is found with streams of each
- * kind, so no table of driver versions is needed. If this fails, only stream sets are not
- * available.
+ * The address of a stream's TMD does not change while the stream exists. The driver's stream
+ * object contains this address at the same offset for every stream. The function finds the
+ * offset with streams of each kind, so the library needs no table of driver versions. If the
+ * function fails, streams cannot have sets, but everything else works.
  */
 static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 {
@@ -363,7 +363,10 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 		at++;
 	if (at == OBJECT_WORDS && !why)
 		why = "this driver's stream objects hold the TMD's address at different offsets";
-	/* The first stream is destroyed last; the driver must report its destruction. */
+	/*
+	 * The first stream is destroyed last. The driver must report that this stream is
+	 * destroyed.
+	 */
 	for (int i = NR_STREAMS; i-- > 0; )
 		if (l.stream[i]) {
 			cuda->stream_sync(l.stream[i]);
@@ -439,15 +442,15 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 
 /* ------------------------------------------------------------------------ all */
 
-/* Fails because the driver's launch callback has an unknown form. */
+/* Returns the error for a launch callback that has an unknown form. */
 #define callback_fail(gp, ...) \
 	(driver_callback_unusable(), ctx_fail(gp, -EOPNOTSUPP, __VA_ARGS__))
 
 /*
  * Finds the layout of this driver's TMDs, and proves that slot 4 of the launch parameters
- * contains the address of a TMD. The proof is that the TMD's version is known and that its grid
- * is the grid of each of these launches. The library edits no TMD before this proof, whatever
- * the size of the parameters.
+ * contains the address of a TMD. This is proven if the TMD's version is known and if the grid in
+ * the TMD is the grid of the launch, for each of these launches. The library edits no TMD before
+ * this proof, whatever the size of the parameters.
  */
 static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout **layout)
@@ -488,10 +491,10 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 }
 
 /*
- * Proves the fields of a row that was not tried yet. With a wrong field, a launch could get
- * fewer TPCs than it needs and never end. Each field must be found in launches of known shape,
- * which are not masked. The two blocks of a cluster run in one TPC. 24 small blocks fit into any
- * GPU at the same time; if not, the driver refuses the launch.
+ * Proves the fields of an untried row. If a field were wrong, a launch could get fewer TPCs than
+ * it needs and never end. The function makes launches of known shape without masking them and
+ * must find the value of each field. The two blocks of a cluster run in one TPC. Every GPU can
+ * run 24 small blocks at the same time. Otherwise the driver refuses the launch.
  */
 static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout *layout)
@@ -546,8 +549,8 @@ check_learner *check_learn;
 
 /*
  * Stores a map that was proven. If the cache cannot be written, the next process repeats the
- * check. But a learnt map, with these @bits, would be missing in all other processes, so this is
- * an error.
+ * check. But if the map is learnt, with these @bits, no other process would have it. So for a
+ * learnt map the function returns an error.
  */
 static int cache_map(struct gpupart *gp, const struct gpupart_gpu *gpu, const uint8_t *bits)
 {
@@ -609,7 +612,10 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 	err = prove_params(gp, gpu, probe, stream, &layout);
 	if (err)
 		goto destroy;
-	/* A map that was trusted before does not change: launches of other threads read it. */
+	/*
+	 * A map that was already trusted does not change, because launches of other threads read
+	 * it.
+	 */
 	if (!known) {
 		built = map_find(gp, gpu, layout, NULL, &params_size);
 	} else if (gpu->driver.map.layout != layout) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks, before any launch is masked, that the mask bits of this GPU are those of the table,
- * and learns how streams can be distinguished.
+ * Checks before any launch is masked that this GPU has the mask bits of the table. Also learns
+ * how streams can be distinguished.
  */
 #ifndef GPUPART_LIB_CONFINE_SELF_CHECK_H
 #define GPUPART_LIB_CONFINE_SELF_CHECK_H
@@ -16,11 +16,11 @@
 int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe);
 
 /*
- * Returns -EBUSY if reading back the records of a probe launch would invalidate a stream capture
- * of the program. This is the case if a stream that synchronizes with the legacy default stream
- * is being captured, or if @stream is being captured. If @stream is NULL, the launch is on a
- * stream that the program cannot capture. The caller must have called probe_enter(). A capture
- * that another thread begins later is not detected.
+ * Returns -EBUSY if a stream capture of the program would become invalid when the library reads
+ * back the records of a probe launch. This happens if a stream that synchronizes with the legacy
+ * default stream is being captured, or if @stream is being captured. If @stream is NULL, the
+ * launch is on a stream that the program cannot capture. The caller must have called
+ * probe_enter(). A capture that another thread begins later is not detected.
  */
 int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream);
 
@@ -46,10 +46,10 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key);
 
 /*
- * Checks, with one probe launch per process, whether the driver reports launches as expected,
- * which next-launch sets need. Call it after api_watch_launches(). Returns 0 or -EOPNOTSUPP. If
- * the GPU was attached without launches, this function makes no launch; the first launch of the
- * program then gives the result.
+ * Checks with one probe launch per process whether the driver reports launches as expected.
+ * Next-launch sets need these reports. Call this function after api_watch_launches(). Returns 0
+ * or -EOPNOTSUPP. If the GPU was attached without launches, this function makes no launch. In
+ * this case the first launch of the program gives the result.
  */
 int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces numbers of SMs in the results of the driver: see sm_count.h. The new number is never
+ * Replaces numbers of SMs in the results of the driver. See sm_count.h. The new number is never
  * larger than the driver's number. If no set is in force or if something is unknown, the
  * driver's number is kept.
  */
@@ -11,17 +11,17 @@
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
 
-/* A GPU and the set in force, from which all answers are computed. */
+/* A GPU and the set in force. All answers are computed from these. */
 struct part {
 	const struct gpupart_topology *topo;
 	struct gpupart_tpcset set;
 };
 
-/* The kinds of queries: driver functions whose arguments are alike. */
+/* The kinds of queries. The driver functions of one kind have similar arguments. */
 enum question {
 	ASK_ATTRIBUTE,
 	ASK_GRID,			/* the grid that fills the GPU */
-	ASK_CLUSTERS,		/* that run at the same time */
+	ASK_CLUSTERS,		/* the clusters that run at the same time */
 	ASK_CLUSTER_SIZE,
 	ASK_DEVICE_RESOURCE,
 	ASK_CONTEXT_RESOURCE,
@@ -29,9 +29,9 @@ enum question {
 	ASK_AFFINITY,
 };
 
-#define ANSWERED 1	/* the group of all of them */
+#define ANSWERED 1	/* the group of all these functions */
 
-/* The functions that report SMs; every driver has the first. */
+/* The functions that report SMs. Every driver has the first function. */
 static const struct driver_function rows[] = {
 	{ CBID_cuDeviceGetAttribute, ANSWERED, ASK_ATTRIBUTE },
 	{ CBID_cuOccupancyMaxPotentialBlockSize, ANSWERED, ASK_GRID },
@@ -64,7 +64,7 @@ unsigned int smcount_now(const struct gpupart_gpu *gpu)
 	return topo_sms_in(gpu->driver.topo, &set);
 }
 
-/* False: the driver's answer is correct. */
+/* Returns false if the driver's answer is correct. */
 static bool part_of(const struct gpupart_gpu *gpu, struct part *part)
 {
 	if (!told(gpu) || !scope_effective_set(gpu, &part->set))
@@ -104,11 +104,11 @@ static int device_of(const struct gpupart_gpu *gpu)
 }
 
 /*
- * The driver can split the resource of a whole GPU or of a green context. It refuses to split a
- * part, and a resource whose number was changed (measured:
- * Documentation/internals/hardware.md). So the library returns the resource of a green context
- * that it creates itself and in which nothing is launched. It creates and keeps one such context
- * for each number of SMs.
+ * The driver can split the resource of a whole GPU or of a green context. The driver refuses to
+ * split a part of such a resource, or a resource whose number of SMs was changed. Measured in
+ * Documentation/internals/hardware.md. So the library creates a green context, launches nothing
+ * in this context, and returns the resource of this context. The library creates and keeps one
+ * such context for each number of SMs.
  */
 static int context_of(struct cuda_resource *resource, int device, unsigned int sms)
 {
@@ -126,8 +126,9 @@ static int context_of(struct cuda_resource *resource, int device, unsigned int s
 }
 
 /*
- * The answer for @sms of a set when the whole GPU is asked for, rounded down to the driver's
- * unit. False: the driver cannot split off so few, or has no green contexts.
+ * Stores the resource for a query about the whole GPU in *@resource. @sms is the number of SMs
+ * of the set, which the function rounds down to the driver's unit. Returns false if the driver
+ * cannot split off so few SMs, or if it has no green contexts.
  */
 static bool answer_whole(struct gpupart_gpu *gpu, struct cuda_resource *resource, unsigned int sms)
 {
@@ -172,7 +173,7 @@ static void answer_resource(struct gpupart_gpu *gpu, struct cuda_resource *resou
 	resource->nr_sms = sms;
 }
 
-/* The GPU of a context that need not be current. */
+/* Returns the GPU of a context, even if the context is not current. */
 static struct gpupart_gpu *gpu_of_context(void *ctx)
 {
 	struct gpupart_gpu *gpu;
@@ -193,7 +194,9 @@ static struct gpupart_gpu *gpu_of_green(void *green)
 	return gpu_of_context(ctx);
 }
 
-/* A grid is the number of blocks per SM times the SMs that the driver counts. */
+/*
+ * A grid is the number of blocks per SM multiplied by the number of SMs that the driver counts.
+ */
 static void answer_grid(const struct part *part, int *grid)
 {
 	int device, true_sms;
@@ -204,7 +207,7 @@ static void answer_grid(const struct part *part, int *grid)
 	*grid = (int64_t)*grid * at_most(true_sms, topo_sms_in(part->topo, &part->set)) / true_sms;
 }
 
-/* For a CUkernel, uses its function in the current context. */
+/* If the handle is a CUkernel, the code uses the kernel's function in the current context. */
 static unsigned int function_attr(void *function, int attribute)
 {
 	int value = 0;
@@ -218,7 +221,10 @@ static unsigned int function_attr(void *function, int attribute)
 	return value > 0 ? value : 0;
 }
 
-/* The blocks of a cluster: from the launch, else from the function, else 1. */
+/*
+ * Returns the number of blocks of a cluster. The number is in the launch or in the function.
+ * Otherwise it is 1.
+ */
 static unsigned int cluster_size(void *function, const struct cuda_launch_config *config)
 {
 	unsigned int size;
@@ -236,7 +242,10 @@ static unsigned int cluster_size(void *function, const struct cuda_launch_config
 	return size ? size : 1;
 }
 
-/* At least 1: a smaller value is unknown, and the driver has its own answer then. */
+/*
+ * Returns at least 1. If the number is unknown, the result is 1, and the driver has its own
+ * answer.
+ */
 static unsigned int blocks_per_sm(void *function, const struct cuda_launch_config *config)
 {
 	int nr;
@@ -249,7 +258,7 @@ static unsigned int blocks_per_sm(void *function, const struct cuda_launch_confi
 	return nr;
 }
 
-/* The SMs of @set in virtual GPC @v. */
+/* Returns the number of SMs of @set in virtual GPC @v. */
 static unsigned int sms_of_vgpc(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *set, unsigned int v)
 {
@@ -260,8 +269,8 @@ static unsigned int sms_of_vgpc(const struct gpupart_topology *topo,
 }
 
 /*
- * The number of clusters that @set holds at once: each in one virtual GPC, each block on its
- * own SM.
+ * Returns the number of clusters that @set can run at the same time. Each cluster is in one
+ * virtual GPC and has an SM for each block.
  */
 static uint64_t clusters_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set,
 			    unsigned int size, unsigned int per_sm)
@@ -278,8 +287,8 @@ static uint64_t clusters_in(const struct gpupart_topology *topo, const struct gp
 }
 
 /*
- * The driver may leave out TPCs for reasons of its own (singletons, large clusters), so its own
- * number, in proportion, is a bound too.
+ * The driver may exclude TPCs for other reasons, such as singletons and large clusters.
+ * Therefore the driver's number, reduced in proportion to the set, is also an upper bound.
  */
 static void answer_clusters(const struct part *part, int *nr, void *function,
 			    const struct cuda_launch_config *config)
@@ -332,8 +341,9 @@ static void answer_occupancy(enum question question, const uint64_t *args, void 
 }
 
 /*
- * Writes the set's answer over the driver's. @args: the function's arguments as members of a
- * structure; the padding is undefined. @ctx: the context that was current.
+ * Replaces the driver's answer by the answer for the set. @args has the function's arguments as
+ * members of a structure. The padding of this structure is undefined. @ctx is the context that
+ * was current.
  */
 static void answer(enum question question, const uint64_t *args, void *ctx)
 {
@@ -370,8 +380,8 @@ static void answer(enum question question, const uint64_t *args, void *ctx)
 }
 
 /*
- * Called at the end of a function that succeeded, and not for functions that are called within
- * it.
+ * Called at the end of a function that succeeded. It is not called for functions that the driver
+ * calls within this function.
  */
 static void on_call(const struct driver_function *row, const struct cuda_call_params *params)
 {
@@ -382,7 +392,7 @@ static void on_call(const struct driver_function *row, const struct cuda_call_pa
 	driver_own(false);
 }
 
-/* Some drivers lack some functions; the first decides. */
+/* Some drivers lack some of the functions. So only the first function determines the result. */
 static int watch(struct gpupart *gp, bool on)
 {
 	static const struct driver_observer observer = {
@@ -411,7 +421,7 @@ int smcount_report(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 	for (unsigned int n = 0; (other = scope_gpu(n)); n++)
 		any |= other != gpu && told(other);
 	err = watch(gp, any);
-	/* Answers are only changed in observed functions, so stopping cannot fail. */
+	/* The library changes answers only in observed functions, so stopping cannot fail. */
 	if (!err || !on)
 		atomic_store_explicit(&gpu->sms_told, on, memory_order_release);
 	if (!on)

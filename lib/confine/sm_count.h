@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports the SMs of a set to the program when it asks the driver for the number of SMs or for
- * occupancy.
+ * Reports the SMs of a set to the program when the program asks the driver for the number of SMs
+ * or for occupancy.
  */
 #ifndef GPUPART_LIB_CONFINE_SM_COUNT_H
 #define GPUPART_LIB_CONFINE_SM_COUNT_H

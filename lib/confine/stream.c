@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Identifies streams, kernel functions and threads, and finds the TMD of a stream. Reads the
- * driver's objects so that a bad handle is an error and not a fault.
+ * Identifies streams, kernel functions and threads, and finds the TMD of a stream. This code
+ * reads the driver's objects in such a way that a bad handle is an error and not a fault.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +10,10 @@
 #include "lib/confine/stream.h"
 #include "lib/core/peek.h"
 
-/* Marks a thread; its address is the mark. The destructor reports the end of the thread. */
+/*
+ * This variable marks a thread. The mark is the address of the variable. The destructor reports
+ * the end of the thread.
+ */
 static pthread_key_t thread_key;
 static bool thread_key_made;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
@@ -77,8 +80,8 @@ void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct sc
 }
 
 /*
- * The driver answers no query about an object in a thread without a current context: pushes one
- * of that GPU. True: the caller must pop it.
+ * If a thread has no current context, the driver answers no query about an object. So the
+ * function pushes a context of that GPU. If it returns true, the caller must pop this context.
  */
 static bool lend_context(struct gpupart *gp, const struct cuda_api *cuda,
 			 const struct gpupart_gpu *gpu)
@@ -106,7 +109,10 @@ int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *s
 	return 0;
 }
 
-/* The TMD of a default stream only becomes known by a launch: makes an empty one. */
+/*
+ * The library learns the TMD of a default stream only from a launch, so the function makes an
+ * empty launch.
+ */
 __attribute__((cold))
 static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 			      const struct cuda_api *cuda, const struct scope_id *id,
@@ -195,7 +201,7 @@ int stream_module(const struct cuda_api *cuda, void **function, void **module)
 	void *handle = *function;
 	int result = cuda->func_module(module, handle);
 
-	/* A CUkernel: use its function in the current context. */
+	/* If the handle is a CUkernel, use the kernel's function in the current context. */
 	if (result && cuda->kernel_function && !cuda->kernel_function(function, handle))
 		result = cuda->func_module(module, *function);
 	return result;
@@ -211,7 +217,7 @@ int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
 	if (!cuda->func_module)
 		return ctx_fail(gp, -EOPNOTSUPP,
 				"functions cannot have sets: this driver has no cuFuncGetModule");
-	/* The driver dereferences any address. */
+	/* The driver dereferences every address that it gets, so check the address first. */
 	if (!handle || !peek_word(handle, &unused))
 		return ctx_fail(gp, -EINVAL, "%p is not a kernel function", handle);
 	*function = handle;

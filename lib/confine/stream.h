@@ -17,12 +17,12 @@ GPUPART_PRIVATE
 int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *stream,
 		    struct scope_id *id);
 /*
- * Does the same inside a driver call while @ctx is current. NULL is the default stream that this
- * driver call uses for NULL.
+ * Does the same inside a driver call while @ctx is current. If the handle is NULL, the stream is
+ * the default stream that this driver call uses for NULL.
  */
 void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct scope_id *id);
 
-/* Marks this thread, because it has sets that must be removed when the thread ends. */
+/* Marks this thread. The thread has sets that must be removed when the thread ends. */
 int stream_mark_thread(struct gpupart *gp);
 /*
  * Sets the function that is called when a marked thread ends. The function gets the mark of the
@@ -30,19 +30,21 @@ int stream_mark_thread(struct gpupart *gp);
  */
 void stream_on_thread_end(void (*fn)(const void *thread));
 
-/* Returns true if a launch into @stream would become a node of a graph or would end a capture. */
+/*
+ * Returns true if a launch into @stream would become a node of a graph, or would end a capture.
+ */
 bool stream_is_captured(const struct cuda_api *cuda, void *stream);
 
 /*
  * Returns -EBUSY with an error sentence if a launch on @stream would become a node of a stream
- * capture or would end one. @stream is a default stream of the current context. The capture may
- * be of @stream itself. For the legacy default stream, it may be of any stream that this stream
- * waits for.
+ * capture, or would end a capture. @stream is a default stream of the current context. The
+ * capture may be of @stream itself. If @stream is the legacy default stream, the capture may be
+ * of any stream for which this stream waits.
  */
 GPUPART_PRIVATE
 int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *stream);
 
-/* Gives a stream its first set: finds its TMD. */
+/* Gives a stream its first set. For this, the function finds the TMD of the stream. */
 GPUPART_PRIVATE
 int stream_set_first(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
 		     const struct scope_id *id, const struct gpupart_tpcset *set);
@@ -55,7 +57,7 @@ int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
 		    const struct gpupart_gpu *gpu, void *handle, void **function, void **module);
 
 /*
- * Does the same for *@function, which must exist, in the current context. If *@function is a
+ * Does the same in the current context for *@function, which must exist. If *@function is a
  * CUkernel, the driver loads its code, and *@function becomes the CUfunction. Returns the
  * driver's result. The driver must have cuFuncGetModule.
  */

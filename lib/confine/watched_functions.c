@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Handles the begin and end of driver functions: see watched_functions.h. How the driver
- * reports its functions was measured: Documentation/internals/hardware.md, "Functions". A
- * function whose name is not the expected one is not handled.
+ * Handles the begin and end of driver functions. See watched_functions.h.
+ * Documentation/internals/hardware.md, "Functions", has the measurements of how the driver
+ * reports its functions. If a function does not have the expected name, this code does not
+ * handle the function.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,7 +20,7 @@
 #include "lib/driver/callback.h"
 #include "lib/state/state_page.h"
 
-/* The arguments, in the order that all functions here share. */
+/* The arguments. All functions in this file have the same order of arguments. */
 struct arguments {
 	void *first, *second;
 	const void *third;
@@ -31,10 +32,10 @@ enum what {
 	WHAT_GREEN_DESTROY, WHAT_NONE,
 };
 
-/* Where the arguments of a launch hold its stream. */
+/* The place of the stream in the arguments of a launch. */
 enum { STREAM_CURRENT, STREAM_OF_LIST, STREAM_OF_KERNEL, STREAM_OF_CONFIG, STREAM_OF_GRID };
 
-/* Where the flags of an instantiation are. */
+/* The place of the flags in the arguments of an instantiation. */
 enum { FLAGS_NONE, FLAGS_THIRD, FLAGS_POINTED_TO };
 
 /* Functions that are observed together. */
@@ -44,17 +45,20 @@ enum { GRAPHS = 1, LAUNCHES, WAITS, BEGINS, GREENS };
 	{ { CBID_##name, group, what }, which, per_thread }
 #define ONE(name, group, what, which)	ROW(name, group, what, which, false)
 /*
- * Two rows: the function @name, and the function whose name ends in @end, for which stream 0 is
- * the thread's own default stream.
+ * Makes two rows. The first row is for the function @name. The second row is for the function
+ * whose name ends in @end. For the second function, stream 0 is the per-thread default stream.
  */
 #define BOTH(name, end, group, what, which) \
 	ONE(name, group, what, which), ROW(name##end, group, what, which, true)
 
 static const struct row {
 	struct driver_function fn;	/* its kind: enum what */
-	/* Launches: where the stream is; instantiations: the flags; changes: the kind. */
+	/*
+	 * For launches, the place of the stream. For instantiations, the place of the flags. For
+	 * changes, the kind of change.
+	 */
 	uint8_t which;
-	bool per_thread;	/* stream 0 is the thread's own default stream */
+	bool per_thread;	/* stream 0 is the per-thread default stream */
 } rows[] = {
 	BOTH(cuLaunchKernel, _ptsz, LAUNCHES, WHAT_LAUNCH, STREAM_OF_KERNEL),
 	BOTH(cuLaunchCooperativeKernel, _ptsz, LAUNCHES, WHAT_LAUNCH, STREAM_OF_KERNEL),
@@ -63,7 +67,10 @@ static const struct row {
 	ONE(cuLaunch, LAUNCHES, WHAT_LAUNCH, STREAM_CURRENT),
 	ONE(cuLaunchGrid, LAUNCHES, WHAT_LAUNCH, STREAM_CURRENT),
 	ONE(cuLaunchGridAsync, LAUNCHES, WHAT_LAUNCH, STREAM_OF_GRID),
-	/* The first function for graphs: if a driver lacks it, no graph is launched. */
+	/*
+	 * This must be the first function for graphs. If a driver lacks this function, programs
+	 * launch no graphs.
+	 */
 	BOTH(cuGraphLaunch, _ptsz, GRAPHS, WHAT_GRAPH_LAUNCH, 0),
 	ONE(cuGraphInstantiate, GRAPHS, WHAT_INSTANTIATE, 0),
 	ONE(cuGraphInstantiate_v2, GRAPHS, WHAT_INSTANTIATE, 0),
@@ -107,7 +114,10 @@ static const struct row {
 static const struct cuda_api *cuda;
 static atomic_bool launches_asked;
 
-/* The number of a launch function that the driver reports with another name; 0: none. */
+/*
+ * The number of a launch function for which the driver reports another name; 0: no such
+ * function.
+ */
 static atomic_int other_launch;
 
 const char *api_other_launch(int *cbid)
@@ -118,7 +128,7 @@ const char *api_other_launch(int *cbid)
 
 bool api_launch_told(void)
 {
-	/* An end that was not reported leaves its begin's state behind. */
+	/* If the driver did not report the end of a launch, @in_launch is still set. */
 	return driver_function_seen(CBID_cuLaunchKernel) && !scope_thread.in_launch;
 }
 
@@ -136,7 +146,7 @@ static struct gpupart_gpu *gpu_of_stream(void *stream, void *ctx)
 	struct gpupart_gpu *gpu = gpu_of_context(NULL);
 	void *its = ctx;
 
-	/* CUDA shows only this GPU. */
+	/* This is the only GPU that CUDA shows. */
 	if (gpu)
 		return gpu;
 	if (stream && stream != CUDA_STREAM_LEGACY && stream != CUDA_STREAM_PER_THREAD &&
@@ -195,7 +205,7 @@ static bool names_nothing(int result)
 	       result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* Removes the next-launch set after its launch, whatever the result of the launch was. */
+/* Removes the next-launch set after the launch, whether or not the launch succeeded. */
 static __attribute__((noinline)) void launch_ends(void *stream,
 						  const struct cuda_call_params *params)
 {
@@ -203,7 +213,7 @@ static __attribute__((noinline)) void launch_ends(void *stream,
 	struct tmd_allow unused;
 	bool waited;
 
-	/* The launch failed and its GPU is unknown: drop all next-launch sets. */
+	/* The launch failed and its GPU is unknown, so remove all next-launch sets. */
 	if (*params->result && (!params->ctx || names_nothing(*params->result))) {
 		waited = scope_next_drop();
 	} else {
@@ -234,7 +244,7 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 		place = place_of(row, a->second, params->ctx);
 		a->first = graph_launch_begin(cuda, a->first, &place,
 					      row->fn.kind == WHAT_GRAPH_LAUNCH);
-		/* It is outstanding from here on, even if it builds no node. */
+		/* The launch is outstanding from now on, even if it builds no node. */
 		report_busy(records_counter());
 		break;
 	}
@@ -289,12 +299,12 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 
 /* ------------------------------------------------------------------- refusing */
 
-/* Each value also refuses everything that the values before it refuse. */
+/* Each level also refuses everything that the lower levels refuse. */
 enum { REFUSE_NOTHING, REFUSE_PARENTS, REFUSE_LAUNCHES, REFUSE_ALL };
 
 static atomic_bool strict, parents_refused;
 static atomic_int refusing;
-static _Thread_local bool refused;	/* the call that this thread is in was refused */
+static _Thread_local bool refused;	/* the current call of this thread was refused */
 
 static void refuse_from(int level)
 {
@@ -323,7 +333,7 @@ static bool refuses(void)
 	return atomic_load_explicit(&refusing, memory_order_relaxed) != REFUSE_NOTHING;
 }
 
-/* The function that a launch names. */
+/* Returns the function that a launch names. */
 static inline void *function_of(const struct row *row, const struct arguments *a)
 {
 	return row->which == STREAM_OF_CONFIG ? a->second : a->first;
@@ -331,8 +341,9 @@ static inline void *function_of(const struct row *row, const struct arguments *a
 
 /*
  * Returns true if the call of @row launches a kernel that can launch other kernels. The kernel
- * may be from a library, which loads its code at the first use, or from a module that was loaded
- * while the driver did not report the ends of calls. A graph may also contain such a kernel.
+ * may be from a library that loads its code at the first use. It may also be from a module that
+ * was loaded while the driver did not report the ends of calls. A graph may also contain such a
+ * kernel.
  */
 static bool launches_parent(const struct row *row, const struct arguments *a)
 {
@@ -348,7 +359,10 @@ static bool launches_parent(const struct row *row, const struct arguments *a)
 	       (!result && module_any() && module_find(module));
 }
 
-/* Unloads what a refused call has loaded, before the program gets its handle. */
+/*
+ * Unloads the module or library that a refused call has loaded. The program has not got the
+ * handle yet.
+ */
 static void unload(const struct cuda_call_params *params)
 {
 	static const char module[] = "cuModuleLoad", library[] = "cuLibraryLoad";
@@ -367,9 +381,10 @@ static void unload(const struct cuda_call_params *params)
 }
 
 /*
- * At the begin of a call, replaces arguments so that the driver itself fails the call;
- * Documentation/internals/hardware.md, "Memory", has the measurement that such a change takes
- * effect. At the end, sets the result. @row NULL: a function without a row.
+ * At the begin of a call, replaces arguments so that the call fails in the driver.
+ * Documentation/internals/hardware.md, "Memory", has the measurement that the driver uses the
+ * replaced arguments. At the end of the call, sets the result. @row is the last row for a
+ * function without a row.
  */
 static __attribute__((noinline)) void refuse(const struct row *row,
 					     const struct cuda_call_params *params)
@@ -417,7 +432,9 @@ static inline void match_launch(const struct row *row, const struct cuda_call_pa
 		match(function, params->ctx, key);
 }
 
-/* Nodes get their TMDs at the instantiation or the launch, which do not name functions. */
+/*
+ * Nodes get their TMDs at the instantiation or at the launch. These calls do not name functions.
+ */
 static void match_nodes(const struct row *row, const struct cuda_call_params *params,
 			const struct arguments *a)
 {
@@ -440,9 +457,9 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 
 /*
  * Attributes that a plain launch may have. In a plain launch, blocks depend on each other only
- * within a cluster, and the launch begins when the previous launch has ended. The attributes
- * are: access policy window 1, cluster 4, cluster scheduling 5, priority 8, memory domains 9 and
- * 10, carveout 14. All others must be 0.
+ * within a cluster, and the launch begins when the previous launch has ended. The numbers of
+ * these attributes are 1 (access policy window), 4 (cluster), 5 (cluster scheduling), 8
+ * (priority), 9 and 10 (memory domains) and 14 (carveout). All other attributes must be 0.
  */
 #define PLAIN_ATTRS (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 14)
 
@@ -485,7 +502,7 @@ static __attribute__((noinline)) void lend_launch(const struct row *row,
 static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
-	/* The driver launches the graph that this argument holds after the begin. */
+	/* After the begin, the driver launches the graph that is then in this argument. */
 	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
 
 	driver_own(true);
@@ -546,7 +563,7 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 		refuse(row, params);
 }
 
-/* The driver has another function at this number: its begins and ends are not handled. */
+/* The driver has another function with this number. Its begins and ends are not handled. */
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
 	if (!params->arguments || !params->name)
@@ -569,8 +586,8 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 		break;
 	}
 	/*
-	 * It may have been the launch of a next-launch set, which must not wait for another
-	 * one.
+	 * This call may have been the launch for a next-launch set. The set must not apply to a
+	 * later launch.
 	 */
 	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
 	    scope_next_drop())
@@ -596,18 +613,18 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 	if (err)
 		return err;
 	*launched = driver_watch(&observer, GRAPHS, true);
-	/* Contexts get their records here. */
+	/* Contexts get their records in these functions. */
 	driver_watch(&observer, BEGINS, true);
-	/* The names of kernels are found here. */
+	/* The names of kernels are read in these functions. */
 	if (atomic_load(&report_joined))
 		driver_watch(&observer, WAITS, true);
-	/* Drivers without green contexts have none to destroy. */
+	/* On drivers without green contexts, no green context is destroyed. */
 	if (driver_table_get(&table) && table.green)
 		driver_watch(&observer, GREENS, true);
 	return 0;
 }
 
-/* Some drivers lack some functions; cuLaunchKernel decides. */
+/* Some drivers lack some of the functions. So only cuLaunchKernel determines the result. */
 static bool watch_launches(void)
 {
 	bool all = !driver_watch(&observer, LAUNCHES, true);
@@ -649,7 +666,7 @@ int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse)
 			       "launches cannot be refused: this driver does not report calls of its launch functions");
 	if (refuse) {
 		driver_watch(&observer, BEGINS, true);
-		/* If a GPU was attached these are already observed. */
+		/* If a GPU was attached, these functions are already observed. */
 		driver_watch(&observer, GRAPHS, true);
 	}
 	atomic_store(&strict, true);
@@ -664,7 +681,7 @@ int api_refuse_parents(struct gpupart *gp)
 		return ctx_fail(gp, -EOPNOTSUPP,
 				ENVIRONMENT_NO_DEVICE_LAUNCH
 				"=1: this driver does not report modules and launches");
-	/* Any function may load a module; the driver does not say which do. */
+	/* Any function may load a module, and the driver does not report which functions do. */
 	driver_watch(&observer, DRIVER_ALL, true);
 	atomic_store(&parents_refused, true);
 	refuse_from(REFUSE_PARENTS);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Observes the begin and end of two kinds of driver functions, and calls the code that handles
- * them. Functions of the first kind determine what a launch belongs to (launches, graphs,
- * captures). Functions of the second kind report SMs.
+ * them. Functions of the first kind determine the stream, graph or capture to which a launch
+ * belongs. Functions of the second kind report SMs.
  */
 #ifndef GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H
 #define GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H
@@ -10,9 +10,9 @@
 #include "lib/driver/cuda.h"
 
 /*
- * Starts observing functions that create and launch graphs. If the process reports to a run, it
- * also observes functions that wait. *@launched is the driver's result for cuGraphLaunch.
- * Returns 0 or an error as driver_observe() does.
+ * Starts observing functions that create and launch graphs. If the process reports to a run, the
+ * function also observes driver functions that wait. *@launched is the driver's result for
+ * cuGraphLaunch. Returns 0 or an error as driver_observe() does.
  */
 int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched);
 
@@ -26,14 +26,14 @@ void api_watch_launches(void);
 int api_watch_names(struct gpupart *gp);
 
 /*
- * Returns the name of a launch function for whose number the driver reports another function,
- * and the number. Returns NULL if no such function was reported yet.
+ * The driver may report another function with the number of a launch function. In this case,
+ * returns the name of the launch function, and its number in *@cbid. Otherwise returns NULL.
  */
 const char *api_other_launch(int *cbid);
 
 /*
- * Called after a cuLaunchKernel of the calling thread. Returns true if the driver reported the
- * begin and the end of that call.
+ * Called after the calling thread has called cuLaunchKernel. Returns true if the driver reported
+ * the begin and the end of that call.
  */
 bool api_launch_told(void);
 
@@ -43,19 +43,19 @@ bool api_launch_told(void);
  * driver_observe() does. -EOPNOTSUPP: the driver does not report calls.
  */
 int api_strict(struct gpupart *gp, const struct cuda_api *api, bool refuse);
-/* Called in the launch callback when a launch left its limit. */
+/* Called in the launch callback if a launch is outside its limit. */
 void api_left_limit(void);
 
 /*
- * Starts to refuse modules whose kernels can launch other kernels. Call it after api_watch().
- * Such a module is unloaded before the call that loaded it ends, and this call fails. If a
- * module cannot be unloaded, launches of its kernels fail. -EOPNOTSUPP: the driver does not
- * report modules or calls.
+ * Starts to refuse modules whose kernels can launch other kernels. Call this function after
+ * api_watch(). If a call loads such a module, the library unloads the module before this call
+ * ends, and the call fails. If a module cannot be unloaded, launches of its kernels fail.
+ * -EOPNOTSUPP: the driver does not report modules or calls.
  */
 int api_refuse_parents(struct gpupart *gp);
 /*
- * Called in the callback for a loaded module if its kernels can launch other kernels. @name is
- * the name of one of its kernels.
+ * Called in the callback for a loaded module if the module's kernels can launch other kernels.
+ * @name is the name of one of these kernels.
  */
 void api_module_launches(const char *name);
 

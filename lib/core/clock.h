@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the monotonic clock. Any thread may call it. */
+/* Reads the monotonic clock. Any thread may call this function. */
 #ifndef GPUPART_LIB_CORE_CLOCK_H
 #define GPUPART_LIB_CORE_CLOCK_H
 

@@ -16,14 +16,14 @@ struct gpupart {
 };
 
 /*
- * Stores the error sentence in @gp (which may be NULL) and returns @err, a negative errno:
- * return ctx_fail(gp, -EINVAL, "TPC %u does not exist: ...", tpc);
+ * Stores the error sentence in @gp, which may be NULL, and returns @err, which is a negative
+ * errno. Example: return ctx_fail(gp, -EINVAL, "TPC %u does not exist: ...", tpc);
  */
 __attribute__((format(printf, 3, 4)))
 GPUPART_PRIVATE
 int ctx_fail(struct gpupart *gp, int err, const char *fmt, ...);
 
-/* Does the same, and appends the previous error sentence of @gp after a colon. */
+/* Does the same as ctx_fail(). It also appends a colon and the previous error sentence of @gp. */
 __attribute__((format(printf, 3, 4)))
 GPUPART_PRIVATE
 int ctx_fail_because(struct gpupart *gp, int err, const char *fmt, ...);

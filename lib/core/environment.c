@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the environment: see environment.h. Any thread may call it while no thread changes the
- * environment.
+ * Reads the environment. See environment.h. Any thread may call these functions while no thread
+ * changes the environment.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,10 @@ static const char *value_of(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* One digit from 1 to @most; otherwise @most. */
+/*
+ * Returns the value of the variable @name if this is one digit from 1 to @most. Otherwise
+ * returns @most.
+ */
 static unsigned int number_of(const char *name, unsigned int most)
 {
 	const char *value = value_of(name);
@@ -78,7 +81,7 @@ uint64_t environment_mem(const struct environment *environment)
 	uint64_t bytes;
 	char *end;
 
-	/* strtoull() would accept blanks and signs too. */
+	/* Check this because strtoull() also accepts blanks and signs. */
 	if (!text || *text < '0' || *text > '9')
 		return 0;
 	errno = 0;

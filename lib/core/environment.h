@@ -40,8 +40,7 @@
  * valid until the variable is changed.
  */
 struct environment {
-	bool untouched;		/* DISABLE is "1": the library does nothing that no grant
-				 * requires */
+	bool untouched;		/* DISABLE is "1": the library does only what a grant requires */
 	bool profile;		/* PROFILE is "1": a profiler may subscribe after the library */
 	/*
 	 * NO_DEVICE_LAUNCH is "1": refuse modules with kernels that can launch other kernels.
@@ -61,8 +60,9 @@ struct environment {
 	 */
 	const char *set, *gpu;
 	/*
-	 * Rules, one in each line. A line has a set (or one set for each GPU, as above), a
-	 * blank, and the pattern of the kernel names.
+	 * Rules, with one rule in each line. A line consists of a set, a blank, and the pattern
+	 * of the kernel names. Instead of one set, a line can have one set for each GPU, as
+	 * above.
 	 */
 	const char *rules;
 	const char *job;	/* id of the job that the process belongs to */
@@ -75,20 +75,23 @@ struct environment {
 	/* For the injected library. */
 	bool has_set, has_tenant;	/* the variable exists, even if empty */
 	bool has_strict;	/* STRICT is not empty */
-	bool strict;		/* STRICT is not empty and not "0": no launch may leave the set */
-	bool sm_count;		/* SM_COUNT is "1": report the SMs of its set to the program */
+	bool strict;		/* STRICT is not empty and not "0": launches outside the set fail */
+	bool sm_count;		/* SM_COUNT is "1": report the SMs of the set to the program */
 	const char *stat;	/* the measurement of `gpupart stat` that the process registers
 				 * in */
 	const char *report;	/* the report for launches outside the set */
 	const char *name;	/* the name that the process publishes */
-	/* Key of the checked map of its GPU; for several GPUs a list in the form of @gpu. */
+	/*
+	 * Key of the checked map of the GPU. For several GPUs, a list of keys in the form of
+	 * @gpu.
+	 */
 	const char *key;
 	const char *log;	/* file for messages; NULL: stderr */
-	const char *next;	/* library of another tool, which must be loaded too */
+	const char *next;	/* library of another tool, which must also be loaded */
 };
 
 /*
- * Reads the current values of all variables. If a caller needs a value later, it must copy the
+ * Reads the current values of all variables. A caller that needs a value later must copy the
  * value.
  */
 GPUPART_PRIVATE
@@ -96,7 +99,7 @@ struct environment environment_read(void);
 
 /*
  * Copies item number @n of @list, counted from 0. The items are separated by @separator. Returns
- * the length of the item; if the length is @len or more, the copy was shortened. Returns -1 if
+ * the length of the item. If this length is @len or more, the copy was shortened. Returns -1 if
  * @list has no such item.
  */
 int environment_part(const char *list, char separator, unsigned int n, char *part, size_t len);

@@ -13,7 +13,10 @@ static _Thread_local struct {
 } own;
 static struct sigaction before_us;
 
-/* After a fault in other memory the access is repeated with the previous handler. */
+/*
+ * The fault is in other memory. The access is repeated, and then the previous handler handles
+ * the fault.
+ */
 static void on_fault(int sig)
 {
 	if (own.guarded)

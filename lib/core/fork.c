@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Holds locks across a fork: see fork.h. */
+/* Acquires locks before a fork and releases them after the fork. See fork.h. */
 #include <stdint.h>
 #include "lib/core/fork.h"
 

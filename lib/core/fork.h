@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps locks usable in the child of a fork. Without this, a lock that another thread held
- * during the fork would stay locked in the child for ever.
+ * Keeps locks usable in the child of a fork. Without this code, a lock that another thread held
+ * during the fork would stay locked in the child forever.
  */
 #ifndef GPUPART_LIB_CORE_FORK_H
 #define GPUPART_LIB_CORE_FORK_H
@@ -14,11 +14,11 @@ struct fork_lock {
 };
 
 /*
- * Write this after the definition of a lock. The lock must be held only for a short time and
- * never across a driver call, because the driver may fork. A fork acquires the lock before it
- * copies the process. @turn is 1 or 2: if a thread can hold two such locks, the lock that it
- * acquires second has the higher turn. The list of locks is a section of the object file, so it
- * is complete before any lock can be held.
+ * Write this macro after the definition of a lock. The lock must be held only for a short time
+ * and never across a driver call, because the driver may fork. A fork acquires the lock before
+ * it copies the process. @turn is 1 or 2. If a thread can hold two such locks, the lock that the
+ * thread acquires second has the higher turn. The list of locks is a section of the object file,
+ * so it is complete before any lock can be held.
  */
 #define FORK_TAKES(mutex, turn) \
 	static const struct fork_lock mutex##_fork = { &(mutex), turn }; \
@@ -26,8 +26,8 @@ struct fork_lock {
 		__attribute__((used, section("gpupart_locks"))) = &mutex##_fork
 
 /*
- * Write this after the definition of a lock that is held across driver calls. The child of a
- * fork initialises the lock again.
+ * Write this macro after the definition of a lock that a thread can hold during driver calls.
+ * The child of a fork initialises the lock again.
  */
 #define FORK_RENEWS(mutex) FORK_TAKES(mutex, 0)
 
@@ -47,8 +47,8 @@ static inline void fork_hold_end(pthread_mutex_t *const *held)
 }
 
 /*
- * Installs the handlers; call it before any of these locks is used. Any thread may call it any
- * number of times.
+ * Installs the handlers. Call this function before any of these locks is used. Any thread may
+ * call it any number of times.
  */
 void fork_guard(void);
 

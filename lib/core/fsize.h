@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prevents a file size limit (ulimit -f) from killing the program when the library writes a
- * small file of its own: the signal is discarded, and the write fails.
+ * The library writes small files. If such a write exceeds the file size limit (ulimit -f), this
+ * code discards the signal, so the write fails instead of killing the program.
  */
 #ifndef GPUPART_LIB_CORE_FSIZE_H
 #define GPUPART_LIB_CORE_FSIZE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Maps memory that another process created: see memfd.h. */
+/* Maps memory that another process created. See memfd.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "lib/core/memfd.h"
 
-/* Whether the file at @path in /proc/self/fd is such memory. */
+/* Returns true if the file at @path in /proc/self/fd is such memory. */
 static bool is_ours(const char *path, const char *name)
 {
 	char link[MEMFD_ID_LEN], wanted[MEMFD_ID_LEN];
@@ -25,8 +25,9 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 	      struct memfd_head **at)
 {
 	/*
-	 * The process that created it may have ended, and @id be something else: first a descriptor
-	 * that does nothing with the file. A device may act when it is opened.
+	 * The process that created the memory may have ended, and @id may now be another file.
+	 * So first open a descriptor with O_PATH, which has no effect on the file. Opening a
+	 * device can have an effect.
 	 */
 	int place = open(id, O_PATH | O_CLOEXEC), fd, err;
 	void *map = MAP_FAILED;
@@ -43,7 +44,7 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 	close(place);
 	if (ours && fd < 0)
 		return ctx_fail(gp, -err, "%.80s: %s", id, strerror(err));
-	/* Memory that can be shortened could kill this process with a bus error. */
+	/* If another process could shorten the memory, this process could be killed by SIGBUS. */
 	if (fd >= 0 && !fstat(fd, &st) && (size_t)st.st_size == size &&
 	    fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

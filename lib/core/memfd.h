@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared memory that one process creates and others open through its descriptor. It has no name
- * in any directory, so nothing remains after its users have ended.
+ * Shared memory that one process creates and other processes open through its descriptor. The
+ * memory has no name in any directory, so nothing remains after all its users have ended.
  */
 #ifndef GPUPART_LIB_CORE_MEMFD_H
 #define GPUPART_LIB_CORE_MEMFD_H
@@ -25,7 +25,7 @@ struct memfd {
 
 /*
  * Creates memory of @size bytes. All bytes are 0 except the head, which the function fills in.
- * Other processes open the memory by *@id, which is valid until memfd_close().
+ * Other processes open the memory with *@id, which is valid until memfd_close().
  */
 int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
 	       struct memfd **opened, const char **id);
@@ -34,15 +34,15 @@ void memfd_close(struct memfd *memfd);
 
 /*
  * Maps memory that memfd_open() created with the same arguments. -EPROTO: the memory has this
- * name but another version. -EINVAL: @id is not the id of such memory.
+ * name but belongs to another version. -EINVAL: @id is not the id of such memory.
  */
 GPUPART_PRIVATE
 int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
 	      struct memfd_head **at);
 
 /*
- * Terminates @text, @len bytes that another process wrote, and replaces all characters that are
- * not printable ASCII.
+ * Terminates @text, which has @len bytes that another process wrote. Replaces all characters
+ * that are not printable ASCII.
  */
 void memfd_clean(char *text, size_t len);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads memory through system calls: see peek.h. */
+/* Reads memory through system calls. See peek.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -10,7 +10,10 @@
 /* the smallest page size */
 #define PAGE 4096
 
-/* Some containers refuse process_vm_readv(), and some emulators lack it: try it once. */
+/*
+ * Some containers refuse process_vm_readv(), and some emulators do not have it. So the code
+ * tries this call one time.
+ */
 static atomic_bool refused;
 
 /* Reads all @len bytes, or returns -errno. */
@@ -24,7 +27,7 @@ static int read_piece(const void *at, void *into, size_t len)
 	return (size_t)nr == len ? 0 : -EFAULT;
 }
 
-/* The same through a pipe: write() also returns EFAULT for a bad address. */
+/* Does the same through a pipe, because write() also returns EFAULT for a bad address. */
 static int pipe_piece(const int pipe[2], const void *at, void *into, size_t len)
 {
 	ssize_t nr = write(pipe[1], at, len);
@@ -41,7 +44,7 @@ static size_t piece_after(const char *at, size_t done, size_t len)
 	return room < len - done ? room : len - done;
 }
 
-/* Uses @pipe if it is not NULL. No piece crosses a page boundary. */
+/* Reads through @pipe if @pipe is not NULL. Each piece that is read lies within one page. */
 static size_t read_pieces(const int *pipe, const char *at, char *into, size_t len)
 {
 	size_t done = 0, piece;
@@ -66,7 +69,7 @@ size_t peek(const void *at, void *into, size_t len)
 		err = read_piece(at, into, len);
 	if (!err)
 		return len;
-	/* Some page is not mapped: read the pages before it. */
+	/* One of the pages is not mapped, so read the pages before it. */
 	if (err != -ENOSYS && err != -EPERM)
 		return read_pieces(NULL, at, into, len);
 	atomic_store_explicit(&refused, true, memory_order_relaxed);

@@ -9,13 +9,13 @@
 #include "lib/core/ctx.h"
 
 /*
- * Reads up to @len bytes from @at. Returns the number of bytes before the first page that is
- * not mapped. Takes no lock.
+ * Reads up to @len bytes from @at. Returns the number of bytes before the first page that is not
+ * mapped. The function takes no lock.
  */
 GPUPART_PRIVATE
 size_t peek(const void *at, void *into, size_t len);
 
-/* Reads the word at @at; false if it is not mapped. */
+/* Reads the word at @at. Returns false if the memory at @at is not mapped. */
 static inline bool peek_word(const void *at, uint64_t *word)
 {
 	return peek(at, word, sizeof(*word)) == sizeof(*word);

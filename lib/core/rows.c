@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Converts lists to the caller's row size: see rows.h. */
+/* Converts lists to the caller's row size. See rows.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

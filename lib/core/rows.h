@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fills lists of callers that were compiled with another size of the library's structs: see
+ * Fills lists for callers that were compiled with another size of the library's structs. See
  * "Lists" in gpupart_manage.h.
  */
 #ifndef GPUPART_LIB_CORE_ROWS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the header of a file that another process writes, with system calls only: no contents
- * of the file can kill the reader or keep it in a long loop.
+ * Reads the header of a file that another process writes. The code uses only system calls.
+ * Whatever the file contains, it cannot kill the reader or keep the reader in a long loop.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ enum shared_version shared_version(int fd, enum shared_kind kind, uint32_t layou
 	return header->layout == layout ? SHARED_SAME : SHARED_OTHER;
 }
 
-/* If the set changes while it is read, use all TPCs of the GPU. */
+/* If the set changes while this code reads it, use all TPCs of the GPU. */
 static void resolve_set(int fd, struct shared_gpu *gpu)
 {
 	const struct shared_place *set = &gpu->set;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header of all files that processes share: state page, records, ledger, job and grant.
- * With this header, a reader of another version can list the file's owner and count its TPCs and
- * memory. Such a reader never writes the file. Depends on libc only.
+ * The header of all files that processes share, which are the state page, the records, the
+ * ledger, the job and the grant. With this header, a reader of another version can list the
+ * file's owner and count the owner's TPCs and memory. Such a reader never writes the file. This
+ * file depends only on libc.
  *
- * The structures of the header and of a GPU stay version 1 for ever: no member moves, changes
- * its meaning or is removed. Members can be added at the end of both structures; the header has
- * their lengths. The data after them has a layout number of its own, @layout. See
- * Documentation/internals/shared-files.md.
+ * The structures of the header and of a GPU always stay version 1. No member is moved or
+ * removed, and no member changes its meaning. Members can be added at the end of both
+ * structures, and the header contains the lengths of these structures. The data after them has a
+ * separate layout number, @layout. See Documentation/internals/shared-files.md.
  */
 #ifndef GPUPART_LIB_CORE_SHARED_HEADER_H
 #define GPUPART_LIB_CORE_SHARED_HEADER_H
@@ -27,23 +28,24 @@ enum shared_kind { SHARED_PROCESS = 1, SHARED_LEDGER, SHARED_JOB, SHARED_GRANT, 
 #define SHARED_MAGIC(kind) (0x74726170757067u | (uint64_t)(kind) << 56)
 
 struct shared_header {
-	/* SHARED_MAGIC(); written last, when everything else is complete */
+	/* SHARED_MAGIC(); the writer writes it last */
 	_Atomic uint64_t magic;
 	int32_t pid;			/* owner, in its own pid namespace; 0: no owner */
-	uint32_t layout;		/* version of everything after the GPUs */
+	uint32_t layout;		/* version of the data after the GPUs */
 	uint64_t start;			/* start time of the owner, clock ticks since boot */
 	uint64_t pid_namespace;		/* inode of the owner's pid namespace */
-	char name[64];			/* of the process, job or tenant; strings are terminated */
-	/* Id of the job: of this job, or of the job that the process belongs to; or "". */
+	/* name of the process, job or tenant; strings are terminated */
+	char name[64];
+	/* Id of this job, or of the job to which the process belongs, or "". */
 	char id[64];
-	char parent[64];		/* id of the job that a job was started in, or "" */
+	char parent[64];		/* id of the job in which this job was started, or "" */
 	uint32_t uid;			/* owner; for a grant the user who has it */
 	uint32_t header_size;		/* bytes of this structure in the file; at least 256 */
-	uint32_t gpus_at, gpu_size;	/* in bytes: offset of the first GPU, distance between
-					 * GPUs */
+	uint32_t gpus_at, gpu_size;	/* offset of the first GPU and distance between GPUs, in
+					 * bytes */
 	_Atomic uint32_t nr_gpus;
 	uint32_t reserved;		/* 0 */
-	uint64_t size;			/* in bytes; a shorter file is incomplete */
+	uint64_t size;			/* size in bytes; a shorter file is incomplete */
 };
 
 /*
@@ -51,23 +53,25 @@ struct shared_header {
  * @at + @stride * i.
  */
 struct shared_place {
-	uint32_t at, stride, nr;	/* bytes, bytes, number of words; @nr 0: unused */
-	uint32_t count_at;		/* of a set: offset of the 64-bit count */
+	/* offset and distance in bytes, number of words; @nr 0: unused */
+	uint32_t at, stride, nr;
+	uint32_t count_at;		/* for a set, the offset of the 64-bit count */
 };
 
 struct shared_gpu {
 	char pci[20];
 	uint16_t nr_tpcs;		/* of the GPU; 0: unknown yet */
 	uint8_t simulated;
-	/* 1: the grant is strict; 0: it is not, or its writer did not fill this in */
+	/* 1: the grant is strict; 0: it is not strict, or the writer did not fill this in */
 	uint8_t strict;
-	_Atomic uint64_t quota;		/* of a ledger: quota in bytes; 0: none */
+	_Atomic uint64_t quota;		/* for a ledger, the quota in bytes; 0: no quota */
 	uint64_t memory;		/* bytes charged or granted; unused if @held is used */
-	struct gpupart_tpcset tpcs;	/* allowed TPCs, empty: all; unused if @set is used */
-	struct shared_place set;	/* the set in force: entry count % nr; count 0: all TPCs */
+	struct gpupart_tpcset tpcs;	/* allowed TPCs (empty: all TPCs); unused if @set is used */
+	/* entry (count % nr) is the set in force; count 0: all TPCs */
+	struct shared_place set;
 	/* The sum of these words, at most 4096 words, is the memory charged in bytes. */
 	struct shared_place held;
-	char key[20];		/* key of a grant; "": none, or its writer did not fill this in */
+	char key[20];		/* key of a grant; "": no key, or the writer did not fill it in */
 	uint8_t reserved[4];	/* 0 */
 };
 
@@ -96,13 +100,13 @@ void shared_init(struct shared_header *header, uint32_t layout, uint64_t size);
 
 bool shared_is(const struct shared_header *header, enum shared_kind kind, uint32_t layout);
 
-/* Reads the header only. */
+/* Reads only the header. */
 enum shared_version shared_version(int fd, enum shared_kind kind, uint32_t layout,
 				   struct shared_header *header);
 
 /*
- * Opens @file for reading if it is a regular file of @uid. Never follows links and never
- * blocks. Returns a descriptor or -errno, and the result of shared_read() in *version.
+ * Opens @file for reading if @file is a regular file of @uid. The function never follows links
+ * and never blocks. Returns a descriptor or -errno, and the result of shared_read() in *version.
  */
 __attribute__((visibility("default")))
 int shared_open(int dir, const char *file, uid_t uid, enum shared_kind kind, uint32_t layout,

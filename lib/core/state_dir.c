@@ -57,9 +57,9 @@ uint64_t state_dir_process_start(pid_t pid)
 	int fd;
 
 	/*
-	 * /proc may belong to another pid namespace, in which our pid is another process. This
-	 * unusual path is deliberate: emulators invent the contents of the usual one, and what
-	 * others read about this process comes from the kernel.
+	 * /proc may belong to another pid namespace, in which our pid is the pid of another
+	 * process. The unusual path is deliberate. Emulators invent the contents of the usual
+	 * path, but other processes read the kernel's data about this process.
 	 */
 	if (pid == getpid())
 		snprintf(path, sizeof(path), "/proc/./self/stat");
@@ -73,7 +73,10 @@ uint64_t state_dir_process_start(pid_t pid)
 	if (len <= 0)
 		return 0;
 	text[len] = 0;
-	/* The name in field 2 may contain blanks and brackets: count from the last bracket. */
+	/*
+	 * The name in field 2 may contain blanks and brackets, so count the fields after the
+	 * last bracket.
+	 */
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < 22; field++) {
 		at = strchr(at + 1, ' ');
@@ -83,8 +86,8 @@ uint64_t state_dir_process_start(pid_t pid)
 			nr_threads = strtol(at + 1, NULL, 10);
 	}
 	/*
-	 * Dead, but not yet reaped by its parent. If only its first thread has ended, it is
-	 * alive.
+	 * This process is dead, but its parent has not reaped it yet. A process is alive if only
+	 * its first thread has ended.
 	 */
 	if (!at || state == 'X' || (state == 'Z' && nr_threads <= 1))
 		return 0;
@@ -107,7 +110,7 @@ uint64_t state_dir_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
-/* Opens a directory that belongs to one user only, or fails. */
+/* Opens a directory. Fails if the directory does not belong to this one user alone. */
 int state_dir_open(uid_t uid, bool make)
 {
 	char path[48];
@@ -154,7 +157,7 @@ int state_dir_write_file(int dir, const char *file, const void *data, size_t len
 	if (n != (ssize_t)len)
 		err = n < 0 ? -errno : -ENOSPC;
 	fsize_guard_end(&guard);
-	/* Independent of the caller's umask. */
+	/* The mode must not depend on the caller's umask. */
 	if (!err && fchmod(fd, mode))
 		err = -errno;
 	close(fd);
@@ -232,7 +235,10 @@ bool state_dirs_next(struct state_dirs *folders, uid_t *uid)
 				  state_dir_budget_spent(folders->end);
 		if (folders->is_cut)
 			break;
-		/* Names are free for anybody; a folder of that user is not. */
+		/*
+		 * Any user can create a directory with the name for @uid, but only the user @uid
+		 * and root can create one that belongs to @uid.
+		 */
 		if (state_dir_uid(entry->d_name, uid) && *uid &&
 		    !fstatat(dirfd(folders->root), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
 		    st.st_uid == *uid)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directory of the files that processes share below /dev/shm, and identification of the
- * processes they belong to. Depends on libc only.
+ * The directory below /dev/shm of the files that processes share, and the identification of the
+ * processes to which these files belong. This file depends only on libc.
  */
 #ifndef GPUPART_LIB_CORE_STATE_DIR_H
 #define GPUPART_LIB_CORE_STATE_DIR_H
@@ -15,9 +15,9 @@
 
 #define STATE_DIR_ROOT "/dev/shm"
 /*
- * The maximum number of files that are read in another user's directory, and in root's:
- * containers whose root has uid 0 can share that one. It is larger than the number of processes
- * that a user has on GPUs.
+ * The maximum number of files that are read in another user's directory or in root's directory.
+ * Root's directory is included because containers whose root has uid 0 can share it. The maximum
+ * is larger than the number of processes that a user has on GPUs.
  */
 #define STATE_DIR_MAX_FILES 4096
 
@@ -26,9 +26,10 @@ static inline bool state_dir_has_more(uid_t uid, unsigned int nr_files)
 	return nr_files > STATE_DIR_MAX_FILES && (!uid || uid != geteuid());
 }
 
-#define STATE_DIR_NAME_LEN 64	/* of a job, tenant or program, with its terminating 0 */
+/* length of the name of a job, tenant or program, with the terminating 0 */
+#define STATE_DIR_NAME_LEN 64
 
-/* A descriptor that is closed at the end of its block; negative: none. */
+/* A descriptor that is closed at the end of its block. A negative value means no descriptor. */
 #define STATE_CLOSED __attribute__((cleanup(control_close)))
 
 static inline void control_close(const int *fd)
@@ -38,13 +39,13 @@ static inline void control_close(const int *fd)
 }
 
 /*
- * Returns true if @name is valid for a job or a tenant: 1 to 63 characters from A-Z a-z 0-9 . _
- * -, not starting with '-'.
+ * Returns true if @name is a valid name of a job or a tenant. Such a name has 1 to 63 characters
+ * from A-Z a-z 0-9 . _ - and does not start with '-'.
  */
 __attribute__((visibility("default"))) bool state_dir_name_valid(const char *name);
 /*
- * Opens the state directory of @uid, which has mode 0700, or returns a negative errno. With
- * @make it is created if necessary.
+ * Opens the state directory of @uid, which has mode 0700, or returns a negative errno. If @make
+ * is set, the function creates the directory if necessary.
  */
 __attribute__((visibility("default")))
 int state_dir_open(uid_t uid, bool make);
@@ -55,8 +56,8 @@ int state_dir_open(uid_t uid, bool make);
 GPUPART_PRIVATE
 DIR *state_dir_read(int dir);
 /*
- * Writes a file and renames it over the old one, so that the change is atomic even if we die.
- * Returns 0 or -errno.
+ * Writes a new file and then renames it to replace the old file. So the change is atomic even if
+ * this process dies. Returns 0 or -errno.
  */
 GPUPART_PRIVATE
 int state_dir_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode);
@@ -67,9 +68,9 @@ int state_dir_write_file(int dir, const char *file, const void *data, size_t len
 GPUPART_PRIVATE
 int state_dir_lock_file(int fd);
 /*
- * Limit the work on another user's files to one second of this thread's CPU time, whatever the
- * files contain. There is no limit for this user's own files. state_dir_budget_begin() returns
- * the CPU time at which the budget is used up.
+ * These functions limit the work on another user's files to one second of this thread's CPU
+ * time, whatever the files contain. There is no limit for this user's own files.
+ * state_dir_budget_begin() returns the CPU time at which the budget is used up.
  */
 uint64_t state_dir_budget_begin(uid_t uid);
 bool state_dir_budget_spent(uint64_t end);
@@ -81,7 +82,7 @@ bool state_dir_budget_spent(uint64_t end);
 #define STATE_DIR_MAX_NAMES 65536
 #define STATE_DIR_MAX_SECONDS 4
 struct state_dirs {
-	/* NULL: the caller is not root, or the directory cannot be listed, see errno */
+	/* NULL: the caller is not root, or the directory cannot be listed (see errno) */
 	DIR *root;
 	unsigned int nr_names;
 	uint64_t end;
@@ -92,13 +93,13 @@ void state_dirs_begin(struct state_dirs *folders);
 /* Finds the next user's directory and sets @uid. Returns false at the end, and closes @folders. */
 bool state_dirs_next(struct state_dirs *folders, uid_t *uid);
 /*
- * Reads the uid in the name of a directory. "gpupart-0" is valid; "gpupart-00", which any user
- * can create, is not.
+ * Reads the uid in the name of a directory. "gpupart-0" is a valid name. "gpupart-00" is not
+ * valid, because any user can create it.
  */
 bool state_dir_uid(const char *name, uid_t *uid);
 /*
- * Copies a string of @room bytes that another process wrote into @len bytes: other characters
- * than printable ASCII become question marks, and the result is terminated.
+ * Copies a string of @room bytes that another process wrote. The copy has at most @len bytes and
+ * is terminated. All characters except printable ASCII become question marks.
  */
 __attribute__((visibility("default")))
 void state_dir_copy_text(char *to, size_t len, const char *from, size_t room);
@@ -113,7 +114,9 @@ GPUPART_PRIVATE
 bool state_dir_process_lives(pid_t pid, uint64_t start);
 __attribute__((visibility("default")))
 uint64_t state_dir_pid_namespace(void);
-/* The first pid namespace (PROC_PID_INIT_INO in the kernel): every process is visible in it. */
+/*
+ * The first pid namespace (PROC_PID_INIT_INO in the kernel), in which every process is visible.
+ */
 #define STATE_DIR_FIRST_PID_NAMESPACE 0xeffffffcu
 /*
  * Returns true if /proc shows the pids of this process's own pid namespace. /proc may be mounted
@@ -125,8 +128,8 @@ bool state_dir_proc_is_own(void);
 /* Values of /proc/PID/status. */
 struct state_dir_status {
 	unsigned int uids[4];	/* real, effective, saved, file system */
-	int inner;		/* its pid in its own namespace, or 0 */
-	bool nested;		/* it is in a pid namespace below ours */
+	int inner;		/* pid in the process's own namespace, or 0 */
+	bool nested;		/* the process is in a pid namespace below ours */
 };
 
 __attribute__((visibility("default")))
@@ -136,21 +139,21 @@ __attribute__((visibility("default")))
 uint64_t state_dir_namespace_of(int pid);
 
 /*
- * Processes in pid namespaces below ours, read once for several look-ups. All members start as
- * zero.
+ * Processes in pid namespaces below ours. The list is read one time for several look-ups. All
+ * members must be zero at the start.
  */
 struct state_dir_nested {
 	bool made;
 	unsigned int nr;
 	struct state_dir_nested_row {
-		int pid, inner;		/* pid here, and in its own namespace */
+		int pid, inner;		/* pid in our namespace, and in its own namespace */
 		uint64_t pid_namespace;	/* 0: not shown by /proc */
 	} *rows;
 };
 
 /*
- * Reads the list if it was not read yet. The list is empty if memory is short or if /proc
- * belongs to another pid namespace.
+ * Reads the list if it was not read yet. The list is empty if there is not enough memory, or if
+ * /proc belongs to another pid namespace.
  */
 void state_dir_nested_create(struct state_dir_nested *nested);
 void state_dir_nested_free(struct state_dir_nested *nested);

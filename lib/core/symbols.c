@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds symbols of a loaded object: see symbols.h. */
+/* Finds symbols of a loaded object. See symbols.h. */
 #include <stdbool.h>
 #include <string.h>
 #include "lib/core/symbols.h"
@@ -37,8 +37,9 @@ static bool is(const struct symbols *symbols, uint32_t nr, const char *name)
 }
 
 /*
- * The index of a symbol, or 0, which is never used. The table has four words, a filter, the
- * first symbol of each bucket, and chains of hashes whose lowest bit marks the end.
+ * Returns the index of a symbol, or 0, which is not the index of any symbol. The table consists
+ * of four words, a filter, the first symbol of each bucket, and chains of hashes. The lowest bit
+ * of a hash marks the end of its chain.
  */
 static uint32_t find_gnu(const struct symbols *symbols, const char *name)
 {

@@ -23,26 +23,26 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 static bool subscribed, released;
 static atomic_bool unusable;	/* the launch callback is missing or has an unknown form */
-static bool tools_wanted;	/* an option, and not the environment, requested it */
+static bool tools_wanted;	/* an option requested this, not the environment */
 static int tools_result = -ENOENT;
 static char tools_why[160] = "profilers were not requested";
 static struct driver_table table;
 static const struct cuda_api *cuda;
 
 /*
- * The observers, in the order in which they are called at a begin. Inner observers are at the
- * end of the array, all others at the start.
+ * The observers, in the order in which they are called at the begin of a function. Inner
+ * observers are at the end of the array, and all others are at the start.
  */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
 /*
- * For each function number, bit n is set if observers[n] watches it; row_of[n] is its row
- * there.
+ * For each function number, bit n is set if observers[n] watches the function. row_of[n] is the
+ * row of the function in observers[n].
  */
 static _Atomic uint16_t wants[DRIVER_MAX_CBID];
 static _Atomic uint8_t row_of[MAX_OBSERVERS][DRIVER_MAX_CBID];
 /*
- * The name that the driver uses, once it was found to be right; the driver's strings never
- * change.
+ * The driver's name of the function, after the library has checked that the name is correct. The
+ * driver's strings never change.
  */
 static _Atomic(const char *) names[DRIVER_MAX_CBID];
 
@@ -110,12 +110,12 @@ static inline void call_one(unsigned int n, int cbid, const struct cuda_call_par
 {
 	const struct driver_observer *observer = observer_at(n);
 
-	/* NULL: the functions of this observer were refused. */
+	/* NULL means that the functions of this observer were refused. */
 	if (observer && (!inside || observer->own))
 		observer->call(row_at(observer, row_of[n][cbid]), params);
 }
 
-/* Out of line, so that a function with one observer saves no register for it. */
+/* This function is not inline, so that a call with one observer saves no registers for it. */
 static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 					       const struct cuda_call_params *params)
 {
@@ -133,14 +133,17 @@ static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 
 static void on_call(int cbid, const struct cuda_call_params *params);
 
-/* Called for the observers in @left when a function is reported with a new name. */
+/* Called for the observers in @left when the driver reports a function with a new name. */
 static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 						  const struct cuda_call_params *params)
 {
 	const char *name = driver_function_name(cbid);
 	const struct driver_observer *observer;
 
-	/* A function number without a name belongs to no observer's row. */
+	/*
+	 * If the driver reports a function number without a name, the number matches no row of
+	 * an observer.
+	 */
 	if (params->name && (!name || !strcmp(params->name, name))) {
 		atomic_store_explicit(&names[cbid], params->name, memory_order_relaxed);
 		on_call(cbid, params);
@@ -154,7 +157,10 @@ static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 	}
 }
 
-/* Out of line, so that a launch saves no register for it; it is called in tail position. */
+/*
+ * This function is not inline and is called in tail position, so that a launch saves no
+ * registers for it.
+ */
 static __attribute__((noinline)) void on_call(int cbid, const struct cuda_call_params *params)
 {
 	unsigned int left;
@@ -187,8 +193,8 @@ static __attribute__((noinline)) void on_resource(int cbid, const struct resourc
 }
 
 /*
- * The driver's callback. An allocation that the pool can satisfy takes the driver 0.2 us, so
- * each instruction here is measurable.
+ * The driver's callback. If the pool has enough memory, the driver needs only 0.2 us for an
+ * allocation. So the time of each instruction in this function is measurable.
  */
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {
@@ -213,15 +219,15 @@ static int enable_none(uint32_t on, uint32_t handle, int domain, int cbid)
 }
 
 /*
- * Stops all observation: CUDA does not work in the child, and another thread of the parent may
- * have been in the driver, whose locks then stay locked.
+ * Stops all observation, because CUDA does not work in the child. Another thread of the parent
+ * may have been in the driver, and the driver's locks then stay locked in the child.
  */
 static void in_child(void)
 {
 	table.enable = enable_none;
 }
 
-/* Returns -1 if it is not registered. The caller holds the lock. */
+/* Returns -1 if the observer is not registered. The caller holds the lock. */
 static int number_of(const struct driver_observer *observer)
 {
 	for (int n = 0; n < MAX_OBSERVERS; n++)
@@ -230,7 +236,7 @@ static int number_of(const struct driver_observer *observer)
 	return -1;
 }
 
-/* Returns -1 if there is none. The caller holds the lock. */
+/* Returns -1 if there is no such observer. The caller holds the lock. */
 static int free_place(const struct driver_observer *observer)
 {
 	for (int i = 0; i < MAX_OBSERVERS; i++) {
@@ -243,8 +249,8 @@ static int free_place(const struct driver_observer *observer)
 }
 
 /*
- * Returns the result for the first function, because some drivers lack some of the others. The
- * caller holds the lock.
+ * Returns the result for the first function, because some drivers lack some of the other
+ * functions. The caller holds the lock.
  */
 static int watch_one(unsigned int number, int cbid, unsigned int row, bool on)
 {
@@ -308,7 +314,7 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api,
 			     &table);
 	if (err)
 		return err;
-	/* Launches are confined whether or not profilers can be let in. */
+	/* Launches are confined even if profilers cannot subscribe. */
 	if (wanted) {
 		tools_result = tools_let_in(gp, &table);
 		snprintf(tools_why, sizeof(tools_why), "%s",
@@ -415,7 +421,10 @@ int driver_release(struct gpupart *gp)
 	atomic_store(&on_launch, no_launch);
 	for (int n = 0; n < MAX_OBSERVERS; n++)
 		atomic_store(&observers[n], NULL);
-	/* Observers that still watch functions must not use the ended subscription. */
+	/*
+	 * After the end of the subscription, observers that still watch functions must not use
+	 * it.
+	 */
 	table.enable = enable_none;
 	released = true;
 	subscribed = false;

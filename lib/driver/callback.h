@@ -11,8 +11,8 @@
 #include "lib/driver/table.h"
 
 /*
- * The parameters of a launch whose TMD is built. These are the first 40 bytes, which parameters
- * of all known sizes have.
+ * The parameters of a launch when its TMD is built. This struct contains the first 40 bytes,
+ * because parameters of all known sizes have these bytes.
  */
 struct launch_params {
 	uint32_t size, pad;
@@ -38,12 +38,12 @@ enum driver_resource {
 struct resource_params {
 	uint32_t size, pad;
 	void *ctx;		/* for graphs: the graph */
-	/* The object that a stream's handle points to, or a module, or a source graph. */
+	/* The object to which a stream's handle points, or a module, or a source graph. */
 	uint64_t object;
 	void *exec;
 };
 
-/* True if the driver filled in @member, which has 8 bytes. */
+/* True if the driver filled in the 8 bytes of @member. */
 #define RESOURCE_HAS(params, member) \
 	((params)->size >= offsetof(struct resource_params, member) + 8)
 
@@ -51,8 +51,9 @@ struct resource_params {
 
 /* The beginning of each row in an observer's table of driver functions. */
 struct driver_function {
-	uint16_t cbid;		/* CBID_*; 0: the last row, for functions without a row */
-	uint8_t group;		/* 0: watched from the start; else a group for driver_watch() */
+	/* CBID_*. The value 0 is for the last row, which is for functions without a row. */
+	uint16_t cbid;
+	uint8_t group;		/* group for driver_watch(); 0: watched from the start */
 	uint8_t kind;		/* for the observer's use */
 };
 
@@ -66,19 +67,22 @@ struct driver_observer {
 	const struct driver_function *rows;	/* at most one row for each cbid; NULL: none */
 	size_t row_size;
 	bool first;			/* no other observer may be registered before it */
-	bool stays;			/* the subscription cannot end while it is registered */
+	/* the subscription cannot end while the observer is registered */
+	bool stays;
 	/*
-	 * This observer changes arguments of driver functions. At a begin it is called after all
-	 * other observers, and at an end before them.
+	 * True if this observer changes arguments of driver functions. At the begin of a
+	 * function, this observer is called after all other observers. At the end, it is called
+	 * before them.
 	 */
 	bool inner;
-	bool own;			/* also call it for functions that the library itself
+	bool own;			/* also call the observer for functions that the library
 					 * calls */
-	void (*launch)(const struct launch_params *params);	/* set in one observer at most */
+	/* at most one observer sets this member */
+	void (*launch)(const struct launch_params *params);
 	void (*call)(const struct driver_function *row, const struct cuda_call_params *params);
 	/*
-	 * Called instead of @call if the driver has another function at that number. NULL:
-	 * ignore it.
+	 * Called instead of @call if the driver has another function with that number. NULL:
+	 * ignore such a function.
 	 */
 	void (*other)(const struct driver_function *row, const struct cuda_call_params *params);
 	void (*resource)(int cbid, const struct resource_params *params);
@@ -86,10 +90,10 @@ struct driver_observer {
 
 /*
  * Registers @observer, which must never be freed, and subscribes if necessary. Further calls
- * with the same observer do nothing. The function works before cuInit. -EOPNOTSUPP: the driver
- * refused the subscription or is not as expected; the error sentence gives the details. -EBUSY:
- * @observer must be the first, but another one is already registered. -ENOSPC: there are too
- * many observers.
+ * with the same observer do nothing. The function can be called before cuInit. -EOPNOTSUPP: the
+ * driver refused the subscription or is not as expected. The error sentence gives the details.
+ * -EBUSY: @observer must be the first observer, but another observer is already registered.
+ * -ENOSPC: there are too many observers.
  */
 int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 		   const struct driver_observer *observer);
@@ -108,10 +112,11 @@ int driver_watch(const struct driver_observer *observer, unsigned int group, boo
 int driver_watch_resource(enum driver_resource kind);
 
 /*
- * Ends the subscription. After that, no observer is called any more; a call that another thread
- * is already making may still run to its end. The process cannot subscribe again, because it
- * misses events: driver_observe() then returns -ESHUTDOWN. -EBUSY: an observer has @stays set;
- * the error sentence names it. -EIO: the driver refused to end the subscription.
+ * Ends the subscription. After that, no observer is called any more. But if another thread is
+ * already in a call of an observer, that call may still run to its end. The process cannot
+ * subscribe again, because it misses events in the meantime. driver_observe() then returns
+ * -ESHUTDOWN. -EBUSY: an observer has @stays set; the error sentence names it. -EIO: the driver
+ * refused to end the subscription.
  */
 int driver_release(struct gpupart *gp);
 
@@ -130,33 +135,37 @@ const char *driver_function_name(int cbid);
 bool driver_function_seen(int cbid);
 
 /*
- * Allows tools to subscribe later, like GPUPART_PROFILE=1. Call it before the first
- * driver_observe(); after that it returns -EBUSY.
+ * Allows tools to subscribe later, as GPUPART_PROFILE=1 does. Call this function before the
+ * first driver_observe(). After driver_observe() it returns -EBUSY.
  */
 int driver_tools_want(struct gpupart *gp);
 
 /*
  * Returns 0 if tools may subscribe. -ENOENT: this was not requested, or the process has not
- * subscribed yet. -EACCES: it is not possible; the error sentence gives the reason.
+ * subscribed yet. -EACCES: tools cannot subscribe; the error sentence gives the reason.
  */
 int driver_tools(struct gpupart *gp);
 
-/* Returns the driver's table in the argument. Returns false before the first driver_observe(). */
+/*
+ * Returns the driver's table in the argument. Returns false if driver_observe() was not called
+ * yet.
+ */
 bool driver_table_get(struct driver_table *table);
 
 /* Records that the driver's launch callback is missing or has an unknown form. */
 void driver_callback_unusable(void);
 
 /*
- * Sets whether the calling thread's driver calls are the library's own, which observers do not
- * see. Returns the old value.
+ * If the argument is true, the calling thread's driver calls are treated as calls of the
+ * library, and observers are not called for them. Returns the old value.
  */
 GPUPART_PRIVATE
 bool driver_own(bool own);
 
 /*
- * @by is 1 or -1. 1 hides the calling thread's launches and calls from a profiler that
- * subscribed through the library; observers still receive them. -1 ends that. Calls nest.
+ * Hides the calling thread's launches and calls from a profiler that subscribed through the
+ * library. Observers still receive these launches and calls. @by is 1 to begin this, and -1 to
+ * end it. Calls of this function can be nested.
  */
 void driver_hide(int by);
 

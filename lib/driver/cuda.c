@@ -15,7 +15,7 @@ FORK_RENEWS(open_lock);
 static struct cuda_api opened;
 static atomic_bool is_open;
 
-/* In the order of the members of struct cuda_api, which are all pointers. */
+/* These are in the order of the members of struct cuda_api. All members are pointers. */
 #define CUDA_NAME(member, symbol, args) symbol "\0"
 static const char names[] = CUDA_NEEDED(CUDA_NAME) CUDA_OPTIONAL(CUDA_NAME)
 	"gpupart_sim_capture\0gpupart_sim_topology\0gpupart_sim_memory\0gpupart_sim_processes\0";
@@ -46,7 +46,7 @@ static int open_with(struct gpupart *gp, int flags, const struct cuda_api **api)
 	FORK_HOLD(&open_lock);
 	if (is_open)
 		return 0;
-	/* Never closed: threads of the driver may still run. */
+	/* The library is never closed, because threads of the driver may still run. */
 	lib = dlopen("libcuda.so.1", RTLD_NOW | flags);
 	if (!lib)
 		return ctx_fail(gp, -ENOENT, "NVIDIA's driver library cannot be opened: %s",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry points of NVIDIA's driver library that gpupart uses, found at run time: neither
- * CUDA headers nor a link to libcuda are needed to build. The types are defined here; the
+ * The entry points of NVIDIA's driver library that gpupart uses. gpupart finds them at run time,
+ * so a build needs neither CUDA headers nor a link to libcuda. This file defines the types. The
  * numbers are CUDA's documented ABI.
  */
 #ifndef GPUPART_LIB_DRIVER_CUDA_H
@@ -54,7 +54,7 @@ enum {
 #define CUDA_CAPTURE_MODE_RELAXED	2
 #define CUDA_EVENT_NO_TIMING		2
 
-/* CUlaunchConfig and CUlaunchAttribute, as cuLaunchKernelEx takes them. */
+/* CUlaunchConfig and CUlaunchAttribute, in the form for cuLaunchKernelEx. */
 struct cuda_launch_attr {
 	int id;
 	int pad;
@@ -85,7 +85,8 @@ struct cuda_launch_config {
 #define CUDA_HOST_DEVICEMAP	2	/* of cuMemHostRegister */
 
 #define CUDA_RESOURCE_SM	1
-#define CUDA_SM_UNIT		8	/* the driver splits a GPU into multiples of this */
+/* the driver splits a GPU into multiples of this number of SMs */
+#define CUDA_SM_UNIT		8
 #define CUDA_GREEN_DEFAULT_STREAM 1	/* required flag */
 
 /* CUdevResource of the SM type. */
@@ -180,8 +181,8 @@ struct cuda_graph_update {
 };
 
 /*
- * Member of cuda_api, symbol in the library, arguments. Functions of the second list may be
- * missing.
+ * Each row has the member of cuda_api, the symbol in the library, and the arguments. The driver
+ * may lack functions of the second list.
  */
 #define CUDA_NEEDED(F) \
 	F(init, "cuInit", (unsigned int)) \
@@ -281,7 +282,7 @@ struct cuda_graph_update {
 	F(alloc_node_get, "cuGraphMemAllocNodeGetParams", (void *, struct cuda_alloc_node *))
 
 /*
- * The parameters of a callback at the begin or end of a driver function, as measured:
+ * The parameters of a callback at the begin or end of a driver function. Measured in
  * Documentation/internals/hardware.md, "Functions".
  */
 struct cuda_call_params {
@@ -297,34 +298,40 @@ struct cuda_call_params {
 
 enum { CUDA_SITE_BEGIN, CUDA_SITE_END };
 
-/* Contains only function pointers: cuda.c fills it in their order. */
+/* Contains only function pointers. cuda.c fills in these pointers in their order. */
 struct cuda_api {
 #define CUDA_MEMBER(member, symbol, args) cuda_result (*member) args;
 	CUDA_NEEDED(CUDA_MEMBER)
 	CUDA_OPTIONAL(CUDA_MEMBER)
 #undef CUDA_MEMBER
-	/* Only in the simulated driver: the capture that CUDA device N is made from. */
+	/*
+	 * Exists only in the simulated driver. Returns the capture from which CUDA device N is
+	 * made.
+	 */
 	const char *(*sim_capture)(int device);
 	int (*sim_topology)(int device, struct gpupart_topology *topo, size_t size);
-	/* The bytes of its memory that this process and all processes use. */
+	/*
+	 * Returns how many bytes of the device's memory this process uses, and how many bytes
+	 * all processes use.
+	 */
 	int (*sim_memory)(int device, uint64_t *own, uint64_t *all);
 	int (*sim_processes)(int device);
 };
 
 /*
- * Opens libcuda.so.1, once for the process, and keeps it open. Does not call cuInit. -ENOENT:
- * the error sentence has the loader's message. -EOPNOTSUPP: an entry point is missing; the
- * error sentence names it.
+ * Opens libcuda.so.1 at the first call in the process, and keeps the library open. Does not call
+ * cuInit. -ENOENT: the error sentence has the loader's message. -EOPNOTSUPP: an entry point is
+ * missing; the error sentence names it.
  */
 int cuda_open(struct gpupart *gp, const struct cuda_api **api);
 
-/* The same, but only if the process has already loaded it; otherwise NULL. */
+/* Does the same if the process has already loaded libcuda.so.1. Otherwise returns NULL. */
 GPUPART_PRIVATE
 const struct cuda_api *cuda_loaded(void);
 
 /*
- * The name of a result, for example "CUDA_ERROR_INVALID_VALUE (1)", in a static buffer of the
- * thread.
+ * Returns the name of a result, for example "CUDA_ERROR_INVALID_VALUE (1)". The string is in a
+ * static buffer of the thread.
  */
 GPUPART_PRIVATE
 const char *cuda_strerror(const struct cuda_api *api, cuda_result result);

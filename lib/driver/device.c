@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Attached GPUs, their CUDA device numbers, and the GPU of a context. Look-ups in a launch take
- * no lock.
+ * Stores the attached GPUs, their CUDA device numbers, and the GPUs of contexts. Look-ups in a
+ * launch take no lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,14 +16,17 @@ static pthread_mutex_t add_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(add_lock);
 static const struct cuda_api *cuda;
 
-/* Attached GPUs: pointers are written one at a time with the lock held, and never removed. */
+/*
+ * The attached GPUs. The pointers are written one at a time with the lock held, and they are
+ * never removed.
+ */
 static _Atomic(struct driver_gpu *) gpus[MAX_GPUS];
 static atomic_uint nr_gpus;
 
 /*
- * CUDA's device numbers. nr_devices is 0 until a launch or an attach reads it. by_device maps a
- * device number to the attached GPU, or to NULL if that GPU is not attached, or not attached
- * yet.
+ * CUDA's device numbers. nr_devices is 0 until a launch or an attach reads the number of
+ * devices. by_device maps a device number to the attached GPU, or to NULL if that GPU is not
+ * attached, or not attached yet.
  */
 static atomic_uint nr_devices;
 static _Atomic(struct driver_gpu *) by_device[MAX_GPUS];
@@ -31,16 +34,16 @@ static atomic_uint known_gpus;	/* nr_gpus when by_device was filled */
 _Atomic(struct driver_gpu *) driver_only_gpu;
 
 /*
- * The devices of contexts: address * MAX_GPUS + device in one word, so that both are read
- * together. Each context has a few possible places. Addresses are multiples of 16, which leaves
- * two bits for flags.
+ * The devices of contexts. One word contains address * MAX_GPUS + device, so that a reader reads
+ * both together. Each context has a few possible places. Addresses are multiples of 16, so two
+ * bits remain for flags.
  */
 #define NR_CONTEXTS 256
 #define NR_CONTEXT_PLACES 8
 #define CONTEXT_ALIGN 16
 /*
- * The driver reported the creation of the context, so it will also report its destruction:
- * launches need not query the device again.
+ * The driver reported that the context was created. So the driver will also report that it is
+ * destroyed, and launches need not query the device again.
  */
 #define CONTEXT_TOLD MAX_GPUS
 #define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* its device is not known yet */
@@ -60,7 +63,7 @@ static void limits_learn(struct driver_gpu *gpu, int device)
 	for (int i = 0; i < 4; i++)
 		if (cuda->device_attr(&value[i], attr[i], device) || value[i] < 0)
 			return;
-	/* Two threads that do this at once write the same values. */
+	/* If two threads do this at the same time, they write the same values. */
 	gpu->map.sm = (struct tmd_sm_limits){
 		.threads = value[0], .registers = value[1],
 		.shared = value[2], .blocks = value[3],
@@ -79,9 +82,9 @@ int driver_device_pci(const struct cuda_api *api, int device, char pci[20])
 }
 
 /*
- * Finds CUDA's numbers of the attached GPUs. This happens in the first launch at the latest; the
- * driver functions that it calls are known to be safe in a launch. Two threads may call it at
- * the same time.
+ * Finds CUDA's numbers of the attached GPUs. This function is called in the first launch at the
+ * latest. It calls only driver functions that are known to be safe in a launch. Two threads may
+ * call it at the same time.
  */
 __attribute__((cold))
 static void devices_learn(void)
@@ -99,7 +102,10 @@ static void devices_learn(void)
 
 		if (!driver_device_pci(cuda, device, pci))
 			gpu = driver_gpu_find(pci);
-		/* GPUs are never detached: keep one that another thread found meanwhile. */
+		/*
+		 * GPUs are never detached. If another thread found a GPU in the meantime, keep
+		 * that GPU.
+		 */
 		if (!gpu)
 			continue;
 		limits_learn(gpu, device);
@@ -124,7 +130,10 @@ static bool word_is_of(uint64_t word, const void *ctx)
 			      (uintptr_t)ctx * (uint64_t)MAX_GPUS;
 }
 
-/* Returns the word of @ctx and its place, or 0 and no place if @ctx is unknown. */
+/*
+ * Returns the word of @ctx and the place of this word. If @ctx is unknown, returns 0 and no
+ * place.
+ */
 static inline uint64_t context_find(const void *ctx, _Atomic uint64_t **place)
 {
 	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
@@ -141,7 +150,10 @@ static inline uint64_t context_find(const void *ctx, _Atomic uint64_t **place)
 
 static void context_add(const void *ctx, uint64_t word)
 {
-	/* Two threads that do this at once may write it to two places, with equal values. */
+	/*
+	 * If two threads do this at the same time, they may write the word to two places, but
+	 * with equal values.
+	 */
 	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
 		uint64_t found = 0;
 
@@ -164,8 +176,8 @@ void driver_context_on(const void *ctx, int device)
 		context_add(ctx, word);
 	else if (found != word)
 		/*
-		 * If the place now belongs to another context, the driver is asked again for
-		 * this one.
+		 * If the place now belongs to another context, the next look-up queries the
+		 * driver again for this context.
 		 */
 		atomic_compare_exchange_strong(place, &found, word);
 }
@@ -184,7 +196,10 @@ static void context_forget(const void *ctx)
 	}
 }
 
-/* A new context: words for its address belong to an earlier one that was destroyed. */
+/*
+ * The context is new. If there are words for its address, they belong to an earlier context that
+ * was destroyed.
+ */
 static void context_made(const void *ctx)
 {
 	context_forget(ctx);
@@ -210,8 +225,8 @@ static bool context_ask(const void *ctx, int *device)
 }
 
 /*
- * Returns true if @word contains the device of its context and stays valid until the context is
- * destroyed.
+ * Returns true if @word contains the device of the word's context and stays valid until this
+ * context is destroyed.
  */
 static inline bool word_holds(uint64_t word)
 {
@@ -242,7 +257,7 @@ static __attribute__((cold)) void devices_know(void)
 		devices_learn();
 }
 
-/* Out of line, so that a launch in a known context saves no register for it. */
+/* This function is not inline, so that a launch in a known context saves no registers for it. */
 static __attribute__((noinline)) struct driver_gpu *gpu_found_out(void *ctx)
 {
 	devices_know();
@@ -292,8 +307,9 @@ struct driver_gpu *driver_gpu_find(const char *pci)
 }
 
 /*
- * Called when an object was created in a context. The context is current now, but at a later
- * launch in it another context may be current. This is not needed if CUDA shows only one device.
+ * Called when an object was created in a context. The context is current now. But when a later
+ * launch uses this context, another context may be current. This is not needed if CUDA shows
+ * only one device.
  */
 static void on_resource(int cbid, const struct resource_params *params)
 {
@@ -322,9 +338,12 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 	if (err)
 		return err;
 	atomic_store(&ends_told, !driver_watch_resource(DRIVER_CTX_DESTROYED));
-	/* Without this event the driver is asked at each launch if there are several GPUs. */
+	/* Without this event, each launch queries the driver if there are several GPUs. */
 	driver_watch_resource(DRIVER_CTX_MADE);
-	/* Without these events a context only becomes known when it is current in a launch. */
+	/*
+	 * Without these events, the library learns of a context only when the context is current
+	 * in a launch.
+	 */
 	driver_watch_resource(DRIVER_STREAM_MADE);
 	driver_watch_resource(DRIVER_MODULE_LOADED);
 	return 0;

@@ -22,14 +22,14 @@ struct driver_gpu {
 };
 
 /*
- * If CUDA shows exactly one GPU and this GPU is attached, which is the usual case: this GPU.
- * Otherwise NULL.
+ * If CUDA shows exactly one GPU and this GPU is attached, this is that GPU. Otherwise this is
+ * NULL. The first case is the usual one.
  */
 extern _Atomic(struct driver_gpu *) driver_only_gpu __attribute__((visibility("hidden")));
 
 /*
- * Starts watching contexts; call it before the first GPU is added. Returns like
- * driver_observe().
+ * Starts watching contexts. Call this function before the first GPU is added. The results are
+ * those of driver_observe().
  */
 int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api);
 
@@ -39,21 +39,21 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api);
  */
 int driver_gpu_add(struct gpupart *gp, struct driver_gpu *gpu);
 
-/* Attached GPU number @n, or NULL after the last. */
+/* Returns attached GPU number @n, or NULL if @n is too large. */
 struct driver_gpu *driver_gpu(unsigned int n);
 
 /* Returns the attached GPU with this PCI address, or NULL. */
 struct driver_gpu *driver_gpu_find(const char *pci);
 
 /*
- * Returns the GPU of a launch in @ctx, or NULL. It makes only driver calls that are known to be
- * safe in the launch callback.
+ * Returns the GPU of a launch in @ctx, or NULL. The function makes only driver calls that are
+ * known to be safe in the launch callback.
  */
 struct driver_gpu *driver_gpu_of_launch(void *ctx);
 
 /*
- * Returns the attached GPU of @ctx, or NULL. It works only for contexts that are or were
- * current.
+ * Returns the attached GPU of @ctx, or NULL. The function works only for contexts that are
+ * current or were current earlier.
  */
 struct driver_gpu *driver_gpu_of_context(void *ctx);
 
@@ -61,15 +61,15 @@ struct driver_gpu *driver_gpu_of_context(void *ctx);
 struct driver_gpu *driver_gpu_of_device(int device);
 
 /*
- * Reads the PCI address of CUDA's @device, in lower case as in topologies. Returns CUDA's
- * result.
+ * Reads the PCI address of CUDA's @device. The address is in lower case, as in topologies.
+ * Returns CUDA's result.
  */
 int driver_device_pci(const struct cuda_api *api, int device, char pci[20]);
 
 /*
- * Records that @ctx is on CUDA's @device, so that launches in it are found even if another
- * context is current. This is not needed if, while the context is current, a stream is created,
- * a module is loaded or a kernel is launched in it.
+ * Records that @ctx is on CUDA's @device. Then the GPU of a launch in @ctx is found even if
+ * another context is current. This call is not needed if the program creates a stream, loads a
+ * module or launches a kernel in @ctx while @ctx is current.
  */
 void driver_context_on(const void *ctx, int device);
 

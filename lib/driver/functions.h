@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver functions that observers watch, with CUPTI's public numbers (cupti_driver_cbid.h):
- * CBID_cuInit is 1. Sorted by number.
+ * The driver functions that observers watch, with CUPTI's public numbers from
+ * cupti_driver_cbid.h. For example, CBID_cuInit is 1. The list is sorted by number.
  */
 #ifndef GPUPART_LIB_DRIVER_FUNCTIONS_H
 #define GPUPART_LIB_DRIVER_FUNCTIONS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's table of callbacks. It is recognised by the behaviour of its entries and not by
- * its size: drivers 450 to 555 and 580.159.04 have tables of 72 to 96 bytes whose common slots
- * behave alike.
+ * Finds the driver's table of callbacks. The library recognises this table by the behaviour of
+ * its entries and not by its size. Drivers 450 to 555 and 580.159.04 have tables of 72 to 96
+ * bytes, and the slots that all these tables have behave in the same way.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,9 +16,10 @@ static const unsigned char table_uuid[16] = {
 };
 
 #define SLOTS_NEEDED	(SLOT_ENABLE + 1)
-#define MAX_TABLE_BYTES	1024	/* much larger than any known table: not a table */
+#define MAX_TABLE_BYTES	1024	/* much larger than any known table */
 
-#define FEATURE_GREEN	7	/* without it the driver refuses to create green contexts */
+/* without this feature the driver refuses to create green contexts */
+#define FEATURE_GREEN	7
 
 #define NR_LAUNCH_CBIDS	4	/* of DRIVER_DOMAIN_LAUNCH: 0 to 3 in every driver */
 
@@ -55,7 +56,7 @@ static int slots_read(struct gpupart *gp, const void *found, struct slots *slots
 	return 0;
 }
 
-/* Launch callbacks 0 to 3 can be enabled and disabled; there is no callback 4. */
+/* Launch callbacks 0 to 3 can be enabled and disabled. A launch callback 4 does not exist. */
 static int recognise(struct gpupart *gp, const struct driver_table *table)
 {
 	for (int cbid = 0; cbid <= NR_LAUNCH_CBIDS; cbid++) {
@@ -71,7 +72,7 @@ static int recognise(struct gpupart *gp, const struct driver_table *table)
 	return 0;
 }
 
-/* Features that the table does not have, or does not know, stay undeclared. */
+/* The library does not declare features that the table does not have or does not know. */
 static void declare(const struct slots *slots, struct driver_table *table)
 {
 	int (*features)(uint32_t *, uint32_t, uint32_t);

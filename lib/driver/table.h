@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver's table of callbacks: finds it, subscribes, and proves by its behaviour that it is
- * the table that was measured.
+ * Finds the driver's table of callbacks and subscribes. Proves by the behaviour of the table
+ * that it is the table that was measured.
  */
 #ifndef GPUPART_LIB_DRIVER_TABLE_H
 #define GPUPART_LIB_DRIVER_TABLE_H
@@ -14,8 +14,8 @@
 #define DRIVER_DOMAIN_LAUNCH	0xb
 
 /*
- * The slots that the library uses. A table may be so short that it lacks some of them. Source:
- * hardware.md, "Callback".
+ * The slots that the library uses. A table may be so short that it lacks some of these slots.
+ * Source: hardware.md, "Callback".
  */
 enum slot {
 	SLOT_BYTES = 0,
@@ -24,8 +24,8 @@ enum slot {
 	SLOT_ENABLE = 6,		/* (uint32_t on, uint32_t handle, int domain, int cbid) */
 	SLOT_ENABLE_DOMAIN = 7,		/* (uint32_t on, uint32_t handle, int domain) */
 	SLOT_ENABLE_ALL = 8,		/* (uint32_t on, uint32_t handle) */
-	SLOT_FEATURE = 9,		/* (1, uint32_t handle, uint32_t feature): the tool
-					 * supports it */
+	SLOT_FEATURE = 9,		/* (1, uint32_t handle, uint32_t feature): declares that
+					 * the tool supports the feature */
 	SLOT_FEATURES = 10,		/* (uint32_t *count, 0, uint32_t handle) */
 	SLOT_SUBSCRIBE_NAMED = 11,	/* as subscribe, then const char *name, char *other,
 					 * size_t len */
@@ -36,10 +36,11 @@ typedef void (*driver_callback_fn)(void *user, int domain, int cbid, const void 
 typedef int (*driver_enable_fn)(uint32_t on, uint32_t handle, int domain, int cbid);
 
 struct driver_table {
-	const void *at;		/* in the driver, at a constant address */
-	size_t bytes;		/* size of the table, from its slot 0 */
-	int nr_features;	/* -1: this table has no slot for it */
-	bool green;		/* green contexts can be created despite the subscription */
+	const void *at;		/* the table in the driver, at a constant address */
+	size_t bytes;		/* size of the table, which is in slot 0 */
+	int nr_features;	/* -1: this table has no slot for this number */
+	/* green contexts can be created although the library is subscribed */
+	bool green;
 	uint32_t handle;	/* of the subscription */
 	driver_enable_fn enable;
 	int (*unsubscribe)(uint32_t handle);
@@ -47,9 +48,9 @@ struct driver_table {
 
 /*
  * Subscribes to the driver. Works before cuInit. The function enables no callback. If it fails,
- * there is no subscription. -EOPNOTSUPP: the driver's table is not as expected; the error
- * sentence gives the difference. -EBUSY: another tool is subscribed to the driver, which accepts
- * only one. The function takes no lock and must be called only one time.
+ * there is no subscription. -EOPNOTSUPP: the driver's table is not as expected. The error
+ * sentence gives the difference. -EBUSY: another tool is subscribed, and the driver accepts only
+ * one tool. The function takes no lock and must be called only one time.
  */
 int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_callback_fn callback,
 		     struct driver_table *table);

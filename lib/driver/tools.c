@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces entries of the driver's table, so that a tool that subscribes through them shares
- * our subscription. Measured: Documentation/internals/hardware.md, "Callback". For the driver
- * there is only one subscriber. A function is enabled while the library or the tool needs it.
+ * Replaces entries of the driver's table. If a tool then subscribes through these entries, the
+ * tool shares our subscription. Measured in Documentation/internals/hardware.md, "Callback". The
+ * driver has only one subscriber. A function is enabled while the library or the tool needs it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,8 @@
 
 #define NR_DOMAINS	32
 #define NR_CBIDS	1024
-#define NAME_LEN	64	/* the longest name that is known to be accepted, with its end */
+/* size of the longest name that the driver is known to accept, with its terminating 0 */
+#define NAME_LEN	64
 
 struct tool {
 	struct tool *next;
@@ -27,26 +28,28 @@ struct tool {
 	char name[NAME_LEN];
 };
 
-/* Held while one of our entries runs, and so across driver calls. */
+/* This lock is held while one of our entries runs, and therefore also during driver calls. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-static _Atomic(void *) *table;		/* in the driver; NULL: no tool is let in */
-static size_t table_bytes;		/* of the table, as far as it is used */
-static void *of_driver[NR_SLOTS];	/* its original entries; NULL: beyond its end, or not
-					 * replaced */
+static _Atomic(void *) *table;		/* the table in the driver; NULL: tools cannot subscribe */
+static size_t table_bytes;		/* size of the part of the table that is used */
+static void *of_driver[NR_SLOTS];	/* the table's original entries; NULL: beyond the end of
+					 * the table, or not replaced */
 static uint32_t our_handle;
 static driver_callback_fn our_callback;
 static bool (*is_own)(void);
 static int (*driver_enable)(uint32_t on, uint32_t handle, int domain, int cbid);
 
-/* Former tools: a callback that still runs may read the last one, so none is freed. */
+/*
+ * Former tools. None of them is freed, because a callback that still runs may read the last one.
+ */
 static struct tool *known;
 static _Atomic(const struct tool *) tool;
 
 /*
- * The functions that the library enabled and the functions that the tool enabled: one bit for
- * each cbid.
+ * The functions that the library enabled, and the functions that the tool enabled. Each cbid has
+ * one bit.
  */
 struct enabled {
 	_Atomic uint64_t cbids[NR_DOMAINS][NR_CBIDS / 64];
@@ -67,7 +70,8 @@ static bool has(struct enabled *of, int domain, int cbid)
 }
 
 /*
- * Launches and calls of the library are hidden from the tool; its contexts and streams are not.
+ * The library's launches and calls are hidden from the tool. The library's contexts and streams
+ * are not hidden.
  */
 static void call_tool(int domain, int cbid, const void *params)
 {
@@ -84,7 +88,10 @@ static void call_ours(int domain, int cbid, const void *params)
 		our_callback(NULL, domain, cbid, params);
 }
 
-/* Our bits are put into a TMD last. The tool sees the arguments that the call began with. */
+/*
+ * Our bits are put into a TMD after the tool was called. The tool sees the arguments with which
+ * the call began.
+ */
 static void call_both(void *user, int domain, int cbid, const void *params)
 {
 	const struct cuda_call_params *call = params;
@@ -155,7 +162,10 @@ static int tool_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 				       CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Marks all of domains @first to @last, or none. The caller holds the lock. */
+/*
+ * Marks all functions of the domains @first to @last, or removes all these marks. The caller
+ * holds the lock.
+ */
 static void mark_domains(bool on, int first, int last)
 {
 	for (int domain = first; domain <= last; domain++)
@@ -167,7 +177,8 @@ static void mark_domains(bool on, int first, int last)
 			} else if (has(&tools, domain, cbid)) {
 				enable_for(&tools, &ours, 0, domain, cbid);
 				/*
-				 * Includes unused numbers, because a whole domain was enabled.
+				 * This includes unused numbers, because a whole domain was
+				 * enabled.
 				 */
 				atomic_fetch_and(word, ~(1ull << cbid % 64));
 			}
@@ -204,7 +215,7 @@ static int tool_enable_all(uint32_t on, uint32_t handle)
 	return enable_domains(on, handle, 0, NR_DOMAINS - 1);
 }
 
-/* NULL: out of memory. The caller holds the lock. */
+/* Returns NULL if there is not enough memory. The caller holds the lock. */
 static const struct tool *remember(driver_callback_fn callback, void *user, const char *name)
 {
 	struct tool *new;
@@ -274,7 +285,10 @@ static const struct {
 
 #define NR_REPLACED (sizeof(replaced) / sizeof(replaced[0]))
 
-/* The current protection of the memory from @start to @end, if it is uniform; -1: unknown. */
+/*
+ * Returns the current protection of the memory from @start to @end if all this memory has the
+ * same protection. Otherwise returns -1.
+ */
 static int protection_of(uintptr_t start, uintptr_t end)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -306,7 +320,7 @@ static void write_slots(bool in)
 	}
 }
 
-/* Makes the memory writable for the change, and restores its protection. */
+/* Makes the memory writable for the change, and then restores the protection of the memory. */
 static int replace(struct gpupart *gp, bool in)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE), start = (uintptr_t)table & -page;
@@ -342,7 +356,10 @@ int tools_let_in(struct gpupart *gp, struct driver_table *found)
 	err = replace(gp, true);
 	if (err)
 		table = NULL;
-	/* Also on failure: call_both() only passes on callbacks that it knows to be ours. */
+	/*
+	 * Do this also on failure, because call_both() passes on only callbacks that it knows to
+	 * be ours.
+	 */
 	found->enable = enable_ours;
 	return err;
 }

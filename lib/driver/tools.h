@@ -2,8 +2,8 @@
 /*
  * Passes callbacks on to one tool that subscribes after the library, such as a profiler that
  * uses CUPTI. The driver accepts only one subscriber, so the tool gets its callbacks through the
- * library's subscription. Only this code replaces entries of the driver's table, and it does so
- * in this process only.
+ * library's subscription. No other code replaces entries of the driver's table. The entries are
+ * replaced only in this process.
  */
 #ifndef GPUPART_LIB_DRIVER_TOOLS_H
 #define GPUPART_LIB_DRIVER_TOOLS_H
@@ -12,23 +12,24 @@
 
 /*
  * Returns a callback, which the caller must subscribe instead of @ours. This callback calls
- * @ours for events that the library enabled through the table of tools_let_in(). The tool is
- * called before @ours at the begin of a function, and after @ours at its end. If @own returns
- * true for a launch or call, it is a launch or call of the library, and the tool is not called.
+ * @ours for events that the library enabled through the table of tools_let_in(). At the begin of
+ * a function, the tool is called before @ours. At the end of the function, the tool is called
+ * after @ours. @own returns true for launches and calls of the library, and the tool is not
+ * called for them.
  */
 driver_callback_fn tools_callback(driver_callback_fn ours, bool (*own)(void));
 
 /*
- * Lets tools subscribe from now on. Call it one time per process, before any callback is
- * enabled. It replaces the enable() of @table by a function that keeps the callbacks enabled
- * that the tool enabled. -EACCES: the memory of the table cannot be made writable; nothing is
- * changed, and the driver refuses tools as usual.
+ * Allows tools to subscribe from now on. Call this function one time per process, before any
+ * callback is enabled. The function replaces the enable() of @table. The new enable() does not
+ * disable callbacks that the tool enabled. -EACCES: the memory of the table cannot be made
+ * writable. In this case nothing is changed, and the driver refuses tools as usual.
  */
 int tools_let_in(struct gpupart *gp, struct driver_table *table);
 
 /*
- * Stops letting tools subscribe. Returns 0 even if tools could not subscribe before. -EBUSY: a
- * tool is subscribed.
+ * Tools can no longer subscribe after this call. Returns 0 even if tools could not subscribe
+ * before. -EBUSY: a tool is subscribed.
  */
 int tools_shut_out(struct gpupart *gp);
 

@@ -2,8 +2,8 @@
 /*
  * libgpupart-inject.so: applies the limit and the memory quota of `gpupart run`, and the
  * measurement of `gpupart stat`, to programs that do not use the library. CUDA_INJECTION64_PATH
- * makes the driver load it at cuInit and call InitializeInjection(). It does nothing in a
- * process that never calls cuInit.
+ * makes the driver load this library at cuInit and call InitializeInjection(). If a process
+ * never calls cuInit, the library does nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static void say(bool always, const char *fmt, ...)
 	va_list ap;
 	int fd;
 
-	/* If nothing reads the pipe, writing to it must not block the program. */
+	/* If no process reads the pipe, the write must not block the program. */
 	fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
 	if (fd >= 0)
 		log = fdopen(fd, "a");
@@ -44,7 +44,10 @@ static void say(bool always, const char *fmt, ...)
 		fclose(log);
 }
 
-/* Returns the outermost job around @named. Runs can be nested. Returns "" if @named is NULL. */
+/*
+ * Returns the outermost job that contains the job @named, because runs can be nested. Returns ""
+ * if @named is NULL.
+ */
 static void outermost_job(const char *named, char *id)
 {
 	struct gpupart_job *list;
@@ -58,8 +61,8 @@ static void outermost_job(const char *named, char *id)
 	list = calloc(room, sizeof(*list));
 	nr = list ? gpupart_job_list(NULL, list, room, sizeof(struct gpupart_job)) : 0;
 	/*
-	 * Take at most as many steps as there are jobs, because a user's records could form a
-	 * cycle.
+	 * The number of steps is at most the number of jobs, because a user's records could form
+	 * a cycle.
 	 */
 	for (int steps = 0; steps < nr && steps < room; steps++) {
 		for (i = 0; i < nr && i < room && strcmp(list[i].id, id); i++)
@@ -72,8 +75,8 @@ static void outermost_job(const char *named, char *id)
 }
 
 /*
- * Returns how well a grant matches the environment. A larger value is a better match. 0: the
- * grant belongs to another user.
+ * Rates how well a grant matches the environment. A larger result means a better match. The
+ * result is 0 if the grant belongs to another user.
  */
 static int fits(const struct gpupart_grant *grant, const struct environment *told, const char *job)
 {
@@ -84,10 +87,11 @@ static int fits(const struct gpupart_grant *grant, const struct environment *tol
 }
 
 /*
- * Finds the grant of this user, unless the user is root. If there are several grants, it takes
- * the one that the environment names, or otherwise the first. Returns false if the user has no
- * grant, as on most machines. If a user namespace hides which grants belong to the user, the
- * result is a strict grant without a GPU, which cannot be attached.
+ * Finds the grant of this user. If the user is root, the function finds no grant. If there are
+ * several grants, the function uses the grant that the environment names, or else the first
+ * grant. Returns false if the user has no grant, which is the case on most machines. If a user
+ * namespace hides which grants belong to the user, the result is a strict grant without a GPU,
+ * which cannot be attached.
  */
 static bool given(const struct environment *told, struct gpupart_grant *grant)
 {
@@ -121,9 +125,9 @@ static const char *own_path(void)
 }
 
 /*
- * Used if this library was loaded by LD_PRELOAD, because another tool uses the driver's
- * injection variable. Replaces that tool in the variable and calls the tool later, so that both
- * are loaded at cuInit.
+ * This function is for processes in which LD_PRELOAD loaded this library, because another tool
+ * uses the driver's injection variable. The function replaces the tool in the variable by this
+ * library and calls the tool later. So the tool and this library are both loaded at cuInit.
  */
 __attribute__((constructor))
 static void preloaded(void)
@@ -152,13 +156,13 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 }
 
 /*
- * The reason why this process cannot report to its run. It is "" if the process can report, or
- * there is no run.
+ * The reason why this process cannot report to its run. The reason is "" if the process can
+ * report, or if there is no run.
  */
 static char unreported[256];
 /*
- * True if there is such a reason and it is not only the version of the run. A strict process
- * then behaves as with --exec, where the run has ended.
+ * True if the process cannot report for a reason other than the version of the run. A strict
+ * process then behaves as it does with --exec, where the run has ended.
  */
 static bool unreachable;
 
@@ -184,7 +188,9 @@ static void tell_end(void)
 
 static bool is_strict;
 
-/* Prints at the end of a process without a run what a run would report. */
+/*
+ * If the process has no run, prints at the end of the process the report that a run would print.
+ */
 static void tell_report(void)
 {
 	const struct gpupart_report_process *own = gpupart_report_end();
@@ -248,8 +254,8 @@ static void limit_memory(const struct gpupart_grant *grant)
 }
 
 /*
- * Returns whether launches outside the set must fail. This is so if --strict, @grant (may be
- * NULL) or the machine's configuration requires it.
+ * Returns true if launches outside the set must fail. --strict, @grant or the machine's
+ * configuration can require this. @grant may be NULL.
  */
 static bool strict(const struct environment *told, const struct gpupart_grant *grant)
 {
@@ -265,9 +271,9 @@ static bool strict(const struct environment *told, const struct gpupart_grant *g
 }
 
 /*
- * If a strict process cannot be confined, it must not use a GPU. Here cuInit finds no GPU,
- * because the driver reads the variable after this call (measured:
- * Documentation/internals/hardware.md, "The injected library"). Contexts and launches fail too.
+ * Makes CUDA unusable in a strict process that cannot be confined. The function sets a variable
+ * that the driver reads later, so cuInit finds no GPU. Measured in
+ * Documentation/internals/hardware.md, "The injected library". Contexts and launches fail too.
  */
 static void refuse(const char *why)
 {
@@ -297,7 +303,8 @@ static int attach(const struct environment *told, const char *selector, const ch
 
 /*
  * Attaches the GPU of @grant and each GPU that the environment lists. If the environment has no
- * list, attaches only the GPU of @grant, or any GPU if @grant names none.
+ * list, the function attaches only the GPU of @grant. If @grant names no GPU, the function then
+ * attaches any GPU.
  */
 static int attach_all(const struct environment *told, const struct gpupart_grant *grant)
 {
@@ -306,7 +313,7 @@ static int attach_all(const struct environment *told, const struct gpupart_grant
 	int err = 0;
 
 	if (grant && *grant->pci)
-		/* Some versions do not put the key into the shared header. */
+		/* Some versions of gpupart do not put the key into the shared header. */
 		err = attach(told, grant->pci, *grant->key || !grant->other_version ?
 			     grant->key : listed ? NULL : told->key);
 	else if (grant || !listed)
@@ -322,7 +329,7 @@ static int attach_all(const struct environment *told, const struct gpupart_grant
 
 /*
  * Confines the process. If the user has a grant, the process is confined on the GPU of @grant,
- * whatever the environment says.
+ * even if the environment does not ask for this.
  */
 static void confine(const struct environment *told, const struct gpupart_grant *grant,
 		    bool strictly)
@@ -335,7 +342,9 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 		err = gpupart_strict_start(gp, false);
 	is_strict = strictly;
 	if (strictly && (err || unreachable)) {
-		/* A launch outside the set that cannot be reported must not happen. */
+		/*
+		 * If launches outside the set cannot be reported, there must be no such launch.
+		 */
 		refuse(err ? gpupart_error(gp) : unreported);
 	} else if (err) {
 		say(true, "gpupart: this program's launches are not confined: %s\n",
