@@ -18,7 +18,7 @@
  * Pointers. Pointers to objects (struct gpupart, gpupart_gpu, gpupart_topology, gpupart_remote)
  * and to results must be valid. Pass NULL only if the comment of the function allows NULL. The
  * _close functions accept NULL. If a set or a string is NULL and the comment does not say what
- * NULL means, the function returns -EINVAL. Functions on sets that do not return an error
+ * NULL means, the function returns -EINVAL. Functions that use sets and do not return an error
  * require valid pointers.
  *
  * Threads. Only one thread at a time may use a context (struct gpupart), so open a separate
@@ -29,7 +29,7 @@
  *
  * Ownership. The library reads the arguments of a function during the call and keeps no pointer
  * to them. If a result is a pointer, the comment of the function names the owner. Memory sizes
- * are in bytes, times in nanoseconds.
+ * are in bytes, and times are in nanoseconds.
  */
 #ifndef GPUPART_H
 #define GPUPART_H
@@ -75,9 +75,9 @@ const char *gpupart_version(void);
 /*
  * Parses the list form of taskset(1), for example "0,5,8-11", or "0-10:2" for a list with a
  * stride of 2. The items of a list may overlap and may be in any order. A list must not contain
- * blanks. Its numbers are 0 to 255. An empty string is an error. If @gp is NULL, no error
- * sentence is stored. -EINVAL: @text is not a valid list. The error sentence names the wrong
- * item.
+ * blanks. The numbers in a list are 0 to 255. An empty string is an error. If @gp is NULL, no
+ * error sentence is stored. -EINVAL: @text is not a valid list. The error sentence names the
+ * wrong item.
  */
 int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
 
@@ -112,7 +112,8 @@ struct gpupart_gpu_info {
 	int mig;		/* 1: on, 0: off, -1: unknown */
 	/* Number of GPCs in the chip's design, before floorsweeping; 0: unknown. */
 	unsigned int max_gpcs;
-	unsigned int max_tpcs_per_gpc;	/* number in the chip's design, or 0: unknown */
+	/* number of TPCs per GPC in the chip's design; 0: unknown */
+	unsigned int max_tpcs_per_gpc;
 	bool simulated;		/* the simulated driver provides this GPU */
 };
 
@@ -179,7 +180,7 @@ unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 
 struct gpupart_gpu;
 
-/* What to do about launches that cannot be confined. */
+/* The action for launches that cannot be confined. */
 enum gpupart_unconfined {
 	GPUPART_UNCONFINED_RUN,		/* run and count them in struct gpupart_counters */
 	/*
@@ -286,16 +287,16 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * the next launch, the function, the stream, the thread and the process. A launch is confined to
  * the intersection of the limit and the set of the innermost scope that has a set. If no scope
  * has a set, the launch is confined to the limit. A NULL @set removes the scope's set. A new set
- * takes effect at the next launch. A call of these functions takes at most 50 ns; the first call
- * for a stream, function or thread takes longer. -EINVAL: @set is empty or has a TPC that does
- * not exist. If the process has a limit from outside, the first attach reads this limit from the
+ * takes effect at the next launch. The first call for a stream, function or thread takes longer.
+ * All other calls take at most 50 ns. -EINVAL: @set is empty or has a TPC that does not exist.
+ * If the process has a limit from outside, the first attach reads this limit from the
  * environment variable GPUPART_SET, which `gpupart run` sets. gpupart_limit_set() can make such
  * a limit smaller, but it returns -EPERM instead of making the limit larger.
  *
- * Graphs. The driver builds the nodes of an executable graph once and launches them many times.
- * The set of a graph launch is the first of these that exists: the set of the stream into which
- * the graph is launched, the set of the stream on which the graph was captured, the set of the
- * thread, the set of the process. A node whose function has a set uses the function's set
+ * Graphs. The driver builds the nodes of an executable graph one time and launches them many
+ * times. The set of a graph launch is the first of these that exists: the set of the stream into
+ * which the graph is launched, the set of the stream on which the graph was captured, the set of
+ * the thread, the set of the process. A node whose function has a set uses the function's set
  * instead. A next-launch set takes precedence over all other sets, for all nodes.
  *
  * The stream of a capture is the stream on which the capture began. The set that this stream has
@@ -307,14 +308,14 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  *
  * If the sets of a launch differ from the sets for which the nodes were built, the library
  * instantiates the graph again. Such an instance is called a variant. The library keeps one
- * variant for each of the last four sets, and a launch under one of these sets uses its variant
- * instead of the program's handle. Each variant takes as much memory as the program's own
- * executable graph. GPUPART_GRAPH_SETS=1, 2 or 3 in the environment makes the library keep fewer
- * variants. Launches of one graph do not overlap, just as they do not overlap without gpupart.
- * If the program changes a graph, the change applies to all variants. If the program launches
- * the graph into a stream of another context, or enables or disables a node, the library removes
- * the variants and makes no new variants of this graph. If profilers are allowed
- * (options.profilers), there are no variants.
+ * variant for each of the last four sets, and a launch under one of these sets uses the variant
+ * for this set instead of the program's handle. Each variant takes as much memory as the
+ * program's own executable graph. GPUPART_GRAPH_SETS=1, 2 or 3 in the environment makes the
+ * library keep fewer variants. Launches of one graph do not overlap, just as they do not overlap
+ * without gpupart. If the program changes a graph, the change applies to all variants. If the
+ * program launches the graph into a stream of another context, or enables or disables a node,
+ * the library removes the variants and makes no new variants of this graph. If profilers are
+ * allowed (options.profilers), there are no variants.
  *
  * For a fifth set, or if there are no variants, the library makes the driver build the nodes
  * again before the launch, which takes 1.4 to 2 us per node. To make variants and to build nodes
@@ -326,9 +327,9 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * graphs with a change that the library cannot repeat on the clone. The library cannot repeat a
  * change of a host, event, semaphore or child graph node, a change of a node inside a child
  * graph, a change by cuGraphExecNodeSetParams, or a change of any node after cuGraphExecUpdate
- * to a graph other than the one that was instantiated. A later cuGraphExecUpdate of the whole
- * graph makes a new clone. A graph that cannot be built again keeps the set of its last build,
- * and each of its launches is counted in graphs_stale. If the library can build only some of the
+ * to a graph other than the instantiated graph. A later cuGraphExecUpdate of the whole graph
+ * makes a new clone. A graph that cannot be built again keeps the set of its last build, and
+ * each of its launches is counted in graphs_stale. If the library can build only some of the
  * nodes again, it builds these nodes, and the launch is counted in graphs_stale too.
  */
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
@@ -415,12 +416,12 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);
 
 /*
- * Builds the executable graph @exec in advance for each of the @nr sets in @sets, and uploads it
- * in @stream, like cuGraphUpload. @exec is a CUgraphExec or cudaGraphExec_t of the current
- * context on @gpu. @nr is at most 4. A later launch under one of these sets does not build the
- * graph again, whether the set is the set of the stream, the thread, the process or the next
- * launch. The graph is built with the limit and the sets of functions that are in force during
- * the call. No other thread may launch the graph during the call. See "Graphs" above.
+ * Builds the executable graph @exec in advance for each of the @nr sets in @sets, and uploads
+ * @exec in @stream, as cuGraphUpload does. @exec is a CUgraphExec or cudaGraphExec_t of the
+ * current context on @gpu. @nr is at most 4. A later launch under one of these sets does not
+ * build the graph again, whether the set is the set of the stream, the thread, the process or
+ * the next launch. The graph is built with the limit and the sets of functions that are in force
+ * during the call. No other thread may launch the graph during the call. See "Graphs" above.
  *
  * -EINVAL: @exec is not an executable graph, or a set is invalid. -EBUSY: @stream is being
  * captured. -EOPNOTSUPP: @nr is larger than the number of sets that the graph can keep; a graph
@@ -470,7 +471,7 @@ int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
  */
 bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms);
 
-/* Counts of this process's launches on all its GPUs since it attached the first one. */
+/* Counts of this process's launches on all its GPUs since the process attached its first GPU. */
 struct gpupart_counters {
 	uint64_t launches;	/* launch callbacks */
 	uint64_t confined;	/* confined to exactly the TPCs that the scopes allow */
@@ -501,9 +502,9 @@ struct gpupart_counters {
 	/*
 	 * Launches of kernels whose module can launch kernels from the GPU. The counters above
 	 * also count these launches. The launches that such a kernel makes from the GPU are not
-	 * confined, and the library cannot know whether the kernel made any. A graph node is
-	 * counted when it is built, at the graph's first launch, and not at later launches.
-	 * Modules that were loaded before the GPU was attached are not recognised.
+	 * confined, and the library cannot know whether the kernel made any such launch. A graph
+	 * node is counted when it is built, at the graph's first launch, and not at later
+	 * launches. Modules that were loaded before the GPU was attached are not recognised.
 	 */
 	uint64_t device_launches;
 };

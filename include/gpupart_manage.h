@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of libgpupart for programs that manage GPUs. It makes plans and proves that sets
- * confine launches. It also manages other processes, jobs, the grants of a scheduler, tenants,
- * and the memory of tenants. The rules of gpupart.h for index spaces, errors, pointers and
- * threads apply here too.
+ * The part of libgpupart for programs that manage GPUs. This part of the library makes plans and
+ * proves that sets confine launches. It also manages other processes, jobs, the grants of a
+ * scheduler, tenants, and the memory of tenants. The rules of gpupart.h for index spaces,
+ * errors, pointers and threads apply here too.
  *
  * Lists. A function that fills an array has two arguments for the array's size: the number of
  * rows for which the array has room, and the size of one row in bytes, which is sizeof(*list) in
@@ -172,10 +172,10 @@ struct gpupart_plan {
  *
  * Every plan meets the following conditions. Each tenant has at least its minimum and at most
  * its maximum number of TPCs. A tenant that asks for whole GPCs gets whole GPCs, and no other
- * tenant has a TPC in these GPCs. If this tenant also asks for a spread set, it gets the same
- * number of GPCs from each uGPU. Tenants that are joined by `same` are all in one uGPU. If
- * tenant A names tenant B in `apart`, tenant B has no TPC in the uGPU of tenant A. A tenant that
- * launches clusters of N blocks gets a cluster slot, which is a reserved place for one such
+ * tenant has a TPC in these GPCs. If a tenant asks for whole GPCs and for a spread set, it gets
+ * the same number of GPCs from each uGPU. Tenants that are joined by `same` are all in one uGPU.
+ * If tenant A names tenant B in `apart`, tenant B has no TPC in the uGPU of tenant A. A tenant
+ * that launches clusters of N blocks gets a cluster slot, which is a reserved place for one such
  * cluster. The cluster slot is in the largest virtual GPC of one of the tenant's GPCs and has
  * one SM for each block of the cluster. So on GPUs with two SMs per TPC, the cluster slot
  * consists of N / 2 TPCs. N is rounded up to a power of two, so a cluster of 6 blocks needs as
@@ -334,7 +334,7 @@ struct gpupart_process {
 	bool simulated;		/* that GPU is simulated */
 	unsigned int nr_gpus;	/* number of attached GPUs */
 	char limit[GPUPART_TPCSET_STRLEN];	/* list form; "" if there is no limit */
-	char problem[256];	/* why launches are not confined, or "" */
+	char problem[256];	/* reason why launches are not confined, or "" */
 	struct gpupart_counters counters;
 	/*
 	 * The user who owns the process. All members except @pid are written by processes of
@@ -512,9 +512,10 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 /*
  * Returns 0 if the process is idle. Returns 1 if launches are outstanding, or if the library
  * cannot know whether launches are outstanding. A call takes up to 100 ns and makes no system
- * call. The process must belong to this user: the first call maps the process's pages and
- * installs the SIGBUS handler of gpupart_remote_open(). -EPERM: the process belongs to another
- * user. -EINVAL: the process does not record launches. -ESRCH: its files were truncated.
+ * call. The process must belong to this user, because the first call maps the process's pages.
+ * The first call also installs the SIGBUS handler of gpupart_remote_open(). -EPERM: the process
+ * belongs to another user. -EINVAL: the process does not record launches. -ESRCH: its files were
+ * truncated.
  */
 int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *reader);
 void gpupart_records_close(struct gpupart_records_reader *reader);
@@ -608,11 +609,11 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
  * A grant gives a user TPCs of one GPU, and optionally an amount of its memory. Root makes
  * grants, usually through a scheduler. A grant is a job that needs no process. A grant has an id
  * like other jobs, and it exists until root drops it or the machine boots again. Only root can
- * change its limit. If a user other than root has grants on a GPU, the limits of this user's
- * processes on the GPU can allow only TPCs of these grants. A limit with any other TPC fails
- * with -EPERM. This applies to limits from GPUPART_SET, from a job and from another program. In
- * the same way, the user's grants bound the memory quota of a tenant. GPUPART_DISABLE has no
- * effect for such a user. Any user may read a grant.
+ * change the limit of a grant. If a user other than root has grants on a GPU, the limits of this
+ * user's processes on the GPU can allow only TPCs of these grants. A limit with any other TPC
+ * fails with -EPERM. This applies to limits from GPUPART_SET, from a job and from another
+ * program. In the same way, the user's grants bound the memory quota of a tenant.
+ * GPUPART_DISABLE has no effect for such a user. Any user may read a grant.
  */
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
 
@@ -802,7 +803,7 @@ enum gpupart_verify_result {
 };
 
 struct gpupart_verify_row {
-	const char *name;	/* for example "tpc-alone"; does not change between versions */
+	const char *name;	/* for example "tpc-alone"; the same in all versions */
 	const char *what;	/* the statement that this row proves, in one sentence */
 	enum gpupart_verify_result result;
 	const char *detail;	/* the measured result; if the row failed, the TPC that failed */
@@ -815,11 +816,12 @@ struct gpupart_verify_row {
  * function makes launches that record %smid. The function calls @row, which must not be NULL,
  * one time for each row, in order. At the beginning, the function removes some sets on @gpu, and
  * at the end it restores them. These are the set of the process, a limit that
- * gpupart_limit_set() set, the set of the calling thread, the set of its next launch, and the
- * sets of the default streams of its context. A limit from outside stays in force, and so do the
- * sets of functions and of streams that the program created. No other thread should launch
- * kernels or set sets during the call. Returns the number of rows that failed, which is 0 if all
- * statements are proven, or a negative errno if the proof could not run.
+ * gpupart_limit_set() set, the set of the calling thread, the set of this thread's next launch,
+ * and the sets of the default streams of this thread's context. A limit from outside stays in
+ * force, and so do the sets of functions and of streams that the program created. No other
+ * thread should launch kernels or set sets during the call. Returns the number of rows that
+ * failed, which is 0 if all statements are proven, or a negative errno if the proof could not
+ * run.
  *
  * -EINVAL: invalid flags, or @gpu is not attached. -EBUSY: a default stream of the context is
  * being captured, or a stream that synchronizes with the legacy default stream is being
@@ -834,11 +836,11 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 
 /*
  * Makes one launch on @stream and returns in *seen the TPCs on which the launch's blocks ran. If
- * @stream is NULL, the launch is on the legacy default stream. The launch uses every SM that its
- * set allows for a few microseconds, so on an idle GPU *seen is the set in force. -EBUSY:
- * @stream or a blocking stream of its context is being captured; nothing was launched, because
- * reading the result would invalidate the capture. A capture that another thread begins during
- * the call is not detected.
+ * @stream is NULL, the launch is on the legacy default stream. For a few microseconds, the
+ * launch keeps all SMs busy that it may use. So on an idle GPU, *seen is the set in force.
+ * -EBUSY: @stream or a blocking stream of its context is being captured; nothing was launched,
+ * because reading the result would invalidate the capture. A capture that another thread begins
+ * during the call is not detected.
  */
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen);

@@ -45,8 +45,8 @@ int gpupart_attach_early(struct gpupart *gp, const char *gpu, const char *key,
 			 struct gpupart_gpu **attached);
 
 /*
- * Whether an attach of this process failed because the driver's launch callback is missing or
- * has an unknown form.
+ * Returns true if an attach of this process failed because the driver's launch callback is
+ * missing or has an unknown form.
  */
 bool gpupart_callback_unusable(void);
 
@@ -76,7 +76,7 @@ struct gpupart_engine_use {
 	unsigned int runlist;		/* pri-base of its runlist */
 	unsigned int id;		/* number of the runlist in a work-submit token */
 	unsigned int type, instance;
-	/* Total number of samples. It includes the samples in the next three members. */
+	/* Total number of samples. This number includes the samples in the next three members. */
 	unsigned int samples;
 	/* @others is the number of samples of TSGs for which @tsgs has no room. */
 	unsigned int idle, switching, others;
@@ -91,8 +91,8 @@ struct gpupart_engine_use {
  * other runlists, in turn. @source is "kernel" (the module), "rm" (NVIDIA's driver), the path of
  * a file with recorded registers, or NULL. If @source is NULL, the function tries "kernel" and
  * then "rm". Both sources need root. The function sets the members pci and source of @info and
- * returns the number of engines in @list. After the first sample it calls @begun(@user), unless
- * @begun is NULL: @info is set, and the GPU is not asleep.
+ * returns the number of engines in @list. If @begun is not NULL, the function calls
+ * @begun(@user) after the first sample. At that time @info is set, and the GPU is not asleep.
  */
 int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
 			void (*begun)(void *user), void *user, struct gpupart_gpu_info *info,
@@ -264,12 +264,12 @@ void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_len
 /*
  * Makes the run of @report a borrower of TPCs on the GPU at @pci. The TPCs belong to the lender,
  * which is the @nr processes with the pids @pids. @id is the report of these processes. The run
- * may use these TPCs while the last call of gpupart_lender_look() found the lender idle. A TPC
- * is lent only if it is in @within, in the current set of the job in the caller's environment,
- * and in this user's grants. If @within is NULL, it allows all TPCs. Only one thread may use the
- * object, and a run has only one lender at a time. -EBUSY: the lender's processes borrow TPCs
- * themselves. -EINVAL: the lender's processes have no set. -EPERM: the limits allow none of
- * their TPCs. Other errors are those of gpupart_remote_open() and gpupart_records_open().
+ * may use these TPCs if the latest call of gpupart_lender_look() found the lender idle. A TPC is
+ * lent only if it is in @within, in the current set of the job in the caller's environment, and
+ * in this user's grants. A NULL @within allows all TPCs. Only one thread may use the object, and
+ * a run has only one lender at a time. -EBUSY: the lender's processes borrow TPCs themselves.
+ * -EINVAL: the lender's processes have no set. -EPERM: the limits allow none of their TPCs.
+ * Other errors are those of gpupart_remote_open() and gpupart_records_open().
  */
 #define GPUPART_LENDER_MAX 16	/* processes */
 struct gpupart_lender;
@@ -357,7 +357,7 @@ void gpupart_records_watched(struct gpupart_records_reader *reader,
  * with the reason in the error sentence, if the library cannot know this. It returns -ESRCH if
  * the process has ended, because its launches have then ended too. Some launches after the
  * change can use TPCs outside the new set, for example launches of a graph that cannot be built
- * again. The functions treat them like launches before the change.
+ * again. The functions treat such launches like launches before the change.
  */
 void gpupart_records_drain(struct gpupart_records_reader *reader);
 int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *reader);
@@ -423,7 +423,7 @@ static inline void gpupart_config_open(struct gpupart_config *config, const char
 }
 
 /*
- * Reads the next line that has a key. The key and the value are valid as long as @config is.
+ * Reads the next line that has a key. The key and the value are valid as long as @config exists.
  * Returns 1 if the function read a line. Returns 0 if there is no further line or no such file,
  * or a negative errno. -EPERM: another user could have written the file, so the caller must
  * ignore the file. -EINVAL: a line has no key, or the key of an earlier line. -EFBIG: the file
@@ -432,11 +432,11 @@ static inline void gpupart_config_open(struct gpupart_config *config, const char
 int gpupart_config_next(struct gpupart *gp, struct gpupart_config *config);
 
 /*
- * Returns 1 if /etc/gpupart/config, which belongs to root, has the line "strict = yes", and 0 if
- * not. -EPERM: another user could have written the file, so the caller must ignore the file. All
- * other errors mean that the file may contain "strict = yes", so the caller must treat the
- * process as strict. -EINVAL: the file has another key or value. -EFBIG: the file is too large.
- * -EACCES, -EISDIR and so on: the file cannot be read.
+ * Returns 1 if /etc/gpupart/config, which belongs to root, has the line "strict = yes".
+ * Otherwise returns 0. -EPERM: another user could have written the file, so the caller must
+ * ignore the file. All other errors mean that the file may contain "strict = yes", so the caller
+ * must treat the process as strict. -EINVAL: the file has another key or value. -EFBIG: the file
+ * is too large. -EACCES, -EISDIR and so on: the file cannot be read.
  */
 int gpupart_config_strict(struct gpupart *gp);
 

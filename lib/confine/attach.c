@@ -178,7 +178,7 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	if (gpu) {
 		gpupart_topology_close(topo);
 		*got = gpu;
-		/* This fails after gpupart_detach(). */
+		/* This call fails after gpupart_detach(). */
 		return driver_gpu_start(gp, cuda);
 	}
 	err = supported(gp, topo, &compute_class);
@@ -310,7 +310,7 @@ static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, c
 /*
  * Reads the limit and the rules for @gpu from GPUPART_SET and GPUPART_RULES, which `gpupart run`
  * sets. The limit and the rules are for the GPUs in GPUPART_GPU, or for any GPU if that variable
- * is not set. They also apply to programs that link the library.
+ * is not set. The limit and the rules also apply to programs that link the library.
  */
 static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 				struct gpupart_gpu *gpu, const struct environment *outside,

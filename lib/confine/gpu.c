@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The public functions of an attached GPU, which set sets in its scopes. Any thread may call
- * them.
+ * The public functions that set and read the sets of an attached GPU's scopes. Any thread may
+ * call these functions.
  */
 #include <errno.h>
 #include <string.h>

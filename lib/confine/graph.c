@@ -51,7 +51,7 @@ struct executable {
 	struct origin origin;
 	unsigned int nr_users;	/* number of threads that are launching it */
 	bool gone;		/* destroyed; the last thread that uses it frees it */
-	unsigned int rules;	/* rules_generation when its functions were last matched */
+	unsigned int rules;	/* value of rules_generation when its functions were last matched */
 };
 
 /* A graph that was captured. */
@@ -83,7 +83,7 @@ static _Thread_local struct {
 	void *exec;		/* the program's handle */
 	struct scope_id stream;
 	uint64_t print;		/* fingerprint of the sets that apply to this launch */
-	uint64_t publications;	/* read before the fingerprint */
+	uint64_t publications;	/* number of publications, read before the fingerprint */
 	bool stale, rebuilt, partial;
 	/* a launch, not an upload; the launch used the thread's next-launch set */
 	bool launch, next;
@@ -283,7 +283,10 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 	pthread_mutex_unlock(&graph_lock);
 }
 
-/* The GPU of the set that @e's capture stream has, or had when it was destroyed; NULL: none. */
+/*
+ * Returns the GPU of the set that @e's capture stream has. If the stream was destroyed, returns
+ * the GPU of the last set of the stream. Returns NULL if there is no such set.
+ */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
 	struct gpupart_gpu *gpu = NULL;
@@ -311,10 +314,10 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
 	/*
-	 * If a stream is destroyed, a later stream may get the same handle. The two streams then
-	 * have different objects to which the handle points, and the driver reports the object
-	 * when it destroys a stream. self_check.c verifies this, perhaps after this code runs.
-	 * If the check fails, no stream ever has a set.
+	 * If a stream is destroyed, a later stream may get the same handle. But the handle then
+	 * points to a different object, and the driver reports this object when it destroys the
+	 * stream. self_check.c verifies this, perhaps after this code runs. If the check fails,
+	 * no stream ever has a set.
 	 */
 	if (!stream->ctx && (!peek_word(stream->handle, &object) || !object))
 		return;
@@ -366,7 +369,10 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 		print = hash_bytes(print, &one, sizeof(one));
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
-	/* The same set, except that this set does not replace the sets of functions. */
+	/*
+	 * If the set is not a next-launch set, it does not replace the sets of functions. So the
+	 * fingerprint is then different.
+	 */
 	functions = graph->is_next && functions;
 	return hash_bytes(print, &functions, sizeof(functions));
 }

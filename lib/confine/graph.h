@@ -34,14 +34,11 @@ struct graph_nodes *graph_nodes_new(const struct cuda_api *cuda, void *graph);
 
 /* ------------------- around the driver's functions, on the thread that calls them */
 
-/* The stream into which a graph is launched. It determines the sets that apply. */
+/* The stream into which a graph is launched. The stream determines the sets that apply. */
 struct graph_place {
 	struct scope_id id;
 	struct gpupart_gpu *gpu;	/* GPU of the stream; NULL: the GPU is not attached */
-	/*
-	 * Used instead of the sets of the stream and the thread; NULL: use the sets of the
-	 * stream and the thread.
-	 */
+	/* If this member is not NULL, this set replaces the sets of the stream and the thread. */
 	const struct tmd_allow *set;
 };
 

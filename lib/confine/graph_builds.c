@@ -243,7 +243,10 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 	while (!b && (b = find(builds, want->print)) && !is_current(cuda, builds, b))
 		b = NULL;
 	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream)) {
-		/* The driver orders launches of one build, so build this build again. */
+		/*
+		 * The driver orders the launches of one build, so use this build and build its
+		 * nodes again.
+		 */
 		has_event(cuda, builds, want->stream);
 		b = builds->last ? builds->last : builds->build;
 	}

@@ -43,7 +43,9 @@ struct graph_builds {
 	struct graph_build *last;	/* NULL: no launch yet, or the build was destroyed */
 	bool recorded;			/* @event shows its end */
 	struct scope_id stream;		/* the stream of the last launch */
-	/* that stream may be destroyed; any thread may set this flag */
+	/*
+	 * True if the stream of the last launch may be destroyed. Any thread may set this flag.
+	 */
 	atomic_bool stream_gone;
 	void *event, *ctx;		/* the context of @event and of the variants */
 };
@@ -69,7 +71,8 @@ bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *s
 /*
  * Chooses the build for a launch into a stream that is not being captured, and orders this
  * launch after the last launch of any build. The chosen build may already be built for the sets.
- * Otherwise it was never built, is a new variant, or must be built again.
+ * If the chosen build is not built for the sets, it was never built, is a new variant, or must
+ * be built again.
  */
 struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_builds *builds,
 				      struct graph_want *want);

@@ -26,7 +26,7 @@ static bool between_devices(const struct cuda_memcpy_node *copy)
 	       (copy->dst.type == CUDA_MEMORY_DEVICE || copy->dst.type == CUDA_MEMORY_UNIFIED);
 }
 
-/* The state of a node before the change. It is needed to restore the node exactly. */
+/* The state of a node before the change. This state is needed to restore the node exactly. */
 struct before {
 	void *node;
 	int type;

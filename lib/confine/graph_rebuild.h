@@ -17,7 +17,7 @@ bool graph_can_rebuild(const struct cuda_api *cuda);
  * The function returns true if the driver will build all other nodes again. For this, the
  * function changes parameters of the nodes and then changes them back. If the driver refuses the
  * change, the executable graph is unchanged, and the function tries a smaller change, which
- * cannot exceed any limit of the driver. The driver cannot refuse to change the parameters back.
+ * cannot exceed any limit of the driver. The driver cannot refuse the old parameters.
  */
 bool graph_rebuild(const struct cuda_api *cuda, void *exec, void *clone, bool *some);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Observes launches. It gets the set that applies from scope.c, puts this set into the TMD with
- * tmd.c, and counts the result. No code in the callback can fail, allocates memory, takes a lock
- * or has a loop without a bound.
+ * tmd.c, and counts the result. The code in the callback cannot fail. It allocates no memory,
+ * takes no lock and has no unbounded loop.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -79,8 +79,8 @@ static __attribute__((noinline)) void not_kept(enum state_counter counter,
 }
 
 /*
- * Adds the lender's TPCs to @limit if the lender is idle. This function is for launches to which
- * the limit applies but no set.
+ * Adds the lender's TPCs to @limit if the lender is idle. This function is for launches that
+ * have a limit but no set.
  */
 static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struct tmd_allow *limit)
 {
@@ -122,8 +122,8 @@ void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bo
 }
 
 /*
- * This function is not inline, so that the code for masks of the usual two words saves no
- * registers for this call.
+ * This function is not inline. Otherwise the code for masks of the usual two words would have to
+ * save more registers on the stack.
  */
 static __attribute__((noinline)) void apply_wide(struct gpupart_gpu *gpu,
 						 const struct launch_params *params, bool rare)
@@ -187,8 +187,8 @@ static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
 }
 
 /*
- * This function is not inline, so that a launch without any set saves no registers for this
- * call.
+ * This function is not inline. Otherwise a launch without any set would have to save more
+ * registers on the stack.
  */
 static __attribute__((noinline)) void apply_usual(struct gpupart_gpu *gpu,
 						  const struct launch_params *params)
@@ -257,7 +257,10 @@ void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params)
 	state_launch_end();
 }
 
-/* This function is not inline, so that the usual launch saves no registers for this call. */
+/*
+ * This function is not inline. Otherwise the usual launch would have to save more registers on
+ * the stack.
+ */
 static __attribute__((noinline)) void on_launch_of_many(const struct launch_params *params)
 {
 	struct gpupart_gpu *gpu = scope_gpu_of(driver_gpu_of_launch(params->ctx));

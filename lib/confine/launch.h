@@ -19,7 +19,7 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api);
  */
 #define LAUNCH_PARAMS_SIZE	88
 #define LAUNCH_MIN_PARAMS_SIZE	40	/* slot 4 is the last slot that the library reads */
-#define LAUNCH_MAX_PARAMS_SIZE	512	/* much larger than any size that a driver used */
+#define LAUNCH_MAX_PARAMS_SIZE	512	/* much larger than the size in any known driver */
 
 /*
  * launch_params_known() returns the size in bytes of the launch parameters that the library may

@@ -50,7 +50,7 @@ void module_unloaded(const void *module);
 
 /*
  * The current number of modules whose kernels can launch other kernels. Modules that did not fit
- * into the table are never subtracted.
+ * into the table stay in this number, even after they are unloaded.
  */
 extern atomic_uint module_nr_launching __attribute__((visibility("hidden")));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Probe launches, which record where they ran. */
+/* Makes probe launches, which record the SMs on which their blocks ran. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -21,7 +21,7 @@ void recording_prove(struct gpupart_gpu *gpu, struct probe *probe, void *stream)
  */
 void recording_known(struct gpupart_gpu *gpu, const char *key);
 
-/* Stops recording, for the reason @why. */
+/* Stops recording. @why is the reason. */
 void recording_stop(const char *why);
 
 /*

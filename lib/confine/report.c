@@ -24,7 +24,7 @@ static struct gpupart_report_process kept;	/* used if this process has no entry 
 static struct report_block *without_place;	/* the report that had no room for this process */
 
 /*
- * Identifies the kernel of each entry of own. One word contains the address of the kernel's
+ * Identifies the kernel of each entry in @own. One word contains the address of the kernel's
  * function and the reason.
  */
 static struct {

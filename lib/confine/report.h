@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of this process to its run. It says whether the process was confined, and which
- * launches ran outside the limit. The report is in memory of the run, so it remains when this
- * process ends.
+ * The report of this process to its run. The report contains whether the process was confined,
+ * and which launches ran outside the limit. The report is in memory of the run, so it remains
+ * when this process ends.
  */
 #ifndef GPUPART_LIB_CONFINE_REPORT_H
 #define GPUPART_LIB_CONFINE_REPORT_H
@@ -39,7 +39,7 @@ struct lend_block {
 	 */
 	uint64_t limit_ns;
 	/* Written by the run's watcher. */
-	_Atomic uint64_t lease;	/* the CPU counter until which @idle is valid */
+	_Atomic uint64_t lease;	/* @idle is valid until the CPU counter has this value */
 	/* Value of the lender's @busy when the lender had no outstanding launches. */
 	_Atomic uint64_t idle;
 	_Atomic uint64_t number;	/* incremented before and after each change of @lender */
@@ -51,7 +51,7 @@ struct lend_block {
 	 * After that, the lender's processes write @busy.
 	 */
 	_Alignas(64) _Atomic uint64_t lends;
-	_Atomic uint64_t busy;	/* the CPU counter at the last launch */
+	_Atomic uint64_t busy;	/* value of the CPU counter at the last launch */
 	/* Number of GPU attaches by the run's processes. A GPU may be counted several times. */
 	_Atomic uint64_t attached;
 };
@@ -59,8 +59,8 @@ struct lend_block {
 /* The memory in which the processes of a run leave their reports. */
 struct report_block {
 	struct memfd_head head;
-	atomic_uint nr;		/* processes that asked for an entry */
-	atomic_uint nr_refused;	/* processes without an entry that could not use CUDA */
+	atomic_uint nr;		/* number of processes that requested an entry */
+	atomic_uint nr_refused;	/* number of processes without an entry that could not use CUDA */
 	struct gpupart_report_process processes[REPORT_MAX_PROCESSES];
 	struct lend_block lend;
 };

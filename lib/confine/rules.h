@@ -2,7 +2,7 @@
 /*
  * Gives functions sets by their names. At the begin of a function's first launch, outside the
  * launch callback, this code reads the name of the function and compares it with the rules. The
- * launch callback then finds the function's set as it finds any function's set.
+ * launch callback then finds this set in the same way as the set of any other function.
  */
 #ifndef GPUPART_LIB_CONFINE_RULES_H
 #define GPUPART_LIB_CONFINE_RULES_H

@@ -13,7 +13,7 @@ atomic_bool scope_launches_watched;
 
 /*
  * Only functions that set a set acquire this lock, because the callback takes no lock. No thread
- * holds it during a driver call.
+ * holds the lock during a driver call.
  */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(set_lock, 2);
@@ -181,9 +181,10 @@ static struct scope_entry *entry_of_id(const struct scope_table *table, const st
 }
 
 /*
- * Frees the entry @at and the entries before it that are no longer used, if a search would end
- * at the next entry. Otherwise these entries would make every search longer, and launches search
- * too. Readers get the same result in any order.
+ * If a search ends at the entry after @at, frees the entry @at and the removed entries before
+ * @at. Without this function, removed entries would make every search longer, including the
+ * searches of launches. The order in which entries are freed does not change the result for
+ * readers.
  */
 static void table_shorten(struct scope_table *table, unsigned int at)
 {

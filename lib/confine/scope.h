@@ -110,13 +110,13 @@ static inline struct gpupart_gpu *scope_gpu_of(struct driver_gpu *found)
 	return (struct gpupart_gpu *)found;
 }
 
-/* Returns attached GPU number @n, or NULL if there is none. */
+/* Returns attached GPU number @n, or NULL if there is no such GPU. */
 static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 {
 	return scope_gpu_of(driver_gpu(n));
 }
 
-/* A probe launch. The library makes it to learn or to check something. */
+/* A probe launch. The library makes a probe launch to learn or to check something. */
 struct scope_own {
 	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_RECORD } mode;
 	const struct gpupart_gpu *gpu;
@@ -147,7 +147,7 @@ struct scope_graph {
 	/* The masks that the library put into the graph's nodes before. NULL: unknown. */
 	struct graph_nodes *nodes;
 	unsigned int nr_built;		/* TMDs that were built in this call */
-	struct records_mark *mark;	/* NULL: its completion is unknown */
+	struct records_mark *mark;	/* NULL: the graph's completion is unknown */
 };
 
 /* A call that launches a kernel in a program whose outstanding work is bounded. See lend.c. */
@@ -208,8 +208,8 @@ struct scope_copies {
 };
 
 /*
- * Makes the callback check launches on @gpu from now on. The first call takes the lock of the
- * functions that set sets.
+ * Makes the callback check launches on @gpu from now on. The first call acquires the lock that
+ * functions acquire when they set a set.
  */
 void scope_used(struct gpupart_gpu *gpu, unsigned char how);
 
@@ -226,7 +226,7 @@ void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpu
 bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
 
-/* These functions do the same as those in limit.h. */
+/* These functions do the same as the functions in limit.h. */
 GPUPART_PRIVATE
 bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 		     const struct gpupart_tpcset *set);
@@ -258,7 +258,10 @@ int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpu
  */
 GPUPART_PRIVATE
 bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set);
-/* Removes all next-launch sets of the thread. Returns false if there were none. */
+/*
+ * Removes all next-launch sets of the thread. Returns false if the thread had no next-launch
+ * set.
+ */
 bool scope_next_drop(void);
 /* Restores a set that scope_next_take() returned. */
 GPUPART_PRIVATE
@@ -275,7 +278,10 @@ void scope_own_begin(struct scope_own *own);
 void scope_graph_begin(struct scope_graph *graph);
 /* Records whether the calling thread is in a driver function that may build nodes of graphs. */
 void scope_graph_call(bool in);
-/* Sets the lending state of the driver call that the calling thread makes; NULL: none. */
+/*
+ * Sets the lending state of the calling thread's current driver call. NULL means no lending
+ * state.
+ */
 void scope_lend_begin(struct scope_lend *lend);
 
 /*

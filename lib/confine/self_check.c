@@ -95,8 +95,8 @@ int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream
 
 /*
  * Proves the map by launches. Each launch leaves out one TPC, and every TPC is left out in turn.
- * The function checks which SMs ran. The launches are safe even if the map is wrong. Each launch
- * sets only one bit, so it can run on all TPCs except the TPCs of this bit.
+ * The function checks on which SMs each launch ran. The launches are safe even if the map is
+ * wrong. Each launch sets only one bit, so it can run on all TPCs except the TPCs of this bit.
  */
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 {
@@ -294,8 +294,8 @@ struct learnt {
 };
 
 /*
- * Learns the offsets from stream number @i. There are three kinds of streams. If the stream does
- * not have a permanent TMD of its own, *@why is set to the reason.
+ * Learns the offsets from stream number @i. There are three kinds of streams. If the stream has
+ * no permanent TMD, the function sets *@why to the reason.
  */
 static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			struct learnt *l, int i, const char **why)
@@ -494,7 +494,8 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
  * Proves the fields of an untried row. If a field were wrong, a launch could get fewer TPCs than
  * it needs and never end. The function makes launches of known shape without masking them and
  * must find the value of each field. The two blocks of a cluster run in one TPC. Every GPU can
- * run 24 small blocks at the same time. Otherwise the driver refuses the launch.
+ * run 24 small blocks at the same time. If a GPU could not run them, the driver would refuse the
+ * launch.
  */
 static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout *layout)

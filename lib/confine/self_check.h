@@ -9,9 +9,9 @@
 #include "lib/confine/probe.h"
 
 /*
- * Checks a GPU by launches. It finds the TMD layout, checks the map unless the cache has the
- * result of an earlier check, and learns how streams can be distinguished. It fills
- * gpu->driver.map, ->trusted, ->streams_known and ->check.
+ * Checks a GPU by launches. The function finds the TMD layout and learns how streams can be
+ * distinguished. It also checks the map, unless the cache has the result of an earlier check.
+ * The function fills gpu->driver.map, ->trusted, ->streams_known and ->check.
  */
 int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe);
 

@@ -45,7 +45,8 @@ static const struct driver_function rows[] = {
 	{ 0, 0, 0 },
 };
 
-#define MAX_TOLD 32	/* different SM counts that were reported, for all GPUs together */
+/* maximum number of different SM counts that the library reports for all GPUs together */
+#define MAX_TOLD 32
 
 static const struct cuda_api *cuda;
 static pthread_mutex_t tell_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -222,8 +223,8 @@ static unsigned int function_attr(void *function, int attribute)
 }
 
 /*
- * Returns the number of blocks of a cluster. The number is in the launch or in the function.
- * Otherwise it is 1.
+ * Returns the number of blocks of a cluster. The number is in the launch or in the function. If
+ * neither has the number, the function returns 1.
  */
 static unsigned int cluster_size(void *function, const struct cuda_launch_config *config)
 {
@@ -287,7 +288,7 @@ static uint64_t clusters_in(const struct gpupart_topology *topo, const struct gp
 }
 
 /*
- * The driver may exclude TPCs for other reasons, such as singletons and large clusters.
+ * The driver may exclude some TPCs, for example because of singletons or large clusters.
  * Therefore the driver's number, reduced in proportion to the set, is also an upper bound.
  */
 static void answer_clusters(const struct part *part, int *nr, void *function,
@@ -341,9 +342,9 @@ static void answer_occupancy(enum question question, const uint64_t *args, void 
 }
 
 /*
- * Replaces the driver's answer by the answer for the set. @args has the function's arguments as
- * members of a structure. The padding of this structure is undefined. @ctx is the context that
- * was current.
+ * Replaces the driver's answer with the answer for the set. @args has the function's arguments
+ * as members of a structure. The padding of this structure is undefined. @ctx is the context
+ * that was current.
  */
 static void answer(enum question question, const uint64_t *args, void *ctx)
 {

@@ -10,8 +10,9 @@
 #include "lib/driver/cuda.h"
 
 /*
- * Identifies the stream of a handle. A default stream belongs to the current context, and a
- * per-thread default stream also to the calling thread. NULL is the legacy default stream.
+ * Identifies the stream of a handle. A default stream belongs to the current context. A
+ * per-thread default stream also belongs to the calling thread. NULL is the legacy default
+ * stream.
  */
 GPUPART_PRIVATE
 int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *stream,

@@ -52,7 +52,7 @@ enum { GRAPHS = 1, LAUNCHES, WAITS, BEGINS, GREENS };
 	ONE(name, group, what, which), ROW(name##end, group, what, which, true)
 
 static const struct row {
-	struct driver_function fn;	/* its kind: enum what */
+	struct driver_function fn;	/* fn.kind is an enum what */
 	/*
 	 * For launches, the place of the stream. For instantiations, the place of the flags. For
 	 * changes, the kind of change.

@@ -16,7 +16,10 @@
  */
 int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched);
 
-/* Starts observing launch functions. May be called any number of times, after api_watch(). */
+/*
+ * Starts observing launch functions. After api_watch(), this function may be called any number
+ * of times.
+ */
 void api_watch_launches(void);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The environment variables through which `gpupart run`, a scheduler or the user configures the
- * library in a process. Only this file reads them. gpupart(1) documents the variables that users
- * may set.
+ * library in a process. No other file reads these variables. gpupart(1) documents the variables
+ * that users may set.
  */
 #ifndef GPUPART_LIB_CORE_ENVIRONMENT_H
 #define GPUPART_LIB_CORE_ENVIRONMENT_H
@@ -73,7 +73,7 @@ struct environment {
 	const char *maps;
 
 	/* For the injected library. */
-	bool has_set, has_tenant;	/* the variable exists, even if empty */
+	bool has_set, has_tenant;	/* true if the variable exists, even if it is empty */
 	bool has_strict;	/* STRICT is not empty */
 	bool strict;		/* STRICT is not empty and not "0": launches outside the set fail */
 	bool sm_count;		/* SM_COUNT is "1": report the SMs of the set to the program */

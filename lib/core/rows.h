@@ -9,8 +9,8 @@
 #include "lib/core/ctx.h"
 
 /*
- * Fills up to @max rows of this library's size. Returns the number of rows that exist, or
- * -errno.
+ * Fills at most @max rows. Each row has the size of this library's struct. Returns the number of
+ * rows that exist, or -errno.
  */
 typedef int (*rows_fill_fn)(struct gpupart *gp, const void *arg, void *rows, unsigned int max);
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "lib/core/shared_header.h"
 
-#define MAX_WORDS 4096	/* most words to add up for a GPU */
+#define MAX_WORDS 4096	/* maximum number of words to add up for a GPU */
 #define TRIES 100
 
 static bool read_at(int fd, void *into, size_t len, uint64_t at)

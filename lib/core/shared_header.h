@@ -2,8 +2,8 @@
 /*
  * The header of all files that processes share, which are the state page, the records, the
  * ledger, the job and the grant. With this header, a reader of another version can list the
- * file's owner and count the owner's TPCs and memory. Such a reader never writes the file. This
- * file depends only on libc.
+ * file's owner and count the owner's TPCs and memory. Such a reader never writes to the file.
+ * This file depends only on libc.
  *
  * The structures of the header and of a GPU always stay version 1. No member is moved or
  * removed, and no member changes its meaning. Members can be added at the end of both
@@ -20,7 +20,7 @@
 #include <gpupart.h>
 #include "lib/core/ctx.h"
 
-#define SHARED_MAX_GPUS	32	/* the number of GPUs that a reader reads at most */
+#define SHARED_MAX_GPUS	32	/* maximum number of GPUs that a reader reads */
 
 enum shared_kind { SHARED_PROCESS = 1, SHARED_LEDGER, SHARED_JOB, SHARED_GRANT, SHARED_RECORDS };
 
@@ -39,7 +39,7 @@ struct shared_header {
 	/* Id of this job, or of the job to which the process belongs, or "". */
 	char id[64];
 	char parent[64];		/* id of the job in which this job was started, or "" */
-	uint32_t uid;			/* owner; for a grant the user who has it */
+	uint32_t uid;			/* owner; for a grant, the user who has the grant */
 	uint32_t header_size;		/* bytes of this structure in the file; at least 256 */
 	uint32_t gpus_at, gpu_size;	/* offset of the first GPU and distance between GPUs, in
 					 * bytes */
@@ -87,8 +87,8 @@ enum shared_version {
 struct shared_seen {
 	struct shared_header header;
 	unsigned int nr_gpus;
-	struct shared_gpu gpus[SHARED_MAX_GPUS];	/* sets and memory resolved, strings
-							 * terminated */
+	struct shared_gpu gpus[SHARED_MAX_GPUS];	/* sets and memory are resolved, and
+							 * strings are terminated */
 };
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The directory of shared files, and identification of processes through /proc. */
+/* Opens and reads the directory of shared files, and identifies processes through /proc. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directory below /dev/shm of the files that processes share, and the identification of the
- * processes to which these files belong. This file depends only on libc.
+ * Opens and reads the directory below /dev/shm with the files that processes share. Also
+ * identifies the processes to which these files belong. This file depends only on libc.
  */
 #ifndef GPUPART_LIB_CORE_STATE_DIR_H
 #define GPUPART_LIB_CORE_STATE_DIR_H

@@ -115,7 +115,10 @@ static inline void call_one(unsigned int n, int cbid, const struct cuda_call_par
 		observer->call(row_at(observer, row_of[n][cbid]), params);
 }
 
-/* This function is not inline, so that a call with one observer saves no registers for it. */
+/*
+ * This function is not inline. Otherwise a function with only one observer would have to save
+ * more registers on the stack.
+ */
 static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 					       const struct cuda_call_params *params)
 {
@@ -158,8 +161,8 @@ static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 }
 
 /*
- * This function is not inline and is called in tail position, so that a launch saves no
- * registers for it.
+ * This function is not inline and is called in tail position. Otherwise a launch would have to
+ * save more registers on the stack.
  */
 static __attribute__((noinline)) void on_call(int cbid, const struct cuda_call_params *params)
 {

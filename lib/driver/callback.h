@@ -59,8 +59,8 @@ struct driver_function {
 
 /*
  * At the begin of a driver function, observers are called in the order in which they were
- * registered. At the end they are called in reverse order. Each observer is called for the
- * functions that it watches, and for all resource events.
+ * registered. At the end of the function, observers are called in reverse order. Each observer
+ * is called for the functions that it watches, and for all resource events.
  */
 struct driver_observer {
 	const char *name;
@@ -71,8 +71,8 @@ struct driver_observer {
 	bool stays;
 	/*
 	 * True if this observer changes arguments of driver functions. At the begin of a
-	 * function, this observer is called after all other observers. At the end, it is called
-	 * before them.
+	 * function, this observer is called after all other observers. At the end of the
+	 * function, this observer is called before all other observers.
 	 */
 	bool inner;
 	bool own;			/* also call the observer for functions that the library

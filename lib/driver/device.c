@@ -30,7 +30,7 @@ static atomic_uint nr_gpus;
  */
 static atomic_uint nr_devices;
 static _Atomic(struct driver_gpu *) by_device[MAX_GPUS];
-static atomic_uint known_gpus;	/* nr_gpus when by_device was filled */
+static atomic_uint known_gpus;	/* value of nr_gpus when by_device was filled */
 _Atomic(struct driver_gpu *) driver_only_gpu;
 
 /*
@@ -42,11 +42,11 @@ _Atomic(struct driver_gpu *) driver_only_gpu;
 #define NR_CONTEXT_PLACES 8
 #define CONTEXT_ALIGN 16
 /*
- * The driver reported that the context was created. So the driver will also report that it is
- * destroyed, and launches need not query the device again.
+ * The driver reported that the context was created. So the driver will also report that the
+ * context is destroyed, and launches need not query the device again.
  */
 #define CONTEXT_TOLD MAX_GPUS
-#define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* its device is not known yet */
+#define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* the context's device is not known yet */
 static _Atomic uint64_t contexts[NR_CONTEXTS];
 static atomic_bool ends_told;	/* the driver reports when a context is destroyed */
 
@@ -117,7 +117,7 @@ static void devices_learn(void)
 	atomic_store_explicit(&nr_devices, count, memory_order_release);
 }
 
-/* Possible place number @n of @ctx. */
+/* Returns possible place number @n of the word of @ctx. */
 static _Atomic uint64_t *context_place(const void *ctx, unsigned int n)
 {
 	return &contexts[(((uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 24) + n) % NR_CONTEXTS];
@@ -183,8 +183,8 @@ void driver_context_on(const void *ctx, int device)
 }
 
 /*
- * Removes the words of this context. It does not remove a word that another context wrote to the
- * same place in the meantime.
+ * Removes the words of this context. The function does not remove a word that another context
+ * wrote to the same place in the meantime.
  */
 static void context_forget(const void *ctx)
 {
@@ -257,7 +257,10 @@ static __attribute__((cold)) void devices_know(void)
 		devices_learn();
 }
 
-/* This function is not inline, so that a launch in a known context saves no registers for it. */
+/*
+ * This function is not inline. Otherwise a launch in a known context would have to save more
+ * registers on the stack.
+ */
 static __attribute__((noinline)) struct driver_gpu *gpu_found_out(void *ctx)
 {
 	devices_know();
@@ -308,8 +311,8 @@ struct driver_gpu *driver_gpu_find(const char *pci)
 
 /*
  * Called when an object was created in a context. The context is current now. But when a later
- * launch uses this context, another context may be current. This is not needed if CUDA shows
- * only one device.
+ * launch uses this context, another context may be current. This call is not needed if CUDA
+ * shows only one device.
  */
 static void on_resource(int cbid, const struct resource_params *params)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The list of attached GPUs, without their sets. Finds the GPU of a launch, of a context, or of
- * a CUDA device number. Only adding a GPU takes a lock.
+ * a CUDA device number. Only the function that adds a GPU takes a lock.
  */
 #ifndef GPUPART_LIB_DRIVER_DEVICE_H
 #define GPUPART_LIB_DRIVER_DEVICE_H
@@ -16,14 +16,14 @@ struct driver_gpu {
 	struct gpupart_topology *topo;
 	struct tmd_map map;
 	unsigned int compute_class;
-	unsigned int number;		/* among the attached GPUs, from 0 */
+	unsigned int number;		/* number among the attached GPUs, from 0 */
 	int device;			/* CUDA's device number; -1: not read yet */
 	atomic_bool sm_limits_known;	/* map.sm was filled */
 };
 
 /*
  * If CUDA shows exactly one GPU and this GPU is attached, this is that GPU. Otherwise this is
- * NULL. The first case is the usual one.
+ * NULL. Usually CUDA shows exactly one GPU.
  */
 extern _Atomic(struct driver_gpu *) driver_only_gpu __attribute__((visibility("hidden")));
 

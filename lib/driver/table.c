@@ -2,7 +2,7 @@
 /*
  * Finds the driver's table of callbacks. The library recognises this table by the behaviour of
  * its entries and not by its size. Drivers 450 to 555 and 580.159.04 have tables of 72 to 96
- * bytes, and the slots that all these tables have behave in the same way.
+ * bytes. The common slots of these tables behave in the same way.
  */
 #include <errno.h>
 #include <string.h>

@@ -222,7 +222,7 @@ static void tell_report(void)
 	    is_strict ? "; strict: later launches failed with error 800" : "");
 }
 
-static pid_t limited;		/* pid of the process whose memory is limited, like @confined */
+static pid_t limited;		/* pid of the process whose memory is limited; see @confined */
 
 static void tell_uncounted(void)
 {
@@ -386,8 +386,8 @@ static void call_next(void)
 static void report(const char *id)
 {
 	/*
-	 * The run may have ended, or may be unreachable. In that case only strict processes
-	 * fail.
+	 * The run may have ended, or may be unreachable. If the run is unreachable, only strict
+	 * processes fail.
 	 */
 	int err = gpupart_report_start(gp, id);
 
