@@ -200,11 +200,11 @@ struct gpupart_attach_options {
 	unsigned int unconfined;	/* enum gpupart_unconfined */
 	/*
 	 * If this member is 1, one tool that subscribes to the driver after the first attach
-	 * receives its callbacks through this library. Such a tool is CUPTI, and therefore also
-	 * torch.profiler. The environment variable GPUPART_PROFILE=1 has the same effect. If
-	 * this member is 0, the driver refuses such a tool. If the library cannot replace the
-	 * driver's function table, the driver refuses the tool even if this member is 1;
-	 * `gpupart doctor` reports this case. Source: Documentation/internals/hardware.md.
+	 * receives its callbacks through this library. CUPTI is such a tool, and therefore
+	 * torch.profiler is one too. The environment variable GPUPART_PROFILE=1 has the same
+	 * effect. If this member is 0, the driver refuses such a tool. If the library cannot
+	 * replace the driver's function table, the driver refuses the tool even if this member
+	 * is 1; `gpupart doctor` reports this case. Source: Documentation/internals/hardware.md.
 	 */
 	unsigned int profilers;
 	/*
@@ -237,11 +237,11 @@ struct gpupart_attach_options {
  *
  * -ENOENT: libcuda.so.1 was not found. -ENODEV: no such GPU. -EOPNOTSUPP: the driver has no
  * launch callback, the chip or TMD version is unknown, MIG is on, or the process runs under MPS
- * and the mask bits were not checked earlier. -ECANCELED: GPUPART_DISABLE=1 is in the
- * environment. -EBUSY has three causes. First, a profiler (CUPTI) is subscribed to the driver,
- * and the driver accepts only one tool. Second, options.profilers is set, but an earlier call
- * attached a GPU of this process without this option. Third, this is the first attach of the
- * GPU, and a blocking stream of the context is being captured. The attach would read launch
+ * and the mask bits were not checked earlier. -ECANCELED: the environment contains
+ * GPUPART_DISABLE=1. -EBUSY has three causes. First, a profiler (CUPTI) is subscribed to the
+ * driver, and the driver accepts only one tool. Second, options.profilers is set, but an earlier
+ * call attached a GPU of this process without this option. Third, this is the first attach of
+ * the GPU, and a blocking stream of the context is being captured. The attach would read launch
  * records and so invalidate the capture; try again after the capture. A capture that another
  * thread begins during the call is not detected. -EPROTO: the mask bits of this GPU differ from
  * the table or could not be proven; the error sentence names the TPC. -EINVAL: @options->size is
@@ -370,14 +370,15 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
 /*
  * Adds a rule: @set becomes the set of all functions whose name matches the shell pattern
  * @pattern (fnmatch(3) without flags, at most 255 bytes). The rule applies to launches on @gpu
- * as if the caller had called gpupart_function_set() with @set for each matching function. A
- * function that gpupart_function_set() gave a set keeps that set. The pattern is compared with
- * two names of the function: its name in the driver, which is mangled for C++, and its qualified
- * name without arguments, for example "at::native::copy_kernel". A process can have 32 rules per
- * GPU. Rules are tried in the order in which they were added, and the first rule that matches
- * applies. If a rule with this pattern exists, its set is replaced and its position stays the
- * same. A NULL @set removes the rule, and a NULL @pattern removes all rules. Rules take effect
- * at the next launch. The library reads the name of each function only one time.
+ * as if the caller had called gpupart_function_set() with @set for each matching function. If
+ * gpupart_function_set() gave a function a set, the function keeps that set. The pattern is
+ * compared with two names of the function: its name in the driver, which is mangled for C++, and
+ * its qualified name without arguments, for example "at::native::copy_kernel". A process can
+ * have 32 rules per GPU. Rules are tried in the order in which they were added, and the first
+ * rule that matches applies. If a rule with this pattern exists, its set is replaced and its
+ * position stays the same. A NULL @set removes the rule, and a NULL @pattern removes all rules.
+ * Rules take effect at the next launch. The library reads the name of each function only one
+ * time.
  *
  * `gpupart run --rule` passes rules in the environment. These rules apply from the start of the
  * program, and child processes inherit them. Some kernels need all their blocks to run at the

@@ -329,8 +329,8 @@ struct gpupart_process {
 	 * first attached GPU.
 	 */
 	char pci[20];
-	char source[512];	/* source of that GPU's topology: "rm", "kernel" or the path of a
-				 * capture */
+	char source[512];	/* source of that GPU's topology, which is "rm", "kernel" or the
+				 * path of a capture */
 	bool simulated;		/* that GPU is simulated */
 	unsigned int nr_gpus;	/* number of attached GPUs */
 	char limit[GPUPART_TPCSET_STRLEN];	/* list form; "" if there is no limit */
@@ -365,11 +365,11 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 /*
  * Sends @signal to @process, which is a row of the list. The function sends the signal only if
  * the pid in the row still belongs to the same process. The function opens a pidfd. Then it
- * checks again the uids of the process and the lock or mapping of the process's state page. If
- * @still is not NULL, the function calls it with the current row of the process. Then the
- * function sends the signal through the pidfd. -ESRCH: the process has ended, the pid belongs to
- * a different process, or @still returned false. -ENOSYS: the kernel is older than Linux 5.3 and
- * has no pidfd; no signal is sent.
+ * checks the uids of the process again, and also the lock or mapping of the process's state
+ * page. If @still is not NULL, the function calls it with the current row of the process. Then
+ * the function sends the signal through the pidfd. -ESRCH: the process has ended, the pid
+ * belongs to a different process, or @still returned false. -ENOSYS: the kernel is older than
+ * Linux 5.3 and has no pidfd; no signal is sent.
  */
 int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *process, int signal,
 			   bool (*still)(const struct gpupart_process *now, void *arg), void *arg);
@@ -618,13 +618,13 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
 
 struct gpupart_grant {
-	/* The value for GPUPART_JOB: "0-" and then hexadecimal digits or '-'. */
+	/* The value for GPUPART_JOB, which is "0-" followed by hexadecimal digits or '-'. */
 	char id[GPUPART_JOB_STRLEN];
 	char name[64];		/* as in struct gpupart_job; also the name of the grant's tenant */
 	unsigned int uid;
 	char pci[20];		/* address of the GPU, as in gpupart_job_begin() */
-	char source[512];	/* source of its topology: "rm", "kernel" or the path of a
-				 * capture */
+	char source[512];	/* source of the GPU's topology, which is "rm", "kernel" or the
+				 * path of a capture */
 	/* Key of the GPU's checked map, as in struct gpupart_check, or "". */
 	char key[20];
 	unsigned int nr_tpcs;	/* number of TPCs of the GPU */

@@ -2,7 +2,7 @@
 /*
  * Extracts the qualified name from a mangled C++ name. See kernel_name.h. The grammar is in
  * itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Template arguments are skipped by
- * matching their brackets, which end with E.
+ * matching their brackets. The letter E is the closing bracket.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -19,8 +19,8 @@
 
 /*
  * Identifies a stream. A stream that the program created is identified by its handle. The legacy
- * default stream is identified by its context, and a per-thread default stream by its context
- * and its thread.
+ * default stream is identified by its context. A per-thread default stream is identified by its
+ * context and its thread.
  */
 struct scope_id {
 	void *handle;		/* handle of a stream or a function */

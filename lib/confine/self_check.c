@@ -442,7 +442,7 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 
 /* ------------------------------------------------------------------------ all */
 
-/* Returns the error for a launch callback that has an unknown form. */
+/* Returns the error that the driver's launch callback has an unknown form. */
 #define callback_fail(gp, ...) \
 	(driver_callback_unusable(), ctx_fail(gp, -EOPNOTSUPP, __VA_ARGS__))
 

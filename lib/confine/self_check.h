@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks before any launch is masked that this GPU has the mask bits of the table. Also learns
- * how streams can be distinguished.
+ * Before any launch is masked, this code checks that the GPU has the mask bits of the table. The
+ * code also learns how streams can be distinguished.
  */
 #ifndef GPUPART_LIB_CONFINE_SELF_CHECK_H
 #define GPUPART_LIB_CONFINE_SELF_CHECK_H

@@ -27,7 +27,7 @@ void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct sc
 int stream_mark_thread(struct gpupart *gp);
 /*
  * Sets the function that is called when a marked thread ends. The function gets the mark of the
- * thread. The thread's per-thread default streams end with the thread.
+ * thread. When a thread ends, its per-thread default streams also end.
  */
 void stream_on_thread_end(void (*fn)(const void *thread));
 

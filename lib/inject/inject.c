@@ -126,8 +126,9 @@ static const char *own_path(void)
 
 /*
  * This function is for processes in which LD_PRELOAD loaded this library, because another tool
- * uses the driver's injection variable. The function replaces the tool in the variable by this
- * library and calls the tool later. So the tool and this library are both loaded at cuInit.
+ * uses the driver's injection variable. In the variable, the function replaces the tool with
+ * this library, and it calls the tool later. So the tool and this library are both loaded at
+ * cuInit.
  */
 __attribute__((constructor))
 static void preloaded(void)
