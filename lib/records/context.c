@@ -19,7 +19,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-/* Used by the child of a fork. */
+/* The records of all GPUs, for the child of a fork. */
 static struct records *all[DRIVER_MAX_GPUS];
 static unsigned int nr_all;
 
@@ -94,7 +94,7 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 	return 0;
 }
 
-/* The records are published with all rings empty. */
+/* Creates the section of @records, in which all rings are empty. */
 static bool section_make(struct gpupart *gp, struct records *records)
 {
 	if (records->section)
@@ -145,8 +145,8 @@ static void rings_revive(struct records *records, unsigned int n)
 }
 
 /*
- * Reuses memory of an earlier context if the driver has released it; otherwise maps new memory.
- * The caller holds the lock.
+ * Reuses the memory of an earlier context if the driver has released this memory. Otherwise maps
+ * new memory. The caller holds the lock.
  */
 static int add(struct gpupart *gp, struct records *records, const struct cuda_api *cuda,
 	       const void *ctx)

@@ -27,9 +27,7 @@ static uint64_t nr_launches(const struct state_lane *lane)
 	return nr;
 }
 
-/*
- * Returns the number of launches with more TPCs than their set allowed, whatever the set was.
- */
+/* Returns the number of launches that may have used TPCs outside their set. */
 static uint64_t nr_loose(const struct state_lane *lanes)
 {
 	static const enum state_counter loose[] = {
@@ -45,8 +43,8 @@ static uint64_t nr_loose(const struct state_lane *lanes)
 }
 
 /*
- * Returns the reason why the end of this process's launches cannot be known, or NULL if it can
- * be known.
+ * Returns the reason why it cannot be known when this process's launches have ended. Returns
+ * NULL if there is no such reason.
  */
 static const char *why_unknown(const struct state_records *records,
 			       const struct state_lane *lanes)
@@ -67,13 +65,13 @@ static const char *why_unknown(const struct state_records *records,
 	       unread ? "some of its launches could not be read" : NULL;
 }
 
-/* Returns whether each thread that was in a launch at @then has left that launch. */
+/* Returns true if each thread that was in a launch when @then was read has left that launch. */
 static bool all_left(const struct state_lane *then, const struct state_lane *now)
 {
 	for (unsigned int n = 1; n < STATE_NR_LANES; n++)
 		/*
-		 * A launch is counted once, and this may have happened before @then. So the
-		 * second count belongs to a later launch.
+		 * A launch is counted once. The launch that was running at @then may have been
+		 * counted after that time. So only a second new count belongs to a later launch.
 		 */
 		if ((then[n].launching && now[n].launching &&
 		     nr_launches(&now[n]) - nr_launches(&then[n]) < 2) ||
@@ -96,8 +94,8 @@ static void note_numbers(struct gpupart_records_reader *reader)
 }
 
 /*
- * Returns 1, 0 or -ENODATA. Outstanding launches are checked before unknown launches, because
- * the ends of more launches may be known when the outstanding ones have ended.
+ * Returns 1, 0 or -ENODATA. Outstanding launches are checked before unknown launches. When the
+ * outstanding launches have ended, fewer launches may be unknown.
  */
 static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader *reader)
 {
@@ -127,15 +125,15 @@ static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader
 	return !outstanding;
 }
 
-/* Makes a fence in all threads of all processes that registered for it. */
+/* Executes a memory fence in all threads of the processes that registered with membarrier(). */
 static bool fence(void)
 {
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
 /*
- * Makes one step of @drain. The caller has read @lanes first and then, after a fence, the copy
- * in @reader. Returns 1, 0 or -ENODATA.
+ * Makes one step of @drain. Before the call, the caller has read @lanes, made a fence, and then
+ * read the copy in @reader. Returns 1, 0 or -ENODATA.
  */
 static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
 		const struct state_lane *lanes)
