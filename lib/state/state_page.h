@@ -16,7 +16,7 @@
 #include "lib/state/limit.h"
 
 /*
- * Increase this number with every change of the state page. Changes of the header do not count;
+ * Increase this number with every change of the state page, except for changes of the header:
  * see shared_header.h.
  */
 #define STATE_LAYOUT	12
@@ -26,7 +26,7 @@
  * these counters is the number of launches.
  */
 enum state_counter {
-	STATE_FREE,		/* nothing was requested */
+	STATE_FREE,		/* launches for which no set was requested */
 	STATE_CONFINED,
 	STATE_WIDENED_EMPTY,
 	STATE_WIDENED_DRIVER,
@@ -43,30 +43,30 @@ enum state_counter {
 	STATE_NR_COUNTERS,
 };
 
-/* GPUs of one process that are published; further GPUs are private */
+/* maximum number of published GPUs of a process; further GPUs are private */
 #define STATE_MAX_GPUS 16
 
 /*
- * The counts of one thread, which no other thread writes. With one shared counter, the callback
- * would need a locked instruction. A locked instruction waits until all that the driver has just
- * written for the GPU is in memory, which takes 2 % of the time of a launch (measured:
- * Documentation/results/h200-spine.md). Threads that have no lane of their own use lane 0.
+ * The counts of one thread. Other threads do not write them. If threads shared a counter, the
+ * callback would need a locked instruction. Such an instruction waits until everything that the
+ * driver has just written for the GPU is in memory. This wait takes 2 % of the time of a launch
+ * (measured: Documentation/results/h200-spine.md). Threads without a lane use lane 0.
  */
 #define STATE_NR_LANES 64
 
 struct state_lane {
 	_Alignas(128) uint64_t counters[STATE_NR_COUNTERS];
 	/*
-	 * 1: in the launch callback, where it may already use a set and have no record number
-	 * yet
+	 * 1: the thread is in the launch callback. It may already use a set although its launch
+	 * has no record number yet
 	 */
 	uint64_t launching;
-	uint64_t graphs;	/* odd: in a function that launches a graph */
+	uint64_t graphs;	/* odd: the thread is in a function that launches a graph */
 };
 
 _Static_assert(sizeof(struct state_lane) == 128, "a lane has two cache lines");
 
-/* Flags of in_use. STATE_USED: a set was given, so the callback must check launches. */
+/* Flags of in_use. STATE_USED: a set was requested, so the callback must check launches. */
 #define STATE_USED 1
 #define STATE_USED_LENDS 8	/* another run needs a report of each launch: report_busy() */
 
@@ -76,22 +76,22 @@ struct state_gpu {
 	struct limit limit;
 	char pci[20];
 	bool simulated;
-	char source[512];		/* of the topology that the numbers belong to */
+	char source[512];		/* the source of the topology */
 	uint64_t topology_hash;
 	/*
-	 * The number of TPCs of the proven map. 0: the map is not proven yet, so no set can be
-	 * given from outside.
+	 * The number of TPCs of the proven map. 0: the map is not proven yet, so other processes
+	 * cannot set a limit.
 	 */
 	atomic_uint nr_tpcs;
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 };
 
-/* The progress that the program reports (progress.c). Its own threads write it. */
+/* The progress that the program reports (progress.c). The threads of the program write it. */
 #define STATE_NR_LATENCIES 512
 
 struct state_progress {
 	_Alignas(128) uint64_t units;
-	uint64_t reports;		/* calls of gpupart_progress_add() */
+	uint64_t reports;		/* number of calls of gpupart_progress_add() */
 	/* Times of the last report of units and of the last report of a latency. */
 	uint64_t reported_ns, answered_ns;
 	uint64_t latencies[STATE_NR_LATENCIES];
@@ -99,8 +99,8 @@ struct state_progress {
 
 /*
  * Records of launches on one GPU: see lib/records and Documentation/internals/state-page.md.
- * The counts of a ring have one writer, the thread that launches on its stream. Only @folded
- * and @last_end, like the totals, belong to the thread that folds records into the totals.
+ * Only the thread that launches on the stream of a ring writes the counts of the ring. There are
+ * two exceptions: the thread that folds records into the totals writes @folded and @last_end.
  */
 #define STATE_NR_RINGS	65	/* rings of 64 streams, and one of graphs */
 #define STATE_NR_GAPS		32
@@ -109,13 +109,16 @@ struct state_progress {
 struct state_ring {
 	/* Sequence number of the ring's latest launch with a record. */
 	_Alignas(64) uint64_t issued;
-	uint64_t folded;	/* the totals include records up to this number */
+	uint64_t folded;	/* the totals include the records up to this number */
 	uint64_t last_end;	/* end of the latest folded launch, in GPU ns */
 	uint64_t unrecorded;	/* number of launches without a record */
-	/* The latest of these unrecorded launches have ended when launch @after has ended. */
+	/*
+	 * The number of the latest unrecorded launches, which have ended when launch @after has
+	 * ended.
+	 */
 	uint64_t waiting;
 	uint64_t after;
-	uint64_t lost;		/* 1: its context was destroyed, outstanding launches stay
+	uint64_t lost;		/* 1: its context was destroyed; its outstanding launches stay
 				 * unknown */
 	uint64_t busy_ns;	/* total time of its folded launches */
 };
@@ -131,7 +134,7 @@ struct state_graph {
 	/* CPU counter at the first of the launches that follow each other now, or 0 */
 	uint64_t since;
 	uint32_t kernels;	/* kernels in a launch; the GPU counts each in the entry's cell */
-	uint32_t lost;		/* 1: its context was destroyed, outstanding launches stay
+	uint32_t lost;		/* 1: its context was destroyed; its outstanding launches stay
 				 * unknown */
 };
 
