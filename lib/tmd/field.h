@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the fields of a TMD and sets mask bits. The functions are inline, because launches use
- * them.
+ * Reads the fields of a TMD and sets mask bits. The functions are inline, because they run at
+ * each launch.
  */
 #ifndef GPUPART_LIB_TMD_FIELD_H
 #define GPUPART_LIB_TMD_FIELD_H
