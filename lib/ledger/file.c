@@ -128,9 +128,7 @@ static int make_empty(int fd, const char *tenant)
 	atomic_init(&header.shared.magic, SHARED_MAGIC(SHARED_LEDGER));
 	fsize_guard_begin(&guard);
 	err = ftruncate(fd, 0) || fchmod(fd, 0600) ? errno : 0;
-	/*
-	 * Fail now, because a later failure, after the program has started, could not be reported.
-	 */
+	/* Fail now, because a failure after the start of the program could not be reported. */
 	if (!err)
 		err = -ledger_file_make_room(fd, LEDGER_ROOM);
 	/*

@@ -264,8 +264,8 @@ static struct sums sum_taken(struct ledger *ledger, int gpu)
 {
 	/*
 	 * This read and the reservations are sequentially consistent. If another process joins
-	 * and reserves, either this process sees its reservation, or that process sees the
-	 * reservation of this one.
+	 * and reserves memory at the same time, at least one of the two processes sees the
+	 * other's reservation.
 	 */
 	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
 	struct sums sums = { 0 };
@@ -305,8 +305,8 @@ static void grant(struct ledger_account *mine, uint64_t bytes)
 }
 
 /*
- * Returns 0, -ENOMEM, or -EAGAIN if the result depends on reservations of other processes that
- * may not be granted.
+ * Returns 0 or -ENOMEM. Returns -EAGAIN if the result depends on reservations of other processes
+ * that may still be refused.
  */
 static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU memory that the processes of a tenant are charged for, and the quota of the tenant.
- * Each tenant has one file, which all its processes map. Programs that only read the file can be
+ * The GPU memory that is charged to the processes of a tenant, and the quota of the tenant. Each
+ * tenant has one file, which all its processes map. Programs that only read the file can be
  * linked with query.c, file.c and state_dir.c alone. These sources need only libc.
  */
 #ifndef GPUPART_LIB_LEDGER_LEDGER_H
@@ -20,7 +20,7 @@
 
 /*
  * A mapping of a tenant's file, with a slot for this process. The slot contains all charges of
- * the process and counts while the process lives. A kernel lock on the file shows that the
+ * the process. It is valid while the process lives. A kernel lock on the file shows that the
  * process lives. The kernel releases this lock when it releases the memory of the process. This
  * happens when the process ends, is killed or calls exec, and never earlier.
  *
@@ -34,10 +34,10 @@
 struct ledger;
 
 /*
- * Opens the file of this user's tenant, or creates it, and takes a slot. Returns 0 or -errno.
- * -EINVAL: @tenant is not a valid name. -EPERM: the directory or the file is not private to
- * this user. -EPROTO: processes with another version of this file use it. -EUSERS: all slots
- * are in use. -EBUSY: another process has kept the file locked for 5 s.
+ * Opens or creates the file of this user's tenant, and acquires a slot. Returns 0 or -errno.
+ * -EINVAL: @tenant is not a valid name. -EPERM: the directory or the file is not private to this
+ * user. -EPROTO: processes with another version of this file use it. -EUSERS: all slots are in
+ * use. -EBUSY: another process has kept the file locked for 5 s.
  */
 int ledger_join(const char *tenant, struct ledger **ledger);
 
@@ -60,7 +60,8 @@ int ledger_gpu(struct ledger *ledger, const char *pci);
 void ledger_set_simulated(struct ledger *ledger);
 
 /*
- * Charges @bytes. If that would exceed the tenant's quota, returns -ENOMEM and charges nothing.
+ * Charges @bytes. If the new total would exceed the tenant's quota, returns -ENOMEM and charges
+ * nothing.
  */
 int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes);
 /*
@@ -95,7 +96,7 @@ uint64_t ledger_quota(struct ledger *ledger, int gpu);
  * each process.
  */
 uint64_t ledger_used(struct ledger *ledger, int gpu);
-/* Returns the charge of this process only, with a single read. */
+/* Returns the charge of only this process. This needs a single read. */
 uint64_t ledger_used_own(struct ledger *ledger, int gpu);
 
 struct ledger_process {
@@ -119,7 +120,7 @@ struct ledger_share {
 
 struct ledger_view {
 	char tenant[LEDGER_NAME_LEN];
-	uint64_t quota;		/* quota for GPUs that are added later; 0: none */
+	uint64_t quota;		/* quota for GPUs that are added later; 0: no quota */
 	bool other_version;	/* the file has another version, so its processes are
 				 * unknown and it cannot be changed */
 	unsigned int nr_gpus, nr_processes;

@@ -71,8 +71,8 @@ static uint64_t graphs_reserved(const struct memory_gpu *gpu)
 }
 
 /*
- * If the charge for pools is larger, reduces it to @bytes plus the bytes that calls in flight may
- * need.
+ * Reduces the charge for pools to @bytes plus the bytes that calls in flight may need. Never
+ * increases the charge.
  */
 static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -434,7 +434,7 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
 		return false;
 	gpu->ahead = ahead;
 	/*
-	 * Each allocation may take twice its size, and all allocations together may take one
+	 * Each allocation may need twice its size, and all allocations together may need one
 	 * more unit.
 	 */
 	gpu->credit = (ahead - POOL_UNIT) / 2;

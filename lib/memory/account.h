@@ -23,12 +23,12 @@ void memory_gpu_release(struct memory_gpu *gpu, uint64_t bytes);
 /* Returns the number of bytes that an allocation of @bytes needs in memory. */
 uint64_t memory_gpu_rounded(uint64_t bytes);
 
-/* Refunds the charge of an item that is in no table, and frees the item. */
+/* Refunds the charge of an item that is not in the table, and frees the item. */
 void memory_gpu_item_goes(struct memory_item *item);
 
 /*
- * Removes all items for which @which returns true from the table. Refunds their charges and frees
- * them.
+ * Removes from the table all items for which @which returns true. Refunds their charges and
+ * frees them.
  */
 void memory_gpu_items_go(bool (*which)(const struct memory_item *item, const void *arg),
 			 const void *arg);

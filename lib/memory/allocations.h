@@ -13,7 +13,7 @@
 enum memory_key {
 	MEMORY_BY_ADDRESS, MEMORY_BY_ARRAY, MEMORY_BY_HANDLE, MEMORY_BY_MAPPING, MEMORY_BY_IPC,
 	MEMORY_BY_EXTERNAL, MEMORY_BY_EXEC, MEMORY_BY_SLAB, MEMORY_BY_OWNER,
-	MEMORY_BY_HOST_POOL,	/* memory of such a pool is not on a GPU, so it is not counted */
+	MEMORY_BY_HOST_POOL,	/* a pool whose memory is not on a GPU and is not counted */
 };
 
 struct memory_gpu;
@@ -59,8 +59,8 @@ struct memory_item *memory_table_search(bool (*wanted)(const struct memory_item 
 
 /*
  * Small allocations share a slab. A slab is a range of 2 MiB of addresses, together with its
- * memory. The key of a slab is its address divided by its size. Measured on an H200, allocations
- * of up to 1 MiB are small: Documentation/internals/hardware.md, "Memory".
+ * memory. The key of a slab is its address divided by its size. On an H200, allocations of up to
+ * 1 MiB are small, as measured in Documentation/internals/hardware.md, "Memory".
  */
 #define MEMORY_SLAB	(2ull << 20)
 #define MEMORY_SMALL	(1ull << 20)

@@ -66,7 +66,8 @@ void memory_device_unlock(void);
 /*
  * Returns the GPU of a device. Returns NULL if there is no such device, or if this process
  * cannot join the ledger for the GPU. A failure to join may take seconds. After a failure, the
- * next try is delayed by ten times as long. The first call for a device calls the driver.
+ * next try is delayed by ten times the time of the failed try. The first call for a device calls
+ * the driver.
  */
 struct memory_gpu *memory_device_join(int device);
 /*

@@ -183,7 +183,7 @@ static void end_external(struct memory_now *now)
 
 static void physical_put(struct memory_item *item)
 {
-	/* An item without handles is in no table. */
+	/* An item without handles is not in the table. */
 	if (!item->handles && !item->mappings)
 		memory_gpu_item_goes(item);
 }

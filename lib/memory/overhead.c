@@ -5,7 +5,10 @@
 #include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
 
-/* Measured overhead of a context on an H200: Documentation/internals/hardware.md, "Memory". */
+/*
+ * The overhead of a context on an H200, as measured in Documentation/internals/hardware.md,
+ * "Memory".
+ */
 #define CONTEXT_BYTES (518ull << 20)
 
 /*

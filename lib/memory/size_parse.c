@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Parses the size of a memory quota: "20G", "512M", "1.5GiB", "1000000". Any thread may call
- * it.
+ * Parses the size of a memory quota, such as "20G", "512M", "1.5GiB" or "1000000". Any thread
+ * may call this function.
  */
 #include <ctype.h>
 #include <errno.h>

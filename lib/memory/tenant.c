@@ -233,8 +233,8 @@ static const struct gpupart_job *job_of(const struct living *living, const char 
 }
 
 /*
- * Finds out whether a tenant is simulated. Asks the tenant's processes or, if it has no process
- * yet, its job.
+ * Finds out whether a tenant is simulated. Reads this from the tenant's processes. If the tenant
+ * has no process yet, reads it from the tenant's job.
  */
 static bool is_simulated(const struct living *living, uid_t uid, const struct ledger_view *view)
 {

@@ -9,7 +9,7 @@
 /*
  * Returns the ledger of this process's tenant, or NULL if gpupart_memory_start() was not called.
  * The address of the ledger does not change while the process lives. From its first call of
- * tenant_gpu(), the child of a fork has another ledger.
+ * tenant_gpu() on, the child of a fork has another ledger.
  */
 struct ledger *tenant_ledger(void);
 

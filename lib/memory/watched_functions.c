@@ -246,9 +246,9 @@ int memory_calls_device(const struct memory_call *call, const uint64_t *words)
 }
 
 /*
- * This size is larger than any GPU and a multiple of every granularity. Measured on an H200:
- * cuMemAlloc_v2 returns out of memory if its size is changed to this value when the call
- * begins.
+ * This size is larger than any GPU and a multiple of every granularity. On an H200,
+ * cuMemAlloc_v2 returned "out of memory" when its size was changed to this value at the begin of
+ * the call.
  */
 #define IMPOSSIBLE	(1ull << 62)
 #define TOO_WIDE	(1ull << 40)	/* too large for any array: the driver reports an

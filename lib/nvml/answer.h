@@ -21,8 +21,8 @@ struct share;
 bool answer_open(struct copy *copy, void *device, struct share *share);
 
 /*
- * The reported total is the quota, but at most the GPU's memory. The used memory is that of the
- * tenant. The free memory is never negative.
+ * The reported total is the quota, but at most the GPU's memory. The reported used memory is the
+ * memory that the tenant uses. The free memory is never negative.
  */
 int answer_memory(struct copy *copy, enum copy_function which, void *device,
 		  struct nvml_memory *memory);

@@ -18,8 +18,8 @@
 #define NO_FIGURE	SIZE_MAX
 
 /*
- * Calls the library for at most *nr entries in @entries. *nr is set to the value that the
- * library returns.
+ * Calls the library, which writes at most *nr entries to @entries. *nr is set to the value that
+ * the library returns.
  */
 struct asker {
 	int (*ask)(struct asker *asker, unsigned int *nr, void *entries);
@@ -46,7 +46,7 @@ struct list {
 	char small[SMALL];
 	char *entries, *large;	/* @entries is @small or @large */
 	unsigned int nr;
-	size_t entry_bytes;	/* the size of the largest possible entry, before the call */
+	size_t entry_bytes;	/* before the call: size of the largest possible entry */
 	const struct kind *kind;
 };
 
@@ -148,8 +148,8 @@ static int answer(struct copy *copy, struct asker *asker, const struct kind *kin
 		list.entry_bytes = sizeof(struct nvml_process_detail);
 	rc = fetch(&list, asker);
 	/*
-	 * This version of the struct is supported only by newer drivers. Answer like a driver
-	 * that does not support it.
+	 * Only newer drivers support this version of the struct. Answer like a driver that does
+	 * not support this version.
 	 */
 	if (rc == NVML_SUCCESS && asker->version != kind->version)
 		rc = NVML_ERROR_VERSION_MISMATCH;

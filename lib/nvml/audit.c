@@ -27,8 +27,8 @@ EXPORT unsigned int la_version(unsigned int offered)
 
 /*
  * The loader must report bindings from every object, but only bindings to two kinds of objects:
- * to the management library, and to objects that define ioctl. These are libc and libraries that
- * were preloaded before libc.
+ * to the management library, and to objects that define ioctl. The objects that define ioctl are
+ * libc and libraries that were preloaded before libc.
  */
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {

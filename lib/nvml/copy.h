@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One loaded copy of libnvidia-ml, with its own functions and their replacements. A program may
- * load several copies. A device handle is only valid in the copy that created it.
+ * load several copies. A device handle is valid only in the copy that created the handle.
  */
 #ifndef GPUPART_LIB_NVML_COPY_H
 #define GPUPART_LIB_NVML_COPY_H
@@ -54,7 +54,7 @@ struct copy {
 					 * call without a replacement */
 };
 
-/* Returns whether @path is the path of a libnvidia-ml. */
+/* Returns whether @path is the path of a copy of libnvidia-ml. */
 bool copy_is_nvml(const char *path);
 
 /*
@@ -63,7 +63,7 @@ bool copy_is_nvml(const char *path);
  * when it closes a library. Only one thread at a time makes these calls.
  */
 struct copy *copy_open(const struct link_map *map);
-/* Returns the copy that @cookie belongs to, or NULL. */
+/* Returns the copy to which @cookie belongs, or NULL. */
 struct copy *copy_of(uintptr_t cookie);
 void copy_close(struct copy *copy);
 

@@ -65,8 +65,8 @@ EXPORT void *realloc(void *memory, size_t bytes)
 
 /*
  * This library only calls ledger_read(), which reads files and does not lock them. ledger_read()
- * still acquires this lock, because the code is shared with callers that lock files. There the
- * child of a fork must not keep the locks of these files.
+ * still acquires this lock, because the code is shared with callers that lock files. The child
+ * of a fork must not keep the locks of such files.
  */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {

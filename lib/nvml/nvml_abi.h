@@ -16,7 +16,7 @@
 #define NVML_ERROR_INSUFFICIENT_SIZE	7
 #define NVML_ERROR_VERSION_MISMATCH	25
 
-/* The value NVML_VALUE_NOT_AVAILABLE of a memory size. */
+/* The value of NVML_VALUE_NOT_AVAILABLE for a memory size. */
 #define NVML_NOT_AVAILABLE	UINT64_MAX
 
 /* NVML_STRUCT_VERSION computes the version that the caller writes into its struct. */
@@ -55,8 +55,8 @@ struct nvml_process_v2 {	/* nvmlProcessInfo_v2_t, for _v2 and _v3 */
 };
 
 /*
- * nvmlProcessDetail_v1_t. Drivers from 535 and before 535.98 used this struct also in the _v3
- * lists.
+ * nvmlProcessDetail_v1_t. Drivers of branch 535 that are older than 535.98 also used this struct
+ * in the _v3 lists.
  */
 struct nvml_process_detail {
 	uint32_t pid;

@@ -22,7 +22,7 @@ struct place {
 	struct plan_counts *counts;
 	/* number of TPCs that are left in each GPC */
 	unsigned int nr[PLAN_MAX_GPCS], nr_main[PLAN_MAX_GPCS];
-	struct plan_room room;		/* the same for each uGPU */
+	struct plan_room room;		/* the room that is left in each uGPU */
 	unsigned int first;		/* first tenant that shares GPCs */
 	unsigned int rest[PLAN_MAX_TENANTS];	/* number of TPCs that each tenant still needs */
 	bool packed[PLAN_MAX_GPCS];	/* a packed tenant is in the GPC */

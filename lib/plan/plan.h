@@ -38,7 +38,7 @@ struct plan_tenant {
 	const char *name;
 	unsigned int given;	/* index of the demand in the caller's list */
 	unsigned int min, max, weight;
-	unsigned int cluster;	/* in blocks, as requested */
+	unsigned int cluster;	/* requested size of a cluster in blocks */
 	unsigned int home;	/* number of TPCs of one virtual GPC that the cluster
 				 * needs, a power of two */
 	bool whole, spread;
@@ -99,8 +99,8 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
 
 /*
  * Sorts the GPCs for a tenant. The first GPCs are those of the uGPUs that have the fewest
- * earlier tenants in @counts. If uGPUs have equally many, their GPCs are sorted by uGPU and
- * number.
+ * earlier tenants in @counts. If uGPUs have equally many earlier tenants, their GPCs are sorted
+ * by uGPU and number.
  */
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);

@@ -19,8 +19,8 @@
 #define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 #define NOBODY		PLAN_MAX_TENANTS
-#define NODE_STEPS	16		/* number of steps for a case without an answer;
-					 * each GPC adds steps */
+#define NODE_STEPS	16		/* number of steps for a case without a cached
+					 * answer; each GPC adds more steps */
 
 /* If bit s is set, a sum of s TPCs is possible. */
 struct sums {
@@ -135,8 +135,8 @@ static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
 
 /*
- * Returns the largest useful number of TPCs of a tenant. With more TPCs, the tenant could do
- * without one of its GPCs, or, if it is balanced, without one GPC of each uGPU.
+ * Returns the largest useful number of TPCs of a tenant. With more TPCs, one of the tenant's
+ * GPCs would be unnecessary. For a balanced tenant, one GPC of each uGPU would be unnecessary.
  */
 static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_tenant *t)
 {

@@ -163,7 +163,7 @@ static struct gpupart_tpcset shape_spread(const struct gpupart_topology *topo,
 		for (int tpc = gpupart_tpcset_next(&part, 0);
 		     gpupart_tpcset_count(&with) < home; tpc = gpupart_tpcset_next(&part, tpc + 1))
 			gpupart_tpcset_add(&with, tpc);
-		/* With another GPC of the same size, the result would be as even. */
+		/* With another GPC of the same size, the result would be equally even. */
 		spread_more(topo, from, nr, &with);
 		return with;
 	}

@@ -2,8 +2,8 @@
 /*
  * Records for contexts. Each context has its own mapping of the records, which is registered
  * with the driver. The GPU may write to this mapping until the context is destroyed. So the
- * mapping is neither unregistered nor reused until the driver accepts the same memory for
- * another context.
+ * library keeps the mapping registered, and does not reuse the mapping until the driver accepts
+ * the same memory for another context.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -46,8 +46,8 @@ static void rings_reset(struct records *records)
 }
 
 /*
- * CUDA does not work in the child of a fork. The child must neither record into the parent's
- * memory nor read it.
+ * CUDA does not work in the child of a fork. The child must not record into the parent's memory,
+ * and it must not read this memory.
  */
 static void after_fork(void)
 {

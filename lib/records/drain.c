@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds out when the launches that began before a process's set changed have ended: see
- * lib/private.h.
+ * After a process's set has changed, finds out when all launches with the old set have ended:
+ * see lib/private.h.
  *
- * A launch first reads its set and gets its number later. Between these two steps its thread
- * sets a flag in the thread's lane, without a fence. The reader of the flags makes a fence for
- * all threads with membarrier(). A thread whose flag is set after the fence may still use the
- * old set. A thread whose flag is not set reads the new set at its next launch. When all
- * threads with a set flag have left their launch, every launch with the old set has a number.
+ * A launch first reads its set and gets its number later. From the first step to the second
+ * step, the thread has set a flag in its lane. It sets this flag without a fence. The reader of
+ * the flags makes a fence for all threads with membarrier(). A thread whose flag is set after
+ * the fence may still use the old set. A thread whose flag is not set reads the new set at its
+ * next launch. When all threads with a set flag have left their launch, every launch with the
+ * old set has a number.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -65,13 +66,14 @@ static const char *why_unknown(const struct state_records *records,
 	       unread ? "some of its launches could not be read" : NULL;
 }
 
-/* Returns true if each thread that was in a launch when @then was read has left that launch. */
+/* Returns true if all threads that were in a launch at the time of @then have left that launch. */
 static bool all_left(const struct state_lane *then, const struct state_lane *now)
 {
 	for (unsigned int n = 1; n < STATE_NR_LANES; n++)
 		/*
 		 * A launch is counted once. The launch that was running at @then may have been
-		 * counted after that time. So only a second new count belongs to a later launch.
+		 * counted after that time. So the first new count may belong to this launch, and
+		 * only the second new count belongs to a later launch.
 		 */
 		if ((then[n].launching && now[n].launching &&
 		     nr_launches(&now[n]) - nr_launches(&then[n]) < 2) ||
@@ -141,8 +143,7 @@ static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
 	struct reader_drain *drain = &reader->drain;
 
 	/*
-	 * Each launch that was counted before this moment either is still in the callback or
-	 * has a number.
+	 * A launch that was counted before this moment has a number or is still in the callback.
 	 */
 	if (drain->step == DRAIN_BEGUN || nr_loose(lanes) != drain->loose) {
 		drain->loose = nr_loose(lanes);
@@ -171,7 +172,7 @@ int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *r
 	const char *why;
 	int err, result = 0;
 
-	/* If the process launches nothing, all three steps succeed at once. */
+	/* If the process launches nothing, all three steps succeed immediately. */
 	for (int i = 0; i < 3 && !result; i++) {
 		why = !fence() ? "this kernel has no membarrier()" :
 		      !reader_page(reader, offsetof(struct state_page, lanes), lanes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file that the GPU writes records into. It is in the same directory as the state page of
+ * The file into which the GPU writes records. It is in the same directory as the state page of
  * this process. If the process has no published state page, the file is anonymous memory. Any
  * thread may call these functions.
  */
@@ -20,8 +20,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 2);
 
 /*
- * -1: there is no descriptor yet. Some programs close descriptors that they did not open. The
- * number of this descriptor may then belong to another file.
+ * -1: there is no descriptor yet. Some programs close descriptors that they did not open. If a
+ * program has closed this descriptor, the descriptor's number may belong to another file.
  */
 static struct {
 	int fd;
@@ -38,7 +38,7 @@ static bool is_open(void)
 	       st.st_ino == file.ino;
 }
 
-/* The child of a fork has none of the files of its parent. */
+/* Removes the file from the child of a fork, because the file belongs to the parent. */
 static void after_fork(void)
 {
 	if (is_open())

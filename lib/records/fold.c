@@ -42,8 +42,8 @@ void records_clock_start(struct state_clock *clock)
 }
 
 /*
- * Computes a new rate from the whole time since the first sample. The converted time does not
- * jump, so that an offset that was found with the old rate stays valid.
+ * Computes a new rate from the whole time since the first sample. The time that the clock shows
+ * does not jump, so an offset that was found with the old rate stays valid.
  */
 __attribute__((noinline, cold)) static void clock_renew(struct state_clock *clock)
 {
@@ -58,7 +58,7 @@ __attribute__((noinline, cold)) static void clock_renew(struct state_clock *cloc
 
 /*
  * Returns how long a rate may be used. The rate was measured in the time from the first sample
- * to @clock. When this time has passed again, the error has doubled.
+ * to @clock. After another period of the same length, the error of the rate has doubled.
  */
 static inline uint64_t clock_window(const struct state_clock *clock)
 {

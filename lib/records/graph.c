@@ -3,8 +3,8 @@
  * Completion records of executable graphs. A node's TMD is built once and launched many times.
  * So the record of a node cannot contain the number of a launch. Instead, each last kernel of a
  * launch adds 1 to the graph's counter and overwrites the time of the previous launch. The
- * driver runs the launches of one executable graph one after the other, whatever streams they
- * are on.
+ * driver runs the launches of one executable graph one after the other, even if they are on
+ * different streams.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define MAX_KERNELS	32
 
 struct records_mark {
-	struct records *records;	/* the records that @entry belongs to */
+	struct records *records;	/* the records to which @entry belongs */
 	struct records_graph *entry;	/* NULL: the graph has no entry yet */
 	unsigned int nr_built;		/* number of counted kernels that are built */
 	unsigned int nr_kernels;
@@ -299,8 +299,8 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 /* ------------------------------------------------------------------- in the launch callback */
 
 /*
- * Clears old records from a node's TMD. The driver may build the node in memory that an
- * executable graph used that was destroyed.
+ * Clears old records from a node's TMD. The driver may build the node in the memory of an
+ * executable graph that was destroyed.
  */
 static void node_clear(const struct records *records, const struct tmd_map *map, void *tmd)
 {

@@ -11,7 +11,8 @@
 
 #define PATIENCE	100000	/* number of attempts to acquire a lock that each thread
 				 * holds for a very short time */
-#define GONE		1	/* bit of a key: the key's function may be unloaded */
+#define GONE		1	/* if this bit of a key is set, the key's function may
+				 * be unloaded */
 
 atomic_bool records_unnamed;
 /* Number of threads that are asking the driver for a name. */

@@ -19,7 +19,7 @@ struct reader_entry {
 	bool timed;		/* the launch's number was visible before its time was read */
 };
 
-/* The launches that gpupart_records_drained() waits for. */
+/* The launches for which gpupart_records_drained() waits. */
 struct reader_drain {
 	enum { DRAIN_BEGUN, DRAIN_INSIDE, DRAIN_NUMBERED } step;
 	uint64_t loose;			/* number of launches so far that were not confined
@@ -43,7 +43,10 @@ struct gpupart_records_reader {
 	char file[48];
 	struct watch *watch;		/* NULL: gpupart_records_watch() was not called */
 	void (*watch_free)(struct watch *watch);
-	/* Only gpupart_records_busy() uses these mappings. Its first call creates them. */
+	/*
+	 * Only gpupart_records_busy() uses these mappings. The first call of this function creates
+	 * the mappings.
+	 */
 	const struct state_page *page;
 	const struct records_section *section;
 	uint64_t done[STATE_NR_RINGS];	/* launches up to this number have ended in each ring */

@@ -4,9 +4,9 @@
  * Other processes read this memory through a file. See Documentation/internals/state-page.md.
  *
  * The driver has one TMD buffer for each stream, so a TMD's address identifies its stream. Two
- * launches of one stream are never in the launch callback at the same time, so each ring has
- * one writer and needs no lock. The functions that the launch callback calls cannot fail, do
- * not allocate, take no lock and have no unbounded loops.
+ * launches of one stream are never in the launch callback at the same time, so each ring has one
+ * writer and needs no lock. The functions that the launch callback calls cannot fail, allocate
+ * no memory, acquire no lock and have no unbounded loops.
  */
 #ifndef GPUPART_LIB_RECORDS_RECORDS_H
 #define GPUPART_LIB_RECORDS_RECORDS_H
@@ -126,7 +126,7 @@ static inline uint64_t records_base(unsigned int ring)
  * returns NULL with the reason in @gp.
  */
 struct records_section *records_file_section(struct gpupart *gp, unsigned int n);
-/* Returns the section of GPU number @n, or NULL if there is none. */
+/* Returns the section of GPU number @n, or NULL if there is no such section. */
 GPUPART_PRIVATE
 struct records_section *records_file_find(unsigned int n);
 /*
@@ -184,7 +184,7 @@ struct records_ring {
 	_Atomic uint64_t first;
 	uint64_t unrecorded;		/* number of unrecorded launches of all earlier
 					 * streams of the ring */
-	_Atomic unsigned char busy;	/* 1: a launch is in the callback; or RECORDS_BROKEN */
+	_Atomic unsigned char busy;	/* 1 while a launch is in the callback, or RECORDS_BROKEN */
 	unsigned char context;		/* index in contexts[] */
 	unsigned char number;
 };
@@ -193,7 +193,7 @@ struct records_ring {
 #define RECORDS_BROKEN	2
 
 struct records_context {
-	_Atomic(const void *) ctx;	/* NULL: no context, or a destroyed one */
+	_Atomic(const void *) ctx;	/* NULL: no context, or the context was destroyed */
 	void *mapped;			/* NULL: never used */
 	uint64_t address;		/* address of @mapped in the address space of the
 					 * context */
@@ -234,8 +234,8 @@ struct records {
 /* ------------------------------------------------------------------- launches */
 
 /*
- * Called in the launch callback, after masking. Assigns a record to the launch, or counts the
- * launch as unrecorded.
+ * Called in the launch callback after the TMD was masked. Assigns a record to the launch, or
+ * counts the launch as unrecorded.
  */
 void records_launch(struct records *records, const struct launch_params *params);
 
@@ -265,7 +265,7 @@ void records_launch_ends(int result);
  */
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
-/* Returns the ring of the stream whose TMD is at @tmd, or NULL if it has none. */
+/* Returns the ring of the stream whose TMD is at @tmd, or NULL if the stream has no ring. */
 GPUPART_PRIVATE
 struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
 /*
@@ -296,9 +296,9 @@ static inline bool records_not_made(int result)
 
 /*
  * Describes how the library detects that the launches of an executable graph have ended. The GPU
- * counts the ends of some of the graph's kernels: of each kernel that has the same function as
- * one of the graph's last kernels. Only one thread at a time may use a mark, as the driver
- * requires for the executable graph.
+ * counts how many kernels have ended. It counts only kernels that have the same function as one
+ * of the graph's last kernels. Only one thread at a time may use a mark, as the driver requires
+ * for the executable graph.
  */
 struct records_mark;
 
@@ -312,7 +312,7 @@ struct records_mark *records_mark_new(const struct cuda_api *cuda, void *graph);
  * functions ignore a NULL @mark.
  */
 void records_mark_free(struct records_mark *mark);
-/* Records that from now on the completion of launches is unknown. */
+/* Stores the information that the completion of all later launches is unknown. */
 void records_mark_unknown(struct records_mark *mark);
 /* Called when the executable graph of @mark was updated from @graph. */
 void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda, void *graph);
@@ -377,9 +377,9 @@ struct records_trial {
 void records_trial_launch(struct records_trial *trial, void *tmd);
 
 /*
- * Makes launches in the current context. They prove that the driver does not write the slots and
- * that the GPU writes the records. @launch makes one launch and waits for its end. Returns 0, or
- * -EPROTO with the reason.
+ * Makes launches in the current context. These launches prove that the driver does not write the
+ * slots and that the GPU writes the records. @launch makes one launch and waits for its end.
+ * Returns 0, or -EPROTO with the reason.
  */
 int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct tmd_map *map,
 		  int (*launch)(struct gpupart *gp, struct records_trial *trial, void *arg),
@@ -445,23 +445,24 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 			       unsigned int max, bool own);
 
 /*
- * Adds the interval from @begin to @end, which contains one or more launches, to the union.
- * Intervals may be added in any order. @end must be after @begin.
+ * The interval from @begin to @end contains one or more launches. Adds this interval to the
+ * union of such intervals. Intervals may be added in any order. @end must be after @begin.
  */
 void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 
 /*
  * Like gpupart_records_read(), but reads only the records of this process for the launches of
  * one stream. @ring is the ring of the stream, or NULL if the stream has no ring yet. Some
- * values are not counted for each stream. For these, returns the values of the process.
+ * values are not counted for each stream. For such values, the function returns the values of
+ * the whole process.
  */
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
 		      size_t size);
 
 /*
- * Acquires the lock of the totals, which a thread must hold while it writes them. Returns false
- * if another thread holds it.
+ * Acquires the lock of the totals. A thread must hold this lock while it writes the totals.
+ * Returns false if another thread holds the lock.
  */
 static inline bool records_totals_try(struct records *records)
 {

@@ -4,8 +4,8 @@
 #include "lib/records/records.h"
 
 /*
- * Folding is tried each time when a ring has had this number of new launches. The number is a power
- * of two.
+ * After this number of new launches in a ring, the library tries to fold launches. The number is
+ * a power of two.
  */
 #define FOLD_EVERY	16
 #define FOLD_MAX	32	/* maximum number of launches that one fold adds */
@@ -22,7 +22,7 @@ static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 	return records_has(&ring->cells[seq & ring->mask], seq);
 }
 
-/* Returns the number of launches without a record whose end is not known yet. */
+/* Returns the number of launches that have no record and may not have ended yet. */
 static uint64_t ring_waiting(const struct records_ring *ring)
 {
 	const struct state_ring *shown = ring->shown;
@@ -152,7 +152,7 @@ static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 
 	/*
 	 * The order of these two writes matters. Between them, a reader counts the launches as
-	 * unknown. In the other order, a reader could count them as ended.
+	 * unknown. In the other order, a reader could count the launches as ended.
 	 */
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);

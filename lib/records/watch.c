@@ -62,7 +62,7 @@ struct watch_ring {
 					 * launch had not ended */
 	int64_t last_end[2];		/* for each bound: the end of the last launch in
 					 * the totals */
-	uint64_t last_time;		/* the same end in GPU time */
+	uint64_t last_time;		/* the end of the same launch in GPU time */
 	int64_t later_end[2];		/* end of the last launch that belongs to both
 					 * this and the next window */
 	bool missed, stopped;
@@ -79,7 +79,7 @@ struct spans {
 
 struct function {
 	uint64_t key;
-	struct gpupart_records_kernel kernel;	/* if its count is 0, this place is free */
+	struct gpupart_records_kernel kernel;	/* if its count is 0, this entry is free */
 };
 
 struct watch {
@@ -94,7 +94,7 @@ struct watch {
 	bool all_known;
 	unsigned int pause_us;
 	unsigned int recent;		/* the ring in which the latest end was seen */
-	int64_t active;			/* time of the end in @recent */
+	int64_t active;			/* time of the latest end in ring @recent */
 	unsigned int nr_narrow;		/* number of ends seen within NARROW_NS, halved
 					 * in each window */
 	struct points points[2];

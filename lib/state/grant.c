@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads grants. A grant has the TPCs and the memory that root, usually by a scheduler, gave to a
- * user on one of this machine's GPUs. Each grant is a file below /run. This directory is empty
- * after a boot.
+ * Reads grants. A grant contains the TPCs and the memory that root gave to a user on one of this
+ * machine's GPUs. Root usually does this with a scheduler. Each grant is a file below /run. This
+ * directory is empty after a boot.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -22,7 +22,7 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 
 	if (dir < 0)
 		return dir;
-	/* A grant that another version wrote is only replaced if it allows no TPCs. */
+	/* A grant of another version may be replaced only if the grant allows no TPCs. */
 	if (grant_read(dir, grant->id, &file.grant) && file.grant.other_version &&
 	    !gpupart_tpcset_empty(&file.grant.set))
 		return -EPROTO;
@@ -42,7 +42,10 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 	atomic_init(&file.header.magic, SHARED_MAGIC(SHARED_GRANT));
 	file.grant = *grant;
 	grant_link_name(grant->id, link);
-	/* A caller that may not change the owner is not root. Its grant is ignored anyway. */
+	/*
+	 * Only root can change the owner of the link. If the caller is not root, its grant is
+	 * ignored anyway.
+	 */
 	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
 	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))
 		return -errno;

@@ -49,7 +49,10 @@ bool holder_is(int fd, uid_t uid, int pid);
  */
 bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace);
 
-/* Returns true if it is certain that no process of this user is left in that pid namespace. */
+/*
+ * Returns true if it is certain that no process of this user is left in the pid namespace
+ * @pid_namespace.
+ */
 bool holder_namespace_gone(uint64_t pid_namespace);
 
 #endif

@@ -28,8 +28,8 @@ bool job_id_good(const char *id)
 }
 
 /*
- * Reads the grant @id as a job record. A file with that name in the user's directory is
- * ignored.
+ * Reads the grant @id as a job record. Ignores a file with the same name in the user's
+ * directory.
  */
 static bool read_node(const char *id, struct job_record *record)
 {
@@ -91,7 +91,10 @@ struct gpupart_tpcset job_effective(int dir, const struct job_record *record)
 	return set;
 }
 
-/* Reads the record of job @id, or of the nearest job around it, on the GPU at @pci. */
+/*
+ * Reads the record of job @id if this job is on the GPU at @pci. Otherwise reads the record of the
+ * next outer job that is on this GPU.
+ */
 static bool read_on_gpu(int dir, const char *id, const char *pci, struct job_record *record)
 {
 	for (int depth = 0; *id && depth < JOB_MAX_DEPTH; depth++) {
@@ -329,7 +332,7 @@ static int list_jobs(struct gpupart *gp, const void *arg, void *rows, unsigned i
 	(void)gp;
 	(void)arg;
 	list_node(list, max, &nr);
-	/* Without this directory, the user has started no job. */
+	/* If the directory does not exist, the user has started no job. */
 	if (!dir)
 		return nr;
 	living_init(&living);

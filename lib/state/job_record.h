@@ -23,8 +23,7 @@
 #define JOB_MAX_DEPTH	1000
 
 struct job_record {
-	struct shared_header header;	/* the pid in it is that of the process that
-					 * started the job */
+	struct shared_header header;	/* contains the pid of the process that started the job */
 	struct shared_gpu gpu;		/* the set that was requested; the limit of the
 					 * parent job applies too */
 	char source[512];

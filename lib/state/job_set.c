@@ -199,8 +199,8 @@ static int check_job_set(struct gpupart *gp, const char *id, const struct gpupar
 }
 
 /*
- * Only root can change a grant. Other users may pass the limit that the grant already has. This
- * applies the limit to their processes.
+ * Only root can change a grant. Other users may pass the limit that the grant already has. The
+ * limit is then applied to their processes.
  */
 static int write_limit(struct gpupart *gp, int dir, struct job_record *record,
 		       const struct gpupart_tpcset *set)

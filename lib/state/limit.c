@@ -98,7 +98,7 @@ static uint64_t next_number(uint64_t now, bool outside)
 	return next;
 }
 
-/* Returns false if another writer has published before. @now is then the current number. */
+/* Returns false if another writer was faster. @now is then the current number. */
 static bool publish(struct limit *limit, uint64_t *now, uint64_t next)
 {
 	return atomic_compare_exchange_strong_explicit(&limit->published, now, next,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit of a process on one GPU. Other processes can write to this memory too. It has two
- * parts. The outer limit comes from `gpupart run` or `gpupart set`; the process itself sets the
- * inner limit. A launch is confined to the intersection of both parts. If they have no TPC in
- * common, the launch is confined to the outer limit. Launches need no lock. If a writer dies
- * during a change, the previous limit stays in force.
+ * The limit of a process on one GPU. Other processes can also write to the limit. The limit has
+ * two parts. The outer limit comes from `gpupart run` or `gpupart set`; the process itself sets
+ * the inner limit. A launch is confined to the intersection of both parts. If the two parts have
+ * no TPC in common, the launch is confined to the outer limit. Launches need no lock. If a
+ * writer dies during a change, the previous limit stays in force.
  */
 #ifndef GPUPART_LIB_STATE_LIMIT_H
 #define GPUPART_LIB_STATE_LIMIT_H

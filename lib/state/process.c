@@ -242,9 +242,9 @@ static int by_pid(const void *a, const void *b)
  * Fills a row for the part of the directory that the scan left out. A process is listed with its
  * limit even if its maps were not read, so its TPCs count as used. But the contents of files
  * that were not opened are unknown, so this row has no TPCs. If all TPCs counted as used
- * instead, one user could keep all other users off the GPU. Without these TPCs nothing is lost:
- * a user can hide processes anyway, by deleting their files, and grants are in files that belong
- * to root.
+ * instead, one user could keep all other users off the GPU. It does no harm that the row has no
+ * TPCs. A user can hide processes anyway by deleting their files, and grants are in files that
+ * belong to root.
  */
 static void describe_rest(const struct look *look, struct gpupart_process *process)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The state page of this process, through which other processes see it. */
+/* Creates and publishes the state page of this process. Other processes read this page. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -346,9 +346,9 @@ void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map)
 }
 
 /*
- * Maps the file over the state page and then renames it: from @file to the name without the dot.
- * If other threads count something between the copy and the mapping, these counts are lost.
- * Limits are not lost, because the caller locks out their writers.
+ * Maps the file over the state page. Then renames the file from @file to the same name without
+ * the dot. If other threads count something between the copy and the mapping, these counts are
+ * lost. Limits are not lost, because the caller locks out their writers.
  */
 static int move_into(int fd, int dir, const char *file)
 {

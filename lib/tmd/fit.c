@@ -62,8 +62,8 @@ static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *w
 
 /*
  * Widens @want until @nr clusters fit. It first adds TPCs of the limit. If these are not enough,
- * it adds other TPCs. @free: the bits that the driver did not disable. Returns false if even all
- * of these TPCs are not enough.
+ * it adds other TPCs. @free: the bits that the driver did not disable. Returns false if all
+ * these TPCs together are not enough.
  */
 static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 			 const struct tmd_allow *limit, const struct tmd_allow *free,
@@ -114,7 +114,7 @@ static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 	shared = field_read(tmd, layout->shared) << layout->shared_shift;
 	if (shared && map->sm.shared / shared < nr)
 		nr = map->sm.shared / shared;
-	/* An SM has two barriers for each block that it can hold: cuda_occupancy.h. */
+	/* According to cuda_occupancy.h, an SM has two barriers for each block that it can hold. */
 	barriers = field_read(tmd, layout->barriers);
 	if (barriers && map->sm.blocks * 2 / barriers < nr)
 		nr = map->sm.blocks * 2 / barriers;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes how many TPCs a launch needs at once in order to end. */
+/*
+ * Computes how many TPCs a launch must have at the same time, because it would never end with fewer
+ * TPCs.
+ */
 #ifndef GPUPART_LIB_TMD_FIT_H
 #define GPUPART_LIB_TMD_FIT_H
 

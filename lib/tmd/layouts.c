@@ -55,7 +55,7 @@
 }
 
 /*
- * The layouts V01_06 to V03_00. They have 64 mask bits without a valid bit, and no type field.
+ * The layouts V01_06 to V03_00. These layouts have 64 mask bits, no valid bit and no type field.
  * The width and the height of the grid have the same places in all these layouts. @depth: the
  * first bit of the grid's depth.
  */
@@ -99,8 +99,8 @@ const struct tmd_layout tmd_layouts[] = {
 	},
 	{	/* clc9c0qmd.h */
 		/*
-		 * Ada is the only chip with 8 more bits, for the 72 TPCs of AD102. The order of
-		 * these bits is inferred.
+		 * Only Ada has 8 more mask bits, for the 72 TPCs of AD102. The order of these
+		 * bits is inferred.
 		 */
 		.name = "V03_00",
 		.version = 0x30,

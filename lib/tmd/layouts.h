@@ -20,7 +20,7 @@ struct tmd_field {
 	uint8_t width;
 };
 
-/* How the number of a mask bit is computed from the ids of a TPC. */
+/* The formula that computes the number of a mask bit from the ids of a TPC. */
 enum tmd_bit_form {
 	TMD_BIT_IS_TPC, /* the logical TPC number */
 	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc; the bits of
@@ -56,7 +56,7 @@ struct tmd_release_fields {
 	struct tmd_field size;		/* TMD_RELEASE_FOUR_WORDS or another size */
 	struct tmd_field membar;	/* width 0: all slots share one bit, which
 					 * belongs to the driver */
-	struct tmd_field reduction;	/* 1: an atomic operation instead of a store */
+	struct tmd_field reduction;	/* 1: atomic operation instead of a store */
 	struct tmd_field operation, format;	/* operation and number format of the
 						 * reduction */
 	struct tmd_field trap;		/* if not 0, the hardware also interrupts the CPU */
@@ -95,7 +95,8 @@ struct tmd_layout {
 					 * NULL */
 	const char *tested_on;		/* the GPU and driver on which the layout was
 					 * tried; NULL: it was never tried */
-	const char *release_tested_on;	/* the same for the release slots */
+	const char *release_tested_on;	/* the GPU and driver on which the release slots
+					 * were tried */
 };
 
 /* A chip (bits 29:20 of BOOT_42) and the compute class of its TMDs. */
@@ -105,11 +106,11 @@ struct tmd_chip {
 };
 
 /*
- * Sources of the chip ids: NVIDIA open-gpu-kernel-modules, ctrl2080mc.h and nv_arch.h; nouveau,
- * nvkm/engine/device/base.c. Source of the compute classes: open-gpu-doc, classes/compute. No
- * public source has the compute class of GB10B, GB20B and GB20C, so these chips have no row. For
- * these chips the driver reports the class. There is a header for class c4c0, but no public
- * source says which chip uses this class.
+ * The chip ids come from ctrl2080mc.h and nv_arch.h in NVIDIA's open-gpu-kernel-modules, and
+ * from nvkm/engine/device/base.c in nouveau. The compute classes come from open-gpu-doc,
+ * classes/compute. No public source has the compute class of GB10B, GB20B and GB20C, so these
+ * chips have no row. For these chips the driver reports the class. There is a header for class
+ * c4c0, but no public source says which chip uses this class.
  */
 #define TMD_CHIPS(C) \
 	C(0x0e4, 0xa0c0, GK104) C(0x0e6, 0xa0c0, GK106) C(0x0e7, 0xa0c0, GK107) \

@@ -202,8 +202,9 @@ static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_a
 }
 
 /*
- * Returns the number of TPCs of @limit that corresponds to the fraction of the GPU in @left.
- * The number is rounded down, but is at least one.
+ * Returns the number of TPCs that the context gets from @limit. The context gets the same
+ * fraction of @limit as the fraction of the GPU in @left. The number is rounded down, but is at
+ * least one.
  */
 static unsigned int share(const struct tmd_map *map, const struct tmd_allow *limit,
 			  const struct tmd_allow *left)
@@ -311,7 +312,8 @@ static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, un
 /*
  * Handles the first launch in @epoch of the context with the entry @part. If the stored answer
  * is dropped, the context moves to the end of the order again. Other contexts may have kept
- * their parts because of the dropped answer. They are then before this context in the order.
+ * their parts because of the dropped answer. These contexts are then before this context in the
+ * order.
  */
 static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct tmd_part *part,
 						unsigned int epoch, const struct tmd_allow *limit)

@@ -37,7 +37,8 @@ struct tmd_parts {
 };
 
 /*
- * Called when the driver is shown only @nr_tpcs TPCs to split. These TPCs represent the limit.
+ * Called when the library shows the driver only @nr_tpcs TPCs, which the driver can split. These
+ * TPCs represent the limit.
  */
 void tmd_parts_show(struct tmd_parts *parts, unsigned int nr_tpcs);
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TMD_RELEASES	3	/* no layout has more slots */
+#define TMD_RELEASES	3	/* the maximum number of slots in a layout */
 
 struct tmd_map;
 
@@ -55,7 +55,8 @@ struct tmd_release_place {
 	uint32_t enable;		/* the slot's enable bit in the 32-bit word at
 					 * control_byte */
 	uint32_t control_keep, control;	/* the bits to keep, and the value of the other bits */
-	uint64_t address_keep, address;	/* the same for the 64-bit word at address_byte */
+	uint64_t address_keep, address;	/* the same two values for the 64-bit word at
+					 * address_byte */
 	uint64_t refused;		/* the bits that must be 0 in an address */
 };
 
@@ -127,8 +128,9 @@ bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
 
 /*
  * tmd_release_put() is like tmd_release_write(), but has fewer instructions, because the launch
- * callback calls it. Before that, tmd_release_place() finds the place of the slot. It returns
- * NULL if the slot does not exist. The place is valid until the map is built again.
+ * callback calls it. It needs the place of the slot, which tmd_release_place() finds.
+ * tmd_release_place() returns NULL if the slot does not exist. The place is valid until the map
+ * is built again.
  */
 const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
 						  enum tmd_release_kind kind);
@@ -166,7 +168,8 @@ bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int s
 
 /*
  * Sets all bits of the slot to 0 if the slot is enabled and has this address. If the slot
- * contained only zeros before tmd_release_write(), the TMD is then the same as before.
+ * contained only zeros before tmd_release_write(), the TMD is then the same as before
+ * tmd_release_write().
  */
 bool tmd_release_clear(const struct tmd_map *map, void *tmd, unsigned int slot, uint64_t address);
 

@@ -396,7 +396,7 @@ static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, boo
 /*
  * Handles unusual launches: clusters, cooperative launches, the driver's own mask, and extension
  * bits. @wanted: the intersection of limit and set. The bits beyond the map's words are
- * undefined. @outcome: the outcome of computing @wanted.
+ * undefined. @outcome: the outcome so far, from the computation of @wanted.
  */
 static __attribute__((noinline, cold)) enum tmd_outcome
 confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,

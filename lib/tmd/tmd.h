@@ -17,7 +17,7 @@ struct tmd_layout;
 struct tmd_parts;
 
 /*
- * The mask bits of allowed TPCs, numbered as the hardware numbers them. Only tmd.c creates this
+ * The mask bits of allowed TPCs, in the numbering of the hardware. Only tmd.c creates this
  * struct.
  */
 struct tmd_allow {
@@ -42,7 +42,7 @@ struct tmd_map {
 	unsigned int nr_words;		/* number of words of a tmd_allow that contain bits
 					 * of the layout */
 	/*
-	 * A launch is usual if it is a plain grid that the driver did not mask. This is so if
+	 * A launch is usual if it is a plain grid that the driver did not mask. This is true if
 	 * ((32-bit word at usual_byte) & usual_mask) == usual_value. @valid_bit is set in the
 	 * same word.
 	 */
@@ -92,7 +92,7 @@ unsigned int tmd_compute_class(uint32_t chip_id, unsigned int listed);
 
 /*
  * Finds the layout of a TMD that the driver built for @compute_class. Exactly one row must
- * match. If not exactly one row matches, returns -EOPNOTSUPP with an error sentence that
+ * match. If no row or several rows match, returns -EOPNOTSUPP with an error sentence that
  * describes the TMD. Otherwise returns 0.
  */
 int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd,

@@ -494,8 +494,8 @@ free_reader:
 }
 
 /*
- * Opens the file only if it is a regular file. Reads of a regular file do not block and reach an
- * end, and its opening has no side effects.
+ * Opens the file only if it is a regular file. A regular file has an end, its reads do not
+ * block, and its opening has no side effects.
  */
 static int open_regular(struct gpupart *gp, const char *path)
 {

@@ -71,8 +71,8 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 	if (!source || is_source(source)) {
 		err = ask_sources(gp, source, gpu, topo, NULL, 0);
 		/*
-		 * The kernel module does not report virtual GPCs. They are needed, because they
-		 * determine where clusters run.
+		 * The kernel module does not report virtual GPCs. But virtual GPCs are needed,
+		 * because they determine where clusters run.
 		 */
 		if (!err && !source && !(*topo)->end_vgpc &&
 		    !topo_rm_open(NULL, (*topo)->info.pci, &rm)) {

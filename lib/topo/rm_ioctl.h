@@ -61,7 +61,7 @@ _Static_assert(sizeof(struct rm_alloc) == 32, "NVOS21");
  */
 #define RM_GPU_GET_PIDS		0x2080018d
 #define RM_GPU_PIDS_MAX		950
-#define RM_GPU_PIDS_OF_CLASS	0	/* idType; 1: of a virtual machine */
+#define RM_GPU_PIDS_OF_CLASS	0	/* idType; 1: id of a virtual machine */
 
 struct rm_gpu_pids {
 	uint32_t id_type, id, nr, pids[RM_GPU_PIDS_MAX];

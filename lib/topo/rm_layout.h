@@ -168,7 +168,7 @@ _Static_assert(sizeof(struct rm_arch) == 16, "MC_GET_ARCH_INFO");
 #define RM_GR_GET_GLOBAL_SM_ORDER	0x2080121b
 #define RM_GR_GET_GPC_MASK		0x2080122a
 #define RM_GR_GET_TPC_MASK		0x2080122b
-#define RM_GR_INFO_NUM_GPCS		0x14	/* LITTER: of the design */
+#define RM_GR_INFO_NUM_GPCS		0x14	/* LITTER: number in the chip's design */
 #define RM_GR_INFO_NUM_TPC_PER_GPC	0x17	/* LITTER */
 #define RM_GR_INFO_SM_PER_TPC		0x20
 
@@ -187,7 +187,7 @@ _Static_assert(sizeof(struct rm_gr_info_list) == 32, "GR_GET_INFO");
 
 struct rm_gpc_mask {
 	struct rm_gr_route route;
-	uint32_t present_gpcs, pad;	/* bits of physical GPCs */
+	uint32_t present_gpcs, pad;	/* one bit for each physical GPC */
 };
 _Static_assert(sizeof(struct rm_gpc_mask) == 24, "GR_GET_GPC_MASK");
 
@@ -225,7 +225,7 @@ _Static_assert(sizeof(struct rm_sm_order_9) == 9240, "GR_GET_GLOBAL_SM_ORDER");
  */
 static const struct sm_order_form {
 	uint32_t size;
-	unsigned int nr_sms_at;	/* in 16-bit words; the number of TPCs follows */
+	unsigned int nr_sms_at;	/* in 16-bit words; the number of TPCs is in the next word */
 	unsigned int entry_words;
 	bool has_ugpu, has_cpc_and_virtual;
 } sm_order_forms[] = {

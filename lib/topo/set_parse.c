@@ -112,7 +112,7 @@ static int stray(struct gpupart *gp, const struct list_kind *kind, const char *p
 			quote(&c, 1).text, quote(piece, len).text, kind->noun);
 }
 
-/* Parses one piece between commas: N, N-M or N-M:S. */
+/* Parses one piece between commas. Its form is N, N-M or N-M:S. */
 static int parse_piece(struct gpupart *gp, const struct list_kind *kind, const char *piece,
 		       size_t len, struct gpupart_tpcset *set)
 {

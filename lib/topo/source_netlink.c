@@ -25,8 +25,7 @@
 struct kernel_gpu {
 	struct gpupart_gpu_info info;
 	bool unreadable;
-	char trouble[120];	/* the reason why the GPU cannot be opened; "": it can be
-				 * opened */
+	char trouble[120];	/* the reason why the GPU cannot be opened, or "" */
 };
 
 struct kernel_gpus {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology object. Builds it from the data that a source reports, checks it, answers
+ * Builds the topology object from the data that a source reports, checks this data, answers
  * queries, and matches GPU selectors.
  */
 #include <ctype.h>

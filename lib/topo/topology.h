@@ -10,10 +10,11 @@
 
 #define TOPO_MAX_SMS	(GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC)
 #define TOPO_MAX_VGPCS	64
-#define TOPO_MAX_CHIP_ID 0x3ff	/* six bits of architecture above four of implementation */
+#define TOPO_MAX_CHIP_ID 0x3ff	/* six bits of architecture above four bits of implementation */
 
 /*
- * One SM, as RM control 0x2080121B reports it; -1: not reported. The index of the row is %smid.
+ * One SM, as RM control 0x2080121B reports it. A value that was not reported is -1. The index of
+ * the row is %smid.
  */
 struct topo_sm {
 	int gpc;		/* logical number */

@@ -6,7 +6,7 @@ struct span {
 	uint64_t start, end;
 };
 
-/* Starts counted work on @stream. Its records are in slot @slot of two slots. */
+/* Starts counted work on @stream. The records of this work are in slot @slot of two slots. */
 static int work_start(struct verify *v, void *stream, unsigned int slot, unsigned int blocks,
 		      uint32_t iterations)
 {

@@ -56,9 +56,7 @@ static int row_next(struct verify *v)
 	if (ran)
 		return ran;
 	ran = verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &next, &next);
-	/*
-	 * The set applies to one launch only. The launch after it gets the process's set again.
-	 */
+	/* The set applies to only one launch. The next launch gets the process's set again. */
 	return ran == 1 ? verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &process, NULL) : ran;
 }
 

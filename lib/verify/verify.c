@@ -107,9 +107,9 @@ static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, stru
 }
 
 /*
- * Restores the program's sets without checking them. They were valid before. If the mask bits
- * turned out to be wrong, the checks would refuse all sets. If the function cannot restore a
- * set, it still restores the other sets. The error sentence describes the first failure.
+ * Restores the program's sets without checking them. These sets were valid before. If the mask
+ * bits turned out to be wrong, the checks would refuse all sets. If the function cannot restore
+ * a set, it still restores the other sets. The error sentence describes the first failure.
  */
 static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
 			 const struct kept *kept)
